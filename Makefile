@@ -1,0 +1,40 @@
+# The things one does with this repository. `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+CARGO ?= cargo
+
+# Where cargo puts what it builds, and where the demo puts what it makes.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+OUT ?= out
+
+.PHONY: help demo build test test-slow bench lint needs
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+
+build: ## build seqloom and the test kit (release)
+	$(CARGO) build --release -p seqloom -p seqloom-testkit
+
+demo: build ## simulate a genome and reads, align, prepare, judge against the truth
+	tests/demo.sh "$(TARGET)/release" "$(OUT)"
+
+needs: ## install what the tests compare with, where that is possible
+	tests/install-needs.sh
+
+# The pure libraries run with overflow checks and debug assertions; the engine (C++, 40 s a
+# profile) and the binary run as they are shipped, so that `demo` and the tests share one build.
+test: needs ## all tests but the long ones
+	$(CARGO) test --workspace --exclude seqloom --exclude seqloom-align
+	$(CARGO) test --release -p seqloom-align -p seqloom
+
+test-slow: needs ## the long tests too (runs of 1 M reads and more)
+	SEQLOOM_SLOW=1 $(CARGO) test --workspace --exclude seqloom --exclude seqloom-align
+	SEQLOOM_SLOW=1 $(CARGO) test --release -p seqloom-align -p seqloom -- --nocapture
+
+bench: build ## whole programs side by side on this machine
+	tests/bench.sh "$(TARGET)/release" "$(OUT)/bench"
+
+lint: ## formatting and lints, as continuous integration checks them
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --release --workspace --all-targets -- -D warnings

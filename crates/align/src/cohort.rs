@@ -1,0 +1,519 @@
+//! Cuts the input into cohorts and batches, by ordinals alone.
+//!
+//! A cohort is bwa's chunk: the first even number of reads whose bases reach `-K`. A batch is what one
+//! worker aligns at a time: 256 pairs or 512 single reads counted from the cohort's start. Both depend
+//! on nothing but the reads and `-K`, so neither threads nor memory nor the form of the input can
+//! change them. Blocks arrive in any order; each file's are put in order here and verified to follow
+//! each other.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+
+use seqloom_format::reads::{MateOfPair, ReadBlock};
+use seqloom_io::source::{InputBlock, ReadSource, SequenceCheck, SourceError};
+
+use crate::engine::{EngineReads, Read};
+
+/// Reads per batch: the engine's kernels work on 512 at a time.
+pub const BATCH_READS: usize = 512;
+
+/// How reads form templates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pairing {
+    /// Every read is its own template.
+    Single,
+    /// The n-th reads of two files are mates.
+    TwoFiles,
+    /// Neighbours with equal names are mates, others are single (bwa's `-p`).
+    Adjacent,
+}
+
+/// Reads of one file that lie together in one block.
+#[derive(Debug, Clone)]
+pub struct Segment {
+    /// The block that holds the reads.
+    pub block: Arc<ReadBlock>,
+    /// Which of its reads.
+    pub reads: Range<usize>,
+}
+
+/// Templates of one batch, in input order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shape {
+    /// All single.
+    Singles,
+    /// All pairs.
+    Pairs,
+    /// One entry per template: whether it is a pair.
+    Mixed(Vec<bool>),
+}
+
+/// A slice of a cohort.
+#[derive(Debug)]
+pub struct Batch {
+    /// Place in the output order: 0, 1, 2, ... over the whole run.
+    pub sequence: u64,
+    /// Cohort it belongs to.
+    pub cohort: u64,
+    /// Its place in the cohort.
+    pub index_in_cohort: u64,
+    /// Ordinal of its first read in the input (pairs count two).
+    pub first_read: u64,
+    /// Ordinal of its first template.
+    pub first_template: u64,
+    /// Pairs of the cohort in front of it.
+    pub pairs_before: u64,
+    /// Single reads of the cohort in front of it.
+    pub singles_before: u64,
+    /// How its reads form templates.
+    pub shape: Shape,
+    /// Reads of each file.
+    pub lanes: Vec<Vec<Segment>>,
+    /// Number of reads.
+    pub reads: usize,
+}
+
+/// What is known of a cohort once its last batch is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClosedCohort {
+    /// Its number.
+    pub cohort: u64,
+    /// Ordinal of its first read.
+    pub first_read: u64,
+    /// Number of batches.
+    pub batches: u64,
+    /// Single reads in it.
+    pub singles: u64,
+    /// Pairs in it.
+    pub pairs: u64,
+}
+
+/// What the cutter has produced.
+#[derive(Debug)]
+pub enum Cut {
+    /// A batch to align.
+    Batch(Batch),
+    /// No further batch of this cohort will come.
+    Closed(ClosedCohort),
+}
+
+/// Why the input cannot be cut.
+#[derive(Debug, thiserror::Error)]
+pub enum CohortError {
+    /// Malformed input.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// One file of a pair ends before the other.
+    #[error(
+        "{shorter} ends after {records} records, {longer} goes on: the files do not belong together"
+    )]
+    UnequalCounts {
+        /// The file that ended.
+        shorter: String,
+        /// The file that has more.
+        longer: String,
+        /// Records of the shorter file.
+        records: u64,
+    },
+    /// The two reads of a template have different names.
+    #[error("record {record}: mates out of step, '{first}' and '{second}' have different names")]
+    NamesDiffer {
+        /// 1-based record in each file.
+        record: u64,
+        /// Name in the first file.
+        first: String,
+        /// Name in the second file.
+        second: String,
+    },
+    /// A read the engine would not survive.
+    #[error("read '{name}' has {bases} bases; this engine takes at most {limit}")]
+    TooLong {
+        /// Read name.
+        name: String,
+        /// Its length.
+        bases: usize,
+        /// The engine's limit.
+        limit: usize,
+    },
+}
+
+/// One file's blocks, put in order.
+struct Lane {
+    path: String,
+    check: SequenceCheck,
+    early: BTreeMap<u64, InputBlock>,
+    next_block: u64,
+    /// In order, not yet cut; `front` reads of the first are used up.
+    blocks: VecDeque<Arc<ReadBlock>>,
+    front: usize,
+    available: usize,
+    taken: u64,
+    ended: bool,
+}
+
+impl Lane {
+    fn accept(&mut self, source: &ReadSource, block: InputBlock) -> Result<(), SourceError> {
+        self.early.insert(block.index, block);
+        while let Some(block) = self.early.remove(&self.next_block) {
+            self.next_block += 1;
+            self.check.accept(source, &block)?;
+            self.ended = block.last;
+            self.available += block.reads.reads.len();
+            self.blocks.push_back(Arc::new(block.reads));
+        }
+        Ok(())
+    }
+
+    /// Read `offset` places behind the front.
+    fn peek(&self, mut offset: usize) -> Option<(&ReadBlock, usize)> {
+        offset += self.front;
+        for block in &self.blocks {
+            if offset < block.reads.len() {
+                return Some((block, offset));
+            }
+            offset -= block.reads.len();
+        }
+        None
+    }
+
+    fn take(&mut self, mut count: usize) -> Vec<Segment> {
+        self.available -= count;
+        self.taken += count as u64;
+        let mut segments = Vec::with_capacity(2);
+        while count > 0 {
+            let Some(block) = self.blocks.front() else { break };
+            let end = block.reads.len().min(self.front + count);
+            count -= end - self.front;
+            if end > self.front {
+                segments.push(Segment { block: block.clone(), reads: self.front..end });
+            }
+            self.front = end;
+            if end == block.reads.len() {
+                self.blocks.pop_front();
+                self.front = 0;
+            }
+        }
+        segments
+    }
+
+    fn exhausted(&self) -> bool {
+        self.ended && self.available == 0
+    }
+}
+
+/// See the module documentation.
+pub struct CohortCutter<'a> {
+    source: &'a ReadSource,
+    pairing: Pairing,
+    cohort_bases: u64,
+    lanes: Vec<Lane>,
+    open: OpenCohort,
+    next_sequence: u64,
+    next_read: u64,
+    next_template: u64,
+    finished: bool,
+}
+
+/// The cohort being cut.
+#[derive(Debug, Default)]
+struct OpenCohort {
+    number: u64,
+    first_read: u64,
+    bases: u64,
+    batches: u64,
+    pairs: u64,
+    singles: u64,
+}
+
+/// How far the next batch reaches.
+struct Reach {
+    reads_per_lane: usize,
+    templates: u64,
+    pairs: u64,
+    bases: u64,
+    shape: Shape,
+    ends_cohort: bool,
+}
+
+impl<'a> CohortCutter<'a> {
+    /// A cutter for the reads of `source`.
+    #[must_use]
+    pub fn new(source: &'a ReadSource, pairing: Pairing, cohort_bases: u64) -> Self {
+        let lane = |lane| Lane {
+            path: source.path(lane).display().to_string(),
+            check: SequenceCheck::new(source, lane),
+            early: BTreeMap::new(),
+            next_block: 0,
+            blocks: VecDeque::new(),
+            front: 0,
+            available: 0,
+            taken: 0,
+            ended: false,
+        };
+        Self {
+            source,
+            pairing,
+            cohort_bases,
+            lanes: (0..source.lanes()).map(lane).collect(),
+            open: OpenCohort::default(),
+            next_sequence: 0,
+            next_read: 0,
+            next_template: 0,
+            finished: false,
+        }
+    }
+
+    /// Takes a block and hands every batch that is complete now to `produce`.
+    ///
+    /// # Errors
+    /// Malformed input, blocks that do not follow each other, files of unequal length.
+    pub fn push(
+        &mut self,
+        block: InputBlock,
+        mut produce: impl FnMut(Cut),
+    ) -> Result<(), CohortError> {
+        let lane = block.lane;
+        self.lanes[lane].accept(self.source, block)?;
+        while let Some(reach) = self.reach()? {
+            self.cut(reach, &mut produce);
+        }
+        if !self.finished && self.lanes.iter().all(Lane::exhausted) {
+            self.finished = true;
+            if self.open.batches > 0 {
+                self.close(&mut produce);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether every read has been cut.
+    #[must_use]
+    pub fn finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Reads and templates cut so far.
+    #[must_use]
+    pub fn totals(&self) -> (u64, u64) {
+        (self.next_read, self.next_template)
+    }
+
+    /// The next batch, if enough reads are here to know where it ends.
+    fn reach(&self) -> Result<Option<Reach>, CohortError> {
+        match self.pairing {
+            Pairing::TwoFiles => self.reach_two_files(),
+            Pairing::Single => Ok(self.reach_one_file(false)),
+            Pairing::Adjacent => Ok(self.reach_one_file(true)),
+        }
+    }
+
+    fn reach_two_files(&self) -> Result<Option<Reach>, CohortError> {
+        let [first, second] = &self.lanes[..] else { return Ok(None) };
+        for (shorter, longer) in [(first, second), (second, first)] {
+            if shorter.exhausted() && longer.available > 0 {
+                return Err(CohortError::UnequalCounts {
+                    shorter: shorter.path.clone(),
+                    longer: longer.path.clone(),
+                    records: shorter.taken,
+                });
+            }
+        }
+        let pairs = first.available.min(second.available).min(BATCH_READS / 2);
+        let complete = pairs == BATCH_READS / 2 || (first.ended && second.ended);
+        if pairs == 0 || !complete {
+            return Ok(None);
+        }
+        let (mut taken, mut bases) = (0, 0);
+        let mut ends_cohort = false;
+        while taken < pairs && !ends_cohort {
+            bases += base_count(first, taken) + base_count(second, taken);
+            taken += 1;
+            ends_cohort = self.open.bases + bases >= self.cohort_bases;
+        }
+        Ok(Some(Reach {
+            reads_per_lane: taken,
+            templates: taken as u64,
+            pairs: taken as u64,
+            bases,
+            shape: Shape::Pairs,
+            ends_cohort,
+        }))
+    }
+
+    fn reach_one_file(&self, pair_neighbours: bool) -> Option<Reach> {
+        let lane = self.lanes.first()?;
+        // One more than a batch, so that a pair that straddles its end is seen.
+        if lane.available < BATCH_READS + 1 && !lane.ended || lane.available == 0 {
+            return None;
+        }
+        let cohort_reads = 2 * self.open.pairs + self.open.singles;
+        let (mut taken, mut bases, mut ends_cohort) = (0, 0, false);
+        let mut is_pair = Vec::with_capacity(BATCH_READS);
+        let take_one = |taken: &mut usize, bases: &mut u64| {
+            *bases += base_count(lane, *taken);
+            *taken += 1;
+            let even = (cohort_reads + *taken as u64).is_multiple_of(2);
+            self.open.bases + *bases >= self.cohort_bases && even
+        };
+        while taken < BATCH_READS && taken < lane.available && !ends_cohort {
+            let mates = pair_neighbours && are_mates(lane, taken);
+            ends_cohort = take_one(&mut taken, &mut bases);
+            // As in bwa, a cohort that ends between two mates makes them single.
+            let paired = mates && !ends_cohort;
+            if paired {
+                ends_cohort = take_one(&mut taken, &mut bases);
+            }
+            is_pair.push(paired);
+        }
+        let pairs = is_pair.iter().filter(|&&pair| pair).count() as u64;
+        let templates = is_pair.len() as u64;
+        let shape = match pairs {
+            0 => Shape::Singles,
+            all if all == templates => Shape::Pairs,
+            _ => Shape::Mixed(is_pair),
+        };
+        Some(Reach { reads_per_lane: taken, templates, pairs, bases, shape, ends_cohort })
+    }
+
+    fn cut(&mut self, reach: Reach, produce: &mut impl FnMut(Cut)) {
+        let lanes: Vec<_> =
+            self.lanes.iter_mut().map(|lane| lane.take(reach.reads_per_lane)).collect();
+        let singles = reach.templates - reach.pairs;
+        let reads = 2 * reach.pairs + singles;
+        produce(Cut::Batch(Batch {
+            sequence: self.next_sequence,
+            cohort: self.open.number,
+            index_in_cohort: self.open.batches,
+            first_read: self.next_read,
+            first_template: self.next_template,
+            pairs_before: self.open.pairs,
+            singles_before: self.open.singles,
+            shape: reach.shape,
+            lanes,
+            reads: reads as usize,
+        }));
+        self.next_sequence += 1;
+        self.next_read += reads;
+        self.next_template += reach.templates;
+        self.open.bases += reach.bases;
+        self.open.pairs += reach.pairs;
+        self.open.singles += singles;
+        self.open.batches += 1;
+        if reach.ends_cohort {
+            self.close(produce);
+        }
+    }
+
+    fn close(&mut self, produce: &mut impl FnMut(Cut)) {
+        let next = OpenCohort {
+            number: self.open.number + 1,
+            first_read: self.next_read,
+            ..OpenCohort::default()
+        };
+        let closed = std::mem::replace(&mut self.open, next);
+        produce(Cut::Closed(ClosedCohort {
+            cohort: closed.number,
+            first_read: closed.first_read,
+            batches: closed.batches,
+            singles: closed.singles,
+            pairs: closed.pairs,
+        }));
+    }
+}
+
+fn base_count(lane: &Lane, offset: usize) -> u64 {
+    lane.peek(offset).map_or(0, |(block, i)| u64::from(block.reads[i].bases.len))
+}
+
+/// Whether the read at `offset` and the next one are mates: by what the input says where it does
+/// (unaligned BAM), and by equal names.
+fn are_mates(lane: &Lane, offset: usize) -> bool {
+    let (Some((a, i)), Some((b, j))) = (lane.peek(offset), lane.peek(offset + 1)) else {
+        return false;
+    };
+    let stated = match (a.mate_of_pair.get(i), b.mate_of_pair.get(j)) {
+        (Some(first), Some(second)) => {
+            (*first, *second) == (MateOfPair::First, MateOfPair::Second)
+        }
+        _ => true,
+    };
+    stated && a.name(i) == b.name(j)
+}
+
+impl Batch {
+    /// The reads of one file, in order.
+    fn lane_reads(&self, lane: usize) -> impl Iterator<Item = (&ReadBlock, usize)> {
+        self.lanes[lane].iter().flat_map(|s| s.reads.clone().map(move |i| (&*s.block, i)))
+    }
+
+    /// Bytes of input that the batch keeps alive, its share of every block.
+    #[must_use]
+    pub fn input_bytes(&self) -> u64 {
+        let share = |s: &Segment| {
+            (s.block.bytes.len() * s.reads.len() / s.block.reads.len().max(1)) as u64
+        };
+        self.lanes.iter().flatten().map(share).sum()
+    }
+
+    /// Every template in input order: one or two reads, each as its block and index.
+    pub fn templates(&self) -> impl Iterator<Item = Mates<'_>> {
+        let mut first = self.lane_reads(0);
+        let mut second = (self.lanes.len() == 2).then(|| self.lane_reads(1));
+        let mut index = 0;
+        std::iter::from_fn(move || {
+            let one = first.next()?;
+            let is_pair = match &self.shape {
+                Shape::Singles => false,
+                Shape::Pairs => true,
+                Shape::Mixed(pairs) => pairs[index],
+            };
+            index += 1;
+            let two = is_pair.then(|| second.as_mut().map_or_else(|| first.next(), Iterator::next));
+            Some((one, two.flatten()))
+        })
+    }
+
+    /// The batch as the engine takes it, with mates checked to be mates and no read too long.
+    ///
+    /// # Errors
+    /// Mates with different names; a read longer than `longest_bases`.
+    pub fn engine_reads(&self, longest_bases: usize) -> Result<EngineReads<'_>, CohortError> {
+        let mut reads = EngineReads::default();
+        for (i, (first, second)) in self.templates().enumerate() {
+            let one = engine_read(first, longest_bases)?;
+            let Some(second) = second else {
+                reads.singles.push(one);
+                continue;
+            };
+            let two = engine_read(second, longest_bases)?;
+            if one.name != two.name {
+                return Err(CohortError::NamesDiffer {
+                    record: self.first_template + i as u64 + 1,
+                    first: String::from_utf8_lossy(one.name).into_owned(),
+                    second: String::from_utf8_lossy(two.name).into_owned(),
+                });
+            }
+            reads.pairs.push([one, two]);
+        }
+        Ok(reads)
+    }
+}
+
+/// The reads of one template, each as its block and index.
+pub type Mates<'a> = ((&'a ReadBlock, usize), Option<(&'a ReadBlock, usize)>);
+
+fn engine_read(
+    (block, i): (&ReadBlock, usize),
+    longest_bases: usize,
+) -> Result<Read<'_>, CohortError> {
+    let (name, bases, qualities) = (block.name(i), block.bases(i), block.qualities(i));
+    if bases.len() > longest_bases {
+        return Err(CohortError::TooLong {
+            name: String::from_utf8_lossy(name).into_owned(),
+            bases: bases.len(),
+            limit: longest_bases,
+        });
+    }
+    Ok(Read { name, bases, qualities: (qualities.len() == bases.len()).then_some(qualities) })
+}

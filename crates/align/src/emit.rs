@@ -1,0 +1,256 @@
+//! From the engine's records to packed templates: our own tags, and input order.
+//!
+//! The engine writes NM MD MC MQ AS XS, then SA pa XA HN. We put RG behind XS, where bwa has it, drop
+//! HN, which bwa does not have, and append what the input said of the read (`-C`, unaligned BAM).
+
+use seqloom_format::bam::{AuxFields, RecordError, RecordRef};
+use seqloom_format::templates::PackedTemplates;
+
+use crate::cohort::{Batch, Shape};
+use crate::engine::{Origin, RecordSink};
+use crate::input_tags::{InputTags, TagError};
+
+/// Tags of the aligner that stand behind RG in bwa's order.
+const BEHIND_READ_GROUP: [&[u8; 2]; 3] = [b"SA", b"pa", b"XA"];
+/// Number of hits clustered with the primary: the engine's own, unknown to bwa.
+const DROPPED: &[u8; 2] = b"HN";
+
+/// What we add to every record.
+#[derive(Debug, Clone, Default)]
+pub struct RecordTags {
+    /// Identifier of the read group that all records get (`-R`).
+    pub read_group: Option<Vec<u8>>,
+    /// What becomes of the input's own annotations.
+    pub input: InputTags,
+}
+
+/// Why a batch could not be emitted.
+#[derive(Debug, thiserror::Error)]
+pub enum EmitError {
+    /// The engine made a record that is no BAM record.
+    #[error("the alignment engine made a malformed record: {0}")]
+    Record(#[from] RecordError),
+    /// The engine emitted fewer templates than it was given.
+    #[error("the alignment engine emitted {emitted} of {given} templates")]
+    Lost {
+        /// Templates with records.
+        emitted: usize,
+        /// Templates in the batch.
+        given: usize,
+    },
+    /// An annotation of the input that cannot be a BAM tag.
+    #[error("read '{name}': {error}")]
+    InputTag {
+        /// Read name.
+        name: String,
+        /// What is wrong with it.
+        error: TagError,
+    },
+}
+
+/// Collects the records of one batch; [`Emission::finish`] completes it.
+pub struct Emission<'a> {
+    batch: &'a Batch,
+    tags: &'a RecordTags,
+    out: &'a mut PackedTemplates,
+    /// Per template in emission order.
+    origins: Vec<Origin>,
+    /// Per template of the batch: the tags its reads brought along, encoded for BAM.
+    input_tags: Vec<[Vec<u8>; 2]>,
+    failure: Option<RecordError>,
+}
+
+impl<'a> Emission<'a> {
+    /// Starts to collect the records of `batch` in `out`.
+    ///
+    /// # Errors
+    /// When an annotation of the input cannot be a BAM tag.
+    pub fn new(
+        batch: &'a Batch,
+        tags: &'a RecordTags,
+        out: &'a mut PackedTemplates,
+    ) -> Result<Self, EmitError> {
+        out.clear();
+        out.first_template = batch.first_template;
+        let input_tags = if tags.input.wanted() {
+            batch
+                .templates()
+                .map(|(first, second)| {
+                    let encoded = |(block, i): (&seqloom_format::reads::ReadBlock, usize)| {
+                        tags.input.encode(block.extra(i), tags.read_group.is_some()).map_err(
+                            |error| EmitError::InputTag {
+                                name: String::from_utf8_lossy(block.name(i)).into_owned(),
+                                error,
+                            },
+                        )
+                    };
+                    Ok([encoded(first)?, second.map_or(Ok(Vec::new()), encoded)?])
+                })
+                .collect::<Result<_, EmitError>>()?
+        } else {
+            Vec::new()
+        };
+        Ok(Self { batch, tags, out, origins: Vec::new(), input_tags, failure: None })
+    }
+
+    /// Puts the templates in input order and checks that none is missing.
+    ///
+    /// # Errors
+    /// A malformed record or a missing template.
+    pub fn finish(self) -> Result<(), EmitError> {
+        if let Some(error) = self.failure {
+            return Err(error.into());
+        }
+        let given = match &self.batch.shape {
+            Shape::Pairs => self.batch.reads / 2,
+            Shape::Singles => self.batch.reads,
+            Shape::Mixed(pairs) => pairs.len(),
+        };
+        if self.origins.len() != given {
+            return Err(EmitError::Lost { emitted: self.origins.len(), given });
+        }
+        if !self.origins.is_empty() {
+            self.out.ends.push(self.out.bytes.len() as u32);
+        }
+        if let Shape::Mixed(pairs) = &self.batch.shape {
+            restore_input_order(self.out, &self.origins, pairs);
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, origin: Origin, body: &[u8]) -> Result<(), RecordError> {
+        if self.origins.last() != Some(&origin) {
+            if !self.origins.is_empty() {
+                self.out.ends.push(self.out.bytes.len() as u32);
+            }
+            self.origins.push(origin);
+        }
+        let record = RecordRef::new(body)?;
+        let out = &mut self.out.bytes;
+        let start = out.len();
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&body[..record.aux_start()]);
+        append_tags(&body[record.aux_start()..], self.tags.read_group.as_deref(), out)?;
+        if !self.input_tags.is_empty() {
+            let template = template_index(&self.batch.shape, origin);
+            let second = record.has_flags(seqloom_format::bam::Flags::SECOND_OF_PAIR);
+            out.extend_from_slice(&self.input_tags[template][usize::from(second)]);
+        }
+        let size = (out.len() - start - 4) as u32;
+        out[start..start + 4].copy_from_slice(&size.to_le_bytes());
+        self.out.records += 1;
+        Ok(())
+    }
+}
+
+impl RecordSink for Emission<'_> {
+    fn record(&mut self, origin: Origin, body: &[u8]) {
+        if self.failure.is_none() {
+            self.failure = self.append(origin, body).err();
+        }
+    }
+}
+
+/// Copies the engine's tags with RG in its place and without the dropped one.
+fn append_tags(
+    aux: &[u8],
+    read_group: Option<&[u8]>,
+    out: &mut Vec<u8>,
+) -> Result<(), RecordError> {
+    let mut pending = read_group;
+    let mut fields = AuxFields::of(aux);
+    let mut start = 0;
+    while let Some(field) = fields.next() {
+        let (tag, _) = field?;
+        let bytes = &aux[start..fields.offset()];
+        start = fields.offset();
+        if BEHIND_READ_GROUP.contains(&&tag) {
+            append_read_group(pending.take(), out);
+        }
+        if tag != *DROPPED {
+            out.extend_from_slice(bytes);
+        }
+    }
+    append_read_group(pending, out);
+    Ok(())
+}
+
+fn append_read_group(id: Option<&[u8]>, out: &mut Vec<u8>) {
+    if let Some(id) = id {
+        out.extend_from_slice(b"RGZ");
+        out.extend_from_slice(id);
+        out.push(0);
+    }
+}
+
+/// Index in the batch of the template that `origin` names.
+fn template_index(shape: &Shape, origin: Origin) -> usize {
+    match (shape, origin) {
+        (Shape::Mixed(pairs), _) => {
+            let (wanted, rank) = match origin {
+                Origin::Pair(rank) => (true, rank),
+                Origin::Single(rank) => (false, rank),
+            };
+            let of_kind = pairs.iter().enumerate().filter(|&(_, &pair)| pair == wanted);
+            of_kind.map(|(i, _)| i).nth(rank).unwrap_or(0)
+        }
+        (_, Origin::Pair(i) | Origin::Single(i)) => i,
+    }
+}
+
+/// The engine emits pairs, then singles; the output has them as the input had.
+fn restore_input_order(out: &mut PackedTemplates, origins: &[Origin], pairs: &[bool]) {
+    let mut spans = vec![0..0; pairs.len()];
+    let mut start = 0;
+    let shape = Shape::Mixed(pairs.to_vec());
+    for (&origin, &end) in origins.iter().zip(&out.ends) {
+        spans[template_index(&shape, origin)] = start as usize..end as usize;
+        start = end;
+    }
+    let mut ordered = Vec::with_capacity(out.bytes.len());
+    out.ends.clear();
+    for span in spans {
+        ordered.extend_from_slice(&out.bytes[span]);
+        out.ends.push(ordered.len() as u32);
+    }
+    out.bytes = ordered;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(id: &str, value: &str) -> Vec<u8> {
+        format!("{id}Z{value}\0").into_bytes()
+    }
+
+    #[test]
+    fn read_group_stands_where_bwa_puts_it_and_hn_is_dropped() {
+        fn t(engine: &[&str], expected: &[&str]) {
+            let aux: Vec<u8> = engine.iter().flat_map(|id| text(id, "x")).collect();
+            let mut out = Vec::new();
+            append_tags(&aux, Some(b"g"), &mut out).unwrap();
+            let tags: Vec<_> = AuxFields::of(&out)
+                .map(|field| String::from_utf8(field.unwrap().0.to_vec()).unwrap())
+                .collect();
+            assert_eq!(tags, expected);
+        }
+        t(&["MD", "XS", "SA", "XA", "HN"], &["MD", "XS", "RG", "SA", "XA"]);
+        t(&["MD", "XA"], &["MD", "RG", "XA"]);
+        t(&["MD", "HN"], &["MD", "RG"]);
+        t(&[], &["RG"]);
+    }
+
+    #[test]
+    fn a_mixed_batch_leaves_in_input_order() {
+        let mut out = PackedTemplates {
+            bytes: b"PPQQss".to_vec(),
+            ends: vec![2, 4, 6],
+            ..PackedTemplates::default()
+        };
+        let origins = [Origin::Pair(0), Origin::Pair(1), Origin::Single(0)];
+        restore_input_order(&mut out, &origins, &[true, false, true]);
+        assert_eq!(out.bytes, b"PPssQQ");
+        assert_eq!(out.ends, [2, 4, 6]);
+    }
+}

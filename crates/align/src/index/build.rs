@@ -1,0 +1,398 @@
+//! Building the index: [`plan`] reads the FASTA and says what the rest will take, [`build`] does it.
+//!
+//! **Memory.** With `n = 2L` symbols, `w` bytes per entry of the suffix array (4 while
+//! `n < 2^31 - 10,000`, else 8) and `m` the number of LMS suffixes of the text (counted, not
+//! guessed: below `n / 3` in every genome), the most that is held is
+//!
+//! ```text
+//! n / 8 + annotation + fixed + max(n + n w + x, n w + waves)      x = m w if 3 m > n, else 0
+//! ```
+//!
+//! packed bases; names and holes; 24 MiB for the program and its buffers; then, while sorting, the
+//! text, the suffix array and what libsais allocates beside it. The sorter renames at most `m` LMS
+//! substrings in the free `n - 2m` entries of the suffix array and allocates a bucket array for
+//! them only if they do not fit (libsais by Ilya Grebnov states 2n bytes as its absolute worst
+//! case). The text is given back before the rows are written in waves (`bwt::wave_bytes`).
+//!
+//! **Files.** Everything is written under temporary names beside the target. When all of it is
+//! complete, an old `.bwt.2bit.64` is removed, `.pac`, `.ann`, `.amb` (and `.0123`) get their names
+//! and `.bwt.2bit.64` comes last: at no moment is there a half index that looks like a whole one.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use libsais::{IsValidOutputFor, OutputElement, SuffixArrayConstruction};
+use seqloom_format::fasta::FastaError;
+use seqloom_io::sink::atomic::{AtomicFile, AtomicFileError};
+use seqloom_runtime::pool::WorkerPanic;
+
+use super::annotation::{write_amb, write_ann};
+use super::bwt::{self, Position, Rows};
+use super::layout::{Layout, MAX_BASES, MAX_STRIDE_LOG2, UNTAGGED_STRIDE_LOG2};
+use super::packed::pac_bytes;
+use super::reference::Reference;
+use super::{IndexPaths, fasta_file};
+
+/// Texts of fewer symbols are sorted with 32-bit positions; the rest of 2^31 is for libsais.
+const NARROW_SYMBOLS: u64 = (1 << 31) - 10_000;
+
+/// The program itself, stacks, the gzip and write buffers.
+const FIXED_BYTES: u64 = 24 << 20;
+
+/// Bytes written at a time to the text and packed files.
+const WRITE_BYTES: usize = 1 << 20;
+
+/// Why an index was not built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// A file could not be read, made or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file of the index could not be made, synced or given its name.
+    #[error(transparent)]
+    Output(#[from] AtomicFileError),
+    /// The gzip data of the FASTA is damaged or ends early.
+    #[error("{}: damaged or truncated gzip data: {source}", path.display())]
+    Gzip {
+        /// The file.
+        path: PathBuf,
+        /// What the decoder said.
+        source: io::Error,
+    },
+    /// The FASTA is not one we accept.
+    #[error("{}: {source}", path.display())]
+    Fasta {
+        /// The file.
+        path: PathBuf,
+        /// Record, line, byte and what is wrong there.
+        source: FastaError,
+    },
+    /// More bases or holes than the format can number.
+    #[error("{}: {count} {what}, but the index format holds at most {most}", path.display())]
+    TooLarge {
+        /// The FASTA.
+        path: PathBuf,
+        /// "bases" or "runs of ambiguous bases".
+        what: &'static str,
+        /// How many there are.
+        count: u64,
+        /// How many there may be.
+        most: u64,
+    },
+    /// The stride is out of range.
+    #[error("a suffix-array stride of 2^{0} is not possible: 2^0 to 2^{MAX_STRIDE_LOG2}")]
+    Stride(u8),
+    /// Building would take more memory than allowed.
+    #[error(
+        "indexing {bases} bases takes at least {needed_bytes} bytes of memory, \
+         more than the {limit_bytes} allowed"
+    )]
+    MemoryLimit {
+        /// What it takes (so far, when the FASTA alone is too large).
+        needed_bytes: u64,
+        /// What is allowed.
+        limit_bytes: u64,
+        /// Bases read.
+        bases: u64,
+    },
+    /// The system refused to give memory.
+    #[error("the system refused {0} bytes of memory for the suffix array")]
+    OutOfMemory(u64),
+    /// The suffix sorter failed.
+    #[error("the suffix array could not be made: {0}")]
+    SuffixArray(String),
+    /// A worker panicked.
+    #[error(transparent)]
+    Worker(#[from] WorkerPanic),
+}
+
+/// How to build.
+#[derive(Debug, Clone)]
+pub struct BuildOptions {
+    /// Refuse to build when it takes more; `None`: no limit.
+    pub memory_limit_bytes: Option<u64>,
+    /// Write `PREFIX.0123` too, without which bwa-mem2 does not start. seqloom never reads it.
+    pub with_0123: bool,
+    /// log2 of the suffix-array stride, 0 to 6. 3 (every 8th) is the only one bwa-mem2 reads right.
+    pub sa_stride_log2: u8,
+    /// Workers that write the rows. Suffix sorting uses one.
+    pub threads: NonZeroUsize,
+}
+
+impl Default for BuildOptions {
+    fn default() -> Self {
+        Self {
+            memory_limit_bytes: None,
+            with_0123: false,
+            sa_stride_log2: UNTAGGED_STRIDE_LOG2,
+            threads: NonZeroUsize::MIN,
+        }
+    }
+}
+
+/// What is being done, for a progress line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The FASTA is read.
+    Read,
+    /// Suffixes are sorted: one call of the sorter, so only its start and end are reported.
+    Sort,
+    /// The rows are written.
+    Write,
+}
+
+/// Called with the phase and how much of it is done, 0 to 1.
+pub type Progress<'a> = &'a dyn Fn(Phase, f64);
+
+/// A reference read and ready to be built, and what that takes.
+#[derive(Debug)]
+pub struct IndexPlan {
+    reference: Reference,
+    layout: Layout,
+    options: BuildOptions,
+    /// Number of sequences.
+    pub sequences: u64,
+    /// Bases on one strand.
+    pub bases: u64,
+    /// Runs of ambiguous bases.
+    pub holes: u64,
+    /// Most memory the build will hold at a time (formula in the module's documentation).
+    pub memory_bytes_needed: u64,
+    /// Bytes of all files that will be written, but for the small `.ann` and `.amb`.
+    pub output_bytes: u64,
+}
+
+/// A finished index.
+#[derive(Debug)]
+pub struct Built {
+    /// The files written, complete and under their final names.
+    pub files: Vec<PathBuf>,
+    /// Files of other tools at the same prefix that belong to another reference (`.bwt`, `.sa` of
+    /// bwa, `.0123` of bwa-mem2, when the old `.pac` was missing or different): those tools would
+    /// now read a mixed index.
+    pub stale_files: Vec<PathBuf>,
+}
+
+/// Reads the FASTA at `fasta` (plain, gzip or BGZF) and says what building its index takes.
+///
+/// # Errors
+/// The file cannot be read or is not a FASTA we accept; it holds more than the format can number;
+/// it does not even fit the memory limit packed. The limit itself is held against the plan by
+/// [`build`], so that a caller can announce the need first.
+pub fn plan(
+    fasta: &Path,
+    options: &BuildOptions,
+    progress: Progress<'_>,
+) -> Result<IndexPlan, BuildError> {
+    if options.sa_stride_log2 > MAX_STRIDE_LOG2 {
+        return Err(BuildError::Stride(options.sa_stride_log2));
+    }
+    let limit_bytes = options.memory_limit_bytes;
+    let reference = fasta_file::read(fasta, limit_bytes, &mut |done| progress(Phase::Read, done))?;
+    let too_large =
+        |what, count, most| Err(BuildError::TooLarge { path: fasta.to_owned(), what, count, most });
+    let (bases, holes) = (reference.packed.bases(), reference.holes.len() as u64);
+    if holes > i32::MAX as u64 {
+        return too_large("runs of ambiguous bases", holes, i32::MAX as u64);
+    }
+    let Some(layout) = Layout::new(bases, options.sa_stride_log2) else {
+        return too_large("bases", bases, MAX_BASES);
+    };
+    let unpacked_bytes = if options.with_0123 { layout.symbols() } else { 0 };
+    Ok(IndexPlan {
+        sequences: reference.sequences.len() as u64,
+        bases,
+        holes,
+        memory_bytes_needed: memory_bytes(&reference, layout, options.threads),
+        output_bytes: pac_bytes(bases) + layout.tagged_bytes() + unpacked_bytes,
+        reference,
+        layout,
+        options: options.clone(),
+    })
+}
+
+/// The formula of the module's documentation.
+fn memory_bytes(reference: &Reference, layout: Layout, threads: NonZeroUsize) -> u64 {
+    let symbols = layout.symbols();
+    let width = if symbols < NARROW_SYMBOLS { 4 } else { 8 };
+    let lms = reference.packed.lms_suffixes();
+    let beside = if 3 * lms > symbols { lms * width } else { 0 };
+    let suffixes = symbols * width;
+    let phase = (symbols + suffixes + beside).max(suffixes + bwt::wave_bytes(layout, threads));
+    symbols / 8 + reference.annotation_bytes() + FIXED_BYTES + phase
+}
+
+/// Builds the index of `plan` at `prefix`; an index already there is replaced.
+///
+/// # Errors
+/// The plan needs more memory than its options allow; memory is refused; a file cannot be written.
+/// Nothing has its final name then, and an old index is untouched unless the renaming had begun.
+pub fn build(plan: IndexPlan, prefix: &Path, progress: Progress<'_>) -> Result<Built, BuildError> {
+    let IndexPlan { reference, layout, options, memory_bytes_needed, bases, .. } = plan;
+    if let Some(limit_bytes) = options.memory_limit_bytes
+        && memory_bytes_needed > limit_bytes
+    {
+        let needed_bytes = memory_bytes_needed;
+        return Err(BuildError::MemoryLimit { needed_bytes, limit_bytes, bases });
+    }
+    let paths = IndexPaths::new(prefix);
+    // The largest file first: a folder that cannot be written is found before the long work.
+    let bwt = AtomicFile::create(&paths.bwt())?;
+    let mut small = vec![
+        filled(&paths.pac(), |out| reference.packed.write_pac(out))?,
+        filled(&paths.ann(), |out| write_ann(&reference, out))?,
+        filled(&paths.amb(), |out| write_amb(&reference, out))?,
+    ];
+    let mut text = reserved(layout.symbols())?;
+    reference.packed.unpack(&mut text);
+    if options.with_0123 {
+        small.push(filled(&paths.unpacked(), |out| out.write_all(&text))?);
+    }
+    let job = RowsJob { reference: &reference, layout, options: &options, paths: &paths };
+    if layout.symbols() < NARROW_SYMBOLS {
+        job.run::<i32>(text, bwt.file(), progress)?;
+    } else {
+        job.run::<i64>(text, bwt.file(), progress)?;
+    }
+    let stale_files = stale_files(&paths, &reference, options.with_0123)?;
+    remove_if_there(&paths.bwt())?;
+    let mut files = Vec::new();
+    for file in small.into_iter().chain([bwt]) {
+        files.push(file.final_path().to_owned());
+        file.commit()?;
+    }
+    Ok(Built { files, stale_files })
+}
+
+/// What the two widths of suffix array share.
+struct RowsJob<'a> {
+    reference: &'a Reference,
+    layout: Layout,
+    options: &'a BuildOptions,
+    paths: &'a IndexPaths,
+}
+
+impl RowsJob<'_> {
+    /// Sorts the suffixes of `text`, gives it back, and writes the rows to `file`.
+    fn run<P>(&self, text: Vec<u8>, file: &File, progress: Progress<'_>) -> Result<(), BuildError>
+    where
+        P: Position + OutputElement + IsValidOutputFor<u8>,
+    {
+        progress(Phase::Sort, 0.0);
+        let suffixes = suffix_array::<P>(&text)?;
+        drop(text);
+        progress(Phase::Sort, 1.0);
+        let rows =
+            Rows { layout: self.layout, packed: &self.reference.packed, suffixes: &suffixes };
+        let path = self.paths.bwt();
+        let failed = |source| BuildError::Io { path: path.clone(), source };
+        bwt::write(rows, file, self.options.threads, &failed, &mut |done| {
+            progress(Phase::Write, done);
+        })
+    }
+}
+
+/// The plain suffix array of `text`.
+pub(crate) fn suffix_array<P>(text: &[u8]) -> Result<Vec<P>, BuildError>
+where
+    P: OutputElement + IsValidOutputFor<u8>,
+{
+    let mut suffixes = reserved(text.len() as u64)?;
+    suffixes.resize(text.len(), P::zero());
+    SuffixArrayConstruction::for_text(text)
+        .in_borrowed_buffer(&mut suffixes)
+        .single_threaded()
+        .run()
+        .map_err(|error| BuildError::SuffixArray(format!("{error:?}")))?;
+    Ok(suffixes)
+}
+
+/// An empty vector with room for `entries`, or an error instead of an abort.
+fn reserved<T>(entries: u64) -> Result<Vec<T>, BuildError> {
+    let mut vector = Vec::new();
+    let entries_here = usize::try_from(entries).unwrap_or(usize::MAX);
+    vector
+        .try_reserve_exact(entries_here)
+        .map_err(|_| BuildError::OutOfMemory(entries.saturating_mul(size_of::<T>() as u64)))?;
+    Ok(vector)
+}
+
+fn io_error(path: &Path) -> impl Fn(io::Error) -> BuildError + '_ {
+    |source| BuildError::Io { path: path.to_owned(), source }
+}
+
+/// A file under its temporary name with all its content.
+fn filled(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
+) -> Result<AtomicFile, BuildError> {
+    let file = AtomicFile::create(path)?;
+    let mut out = BufWriter::with_capacity(WRITE_BYTES, file.file());
+    write(&mut out).and_then(|()| out.flush()).map_err(io_error(path))?;
+    drop(out);
+    Ok(file)
+}
+
+fn remove_if_there(path: &Path) -> Result<(), BuildError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error(path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// The files of other tools that will not fit the new `.pac`.
+fn stale_files(
+    paths: &IndexPaths,
+    reference: &Reference,
+    with_0123: bool,
+) -> Result<Vec<PathBuf>, BuildError> {
+    let mut others = vec![paths.with("bwt"), paths.with("sa")];
+    if !with_0123 {
+        others.push(paths.unpacked());
+    }
+    others.retain(|path| path.exists());
+    if others.is_empty() {
+        return Ok(others);
+    }
+    let mut same = Comparison { old: File::open(paths.pac()).ok(), buffer: Vec::new() };
+    reference.packed.write_pac(&mut same).map_err(io_error(&paths.pac()))?;
+    if same.holds() { Ok(Vec::new()) } else { Ok(others) }
+}
+
+/// A sink that compares what is written to it with a file.
+struct Comparison {
+    /// The file while it is equal so far.
+    old: Option<File>,
+    buffer: Vec<u8>,
+}
+
+impl Comparison {
+    /// Whether the file was equal and ends here.
+    fn holds(mut self) -> bool {
+        self.old.as_mut().is_some_and(|old| matches!(old.read(&mut [0]), Ok(0)))
+    }
+}
+
+impl Write for Comparison {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let bytes = &bytes[..bytes.len().min(WRITE_BYTES)];
+        self.buffer.resize(bytes.len(), 0);
+        let equal = self.old.as_mut().is_some_and(|old| old.read_exact(&mut self.buffer).is_ok())
+            && self.buffer == bytes;
+        if !equal {
+            self.old = None;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

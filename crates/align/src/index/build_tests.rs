@@ -1,0 +1,359 @@
+//! Building, against the live `bwa index` and an FM-index reader of our own.
+
+use std::fs;
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use seqloom_testkit::skip;
+
+use super::*;
+
+fn silent(_: Phase, _: f64) {}
+
+fn built_with(fasta: &Path, prefix: &Path, options: &BuildOptions) -> Result<Built, BuildError> {
+    build(plan(fasta, options, &silent)?, prefix, &silent)
+}
+
+fn built(fasta: &Path) -> Result<Built, BuildError> {
+    built_with(fasta, fasta, &BuildOptions::default())
+}
+
+fn written(folder: &Path, name: &str, content: &[u8]) -> PathBuf {
+    let path = folder.join(name);
+    fs::write(&path, content).unwrap();
+    path
+}
+
+fn gzipped(content: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Runs Debian's `bwa index`; false, after saying so, where it is not installed.
+fn bwa_index(fasta: &Path, prefix: &Path) -> bool {
+    let mut command = Command::new("bwa");
+    command.arg("index").arg("-p").arg(prefix).arg(fasta);
+    match command.stdout(Stdio::null()).stderr(Stdio::null()).status() {
+        Ok(status) => {
+            assert!(status.success(), "bwa index {}", fasta.display());
+            true
+        }
+        Err(_) => {
+            skip::skip("bwa is not installed");
+            false
+        }
+    }
+}
+
+/// Builds with both and compares `.pac .ann .amb`.
+fn assert_equal_to_bwa(fasta: &Path, folder: &Path) {
+    let (ours, theirs) = (folder.join("ours"), folder.join("bwa"));
+    let index = built_with(fasta, &ours, &BuildOptions::default()).unwrap();
+    assert_eq!(index.files.len(), 4);
+    if !bwa_index(fasta, &theirs) {
+        return;
+    }
+    for suffix in ["pac", "ann", "amb"] {
+        let read = |prefix: &Path| fs::read(IndexPaths::new(prefix).with(suffix)).unwrap();
+        assert!(read(&ours) == read(&theirs), "{}: .{suffix} differs", fasta.display());
+    }
+    check(&ours).unwrap();
+}
+
+#[test]
+fn real_genomes_equal_bwa_s() {
+    for name in ["refs/lambda/lambda_virus.fa.gz", "refs/ecoli/MG1655-K12.fasta.gz"] {
+        let Some(fasta) = skip::data(name) else { return };
+        assert_equal_to_bwa(&fasta, tempfile::tempdir().unwrap().path());
+    }
+}
+
+#[test]
+fn hard_fastas_equal_bwa_s() {
+    let cases: [(&str, &str); 16] = [
+        ("four bases", ">a\nACGT\n"),
+        ("one base", ">a\nC\n"),
+        ("one ambiguous base", ">a\nN\n"),
+        ("lower case", ">a\nacgtnnnnacgt\n>b\nttttggggcccc\n"),
+        ("mixed case holes", ">a\nACNNnnNNGT\nNNN\nnAC\n"),
+        ("IUPAC", ">a\nRYKMSWBDHVNXU\nACGTryrryyuu\n"),
+        ("gaps and stops", ">a\nAC--GT**AC-*-*\n"),
+        ("CRLF", ">a b c\r\nACGTNN\r\nNNGT\r\n>d\r\nCCCCC\r\n"),
+        ("CRLF and blank lines", ">a\r\nACGT\r\n\r\nACGT\r\n\r\n>b\r\nAC\r\n"),
+        ("blank lines", "\n\n>a\n\nACGT\n\n\nAC\n\n>b\nGGG\n\n"),
+        ("comments", ">a one two  three \nACGT\n>b\tx\ty\nAC\n>c \nAC\n>d  z\nGG\n"),
+        ("no last line end", ">a\nACGTA"),
+        ("holes at record edges", ">a\nACNN\n>b\nNNAC\n>c\nNNNN\n>d\nNNNN\n"),
+        ("odd names", ">gi|9626243|ref|NC_001416.1| phage\nACGT\n>HLA*01:01:01=x,y\nACGTT\n"),
+        ("text is a palindrome", ">a\nACGTACGTACGTACGT\n"),
+        ("one symbol", ">a\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n"),
+    ];
+    for (what, text) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let plain = written(folder.path(), what, text.as_bytes());
+        assert_equal_to_bwa(&plain, folder.path());
+        // The same through gzip of two members, cut in the middle of a line.
+        let cut = text.len() / 2;
+        let members = [gzipped(&text.as_bytes()[..cut]), gzipped(&text.as_bytes()[cut..])];
+        let compressed = written(folder.path(), "in.fa.gz", &members.concat());
+        assert_equal_to_bwa(&compressed, folder.path());
+    }
+}
+
+#[test]
+fn long_and_many_records_equal_bwa_s() {
+    let mut text = Vec::new();
+    for record in 0_u64..700 {
+        write!(text, ">contig{record} length varies").unwrap();
+        let mut state = record;
+        for i in 0..record * 13 % 997 + 1 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            if i % 61 == 0 {
+                text.push(b'\n');
+            }
+            text.push(b"ACGTACGTACGTacgtNNRn"[(state >> 40) as usize % 20]);
+        }
+        text.push(b'\n');
+    }
+    let folder = tempfile::tempdir().unwrap();
+    assert_equal_to_bwa(&written(folder.path(), "many.fa", &text), folder.path());
+}
+
+/// A reader of `.bwt.2bit.64` that knows nothing but the table in the module's documentation.
+struct FmIndex {
+    bytes: Vec<u8>,
+    rows: u64,
+    stride: u64,
+}
+
+impl FmIndex {
+    fn new(path: &Path, stride_log2: u32) -> Self {
+        let bytes = fs::read(path).unwrap();
+        let rows = i64::from_le_bytes(bytes[..8].try_into().unwrap()) as u64;
+        Self { bytes, rows, stride: 1 << stride_log2 }
+    }
+
+    fn word(&self, at: u64) -> u64 {
+        let at = at as usize;
+        u64::from_le_bytes(self.bytes[at..at + 8].try_into().unwrap())
+    }
+
+    /// Rows whose suffix starts with a symbol below `c`, the sentinel's included.
+    fn start(&self, c: u8) -> u64 {
+        self.word(8 + 8 * u64::from(c)) + 1
+    }
+
+    /// Symbols `c` in rows `0..row`.
+    fn occ(&self, c: u8, row: u64) -> u64 {
+        let block = 48 + row / 64 * 64;
+        let mask = self.word(block + 32 + 8 * u64::from(c));
+        let part = mask.checked_shr(64 - (row % 64) as u32).unwrap_or(0);
+        self.word(block + 8 * u64::from(c)) + u64::from(part.count_ones())
+    }
+
+    /// Rows whose suffix starts with `pattern`.
+    fn search(&self, pattern: &[u8]) -> std::ops::Range<u64> {
+        pattern.iter().rev().fold(0..self.rows, |rows, &c| {
+            self.start(c) + self.occ(c, rows.start)..self.start(c) + self.occ(c, rows.end)
+        })
+    }
+
+    /// The position of a row's suffix, by walking to a sampled row.
+    fn locate(&self, mut row: u64) -> u64 {
+        let mut steps = 0;
+        while !row.is_multiple_of(self.stride) {
+            let symbol = (0..4).find(|&c| self.occ(c, row + 1) > self.occ(c, row));
+            let Some(c) = symbol else { return steps }; // the sentinel row: suffix 0
+            row = self.start(c) + self.occ(c, row);
+            steps += 1;
+        }
+        let high_at = 48 + 64 * (self.rows / 64 + 1);
+        let low_at = high_at + self.rows / self.stride + 1;
+        let sample = row / self.stride;
+        let low = self.word(low_at + 4 * sample) & 0xFFFF_FFFF;
+        steps + (u64::from(self.bytes[(high_at + sample) as usize]) << 32) + low
+    }
+}
+
+#[test]
+fn backward_search_finds_strings_of_e_coli_where_they_are() {
+    let Some(fasta) = skip::data("refs/ecoli/MG1655-K12.fasta.gz") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut text = String::new();
+    let mut decoder = flate2::read::MultiGzDecoder::new(fs::File::open(&fasta).unwrap());
+    std::io::Read::read_to_string(&mut decoder, &mut text).unwrap();
+    let bases: Vec<u8> = text.lines().skip(1).flat_map(str::bytes).collect();
+    let mut codes: Vec<u8> =
+        bases.iter().map(|b| b"ACGT".iter().position(|c| c == b).unwrap() as u8).collect();
+    codes.extend(codes.clone().iter().rev().map(|code| 3 - code));
+
+    for (stride_log2, threads) in [(3, 1), (3, 2), (0, 2)] {
+        let prefix = folder.path().join(format!("{stride_log2}-{threads}"));
+        let threads = NonZeroUsize::new(threads).unwrap();
+        let options = BuildOptions {
+            sa_stride_log2: stride_log2,
+            threads,
+            with_0123: true,
+            ..BuildOptions::default()
+        };
+        built_with(&fasta, &prefix, &options).unwrap();
+        let paths = IndexPaths::new(&prefix);
+        assert!(fs::read(paths.unpacked()).unwrap() == codes);
+        let index = FmIndex::new(&paths.bwt(), u32::from(stride_log2));
+        let mut state = 7_u64;
+        for length in (12..60).cycle().take(2_000) {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let at = (state >> 20) as usize % (codes.len() - length);
+            let pattern = &codes[at..at + length];
+            let found: Vec<u64> = index.search(pattern).map(|row| index.locate(row)).collect();
+            assert!(found.contains(&(at as u64)), "{at} + {length}");
+            for place in found {
+                assert_eq!(&codes[place as usize..][..length], pattern);
+            }
+        }
+        assert_eq!(index.search(&codes), index.search(&codes[..40]), "T itself, once");
+    }
+    let read = |name: &str| fs::read(folder.path().join(name)).unwrap();
+    assert!(read("3-1.bwt.2bit.64") == read("3-2.bwt.2bit.64"), "threads change the bytes");
+}
+
+#[test]
+fn a_bad_fasta_is_named() {
+    let cases: [(&str, &[u8], &str); 7] = [
+        ("empty", b"", "no FASTA record"),
+        ("only white", b"\n\n", "no FASTA record"),
+        ("duplicate", b">a\nAC\n>a\nAC\n", "record 2 (a), line 3, byte 6: the name is already"),
+        ("digit", b">a\nAC1\n", "record 1 (a), line 2, byte 5: '1' in the sequence"),
+        ("no bases", b">a\n>b\nAC\n", "the sequence is empty"),
+        ("a FASTQ", b"@r\nACGT\n+\nIIII\n", "'@' before the first '>'"),
+        ("binary", &[0x1e, 0x8b, 0, 0], "byte 0x1E before the first '>'"),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    for (what, text, message) in cases {
+        for (name, content) in [("x.fa", text.to_vec()), ("x.fa.gz", gzipped(text))] {
+            let fasta = written(folder.path(), name, &content);
+            let error = built(&fasta).unwrap_err().to_string();
+            assert!(error.contains(message) && error.contains(name), "{what}: {error}");
+            fs::remove_file(fasta).unwrap();
+        }
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "an error leaves files");
+}
+
+#[test]
+fn every_cut_of_a_gzip_file_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = b">a\nACGTACGTNNNNACGT\n>b\nCCCCGGGGTTTTAAAA\n";
+    let whole = gzipped(text);
+    for length in 0..whole.len() {
+        let fasta = written(folder.path(), "cut.fa.gz", &whole[..length]);
+        let error = built(&fasta).unwrap_err();
+        let is_gzip = length >= 2;
+        assert_eq!(matches!(error, BuildError::Gzip { .. }), is_gzip, "{length}: {error}");
+    }
+    // The same in the second of two members, of which the first is a FASTA by itself.
+    let second = gzipped(b">c\nACGTTGCA\n");
+    for length in 1..second.len() {
+        let two = [&whole, &second[..length]].concat();
+        let fasta = written(folder.path(), "cut.fa.gz", &two);
+        let error = built(&fasta).unwrap_err();
+        assert!(matches!(error, BuildError::Gzip { .. }), "{length}: {error}");
+    }
+    let mut damaged = whole;
+    let crc_at = damaged.len() - 6;
+    damaged[crc_at] ^= 1;
+    let fasta = written(folder.path(), "damaged.fa.gz", &damaged);
+    assert!(matches!(built(&fasta), Err(BuildError::Gzip { .. })));
+}
+
+#[test]
+fn a_bgzf_file_without_its_last_block_is_cut() {
+    use seqloom_format::bgzf::EOF_BLOCK;
+    let folder = tempfile::tempdir().unwrap();
+    let plain = written(folder.path(), "x.fa", b">a\nACGTACGTNNNNACGT\n");
+    let Ok(bgzip) = Command::new("bgzip").arg("-k").arg(&plain).status() else {
+        return skip::skip("bgzip is not installed");
+    };
+    assert!(bgzip.success());
+    let whole = fs::read(folder.path().join("x.fa.gz")).unwrap();
+    let fasta = written(folder.path(), "whole.fa.gz", &whole);
+    built(&fasta).unwrap();
+    let cut = written(folder.path(), "cut.fa.gz", &whole[..whole.len() - EOF_BLOCK.len()]);
+    let error = built(&cut).unwrap_err();
+    assert!(matches!(error, BuildError::Gzip { .. }), "{error}");
+}
+
+#[test]
+fn memory_is_announced_and_the_limit_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let fasta = written(folder.path(), "x.fa", &[b">a\n".to_vec(), vec![b'A'; 1_000]].concat());
+    let mut options = BuildOptions::default();
+    let needed = plan(&fasta, &options, &silent).unwrap().memory_bytes_needed;
+    options.memory_limit_bytes = Some(needed - 1);
+    let error = built_with(&fasta, &fasta, &options).unwrap_err();
+    let expected = format!("takes at least {needed} bytes of memory");
+    assert!(error.to_string().contains(&expected), "{error}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "an error leaves files");
+    // Refused while reading: even the packed bases are too many.
+    options.memory_limit_bytes = Some(100);
+    assert!(matches!(plan(&fasta, &options, &silent), Err(BuildError::MemoryLimit { .. })));
+    options.memory_limit_bytes = Some(needed);
+    built_with(&fasta, &fasta, &options).unwrap();
+}
+
+#[test]
+fn other_refusals() {
+    let folder = tempfile::tempdir().unwrap();
+    let fasta = written(folder.path(), "x.fa", b">a\nACGT\n");
+    let options = BuildOptions { sa_stride_log2: 7, ..BuildOptions::default() };
+    assert!(matches!(plan(&fasta, &options, &silent), Err(BuildError::Stride(7))));
+    let missing = folder.path().join("no such file.fa");
+    let error = built(&missing).unwrap_err().to_string();
+    assert!(error.contains("no such file.fa"), "{error}");
+    assert!(matches!(built(folder.path()), Err(BuildError::Io { .. })));
+    let nowhere = folder.path().join("no folder/x.fa");
+    let error = built_with(&fasta, &nowhere, &BuildOptions::default()).unwrap_err();
+    assert!(matches!(error, BuildError::Output(_)), "{error}");
+}
+
+#[test]
+fn an_old_index_is_replaced_and_other_tools_files_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let fasta = written(folder.path(), "x.fa", b">a\nACGTACGT\n");
+    let options = BuildOptions { with_0123: true, ..BuildOptions::default() };
+    let first = built_with(&fasta, &fasta, &options).unwrap();
+    assert_eq!(first.files.len(), 5);
+    assert_eq!(first.files.last(), Some(&IndexPaths::new(&fasta).bwt()), "the last one named");
+    assert_eq!(fs::read(IndexPaths::new(&fasta).unpacked()).unwrap(), b"\0\x01\x02\x03".repeat(4));
+    // The same reference again: what bwa-mem2 has is still right.
+    assert!(built(&fasta).unwrap().stale_files.is_empty());
+    fs::write(&fasta, b">a\nACGTACGTA\n").unwrap();
+    fs::write(IndexPaths::new(&fasta).with("sa"), b"bwa's").unwrap();
+    let again = built(&fasta).unwrap();
+    let paths = IndexPaths::new(&fasta);
+    assert_eq!(again.stale_files, [paths.with("sa"), paths.unpacked()]);
+    assert_eq!(check(&fasta).unwrap().bases, 9);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 7, "nothing temporary is left");
+}
+
+#[test]
+fn progress_runs_through_the_phases() {
+    let folder = tempfile::tempdir().unwrap();
+    let fasta = written(folder.path(), "x.fa", b">a\nACGTACGT\n");
+    let seen = std::cell::RefCell::new(Vec::new());
+    let progress = |phase, done| seen.borrow_mut().push((phase, done));
+    let plan = plan(&fasta, &BuildOptions::default(), &progress).unwrap();
+    assert_eq!((plan.bases, plan.sequences, plan.holes), (8, 1, 0));
+    let announced = plan.output_bytes;
+    let index = build(plan, &fasta, &progress).unwrap();
+    let size = |path: &PathBuf| fs::metadata(path).unwrap().len();
+    assert_eq!(announced, size(&index.files[0]) + size(&index.files[3]));
+    let expected =
+        [(Phase::Read, 1.0), (Phase::Sort, 0.0), (Phase::Sort, 1.0), (Phase::Write, 1.0)];
+    assert_eq!(*seen.borrow(), expected);
+}

@@ -1,0 +1,386 @@
+//! From the suffix array to `.bwt.2bit.64`: stripes of whole blocks, encoded and written in any
+//! order by any number of workers, the same bytes for all of them.
+//!
+//! The one thing that runs along the rows, the count of each symbol so far, is added after a wave
+//! of stripes has been encoded: encode in parallel, sum up (a few numbers per stripe), write in
+//! parallel. The memory of a wave is [`wave_bytes`].
+
+use std::fs::File;
+use std::io;
+use std::num::NonZeroUsize;
+use std::os::unix::fs::FileExt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use seqloom_runtime::failure::{Failure, lock};
+use seqloom_runtime::pool;
+
+use super::build::BuildError;
+use super::layout::{BLOCK_BYTES, BLOCK_ROWS, Layout};
+use super::packed::Packed;
+
+/// Blocks per stripe: 262,144 rows, some 10 ms of work.
+const STRIPE_BLOCKS: u64 = 4_096;
+
+/// Stripes per worker and wave: enough that the last of a wave does not hold up the rest for long.
+const STRIPES_PER_WORKER: usize = 4;
+
+/// The symbol of the sentinel row and of rows past the end.
+const NO_SYMBOL: u8 = 4;
+
+/// An entry of a suffix array.
+pub(crate) trait Position: Copy + Sync {
+    /// The position in `T`.
+    fn get(self) -> u64;
+}
+
+impl Position for i32 {
+    #[inline]
+    fn get(self) -> u64 {
+        u64::from(self.cast_unsigned())
+    }
+}
+
+impl Position for i64 {
+    #[inline]
+    fn get(self) -> u64 {
+        self.cast_unsigned()
+    }
+}
+
+/// The rows of a reference: its text and the plain suffix array of that.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows<'a, P> {
+    pub(crate) layout: Layout,
+    pub(crate) packed: &'a Packed,
+    /// `SA[1..]`: row `i` of the transform is entry `i - 1`.
+    pub(crate) suffixes: &'a [P],
+}
+
+impl<P: Position> Rows<'_, P> {
+    /// `SA[row]`; 0 past the last row (the padding sample at stride 1).
+    #[inline]
+    fn suffix(&self, row: u64) -> u64 {
+        match row.checked_sub(1) {
+            None => self.layout.symbols(),
+            Some(entry) => self.suffixes.get(entry as usize).map_or(0, |suffix| suffix.get()),
+        }
+    }
+
+    /// The symbol before suffix `SA[row]`.
+    #[inline]
+    fn symbol(&self, row: u64) -> u8 {
+        self.suffix(row).checked_sub(1).map_or(NO_SYMBOL, |before| self.packed.symbol(before))
+    }
+}
+
+/// The encoded rows of some blocks, counts relative to the first.
+#[derive(Debug, Default)]
+pub(crate) struct Stripe {
+    first_block: u64,
+    /// Per block, `mask[4]`.
+    masks: Vec<[u64; 4]>,
+    high: Vec<u8>,
+    low: Vec<u8>,
+    /// Symbols in all of it.
+    counts: [u64; 4],
+    /// The sentinel row, if it is here.
+    sentinel_row: Option<u64>,
+    /// Symbols in the rows before `first_block`, once known.
+    before: [u64; 4],
+    /// Checkpoint bytes, made when `before` is known.
+    checkpoints: Vec<u8>,
+}
+
+/// Encodes blocks `first_block .. first_block + blocks` into `stripe`, whose memory is reused.
+pub(crate) fn encode_stripe<P: Position>(
+    rows: &Rows<'_, P>,
+    first_block: u64,
+    blocks: u64,
+    stripe: &mut Stripe,
+) {
+    stripe.first_block = first_block;
+    stripe.masks.clear();
+    stripe.counts = [0; 4];
+    stripe.sentinel_row = None;
+    for block in first_block..first_block + blocks {
+        let start = BLOCK_ROWS * block;
+        let filled = (rows.layout.rows() - start).min(BLOCK_ROWS) as usize;
+        // All reads of the text first: they are random, and independent of each other.
+        let mut symbols = [NO_SYMBOL; BLOCK_ROWS as usize];
+        for (symbol, row) in symbols[..filled].iter_mut().zip(start..) {
+            *symbol = rows.symbol(row);
+        }
+        let mut masks = [0_u64; 5];
+        for (place, &symbol) in symbols.iter().enumerate() {
+            masks[usize::from(symbol)] |= 1 << (63 - place);
+        }
+        let [a, c, g, t, none] = masks;
+        stripe.masks.push([a, c, g, t]);
+        for (count, mask) in stripe.counts.iter_mut().zip([a, c, g, t]) {
+            *count += u64::from(mask.count_ones());
+        }
+        let without = u64::from(none.leading_zeros());
+        if (without as usize) < filled {
+            stripe.sentinel_row = Some(start + without);
+        }
+    }
+    encode_samples(rows, stripe);
+}
+
+/// The samples of the stripe's rows.
+fn encode_samples<P: Position>(rows: &Rows<'_, P>, stripe: &mut Stripe) {
+    stripe.high.clear();
+    stripe.low.clear();
+    for sample in sample_range(rows.layout, stripe) {
+        let suffix = rows.suffix(sample << rows.layout.stride_log2);
+        stripe.high.push((suffix >> 32) as u8);
+        stripe.low.extend_from_slice(&(suffix as u32).to_le_bytes());
+    }
+}
+
+/// The samples that a stripe holds.
+fn sample_range(layout: Layout, stripe: &Stripe) -> std::ops::Range<u64> {
+    let first_row = BLOCK_ROWS * stripe.first_block;
+    let end_row = first_row + BLOCK_ROWS * stripe.masks.len() as u64;
+    // Blocks are whole strides (64 is a multiple of every stride), so nothing is cut in two.
+    let end = (end_row >> layout.stride_log2).min(layout.samples());
+    (first_row >> layout.stride_log2)..end
+}
+
+/// Writes a stripe to its places in the file.
+fn write_stripe(layout: Layout, stripe: &mut Stripe, file: &File) -> io::Result<()> {
+    let mut occ = stripe.before;
+    stripe.checkpoints.clear();
+    for masks in &stripe.masks {
+        for count in occ {
+            stripe.checkpoints.extend_from_slice(&count.to_le_bytes());
+        }
+        for mask in masks {
+            stripe.checkpoints.extend_from_slice(&mask.to_le_bytes());
+        }
+        for (count, mask) in occ.iter_mut().zip(masks) {
+            *count += u64::from(mask.count_ones());
+        }
+    }
+    let first_sample = sample_range(layout, stripe).start;
+    file.write_all_at(&stripe.checkpoints, layout.checkpoint_at(stripe.first_block))?;
+    file.write_all_at(&stripe.high, layout.high_at(first_sample))?;
+    file.write_all_at(&stripe.low, layout.low_at(first_sample))
+}
+
+/// Memory of the stripes in flight, in bytes.
+pub(crate) fn wave_bytes(layout: Layout, threads: NonZeroUsize) -> u64 {
+    let stripe_rows = BLOCK_ROWS * STRIPE_BLOCKS;
+    let samples = 5 * (stripe_rows >> layout.stride_log2);
+    let stripe_bytes = STRIPE_BLOCKS * (BLOCK_BYTES + 32) + samples;
+    let stripes = layout.blocks().div_ceil(STRIPE_BLOCKS);
+    stripe_bytes * stripes.min((threads.get() * STRIPES_PER_WORKER) as u64)
+}
+
+/// Writes the whole of `.bwt.2bit.64` to `file`, which is empty.
+///
+/// # Errors
+/// Writing fails, or a worker panics; [`BuildError::SuffixArray`] when the rows do not add up to
+/// the text, which would be a bug of the suffix sorter.
+pub(crate) fn write<P: Position>(
+    rows: Rows<'_, P>,
+    file: &File,
+    threads: NonZeroUsize,
+    io_error: &(dyn Fn(io::Error) -> BuildError + Sync),
+    progress: &mut dyn FnMut(f64),
+) -> Result<(), BuildError> {
+    let layout = rows.layout;
+    let stripes = layout.blocks().div_ceil(STRIPE_BLOCKS);
+    let wave = stripes.min((threads.get() * STRIPES_PER_WORKER) as u64);
+    let slots: Vec<Mutex<Stripe>> = (0..wave).map(|_| Mutex::default()).collect();
+    let (mut before, mut sentinel_row) = ([0_u64; 4], None);
+    for first in (0..stripes).step_by(wave as usize) {
+        let used = &slots[..(stripes - first).min(wave) as usize];
+        for_each(threads, used, &|index, stripe| {
+            let block = (first + index as u64) * STRIPE_BLOCKS;
+            let blocks = STRIPE_BLOCKS.min(layout.blocks() - block);
+            encode_stripe(&rows, block, blocks, stripe);
+            Ok(())
+        })?;
+        for slot in used {
+            let mut stripe = lock(slot);
+            stripe.before = before;
+            for (sum, count) in before.iter_mut().zip(stripe.counts) {
+                *sum += count;
+            }
+            sentinel_row = sentinel_row.or(stripe.sentinel_row);
+        }
+        for_each(threads, used, &|_, stripe| write_stripe(layout, stripe, file).map_err(io_error))?;
+        progress((first + used.len() as u64) as f64 / stripes as f64);
+    }
+    let counts = rows.packed.cumulative_counts();
+    let whole = before.iter().zip(counts.windows(2)).all(|(n, pair)| pair[0] + n == pair[1]);
+    let Some(sentinel_row) = sentinel_row.filter(|_| whole) else {
+        return Err(BuildError::SuffixArray("its rows do not add up to the text".into()));
+    };
+    write_ends(layout, counts, sentinel_row, file).map_err(io_error)
+}
+
+/// Writes what stands before the checkpoints and after the samples.
+fn write_ends(layout: Layout, counts: [u64; 5], sentinel_row: u64, file: &File) -> io::Result<()> {
+    let mut head = layout.rows().to_le_bytes().to_vec();
+    head.extend(counts.iter().flat_map(|count| count.to_le_bytes()));
+    file.write_all_at(&head, 0)?;
+    let tail = [sentinel_row.to_le_bytes(), u64::from(layout.stride_log2).to_le_bytes()];
+    file.write_all_at(tail.as_flattened(), layout.sentinel_at())
+}
+
+/// Runs `work` once on each stripe, on `threads` workers.
+fn for_each(
+    threads: NonZeroUsize,
+    stripes: &[Mutex<Stripe>],
+    work: &(dyn Fn(usize, &mut Stripe) -> Result<(), BuildError> + Sync),
+) -> Result<(), BuildError> {
+    let next = AtomicUsize::new(0);
+    let failure = Failure::default();
+    let workers = threads.min(NonZeroUsize::new(stripes.len()).unwrap_or(NonZeroUsize::MIN));
+    pool::run(
+        workers,
+        &failure,
+        || (),
+        |_| {
+            while !failure.stopped() {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(stripe) = stripes.get(index) else { break };
+                work(index, &mut lock(stripe))?;
+            }
+            Ok(())
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// `.bwt.2bit.64` from its definition alone: sort all suffixes, walk the rows.
+    fn naive(forward: &[u8], stride_log2: u8) -> Vec<u8> {
+        let mut text = forward.to_vec();
+        text.extend(forward.iter().rev().map(|code| 3 - code));
+        let mut suffixes: Vec<usize> = (0..=text.len()).collect();
+        suffixes.sort_by_key(|&at| &text[at..]);
+        let rows = suffixes.len();
+        let mut out = (rows as u64).to_le_bytes().to_vec();
+        for c in 0..5 {
+            let smaller = text.iter().filter(|&&symbol| symbol < c).count() as u64;
+            out.extend(smaller.to_le_bytes());
+        }
+        let mut occ = [0_u64; 4];
+        for block in 0..=rows / 64 {
+            let mut masks = [0_u64; 4];
+            occ.iter().for_each(|count| out.extend(count.to_le_bytes()));
+            for j in 0..64 {
+                let Some(&suffix) = suffixes.get(64 * block + j) else { break };
+                if suffix > 0 {
+                    let symbol = usize::from(text[suffix - 1]);
+                    masks[symbol] |= 1 << (63 - j);
+                    occ[symbol] += 1;
+                }
+            }
+            masks.iter().for_each(|mask| out.extend(mask.to_le_bytes()));
+        }
+        let samples: Vec<usize> = (0..=rows >> stride_log2)
+            .map(|k| suffixes.get(k << stride_log2).copied().unwrap_or(0))
+            .collect();
+        out.extend(samples.iter().map(|sample| (sample >> 32) as u8));
+        samples.iter().for_each(|&sample| out.extend((sample as u32).to_le_bytes()));
+        let sentinel = suffixes.iter().position(|&suffix| suffix == 0).unwrap();
+        out.extend((sentinel as u64).to_le_bytes());
+        out.extend(u64::from(stride_log2).to_le_bytes());
+        out
+    }
+
+    fn written<P: Position>(
+        packed: &Packed,
+        suffixes: &[P],
+        stride_log2: u8,
+        threads: usize,
+    ) -> Vec<u8> {
+        let layout = Layout::new(packed.bases(), stride_log2).unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let rows = Rows { layout, packed, suffixes };
+        let threads = NonZeroUsize::new(threads).unwrap();
+        let io_error = |error: io::Error| panic!("{error}");
+        write(rows, file.as_file(), threads, &io_error, &mut |_| ()).unwrap();
+        std::fs::read(file.path()).unwrap()
+    }
+
+    fn packed(codes: &[u8]) -> Packed {
+        let mut packed = Packed::default();
+        codes.iter().for_each(|&code| packed.push(code));
+        packed
+    }
+
+    proptest! {
+        #[test]
+        fn equal_to_the_definition(
+            codes in prop::collection::vec(0_u8..4, 1..300),
+            alphabet in 1_u8..5,
+            stride_log2 in 0_u8..=6,
+        ) {
+            // Small alphabets give long repeats.
+            let codes: Vec<u8> = codes.iter().map(|code| code % alphabet).collect();
+            let packed = packed(&codes);
+            let mut text = Vec::new();
+            packed.unpack(&mut text);
+            let expected = naive(&codes, stride_log2);
+            let narrow = super::super::build::suffix_array::<i32>(&text).unwrap();
+            prop_assert_eq!(&written(&packed, &narrow, stride_log2, 1), &expected);
+            let wide = super::super::build::suffix_array::<i64>(&text).unwrap();
+            prop_assert_eq!(&written(&packed, &wide, stride_log2, 2), &expected);
+        }
+    }
+
+    #[test]
+    fn threads_do_not_matter_over_several_waves() {
+        // 12 stripes of blocks, so three waves for one worker.
+        let mut state = 1_u64;
+        let codes: Vec<u8> = (0..1_500_000)
+            .map(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (state >> 62) as u8
+            })
+            .collect();
+        let packed = packed(&codes);
+        let mut text = Vec::new();
+        packed.unpack(&mut text);
+        let suffixes = super::super::build::suffix_array::<i32>(&text).unwrap();
+        let one = written(&packed, &suffixes, 3, 1);
+        assert_eq!(one.len() as u64, Layout::new(packed.bases(), 3).unwrap().tagged_bytes());
+        for threads in [2, 7] {
+            assert!(one == written(&packed, &suffixes, 3, threads), "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn positions_beyond_32_bits_fill_the_high_byte() {
+        let mut stripe = Stripe::default();
+        let packed = packed(&[0; 1]);
+        // A made-up suffix array: only the samples are looked at.
+        let suffixes = [0x7F_1234_5678_i64; 200];
+        let layout = Layout::new(100, 0).unwrap();
+        stripe.masks = vec![[0; 4]; 1];
+        encode_samples(&Rows { layout, packed: &packed, suffixes: &suffixes }, &mut stripe);
+        assert_eq!(stripe.high[1], 0x7F);
+        assert_eq!(stripe.low[4..8], 0x1234_5678_u32.to_le_bytes());
+    }
+
+    #[test]
+    fn a_wrong_suffix_array_is_noticed() {
+        let packed = packed(&[0, 1, 2, 3, 0, 0]);
+        let layout = Layout::new(6, 3).unwrap();
+        let suffixes = [1_i32; 12];
+        let file = tempfile::tempfile().unwrap();
+        let rows = Rows { layout, packed: &packed, suffixes: &suffixes };
+        let io_error = |error: io::Error| panic!("{error}");
+        let outcome = write(rows, &file, NonZeroUsize::MIN, &io_error, &mut |_| ());
+        assert!(matches!(outcome, Err(BuildError::SuffixArray(_))));
+    }
+}

@@ -1,0 +1,118 @@
+//! The reference index: built from FASTA ([`build`]), checked before an engine loads it
+//! ([`check`](check())).
+//!
+//! `L` is the number of bases of the reference, all sequences concatenated; the text `T` is that
+//! strand followed by its reverse complement, `2L` symbols A C G T = 0 1 2 3; one sentinel smaller
+//! than A ends it, so there are `R = 2L + 1` rows. `s` is the log2 of the suffix-array stride.
+//! All integers are little-endian.
+//!
+//! | file | bytes | content |
+//! |---|---|---|
+//! | `PREFIX.pac` | `floor(L/4) + 2` | the forward strand, 2 bits a base, first base in the top bits; then a zero byte if `L % 4 == 0`; then `L % 4` |
+//! | `PREFIX.ann` | text | `L nseq seed`; per sequence `0 NAME COMMENT` and `OFFSET LENGTH NHOLES` |
+//! | `PREFIX.amb` | text | `L nseq nholes`; per hole `OFFSET LENGTH BYTE` |
+//! | `PREFIX.bwt.2bit.64` | `48 + 64(floor(R/64)+1) + 5(floor(R/2^s)+1) + 16` | see below |
+//! | `PREFIX.0123` | `2L` | `T`, a byte a symbol: only for bwa-mem2 itself, only on request |
+//! | `PREFIX.alt` | text | names of ALT contigs: never written, honoured when there |
+//!
+//! | part of `.bwt.2bit.64` | type | content |
+//! |---|---|---|
+//! | rows | i64 | `R` |
+//! | count | 5 x i64 | symbols of `T` smaller than A, C, G, T, end: `0 ... 2L` |
+//! | checkpoints | 64 bytes per 64 rows | `occ[4]` i64: symbols in the rows before; `mask[4]` u64: bit `63-j` of `mask[c]` says that row `j` of the block is `c` |
+//! | suffix array, high | i8 per sample | bits 32..39 of `SA[k 2^s]` |
+//! | suffix array, low | u32 per sample | the low 32 bits |
+//! | sentinel row | i64 | the row whose suffix is `T` itself; it has no bit in any mask |
+//! | tag | i64 | `s`; bwa-mem2's own files end before it and have `s = 3` |
+//!
+//! The layout is that of bwa 0.7.17 (`.pac .ann .amb`) and bwa-mem2 2.2.1 (Vasimuddin et al. 2019,
+//! IPDPS, doi:10.1109/IPDPS.2019.00041), the tag that of bwa-mem3. Suffix `k = 0` is the sentinel,
+//! `SA[0] = 2L`; the rows after it are the plain suffix array of `T`.
+//!
+//! A hole is a run of one ambiguous byte. In `.pac` each of its bases is a pseudo-random one:
+//! `lrand48() & 3` from seed 11, as in bwa, so that both tools index the same text.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+mod annotation;
+pub mod build;
+mod bwt;
+pub mod check;
+mod fasta_file;
+mod layout;
+mod packed;
+mod reference;
+
+#[cfg(test)]
+mod build_tests;
+#[cfg(test)]
+mod check_tests;
+
+pub use build::{BuildError, BuildOptions, Built, IndexPlan, Phase, build, plan};
+pub use check::{Contig, IndexError, IndexInfo, check};
+
+/// The paths of an index: a prefix and the suffixes of its files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexPaths {
+    prefix: PathBuf,
+}
+
+impl IndexPaths {
+    /// The files at `prefix`, by default the path of the FASTA as given (`ref.fa.gz.pac` ...).
+    #[must_use]
+    pub fn new(prefix: &Path) -> Self {
+        Self { prefix: prefix.to_owned() }
+    }
+
+    /// The prefix itself.
+    #[must_use]
+    pub fn prefix(&self) -> &Path {
+        &self.prefix
+    }
+
+    /// `PREFIX.suffix`.
+    #[must_use]
+    pub fn with(&self, suffix: &str) -> PathBuf {
+        let mut path = OsString::from(&self.prefix);
+        path.push(".");
+        path.push(suffix);
+        PathBuf::from(path)
+    }
+
+    /// `PREFIX.pac`, the packed forward strand.
+    #[must_use]
+    pub fn pac(&self) -> PathBuf {
+        self.with("pac")
+    }
+
+    /// `PREFIX.ann`, the sequences.
+    #[must_use]
+    pub fn ann(&self) -> PathBuf {
+        self.with("ann")
+    }
+
+    /// `PREFIX.amb`, the holes.
+    #[must_use]
+    pub fn amb(&self) -> PathBuf {
+        self.with("amb")
+    }
+
+    /// `PREFIX.bwt.2bit.64`, the Burrows-Wheeler transform and the sampled suffix array.
+    #[must_use]
+    pub fn bwt(&self) -> PathBuf {
+        self.with("bwt.2bit.64")
+    }
+
+    /// `PREFIX.0123`, the text one byte a symbol (bwa-mem2 only).
+    #[must_use]
+    pub fn unpacked(&self) -> PathBuf {
+        self.with("0123")
+    }
+
+    /// `PREFIX.alt`, the names of ALT contigs.
+    #[must_use]
+    pub fn alt(&self) -> PathBuf {
+        self.with("alt")
+    }
+}

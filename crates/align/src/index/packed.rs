@@ -1,0 +1,209 @@
+//! The forward strand, two bits a base, and what can be read off it: symbols of `T`, counts.
+
+use std::io::{self, Write};
+
+/// Codes 0..3 of A C G T in either case; 4 for every other byte.
+pub(crate) const CODE: [u8; 256] = {
+    let mut table = [4_u8; 256];
+    let letters = b"ACGTacgt";
+    let mut i = 0;
+    while i < letters.len() {
+        table[letters[i] as usize] = (i % 4) as u8;
+        i += 1;
+    }
+    table
+};
+
+/// Bases packed as in `.pac`: base `i` in byte `i / 4`, the first in the top bits.
+#[derive(Debug, Default)]
+pub(crate) struct Packed {
+    bytes: Vec<u8>,
+    bases: u64,
+}
+
+impl Packed {
+    /// Number of bases.
+    pub(crate) fn bases(&self) -> u64 {
+        self.bases
+    }
+
+    /// Bytes held, spare capacity included.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.bytes.capacity() as u64
+    }
+
+    /// Gives spare capacity back.
+    pub(crate) fn shrink(&mut self) {
+        self.bytes.shrink_to_fit();
+    }
+
+    /// Appends a base, 0..3.
+    #[inline]
+    pub(crate) fn push(&mut self, code: u8) {
+        let shift = shift_of(self.bases);
+        match self.bytes.last_mut() {
+            Some(last) if shift != 6 => *last |= code << shift,
+            _ => self.bytes.push(code << 6),
+        }
+        self.bases += 1;
+    }
+
+    /// Base `at` of the forward strand. `at < bases`.
+    #[inline]
+    fn forward(&self, at: u64) -> u8 {
+        (self.bytes[(at / 4) as usize] >> shift_of(at)) & 3
+    }
+
+    /// Symbol `at` of `T`, the strand and its reverse complement. `at < 2 * bases`.
+    #[inline]
+    pub(crate) fn symbol(&self, at: u64) -> u8 {
+        // Branch-free: the two strands are met at random in suffix order. Complement is `^ 3`.
+        let reverse = at >= self.bases;
+        let place = if reverse { 2 * self.bases - 1 - at } else { at };
+        self.forward(place) ^ (u8::from(reverse) * 3)
+    }
+
+    /// All `2L` symbols of `T`, into memory already reserved by the caller.
+    pub(crate) fn unpack(&self, text: &mut Vec<u8>) {
+        text.clear();
+        text.extend((0..self.bases).map(|at| self.forward(at)));
+        for at in (0..text.len()).rev() {
+            text.push(3 - text[at]);
+        }
+    }
+
+    /// Symbols of `T` smaller than A, C, G, T and in all: what `.bwt.2bit.64` starts with.
+    pub(crate) fn cumulative_counts(&self) -> [u64; 5] {
+        let mut histogram = ByteHistogram::default();
+        histogram.add(&self.bytes);
+        histogram.cumulative_counts(self.bases)
+    }
+
+    /// Number of leftmost S-type (LMS) suffixes of `T`, by the definition of Nong, Zhang and Chan
+    /// 2011 (doi:10.1109/TC.2010.188): smaller than the suffix after it, its predecessor larger.
+    pub(crate) fn lms_suffixes(&self) -> u64 {
+        let symbols = 2 * self.bases;
+        let (mut lms, mut next, mut next_is_s) = (0, 0, false);
+        for at in (0..symbols).rev() {
+            let symbol = self.symbol(at);
+            // The last suffix is L-type: the sentinel after it is smaller.
+            let is_s = at + 1 < symbols && (symbol < next || (symbol == next && next_is_s));
+            lms += u64::from(next_is_s && !is_s);
+            (next, next_is_s) = (symbol, is_s);
+        }
+        lms
+    }
+
+    /// Writes `.pac`: the bytes, a zero byte if `L % 4 == 0`, then `L % 4`.
+    pub(crate) fn write_pac(&self, out: &mut impl Write) -> io::Result<()> {
+        out.write_all(&self.bytes)?;
+        out.write_all(&pac_tail(self.bases))
+    }
+}
+
+/// What follows the packed bytes in `.pac`.
+fn pac_tail(bases: u64) -> Vec<u8> {
+    let remainder = (bases % 4) as u8;
+    if remainder == 0 { vec![0, 0] } else { vec![remainder] }
+}
+
+/// Bytes of `.pac`.
+pub(crate) fn pac_bytes(bases: u64) -> u64 {
+    bases / 4 + 2
+}
+
+#[inline]
+fn shift_of(at: u64) -> u32 {
+    6 - 2 * (at % 4) as u32
+}
+
+/// Counts bases through their packed bytes, four at a time.
+#[derive(Debug)]
+pub(crate) struct ByteHistogram([[u64; 256]; 4]);
+
+impl Default for ByteHistogram {
+    fn default() -> Self {
+        Self([[0; 256]; 4])
+    }
+}
+
+impl ByteHistogram {
+    /// Adds packed bytes.
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        // Four tables, so that runs of one byte do not wait for their own increments.
+        let (quads, rest) = bytes.as_chunks::<4>();
+        for quad in quads {
+            for (table, &byte) in self.0.iter_mut().zip(quad) {
+                table[usize::from(byte)] += 1;
+            }
+        }
+        for &byte in rest {
+            self.0[0][usize::from(byte)] += 1;
+        }
+    }
+
+    /// The counts of `T` when the bytes added hold `bases` bases, the unused low bits of the last
+    /// being zero.
+    pub(crate) fn cumulative_counts(&self, bases: u64) -> [u64; 5] {
+        let mut forward = [0_u64; 4];
+        for byte in 0..=255_u8 {
+            let times: u64 = self.0.iter().map(|table| table[usize::from(byte)]).sum();
+            for shift in [0, 2, 4, 6] {
+                forward[usize::from((byte >> shift) & 3)] += times;
+            }
+        }
+        let unused = (4 - bases % 4) % 4;
+        forward[0] = forward[0].saturating_sub(unused);
+        let (at, cg) = (forward[0] + forward[3], forward[1] + forward[2]);
+        [0, at, at + cg, at + 2 * cg, 2 * (at + cg)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn packed(codes: &[u8]) -> Packed {
+        let mut packed = Packed::default();
+        codes.iter().for_each(|&code| packed.push(code));
+        packed
+    }
+
+    #[test]
+    fn pac_of_each_remainder() {
+        let pac = |codes: &[u8]| {
+            let mut out = Vec::new();
+            packed(codes).write_pac(&mut out).unwrap();
+            assert_eq!(out.len() as u64, pac_bytes(codes.len() as u64));
+            out
+        };
+        assert_eq!(pac(&[3]), [0b1100_0000, 1]);
+        assert_eq!(pac(&[0, 1, 2, 3]), [0b0001_1011, 0, 0]);
+        assert_eq!(pac(&[0, 1, 2, 3, 1]), [0b0001_1011, 0b0100_0000, 1]);
+        assert_eq!(pac(&[3, 3]), [0b1111_0000, 2]);
+    }
+
+    proptest! {
+        #[test]
+        fn symbols_counts_and_lms_agree_with_their_definitions(
+            codes in prop::collection::vec(0_u8..4, 1..200)
+        ) {
+            let packed = packed(&codes);
+            let mut text = codes.clone();
+            text.extend(codes.iter().rev().map(|code| 3 - code));
+            let mut unpacked = Vec::new();
+            packed.unpack(&mut unpacked);
+            prop_assert_eq!(&unpacked, &text);
+            let symbols: Vec<u8> = (0..text.len() as u64).map(|at| packed.symbol(at)).collect();
+            prop_assert_eq!(&symbols, &text);
+
+            let below = |c: u8| text.iter().filter(|&&symbol| symbol < c).count() as u64;
+            prop_assert_eq!(packed.cumulative_counts(), [0, below(1), below(2), below(3), below(4)]);
+
+            let is_s = |at: usize| text[at..] < text[at + 1..] && at + 1 < text.len();
+            let lms = (1..text.len()).filter(|&at| is_s(at) && !is_s(at - 1)).count() as u64;
+            prop_assert_eq!(packed.lms_suffixes(), lms);
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! What is to be done next: the state that the ingest workers share, without any thread in it.
+//!
+//! A worker takes the task furthest down the line that is ready, so that memory drains before it
+//! fills: emit, infer, then seed, with a fetch first whenever few batches lie ready.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use seqloom_io::source::InputBlock;
+
+use crate::cohort::{Batch, ClosedCohort, CohortCutter, CohortError, Cut, Pairing};
+use crate::engine::{AlignmentEngine, Ordinals};
+
+/// Batches emitted ahead of the oldest one in work, per worker: bounds what an ordered sink holds.
+const EMIT_AHEAD_PER_WORKER: u64 = 4;
+/// Batches kept ready for seeding, per worker.
+const READY_PER_WORKER: usize = 2;
+/// Batches one block yields, roughly: only used to decide how many fetches to have in flight.
+const BATCHES_PER_BLOCK: usize = 3;
+
+/// A batch whose candidates wait for their cohort's model, or for their turn to be emitted.
+pub(super) struct Seeded<E: AlignmentEngine> {
+    pub(super) batch: Batch,
+    pub(super) candidates: E::Candidates,
+    pub(super) held_bytes: u64,
+}
+
+/// Work for one worker.
+pub(super) enum Task<E: AlignmentEngine> {
+    /// Fetch a block from the source.
+    Fetch,
+    /// Seed a batch; its cohort's model comes later.
+    Seed(Batch),
+    /// Seed and emit a batch of single reads.
+    SeedAndEmit(Batch),
+    /// Learn the model of a cohort.
+    Infer(ClosedCohort, Vec<Seeded<E>>),
+    /// Emit a batch.
+    Emit(EmitTask<E>),
+}
+
+/// A batch ready to be emitted.
+pub(super) struct EmitTask<E: AlignmentEngine> {
+    pub(super) seeded: Seeded<E>,
+    pub(super) model: Arc<E::Model>,
+    pub(super) ordinals: Ordinals,
+}
+
+/// Why a worker got no task.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Idle {
+    /// Others must finish something first.
+    Wait,
+    /// All is done.
+    Finished,
+}
+
+/// A cohort whose batches are being seeded.
+struct Gathering<E: AlignmentEngine> {
+    seeded: Vec<Option<Seeded<E>>>,
+    arrived: u64,
+    closed: Option<ClosedCohort>,
+}
+
+impl<E: AlignmentEngine> Default for Gathering<E> {
+    fn default() -> Self {
+        Self { seeded: Vec::new(), arrived: 0, closed: None }
+    }
+}
+
+/// See the module documentation.
+pub(super) struct Board<'a, E: AlignmentEngine> {
+    cutter: CohortCutter<'a>,
+    pairing: Pairing,
+    workers: usize,
+    held_limit_bytes: u64,
+    ready: VecDeque<Batch>,
+    cohorts: BTreeMap<u64, Gathering<E>>,
+    emit: VecDeque<EmitTask<E>>,
+    emitting: BTreeSet<u64>,
+    fetching: usize,
+    fetch_blocked: bool,
+    source_ended: bool,
+    seeding: usize,
+    inferring: usize,
+    held_bytes: u64,
+    peak_held_bytes: u64,
+    largest_batch_bytes: u64,
+}
+
+impl<'a, E: AlignmentEngine> Board<'a, E> {
+    pub(super) fn new(
+        cutter: CohortCutter<'a>,
+        pairing: Pairing,
+        workers: usize,
+        held_limit_bytes: u64,
+    ) -> Self {
+        Self {
+            cutter,
+            pairing,
+            workers,
+            held_limit_bytes,
+            ready: VecDeque::new(),
+            cohorts: BTreeMap::new(),
+            emit: VecDeque::new(),
+            emitting: BTreeSet::new(),
+            fetching: 0,
+            fetch_blocked: false,
+            source_ended: false,
+            seeding: 0,
+            inferring: 0,
+            held_bytes: 0,
+            peak_held_bytes: 0,
+            largest_batch_bytes: 0,
+        }
+    }
+
+    /// The next task, if there is one now.
+    pub(super) fn next_task(&mut self) -> Result<Task<E>, Idle> {
+        if let Some(task) = self.next_emit().or_else(|| self.next_infer()) {
+            return Ok(task);
+        }
+        let few_ready = self.ready.len() < self.workers;
+        if few_ready && self.may_fetch() {
+            return Ok(self.start_fetch());
+        }
+        if let Some(task) = self.next_seed() {
+            return Ok(task);
+        }
+        if self.may_fetch() {
+            return Ok(self.start_fetch());
+        }
+        if self.idle() { Err(Idle::Finished) } else { Err(Idle::Wait) }
+    }
+
+    fn idle(&self) -> bool {
+        self.source_ended
+            && self.ready.is_empty()
+            && self.cohorts.is_empty()
+            && self.emit.is_empty()
+            && self.emitting.is_empty()
+            && self.fetching + self.seeding + self.inferring == 0
+    }
+
+    fn within_window(&self, sequence: u64) -> bool {
+        let ahead = EMIT_AHEAD_PER_WORKER * self.workers as u64;
+        self.emitting.first().is_none_or(|&oldest| sequence < oldest + ahead)
+    }
+
+    fn next_emit(&mut self) -> Option<Task<E>> {
+        let sequence = self.emit.front()?.seeded.batch.sequence;
+        if !self.within_window(sequence) {
+            return None;
+        }
+        self.emitting.insert(sequence);
+        self.emit.pop_front().map(Task::Emit)
+    }
+
+    /// Cohorts are inferred in order, so that batches are emitted in order.
+    fn next_infer(&mut self) -> Option<Task<E>> {
+        let (&number, first) = self.cohorts.first_key_value()?;
+        let closed = first.closed.filter(|closed| closed.batches == first.arrived)?;
+        let gathered = self.cohorts.remove(&number)?;
+        self.inferring += 1;
+        Some(Task::Infer(closed, gathered.seeded.into_iter().flatten().collect()))
+    }
+
+    fn next_seed(&mut self) -> Option<Task<E>> {
+        let batch = self.ready.front()?;
+        if self.pairing == Pairing::Single {
+            if !self.within_window(batch.sequence) {
+                return None;
+            }
+            self.emitting.insert(batch.sequence);
+            return self.ready.pop_front().map(Task::SeedAndEmit);
+        }
+        // The oldest cohort must be seeded whole before anything of it can be emitted; later ones
+        // only in the memory that is left.
+        let oldest = self.cohorts.first_key_value().is_none_or(|(&c, _)| c == batch.cohort);
+        let expected = self.held_bytes + (self.seeding as u64 + 1) * self.largest_batch_bytes;
+        let nothing_ahead = oldest && self.inferring == 0;
+        if !nothing_ahead && expected > self.held_limit_bytes {
+            return None;
+        }
+        self.seeding += 1;
+        self.cohorts.entry(batch.cohort).or_default();
+        self.ready.pop_front().map(Task::Seed)
+    }
+
+    fn may_fetch(&self) -> bool {
+        let coming = self.ready.len() + BATCHES_PER_BLOCK * self.fetching;
+        let wanted = READY_PER_WORKER * self.workers + BATCHES_PER_BLOCK;
+        !self.source_ended && !self.fetch_blocked && coming < wanted
+    }
+
+    fn start_fetch(&mut self) -> Task<E> {
+        self.fetching += 1;
+        Task::Fetch
+    }
+
+    /// A fetch brought a block.
+    pub(super) fn fetched(&mut self, block: InputBlock) -> Result<(), CohortError> {
+        self.fetching -= 1;
+        self.fetch_blocked = false;
+        let (ready, cohorts) = (&mut self.ready, &mut self.cohorts);
+        let single = self.pairing == Pairing::Single;
+        self.cutter.push(block, |cut| match cut {
+            Cut::Batch(batch) => ready.push_back(batch),
+            Cut::Closed(_) if single => {}
+            Cut::Closed(closed) => {
+                cohorts.entry(closed.cohort).or_default().closed = Some(closed);
+            }
+        })
+    }
+
+    /// A fetch found everything claimed by others.
+    pub(super) fn fetch_found_nothing(&mut self) {
+        self.fetching -= 1;
+        self.fetch_blocked = self.fetching > 0;
+    }
+
+    /// A fetch found the end of the input.
+    pub(super) fn source_ended(&mut self) {
+        self.fetching -= 1;
+        self.source_ended = true;
+    }
+
+    /// Whether every read of the input has been cut into batches.
+    pub(super) fn cut_everything(&self) -> bool {
+        self.cutter.finished()
+    }
+
+    /// A batch has been seeded.
+    pub(super) fn seeded(&mut self, seeded: Seeded<E>) {
+        self.seeding -= 1;
+        self.hold(seeded.held_bytes);
+        let Some(gathering) = self.cohorts.get_mut(&seeded.batch.cohort) else { return };
+        let index = seeded.batch.index_in_cohort as usize;
+        if gathering.seeded.len() <= index {
+            gathering.seeded.resize_with(index + 1, || None);
+        }
+        gathering.arrived += 1;
+        gathering.seeded[index] = Some(seeded);
+    }
+
+    fn hold(&mut self, bytes: u64) {
+        self.held_bytes += bytes;
+        self.peak_held_bytes = self.peak_held_bytes.max(self.held_bytes);
+        self.largest_batch_bytes = self.largest_batch_bytes.max(bytes);
+    }
+
+    /// How far the oldest cohort alone exceeds what may be held, if it does.
+    pub(super) fn over_limit_bytes(&self) -> Option<u64> {
+        let alone = self.cohorts.len() <= 1 && self.emit.is_empty() && self.inferring == 0;
+        let over = self.held_bytes.saturating_sub(self.held_limit_bytes);
+        (alone && over > 0).then_some(self.held_bytes)
+    }
+
+    /// A cohort's model is known: its batches can be emitted.
+    pub(super) fn inferred(
+        &mut self,
+        cohort: ClosedCohort,
+        model: &Arc<E::Model>,
+        seeded: Vec<Seeded<E>>,
+    ) {
+        self.inferring -= 1;
+        for seeded in seeded {
+            // bwa numbers the single reads of a cohort first, then its pairs.
+            let ordinals = Ordinals {
+                first_single: cohort.first_read + seeded.batch.singles_before,
+                first_pair: (cohort.first_read + cohort.singles) / 2 + seeded.batch.pairs_before,
+            };
+            self.emit.push_back(EmitTask { seeded, model: model.clone(), ordinals });
+        }
+    }
+
+    /// A batch has been emitted, which gives back what it held.
+    pub(super) fn emitted(&mut self, sequence: u64, held_bytes: u64) {
+        self.emitting.remove(&sequence);
+        self.held_bytes -= held_bytes;
+    }
+
+    /// Reads and templates of the input, and the most memory its candidates held.
+    pub(super) fn totals(&self) -> (u64, u64, u64) {
+        let (reads, templates) = self.cutter.totals();
+        (reads, templates, self.peak_held_bytes)
+    }
+}

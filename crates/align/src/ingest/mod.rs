@@ -1,0 +1,358 @@
+//! The ingest phase: from input files to packed templates, every worker doing whichever is next.
+
+mod board;
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use seqloom_format::templates::PackedTemplates;
+use seqloom_io::source::{Fetch, FetchScratch, ReadSource, SourceError};
+use seqloom_runtime::failure::{Failure, lock};
+use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::trace::Stage;
+
+use crate::cohort::{Batch, ClosedCohort, CohortCutter, CohortError, Pairing};
+use crate::emit::{EmitError, Emission, RecordTags};
+use crate::engine::{AlignmentEngine, EngineError, Ordinals};
+use board::{Board, EmitTask, Idle, Seeded, Task};
+
+/// Takes the packed templates of each batch. Called by many workers at once, in any order.
+pub trait BatchSink: Sync {
+    /// What can go wrong.
+    type Error: std::error::Error + Send + Sync + 'static;
+    /// Working memory of one worker.
+    type Scratch: Send;
+
+    /// Working memory for a new worker.
+    fn scratch(&self) -> Self::Scratch;
+
+    /// Takes the batch that stands at `sequence` (0, 1, 2, ...) in the output order.
+    ///
+    /// # Errors
+    /// When the batch cannot be stored or written.
+    fn accept(
+        &self,
+        scratch: &mut Self::Scratch,
+        sequence: u64,
+        templates: &PackedTemplates,
+    ) -> Result<(), Self::Error>;
+}
+
+/// How the input is cut and run.
+#[derive(Debug, Clone)]
+pub struct IngestOptions {
+    /// Workers.
+    pub threads: NonZeroUsize,
+    /// `-K`: bases per cohort.
+    pub cohort_bases: u64,
+    /// How reads form templates.
+    pub pairing: Pairing,
+    /// Tags that every record gets.
+    pub tags: RecordTags,
+    /// Memory that candidates may hold between seeding and emission.
+    pub held_limit_bytes: u64,
+}
+
+/// Why ingest failed.
+#[derive(Debug, thiserror::Error)]
+pub enum IngestError<S: std::error::Error> {
+    /// Malformed or unpaired input.
+    #[error(transparent)]
+    Input(#[from] CohortError),
+    /// The engine failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The engine's records could not be completed.
+    #[error(transparent)]
+    Emit(#[from] EmitError),
+    /// The sink failed.
+    #[error("{0}")]
+    Sink(#[source] S),
+    /// A bug.
+    #[error(transparent)]
+    Panic(#[from] WorkerPanic),
+    /// One cohort does not fit the memory.
+    #[error(
+        "one cohort of {cohort_bases} bases holds {held_bytes} bytes and more, \
+         over the {limit_bytes} that -m leaves for it"
+    )]
+    CohortTooLarge {
+        /// `-K`.
+        cohort_bases: u64,
+        /// What was held when it was noticed.
+        held_bytes: u64,
+        /// What may be held.
+        limit_bytes: u64,
+    },
+    /// The source ended although reads are missing.
+    #[error("the input ended before its last block was delivered")]
+    Incomplete,
+    /// The run was stopped from outside.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl<S: std::error::Error> From<SourceError> for IngestError<S> {
+    fn from(error: SourceError) -> Self {
+        Self::Input(error.into())
+    }
+}
+
+/// Time per stage, summed over workers, and counts that grow while ingest runs.
+#[derive(Debug, Default)]
+pub struct IngestTrace {
+    /// Reading, inflating and parsing.
+    pub fetch: Stage,
+    /// Engine: seeding and extension.
+    pub seed: Stage,
+    /// Engine: insert-size model.
+    pub infer: Stage,
+    /// Engine: pairing and emission, with our tags.
+    pub emit: Stage,
+    /// The sink.
+    pub sink: Stage,
+    /// Workers with nothing to do.
+    pub wait: Stage,
+    /// Records emitted.
+    pub records: AtomicU64,
+    /// Templates emitted.
+    pub templates: AtomicU64,
+}
+
+/// What ingest did.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct IngestTotals {
+    /// Reads in the input.
+    pub reads: u64,
+    /// Templates in the input.
+    pub templates: u64,
+    /// Records emitted.
+    pub records: u64,
+    /// The most memory that candidates held.
+    pub peak_held_bytes: u64,
+}
+
+/// Runs the whole input through `engine` into `sink`.
+///
+/// `interrupted` is looked at between tasks.
+///
+/// # Errors
+/// The first failure of any worker.
+pub fn run<E: AlignmentEngine, S: BatchSink>(
+    source: &ReadSource,
+    engine: &E,
+    sink: &S,
+    options: &IngestOptions,
+    trace: &IngestTrace,
+    interrupted: &(dyn Fn() -> bool + Sync),
+) -> Result<IngestTotals, IngestError<S::Error>> {
+    let cutter = CohortCutter::new(source, options.pairing, options.cohort_bases);
+    let ingest = Ingest {
+        source,
+        engine,
+        sink,
+        options,
+        trace,
+        interrupted,
+        board: Mutex::new(Board::new(
+            cutter,
+            options.pairing,
+            options.threads.get(),
+            options.held_limit_bytes,
+        )),
+        changed: Condvar::new(),
+        failure: Failure::default(),
+    };
+    pool::run(options.threads, &ingest.failure, || ingest.wake_all(), |_| ingest.work())?;
+    let board = lock(&ingest.board);
+    if !board.cut_everything() {
+        return Err(IngestError::Incomplete);
+    }
+    let (reads, templates, peak_held_bytes) = board.totals();
+    let records = trace.records.load(Ordering::Relaxed);
+    Ok(IngestTotals { reads, templates, records, peak_held_bytes })
+}
+
+struct Ingest<'a, E: AlignmentEngine, S: BatchSink> {
+    source: &'a ReadSource,
+    engine: &'a E,
+    sink: &'a S,
+    options: &'a IngestOptions,
+    trace: &'a IngestTrace,
+    interrupted: &'a (dyn Fn() -> bool + Sync),
+    board: Mutex<Board<'a, E>>,
+    changed: Condvar,
+    failure: Failure<IngestError<S::Error>>,
+}
+
+/// One worker's memory.
+struct Worker<E: AlignmentEngine, S: BatchSink> {
+    engine: E::Scratch,
+    fetch: FetchScratch,
+    sink: S::Scratch,
+    packed: PackedTemplates,
+}
+
+type Outcome<S> = Result<(), IngestError<<S as BatchSink>::Error>>;
+
+impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
+    fn wake_all(&self) {
+        // Taking the lock orders the wake-up behind a worker that has looked but not yet slept.
+        drop(lock(&self.board));
+        self.changed.notify_all();
+    }
+
+    fn work(&self) -> Outcome<S> {
+        let mut worker = Worker {
+            engine: self.engine.scratch()?,
+            fetch: FetchScratch::default(),
+            sink: self.sink.scratch(),
+            packed: PackedTemplates::default(),
+        };
+        while let Some(task) = self.next_task()? {
+            match task {
+                Task::Fetch => self.fetch(&mut worker)?,
+                Task::Seed(batch) => self.seed(&mut worker, batch)?,
+                Task::SeedAndEmit(batch) => self.seed_and_emit(&mut worker, batch)?,
+                Task::Infer(cohort, seeded) => self.infer(cohort, seeded)?,
+                Task::Emit(task) => self.emit(&mut worker, task)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The next task, waiting for one if need be; `None` when all is done or the run has failed.
+    fn next_task(&self) -> Result<Option<Task<E>>, IngestError<S::Error>> {
+        let mut board = lock(&self.board);
+        loop {
+            if self.failure.stopped() {
+                return Ok(None);
+            }
+            if (self.interrupted)() {
+                return Err(IngestError::Interrupted);
+            }
+            match board.next_task() {
+                Ok(task) => return Ok(Some(task)),
+                Err(Idle::Finished) => {
+                    self.changed.notify_all();
+                    return Ok(None);
+                }
+                Err(Idle::Wait) => board = self.wait(board),
+            }
+        }
+    }
+
+    fn wait<'g>(&self, board: MutexGuard<'g, Board<'a, E>>) -> MutexGuard<'g, Board<'a, E>> {
+        let started = Instant::now();
+        let board = self.changed.wait(board).unwrap_or_else(PoisonError::into_inner);
+        self.trace.wait.book(started);
+        board
+    }
+
+    /// Changes the board and wakes whoever waits for the change.
+    fn update<T>(&self, change: impl FnOnce(&mut Board<'a, E>) -> T) -> T {
+        let result = change(&mut lock(&self.board));
+        self.changed.notify_all();
+        result
+    }
+
+    fn fetch(&self, worker: &mut Worker<E, S>) -> Outcome<S> {
+        let fetched = self.trace.fetch.time(|| self.source.fetch(&mut worker.fetch))?;
+        match fetched {
+            Fetch::Block(block) => self.update(|board| board.fetched(*block))?,
+            Fetch::Busy => self.update(Board::fetch_found_nothing),
+            Fetch::End => self.update(Board::source_ended),
+        }
+        Ok(())
+    }
+
+    fn find_candidates(
+        &self,
+        worker: &mut Worker<E, S>,
+        mut batch: Batch,
+    ) -> Result<Seeded<E>, IngestError<S::Error>> {
+        let reads = batch.engine_reads(self.engine.longest_read_bases())?;
+        let candidates =
+            self.trace.seed.time(|| self.engine.seed_extend(&mut worker.engine, &reads))?;
+        drop(reads);
+        let mut held_bytes = self.engine.held_bytes(&candidates);
+        if self.options.tags.input.wanted() {
+            held_bytes += batch.input_bytes();
+        } else {
+            batch.lanes.drain(..).flatten().for_each(|segment| {
+                if let Some(block) = Arc::into_inner(segment.block) {
+                    self.source.recycle(block);
+                }
+            });
+        }
+        Ok(Seeded { batch, candidates, held_bytes })
+    }
+
+    fn seed(&self, worker: &mut Worker<E, S>, batch: Batch) -> Outcome<S> {
+        let seeded = self.find_candidates(worker, batch)?;
+        let over = self.update(|board| {
+            board.seeded(seeded);
+            board.over_limit_bytes()
+        });
+        over.map_or(Ok(()), |held_bytes| {
+            Err(IngestError::CohortTooLarge {
+                cohort_bases: self.options.cohort_bases,
+                held_bytes,
+                limit_bytes: self.options.held_limit_bytes,
+            })
+        })
+    }
+
+    fn infer(&self, cohort: ClosedCohort, seeded: Vec<Seeded<E>>) -> Outcome<S> {
+        let (rest, candidates): (Vec<_>, Vec<_>) =
+            seeded.into_iter().map(|s| ((s.batch, s.held_bytes), s.candidates)).unzip();
+        let model = self.trace.infer.time(|| self.engine.infer_cohort(&candidates))?;
+        let seeded = rest
+            .into_iter()
+            .zip(candidates)
+            .map(|((batch, held_bytes), candidates)| Seeded { batch, candidates, held_bytes })
+            .collect();
+        self.update(|board| board.inferred(cohort, &Arc::new(model), seeded));
+        Ok(())
+    }
+
+    fn emit(&self, worker: &mut Worker<E, S>, task: EmitTask<E>) -> Outcome<S> {
+        let EmitTask { seeded, model, ordinals } = task;
+        let (sequence, held_bytes) = (seeded.batch.sequence, seeded.held_bytes);
+        self.emit_records(worker, seeded, Some(&model), ordinals)?;
+        self.update(|board| board.emitted(sequence, held_bytes));
+        Ok(())
+    }
+
+    fn seed_and_emit(&self, worker: &mut Worker<E, S>, batch: Batch) -> Outcome<S> {
+        let (sequence, first_read) = (batch.sequence, batch.first_read);
+        let seeded = self.find_candidates(worker, batch)?;
+        let ordinals = Ordinals { first_pair: 0, first_single: first_read };
+        self.emit_records(worker, seeded, None, ordinals)?;
+        self.update(|board| board.emitted(sequence, 0));
+        Ok(())
+    }
+
+    fn emit_records(
+        &self,
+        worker: &mut Worker<E, S>,
+        seeded: Seeded<E>,
+        model: Option<&E::Model>,
+        ordinals: Ordinals,
+    ) -> Outcome<S> {
+        let Seeded { batch, candidates, .. } = seeded;
+        self.trace.emit.time(|| -> Outcome<S> {
+            let mut emission = Emission::new(&batch, &self.options.tags, &mut worker.packed)?;
+            self.engine.emit(&mut worker.engine, candidates, model, ordinals, &mut emission)?;
+            Ok(emission.finish()?)
+        })?;
+        self.trace.records.fetch_add(worker.packed.records, Ordering::Relaxed);
+        self.trace.templates.fetch_add(worker.packed.ends.len() as u64, Ordering::Relaxed);
+        self.trace
+            .sink
+            .time(|| self.sink.accept(&mut worker.sink, batch.sequence, &worker.packed))
+            .map_err(IngestError::Sink)
+    }
+}

@@ -1,0 +1,12 @@
+//! Reads to packed alignment records: the reference index, the alignment engine behind a trait, and the
+//! flow of cohorts through it.
+//!
+//! [`ingest::run`] is the flow; it takes blocks from `seqloom_io::source`, cuts them with [`cohort`],
+//! drives an [`engine::AlignmentEngine`] and hands packed templates to an [`ingest::BatchSink`].
+
+pub mod cohort;
+pub mod emit;
+pub mod engine;
+pub mod index;
+pub mod ingest;
+pub mod input_tags;

@@ -1,0 +1,175 @@
+//! The data sets of the tests: simulated ones, made once a run, and real references.
+
+use crate::common::{cache, run, run_into, scratch, seqloom, words};
+use seqloom_testkit::fastq::{Outputs, simulate_to_files};
+use seqloom_testkit::genome::{Genome, GenomeOptions};
+use seqloom_testkit::reads::{ReadGroup, ReadOptions};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// A reference with an index of ours, and with one of bwa's.
+#[derive(Debug)]
+pub struct Reference {
+    /// FASTA beside which `seqloom index` wrote.
+    pub ours: PathBuf,
+    /// The same FASTA beside which `bwa index` wrote; `None` before it is asked for.
+    bwa: OnceLock<PathBuf>,
+    name: String,
+    genome: OnceLock<Genome>,
+}
+
+impl Reference {
+    fn new(name: &str, fasta: &Path) -> Reference {
+        let folder = scratch().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        let ours = folder.join("ref.fa");
+        fs::copy(fasta, &ours).unwrap();
+        run(&mut seqloom([Path::new("index"), &ours])).ok();
+        Reference { ours, bwa: OnceLock::new(), name: name.into(), genome: OnceLock::new() }
+    }
+
+    /// The FASTA with bwa's index beside it, kept between runs. Needs bwa.
+    pub fn bwa(&self) -> &Path {
+        self.bwa.get_or_init(|| {
+            let folder = cache().join(&self.name);
+            fs::create_dir_all(&folder).unwrap();
+            let lock = File::create(folder.join("lock")).unwrap();
+            lock.lock().unwrap();
+            let fasta = folder.join("ref.fa");
+            let fresh =
+                !fasta.exists() || fs::read(&fasta).unwrap() != fs::read(&self.ours).unwrap();
+            if fresh || !folder.join("done").exists() {
+                let _ = fs::remove_file(folder.join("done"));
+                fs::copy(&self.ours, &fasta).unwrap();
+                run(words("bwa index").arg(&fasta)).ok();
+                fs::write(folder.join("done"), "").unwrap();
+            }
+            fasta
+        })
+    }
+
+    /// The bases.
+    pub fn genome(&self) -> &Genome {
+        self.genome.get_or_init(|| Genome::read_fasta(&self.ours).unwrap())
+    }
+}
+
+/// The simulated genome that most tests use: 600 kbp in three contigs.
+pub fn small() -> &'static Reference {
+    static SMALL: OnceLock<Reference> = OnceLock::new();
+    SMALL.get_or_init(|| {
+        let fasta = scratch().join("small.fa");
+        let options = GenomeOptions { seed: 11, length_bp: 600_000, contigs: 3 };
+        Genome::simulate(&options).unwrap().write_fasta(&fasta).unwrap();
+        Reference::new("small", &fasta)
+    })
+}
+
+fn real(cell: &'static OnceLock<Reference>, name: &str, file: &str) -> Option<&'static Reference> {
+    let compressed = seqloom_testkit::skip::data(file)?;
+    Some(cell.get_or_init(|| {
+        let fasta = scratch().join(format!("{name}.fa"));
+        run_into(words("gzip -dc").arg(&compressed), &fasta).ok();
+        Reference::new(name, &fasta)
+    }))
+}
+
+/// E. coli K-12 MG1655.
+pub fn ecoli() -> Option<&'static Reference> {
+    static CELL: OnceLock<Reference> = OnceLock::new();
+    real(&CELL, "ecoli", "refs/ecoli/MG1655-K12.fasta.gz")
+}
+
+/// Human chromosome 20, b37.
+pub fn chr20() -> Option<&'static Reference> {
+    static CELL: OnceLock<Reference> = OnceLock::new();
+    real(&CELL, "chr20", "refs/human_b37/chr20.b37.fa.gz")
+}
+
+/// Real pairs, 2x101, of NA12878 from chromosomes 20 and 21: unaligned BAM, several read groups.
+pub fn na12878() -> Option<PathBuf> {
+    let file = "bam/htsjdk_testdata/samtools/cram/NA12878.20.21.unmapped.orig.bam";
+    seqloom_testkit::skip::data(file)
+}
+
+/// Simulated reads in every form a test may want.
+#[derive(Debug)]
+pub struct Reads {
+    pub first: PathBuf,
+    pub second: PathBuf,
+    pub interleaved: PathBuf,
+    pub unaligned_sam: PathBuf,
+}
+
+/// Simulates reads of `reference` into `folder`.
+pub fn simulate(reference: &Reference, options: &ReadOptions, folder: &Path) -> Reads {
+    fs::create_dir_all(folder).unwrap();
+    let reads = Reads {
+        first: folder.join("r1.fq"),
+        second: folder.join("r2.fq"),
+        interleaved: folder.join("both.fq"),
+        unaligned_sam: folder.join("unaligned.sam"),
+    };
+    let outputs = Outputs {
+        first: Some(&reads.first),
+        second: options.paired.then_some(&reads.second),
+        interleaved: options.paired.then_some(&reads.interleaved),
+        unaligned_sam: Some(&reads.unaligned_sam),
+    };
+    simulate_to_files(reference.genome(), options, outputs).unwrap();
+    reads
+}
+
+/// Options of the pairs of [`small_pairs`]: duplicates (a third of them optical), chimeras, four
+/// read groups of three libraries.
+pub fn pairs_with_duplicates(templates: u64) -> ReadOptions {
+    let group = |id: &str, library: &str| ReadGroup {
+        id: id.into(),
+        library: library.into(),
+        sample: "s".into(),
+    };
+    ReadOptions {
+        seed: 21,
+        templates,
+        length_min_bp: 80,
+        length_max_bp: 150,
+        duplicate_share: 0.25,
+        optical_share: 0.35,
+        chimera_share: 0.03,
+        adapter_share: 0.02,
+        unmappable_share: 0.03,
+        read_groups: vec![
+            group("rg1", "libA"),
+            group("rg2", "libA"),
+            group("rg3", "libB"),
+            group("rg4", "libC"),
+        ],
+        ..ReadOptions::default()
+    }
+}
+
+/// 20,000 pairs of [`small`], made once a run.
+pub fn small_pairs() -> &'static Reads {
+    static CELL: OnceLock<Reads> = OnceLock::new();
+    CELL.get_or_init(|| {
+        simulate(small(), &pairs_with_duplicates(20_000), &scratch().join("small-pairs"))
+    })
+}
+
+/// `seqloom align` of [`small_pairs`] without output options: the beginning of most commands.
+pub fn align_small() -> Vec<String> {
+    align(small(), &[&small_pairs().first, &small_pairs().second])
+}
+
+/// `align REF READS` as arguments.
+pub fn align(reference: &Reference, reads: &[&Path]) -> Vec<String> {
+    let mut arguments = vec!["align".to_owned(), reference.ours.display().to_string()];
+    arguments.extend(reads.iter().map(|r| r.display().to_string()));
+    arguments
+}
+
+/// A BAM of SAM text. Needs samtools.
+pub fn to_bam(sam: &Path, bam: &Path) {
+    run(words("samtools view -b -o").arg(bam).arg(sam)).ok();
+}

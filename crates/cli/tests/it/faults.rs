@@ -1,0 +1,266 @@
+//! Bad luck: whatever happens, an exit code that tells, no incomplete file with a final name, no
+//! temporary file left, and nothing hangs.
+
+use crate::common::{
+    SOON, finish, folder, memory_floor, names_in, run, run_for, seqloom, signal, words,
+};
+use crate::data::{align, align_small, pairs_with_duplicates, simulate, small, small_pairs};
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// `align_small` as one line for a shell; paths hold nothing that a shell would change.
+fn shell_line(extra: &str) -> String {
+    format!("{} {} {extra}", env!("CARGO_BIN_EXE_seqloom"), align_small().join(" "))
+}
+
+/// A shell in which files cannot grow beyond `blocks` of 1 KiB, which is how a full disk looks
+/// (EFBIG instead of ENOSPC) without the right to mount one.
+fn in_small_files(blocks: u32, line: &str) -> Command {
+    let mut shell = Command::new("bash");
+    shell.arg("-c").arg(format!("trap '' XFSZ; ulimit -f {blocks}; exec {line}"));
+    shell
+}
+
+#[test]
+fn disk_full_while_writing() {
+    let here = folder();
+    let out = here.path().join("x.bam");
+    let line = shell_line(&format!("-o {}", out.display()));
+    let run = run_for(&mut in_small_files(500, &line), SOON);
+    run.fails_with(4).says(&["x.bam"]);
+    assert_eq!(names_in(here.path()), [""; 0]);
+    // An older result stays what it was.
+    fs::write(&out, "old").unwrap();
+    run_for(&mut in_small_files(500, &line), SOON).fails_with(4);
+    assert_eq!(names_in(here.path()), ["x.bam"]);
+    assert_eq!(fs::read(&out).unwrap(), b"old");
+}
+
+#[test]
+fn disk_full_while_spilling() {
+    let here = folder();
+    let (work, spill) = (here.path().join("work"), here.path().join("spill"));
+    fs::create_dir_all(&spill).unwrap();
+    let reads = simulate(small(), &pairs_with_duplicates(60_000), &work);
+    let mut arguments = align(small(), &[&reads.first, &reads.second]);
+    arguments.extend(["-K", "500000", "-t", "2", "--tmp-dir"].map(str::to_owned));
+    arguments.push(spill.display().to_string());
+    arguments.push("-o".into());
+    arguments.push(here.path().join("x.bam").display().to_string());
+    let floor = memory_floor(&arguments);
+    arguments.extend(["-m".to_owned(), floor]);
+    let line = format!("{} {}", env!("CARGO_BIN_EXE_seqloom"), arguments.join(" "));
+    let run = run_for(&mut in_small_files(64, &line), Duration::from_secs(90));
+    run.fails_with(4).says(&["spill"]);
+    assert_eq!(names_in(&spill), [""; 0]);
+    assert_eq!(names_in(here.path()), ["spill", "work"]);
+}
+
+/// A file system of its own that holds `size`; `None` where this process may not mount.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount(at: &Path, size: &str) -> Option<SmallDisk> {
+        fs::create_dir_all(at).unwrap();
+        let mut mount = words(&format!("mount -t tmpfs -o size={size} tmpfs"));
+        let done = mount.arg(at).stderr(Stdio::null()).status().is_ok_and(|s| s.success());
+        done.then(|| SmallDisk(at.to_owned()))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = words("umount").arg(&self.0).status();
+    }
+}
+
+/// The same with a file system that is really full. Only root may mount one; the tests above cover
+/// the handling without.
+#[test]
+fn disk_full_for_real() {
+    let here = folder();
+    let Some(disk) = SmallDisk::mount(&here.path().join("disk"), "1m") else { return };
+    let out = disk.0.join("x.bam");
+    let run = run_for(seqloom(align_small()).arg("-o").arg(&out), SOON);
+    run.fails_with(4).says(&["x.bam", "No space left"]);
+    assert_eq!(names_in(&disk.0), [""; 0]);
+}
+
+#[test]
+fn full_standard_output() {
+    let line = "--no-sort --no-mark-duplicates --output-format sam -o - > /dev/full";
+    let run = run_for(Command::new("bash").arg("-c").arg(shell_line(line)), SOON);
+    run.fails_with(4).says(&["No space left"]);
+}
+
+#[test]
+fn closed_standard_output_is_success() {
+    for format in ["sam", "bam"] {
+        for read in [0, 5000] {
+            let mut command = seqloom(align_small());
+            command.args(["--no-sort", "--no-mark-duplicates", "--output-format", format]);
+            command.args(["-o", "-", "-K", "1000000"]);
+            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let mut stdout = child.stdout.take().unwrap();
+            let mut some = vec![0; read];
+            stdout.read_exact(&mut some).unwrap();
+            drop(stdout);
+            finish(child, SOON).ok().says(&[]);
+        }
+    }
+}
+
+#[test]
+fn folders_that_cannot_be_written() {
+    let here = folder();
+    let missing = here.path().join("missing/x.bam");
+    let run = run_for(seqloom(align_small()).arg("-o").arg(&missing), SOON);
+    run.fails_with(4).says(&["missing"]);
+    assert_eq!(names_in(here.path()), [""; 0]);
+    // Not even root may make files here.
+    let run = run_for(seqloom(align_small()).args(["-o", "/proc/x.bam"]), SOON);
+    run.fails_with(4).says(&["/proc"]);
+    let locked = here.path().join("locked");
+    fs::create_dir(&locked).unwrap();
+    run_for(words("chmod 555").arg(&locked), SOON).ok();
+    if File::create(locked.join("probe")).is_err() {
+        let run = run_for(seqloom(align_small()).arg("-o").arg(locked.join("x.bam")), SOON);
+        run.fails_with(4).says(&["locked"]);
+    }
+    let mut command = seqloom(align_small());
+    command.arg("-o").arg(here.path().join("x.bam")).args(["--metrics-dir", "/proc/metrics"]);
+    run_for(&mut command, SOON).fails_with(4).says(&["/proc/metrics"]);
+}
+
+/// A run that waits for input that never comes, with some of it already in.
+struct Waiting {
+    child: Child,
+    /// Held open: closing it would end the input.
+    fifo: File,
+    out: PathBuf,
+    folder: tempfile::TempDir,
+}
+
+fn waiting() -> Waiting {
+    let folder = folder();
+    let fifo = folder.path().join("fifo");
+    run(words("mkfifo").arg(&fifo)).ok();
+    let results = folder.path().join("results");
+    fs::create_dir(&results).unwrap();
+    let out = results.join("x.bam");
+    let mut command = seqloom(align(small(), &[&fifo]));
+    command.args(["-p", "-K", "300000", "-t", "2", "--tmp-dir"]).arg(&results);
+    command.arg("-o").arg(&out).stderr(Stdio::piped()).stdout(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let mut fifo = OpenOptions::new().write(true).open(&fifo).unwrap();
+    let text = fs::read(&small_pairs().interleaved).unwrap();
+    fifo.write_all(&text[..text.len() / 2]).unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    Waiting { child, fifo, out, folder }
+}
+
+#[test]
+fn signals_leave_nothing_behind() {
+    for (name, code) in [("TERM", 143), ("INT", 130), ("KILL", 137)] {
+        let w = waiting();
+        signal(&w.child, name);
+        let run = finish(w.child, SOON);
+        assert_eq!(run.code(), code, "{name}: {}", run.stderr);
+        drop(w.fifo);
+        assert!(!w.out.exists());
+        let left = names_in(&w.folder.path().join("results"));
+        assert_eq!(left, [""; 0], "after {name}");
+    }
+}
+
+#[test]
+fn waiting_input_that_ends_is_an_error_or_a_result_but_never_a_hang() {
+    let w = waiting();
+    drop(w.fifo);
+    // Cut at an arbitrary byte: the last record is incomplete.
+    finish(w.child, SOON).fails_with(3).says(&["fifo"]);
+    assert!(!w.out.exists());
+}
+
+#[test]
+fn engine_failures_and_panics_end_the_run() {
+    for t in ["1", "2", "8"] {
+        for engine in ["fake:fail-at=20", "fake:panic-at=20"] {
+            let here = folder();
+            let out = here.path().join("x.bam");
+            let mut command = seqloom(align_small());
+            command.args(["--engine", engine, "-t", t, "--tmp-dir"]).arg(here.path());
+            let run = run_for(command.arg("-o").arg(&out), SOON);
+            assert_eq!(run.code(), 1, "{engine} -t {t}: {}", run.stderr);
+            assert!(run.stderr.contains("seqloom"), "{}", run.stderr);
+            assert_eq!(names_in(here.path()), [""; 0], "{engine} -t {t}");
+        }
+    }
+}
+
+#[test]
+fn missing_inputs_are_named() {
+    let here = folder();
+    let out = here.path().join("x.bam");
+    let missing = here.path().join("absent.fq");
+    let run = run_for(seqloom(align(small(), &[&missing])).arg("-o").arg(&out), SOON);
+    let run = run.says(&["absent.fq"]);
+    assert!([1, 3].contains(&run.code()), "{}", run.code());
+    assert_eq!(names_in(here.path()), [""; 0]);
+}
+
+#[test]
+fn damaged_indices_are_refused_before_the_engine_sees_them() {
+    let here = folder();
+    let fasta = here.path().join("ref.fa");
+    let source = small().ours.parent().unwrap();
+    let files = names_in(source);
+    let restore = || {
+        for name in &files {
+            fs::copy(source.join(name), here.path().join(name)).unwrap();
+        }
+    };
+    restore();
+    let out = here.path().join("x.bam");
+    let align = || {
+        let mut command = seqloom(["align"]);
+        run_for(command.arg(&fasta).arg(&small_pairs().first).arg("-o").arg(&out), SOON)
+    };
+    align().ok();
+    fs::remove_file(&out).unwrap();
+    for suffix in ["pac", "ann", "amb", "bwt.2bit.64"] {
+        let name = format!("ref.fa.{suffix}");
+        let path = here.path().join(&name);
+        let whole = fs::read(&path).unwrap();
+        let damages: [Vec<u8>; 3] =
+            [Vec::new(), whole[..whole.len() / 2].to_vec(), vec![b'?'; whole.len()]];
+        for (i, damaged) in damages.iter().enumerate() {
+            // Any bytes are bases in a .pac of the right length.
+            if suffix == "pac" && i == 2 {
+                continue;
+            }
+            fs::write(&path, damaged).unwrap();
+            let run = align().says(&[&name]);
+            assert!([1, 3].contains(&run.code()), "{name} damage {i}: {}", run.code());
+            assert!(!out.exists());
+        }
+        fs::remove_file(&path).unwrap();
+        assert_ne!(align().says(&["seqloom index"]).code(), 0, "{name} missing");
+        restore();
+    }
+}
+
+#[test]
+fn an_interrupted_index_leaves_no_final_name() {
+    let here = folder();
+    let fasta = here.path().join("ref.fa");
+    fs::copy(&small().ours, &fasta).unwrap();
+    let line = format!("{} index {}", env!("CARGO_BIN_EXE_seqloom"), fasta.display());
+    run_for(&mut in_small_files(200, &line), SOON).fails_with(4);
+    let left = names_in(here.path());
+    assert!(!left.iter().any(|n| n.contains("bwt.2bit.64")), "{left:?}");
+    assert!(!left.iter().any(|n| n.contains("tmp")), "{left:?}");
+}

@@ -1,0 +1,202 @@
+//! The same records as Debian's bwa mem, in every field that bwa writes.
+
+use crate::common::{cache, folder, has, names_in, run, run_into, seqloom, words};
+use crate::data::{self, Reference, align, chr20, ecoli, na12878, simulate, small};
+use seqloom_testkit::compare::{CompareOptions, Comparison, compare};
+use seqloom_testkit::reads::ReadOptions;
+use seqloom_testkit::sam::open_text;
+use std::path::Path;
+
+const STREAM: [&str; 6] =
+    ["--no-sort", "--no-mark-duplicates", "--output-format", "sam", "-o", "-"];
+
+/// Aligns `ours` by seqloom and `theirs` by bwa mem, and compares.
+fn against_bwa(
+    reference: &Reference,
+    folder: &Path,
+    (ours, theirs): (&[&Path], &[&Path]),
+    options: &str,
+) -> Comparison {
+    let (a, b) = (folder.join("seqloom.sam"), folder.join("bwa.sam"));
+    let mut command = seqloom(align(reference, ours));
+    run_into(command.args(STREAM).args(options.split_whitespace()), &a).ok();
+    let chunk = if options.contains("-K") { "" } else { "-K 100000000" };
+    let mut bwa = words(&format!("bwa mem -t 2 {chunk} {options}"));
+    run_into(bwa.arg(reference.bwa()).args(theirs), &b).ok();
+    let result =
+        compare(open_text(&a).unwrap(), open_text(&b).unwrap(), &CompareOptions::default())
+            .unwrap();
+    assert!(result.primary.compared > 0);
+    result
+}
+
+#[track_caller]
+fn equals_bwa(reference: &Reference, options: &ReadOptions, arguments: &str) {
+    let here = folder();
+    let reads = simulate(reference, options, here.path());
+    let interleaved = arguments.split_whitespace().any(|a| a == "-p");
+    let files: &[&Path] = match (options.paired, interleaved) {
+        (false, _) => &[&reads.first],
+        (true, true) => &[&reads.interleaved],
+        (true, false) => &[&reads.first, &reads.second],
+    };
+    let result = against_bwa(reference, here.path(), (files, files), arguments);
+    assert!(result.is_equal(), "{result}");
+    if options.chimera_share > 0.0 {
+        assert!(result.other.compared > 0, "the data holds no supplementary record");
+    }
+}
+
+fn pairs(seed: u64, templates: u64, length_bp: usize) -> ReadOptions {
+    ReadOptions {
+        seed,
+        templates,
+        length_min_bp: length_bp,
+        length_max_bp: length_bp,
+        chimera_share: 0.05,
+        adapter_share: 0.03,
+        unmappable_share: 0.03,
+        ..ReadOptions::default()
+    }
+}
+
+#[test]
+fn index_files_equal_those_of_bwa() {
+    if !has("bwa") {
+        return;
+    }
+    for reference in [Some(small()), ecoli(), chr20()].into_iter().flatten() {
+        for suffix in ["pac", "ann", "amb"] {
+            let file = |fasta: &Path| fasta.with_extension(format!("fa.{suffix}"));
+            let what = format!("{} .{suffix}", reference.ours.display());
+            let (a, b) = (file(&reference.ours), file(reference.bwa()));
+            crate::common::assert_same_bytes(&a, &b, &what);
+        }
+    }
+}
+
+#[test]
+fn repeats_pairs_and_singles() {
+    if !has("bwa") {
+        return;
+    }
+    equals_bwa(small(), &pairs(1, 20_000, 150), "");
+    equals_bwa(small(), &ReadOptions { paired: false, ..pairs(2, 20_000, 75) }, "");
+}
+
+#[test]
+fn hard_lengths() {
+    if !has("bwa") {
+        return;
+    }
+    let options = ReadOptions { length_min_bp: 1, length_max_bp: 250, ..pairs(3, 10_000, 0) };
+    equals_bwa(small(), &options, "");
+    equals_bwa(small(), &ReadOptions { paired: false, ..options }, "");
+}
+
+#[test]
+fn options_mean_what_they_mean_in_bwa() {
+    if !has("bwa") {
+        return;
+    }
+    for arguments in ["-p", "-Y -M", "-k 15 -T 20", "-U 9 -c 50 -w 60", "-B 6 -O 5,7 -E 2,1 -L 3"] {
+        equals_bwa(small(), &pairs(4, 3000, 100), arguments);
+    }
+}
+
+#[test]
+fn ecoli_pairs() {
+    let (true, Some(reference)) = (has("bwa"), ecoli()) else { return };
+    equals_bwa(reference, &pairs(5, 50_000, 150), "");
+}
+
+#[test]
+fn ecoli_singles() {
+    let (true, Some(reference)) = (has("bwa"), ecoli()) else { return };
+    equals_bwa(reference, &ReadOptions { paired: false, ..pairs(6, 50_000, 50) }, "");
+}
+
+#[test]
+fn ecoli_many_cohorts() {
+    let (true, Some(reference)) = (has("bwa"), ecoli()) else { return };
+    let options = ReadOptions { length_min_bp: 70, ..pairs(7, 20_000, 150) };
+    equals_bwa(reference, &options, "-K 1000000");
+}
+
+#[test]
+fn ecoli_dwgsim_pairs() {
+    let (true, true, Some(reference)) = (has("bwa"), has("dwgsim"), ecoli()) else { return };
+    let here = folder();
+    let prefix = here.path().join("sim");
+    let options = "-z 9 -N 20000 -1 100 -2 100 -d 400 -s 60 -r 0.001 -R 0.15 -X 0.3 -y 0.02 -n 20";
+    let mut dwgsim = words(&format!("dwgsim {options} -e 0.001-0.006 -E 0.002-0.010"));
+    run(dwgsim.arg(&reference.ours).arg(&prefix)).ok();
+    let file = |end: u8| here.path().join(format!("sim.bwa.read{end}.fastq.gz"));
+    let (first, second) = (file(1), file(2));
+    let files: &[&Path] = &[&first, &second];
+    let result = against_bwa(reference, here.path(), (files, files), "");
+    assert!(result.is_equal(), "{result}");
+}
+
+#[test]
+fn na12878_from_fastq_and_from_unaligned_bam() {
+    let (true, true) = (has("bwa"), has("samtools")) else { return };
+    let (Some(reference), Some(bam)) = (chr20(), na12878()) else { return };
+    let here = folder();
+    let (first, second) = (here.path().join("1.fq"), here.path().join("2.fq"));
+    let mut split = words("samtools fastq -n -0 /dev/null -s /dev/null");
+    run(split.arg("-1").arg(&first).arg("-2").arg(&second).arg(&bam)).ok();
+    let fastq: &[&Path] = &[&first, &second];
+    let result = against_bwa(reference, here.path(), (fastq, fastq), "");
+    assert!(result.is_equal(), "from FASTQ: {result}");
+    let result = against_bwa(reference, here.path(), (&[&bam], fastq), "");
+    assert!(result.is_equal(), "from unaligned BAM: {result}");
+}
+
+/// 1 M templates on human chromosome 20; bwa's answer is kept between runs.
+#[track_caller]
+fn a_million_on_chr20(name: &str, options: &ReadOptions) {
+    let (true, Some(reference)) = (has("bwa"), chr20()) else { return };
+    let folder = cache().join("chr20-million").join(name);
+    let reads = simulate(reference, options, &folder);
+    let files: &[&Path] =
+        if options.paired { &[&reads.first, &reads.second] } else { &[&reads.first] };
+    let (a, b) = (folder.join("seqloom.sam"), folder.join("bwa.sam"));
+    run_into(seqloom(align(reference, files)).args(STREAM), &a).ok();
+    if !names_in(&folder).contains(&"bwa.done".to_owned()) {
+        let mut bwa = words("bwa mem -t 2 -K 100000000");
+        let out = std::fs::File::create(&b).unwrap();
+        let limit = std::time::Duration::from_secs(3600);
+        let child = bwa.arg(reference.bwa()).args(files).stdout(out).spawn().unwrap();
+        crate::common::finish(child, limit).ok();
+        std::fs::write(folder.join("bwa.done"), "").unwrap();
+    }
+    let (x, y) = (open_text(&a).unwrap(), open_text(&b).unwrap());
+    let result = compare(x, y, &CompareOptions::default()).unwrap();
+    eprintln!("chr20 {name}: {result}");
+    std::fs::remove_file(a).unwrap();
+    assert!(result.is_equal(), "{name}: {result}");
+}
+
+#[test]
+fn slow_a_million_pairs_and_singles() {
+    if !seqloom_testkit::skip::slow_tests() {
+        return;
+    }
+    a_million_on_chr20("2x150", &pairs(31, 1_000_000, 150));
+    a_million_on_chr20("2x100", &pairs(32, 1_000_000, 100));
+    let single = ReadOptions { paired: false, ..pairs(33, 1_000_000, 50) };
+    a_million_on_chr20("1x50", &single);
+}
+
+#[test]
+fn alignments_are_where_the_reads_come_from() {
+    let here = folder();
+    let out = here.path().join("x.bam");
+    run(seqloom(data::align_small()).arg("-o").arg(&out)).ok();
+    let accuracy = seqloom_testkit::accuracy::of_bam(&out).unwrap();
+    let (right, all) = accuracy.right_of_all();
+    assert!(right as f64 > 0.98 * all as f64, "{accuracy}");
+    assert!(accuracy.precision_from(30) > 0.999, "{accuracy}");
+    assert_eq!(accuracy.unknown, 0);
+}

@@ -1,0 +1,745 @@
+//! The header: SAM text and the list of references, read, changed and written.
+
+use std::collections::HashSet;
+
+use super::header_line as line;
+use super::record::u32_at;
+
+const BAM_MAGIC: &[u8; 4] = b"BAM\x01";
+
+/// A reference sequence of the header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    /// SN
+    pub name: String,
+    /// LN, 0..=2^31 - 1, in bp
+    pub length: u32,
+}
+
+/// A read group of the header; the values borrow from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadGroup<'a> {
+    /// ID
+    pub id: &'a [u8],
+    /// LB
+    pub library: Option<&'a [u8]>,
+    /// SM
+    pub sample: Option<&'a [u8]>,
+    /// PU
+    pub platform_unit: Option<&'a [u8]>,
+}
+
+/// What is wrong with a header.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderError {
+    /// One line of the text is malformed.
+    #[error("header line {line}: {fault}")]
+    Line {
+        /// Line number, from 1.
+        line: usize,
+        /// What is wrong with it.
+        fault: LineFault,
+    },
+    /// A line handed to [`Header::add_read_group`] is malformed.
+    #[error("read group line: {0}")]
+    ReadGroupLine(LineFault),
+    /// The bytes do not start with `BAM\1`.
+    #[error("not a BAM file (bad magic)")]
+    BadMagic,
+    /// The BAM header goes on behind the bytes; at least `needed_bytes` are needed.
+    #[error("BAM header is truncated: {available_bytes} bytes of at least {needed_bytes}")]
+    Truncated {
+        /// Bytes that were given.
+        available_bytes: usize,
+        /// Bytes the header has at least.
+        needed_bytes: usize,
+    },
+    /// `l_text`, `n_ref` or `l_name` is negative or zero where it must not be.
+    #[error("BAM header has {field} {value}")]
+    BadValue {
+        /// Name of the field in the SAM specification.
+        field: &'static str,
+        /// What it holds.
+        value: i32,
+    },
+    /// Name or length of a reference in the BAM's list is unusable.
+    #[error("BAM header: reference {0} has an unusable name or length")]
+    BadReference(usize),
+    /// The list of references and the @SQ lines disagree from this index on.
+    #[error("BAM header: reference {0} differs between the @SQ lines and the reference list")]
+    ReferenceMismatch(usize),
+    /// Text or list are beyond the 2^31 - 1 that BAM can hold.
+    #[error("header is too large for BAM")]
+    TooLarge,
+}
+
+/// What is wrong with a header line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LineFault {
+    /// It does not start with `@` and two letters.
+    #[error("does not start with '@' and a two-letter type")]
+    NotAHeaderLine,
+    /// It is a good header line, but not an @RG line.
+    #[error("is not an @RG line")]
+    NotAReadGroup,
+    /// A field is not `TT:value`.
+    #[error("field {0:?} is not of the form TAG:VALUE")]
+    BadField(String),
+    /// A field that must be there is not, or is empty.
+    #[error("has no {0}")]
+    MissingField(&'static str),
+    /// LN is not a number in 0..=2147483647.
+    #[error("LN {0:?} is not a length")]
+    BadLength(String),
+    /// SN is not a reference name (SAM specification 1.2.1).
+    #[error("SN {0:?} is not a reference name")]
+    BadName(String),
+    /// An SN or an @RG ID that an earlier line has too.
+    #[error("{0:?} is defined twice")]
+    Duplicate(String),
+    /// A second @HD line.
+    #[error("is a second @HD line")]
+    SecondHd,
+}
+
+/// The header of a SAM or BAM file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Header {
+    /// Lines without their newline.
+    lines: Vec<Vec<u8>>,
+    references: Vec<Reference>,
+}
+
+impl Header {
+    /// A header with one @SQ line per reference and nothing else.
+    #[must_use]
+    pub fn from_references(references: Vec<Reference>) -> Self {
+        let lines = references.iter().map(sequence_line).collect();
+        Self { lines, references }
+    }
+
+    /// Parses SAM header text: lines ended by newline, a carriage return before it dropped, the
+    /// last newline optional, padding NULs and empty lines at the end ignored.
+    ///
+    /// # Errors
+    /// [`HeaderError::Line`] for the first malformed line.
+    pub fn parse(text: &[u8]) -> Result<Self, HeaderError> {
+        let end = text.iter().rposition(|byte| !matches!(byte, 0 | b'\n' | b'\r'));
+        let text = &text[..end.map_or(0, |end| end + 1)];
+        let mut header = Self::default();
+        if text.is_empty() {
+            return Ok(header);
+        }
+        let mut seen = Seen::default();
+        for (index, text) in text.split(|&byte| byte == b'\n').enumerate() {
+            let text = text.strip_suffix(b"\r").unwrap_or(text);
+            let reference =
+                seen.check(text).map_err(|fault| HeaderError::Line { line: index + 1, fault })?;
+            header.references.extend(reference);
+            header.lines.push(text.to_vec());
+        }
+        Ok(header)
+    }
+
+    /// Lines in order, without their newlines.
+    pub fn lines(&self) -> impl Iterator<Item = &[u8]> {
+        self.lines.iter().map(Vec::as_slice)
+    }
+
+    /// The references, in the order of their indices.
+    #[must_use]
+    pub fn references(&self) -> &[Reference] {
+        &self.references
+    }
+
+    /// The SAM text: every line with its newline.
+    #[must_use]
+    pub fn text(&self) -> Vec<u8> {
+        let mut text = Vec::with_capacity(self.lines.iter().map(|line| line.len() + 1).sum());
+        for line in &self.lines {
+            text.extend_from_slice(line);
+            text.push(b'\n');
+        }
+        text
+    }
+
+    /// The header as it stands (uncompressed) at the start of a BAM file.
+    ///
+    /// # Errors
+    /// [`HeaderError::TooLarge`] when a size does not fit its 32-bit field.
+    pub fn encode(&self) -> Result<Vec<u8>, HeaderError> {
+        let count = |len: usize| match i32::try_from(len) {
+            Ok(len) => Ok(len.to_le_bytes()),
+            Err(_) => Err(HeaderError::TooLarge),
+        };
+        let text = self.text();
+        let mut out = BAM_MAGIC.to_vec();
+        out.extend_from_slice(&count(text.len())?);
+        out.extend_from_slice(&text);
+        out.extend_from_slice(&count(self.references.len())?);
+        for reference in &self.references {
+            out.extend_from_slice(&count(reference.name.len() + 1)?);
+            out.extend_from_slice(reference.name.as_bytes());
+            out.push(0);
+            out.extend_from_slice(&reference.length.to_le_bytes());
+        }
+        Ok(out)
+    }
+
+    /// Reads the header at the start of the inflated bytes of a BAM file and returns it with the
+    /// number of bytes it takes. A file without @SQ lines gets them from its reference list.
+    ///
+    /// # Errors
+    /// [`HeaderError::Truncated`] when more bytes are needed to tell; call again with more.
+    pub fn decode(bytes: &[u8]) -> Result<(Self, usize), HeaderError> {
+        let seen = bytes.len().min(BAM_MAGIC.len());
+        if bytes[..seen] != BAM_MAGIC[..seen] {
+            return Err(HeaderError::BadMagic);
+        }
+        let mut cursor = Cursor { bytes, offset: BAM_MAGIC.len() };
+        let text_bytes = cursor.count("l_text", 0)?;
+        let text = cursor.take(text_bytes)?;
+        let reference_count = cursor.count("n_ref", 0)?;
+        // A reference takes at least 9 bytes: the count is believed only as far as bytes go.
+        let mut references =
+            Vec::with_capacity(reference_count.min((bytes.len() - cursor.offset) / 9));
+        for index in 0..reference_count {
+            references.push(cursor.reference(index)?);
+        }
+        let mut header = Self::parse(text)?;
+        if header.references.is_empty() {
+            header.adopt_references(references)?;
+        } else if let Some(index) = first_difference(&header.references, &references) {
+            return Err(HeaderError::ReferenceMismatch(index));
+        }
+        Ok((header, cursor.offset))
+    }
+
+    /// Takes over the reference list of a BAM file whose text has no @SQ lines.
+    fn adopt_references(&mut self, references: Vec<Reference>) -> Result<(), HeaderError> {
+        let mut names = HashSet::with_capacity(references.len());
+        if let Some(index) = references.iter().position(|it| !names.insert(it.name.as_str())) {
+            return Err(HeaderError::BadReference(index));
+        }
+        let at = usize::from(self.lines.first().is_some_and(|it| line::kind(it) == b"HD"));
+        self.lines.splice(at..at, references.iter().map(sequence_line));
+        self.references = references;
+        Ok(())
+    }
+
+    /// Sets SO (`coordinate`, `queryname`, `unsorted`) and GO (`query`, or `None`) on the @HD
+    /// line, which is added with VN:1.6 as first line if there is none. A sub-sort order (SS) is
+    /// removed: it described the order there was before.
+    pub fn set_sort_order(&mut self, sort_order: &str, group_order: Option<&str>) {
+        let index = self.lines.iter().position(|it| line::kind(it) == b"HD").unwrap_or_else(|| {
+            self.lines.insert(0, b"@HD\tVN:1.6".to_vec());
+            0
+        });
+        let old = &self.lines[index];
+        let mut hd = b"@HD".to_vec();
+        line::push(&mut hd, *b"VN", line::value(old, *b"VN").unwrap_or(b"1.6"));
+        line::push(&mut hd, *b"SO", sort_order.as_bytes());
+        if let Some(group_order) = group_order {
+            line::push(&mut hd, *b"GO", group_order.as_bytes());
+        }
+        let rest = line::without(old, &[*b"VN", *b"SO", *b"GO", *b"SS"]);
+        hd.extend_from_slice(&rest[3..]);
+        self.lines[index] = hd;
+    }
+
+    /// SO of the @HD line.
+    #[must_use]
+    pub fn sort_order(&self) -> Option<&[u8]> {
+        self.lines_of(b"HD").find_map(|it| line::value(it, *b"SO"))
+    }
+
+    /// GO of the @HD line.
+    #[must_use]
+    pub fn group_order(&self) -> Option<&[u8]> {
+        self.lines_of(b"HD").find_map(|it| line::value(it, *b"GO"))
+    }
+
+    /// Adds an @RG line (real tabs: see [`expand_escapes`]) behind the last line that is no @PG
+    /// or @CO line, and returns its ID.
+    ///
+    /// # Errors
+    /// [`HeaderError::ReadGroupLine`] when it is malformed, has no ID, or the ID exists.
+    pub fn add_read_group(&mut self, text: &[u8]) -> Result<Vec<u8>, HeaderError> {
+        let mut seen = Seen::default();
+        seen.read_groups.extend(self.read_groups().iter().map(|group| group.id.to_vec()));
+        if line::is_header_line(text) && line::kind(text) != b"RG" {
+            return Err(HeaderError::ReadGroupLine(LineFault::NotAReadGroup));
+        }
+        seen.check(text).map_err(HeaderError::ReadGroupLine)?;
+        let is_behind = |it: &Vec<u8>| matches!(line::kind(it), b"PG" | b"CO");
+        let at = self.lines.iter().rposition(|it| !is_behind(it)).map_or(0, |index| index + 1);
+        self.lines.insert(at, text.to_vec());
+        Ok(line::value(text, *b"ID").unwrap_or_default().to_vec())
+    }
+
+    /// The read groups in order.
+    #[must_use]
+    pub fn read_groups(&self) -> Vec<ReadGroup<'_>> {
+        self.lines_of(b"RG")
+            .filter_map(|it| {
+                Some(ReadGroup {
+                    id: line::value(it, *b"ID")?,
+                    library: line::value(it, *b"LB"),
+                    sample: line::value(it, *b"SM"),
+                    platform_unit: line::value(it, *b"PU"),
+                })
+            })
+            .collect()
+    }
+
+    /// Adds @PG lines for a program: one behind each end of a chain of programs (its PP is that
+    /// end), or one behind the last program when there are no chains, as samtools does. IDs are `name`, or the first
+    /// of `name.1`, `name.2`, ... that is free. Returns the IDs. Control characters in the command
+    /// line become spaces.
+    pub fn add_program(&mut self, name: &str, version: &str, command_line: &str) -> Vec<String> {
+        let ends = self.chain_ends();
+        let parents =
+            if ends.is_empty() { vec![None] } else { ends.into_iter().map(Some).collect() };
+        parents
+            .into_iter()
+            .map(|parent| {
+                let id = self.free_program_id(name);
+                let mut pg = b"@PG".to_vec();
+                line::push(&mut pg, *b"ID", id.as_bytes());
+                line::push(&mut pg, *b"PN", name.as_bytes());
+                if let Some(parent) = parent {
+                    line::push(&mut pg, *b"PP", &parent);
+                }
+                line::push(&mut pg, *b"VN", version.as_bytes());
+                let command_line = command_line.replace(|c: char| c.is_control(), " ");
+                line::push(&mut pg, *b"CL", command_line.as_bytes());
+                self.lines.push(pg);
+                id
+            })
+            .collect()
+    }
+
+    /// IDs of the last programs of the chains, as htslib finds them: those that name a known
+    /// predecessor and that no other names. Where there is no chain at all it is the last program
+    /// that no other names: unrelated lines are then taken to be in the order they were run.
+    fn chain_ends(&self) -> Vec<Vec<u8>> {
+        let programs: Vec<(&[u8], Option<&[u8]>)> = self
+            .lines_of(b"PG")
+            .filter_map(|it| Some((line::value(it, *b"ID")?, line::value(it, *b"PP"))))
+            .collect();
+        let ids: HashSet<&[u8]> = programs.iter().map(|&(id, _)| id).collect();
+        let parents: HashSet<&[u8]> = programs.iter().filter_map(|&(_, parent)| parent).collect();
+        let is_end = |id: &[u8]| !parents.contains(id);
+        let mut ends: Vec<&[u8]> = programs
+            .iter()
+            .filter(|&&(id, parent)| is_end(id) && parent.is_some_and(|it| ids.contains(it)))
+            .map(|&(id, _)| id)
+            .collect();
+        if ends.is_empty() {
+            ends.extend(programs.iter().rev().map(|&(id, _)| id).find(|&id| is_end(id)));
+        }
+        ends.into_iter().map(<[u8]>::to_vec).collect()
+    }
+
+    fn free_program_id(&self, name: &str) -> String {
+        let taken: HashSet<&[u8]> =
+            self.lines_of(b"PG").filter_map(|it| line::value(it, *b"ID")).collect();
+        let mut id = name.to_owned();
+        let mut suffix = 0_usize;
+        while taken.contains(id.as_bytes()) {
+            suffix += 1;
+            id = format!("{name}.{suffix}");
+        }
+        id
+    }
+
+    fn lines_of(&self, kind: &[u8; 2]) -> impl Iterator<Item = &[u8]> {
+        self.lines().filter(move |it| line::kind(it) == kind)
+    }
+}
+
+/// Expands the escapes `\t`, `\n`, `\r` and `\\` of a command line argument, as bwa does with `-R`;
+/// a backslash in front of anything else stays.
+#[must_use]
+pub fn expand_escapes(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let expanded = match (c, chars.peek()) {
+            ('\\', Some('t')) => Some('\t'),
+            ('\\', Some('n')) => Some('\n'),
+            ('\\', Some('r')) => Some('\r'),
+            ('\\', Some('\\')) => Some('\\'),
+            _ => None,
+        };
+        if expanded.is_some() {
+            chars.next();
+        }
+        out.push(expanded.unwrap_or(c));
+    }
+    out
+}
+
+fn sequence_line(reference: &Reference) -> Vec<u8> {
+    format!("@SQ\tSN:{}\tLN:{}", reference.name, reference.length).into_bytes()
+}
+
+/// The first index where the two lists are not the same.
+fn first_difference(left: &[Reference], right: &[Reference]) -> Option<usize> {
+    let common = left.len().min(right.len());
+    (0..common)
+        .find(|&index| left[index] != right[index])
+        .or((left.len() != right.len()).then_some(common))
+}
+
+/// What the lines so far have defined.
+#[derive(Default)]
+struct Seen {
+    hd: bool,
+    sequences: HashSet<String>,
+    read_groups: HashSet<Vec<u8>>,
+}
+
+impl Seen {
+    /// Checks one line; gives the reference that an @SQ line defines.
+    fn check(&mut self, text: &[u8]) -> Result<Option<Reference>, LineFault> {
+        if !line::is_header_line(text) {
+            return Err(LineFault::NotAHeaderLine);
+        }
+        if !line::has_fields(line::kind(text)) {
+            return Ok(None);
+        }
+        if let Some(field) = line::bad_field(text) {
+            return Err(LineFault::BadField(lossy(field)));
+        }
+        match line::kind(text) {
+            b"HD" if std::mem::replace(&mut self.hd, true) => Err(LineFault::SecondHd),
+            b"SQ" => self.check_sequence(text).map(Some),
+            b"RG" => {
+                let id = required(text, *b"ID", "ID")?;
+                if self.read_groups.insert(id.to_vec()) {
+                    Ok(None)
+                } else {
+                    Err(LineFault::Duplicate(lossy(id)))
+                }
+            }
+            b"PG" => required(text, *b"ID", "ID").map(|_| None),
+            _ => Ok(None),
+        }
+    }
+
+    fn check_sequence(&mut self, text: &[u8]) -> Result<Reference, LineFault> {
+        let name = lossy(required(text, *b"SN", "SN")?);
+        if !is_reference_name(name.as_bytes()) {
+            return Err(LineFault::BadName(name));
+        }
+        let length = lossy(required(text, *b"LN", "LN")?);
+        let length = match length.parse::<i32>().map(u32::try_from) {
+            Ok(Ok(length)) => length,
+            _ => return Err(LineFault::BadLength(length)),
+        };
+        if !self.sequences.insert(name.clone()) {
+            return Err(LineFault::Duplicate(name));
+        }
+        Ok(Reference { name, length })
+    }
+}
+
+fn required<'a>(text: &'a [u8], tag: [u8; 2], label: &'static str) -> Result<&'a [u8], LineFault> {
+    line::value(text, tag).filter(|value| !value.is_empty()).ok_or(LineFault::MissingField(label))
+}
+
+/// Printable ASCII without spaces. The specification (1.2.1) allows less (no brackets, quotes,
+/// commas), but older files use them and no tool refuses them.
+fn is_reference_name(name: &[u8]) -> bool {
+    !name.is_empty() && name.iter().all(u8::is_ascii_graphic)
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Reads the binary part of a BAM header.
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    offset: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8], HeaderError> {
+        let end = self.offset.saturating_add(len);
+        let part = self.bytes.get(self.offset..end).ok_or(HeaderError::Truncated {
+            available_bytes: self.bytes.len(),
+            needed_bytes: end,
+        })?;
+        self.offset = end;
+        Ok(part)
+    }
+
+    /// A 32-bit count of at least `least`.
+    fn count(&mut self, field: &'static str, least: i32) -> Result<usize, HeaderError> {
+        let value = u32_at(self.take(4)?, 0).cast_signed();
+        match usize::try_from(value) {
+            Ok(count) if value >= least => Ok(count),
+            _ => Err(HeaderError::BadValue { field, value }),
+        }
+    }
+
+    fn reference(&mut self, index: usize) -> Result<Reference, HeaderError> {
+        let name_bytes = self.count("l_name", 1)?;
+        let name = self.take(name_bytes)?.strip_suffix(&[0]);
+        let length = u32_at(self.take(4)?, 0);
+        let name = name.filter(|name| is_reference_name(name)).map(lossy);
+        match name {
+            Some(name) if i32::try_from(length).is_ok() => Ok(Reference { name, length }),
+            _ => Err(HeaderError::BadReference(index)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bam::test_data::{bam_folder, files, inflate_all, samtools};
+    use proptest::prelude::*;
+
+    const TEXT: &str = "@HD\tVN:1.5\tSO:queryname\tGO:none\tSS:queryname:natural\tXX:kept\n\
+        @SQ\tSN:chr1\tLN:1000\tM5:abc\n@SQ\tSN:HLA-A*01:01\tLN:2147483647\n\
+        @RG\tID:a\tLB:l\tSM:s\tPU:u\n@RG\tID:b\n@PG\tID:bwa\tPN:bwa\n@CO\tfree\ttext \u{e9}\n";
+
+    fn fault(text: &str) -> (usize, LineFault) {
+        match Header::parse(text.as_bytes()) {
+            Err(HeaderError::Line { line, fault }) => (line, fault),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn lines(header: &Header) -> Vec<String> {
+        header.lines().map(lossy).collect()
+    }
+
+    #[test]
+    fn text_is_kept() {
+        let header = Header::parse(TEXT.as_bytes()).unwrap();
+        assert_eq!(header.text(), TEXT.as_bytes());
+        assert_eq!(header.references()[1].name, "HLA-A*01:01");
+        assert_eq!(header.references()[1].length, 2_147_483_647);
+        assert_eq!(header.sort_order(), Some(&b"queryname"[..]));
+        assert_eq!(header.group_order(), Some(&b"none"[..]));
+        let crlf = TEXT.replace('\n', "\r\n");
+        assert_eq!(Header::parse(crlf.as_bytes()).unwrap(), header);
+        let padded = format!("{}\0\0", TEXT.trim_end());
+        assert_eq!(Header::parse(padded.as_bytes()).unwrap(), header);
+        assert_eq!(Header::parse(b"").unwrap(), Header::default());
+        assert_eq!(Header::parse(b"\n\0").unwrap(), Header::default());
+    }
+
+    #[test]
+    fn read_groups_are_read() {
+        let header = Header::parse(TEXT.as_bytes()).unwrap();
+        let (id, library, sample, platform_unit) =
+            (&b"a"[..], Some(&b"l"[..]), Some(&b"s"[..]), Some(&b"u"[..]));
+        let first = ReadGroup { id, library, sample, platform_unit };
+        let second = ReadGroup { id: b"b", library: None, sample: None, platform_unit: None };
+        assert_eq!(header.read_groups(), [first, second]);
+    }
+
+    #[test]
+    fn malformed_lines_are_named() {
+        let name = |text: &str| text.to_owned();
+        for (text, line, expected) in [
+            ("HD\tVN:1.6\n", 1, LineFault::NotAHeaderLine),
+            ("@HD VN:1.6\n", 1, LineFault::NotAHeaderLine),
+            ("@HD\tVN:1.6\n\n@CO\tx\n", 2, LineFault::NotAHeaderLine),
+            ("@HD\tVN:1.6\n@HD\tVN:1.6\n", 2, LineFault::SecondHd),
+            ("@CO\n@RG\tID:a\tnonsense\n", 2, LineFault::BadField(name("nonsense"))),
+            ("@RG\tID:a\t\n", 1, LineFault::BadField(String::new())),
+            ("@RG\tID:a\u{1}\n", 1, LineFault::BadField(name("ID:a\u{1}"))),
+            ("@RG\tSM:a\n", 1, LineFault::MissingField("ID")),
+            ("@PG\tID:\n", 1, LineFault::MissingField("ID")),
+            ("@SQ\tLN:1\n", 1, LineFault::MissingField("SN")),
+            ("@SQ\tSN:a\n", 1, LineFault::MissingField("LN")),
+            ("@SQ\tSN:a b\tLN:1\n", 1, LineFault::BadName(name("a b"))),
+            ("@SQ\tSN:a\tLN:2147483648\n", 1, LineFault::BadLength(name("2147483648"))),
+            ("@SQ\tSN:a\tLN:-1\n", 1, LineFault::BadLength(name("-1"))),
+            ("@SQ\tSN:a\tLN:1\n@SQ\tSN:a\tLN:1\n", 2, LineFault::Duplicate(name("a"))),
+            ("@RG\tID:a\n@RG\tID:a\n", 2, LineFault::Duplicate(name("a"))),
+        ] {
+            assert_eq!(fault(text), (line, expected), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn sort_order_is_set() {
+        let mut header = Header::parse(TEXT.as_bytes()).unwrap();
+        header.set_sort_order("coordinate", None);
+        assert_eq!(lines(&header)[0], "@HD\tVN:1.5\tSO:coordinate\tXX:kept");
+        header.set_sort_order("unsorted", Some("query"));
+        assert_eq!(lines(&header)[0], "@HD\tVN:1.5\tSO:unsorted\tGO:query\tXX:kept");
+        let mut header = Header::parse(b"@CO\tx\n").unwrap();
+        header.set_sort_order("unsorted", Some("query"));
+        assert_eq!(lines(&header), ["@HD\tVN:1.6\tSO:unsorted\tGO:query", "@CO\tx"]);
+    }
+
+    #[test]
+    fn read_groups_are_added() {
+        let mut header = Header::parse(TEXT.as_bytes()).unwrap();
+        let line = expand_escapes(r"@RG\tID:c\tSM:s");
+        assert_eq!(header.add_read_group(line.as_bytes()).unwrap(), b"c");
+        assert_eq!(lines(&header)[5], "@RG\tID:c\tSM:s");
+        let mut refused = |line: &str| match header.add_read_group(line.as_bytes()) {
+            Err(HeaderError::ReadGroupLine(fault)) => fault,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(refused("@RG\tID:c"), LineFault::Duplicate("c".to_owned()));
+        assert_eq!(refused("@RG\tSM:c"), LineFault::MissingField("ID"));
+        assert_eq!(refused("@PG\tID:d"), LineFault::NotAReadGroup);
+        assert_eq!(refused("ID:d"), LineFault::NotAHeaderLine);
+        assert_eq!(refused("@RG\tID:d\n@CO\tx"), LineFault::BadField("ID:d\n@CO".to_owned()));
+        assert_eq!(lines(&header).len(), 8);
+        let mut header = Header::parse(b"@PG\tID:a\n").unwrap();
+        header.add_read_group(b"@RG\tID:a").unwrap();
+        assert_eq!(lines(&header), ["@RG\tID:a", "@PG\tID:a"]);
+    }
+
+    #[test]
+    fn escapes_are_expanded() {
+        assert_eq!(expand_escapes(r"@RG\tID:a\\t\n\r\q\"), "@RG\tID:a\\t\n\r\\q\\");
+    }
+
+    #[test]
+    fn programs_are_chained() {
+        let mut header = Header::default();
+        assert_eq!(header.add_program("seqloom", "1", "a\tb\nc"), ["seqloom"]);
+        assert_eq!(lines(&header), ["@PG\tID:seqloom\tPN:seqloom\tVN:1\tCL:a b c"]);
+        assert_eq!(header.add_program("seqloom", "1", "x"), ["seqloom.1"]);
+        assert_eq!(lines(&header)[1], "@PG\tID:seqloom.1\tPN:seqloom\tPP:seqloom\tVN:1\tCL:x");
+        // What samtools 1.16.1 makes of these was looked at.
+        for (text, expected) in [
+            ("@PG\tID:a\n@PG\tID:b\tPP:a\n@PG\tID:c\tPP:a\n@PG\tID:s\n", &["b", "c"][..]),
+            ("@PG\tID:a\n@PG\tID:b\tPP:a\n@PG\tID:x\tPP:missing\n", &["b"]),
+            ("@PG\tID:b\tPP:a\n@PG\tID:a\n", &["b"]),
+            ("@PG\tID:a\n@PG\tID:b\n", &["b"]),
+            ("@PG\tID:x\tPP:y\n@PG\tID:y\tPP:x\n@PG\tID:z\tPP:z\n", &[]),
+        ] {
+            let mut header = Header::parse(text.as_bytes()).unwrap();
+            let ids = header.add_program("s", "1", "x");
+            let added: Vec<Vec<u8>> = header.lines.split_off(header.lines.len() - ids.len());
+            let parents: Vec<_> =
+                added.iter().filter_map(|it| line::value(it, *b"PP")).map(lossy).collect();
+            assert_eq!(parents, expected, "{text}");
+            assert!(ids.len() == expected.len().max(1));
+        }
+        let mut header = Header::parse(b"@PG\tID:a\n@PG\tID:s\tPP:a\n@PG\tID:t\tPP:a\n").unwrap();
+        assert_eq!(header.add_program("s", "1", "x"), ["s.1", "s.2"]);
+    }
+
+    #[test]
+    fn programs_are_chained_as_samtools_does() {
+        let Some(folder) = bam_folder() else { return };
+        let version = samtools(&["--version"], "".as_ref());
+        let version = version.unwrap_or_else(|| samtools(&["version"], "".as_ref()).unwrap());
+        let version = String::from_utf8_lossy(&version).lines().next().unwrap()[9..].to_owned();
+        let mut compared = 0;
+        for path in files(&folder, ".bam") {
+            let Ok((bytes, _)) = inflate_all(&std::fs::read(&path).unwrap()) else { continue };
+            let Ok((mut header, _)) = Header::decode(&bytes) else { continue };
+            let Some(theirs) = samtools(&["view", "-H"], &path) else { continue };
+            header.add_program(
+                "samtools",
+                &version,
+                &format!("samtools view -H {}", path.display()),
+            );
+            // samtools also groups the lines by their types, which is not ours to do.
+            let programs = |text: &[u8]| -> Vec<String> {
+                text.split(|&byte| byte == b'\n')
+                    .filter(|it| line::kind(it) == b"PG")
+                    .map(lossy)
+                    .collect()
+            };
+            assert_eq!(programs(&header.text()), programs(&theirs), "{}", path.display());
+            compared += 1;
+        }
+        assert!(compared > 100, "{compared}");
+    }
+
+    #[test]
+    fn bam_bytes_are_read_back() {
+        for text in [TEXT, "", "@CO\tx\n"] {
+            let header = Header::parse(text.as_bytes()).unwrap();
+            let bytes = header.encode().unwrap();
+            let longer = [&bytes[..], b"records"].concat();
+            assert_eq!(Header::decode(&longer).unwrap(), (header, bytes.len()));
+            for len in 0..bytes.len() {
+                match Header::decode(&bytes[..len]) {
+                    Err(HeaderError::Truncated { available_bytes, needed_bytes }) => {
+                        assert_eq!(available_bytes, len);
+                        assert!(len < needed_bytes && needed_bytes <= bytes.len());
+                    }
+                    other => panic!("{len}: {other:?}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn references_without_lines_get_them() {
+        let reference = |name: &str| Reference { name: name.to_owned(), length: 7 };
+        let references = vec![reference("a"), reference("b")];
+        let mut bytes = Header::parse(b"@HD\tVN:1.6\n@CO\tx\n").unwrap().encode().unwrap();
+        let list = Header::from_references(references.clone()).encode().unwrap();
+        bytes.truncate(bytes.len() - 4);
+        bytes.extend_from_slice(&list[list.len() - 4 - 2 * 10..]);
+        let (header, _) = Header::decode(&bytes).unwrap();
+        assert_eq!(header.references(), references);
+        assert_eq!(lines(&header), ["@HD\tVN:1.6", "@SQ\tSN:a\tLN:7", "@SQ\tSN:b\tLN:7", "@CO\tx"]);
+    }
+
+    #[test]
+    fn hostile_bam_headers_are_refused() {
+        let header = Header::parse(b"@SQ\tSN:a\tLN:5\n").unwrap();
+        let good = header.encode().unwrap();
+        let changed = |offset: usize, bytes: &[u8]| {
+            let mut header = good.clone();
+            header[offset..offset + bytes.len()].copy_from_slice(bytes);
+            Header::decode(&header).unwrap_err()
+        };
+        let bad = |field, value| HeaderError::BadValue { field, value };
+        let (text, list) = (4, 8 + 14);
+        assert_eq!(changed(0, b"CRAM"), HeaderError::BadMagic);
+        assert_eq!(changed(text, &(-1_i32).to_le_bytes()), bad("l_text", -1));
+        assert_eq!(changed(list, &i32::MIN.to_le_bytes()), bad("n_ref", i32::MIN));
+        assert_eq!(changed(list + 4, &0_i32.to_le_bytes()), bad("l_name", 0));
+        for offset in [text, list, list + 4] {
+            let error = changed(offset, &i32::MAX.to_le_bytes());
+            assert!(matches!(error, HeaderError::Truncated { .. }), "{error}");
+        }
+        assert_eq!(changed(list + 8, b"b"), HeaderError::ReferenceMismatch(0));
+        assert_eq!(changed(list + 8, b"\t"), HeaderError::BadReference(0));
+        assert_eq!(changed(list + 9, b"x"), HeaderError::BadReference(0));
+        assert_eq!(changed(list + 10, &[6]), HeaderError::ReferenceMismatch(0));
+        assert_eq!(changed(list + 13, &[0x80]), HeaderError::BadReference(0));
+    }
+
+    proptest! {
+        #[test]
+        fn encode_and_decode_are_inverse(lengths in prop::collection::vec(0_u32..1 << 31, 0..9)) {
+            let name = |(index, length)| Reference { name: format!("r{index}"), length };
+            let header = Header::from_references(lengths.into_iter().enumerate().map(name).collect());
+            let bytes = header.encode().unwrap();
+            prop_assert_eq!(Header::decode(&bytes).unwrap(), (header, bytes.len()));
+        }
+
+        #[test]
+        fn hostile_bytes_never_panic(
+            changes in prop::collection::vec((any::<usize>(), any::<u8>()), 1..5),
+        ) {
+            let mut bytes = Header::parse(TEXT.as_bytes()).unwrap().encode().unwrap();
+            for (offset, value) in changes {
+                let offset = offset % bytes.len();
+                bytes[offset] = value;
+            }
+            let _ = Header::decode(&bytes);
+        }
+    }
+}

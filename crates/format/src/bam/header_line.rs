@@ -1,0 +1,62 @@
+//! One line of a SAM header as bytes: `@XX<tab>TT:value<tab>...` (SAM specification 1.3).
+
+/// The two letters behind the `@`.
+pub(super) fn kind(line: &[u8]) -> &[u8] {
+    line.get(1..3).unwrap_or_default()
+}
+
+/// The `TT:value` fields of a line that has fields.
+fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(|&byte| byte == b'\t').skip(1)
+}
+
+/// Value of the first field `tag`.
+pub(super) fn value(line: &[u8], tag: [u8; 2]) -> Option<&[u8]> {
+    fields(line).find(|field| is_field(field, tag)).map(|field| &field[3..])
+}
+
+fn is_field(field: &[u8], tag: [u8; 2]) -> bool {
+    field.len() >= 3 && field[..2] == tag && field[2] == b':'
+}
+
+/// Whether `kind` is one of the line types whose fields this program reads.
+pub(super) fn has_fields(kind: &[u8]) -> bool {
+    matches!(kind, b"HD" | b"SQ" | b"RG" | b"PG")
+}
+
+/// Whether the line starts with `@`, two letters, and a tab or nothing.
+pub(super) fn is_header_line(line: &[u8]) -> bool {
+    line.first() == Some(&b'@')
+        && kind(line).len() == 2
+        && kind(line).iter().all(u8::is_ascii_alphabetic)
+        && matches!(line.get(3), None | Some(b'\t'))
+}
+
+/// The first field that is not two characters, a colon and printable text.
+pub(super) fn bad_field(line: &[u8]) -> Option<&[u8]> {
+    fields(line).find(|field| {
+        let is_tagged = field.len() >= 3
+            && field[0].is_ascii_alphabetic()
+            && field[1].is_ascii_alphanumeric()
+            && field[2] == b':';
+        !is_tagged || field[3..].iter().any(|byte| byte.is_ascii_control())
+    })
+}
+
+/// Appends `<tab>tag:value` to a line.
+pub(super) fn push(line: &mut Vec<u8>, tag: [u8; 2], value: &[u8]) {
+    line.push(b'\t');
+    line.extend_from_slice(&tag);
+    line.push(b':');
+    line.extend_from_slice(value);
+}
+
+/// The line without the fields named in `tags`.
+pub(super) fn without(line: &[u8], tags: &[[u8; 2]]) -> Vec<u8> {
+    let mut kept = line[..line.len().min(3)].to_vec();
+    for field in fields(line).filter(|field| !tags.iter().any(|&tag| is_field(field, tag))) {
+        kept.push(b'\t');
+        kept.extend_from_slice(field);
+    }
+    kept
+}

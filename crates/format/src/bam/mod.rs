@@ -1,0 +1,20 @@
+//! BAM: records as bytes, their fields read in place, and the header.
+//!
+//! Source: SAM specification v1, section 4.2. A *body* is one record without its leading
+//! `block_size`; everything here works on bodies, so that no record is ever copied to be read.
+
+mod auxiliary;
+mod flags;
+mod header;
+mod header_line;
+mod record;
+#[cfg(test)]
+pub(crate) mod test_data;
+
+pub use auxiliary::{AuxArray, AuxFields, AuxValue};
+pub use flags::Flags;
+pub use header::{Header, HeaderError, LineFault, ReadGroup, Reference, expand_escapes};
+pub use record::{
+    BASE_LETTERS, CIGAR_LETTERS, CigarOps, FIXED_BYTES, FramedRecords, RecordError, RecordRef,
+    framed_records, reg2bin, set_duplicate,
+};

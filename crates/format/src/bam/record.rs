@@ -1,0 +1,549 @@
+//! One record, read in place.
+
+use super::auxiliary::{AuxFields, AuxValue};
+use super::flags::Flags;
+use crate::index::BinningScheme;
+
+/// Bytes of a body in front of the read name.
+pub const FIXED_BYTES: usize = 32;
+
+/// Letter of each 4-bit base code (SAM specification 4.2.3).
+pub const BASE_LETTERS: &[u8; 16] = b"=ACMGRSVTWYHKDBN";
+
+/// Letter of each CIGAR operation (SAM specification 4.2).
+pub const CIGAR_LETTERS: &[u8; 9] = b"MIDNSHP=X";
+
+/// Which CIGAR operations consume the reference: M, D, N, =, X.
+const CONSUMES_REFERENCE: [bool; 9] = [true, false, true, true, false, false, false, true, true];
+
+/// Why bytes are not a good record.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// The body ends before the fixed fields do.
+    #[error("record has {0} bytes, fewer than its 32 bytes of fixed fields")]
+    TooShort(usize),
+    /// `l_read_name` is 0, or the name does not end in NUL.
+    #[error("record has a read name that does not end in NUL")]
+    BadName,
+    /// The lengths of name, CIGAR, bases and qualities add up to more than the record has.
+    #[error("record needs {needed_bytes} bytes for its parts and has {available_bytes}")]
+    Overflow {
+        /// Sum of the parts.
+        needed_bytes: usize,
+        /// Length of the body.
+        available_bytes: usize,
+    },
+    /// A reference index or position below -1, or a negative `l_seq`.
+    #[error("record has {field} {value}")]
+    BadValue {
+        /// Name of the field in the SAM specification.
+        field: &'static str,
+        /// What it holds.
+        value: i32,
+    },
+    /// A CIGAR operation code above 8.
+    #[error("record has the unknown CIGAR operation {0}")]
+    BadCigar(u8),
+    /// An auxiliary field that is cut short or has an unknown type, by its offset in the body.
+    #[error("record has a malformed auxiliary field at byte {0}")]
+    BadAux(usize),
+    /// A record length that does not fit the bytes behind it, by the offset of the length.
+    #[error("record at byte {offset} is truncated: {needed_bytes} bytes of {available_bytes}")]
+    TruncatedFrame {
+        /// Offset of `block_size` in the run.
+        offset: usize,
+        /// Bytes the record claims (4 where even its length is cut).
+        needed_bytes: usize,
+        /// Bytes there are.
+        available_bytes: usize,
+    },
+    /// A reference index that the header does not have.
+    #[error("record refers to reference {0}, which the header does not have")]
+    UnknownReference(i32),
+}
+
+pub(super) fn u16_at(bytes: &[u8], offset: usize) -> u16 {
+    u16::from_le_bytes([bytes[offset], bytes[offset + 1]])
+}
+
+pub(super) fn u32_at(bytes: &[u8], offset: usize) -> u32 {
+    let part = &bytes[offset..offset + 4];
+    u32::from_le_bytes([part[0], part[1], part[2], part[3]])
+}
+
+fn i32_at(bytes: &[u8], offset: usize) -> i32 {
+    u32_at(bytes, offset).cast_signed()
+}
+
+/// A record's body whose lengths have been checked: no getter can run out of bounds.
+#[derive(Debug, Clone, Copy)]
+pub struct RecordRef<'a> {
+    body: &'a [u8],
+    cigar_start: usize,
+    bases_start: usize,
+    qualities_start: usize,
+    aux_start: usize,
+}
+
+impl<'a> RecordRef<'a> {
+    /// Checks every length and code of `body` (one record without `block_size`); auxiliary fields
+    /// are checked when they are iterated.
+    ///
+    /// # Errors
+    /// A [`RecordError`] that names the field.
+    pub fn new(body: &'a [u8]) -> Result<Self, RecordError> {
+        if body.len() < FIXED_BYTES {
+            return Err(RecordError::TooShort(body.len()));
+        }
+        for (field, offset) in [("refID", 0), ("pos", 4), ("next_refID", 20)] {
+            let value = i32_at(body, offset);
+            if value < -1 {
+                return Err(RecordError::BadValue { field, value });
+            }
+        }
+        let base_count = usize::try_from(i32_at(body, 16))
+            .map_err(|_| RecordError::BadValue { field: "l_seq", value: i32_at(body, 16) })?;
+        let cigar_start = FIXED_BYTES + usize::from(body[8]);
+        let bases_start = cigar_start + 4 * usize::from(u16_at(body, 12));
+        let qualities_start = bases_start + base_count.div_ceil(2);
+        let aux_start = qualities_start + base_count;
+        if aux_start > body.len() {
+            return Err(RecordError::Overflow {
+                needed_bytes: aux_start,
+                available_bytes: body.len(),
+            });
+        }
+        if cigar_start == FIXED_BYTES || body[cigar_start - 1] != 0 {
+            return Err(RecordError::BadName);
+        }
+        let cigar = &body[cigar_start..bases_start];
+        if let Some(op) = cigar.iter().step_by(4).map(|byte| byte & 0xf).find(|&op| op > 8) {
+            return Err(RecordError::BadCigar(op));
+        }
+        Ok(Self { body, cigar_start, bases_start, qualities_start, aux_start })
+    }
+
+    /// The whole body.
+    #[must_use]
+    pub fn body(&self) -> &'a [u8] {
+        self.body
+    }
+
+    /// Index of the reference, -1 for none.
+    #[must_use]
+    pub fn reference_id(&self) -> i32 {
+        i32_at(self.body, 0)
+    }
+
+    /// 0-based leftmost position, -1 for none.
+    #[must_use]
+    pub fn position(&self) -> i32 {
+        i32_at(self.body, 4)
+    }
+
+    /// MAPQ.
+    #[must_use]
+    pub fn mapping_quality(&self) -> u8 {
+        self.body[9]
+    }
+
+    /// The BAI bin as stored.
+    #[must_use]
+    pub fn bin(&self) -> u16 {
+        u16_at(self.body, 10)
+    }
+
+    /// FLAG, see [`Flags`].
+    #[must_use]
+    pub fn flags(&self) -> u16 {
+        u16_at(self.body, 14)
+    }
+
+    /// Whether every bit of `bits` is set in FLAG.
+    #[must_use]
+    pub fn has_flags(&self, bits: u16) -> bool {
+        self.flags() & bits == bits
+    }
+
+    /// Index of the mate's reference, -1 for none.
+    #[must_use]
+    pub fn mate_reference_id(&self) -> i32 {
+        i32_at(self.body, 20)
+    }
+
+    /// 0-based position of the mate, -1 for none. Not checked: real files (htslib's own test data)
+    /// hold arbitrary values here, and samtools prints them.
+    #[must_use]
+    pub fn mate_position(&self) -> i32 {
+        i32_at(self.body, 24)
+    }
+
+    /// TLEN.
+    #[must_use]
+    pub fn template_length(&self) -> i32 {
+        i32_at(self.body, 28)
+    }
+
+    /// Read name, without its NUL.
+    #[must_use]
+    pub fn name(&self) -> &'a [u8] {
+        &self.body[FIXED_BYTES..self.cigar_start - 1]
+    }
+
+    /// CIGAR as stored: 4 little-endian bytes per operation.
+    #[must_use]
+    pub fn cigar_bytes(&self) -> &'a [u8] {
+        &self.body[self.cigar_start..self.bases_start]
+    }
+
+    /// CIGAR operations as stored.
+    #[must_use]
+    pub fn cigar(&self) -> CigarOps<'a> {
+        CigarOps { bytes: self.cigar_bytes() }
+    }
+
+    /// CIGAR as meant: that of the `CG` tag where the stored one is its placeholder
+    /// (`<l_seq>S<reference length>N`, SAM specification 4.2.2), else the stored one.
+    #[must_use]
+    pub fn full_cigar(&self) -> CigarOps<'a> {
+        self.long_cigar().unwrap_or_else(|| self.cigar())
+    }
+
+    /// The operations in the `CG` tag, where the stored CIGAR is a placeholder for them.
+    #[must_use]
+    pub fn long_cigar(&self) -> Option<CigarOps<'a>> {
+        let (op, len) = self.cigar().next()?;
+        let stored_ops = self.cigar_bytes().len() / 4;
+        let is_placeholder = op == b'S' && len as usize == self.base_count();
+        if !is_placeholder || self.reference_id() < 0 || self.position() < 0 {
+            return None;
+        }
+        let Ok(Some(AuxValue::Array(array))) = self.find_aux(*b"CG") else { return None };
+        let ops = array.bytes.len() / 4;
+        let is_cigar = matches!(array.subtype, b'I' | b'i') && ops >= stored_ops;
+        let is_known = array.bytes.iter().step_by(4).all(|byte| byte & 0xf <= 8);
+        (is_cigar && is_known).then_some(CigarOps { bytes: array.bytes })
+    }
+
+    /// Number of bases.
+    #[must_use]
+    pub fn base_count(&self) -> usize {
+        self.aux_start - self.qualities_start
+    }
+
+    /// Bases as stored: two 4-bit codes a byte, the first in the high half.
+    #[must_use]
+    pub fn packed_bases(&self) -> &'a [u8] {
+        &self.body[self.bases_start..self.qualities_start]
+    }
+
+    /// The 4-bit code of base `index` (see [`BASE_LETTERS`]), `None` behind the last.
+    #[must_use]
+    pub fn base_code(&self, index: usize) -> Option<u8> {
+        if index >= self.base_count() {
+            return None;
+        }
+        let byte = self.packed_bases()[index / 2];
+        Some(if index.is_multiple_of(2) { byte >> 4 } else { byte & 0xf })
+    }
+
+    /// Phred qualities, one a byte; all 0xff when absent.
+    #[must_use]
+    pub fn qualities(&self) -> &'a [u8] {
+        &self.body[self.qualities_start..self.aux_start]
+    }
+
+    /// Where the auxiliary fields start in the body.
+    #[must_use]
+    pub fn aux_start(&self) -> usize {
+        self.aux_start
+    }
+
+    /// Auxiliary fields in file order.
+    #[must_use]
+    pub fn aux(&self) -> AuxFields<'a> {
+        AuxFields::new(self.body, self.aux_start)
+    }
+
+    /// The first auxiliary field named `tag`.
+    ///
+    /// # Errors
+    /// [`RecordError::BadAux`] when a field in front of it is malformed.
+    pub fn find_aux(&self, tag: [u8; 2]) -> Result<Option<AuxValue<'a>>, RecordError> {
+        for field in self.aux() {
+            let (name, value) = field?;
+            if name == tag {
+                return Ok(Some(value));
+            }
+        }
+        Ok(None)
+    }
+
+    /// 0-based position behind the last aligned base. An unmapped record, or one whose CIGAR
+    /// consumes no reference, counts as 1 base, as htslib's binning does.
+    #[must_use]
+    pub fn reference_end(&self) -> i64 {
+        let span = if self.has_flags(Flags::UNMAPPED) { 0 } else { self.cigar().reference_span() };
+        i64::from(self.position()) + span.max(1)
+    }
+}
+
+/// Iterator over CIGAR operations: letter and length.
+#[derive(Debug, Clone, Copy)]
+pub struct CigarOps<'a> {
+    bytes: &'a [u8],
+}
+
+impl CigarOps<'_> {
+    /// Bases of the reference that these operations consume.
+    #[must_use]
+    pub fn reference_span(self) -> i64 {
+        self.codes()
+            .filter(|&(code, _)| CONSUMES_REFERENCE[usize::from(code)])
+            .map(|(_, len)| i64::from(len))
+            .sum()
+    }
+
+    /// Operations as (code 0..=8, length).
+    pub fn codes(self) -> impl Iterator<Item = (u8, u32)> {
+        self.bytes.chunks_exact(4).map(|chunk| {
+            let word = u32_at(chunk, 0);
+            ((word & 0xf) as u8, word >> 4)
+        })
+    }
+}
+
+impl Iterator for CigarOps<'_> {
+    /// Letter of [`CIGAR_LETTERS`] and length.
+    type Item = (u8, u32);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (code, len) = self.codes().next()?;
+        self.bytes = &self.bytes[4..];
+        Some((CIGAR_LETTERS[usize::from(code)], len))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let len = self.bytes.len() / 4;
+        (len, Some(len))
+    }
+}
+
+impl ExactSizeIterator for CigarOps<'_> {}
+
+/// Iterator over the bodies of a run of records, each with its 32-bit length in front.
+#[derive(Debug, Clone)]
+pub struct FramedRecords<'a> {
+    bytes: &'a [u8],
+    offset: usize,
+}
+
+/// The bodies in `bytes`, a run of whole records each preceded by its `block_size`. The iterator
+/// ends after the first error.
+#[must_use]
+pub fn framed_records(bytes: &[u8]) -> FramedRecords<'_> {
+    FramedRecords { bytes, offset: 0 }
+}
+
+impl FramedRecords<'_> {
+    /// Offset of the next record's `block_size` in the run.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+}
+
+impl<'a> Iterator for FramedRecords<'a> {
+    type Item = Result<&'a [u8], RecordError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = &self.bytes[self.offset..];
+        if rest.is_empty() {
+            return None;
+        }
+        let body_bytes = rest.get(..4).map(|len| u32_at(len, 0) as usize);
+        let needed_bytes = body_bytes.map_or(4, |len| len.saturating_add(4));
+        if let Some(body) = body_bytes.and_then(|_| rest.get(4..needed_bytes)) {
+            self.offset += needed_bytes;
+            return Some(Ok(body));
+        }
+        let offset = std::mem::replace(&mut self.offset, self.bytes.len());
+        let available_bytes = rest.len();
+        Some(Err(RecordError::TruncatedFrame { offset, needed_bytes, available_bytes }))
+    }
+}
+
+/// Sets or clears the duplicate bit of a body; a body too short to have a FLAG is left alone.
+pub fn set_duplicate(body: &mut [u8], duplicate: bool) {
+    const HIGH_BIT: u8 = (Flags::DUPLICATE >> 8) as u8;
+    if let Some(high_byte) = body.get_mut(15) {
+        *high_byte = if duplicate { *high_byte | HIGH_BIT } else { *high_byte & !HIGH_BIT };
+    }
+}
+
+/// The value of the `bin` field for an alignment over `[start, end)` (SAM specification 4.2.1,
+/// 5.3). Beyond 2^29 it is cut to 16 bits, as htslib does; nothing reads it there.
+#[must_use]
+pub fn reg2bin(start: i64, end: i64) -> u16 {
+    (BinningScheme::BAI.bin(start, end) & 0xffff) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bam::test_data::{TestBam, bam_folder, files};
+    use proptest::prelude::*;
+
+    /// A record with everything: name "name", CIGAR 1S2M3D1I4N5=, 9 bases, one field.
+    fn body() -> Vec<u8> {
+        let mut body = Vec::new();
+        for word in [3_i32, 100] {
+            body.extend_from_slice(&word.to_le_bytes());
+        }
+        body.extend_from_slice(&[5, 60, 0x49, 0x12]);
+        body.extend_from_slice(&6_u16.to_le_bytes());
+        body.extend_from_slice(&0x463_u16.to_le_bytes());
+        for word in [9_i32, 4, 200, -150] {
+            body.extend_from_slice(&word.to_le_bytes());
+        }
+        body.extend_from_slice(b"name\0");
+        for (len, code) in [(1_u32, 4), (2, 0), (3, 2), (1, 1), (4, 3), (5, 7)] {
+            body.extend_from_slice(&(len << 4 | code).to_le_bytes());
+        }
+        body.extend_from_slice(&[0x12, 0x48, 0xf1, 0x24, 0x80]);
+        body.extend_from_slice(&[30; 9]);
+        body.extend_from_slice(b"RGZgroup\0");
+        body
+    }
+
+    #[test]
+    fn every_field_is_read() {
+        let body = body();
+        let record = RecordRef::new(&body).unwrap();
+        assert_eq!((record.reference_id(), record.position()), (3, 100));
+        assert_eq!((record.mate_reference_id(), record.mate_position()), (4, 200));
+        assert_eq!((record.mapping_quality(), record.bin(), record.flags()), (60, 0x1249, 0x463));
+        assert_eq!((record.template_length(), record.name()), (-150, &b"name"[..]));
+        let cigar: Vec<(u8, u32)> = record.cigar().collect();
+        assert_eq!(cigar, [(b'S', 1), (b'M', 2), (b'D', 3), (b'I', 1), (b'N', 4), (b'=', 5)]);
+        assert_eq!(record.reference_end(), 100 + 2 + 3 + 4 + 5);
+        let bases: Vec<u8> =
+            (0..9).map(|i| BASE_LETTERS[usize::from(record.base_code(i).unwrap())]).collect();
+        assert_eq!(bases, b"ACGTNACGT");
+        assert_eq!(record.base_code(9), None);
+        assert_eq!(record.qualities(), [30; 9]);
+        assert_eq!(record.find_aux(*b"RG"), Ok(Some(AuxValue::String(b"group"))));
+        assert_eq!(record.find_aux(*b"NM"), Ok(None));
+        assert!(record.has_flags(Flags::PAIRED | Flags::PROPER_PAIR));
+        assert!(!record.has_flags(Flags::PAIRED | Flags::UNMAPPED));
+    }
+
+    #[test]
+    fn records_without_an_extent_count_one_base() {
+        let mut bytes = body();
+        bytes[14] |= 4;
+        assert_eq!(RecordRef::new(&bytes).unwrap().reference_end(), 101);
+        let mut bytes = body();
+        for at in (0..6).map(|op| 37 + 4 * op) {
+            bytes[at] = bytes[at] & 0xf0 | 4;
+        }
+        assert_eq!(RecordRef::new(&bytes).unwrap().reference_end(), 101);
+    }
+
+    #[test]
+    fn malformed_records_are_refused() {
+        let good = body();
+        let changed = |offset: usize, bytes: &[u8]| {
+            let mut body = good.clone();
+            body[offset..offset + bytes.len()].copy_from_slice(bytes);
+            RecordRef::new(&body).map(|_| ()).unwrap_err()
+        };
+        let bad = |field, value| RecordError::BadValue { field, value };
+        assert_eq!(changed(0, &(-2_i32).to_le_bytes()), bad("refID", -2));
+        assert_eq!(changed(4, &i32::MIN.to_le_bytes()), bad("pos", i32::MIN));
+        assert_eq!(changed(16, &(-1_i32).to_le_bytes()), bad("l_seq", -1));
+        assert_eq!(changed(20, &(-9_i32).to_le_bytes()), bad("next_refID", -9));
+        assert!(matches!(changed(16, &i32::MAX.to_le_bytes()), RecordError::Overflow { .. }));
+        assert!(matches!(changed(12, &[255, 255]), RecordError::Overflow { .. }));
+        assert_eq!(changed(8, &[0]), RecordError::BadName);
+        assert_eq!(changed(36, b"x"), RecordError::BadName);
+        assert_eq!(changed(37, &[0x19]), RecordError::BadCigar(9));
+        let fixed_end = good.len() - b"RGZgroup\0".len();
+        for len in 0..fixed_end {
+            assert!(RecordRef::new(&good[..len]).is_err(), "{len}");
+        }
+        for len in fixed_end + 1..good.len() {
+            let record = RecordRef::new(&good[..len]).unwrap();
+            assert_eq!(record.find_aux(*b"NM"), Err(RecordError::BadAux(fixed_end)), "{len}");
+            assert_eq!(record.aux().count(), 1, "iteration ends after an error");
+        }
+    }
+
+    #[test]
+    fn frames() {
+        let run =
+            [&3_u32.to_le_bytes()[..], b"abc", &0_u32.to_le_bytes(), &9_u32.to_le_bytes(), b"x"]
+                .concat();
+        let mut frames = framed_records(&run);
+        assert_eq!(frames.next(), Some(Ok(&b"abc"[..])));
+        assert_eq!(frames.offset(), 7);
+        assert_eq!(frames.next(), Some(Ok(&b""[..])));
+        let error =
+            RecordError::TruncatedFrame { offset: 11, needed_bytes: 13, available_bytes: 5 };
+        assert_eq!(frames.next(), Some(Err(error)));
+        assert_eq!(frames.next(), None);
+        let error = RecordError::TruncatedFrame { offset: 0, needed_bytes: 4, available_bytes: 2 };
+        assert_eq!(framed_records(b"ab").next(), Some(Err(error)));
+        assert!(framed_records(&[0xff; 9]).next().unwrap().is_err());
+    }
+
+    #[test]
+    fn the_duplicate_bit() {
+        let mut bytes = body();
+        set_duplicate(&mut bytes, false);
+        assert_eq!(RecordRef::new(&bytes).unwrap().flags(), 0x063);
+        set_duplicate(&mut bytes, true);
+        assert_eq!(bytes, body());
+        set_duplicate(&mut [0; 15], true);
+    }
+
+    #[test]
+    fn stored_bins_of_real_files_are_ours() {
+        let Some(folder) = bam_folder() else { return };
+        let mut checked = 0;
+        for path in files(&folder.join("nf-cmgg"), ".bam") {
+            let bam = TestBam::read(&path).unwrap();
+            for body in framed_records(&bam.records) {
+                let record = RecordRef::new(body.unwrap()).unwrap();
+                let bin = reg2bin(record.position().into(), record.reference_end());
+                assert_eq!(bin, record.bin(), "{}", String::from_utf8_lossy(record.name()));
+                checked += 1;
+            }
+        }
+        assert!(checked > 10_000, "{checked}");
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_bytes_never_panic(
+            changes in prop::collection::vec((any::<usize>(), any::<u8>()), 0..6),
+            cut in any::<usize>(),
+        ) {
+            let mut bytes = body();
+            for (offset, value) in changes {
+                let offset = offset % bytes.len();
+                bytes[offset] = value;
+            }
+            bytes.truncate(cut % (bytes.len() + 1));
+            let mut out = Vec::new();
+            let _ = crate::sam::append_record(&bytes, &[], &mut out);
+            if let Ok(record) = RecordRef::new(&bytes) {
+                let _ = (record.reference_end(), record.aux().count(), record.full_cigar().count());
+                let _ = (record.name(), record.base_code(0), record.qualities());
+            }
+            for body in framed_records(&bytes) {
+                let _ = body;
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The index against samtools, and fragments against one another.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::bam::test_data::{TestBam, bam_folder, files, inflate_all};
+use crate::bam::{RecordRef, framed_records};
+use crate::bgzf::VirtualOffset;
+
+/// One reference of an index, bins by number.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Decoded {
+    bins: BTreeMap<u32, (u64, Vec<(u64, u64)>)>,
+    windows: Vec<u64>,
+}
+
+struct Words<'a>(&'a [u8]);
+
+impl Words<'_> {
+    fn u32(&mut self) -> u32 {
+        let (word, rest) = self.0.split_at(4);
+        self.0 = rest;
+        u32::from_le_bytes(word.try_into().unwrap())
+    }
+
+    fn u64(&mut self) -> u64 {
+        u64::from(self.u32()) | u64::from(self.u32()) << 32
+    }
+}
+
+/// References and number of unplaced records of BAI bytes or inflated CSI bytes.
+fn decode(bytes: &[u8]) -> (Vec<Decoded>, u64) {
+    let is_csi = bytes.starts_with(b"CSI\x01");
+    assert!(is_csi || bytes.starts_with(b"BAI\x01"));
+    let mut words = Words(&bytes[4..]);
+    if is_csi {
+        words.u64();
+        assert_eq!(words.u32(), 0);
+    }
+    let references = (0..words.u32())
+        .map(|_| {
+            let mut decoded = Decoded::default();
+            for _ in 0..words.u32() {
+                let bin = words.u32();
+                let loffset = if is_csi { words.u64() } else { 0 };
+                let chunks = (0..words.u32()).map(|_| (words.u64(), words.u64())).collect();
+                assert!(decoded.bins.insert(bin, (loffset, chunks)).is_none());
+            }
+            if !is_csi {
+                decoded.windows = (0..words.u32()).map(|_| words.u64()).collect();
+            }
+            decoded
+        })
+        .collect();
+    let unplaced = words.u64();
+    assert!(words.0.is_empty());
+    (references, unplaced)
+}
+
+/// Our index of a BAM file, as one fragment.
+fn index(bam: &TestBam, scheme: BinningScheme) -> Result<Vec<u8>, IndexError> {
+    let mut fragment = IndexFragment::new(scheme);
+    let mut records = framed_records(&bam.records);
+    loop {
+        let start = bam.virtual_offset(records.offset());
+        let Some(body) = records.next() else {
+            let mut builder = IndexBuilder::new(scheme, bam.header.references().len());
+            builder.append(&fragment, 0)?;
+            return match scheme {
+                BinningScheme::BAI => builder.finish_bai(start),
+                _ => builder.finish_csi(start),
+            };
+        };
+        fragment.push_record(&RecordRef::new(body.unwrap()).unwrap(), start)?;
+    }
+}
+
+/// The index samtools makes, inflated where it is CSI; `None` where it refuses.
+fn samtools_index(file: &Path, is_csi: bool, name: &str) -> Option<Vec<u8>> {
+    let out = std::env::temp_dir().join(format!("seqloom-{}-{name}", std::process::id()));
+    let format = if is_csi { "-c" } else { "-b" };
+    let status = Command::new("samtools").arg("index").arg(format).arg(file).arg(&out).output();
+    if !status.unwrap().status.success() {
+        return None;
+    }
+    let bytes = std::fs::read(&out).unwrap();
+    std::fs::remove_file(&out).unwrap();
+    Some(if is_csi { inflate_all(&bytes).unwrap().0 } else { bytes })
+}
+
+/// Files whose records we can read.
+fn readable_bams(folder: &Path) -> Vec<(PathBuf, TestBam)> {
+    files(folder, ".bam")
+        .into_iter()
+        .filter_map(|path| Some((path.clone(), TestBam::read(&path).ok()?)))
+        .filter(|(_, bam)| {
+            framed_records(&bam.records).all(|body| body.is_ok_and(|it| RecordRef::new(it).is_ok()))
+        })
+        .collect()
+}
+
+#[test]
+fn bai_and_csi_hold_what_samtools_writes() {
+    let Some(folder) = bam_folder() else { return };
+    let mut compared = 0;
+    for (path, bam) in readable_bams(&folder) {
+        let longest_bp = bam.header.references().iter().map(|it| it.length).max().unwrap_or(0);
+        for scheme in [BinningScheme::BAI, BinningScheme::csi(longest_bp)] {
+            let is_csi = scheme != BinningScheme::BAI;
+            let ours = index(&bam, scheme);
+            let theirs = samtools_index(&path, is_csi, "index");
+            match (ours, theirs) {
+                (Ok(ours), Some(theirs)) => {
+                    assert_eq!(ours.len(), theirs.len(), "{}", path.display());
+                    assert!(decode(&ours) == decode(&theirs), "{} csi {is_csi}", path.display());
+                    compared += 1;
+                }
+                (Err(_), None) => {}
+                (ours, theirs) => {
+                    let (ours, theirs) = (ours.map(|it| it.len()), theirs.map(|it| it.len()));
+                    panic!("{} csi {is_csi}: {ours:?} {theirs:?}", path.display())
+                }
+            }
+        }
+    }
+    println!("{compared} indices compared");
+    assert!(compared > 100, "{compared}");
+}
+
+/// A record to be indexed: reference, position, end, mapped, where it starts.
+type Entry = (i32, i64, i64, bool, VirtualOffset);
+
+/// Sorted records over few references with many bins, in blocks of a few records.
+fn entries() -> impl Strategy<Value = Vec<Entry>> {
+    let record = (
+        prop_oneof![9 => 0_i32..3, 1 => Just(-1)],
+        prop_oneof![0_i64..60_000, 0_i64..1 << 29],
+        prop_oneof![Just(0_i64), 1_i64..300, 1_i64..2_000_000],
+        any::<bool>(),
+        0_u64..5000,
+    );
+    prop::collection::vec(record, 0..60).prop_map(|mut records| {
+        records.sort_by_key(|&(reference, position, ..)| (reference as u32, position));
+        let (mut block, mut offset) = (50_u64, 0_u16);
+        let place = |(reference, position, len, is_mapped, step): (i32, i64, i64, bool, u64)| {
+            // A step below 2000 stays in the block, so that chunks meet within blocks.
+            if step < 2000 {
+                offset += 100;
+            } else {
+                (block, offset) = (block + step * 10, 0);
+            }
+            let end = (position + len).min(1 << 29);
+            let start = VirtualOffset::new(block, offset).unwrap();
+            (reference, position, end, is_mapped, start)
+        };
+        records.into_iter().map(place).collect()
+    })
+}
+
+/// The index of `entries`, cut into fragments at `cuts` (fractions of 256).
+fn index_of(entries: &[Entry], cuts: &[u8], scheme: BinningScheme) -> Vec<u8> {
+    let mut cuts: Vec<usize> =
+        cuts.iter().map(|&cut| entries.len() * usize::from(cut) / 256).collect();
+    cuts.extend([0, entries.len()]);
+    cuts.sort_unstable();
+    let mut builder = IndexBuilder::new(scheme, 4);
+    let mut fragment = IndexFragment::new(scheme);
+    for cut in cuts.windows(2) {
+        let part = &entries[cut[0]..cut[1]];
+        let base = part.first().map_or(77, |entry| entry.4.block_offset());
+        fragment.clear();
+        for &(reference, position, end, is_mapped, start) in part {
+            let block = start.block_offset() - base;
+            let start = VirtualOffset::new(block, start.offset_in_block()).unwrap();
+            fragment.push(reference, position, end, is_mapped, start).unwrap();
+        }
+        assert_eq!(fragment.is_empty(), part.is_empty());
+        builder.append(&fragment, base).unwrap();
+    }
+    let end = entries.last().map_or(50, |entry| entry.4.block_offset() + 99);
+    let end = VirtualOffset::new(end, 0).unwrap();
+    match scheme {
+        BinningScheme::BAI => builder.finish_bai(end).unwrap(),
+        _ => builder.finish_csi(end).unwrap(),
+    }
+}
+
+proptest! {
+    #[test]
+    fn fragments_give_the_index_of_the_whole(
+        entries in entries(), cuts in prop::collection::vec(any::<u8>(), 0..9),
+    ) {
+        for scheme in [BinningScheme::BAI, BinningScheme::csi(1 << 29)] {
+            let whole = index_of(&entries, &[], scheme);
+            prop_assert_eq!(&index_of(&entries, &cuts, scheme), &whole);
+            let one_by_one: Vec<u8> = (0..=255).collect();
+            prop_assert_eq!(&index_of(&entries, &one_by_one, scheme), &whole);
+        }
+    }
+
+    #[test]
+    fn every_record_is_found(entries in entries()) {
+        let (references, unplaced) = decode(&index_of(&entries, &[80, 160], BinningScheme::BAI));
+        prop_assert_eq!(unplaced, entries.iter().filter(|entry| entry.0 < 0).count() as u64);
+        for &(reference, position, end, _, start) in entries.iter().filter(|entry| entry.0 >= 0) {
+            let decoded = &references[reference as usize];
+            let window = decoded.windows[(position >> 14) as usize];
+            prop_assert!(window <= start.raw());
+            // Its bin, or one above it that the bin was merged into, has a chunk with it.
+            let mut bin = BinningScheme::BAI.bin(position, end.max(position + 1));
+            loop {
+                let chunks = decoded.bins.get(&bin).map_or(&[][..], |bin| &bin.1);
+                if chunks.iter().any(|&(from, to)| (from..to).contains(&start.raw())) {
+                    break;
+                }
+                prop_assert!(bin > 0);
+                bin = (bin - 1) >> 3;
+            }
+        }
+    }
+}
+
+#[test]
+fn empty_files_have_an_index() {
+    let builder = || IndexBuilder::new(BinningScheme::BAI, 2);
+    let end = VirtualOffset::new(100, 0).unwrap();
+    let bai = builder().finish_bai(end).unwrap();
+    assert_eq!(bai, [&b"BAI\x01\x02"[..], &[0; 3 + 2 * 8 + 8]].concat());
+    let csi = builder().finish_csi(end).unwrap();
+    assert_eq!(csi.len(), 4 + 4 + 4 + 4 + 4 + 2 * 4 + 8);
+}
+
+#[test]
+fn what_cannot_be_indexed_is_refused() {
+    let at = |block| VirtualOffset::new(block, 0).unwrap();
+    let mut fragment = IndexFragment::new(BinningScheme::BAI);
+    fragment.push(1, 500, 600, true, at(0)).unwrap();
+    let unsorted = |reference_id, position| Err(IndexError::Unsorted { reference_id, position });
+    assert_eq!(fragment.push(1, 499, 600, true, at(9)), unsorted(1, 499));
+    assert_eq!(fragment.push(0, 700, 800, true, at(9)), unsorted(0, 700));
+    for (position, end) in [(700, 699), (700, (1 << 29) + 1), (i64::MAX, i64::MAX)] {
+        let error = fragment.push(1, position, end, true, at(9)).unwrap_err();
+        assert!(matches!(error, IndexError::OutOfRange { .. }), "{error}");
+    }
+    let mut builder = IndexBuilder::new(BinningScheme::BAI, 2);
+    builder.append(&fragment, 0).unwrap();
+    let mut earlier = IndexFragment::new(BinningScheme::BAI);
+    earlier.push(1, 499, 600, true, at(0)).unwrap();
+    assert_eq!(builder.append(&earlier, 100), unsorted(1, 499));
+
+    fragment.push(-1, -1, 0, false, at(9)).unwrap();
+    assert_eq!(fragment.push(1, 700, 800, true, at(9)), unsorted(1, 700));
+    let mut builder = IndexBuilder::new(BinningScheme::BAI, 2);
+    builder.append(&fragment, 0).unwrap();
+    assert_eq!(builder.append(&fragment, 100), unsorted(1, 500));
+
+    let mut builder = IndexBuilder::new(BinningScheme::BAI, 1);
+    assert_eq!(builder.append(&fragment, 0), Err(IndexError::UnknownReference(1)));
+    assert_eq!(builder.append(&fragment, 1 << 48), Err(IndexError::UnknownReference(1)));
+    let mut builder = IndexBuilder::new(BinningScheme::BAI, 2);
+    assert_eq!(builder.append(&fragment, 1 << 48), Err(IndexError::FileTooLarge));
+    let mut builder = IndexBuilder::new(BinningScheme::csi(1 << 30), 2);
+    assert_eq!(builder.append(&fragment, 0), Err(IndexError::SchemeMismatch));
+    assert_eq!(builder.finish_bai(at(1)), Err(IndexError::SchemeMismatch));
+}

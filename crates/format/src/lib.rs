@@ -1,0 +1,10 @@
+//! Records and codecs of sequencing formats, as pure functions on bytes: no files, no threads.
+
+pub mod bam;
+pub mod bgzf;
+pub mod index;
+pub mod fasta;
+pub mod fastq;
+pub mod reads;
+pub mod sam;
+pub mod templates;

@@ -1,0 +1,484 @@
+//! Output files that appear under their final name only when they are complete.
+//!
+//! [`AtomicFile`] writes to a nameless file (`O_TMPFILE`) in the target's folder, so that not even
+//! `kill -9` leaves anything behind; where the file system has none, to a hidden one that is
+//! removed on drop. [`AtomicFile::commit`] syncs it to disk, names it and renames it over the
+//! target. This is the only place that makes final names.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::sys;
+
+/// Permissions of a new file before the umask is taken off.
+const MODE: u32 = 0o666;
+
+/// Most temporary names tried for one file: each must be in use by somebody else to be passed over.
+const MAX_NAME_ATTEMPTS: u32 = 100;
+
+/// Most bytes of the target's name that go into a temporary name (file names have at most 255).
+const MAX_STEM_BYTES: usize = 200;
+
+/// An output file that could not be made, written to disk or named.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action} {}: {source}", path.display())]
+pub struct AtomicFileError {
+    /// What was tried, as a verb.
+    pub action: &'static str,
+    /// On which file or folder.
+    pub path: PathBuf,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+/// Makes an [`AtomicFileError`] of an I/O error.
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> AtomicFileError {
+    move |source| AtomicFileError { action, path: path.to_owned(), source }
+}
+
+/// A file that is being written and has no final name yet. Dropped without
+/// [`AtomicFile::commit`], it leaves nothing behind, and the target is as it was.
+#[derive(Debug)]
+pub struct AtomicFile {
+    file: File,
+    final_path: PathBuf,
+    state: State,
+}
+
+/// Where the bytes go.
+#[derive(Debug)]
+enum State {
+    /// To a file without a name.
+    Nameless,
+    /// To a file with a temporary name.
+    Named(TemporaryName),
+    /// Straight to the target, which is a device, a pipe or a socket.
+    Direct,
+}
+
+/// A name that is removed on drop, unless it was given away.
+#[derive(Debug)]
+struct TemporaryName(Option<PathBuf>);
+
+impl Drop for TemporaryName {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            // Nobody is left to be told, and the file is only a leftover.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+impl AtomicFile {
+    /// Opens a file that will become `final_path`, with the permissions that the umask leaves. A
+    /// symbolic link is followed: its target will be replaced. A target that exists and is no
+    /// regular file (`/dev/null`, a FIFO) is written to directly, see [`AtomicFile::is_direct`].
+    ///
+    /// # Errors
+    /// [`AtomicFileError`] when the folder is missing or cannot be written to, or the target is a
+    /// folder.
+    pub fn create(final_path: &Path) -> Result<Self, AtomicFileError> {
+        let final_path = followed(final_path)?;
+        if fs::metadata(&final_path).is_ok_and(|it| !it.is_file()) {
+            let file = OpenOptions::new()
+                .write(true)
+                .open(&final_path)
+                .map_err(failed("write to", &final_path))?;
+            return Ok(Self { file, final_path, state: State::Direct });
+        }
+        match open_nameless(folder_of(&final_path)) {
+            Ok(file) if can_be_named(&file) => {
+                return Ok(Self { file, final_path, state: State::Nameless });
+            }
+            Err(error) if !is_tmpfile_unsupported(&error) => {
+                return Err(failed("create", &final_path)(error));
+            }
+            _ => {}
+        }
+        Self::create_named(final_path)
+    }
+
+    /// The way for file systems without nameless files.
+    fn create_named(final_path: PathBuf) -> Result<Self, AtomicFileError> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(MODE);
+        let (file, name) = with_temporary_name(&final_path, |name| options.open(name))
+            .map_err(failed("create", &final_path))?;
+        Ok(Self { file, final_path, state: State::Named(name) })
+    }
+
+    /// The file to write to. Unless it is [direct](AtomicFile::is_direct), it can be read and
+    /// written at any offset, from many threads.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Where the file will be, symbolic links followed.
+    #[must_use]
+    pub fn final_path(&self) -> &Path {
+        &self.final_path
+    }
+
+    /// Whether the bytes go straight to a device or pipe: they can then only be written in order,
+    /// and are out as soon as they are written.
+    #[must_use]
+    pub fn is_direct(&self) -> bool {
+        matches!(self.state, State::Direct)
+    }
+
+    /// Writes the file through to disk and gives it its final name, in place of what had it.
+    ///
+    /// # Errors
+    /// [`AtomicFileError`]; the target is then as it was, unless only the last step failed, the
+    /// sync of the folder.
+    pub fn commit(self) -> Result<(), AtomicFileError> {
+        self.stage()?.publish()?.sync()
+    }
+
+    /// Writes the file through to disk and gives it a temporary name.
+    fn stage(self) -> Result<Staged, AtomicFileError> {
+        let Self { file, final_path, state } = self;
+        if matches!(state, State::Direct) {
+            return Ok(Staged { name: None, final_path });
+        }
+        file.sync_all().map_err(failed("write to disk", &final_path))?;
+        let name = match state {
+            State::Named(name) => name,
+            _ => {
+                with_temporary_name(&final_path, |name| sys::link_file(&file, name))
+                    .map_err(failed("name", &final_path))?
+                    .1
+            }
+        };
+        Ok(Staged { name: Some(name), final_path })
+    }
+}
+
+/// A complete file under a temporary name; `None` for one written directly.
+struct Staged {
+    name: Option<TemporaryName>,
+    final_path: PathBuf,
+}
+
+impl Staged {
+    /// Gives the file its final name.
+    fn publish(self) -> Result<Published, AtomicFileError> {
+        let Self { name, final_path } = self;
+        let Some(mut name) = name else { return Ok(Published { folder: None }) };
+        if let Some(path) = &name.0 {
+            fs::rename(path, &final_path).map_err(failed("rename a file to", &final_path))?;
+        }
+        name.0 = None;
+        Ok(Published { folder: Some(folder_of(&final_path).to_owned()) })
+    }
+}
+
+/// A file with its final name, in a folder that is still to be written to disk.
+struct Published {
+    folder: Option<PathBuf>,
+}
+
+impl Published {
+    fn sync(self) -> Result<(), AtomicFileError> {
+        let Some(folder) = self.folder else { return Ok(()) };
+        let result = File::open(&folder).and_then(|it| it.sync_all());
+        match result {
+            // Some file systems cannot sync a folder, and need not.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+            result => result.map_err(failed("write to disk the folder", &folder)),
+        }
+    }
+}
+
+/// Commits a BAM file and its index so that at no moment an index stands beside a BAM file that
+/// it was not made for: both are on disk before anything changes; then the indices there were
+/// (`old_index_paths`, and the index's own target) are removed, the BAM file is renamed, and the
+/// index is renamed.
+///
+/// # Errors
+/// [`AtomicFileError`] for the first step that failed. When it was before the BAM file's renaming,
+/// the old BAM file is still there, at worst without its index.
+pub fn commit_with_index(
+    bam: AtomicFile,
+    index: AtomicFile,
+    old_index_paths: &[PathBuf],
+) -> Result<(), AtomicFileError> {
+    let bam = bam.stage()?;
+    let index = index.stage()?;
+    let own_index = index.name.as_ref().map(|_| &index.final_path);
+    for path in old_index_paths.iter().chain(own_index) {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(failed("remove the old index", path)(error));
+            }
+            _ => {}
+        }
+    }
+    let bam = bam.publish()?;
+    let index = index.publish()?;
+    bam.sync()?;
+    index.sync()
+}
+
+/// Whether an error of opening with O_TMPFILE says that this file system, or kernel, has none.
+pub(crate) fn is_tmpfile_unsupported(error: &io::Error) -> bool {
+    // EISDIR: a kernel that ignores the flag sees an attempt to write to a folder.
+    matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL))
+}
+
+fn open_nameless(folder: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).mode(MODE).custom_flags(libc::O_TMPFILE).open(folder)
+}
+
+/// Whether a nameless file can get a name later: that goes through `/proc`, which may be missing.
+fn can_be_named(file: &File) -> bool {
+    fs::symlink_metadata(sys::descriptor_path(file)).is_ok()
+}
+
+/// The path behind symbolic links. A link to nothing is an error: nothing says where its target
+/// should be made.
+fn followed(path: &Path) -> Result<PathBuf, AtomicFileError> {
+    if fs::symlink_metadata(path).is_ok_and(|it| it.is_symlink()) {
+        return fs::canonicalize(path).map_err(failed("follow the link", path));
+    }
+    Ok(path.to_owned())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// `.NAME.seqloom.tmp-PID-COUNT` beside `final_path`.
+fn temporary_path(final_path: &Path) -> PathBuf {
+    static COUNTER: AtomicU32 = AtomicU32::new(0);
+    let stem = final_path.file_name().unwrap_or_default().as_bytes();
+    let mut name = OsString::from(".");
+    name.push(OsStr::from_bytes(&stem[..stem.len().min(MAX_STEM_BYTES)]));
+    let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+    name.push(format!(".seqloom.tmp-{}-{count}", std::process::id()));
+    folder_of(final_path).join(name)
+}
+
+/// Does `make` with temporary names until one is free.
+fn with_temporary_name<T>(
+    final_path: &Path,
+    make: impl Fn(&Path) -> io::Result<T>,
+) -> io::Result<(T, TemporaryName)> {
+    let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
+    for _ in 0..MAX_NAME_ATTEMPTS {
+        let path = temporary_path(final_path);
+        match make(&path) {
+            Ok(made) => return Ok((made, TemporaryName(Some(path)))),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// Names in a folder, sorted.
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// A file made either way, with `bytes` in it.
+    fn written(path: &Path, is_named: bool, bytes: &[u8]) -> AtomicFile {
+        let made = if is_named {
+            AtomicFile::create_named(path.to_owned())
+        } else {
+            AtomicFile::create(path)
+        };
+        let made = made.unwrap();
+        assert_eq!(matches!(made.state, State::Named(_)), is_named);
+        made.file().write_all(bytes).unwrap();
+        made
+    }
+
+    #[test]
+    fn a_commit_replaces_what_was_there() {
+        for is_named in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("out.bam");
+            for bytes in [&b"first and longer"[..], b"second"] {
+                let before = fs::read(&path).ok();
+                let file = written(&path, is_named, bytes);
+                assert_eq!(fs::read(&path).ok(), before, "untouched until the commit");
+                file.commit().unwrap();
+                assert_eq!(fs::read(&path).unwrap(), bytes);
+                assert_eq!(names(folder.path()), ["out.bam"]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_drop_leaves_nothing() {
+        for is_named in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("out.bam");
+            let file = written(&path, is_named, b"bytes");
+            assert_eq!(names(folder.path()).len(), usize::from(is_named));
+            drop(file);
+            assert!(names(folder.path()).is_empty());
+            fs::write(&path, b"old").unwrap();
+            drop(written(&path, is_named, b"bytes"));
+            assert_eq!(fs::read(&path).unwrap(), b"old");
+        }
+    }
+
+    #[test]
+    fn a_commit_that_fails_leaves_nothing() {
+        for is_named in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("out.bam");
+            let file = written(&path, is_named, b"bytes");
+            fs::create_dir(&path).unwrap();
+            let error = file.commit().unwrap_err();
+            assert!(error.to_string().contains("out.bam"), "{error}");
+            assert_eq!(names(folder.path()), ["out.bam"]);
+        }
+    }
+
+    #[test]
+    fn the_umask_holds() {
+        let folder = tempfile::tempdir().unwrap();
+        let plain = folder.path().join("plain");
+        File::create(&plain).unwrap();
+        let expected = fs::metadata(&plain).unwrap().permissions().mode();
+        for is_named in [false, true] {
+            let path = folder.path().join("out.bam");
+            written(&path, is_named, b"").commit().unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode(), expected);
+        }
+    }
+
+    #[test]
+    fn bad_places_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = AtomicFile::create(&folder.path().join("missing/out.bam")).unwrap_err();
+        assert_eq!(error.source.kind(), io::ErrorKind::NotFound);
+        assert!(error.to_string().contains("missing/out.bam"), "{error}");
+        fs::write(folder.path().join("plain"), b"").unwrap();
+        let error = AtomicFile::create(&folder.path().join("plain/out.bam")).unwrap_err();
+        assert_eq!(error.source.kind(), io::ErrorKind::NotADirectory);
+        let error = AtomicFile::create(folder.path()).unwrap_err();
+        assert_eq!(error.source.kind(), io::ErrorKind::IsADirectory);
+        std::os::unix::fs::symlink("nowhere", folder.path().join("dangling")).unwrap();
+        assert!(AtomicFile::create(&folder.path().join("dangling")).is_err());
+    }
+
+    #[test]
+    fn long_names_fit() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = "n".repeat(255);
+        for is_named in [false, true] {
+            written(&folder.path().join(&name), is_named, b"").commit().unwrap();
+            assert_eq!(names(folder.path()), [name.as_str()]);
+        }
+    }
+
+    #[test]
+    fn a_link_stays_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().join("real");
+        let link = folder.path().join("link");
+        fs::write(&real, b"old").unwrap();
+        std::os::unix::fs::symlink("real", &link).unwrap();
+        written(&link, false, b"new").commit().unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&real).unwrap(), b"new");
+    }
+
+    #[test]
+    fn devices_and_pipes_are_written_directly() {
+        let file = AtomicFile::create(Path::new("/dev/null")).unwrap();
+        assert!(file.is_direct());
+        file.file().write_all(b"gone").unwrap();
+        file.commit().unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("fifo");
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+        assert!(made.success());
+        let reader = fifo.clone();
+        let reader = std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            File::open(reader).unwrap().read_to_end(&mut bytes).unwrap();
+            bytes
+        });
+        let file = AtomicFile::create(&fifo).unwrap();
+        file.file().write_all(b"bytes").unwrap();
+        file.commit().unwrap();
+        assert_eq!(reader.join().unwrap(), b"bytes");
+        assert_eq!(names(folder.path()), ["fifo"]);
+    }
+
+    #[test]
+    fn relative_paths_have_a_folder() {
+        assert_eq!(folder_of(Path::new("out.bam")), Path::new("."));
+        assert_eq!(folder_of(Path::new("a/out.bam")), Path::new("a"));
+        assert_eq!(folder_of(Path::new("/out.bam")), Path::new("/"));
+    }
+
+    #[test]
+    fn a_bam_file_and_its_index_go_together() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for name in ["out.bam", "out.bam.bai", "out.bai", "out.bam.csi"] {
+            fs::write(path(name), b"old").unwrap();
+        }
+        let bam = written(&path("out.bam"), false, b"bam");
+        let index = written(&path("out.bam.bai"), false, b"index");
+        let old = [path("out.bai"), path("out.bam.csi"), path("none.csi")];
+        commit_with_index(bam, index, &old).unwrap();
+        assert_eq!(names(folder.path()), ["out.bam", "out.bam.bai"]);
+        assert_eq!(fs::read(path("out.bam")).unwrap(), b"bam");
+        assert_eq!(fs::read(path("out.bam.bai")).unwrap(), b"index");
+    }
+
+    #[test]
+    fn no_old_index_stays_when_the_bam_file_cannot_be_renamed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("out.bam.bai"), b"old").unwrap();
+        let bam = written(&path("out.bam"), false, b"bam");
+        let index = written(&path("out.bam.bai"), true, b"index");
+        fs::create_dir(path("out.bam")).unwrap();
+        commit_with_index(bam, index, &[]).unwrap_err();
+        assert_eq!(names(folder.path()), ["out.bam"]);
+    }
+
+    #[test]
+    fn an_old_index_that_cannot_be_removed_stops_the_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("out.bam"), b"old").unwrap();
+        fs::create_dir(path("out.bai")).unwrap();
+        let bam = written(&path("out.bam"), false, b"bam");
+        let index = written(&path("out.bam.bai"), false, b"index");
+        let error = commit_with_index(bam, index, &[path("out.bai")]).unwrap_err();
+        assert!(error.to_string().contains("out.bai"), "{error}");
+        assert_eq!(names(folder.path()), ["out.bai", "out.bam"]);
+        assert_eq!(fs::read(path("out.bam")).unwrap(), b"old");
+    }
+}

@@ -1,0 +1,99 @@
+//! Where a command's main output goes, front to back: a file that gets its name when it is whole, or
+//! standard output.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use super::atomic::{AtomicFile, AtomicFileError};
+
+/// Why output could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum OutputError {
+    /// A write failed: a full disk, a closed pipe.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The output.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The file could not be made or named.
+    #[error(transparent)]
+    File(#[from] AtomicFileError),
+}
+
+impl OutputError {
+    /// Whether whoever read our output has gone away, which is no failure of ours.
+    #[must_use]
+    pub fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Write { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+#[derive(Debug)]
+enum Target {
+    File(AtomicFile),
+    Stdout(File),
+}
+
+/// An output written front to back.
+#[derive(Debug)]
+pub struct Output {
+    target: Target,
+    path: PathBuf,
+    written_bytes: u64,
+}
+
+impl Output {
+    /// Opens `path`; `-` is standard output.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn create(path: &Path) -> Result<Self, OutputError> {
+        let target = if path == Path::new("-") {
+            let stdout = io::stdout().as_fd().try_clone_to_owned();
+            let failed = |source| OutputError::Write { path: path.to_owned(), source };
+            Target::Stdout(File::from(stdout.map_err(failed)?))
+        } else {
+            Target::File(AtomicFile::create(path)?)
+        };
+        Ok(Self { target, path: path.to_owned(), written_bytes: 0 })
+    }
+
+    /// Bytes written so far.
+    #[must_use]
+    pub fn written_bytes(&self) -> u64 {
+        self.written_bytes
+    }
+
+    /// Whether this is a file that will get a name, so that an index can lie beside it.
+    #[must_use]
+    pub fn is_regular_file(&self) -> bool {
+        matches!(&self.target, Target::File(file) if !file.is_direct())
+    }
+
+    /// Appends `bytes`.
+    ///
+    /// # Errors
+    /// When not all of them can be written.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), OutputError> {
+        let outcome = match &mut self.target {
+            Target::File(file) => file.file().write_all(bytes),
+            Target::Stdout(file) => file.write_all(bytes),
+        };
+        outcome.map_err(|source| OutputError::Write { path: self.path.clone(), source })?;
+        self.written_bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// The file that waits for its name; `None` for standard output, which is complete.
+    #[must_use]
+    pub fn into_file(self) -> Option<AtomicFile> {
+        match self.target {
+            Target::File(file) => Some(file),
+            Target::Stdout(_) => None,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Blocks of reads as the source hands them out.
+
+use seqloom_format::fastq::DefectKind;
+use seqloom_format::reads::ReadBlock;
+
+/// A run of consecutive reads of one lane.
+#[derive(Debug)]
+pub struct InputBlock {
+    /// Which input: 0 or 1.
+    pub lane: usize,
+    /// 0, 1, 2... in file order: every index of a lane is handed out exactly once.
+    pub index: u64,
+    /// The lane's last block; exactly one, and it may be empty.
+    pub last: bool,
+    /// The reads, all of those in front of the defect if there is one.
+    pub reads: ReadBlock,
+    /// Records they come from: more than reads where alignments of no use here were passed over.
+    pub records: u64,
+    /// Lines of text in the records (0 for binary input).
+    pub lines: u64,
+    /// Bases in the reads.
+    pub bases: u64,
+    /// The first malformed record. It counts only when the block's place is confirmed: see
+    /// [`SequenceCheck`](super::SequenceCheck).
+    pub defect: Option<Defect>,
+    /// Where the block lies.
+    pub(crate) place: Place,
+}
+
+/// Where a block lies in the lane's text. The block *owns* `own_bytes` of it; these stretches join
+/// without gap or overlap in the order of the blocks. A record belongs to the block that owns the
+/// byte in front of it (the first record: to block 0), so that a block knows its records without
+/// knowing its predecessor. All offsets count from the stretch's start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) own_bytes: u64,
+    /// Start of the block's first record, `None` if it has none.
+    pub(crate) first: Option<u64>,
+    /// Behind its last record.
+    pub(crate) end: u64,
+    /// From here to `own_bytes` there are only CR and LF.
+    pub(crate) blank_from: u64,
+    /// Compressed units of the block, first byte to behind the last, as offsets in the file;
+    /// `None` if none starts in its stretch of the file, or if the lane is read front to back.
+    pub(crate) raw: Option<(u64, u64)>,
+}
+
+/// A malformed record in a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Defect {
+    /// What is wrong.
+    pub problem: Problem,
+    /// Records of the block before it.
+    pub record: u64,
+    /// Lines of the block before the line at fault; `None` in binary input.
+    pub line: Option<u64>,
+    /// Offset of the byte at fault from the start of the text that the block owns.
+    pub byte: u64,
+    /// The read's name as far as it is known, else empty.
+    pub name: Vec<u8>,
+}
+
+/// What is wrong with a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Problem {
+    /// In FASTQ or FASTA.
+    Text(DefectKind),
+    /// In BAM.
+    Bam(String),
+}
+
+impl Problem {
+    /// What to do about it, where there is something to say.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Text(DefectKind::MissingPlus(byte)) if *byte != b'@' => Some(
+                "wrapped sequences are read only where the first records of the file are wrapped \
+                 too: unwrap the file, for example with `seqtk seq -l0`",
+            ),
+            Self::Text(DefectKind::Truncated) => {
+                Some("the file was probably cut short while it was copied or written")
+            }
+            Self::Text(DefectKind::QualityByte(b' ' | b'\t')) | Self::Text(DefectKind::BaseByte(b' ' | b'\t')) => {
+                Some("white space is not allowed within a read")
+            }
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(kind) => kind.fmt(f),
+            Self::Bam(problem) => f.write_str(problem),
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Decompression as a step from bytes at hand to text, for input that arrives piecemeal.
+//!
+//! A decoder never asks for input itself: it takes what is there and says when it needs more. The
+//! end of the input is accepted only between members (gzip, RFC 1952) or frames (zstd, RFC 8878).
+
+use flate2::{Decompress, FlushDecompress, Status};
+use seqloom_format::bgzf::{self, BgzfError, BlockDecompressor};
+use zstd::stream::raw::{Decoder as ZstdDecoder, InBuffer, Operation, OutBuffer};
+
+/// Longest gzip header that is read: 64 KiB of extra field, a name and a comment.
+pub(crate) const MAX_GZIP_HEADER_BYTES: usize = 128 * 1024;
+
+/// Room made for output at a time.
+const OUTPUT_STEP_BYTES: usize = 64 * 1024;
+
+/// What a step did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// Input bytes used up.
+    pub(crate) consumed: usize,
+    /// What can be done next.
+    pub(crate) state: State,
+}
+
+/// State after a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Another step with what is there can do more.
+    Going,
+    /// Nothing more can be done without further input.
+    NeedInput,
+    /// The input has ended, and where it may.
+    End,
+}
+
+/// What is wrong, and how many bytes into the input of this step.
+#[derive(Debug)]
+pub(crate) struct DecodeError {
+    pub(crate) at: usize,
+    pub(crate) problem: String,
+}
+
+fn fail<T>(at: usize, problem: impl Into<String>) -> Result<T, DecodeError> {
+    Err(DecodeError { at, problem: problem.into() })
+}
+
+/// How an input is compressed.
+pub(crate) enum Decoder {
+    /// Not at all.
+    Plain,
+    /// gzip of any number of members, BGZF blocks among them.
+    Gzip(Box<GzipDecoder>),
+    /// zstd of any number of frames.
+    Zstd(Box<ZstdFrames>),
+}
+
+impl Decoder {
+    /// Decompresses some of `input`, of which nothing follows if `input_ended`, and appends to
+    /// `out`, about up to the length `want`.
+    pub(crate) fn step(
+        &mut self,
+        input: &[u8],
+        input_ended: bool,
+        out: &mut Vec<u8>,
+        want: usize,
+    ) -> Result<Step, DecodeError> {
+        match self {
+            Self::Plain => {
+                let consumed = input.len().min(want.saturating_sub(out.len()));
+                out.extend_from_slice(&input[..consumed]);
+                let state = match (consumed == input.len(), input_ended) {
+                    (false, _) => State::Going,
+                    (true, true) => State::End,
+                    (true, false) => State::NeedInput,
+                };
+                Ok(Step { consumed, state })
+            }
+            Self::Gzip(gzip) => gzip.step(input, input_ended, out),
+            Self::Zstd(zstd) => zstd.step(input, input_ended, out),
+        }
+    }
+}
+
+enum GzipPart {
+    /// Between members.
+    Header,
+    Body,
+    Trailer,
+    /// Zeros behind the last member, as tapes and block devices leave them.
+    Padding,
+}
+
+/// Inflates gzip members one after the other; whole BGZF blocks in one go.
+pub(crate) struct GzipDecoder {
+    part: GzipPart,
+    inflate: Decompress,
+    block: BlockDecompressor,
+    crc: crc32fast::Hasher,
+    member_bytes: u32,
+    members: u64,
+    /// The last member was a BGZF block without content.
+    ended_by_eof_block: bool,
+    /// Some member was a BGZF block.
+    has_bgzf: bool,
+}
+
+impl GzipDecoder {
+    pub(crate) fn new() -> Self {
+        Self {
+            part: GzipPart::Header,
+            inflate: Decompress::new(false),
+            block: BlockDecompressor::new(),
+            crc: crc32fast::Hasher::new(),
+            member_bytes: 0,
+            members: 0,
+            ended_by_eof_block: false,
+            has_bgzf: false,
+        }
+    }
+
+    /// BGZF that does not end with its empty block, as complete files do.
+    pub(crate) fn lacks_eof_block(&self) -> bool {
+        self.has_bgzf && !self.ended_by_eof_block
+    }
+
+    fn step(&mut self, input: &[u8], ended: bool, out: &mut Vec<u8>) -> Result<Step, DecodeError> {
+        match self.part {
+            GzipPart::Header => self.header(input, ended, out),
+            GzipPart::Body => self.body(input, ended, out),
+            GzipPart::Trailer => self.trailer(input, ended),
+            GzipPart::Padding => match input.iter().position(|&byte| byte != 0) {
+                Some(at) => fail(at, "data that are not gzip follow the gzip data"),
+                None if ended => Ok(Step { consumed: input.len(), state: State::End }),
+                None => Ok(Step { consumed: input.len(), state: State::NeedInput }),
+            },
+        }
+    }
+
+    fn header(
+        &mut self,
+        input: &[u8],
+        ended: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<Step, DecodeError> {
+        if input.is_empty() && ended && self.members > 0 {
+            return Ok(Step { consumed: 0, state: State::End });
+        }
+        if self.members > 0 && input.first() == Some(&0) {
+            self.part = GzipPart::Padding;
+            return Ok(Step { consumed: 0, state: State::Going });
+        }
+        match bgzf::parse_block_header(input) {
+            Ok(header) if header.block_bytes <= input.len() => {
+                let inflated = self
+                    .block
+                    .decompress(&input[..header.block_bytes], out)
+                    .map_err(|error| DecodeError { at: 0, problem: error.to_string() })?;
+                self.members += 1;
+                self.has_bgzf = true;
+                self.ended_by_eof_block = inflated == 0;
+                return Ok(Step { consumed: header.block_bytes, state: State::Going });
+            }
+            Ok(_) | Err(BgzfError::Truncated { .. }) if !ended => {
+                return Ok(Step { consumed: 0, state: State::NeedInput });
+            }
+            Ok(header) => {
+                let (has, needs) = (input.len(), header.block_bytes);
+                return fail(0, format!("truncated: BGZF block of {needs} bytes has only {has}"));
+            }
+            Err(_) => {}
+        }
+        match gzip_header_bytes(input)? {
+            Some(consumed) => {
+                self.part = GzipPart::Body;
+                self.inflate.reset(false);
+                self.crc.reset();
+                self.member_bytes = 0;
+                Ok(Step { consumed, state: State::Going })
+            }
+            None if ended => fail(input.len(), "truncated: the file ends within a gzip header"),
+            None if input.len() > MAX_GZIP_HEADER_BYTES => fail(0, "gzip header is too long"),
+            None => Ok(Step { consumed: 0, state: State::NeedInput }),
+        }
+    }
+
+    fn body(&mut self, input: &[u8], ended: bool, out: &mut Vec<u8>) -> Result<Step, DecodeError> {
+        let start = out.len();
+        out.reserve(OUTPUT_STEP_BYTES);
+        let before = self.inflate.total_in();
+        let status = self
+            .inflate
+            .decompress_vec(input, out, FlushDecompress::None)
+            .map_err(|_| DecodeError { at: 0, problem: "corrupt deflate data".into() })?;
+        let consumed = usize::try_from(self.inflate.total_in() - before).unwrap_or(usize::MAX);
+        self.crc.update(&out[start..]);
+        // ISIZE is the length modulo 2^32 (RFC 1952, 2.3.1).
+        self.member_bytes = self.member_bytes.wrapping_add((out.len() - start) as u32);
+        let state = match status {
+            Status::StreamEnd => {
+                self.part = GzipPart::Trailer;
+                State::Going
+            }
+            _ if consumed > 0 || out.len() > start => State::Going,
+            _ if ended => return fail(input.len(), "truncated: the file ends within gzip data"),
+            _ => State::NeedInput,
+        };
+        Ok(Step { consumed, state })
+    }
+
+    fn trailer(&mut self, input: &[u8], ended: bool) -> Result<Step, DecodeError> {
+        let Some((trailer, _)) = input.split_first_chunk::<8>() else {
+            return match ended {
+                true => fail(input.len(), "truncated: the file ends within a gzip checksum"),
+                false => Ok(Step { consumed: 0, state: State::NeedInput }),
+            };
+        };
+        let [c0, c1, c2, c3, s0, s1, s2, s3] = *trailer;
+        let computed = self.crc.clone().finalize();
+        let stored = u32::from_le_bytes([c0, c1, c2, c3]);
+        if stored != computed {
+            return fail(
+                0,
+                format!("gzip checksum mismatch: stored {stored:08x}, computed {computed:08x}"),
+            );
+        }
+        if u32::from_le_bytes([s0, s1, s2, s3]) != self.member_bytes {
+            return fail(4, "gzip member does not have the length it states");
+        }
+        self.members += 1;
+        self.ended_by_eof_block = false;
+        self.part = GzipPart::Header;
+        Ok(Step { consumed: 8, state: State::Going })
+    }
+}
+
+/// Size of the gzip member header at the start of `input` (RFC 1952, 2.3); `None` if it goes on
+/// behind it.
+fn gzip_header_bytes(input: &[u8]) -> Result<Option<usize>, DecodeError> {
+    const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
+    const HCRC: u8 = 2;
+    const EXTRA: u8 = 4;
+    const NAME: u8 = 8;
+    const COMMENT: u8 = 16;
+    let seen = input.len().min(MAGIC.len());
+    if input[..seen] != MAGIC[..seen] {
+        return fail(0, "not a gzip member header where one should be");
+    }
+    let Some(&flags) = input.get(3) else { return Ok(None) };
+    if flags & 0xe0 != 0 {
+        return fail(3, "gzip header with reserved flags");
+    }
+    let mut at = 10;
+    if flags & EXTRA != 0 {
+        let Some(len) = input.get(at..at + 2) else { return Ok(None) };
+        at += 2 + usize::from(u16::from_le_bytes([len[0], len[1]]));
+    }
+    for flag in [NAME, COMMENT] {
+        if flags & flag != 0 {
+            let Some(end) = input.get(at..).and_then(|rest| memchr::memchr(0, rest)) else {
+                return Ok(None);
+            };
+            at += end + 1;
+        }
+    }
+    if flags & HCRC != 0 {
+        at += 2;
+    }
+    Ok((at <= input.len()).then_some(at))
+}
+
+/// Decompresses zstd frames one after the other.
+pub(crate) struct ZstdFrames {
+    decoder: ZstdDecoder<'static>,
+    in_frame: bool,
+}
+
+impl ZstdFrames {
+    pub(crate) fn new() -> std::io::Result<Self> {
+        Ok(Self { decoder: ZstdDecoder::new()?, in_frame: false })
+    }
+
+    fn step(&mut self, input: &[u8], ended: bool, out: &mut Vec<u8>) -> Result<Step, DecodeError> {
+        let start = out.len();
+        out.reserve(OUTPUT_STEP_BYTES);
+        let mut source = InBuffer::around(input);
+        let mut sink = OutBuffer::around_pos(out, start);
+        let hint = self.decoder.run(&mut source, &mut sink);
+        let (consumed, produced) = (source.pos(), sink.pos() - start);
+        let hint = match hint {
+            Ok(hint) => hint,
+            Err(error) => return fail(consumed, format!("corrupt zstd data: {error}")),
+        };
+        if consumed > 0 || produced > 0 {
+            self.in_frame = hint != 0;
+            return Ok(Step { consumed, state: State::Going });
+        }
+        match (ended && input.is_empty(), self.in_frame) {
+            (true, false) => Ok(Step { consumed, state: State::End }),
+            (true, true) => fail(0, "truncated: the file ends within a zstd frame"),
+            _ => Ok(Step { consumed, state: State::NeedInput }),
+        }
+    }
+}

@@ -1,0 +1,608 @@
+//! Reads from one or two inputs, by many workers at once and without one that feeds the others.
+//!
+//! A worker with nothing better to do calls [`ReadSource::fetch`]: it takes the next stretch of the
+//! input that lags, decompresses and parses it, and gets a block of reads. Blocks come in any
+//! order; [`SequenceCheck`] verifies them in order.
+//!
+//! * Regular files of four-line FASTQ, plain or BGZF: claimed by one `fetch_add`, read and parsed
+//!   by all workers at the same time (`claims`).
+//! * All else (gzip, zstd, pipes, BAM, FASTA, wrapped FASTQ): one worker at a time decompresses and
+//!   cuts, and parses after it has let the lane go (`stream`).
+//!
+//! What is read is told by content, never by a file's name. Bounds: [`SourceOptions`],
+//! [`MAX_RECORD_BYTES`], and four blocks that one lane may lead the other by.
+
+mod block;
+mod check;
+mod claims;
+mod decode;
+mod error;
+mod opening;
+mod parse;
+mod poll;
+mod raw;
+mod reader;
+mod stream;
+mod unaligned;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use seqloom_format::bam::Header;
+use seqloom_format::fastq::{DefectKind, Grammar, ParseOptions};
+use seqloom_format::reads::ReadBlock;
+
+use self::claims::{BgzfScratch, Stretches};
+use self::opening::Opened;
+use self::parse::ParsedText;
+use self::raw::Input;
+use self::reader::TextReader;
+use self::stream::{Piece, Pull, StreamGrammar, StreamLane, StreamState};
+
+pub use self::block::{Defect, InputBlock, Problem};
+pub use self::check::SequenceCheck;
+pub use self::error::{Malformed, SourceError};
+pub use self::opening::{Container, InputFormat};
+pub use self::reader::Compression;
+
+/// Longest record that is read, in bytes of its text or of its BAM body.
+pub const MAX_RECORD_BYTES: usize = 256 * 1024 * 1024;
+
+/// Largest block that can be asked for: with a record of the greatest length it stays below the
+/// 4 GiB that the spans of a [`ReadBlock`] reach.
+const MAX_BLOCK_BYTES: usize = 256 * 1024 * 1024;
+
+/// Compressed bytes claimed at a time, as a part of the block size: FASTQ deflates to about a
+/// quarter.
+const BGZF_RATIO: usize = 4;
+/// Most compressed bytes claimed at a time: deflate's ratio is at most about 1,032, and the text
+/// must stay below 4 GiB.
+const MAX_BGZF_STRETCH_BYTES: usize = 2 * 1024 * 1024;
+
+/// Blocks by which one lane may lead the other, pipes that wait for each other apart.
+const MAX_LEAD_BLOCKS: u64 = 4;
+
+/// How long a worker waits in `poll` before it looks for other work.
+const POLL_TIME: Duration = Duration::from_millis(20);
+
+/// How a source reads.
+#[derive(Debug, Clone)]
+pub struct SourceOptions {
+    /// Text per block, in bytes; between 1 and 256 MiB.
+    pub block_bytes: usize,
+    /// Keep FASTQ comments in `extra` (the auxiliary fields of BAM are always kept there).
+    pub keep_comments: bool,
+    /// Qualities are Phred+33 whatever they look like.
+    pub assume_phred33: bool,
+    /// Buffers kept for reuse.
+    pub free_blocks: usize,
+    /// Text by which one of two pipes may be ahead while the other gives nothing, in bytes. The
+    /// blocks are handed out meanwhile: the caller must be able to hold that much.
+    pub max_skew_bytes: u64,
+    /// How long one of two pipes may give nothing while the other is that far ahead.
+    pub skew_patience: Duration,
+}
+
+impl Default for SourceOptions {
+    fn default() -> Self {
+        Self {
+            block_bytes: 512 * 1024,
+            keep_comments: false,
+            assume_phred33: false,
+            free_blocks: 256,
+            max_skew_bytes: 256 * 1024 * 1024,
+            skew_patience: Duration::from_secs(120),
+        }
+    }
+}
+
+/// What [`ReadSource::fetch`] gave.
+#[derive(Debug)]
+pub enum Fetch {
+    /// Reads.
+    Block(Box<InputBlock>),
+    /// Others hold all that could be taken now, or pipes have nothing: try again soon.
+    Busy,
+    /// Nothing is left to take; others may still be parsing what they took.
+    End,
+}
+
+/// Buffers that a worker keeps from fetch to fetch.
+#[derive(Default)]
+pub struct FetchScratch {
+    bgzf: BgzfScratch,
+}
+
+enum Source {
+    Plain(Stretches),
+    Bgzf(Stretches),
+    Stream(StreamLane),
+}
+
+struct Lane {
+    input: Input,
+    format: InputFormat,
+    source: Source,
+    progress: Progress,
+    /// Text in front of the first record: a BAM header.
+    header_bytes: u64,
+}
+
+/// How far a lane is; every counter only grows, but for `starved_since`.
+#[derive(Debug, Default)]
+struct Progress {
+    claimed_blocks: AtomicU64,
+    delivered_blocks: AtomicU64,
+    reads: AtomicU64,
+    text_bytes: AtomicU64,
+    raw_bytes: AtomicU64,
+    /// Milliseconds from the source's start, plus one, since when a pipe has nothing; 0: it had.
+    starved_since: AtomicU64,
+}
+
+impl Progress {
+    fn reads_per_block(&self) -> u64 {
+        let blocks = self.delivered_blocks.load(Ordering::Relaxed).max(1);
+        (self.reads.load(Ordering::Relaxed) / blocks).max(1)
+    }
+
+    /// Reads delivered, and those in claimed blocks at the mean so far.
+    fn expected_reads(&self) -> u64 {
+        let claimed = self.claimed_blocks.load(Ordering::Relaxed);
+        let pending = claimed.saturating_sub(self.delivered_blocks.load(Ordering::Relaxed));
+        self.reads.load(Ordering::Relaxed) + pending * self.reads_per_block()
+    }
+
+    /// Text that `reads` reads take.
+    fn bytes_of(&self, reads: u64) -> u64 {
+        let mean = self.text_bytes.load(Ordering::Relaxed) as f64
+            / self.reads.load(Ordering::Relaxed).max(1) as f64;
+        (mean * reads as f64) as u64
+    }
+}
+
+impl Lane {
+    fn is_exhausted(&self) -> bool {
+        match &self.source {
+            Source::Plain(stretches) | Source::Bgzf(stretches) => stretches.is_exhausted(),
+            Source::Stream(stream) => stream.is_ended(),
+        }
+    }
+
+    fn is_pipe(&self) -> bool {
+        self.input.size.is_none()
+    }
+}
+
+/// One attempt at one lane.
+enum Taken {
+    Block(Box<InputBlock>),
+    Held,
+    Waiting,
+    Exhausted,
+}
+
+/// One or two inputs, shared by all workers.
+pub struct ReadSource {
+    lanes: Vec<Lane>,
+    header: Option<Header>,
+    options: SourceOptions,
+    parse: ParseOptions,
+    free: Mutex<Vec<ReadBlock>>,
+    poller: Mutex<()>,
+    started: Instant,
+}
+
+impl ReadSource {
+    /// Opens one or two inputs, `-` being standard input, and finds out what they are. Waits for
+    /// the first data of pipes (of all of them at once).
+    ///
+    /// # Errors
+    /// A [`SourceError`] that names the input and what is wrong with it.
+    pub fn open(inputs: &[PathBuf], options: SourceOptions) -> Result<Self, SourceError> {
+        if inputs.is_empty() || inputs.len() > 2 {
+            return Err(SourceError::InputCount(inputs.len()));
+        }
+        if inputs.len() == 2 && inputs.iter().all(|path| path.as_os_str() == "-") {
+            return Err(SourceError::StandardInputTwice);
+        }
+        let block_bytes = options.block_bytes.clamp(1, MAX_BLOCK_BYTES);
+        let options = SourceOptions { block_bytes, ..options };
+        let opened = inputs.iter().map(|path| Input::open(path)).collect::<Result<_, _>>()?;
+        let max_ahead_bytes = usize::try_from(options.max_skew_bytes).unwrap_or(usize::MAX);
+        let mut opened = opening::open_all(opened, max_ahead_bytes, options.skew_patience)?;
+        refuse_bam_pairs(&opened)?;
+        let header = opened.iter_mut().find_map(|it| it.header.take());
+        let lanes = opened.into_iter().map(|it| lane(it, block_bytes)).collect();
+        Ok(Self {
+            lanes,
+            header,
+            parse: ParseOptions { keep_comments: options.keep_comments },
+            options,
+            free: Mutex::new(Vec::new()),
+            poller: Mutex::new(()),
+            started: Instant::now(),
+        })
+    }
+
+    /// Number of inputs: 1 or 2.
+    #[must_use]
+    pub fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// What the input of `lane` is.
+    #[must_use]
+    pub fn format(&self, lane: usize) -> InputFormat {
+        self.lanes[lane].format
+    }
+
+    /// Path of the input of `lane`, `standard input` for `-`.
+    #[must_use]
+    pub fn path(&self, lane: usize) -> &Path {
+        &self.lanes[lane].input.path
+    }
+
+    /// Header of unaligned BAM.
+    #[must_use]
+    pub fn header(&self) -> Option<&Header> {
+        self.header.as_ref()
+    }
+
+    /// Bytes of the inputs, compressed as they are, in the blocks taken so far.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.progress.raw_bytes.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Size of the inputs in bytes; `None` if one is a stream.
+    #[must_use]
+    pub fn total_bytes(&self) -> Option<u64> {
+        self.lanes.iter().map(|lane| lane.input.size).sum()
+    }
+
+    /// Gives a block's buffers back.
+    pub fn recycle(&self, mut block: ReadBlock) {
+        // A buffer that grew for a giant record is not worth keeping.
+        if block.bytes.capacity() > self.options.block_bytes.saturating_mul(4).max(1 << 20) {
+            return;
+        }
+        block.reads.clear();
+        block.mate_of_pair.clear();
+        let mut free = lock(&self.free);
+        if free.len() < self.options.free_blocks {
+            free.push(block);
+        }
+    }
+
+    /// A block without reads; what its buffer holds is of no use.
+    fn free_block(&self) -> ReadBlock {
+        lock(&self.free).pop().unwrap_or_default()
+    }
+
+    /// Takes and parses the next block of the lane that lags (or of another that may be taken).
+    ///
+    /// Never waits for another worker. Where only pipes without data are left, one worker at a
+    /// time waits for them, at most about 20 ms, and the others get [`Fetch::Busy`] at once.
+    ///
+    /// # Errors
+    /// What the operating system or the decompressor says, [`SourceError::Skew`],
+    /// [`SourceError::Changed`]; after an error the source is of no further use. Malformed records
+    /// are not errors here but [`InputBlock::defect`]s.
+    pub fn fetch(&self, scratch: &mut FetchScratch) -> Result<Fetch, SourceError> {
+        for attempt in 0..2 {
+            let mut open_lanes = self.lanes.len();
+            let mut waiting = [None; poll::MAX_FILES];
+            for (slot, lane) in waiting.iter_mut().zip(self.lanes_by_lag()) {
+                if self.lanes[lane].is_exhausted() {
+                    open_lanes -= 1;
+                    continue;
+                }
+                if !self.may_take(lane) {
+                    continue;
+                }
+                match self.take(lane, scratch)? {
+                    Taken::Block(block) => return Ok(Fetch::Block(block)),
+                    Taken::Held => {}
+                    Taken::Waiting => *slot = Some(lane),
+                    Taken::Exhausted => open_lanes -= 1,
+                }
+            }
+            if open_lanes == 0 {
+                return Ok(Fetch::End);
+            }
+            if attempt == 1 || !self.wait_for_data(waiting)? {
+                break;
+            }
+        }
+        Ok(Fetch::Busy)
+    }
+
+    /// Lanes, the one with the fewest reads first.
+    fn lanes_by_lag(&self) -> impl Iterator<Item = usize> + use<> {
+        let swap = self.lanes.len() == 2
+            && self.lanes[1].progress.expected_reads() < self.lanes[0].progress.expected_reads();
+        let lanes = self.lanes.len();
+        (0..lanes).map(move |index| if swap { lanes - 1 - index } else { index })
+    }
+
+    /// Reads by which `lane` leads the other, and that one, if it is not used up.
+    fn lead(&self, lane: usize) -> Option<(u64, &Lane)> {
+        let other = self.lanes.get(1 - lane).filter(|other| !other.is_exhausted())?;
+        let own = self.lanes[lane].progress.expected_reads();
+        Some((own.saturating_sub(other.progress.expected_reads()), other))
+    }
+
+    /// Whether `lane` does not lead by too much. A pipe may lead further while the other one has
+    /// had nothing for a while: its writer may be busy with this one.
+    fn may_take(&self, lane: usize) -> bool {
+        let Some((lead, other)) = self.lead(lane) else { return true };
+        let progress = &self.lanes[lane].progress;
+        if lead <= MAX_LEAD_BLOCKS * progress.reads_per_block() {
+            return true;
+        }
+        self.starved_for(other).is_some_and(|starved| starved >= POLL_TIME)
+            && progress.bytes_of(lead) < self.options.max_skew_bytes
+    }
+
+    /// How long a pipe has had nothing.
+    fn starved_for(&self, lane: &Lane) -> Option<Duration> {
+        let since = lane.progress.starved_since.load(Ordering::Relaxed).checked_sub(1)?;
+        Some(self.started.elapsed().saturating_sub(Duration::from_millis(since)))
+    }
+
+    fn take(&self, lane: usize, scratch: &mut FetchScratch) -> Result<Taken, SourceError> {
+        let progress = &self.lanes[lane].progress;
+        match &self.lanes[lane].source {
+            Source::Plain(stretches) | Source::Bgzf(stretches) => {
+                let Some(index) = stretches.claim() else { return Ok(Taken::Exhausted) };
+                progress.claimed_blocks.fetch_add(1, Ordering::Relaxed);
+                self.read_claim(lane, stretches, index, scratch)
+            }
+            Source::Stream(stream) => match stream.pull(|| self.free_block().bytes)? {
+                Pull::Piece(piece) => {
+                    progress.claimed_blocks.fetch_add(1, Ordering::Relaxed);
+                    progress.starved_since.store(0, Ordering::Relaxed);
+                    Ok(self.parse_piece(lane, stream.grammar, piece))
+                }
+                Pull::Held => Ok(Taken::Held),
+                Pull::Ended => Ok(Taken::Exhausted),
+                Pull::Waiting => {
+                    let now = self.started.elapsed().as_millis() as u64 + 1;
+                    // The first who finds nothing sets the time.
+                    let _ = progress.starved_since.compare_exchange(
+                        0,
+                        now,
+                        Ordering::Relaxed,
+                        Ordering::Relaxed,
+                    );
+                    Ok(Taken::Waiting)
+                }
+            },
+        }
+    }
+
+    fn read_claim(
+        &self,
+        lane: usize,
+        stretches: &Stretches,
+        index: u64,
+        scratch: &mut FetchScratch,
+    ) -> Result<Taken, SourceError> {
+        let Lane { input, source, .. } = &self.lanes[lane];
+        let mut block = self.free_block();
+        let parsed = match source {
+            Source::Bgzf(_) => {
+                let bgzf = &mut scratch.bgzf;
+                claims::read_bgzf(input, stretches, index, &mut block, self.parse, bgzf)?
+            }
+            _ => claims::read_plain(input, stretches, index, &mut block, self.parse)?,
+        };
+        let last = stretches.is_last(index);
+        if last {
+            input.check_unchanged()?;
+        }
+        let (lo, hi) = stretches.range(index);
+        Ok(self.deliver(lane, (index, last), block, parsed, hi - lo))
+    }
+
+    fn parse_piece(&self, lane: usize, grammar: StreamGrammar, piece: Piece) -> Taken {
+        let Piece { index, last, text, too_long, raw_bytes } = piece;
+        let mut block = self.free_block();
+        let mut parsed = match grammar {
+            StreamGrammar::Text(grammar) => {
+                block.bytes = text;
+                parse::parse_piece(grammar, &mut block, last, self.parse)
+            }
+            StreamGrammar::Bam => {
+                block.bytes.clear();
+                let parsed = parse::parse_bam_piece(&text, &mut block);
+                self.recycle(ReadBlock { bytes: text, ..ReadBlock::default() });
+                parsed
+            }
+        };
+        if too_long {
+            parsed.set_whole_record_defect(
+                DefectKind::TooLong { limit_bytes: MAX_RECORD_BYTES },
+                0,
+            );
+        }
+        self.deliver(lane, (index, last), block, parsed, raw_bytes)
+    }
+
+    fn deliver(
+        &self,
+        lane: usize,
+        (index, last): (u64, bool),
+        reads: ReadBlock,
+        parsed: ParsedText,
+        raw_bytes: u64,
+    ) -> Taken {
+        let progress = &self.lanes[lane].progress;
+        progress.reads.fetch_add(reads.reads.len() as u64, Ordering::Relaxed);
+        progress.text_bytes.fetch_add(parsed.place.own_bytes, Ordering::Relaxed);
+        progress.raw_bytes.fetch_add(raw_bytes, Ordering::Relaxed);
+        progress.delivered_blocks.fetch_add(1, Ordering::Relaxed);
+        let ParsedText { place, records, lines, bases, defect } = parsed;
+        Taken::Block(Box::new(InputBlock {
+            lane,
+            index,
+            last,
+            reads,
+            records,
+            lines,
+            bases,
+            defect,
+            place,
+        }))
+    }
+
+    /// Waits for one of the pipes that have nothing; whether a further look is worth while.
+    fn wait_for_data(&self, waiting: [Option<usize>; 2]) -> Result<bool, SourceError> {
+        let Ok(_poller) = self.poller.try_lock() else { return Ok(false) };
+        let lanes = || waiting.iter().flatten().map(|&lane| &self.lanes[lane]);
+        let Some(first) = lanes().next() else { return Ok(false) };
+        self.check_skew(first)?;
+        let mut files = [&*first.input.file; poll::MAX_FILES];
+        let mut count = 0;
+        for (slot, lane) in files.iter_mut().zip(lanes()) {
+            *slot = &lane.input.file;
+            count += 1;
+        }
+        poll::readable(&files[..count], POLL_TIME)
+            .map_err(|error| first.input.read_error(0, error))?;
+        // Even if nothing came: the other lane may lead further from now on.
+        Ok(true)
+    }
+
+    /// Fails if `starved` has had nothing for too long while the other lane waits for it.
+    fn check_skew(&self, starved: &Lane) -> Result<(), SourceError> {
+        let patience = self.options.skew_patience;
+        if self.starved_for(starved).is_none_or(|time| time < patience) {
+            return Ok(());
+        }
+        for (lane, ahead) in self.lanes.iter().enumerate().filter(|(_, lane)| lane.is_pipe()) {
+            let Some((lead, other)) = self.lead(lane) else { continue };
+            let ahead_bytes = ahead.progress.bytes_of(lead);
+            if std::ptr::eq(other, starved) && ahead_bytes >= self.options.max_skew_bytes {
+                return Err(SourceError::Skew {
+                    path: starved.input.path.to_path_buf(),
+                    ahead: ahead.input.path.to_path_buf(),
+                    ahead_bytes,
+                    seconds: patience.as_secs(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the qualities of `lane` may have another offset than 33.
+    pub(crate) fn checks_phred_offset(&self, lane: usize) -> bool {
+        !self.options.assume_phred33
+            && matches!(self.format(lane).container, Container::Fastq | Container::WrappedFastq)
+    }
+
+    /// Text in front of the first record of `lane`, in bytes.
+    pub(crate) fn header_bytes(&self, lane: usize) -> u64 {
+        self.lanes[lane].header_bytes
+    }
+
+    pub(crate) fn lane_input(&self, lane: usize) -> &Input {
+        &self.lanes[lane].input
+    }
+
+    /// Reads a claimed lane once more, one record after the other, from the record that starts
+    /// `skip` bytes of text behind what is at `raw_start` in the file, to the first defect; its
+    /// counts and offset start at that record.
+    pub(crate) fn first_defect(
+        &self,
+        lane: usize,
+        raw_start: u64,
+        skip: u64,
+    ) -> Result<Option<Defect>, SourceError> {
+        let Lane { input, source, .. } = &self.lanes[lane];
+        let (mut reader, mut skip) = match source {
+            Source::Plain(_) => (TextReader::plain(input.clone(), raw_start + skip), 0),
+            Source::Bgzf(_) => (TextReader::new(input.clone(), raw_start), skip),
+            Source::Stream(_) => return Ok(None),
+        };
+        let mut text = Vec::new();
+        while skip > 0 {
+            reader.fill(&mut text, self.options.block_bytes)?;
+            let skipped = text.len().min(usize::try_from(skip).unwrap_or(usize::MAX));
+            if skipped == 0 {
+                return Ok(None);
+            }
+            text.drain(..skipped);
+            skip -= skipped as u64;
+        }
+        let grammar = StreamGrammar::Text(Grammar::FourLine);
+        let mut state = StreamState::new(reader, grammar, text, self.options.block_bytes);
+        let mut before = ParsedText::default();
+        loop {
+            let Pull::Piece(mut piece) = state.pull(Vec::new)? else { return Ok(None) };
+            let mut block = ReadBlock { bytes: std::mem::take(&mut piece.text), ..Default::default() };
+            let mut parsed =
+                parse::parse_piece(Grammar::FourLine, &mut block, piece.last, self.parse);
+            if piece.too_long {
+                let kind = DefectKind::TooLong { limit_bytes: MAX_RECORD_BYTES };
+                parsed.set_whole_record_defect(kind, 0);
+            }
+            if let Some(defect) = parsed.defect {
+                return Ok(Some(before.behind(defect)));
+            }
+            before.append(&parsed);
+            if piece.last {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Two BAM files are not a pair of files.
+fn refuse_bam_pairs(opened: &[Opened]) -> Result<(), SourceError> {
+    let bam = opened.iter().find(|it| it.format.container == Container::Bam);
+    match bam.filter(|_| opened.len() > 1) {
+        None => Ok(()),
+        Some(bam) => Err(SourceError::Unsupported {
+            path: bam.reader.input().path.to_path_buf(),
+            problem: "BAM beside a second input".into(),
+            hint: "unaligned BAM has both reads of a pair: give it as the only input",
+        }),
+    }
+}
+
+/// The lane that an opened input becomes.
+fn lane(opened: Opened, block_bytes: usize) -> Lane {
+    let Opened { reader, text, format, header_bytes, .. } = opened;
+    let input = reader.input().clone();
+    let source = match (format.container, format.compression, input.size) {
+        (Container::Fastq, Compression::Plain, Some(size)) => {
+            Source::Plain(Stretches::new(size, block_bytes as u64))
+        }
+        (Container::Fastq, Compression::Bgzf, Some(size)) => {
+            let stretch = (block_bytes / BGZF_RATIO).clamp(1, MAX_BGZF_STRETCH_BYTES);
+            Source::Bgzf(Stretches::new(size, stretch as u64))
+        }
+        (container, ..) => {
+            let grammar = match container {
+                Container::Fastq => StreamGrammar::Text(Grammar::FourLine),
+                Container::WrappedFastq => StreamGrammar::Text(Grammar::MultiLine),
+                Container::Fasta => StreamGrammar::Text(Grammar::Fasta),
+                Container::Bam => StreamGrammar::Bam,
+            };
+            let state = StreamState::new(reader, grammar, text, block_bytes);
+            Source::Stream(StreamLane::new(state))
+        }
+    };
+    Lane { input, format, source, progress: Progress::default(), header_bytes }
+}

@@ -1,0 +1,194 @@
+//! Text that a worker holds, to a block: the part common to every lane of FASTQ or FASTA.
+
+use seqloom_format::fastq::{
+    self, DefectKind, Grammar, ParseOptions, RecordStart, Stop, TextRange, find_record_start,
+};
+use seqloom_format::reads::ReadBlock;
+
+use super::MAX_RECORD_BYTES;
+use super::block::{Defect, Place, Problem};
+use super::error::SourceError;
+use super::unaligned::{ParsedRecords, read_records};
+
+/// A block before it is known whose it is.
+#[derive(Debug, Default)]
+pub(crate) struct ParsedText {
+    pub(crate) place: Place,
+    pub(crate) records: u64,
+    pub(crate) lines: u64,
+    pub(crate) bases: u64,
+    pub(crate) defect: Option<Defect>,
+}
+
+impl ParsedText {
+    fn add(&mut self, parsed: &fastq::Parsed) {
+        self.place.end = parsed.end as u64;
+        self.records += parsed.records;
+        self.lines += parsed.lines;
+        self.bases += parsed.bases;
+    }
+
+    /// Counts `next`, which lies behind this.
+    pub(crate) fn append(&mut self, next: &Self) {
+        self.place.own_bytes += next.place.own_bytes;
+        self.records += next.records;
+        self.lines += next.lines;
+    }
+
+    /// `defect`, found behind this, counted from where this starts.
+    pub(crate) fn behind(&self, mut defect: Defect) -> Defect {
+        defect.record += self.records;
+        defect.line = defect.line.map(|line| line + self.lines);
+        defect.byte += self.place.own_bytes;
+        defect
+    }
+
+    fn set_defect(&mut self, mut defect: fastq::Defect) {
+        defect.record += self.records;
+        defect.line += self.lines;
+        self.defect = Some(Defect {
+            problem: Problem::Text(defect.kind),
+            record: defect.record,
+            line: Some(defect.line),
+            byte: defect.offset as u64,
+            name: defect.name,
+        });
+    }
+
+    /// The record behind the good ones is malformed as a whole.
+    pub(crate) fn set_whole_record_defect(&mut self, kind: DefectKind, byte: usize) {
+        let (record, line) = (self.records, Some(self.lines));
+        let problem = Problem::Text(kind);
+        self.defect = Some(Defect { problem, record, line, byte: byte as u64, name: Vec::new() });
+    }
+}
+
+/// Parses a piece that starts with a record and ends behind one.
+pub(crate) fn parse_piece(
+    grammar: Grammar,
+    block: &mut ReadBlock,
+    last: bool,
+    options: ParseOptions,
+) -> ParsedText {
+    let len = block.bytes.len();
+    let place = Place { own_bytes: len as u64, first: Some(0), ..Place::default() };
+    let mut text = ParsedText { place, ..ParsedText::default() };
+    let range = TextRange { from: 0, limit: len, at_eof: last };
+    let parsed = fastq::parse(grammar, block, range, options);
+    match &parsed.stop {
+        Stop::Done => {}
+        Stop::Defect(defect) => text.set_defect(defect.clone()),
+        // Pieces end behind a record, so this one is malformed in a way that hid its end.
+        Stop::NeedMore => {
+            text.add(&parsed);
+            text.set_whole_record_defect(DefectKind::Truncated, parsed.end);
+            return text;
+        }
+    }
+    text.add(&parsed);
+    text
+}
+
+/// Parses BAM records that start at the start of `text` into `block`.
+pub(crate) fn parse_bam_piece(text: &[u8], block: &mut ReadBlock) -> ParsedText {
+    let ParsedRecords { records, bases, defect } = read_records(text, block);
+    let own_bytes = text.len() as u64;
+    let place = Place { own_bytes, first: Some(0), end: own_bytes, ..Place::default() };
+    ParsedText { place, records, lines: 0, bases, defect }
+}
+
+/// Text behind a claimed stretch, fetched when a record reaches into it.
+pub(crate) trait LookAhead {
+    /// Appends about `bytes` to `text` and says whether the end of the input is reached.
+    fn extend(&mut self, text: &mut Vec<u8>, bytes: usize) -> Result<bool, SourceError>;
+}
+
+/// A claimed stretch of four-line FASTQ.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Claim {
+    pub(crate) index: u64,
+    /// Bytes at the start of the block's buffer that the claim owns.
+    pub(crate) own: usize,
+    pub(crate) at_eof: bool,
+    /// Bytes to look ahead at first; doubled each time.
+    pub(crate) ahead: usize,
+}
+
+/// Finds the first record of a claimed stretch and parses all records of the stretch, looking
+/// ahead by doubling for the last one.
+pub(crate) fn parse_claim(
+    claim: Claim,
+    block: &mut ReadBlock,
+    ahead: &mut dyn LookAhead,
+    options: ParseOptions,
+) -> Result<ParsedText, SourceError> {
+    let mut growing = Growing { ahead, at_eof: claim.at_eof, step: claim.ahead.max(1), own: claim.own };
+    let mut text = ParsedText::default();
+    text.place.own_bytes = claim.own as u64;
+    let own = &block.bytes[..claim.own];
+    let blank = own.iter().rev().take_while(|&&byte| byte == b'\n' || byte == b'\r').count();
+    text.place.blank_from = (claim.own - blank) as u64;
+    let Some(first) = first_record(claim, &mut block.bytes, &mut growing)? else {
+        return Ok(text);
+    };
+    text.place.first = Some(first as u64);
+    text.place.end = first as u64;
+    let mut from = first;
+    loop {
+        let range = TextRange { from, limit: claim.own + 1, at_eof: growing.at_eof };
+        let parsed = fastq::parse(Grammar::FourLine, block, range, options);
+        from = parsed.end;
+        if let Stop::Defect(defect) = &parsed.stop {
+            text.set_defect(defect.clone());
+        }
+        text.add(&parsed);
+        match parsed.stop {
+            Stop::Done | Stop::Defect(_) => return Ok(text),
+            Stop::NeedMore if growing.grow(&mut block.bytes)? => {}
+            Stop::NeedMore => {
+                let kind = DefectKind::TooLong { limit_bytes: MAX_RECORD_BYTES };
+                text.set_whole_record_defect(kind, from);
+                return Ok(text);
+            }
+        }
+    }
+}
+
+struct Growing<'a> {
+    ahead: &'a mut dyn LookAhead,
+    at_eof: bool,
+    step: usize,
+    own: usize,
+}
+
+impl Growing<'_> {
+    /// Looks further ahead; `false` when that would be beyond the longest record.
+    fn grow(&mut self, text: &mut Vec<u8>) -> Result<bool, SourceError> {
+        if self.at_eof || text.len() - self.own > MAX_RECORD_BYTES {
+            return Ok(false);
+        }
+        self.at_eof = self.ahead.extend(text, self.step)?;
+        self.step = self.step.saturating_mul(2).min(MAX_RECORD_BYTES);
+        Ok(true)
+    }
+}
+
+/// Start of the first record whose preceding byte the claim owns.
+fn first_record(
+    claim: Claim,
+    text: &mut Vec<u8>,
+    growing: &mut Growing<'_>,
+) -> Result<Option<usize>, SourceError> {
+    if claim.index == 0 {
+        return Ok(Some(0));
+    }
+    let Some(newline) = memchr::memchr(b'\n', &text[..claim.own]) else { return Ok(None) };
+    loop {
+        match find_record_start(text, newline + 1, claim.own + 1, growing.at_eof) {
+            RecordStart::At(first) => return Ok(Some(first)),
+            RecordStart::Nowhere => return Ok(None),
+            RecordStart::NeedMore if growing.grow(text)? => {}
+            RecordStart::NeedMore => return Ok(None),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Text of one input, front to back: raw bytes through the decoder that their first bytes name.
+
+use super::decode::{Decoder, GzipDecoder, MAX_GZIP_HEADER_BYTES, State, ZstdFrames};
+use super::error::SourceError;
+use super::raw::{Filled, Input, RawReader};
+
+/// Compressed bytes held at a time; more than the longest gzip header or BGZF block.
+const RAW_BYTES: usize = 256 * 1024;
+const _: () = assert!(RAW_BYTES > MAX_GZIP_HEADER_BYTES);
+
+/// First bytes that tell how an input is compressed: those of a BGZF header.
+const MAGIC_BYTES: usize = 18;
+
+/// Compression, told by content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// Not compressed.
+    Plain,
+    /// gzip, one or many members.
+    Gzip,
+    /// Blocked gzip (BGZF).
+    Bgzf,
+    /// zstd.
+    Zstd,
+}
+
+/// What [`TextReader::fill`] reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fill {
+    /// As much text as was wanted.
+    Full,
+    /// The stream has nothing now.
+    Waiting,
+    /// The end of the input.
+    End,
+}
+
+/// Reads and decompresses one input from front to back.
+pub(crate) struct TextReader {
+    raw: RawReader,
+    /// Unknown until the first bytes are there.
+    decoder: Option<(Compression, Decoder)>,
+    buffer: Vec<u8>,
+    /// Bytes of `buffer` that wait to be decoded.
+    from: usize,
+    to: usize,
+    raw_ended: bool,
+    ended: bool,
+}
+
+impl TextReader {
+    /// Reads `input` from `offset` on (0 for a stream), where an uncompressed file or a gzip
+    /// member starts.
+    pub(crate) fn new(input: Input, offset: u64) -> Self {
+        let raw = RawReader::new(input, offset);
+        let (buffer, decoder) = (Vec::new(), None);
+        Self { raw, decoder, buffer, from: 0, to: 0, raw_ended: false, ended: false }
+    }
+
+    /// As [`TextReader::new`] for text that is known to be uncompressed, wherever `offset` is.
+    pub(crate) fn plain(input: Input, offset: u64) -> Self {
+        let mut reader = Self::new(input, offset);
+        reader.decoder = Some((Compression::Plain, Decoder::Plain));
+        reader
+    }
+
+    pub(crate) fn input(&self) -> &Input {
+        &self.raw.input
+    }
+
+    /// Raw bytes read so far.
+    pub(crate) fn raw_offset(&self) -> u64 {
+        self.raw.offset()
+    }
+
+    /// Compression, once it is known.
+    pub(crate) fn compression(&self) -> Option<Compression> {
+        self.decoder.as_ref().map(|(compression, _)| *compression)
+    }
+
+    /// All text has been handed out.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// BGZF that does not end with its empty block.
+    pub(crate) fn lacks_eof_block(&self) -> bool {
+        matches!(&self.decoder, Some((_, Decoder::Gzip(gzip))) if gzip.lacks_eof_block())
+    }
+
+    /// Appends text until `text` has at least `want` bytes, nothing is there now, or the end.
+    pub(crate) fn fill(&mut self, text: &mut Vec<u8>, want: usize) -> Result<Fill, SourceError> {
+        loop {
+            if self.ended {
+                return Ok(Fill::End);
+            }
+            if self.decoder.is_none() && !self.choose_decoder()? {
+                if self.read_raw()? == Fill::Waiting {
+                    return Ok(Fill::Waiting);
+                }
+                continue;
+            }
+            if text.len() >= want {
+                return Ok(Fill::Full);
+            }
+            match self.decode(text, want)? {
+                State::Going => {}
+                State::End => self.ended = true,
+                State::NeedInput => {
+                    if self.read_raw()? == Fill::Waiting {
+                        return Ok(Fill::Waiting);
+                    }
+                }
+            }
+        }
+    }
+
+    fn decode(&mut self, text: &mut Vec<u8>, want: usize) -> Result<State, SourceError> {
+        let Some((_, decoder)) = &mut self.decoder else { return Ok(State::NeedInput) };
+        let pending = &self.buffer[self.from..self.to];
+        match decoder.step(pending, self.raw_ended, text, want) {
+            Ok(step) => {
+                self.from += step.consumed;
+                Ok(step.state)
+            }
+            Err(error) => {
+                let byte = self.raw.offset() - (self.to - self.from - error.at) as u64;
+                Err(self.raw.input.compressed_error(byte, error.problem))
+            }
+        }
+    }
+
+    /// Reads more raw bytes behind those that wait.
+    fn read_raw(&mut self) -> Result<Fill, SourceError> {
+        self.buffer.resize(RAW_BYTES, 0);
+        self.buffer.copy_within(self.from..self.to, 0);
+        self.to -= self.from;
+        self.from = 0;
+        if self.to == self.buffer.len() {
+            // No decoder leaves that much unused; this keeps a wrong one from looping.
+            let byte = self.raw.offset();
+            return Err(self.raw.input.compressed_error(byte, "compressed unit is too long"));
+        }
+        match self.raw.read(&mut self.buffer[self.to..])? {
+            Filled::Bytes(count) => self.to += count,
+            Filled::Waiting => return Ok(Fill::Waiting),
+            Filled::End => self.raw_ended = true,
+        }
+        Ok(Fill::Full)
+    }
+
+    /// Chooses the decoder if enough bytes are there to tell.
+    fn choose_decoder(&mut self) -> Result<bool, SourceError> {
+        let head = &self.buffer[self.from..self.to];
+        if head.len() < MAGIC_BYTES && !self.raw_ended {
+            return Ok(false);
+        }
+        let decoder = match sniff_compression(head) {
+            Ok(Compression::Zstd) => {
+                let frames = ZstdFrames::new();
+                let frames = frames.map_err(|error| self.raw.input.read_error(0, error))?;
+                (Compression::Zstd, Decoder::Zstd(Box::new(frames)))
+            }
+            Ok(Compression::Plain) => (Compression::Plain, Decoder::Plain),
+            Ok(compression) => (compression, Decoder::Gzip(Box::new(GzipDecoder::new()))),
+            Err((problem, hint)) => {
+                let path = self.raw.input.path.to_path_buf();
+                return Err(SourceError::Unsupported { path, problem: problem.into(), hint });
+            }
+        };
+        self.decoder = Some(decoder);
+        Ok(true)
+    }
+}
+
+/// Compression by the first bytes; BGZF only where they reach that far. The error is what it is
+/// instead and what to do.
+fn sniff_compression(head: &[u8]) -> Result<Compression, (&'static str, &'static str)> {
+    match head {
+        [0x1f, 0x8b, ..] if seqloom_format::bgzf::parse_block_header(head).is_ok() => {
+            Ok(Compression::Bgzf)
+        }
+        [0x1f, 0x8b, ..] => Ok(Compression::Gzip),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Ok(Compression::Zstd),
+        // A skippable frame (RFC 8878, 3.1.2), as pzstd writes in front.
+        [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Ok(Compression::Zstd),
+        [b'B', b'Z', b'h', b'1'..=b'9', ..] => {
+            Err(("bzip2 is not read", "pipe it in: `bzip2 -dc FILE | seqloom ... -`"))
+        }
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
+            Err(("xz is not read", "pipe it in: `xz -dc FILE | seqloom ... -`"))
+        }
+        _ => Ok(Compression::Plain),
+    }
+}

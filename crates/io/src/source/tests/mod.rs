@@ -1,0 +1,190 @@
+//! Tests of the source as a whole; the helpers that they share.
+
+mod biopython;
+mod formats;
+mod parallel;
+mod pipes;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK};
+
+use super::{Fetch, FetchScratch, InputBlock, Malformed, ReadSource, SequenceCheck};
+use super::{SourceError, SourceOptions};
+
+/// A read as tests compare it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Read {
+    name: String,
+    bases: String,
+    qualities: String,
+    extra: Vec<u8>,
+}
+
+fn read(name: &str, bases: &str, qualities: &str) -> Read {
+    Read {
+        name: name.into(),
+        bases: bases.into(),
+        qualities: qualities.into(),
+        extra: Vec::new(),
+    }
+}
+
+fn reads_of(block: &InputBlock) -> Vec<Read> {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let reads = &block.reads;
+    (0..reads.reads.len())
+        .map(|at| Read {
+            name: text(reads.name(at)),
+            bases: text(reads.bases(at)),
+            qualities: text(reads.qualities(at)),
+            extra: reads.extra(at).to_vec(),
+        })
+        .collect()
+}
+
+fn options(block_bytes: usize) -> SourceOptions {
+    SourceOptions { block_bytes, keep_comments: true, ..SourceOptions::default() }
+}
+
+/// All blocks of a source, taken by `threads` threads, by lane and index.
+fn fetch_all(
+    source: &ReadSource,
+    threads: usize,
+) -> Result<BTreeMap<(usize, u64), InputBlock>, SourceError> {
+    let blocks = Mutex::new(BTreeMap::new());
+    let failure = Mutex::new(None);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let mut scratch = FetchScratch::default();
+                while failure.lock().unwrap().is_none() {
+                    match source.fetch(&mut scratch) {
+                        Ok(Fetch::Block(block)) => {
+                            let before =
+                                blocks.lock().unwrap().insert((block.lane, block.index), *block);
+                            assert!(before.is_none(), "block handed out twice");
+                        }
+                        Ok(Fetch::Busy) => std::thread::yield_now(),
+                        Ok(Fetch::End) => return,
+                        Err(error) => *failure.lock().unwrap() = Some(error),
+                    }
+                }
+            });
+        }
+    });
+    match failure.into_inner().unwrap() {
+        Some(error) => Err(error),
+        None => Ok(blocks.into_inner().unwrap()),
+    }
+}
+
+/// Reads of each lane, verified in order.
+fn collect(source: &ReadSource, threads: usize) -> Result<Vec<Vec<Read>>, SourceError> {
+    let blocks = fetch_all(source, threads)?;
+    let mut lanes = Vec::new();
+    for lane in 0..source.lanes() {
+        let mut check = SequenceCheck::new(source, lane);
+        let (mut reads, mut ended) = (Vec::new(), false);
+        for (index, block) in blocks.iter().filter(|((of, _), _)| *of == lane) {
+            assert!(!ended, "a block behind the last one");
+            assert_eq!(index.1, check.next_index);
+            ended = block.last;
+            check.accept(source, block)?;
+            reads.extend(reads_of(block));
+        }
+        assert!(ended, "no last block");
+        assert_eq!(check.bases(), reads.iter().map(|it| it.bases.len() as u64).sum::<u64>());
+        lanes.push(reads);
+    }
+    Ok(lanes)
+}
+
+/// Reads of one file.
+fn read_file(
+    path: &Path,
+    options: SourceOptions,
+    threads: usize,
+) -> Result<Vec<Read>, SourceError> {
+    let source = ReadSource::open(&[path.to_path_buf()], options)?;
+    Ok(collect(&source, threads)?.remove(0))
+}
+
+/// A file in a folder of its own.
+struct TestFile {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+fn file(content: &[u8]) -> TestFile {
+    let folder = tempfile::tempdir().unwrap();
+    // The suffix says nothing: formats are told by content.
+    let path = folder.path().join("reads.txt");
+    std::fs::write(&path, content).unwrap();
+    TestFile { _folder: folder, path }
+}
+
+fn read_bytes(content: &[u8], block_bytes: usize) -> Result<Vec<Read>, SourceError> {
+    let file = file(content);
+    read_file(&file.path, options(block_bytes), 2)
+}
+
+fn malformed(result: Result<Vec<Read>, SourceError>) -> Malformed {
+    match result {
+        Err(SourceError::Malformed(malformed)) => *malformed,
+        other => panic!("expected a malformed record, got {other:?}"),
+    }
+}
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// BGZF with blocks of the given payload sizes in turn (0: an empty block), and the EOF block.
+fn bgzf(text: &[u8], sizes: &[usize]) -> Vec<u8> {
+    let mut compressor = BlockCompressor::new(1).unwrap();
+    let mut out = Vec::new();
+    let mut rest = text;
+    for &size in sizes.iter().cycle() {
+        if rest.is_empty() {
+            break;
+        }
+        let (payload, behind) = rest.split_at(size.min(rest.len()));
+        compressor.compress(payload, &mut out).unwrap();
+        rest = behind;
+    }
+    out.extend_from_slice(&EOF_BLOCK);
+    out
+}
+
+fn zstd(text: &[u8]) -> Vec<u8> {
+    zstd::encode_all(text, 1).unwrap()
+}
+
+/// Runs `body`, failing if it takes longer than `limit`.
+fn within<T: Send + 'static>(limit: Duration, body: impl FnOnce() -> T + Send + 'static) -> T {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        let _ = sender.send(body());
+    });
+    match receiver.recv_timeout(limit) {
+        Ok(value) => value,
+        Err(std::sync::mpsc::RecvTimeoutError::Timeout) => panic!("not done within {limit:?}"),
+        Err(_) => std::panic::resume_unwind(thread.join().unwrap_err()),
+    }
+}
+
+/// The folder of test data, or `None` and a line that says so.
+fn test_data(part: &str) -> Option<PathBuf> {
+    let Some(folder) = std::env::var_os("SEQLOOM_DATA") else {
+        println!("skipped: SEQLOOM_DATA is not set");
+        return None;
+    };
+    Some(PathBuf::from(folder).join(part))
+}

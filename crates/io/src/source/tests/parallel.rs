@@ -1,0 +1,196 @@
+//! Parallel reading equals sequential reading, whatever the file, the block size, and the number of
+//! threads; and so do its errors.
+
+use proptest::prelude::*;
+
+use super::{Read, bgzf, file, gzip, options, read_file};
+use crate::source::SourceError;
+
+/// How a file's text is put together.
+#[derive(Debug, Clone)]
+struct Text {
+    records: Vec<(String, String, String, bool)>,
+    crlf: bool,
+    last_newline: bool,
+    blank_lines: usize,
+}
+
+impl Text {
+    fn bytes(&self) -> Vec<u8> {
+        let newline = if self.crlf { "\r\n" } else { "\n" };
+        let mut text = String::new();
+        for (title, bases, qualities, repeat) in &self.records {
+            let plus = if *repeat { title.as_str() } else { "" };
+            for line in [&format!("@{title}"), bases, &format!("+{plus}"), qualities] {
+                text.push_str(line);
+                text.push_str(newline);
+            }
+        }
+        if self.last_newline {
+            text.push_str(&newline.repeat(self.blank_lines));
+        } else if !self.records.is_empty() {
+            text.truncate(text.len() - newline.len());
+        }
+        text.into_bytes()
+    }
+
+    fn reads(&self) -> Vec<Read> {
+        self.records
+            .iter()
+            .map(|(title, bases, qualities, _)| {
+                let (name, comment) = title.split_once(' ').unwrap_or((title, ""));
+                Read {
+                    name: name.into(),
+                    bases: bases.clone(),
+                    qualities: qualities.clone(),
+                    extra: comment.as_bytes().to_vec(),
+                }
+            })
+            .collect()
+    }
+}
+
+fn record() -> impl Strategy<Value = (String, String, String, bool)> {
+    let bases = prop_oneof![4 => "[ACGTNacgt]{0,12}", 1 => "[ACGT]{30,200}"];
+    ("[@+r!][@+a]{0,3}( [@+x ]{0,4})?", bases, any::<u64>(), any::<bool>()).prop_map(
+        |(title, bases, seed, repeat)| {
+            // Every quality line looks as much like a header or a '+' line as it can.
+            let letters = b"@+!I~";
+            let qualities = (0..bases.len())
+                .map(|at| char::from(letters[(seed.rotate_left(at as u32 * 7) % 5) as usize]))
+                .collect();
+            (title, bases, qualities, repeat)
+        },
+    )
+}
+
+fn text() -> impl Strategy<Value = Text> {
+    (prop::collection::vec(record(), 0..40), any::<bool>(), any::<bool>(), 0..4usize).prop_map(
+        |(records, crlf, last_newline, blank_lines)| Text {
+            records,
+            crlf,
+            last_newline,
+            blank_lines,
+        },
+    )
+}
+
+fn block_bytes() -> impl Strategy<Value = usize> {
+    prop_oneof![1..16usize, 1..300usize, 1..4097usize]
+}
+
+/// Every way to hold the same text, with what the result is.
+fn read_every_way(
+    bytes: &[u8],
+    block_bytes: usize,
+    threads: usize,
+    sizes: &[usize],
+) -> Vec<(&'static str, Result<Vec<Read>, String>)> {
+    let ways = [("plain", bytes.to_vec()), ("bgzf", bgzf(bytes, sizes)), ("gzip", gzip(bytes))];
+    ways.into_iter()
+        .map(|(way, content)| {
+            let file = file(&content);
+            let result = read_file(&file.path, options(block_bytes), threads);
+            (way, result.map_err(|error| describe(&error, &file.path)))
+        })
+        .collect()
+}
+
+/// The message without the path.
+fn describe(error: &SourceError, path: &std::path::Path) -> String {
+    error.to_string().replace(&path.display().to_string(), "FILE")
+}
+
+/// A change that a damaged file may show.
+#[derive(Debug, Clone)]
+enum Damage {
+    Delete { at: prop::sample::Index, count: usize },
+    Insert { at: prop::sample::Index, text: &'static str },
+    Replace { at: prop::sample::Index, byte: u8 },
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let at = any::<prop::sample::Index>();
+    prop_oneof![
+        (at.clone(), 1..20usize).prop_map(|(at, count)| Damage::Delete { at, count }),
+        (at.clone(), prop::sample::select(vec!["\n", "\n\n", "@", "+", "\n@", "\n+\n", "\r", " "]))
+            .prop_map(|(at, text)| Damage::Insert { at, text }),
+        (at, prop::sample::select(b"\n@+A \x00".to_vec()))
+            .prop_map(|(at, byte)| Damage::Replace { at, byte }),
+    ]
+}
+
+fn apply(damage: &Damage, bytes: &mut Vec<u8>) {
+    if bytes.is_empty() {
+        return;
+    }
+    match damage {
+        Damage::Delete { at, count } => {
+            let at = at.index(bytes.len());
+            bytes.drain(at..(at + count).min(bytes.len()));
+        }
+        Damage::Insert { at, text } => {
+            let at = at.index(bytes.len());
+            bytes.splice(at..at, text.bytes());
+        }
+        Damage::Replace { at, byte } => {
+            let at = at.index(bytes.len());
+            bytes[at] = *byte;
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 15000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn parallel_reading_gives_the_records_that_were_written(
+        text in text(),
+        block_bytes in block_bytes(),
+        threads in 1..5usize,
+        sizes in prop::collection::vec(0..200usize, 1..5),
+    ) {
+        let mut sizes = sizes;
+        sizes.push(7);
+        for (way, result) in read_every_way(&text.bytes(), block_bytes, threads, &sizes) {
+            prop_assert_eq!(result.as_ref(), Ok(&text.reads()), "{}", way);
+        }
+    }
+
+    #[test]
+    fn damaged_text_gives_the_same_error_every_way(
+        text in text(),
+        damages in prop::collection::vec(damage(), 1..3),
+        block_bytes in block_bytes(),
+        threads in 1..5usize,
+        sizes in prop::collection::vec(1..200usize, 1..5),
+    ) {
+        let mut bytes = text.bytes();
+        for damage in &damages {
+            apply(damage, &mut bytes);
+        }
+        let mut results = read_every_way(&bytes, block_bytes, threads, &sizes);
+        let (_, expected) = results.pop().unwrap();
+        for (way, result) in results {
+            prop_assert_eq!(&result, &expected, "{}", way);
+        }
+    }
+}
+
+/// The same for text long enough that blocks of the usual size matter, with reads longer than
+/// several blocks.
+#[test]
+fn long_reads_span_many_blocks() {
+    let mut text = Vec::new();
+    let mut expected = Vec::new();
+    for (at, len) in [10, 100_000, 0, 1, 70_000, 5, 5, 300_000, 20].into_iter().enumerate() {
+        let (bases, qualities) = ("ACGT".repeat(len / 4), "@+@I".repeat(len / 4));
+        text.extend_from_slice(format!("@r{at}\n{bases}\n+\n{qualities}\n").as_bytes());
+        expected.push(super::read(&format!("r{at}"), &bases, &qualities));
+    }
+    for block_bytes in [100, 4096, 50_000, 1 << 20] {
+        for (way, result) in read_every_way(&text, block_bytes, 3, &[65280]) {
+            assert!(result.as_ref() == Ok(&expected), "{way} {block_bytes}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Records of an unaligned BAM file to reads.
+
+use seqloom_format::bam::{BASE_LETTERS, Flags, RecordRef, framed_records};
+use seqloom_format::fastq::trim_read_number;
+use seqloom_format::reads::{MateOfPair, ReadBlock, ReadSpans, Span};
+
+use super::MAX_RECORD_BYTES;
+use super::block::{Defect, Problem};
+
+/// What [`read_records`] found.
+#[derive(Debug, Default)]
+pub(crate) struct ParsedRecords {
+    /// Good records, those passed over included.
+    pub(crate) records: u64,
+    pub(crate) bases: u64,
+    pub(crate) defect: Option<Defect>,
+}
+
+/// Where to cut `text`, which starts with a record: behind as many whole ones as it has. A record
+/// that claims more than [`MAX_RECORD_BYTES`] gives the error.
+pub(crate) fn last_boundary(text: &[u8]) -> usize {
+    let mut end = 0;
+    while let Some((size, rest)) = text[end..].split_first_chunk::<4>() {
+        let size = u32::from_le_bytes(*size) as usize;
+        if size > rest.len() {
+            break;
+        }
+        end += 4 + size;
+    }
+    end
+}
+
+/// Appends the reads in `text`, a run of whole records, to `out`. Bases and qualities are turned
+/// back to the sequenced strand; secondary and supplementary records are passed over, because
+/// their primary record has the whole read.
+pub(crate) fn read_records(text: &[u8], out: &mut ReadBlock) -> ParsedRecords {
+    let mut parsed = ParsedRecords::default();
+    let mut frames = framed_records(text);
+    loop {
+        let byte = frames.offset() as u64;
+        let Some(frame) = frames.next() else { return parsed };
+        let record = frame.map_err(|error| error.to_string()).and_then(|body| {
+            if body.len() > MAX_RECORD_BYTES {
+                return Err(format!("the record is longer than {MAX_RECORD_BYTES} bytes"));
+            }
+            RecordRef::new(body).map_err(|error| error.to_string())
+        });
+        let outcome = match &record {
+            Ok(record) => append_read(record, out),
+            Err(problem) => Err(problem.clone()),
+        };
+        match outcome {
+            Ok(bases) => {
+                parsed.records += 1;
+                parsed.bases += bases;
+            }
+            Err(problem) => {
+                let name = record.map(|record| record.name().to_vec()).unwrap_or_default();
+                let problem = Problem::Bam(problem);
+                let record = parsed.records;
+                parsed.defect = Some(Defect { problem, record, line: None, byte, name });
+                return parsed;
+            }
+        }
+    }
+}
+
+/// Appends one read and returns its number of bases; 0 for a record that is passed over.
+fn append_read(record: &RecordRef<'_>, out: &mut ReadBlock) -> Result<u64, String> {
+    if record.has_flags(Flags::SECONDARY) || record.has_flags(Flags::SUPPLEMENTARY) {
+        return Ok(0);
+    }
+    let mate = mate_of_pair(record)?;
+    let name = trim_read_number(record.name());
+    if name.is_empty() || name == b"*" {
+        return Err("the read has no name".into());
+    }
+    for field in record.aux() {
+        field.map_err(|error| error.to_string())?;
+    }
+    let count = record.base_count();
+    let aux = &record.body()[record.aux_start()..];
+    if out.bytes.len() + name.len() + 2 * count + aux.len() > u32::MAX as usize {
+        return Err("the block of reads grew beyond 4 GiB".into());
+    }
+    let bytes = &mut out.bytes;
+    let name = append(bytes, name.iter().copied());
+    let reverse = record.has_flags(Flags::REVERSE);
+    let bases = append_bases(record, reverse, bytes)?;
+    let qualities = append_qualities(record.qualities(), reverse, bytes)?;
+    let extra = append(bytes, aux.iter().copied());
+    out.reads.push(ReadSpans { name, bases, qualities, extra });
+    out.mate_of_pair.push(mate);
+    Ok(count as u64)
+}
+
+fn mate_of_pair(record: &RecordRef<'_>) -> Result<MateOfPair, String> {
+    if !record.has_flags(Flags::PAIRED) {
+        return Ok(MateOfPair::Unpaired);
+    }
+    match (record.has_flags(Flags::FIRST_OF_PAIR), record.has_flags(Flags::SECOND_OF_PAIR)) {
+        (true, false) => Ok(MateOfPair::First),
+        (false, true) => Ok(MateOfPair::Second),
+        (true, true) => Err("the read is flagged as both first and second of its pair".into()),
+        (false, false) => Err("the read is paired, but neither first nor second".into()),
+    }
+}
+
+fn append(bytes: &mut Vec<u8>, part: impl Iterator<Item = u8>) -> Span {
+    let start = bytes.len();
+    bytes.extend(part);
+    // The caller has checked that the whole read stays below 4 GiB.
+    Span { start: start as u32, len: (bytes.len() - start) as u32 }
+}
+
+/// Two bases a byte, the first in the high half (SAM specification 4.2).
+fn append_bases(
+    record: &RecordRef<'_>,
+    reverse: bool,
+    bytes: &mut Vec<u8>,
+) -> Result<Span, String> {
+    let packed = record.packed_bases();
+    let codes = packed.iter().flat_map(|&pair| [pair >> 4, pair & 0xf]).take(record.base_count());
+    let letter = |code: u8| BASE_LETTERS[usize::from(code)];
+    let span = append(bytes, codes.map(letter));
+    let bases = &mut bytes[span.start as usize..];
+    if bases.contains(&b'=') {
+        return Err("'=' among the bases, which only aligned reads can have".into());
+    }
+    if reverse {
+        bases.reverse();
+        for base in bases {
+            *base = complement(*base);
+        }
+    }
+    Ok(span)
+}
+
+/// Complement of an IUPAC letter as BAM holds them.
+fn complement(base: u8) -> u8 {
+    match base {
+        b'A' => b'T',
+        b'C' => b'G',
+        b'G' => b'C',
+        b'T' => b'A',
+        b'M' => b'K',
+        b'R' => b'Y',
+        b'V' => b'B',
+        b'Y' => b'R',
+        b'H' => b'D',
+        b'K' => b'M',
+        b'D' => b'H',
+        b'B' => b'V',
+        other => other,
+    }
+}
+
+/// Empty where the record has none (first byte 0xff).
+fn append_qualities(
+    qualities: &[u8],
+    reverse: bool,
+    bytes: &mut Vec<u8>,
+) -> Result<Span, String> {
+    if qualities.first() == Some(&0xff) {
+        return Ok(Span { start: bytes.len() as u32, len: 0 });
+    }
+    if let Some(quality) = qualities.iter().find(|&&quality| quality > 93) {
+        return Err(format!("quality {quality} is above 93"));
+    }
+    let span = append(bytes, qualities.iter().map(|quality| quality + b'!'));
+    if reverse {
+        bytes[span.start as usize..].reverse();
+    }
+    Ok(span)
+}

@@ -1,0 +1,467 @@
+//! Temporary storage for what does not fit into memory: compressed, checksummed, nameless.
+//!
+//! A [`SpillFile`] has no name from the moment it is made, so nothing is left of it however the
+//! process ends. Every thread appends and reads through `&self`.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use crate::sink::atomic::is_tmpfile_unsupported;
+
+/// zstd level of spilled data: higher levels cost more time than their bytes save.
+const ZSTD_LEVEL: i32 = 1;
+
+/// Most raw bytes of one extent (1 GiB).
+pub const MAX_EXTENT_BYTES: usize = 1 << 30;
+
+/// Most names tried for a spill file where it needs one for a moment.
+const MAX_NAME_ATTEMPTS: u32 = 100;
+
+/// Why bytes could not be spilled or read back.
+#[derive(Debug, thiserror::Error)]
+pub enum SpillError {
+    /// No folder was given.
+    #[error("no folder for temporary files was given")]
+    NoFolder,
+    /// The file could not be made.
+    #[error("cannot create a temporary file in {}: {source}", folder.display())]
+    Create {
+        /// Where.
+        folder: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Every folder is full; this is the last one tried.
+    #[error("no space left for temporary files in {}", folder.display())]
+    NoSpace {
+        /// Where.
+        folder: PathBuf,
+    },
+    /// Writing failed for another reason than a full disk.
+    #[error("cannot write a temporary file in {}: {source}", folder.display())]
+    Write {
+        /// Where.
+        folder: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Reading failed.
+    #[error("cannot read a temporary file in {}: {source}", folder.display())]
+    Read {
+        /// Where.
+        folder: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// What was read is not what was written.
+    #[error(
+        "temporary file in {} is damaged: the {compressed_bytes} bytes at byte {offset} are not \
+         those that were written",
+        folder.display()
+    )]
+    Damaged {
+        /// Where.
+        folder: PathBuf,
+        /// Offset in the nameless file.
+        offset: u64,
+        /// Number of bytes there.
+        compressed_bytes: u32,
+    },
+    /// More than [`MAX_EXTENT_BYTES`] in one extent.
+    #[error("{0} bytes are too many for one piece of temporary data (at most 1 GiB)")]
+    TooLarge(usize),
+    /// The extent was made by another spill file.
+    #[error("temporary data was asked of a file that does not have it")]
+    Foreign,
+    /// zstd failed, which it does for want of memory only.
+    #[error("zstd: {0}")]
+    Zstd(io::Error),
+}
+
+impl SpillError {
+    /// Whether a full disk is the cause.
+    #[must_use]
+    pub fn is_no_space(&self) -> bool {
+        matches!(self, Self::NoSpace { .. })
+    }
+}
+
+/// Where one appended piece lies, and how to know it again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpillExtent {
+    offset: u64,
+    folder: u32,
+    compressed_bytes: u32,
+    raw_bytes: u32,
+    /// CRC32 of the raw bytes.
+    checksum: u32,
+}
+
+impl SpillExtent {
+    /// Bytes that [`SpillFile::read`] will append.
+    #[must_use]
+    pub fn raw_bytes(&self) -> usize {
+        self.raw_bytes as usize
+    }
+
+    /// Bytes on disk.
+    #[must_use]
+    pub fn compressed_bytes(&self) -> usize {
+        self.compressed_bytes as usize
+    }
+}
+
+/// A thread's buffers for spilling and reading back.
+pub struct SpillScratch {
+    compressor: zstd::bulk::Compressor<'static>,
+    decompressor: zstd::bulk::Decompressor<'static>,
+    compressed: Vec<u8>,
+}
+
+impl SpillScratch {
+    /// Empty buffers; they grow to the compressed bound of the largest piece.
+    ///
+    /// # Errors
+    /// [`SpillError::Zstd`] for want of memory.
+    pub fn new() -> Result<Self, SpillError> {
+        Ok(Self {
+            compressor: zstd::bulk::Compressor::new(ZSTD_LEVEL).map_err(SpillError::Zstd)?,
+            decompressor: zstd::bulk::Decompressor::new().map_err(SpillError::Zstd)?,
+            compressed: Vec::new(),
+        })
+    }
+
+    /// Bytes of the buffer held, zstd's own tables (about 1 MB) not counted.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        self.compressed.capacity()
+    }
+}
+
+impl std::fmt::Debug for SpillScratch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SpillScratch").field("heap_bytes", &self.heap_bytes()).finish()
+    }
+}
+
+/// One nameless file in one folder.
+#[derive(Debug)]
+struct Part {
+    folder: PathBuf,
+    file: File,
+    /// Bytes reserved so far.
+    end: AtomicU64,
+}
+
+/// Nameless temporary files, one per folder, used in turn.
+#[derive(Debug)]
+pub struct SpillFile {
+    parts: Vec<Part>,
+    turn: AtomicUsize,
+}
+
+impl SpillFile {
+    /// Opens a nameless file in every folder.
+    ///
+    /// # Errors
+    /// [`SpillError::NoFolder`], [`SpillError::Create`].
+    pub fn create(folders: &[PathBuf]) -> Result<Self, SpillError> {
+        let open = |folder: &PathBuf| match open_nameless(folder) {
+            Ok(file) => Ok((folder.clone(), file)),
+            Err(source) => Err(SpillError::Create { folder: folder.clone(), source }),
+        };
+        Self::of_files(folders.iter().map(open).collect::<Result<_, _>>()?)
+    }
+
+    fn of_files(files: Vec<(PathBuf, File)>) -> Result<Self, SpillError> {
+        if files.is_empty() {
+            return Err(SpillError::NoFolder);
+        }
+        let part = |(folder, file)| Part { folder, file, end: AtomicU64::new(0) };
+        Ok(Self { parts: files.into_iter().map(part).collect(), turn: AtomicUsize::new(0) })
+    }
+
+    /// Compresses and writes `raw` (at most [`MAX_EXTENT_BYTES`]) to the folder whose turn it is,
+    /// or, where that is full, to the next one that is not.
+    ///
+    /// # Errors
+    /// [`SpillError::NoSpace`] when every folder is full, [`SpillError::Write`],
+    /// [`SpillError::TooLarge`], [`SpillError::Zstd`].
+    pub fn append(
+        &self,
+        raw: &[u8],
+        scratch: &mut SpillScratch,
+    ) -> Result<SpillExtent, SpillError> {
+        if raw.len() > MAX_EXTENT_BYTES {
+            return Err(SpillError::TooLarge(raw.len()));
+        }
+        let compressed = &mut scratch.compressed;
+        compressed.clear();
+        compressed.reserve(zstd::zstd_safe::compress_bound(raw.len()));
+        scratch.compressor.compress_to_buffer(raw, compressed).map_err(SpillError::Zstd)?;
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let mut full = None;
+        for index in (0..self.parts.len()).map(|step| turn.wrapping_add(step) % self.parts.len()) {
+            match self.parts[index].append(compressed) {
+                Ok(offset) => {
+                    return Ok(SpillExtent {
+                        offset,
+                        // A folder each, and at most 2^30 bytes and their bound: all fit.
+                        folder: index as u32,
+                        compressed_bytes: compressed.len() as u32,
+                        raw_bytes: raw.len() as u32,
+                        checksum: crc32fast::hash(raw),
+                    });
+                }
+                Err(error) if error.is_no_space() => full = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(full.unwrap_or(SpillError::NoFolder))
+    }
+
+    /// Appends the raw bytes of `extent` to `out`; on an error `out` is as it was.
+    ///
+    /// # Errors
+    /// [`SpillError::Read`], [`SpillError::Damaged`], [`SpillError::Foreign`].
+    pub fn read(
+        &self,
+        extent: SpillExtent,
+        out: &mut Vec<u8>,
+        scratch: &mut SpillScratch,
+    ) -> Result<(), SpillError> {
+        let part = self.parts.get(extent.folder as usize).ok_or(SpillError::Foreign)?;
+        let end = extent.offset.saturating_add(extent.compressed_bytes.into());
+        if end > part.end.load(Ordering::Acquire) {
+            return Err(SpillError::Foreign);
+        }
+        let compressed = &mut scratch.compressed;
+        compressed.resize(extent.compressed_bytes(), 0);
+        part.file
+            .read_exact_at(compressed, extent.offset)
+            .map_err(|source| SpillError::Read { folder: part.folder.clone(), source })?;
+        let start = out.len();
+        out.resize(start + extent.raw_bytes(), 0);
+        let inflated = scratch.decompressor.decompress_to_buffer(compressed, &mut out[start..]);
+        let is_whole = inflated.is_ok_and(|bytes| bytes == extent.raw_bytes());
+        if is_whole && crc32fast::hash(&out[start..]) == extent.checksum {
+            return Ok(());
+        }
+        out.truncate(start);
+        Err(SpillError::Damaged {
+            folder: part.folder.clone(),
+            offset: extent.offset,
+            compressed_bytes: extent.compressed_bytes,
+        })
+    }
+
+    /// Compressed bytes of all folders so far.
+    #[must_use]
+    pub fn bytes_written(&self) -> u64 {
+        self.parts.iter().map(|part| part.end.load(Ordering::Relaxed)).sum()
+    }
+}
+
+impl Part {
+    /// Reserves room and writes; gives the offset.
+    fn append(&self, bytes: &[u8]) -> Result<u64, SpillError> {
+        let offset = self.end.fetch_add(bytes.len() as u64, Ordering::AcqRel);
+        self.file.write_all_at(bytes, offset).map_err(|source| {
+            let folder = self.folder.clone();
+            match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                    SpillError::NoSpace { folder }
+                }
+                _ => SpillError::Write { folder, source },
+            }
+        })?;
+        Ok(offset)
+    }
+}
+
+/// Opens a file that no name leads to, for reading and writing by this process's user only.
+fn open_nameless(folder: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    // O_EXCL: the file can never be given a name.
+    match options.clone().custom_flags(libc::O_TMPFILE | libc::O_EXCL).open(folder) {
+        Err(error) if is_tmpfile_unsupported(&error) => open_unlinked(folder, &options),
+        result => result,
+    }
+}
+
+/// The same where the file system has no O_TMPFILE: made with a name, which is removed at once.
+fn open_unlinked(folder: &Path, options: &OpenOptions) -> io::Result<File> {
+    static COUNTER: AtomicU32 = AtomicU32::new(0);
+    let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
+    for _ in 0..MAX_NAME_ATTEMPTS {
+        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!(".seqloom.spill-{}-{count}", std::process::id()));
+        match options.clone().create_new(true).open(&path) {
+            Ok(file) => {
+                std::fs::remove_file(&path)?;
+                return Ok(file);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn spill(folders: &[&Path]) -> SpillFile {
+        let folders: Vec<PathBuf> = folders.iter().map(|&folder| folder.to_owned()).collect();
+        SpillFile::create(&folders).unwrap()
+    }
+
+    fn is_empty(folder: &Path) -> bool {
+        std::fs::read_dir(folder).unwrap().next().is_none()
+    }
+
+    fn read(file: &SpillFile, extent: SpillExtent) -> Result<Vec<u8>, SpillError> {
+        let mut out = b"before".to_vec();
+        let result = file.read(extent, &mut out, &mut SpillScratch::new().unwrap());
+        assert!(out.starts_with(b"before"));
+        if result.is_err() {
+            assert_eq!(out.len(), 6);
+        }
+        result.map(|()| out.split_off(6))
+    }
+
+    #[test]
+    fn no_name_is_ever_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = spill(&[folder.path()]);
+        file.append(b"bytes", &mut SpillScratch::new().unwrap()).unwrap();
+        assert!(is_empty(folder.path()));
+        let mut options = OpenOptions::new();
+        options.read(true).write(true);
+        let unlinked = open_unlinked(folder.path(), &options).unwrap();
+        assert!(is_empty(folder.path()));
+        unlinked.write_all_at(b"x", 0).unwrap();
+    }
+
+    #[test]
+    fn folders_take_turns() {
+        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let file = spill(&[folders[0].path(), folders[1].path()]);
+        let mut scratch = SpillScratch::new().unwrap();
+        let extents: Vec<SpillExtent> =
+            (0..6_u8).map(|i| file.append(&[i; 100], &mut scratch).unwrap()).collect();
+        assert_eq!(extents.iter().map(|it| it.folder).collect::<Vec<_>>(), [0, 1, 0, 1, 0, 1]);
+        for (i, &extent) in extents.iter().enumerate() {
+            assert_eq!(read(&file, extent).unwrap(), [i as u8; 100]);
+        }
+        let on_disk: usize = extents.iter().map(SpillExtent::compressed_bytes).sum();
+        assert_eq!(file.bytes_written(), on_disk as u64);
+    }
+
+    #[test]
+    fn bad_folders_are_named() {
+        assert!(matches!(SpillFile::create(&[]), Err(SpillError::NoFolder)));
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("missing");
+        let error = SpillFile::create(std::slice::from_ref(&missing)).unwrap_err();
+        assert!(error.to_string().contains("missing"), "{error}");
+        let plain = folder.path().join("plain");
+        std::fs::write(&plain, b"").unwrap();
+        assert!(matches!(SpillFile::create(&[plain]), Err(SpillError::Create { .. })));
+    }
+
+    /// A file that every write to fails with ENOSPC.
+    fn full() -> (PathBuf, File) {
+        let file = OpenOptions::new().read(true).write(true).open("/dev/full").unwrap();
+        (PathBuf::from("full-folder"), file)
+    }
+
+    #[test]
+    fn a_full_folder_is_passed_over_and_named_when_it_is_the_last() {
+        let mut scratch = SpillScratch::new().unwrap();
+        let file = SpillFile::of_files(vec![full()]).unwrap();
+        let error = file.append(b"bytes", &mut scratch).unwrap_err();
+        assert!(error.is_no_space());
+        assert!(error.to_string().contains("full-folder"), "{error}");
+
+        let folder = tempfile::tempdir().unwrap();
+        let good = (folder.path().to_owned(), open_nameless(folder.path()).unwrap());
+        let file = SpillFile::of_files(vec![full(), good]).unwrap();
+        for _ in 0..3 {
+            let extent = file.append(b"bytes", &mut scratch).unwrap();
+            assert_eq!(extent.folder, 1);
+            assert_eq!(read(&file, extent).unwrap(), b"bytes");
+        }
+    }
+
+    #[test]
+    fn damage_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = spill(&[folder.path()]);
+        let raw: Vec<u8> = (0..50_000_u32).flat_map(|i| (i * i).to_le_bytes()).collect();
+        let extent = file.append(&raw, &mut SpillScratch::new().unwrap()).unwrap();
+        assert_eq!(read(&file, extent).unwrap(), raw);
+        for offset in [0, 20, extent.compressed_bytes() as u64 / 2] {
+            let mut byte = [0];
+            file.parts[0].file.read_exact_at(&mut byte, offset).unwrap();
+            file.parts[0].file.write_all_at(&[byte[0] ^ 0x10], offset).unwrap();
+            assert!(matches!(read(&file, extent), Err(SpillError::Damaged { .. })), "{offset}");
+            file.parts[0].file.write_all_at(&byte, offset).unwrap();
+        }
+        let wrong = SpillExtent { checksum: !extent.checksum, ..extent };
+        assert!(matches!(read(&file, wrong), Err(SpillError::Damaged { .. })));
+        let short = SpillExtent { raw_bytes: extent.raw_bytes - 1, ..extent };
+        assert!(matches!(read(&file, short), Err(SpillError::Damaged { .. })));
+        let beyond = SpillExtent { offset: 1, ..extent };
+        assert!(matches!(read(&file, beyond), Err(SpillError::Foreign)));
+        let other = SpillExtent { folder: 1, ..extent };
+        assert!(matches!(read(&file, other), Err(SpillError::Foreign)));
+        file.parts[0].file.set_len(10).unwrap();
+        assert!(matches!(read(&file, extent), Err(SpillError::Read { .. })));
+    }
+
+    #[test]
+    fn many_threads_append_and_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = spill(&[folder.path()]);
+        std::thread::scope(|scope| {
+            for thread in 0..4_u8 {
+                let file = &file;
+                scope.spawn(move || {
+                    let mut scratch = SpillScratch::new().unwrap();
+                    let pieces: Vec<Vec<u8>> =
+                        (0..50_u8).map(|i| vec![thread ^ i; 10 + usize::from(i) * 97]).collect();
+                    let extents: Vec<SpillExtent> =
+                        pieces.iter().map(|raw| file.append(raw, &mut scratch).unwrap()).collect();
+                    for (raw, &extent) in pieces.iter().zip(&extents) {
+                        let mut out = Vec::new();
+                        file.read(extent, &mut out, &mut scratch).unwrap();
+                        assert_eq!(&out, raw);
+                    }
+                });
+            }
+        });
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_read_is_what_was_written(
+            pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..500), 0..8),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let file = spill(&[folder.path()]);
+            let mut scratch = SpillScratch::new().unwrap();
+            let extents: Vec<SpillExtent> =
+                pieces.iter().map(|raw| file.append(raw, &mut scratch).unwrap()).collect();
+            for (raw, extent) in pieces.iter().zip(extents).rev() {
+                prop_assert_eq!(&read(&file, extent).unwrap(), raw);
+            }
+        }
+    }
+}

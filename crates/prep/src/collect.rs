@@ -1,0 +1,201 @@
+//! Packed templates to partitions: every record to the genome bin it will be sorted in, every read end
+//! to the partition its duplicate set will be found in.
+
+use std::sync::Mutex;
+
+use seqloom_format::bam::{RecordError, RecordRef, framed_records};
+use seqloom_format::templates::PackedTemplates;
+use seqloom_io::spill::SpillError;
+use seqloom_runtime::failure::lock;
+
+use crate::duplicates::{FragmentEnd, LibraryTable, PairEnd, PairedMarker};
+use crate::layout::{GenomeBins, UNPLACED_BIN_TEMPLATES};
+use crate::metrics::DuplicationCounters;
+use crate::read_end::{ReadEndError, ReadEndOptions, ReadEnds, examine_template};
+use crate::store::{Backing, ChunkStore, StoreScratch};
+
+/// Partitions of read ends, by a hash of their place.
+pub const END_PARTITIONS: usize = 256;
+/// Records of one template that an ordinal can tell apart.
+const RECORD_BITS: u32 = 16;
+/// In front of every record in a chunk: its ordinal (8 bytes) and the size of its body (4).
+pub const FRAME_BYTES: usize = 12;
+
+/// Why templates could not be collected.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectError {
+    /// A chunk could not be spilled.
+    #[error(transparent)]
+    Spill(#[from] SpillError),
+    /// A template's read ends could not be told.
+    #[error(transparent)]
+    ReadEnd(#[from] ReadEndError),
+    /// A record is malformed.
+    #[error("template {template}: {source}")]
+    Record {
+        /// Template ordinal, from 0.
+        template: u64,
+        /// What is wrong.
+        source: RecordError,
+    },
+}
+
+/// Partitions of records and read ends; see the module documentation.
+pub struct Collector<'a> {
+    bins: &'a GenomeBins,
+    /// Records by genome bin.
+    pub placed: ChunkStore<'a>,
+    /// Records without a reference, by template ordinal.
+    pub unplaced: ChunkStore<'a>,
+    ends: Option<EndCollector<'a>>,
+}
+
+/// Partitions of read ends.
+pub struct EndCollector<'a> {
+    /// Pairs with both ends mapped.
+    pub pairs: ChunkStore<'a>,
+    /// Mapped reads without a mapped mate.
+    pub fragments: ChunkStore<'a>,
+    /// Places of reads with a mapped mate.
+    pub markers: ChunkStore<'a>,
+    libraries: &'a LibraryTable,
+    options: ReadEndOptions,
+    counters: Mutex<DuplicationCounters>,
+}
+
+impl<'a> EndCollector<'a> {
+    /// Empty partitions with chunks of about `chunk_bytes`.
+    #[must_use]
+    pub fn new(
+        backing: &'a Backing,
+        chunk_bytes: usize,
+        libraries: &'a LibraryTable,
+        options: ReadEndOptions,
+    ) -> Self {
+        Self {
+            pairs: ChunkStore::new(backing, chunk_bytes),
+            fragments: ChunkStore::new(backing, chunk_bytes),
+            markers: ChunkStore::new(backing, chunk_bytes),
+            libraries,
+            options,
+            counters: Mutex::new(DuplicationCounters::new(libraries.libraries().len())),
+        }
+    }
+
+    /// Records examined so far.
+    #[must_use]
+    pub fn into_counters(self) -> DuplicationCounters {
+        self.counters.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn append(&self, ends: &ReadEnds, scratch: &mut StoreScratch) -> Result<(), SpillError> {
+        if let Some(pair) = &ends.pair {
+            self.pairs.append(pair.partition_of(END_PARTITIONS), &[&pair.to_bytes()], scratch)?;
+        }
+        for end in ends.fragments.iter().flatten() {
+            self.fragments.append(end.partition_of(END_PARTITIONS), &[&end.to_bytes()], scratch)?;
+        }
+        for end in ends.markers.iter().flatten() {
+            self.markers.append(end.partition_of(END_PARTITIONS), &[&end.to_bytes()], scratch)?;
+        }
+        Ok(())
+    }
+
+    /// Decodes all entries of a run of chunks.
+    pub fn pairs_of(bytes: &[u8]) -> impl Iterator<Item = PairEnd> {
+        bytes.as_chunks().0.iter().map(PairEnd::from_bytes)
+    }
+
+    /// As [`EndCollector::pairs_of`].
+    pub fn fragments_of(bytes: &[u8]) -> impl Iterator<Item = FragmentEnd> {
+        bytes.as_chunks().0.iter().map(FragmentEnd::from_bytes)
+    }
+
+    /// As [`EndCollector::pairs_of`].
+    pub fn markers_of(bytes: &[u8]) -> impl Iterator<Item = PairedMarker> {
+        bytes.as_chunks().0.iter().map(PairedMarker::from_bytes)
+    }
+}
+
+impl<'a> Collector<'a> {
+    /// Empty partitions; `ends` when duplicates are to be marked.
+    #[must_use]
+    pub fn new(
+        backing: &'a Backing,
+        chunk_bytes: usize,
+        bins: &'a GenomeBins,
+        ends: Option<EndCollector<'a>>,
+    ) -> Self {
+        Self {
+            bins,
+            placed: ChunkStore::new(backing, chunk_bytes),
+            unplaced: ChunkStore::new(backing, chunk_bytes),
+            ends,
+        }
+    }
+
+    /// Takes a batch of templates. Called by all workers at once.
+    ///
+    /// # Errors
+    /// A malformed record, or a chunk that cannot be spilled.
+    pub fn collect(
+        &self,
+        templates: &PackedTemplates,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), CollectError> {
+        if let Some(ends) = &self.ends {
+            let mut counters = DuplicationCounters::new(ends.libraries.libraries().len());
+            for (ordinal, records) in templates.iter() {
+                let found = examine_template(
+                    records,
+                    ordinal,
+                    ends.libraries,
+                    &ends.options,
+                    &mut counters,
+                )?;
+                ends.append(&found, scratch)?;
+            }
+            lock(&ends.counters).merge(&counters);
+        }
+        for (ordinal, records) in templates.iter() {
+            self.store_template(ordinal, records, scratch)?;
+        }
+        Ok(())
+    }
+
+    fn store_template(
+        &self,
+        template: u64,
+        records: &[u8],
+        scratch: &mut StoreScratch,
+    ) -> Result<(), CollectError> {
+        for (index, body) in framed_records(records).enumerate() {
+            let malformed = |source| CollectError::Record { template, source };
+            let body = body.map_err(malformed)?;
+            let record = RecordRef::new(body).map_err(malformed)?;
+            let ordinal = template << RECORD_BITS | (index as u64).min((1 << RECORD_BITS) - 1);
+            let size = body.len() as u32;
+            let parts: [&[u8]; 3] = [&ordinal.to_le_bytes(), &size.to_le_bytes(), body];
+            match self.bins.bin_of(record.reference_id(), record.position()) {
+                Some(bin) => self.placed.append(bin, &parts, scratch)?,
+                None => {
+                    let bin = (template / UNPLACED_BIN_TEMPLATES) as usize;
+                    self.unplaced.append(bin, &parts, scratch)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The partitions, for the phases behind.
+    #[must_use]
+    pub fn into_parts(self) -> (ChunkStore<'a>, ChunkStore<'a>, Option<EndCollector<'a>>) {
+        (self.placed, self.unplaced, self.ends)
+    }
+}
+
+/// Template ordinal of a record ordinal.
+#[must_use]
+pub fn template_of(record_ordinal: u64) -> u64 {
+    record_ordinal >> RECORD_BITS
+}

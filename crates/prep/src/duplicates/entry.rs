@@ -1,0 +1,460 @@
+//! The fixed-size entries that duplicate marking keeps, spills and sorts.
+//!
+//! Every entry is `Copy`, has a little-endian form of fixed size, and decodes from any bytes
+//! (a spill's checksum guards content, not this code).
+
+use std::cmp::Ordering;
+
+/// Strands of the two ends of a pair, first letter for the end that is named first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Orientation {
+    /// Both forward.
+    ForwardForward,
+    /// Forward, then reverse: the usual pair.
+    ForwardReverse,
+    /// Both reverse.
+    ReverseReverse,
+    /// Reverse, then forward.
+    ReverseForward,
+}
+
+impl Orientation {
+    /// The orientation of two ends from their strands (`true` is reverse).
+    pub fn of(reverse1: bool, reverse2: bool) -> Self {
+        match (reverse1, reverse2) {
+            (false, false) => Self::ForwardForward,
+            (false, true) => Self::ForwardReverse,
+            (true, true) => Self::ReverseReverse,
+            (true, false) => Self::ReverseForward,
+        }
+    }
+
+    fn from_bits(bits: u8) -> Self {
+        match bits & 3 {
+            0 => Self::ForwardForward,
+            1 => Self::ForwardReverse,
+            2 => Self::ReverseReverse,
+            _ => Self::ReverseForward,
+        }
+    }
+}
+
+/// Where on the flow cell a cluster lay, as its read name says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Location {
+    /// Tile number narrowed to 16 bits as Picard does (40000 is -25536); -1 is "not located".
+    pub tile: i16,
+    /// x coordinate in pixels.
+    pub x: i32,
+    /// y coordinate in pixels.
+    pub y: i32,
+}
+
+impl Location {
+    /// What names that hold no location get.
+    pub const NONE: Self = Self { tile: -1, x: -1, y: -1 };
+
+    /// Whether the location may make an optical duplicate.
+    pub fn is_located(&self) -> bool {
+        self.tile != -1
+    }
+
+    fn order(&self) -> (i16, i32, i32) {
+        (self.tile, self.x, self.y)
+    }
+}
+
+/// A template whose two primary records are mapped, paired and found.
+///
+/// End 1 is the one with the smaller (reference, unclipped 5' position), the record earlier in the
+/// file where these are equal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PairEnd {
+    /// Reference index of end 1.
+    pub reference1: i32,
+    /// Unclipped 5' position of end 1, 0-based; may lie outside the reference.
+    pub position1: i32,
+    /// Reference index of end 2.
+    pub reference2: i32,
+    /// Unclipped 5' position of end 2, 0-based.
+    pub position2: i32,
+    /// Template ordinal; 48 bits are kept.
+    pub template: u64,
+    /// Where the cluster lay.
+    pub location: Location,
+    /// Coordinate mode: POS (0-based) of end 1's record, with [`Self::tie_reverse`] its place in
+    /// the sorted file among ends of equal 5' position. Query mode: 0.
+    pub tie_position: i32,
+    /// Library index, see [`super::LibraryTable`].
+    pub library: u16,
+    /// Read group in header order, for "same place" of optical duplicates.
+    pub read_group: u16,
+    /// Sum of both ends' scores, 16-bit as in Picard.
+    pub score: i16,
+    /// Strands of end 1 and end 2.
+    pub orientation: Orientation,
+    /// Strands in read-number order.
+    pub optical_orientation: Orientation,
+    /// Coordinate mode: strand of end 1's record. Query mode: false.
+    pub tie_reverse: bool,
+}
+
+/// A mapped primary record without a mapped mate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FragmentEnd {
+    /// Reference index.
+    pub reference: i32,
+    /// Unclipped 5' position, 0-based; may lie outside the reference.
+    pub position: i32,
+    /// Template ordinal; 48 bits are kept.
+    pub template: u64,
+    /// Where the cluster lay.
+    pub location: Location,
+    /// Coordinate mode: POS (0-based) of the record. Query mode: 0.
+    pub tie_position: i32,
+    /// Library index.
+    pub library: u16,
+    /// Score, 16-bit as in Picard.
+    pub score: i16,
+    /// Strand.
+    pub reverse: bool,
+    /// The record has flag 0x80 (second read of its template).
+    pub second: bool,
+}
+
+/// "Here is an end of a read whose mate is mapped": all that fragments need to know of pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PairedMarker {
+    /// Reference index.
+    pub reference: i32,
+    /// Unclipped 5' position, 0-based.
+    pub position: i32,
+    /// Library index.
+    pub library: u16,
+    /// Strand.
+    pub reverse: bool,
+}
+
+impl PairEnd {
+    /// Size of the serialised form.
+    pub const BYTES: usize = 43;
+
+    /// What members of one pair set share, most telling part first (the order of sets is free).
+    pub(super) fn set_key(&self) -> (u64, u64, u32) {
+        (
+            join(self.position1, self.position2),
+            join(self.reference1, self.reference2),
+            u32::from(self.library) << 2 | self.orientation as u32,
+        )
+    }
+
+    /// Picard's order: sets together; in a set by tile, x, y, then place in the file.
+    ///
+    /// File indices of end 1 never repeat, so end 2's are not needed.
+    pub(super) fn order(&self, other: &Self) -> Ordering {
+        self.set_key().cmp(&other.set_key()).then_with(|| {
+            let tie = |e: &Self| (e.location.order(), e.tie_position, e.tie_reverse, e.template);
+            tie(self).cmp(&tie(other))
+        })
+    }
+
+    /// Partition of `partitions` that the whole pair set goes to.
+    pub fn partition_of(&self, partitions: usize) -> usize {
+        let (positions, references, rest) = self.set_key();
+        spread(mix(mix(mix(positions) ^ references) ^ u64::from(rest)), partitions)
+    }
+
+    /// The serialised form.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut out = Encoder::<{ Self::BYTES }>::new();
+        out.put(self.reference1.to_le_bytes());
+        out.put(self.position1.to_le_bytes());
+        out.put(self.reference2.to_le_bytes());
+        out.put(self.position2.to_le_bytes());
+        out.put(ordinal_bytes(self.template));
+        out.put_location(self.location);
+        out.put(self.tie_position.to_le_bytes());
+        out.put(self.library.to_le_bytes());
+        out.put(self.read_group.to_le_bytes());
+        out.put(self.score.to_le_bytes());
+        let optical = self.optical_orientation as u8;
+        out.put([self.orientation as u8 | optical << 2 | u8::from(self.tie_reverse) << 4]);
+        out.bytes
+    }
+
+    /// The entry of a serialised form.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        let mut input = Decoder { bytes, at: 0 };
+        let [reference1, position1, reference2, position2] =
+            std::array::from_fn(|_| i32::from_le_bytes(input.take()));
+        let template = input.ordinal();
+        let location = input.location();
+        let tie_position = i32::from_le_bytes(input.take());
+        let library = u16::from_le_bytes(input.take());
+        let read_group = u16::from_le_bytes(input.take());
+        let score = i16::from_le_bytes(input.take());
+        let [bits] = input.take();
+        Self {
+            reference1,
+            position1,
+            reference2,
+            position2,
+            template,
+            location,
+            tie_position,
+            library,
+            read_group,
+            score,
+            orientation: Orientation::from_bits(bits),
+            optical_orientation: Orientation::from_bits(bits >> 2),
+            tie_reverse: bits & 16 != 0,
+        }
+    }
+}
+
+impl FragmentEnd {
+    /// Size of the serialised form.
+    pub const BYTES: usize = 33;
+
+    /// The marker of the fragment's place: equal for all members of a fragment set.
+    pub(super) fn place(&self) -> PairedMarker {
+        PairedMarker {
+            reference: self.reference,
+            position: self.position,
+            library: self.library,
+            reverse: self.reverse,
+        }
+    }
+
+    /// Picard's order: sets together; in a set by tile, x, y, then place in the file.
+    pub(super) fn order(&self, other: &Self) -> Ordering {
+        self.place().set_key().cmp(&other.place().set_key()).then_with(|| {
+            let tie = |e: &Self| (e.location.order(), e.tie_position, e.template, e.second);
+            tie(self).cmp(&tie(other))
+        })
+    }
+
+    /// Partition of `partitions` that the whole fragment set and its markers go to.
+    pub fn partition_of(&self, partitions: usize) -> usize {
+        self.place().partition_of(partitions)
+    }
+
+    /// The serialised form.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut out = Encoder::<{ Self::BYTES }>::new();
+        out.put(self.reference.to_le_bytes());
+        out.put(self.position.to_le_bytes());
+        out.put(ordinal_bytes(self.template));
+        out.put_location(self.location);
+        out.put(self.tie_position.to_le_bytes());
+        out.put(self.library.to_le_bytes());
+        out.put(self.score.to_le_bytes());
+        out.put([u8::from(self.reverse) | u8::from(self.second) << 1]);
+        out.bytes
+    }
+
+    /// The entry of a serialised form.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        let mut input = Decoder { bytes, at: 0 };
+        let [reference, position] = std::array::from_fn(|_| i32::from_le_bytes(input.take()));
+        let template = input.ordinal();
+        let location = input.location();
+        let tie_position = i32::from_le_bytes(input.take());
+        let library = u16::from_le_bytes(input.take());
+        let score = i16::from_le_bytes(input.take());
+        let [bits] = input.take();
+        let (reverse, second) = (bits & 1 != 0, bits & 2 != 0);
+        Self {
+            reference,
+            position,
+            template,
+            location,
+            tie_position,
+            library,
+            score,
+            reverse,
+            second,
+        }
+    }
+}
+
+impl PairedMarker {
+    /// Size of the serialised form.
+    pub const BYTES: usize = 11;
+
+    /// What members of one fragment set share.
+    pub(super) fn set_key(&self) -> (u64, u32) {
+        (
+            join(self.position, self.reference),
+            u32::from(self.library) << 1 | u32::from(self.reverse),
+        )
+    }
+
+    /// A hash of the place, fixed for ever (it decides partitions).
+    pub(super) fn hash(&self) -> u64 {
+        let (place, rest) = self.set_key();
+        mix(mix(place) ^ u64::from(rest))
+    }
+
+    /// Partition of `partitions` that fragments of this place go to.
+    pub fn partition_of(&self, partitions: usize) -> usize {
+        spread(self.hash(), partitions)
+    }
+
+    /// The serialised form.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut out = Encoder::<{ Self::BYTES }>::new();
+        out.put(self.reference.to_le_bytes());
+        out.put(self.position.to_le_bytes());
+        out.put(self.library.to_le_bytes());
+        out.put([u8::from(self.reverse)]);
+        out.bytes
+    }
+
+    /// The entry of a serialised form.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        let mut input = Decoder { bytes, at: 0 };
+        let [reference, position] = std::array::from_fn(|_| i32::from_le_bytes(input.take()));
+        let library = u16::from_le_bytes(input.take());
+        let [bits] = input.take();
+        Self { reference, position, library, reverse: bits & 1 != 0 }
+    }
+}
+
+/// Two 32-bit values as one key; the bit patterns count, not the signs.
+fn join(high: i32, low: i32) -> u64 {
+    u64::from(high.cast_unsigned()) << 32 | u64::from(low.cast_unsigned())
+}
+
+/// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), offset so that 0 is not fixed.
+fn mix(value: u64) -> u64 {
+    let z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Maps a hash evenly to `0..partitions` (0 where there are none), by the high half of a product.
+fn spread(hash: u64, partitions: usize) -> usize {
+    ((u128::from(hash) * partitions as u128) >> 64) as usize
+}
+
+/// The low 48 bits of a template ordinal.
+fn ordinal_bytes(template: u64) -> [u8; 6] {
+    debug_assert!(template < 1 << 48, "template ordinal {template} needs more than 48 bits");
+    let [a, b, c, d, e, f, _, _] = template.to_le_bytes();
+    [a, b, c, d, e, f]
+}
+
+/// Writes fields one behind the other; the caller's size constant covers them (tested).
+struct Encoder<const N: usize> {
+    bytes: [u8; N],
+    at: usize,
+}
+
+impl<const N: usize> Encoder<N> {
+    fn new() -> Self {
+        Self { bytes: [0; N], at: 0 }
+    }
+
+    fn put<const M: usize>(&mut self, field: [u8; M]) {
+        self.bytes[self.at..self.at + M].copy_from_slice(&field);
+        self.at += M;
+    }
+
+    fn put_location(&mut self, location: Location) {
+        self.put(location.tile.to_le_bytes());
+        self.put(location.x.to_le_bytes());
+        self.put(location.y.to_le_bytes());
+    }
+}
+
+/// Reads fields one behind the other.
+struct Decoder<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Decoder<'_> {
+    fn take<const M: usize>(&mut self) -> [u8; M] {
+        let field = std::array::from_fn(|i| self.bytes[self.at + i]);
+        self.at += M;
+        field
+    }
+
+    fn ordinal(&mut self) -> u64 {
+        let [a, b, c, d, e, f] = self.take();
+        u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
+    }
+
+    fn location(&mut self) -> Location {
+        Location {
+            tile: i16::from_le_bytes(self.take()),
+            x: i32::from_le_bytes(self.take()),
+            y: i32::from_le_bytes(self.take()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_byte_of_a_form_is_used() {
+        // A byte that no field covers would stay 0 in the form of an all-ones entry.
+        let ones = PairEnd::from_bytes(&[0xff; PairEnd::BYTES]).to_bytes();
+        assert!(ones[..PairEnd::BYTES - 1].iter().all(|&b| b == 0xff));
+        assert_eq!(ones[PairEnd::BYTES - 1], 0x1f);
+        let ones = FragmentEnd::from_bytes(&[0xff; FragmentEnd::BYTES]).to_bytes();
+        assert!(ones[..FragmentEnd::BYTES - 1].iter().all(|&b| b == 0xff));
+        assert_eq!(ones[FragmentEnd::BYTES - 1], 3);
+        let ones = PairedMarker::from_bytes(&[0xff; PairedMarker::BYTES]).to_bytes();
+        assert!(ones[..PairedMarker::BYTES - 1].iter().all(|&b| b == 0xff));
+        assert_eq!(ones[PairedMarker::BYTES - 1], 1);
+    }
+
+    #[test]
+    fn partitions_are_in_range_and_even() {
+        let mut sizes = [0_usize; 7];
+        for position in 0..70_000 {
+            let marker = PairedMarker { reference: 0, position, library: 0, reverse: false };
+            sizes[marker.partition_of(7)] += 1;
+        }
+        assert!(sizes.iter().all(|&n| (9_000..11_000).contains(&n)), "{sizes:?}");
+        let marker = PairedMarker { reference: 0, position: 0, library: 0, reverse: false };
+        assert_eq!(marker.partition_of(1), 0);
+        assert_eq!(marker.partition_of(0), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn pair_end_round_trip(bytes in prop::array::uniform32(any::<u8>()),
+                               more in prop::array::uniform11(any::<u8>())) {
+            let mut form = [0; PairEnd::BYTES];
+            form[..32].copy_from_slice(&bytes);
+            form[32..].copy_from_slice(&more);
+            form[PairEnd::BYTES - 1] &= 0x1f;
+            let entry = PairEnd::from_bytes(&form);
+            prop_assert_eq!(entry.to_bytes(), form);
+            prop_assert!(entry.partition_of(5) < 5);
+        }
+
+        #[test]
+        fn fragment_end_round_trip(bytes in prop::array::uniform32(any::<u8>()), bits in 0u8..4) {
+            let mut form = [bits; FragmentEnd::BYTES];
+            form[..32].copy_from_slice(&bytes);
+            let entry = FragmentEnd::from_bytes(&form);
+            prop_assert_eq!(entry.to_bytes(), form);
+            prop_assert_eq!(entry.partition_of(9), entry.place().partition_of(9));
+        }
+
+        #[test]
+        fn marker_round_trip(bytes in prop::array::uniform10(any::<u8>()), reverse in 0u8..2) {
+            let mut form = [reverse; PairedMarker::BYTES];
+            form[..10].copy_from_slice(&bytes);
+            prop_assert_eq!(PairedMarker::from_bytes(&form).to_bytes(), form);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The result of duplicate marking: one or two bits per template.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use seqloom_format::bam::Flags;
+
+use super::DuplicateMode;
+
+/// Records with any of these are never marked in coordinate mode.
+const NEVER_MARKED: u16 = Flags::UNMAPPED | Flags::SECONDARY | Flags::SUPPLEMENTARY;
+
+/// Which reads of a template are duplicates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MarkedReads {
+    /// Both reads of a pair.
+    Both,
+    /// The first or only read (no flag 0x80).
+    First,
+    /// The second read (flag 0x80).
+    Second,
+}
+
+/// Takes the decisions of [`super::resolve`], in no particular order.
+pub trait MarkSink {
+    /// The reads of the template with this ordinal are duplicates.
+    fn mark(&mut self, template: u64, reads: MarkedReads);
+}
+
+/// Bitmap of duplicates, shared by the threads that resolve partitions, then read by those that
+/// finish records (the hand-over between the two phases orders the memory).
+///
+/// Query mode takes one bit per template, coordinate mode two.
+#[derive(Debug)]
+pub struct DuplicateMarks {
+    words: Vec<AtomicU64>,
+    mode: DuplicateMode,
+    templates: u64,
+}
+
+impl DuplicateMarks {
+    /// A bitmap without marks for templates `0..templates`.
+    pub fn new(templates: u64, mode: DuplicateMode) -> Self {
+        let mut words = Vec::new();
+        words.resize_with(Self::size_bytes(templates, mode) / 8, AtomicU64::default);
+        Self { words, mode, templates }
+    }
+
+    /// Memory of such a bitmap, to be charged before it is made.
+    pub fn size_bytes(templates: u64, mode: DuplicateMode) -> usize {
+        let per_word = match mode {
+            DuplicateMode::Query => 64,
+            DuplicateMode::Coordinate => 32,
+        };
+        usize::try_from(templates.div_ceil(per_word)).unwrap_or(usize::MAX / 8).saturating_mul(8)
+    }
+
+    /// Marks reads of a template; an ordinal out of range is ignored.
+    pub fn set(&self, template: u64, reads: MarkedReads) {
+        debug_assert!(template < self.templates, "template {template} of {}", self.templates);
+        let (bit, bits) = match (self.mode, reads) {
+            (DuplicateMode::Query, _) => (template, 1),
+            (DuplicateMode::Coordinate, MarkedReads::First) => (template * 2, 1),
+            (DuplicateMode::Coordinate, MarkedReads::Second) => (template * 2, 2),
+            (DuplicateMode::Coordinate, MarkedReads::Both) => (template * 2, 3),
+        };
+        if let Some(word) = self.words.get((bit / 64) as usize) {
+            word.fetch_or(bits << (bit % 64), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a record of the template gets flag 0x400; `flags` are the record's own.
+    ///
+    /// Query mode: every record of a marked template. Coordinate mode: primary mapped records,
+    /// each with its own mark. An ordinal out of range has no mark.
+    pub fn is_duplicate(&self, template: u64, flags: u16) -> bool {
+        let bit = match self.mode {
+            DuplicateMode::Query => template,
+            DuplicateMode::Coordinate if flags & NEVER_MARKED != 0 => {
+                return false;
+            }
+            DuplicateMode::Coordinate => {
+                template * 2 + u64::from(flags & Flags::SECOND_OF_PAIR != 0)
+            }
+        };
+        let word = self.words.get((bit / 64) as usize);
+        word.is_some_and(|word| word.load(Ordering::Relaxed) >> (bit % 64) & 1 != 0)
+    }
+}
+
+impl MarkSink for &DuplicateMarks {
+    fn mark(&mut self, template: u64, reads: MarkedReads) {
+        self.set(template, reads);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn query_mode_marks_every_record() {
+        let marks = DuplicateMarks::new(65, DuplicateMode::Query);
+        assert_eq!(DuplicateMarks::size_bytes(65, DuplicateMode::Query), 16);
+        marks.set(64, MarkedReads::Second);
+        for flags in [0, 0x4, 0x80, 0x100, 0x800] {
+            assert!(marks.is_duplicate(64, flags));
+            assert!(!marks.is_duplicate(63, flags));
+            assert!(!marks.is_duplicate(0, flags));
+            assert!(!marks.is_duplicate(65_000, flags));
+        }
+    }
+
+    #[test]
+    fn coordinate_mode_marks_primary_mapped_records_singly() {
+        let marks = DuplicateMarks::new(33, DuplicateMode::Coordinate);
+        assert_eq!(DuplicateMarks::size_bytes(33, DuplicateMode::Coordinate), 16);
+        marks.set(31, MarkedReads::First);
+        marks.set(32, MarkedReads::Second);
+        marks.set(0, MarkedReads::Both);
+        let pair =
+            |template| (marks.is_duplicate(template, 0x41), marks.is_duplicate(template, 0x81));
+        assert_eq!(pair(31), (true, false));
+        assert_eq!(pair(32), (false, true));
+        assert_eq!(pair(0), (true, true));
+        assert_eq!(pair(1), (false, false));
+        assert!(!marks.is_duplicate(0, 0x4));
+        assert!(!marks.is_duplicate(0, 0x100));
+        assert!(!marks.is_duplicate(0, 0x880));
+    }
+
+    #[test]
+    fn no_templates() {
+        let marks = DuplicateMarks::new(0, DuplicateMode::Query);
+        assert!(!marks.is_duplicate(0, 0));
+    }
+}

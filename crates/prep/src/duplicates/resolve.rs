@@ -1,0 +1,324 @@
+//! Resolves one partition of read-end entries: which reads are duplicates, how many are optical.
+
+use super::entry::PairedMarker;
+use super::{DuplicateOptions, FragmentEnd, MarkSink, MarkedReads, PairEnd};
+use crate::metrics::DuplicationCounters;
+use crate::optical::OpticalFinder;
+
+/// Resolves one partition: pair sets, then fragment sets.
+///
+/// `pairs` must hold all pairs of their partition, `fragments` and `markers` all of theirs (the two
+/// lists are independent of each other). The lists are sorted in place. The outcome depends on the
+/// entries only, not on their order.
+pub fn resolve(
+    pairs: &mut [PairEnd],
+    fragments: &mut [FragmentEnd],
+    markers: impl IntoIterator<Item = PairedMarker>,
+    options: &DuplicateOptions,
+    marks: &mut impl MarkSink,
+    counters: &mut DuplicationCounters,
+) {
+    resolve_pairs(pairs, options, marks, counters);
+    let mut resolver = FragmentResolver::new(fragments);
+    markers.into_iter().for_each(|marker| resolver.paired_end_at(&marker));
+    resolver.finish(marks, counters);
+}
+
+/// Marks all but the best of every pair set, and counts sets and optical duplicates.
+pub fn resolve_pairs(
+    pairs: &mut [PairEnd],
+    options: &DuplicateOptions,
+    marks: &mut impl MarkSink,
+    counters: &mut DuplicationCounters,
+) {
+    pairs.sort_unstable_by(PairEnd::order);
+    let mut finder = OpticalFinder::new(options);
+    for set in pairs.chunk_by(|a, b| a.set_key() == b.set_key()) {
+        let best = first_highest(set.iter().map(|pair| pair.score));
+        for (index, pair) in set.iter().enumerate() {
+            if index != best {
+                marks.mark(pair.template, MarkedReads::Both);
+            }
+        }
+        let optical = if set.len() < 2 { 0 } else { finder.count(set, best) };
+        // A chunk is never empty.
+        let library = set.first().map_or(0, |pair| pair.library);
+        counters.count_pair_set(library, set.len(), optical);
+    }
+}
+
+/// Index of the first element with the highest score.
+fn first_highest(scores: impl Iterator<Item = i16>) -> usize {
+    let mut best = (0, i16::MIN);
+    for (index, score) in scores.enumerate() {
+        if score > best.1 {
+            best = (index, score);
+        }
+    }
+    best.0
+}
+
+/// A set of fragments at one place.
+#[derive(Debug)]
+struct FragmentSet {
+    place: PairedMarker,
+    /// Where the set ends in the sorted list.
+    end: usize,
+    /// A read with a mapped mate has an end here.
+    has_paired: bool,
+}
+
+/// Resolves the fragments of one partition while its paired markers stream by.
+///
+/// There are some hundred times more markers than fragments in paired data, so markers are looked
+/// up (through a bitmap that turns nearly all away) and never kept or sorted.
+#[derive(Debug)]
+pub struct FragmentResolver<'a> {
+    fragments: &'a [FragmentEnd],
+    sets: Vec<FragmentSet>,
+    /// Bit `hash % bits` is set for every set; at least 16 bits for each set.
+    filter: Vec<u64>,
+}
+
+impl<'a> FragmentResolver<'a> {
+    /// Sorts the fragments into sets. Charges: 40 bytes for each set.
+    pub fn new(fragments: &'a mut [FragmentEnd]) -> Self {
+        fragments.sort_unstable_by(FragmentEnd::order);
+        let mut sets = Vec::new();
+        let mut end = 0;
+        for set in fragments.chunk_by(|a, b| a.place() == b.place()) {
+            end += set.len();
+            if let Some(first) = set.first() {
+                sets.push(FragmentSet { place: first.place(), end, has_paired: false });
+            }
+        }
+        let words = sets.len().div_ceil(4).next_power_of_two();
+        let mut resolver = Self { fragments, sets, filter: vec![0; words] };
+        for index in 0..resolver.sets.len() {
+            let (word, bit) = resolver.filter_bit(&resolver.sets[index].place);
+            resolver.filter[word] |= bit;
+        }
+        resolver
+    }
+
+    /// Word and bit of a place in the filter, whose size is a power of two.
+    fn filter_bit(&self, place: &PairedMarker) -> (usize, u64) {
+        // The high bits chose the partition, so the low ones are still even here.
+        let hash = place.hash();
+        ((hash >> 6) as usize & (self.filter.len() - 1), 1 << (hash & 63))
+    }
+
+    /// Takes one marker: unpaired fragments at its place are duplicates.
+    pub fn paired_end_at(&mut self, marker: &PairedMarker) {
+        let (word, bit) = self.filter_bit(marker);
+        if self.filter[word] & bit == 0 {
+            return;
+        }
+        let key = marker.set_key();
+        if let Ok(found) = self.sets.binary_search_by(|set| set.place.set_key().cmp(&key)) {
+            self.sets[found].has_paired = true;
+        }
+    }
+
+    /// Marks the duplicates: all fragments of a set with a paired end, else all but the best.
+    pub fn finish(self, marks: &mut impl MarkSink, counters: &mut DuplicationCounters) {
+        let mut start = 0;
+        for set in &self.sets {
+            let members = &self.fragments[start..set.end];
+            start = set.end;
+            let best = first_highest(members.iter().map(|fragment| fragment.score));
+            for (index, fragment) in members.iter().enumerate() {
+                if index != best || set.has_paired {
+                    let reads =
+                        if fragment.second { MarkedReads::Second } else { MarkedReads::First };
+                    marks.mark(fragment.template, reads);
+                    counters.count_fragment_duplicate(fragment.library);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Location, Orientation};
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[derive(Default, Debug, PartialEq)]
+    struct Marked(BTreeSet<(u64, u8)>);
+
+    impl MarkSink for Marked {
+        fn mark(&mut self, template: u64, reads: MarkedReads) {
+            assert!(self.0.insert((template, reads as u8)), "{template} marked twice");
+        }
+    }
+
+    fn pair(template: u64, position1: i32, score: i16) -> PairEnd {
+        PairEnd {
+            reference1: 0,
+            position1,
+            reference2: 0,
+            position2: 300,
+            template,
+            location: Location::NONE,
+            tie_position: 0,
+            library: 0,
+            read_group: 0,
+            score,
+            orientation: Orientation::ForwardReverse,
+            optical_orientation: Orientation::ForwardReverse,
+            tie_reverse: false,
+        }
+    }
+
+    fn fragment(template: u64, position: i32, score: i16) -> FragmentEnd {
+        FragmentEnd {
+            reference: 0,
+            position,
+            template,
+            location: Location::NONE,
+            tie_position: 0,
+            library: 0,
+            score,
+            reverse: false,
+            second: template % 2 == 1,
+        }
+    }
+
+    fn run(
+        pairs: &mut [PairEnd],
+        fragments: &mut [FragmentEnd],
+        markers: &[PairedMarker],
+    ) -> (Marked, DuplicationCounters) {
+        let mut marks = Marked::default();
+        let mut counters = DuplicationCounters::new(1);
+        let options = DuplicateOptions::default();
+        let markers = markers.iter().copied();
+        resolve(pairs, fragments, markers, &options, &mut marks, &mut counters);
+        (marks, counters)
+    }
+
+    #[test]
+    fn nothing_in_nothing_out() {
+        let (marks, counters) = run(&mut [], &mut [], &[]);
+        assert!(marks.0.is_empty());
+        assert_eq!(counters, DuplicationCounters::new(1));
+    }
+
+    #[test]
+    fn highest_score_stays_then_location_then_place_in_the_file() {
+        let located = |mut p: PairEnd, tile, x, y| {
+            p.location = Location { tile, x, y };
+            p
+        };
+        let later = |mut p: PairEnd, position, reverse| {
+            (p.tie_position, p.tie_reverse) = (position, reverse);
+            p
+        };
+        let cases: [(&str, [PairEnd; 2]); 6] = [
+            ("score", [pair(9, 5, 70), pair(1, 5, 69)]),
+            ("tile", [located(pair(9, 5, 7), -3, 9, 9), located(pair(1, 5, 7), 2, 1, 1)]),
+            ("x", [located(pair(9, 5, 7), 2, -9, 9), located(pair(1, 5, 7), 2, 1, 1)]),
+            ("file position", [later(pair(9, 5, 7), 4, true), later(pair(1, 5, 7), 5, false)]),
+            ("strand", [later(pair(9, 5, 7), 4, false), later(pair(1, 5, 7), 4, true)]),
+            ("template", [pair(1, 5, 7), pair(9, 5, 7)]),
+        ];
+        for (what, [winner, loser]) in cases {
+            for mut pairs in [[winner, loser], [loser, winner]] {
+                let (marks, _) = run(&mut pairs, &mut [], &[]);
+                assert_eq!(marks.0, BTreeSet::from([(loser.template, 0)]), "{what}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_part_of_the_pair_key_separates() {
+        let base = pair(0, 5, 1);
+        let others = [
+            PairEnd { reference1: -1, ..base },
+            PairEnd { position1: -5, ..base },
+            PairEnd { reference2: 1, ..base },
+            PairEnd { position2: 301, ..base },
+            PairEnd { library: 1, ..base },
+            PairEnd { orientation: Orientation::ReverseReverse, ..base },
+        ];
+        for other in others {
+            let mut marks = Marked::default();
+            let mut counters = DuplicationCounters::new(2);
+            let options = DuplicateOptions::default();
+            resolve_pairs(&mut [base, other], &options, &mut marks, &mut counters);
+            assert!(marks.0.is_empty(), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn fragments_yield_to_paired_ends() {
+        let mut fragments = [fragment(1, 5, 9), fragment(2, 5, 9), fragment(4, 6, 1)];
+        let (marks, counters) = run(&mut [], &mut fragments, &[]);
+        assert_eq!(marks.0, BTreeSet::from([(2, 1)]));
+        assert_eq!(counters.libraries[0].unpaired_read_duplicates, 1);
+        let markers =
+            [fragments[0].place(), PairedMarker { reverse: true, ..fragments[2].place() }];
+        let (marks, counters) = run(&mut [], &mut fragments, &markers);
+        assert_eq!(marks.0, BTreeSet::from([(1, 2), (2, 1)]));
+        assert_eq!(counters.libraries[0].unpaired_read_duplicates, 2);
+    }
+
+    fn entries() -> impl Strategy<Value = (Vec<PairEnd>, Vec<FragmentEnd>, Vec<PairedMarker>)> {
+        let pairs = prop::collection::vec((0..4_i32, 0..3_i16, 0..200_i32, 0..2_u16), 0..60);
+        let fragments = prop::collection::vec((0..20_i32, 0..3_i16, any::<bool>()), 0..60);
+        let markers = prop::collection::vec((0..20_i32, any::<bool>()), 0..20);
+        (pairs, fragments, markers).prop_map(|(pairs, fragments, markers)| {
+            let pairs = pairs.into_iter().zip(0..).map(|((position, score, x, library), t)| {
+                let location = Location { tile: 1, x, y: 0 };
+                PairEnd { location, library, ..pair(t, position, score) }
+            });
+            let fragments =
+                fragments.into_iter().zip(0..).map(|((position, score, reverse), t)| FragmentEnd {
+                    reverse,
+                    ..fragment(t + 1000, position, score)
+                });
+            let place = fragment(0, 0, 0).place();
+            let markers = markers.into_iter().map(|(position, reverse)| PairedMarker {
+                position,
+                reverse,
+                ..place
+            });
+            (pairs.collect(), fragments.collect(), markers.collect())
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn partitions_and_order_do_not_matter(
+            (pairs, fragments, markers) in entries(),
+            partitions in 1_usize..6,
+        ) {
+            let options = DuplicateOptions::default();
+            let mut whole = (Marked::default(), DuplicationCounters::new(2));
+            resolve(
+                &mut pairs.clone(), &mut fragments.clone(), markers.iter().copied(), &options,
+                &mut whole.0, &mut whole.1,
+            );
+            let mut parts = (Marked::default(), DuplicationCounters::new(2));
+            for part in (0..partitions).rev() {
+                let here = |p: usize| p == part;
+                let mut some_pairs: Vec<_> =
+                    pairs.iter().rev().filter(|e| here(e.partition_of(partitions))).copied().collect();
+                let mut some_fragments: Vec<_> = fragments
+                    .iter().rev().filter(|e| here(e.partition_of(partitions))).copied().collect();
+                let some_markers =
+                    markers.iter().rev().filter(|e| here(e.partition_of(partitions))).copied();
+                let mut counters = DuplicationCounters::new(2);
+                resolve(
+                    &mut some_pairs, &mut some_fragments, some_markers, &options,
+                    &mut parts.0, &mut counters,
+                );
+                parts.1.merge(&counters);
+            }
+            prop_assert_eq!(whole, parts);
+        }
+    }
+}

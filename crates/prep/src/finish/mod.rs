@@ -1,0 +1,335 @@
+//! The finish phase: every unit is loaded, sorted, flagged and encoded by one worker, and committed in
+//! order by whoever finds it next in line.
+
+mod sorted;
+mod units;
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use seqloom_format::bam::{Flags, RecordError, RecordRef, Reference};
+use seqloom_format::index::{IndexBuilder, IndexError};
+use seqloom_io::sink::output::{Output, OutputError};
+use seqloom_io::spill::SpillError;
+use seqloom_runtime::failure::{Failure, lock};
+use seqloom_runtime::order::Ordered;
+use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::trace::Stage;
+use seqloom_runtime::turnstile::{Pass, Turnstile};
+
+use crate::collect::template_of;
+use crate::duplicates::DuplicateMarks;
+use crate::encode::{EncodeError, EncodedUnit, Encoder, Encoding};
+use crate::store::{Backing, Chunk, ChunkStore, Loaded, StoreScratch};
+use crate::tally::{TalliedRecord, Tally};
+use sorted::ENTRY_BYTES;
+use units::{Placement, Unit};
+
+/// Units that are worked on or wait for their turn, per worker.
+const INSIDE_PER_WORKER: usize = 4;
+/// Smallest record in a chunk, for the number of sort entries: 12 frame, 32 fixed, a name, bases.
+const TYPICAL_RECORD_BYTES: u64 = 128;
+/// A unit that is merged from runs hands its bytes on in pieces of this size.
+const DRAIN_BYTES: usize = 4 << 20;
+
+/// Why the output could not be finished.
+#[derive(Debug, thiserror::Error)]
+pub enum FinishError {
+    /// A spilled chunk could not be written or read back.
+    #[error(transparent)]
+    Spill(#[from] SpillError),
+    /// A record is malformed, which can only be damage.
+    #[error("a stored record is damaged: {0}")]
+    Record(#[from] RecordError),
+    /// A record cannot be encoded.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// The index cannot hold the records.
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    /// The output cannot be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// A bug.
+    #[error(transparent)]
+    Panic(#[from] WorkerPanic),
+    /// The run was stopped from outside.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What to do with the records.
+pub struct FinishOptions<'a> {
+    /// Workers.
+    pub threads: NonZeroUsize,
+    /// What records become.
+    pub encoding: Encoding,
+    /// The header's references.
+    pub references: &'a [Reference],
+    /// Marks to apply; `None` leaves flags as they are.
+    pub marks: Option<&'a DuplicateMarks>,
+    /// Leave marked records out.
+    pub remove_duplicates: bool,
+    /// Looked at between units.
+    pub interrupted: &'a (dyn Fn() -> bool + Sync),
+}
+
+/// Time per stage, summed over workers.
+#[derive(Debug, Default)]
+pub struct FinishTrace {
+    /// Reading back, sorting, flagging and encoding.
+    pub encode: Stage,
+    /// Writing.
+    pub write: Stage,
+    /// Waiting for memory or for the turn.
+    pub wait: Stage,
+    /// Records written so far.
+    pub records: AtomicU64,
+}
+
+/// What was finished.
+#[derive(Debug, Default)]
+pub struct Finished {
+    /// Counts of the records written.
+    pub tally: Tally,
+    /// Records written.
+    pub records_written: u64,
+    /// Records left out as duplicates.
+    pub records_removed: u64,
+}
+
+/// The output in order: where committed units go.
+struct Committer<'o> {
+    output: &'o mut Output,
+    index: Option<&'o mut IndexBuilder>,
+    /// Offset of the unit that is being written in pieces.
+    unit_start: Option<u64>,
+}
+
+impl Committer<'_> {
+    /// Writes bytes of the unit whose turn it is.
+    fn write(&mut self, bytes: &[u8]) -> Result<(), OutputError> {
+        self.unit_start.get_or_insert(self.output.written_bytes());
+        self.output.write(bytes)
+    }
+
+    fn commit(&mut self, unit: &EncodedUnit) -> Result<(), FinishError> {
+        self.write(&unit.bytes)?;
+        let start = self.unit_start.take().unwrap_or_default();
+        if let (Some(builder), Some(fragment)) = (&mut self.index, &unit.index) {
+            builder.append(fragment, start)?;
+        }
+        Ok(())
+    }
+}
+
+/// Sorts and writes everything in `placed`, then `unplaced`, behind what `output` holds.
+///
+/// # Errors
+/// The first failure of any worker.
+pub fn run(
+    placed: &ChunkStore<'_>,
+    unplaced: &ChunkStore<'_>,
+    backing: &Backing,
+    options: &FinishOptions<'_>,
+    output: &mut Output,
+    index: Option<&mut IndexBuilder>,
+    trace: &FinishTrace,
+) -> Result<Finished, FinishError> {
+    let turnstile =
+        Turnstile::new(&backing.ledger, INSIDE_PER_WORKER * options.threads.get());
+    let finish = Finish {
+        placed,
+        unplaced,
+        backing,
+        options,
+        trace,
+        units: units::plan(placed, unplaced),
+        turnstile: &turnstile,
+        ordered: Ordered::default(),
+        committer: Mutex::new(Committer { output, index, unit_start: None }),
+        turn: Mutex::new(()),
+        turn_came: Condvar::new(),
+        failure: Failure::default(),
+    };
+    let total = Mutex::new(Finished::default());
+    let wake = || {
+        turnstile.close();
+        drop(lock(&finish.turn));
+        finish.turn_came.notify_all();
+    };
+    pool::run(options.threads, &finish.failure, wake, |_| {
+        let finished = finish.work()?;
+        let mut total = lock(&total);
+        total.tally.merge(&finished.tally);
+        total.records_written += finished.records_written;
+        total.records_removed += finished.records_removed;
+        Ok(())
+    })?;
+    Ok(total.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+struct Finish<'a, 'o> {
+    placed: &'a ChunkStore<'a>,
+    unplaced: &'a ChunkStore<'a>,
+    backing: &'a Backing,
+    options: &'a FinishOptions<'a>,
+    trace: &'a FinishTrace,
+    units: Vec<Unit>,
+    turnstile: &'a Turnstile<'a>,
+    ordered: Ordered<(EncodedUnit, Pass<'a>)>,
+    committer: Mutex<Committer<'o>>,
+    /// For a unit that must wait until it is next; held by no one while they commit.
+    turn: Mutex<()>,
+    turn_came: Condvar,
+    failure: Failure<FinishError>,
+}
+
+/// One worker's memory and counts.
+struct Worker<'a> {
+    encoder: Encoder<'a>,
+    store: StoreScratch,
+    finished: Finished,
+}
+
+impl<'a> Finish<'a, '_> {
+    fn work(&self) -> Result<Finished, FinishError> {
+        let references = self.options.references;
+        let mut worker = Worker {
+            encoder: Encoder::new(self.options.encoding, references)?,
+            store: StoreScratch::new()?,
+            finished: Finished { tally: Tally::new(references.len()), ..Finished::default() },
+        };
+        while let Some(pass) = self.trace.wait.time(|| self.turnstile.enter(|t| self.cost(t))) {
+            if (self.options.interrupted)() {
+                return Err(FinishError::Interrupted);
+            }
+            if self.failure.stopped() {
+                break;
+            }
+            self.finish_unit(pass, &mut worker)?;
+        }
+        Ok(worker.finished)
+    }
+
+    fn unit(&self, ticket: u64) -> Option<&Unit> {
+        self.units.get(usize::try_from(ticket).ok()?)
+    }
+
+    /// Memory of a unit's work beyond what its chunks are charged already: spilled chunks read back,
+    /// sort entries, and output that does not compress; for a merge its runs and pieces.
+    fn cost(&self, ticket: u64) -> Option<u64> {
+        let bytes = self.unit(ticket)?.bytes;
+        let in_memory = 2 * bytes + bytes / TYPICAL_RECORD_BYTES * ENTRY_BYTES;
+        Some(in_memory.min(2 * self.portion_bytes() + 2 * DRAIN_BYTES as u64))
+    }
+
+    /// Units up to this size are sorted in memory; larger ones are merged from runs of this size.
+    fn portion_bytes(&self) -> u64 {
+        let share = self.backing.ledger.total_bytes() / (8 * self.options.threads.get() as u64);
+        share.max(DRAIN_BYTES as u64)
+    }
+
+    fn take_chunks(&self, unit: &Unit) -> Vec<Chunk> {
+        let store = match unit.placement {
+            Placement::Placed => self.placed,
+            Placement::Unplaced => self.unplaced,
+        };
+        unit.partitions.clone().flat_map(|partition| store.take(partition)).collect()
+    }
+
+    fn finish_unit(&self, mut pass: Pass<'a>, worker: &mut Worker<'a>) -> Result<(), FinishError> {
+        let sequence = pass.ticket();
+        let Some(unit) = self.unit(sequence) else { return Ok(()) };
+        let chunks = self.take_chunks(unit);
+        if unit.bytes > self.portion_bytes() {
+            self.merge_unit(sequence, chunks, worker)?;
+        } else {
+            self.trace.encode.time(|| self.sort_unit(chunks, worker))?;
+        }
+        let encoded = worker.encoder.finish_unit()?;
+        pass.shrink_to(encoded.bytes.capacity() as u64);
+        self.ordered.deposit(sequence, (encoded, pass), |(unit, pass)| {
+            self.trace.write.time(|| lock(&self.committer).commit(&unit))?;
+            drop(pass);
+            Ok::<_, FinishError>(())
+        })?;
+        drop(lock(&self.turn));
+        self.turn_came.notify_all();
+        Ok(())
+    }
+
+    fn sort_unit(&self, chunks: Vec<Chunk>, worker: &mut Worker<'_>) -> Result<(), FinishError> {
+        let Worker { encoder, store, finished } = worker;
+        let load = |chunk: Chunk| Ok(chunk.load(self.backing, store)?);
+        let loaded: Vec<Loaded<'_>> =
+            chunks.into_iter().map(load).collect::<Result<_, FinishError>>()?;
+        sorted::visit_sorted(&loaded, |ordinal, body| {
+            self.write_record(ordinal, body, encoder, finished)
+        })?;
+        drop(loaded);
+        self.turnstile.memory_released();
+        Ok(())
+    }
+
+    /// A unit too large for memory: merged from runs, and written in pieces when its turn has come.
+    fn merge_unit(
+        &self,
+        sequence: u64,
+        chunks: Vec<Chunk>,
+        worker: &mut Worker<'_>,
+    ) -> Result<(), FinishError> {
+        let Worker { encoder, store, finished } = worker;
+        let mut drained = Vec::new();
+        let portion_bytes = self.portion_bytes() / 2;
+        sorted::visit_merged(chunks, portion_bytes, self.backing, store, |ordinal, body| {
+            self.write_record(ordinal, body, encoder, finished)?;
+            if encoder.pending_bytes() >= DRAIN_BYTES {
+                self.wait_for_turn(sequence)?;
+                encoder.drain(&mut drained);
+                lock(&self.committer).write(&drained)?;
+                drained.clear();
+            }
+            Ok(())
+        })
+    }
+
+    fn wait_for_turn(&self, sequence: u64) -> Result<(), FinishError> {
+        let mut guard = lock(&self.turn);
+        while self.ordered.committed() < sequence {
+            if self.failure.stopped() || (self.options.interrupted)() {
+                return Err(FinishError::Interrupted);
+            }
+            guard = self.turn_came.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+        Ok(())
+    }
+
+    fn write_record(
+        &self,
+        ordinal: u64,
+        body: &[u8],
+        encoder: &mut Encoder<'_>,
+        finished: &mut Finished,
+    ) -> Result<(), FinishError> {
+        let record = RecordRef::new(body)?;
+        let flags = record.flags();
+        let duplicate =
+            self.options.marks.map(|marks| marks.is_duplicate(template_of(ordinal), flags));
+        if self.options.remove_duplicates && duplicate == Some(true) {
+            finished.records_removed += 1;
+            return Ok(());
+        }
+        encoder.push(&record, duplicate)?;
+        let marked = match duplicate {
+            Some(true) => flags | Flags::DUPLICATE,
+            Some(false) => flags & !Flags::DUPLICATE,
+            None => flags,
+        };
+        finished.tally.add(&TalliedRecord { flags: marked, ..TalliedRecord::from(&record) });
+        finished.records_written += 1;
+        self.trace.records.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}

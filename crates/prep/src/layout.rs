@@ -1,0 +1,120 @@
+//! Genome bins: the fixed stretches of the reference that records are partitioned by.
+//!
+//! A bin's length depends on the reference alone, so nothing that is decided per bin (which records lie
+//! together, where BGZF blocks are cut) can depend on threads or memory. Records without a
+//! reference have bins of their own, by ordinal.
+
+use seqloom_format::bam::Reference;
+
+/// Bins that a reference is cut into, about: enough to keep hundreds of workers busy at the end.
+const TARGET_BINS: u64 = 2048;
+/// Largest bin, in bp.
+const MAX_BIN_BP: u64 = 1 << 20;
+/// Smallest bin, in bp.
+const MIN_BIN_BP: u64 = 1 << 14;
+/// Templates whose unplaced records share a bin.
+pub const UNPLACED_BIN_TEMPLATES: u64 = 1 << 14;
+
+/// Cuts a reference into bins.
+#[derive(Debug, Clone)]
+pub struct GenomeBins {
+    shift: u32,
+    /// Index of the first bin of every reference, and behind the last the number of all bins.
+    first_bins: Vec<usize>,
+}
+
+impl GenomeBins {
+    /// Bins for these references.
+    #[must_use]
+    pub fn new(references: &[Reference]) -> Self {
+        let total_bp: u64 = references.iter().map(|r| u64::from(r.length)).sum();
+        let bin_bp = (total_bp / TARGET_BINS).clamp(MIN_BIN_BP, MAX_BIN_BP).next_power_of_two();
+        let shift = bin_bp.trailing_zeros();
+        let mut first_bins = Vec::with_capacity(references.len() + 1);
+        let mut next = 0;
+        for reference in references {
+            first_bins.push(next);
+            next += (u64::from(reference.length).max(1)).div_ceil(bin_bp) as usize;
+        }
+        first_bins.push(next);
+        Self { shift, first_bins }
+    }
+
+    /// Number of bins.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.first_bins.last().copied().unwrap_or(0)
+    }
+
+    /// Bin of a 0-based position; positions outside the reference belong to its first or last bin.
+    ///
+    /// `None` for a record without reference.
+    #[must_use]
+    pub fn bin_of(&self, reference_id: i32, position: i32) -> Option<usize> {
+        let reference = usize::try_from(reference_id).ok()?;
+        let first = *self.first_bins.get(reference)?;
+        let end = *self.first_bins.get(reference + 1)?;
+        let bin = first + (position.max(0) as usize >> self.shift);
+        Some(bin.min(end.saturating_sub(1)))
+    }
+}
+
+/// Coordinate sort key of `samtools sort`: reference, position, strand; ties are broken by record
+/// ordinal. Records without a reference come last, in input order.
+#[must_use]
+pub fn coordinate_key(reference_id: i32, position: i32, reverse: bool) -> u64 {
+    if reference_id < 0 {
+        return u64::MAX;
+    }
+    // Position -1 (none) sorts in front of 0.
+    let position = (i64::from(position) + 1) as u64;
+    u64::from(reference_id.cast_unsigned()) << 33 | position << 1 | u64::from(reverse)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn references(lengths: &[u32]) -> Vec<Reference> {
+        let name = |i: usize| format!("c{i}").into();
+        lengths
+            .iter()
+            .enumerate()
+            .map(|(i, &length)| Reference { name: name(i), length })
+            .collect()
+    }
+
+    #[test]
+    fn every_position_has_a_bin_and_bins_are_in_genome_order() {
+        let bins = GenomeBins::new(&references(&[100_000, 1, 16_384]));
+        assert_eq!(bins.count(), 7 + 1 + 1);
+        assert_eq!(bins.bin_of(0, 0), Some(0));
+        assert_eq!(bins.bin_of(0, 16_384), Some(1));
+        assert_eq!(bins.bin_of(0, i32::MAX), Some(6));
+        assert_eq!(bins.bin_of(1, 0), Some(7));
+        assert_eq!(bins.bin_of(2, -1), Some(8));
+        assert_eq!(bins.bin_of(-1, 5), None);
+        assert_eq!(bins.bin_of(3, 5), None);
+    }
+
+    #[test]
+    fn a_human_genome_has_bins_of_a_megabase() {
+        let bins = GenomeBins::new(&references(&[248_956_422, 242_193_529, 2_600_000_000]));
+        assert_eq!(bins.bin_of(0, 1 << 20), Some(1));
+    }
+
+    #[test]
+    fn keys_order_reference_position_strand_and_put_unplaced_last() {
+        let keys = [
+            coordinate_key(0, -1, false),
+            coordinate_key(0, 0, false),
+            coordinate_key(0, 0, true),
+            coordinate_key(0, i32::MAX, true),
+            coordinate_key(1, 0, false),
+            coordinate_key(i32::MAX, i32::MAX, true),
+            coordinate_key(-1, 0, false),
+        ];
+        assert!(keys.is_sorted());
+        assert!(keys.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+}

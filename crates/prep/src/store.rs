@@ -1,0 +1,260 @@
+//! Partitioned bytes under a memory cap: what is appended by all workers and read back partition by
+//! partition.
+//!
+//! Every partition has one open chunk, charged to the ledger in full. When it is full and the ledger
+//! has room for another, it is kept as it is; else the worker that filled it compresses it into the
+//! spill file and its memory is used again. There is no merge and no eviction: a partition is simply
+//! its chunks, in no particular order.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+use seqloom_io::spill::{SpillError, SpillExtent, SpillFile, SpillScratch};
+use seqloom_runtime::failure::lock;
+use seqloom_runtime::memory::Ledger;
+
+/// Partitions are made as they are first used, this many at a time.
+const SEGMENT_PARTITIONS: usize = 1024;
+/// Upper bound of segments: 4 million partitions.
+const MAX_SEGMENTS: usize = 4096;
+
+/// A sealed chunk.
+#[derive(Debug)]
+pub enum Chunk {
+    /// In memory.
+    Memory {
+        /// The bytes.
+        bytes: Vec<u8>,
+        /// What is charged for it.
+        charged_bytes: u64,
+    },
+    /// In the spill file.
+    Spilled(SpillExtent),
+}
+
+#[derive(Debug, Default)]
+struct Contents {
+    open: Vec<u8>,
+    open_charged_bytes: u64,
+    sealed: Vec<Chunk>,
+}
+
+#[derive(Debug, Default)]
+struct Partition {
+    contents: Mutex<Contents>,
+    bytes: AtomicU64,
+}
+
+/// Where stores keep what does not fit, and what they may keep.
+#[derive(Debug)]
+pub struct Backing {
+    /// Memory of the run.
+    pub ledger: Ledger,
+    /// Where chunks go when the ledger is full.
+    pub spill: SpillFile,
+}
+
+/// One worker's memory for appending and loading.
+#[derive(Debug)]
+pub struct StoreScratch {
+    spill: SpillScratch,
+    /// Memory of the last chunk that was spilled, to open the next one in.
+    spare: Vec<u8>,
+}
+
+impl StoreScratch {
+    /// Empty scratch.
+    ///
+    /// # Errors
+    /// When the compressor cannot be made.
+    pub fn new() -> Result<Self, SpillError> {
+        Ok(Self { spill: SpillScratch::new()?, spare: Vec::new() })
+    }
+
+    /// Spills `bytes`, whatever the ledger says.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn write(&mut self, backing: &Backing, bytes: &[u8]) -> Result<SpillExtent, SpillError> {
+        backing.spill.append(bytes, &mut self.spill)
+    }
+
+    /// Appends spilled bytes to `out`.
+    ///
+    /// # Errors
+    /// When they cannot be read back.
+    pub fn read(
+        &mut self,
+        backing: &Backing,
+        extent: SpillExtent,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SpillError> {
+        backing.spill.read(extent, out, &mut self.spill)
+    }
+}
+
+/// See the module documentation.
+#[derive(Debug)]
+pub struct ChunkStore<'a> {
+    backing: &'a Backing,
+    chunk_bytes: usize,
+    segments: Vec<OnceLock<Box<[Partition]>>>,
+    used: AtomicUsize,
+}
+
+impl<'a> ChunkStore<'a> {
+    /// An empty store with chunks of about `chunk_bytes`.
+    #[must_use]
+    pub fn new(backing: &'a Backing, chunk_bytes: usize) -> Self {
+        Self {
+            backing,
+            chunk_bytes,
+            segments: (0..MAX_SEGMENTS).map(|_| OnceLock::new()).collect(),
+            used: AtomicUsize::new(0),
+        }
+    }
+
+    /// Partitions in use: one more than the highest that was appended to.
+    #[must_use]
+    pub fn partitions(&self) -> usize {
+        self.used.load(Ordering::Acquire)
+    }
+
+    /// Bytes appended to a partition so far.
+    #[must_use]
+    pub fn bytes(&self, partition: usize) -> u64 {
+        self.existing(partition).map_or(0, |p| p.bytes.load(Ordering::Relaxed))
+    }
+
+    fn existing(&self, partition: usize) -> Option<&Partition> {
+        let (segment, index) = place(partition);
+        self.segments[segment].get().map(|partitions| &partitions[index])
+    }
+
+    fn partition(&self, partition: usize) -> &Partition {
+        let (segment, index) = place(partition);
+        let make = || (0..SEGMENT_PARTITIONS).map(|_| Partition::default()).collect();
+        &self.segments[segment].get_or_init(make)[index]
+    }
+
+    /// Appends `parts`, one behind the other, to `partition`.
+    ///
+    /// # Errors
+    /// When a full chunk cannot be spilled.
+    pub fn append(
+        &self,
+        partition: usize,
+        parts: &[&[u8]],
+        scratch: &mut StoreScratch,
+    ) -> Result<(), SpillError> {
+        let added: usize = parts.iter().map(|part| part.len()).sum();
+        let slot = self.partition(partition);
+        self.used.fetch_max(partition + 1, Ordering::AcqRel);
+        slot.bytes.fetch_add(added as u64, Ordering::Relaxed);
+        let mut contents = lock(&slot.contents);
+        let full = self.make_room(&mut contents, added, &mut scratch.spare);
+        parts.iter().for_each(|part| contents.open.extend_from_slice(part));
+        drop(contents);
+        let Some(mut full) = full else { return Ok(()) };
+        let extent = self.backing.spill.append(&full, &mut scratch.spill)?;
+        lock(&slot.contents).sealed.push(Chunk::Spilled(extent));
+        full.clear();
+        scratch.spare = full;
+        Ok(())
+    }
+
+    /// Makes the open chunk fit `added` more bytes; returns a full chunk that must be spilled.
+    fn make_room(
+        &self,
+        contents: &mut Contents,
+        added: usize,
+        spare: &mut Vec<u8>,
+    ) -> Option<Vec<u8>> {
+        if contents.open.len() + added <= contents.open.capacity() {
+            return None;
+        }
+        let capacity = self.chunk_bytes.max(added);
+        let first = contents.open.capacity() == 0;
+        if first || self.backing.ledger.try_charge(capacity as u64) {
+            if first {
+                self.backing.ledger.charge(capacity as u64);
+            }
+            let bytes = std::mem::replace(&mut contents.open, Vec::with_capacity(capacity));
+            let charged_bytes =
+                std::mem::replace(&mut contents.open_charged_bytes, capacity as u64);
+            if !first {
+                contents.sealed.push(Chunk::Memory { bytes, charged_bytes });
+            }
+            return None;
+        }
+        // The charge of the chunk to be spilled now stands for the spare that replaces it.
+        spare.reserve_exact(capacity);
+        Some(std::mem::replace(&mut contents.open, std::mem::take(spare)))
+    }
+
+    /// Takes all chunks of a partition, which is empty afterwards.
+    pub fn take(&self, partition: usize) -> Vec<Chunk> {
+        let Some(slot) = self.existing(partition) else { return Vec::new() };
+        let contents = std::mem::take(&mut *lock(&slot.contents));
+        let mut chunks = contents.sealed;
+        if !contents.open.is_empty() {
+            let (bytes, charged_bytes) = (contents.open, contents.open_charged_bytes);
+            chunks.push(Chunk::Memory { bytes, charged_bytes });
+        }
+        chunks
+    }
+}
+
+/// Segment of a partition and index in it. Numbers beyond the table share the last partition, which
+/// keeps their order.
+fn place(partition: usize) -> (usize, usize) {
+    let partition = partition.min(MAX_SEGMENTS * SEGMENT_PARTITIONS - 1);
+    (partition / SEGMENT_PARTITIONS, partition % SEGMENT_PARTITIONS)
+}
+
+impl Chunk {
+    /// The chunk's bytes, read back if they were spilled. What was charged for a chunk in memory is
+    /// the caller's to release, through [`Loaded`].
+    ///
+    /// # Errors
+    /// When the spill file cannot be read or a checksum differs.
+    pub fn load<'a>(
+        self,
+        backing: &'a Backing,
+        scratch: &mut StoreScratch,
+    ) -> Result<Loaded<'a>, SpillError> {
+        let (bytes, charged_bytes) = match self {
+            Self::Memory { bytes, charged_bytes } => (bytes, charged_bytes),
+            Self::Spilled(extent) => {
+                let mut bytes = Vec::new();
+                backing.spill.read(extent, &mut bytes, &mut scratch.spill)?;
+                (bytes, 0)
+            }
+        };
+        Ok(Loaded { bytes, charged_bytes, ledger: &backing.ledger })
+    }
+
+    /// Bytes that loading the chunk adds to memory.
+    #[must_use]
+    pub fn bytes_to_load(&self) -> u64 {
+        match self {
+            Self::Memory { .. } => 0,
+            Self::Spilled(extent) => extent.raw_bytes() as u64,
+        }
+    }
+}
+
+/// A chunk in memory; what was charged for it is released with it.
+#[derive(Debug)]
+pub struct Loaded<'a> {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    charged_bytes: u64,
+    ledger: &'a Ledger,
+}
+
+impl Drop for Loaded<'_> {
+    fn drop(&mut self) {
+        self.ledger.release(self.charged_bytes);
+    }
+}

@@ -1,0 +1,5 @@
+//! Rows to text: what was counted, in the layouts that other tools read.
+
+pub mod flagstat;
+pub mod idxstats;
+pub mod picard;

@@ -1,0 +1,247 @@
+//! Referee: Picard MarkDuplicates, samtools flagstat and samtools idxstats run beside ours on
+//! random hard data; every flag and every line of text must be equal.
+//!
+//! Needs java, samtools, bgzip and Picard's jar (`PICARD_JAR`, else where Debian puts it).
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)] // all of it is a test
+
+mod hard_data;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use hard_data::HardData;
+use seqloom_format::bam::{Flags, Header, RecordRef, framed_records, set_duplicate};
+use seqloom_prep::duplicates::{
+    DuplicateMarks, DuplicateMode, DuplicateOptions, FragmentEnd, LibraryTable, PairEnd,
+    PairedMarker, resolve,
+};
+use seqloom_prep::metrics::DuplicationCounters;
+use seqloom_prep::read_end::{ReadEndOptions, examine_template};
+use seqloom_prep::tally::{TalliedRecord, Tally};
+use seqloom_report::flagstat::write_flagstat;
+use seqloom_report::idxstats::write_idxstats;
+use seqloom_report::picard::write_duplication_metrics;
+
+/// Partitions of ours; the outcome must not depend on them.
+const PARTITIONS: usize = 3;
+
+fn picard_jar() -> Option<PathBuf> {
+    let jar = std::env::var_os("PICARD_JAR").map(PathBuf::from);
+    let jar = jar.unwrap_or_else(|| "/usr/share/java/picard.jar".into());
+    let runs = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    (jar.exists() && ["java", "samtools", "bgzip"].into_iter().all(runs)).then_some(jar)
+}
+
+/// Runs a program to its end and gives its standard output.
+fn run(program: &str, arguments: &[&str]) -> Vec<u8> {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {errors}");
+    output.stdout
+}
+
+/// Header and framed records of a BAM file.
+fn read_bam(path: &Path) -> (Header, Vec<u8>) {
+    let bytes = run("bgzip", &["-dc", path.to_str().unwrap()]);
+    let (header, taken) = Header::decode(&bytes).unwrap();
+    (header, bytes[taken..].to_vec())
+}
+
+/// Template ordinal and record number that the XI tag holds.
+fn identity(record: &RecordRef<'_>) -> (u64, usize) {
+    let value = record.find_aux(*b"XI").unwrap().unwrap().as_string().unwrap();
+    let (template, index) = std::str::from_utf8(value).unwrap().split_once('/').unwrap();
+    (template.parse().unwrap(), index.parse().unwrap())
+}
+
+/// One way to run both programs.
+struct Settings {
+    mode: DuplicateMode,
+    options: DuplicateOptions,
+}
+
+/// What we make of the input.
+struct Ours {
+    marks: DuplicateMarks,
+    metrics: String,
+}
+
+fn run_ours(header: &Header, records: &[u8], settings: &Settings) -> Ours {
+    let table = LibraryTable::new(header).unwrap();
+    let libraries = table.libraries().len();
+    let mut counters = DuplicationCounters::new(libraries);
+    let locate = settings.options.optical_distance_px.is_some();
+    let options = ReadEndOptions { mode: settings.mode, locate };
+    let mut pairs = vec![Vec::new(); PARTITIONS];
+    let mut fragments = vec![Vec::new(); PARTITIONS];
+    let mut markers = vec![Vec::new(); PARTITIONS];
+    let mut templates = 0;
+    let mut frames = framed_records(records);
+    let mut start = 0;
+    let mut next = frames.next();
+    while let Some(Ok(body)) = next {
+        // All records of one template.
+        let (template, _) = identity(&RecordRef::new(body).unwrap());
+        assert_eq!(template, templates);
+        let mut end;
+        loop {
+            end = frames.offset();
+            next = frames.next();
+            let Some(Ok(body)) = next else { break };
+            if identity(&RecordRef::new(body).unwrap()).0 != template {
+                break;
+            }
+        }
+        let bytes = &records[start..end];
+        let ends = examine_template(bytes, template, &table, &options, &mut counters).unwrap();
+        for entry in ends.pair {
+            pairs[entry.partition_of(PARTITIONS)].push(entry.to_bytes());
+        }
+        for entry in ends.fragments.into_iter().flatten() {
+            fragments[entry.partition_of(PARTITIONS)].push(entry.to_bytes());
+        }
+        for entry in ends.markers.into_iter().flatten() {
+            markers[entry.partition_of(PARTITIONS)].push(entry.to_bytes());
+        }
+        start = end;
+        templates += 1;
+    }
+    let marks = DuplicateMarks::new(templates, settings.mode);
+    for part in 0..PARTITIONS {
+        let mut pairs: Vec<_> = pairs[part].iter().map(PairEnd::from_bytes).collect();
+        let mut fragments: Vec<_> = fragments[part].iter().map(FragmentEnd::from_bytes).collect();
+        let markers = markers[part].iter().map(PairedMarker::from_bytes);
+        let mut counts = DuplicationCounters::new(libraries);
+        resolve(&mut pairs, &mut fragments, markers, &settings.options, &mut &marks, &mut counts);
+        counters.merge(&counts);
+    }
+    let mut metrics = String::new();
+    let rows = counters.metrics(&table);
+    write_duplication_metrics(&mut metrics, "seqloom", None, &rows, &counters.histogram).unwrap();
+    Ours { marks, metrics }
+}
+
+/// Runs Picard; gives its BAM file and its metrics text.
+fn run_picard(jar: &Path, folder: &Path, input: &Path, settings: &Settings) -> (PathBuf, String) {
+    let (output, metrics) = (folder.join("picard.bam"), folder.join("picard.txt"));
+    let order = match settings.mode {
+        DuplicateMode::Query => "queryname",
+        DuplicateMode::Coordinate => "coordinate",
+    };
+    let optical = match settings.options.optical_distance_px {
+        Some(distance) => format!("OPTICAL_DUPLICATE_PIXEL_DISTANCE={distance}"),
+        None => "READ_NAME_REGEX=null".to_owned(),
+    };
+    let arguments = [
+        "-Xmx1g".to_owned(),
+        "-jar".to_owned(),
+        jar.display().to_string(),
+        "MarkDuplicates".to_owned(),
+        format!("INPUT={}", input.display()),
+        format!("OUTPUT={}", output.display()),
+        format!("METRICS_FILE={}", metrics.display()),
+        format!("TMP_DIR={}", folder.display()),
+        format!("ASSUME_SORT_ORDER={order}"),
+        format!("MAX_OPTICAL_DUPLICATE_SET_SIZE={}", settings.options.max_optical_set),
+        optical,
+        "VALIDATION_STRINGENCY=SILENT".to_owned(),
+        "USE_JDK_DEFLATER=true".to_owned(),
+        "USE_JDK_INFLATER=true".to_owned(),
+        "QUIET=true".to_owned(),
+        "VERBOSITY=ERROR".to_owned(),
+    ];
+    run("java", &arguments.each_ref().map(String::as_str));
+    (output, std::fs::read_to_string(metrics).unwrap())
+}
+
+/// A metrics file from its class line on: without command line and date.
+fn body_of(metrics: &str) -> &str {
+    &metrics[metrics.find("## METRICS CLASS").unwrap()..]
+}
+
+/// Runs both on the data and compares flags, metrics, flagstat and idxstats; gives the number of
+/// records that are duplicates.
+fn compare(jar: &Path, data: &HardData, settings: &Settings) -> usize {
+    let folder = tempfile::tempdir().unwrap();
+    let sam = folder.path().join("in.sam");
+    let grouped = folder.path().join("grouped.bam");
+    let sorted = folder.path().join("sorted.bam");
+    std::fs::write(&sam, data.sam()).unwrap();
+    let [sam, grouped_name, sorted_name] =
+        [&sam, &grouped, &sorted].map(|path| path.to_str().unwrap());
+    run("samtools", &["view", "--no-PG", "-b", "-o", grouped_name, sam]);
+    let input = match settings.mode {
+        DuplicateMode::Query => &grouped,
+        DuplicateMode::Coordinate => {
+            run("samtools", &["sort", "--no-PG", "-o", sorted_name, grouped_name]);
+            &sorted
+        }
+    };
+    let (header, records) = read_bam(&grouped);
+    let ours = run_ours(&header, &records, settings);
+    let (output, metrics) = run_picard(jar, folder.path(), input, settings);
+
+    let mut theirs = HashMap::new();
+    for body in framed_records(&read_bam(&output).1) {
+        let record = RecordRef::new(body.unwrap()).unwrap();
+        assert!(theirs.insert(identity(&record), record.flags()).is_none());
+    }
+    let mut tally = Tally::new(header.references().len());
+    let (mut duplicates, mut differences) = (0, Vec::new());
+    for body in framed_records(&records) {
+        let mut body = body.unwrap().to_vec();
+        let identity = identity(&RecordRef::new(&body).unwrap());
+        let flags = RecordRef::new(&body).unwrap().flags();
+        set_duplicate(&mut body, ours.marks.is_duplicate(identity.0, flags));
+        let record = RecordRef::new(&body).unwrap();
+        tally.add(&TalliedRecord::from(&record));
+        duplicates += usize::from(record.has_flags(Flags::DUPLICATE));
+        if theirs.remove(&identity) != Some(record.flags()) {
+            differences.push((identity, record.flags()));
+        }
+    }
+    assert!(differences.is_empty(), "{} flags differ: {differences:?}", differences.len());
+    assert!(theirs.is_empty());
+    assert_eq!(body_of(&ours.metrics), body_of(&metrics));
+
+    let output = output.to_str().unwrap();
+    let mut text = String::new();
+    write_flagstat(&mut text, &tally).unwrap();
+    assert_eq!(text.as_bytes(), run("samtools", &["flagstat", output]));
+    if settings.mode == DuplicateMode::Coordinate {
+        text.clear();
+        write_idxstats(&mut text, header.references(), &tally).unwrap();
+        assert_eq!(text.as_bytes(), run("samtools", &["idxstats", output]));
+    }
+    duplicates
+}
+
+fn optical(optical_distance_px: Option<u32>, max_optical_set: usize) -> DuplicateOptions {
+    DuplicateOptions { optical_distance_px, max_optical_set }
+}
+
+#[test]
+fn flags_metrics_and_counts_are_those_of_picard_and_samtools() {
+    let Some(jar) = picard_jar() else {
+        eprintln!("skipped: java, samtools, bgzip or Picard's jar is not there");
+        return;
+    };
+    use DuplicateMode::{Coordinate, Query};
+    let usual = DuplicateOptions::default();
+    let cases = [
+        ("several libraries, query", HardData::new(1, 5000, 4), Query, usual),
+        ("several libraries, coordinate", HardData::new(2, 5000, 4), Coordinate, usual),
+        ("one library, query", HardData::new(3, 3000, 1), Query, optical(Some(10), 40)),
+        ("one library, coordinate", HardData::new(4, 3000, 1), Coordinate, optical(Some(2500), 90)),
+        ("no locations, query", HardData::new(5, 2000, 2), Query, optical(None, 300_000)),
+        ("no locations, coordinate", HardData::new(6, 2000, 2), Coordinate, optical(None, 300_000)),
+        ("nothing", HardData::new(7, 0, 2), Query, usual),
+    ];
+    for (name, data, mode, options) in cases {
+        eprintln!("{name}");
+        let duplicates = compare(&jar, &data, &Settings { mode, options });
+        let least = data.records() / 8;
+        assert!(duplicates >= least, "{name}: {duplicates} duplicates prove too little");
+    }
+}

@@ -1,0 +1,59 @@
+//! The first failure of a run, kept once, and the stop signal that it is.
+//!
+//! Every worker looks at [`Failure::stopped`] between tasks; whoever fails first decides the error
+//! that the user reads, everything after it is a consequence and is dropped.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks `mutex`, whether or not a panicking thread held it: a panic is recorded as the run's
+/// failure, and the state behind our locks is only torn down afterwards.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A latch for the first error of a group of workers.
+#[derive(Debug)]
+pub struct Failure<E> {
+    stopped: AtomicBool,
+    first: Mutex<Option<E>>,
+}
+
+impl<E> Default for Failure<E> {
+    fn default() -> Self {
+        Self { stopped: AtomicBool::new(false), first: Mutex::new(None) }
+    }
+}
+
+impl<E> Failure<E> {
+    /// Records `error` unless one is recorded already, and stops the run.
+    pub fn set(&self, error: E) {
+        lock(&self.first).get_or_insert(error);
+        self.stopped.store(true, Ordering::Release);
+    }
+
+    /// Whether the run has failed.
+    pub fn stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// The error, if any; the latch is empty afterwards.
+    pub fn take(&self) -> Option<E> {
+        lock(&self.first).take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_error_wins() {
+        let failure = Failure::default();
+        assert!(!failure.stopped());
+        failure.set("first");
+        failure.set("second");
+        assert!(failure.stopped());
+        assert_eq!(failure.take(), Some("first"));
+    }
+}

@@ -1,0 +1,10 @@
+//! Many cores: threads, memory, failure, order and time. Knows no biology.
+
+pub mod failure;
+pub mod machine;
+pub mod memory;
+pub mod order;
+pub mod pool;
+mod sys;
+pub mod trace;
+pub mod turnstile;

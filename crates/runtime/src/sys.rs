@@ -1,0 +1,40 @@
+//! Thin wrappers of the system calls this crate needs.
+#![allow(unsafe_code)]
+
+/// Processor time and peak memory of the process.
+pub(crate) struct SelfUsage {
+    pub(crate) cpu_us: u64,
+    pub(crate) max_rss_kib: u64,
+}
+
+/// `getrusage(RUSAGE_SELF)`; zeros if the call fails.
+pub(crate) fn rusage_self() -> SelfUsage {
+    let mut raw = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `raw` is valid writable memory of the size the call expects; all-zero is a valid
+    // `rusage`, so reading it is sound whether or not the call succeeded.
+    let raw = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, raw.as_mut_ptr());
+        raw.assume_init()
+    };
+    let us = |t: libc::timeval| (t.tv_sec as u64) * 1_000_000 + t.tv_usec as u64;
+    SelfUsage { cpu_us: us(raw.ru_utime) + us(raw.ru_stime), max_rss_kib: raw.ru_maxrss as u64 }
+}
+
+/// Gives freed memory of the C heap back to the system (glibc only; elsewhere nothing happens).
+pub(crate) fn trim_c_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: `malloc_trim` takes no pointers and may be called at any time from any thread.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+/// Caps the number of C heap arenas: each keeps its own freed memory, so the resident set would
+/// grow with the thread count.
+pub(crate) fn cap_c_heap_arenas(arenas: i32) {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: `mallopt` takes no pointers; called before the workers start.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, arenas);
+    }
+}

@@ -1,0 +1,193 @@
+//! Hands out tickets 0, 1, 2, ... while memory lasts, so that parallel work on large pieces stays
+//! within the ledger.
+//!
+//! A worker that enters gets the next ticket as soon as its cost fits the ledger and few enough are
+//! inside; when nobody is inside, the next one enters whatever it costs, so that work always goes on. Since
+//! tickets are given in order, whoever waits for an earlier ticket waits for somebody who is inside.
+
+#[cfg(loom)]
+use loom::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::PoisonError;
+#[cfg(not(loom))]
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+use crate::memory::Ledger;
+
+#[derive(Debug)]
+struct Inside {
+    next: u64,
+    count: usize,
+    closed: bool,
+}
+
+/// See the module documentation.
+#[derive(Debug)]
+pub struct Turnstile<'a> {
+    ledger: &'a Ledger,
+    max_inside: usize,
+    inside: Mutex<Inside>,
+    changed: Condvar,
+}
+
+impl<'a> Turnstile<'a> {
+    /// A turnstile that charges `ledger` and lets at most `max_inside` (at least one) in.
+    pub fn new(ledger: &'a Ledger, max_inside: usize) -> Self {
+        Self {
+            ledger,
+            max_inside: max_inside.max(1),
+            inside: Mutex::new(Inside { next: 0, count: 0, closed: false }),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the next ticket. `cost_bytes` of a ticket is `None` when there is no such ticket.
+    ///
+    /// `None` when the tickets are used up or the turnstile is closed.
+    pub fn enter(&self, cost_bytes: impl Fn(u64) -> Option<u64>) -> Option<Pass<'_>> {
+        let mut inside = self.inside();
+        loop {
+            if inside.closed {
+                return None;
+            }
+            let ticket = inside.next;
+            let cost_bytes = cost_bytes(ticket)?;
+            let fits = inside.count < self.max_inside && self.ledger.try_charge(cost_bytes);
+            if !fits && inside.count == 0 {
+                self.ledger.charge(cost_bytes);
+            }
+            if fits || inside.count == 0 {
+                inside.next += 1;
+                inside.count += 1;
+                return Some(Pass { ticket, charged_bytes: cost_bytes, turnstile: self });
+            }
+            inside = self.changed.wait(inside).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Lets nobody in any more and wakes all who wait.
+    pub fn close(&self) {
+        self.inside().closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Wakes those who wait, after memory was given back to the ledger by other means.
+    pub fn memory_released(&self) {
+        drop(self.inside());
+        self.changed.notify_all();
+    }
+}
+
+/// The right to work on a ticket; its charge is given back when it is dropped.
+#[derive(Debug)]
+pub struct Pass<'a> {
+    ticket: u64,
+    charged_bytes: u64,
+    turnstile: &'a Turnstile<'a>,
+}
+
+impl Pass<'_> {
+    /// The ticket.
+    pub fn ticket(&self) -> u64 {
+        self.ticket
+    }
+
+    /// Gives back what the work turned out not to need.
+    pub fn shrink_to(&mut self, bytes: u64) {
+        if bytes < self.charged_bytes {
+            self.turnstile.ledger.release(self.charged_bytes - bytes);
+            self.charged_bytes = bytes;
+            self.turnstile.memory_released();
+        }
+    }
+}
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        self.turnstile.ledger.release(self.charged_bytes);
+        self.turnstile.inside().count -= 1;
+        self.turnstile.changed.notify_all();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn tickets_come_in_order_and_what_does_not_fit_enters_alone() {
+        let ledger = Ledger::new(100);
+        let turnstile = Turnstile::new(&ledger, 8);
+        let cost = |ticket| (ticket < 2).then_some(1000);
+        let pass = turnstile.enter(cost).unwrap();
+        assert_eq!(pass.ticket(), 0);
+        drop(pass);
+        assert_eq!(turnstile.enter(cost).unwrap().ticket(), 1);
+        assert!(turnstile.enter(cost).is_none());
+        assert_eq!(ledger.charged_bytes(), 0);
+    }
+
+    #[test]
+    fn the_ledger_is_never_exceeded_by_pieces_that_fit() {
+        let ledger = Ledger::new(100);
+        let turnstile = Turnstile::new(&ledger, 64);
+        let done = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    while let Some(mut pass) = turnstile.enter(|t| (t < 500).then_some(30)) {
+                        assert!(ledger.charged_bytes() <= 100);
+                        pass.shrink_to(10);
+                        done.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        assert_eq!(done.into_inner(), 500);
+        assert_eq!(ledger.charged_bytes(), 0);
+    }
+
+    #[test]
+    fn closing_wakes_those_who_wait() {
+        let ledger = Ledger::new(100);
+        let turnstile = Turnstile::new(&ledger, 1);
+        let pass = turnstile.enter(|_| Some(1)).unwrap();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| turnstile.enter(|_| Some(1)).is_none());
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            turnstile.close();
+            assert!(waiting.join().unwrap());
+        });
+        drop(pass);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models {
+    use super::*;
+
+    /// Two workers, room for one: the second enters after the first leaves, never lost asleep.
+    #[test]
+    fn whoever_waits_is_woken() {
+        loom::model(|| {
+            let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new(1)));
+            let turnstile: &'static Turnstile<'static> =
+                Box::leak(Box::new(Turnstile::new(ledger, 1)));
+            let workers: Vec<_> = (0..2)
+                .map(|_| {
+                    loom::thread::spawn(move || {
+                        let pass = turnstile.enter(|t| (t < 2).then_some(1));
+                        assert!(pass.is_some());
+                    })
+                })
+                .collect();
+            for worker in workers {
+                worker.join().unwrap();
+            }
+        });
+    }
+}
