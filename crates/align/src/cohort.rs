@@ -102,7 +102,7 @@ pub enum Cut {
 #[derive(Debug, thiserror::Error)]
 pub enum CohortError {
     /// Malformed input.
-    #[error(transparent)]
+    #[error("{0}")]
     Source(#[from] SourceError),
     /// One file of a pair ends before the other.
     #[error(

@@ -1,1 +1,45 @@
-fn main() {}
+//! The `seqloom` command line: one file per command, each a readable flow.
+
+mod align;
+mod console;
+mod exit;
+mod index;
+mod signals;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Cross-thread frees are the rule here (batches move between workers), which mimalloc is made for.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Turns sequencing reads into analysis-ready data on every core a machine has.
+#[derive(Debug, Parser)]
+#[command(name = "seqloom", version, propagate_version = false, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Build the reference index that `align` needs
+    Index(index::IndexArguments),
+    /// Align reads; sort, mark duplicates and index the output in the same run
+    Align(Box<align::AlignArguments>),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let console = match console::Console::open() {
+        Ok(console) => console,
+        Err(_) => return ExitCode::from(exit::FAILED),
+    };
+    signals::install();
+    let outcome = match arguments.command {
+        Command::Index(arguments) => index::run(&arguments, &console),
+        Command::Align(arguments) => align::run(&arguments, &console),
+    };
+    exit::report(outcome, &console)
+}

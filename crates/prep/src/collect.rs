@@ -25,10 +25,10 @@ pub const FRAME_BYTES: usize = 12;
 #[derive(Debug, thiserror::Error)]
 pub enum CollectError {
     /// A chunk could not be spilled.
-    #[error(transparent)]
+    #[error("{0}")]
     Spill(#[from] SpillError),
     /// A template's read ends could not be told.
-    #[error(transparent)]
+    #[error("{0}")]
     ReadEnd(#[from] ReadEndError),
     /// A record is malformed.
     #[error("template {template}: {source}")]

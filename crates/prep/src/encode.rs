@@ -27,13 +27,13 @@ pub enum Encoding {
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
     /// Deflate failed.
-    #[error(transparent)]
+    #[error("{0}")]
     Bgzf(#[from] BgzfError),
     /// The record cannot be indexed.
-    #[error(transparent)]
+    #[error("{0}")]
     Index(#[from] IndexError),
     /// The record has no SAM text.
-    #[error(transparent)]
+    #[error("{0}")]
     Sam(#[from] RecordError),
 }
 

@@ -128,12 +128,17 @@ impl DuplicationCounters {
         }
     }
 
-    /// Counts a pair set of `size` pairs, `optical` of which are optical duplicates.
-    pub(crate) fn count_pair_set(&mut self, library: u16, size: usize, optical: u64) {
+    /// Counts a pair set of `size` pairs, `optical` of which are optical duplicates; `None` where
+    /// they are not looked for. Picard then has only the single pairs in its histogram.
+    pub(crate) fn count_pair_set(&mut self, library: u16, size: usize, optical: Option<u64>) {
         let size = size as u64;
         let counts = self.library(library);
         counts.pair_duplicates += size.saturating_sub(1);
-        counts.optical_pair_duplicates += optical;
+        counts.optical_pair_duplicates += optical.unwrap_or(0);
+        if optical.is_none() && size > 1 {
+            return;
+        }
+        let optical = optical.unwrap_or(0);
         self.histogram.all.add(size);
         if optical > 0 {
             self.histogram.optical.add(optical + 1);
@@ -311,7 +316,7 @@ mod tests {
             let flags = [0x4, 0x100, 0x0, 0x1][i % 4];
             for counters in [&mut parts[i % 2], &mut whole] {
                 counters.count_record((i % 2) as u16, flags);
-                counters.count_pair_set(1, i * 7 + 2, i as u64);
+                counters.count_pair_set(1, i * 7 + 2, Some(i as u64));
                 counters.count_fragment_duplicate(0);
             }
         }
@@ -327,13 +332,17 @@ mod tests {
     #[test]
     fn set_sizes_with_and_without_optical_ones() {
         let mut counters = DuplicationCounters::new(1);
-        counters.count_pair_set(0, 1, 0);
-        counters.count_pair_set(0, 5, 2);
+        counters.count_pair_set(0, 1, Some(0));
+        counters.count_pair_set(0, 5, Some(2));
         let list = |sizes: &SetSizes| sizes.iter().collect::<Vec<_>>();
         assert_eq!(list(&counters.histogram.all), [(1, 1), (5, 1)]);
         assert_eq!(list(&counters.histogram.optical), [(3, 1)]);
         assert_eq!(list(&counters.histogram.non_optical), [(1, 1), (3, 1)]);
         assert_eq!(counters.libraries[0].pair_duplicates, 4);
         assert_eq!(counters.libraries[0].optical_pair_duplicates, 2);
+        counters.count_pair_set(0, 1, None);
+        counters.count_pair_set(0, 9, None);
+        assert_eq!(list(&counters.histogram.all), [(1, 2), (5, 1)]);
+        assert_eq!(counters.libraries[0].pair_duplicates, 12);
     }
 }

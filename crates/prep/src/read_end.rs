@@ -66,8 +66,9 @@ pub struct ReadEnds {
 /// Makes the entries of one template and counts its records as examined.
 ///
 /// `records` are all framed records of the template (or of a name group), in input order;
-/// `template` is its ordinal. A mapped record is one without flag 0x4 and with a reference. Mates of different libraries, which no
-/// aligner writes, are examined in their own library and marked in that of the first.
+/// `template` is its ordinal. A mapped record is one without flag 0x4 and with a reference. Mates
+/// of different libraries, which no aligner writes, are examined in their own library and counted
+/// as duplicates in that of the first.
 ///
 /// # Errors
 /// A malformed record, or more than two mapped primary records.

@@ -3,3 +3,4 @@
 pub mod flagstat;
 pub mod idxstats;
 pub mod picard;
+pub mod run;

@@ -66,7 +66,7 @@ fn write_row(out: &mut impl Write, row: &DuplicationMetrics) -> fmt::Result {
     writeln!(out)
 }
 
-/// Writes the histogram; nothing where it has no column.
+/// Writes the histogram; an empty line where it has no column.
 fn write_histogram(
     out: &mut impl Write,
     rows: &[DuplicationMetrics],
@@ -83,7 +83,7 @@ fn write_histogram(
     .into_iter()
     .filter(|(_, cells): &Column<'_>| !cells.is_empty())
     .collect();
-    let Some((first, _)) = columns.first() else { return Ok(()) };
+    let Some((first, _)) = columns.first() else { return writeln!(out) };
     let key_name = if *first == "CoverageMult" { "BIN" } else { "set_size" };
     write!(out, "## HISTOGRAM\tjava.lang.Double\n{key_name}")?;
     columns.iter().try_for_each(|(name, _)| write!(out, "\t{name}"))?;
@@ -218,7 +218,7 @@ mod tests {
         write_duplication_metrics(&mut text, "a\tb", None, &rows, &counters.histogram).unwrap();
         let expected = format!(
             "## htsjdk.samtools.metrics.StringHeader\n# a b\n\n\
-             ## METRICS CLASS\tpicard.sam.DuplicationMetrics\n{COLUMNS}\nl{}\t0\t\n\n",
+             ## METRICS CLASS\tpicard.sam.DuplicationMetrics\n{COLUMNS}\nl{}\t0\t\n\n\n",
             "\t0".repeat(7)
         );
         assert_eq!(text, expected);

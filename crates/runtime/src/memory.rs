@@ -46,7 +46,7 @@ impl fmt::Display for ByteSize {
 /// Counts what is charged against one total.
 #[derive(Debug)]
 pub struct Ledger {
-    total_bytes: u64,
+    total_bytes: AtomicU64,
     charged_bytes: AtomicU64,
     peak_bytes: AtomicU64,
 }
@@ -62,7 +62,7 @@ impl Ledger {
     pub fn try_charge(&self, bytes: u64) -> bool {
         let fits = |charged: u64| {
             let sum = charged.checked_add(bytes)?;
-            (sum <= self.total_bytes).then_some(sum)
+            (sum <= self.total_bytes()).then_some(sum)
         };
         let outcome = self.charged_bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits);
         if let Ok(before) = outcome {
@@ -90,7 +90,7 @@ impl Ledger {
 
     /// What is left of the total now.
     pub fn free_bytes(&self) -> u64 {
-        self.total_bytes.saturating_sub(self.charged_bytes())
+        self.total_bytes().saturating_sub(self.charged_bytes())
     }
 
     /// The most that was charged at any time.
@@ -100,7 +100,12 @@ impl Ledger {
 
     /// The total.
     pub fn total_bytes(&self) -> u64 {
-        self.total_bytes
+        self.total_bytes.load(Ordering::Acquire)
+    }
+
+    /// Adds memory that something outside the ledger has given back to the process.
+    pub fn grow(&self, bytes: u64) {
+        self.total_bytes.fetch_add(bytes, Ordering::AcqRel);
     }
 }
 

@@ -5,8 +5,10 @@
 
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, lock};
 
 /// What a worker panicked with, as an error.
 #[derive(Debug, thiserror::Error)]
@@ -16,51 +18,81 @@ pub struct WorkerPanic {
     pub message: String,
 }
 
+/// How often the calling thread looks after its workers.
+const WATCH_INTERVAL: Duration = Duration::from_millis(200);
+
 /// Runs `work(worker_index)` on `threads` threads and waits for all of them.
 ///
-/// `failure` is shared with whatever the workers wait on: `wake` is called once after it is set, so
-/// that parked workers look at it.
+/// The calling thread sleeps, but for a call of `watch` every 200 ms (progress, signals); an error of
+/// `watch` fails the run like one of a worker. `failure` is shared with whatever the workers wait on:
+/// `wake` is called once after it is set, so that parked workers look at it.
 ///
 /// # Errors
-/// The first error or panic of any worker.
+/// The first error or panic of any worker, or of `watch`.
 pub fn run<E, W>(
     threads: NonZeroUsize,
     failure: &Failure<E>,
     wake: impl Fn() + Sync,
+    watch: &dyn Fn() -> Result<(), E>,
     work: W,
 ) -> Result<(), E>
 where
     E: From<WorkerPanic> + Send,
     W: Fn(usize) -> Result<(), E> + Sync,
 {
-    let guarded = |index: usize| {
-        let outcome = catch_unwind(AssertUnwindSafe(|| work(index)));
-        let error = match outcome {
-            Ok(Ok(())) => return,
-            Ok(Err(error)) => error,
-            Err(payload) => WorkerPanic { message: panic_message(&*payload) }.into(),
-        };
+    let fail = |error: E| {
         failure.set(error);
         wake();
     };
+    let running = Running::new(threads.get());
+    let guarded = |index: usize| {
+        match catch_unwind(AssertUnwindSafe(|| work(index))) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => fail(error),
+            Err(payload) => fail(WorkerPanic { message: panic_message(&*payload) }.into()),
+        }
+        running.one_less();
+    };
     std::thread::scope(|scope| {
         let guarded = &guarded;
-        // The calling thread sleeps in `scope`, so the number of busy threads is exactly `threads`.
-        let spawned = (0..threads.get())
-            .map(|index| {
-                std::thread::Builder::new()
-                    .name(format!("seqloom-{index}"))
-                    .spawn_scoped(scope, move || guarded(index))
-            })
-            .filter(Result::is_err)
-            .count();
-        if spawned > 0 {
-            let message = format!("{spawned} of {threads} threads could not be started");
-            failure.set(WorkerPanic { message }.into());
-            wake();
+        for index in 0..threads.get() {
+            let thread = std::thread::Builder::new().name(format!("seqloom-{index}"));
+            if let Err(error) = thread.spawn_scoped(scope, move || guarded(index)) {
+                let message = format!("thread {index} of {threads} could not be started: {error}");
+                fail(WorkerPanic { message }.into());
+                running.one_less();
+            }
+        }
+        while running.wait(WATCH_INTERVAL) {
+            if let Err(error) = watch() {
+                fail(error);
+            }
         }
     });
     failure.take().map_or(Ok(()), Err)
+}
+
+/// Counts workers down to zero.
+struct Running {
+    workers: Mutex<usize>,
+    all_done: Condvar,
+}
+
+impl Running {
+    fn new(workers: usize) -> Self {
+        Self { workers: Mutex::new(workers), all_done: Condvar::new() }
+    }
+
+    fn one_less(&self) {
+        *lock(&self.workers) -= 1;
+        self.all_done.notify_one();
+    }
+
+    /// Waits at most `time`; whether any worker still runs.
+    fn wait(&self, time: Duration) -> bool {
+        let waited = self.all_done.wait_timeout_while(lock(&self.workers), time, |w| *w > 0);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 > 0
+    }
 }
 
 fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
@@ -106,5 +138,18 @@ mod tests {
             },
         );
         assert_eq!(outcome.unwrap_err().message, "worker two fell over");
+    }
+
+    #[test]
+    fn an_error_of_the_watch_stops_the_workers() {
+        let failure = Failure::<WorkerPanic>::default();
+        let stop = || Err(WorkerPanic { message: "stop".to_owned() });
+        let outcome = run(FOUR, &failure, || (), &stop, |_| {
+            while !failure.stopped() {
+                std::thread::yield_now();
+            }
+            Ok(())
+        });
+        assert_eq!(outcome.unwrap_err().message, "stop");
     }
 }

@@ -1,4 +1,4 @@
-//! Building the index: [`plan`] reads the FASTA and says what the rest will take, [`build`] does it.
+//! Building the index: [`plan`] reads the FASTA and says what building takes, [`build`] does it.
 //!
 //! **Memory.** With `n = 2L` symbols, `w` bytes per entry of the suffix array (4 while
 //! `n < 2^31 - 10,000`, else 8) and `m` the number of LMS suffixes of the text (counted, not
@@ -56,7 +56,7 @@ pub enum BuildError {
         source: io::Error,
     },
     /// A file of the index could not be made, synced or given its name.
-    #[error(transparent)]
+    #[error("{0}")]
     Output(#[from] AtomicFileError),
     /// The gzip data of the FASTA is damaged or ends early.
     #[error("{}: damaged or truncated gzip data: {source}", path.display())]
@@ -109,7 +109,7 @@ pub enum BuildError {
     #[error("the suffix array could not be made: {0}")]
     SuffixArray(String),
     /// A worker panicked.
-    #[error(transparent)]
+    #[error("{0}")]
     Worker(#[from] WorkerPanic),
 }
 

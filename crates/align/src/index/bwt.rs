@@ -244,6 +244,7 @@ fn for_each(
         workers,
         &failure,
         || (),
+        &|| Ok(()),
         |_| {
             while !failure.stopped() {
                 let index = next.fetch_add(1, Ordering::Relaxed);

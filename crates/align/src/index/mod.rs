@@ -43,6 +43,7 @@ mod fasta_file;
 mod layout;
 mod packed;
 mod reference;
+mod without_alt;
 
 #[cfg(test)]
 mod build_tests;
@@ -51,6 +52,7 @@ mod check_tests;
 
 pub use build::{BuildError, BuildOptions, Built, IndexPlan, Phase, build, plan};
 pub use check::{Contig, IndexError, IndexInfo, check};
+pub use without_alt::WithoutAlt;
 
 /// The paths of an index: a prefix and the suffixes of its files.
 #[derive(Debug, Clone, PartialEq, Eq)]

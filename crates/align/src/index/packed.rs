@@ -199,7 +199,8 @@ mod tests {
             prop_assert_eq!(&symbols, &text);
 
             let below = |c: u8| text.iter().filter(|&&symbol| symbol < c).count() as u64;
-            prop_assert_eq!(packed.cumulative_counts(), [0, below(1), below(2), below(3), below(4)]);
+            let counts = [0, below(1), below(2), below(3), below(4)];
+            prop_assert_eq!(packed.cumulative_counts(), counts);
 
             let is_s = |at: usize| text[at..] < text[at + 1..] && at + 1 < text.len();
             let lms = (1..text.len()).filter(|&at| is_s(at) && !is_s(at - 1)).count() as u64;

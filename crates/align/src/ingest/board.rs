@@ -202,6 +202,11 @@ impl<'a, E: AlignmentEngine> Board<'a, E> {
     pub(super) fn fetched(&mut self, block: InputBlock) -> Result<(), CohortError> {
         self.fetching -= 1;
         self.fetch_blocked = false;
+        self.provided(block)
+    }
+
+    /// A block is there.
+    pub(super) fn provided(&mut self, block: InputBlock) -> Result<(), CohortError> {
         let (ready, cohorts) = (&mut self.ready, &mut self.cohorts);
         let single = self.pairing == Pairing::Single;
         self.cutter.push(block, |cut| match cut {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use seqloom_format::templates::PackedTemplates;
-use seqloom_io::source::{Fetch, FetchScratch, ReadSource, SourceError};
+use seqloom_io::source::{Fetch, FetchScratch, InputBlock, ReadSource, SourceError};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::pool::{self, WorkerPanic};
 use seqloom_runtime::trace::Stage;
@@ -26,7 +26,10 @@ pub trait BatchSink: Sync {
     type Scratch: Send;
 
     /// Working memory for a new worker.
-    fn scratch(&self) -> Self::Scratch;
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    fn scratch(&self) -> Result<Self::Scratch, Self::Error>;
 
     /// Takes the batch that stands at `sequence` (0, 1, 2, ...) in the output order.
     ///
@@ -59,19 +62,19 @@ pub struct IngestOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError<S: std::error::Error> {
     /// Malformed or unpaired input.
-    #[error(transparent)]
+    #[error("{0}")]
     Input(#[from] CohortError),
     /// The engine failed.
-    #[error(transparent)]
+    #[error("{0}")]
     Engine(#[from] EngineError),
     /// The engine's records could not be completed.
-    #[error(transparent)]
+    #[error("{0}")]
     Emit(#[from] EmitError),
     /// The sink failed.
     #[error("{0}")]
     Sink(#[source] S),
     /// A bug.
-    #[error(transparent)]
+    #[error("{0}")]
     Panic(#[from] WorkerPanic),
     /// One cohort does not fit the memory.
     #[error(
@@ -134,19 +137,22 @@ pub struct IngestTotals {
     pub peak_held_bytes: u64,
 }
 
-/// Runs the whole input through `engine` into `sink`.
+/// Runs the whole input through `engine` into `sink`: `first`, which the caller has fetched already,
+/// and what `source` still has.
 ///
-/// `interrupted` is looked at between tasks.
+/// `watch` is called now and then while the workers run, with what ingest can tell of itself; when it
+/// returns `false` the run is stopped.
 ///
 /// # Errors
 /// The first failure of any worker.
 pub fn run<E: AlignmentEngine, S: BatchSink>(
     source: &ReadSource,
+    first: Vec<InputBlock>,
     engine: &E,
     sink: &S,
     options: &IngestOptions,
     trace: &IngestTrace,
-    interrupted: &(dyn Fn() -> bool + Sync),
+    watch: &dyn Fn() -> bool,
 ) -> Result<IngestTotals, IngestError<S::Error>> {
     let cutter = CohortCutter::new(source, options.pairing, options.cohort_bases);
     let ingest = Ingest {
@@ -155,7 +161,6 @@ pub fn run<E: AlignmentEngine, S: BatchSink>(
         sink,
         options,
         trace,
-        interrupted,
         board: Mutex::new(Board::new(
             cutter,
             options.pairing,
@@ -165,7 +170,11 @@ pub fn run<E: AlignmentEngine, S: BatchSink>(
         changed: Condvar::new(),
         failure: Failure::default(),
     };
-    pool::run(options.threads, &ingest.failure, || ingest.wake_all(), |_| ingest.work())?;
+    for block in first {
+        lock(&ingest.board).provided(block)?;
+    }
+    let watch = || if watch() { Ok(()) } else { Err(IngestError::Interrupted) };
+    pool::run(options.threads, &ingest.failure, || ingest.wake_all(), &watch, |_| ingest.work())?;
     let board = lock(&ingest.board);
     if !board.cut_everything() {
         return Err(IngestError::Incomplete);
@@ -181,7 +190,6 @@ struct Ingest<'a, E: AlignmentEngine, S: BatchSink> {
     sink: &'a S,
     options: &'a IngestOptions,
     trace: &'a IngestTrace,
-    interrupted: &'a (dyn Fn() -> bool + Sync),
     board: Mutex<Board<'a, E>>,
     changed: Condvar,
     failure: Failure<IngestError<S::Error>>,
@@ -208,7 +216,7 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         let mut worker = Worker {
             engine: self.engine.scratch()?,
             fetch: FetchScratch::default(),
-            sink: self.sink.scratch(),
+            sink: self.sink.scratch().map_err(IngestError::Sink)?,
             packed: PackedTemplates::default(),
         };
         while let Some(task) = self.next_task()? {
@@ -229,9 +237,6 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         loop {
             if self.failure.stopped() {
                 return Ok(None);
-            }
-            if (self.interrupted)() {
-                return Err(IngestError::Interrupted);
             }
             match board.next_task() {
                 Ok(task) => return Ok(Some(task)),

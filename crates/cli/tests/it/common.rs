@@ -9,43 +9,43 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// No run of these tests takes this long unless it hangs.
-pub const LIMIT: Duration = Duration::from_secs(300);
+pub(crate) const LIMIT: Duration = Duration::from_secs(300);
 /// A run that must notice something and stop.
-pub const SOON: Duration = Duration::from_secs(30);
+pub(crate) const SOON: Duration = Duration::from_secs(30);
 /// `-R` of most runs.
-pub const READ_GROUP: &str = r"@RG\tID:a\tSM:s\tLB:l\tPL:ILLUMINA";
+pub(crate) const READ_GROUP: &str = r"@RG\tID:a\tSM:s\tLB:l\tPL:ILLUMINA";
 
 /// What a program did.
 #[derive(Debug)]
-pub struct Run {
-    pub status: ExitStatus,
-    pub stdout: Vec<u8>,
-    pub stderr: String,
+pub(crate) struct Run {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
 }
 
 impl Run {
     /// Exit code as a shell shows it: 128 + signal for a killed program.
-    pub fn code(&self) -> i32 {
+    pub(crate) fn code(&self) -> i32 {
         let signal = self.status.signal().map(|s| 128 + s);
         self.status.code().or(signal).expect("exited or killed")
     }
 
     /// Requires success.
     #[track_caller]
-    pub fn ok(self) -> Run {
+    pub(crate) fn ok(self) -> Run {
         self.fails_with(0)
     }
 
     /// Requires an exit code.
     #[track_caller]
-    pub fn fails_with(self, code: i32) -> Run {
+    pub(crate) fn fails_with(self, code: i32) -> Run {
         assert_eq!(self.code(), code, "{}", self.stderr);
         self
     }
 
     /// Requires words in the messages, and that no panic reached the user.
     #[track_caller]
-    pub fn says(self, words: &[&str]) -> Run {
+    pub(crate) fn says(self, words: &[&str]) -> Run {
         for word in words {
             assert!(self.stderr.contains(word), "no {word:?} in: {}", self.stderr);
         }
@@ -53,20 +53,22 @@ impl Run {
         self
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 }
 
 /// `seqloom` with arguments, and without anything in the environment that could steer it.
-pub fn seqloom<I: IntoIterator<Item = S>, S: AsRef<std::ffi::OsStr>>(arguments: I) -> Command {
+pub(crate) fn seqloom<I: IntoIterator<Item = S>, S: AsRef<std::ffi::OsStr>>(
+    arguments: I,
+) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_seqloom"));
     command.args(arguments);
     command
 }
 
 /// A line of words as a command; paths must hold no blanks.
-pub fn words(line: &str) -> Command {
+pub(crate) fn words(line: &str) -> Command {
     let mut words = line.split_whitespace();
     let mut command = Command::new(words.next().expect("a program"));
     command.args(words);
@@ -75,13 +77,13 @@ pub fn words(line: &str) -> Command {
 
 /// Runs to the end, within [`LIMIT`].
 #[track_caller]
-pub fn run(command: &mut Command) -> Run {
+pub(crate) fn run(command: &mut Command) -> Run {
     run_for(command, LIMIT)
 }
 
 /// Runs to the end; a program that does not end within `limit` is killed and the test fails.
 #[track_caller]
-pub fn run_for(command: &mut Command, limit: Duration) -> Run {
+pub(crate) fn run_for(command: &mut Command, limit: Duration) -> Run {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}"));
     finish(child, limit)
@@ -89,7 +91,7 @@ pub fn run_for(command: &mut Command, limit: Duration) -> Run {
 
 /// Runs to the end with standard output going into a file.
 #[track_caller]
-pub fn run_into(command: &mut Command, path: &Path) -> Run {
+pub(crate) fn run_into(command: &mut Command, path: &Path) -> Run {
     let file = File::create(path).unwrap();
     command.stdin(Stdio::null()).stdout(file).stderr(Stdio::piped());
     finish(command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}")), LIMIT)
@@ -97,7 +99,7 @@ pub fn run_into(command: &mut Command, path: &Path) -> Run {
 
 /// Waits for a child, reading what it says meanwhile.
 #[track_caller]
-pub fn finish(mut child: Child, limit: Duration) -> Run {
+pub(crate) fn finish(mut child: Child, limit: Duration) -> Run {
     fn collect(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<Vec<u8>> {
         std::thread::spawn(move || {
             let mut bytes = Vec::new();
@@ -126,12 +128,12 @@ pub fn finish(mut child: Child, limit: Duration) -> Run {
 }
 
 /// Sends a signal by name.
-pub fn signal(child: &Child, name: &str) {
+pub(crate) fn signal(child: &Child, name: &str) {
     run(&mut words(&format!("kill -{name} {}", child.id()))).ok();
 }
 
 /// Whether a referee is installed; says so when the test is skipped for want of it.
-pub fn has(program: &str) -> bool {
+pub(crate) fn has(program: &str) -> bool {
     if program == "picard" {
         let found = Path::new(PICARD).exists() && has("java");
         if !found {
@@ -150,18 +152,18 @@ pub fn has(program: &str) -> bool {
 const PICARD: &str = "/usr/share/java/picard.jar";
 
 /// A Picard command. Debian's wrapper script splits its arguments again, so the jar is called.
-pub fn picard(line: &str) -> Command {
+pub(crate) fn picard(line: &str) -> Command {
     let common = "USE_JDK_DEFLATER=true USE_JDK_INFLATER=true QUIET=true VERBOSITY=ERROR";
     words(&format!("java -Xmx2g -jar {PICARD} {line} {common}"))
 }
 
 /// A folder that goes away with the test.
-pub fn folder() -> tempfile::TempDir {
+pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in(scratch()).unwrap()
 }
 
 /// The folder of this run of the tests, emptied when the run starts.
-pub fn scratch() -> &'static Path {
+pub(crate) fn scratch() -> &'static Path {
     static SCRATCH: OnceLock<PathBuf> = OnceLock::new();
     SCRATCH.get_or_init(|| {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("it");
@@ -172,14 +174,14 @@ pub fn scratch() -> &'static Path {
 }
 
 /// A folder that outlives the run: for what referees make of fixed data, which is slow.
-pub fn cache() -> PathBuf {
+pub(crate) fn cache() -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
     fs::create_dir_all(&path).unwrap();
     path
 }
 
 /// Names in a folder, sorted.
-pub fn names_in(folder: &Path) -> Vec<String> {
+pub(crate) fn names_in(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     let mut names: Vec<String> =
         entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
@@ -189,7 +191,7 @@ pub fn names_in(folder: &Path) -> Vec<String> {
 
 /// Requires two files to hold the same bytes.
 #[track_caller]
-pub fn assert_same_bytes(a: &Path, b: &Path, what: &str) {
+pub(crate) fn assert_same_bytes(a: &Path, b: &Path, what: &str) {
     let (x, y) = (fs::read(a).unwrap(), fs::read(b).unwrap());
     if x != y {
         let at = x.iter().zip(&y).position(|(x, y)| x != y).unwrap_or(x.len().min(y.len()));
@@ -198,7 +200,7 @@ pub fn assert_same_bytes(a: &Path, b: &Path, what: &str) {
 }
 
 /// The first number in a JSON document whose path contains all of `words`.
-pub fn json_number(path: &Path, words: &[&str]) -> Option<f64> {
+pub(crate) fn json_number(path: &Path, words: &[&str]) -> Option<f64> {
     fn walk(name: &str, value: &serde_json::Value, words: &[&str]) -> Option<f64> {
         match value {
             serde_json::Value::Object(map) => {
@@ -215,7 +217,7 @@ pub fn json_number(path: &Path, words: &[&str]) -> Option<f64> {
 /// The smallest memory that `align` accepts with these arguments, from the message that refuses
 /// less.
 #[track_caller]
-pub fn memory_floor(arguments: &[String]) -> String {
+pub(crate) fn memory_floor(arguments: &[String]) -> String {
     let refused = run_for(seqloom(arguments).args(["-m", "1M"]), SOON);
     assert_ne!(refused.code(), 0, "-m 1M was accepted");
     let text = refused.says(&["at least"]).stderr;

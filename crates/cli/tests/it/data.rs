@@ -1,6 +1,6 @@
 //! The data sets of the tests: simulated ones, made once a run, and real references.
 
-use crate::common::{cache, run, run_into, scratch, seqloom, words};
+use crate::common::{cache, picard, run, run_into, scratch, seqloom, words};
 use seqloom_testkit::fastq::{Outputs, simulate_to_files};
 use seqloom_testkit::genome::{Genome, GenomeOptions};
 use seqloom_testkit::reads::{ReadGroup, ReadOptions};
@@ -10,9 +10,9 @@ use std::sync::OnceLock;
 
 /// A reference with an index of ours, and with one of bwa's.
 #[derive(Debug)]
-pub struct Reference {
+pub(crate) struct Reference {
     /// FASTA beside which `seqloom index` wrote.
-    pub ours: PathBuf,
+    pub(crate) ours: PathBuf,
     /// The same FASTA beside which `bwa index` wrote; `None` before it is asked for.
     bwa: OnceLock<PathBuf>,
     name: String,
@@ -30,7 +30,7 @@ impl Reference {
     }
 
     /// The FASTA with bwa's index beside it, kept between runs. Needs bwa.
-    pub fn bwa(&self) -> &Path {
+    pub(crate) fn bwa(&self) -> &Path {
         self.bwa.get_or_init(|| {
             let folder = cache().join(&self.name);
             fs::create_dir_all(&folder).unwrap();
@@ -50,13 +50,13 @@ impl Reference {
     }
 
     /// The bases.
-    pub fn genome(&self) -> &Genome {
+    pub(crate) fn genome(&self) -> &Genome {
         self.genome.get_or_init(|| Genome::read_fasta(&self.ours).unwrap())
     }
 }
 
 /// The simulated genome that most tests use: 600 kbp in three contigs.
-pub fn small() -> &'static Reference {
+pub(crate) fn small() -> &'static Reference {
     static SMALL: OnceLock<Reference> = OnceLock::new();
     SMALL.get_or_init(|| {
         let fasta = scratch().join("small.fa");
@@ -76,34 +76,48 @@ fn real(cell: &'static OnceLock<Reference>, name: &str, file: &str) -> Option<&'
 }
 
 /// E. coli K-12 MG1655.
-pub fn ecoli() -> Option<&'static Reference> {
+pub(crate) fn ecoli() -> Option<&'static Reference> {
     static CELL: OnceLock<Reference> = OnceLock::new();
     real(&CELL, "ecoli", "refs/ecoli/MG1655-K12.fasta.gz")
 }
 
 /// Human chromosome 20, b37.
-pub fn chr20() -> Option<&'static Reference> {
+pub(crate) fn chr20() -> Option<&'static Reference> {
     static CELL: OnceLock<Reference> = OnceLock::new();
     real(&CELL, "chr20", "refs/human_b37/chr20.b37.fa.gz")
 }
 
-/// Real pairs, 2x101, of NA12878 from chromosomes 20 and 21: unaligned BAM, several read groups.
-pub fn na12878() -> Option<PathBuf> {
+/// Real pairs, 2x101, of NA12878 from chromosomes 20 and 21, as unaligned BAM: sixteen read groups,
+/// two libraries. The original is aligned and sorted, so Picard (needed) reverts it first.
+pub(crate) fn na12878() -> Option<PathBuf> {
+    static CELL: OnceLock<PathBuf> = OnceLock::new();
     let file = "bam/htsjdk_testdata/samtools/cram/NA12878.20.21.unmapped.orig.bam";
-    seqloom_testkit::skip::data(file)
+    let original = seqloom_testkit::skip::data(file)?;
+    let revert = || {
+        let bam = scratch().join("na12878.bam");
+        let line = format!(
+            "RevertSam I={} O={} SANITIZE=true MAX_DISCARD_FRACTION=1 SORT_ORDER=queryname \
+             VALIDATION_STRINGENCY=SILENT",
+            original.display(),
+            bam.display()
+        );
+        run(&mut picard(&line)).ok();
+        bam
+    };
+    Some(CELL.get_or_init(revert).clone())
 }
 
 /// Simulated reads in every form a test may want.
 #[derive(Debug)]
-pub struct Reads {
-    pub first: PathBuf,
-    pub second: PathBuf,
-    pub interleaved: PathBuf,
-    pub unaligned_sam: PathBuf,
+pub(crate) struct Reads {
+    pub(crate) first: PathBuf,
+    pub(crate) second: PathBuf,
+    pub(crate) interleaved: PathBuf,
+    pub(crate) unaligned_sam: PathBuf,
 }
 
 /// Simulates reads of `reference` into `folder`.
-pub fn simulate(reference: &Reference, options: &ReadOptions, folder: &Path) -> Reads {
+pub(crate) fn simulate(reference: &Reference, options: &ReadOptions, folder: &Path) -> Reads {
     fs::create_dir_all(folder).unwrap();
     let reads = Reads {
         first: folder.join("r1.fq"),
@@ -123,7 +137,7 @@ pub fn simulate(reference: &Reference, options: &ReadOptions, folder: &Path) -> 
 
 /// Options of the pairs of [`small_pairs`]: duplicates (a third of them optical), chimeras, four
 /// read groups of three libraries.
-pub fn pairs_with_duplicates(templates: u64) -> ReadOptions {
+pub(crate) fn pairs_with_duplicates(templates: u64) -> ReadOptions {
     let group = |id: &str, library: &str| ReadGroup {
         id: id.into(),
         library: library.into(),
@@ -150,7 +164,7 @@ pub fn pairs_with_duplicates(templates: u64) -> ReadOptions {
 }
 
 /// 20,000 pairs of [`small`], made once a run.
-pub fn small_pairs() -> &'static Reads {
+pub(crate) fn small_pairs() -> &'static Reads {
     static CELL: OnceLock<Reads> = OnceLock::new();
     CELL.get_or_init(|| {
         simulate(small(), &pairs_with_duplicates(20_000), &scratch().join("small-pairs"))
@@ -158,18 +172,18 @@ pub fn small_pairs() -> &'static Reads {
 }
 
 /// `seqloom align` of [`small_pairs`] without output options: the beginning of most commands.
-pub fn align_small() -> Vec<String> {
+pub(crate) fn align_small() -> Vec<String> {
     align(small(), &[&small_pairs().first, &small_pairs().second])
 }
 
 /// `align REF READS` as arguments.
-pub fn align(reference: &Reference, reads: &[&Path]) -> Vec<String> {
+pub(crate) fn align(reference: &Reference, reads: &[&Path]) -> Vec<String> {
     let mut arguments = vec!["align".to_owned(), reference.ours.display().to_string()];
     arguments.extend(reads.iter().map(|r| r.display().to_string()));
     arguments
 }
 
 /// A BAM of SAM text. Needs samtools.
-pub fn to_bam(sam: &Path, bam: &Path) {
+pub(crate) fn to_bam(sam: &Path, bam: &Path) {
     run(words("samtools view -b -o").arg(bam).arg(sam)).ok();
 }

@@ -140,7 +140,7 @@ fn ecoli_dwgsim_pairs() {
 
 #[test]
 fn na12878_from_fastq_and_from_unaligned_bam() {
-    let (true, true) = (has("bwa"), has("samtools")) else { return };
+    let (true, true, true) = (has("bwa"), has("samtools"), has("picard")) else { return };
     let (Some(reference), Some(bam)) = (chr20(), na12878()) else { return };
     let here = folder();
     let (first, second) = (here.path().join("1.fq"), here.path().join("2.fq"));

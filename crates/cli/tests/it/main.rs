@@ -13,4 +13,5 @@ mod duplicates;
 mod faults;
 mod identity;
 mod input;
+mod memory;
 mod validity;

@@ -293,9 +293,9 @@ impl Header {
     }
 
     /// Adds @PG lines for a program: one behind each end of a chain of programs (its PP is that
-    /// end), or one behind the last program when there are no chains, as samtools does. IDs are `name`, or the first
-    /// of `name.1`, `name.2`, ... that is free. Returns the IDs. Control characters in the command
-    /// line become spaces.
+    /// end), or one behind the last program when there are no chains, as samtools does. IDs are
+    /// `name`, or the first of `name.1`, `name.2`, ... that is free. Returns the IDs. Control
+    /// characters in the command line become spaces.
     pub fn add_program(&mut self, name: &str, version: &str, command_line: &str) -> Vec<String> {
         let ends = self.chain_ends();
         let parents =
@@ -725,7 +725,8 @@ mod tests {
         #[test]
         fn encode_and_decode_are_inverse(lengths in prop::collection::vec(0_u32..1 << 31, 0..9)) {
             let name = |(index, length)| Reference { name: format!("r{index}"), length };
-            let header = Header::from_references(lengths.into_iter().enumerate().map(name).collect());
+            let references = lengths.into_iter().enumerate().map(name).collect();
+            let header = Header::from_references(references);
             let bytes = header.encode().unwrap();
             prop_assert_eq!(Header::decode(&bytes).unwrap(), (header, bytes.len()));
         }

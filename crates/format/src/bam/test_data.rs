@@ -43,21 +43,23 @@ pub(crate) struct TestBam {
     pub(crate) header: Header,
     /// Inflated bytes behind the header: framed records.
     pub(crate) records: Vec<u8>,
-    /// Start in the inflated file and in the file of each block, ends included.
-    blocks: Vec<(usize, u64)>,
+    blocks: Blocks,
     header_bytes: usize,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
-    #[error(transparent)]
+    #[error("{0}")]
     Bgzf(#[from] BgzfError),
-    #[error(transparent)]
+    #[error("{0}")]
     Header(#[from] HeaderError),
 }
 
+/// Start in the inflated file and in the file of each block, empty ones included.
+pub(crate) type Blocks = Vec<(usize, u64)>;
+
 /// Inflates every block of a BGZF file.
-pub(crate) fn inflate_all(file: &[u8]) -> Result<(Vec<u8>, Vec<(usize, u64)>), BgzfError> {
+pub(crate) fn inflate_all(file: &[u8]) -> Result<(Vec<u8>, Blocks), BgzfError> {
     let mut inflated = Vec::new();
     let mut blocks = Vec::new();
     let mut offset = 0;

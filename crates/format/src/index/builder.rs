@@ -55,7 +55,7 @@ impl IndexBuilder {
     ///
     /// # Errors
     /// [`IndexError`] when the fragment does not follow the ones before it, names a reference that
-    /// is not there, or was made for another scheme.
+    /// is not there, or was made for another scheme. The builder is then of no further use.
     pub fn append(&mut self, fragment: &IndexFragment, base_offset: u64) -> Result<(), IndexError> {
         if fragment.scheme != self.scheme {
             return Err(IndexError::SchemeMismatch);

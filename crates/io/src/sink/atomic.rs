@@ -77,20 +77,22 @@ impl Drop for TemporaryName {
 impl AtomicFile {
     /// Opens a file that will become `final_path`, with the permissions that the umask leaves. A
     /// symbolic link is followed: its target will be replaced. A target that exists and is no
-    /// regular file (`/dev/null`, a FIFO) is written to directly, see [`AtomicFile::is_direct`].
+    /// regular file (`/dev/null`, a FIFO), or that is an open file (`/dev/stdout`), is written to
+    /// directly, see [`AtomicFile::is_direct`].
     ///
     /// # Errors
     /// [`AtomicFileError`] when the folder is missing or cannot be written to, or the target is a
     /// folder.
     pub fn create(final_path: &Path) -> Result<Self, AtomicFileError> {
-        let final_path = followed(final_path)?;
-        if fs::metadata(&final_path).is_ok_and(|it| !it.is_file()) {
+        let is_special = fs::metadata(final_path).is_ok_and(|it| !it.is_file());
+        if is_special || is_descriptor(final_path) {
             let file = OpenOptions::new()
                 .write(true)
-                .open(&final_path)
-                .map_err(failed("write to", &final_path))?;
-            return Ok(Self { file, final_path, state: State::Direct });
+                .open(final_path)
+                .map_err(failed("write to", final_path))?;
+            return Ok(Self { file, final_path: final_path.to_owned(), state: State::Direct });
         }
+        let final_path = followed(final_path)?;
         match open_nameless(folder_of(&final_path)) {
             Ok(file) if can_be_named(&file) => {
                 return Ok(Self { file, final_path, state: State::Nameless });
@@ -212,7 +214,31 @@ pub fn commit_with_index(
     let bam = bam.stage()?;
     let index = index.stage()?;
     let own_index = index.name.as_ref().map(|_| &index.final_path);
-    for path in old_index_paths.iter().chain(own_index) {
+    remove_old_indices(old_index_paths.iter().chain(own_index))?;
+    let bam = bam.publish()?;
+    let index = index.publish()?;
+    bam.sync()?;
+    index.sync()
+}
+
+/// As [`commit_with_index`] for an output that has no index: the ones that lie beside its name would
+/// be wrong.
+///
+/// # Errors
+/// As there.
+pub fn commit_without_index(
+    output: AtomicFile,
+    old_index_paths: &[PathBuf],
+) -> Result<(), AtomicFileError> {
+    let output = output.stage()?;
+    remove_old_indices(old_index_paths)?;
+    output.publish()?.sync()
+}
+
+fn remove_old_indices<'a>(
+    paths: impl IntoIterator<Item = &'a PathBuf>,
+) -> Result<(), AtomicFileError> {
+    for path in paths {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(failed("remove the old index", path)(error));
@@ -220,10 +246,7 @@ pub fn commit_with_index(
             _ => {}
         }
     }
-    let bam = bam.publish()?;
-    let index = index.publish()?;
-    bam.sync()?;
-    index.sync()
+    Ok(())
 }
 
 /// Whether an error of opening with O_TMPFILE says that this file system, or kernel, has none.
@@ -239,6 +262,15 @@ fn open_nameless(folder: &Path) -> io::Result<File> {
 /// Whether a nameless file can get a name later: that goes through `/proc`, which may be missing.
 fn can_be_named(file: &File) -> bool {
     fs::symlink_metadata(sys::descriptor_path(file)).is_ok()
+}
+
+/// Whether a path stands for an open file of this process: whoever opened it expects the bytes
+/// there, even where it is a regular file that could be replaced.
+fn is_descriptor(path: &Path) -> bool {
+    path == Path::new("/dev/stdout")
+        || path == Path::new("/dev/stderr")
+        || path.starts_with("/dev/fd")
+        || path.starts_with("/proc/self/fd")
 }
 
 /// The path behind symbolic links. A link to nothing is an error: nothing says where its target
@@ -288,6 +320,7 @@ fn with_temporary_name<T>(
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
+    use std::os::fd::AsRawFd;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
@@ -431,6 +464,28 @@ mod tests {
         file.commit().unwrap();
         assert_eq!(reader.join().unwrap(), b"bytes");
         assert_eq!(names(folder.path()), ["fifo"]);
+    }
+
+    #[test]
+    fn open_files_are_written_directly() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let path = |fd: i32| PathBuf::from(format!("/dev/fd/{fd}"));
+        let file = AtomicFile::create(&path(writer.as_raw_fd())).unwrap();
+        drop(writer);
+        file.file().write_all(b"bytes").unwrap();
+        file.commit().unwrap();
+        let mut bytes = Vec::new();
+        reader.read_to_end(&mut bytes).unwrap();
+        assert_eq!(bytes, b"bytes");
+
+        let mut regular = tempfile::NamedTempFile::new().unwrap();
+        let file = AtomicFile::create(&path(regular.as_file().as_raw_fd())).unwrap();
+        assert!(file.is_direct());
+        file.file().write_all(b"bytes").unwrap();
+        file.commit().unwrap();
+        bytes.clear();
+        regular.read_to_end(&mut bytes).unwrap();
+        assert_eq!(bytes, b"bytes", "the file that was open, not another one under its name");
     }
 
     #[test]

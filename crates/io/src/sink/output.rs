@@ -20,7 +20,7 @@ pub enum OutputError {
         source: io::Error,
     },
     /// The file could not be made or named.
-    #[error(transparent)]
+    #[error("{0}")]
     File(#[from] AtomicFileError),
 }
 

@@ -80,7 +80,8 @@ impl Problem {
             Self::Text(DefectKind::Truncated) => {
                 Some("the file was probably cut short while it was copied or written")
             }
-            Self::Text(DefectKind::QualityByte(b' ' | b'\t')) | Self::Text(DefectKind::BaseByte(b' ' | b'\t')) => {
+            Self::Text(DefectKind::QualityByte(b' ' | b'\t'))
+            | Self::Text(DefectKind::BaseByte(b' ' | b'\t')) => {
                 Some("white space is not allowed within a read")
             }
             _ => None,

@@ -226,9 +226,9 @@ impl QualityRange {
         if self.records < PHRED_RECORDS {
             self.records += 1;
             self.bytes += qualities.len() as u64;
-            let fold = |(lowest, highest): (u8, u8), &byte: &u8| (lowest.min(byte), highest.max(byte));
-            (self.lowest, self.highest) =
-                qualities.iter().fold((self.lowest, self.highest), fold);
+            let fold =
+                |(lowest, highest): (u8, u8), &byte: &u8| (lowest.min(byte), highest.max(byte));
+            (self.lowest, self.highest) = qualities.iter().fold((self.lowest, self.highest), fold);
         }
     }
 
@@ -239,10 +239,10 @@ impl QualityRange {
     /// (105), Solexa starts at `;` (59). Read as Phred+33 that would be all qualities from 26 or 31
     /// up to 72 at most. Either the highest byte is `a` (97) or more, that is Phred+33 quality 64,
     /// which instruments do not give and consensus callers that do exceed (they go to 93); or
-    /// it is above `J` (74), quality 41, and there are 100,000 bases and not one below 31. Short
+    /// it is above `J` (74), quality 41, and there are 10,000 bases and not one below 31. Short
     /// inputs of high quality (`I`, `J`, `K`, `~`) are neither.
     fn other_encoding(&self) -> Option<&'static str> {
-        const SURE_BYTES: u64 = 100_000;
+        const SURE_BYTES: u64 = 10_000;
         if self.highest > b'i' {
             return None;
         }

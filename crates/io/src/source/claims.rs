@@ -58,7 +58,12 @@ impl Stretches {
 }
 
 /// Reads `bytes` from `offset` on behind what is in `out`, which then has exactly these more.
-fn append_at(input: &Input, out: &mut Vec<u8>, offset: u64, bytes: usize) -> Result<(), SourceError> {
+fn append_at(
+    input: &Input,
+    out: &mut Vec<u8>,
+    offset: u64,
+    bytes: usize,
+) -> Result<(), SourceError> {
     let start = out.len();
     out.resize(start + bytes, 0);
     input.read_exact_at(&mut out[start..], offset)

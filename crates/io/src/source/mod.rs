@@ -17,6 +17,7 @@ mod check;
 mod claims;
 mod decode;
 mod error;
+mod lane;
 mod opening;
 mod parse;
 mod poll;
@@ -29,7 +30,7 @@ mod unaligned;
 mod tests;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -38,11 +39,12 @@ use seqloom_format::fastq::{DefectKind, Grammar, ParseOptions};
 use seqloom_format::reads::ReadBlock;
 
 use self::claims::{BgzfScratch, Stretches};
+use self::lane::{Lane, Source};
 use self::opening::Opened;
 use self::parse::ParsedText;
 use self::raw::Input;
 use self::reader::TextReader;
-use self::stream::{Piece, Pull, StreamGrammar, StreamLane, StreamState};
+use self::stream::{Piece, Pull, StreamGrammar, StreamState};
 
 pub use self::block::{Defect, InputBlock, Problem};
 pub use self::check::SequenceCheck;
@@ -56,13 +58,6 @@ pub const MAX_RECORD_BYTES: usize = 256 * 1024 * 1024;
 /// Largest block that can be asked for: with a record of the greatest length it stays below the
 /// 4 GiB that the spans of a [`ReadBlock`] reach.
 const MAX_BLOCK_BYTES: usize = 256 * 1024 * 1024;
-
-/// Compressed bytes claimed at a time, as a part of the block size: FASTQ deflates to about a
-/// quarter.
-const BGZF_RATIO: usize = 4;
-/// Most compressed bytes claimed at a time: deflate's ratio is at most about 1,032, and the text
-/// must stay below 4 GiB.
-const MAX_BGZF_STRETCH_BYTES: usize = 2 * 1024 * 1024;
 
 /// Blocks by which one lane may lead the other, pipes that wait for each other apart.
 const MAX_LEAD_BLOCKS: u64 = 4;
@@ -118,67 +113,6 @@ pub struct FetchScratch {
     bgzf: BgzfScratch,
 }
 
-enum Source {
-    Plain(Stretches),
-    Bgzf(Stretches),
-    Stream(StreamLane),
-}
-
-struct Lane {
-    input: Input,
-    format: InputFormat,
-    source: Source,
-    progress: Progress,
-    /// Text in front of the first record: a BAM header.
-    header_bytes: u64,
-}
-
-/// How far a lane is; every counter only grows, but for `starved_since`.
-#[derive(Debug, Default)]
-struct Progress {
-    claimed_blocks: AtomicU64,
-    delivered_blocks: AtomicU64,
-    reads: AtomicU64,
-    text_bytes: AtomicU64,
-    raw_bytes: AtomicU64,
-    /// Milliseconds from the source's start, plus one, since when a pipe has nothing; 0: it had.
-    starved_since: AtomicU64,
-}
-
-impl Progress {
-    fn reads_per_block(&self) -> u64 {
-        let blocks = self.delivered_blocks.load(Ordering::Relaxed).max(1);
-        (self.reads.load(Ordering::Relaxed) / blocks).max(1)
-    }
-
-    /// Reads delivered, and those in claimed blocks at the mean so far.
-    fn expected_reads(&self) -> u64 {
-        let claimed = self.claimed_blocks.load(Ordering::Relaxed);
-        let pending = claimed.saturating_sub(self.delivered_blocks.load(Ordering::Relaxed));
-        self.reads.load(Ordering::Relaxed) + pending * self.reads_per_block()
-    }
-
-    /// Text that `reads` reads take.
-    fn bytes_of(&self, reads: u64) -> u64 {
-        let mean = self.text_bytes.load(Ordering::Relaxed) as f64
-            / self.reads.load(Ordering::Relaxed).max(1) as f64;
-        (mean * reads as f64) as u64
-    }
-}
-
-impl Lane {
-    fn is_exhausted(&self) -> bool {
-        match &self.source {
-            Source::Plain(stretches) | Source::Bgzf(stretches) => stretches.is_exhausted(),
-            Source::Stream(stream) => stream.is_ended(),
-        }
-    }
-
-    fn is_pipe(&self) -> bool {
-        self.input.size.is_none()
-    }
-}
-
 /// One attempt at one lane.
 enum Taken {
     Block(Box<InputBlock>),
@@ -218,7 +152,7 @@ impl ReadSource {
         let mut opened = opening::open_all(opened, max_ahead_bytes, options.skew_patience)?;
         refuse_bam_pairs(&opened)?;
         let header = opened.iter_mut().find_map(|it| it.header.take());
-        let lanes = opened.into_iter().map(|it| lane(it, block_bytes)).collect();
+        let lanes = opened.into_iter().map(|it| Lane::new(it, block_bytes)).collect();
         Ok(Self {
             lanes,
             header,
@@ -417,7 +351,7 @@ impl ReadSource {
         let mut parsed = match grammar {
             StreamGrammar::Text(grammar) => {
                 block.bytes = text;
-                parse::parse_piece(grammar, &mut block, last, self.parse)
+                parse::parse_piece(grammar, &mut block, self.parse)
             }
             StreamGrammar::Bam => {
                 block.bytes.clear();
@@ -427,10 +361,8 @@ impl ReadSource {
             }
         };
         if too_long {
-            parsed.set_whole_record_defect(
-                DefectKind::TooLong { limit_bytes: MAX_RECORD_BYTES },
-                0,
-            );
+            parsed
+                .set_whole_record_defect(DefectKind::TooLong { limit_bytes: MAX_RECORD_BYTES }, 0);
         }
         self.deliver(lane, (index, last), block, parsed, raw_bytes)
     }
@@ -546,9 +478,9 @@ impl ReadSource {
         let mut before = ParsedText::default();
         loop {
             let Pull::Piece(mut piece) = state.pull(Vec::new)? else { return Ok(None) };
-            let mut block = ReadBlock { bytes: std::mem::take(&mut piece.text), ..Default::default() };
-            let mut parsed =
-                parse::parse_piece(Grammar::FourLine, &mut block, piece.last, self.parse);
+            let mut block =
+                ReadBlock { bytes: std::mem::take(&mut piece.text), ..Default::default() };
+            let mut parsed = parse::parse_piece(Grammar::FourLine, &mut block, self.parse);
             if piece.too_long {
                 let kind = DefectKind::TooLong { limit_bytes: MAX_RECORD_BYTES };
                 parsed.set_whole_record_defect(kind, 0);
@@ -579,30 +511,4 @@ fn refuse_bam_pairs(opened: &[Opened]) -> Result<(), SourceError> {
             hint: "unaligned BAM has both reads of a pair: give it as the only input",
         }),
     }
-}
-
-/// The lane that an opened input becomes.
-fn lane(opened: Opened, block_bytes: usize) -> Lane {
-    let Opened { reader, text, format, header_bytes, .. } = opened;
-    let input = reader.input().clone();
-    let source = match (format.container, format.compression, input.size) {
-        (Container::Fastq, Compression::Plain, Some(size)) => {
-            Source::Plain(Stretches::new(size, block_bytes as u64))
-        }
-        (Container::Fastq, Compression::Bgzf, Some(size)) => {
-            let stretch = (block_bytes / BGZF_RATIO).clamp(1, MAX_BGZF_STRETCH_BYTES);
-            Source::Bgzf(Stretches::new(size, stretch as u64))
-        }
-        (container, ..) => {
-            let grammar = match container {
-                Container::Fastq => StreamGrammar::Text(Grammar::FourLine),
-                Container::WrappedFastq => StreamGrammar::Text(Grammar::MultiLine),
-                Container::Fasta => StreamGrammar::Text(Grammar::Fasta),
-                Container::Bam => StreamGrammar::Bam,
-            };
-            let state = StreamState::new(reader, grammar, text, block_bytes);
-            Source::Stream(StreamLane::new(state))
-        }
-    };
-    Lane { input, format, source, progress: Progress::default(), header_bytes }
 }

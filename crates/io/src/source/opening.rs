@@ -169,7 +169,8 @@ pub(crate) fn open_all(
 
 /// Waits a while for data on the pipes; whether there are some.
 fn wait(openings: &[Opening], max_ahead_bytes: usize) -> Result<bool, SourceError> {
-    let waiting = openings.iter().filter(|it| it.wants_data(max_ahead_bytes) && !it.reader.is_ended());
+    let waiting =
+        openings.iter().filter(|it| it.wants_data(max_ahead_bytes) && !it.reader.is_ended());
     let inputs: Vec<&Input> = waiting.map(|it| it.reader.input()).collect();
     let files: Vec<_> = inputs.iter().map(|input| &*input.file).collect();
     let ready = poll::readable(&files, Duration::from_millis(200));

@@ -67,23 +67,16 @@ impl ParsedText {
 pub(crate) fn parse_piece(
     grammar: Grammar,
     block: &mut ReadBlock,
-    last: bool,
     options: ParseOptions,
 ) -> ParsedText {
     let len = block.bytes.len();
     let place = Place { own_bytes: len as u64, first: Some(0), ..Place::default() };
     let mut text = ParsedText { place, ..ParsedText::default() };
-    let range = TextRange { from: 0, limit: len, at_eof: last };
+    // Every piece is cut so that its end may be taken for the end of the input.
+    let range = TextRange { from: 0, limit: len, at_eof: true };
     let parsed = fastq::parse(grammar, block, range, options);
-    match &parsed.stop {
-        Stop::Done => {}
-        Stop::Defect(defect) => text.set_defect(defect.clone()),
-        // Pieces end behind a record, so this one is malformed in a way that hid its end.
-        Stop::NeedMore => {
-            text.add(&parsed);
-            text.set_whole_record_defect(DefectKind::Truncated, parsed.end);
-            return text;
-        }
+    if let Stop::Defect(defect) = &parsed.stop {
+        text.set_defect(defect.clone());
     }
     text.add(&parsed);
     text
@@ -122,7 +115,8 @@ pub(crate) fn parse_claim(
     ahead: &mut dyn LookAhead,
     options: ParseOptions,
 ) -> Result<ParsedText, SourceError> {
-    let mut growing = Growing { ahead, at_eof: claim.at_eof, step: claim.ahead.max(1), own: claim.own };
+    let mut growing =
+        Growing { ahead, at_eof: claim.at_eof, step: claim.ahead.max(1), own: claim.own };
     let mut text = ParsedText::default();
     text.place.own_bytes = claim.own as u64;
     let own = &block.bytes[..claim.own];

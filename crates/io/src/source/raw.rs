@@ -27,7 +27,11 @@ impl Input {
         let failed = |source| SourceError::Open { path: path.to_path_buf(), source };
         if path.as_os_str() == "-" {
             let file = File::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
-            return Ok(Self { path: Path::new("standard input").into(), file: file.into(), size: None });
+            return Ok(Self {
+                path: Path::new("standard input").into(),
+                file: file.into(),
+                size: None,
+            });
         }
         let is_fifo = std::fs::metadata(path).map_err(failed)?.file_type().is_fifo();
         let mut options = OpenOptions::new();

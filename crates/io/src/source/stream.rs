@@ -118,10 +118,7 @@ impl StreamState {
         Self { reader, grammar, text, start, block_bytes, want, index, raw_reported }
     }
 
-    pub(crate) fn pull(
-        &mut self,
-        buffer: impl FnOnce() -> Vec<u8>,
-    ) -> Result<Pull, SourceError> {
+    pub(crate) fn pull(&mut self, buffer: impl FnOnce() -> Vec<u8>) -> Result<Pull, SourceError> {
         loop {
             let ended = match self.reader.fill(&mut self.text, self.start + self.want)? {
                 Fill::Waiting => return Ok(Pull::Waiting),

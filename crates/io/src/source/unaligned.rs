@@ -156,11 +156,7 @@ fn complement(base: u8) -> u8 {
 }
 
 /// Empty where the record has none (first byte 0xff).
-fn append_qualities(
-    qualities: &[u8],
-    reverse: bool,
-    bytes: &mut Vec<u8>,
-) -> Result<Span, String> {
+fn append_qualities(qualities: &[u8], reverse: bool, bytes: &mut Vec<u8>) -> Result<Span, String> {
     if qualities.first() == Some(&0xff) {
         return Ok(Span { start: bytes.len() as u32, len: 0 });
     }

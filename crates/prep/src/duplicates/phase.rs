@@ -9,8 +9,7 @@ use seqloom_runtime::pool::{self, WorkerPanic};
 use seqloom_runtime::turnstile::Turnstile;
 
 use super::{
-    DuplicateMarks, DuplicateMode, DuplicateOptions, FragmentResolver, MarkSink, MarkedReads,
-    PairEnd, resolve_pairs,
+    DuplicateMarks, DuplicateMode, DuplicateOptions, FragmentResolver, PairEnd, resolve_pairs,
 };
 use crate::collect::{END_PARTITIONS, EndCollector};
 use crate::metrics::DuplicationCounters;
@@ -23,11 +22,14 @@ const INSIDE_PER_WORKER: usize = 1;
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// A spilled chunk could not be read back.
-    #[error(transparent)]
+    #[error("{0}")]
     Spill(#[from] SpillError),
     /// A bug.
-    #[error(transparent)]
+    #[error("{0}")]
     Panic(#[from] WorkerPanic),
+    /// The run was stopped from outside.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 /// Resolves every partition of `ends` for `templates` templates.
@@ -41,13 +43,15 @@ pub fn resolve_all(
     options: &DuplicateOptions,
     backing: &Backing,
     threads: NonZeroUsize,
+    watch: &dyn Fn() -> bool,
 ) -> Result<(DuplicateMarks, DuplicationCounters), ResolveError> {
     backing.ledger.charge(DuplicateMarks::size_bytes(templates, mode) as u64);
     let marks = DuplicateMarks::new(templates, mode);
     let turnstile = Turnstile::new(&backing.ledger, INSIDE_PER_WORKER * threads.get());
     let failure = Failure::<ResolveError>::default();
     let total = Mutex::new(None::<DuplicationCounters>);
-    pool::run(threads, &failure, || turnstile.close(), |_| {
+    let watch = || if watch() { Ok(()) } else { Err(ResolveError::Interrupted) };
+    pool::run(threads, &failure, || turnstile.close(), &watch, |_| {
         let mut counters = DuplicationCounters::default();
         let mut scratch = StoreScratch::new()?;
         while let Some(pass) = turnstile.enter(|ticket| cost_bytes(&ends, ticket)) {
@@ -71,14 +75,6 @@ fn cost_bytes(ends: &EndCollector<'_>, ticket: u64) -> Option<u64> {
     Some(entries * 5 / 2)
 }
 
-struct MarkInto<'a>(&'a DuplicateMarks);
-
-impl MarkSink for MarkInto<'_> {
-    fn mark(&mut self, template: u64, reads: MarkedReads) {
-        self.0.set(template, reads);
-    }
-}
-
 fn resolve_partition(
     ends: &EndCollector<'_>,
     partition: usize,
@@ -88,7 +84,7 @@ fn resolve_partition(
     backing: &Backing,
     scratch: &mut StoreScratch,
 ) -> Result<(), SpillError> {
-    let mut marks = MarkInto(marks);
+    let mut marks = marks;
     let mut pairs: Vec<PairEnd> = Vec::new();
     for_each_chunk(&ends.pairs, partition, backing, scratch, |bytes| {
         pairs.extend(EndCollector::pairs_of(bytes));

@@ -40,7 +40,7 @@ pub fn resolve_pairs(
                 marks.mark(pair.template, MarkedReads::Both);
             }
         }
-        let optical = if set.len() < 2 { 0 } else { finder.count(set, best) };
+        let optical = options.optical_distance_px.map(|_| finder.count(set));
         // A chunk is never empty.
         let library = set.first().map_or(0, |pair| pair.library);
         counters.count_pair_set(library, set.len(), optical);

@@ -37,22 +37,22 @@ const DRAIN_BYTES: usize = 4 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum FinishError {
     /// A spilled chunk could not be written or read back.
-    #[error(transparent)]
+    #[error("{0}")]
     Spill(#[from] SpillError),
     /// A record is malformed, which can only be damage.
     #[error("a stored record is damaged: {0}")]
     Record(#[from] RecordError),
     /// A record cannot be encoded.
-    #[error(transparent)]
+    #[error("{0}")]
     Encode(#[from] EncodeError),
     /// The index cannot hold the records.
-    #[error(transparent)]
+    #[error("{0}")]
     Index(#[from] IndexError),
     /// The output cannot be written.
-    #[error(transparent)]
+    #[error("{0}")]
     Output(#[from] OutputError),
     /// A bug.
-    #[error(transparent)]
+    #[error("{0}")]
     Panic(#[from] WorkerPanic),
     /// The run was stopped from outside.
     #[error("interrupted")]
@@ -71,8 +71,8 @@ pub struct FinishOptions<'a> {
     pub marks: Option<&'a DuplicateMarks>,
     /// Leave marked records out.
     pub remove_duplicates: bool,
-    /// Looked at between units.
-    pub interrupted: &'a (dyn Fn() -> bool + Sync),
+    /// Called now and then while the workers run; `false` stops them.
+    pub watch: &'a dyn Fn() -> bool,
 }
 
 /// Time per stage, summed over workers.
@@ -143,7 +143,11 @@ pub fn run(
         placed,
         unplaced,
         backing,
-        options,
+        threads: options.threads,
+        encoding: options.encoding,
+        references: options.references,
+        marks: options.marks,
+        remove_duplicates: options.remove_duplicates,
         trace,
         units: units::plan(placed, unplaced),
         turnstile: &turnstile,
@@ -159,7 +163,8 @@ pub fn run(
         drop(lock(&finish.turn));
         finish.turn_came.notify_all();
     };
-    pool::run(options.threads, &finish.failure, wake, |_| {
+    let watch = || if (options.watch)() { Ok(()) } else { Err(FinishError::Interrupted) };
+    pool::run(options.threads, &finish.failure, wake, &watch, |_| {
         let finished = finish.work()?;
         let mut total = lock(&total);
         total.tally.merge(&finished.tally);
@@ -174,7 +179,11 @@ struct Finish<'a, 'o> {
     placed: &'a ChunkStore<'a>,
     unplaced: &'a ChunkStore<'a>,
     backing: &'a Backing,
-    options: &'a FinishOptions<'a>,
+    threads: NonZeroUsize,
+    encoding: Encoding,
+    references: &'a [Reference],
+    marks: Option<&'a DuplicateMarks>,
+    remove_duplicates: bool,
     trace: &'a FinishTrace,
     units: Vec<Unit>,
     turnstile: &'a Turnstile<'a>,
@@ -195,16 +204,13 @@ struct Worker<'a> {
 
 impl<'a> Finish<'a, '_> {
     fn work(&self) -> Result<Finished, FinishError> {
-        let references = self.options.references;
+        let references = self.references;
         let mut worker = Worker {
-            encoder: Encoder::new(self.options.encoding, references)?,
+            encoder: Encoder::new(self.encoding, references)?,
             store: StoreScratch::new()?,
             finished: Finished { tally: Tally::new(references.len()), ..Finished::default() },
         };
         while let Some(pass) = self.trace.wait.time(|| self.turnstile.enter(|t| self.cost(t))) {
-            if (self.options.interrupted)() {
-                return Err(FinishError::Interrupted);
-            }
             if self.failure.stopped() {
                 break;
             }
@@ -227,7 +233,7 @@ impl<'a> Finish<'a, '_> {
 
     /// Units up to this size are sorted in memory; larger ones are merged from runs of this size.
     fn portion_bytes(&self) -> u64 {
-        let share = self.backing.ledger.total_bytes() / (8 * self.options.threads.get() as u64);
+        let share = self.backing.ledger.total_bytes() / (8 * self.threads.get() as u64);
         share.max(DRAIN_BYTES as u64)
     }
 
@@ -298,7 +304,7 @@ impl<'a> Finish<'a, '_> {
     fn wait_for_turn(&self, sequence: u64) -> Result<(), FinishError> {
         let mut guard = lock(&self.turn);
         while self.ordered.committed() < sequence {
-            if self.failure.stopped() || (self.options.interrupted)() {
+            if self.failure.stopped() {
                 return Err(FinishError::Interrupted);
             }
             guard = self.turn_came.wait(guard).unwrap_or_else(PoisonError::into_inner);
@@ -316,8 +322,8 @@ impl<'a> Finish<'a, '_> {
         let record = RecordRef::new(body)?;
         let flags = record.flags();
         let duplicate =
-            self.options.marks.map(|marks| marks.is_duplicate(template_of(ordinal), flags));
-        if self.options.remove_duplicates && duplicate == Some(true) {
+            self.marks.map(|marks| marks.is_duplicate(template_of(ordinal), flags));
+        if self.remove_duplicates && duplicate == Some(true) {
             finished.records_removed += 1;
             return Ok(());
         }

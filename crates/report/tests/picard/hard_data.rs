@@ -93,7 +93,7 @@ impl HardData {
         for index in (1..records.len()).rev() {
             records.swap(index, random.below(index as u64 + 1) as usize);
         }
-        let quality = random.pick(&[b'+', b'?', b'?', b'?', b'I']);
+        let quality = random.pick(b"+???I");
         for (index, record) in records.iter().enumerate() {
             let reference = |at: Option<usize>| at.map_or("*".to_owned(), |r| format!("chr{r}"));
             let quality = match random.below(20) {
@@ -131,13 +131,15 @@ fn random_end(random: &mut Random) -> End {
 
 /// One of the places, the first four far more often than others.
 fn random_place(random: &mut Random, places: &[End]) -> End {
-    if random.percent(15) { places[random.below(4) as usize] } else { random.pick(places) }
+    if random.percent(30) { places[random.below(4) as usize] } else { random.pick(places) }
 }
 
 /// Names with a location (5 or 7 fields, tiles beyond 16 bits, trailing letters) and without.
 fn random_name(random: &mut Random, template: usize) -> String {
-    let tile = random.pick(&[1, 1, 1, 1, 2, 1101, 40_000, 65_535, -3]);
-    let (x, y) = (random.below(700), random.below(700));
+    let tile = random.pick(&[1, 1, 1, 1, 1, 1, 1, 2, 1101, 40_000, 65_535, -3]);
+    // Half of the clusters lie about a few spots, so that there are chains of near ones.
+    let (spots, spread) = if random.percent(50) { (4, 40) } else { (1, 700) };
+    let [x, y] = [0; 2].map(|_| 90 * random.below(spots) + random.below(spread));
     match random.below(12) {
         0 => format!("read{template}"),
         1 => format!("r{template}:1:{tile}:{x}"),
@@ -269,8 +271,8 @@ fn pair(
     group: &Option<String>,
     groups: usize,
 ) -> Vec<Record> {
-    let offset = random.pick(&[120, 120, 120, 0, 40]);
-    let second = match random.below(8) {
+    let offset = random.pick(&[120, 120, 120, 120, 120, 120, 0, 40]);
+    let second = match random.below(12) {
         0 => End { reference: random.pick(&[0, 1, 2]), position: 500, reverse: first.reverse },
         1 => End { position: first.position + offset, ..first },
         2 => End { reverse: !first.reverse, ..first },

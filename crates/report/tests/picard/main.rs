@@ -95,7 +95,7 @@ fn run_ours(header: &Header, records: &[u8], settings: &Settings) -> Ours {
         }
         let bytes = &records[start..end];
         let ends = examine_template(bytes, template, &table, &options, &mut counters).unwrap();
-        for entry in ends.pair {
+        if let Some(entry) = ends.pair {
             pairs[entry.partition_of(PARTITIONS)].push(entry.to_bytes());
         }
         for entry in ends.fragments.into_iter().flatten() {
@@ -135,6 +135,8 @@ fn run_picard(jar: &Path, folder: &Path, input: &Path, settings: &Settings) -> (
     };
     let arguments = [
         "-Xmx1g".to_owned(),
+        "-XX:+UseSerialGC".to_owned(), // starts and compiles faster: the data is small
+        "-XX:TieredStopAtLevel=1".to_owned(),
         "-jar".to_owned(),
         jar.display().to_string(),
         "MarkDuplicates".to_owned(),
@@ -201,8 +203,8 @@ fn compare(jar: &Path, data: &HardData, settings: &Settings) -> usize {
             differences.push((identity, record.flags()));
         }
     }
-    assert!(differences.is_empty(), "{} flags differ: {differences:?}", differences.len());
     assert!(theirs.is_empty());
+    assert!(differences.is_empty(), "{} flags differ: {differences:?}", differences.len());
     assert_eq!(body_of(&ours.metrics), body_of(&metrics));
 
     let output = output.to_str().unwrap();
@@ -232,7 +234,7 @@ fn flags_metrics_and_counts_are_those_of_picard_and_samtools() {
     let cases = [
         ("several libraries, query", HardData::new(1, 5000, 4), Query, usual),
         ("several libraries, coordinate", HardData::new(2, 5000, 4), Coordinate, usual),
-        ("one library, query", HardData::new(3, 3000, 1), Query, optical(Some(10), 40)),
+        ("one library, query", HardData::new(3, 3000, 1), Query, optical(Some(30), 60)),
         ("one library, coordinate", HardData::new(4, 3000, 1), Coordinate, optical(Some(2500), 90)),
         ("no locations, query", HardData::new(5, 2000, 2), Query, optical(None, 300_000)),
         ("no locations, coordinate", HardData::new(6, 2000, 2), Coordinate, optical(None, 300_000)),

@@ -26,12 +26,7 @@ struct Read {
 }
 
 fn read(name: &str, bases: &str, qualities: &str) -> Read {
-    Read {
-        name: name.into(),
-        bases: bases.into(),
-        qualities: qualities.into(),
-        extra: Vec::new(),
-    }
+    Read { name: name.into(), bases: bases.into(), qualities: qualities.into(), extra: Vec::new() }
 }
 
 fn reads_of(block: &InputBlock) -> Vec<Read> {

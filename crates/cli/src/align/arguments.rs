@@ -1,0 +1,359 @@
+//! Arguments of `seqloom align`. Single letters mean what they mean in `bwa mem`, except -o -t -m -l.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use seqloom_align::engine::bwa::{BwaOptions, InsertSize, Preset};
+use seqloom_align::engine::fake::FakeOptions;
+use seqloom_prep::duplicates::DuplicateMode;
+use seqloom_runtime::memory::ByteSize;
+
+/// What `seqloom align` is told.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true, after_help = "\
+Examples:
+  seqloom align -R '@RG\\tID:a\\tSM:s\\tLB:l' ref.fa R1.fq.gz R2.fq.gz -o out.bam
+  seqloom align --no-sort --no-mark-duplicates --output-format sam ref.fa R1.fq R2.fq -o - | ...
+
+The output is the same bytes whatever -t and -m are. -K is part of the result, as in bwa.")]
+pub(crate) struct AlignArguments {
+    /// Prefix of the index: the FASTA that `seqloom index` was given
+    #[arg(value_name = "REF")]
+    pub(crate) reference: PathBuf,
+    /// FASTQ (plain, gzip, BGZF, zstd), FASTA or unaligned BAM; `-` is standard input
+    #[arg(value_name = "R1")]
+    pub(crate) first: PathBuf,
+    /// Mates, in the same order
+    #[arg(value_name = "R2")]
+    pub(crate) second: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+    #[command(flatten)]
+    pub(crate) run: RunArguments,
+    #[command(flatten)]
+    pub(crate) input: InputArguments,
+    #[command(flatten)]
+    pub(crate) duplicates: DuplicateArguments,
+    #[command(flatten)]
+    pub(crate) algorithm: AlgorithmArguments,
+    /// Print help
+    #[arg(long, action = clap::ArgAction::Help)]
+    help: Option<bool>,
+}
+
+/// Where results go.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArguments {
+    /// Output file; `-` is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
+    /// Format [default: by the suffix of the output file, else BAM]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) output_format: Option<OutputFormat>,
+    /// Compression level of BAM, 0 (none) to 12
+    #[arg(short = 'l', long, value_name = "N", default_value_t = 6,
+          value_parser = clap::value_parser!(u8).range(0..=12))]
+    pub(crate) level: u8,
+    /// Index written beside a sorted BAM file
+    #[arg(long, value_name = "KIND", default_value = "auto")]
+    pub(crate) write_index: IndexKind,
+    /// Keep the order of the input: nothing is held back, output streams
+    #[arg(long)]
+    pub(crate) no_sort: bool,
+    /// Leave no @PG line and so no trace of the command line
+    #[arg(long = "no-pg", alias = "no-PG")]
+    pub(crate) no_pg: bool,
+    /// Folder for NAME.markdup.txt, NAME.flagstat.txt and NAME.idxstats.txt
+    #[arg(long, value_name = "DIR")]
+    pub(crate) metrics_dir: Option<PathBuf>,
+    /// Report of the run: options, counts, time and memory
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// How the run uses the machine.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Machine")]
+pub(crate) struct RunArguments {
+    /// Busy threads in total [default: all available]
+    #[arg(short, long, short_alias = '@', value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// Memory in total, such as 8G [default: three quarters of what is available]
+    #[arg(short, long, value_name = "SIZE")]
+    pub(crate) memory: Option<ByteSize>,
+    /// Folder for spilled data, repeatable [default: $TMPDIR, else the output's folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) tmp_dir: Vec<PathBuf>,
+    /// Say nothing but errors
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+/// How the input is read.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct InputArguments {
+    /// Read group line; `\t` is expanded
+    #[arg(short = 'R', long, value_name = "LINE")]
+    pub(crate) read_group: Option<String>,
+    /// Mates lie next to each other in one file; reads without a neighbour of their name are single
+    #[arg(short = 'p', long)]
+    pub(crate) interleaved: bool,
+    /// Append FASTQ comments, which must hold SAM tags, to the records
+    #[arg(short = 'C', long)]
+    pub(crate) append_comments: bool,
+    /// Bases per cohort, the reads that share an insert-size estimate; changes results
+    #[arg(short = 'K', long, value_name = "BASES", default_value_t = 100_000_000,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) cohort_bases: u64,
+    /// Take qualities as Phred+33 even where they look like Phred+64
+    #[arg(long)]
+    pub(crate) assume_phred33: bool,
+}
+
+/// How duplicates are marked.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Duplicates")]
+pub(crate) struct DuplicateArguments {
+    /// Leave duplicates unmarked
+    #[arg(long, conflicts_with = "remove_duplicates")]
+    pub(crate) no_mark_duplicates: bool,
+    /// Leave duplicates out
+    #[arg(long)]
+    pub(crate) remove_duplicates: bool,
+    /// Which of Picard's behaviours: as on query-grouped or on coordinate-sorted input
+    #[arg(long, value_name = "MODE", default_value = "query")]
+    pub(crate) duplicate_mode: ModeArgument,
+    /// Largest distance of optical duplicates in pixels (2500 for patterned flow cells), or `off`
+    #[arg(long, value_name = "N", default_value = "100")]
+    pub(crate) optical_distance: OpticalDistance,
+}
+
+/// bwa's algorithm.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Algorithm (as in bwa mem)")]
+pub(crate) struct AlgorithmArguments {
+    /// Minimum seed length [bwa: 19]
+    #[arg(short = 'k', value_name = "N", value_parser = clap::value_parser!(i32).range(1..=1000))]
+    min_seed_length: Option<i32>,
+    /// Band width [bwa: 100]
+    #[arg(short = 'w', value_name = "N", value_parser = clap::value_parser!(i32).range(1..=100_000))]
+    band_width: Option<i32>,
+    /// Skip seeds with more than N occurrences [bwa: 500]
+    #[arg(short = 'c', value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
+    max_occurrences: Option<i32>,
+    /// Mismatch penalty [bwa: 4]
+    #[arg(short = 'B', value_name = "N", value_parser = clap::value_parser!(i32).range(0..=100))]
+    mismatch_penalty: Option<i32>,
+    /// Gap open penalty, of deletions and insertions [bwa: 6,6]
+    #[arg(short = 'O', value_name = "N[,N]")]
+    gap_open: Option<OneOrTwo>,
+    /// Gap extension penalty [bwa: 1,1]
+    #[arg(short = 'E', value_name = "N[,N]")]
+    gap_extend: Option<OneOrTwo>,
+    /// Clipping penalty at the 5' and the 3' end [bwa: 5,5]
+    #[arg(short = 'L', value_name = "N[,N]")]
+    clip_penalty: Option<OneOrTwo>,
+    /// Penalty of an unpaired read pair [bwa: 17]
+    #[arg(short = 'U', value_name = "N", value_parser = clap::value_parser!(i32).range(0..=10_000))]
+    unpaired_penalty: Option<i32>,
+    /// Minimum score to output [bwa: 30]
+    #[arg(short = 'T', value_name = "N", value_parser = clap::value_parser!(i32).range(0..=10_000))]
+    min_output_score: Option<i32>,
+    /// Hits in XA if there are at most N, and of ALT contigs [bwa: 5,200]
+    #[arg(short = 'h', value_name = "N[,N]")]
+    xa_hits: Option<OneOrTwo>,
+    /// Soft-clip supplementary alignments
+    #[arg(short = 'Y')]
+    soft_clip_supplementary: bool,
+    /// Mark shorter split hits as secondary
+    #[arg(short = 'M')]
+    mark_split_secondary: bool,
+    /// Preset of the read type: pacbio, ont2d or intractg
+    #[arg(short = 'x', value_name = "TYPE")]
+    preset: Option<PresetArgument>,
+    /// Insert size of FR pairs: mean[,deviation[,max[,min]]] [default: inferred per cohort]
+    #[arg(short = 'I', value_name = "F[,F[,N[,N]]]", value_parser = parse_insert_size)]
+    insert_size: Option<InsertSize>,
+    /// Treat ALT contigs as part of the primary assembly (ignore REF.alt)
+    #[arg(short = 'j')]
+    pub(crate) ignore_alt: bool,
+    /// Engine: `bwa`, or `fake:OPTIONS`, which does not align (for load and fault tests)
+    #[arg(long, value_name = "ENGINE", default_value = "bwa", hide = true)]
+    pub(crate) engine: EngineChoice,
+}
+
+impl AlgorithmArguments {
+    /// The options of the bwa engine.
+    pub(crate) fn bwa_options(&self) -> BwaOptions {
+        let both = |values: Option<OneOrTwo>| values.map(|v| v.0);
+        BwaOptions {
+            min_seed_length: self.min_seed_length,
+            band_width: self.band_width,
+            max_occurrences: self.max_occurrences,
+            mismatch_penalty: self.mismatch_penalty,
+            gap_open: both(self.gap_open),
+            gap_extend: both(self.gap_extend),
+            clip_penalty: both(self.clip_penalty),
+            unpaired_penalty: self.unpaired_penalty,
+            min_output_score: self.min_output_score,
+            xa_hits: both(self.xa_hits),
+            soft_clip_supplementary: self.soft_clip_supplementary,
+            mark_split_secondary: self.mark_split_secondary,
+            preset: self.preset.map(PresetArgument::preset),
+            insert_size: self.insert_size,
+        }
+    }
+}
+
+/// Output formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// Compressed, indexable.
+    Bam,
+    /// Text.
+    Sam,
+}
+
+/// Index formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum IndexKind {
+    /// BAI, or CSI when a sequence is longer than 512 Mbp.
+    Auto,
+    /// BAI.
+    Bai,
+    /// CSI.
+    Csi,
+    /// No index.
+    None,
+}
+
+/// `--duplicate-mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ModeArgument {
+    /// Every record follows its template.
+    Query,
+    /// Only primary mapped records are marked.
+    Coordinate,
+}
+
+impl From<ModeArgument> for DuplicateMode {
+    fn from(mode: ModeArgument) -> Self {
+        match mode {
+            ModeArgument::Query => Self::Query,
+            ModeArgument::Coordinate => Self::Coordinate,
+        }
+    }
+}
+
+/// `-x`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum PresetArgument {
+    Pacbio,
+    Ont2d,
+    Intractg,
+}
+
+impl PresetArgument {
+    fn preset(self) -> Preset {
+        match self {
+            Self::Pacbio => Preset::Pacbio,
+            Self::Ont2d => Preset::Ont2d,
+            Self::Intractg => Preset::Intractg,
+        }
+    }
+}
+
+/// A number of pixels, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OpticalDistance(pub(crate) Option<u32>);
+
+impl FromStr for OpticalDistance {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "off" {
+            return Ok(Self(None));
+        }
+        let pixels = text.parse().map_err(|_| "neither a number of pixels nor 'off'".to_owned())?;
+        Ok(Self(Some(pixels)))
+    }
+}
+
+/// One value for two things, or two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct OneOrTwo([i32; 2]);
+
+impl FromStr for OneOrTwo {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refuse = || "neither a number nor two numbers with a comma".to_owned();
+        let number = |part: &str| part.parse().ok().filter(|n| (0..=100_000).contains(n));
+        let (first, second) = text.split_once(',').unwrap_or((text, text));
+        Ok(Self([number(first).ok_or_else(refuse)?, number(second).ok_or_else(refuse)?]))
+    }
+}
+
+/// bwa's `-I` with its defaults: deviation 10 % of the mean, limits 4 deviations away.
+fn parse_insert_size(text: &str) -> Result<InsertSize, String> {
+    let refuse = || "must be mean[,deviation[,max[,min]]]".to_owned();
+    let values: Vec<f64> =
+        text.split(',').map(str::parse).collect::<Result<_, _>>().map_err(|_| refuse())?;
+    let [mean_bp, ref rest @ ..] = values[..] else { return Err(refuse()) };
+    if rest.len() > 3 || !values.iter().all(|v| v.is_finite() && (0.0..1e9).contains(v)) {
+        return Err(refuse());
+    }
+    let deviation_bp = rest.first().copied().unwrap_or(0.1 * mean_bp);
+    let max_bp = rest.get(1).copied().unwrap_or(mean_bp + 4.0 * deviation_bp + 0.499);
+    let min_bp = rest.get(2).copied().unwrap_or((mean_bp - 4.0 * deviation_bp + 0.499).max(1.0));
+    Ok(InsertSize { mean_bp, deviation_bp, max_bp: max_bp as i32, min_bp: min_bp as i32 })
+}
+
+/// `--engine`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum EngineChoice {
+    Bwa,
+    Fake(FakeOptions),
+}
+
+impl FromStr for EngineChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':').unwrap_or((text, "")) {
+            ("bwa", "") => Ok(Self::Bwa),
+            ("fake", options) => {
+                options.parse().map(Self::Fake).map_err(|error| format!("{error}"))
+            }
+            _ => Err("must be 'bwa' or 'fake:OPTIONS'".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn insert_size_has_bwas_defaults() {
+        let given = parse_insert_size("400").unwrap();
+        assert_eq!((given.deviation_bp, given.max_bp, given.min_bp), (40.0, 560, 240));
+        let given = parse_insert_size("400,50,900,100").unwrap();
+        assert_eq!((given.deviation_bp, given.max_bp, given.min_bp), (50.0, 900, 100));
+        for bad in ["", "x", "1,2,3,4,5", "-3"] {
+            assert!(parse_insert_size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn one_value_stands_for_two() {
+        assert_eq!("6".parse(), Ok(OneOrTwo([6, 6])));
+        assert_eq!("6,5".parse(), Ok(OneOrTwo([6, 5])));
+        assert!("6,5,4".parse::<OneOrTwo>().is_err());
+        assert!("-1".parse::<OneOrTwo>().is_err());
+    }
+}

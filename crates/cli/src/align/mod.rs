@@ -1,0 +1,83 @@
+//! `seqloom align`: reads to sorted, duplicate-marked, indexed BAM in one process.
+//!
+//! [`run`] is the whole flow: check the index, open the reads, share out the memory, load the engine,
+//! and either sort ([`sorted`]) or stream ([`streamed`]).
+
+mod arguments;
+mod header;
+mod job;
+mod plan;
+mod publish;
+mod sinks;
+mod sorted;
+mod streamed;
+mod summary;
+
+use seqloom_align::engine::AlignmentEngine;
+use seqloom_align::engine::bwa::BwaEngine;
+use seqloom_align::engine::fake::FakeEngine;
+use seqloom_align::index;
+use seqloom_runtime::machine;
+use seqloom_runtime::memory;
+
+pub(crate) use arguments::AlignArguments;
+use arguments::EngineChoice;
+use job::{Job, Prepared};
+
+use crate::console::Console;
+
+/// Each C heap arena keeps freed memory of its own; the engine allocates in large pieces, so a few
+/// arenas serve many threads.
+const C_HEAP_ARENAS: i32 = 8;
+
+/// Runs the command.
+pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Result<()> {
+    if arguments.run.quiet {
+        console.be_quiet();
+    }
+    memory::cap_c_heap_arenas(C_HEAP_ARENAS);
+    let index = index::check(&arguments.reference)?;
+    let prepared = Job::prepare(arguments, &index, console)?;
+    prepared.job.announce();
+    match &arguments.algorithm.engine {
+        EngineChoice::Bwa => {
+            let engine = load_bwa(arguments, &index, &prepared.job)?;
+            align(engine, prepared)
+        }
+        EngineChoice::Fake(options) => {
+            let lengths = index.contigs.iter().map(|contig| contig.length.into()).collect();
+            align(FakeEngine::new(options.clone(), lengths), prepared)
+        }
+    }
+}
+
+fn align<E: AlignmentEngine>(engine: E, prepared: Prepared<'_>) -> anyhow::Result<()> {
+    let Prepared { job, first, mut output } = prepared;
+    job.end_phase("load");
+    let summary = if job.is_sorted() {
+        sorted::align(engine, &job, first, &mut output)?
+    } else {
+        streamed::align(&engine, &job, first, &mut output)?
+    };
+    publish::publish(&job, output, &summary)?;
+    summary.close(&job);
+    Ok(())
+}
+
+fn load_bwa(
+    arguments: &AlignArguments,
+    index: &index::IndexInfo,
+    job: &Job<'_>,
+) -> anyhow::Result<BwaEngine> {
+    let contigs: Vec<_> =
+        index.contigs.iter().map(|c| (c.name.clone(), u64::from(c.length))).collect();
+    let options = arguments.algorithm.bwa_options();
+    let threads = job.threads.get().min(machine::available_cores().get());
+    let prefix = &arguments.reference;
+    Ok(if arguments.algorithm.ignore_alt {
+        let plain = index::WithoutAlt::of(prefix)?;
+        BwaEngine::load(&plain.prefix(), &contigs, &options, threads)?
+    } else {
+        BwaEngine::load(prefix, &contigs, &options, threads)?
+    })
+}

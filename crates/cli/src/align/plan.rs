@@ -1,0 +1,166 @@
+//! Who gets how much of `-m`.
+//!
+//! ```text
+//! floor = program + index + threads * (engine scratch + buffers) + one cohort + open chunks
+//! ```
+//!
+//! What is left above the floor goes half to a second cohort in flight, half to records in memory;
+//! records that find no room are spilled.
+
+use std::num::NonZeroUsize;
+
+use seqloom_align::cohort::Pairing;
+use seqloom_io::source::InputBlock;
+use seqloom_prep::collect::END_PARTITIONS;
+use seqloom_runtime::memory::ByteSize;
+
+use crate::exit::UsageError;
+
+/// Code, libraries, command line, header, allocator slack.
+const PROGRAM_BYTES: u64 = 64 << 20;
+/// Per worker: engine scratch, input blocks in flight, packed records, compressors.
+const WORKER_BYTES: u64 = 24 << 20;
+/// What the engine holds of one read between seeding and emission, measured at the peak of a
+/// 100 Mbp cohort (RSS): 2x150 bp 1.0 kB, 2x100 bp 0.9 kB, 2x50 bp 1.2 kB.
+const HELD_PER_READ_BYTES: u64 = 1280;
+/// The same per base, for long reads.
+const HELD_PER_BASE_BYTES: u64 = 4;
+/// Chunks of the stores.
+const MIN_CHUNK_BYTES: u64 = 16 << 10;
+const MAX_CHUNK_BYTES: u64 = 256 << 10;
+/// Below this, too little is left to sort the largest partitions with.
+const MIN_STORE_BYTES: u64 = 32 << 20;
+
+/// The shares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MemoryPlan {
+    /// What candidates of all cohorts in flight may hold.
+    pub(super) held_limit_bytes: u64,
+    /// What records and read ends may hold while reads are aligned.
+    pub(super) store_bytes: u64,
+    /// Size of one chunk of them.
+    pub(super) chunk_bytes: u64,
+    /// What becomes free for them when the last read is aligned: index, candidates, scratch.
+    pub(super) freed_bytes: u64,
+}
+
+/// What the plan depends on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Demand {
+    pub(super) index_bytes: u64,
+    pub(super) threads: NonZeroUsize,
+    pub(super) pairing: Pairing,
+    pub(super) cohort_bases: u64,
+    /// Mean length of the first reads.
+    pub(super) read_bases: u64,
+    /// Genome bins, each with an open chunk; 0 when output streams.
+    pub(super) bins: usize,
+    pub(super) marks_duplicates: bool,
+}
+
+/// Mean read length of the first blocks, at least 1.
+pub(super) fn mean_read_bases(first: &[InputBlock]) -> u64 {
+    let reads: u64 = first.iter().map(|block| block.reads.reads.len() as u64).sum();
+    let bases: u64 = first.iter().map(|block| block.bases).sum();
+    bases.div_ceil(reads.max(1)).max(1)
+}
+
+impl Demand {
+    /// What one cohort holds.
+    fn cohort_bytes(&self) -> u64 {
+        if self.pairing == Pairing::Single {
+            return 0;
+        }
+        let reads = self.cohort_bases.div_ceil(self.read_bases);
+        // The reads that take the cohort over its size belong to it.
+        (reads + 2) * HELD_PER_READ_BYTES.max(HELD_PER_BASE_BYTES * self.read_bases)
+    }
+
+    fn open_chunks(&self) -> u64 {
+        let ends = if self.marks_duplicates { 3 * END_PARTITIONS } else { 0 };
+        let sorted = if self.bins == 0 { 0 } else { self.bins + ends };
+        sorted as u64
+    }
+
+    fn fixed_bytes(&self) -> u64 {
+        PROGRAM_BYTES + self.index_bytes + self.threads.get() as u64 * WORKER_BYTES
+    }
+
+    fn min_store_bytes(&self) -> u64 {
+        if self.bins == 0 { 0 } else { self.open_chunks() * MIN_CHUNK_BYTES + MIN_STORE_BYTES }
+    }
+
+    /// The smallest memory that works.
+    pub(super) fn floor_bytes(&self) -> u64 {
+        self.fixed_bytes() + self.cohort_bytes() + self.min_store_bytes()
+    }
+
+    /// Shares out `memory`.
+    ///
+    /// # Errors
+    /// When `memory` is below the floor.
+    pub(super) fn plan(&self, memory: ByteSize) -> Result<MemoryPlan, UsageError> {
+        let floor_bytes = self.floor_bytes();
+        let Some(spare_bytes) = memory.0.checked_sub(floor_bytes) else {
+            return Err(UsageError(self.too_small(memory)));
+        };
+        let cohort_bytes = self.cohort_bytes();
+        let second_cohort_bytes = (spare_bytes / 2).min(cohort_bytes);
+        let held_limit_bytes = cohort_bytes + second_cohort_bytes;
+        let store_bytes = self.min_store_bytes() + spare_bytes - second_cohort_bytes;
+        let chunk_bytes = (store_bytes / 4 / self.open_chunks().max(1))
+            .clamp(MIN_CHUNK_BYTES, MAX_CHUNK_BYTES);
+        let freed_bytes = self.index_bytes + held_limit_bytes;
+        Ok(MemoryPlan { held_limit_bytes, store_bytes, chunk_bytes, freed_bytes })
+    }
+
+    fn too_small(&self, memory: ByteSize) -> String {
+        format!(
+            "-m {memory} is too small: this run needs at least {} (program {} + index {} + {} threads \
+             x {} + one cohort of {} bases in reads of {} bp {} + partitions {})",
+            ByteSize(self.floor_bytes()),
+            ByteSize(PROGRAM_BYTES),
+            ByteSize(self.index_bytes),
+            self.threads,
+            ByteSize(WORKER_BYTES),
+            self.cohort_bases,
+            self.read_bases,
+            ByteSize(self.cohort_bytes()),
+            ByteSize(self.min_store_bytes()),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEMAND: Demand = Demand {
+        index_bytes: 221 << 20,
+        threads: NonZeroUsize::new(2).unwrap(),
+        pairing: Pairing::TwoFiles,
+        cohort_bases: 100_000_000,
+        read_bases: 150,
+        bins: 2000,
+        marks_duplicates: true,
+    };
+
+    #[test]
+    fn every_byte_is_given_once_and_the_floor_is_exact() {
+        let floor = DEMAND.floor_bytes();
+        assert!(DEMAND.plan(ByteSize(floor - 1)).is_err());
+        for memory in [floor, 2 * floor, 64 << 30] {
+            let plan = DEMAND.plan(ByteSize(memory)).unwrap();
+            let given = DEMAND.fixed_bytes() + plan.held_limit_bytes + plan.store_bytes;
+            assert_eq!(given, memory);
+            assert!(DEMAND.open_chunks() * plan.chunk_bytes <= plan.store_bytes);
+        }
+    }
+
+    #[test]
+    fn single_reads_need_no_cohort() {
+        let single = Demand { pairing: Pairing::Single, ..DEMAND };
+        assert_eq!(single.cohort_bytes(), 0);
+        assert!(single.floor_bytes() < DEMAND.floor_bytes());
+    }
+}

@@ -1,0 +1,102 @@
+//! Where batches go: into partitions to be sorted, or straight to the output in input order.
+
+use std::sync::Mutex;
+
+use seqloom_align::ingest::BatchSink;
+use seqloom_format::bam::{RecordError, RecordRef, Reference, framed_records};
+use seqloom_format::templates::PackedTemplates;
+use seqloom_io::sink::output::{Output, OutputError};
+use seqloom_prep::collect::{CollectError, Collector};
+use seqloom_prep::encode::{EncodeError, EncodedUnit, Encoder, Encoding};
+use seqloom_prep::store::StoreScratch;
+use seqloom_prep::tally::{TalliedRecord, Tally};
+use seqloom_runtime::failure::lock;
+use seqloom_runtime::order::Ordered;
+
+/// Records to partitions.
+pub(super) struct SortedSink<'a>(pub(super) Collector<'a>);
+
+impl BatchSink for SortedSink<'_> {
+    type Error = CollectError;
+    type Scratch = StoreScratch;
+
+    fn scratch(&self) -> Result<StoreScratch, CollectError> {
+        Ok(StoreScratch::new()?)
+    }
+
+    fn accept(
+        &self,
+        scratch: &mut StoreScratch,
+        _sequence: u64,
+        templates: &PackedTemplates,
+    ) -> Result<(), CollectError> {
+        self.0.collect(templates, scratch)
+    }
+}
+
+/// Why a batch could not be streamed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StreamError {
+    #[error("{0}")]
+    Record(#[from] RecordError),
+    #[error("{0}")]
+    Encode(#[from] EncodeError),
+    #[error("{0}")]
+    Output(#[from] OutputError),
+}
+
+/// Records to the output, batch by batch in input order.
+pub(super) struct StreamSink<'a> {
+    encoding: Encoding,
+    references: &'a [Reference],
+    ordered: Ordered<EncodedUnit>,
+    output: Mutex<&'a mut Output>,
+    tally: Mutex<Tally>,
+}
+
+impl<'a> StreamSink<'a> {
+    pub(super) fn new(
+        encoding: Encoding,
+        references: &'a [Reference],
+        output: &'a mut Output,
+    ) -> Self {
+        Self {
+            encoding,
+            references,
+            ordered: Ordered::default(),
+            output: Mutex::new(output),
+            tally: Mutex::new(Tally::new(references.len())),
+        }
+    }
+
+    /// Counts of the records written.
+    pub(super) fn into_tally(self) -> Tally {
+        self.tally.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl<'a> BatchSink for StreamSink<'a> {
+    type Error = StreamError;
+    type Scratch = Encoder<'a>;
+
+    fn scratch(&self) -> Result<Encoder<'a>, StreamError> {
+        Ok(Encoder::new(self.encoding, self.references)?)
+    }
+
+    fn accept(
+        &self,
+        encoder: &mut Encoder<'a>,
+        sequence: u64,
+        templates: &PackedTemplates,
+    ) -> Result<(), StreamError> {
+        let mut tally = Tally::new(self.references.len());
+        for body in framed_records(&templates.bytes) {
+            let record = RecordRef::new(body?)?;
+            encoder.push(&record, None)?;
+            tally.add(&TalliedRecord::from(&record));
+        }
+        let unit = encoder.finish_unit()?;
+        lock(&self.tally).merge(&tally);
+        self.ordered.deposit(sequence, unit, |unit| Ok(lock(&self.output).write(&unit.bytes)?))
+    }
+}

@@ -1,0 +1,89 @@
+//! Everything that seqloom says on stderr: log lines, progress, errors.
+//!
+//! The C++ engine writes to file descriptor 2 as well; the [`Fence`] takes that away from it, and the
+//! console keeps the user's stderr.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use seqloom_align::engine::fence::Fence;
+use seqloom_runtime::machine;
+
+/// Carriage return, erase the line.
+const REDRAW: &str = "\r\x1b[2K";
+
+/// See the module documentation.
+pub(crate) struct Console {
+    stderr: Arc<File>,
+    started: Instant,
+    is_terminal: bool,
+    quiet: AtomicBool,
+    _fence: Fence,
+}
+
+impl Console {
+    /// Raises the fence; call before any thread is started.
+    pub(crate) fn open() -> io::Result<Self> {
+        let is_terminal = io::stderr().is_terminal();
+        let fence = Fence::raise()?;
+        let stderr = Arc::new(fence.user_stderr()?);
+        let for_panics = stderr.clone();
+        std::panic::set_hook(Box::new(move |panic| {
+            let version = env!("CARGO_PKG_VERSION");
+            let text = format!("seqloom {version}: a bug, please report it: {panic}\n");
+            // Nothing is left to do if stderr is gone.
+            let _ = (&*for_panics).write_all(text.as_bytes());
+        }));
+        Ok(Self {
+            stderr,
+            started: Instant::now(),
+            is_terminal,
+            quiet: AtomicBool::new(false),
+            _fence: fence,
+        })
+    }
+
+    /// Says nothing but errors from now on.
+    pub(crate) fn be_quiet(&self) {
+        self.quiet.store(true, Ordering::Relaxed);
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.quiet.load(Ordering::Relaxed)
+    }
+
+    /// Time since the start.
+    pub(crate) fn wall(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// One log line, stamped with wall seconds and the number of cores kept busy so far.
+    pub(crate) fn info(&self, message: &str) {
+        if !self.is_quiet() {
+            let wall_s = self.wall().as_secs_f64();
+            let cores = machine::usage().cpu.as_secs_f64() / wall_s.max(1e-3);
+            self.error(&format!("[I {wall_s:.1}s {cores:.1}x] {message}"));
+        }
+    }
+
+    /// One line as it is, even when quiet.
+    pub(crate) fn error(&self, text: &str) {
+        let redraw = if self.is_terminal { REDRAW } else { "" };
+        self.write(&format!("{redraw}{text}\n"));
+    }
+
+    /// Redraws the progress line; only a terminal gets one.
+    pub(crate) fn progress(&self, text: &str) {
+        if self.is_terminal && !self.is_quiet() {
+            self.write(&format!("{REDRAW}{text}"));
+        }
+    }
+
+    fn write(&self, text: &str) {
+        // A user who closed stderr does not want to hear from us.
+        let _ = (&*self.stderr).write_all(text.as_bytes());
+    }
+}

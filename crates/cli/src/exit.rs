@@ -1,0 +1,104 @@
+//! From errors to exit codes: 0 ok, 1 failed, 2 usage, 3 malformed input, 4 output or disk, 128 + n for
+//! signal n.
+
+use std::error::Error;
+use std::io;
+use std::process::ExitCode;
+
+use seqloom_align::cohort::CohortError;
+use seqloom_align::index::{BuildError, IndexError};
+use seqloom_io::sink::atomic::AtomicFileError;
+use seqloom_io::sink::output::OutputError;
+use seqloom_io::source::SourceError;
+use seqloom_io::spill::SpillError;
+
+use crate::console::Console;
+use crate::signals;
+
+/// The run failed.
+pub(crate) const FAILED: u8 = 1;
+/// The command line is wrong.
+const USAGE: u8 = 2;
+/// The input is malformed.
+const MALFORMED: u8 = 3;
+/// The output, or a temporary file, could not be written.
+const OUTPUT: u8 = 4;
+
+/// A command line that parses but makes no sense.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct UsageError(pub(crate) String);
+
+/// Says what went wrong, if anything did, and gives the exit code.
+pub(crate) fn report(outcome: anyhow::Result<()>, console: &Console) -> ExitCode {
+    let Err(error) = outcome else { return ExitCode::SUCCESS };
+    if chain_has::<OutputError>(&error, OutputError::is_closed_pipe) {
+        return ExitCode::SUCCESS;
+    }
+    if let Some(signal) = signals::received() {
+        console.error(&format!("seqloom: stopped by signal {signal}; no output was written"));
+        return ExitCode::from(128 + u8::try_from(signal).unwrap_or(0));
+    }
+    console.error(&format!("seqloom: {}", message(&error)));
+    ExitCode::from(code(&error))
+}
+
+/// The messages of the chain, one behind the other, without those that the one before quotes.
+fn message(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain() {
+        let words = cause.to_string();
+        if !text.contains(&words) {
+            if !text.is_empty() {
+                text.push_str(": ");
+            }
+            text.push_str(&words);
+        }
+    }
+    text
+}
+
+fn chain_has<E: Error + Send + Sync + 'static>(
+    error: &anyhow::Error,
+    test: impl Fn(&E) -> bool,
+) -> bool {
+    error.chain().any(|cause| cause.downcast_ref::<E>().is_some_and(&test))
+}
+
+fn code(error: &anyhow::Error) -> u8 {
+    if chain_has::<UsageError>(error, |_| true) {
+        return USAGE;
+    }
+    let is_output = chain_has::<OutputError>(error, |_| true)
+        || chain_has::<AtomicFileError>(error, |_| true)
+        || chain_has::<SpillError>(error, |_| true);
+    if is_output {
+        return OUTPUT;
+    }
+    let is_malformed = chain_has::<SourceError>(error, source_is_malformed)
+        || chain_has::<CohortError>(error, |e| match e {
+            CohortError::Source(source) => source_is_malformed(source),
+            _ => true,
+        })
+        || chain_has::<BuildError>(error, |e| {
+            matches!(e, BuildError::Fasta { .. } | BuildError::Gzip { .. })
+        })
+        || chain_has::<IndexError>(error, |e| {
+            !matches!(e, IndexError::Missing { .. } | IndexError::Io { .. })
+        });
+    if is_malformed { MALFORMED } else { FAILED }
+}
+
+/// A file that is not there or cannot be read is a failed run, not malformed input.
+fn source_is_malformed(error: &SourceError) -> bool {
+    !matches!(
+        error,
+        SourceError::Open { .. } | SourceError::Read { .. } | SourceError::InputCount(_)
+    )
+}
+
+/// An I/O error with the path it happened at.
+pub(crate) fn at_path(path: &std::path::Path) -> impl FnOnce(io::Error) -> OutputError {
+    let path = path.to_owned();
+    move |source| OutputError::Write { path, source }
+}

@@ -1,0 +1,87 @@
+//! `seqloom index`: FASTA to the reference index.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use seqloom_align::index::{BuildOptions, Phase, build, plan};
+use seqloom_runtime::machine;
+use seqloom_runtime::memory::ByteSize;
+
+use crate::console::Console;
+
+/// Arguments of `seqloom index`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  seqloom index ref.fa.gz\n\nWrites PREFIX.pac, PREFIX.ann, \
+    PREFIX.amb (as `bwa index`) and PREFIX.bwt.2bit.64 (as `bwa-mem2 index`).")]
+pub(crate) struct IndexArguments {
+    /// Reference, FASTA, plain or gzip
+    #[arg(value_name = "REF")]
+    reference: PathBuf,
+    /// Prefix of the index files [default: REF]
+    #[arg(short, long, value_name = "PREFIX")]
+    prefix: Option<PathBuf>,
+    /// Busy threads [default: all available]
+    #[arg(short, long, short_alias = '@', value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Refuse to take more memory than this, such as 8G [default: what is available]
+    #[arg(short, long, value_name = "SIZE")]
+    memory: Option<ByteSize>,
+    /// Also write PREFIX.0123, which bwa-mem2 (not seqloom) needs
+    #[arg(long = "with-0123")]
+    with_0123: bool,
+    /// Distance of suffix-array samples, 1, 2, 4 ... 64; bwa-mem2 reads 8 only, silently wrong else
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = power_of_two)]
+    sa_stride: u32,
+    /// Say nothing but errors
+    #[arg(long)]
+    quiet: bool,
+}
+
+fn power_of_two(text: &str) -> Result<u32, String> {
+    let value: u32 = text.parse().map_err(|_| "not a number".to_owned())?;
+    let fits = value.is_power_of_two() && value <= 64;
+    fits.then_some(value).ok_or_else(|| "must be 1, 2, 4, 8, 16, 32 or 64".to_owned())
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Result<()> {
+    if arguments.quiet {
+        console.be_quiet();
+    }
+    let limit_bytes =
+        arguments.memory.map_or_else(machine::available_memory_bytes, |size| size.0);
+    let options = BuildOptions {
+        memory_limit_bytes: Some(limit_bytes),
+        with_0123: arguments.with_0123,
+        sa_stride_log2: arguments.sa_stride.trailing_zeros() as u8,
+        threads: arguments.threads.unwrap_or_else(machine::available_cores),
+    };
+    let progress = |phase: Phase, done: f64| {
+        let phase = match phase {
+            Phase::Read => "reading",
+            Phase::Sort => "sorting suffixes",
+            Phase::Write => "writing",
+        };
+        console.progress(&format!("index: {phase} {:.0} %", 100.0 * done));
+    };
+    let prepared = plan(&arguments.reference, &options, &progress)?;
+    console.info(&format!(
+        "index: {} sequences, {} bases; needs {} of memory, writes {}",
+        prepared.sequences,
+        prepared.bases,
+        ByteSize(prepared.memory_bytes_needed),
+        ByteSize(prepared.output_bytes)
+    ));
+    let prefix = arguments.prefix.as_ref().unwrap_or(&arguments.reference);
+    let built = build(prepared, prefix, &progress)?;
+    for stale in &built.stale_files {
+        console.error(&format!(
+            "seqloom: warning: {} belongs to another reference than the new index",
+            stale.display()
+        ));
+    }
+    for file in &built.files {
+        console.info(&format!("index: wrote {}", file.display()));
+    }
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! `-m` is the memory of the whole process: the peak of the resident set stays below it.
+
+use crate::common::{LIMIT, cache, folder, memory_floor, seqloom};
+use crate::data::{align, chr20, pairs_with_duplicates, simulate, small};
+use seqloom_testkit::reads::ReadOptions;
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// Runs `seqloom` and returns the highest resident set that the kernel noted, read every few
+/// milliseconds until the process is gone.
+#[track_caller]
+fn peak_bytes(arguments: &[String], limit: Duration) -> u64 {
+    let errors = tempfile::tempfile_in(crate::common::scratch()).unwrap();
+    let mut command = seqloom(arguments);
+    command.stdout(Stdio::null()).stderr(errors.try_clone().unwrap());
+    let mut child = command.spawn().unwrap();
+    let status_file = format!("/proc/{}/status", child.id());
+    let started = Instant::now();
+    let mut peak = 0;
+    let status = loop {
+        let text = fs::read_to_string(&status_file).unwrap_or_default();
+        let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|l| l.split_whitespace().next()?.parse::<u64>().ok());
+        peak = peak.max(kib.unwrap_or(0) * 1024);
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if started.elapsed() > limit {
+            child.kill().unwrap();
+            panic!("hung for {limit:?}");
+        }
+        std::thread::sleep(Duration::from_millis(3));
+    };
+    assert!(status.success(), "{arguments:?}: {status}");
+    assert!(peak > 0);
+    peak
+}
+
+/// A size as the command line takes it: a number and perhaps k, M or G, binary.
+fn size_bytes(text: &str) -> u64 {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match text[digits.len()..].chars().next().map(|c| c.to_ascii_lowercase()) {
+        None => 1,
+        Some('k') => 1 << 10,
+        Some('m') => 1 << 20,
+        Some('g') => 1 << 30,
+        Some(other) => panic!("{text}: unknown suffix {other}"),
+    };
+    digits.parse::<u64>().unwrap() * factor
+}
+
+#[track_caller]
+fn stays_below(base: &[String], threads: &str, folder: &Path) {
+    let mut arguments = base.to_vec();
+    arguments.extend(["-t", threads, "--tmp-dir"].map(str::to_owned));
+    arguments.push(folder.display().to_string());
+    arguments.push("-o".into());
+    arguments.push(folder.join("x.bam").display().to_string());
+    let floor = size_bytes(&memory_floor(&arguments));
+    for cap in [floor, 2 * floor] {
+        let mut capped = arguments.clone();
+        capped.extend(["-m".to_owned(), cap.to_string()]);
+        let peak = peak_bytes(&capped, 4 * LIMIT);
+        eprintln!("-t {threads} -m {cap}: peak {peak}");
+        assert!(peak <= cap, "-t {threads} -m {cap}: the peak was {peak}");
+    }
+}
+
+#[test]
+fn small_runs_stay_below_their_cap() {
+    let here = folder();
+    let reads = simulate(small(), &pairs_with_duplicates(60_000), here.path());
+    let mut base = align(small(), &[&reads.first, &reads.second]);
+    base.extend(["-K", "1000000"].map(str::to_owned));
+    for threads in ["2", "16"] {
+        stays_below(&base, threads, here.path());
+    }
+}
+
+#[test]
+fn slow_a_million_pairs_stay_below_their_cap() {
+    if !seqloom_testkit::skip::slow_tests() {
+        return;
+    }
+    let Some(reference) = chr20() else { return };
+    let here = tempfile::tempdir_in(cache()).unwrap();
+    let options =
+        ReadOptions { length_min_bp: 150, length_max_bp: 150, ..pairs_with_duplicates(1_000_000) };
+    let reads = simulate(reference, &options, here.path());
+    let base = align(reference, &[&reads.first, &reads.second]);
+    for threads in ["2", "16"] {
+        stays_below(&base, threads, here.path());
+    }
+}

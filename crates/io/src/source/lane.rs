@@ -1,0 +1,110 @@
+//! A lane: one input, how it is read, and how far it is.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use seqloom_format::fastq::Grammar;
+
+use super::claims::Stretches;
+use super::opening::{Container, InputFormat, Opened};
+use super::raw::Input;
+use super::reader::Compression;
+use super::stream::{StreamGrammar, StreamLane, StreamState};
+
+/// Compressed bytes claimed at a time, as a part of the block size: FASTQ deflates to about a
+/// quarter.
+const BGZF_RATIO: usize = 4;
+/// Most compressed bytes claimed at a time: deflate's ratio is at most about 1,032, and the text
+/// must stay below 4 GiB.
+const MAX_BGZF_STRETCH_BYTES: usize = 2 * 1024 * 1024;
+
+/// How a lane is read.
+pub(crate) enum Source {
+    Plain(Stretches),
+    Bgzf(Stretches),
+    Stream(StreamLane),
+}
+
+/// One input as it is read.
+pub(crate) struct Lane {
+    pub(crate) input: Input,
+    pub(crate) format: InputFormat,
+    pub(crate) source: Source,
+    pub(crate) progress: Progress,
+    /// Text in front of the first record: a BAM header.
+    pub(crate) header_bytes: u64,
+}
+
+/// How far a lane is; every counter only grows, but for `starved_since`.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    pub(crate) claimed_blocks: AtomicU64,
+    pub(crate) delivered_blocks: AtomicU64,
+    pub(crate) reads: AtomicU64,
+    pub(crate) text_bytes: AtomicU64,
+    pub(crate) raw_bytes: AtomicU64,
+    /// Milliseconds from the source's start, plus one, since when a pipe has nothing; 0: it had.
+    pub(crate) starved_since: AtomicU64,
+}
+
+impl Progress {
+    /// Mean so far, at least 1.
+    pub(crate) fn reads_per_block(&self) -> u64 {
+        let blocks = self.delivered_blocks.load(Ordering::Relaxed).max(1);
+        (self.reads.load(Ordering::Relaxed) / blocks).max(1)
+    }
+
+    /// Reads delivered, and those in claimed blocks at the mean so far.
+    pub(crate) fn expected_reads(&self) -> u64 {
+        let claimed = self.claimed_blocks.load(Ordering::Relaxed);
+        let pending = claimed.saturating_sub(self.delivered_blocks.load(Ordering::Relaxed));
+        self.reads.load(Ordering::Relaxed) + pending * self.reads_per_block()
+    }
+
+    /// Text that `reads` reads take.
+    pub(crate) fn bytes_of(&self, reads: u64) -> u64 {
+        let mean = self.text_bytes.load(Ordering::Relaxed) as f64
+            / self.reads.load(Ordering::Relaxed).max(1) as f64;
+        (mean * reads as f64) as u64
+    }
+}
+
+impl Lane {
+    /// The lane that an opened input becomes.
+    pub(crate) fn new(opened: Opened, block_bytes: usize) -> Self {
+        let Opened { reader, text, format, header_bytes, .. } = opened;
+        let input = reader.input().clone();
+        let source = match (format.container, format.compression, input.size) {
+            (Container::Fastq, Compression::Plain, Some(size)) => {
+                Source::Plain(Stretches::new(size, block_bytes as u64))
+            }
+            (Container::Fastq, Compression::Bgzf, Some(size)) => {
+                let stretch = (block_bytes / BGZF_RATIO).clamp(1, MAX_BGZF_STRETCH_BYTES);
+                Source::Bgzf(Stretches::new(size, stretch as u64))
+            }
+            (container, ..) => {
+                let grammar = match container {
+                    Container::Fastq => StreamGrammar::Text(Grammar::FourLine),
+                    Container::WrappedFastq => StreamGrammar::Text(Grammar::MultiLine),
+                    Container::Fasta => StreamGrammar::Text(Grammar::Fasta),
+                    Container::Bam => StreamGrammar::Bam,
+                };
+                let state = StreamState::new(reader, grammar, text, block_bytes);
+                Source::Stream(StreamLane::new(state))
+            }
+        };
+        Lane { input, format, source, progress: Progress::default(), header_bytes }
+    }
+
+    /// All of it has been taken.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        match &self.source {
+            Source::Plain(stretches) | Source::Bgzf(stretches) => stretches.is_exhausted(),
+            Source::Stream(stream) => stream.is_ended(),
+        }
+    }
+
+    /// A stream that may have nothing for now.
+    pub(crate) fn is_pipe(&self) -> bool {
+        self.input.size.is_none()
+    }
+}

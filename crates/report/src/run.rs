@@ -1,0 +1,117 @@
+//! The report of one run (`--json`): what was asked, what was done, and what it took.
+//!
+//! `schema` is raised when a field changes its meaning or goes away; new fields do not raise it.
+
+use serde::Serialize;
+
+/// Version of this layout.
+pub const SCHEMA: u32 = 1;
+
+/// See the module documentation. Times in seconds, sizes in bytes.
+#[derive(Debug, Serialize)]
+pub struct RunReport {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Program and version.
+    pub program: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// Input files.
+    pub inputs: Vec<String>,
+    /// Output file.
+    pub output: String,
+    /// Busy threads asked for.
+    pub threads: usize,
+    /// Memory cap.
+    pub memory_bytes: u64,
+    /// Bases per cohort.
+    pub cohort_bases: u64,
+    /// Whose duplicate semantics, `None` when duplicates were not marked.
+    pub duplicate_mode: Option<&'static str>,
+    /// What was counted.
+    pub counts: Counts,
+    /// Where the time went.
+    pub stages: Vec<StageReport>,
+    /// What the process used.
+    pub usage: UsageReport,
+    /// What was read and written.
+    pub bytes: Bytes,
+}
+
+/// Numbers of things.
+#[derive(Debug, Default, Serialize)]
+pub struct Counts {
+    /// Reads in the input.
+    pub reads: u64,
+    /// Templates (pairs, single reads) in the input.
+    pub templates: u64,
+    /// Records the engine made.
+    pub records: u64,
+    /// Records written.
+    pub records_written: u64,
+    /// Records left out as duplicates.
+    pub records_removed: u64,
+    /// Records written with the duplicate flag.
+    pub duplicate_records: u64,
+    /// Mapped primary records written.
+    pub mapped_primaries: u64,
+}
+
+/// One stage of the flow; its time is summed over workers.
+#[derive(Debug, Clone, Serialize)]
+pub struct StageReport {
+    /// Phase it belongs to: ingest, resolve, finish.
+    pub phase: &'static str,
+    /// Its name.
+    pub stage: &'static str,
+    /// Time in it.
+    pub seconds: f64,
+    /// How often it was entered.
+    pub visits: u64,
+}
+
+/// Processor and memory.
+#[derive(Debug, Serialize)]
+pub struct UsageReport {
+    /// Wall time.
+    pub wall_seconds: f64,
+    /// Wall time of each phase, in order: load, ingest, resolve, finish.
+    pub phase_seconds: Vec<(&'static str, f64)>,
+    /// User and system time of all threads.
+    pub cpu_seconds: f64,
+    /// CPU time over wall time.
+    pub cores_busy: f64,
+    /// `cores_busy` over the threads asked for.
+    pub cpu_utilisation: f64,
+    /// CPU time in hours.
+    pub core_hours: f64,
+    /// Time in the engine's three phases.
+    pub engine_seconds: f64,
+    /// Largest resident set.
+    pub peak_rss_bytes: u64,
+    /// The most the ledger had charged.
+    pub peak_charged_bytes: u64,
+    /// The most that candidates held between seeding and emission.
+    pub peak_held_bytes: u64,
+}
+
+/// Bytes in and out.
+#[derive(Debug, Default, Serialize)]
+pub struct Bytes {
+    /// Of the inputs, as they are on disk.
+    pub read: u64,
+    /// Of the output.
+    pub written: u64,
+    /// Spilled, compressed.
+    pub spilled: u64,
+}
+
+impl RunReport {
+    /// The report as indented JSON with a newline at its end.
+    ///
+    /// # Errors
+    /// Never for the types above.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+}
