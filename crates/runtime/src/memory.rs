@@ -55,7 +55,7 @@ impl Ledger {
     /// A ledger over `total_bytes`.
     #[must_use]
     pub fn new(total_bytes: u64) -> Self {
-        Self { total_bytes, charged_bytes: AtomicU64::new(0), peak_bytes: AtomicU64::new(0) }
+        Self { total_bytes: total_bytes.into(), charged_bytes: AtomicU64::new(0), peak_bytes: AtomicU64::new(0) }
     }
 
     /// Charges `bytes` if they fit.

@@ -16,8 +16,8 @@ pub(crate) struct ParsedRecords {
     pub(crate) defect: Option<Defect>,
 }
 
-/// Where to cut `text`, which starts with a record: behind as many whole ones as it has. A record
-/// that claims more than [`MAX_RECORD_BYTES`] gives the error.
+/// Where to cut `text`, which starts with a record: behind as many whole ones as it has, 0 for none
+/// (the caller bounds how much more it gathers for one).
 pub(crate) fn last_boundary(text: &[u8]) -> usize {
     let mut end = 0;
     while let Some((size, rest)) = text[end..].split_first_chunk::<4>() {
