@@ -8,7 +8,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 OUT ?= out
 
-.PHONY: help demo build test test-slow bench lint needs
+.PHONY: help demo build test test-slow fuzz loom bench lint needs
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -24,13 +24,21 @@ needs: ## install what the tests compare with, where that is possible
 
 # The pure libraries run with overflow checks and debug assertions; the engine (C++, 40 s a
 # profile) and the binary run as they are shipped, so that `demo` and the tests share one build.
-test: needs ## all tests but the long ones
+test: needs loom ## all tests but the long ones
 	$(CARGO) test --workspace --exclude seqloom --exclude seqloom-align
 	$(CARGO) test --release -p seqloom-align -p seqloom
 
-test-slow: needs ## the long tests too (runs of 1 M reads and more)
+test-slow: needs fuzz ## the long tests too (runs of 1 M reads and more)
 	SEQLOOM_SLOW=1 $(CARGO) test --workspace --exclude seqloom --exclude seqloom-align
 	SEQLOOM_SLOW=1 $(CARGO) test --release -p seqloom-align -p seqloom -- --nocapture
+
+fuzz: ## every parser of foreign bytes under a fuzzer, 20 s each; skipped where that is missing
+	fuzz/run.sh 20
+
+# A folder of its own, or changed RUSTFLAGS would rebuild everything each time.
+loom: ## every order in which threads can meet at locks and queues, checked by loom
+	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR="$(TARGET)/loom" \
+		$(CARGO) test --release -p seqloom-runtime --lib models
 
 bench: build ## whole programs side by side on this machine
 	tests/bench.sh "$(TARGET)/release" "$(OUT)/bench"

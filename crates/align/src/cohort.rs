@@ -1,10 +1,10 @@
 //! Cuts the input into cohorts and batches, by ordinals alone.
 //!
-//! A cohort is bwa's chunk: the first even number of reads whose bases reach `-K`. A batch is what one
-//! worker aligns at a time: 256 pairs or 512 single reads counted from the cohort's start. Both depend
-//! on nothing but the reads and `-K`, so neither threads nor memory nor the form of the input can
-//! change them. Blocks arrive in any order; each file's are put in order here and verified to follow
-//! each other.
+//! A cohort is bwa's chunk: the first even number of reads whose bases reach `-K`. A batch is what
+//! one worker aligns at a time: 256 pairs or 512 single reads counted from the cohort's start. Both
+//! depend on nothing but the reads and `-K`, so neither threads nor memory nor the form of the
+//! input can change them. Blocks arrive in any order; each file's are put in order here and
+//! verified to follow each other.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -72,6 +72,8 @@ pub struct Batch {
     pub lanes: Vec<Vec<Segment>>,
     /// Number of reads.
     pub reads: usize,
+    /// The file or files they come from, joined by `+`, for messages.
+    pub files: Arc<str>,
 }
 
 /// What is known of a cohort once its last batch is cut.
@@ -117,8 +119,12 @@ pub enum CohortError {
         records: u64,
     },
     /// The two reads of a template have different names.
-    #[error("record {record}: mates out of step, '{first}' and '{second}' have different names")]
+    #[error(
+        "{files}: record {record}: mates out of step, '{first}' and '{second}' have different names"
+    )]
     NamesDiffer {
+        /// The file or files, joined by `+`.
+        files: String,
         /// 1-based record in each file.
         record: u64,
         /// Name in the first file.
@@ -127,8 +133,10 @@ pub enum CohortError {
         second: String,
     },
     /// A read the engine would not survive.
-    #[error("read '{name}' has {bases} bases; this engine takes at most {limit}")]
+    #[error("{files}: read '{name}' has {bases} bases; this engine takes at most {limit}")]
     TooLong {
+        /// The file or files, joined by `+`.
+        files: String,
         /// Read name.
         name: String,
         /// Its length.
@@ -207,6 +215,7 @@ pub struct CohortCutter<'a> {
     source: &'a ReadSource,
     pairing: Pairing,
     cohort_bases: u64,
+    files: Arc<str>,
     lanes: Vec<Lane>,
     open: OpenCohort,
     next_sequence: u64,
@@ -251,11 +260,14 @@ impl<'a> CohortCutter<'a> {
             taken: 0,
             ended: false,
         };
+        let lanes: Vec<_> = (0..source.lanes()).map(lane).collect();
+        let paths: Vec<_> = lanes.iter().map(|lane| lane.path.as_str()).collect();
         Self {
             source,
             pairing,
             cohort_bases,
-            lanes: (0..source.lanes()).map(lane).collect(),
+            files: paths.join(" + ").into(),
+            lanes,
             open: OpenCohort::default(),
             next_sequence: 0,
             next_read: 0,
@@ -293,6 +305,12 @@ impl<'a> CohortCutter<'a> {
         self.finished
     }
 
+    /// Blocks that wait for one in front of them.
+    #[must_use]
+    pub fn early_blocks(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.early.len()).sum()
+    }
+
     /// Reads and templates cut so far.
     #[must_use]
     pub fn totals(&self) -> (u64, u64) {
@@ -311,11 +329,12 @@ impl<'a> CohortCutter<'a> {
     fn reach_two_files(&self) -> Result<Option<Reach>, CohortError> {
         let [first, second] = &self.lanes[..] else { return Ok(None) };
         for (shorter, longer) in [(first, second), (second, first)] {
-            if shorter.exhausted() && longer.available > 0 {
+            // Known as soon as it is so: the rest of the longer file need not be read.
+            if shorter.ended && longer.available > shorter.available {
                 return Err(CohortError::UnequalCounts {
                     shorter: shorter.path.clone(),
                     longer: longer.path.clone(),
-                    records: shorter.taken,
+                    records: shorter.taken + shorter.available as u64,
                 });
             }
         }
@@ -392,6 +411,7 @@ impl<'a> CohortCutter<'a> {
             shape: reach.shape,
             lanes,
             reads: reads as usize,
+            files: self.files.clone(),
         }));
         self.next_sequence += 1;
         self.next_read += reads;
@@ -433,9 +453,7 @@ fn are_mates(lane: &Lane, offset: usize) -> bool {
         return false;
     };
     let stated = match (a.mate_of_pair.get(i), b.mate_of_pair.get(j)) {
-        (Some(first), Some(second)) => {
-            (*first, *second) == (MateOfPair::First, MateOfPair::Second)
-        }
+        (Some(first), Some(second)) => (*first, *second) == (MateOfPair::First, MateOfPair::Second),
         _ => true,
     };
     stated && a.name(i) == b.name(j)
@@ -450,10 +468,22 @@ impl Batch {
     /// Bytes of input that the batch keeps alive, its share of every block.
     #[must_use]
     pub fn input_bytes(&self) -> u64 {
-        let share = |s: &Segment| {
-            (s.block.bytes.len() * s.reads.len() / s.block.reads.len().max(1)) as u64
-        };
+        let share =
+            |s: &Segment| (s.block.bytes.len() * s.reads.len() / s.block.reads.len().max(1)) as u64;
         self.lanes.iter().flatten().map(share).sum()
+    }
+
+    /// Number of pairs and of single reads.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize) {
+        match &self.shape {
+            Shape::Pairs => (self.reads / 2, 0),
+            Shape::Singles => (0, self.reads),
+            Shape::Mixed(is_pair) => {
+                let pairs = self.reads - is_pair.len();
+                (pairs, is_pair.len() - pairs)
+            }
+        }
     }
 
     /// Every template in input order: one or two reads, each as its block and index.
@@ -481,14 +511,15 @@ impl Batch {
     pub fn engine_reads(&self, longest_bases: usize) -> Result<EngineReads<'_>, CohortError> {
         let mut reads = EngineReads::default();
         for (i, (first, second)) in self.templates().enumerate() {
-            let one = engine_read(first, longest_bases)?;
+            let one = self.engine_read(first, longest_bases)?;
             let Some(second) = second else {
                 reads.singles.push(one);
                 continue;
             };
-            let two = engine_read(second, longest_bases)?;
+            let two = self.engine_read(second, longest_bases)?;
             if one.name != two.name {
                 return Err(CohortError::NamesDiffer {
+                    files: self.files.as_ref().to_owned(),
                     record: self.first_template + i as u64 + 1,
                     first: String::from_utf8_lossy(one.name).into_owned(),
                     second: String::from_utf8_lossy(two.name).into_owned(),
@@ -498,22 +529,27 @@ impl Batch {
         }
         Ok(reads)
     }
+
+    fn engine_read<'r>(
+        &self,
+        (block, i): (&'r ReadBlock, usize),
+        longest_bases: usize,
+    ) -> Result<Read<'r>, CohortError> {
+        let (name, bases, qualities) = (block.name(i), block.bases(i), block.qualities(i));
+        if bases.len() > longest_bases {
+            return Err(CohortError::TooLong {
+                files: self.files.as_ref().to_owned(),
+                name: String::from_utf8_lossy(name).into_owned(),
+                bases: bases.len(),
+                limit: longest_bases,
+            });
+        }
+        Ok(Read { name, bases, qualities: (qualities.len() == bases.len()).then_some(qualities) })
+    }
 }
 
 /// The reads of one template, each as its block and index.
 pub type Mates<'a> = ((&'a ReadBlock, usize), Option<(&'a ReadBlock, usize)>);
 
-fn engine_read(
-    (block, i): (&ReadBlock, usize),
-    longest_bases: usize,
-) -> Result<Read<'_>, CohortError> {
-    let (name, bases, qualities) = (block.name(i), block.bases(i), block.qualities(i));
-    if bases.len() > longest_bases {
-        return Err(CohortError::TooLong {
-            name: String::from_utf8_lossy(name).into_owned(),
-            bases: bases.len(),
-            limit: longest_bases,
-        });
-    }
-    Ok(Read { name, bases, qualities: (qualities.len() == bases.len()).then_some(qualities) })
-}
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,8 @@
 //! From the engine's records to packed templates: our own tags, and input order.
 //!
-//! The engine writes NM MD MC MQ AS XS, then SA pa XA HN. We put RG behind XS, where bwa has it, drop
-//! HN, which bwa does not have, and append what the input said of the read (`-C`, unaligned BAM).
+//! The engine writes NM MD MC MQ AS XS, then SA pa XA HN. We put RG behind XS, where bwa has it,
+//! drop HN, which bwa does not have, and append what the input said of the read (`-C`, unaligned
+//! BAM).
 
 use seqloom_format::bam::{AuxFields, RecordError, RecordRef};
 use seqloom_format::templates::PackedTemplates;
@@ -38,6 +39,15 @@ pub enum EmitError {
         /// Templates in the batch.
         given: usize,
     },
+    /// The engine emitted templates in another order than it promises.
+    #[error("the alignment engine emitted template {0} of a batch out of order")]
+    Disordered(usize),
+    /// The records of one batch exceed what its offsets reach.
+    #[error("the records of template {template} and those near it exceed 4 GiB")]
+    TooLarge {
+        /// Template ordinal, from 0.
+        template: u64,
+    },
     /// An annotation of the input that cannot be a BAM tag.
     #[error("read '{name}': {error}")]
     InputTag {
@@ -57,7 +67,7 @@ pub struct Emission<'a> {
     origins: Vec<Origin>,
     /// Per template of the batch: the tags its reads brought along, encoded for BAM.
     input_tags: Vec<[Vec<u8>; 2]>,
-    failure: Option<RecordError>,
+    failure: Option<EmitError>,
 }
 
 impl<'a> Emission<'a> {
@@ -99,15 +109,15 @@ impl<'a> Emission<'a> {
     /// A malformed record or a missing template.
     pub fn finish(self) -> Result<(), EmitError> {
         if let Some(error) = self.failure {
-            return Err(error.into());
+            return Err(error);
         }
-        let given = match &self.batch.shape {
-            Shape::Pairs => self.batch.reads / 2,
-            Shape::Singles => self.batch.reads,
-            Shape::Mixed(pairs) => pairs.len(),
-        };
-        if self.origins.len() != given {
-            return Err(EmitError::Lost { emitted: self.origins.len(), given });
+        let (pairs, singles) = self.batch.counts();
+        if self.origins.len() != pairs + singles {
+            return Err(EmitError::Lost { emitted: self.origins.len(), given: pairs + singles });
+        }
+        let expected = (0..pairs).map(Origin::Pair).chain((0..singles).map(Origin::Single));
+        if let Some(at) = self.origins.iter().zip(expected).position(|(a, b)| *a != b) {
+            return Err(EmitError::Disordered(at));
         }
         if !self.origins.is_empty() {
             self.out.ends.push(self.out.bytes.len() as u32);
@@ -118,7 +128,7 @@ impl<'a> Emission<'a> {
         Ok(())
     }
 
-    fn append(&mut self, origin: Origin, body: &[u8]) -> Result<(), RecordError> {
+    fn append(&mut self, origin: Origin, body: &[u8]) -> Result<(), EmitError> {
         if self.origins.last() != Some(&origin) {
             if !self.origins.is_empty() {
                 self.out.ends.push(self.out.bytes.len() as u32);
@@ -135,6 +145,11 @@ impl<'a> Emission<'a> {
             let template = template_index(&self.batch.shape, origin);
             let second = record.has_flags(seqloom_format::bam::Flags::SECOND_OF_PAIR);
             out.extend_from_slice(&self.input_tags[template][usize::from(second)]);
+        }
+        if u32::try_from(out.len()).is_err() {
+            let template =
+                self.batch.first_template + template_index(&self.batch.shape, origin) as u64;
+            return Err(EmitError::TooLarge { template });
         }
         let size = (out.len() - start - 4) as u32;
         out[start..start + 4].copy_from_slice(&size.to_le_bytes());

@@ -1,8 +1,9 @@
-//! Reads to packed alignment records: the reference index, the alignment engine behind a trait, and the
-//! flow of cohorts through it.
+//! Reads to packed alignment records: the reference index, the alignment engine behind a trait, and
+//! the flow of cohorts through it.
 //!
-//! [`ingest::run`] is the flow; it takes blocks from `seqloom_io::source`, cuts them with [`cohort`],
-//! drives an [`engine::AlignmentEngine`] and hands packed templates to an [`ingest::BatchSink`].
+//! [`ingest::run`] is the flow; it takes blocks from `seqloom_io::source`, cuts them with
+//! [`cohort`], drives an [`engine::AlignmentEngine`] and hands packed templates to an
+//! [`ingest::BatchSink`].
 
 pub mod cohort;
 pub mod emit;
@@ -10,3 +11,5 @@ pub mod engine;
 pub mod index;
 pub mod ingest;
 pub mod input_tags;
+#[cfg(test)]
+mod test_input;

@@ -1,7 +1,7 @@
 //! Everything that seqloom says on stderr: log lines, progress, errors.
 //!
-//! The C++ engine writes to file descriptor 2 as well; the [`Fence`] takes that away from it, and the
-//! console keeps the user's stderr.
+//! The C++ engine writes to file descriptor 2 as well; the [`Fence`] takes that away from it, and
+//! the console keeps the user's stderr.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -44,6 +44,11 @@ impl Console {
             quiet: AtomicBool::new(false),
             _fence: fence,
         })
+    }
+
+    /// The user's stderr once more.
+    pub(crate) fn stderr(&self) -> io::Result<File> {
+        self.stderr.try_clone()
     }
 
     /// Says nothing but errors from now on.

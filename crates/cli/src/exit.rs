@@ -1,5 +1,5 @@
-//! From errors to exit codes: 0 ok, 1 failed, 2 usage, 3 malformed input, 4 output or disk, 128 + n for
-//! signal n.
+//! From errors to exit codes: 0 ok, 1 failed, 2 usage, 3 malformed input, 4 output or disk, 128 + n
+//! for signal n.
 
 use std::error::Error;
 use std::io;
@@ -36,7 +36,7 @@ pub(crate) fn report(outcome: anyhow::Result<()>, console: &Console) -> ExitCode
         return ExitCode::SUCCESS;
     }
     if let Some(signal) = signals::received() {
-        console.error(&format!("seqloom: stopped by signal {signal}; no output was written"));
+        console.error(&format!("seqloom: stopped by signal {signal}"));
         return ExitCode::from(128 + u8::try_from(signal).unwrap_or(0));
     }
     console.error(&format!("seqloom: {}", message(&error)));
@@ -71,6 +71,7 @@ fn code(error: &anyhow::Error) -> u8 {
     }
     let is_output = chain_has::<OutputError>(error, |_| true)
         || chain_has::<AtomicFileError>(error, |_| true)
+        || chain_has::<BuildError>(error, |e| matches!(e, BuildError::Write { .. }))
         || chain_has::<SpillError>(error, |_| true);
     if is_output {
         return OUTPUT;

@@ -48,8 +48,7 @@ pub(crate) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Resu
     if arguments.quiet {
         console.be_quiet();
     }
-    let limit_bytes =
-        arguments.memory.map_or_else(machine::available_memory_bytes, |size| size.0);
+    let limit_bytes = arguments.memory.map_or_else(machine::available_memory_bytes, |size| size.0);
     let options = BuildOptions {
         memory_limit_bytes: Some(limit_bytes),
         with_0123: arguments.with_0123,

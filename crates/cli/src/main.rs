@@ -32,11 +32,10 @@ enum Command {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let console = match console::Console::open() {
-        Ok(console) => console,
-        Err(_) => return ExitCode::from(exit::FAILED),
-    };
-    signals::install();
+    // Without a stderr there is nobody to tell why.
+    let Ok(console) = console::Console::open() else { return ExitCode::from(exit::FAILED) };
+    let Ok(stderr) = console.stderr() else { return ExitCode::from(exit::FAILED) };
+    signals::install(stderr);
     let outcome = match arguments.command {
         Command::Index(arguments) => index::run(&arguments, &console),
         Command::Align(arguments) => align::run(&arguments, &console),

@@ -2,9 +2,9 @@
 
 pub mod bam;
 pub mod bgzf;
-pub mod index;
 pub mod fasta;
 pub mod fastq;
+pub mod index;
 pub mod reads;
 pub mod sam;
 pub mod templates;

@@ -29,7 +29,8 @@ pub struct ReadSpans {
     pub bases: Span,
     /// Phred+33 qualities; `len == 0` means none were given (or the read is empty).
     pub qualities: Span,
-    /// What else the input said: the FASTQ comment, or the auxiliary fields of an unaligned BAM record.
+    /// What else the input said: the FASTQ comment, or the auxiliary fields of an unaligned BAM
+    /// record.
     pub extra: Span,
 }
 

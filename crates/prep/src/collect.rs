@@ -1,7 +1,8 @@
-//! Packed templates to partitions: every record to the genome bin it will be sorted in, every read end
-//! to the partition its duplicate set will be found in.
+//! Packed templates to partitions: every record to the genome bin it will be sorted in, every read
+//! end to the partition its duplicate set will be found in.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use seqloom_format::bam::{RecordError, RecordRef, framed_records};
 use seqloom_format::templates::PackedTemplates;
@@ -18,6 +19,9 @@ use crate::store::{Backing, ChunkStore, StoreScratch};
 pub const END_PARTITIONS: usize = 256;
 /// Records of one template that an ordinal can tell apart.
 const RECORD_BITS: u32 = 16;
+/// Bins of unplaced records that stay open behind the newest. Batches leave the aligner nearly in
+/// order; where one comes later yet, its bin is opened again.
+const OPEN_UNPLACED_BINS: usize = 16;
 /// In front of every record in a chunk: its ordinal (8 bytes) and the size of its body (4).
 pub const FRAME_BYTES: usize = 12;
 
@@ -38,6 +42,12 @@ pub enum CollectError {
         /// What is wrong.
         source: RecordError,
     },
+    /// More records than their ordinals can tell apart.
+    #[error("template {template} has more than 65536 records")]
+    TooManyRecords {
+        /// Template ordinal, from 0.
+        template: u64,
+    },
 }
 
 /// Partitions of records and read ends; see the module documentation.
@@ -47,6 +57,8 @@ pub struct Collector<'a> {
     pub placed: ChunkStore<'a>,
     /// Records without a reference, by template ordinal.
     pub unplaced: ChunkStore<'a>,
+    /// Bins of `unplaced` in front of this one are closed.
+    unplaced_from: AtomicUsize,
     ends: Option<EndCollector<'a>>,
 }
 
@@ -130,6 +142,7 @@ impl<'a> Collector<'a> {
             bins,
             placed: ChunkStore::new(backing, chunk_bytes),
             unplaced: ChunkStore::new(backing, chunk_bytes),
+            unplaced_from: AtomicUsize::new(0),
             ends,
         }
     }
@@ -173,7 +186,11 @@ impl<'a> Collector<'a> {
             let malformed = |source| CollectError::Record { template, source };
             let body = body.map_err(malformed)?;
             let record = RecordRef::new(body).map_err(malformed)?;
-            let ordinal = template << RECORD_BITS | (index as u64).min((1 << RECORD_BITS) - 1);
+            let index = index as u64;
+            if index >> RECORD_BITS != 0 {
+                return Err(CollectError::TooManyRecords { template });
+            }
+            let ordinal = template << RECORD_BITS | index;
             let size = body.len() as u32;
             let parts: [&[u8]; 3] = [&ordinal.to_le_bytes(), &size.to_le_bytes(), body];
             match self.bins.bin_of(record.reference_id(), record.position()) {
@@ -181,10 +198,19 @@ impl<'a> Collector<'a> {
                 None => {
                     let bin = (template / UNPLACED_BIN_TEMPLATES) as usize;
                     self.unplaced.append(bin, &parts, scratch)?;
+                    self.close_unplaced_before(bin.saturating_sub(OPEN_UNPLACED_BINS));
                 }
             }
         }
         Ok(())
+    }
+
+    /// There is no limit to the number of these bins, so that they must not keep an open chunk each.
+    fn close_unplaced_before(&self, bin: usize) {
+        if self.unplaced_from.load(Ordering::Relaxed) < bin {
+            let from = self.unplaced_from.fetch_max(bin, Ordering::Relaxed);
+            (from..bin).for_each(|closed| self.unplaced.close(closed));
+        }
     }
 
     /// The partitions, for the phases behind.

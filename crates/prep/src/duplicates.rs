@@ -14,8 +14,8 @@ mod resolve;
 
 pub use entry::{FragmentEnd, Location, Orientation, PairEnd, PairedMarker};
 pub use library::{LibraryTable, TooManyReadGroups, UNKNOWN_LIBRARY};
-pub use phase::{ResolveError, resolve_all};
 pub use marks::{DuplicateMarks, MarkSink, MarkedReads};
+pub use phase::{ResolveError, resolve_all};
 pub use resolve::{FragmentResolver, resolve, resolve_pairs};
 
 /// Which of Picard's two behaviours is wanted; Picard chooses by the order of its input.

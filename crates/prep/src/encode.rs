@@ -1,8 +1,8 @@
 //! Records to output bytes: BGZF blocks of BAM with their index entries, or lines of SAM.
 //!
 //! An encoder works on one *unit*, a run of consecutive records of the output; units are encoded in
-//! parallel and their bytes put one behind the other. A unit starts a block of its own, so blocks are cut
-//! where units and records say, whoever encodes them.
+//! parallel and their bytes put one behind the other. A unit starts a block of its own, so blocks
+//! are cut where units and records say, whoever encodes them.
 
 use seqloom_format::bam::{RecordError, RecordRef, Reference, set_duplicate};
 use seqloom_format::bgzf::{BgzfError, BlockCompressor, MAX_PAYLOAD_BYTES, VirtualOffset};
@@ -151,8 +151,7 @@ impl<'a> Encoder<'a> {
             self.flush_block()?;
         }
         self.drained_bytes = 0;
-        let next =
-            EncodedUnit { bytes: Vec::new(), index: self.scheme.map(IndexFragment::new) };
+        let next = EncodedUnit { bytes: Vec::new(), index: self.scheme.map(IndexFragment::new) };
         Ok(std::mem::replace(&mut self.unit, next))
     }
 }

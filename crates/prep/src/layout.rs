@@ -1,7 +1,7 @@
 //! Genome bins: the fixed stretches of the reference that records are partitioned by.
 //!
-//! A bin's length depends on the reference alone, so nothing that is decided per bin (which records lie
-//! together, where BGZF blocks are cut) can depend on threads or memory. Records without a
+//! A bin's length depends on the reference alone, so nothing that is decided per bin (which records
+//! lie together, where BGZF blocks are cut) can depend on threads or memory. Records without a
 //! reference have bins of their own, by ordinal.
 
 use seqloom_format::bam::Reference;
@@ -15,35 +15,35 @@ const MIN_BIN_BP: u64 = 1 << 14;
 /// Templates whose unplaced records share a bin.
 pub const UNPLACED_BIN_TEMPLATES: u64 = 1 << 14;
 
-/// Cuts a reference into bins.
+/// Cuts a reference into bins: its sequences one behind the other, in stretches of equal length. A
+/// bin may hold many short sequences, so that there are not more bins for a draft genome than for a
+/// finished one.
 #[derive(Debug, Clone)]
 pub struct GenomeBins {
     shift: u32,
-    /// Index of the first bin of every reference, and behind the last the number of all bins.
-    first_bins: Vec<usize>,
+    /// Where every sequence starts, and behind the last the sum of all.
+    starts_bp: Vec<u64>,
 }
 
 impl GenomeBins {
     /// Bins for these references.
     #[must_use]
     pub fn new(references: &[Reference]) -> Self {
-        let total_bp: u64 = references.iter().map(|r| u64::from(r.length)).sum();
-        let bin_bp = (total_bp / TARGET_BINS).clamp(MIN_BIN_BP, MAX_BIN_BP).next_power_of_two();
-        let shift = bin_bp.trailing_zeros();
-        let mut first_bins = Vec::with_capacity(references.len() + 1);
-        let mut next = 0;
+        let mut starts_bp = vec![0];
+        let mut total_bp = 0;
         for reference in references {
-            first_bins.push(next);
-            next += (u64::from(reference.length).max(1)).div_ceil(bin_bp) as usize;
+            total_bp += u64::from(reference.length).max(1);
+            starts_bp.push(total_bp);
         }
-        first_bins.push(next);
-        Self { shift, first_bins }
+        let bin_bp = (total_bp / TARGET_BINS).clamp(MIN_BIN_BP, MAX_BIN_BP).next_power_of_two();
+        Self { shift: bin_bp.trailing_zeros(), starts_bp }
     }
 
     /// Number of bins.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.first_bins.last().copied().unwrap_or(0)
+        let total_bp = self.starts_bp.last().copied().unwrap_or(0);
+        total_bp.div_ceil(1 << self.shift) as usize
     }
 
     /// Bin of a 0-based position; positions outside the reference belong to its first or last bin.
@@ -52,10 +52,10 @@ impl GenomeBins {
     #[must_use]
     pub fn bin_of(&self, reference_id: i32, position: i32) -> Option<usize> {
         let reference = usize::try_from(reference_id).ok()?;
-        let first = *self.first_bins.get(reference)?;
-        let end = *self.first_bins.get(reference + 1)?;
-        let bin = first + (position.max(0) as usize >> self.shift);
-        Some(bin.min(end.saturating_sub(1)))
+        let start_bp = *self.starts_bp.get(reference)?;
+        let end_bp = *self.starts_bp.get(reference + 1)?;
+        let at_bp = start_bp + u64::from(position.max(0).cast_unsigned());
+        Some((at_bp.min(end_bp - 1) >> self.shift) as usize)
     }
 }
 
@@ -77,29 +77,37 @@ mod tests {
 
     fn references(lengths: &[u32]) -> Vec<Reference> {
         let name = |i: usize| format!("c{i}").into();
-        lengths
-            .iter()
-            .enumerate()
-            .map(|(i, &length)| Reference { name: name(i), length })
-            .collect()
+        lengths.iter().enumerate().map(|(i, &length)| Reference { name: name(i), length }).collect()
     }
 
     #[test]
     fn every_position_has_a_bin_and_bins_are_in_genome_order() {
-        let bins = GenomeBins::new(&references(&[100_000, 1, 16_384]));
-        assert_eq!(bins.count(), 7 + 1 + 1);
-        assert_eq!(bins.bin_of(0, 0), Some(0));
+        let bins = GenomeBins::new(&references(&[100_000, 0, 14_687, 16_384]));
+        assert_eq!(bins.count(), 9);
+        assert_eq!(bins.bin_of(0, -1), Some(0));
+        assert_eq!(bins.bin_of(0, 16_383), Some(0));
         assert_eq!(bins.bin_of(0, 16_384), Some(1));
         assert_eq!(bins.bin_of(0, i32::MAX), Some(6));
-        assert_eq!(bins.bin_of(1, 0), Some(7));
-        assert_eq!(bins.bin_of(2, -1), Some(8));
+        assert_eq!(bins.bin_of(1, 0), Some(6));
+        assert_eq!(bins.bin_of(2, 14_686), Some(6));
+        assert_eq!(bins.bin_of(3, -1), Some(7));
+        assert_eq!(bins.bin_of(3, 16_383), Some(8));
         assert_eq!(bins.bin_of(-1, 5), None);
-        assert_eq!(bins.bin_of(3, 5), None);
+        assert_eq!(bins.bin_of(4, 5), None);
+    }
+
+    #[test]
+    fn a_genome_of_many_scaffolds_has_no_more_bins_than_another() {
+        let bins = GenomeBins::new(&references(&vec![500; 1_000_000]));
+        assert_eq!(bins.count(), 500_000_000_usize.div_ceil(1 << 18));
+        assert_eq!(bins.bin_of(999_999, 499), Some(bins.count() - 1));
+        assert_eq!(GenomeBins::new(&[]).count(), 0);
     }
 
     #[test]
     fn a_human_genome_has_bins_of_a_megabase() {
         let bins = GenomeBins::new(&references(&[248_956_422, 242_193_529, 2_600_000_000]));
+        assert_eq!(bins.bin_of(0, (1 << 20) - 1), Some(0));
         assert_eq!(bins.bin_of(0, 1 << 20), Some(1));
     }
 

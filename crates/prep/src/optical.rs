@@ -176,7 +176,8 @@ mod tests {
             && a.location.y.abs_diff(b.location.y) <= distance
     }
 
-    /// Picard's rule for lists of two or three: first those near the kept one, then every other two.
+    /// Picard's rule for lists of two or three: first those near the kept one, then every other
+    /// two.
     fn count_pairwise(set: &[PairEnd], list: &[u32], best: usize, distance: u32) -> u64 {
         let mut optical = [false; 3];
         let member = |i: usize| list[i] as usize;

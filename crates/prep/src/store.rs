@@ -1,11 +1,16 @@
 //! Partitioned bytes under a memory cap: what is appended by all workers and read back partition by
 //! partition.
 //!
-//! Every partition has one open chunk, charged to the ledger in full. When it is full and the ledger
-//! has room for another, it is kept as it is; else the worker that filled it compresses it into the
-//! spill file and its memory is used again. There is no merge and no eviction: a partition is simply
-//! its chunks, in no particular order.
+//! Every partition has one open chunk, charged to the ledger in full. When it is full and the
+//! ledger has room for another, it is kept as it is; else the worker that filled it compresses it
+//! into the spill file and its memory is used again. A partition that is appended to for the first
+//! time when the ledger is full gets the memory of a full chunk of another one, which is spilled.
+//! There is no merge: a partition is simply its chunks, in no particular order.
+//!
+//! The ledger's total is exceeded only where all of it is open chunks: who makes a store chooses
+//! partitions and chunk size such that these are a fraction of it.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
@@ -100,6 +105,8 @@ pub struct ChunkStore<'a> {
     chunk_bytes: usize,
     segments: Vec<OnceLock<Box<[Partition]>>>,
     used: AtomicUsize,
+    /// Partitions with a sealed chunk in memory, once for each, oldest first.
+    kept: Mutex<VecDeque<usize>>,
 }
 
 impl<'a> ChunkStore<'a> {
@@ -111,6 +118,7 @@ impl<'a> ChunkStore<'a> {
             chunk_bytes,
             segments: (0..MAX_SEGMENTS).map(|_| OnceLock::new()).collect(),
             used: AtomicUsize::new(0),
+            kept: Mutex::default(),
         }
     }
 
@@ -152,56 +160,118 @@ impl<'a> ChunkStore<'a> {
         self.used.fetch_max(partition + 1, Ordering::AcqRel);
         slot.bytes.fetch_add(added as u64, Ordering::Relaxed);
         let mut contents = lock(&slot.contents);
-        let full = self.make_room(&mut contents, added, &mut scratch.spare);
+        if contents.open.capacity() == 0 {
+            drop(contents);
+            let capacity = self.chunk_bytes.max(added);
+            self.charge_first(capacity as u64, scratch)?;
+            contents = lock(&slot.contents);
+            self.open_first(&mut contents, capacity);
+        }
+        let full = self.make_room(&mut contents, partition, added, &mut scratch.spare);
         parts.iter().for_each(|part| contents.open.extend_from_slice(part));
         drop(contents);
-        let Some(mut full) = full else { return Ok(()) };
-        let extent = self.backing.spill.append(&full, &mut scratch.spill)?;
-        lock(&slot.contents).sealed.push(Chunk::Spilled(extent));
-        full.clear();
-        scratch.spare = full;
+        let Some(full) = full else { return Ok(()) };
+        scratch.spare = self.spill(partition, full, scratch)?;
         Ok(())
+    }
+
+    /// Spills a chunk of a partition; gives its memory back, empty.
+    fn spill(
+        &self,
+        partition: usize,
+        mut full: Vec<u8>,
+        scratch: &mut StoreScratch,
+    ) -> Result<Vec<u8>, SpillError> {
+        let extent = self.backing.spill.append(&full, &mut scratch.spill)?;
+        lock(&self.partition(partition).contents).sealed.push(Chunk::Spilled(extent));
+        full.clear();
+        Ok(full)
+    }
+
+    /// Charges the first chunk of a partition, for which full chunks are spilled if need be. Called
+    /// without any partition's lock, since those of others are taken.
+    fn charge_first(&self, bytes: u64, scratch: &mut StoreScratch) -> Result<(), SpillError> {
+        while !self.backing.ledger.try_charge(bytes) {
+            let Some(partition) = lock(&self.kept).pop_front() else {
+                self.backing.ledger.charge(bytes);
+                return Ok(());
+            };
+            let mut contents = lock(&self.partition(partition).contents);
+            let is_kept = |chunk: &Chunk| matches!(chunk, Chunk::Memory { .. });
+            let Some(at) = contents.sealed.iter().position(is_kept) else { continue };
+            let chunk = contents.sealed.swap_remove(at);
+            drop(contents);
+            if let Chunk::Memory { bytes, charged_bytes } = chunk {
+                self.spill(partition, bytes, scratch)?;
+                self.backing.ledger.release(charged_bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the first chunk, which is charged already, unless another worker has done so.
+    fn open_first(&self, contents: &mut Contents, capacity: usize) {
+        if contents.open.capacity() == 0 {
+            contents.open = Vec::with_capacity(capacity);
+            contents.open_charged_bytes = capacity as u64;
+        } else {
+            self.backing.ledger.release(capacity as u64);
+        }
     }
 
     /// Makes the open chunk fit `added` more bytes; returns a full chunk that must be spilled.
     fn make_room(
         &self,
         contents: &mut Contents,
+        partition: usize,
         added: usize,
         spare: &mut Vec<u8>,
     ) -> Option<Vec<u8>> {
         if contents.open.len() + added <= contents.open.capacity() {
             return None;
         }
+        let ledger = &self.backing.ledger;
         let capacity = self.chunk_bytes.max(added);
-        let first = contents.open.capacity() == 0;
-        if first || self.backing.ledger.try_charge(capacity as u64) {
-            if first {
-                self.backing.ledger.charge(capacity as u64);
-            }
+        if ledger.try_charge(capacity as u64) {
             let bytes = std::mem::replace(&mut contents.open, Vec::with_capacity(capacity));
             let charged_bytes =
                 std::mem::replace(&mut contents.open_charged_bytes, capacity as u64);
-            if !first {
-                contents.sealed.push(Chunk::Memory { bytes, charged_bytes });
-            }
+            contents.sealed.push(Chunk::Memory { bytes, charged_bytes });
+            lock(&self.kept).push_back(partition);
             return None;
         }
-        // The charge of the chunk to be spilled now stands for the spare that replaces it.
+        // The charge of the chunk to be spilled now stands for the spare that replaces it; they
+        // differ in size only where a record is larger than a chunk.
         spare.reserve_exact(capacity);
+        let spare_bytes = spare.capacity() as u64;
+        ledger.charge(spare_bytes.saturating_sub(contents.open_charged_bytes));
+        ledger.release(contents.open_charged_bytes.saturating_sub(spare_bytes));
+        contents.open_charged_bytes = spare_bytes;
         Some(std::mem::replace(&mut contents.open, std::mem::take(spare)))
+    }
+
+    /// Ends the open chunk of a partition to which nothing more will come soon: the memory that it
+    /// does not need is given back, and the rest can be spilled for others.
+    pub fn close(&self, partition: usize) {
+        let Some(slot) = self.existing(partition) else { return };
+        let mut contents = lock(&slot.contents);
+        if contents.open.capacity() == 0 {
+            return;
+        }
+        let mut bytes = std::mem::take(&mut contents.open);
+        let open_charged_bytes = std::mem::take(&mut contents.open_charged_bytes);
+        bytes.shrink_to_fit();
+        let charged_bytes = (bytes.capacity() as u64).min(open_charged_bytes);
+        self.backing.ledger.release(open_charged_bytes - charged_bytes);
+        contents.sealed.push(Chunk::Memory { bytes, charged_bytes });
+        lock(&self.kept).push_back(partition);
     }
 
     /// Takes all chunks of a partition, which is empty afterwards.
     pub fn take(&self, partition: usize) -> Vec<Chunk> {
+        self.close(partition);
         let Some(slot) = self.existing(partition) else { return Vec::new() };
-        let contents = std::mem::take(&mut *lock(&slot.contents));
-        let mut chunks = contents.sealed;
-        if !contents.open.is_empty() {
-            let (bytes, charged_bytes) = (contents.open, contents.open_charged_bytes);
-            chunks.push(Chunk::Memory { bytes, charged_bytes });
-        }
-        chunks
+        std::mem::take(&mut lock(&slot.contents).sealed)
     }
 }
 

@@ -29,7 +29,8 @@ impl From<&RecordRef<'_>> for TalliedRecord {
     }
 }
 
-/// The counts of `samtools flagstat` for records that pass, or for those that fail, quality control.
+/// The counts of `samtools flagstat` for records that pass, or for those that fail, quality
+/// control.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlagCounts {
     /// All records.

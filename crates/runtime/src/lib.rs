@@ -3,6 +3,7 @@
 pub mod failure;
 pub mod machine;
 pub mod memory;
+pub mod monitor;
 pub mod order;
 pub mod pool;
 mod sys;

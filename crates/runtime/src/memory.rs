@@ -1,11 +1,17 @@
 //! The memory ledger: one total for the whole process, drawn on by every large buffer.
 //!
-//! A charge that does not fit is refused at once ([`Ledger::try_charge`]); the caller's answer is to
-//! spill, or to wait for a release it knows must come. Nothing here allocates: the ledger counts.
+//! A charge that does not fit is refused at once ([`Ledger::try_charge`]); the caller's answer is
+//! to spill, or to wait for a release it knows must come. Nothing here allocates: the ledger
+//! counts.
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicU64, Ordering};
+#[cfg(not(loom))]
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+
+#[cfg(loom)]
+use loom::sync::atomic::AtomicU64;
 
 /// A number of bytes as users write it: `1500M`, `8G`, `4096`; suffixes are binary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,7 +61,11 @@ impl Ledger {
     /// A ledger over `total_bytes`.
     #[must_use]
     pub fn new(total_bytes: u64) -> Self {
-        Self { total_bytes: total_bytes.into(), charged_bytes: AtomicU64::new(0), peak_bytes: AtomicU64::new(0) }
+        Self {
+            total_bytes: AtomicU64::new(total_bytes),
+            charged_bytes: AtomicU64::new(0),
+            peak_bytes: AtomicU64::new(0),
+        }
     }
 
     /// Charges `bytes` if they fit.
@@ -111,8 +121,8 @@ impl Ledger {
 
 /// Gives freed memory of the C heap back to the system.
 ///
-/// The alignment engine allocates with `malloc`, and glibc keeps what is freed: between the phases of
-/// a run that memory is needed elsewhere.
+/// The alignment engine allocates with `malloc`, and glibc keeps what is freed: between the phases
+/// of a run that memory is needed elsewhere.
 pub fn trim_c_heap() {
     crate::sys::trim_c_heap();
 }
@@ -122,7 +132,7 @@ pub fn cap_c_heap_arenas(arenas: i32) {
     crate::sys::cap_c_heap_arenas(arenas);
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -1,11 +1,11 @@
 //! Commits in sequence what workers finish in any order.
 //!
 //! A worker deposits its item and goes on; whoever finds the next item in sequence and no one
-//! committing takes the baton and commits every ready item. Nobody waits for its turn. How many items
-//! may be deposited ahead is the caller's bound (it decides which work is started).
+//! committing takes the baton and commits every ready item. Nobody waits for its turn. How many
+//! items may be deposited ahead is the caller's bound (it decides which work is started).
 //!
-//! Invariant: an item in the map at the current sequence number implies that a baton holder will look
-//! at the map again, because deposit, look and hand-back happen under one lock.
+//! Invariant: an item in the map at the current sequence number implies that a baton holder will
+//! look at the map again, because deposit, look and hand-back happen under one lock.
 
 use std::collections::BTreeMap;
 
@@ -130,6 +130,7 @@ mod tests {
 #[cfg(all(test, loom))]
 mod models {
     use super::*;
+    use crate::monitor::Monitor;
     use loom::sync::Arc;
 
     #[test]
@@ -137,22 +138,48 @@ mod models {
         loom::model(|| {
             let ordered = Arc::new(Ordered::default());
             let log = Arc::new(Mutex::new(Vec::new()));
-            let workers: Vec<_> = (0..2u64)
+            let workers: Vec<_> = (0..3u64)
                 .map(|sequence| {
                     let (ordered, log) = (ordered.clone(), log.clone());
-                    loom::thread::spawn(move || {
+                    let work = move || {
                         let commit = |item| {
                             log.lock().unwrap().push(item);
                             Ok::<_, ()>(())
                         };
                         ordered.deposit(sequence, sequence, commit).unwrap();
-                    })
+                    };
+                    // The model's own thread works too: three threads are what loom can explore.
+                    (sequence < 2).then(|| loom::thread::spawn(work.clone())).ok_or(work)
                 })
                 .collect();
             for worker in workers {
-                worker.join().unwrap();
+                match worker {
+                    Ok(thread) => thread.join().unwrap(),
+                    Err(work) => work(),
+                }
             }
-            assert_eq!(*log.lock().unwrap(), [0, 1]);
+            assert_eq!(*log.lock().unwrap(), [0, 1, 2]);
+        });
+    }
+
+    /// A worker that must wait until it is next is woken by whoever commits the one before, as the
+    /// finish phase has it.
+    #[test]
+    fn the_turn_comes() {
+        loom::model(|| {
+            let ordered = Arc::new(Ordered::default());
+            let turn = Arc::new(Monitor::new(()));
+            let waiting = {
+                let (ordered, turn) = (ordered.clone(), turn.clone());
+                loom::thread::spawn(move || {
+                    turn.wait_for(|()| (ordered.committed() == 1).then_some(()));
+                    ordered.deposit(1, (), |()| Ok::<_, ()>(())).unwrap();
+                })
+            };
+            ordered.deposit(0, (), |()| Ok::<_, ()>(())).unwrap();
+            turn.wake_all();
+            waiting.join().unwrap();
+            assert_eq!(ordered.committed(), 2);
         });
     }
 }

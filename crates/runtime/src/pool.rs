@@ -23,9 +23,9 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Runs `work(worker_index)` on `threads` threads and waits for all of them.
 ///
-/// The calling thread sleeps, but for a call of `watch` every 200 ms (progress, signals); an error of
-/// `watch` fails the run like one of a worker. `failure` is shared with whatever the workers wait on:
-/// `wake` is called once after it is set, so that parked workers look at it.
+/// The calling thread sleeps, but for a call of `watch` every 200 ms (progress, signals); an error
+/// of `watch` fails the run like one of a worker. `failure` is shared with whatever the workers
+/// wait on: `wake` is called once after it is set, so that parked workers look at it.
 ///
 /// # Errors
 /// The first error or panic of any worker, or of `watch`.
@@ -108,6 +108,10 @@ mod tests {
 
     const FOUR: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 
+    fn nothing_to_watch() -> Result<(), WorkerPanic> {
+        Ok(())
+    }
+
     #[test]
     fn every_worker_runs_once() {
         let sum = AtomicUsize::new(0);
@@ -116,6 +120,7 @@ mod tests {
             FOUR,
             &failure,
             || (),
+            &nothing_to_watch,
             |i| {
                 sum.fetch_add(i + 1, Ordering::Relaxed);
                 Ok(())
@@ -132,6 +137,7 @@ mod tests {
             FOUR,
             &failure,
             || (),
+            &nothing_to_watch,
             |i| {
                 assert!(i != 2, "worker two fell over");
                 Ok(())
@@ -141,15 +147,41 @@ mod tests {
     }
 
     #[test]
+    fn an_error_of_one_worker_wakes_those_who_wait() {
+        let failure = Failure::<WorkerPanic>::default();
+        let monitor = crate::monitor::Monitor::new(());
+        let outcome = run(
+            FOUR,
+            &failure,
+            || monitor.wake_all(),
+            &nothing_to_watch,
+            |i| {
+                if i == 3 {
+                    return Err(WorkerPanic { message: "no disk".to_owned() });
+                }
+                monitor.wait_for(|()| failure.stopped().then_some(()));
+                Ok(())
+            },
+        );
+        assert_eq!(outcome.unwrap_err().message, "no disk");
+    }
+
+    #[test]
     fn an_error_of_the_watch_stops_the_workers() {
         let failure = Failure::<WorkerPanic>::default();
         let stop = || Err(WorkerPanic { message: "stop".to_owned() });
-        let outcome = run(FOUR, &failure, || (), &stop, |_| {
-            while !failure.stopped() {
-                std::thread::yield_now();
-            }
-            Ok(())
-        });
+        let outcome = run(
+            FOUR,
+            &failure,
+            || (),
+            &stop,
+            |_| {
+                while !failure.stopped() {
+                    std::thread::yield_now();
+                }
+                Ok(())
+            },
+        );
         assert_eq!(outcome.unwrap_err().message, "stop");
     }
 }

@@ -2,8 +2,9 @@
 //! within the ledger.
 //!
 //! A worker that enters gets the next ticket as soon as its cost fits the ledger and few enough are
-//! inside; when nobody is inside, the next one enters whatever it costs, so that work always goes on. Since
-//! tickets are given in order, whoever waits for an earlier ticket waits for somebody who is inside.
+//! inside; when nobody is inside, the next one enters whatever it costs, so that work always goes
+//! on. Since tickets are given in order, whoever waits for an earlier ticket waits for somebody who
+//! is inside.
 
 #[cfg(loom)]
 use loom::sync::{Condvar, Mutex, MutexGuard};
@@ -169,25 +170,81 @@ mod tests {
 #[cfg(all(test, loom))]
 mod models {
     use super::*;
+    use crate::monitor::Monitor;
+    use loom::sync::Arc;
+    use loom::thread::{JoinHandle, spawn};
+
+    /// A ledger and its turnstile; leaked, because loom's threads take nothing borrowed.
+    fn turnstile(total_bytes: u64, max_inside: usize) -> &'static Turnstile<'static> {
+        let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new(total_bytes)));
+        Box::leak(Box::new(Turnstile::new(ledger, max_inside)))
+    }
+
+    fn join(workers: impl IntoIterator<Item = JoinHandle<()>>) {
+        // All are started before the first is waited for.
+        let workers: Vec<_> = workers.into_iter().collect();
+        workers.into_iter().for_each(|worker| worker.join().unwrap());
+    }
 
     /// Two workers, room for one: the second enters after the first leaves, never lost asleep.
     #[test]
     fn whoever_waits_is_woken() {
         loom::model(|| {
-            let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new(1)));
-            let turnstile: &'static Turnstile<'static> =
-                Box::leak(Box::new(Turnstile::new(ledger, 1)));
-            let workers: Vec<_> = (0..2)
-                .map(|_| {
-                    loom::thread::spawn(move || {
-                        let pass = turnstile.enter(|t| (t < 2).then_some(1));
-                        assert!(pass.is_some());
-                    })
+            let turnstile = turnstile(1, 1);
+            join((0..2).map(|_| {
+                spawn(move || {
+                    let pass = turnstile.enter(|t| (t < 2).then_some(1));
+                    assert!(pass.is_some());
                 })
-                .collect();
-            for worker in workers {
-                worker.join().unwrap();
-            }
+            }));
+            assert_eq!(turnstile.ledger.charged_bytes(), 0);
+        });
+    }
+
+    /// Whoever waits for memory enters when the one inside gives some back, and stays inside.
+    #[test]
+    fn memory_given_back_is_seen() {
+        let mut model = loom::model::Builder::new();
+        // All ways with at most two threads interrupted; without the bound it takes minutes.
+        model.preemption_bound = Some(2);
+        model.check(|| {
+            let turnstile = turnstile(3, 2);
+            let entered = Arc::new(Monitor::new(0));
+            join((0..2).map(|_| {
+                let entered = entered.clone();
+                spawn(move || {
+                    let mut pass = turnstile.enter(|_| Some(2)).unwrap();
+                    pass.shrink_to(1);
+                    // Neither leaves before both are inside: only shrinking can let the second in.
+                    entered.update(|inside| *inside += 1);
+                    entered.wait_for(|inside| (*inside == 2).then_some(()));
+                })
+            }));
+            assert_eq!(turnstile.ledger.charged_bytes(), 0);
+        });
+    }
+
+    /// Closing reaches a worker that waits or is about to.
+    #[test]
+    fn nobody_waits_at_a_closed_turnstile() {
+        loom::model(|| {
+            let turnstile = turnstile(1, 1);
+            let inside = turnstile.enter(|_| Some(1));
+            let waiting = spawn(move || assert!(turnstile.enter(|_| Some(1)).is_none()));
+            turnstile.close();
+            join([waiting]);
+            drop(inside);
+        });
+    }
+
+    /// The last ticket's holder wakes those for whom there is none.
+    #[test]
+    fn tickets_that_are_used_up_let_everyone_go() {
+        loom::model(|| {
+            let turnstile = turnstile(1, 1);
+            join((0..2).map(|_| {
+                spawn(move || while turnstile.enter(|t| (t < 1).then_some(1)).is_some() {})
+            }));
         });
     }
 }

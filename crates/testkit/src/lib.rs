@@ -7,6 +7,7 @@
 pub mod accuracy;
 pub mod bam;
 pub mod compare;
+pub mod damage;
 pub mod error;
 pub mod fastq;
 pub mod genome;

@@ -14,8 +14,8 @@ use crate_api::{
 
 use super::{AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink};
 
-/// Longest read handed to the library. A noisy read of 200 kb makes it abort, one of 100 kb does not
-/// but takes seconds; Illumina reads are 1,000 times shorter.
+/// Longest read handed to the library. A noisy read of 200 kb makes it abort, one of 100 kb does
+/// not but takes seconds; Illumina reads are 1,000 times shorter.
 const LONGEST_READ_BASES: usize = 65_536;
 
 /// The library reports what it asked for; the C heap holds more (rounding, headers, arenas).
@@ -187,21 +187,11 @@ impl AlignmentEngine for BwaEngine {
         ordinals: Ordinals,
         sink: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
-        let ids = IdBases {
-            first_single_id: ordinals.first_single,
-            first_pair_id: ordinals.first_pair,
-        };
+        let ids =
+            IdBases { first_single_id: ordinals.first_single, first_pair_id: ordinals.first_pair };
         let mut sink = LibrarySink(sink);
-        crate_api::pair_emit(
-            &self.index,
-            &self.options,
-            scratch,
-            candidates,
-            model,
-            ids,
-            &mut sink,
-        )
-        .map_err(failed)
+        crate_api::pair_emit(&self.index, &self.options, scratch, candidates, model, ids, &mut sink)
+            .map_err(failed)
     }
 
     fn held_bytes(&self, candidates: &AlnRegs) -> u64 {

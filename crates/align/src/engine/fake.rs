@@ -6,6 +6,8 @@
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+use seqloom_format::bam::reg2bin;
+
 use super::{AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink};
 
 const LONGEST_READ_BASES: usize = 1 << 20;
@@ -19,9 +21,9 @@ pub struct FakeOptions {
     pub sleep_per_read: Duration,
     /// Time burnt per read.
     pub spin_per_read: Duration,
-    /// Ordinal of the template whose batch fails.
+    /// Ordinal of the pair (or single read, where there are no pairs) whose batch fails.
     pub fail_at: Option<u64>,
-    /// Ordinal of the template whose batch panics.
+    /// The same, for a batch that panics.
     pub panic_at: Option<u64>,
 }
 
@@ -31,7 +33,8 @@ impl FromStr for FakeOptions {
     fn from_str(text: &str) -> Result<Self, EngineError> {
         let refuse = |part: &str| {
             EngineError::Option(format!(
-                "'{part}' is no option of the fake engine; use sleep=20us, spin=20us, fail-at=N, panic-at=N"
+                "'{part}' is no option of the fake engine; use sleep=20us, spin=20us, fail-at=N, \
+                 panic-at=N"
             ))
         };
         let mut options = Self::default();
@@ -88,31 +91,42 @@ impl FakeEngine {
         Self { options, contig_lengths_bp }
     }
 
-    /// Contig and 0-based position for a read name: its hash, so that copies land together.
-    fn place(&self, name: &[u8]) -> (i32, u64) {
+    /// Contig and 0-based position of a template that spans `span_bp`: by the hash of its name, so
+    /// that copies land together. `None` where the contig is too short for it.
+    fn place(&self, name: &[u8], span_bp: u64) -> Option<(i32, u64)> {
         let hash = fnv1a(name);
-        let contig = (hash % self.contig_lengths_bp.len() as u64) as usize;
-        let room_bp = self.contig_lengths_bp[contig].saturating_sub(2 * INSERT_SIZE_BP).max(1);
-        (contig as i32, (hash >> 8) % room_bp)
+        let contig = hash.checked_rem(self.contig_lengths_bp.len() as u64)?;
+        let room_bp = self.contig_lengths_bp[contig as usize].checked_sub(span_bp)? + 1;
+        Some((contig as i32, (hash >> 8) % room_bp))
     }
 
     fn emit_pair(&self, mates: &[OwnedRead; 2], body: &mut Vec<u8>, mut sink: impl FnMut(&[u8])) {
-        let (contig, start) = self.place(&mates[0].name);
-        let second = start + INSERT_SIZE_BP.saturating_sub(mates[1].bases.len() as u64);
-        let tlen = (second + mates[1].bases.len() as u64 - start) as i32;
-        let placed = [(0x63, start, second, tlen), (0x93, second, start, -tlen)];
-        for (read, (flags, position, mate_position, template_length)) in mates.iter().zip(placed) {
-            let record = FakeRecord {
-                read,
-                flags,
-                contig,
-                position,
-                mate: Some((contig, mate_position)),
-                template_length,
-            };
-            record.write(body);
+        let bases = mates.each_ref().map(|mate| mate.bases.len() as u64);
+        let span_bp = INSERT_SIZE_BP.max(bases[0]).max(bases[1]);
+        let place = self.place(&mates[0].name, span_bp).filter(|_| !bases.contains(&0));
+        let Some((contig, start)) = place else {
+            for (read, flags) in mates.iter().zip([0x4d, 0x8d]) {
+                FakeRecord { flags, ..FakeRecord::unplaced(read) }.write(body);
+                sink(body);
+            }
+            return;
+        };
+        let second = start + span_bp - bases[1];
+        let span = span_bp as i32;
+        let placed = [(0x63, start, second, span), (0x93, second, start, -span)];
+        for (read, (flags, at, mate_at, template_length)) in mates.iter().zip(placed) {
+            let (place, mate) = (Some((contig, at)), Some((contig, mate_at)));
+            FakeRecord { read, flags, place, mate, template_length }.write(body);
             sink(body);
         }
+    }
+
+    fn emit_single(&self, read: &OwnedRead, body: &mut Vec<u8>, mut sink: impl FnMut(&[u8])) {
+        let bases = read.bases.len() as u64;
+        let place = self.place(&read.name, bases).filter(|_| bases > 0);
+        let flags = if place.is_some() { 0 } else { 0x4 };
+        FakeRecord { flags, place, ..FakeRecord::unplaced(read) }.write(body);
+        sink(body);
     }
 }
 
@@ -126,29 +140,37 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 struct FakeRecord<'a> {
     read: &'a OwnedRead,
     flags: u16,
-    contig: i32,
-    position: u64,
+    /// Contig and 0-based position.
+    place: Option<(i32, u64)>,
     mate: Option<(i32, u64)>,
     template_length: i32,
 }
 
-impl FakeRecord<'_> {
+impl<'a> FakeRecord<'a> {
+    fn unplaced(read: &'a OwnedRead) -> Self {
+        Self { read, flags: 0x4, place: None, mate: None, template_length: 0 }
+    }
+
     /// The record as a BAM body (SAM specification section 4.2), all bases matching.
     fn write(&self, body: &mut Vec<u8>) {
         let bases = self.read.bases.len() as u32;
-        let operations = u16::from(bases > 0);
-        let (mate_contig, mate_position) = self.mate.unwrap_or((-1, u64::MAX));
+        let fields = |place: Option<(i32, u64)>| place.map_or((-1, -1), |(c, at)| (c, at as i32));
+        let (contig, position) = fields(self.place);
+        let (mate_contig, mate_position) = fields(self.mate);
+        // A record without place has bin 4680 (SAM specification section 4.2.1).
+        let end = i64::from(position) + self.place.map_or(1, |_| i64::from(bases));
+        let (quality, operations) = if self.place.is_some() { (60, 1u16) } else { (0, 0) };
         body.clear();
-        body.extend_from_slice(&self.contig.to_le_bytes());
-        body.extend_from_slice(&(self.position as i32).to_le_bytes());
+        body.extend_from_slice(&contig.to_le_bytes());
+        body.extend_from_slice(&position.to_le_bytes());
         body.push(self.read.name.len() as u8 + 1);
-        body.push(60);
-        body.extend_from_slice(&4680u16.to_le_bytes());
+        body.push(quality);
+        body.extend_from_slice(&reg2bin(position.into(), end).to_le_bytes());
         body.extend_from_slice(&operations.to_le_bytes());
         body.extend_from_slice(&self.flags.to_le_bytes());
         body.extend_from_slice(&bases.to_le_bytes());
         body.extend_from_slice(&mate_contig.to_le_bytes());
-        body.extend_from_slice(&(mate_position as i32).to_le_bytes());
+        body.extend_from_slice(&mate_position.to_le_bytes());
         body.extend_from_slice(&self.template_length.to_le_bytes());
         body.extend_from_slice(&self.read.name);
         body.push(0);
@@ -169,7 +191,9 @@ impl FakeRecord<'_> {
             Some(qualities) => body.extend(qualities.iter().map(|q| q.saturating_sub(33))),
             None => body.resize(body.len() + bases as usize, 0xff),
         }
-        body.extend_from_slice(b"NMC\0");
+        if operations > 0 {
+            body.extend_from_slice(b"NMC\0");
+        }
     }
 }
 
@@ -214,8 +238,10 @@ impl AlignmentEngine for FakeEngine {
         ordinals: Ordinals,
         sink: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
-        let first = ordinals.first_pair.max(ordinals.first_single);
-        let count = (candidates.pairs.len() + candidates.singles.len()) as u64;
+        let (first, count) = match candidates.pairs.len() as u64 {
+            0 => (ordinals.first_single, candidates.singles.len() as u64),
+            pairs => (ordinals.first_pair, pairs),
+        };
         let holds = |at: Option<u64>| at.is_some_and(|at| (first..first + count).contains(&at));
         assert!(!holds(self.options.panic_at), "the fake engine was told to panic");
         if holds(self.options.fail_at) {
@@ -225,11 +251,7 @@ impl AlignmentEngine for FakeEngine {
             self.emit_pair(mates, body, |body| sink.record(Origin::Pair(i), body));
         }
         for (i, read) in candidates.singles.iter().enumerate() {
-            let (contig, position) = self.place(&read.name);
-            let record =
-                FakeRecord { read, flags: 0, contig, position, mate: None, template_length: 0 };
-            record.write(body);
-            sink.record(Origin::Single(i), body);
+            self.emit_single(read, body, |body| sink.record(Origin::Single(i), body));
         }
         Ok(())
     }
@@ -248,6 +270,7 @@ impl AlignmentEngine for FakeEngine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use seqloom_format::bam::{Flags, RecordRef};
 
     #[test]
     fn options_are_parsed_or_refused() {
@@ -256,5 +279,71 @@ mod tests {
         assert_eq!(parsed.fail_at, Some(7));
         assert!("sleep".parse::<FakeOptions>().is_err());
         assert!("nap=3".parse::<FakeOptions>().is_err());
+    }
+
+    fn records(engine: &FakeEngine, reads: &EngineReads<'_>) -> Vec<(Origin, Vec<u8>)> {
+        struct Keep(Vec<(Origin, Vec<u8>)>);
+        impl RecordSink for Keep {
+            fn record(&mut self, origin: Origin, body: &[u8]) {
+                self.0.push((origin, body.to_vec()));
+            }
+        }
+        let mut kept = Keep(Vec::new());
+        let mut scratch = engine.scratch().unwrap();
+        let candidates = engine.seed_extend(&mut scratch, reads).unwrap();
+        engine.emit(&mut scratch, candidates, None, Ordinals::default(), &mut kept).unwrap();
+        kept.0
+    }
+
+    /// What every record must be, whatever the contigs and the reads are.
+    fn check(body: &[u8], contig_lengths_bp: &[u64]) {
+        let record = RecordRef::new(body).unwrap();
+        assert!(record.aux().all(|field| field.is_ok()));
+        let position = i64::from(record.position());
+        if record.has_flags(Flags::UNMAPPED) {
+            assert_eq!((record.reference_id(), position, record.bin()), (-1, -1, 4680));
+            assert_eq!(record.cigar().reference_span(), 0);
+            return;
+        }
+        let end = position + record.cigar().reference_span();
+        assert_eq!(end - position, record.base_count() as i64);
+        let length_bp = contig_lengths_bp[record.reference_id() as usize] as i64;
+        assert!(position >= 0 && end <= length_bp, "{position}..{end} on {length_bp} bp");
+        assert_eq!(record.bin(), reg2bin(position, end));
+    }
+
+    #[test]
+    fn records_are_valid_and_mates_agree() {
+        fn t(contig_lengths_bp: &[u64], lengths: [usize; 2]) {
+            let engine = FakeEngine::new(FakeOptions::default(), contig_lengths_bp.to_vec());
+            let (bases, qualities) = ([b'G'; 1000], [b'I'; 1000]);
+            let names: Vec<String> = (0..50).map(|i| format!("r{i}")).collect();
+            fn read<'a>(name: &'a str, bases: &'a [u8], qualities: &'a [u8]) -> Read<'a> {
+                Read { name: name.as_bytes(), bases, qualities: Some(qualities) }
+            }
+            let read = |name, bp: usize| read(name, &bases[..bp], &qualities[..bp]);
+            let pairs = names.iter().map(|name| lengths.map(|bp| read(name, bp))).collect();
+            let singles = names.iter().map(|name| read(name, lengths[0])).collect();
+            let records = records(&engine, &EngineReads { pairs, singles });
+            assert_eq!(records.len(), 150);
+            records.iter().for_each(|(_, body)| check(body, contig_lengths_bp));
+            for (i, pair) in records[..100].chunks(2).enumerate() {
+                let [first, second] = [&pair[0].1, &pair[1].1].map(|b| RecordRef::new(b).unwrap());
+                assert_eq!([pair[0].0, pair[1].0], [Origin::Pair(i); 2]);
+                for (one, other) in [(first, second), (second, first)] {
+                    assert_eq!(one.mate_reference_id(), other.reference_id());
+                    assert_eq!(one.mate_position(), other.position());
+                    assert_eq!(one.template_length(), -other.template_length());
+                    let reverse = other.has_flags(Flags::REVERSE);
+                    assert_eq!(one.has_flags(Flags::MATE_REVERSE), reverse);
+                }
+            }
+        }
+        t(&[1_000_000, 50_000], [150, 150]);
+        t(&[100_000_000], [1, 1000]);
+        t(&[1000], [1000, 30]);
+        t(&[399], [100, 100]);
+        t(&[10, 100_000], [100, 0]);
+        t(&[], [100, 100]);
     }
 }

@@ -1,9 +1,9 @@
 //! A fence round the C++ engine: it prints to stderr, obeys environment variables, and ends the
 //! process with `exit` or `abort` where we would return an error.
 //!
-//! [`Fence::raise`] clears those variables, keeps a private duplicate of stderr for our own messages,
-//! and sends file descriptor 2 to an unnamed file. If the process dies inside the engine, the end of
-//! that file is copied to the private stderr, so that the user sees why.
+//! [`Fence::raise`] clears those variables, keeps a private duplicate of stderr for our own
+//! messages, and sends file descriptor 2 to an unnamed file. If the process dies inside the engine,
+//! the end of that file is copied to the private stderr, so that the user sees why.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -35,8 +35,8 @@ impl Fence {
     /// When the descriptors cannot be duplicated.
     pub fn raise() -> io::Result<Self> {
         clear_engine_variables();
-        // SAFETY: plain descriptor calls on constants; each result is checked before it is owned, and
-        // owned exactly once.
+        // SAFETY: plain descriptor calls on constants; each result is checked before it is owned,
+        // and owned exactly once.
         let (private_stderr, engine_log) = unsafe {
             let private = checked(libc::fcntl(2, libc::F_DUPFD_CLOEXEC, 3))?;
             let private = File::from_raw_fd(private);

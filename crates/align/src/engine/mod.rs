@@ -1,13 +1,13 @@
 //! The alignment algorithm behind one trait, in three phases.
 //!
 //! Paired reads need a statistic of their whole cohort (the insert-size distribution) between the
-//! phases, so a cohort's batches go `seed_extend` (many threads) -> `infer_cohort` (one short step) ->
-//! `emit` (many threads). An engine starts no threads, opens no files after loading, and keeps nothing
-//! between calls but the caller's scratch.
+//! phases, so a cohort's batches go `seed_extend` (many threads) -> `infer_cohort` (one short step)
+//! -> `emit` (many threads). An engine starts no threads, opens no files after loading, and keeps
+//! nothing between calls but the caller's scratch.
 //!
-//! **Replicas.** A loaded index may exist several times in memory (one per NUMA node). Candidates hold
-//! coordinates, never pointers into an index, so *any replica may serve any batch of any cohort*: the
-//! worker's scratch decides which one it reads. The cohort sequence stays global.
+//! **Replicas.** A loaded index may exist several times in memory (one per NUMA node). Candidates
+//! hold coordinates, never pointers into an index, so *any replica may serve any batch of any
+//! cohort*: the worker's scratch decides which one it reads. The cohort sequence stays global.
 
 pub mod bwa;
 pub mod fake;
@@ -51,8 +51,8 @@ pub struct Ordinals {
     pub first_single: u64,
 }
 
-/// Takes packed BAM record bodies (no block size in front) in input order: pairs, first mate's records
-/// before the second's, then singles.
+/// Takes packed BAM record bodies (no block size in front) in input order: pairs, first mate's
+/// records before the second's, then singles.
 pub trait RecordSink {
     /// One record; `body` is valid during the call only.
     fn record(&mut self, origin: Origin, body: &[u8]);

@@ -47,9 +47,17 @@ const WRITE_BYTES: usize = 1 << 20;
 /// Why an index was not built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// A file could not be read, made or written.
+    /// A file could not be read.
     #[error("{}: {source}", path.display())]
     Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file of the index could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
         /// The file.
         path: PathBuf,
         /// What the system said.
@@ -292,7 +300,7 @@ impl RowsJob<'_> {
         let rows =
             Rows { layout: self.layout, packed: &self.reference.packed, suffixes: &suffixes };
         let path = self.paths.bwt();
-        let failed = |source| BuildError::Io { path: path.clone(), source };
+        let failed = |source| BuildError::Write { path: path.clone(), source };
         bwt::write(rows, file, self.options.threads, &failed, &mut |done| {
             progress(Phase::Write, done);
         })
@@ -324,8 +332,8 @@ fn reserved<T>(entries: u64) -> Result<Vec<T>, BuildError> {
     Ok(vector)
 }
 
-fn io_error(path: &Path) -> impl Fn(io::Error) -> BuildError + '_ {
-    |source| BuildError::Io { path: path.to_owned(), source }
+fn write_error(path: &Path) -> impl Fn(io::Error) -> BuildError + '_ {
+    |source| BuildError::Write { path: path.to_owned(), source }
 }
 
 /// A file under its temporary name with all its content.
@@ -335,14 +343,14 @@ fn filled(
 ) -> Result<AtomicFile, BuildError> {
     let file = AtomicFile::create(path)?;
     let mut out = BufWriter::with_capacity(WRITE_BYTES, file.file());
-    write(&mut out).and_then(|()| out.flush()).map_err(io_error(path))?;
+    write(&mut out).and_then(|()| out.flush()).map_err(write_error(path))?;
     drop(out);
     Ok(file)
 }
 
 fn remove_if_there(path: &Path) -> Result<(), BuildError> {
     match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error(path)(error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(write_error(path)(error)),
         _ => Ok(()),
     }
 }
@@ -362,7 +370,7 @@ fn stale_files(
         return Ok(others);
     }
     let mut same = Comparison { old: File::open(paths.pac()).ok(), buffer: Vec::new() };
-    reference.packed.write_pac(&mut same).map_err(io_error(&paths.pac()))?;
+    reference.packed.write_pac(&mut same).map_err(write_error(&paths.pac()))?;
     if same.holds() { Ok(Vec::new()) } else { Ok(others) }
 }
 

@@ -8,8 +8,8 @@
 //!
 //! | file | bytes | content |
 //! |---|---|---|
-//! | `PREFIX.pac` | `floor(L/4) + 2` | the forward strand, 2 bits a base, first base in the top bits; then a zero byte if `L % 4 == 0`; then `L % 4` |
-//! | `PREFIX.ann` | text | `L nseq seed`; per sequence `0 NAME COMMENT` and `OFFSET LENGTH NHOLES` |
+//! | `PREFIX.pac` | `floor(L/4) + 2` | the forward strand, 2 bits a base; then see below |
+//! | `PREFIX.ann` | text | `L nseq seed`; per sequence `0 NAME COMMENT`, `OFFSET LENGTH NHOLES` |
 //! | `PREFIX.amb` | text | `L nseq nholes`; per hole `OFFSET LENGTH BYTE` |
 //! | `PREFIX.bwt.2bit.64` | `48 + 64(floor(R/64)+1) + 5(floor(R/2^s)+1) + 16` | see below |
 //! | `PREFIX.0123` | `2L` | `T`, a byte a symbol: only for bwa-mem2 itself, only on request |
@@ -19,11 +19,15 @@
 //! |---|---|---|
 //! | rows | i64 | `R` |
 //! | count | 5 x i64 | symbols of `T` smaller than A, C, G, T, end: `0 ... 2L` |
-//! | checkpoints | 64 bytes per 64 rows | `occ[4]` i64: symbols in the rows before; `mask[4]` u64: bit `63-j` of `mask[c]` says that row `j` of the block is `c` |
+//! | checkpoints | 64 bytes per 64 rows | `occ[4]` i64, `mask[4]` u64: see below |
 //! | suffix array, high | i8 per sample | bits 32..39 of `SA[k 2^s]` |
 //! | suffix array, low | u32 per sample | the low 32 bits |
 //! | sentinel row | i64 | the row whose suffix is `T` itself; it has no bit in any mask |
 //! | tag | i64 | `s`; bwa-mem2's own files end before it and have `s = 3` |
+//!
+//! In `.pac` the first base of a byte stands in its top bits; behind the bases comes a zero byte if
+//! `L % 4 == 0`, then a byte that holds `L % 4`. A checkpoint counts the symbols in the rows before
+//! its block (`occ`); bit `63-j` of `mask[c]` says that row `j` of the block is `c`.
 //!
 //! The layout is that of bwa 0.7.17 (`.pac .ann .amb`) and bwa-mem2 2.2.1 (Vasimuddin et al. 2019,
 //! IPDPS, doi:10.1109/IPDPS.2019.00041), the tag that of bwa-mem3. Suffix `k = 0` is the sentinel,

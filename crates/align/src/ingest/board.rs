@@ -17,6 +17,9 @@ const EMIT_AHEAD_PER_WORKER: u64 = 4;
 const READY_PER_WORKER: usize = 2;
 /// Batches one block yields, roughly: only used to decide how many fetches to have in flight.
 const BATCHES_PER_BLOCK: usize = 3;
+/// Blocks, per worker, that may wait for a block in front of them that is still being fetched:
+/// bounds what piles up behind a worker that is held up.
+const EARLY_BLOCKS_PER_WORKER: usize = 4;
 
 /// A batch whose candidates wait for their cohort's model, or for their turn to be emitted.
 pub(super) struct Seeded<E: AlignmentEngine> {
@@ -59,12 +62,13 @@ pub(super) enum Idle {
 struct Gathering<E: AlignmentEngine> {
     seeded: Vec<Option<Seeded<E>>>,
     arrived: u64,
+    held_bytes: u64,
     closed: Option<ClosedCohort>,
 }
 
 impl<E: AlignmentEngine> Default for Gathering<E> {
     fn default() -> Self {
-        Self { seeded: Vec::new(), arrived: 0, closed: None }
+        Self { seeded: Vec::new(), arrived: 0, held_bytes: 0, closed: None }
     }
 }
 
@@ -133,13 +137,18 @@ impl<'a, E: AlignmentEngine> Board<'a, E> {
         if self.idle() { Err(Idle::Finished) } else { Err(Idle::Wait) }
     }
 
+    /// Nothing is in work and nothing can be started any more. A cohort that is still open then is
+    /// one whose reads never came: see [`Board::cut_everything`].
     fn idle(&self) -> bool {
         self.source_ended
             && self.ready.is_empty()
-            && self.cohorts.is_empty()
-            && self.emit.is_empty()
-            && self.emitting.is_empty()
-            && self.fetching + self.seeding + self.inferring == 0
+            && self.nothing_ahead()
+            && self.fetching + self.seeding == 0
+    }
+
+    /// No cohort is being inferred or emitted, so that no candidates are about to be given back.
+    fn nothing_ahead(&self) -> bool {
+        self.inferring == 0 && self.emit.is_empty() && self.emitting.is_empty()
     }
 
     fn within_window(&self, sequence: u64) -> bool {
@@ -156,8 +165,11 @@ impl<'a, E: AlignmentEngine> Board<'a, E> {
         self.emit.pop_front().map(Task::Emit)
     }
 
-    /// Cohorts are inferred in order, so that batches are emitted in order.
+    /// Cohorts are inferred one by one and in order, so that batches are emitted in order.
     fn next_infer(&mut self) -> Option<Task<E>> {
+        if self.inferring > 0 {
+            return None;
+        }
         let (&number, first) = self.cohorts.first_key_value()?;
         let closed = first.closed.filter(|closed| closed.batches == first.arrived)?;
         let gathered = self.cohorts.remove(&number)?;
@@ -174,12 +186,12 @@ impl<'a, E: AlignmentEngine> Board<'a, E> {
             self.emitting.insert(batch.sequence);
             return self.ready.pop_front().map(Task::SeedAndEmit);
         }
-        // The oldest cohort must be seeded whole before anything of it can be emitted; later ones
-        // only in the memory that is left.
+        // The oldest cohort must be seeded whole before anything of it can be emitted; all else
+        // only in the memory that is left, which grows when what is ahead has been emitted.
         let oldest = self.cohorts.first_key_value().is_none_or(|(&c, _)| c == batch.cohort);
         let expected = self.held_bytes + (self.seeding as u64 + 1) * self.largest_batch_bytes;
-        let nothing_ahead = oldest && self.inferring == 0;
-        if !nothing_ahead && expected > self.held_limit_bytes {
+        let must_go_on = oldest && self.nothing_ahead();
+        if !must_go_on && expected > self.held_limit_bytes {
             return None;
         }
         self.seeding += 1;
@@ -190,7 +202,9 @@ impl<'a, E: AlignmentEngine> Board<'a, E> {
     fn may_fetch(&self) -> bool {
         let coming = self.ready.len() + BATCHES_PER_BLOCK * self.fetching;
         let wanted = READY_PER_WORKER * self.workers + BATCHES_PER_BLOCK;
-        !self.source_ended && !self.fetch_blocked && coming < wanted
+        // Whatever an early block waits for is being fetched, so that a fetch is sure to end.
+        let too_early = self.cutter.early_blocks() >= EARLY_BLOCKS_PER_WORKER * self.workers;
+        !self.source_ended && !self.fetch_blocked && !too_early && coming < wanted
     }
 
     fn start_fetch(&mut self) -> Task<E> {
@@ -235,30 +249,25 @@ impl<'a, E: AlignmentEngine> Board<'a, E> {
         self.cutter.finished()
     }
 
-    /// A batch has been seeded.
-    pub(super) fn seeded(&mut self, seeded: Seeded<E>) {
+    /// A batch has been seeded. What its cohort holds, if that is more than may be held at all.
+    pub(super) fn seeded(&mut self, seeded: Seeded<E>) -> Option<u64> {
         self.seeding -= 1;
         self.hold(seeded.held_bytes);
-        let Some(gathering) = self.cohorts.get_mut(&seeded.batch.cohort) else { return };
+        let gathering = self.cohorts.get_mut(&seeded.batch.cohort)?;
         let index = seeded.batch.index_in_cohort as usize;
         if gathering.seeded.len() <= index {
             gathering.seeded.resize_with(index + 1, || None);
         }
         gathering.arrived += 1;
+        gathering.held_bytes += seeded.held_bytes;
         gathering.seeded[index] = Some(seeded);
+        Some(gathering.held_bytes).filter(|&held_bytes| held_bytes > self.held_limit_bytes)
     }
 
     fn hold(&mut self, bytes: u64) {
         self.held_bytes += bytes;
         self.peak_held_bytes = self.peak_held_bytes.max(self.held_bytes);
         self.largest_batch_bytes = self.largest_batch_bytes.max(bytes);
-    }
-
-    /// How far the oldest cohort alone exceeds what may be held, if it does.
-    pub(super) fn over_limit_bytes(&self) -> Option<u64> {
-        let alone = self.cohorts.len() <= 1 && self.emit.is_empty() && self.inferring == 0;
-        let over = self.held_bytes.saturating_sub(self.held_limit_bytes);
-        (alone && over > 0).then_some(self.held_bytes)
     }
 
     /// A cohort's model is known: its batches can be emitted.
@@ -291,3 +300,6 @@ impl<'a, E: AlignmentEngine> Board<'a, E> {
         (reads, templates, self.peak_held_bytes)
     }
 }
+
+#[cfg(test)]
+mod tests;

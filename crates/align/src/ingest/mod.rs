@@ -3,18 +3,19 @@
 mod board;
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::source::{Fetch, FetchScratch, InputBlock, ReadSource, SourceError};
-use seqloom_runtime::failure::{Failure, lock};
+use seqloom_runtime::failure::Failure;
+use seqloom_runtime::monitor::Monitor;
 use seqloom_runtime::pool::{self, WorkerPanic};
 use seqloom_runtime::trace::Stage;
 
 use crate::cohort::{Batch, ClosedCohort, CohortCutter, CohortError, Pairing};
-use crate::emit::{EmitError, Emission, RecordTags};
+use crate::emit::{Emission, EmitError, RecordTags};
 use crate::engine::{AlignmentEngine, EngineError, Ordinals};
 use board::{Board, EmitTask, Idle, Seeded, Task};
 
@@ -137,11 +138,11 @@ pub struct IngestTotals {
     pub peak_held_bytes: u64,
 }
 
-/// Runs the whole input through `engine` into `sink`: `first`, which the caller has fetched already,
-/// and what `source` still has.
+/// Runs the whole input through `engine` into `sink`: `first`, which the caller has fetched
+/// already, and what `source` still has.
 ///
-/// `watch` is called now and then while the workers run, with what ingest can tell of itself; when it
-/// returns `false` the run is stopped.
+/// `watch` is called now and then while the workers run, with what ingest can tell of itself; when
+/// it returns `false` the run is stopped.
 ///
 /// # Errors
 /// The first failure of any worker.
@@ -161,21 +162,26 @@ pub fn run<E: AlignmentEngine, S: BatchSink>(
         sink,
         options,
         trace,
-        board: Mutex::new(Board::new(
+        board: Monitor::new(Board::new(
             cutter,
             options.pairing,
             options.threads.get(),
             options.held_limit_bytes,
         )),
-        changed: Condvar::new(),
         failure: Failure::default(),
     };
     for block in first {
-        lock(&ingest.board).provided(block)?;
+        ingest.board.lock().provided(block)?;
     }
     let watch = || if watch() { Ok(()) } else { Err(IngestError::Interrupted) };
-    pool::run(options.threads, &ingest.failure, || ingest.wake_all(), &watch, |_| ingest.work())?;
-    let board = lock(&ingest.board);
+    pool::run(
+        options.threads,
+        &ingest.failure,
+        || ingest.board.wake_all(),
+        &watch,
+        |_| ingest.work(),
+    )?;
+    let board = ingest.board.lock();
     if !board.cut_everything() {
         return Err(IngestError::Incomplete);
     }
@@ -190,8 +196,7 @@ struct Ingest<'a, E: AlignmentEngine, S: BatchSink> {
     sink: &'a S,
     options: &'a IngestOptions,
     trace: &'a IngestTrace,
-    board: Mutex<Board<'a, E>>,
-    changed: Condvar,
+    board: Monitor<Board<'a, E>>,
     failure: Failure<IngestError<S::Error>>,
 }
 
@@ -206,12 +211,6 @@ struct Worker<E: AlignmentEngine, S: BatchSink> {
 type Outcome<S> = Result<(), IngestError<<S as BatchSink>::Error>>;
 
 impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
-    fn wake_all(&self) {
-        // Taking the lock orders the wake-up behind a worker that has looked but not yet slept.
-        drop(lock(&self.board));
-        self.changed.notify_all();
-    }
-
     fn work(&self) -> Outcome<S> {
         let mut worker = Worker {
             engine: self.engine.scratch()?,
@@ -219,7 +218,7 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
             sink: self.sink.scratch().map_err(IngestError::Sink)?,
             packed: PackedTemplates::default(),
         };
-        while let Some(task) = self.next_task()? {
+        while let Some(task) = self.next_task() {
             match task {
                 Task::Fetch => self.fetch(&mut worker)?,
                 Task::Seed(batch) => self.seed(&mut worker, batch)?,
@@ -232,43 +231,34 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
     }
 
     /// The next task, waiting for one if need be; `None` when all is done or the run has failed.
-    fn next_task(&self) -> Result<Option<Task<E>>, IngestError<S::Error>> {
-        let mut board = lock(&self.board);
-        loop {
+    fn next_task(&self) -> Option<Task<E>> {
+        let started = Instant::now();
+        let mut waited = false;
+        let task = self.board.wait_for(|board| {
             if self.failure.stopped() {
-                return Ok(None);
+                return Some(None);
             }
             match board.next_task() {
-                Ok(task) => return Ok(Some(task)),
-                Err(Idle::Finished) => {
-                    self.changed.notify_all();
-                    return Ok(None);
+                Ok(task) => Some(Some(task)),
+                Err(Idle::Finished) => Some(None),
+                Err(Idle::Wait) => {
+                    waited = true;
+                    None
                 }
-                Err(Idle::Wait) => board = self.wait(board),
             }
+        });
+        if waited {
+            self.trace.wait.book(started);
         }
-    }
-
-    fn wait<'g>(&self, board: MutexGuard<'g, Board<'a, E>>) -> MutexGuard<'g, Board<'a, E>> {
-        let started = Instant::now();
-        let board = self.changed.wait(board).unwrap_or_else(PoisonError::into_inner);
-        self.trace.wait.book(started);
-        board
-    }
-
-    /// Changes the board and wakes whoever waits for the change.
-    fn update<T>(&self, change: impl FnOnce(&mut Board<'a, E>) -> T) -> T {
-        let result = change(&mut lock(&self.board));
-        self.changed.notify_all();
-        result
+        task
     }
 
     fn fetch(&self, worker: &mut Worker<E, S>) -> Outcome<S> {
         let fetched = self.trace.fetch.time(|| self.source.fetch(&mut worker.fetch))?;
         match fetched {
-            Fetch::Block(block) => self.update(|board| board.fetched(*block))?,
-            Fetch::Busy => self.update(Board::fetch_found_nothing),
-            Fetch::End => self.update(Board::source_ended),
+            Fetch::Block(block) => self.board.update(|board| board.fetched(*block))?,
+            Fetch::Busy => self.board.update(Board::fetch_found_nothing),
+            Fetch::End => self.board.update(Board::source_ended),
         }
         Ok(())
     }
@@ -297,11 +287,7 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
 
     fn seed(&self, worker: &mut Worker<E, S>, batch: Batch) -> Outcome<S> {
         let seeded = self.find_candidates(worker, batch)?;
-        let over = self.update(|board| {
-            board.seeded(seeded);
-            board.over_limit_bytes()
-        });
-        over.map_or(Ok(()), |held_bytes| {
+        self.board.update(|board| board.seeded(seeded)).map_or(Ok(()), |held_bytes| {
             Err(IngestError::CohortTooLarge {
                 cohort_bases: self.options.cohort_bases,
                 held_bytes,
@@ -319,7 +305,7 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
             .zip(candidates)
             .map(|((batch, held_bytes), candidates)| Seeded { batch, candidates, held_bytes })
             .collect();
-        self.update(|board| board.inferred(cohort, &Arc::new(model), seeded));
+        self.board.update(|board| board.inferred(cohort, &Arc::new(model), seeded));
         Ok(())
     }
 
@@ -327,7 +313,7 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         let EmitTask { seeded, model, ordinals } = task;
         let (sequence, held_bytes) = (seeded.batch.sequence, seeded.held_bytes);
         self.emit_records(worker, seeded, Some(&model), ordinals)?;
-        self.update(|board| board.emitted(sequence, held_bytes));
+        self.board.update(|board| board.emitted(sequence, held_bytes));
         Ok(())
     }
 
@@ -336,7 +322,7 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         let seeded = self.find_candidates(worker, batch)?;
         let ordinals = Ordinals { first_pair: 0, first_single: first_read };
         self.emit_records(worker, seeded, None, ordinals)?;
-        self.update(|board| board.emitted(sequence, 0));
+        self.board.update(|board| board.emitted(sequence, 0));
         Ok(())
     }
 

@@ -1,4 +1,5 @@
-//! Arguments of `seqloom align`. Single letters mean what they mean in `bwa mem`, except -o -t -m -l.
+//! Arguments of `seqloom align`. Single letters mean what they mean in `bwa mem`, except -o -t -m
+//! -l.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -6,17 +7,21 @@ use std::str::FromStr;
 
 use seqloom_align::engine::bwa::{BwaOptions, InsertSize, Preset};
 use seqloom_align::engine::fake::FakeOptions;
+use seqloom_format::bam::{Header, expand_escapes};
 use seqloom_prep::duplicates::DuplicateMode;
 use seqloom_runtime::memory::ByteSize;
 
 /// What `seqloom align` is told.
 #[derive(Debug, clap::Args)]
-#[command(disable_help_flag = true, after_help = "\
+#[command(
+    disable_help_flag = true,
+    after_help = "\
 Examples:
   seqloom align -R '@RG\\tID:a\\tSM:s\\tLB:l' ref.fa R1.fq.gz R2.fq.gz -o out.bam
   seqloom align --no-sort --no-mark-duplicates --output-format sam ref.fa R1.fq R2.fq -o - | ...
 
-The output is the same bytes whatever -t and -m are. -K is part of the result, as in bwa.")]
+The output is the same bytes whatever -t and -m are. -K is part of the result, as in bwa."
+)]
 pub(crate) struct AlignArguments {
     /// Prefix of the index: the FASTA that `seqloom index` was given
     #[arg(value_name = "REF")]
@@ -97,7 +102,7 @@ pub(crate) struct RunArguments {
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputArguments {
     /// Read group line; `\t` is expanded
-    #[arg(short = 'R', long, value_name = "LINE")]
+    #[arg(short = 'R', long, value_name = "LINE", value_parser = read_group_line)]
     pub(crate) read_group: Option<String>,
     /// Mates lie next to each other in one file; reads without a neighbour of their name are single
     #[arg(short = 'p', long)]
@@ -140,7 +145,8 @@ pub(crate) struct AlgorithmArguments {
     #[arg(short = 'k', value_name = "N", value_parser = clap::value_parser!(i32).range(1..=1000))]
     min_seed_length: Option<i32>,
     /// Band width [bwa: 100]
-    #[arg(short = 'w', value_name = "N", value_parser = clap::value_parser!(i32).range(1..=100_000))]
+    #[arg(short = 'w', value_name = "N",
+          value_parser = clap::value_parser!(i32).range(1..=100_000))]
     band_width: Option<i32>,
     /// Skip seeds with more than N occurrences [bwa: 500]
     #[arg(short = 'c', value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
@@ -296,6 +302,13 @@ impl FromStr for OneOrTwo {
         let (first, second) = text.split_once(',').unwrap_or((text, text));
         Ok(Self([number(first).ok_or_else(refuse)?, number(second).ok_or_else(refuse)?]))
     }
+}
+
+/// `-R` as it was typed, if it is a read group.
+fn read_group_line(text: &str) -> Result<String, String> {
+    let expanded = expand_escapes(text);
+    let parsed = Header::default().add_read_group(expanded.as_bytes());
+    parsed.map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
 /// bwa's `-I` with its defaults: deviation 10 % of the mean, limits 4 deviations away.

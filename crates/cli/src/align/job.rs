@@ -1,4 +1,5 @@
-//! One run of `align`, prepared: everything that can be known and refused before the engine is loaded.
+//! One run of `align`, prepared: everything that can be known and refused before the engine is
+//! loaded.
 
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;
@@ -13,9 +14,7 @@ use seqloom_align::input_tags::InputTags;
 use seqloom_format::bam::{Header, Reference};
 use seqloom_format::index::BinningScheme;
 use seqloom_io::sink::output::Output;
-use seqloom_io::source::{
-    Container, Fetch, FetchScratch, InputBlock, ReadSource, SourceOptions,
-};
+use seqloom_io::source::{Container, Fetch, FetchScratch, InputBlock, ReadSource, SourceOptions};
 use seqloom_prep::encode::Encoding;
 use seqloom_prep::layout::GenomeBins;
 use seqloom_runtime::machine;
@@ -74,7 +73,6 @@ impl<'a> Job<'a> {
     ) -> anyhow::Result<Prepared<'a>> {
         let format = output_format(arguments)?;
         let is_sorted = !arguments.output.no_sort;
-        check_options(arguments, format)?;
         let source = open_source(arguments)?;
         let pairing = pairing(arguments, &source);
         let first = fetch_first(&source)?;
@@ -101,6 +99,7 @@ impl<'a> Job<'a> {
         .plan(memory)?;
         let input = input_tags(arguments, &source);
         let output = Output::create(&arguments.output.output)?;
+        signals::defer();
         let indexable = is_sorted && format == OutputFormat::Bam && output.is_regular_file();
         let index_format =
             index_format(arguments.output.write_index, built.header.references(), indexable)?;
@@ -213,9 +212,14 @@ fn output_format(arguments: &AlignArguments) -> anyhow::Result<OutputFormat> {
     }
 }
 
-fn check_options(arguments: &AlignArguments, format: OutputFormat) -> Result<(), UsageError> {
+/// Refuses options that make no sense together, before anything is opened.
+///
+/// # Errors
+/// [`UsageError`].
+pub(super) fn check_options(arguments: &AlignArguments) -> anyhow::Result<()> {
     use std::io::IsTerminal;
-    let refuse = |text: &str| Err(UsageError(text.to_owned()));
+    let format = output_format(arguments)?;
+    let refuse = |text: &str| Err(UsageError(text.to_owned()).into());
     if arguments.output.no_sort && !arguments.duplicates.no_mark_duplicates {
         return refuse(
             "--no-sort streams records as they are made, before duplicates are known; \
@@ -281,7 +285,6 @@ fn fetch_first(source: &ReadSource) -> anyhow::Result<Vec<InputBlock>> {
                     return Ok(blocks);
                 }
             }
-            Fetch::Busy if signals::interrupted() => anyhow::bail!("interrupted"),
             Fetch::Busy => {}
             Fetch::End => return Ok(blocks),
         }

@@ -1,7 +1,7 @@
 //! `seqloom align`: reads to sorted, duplicate-marked, indexed BAM in one process.
 //!
-//! [`run`] is the whole flow: check the index, open the reads, share out the memory, load the engine,
-//! and either sort ([`sorted`]) or stream ([`streamed`]).
+//! [`run`] is the whole flow: check the index, open the reads, share out the memory, load the
+//! engine, and either sort ([`sorted`]) or stream ([`streamed`]).
 
 mod arguments;
 mod header;
@@ -36,6 +36,7 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
         console.be_quiet();
     }
     memory::cap_c_heap_arenas(C_HEAP_ARENAS);
+    job::check_options(arguments)?;
     let index = index::check(&arguments.reference)?;
     let prepared = Job::prepare(arguments, &index, console)?;
     prepared.job.announce();

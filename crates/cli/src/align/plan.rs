@@ -51,24 +51,24 @@ pub(super) struct Demand {
     pub(super) threads: NonZeroUsize,
     pub(super) pairing: Pairing,
     pub(super) cohort_bases: u64,
-    /// Mean length of the first reads.
+    /// Mean length of the first reads; 0 when there are none.
     pub(super) read_bases: u64,
     /// Genome bins, each with an open chunk; 0 when output streams.
     pub(super) bins: usize,
     pub(super) marks_duplicates: bool,
 }
 
-/// Mean read length of the first blocks, at least 1.
+/// Mean read length of the first blocks, at least 1; 0 when there is no read at all.
 pub(super) fn mean_read_bases(first: &[InputBlock]) -> u64 {
     let reads: u64 = first.iter().map(|block| block.reads.reads.len() as u64).sum();
     let bases: u64 = first.iter().map(|block| block.bases).sum();
-    bases.div_ceil(reads.max(1)).max(1)
+    if reads == 0 { 0 } else { bases.div_ceil(reads).max(1) }
 }
 
 impl Demand {
     /// What one cohort holds.
     fn cohort_bytes(&self) -> u64 {
-        if self.pairing == Pairing::Single {
+        if self.pairing == Pairing::Single || self.read_bases == 0 {
             return 0;
         }
         let reads = self.cohort_bases.div_ceil(self.read_bases);
@@ -108,16 +108,16 @@ impl Demand {
         let second_cohort_bytes = (spare_bytes / 2).min(cohort_bytes);
         let held_limit_bytes = cohort_bytes + second_cohort_bytes;
         let store_bytes = self.min_store_bytes() + spare_bytes - second_cohort_bytes;
-        let chunk_bytes = (store_bytes / 4 / self.open_chunks().max(1))
-            .clamp(MIN_CHUNK_BYTES, MAX_CHUNK_BYTES);
+        let chunk_bytes =
+            (store_bytes / 4 / self.open_chunks().max(1)).clamp(MIN_CHUNK_BYTES, MAX_CHUNK_BYTES);
         let freed_bytes = self.index_bytes + held_limit_bytes;
         Ok(MemoryPlan { held_limit_bytes, store_bytes, chunk_bytes, freed_bytes })
     }
 
     fn too_small(&self, memory: ByteSize) -> String {
         format!(
-            "-m {memory} is too small: this run needs at least {} (program {} + index {} + {} threads \
-             x {} + one cohort of {} bases in reads of {} bp {} + partitions {})",
+            "-m {memory} is too small: this run needs at least {} (program {} + index {} \
+             + {} threads x {} + one cohort of {} bases in reads of {} bp {} + partitions {})",
             ByteSize(self.floor_bytes()),
             ByteSize(PROGRAM_BYTES),
             ByteSize(self.index_bytes),

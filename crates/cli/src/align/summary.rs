@@ -136,8 +136,8 @@ impl Summary {
         let (wall, cpu) = (job.console.wall().as_secs_f64(), usage.cpu.as_secs_f64());
         let counts = self.counts();
         job.console.info(&format!(
-            "align: {} reads, {} records, {} marked as duplicates; wall {wall:.1} s, CPU {cpu:.1} s, \
-             {:.2} cores busy of {}, peak memory {}",
+            "align: {} reads, {} records, {} marked as duplicates; wall {wall:.1} s, \
+             CPU {cpu:.1} s, {:.2} cores busy of {}, peak memory {}",
             counts.reads,
             counts.records_written,
             counts.duplicate_records,

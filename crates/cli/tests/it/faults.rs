@@ -5,11 +5,12 @@ use crate::common::{
     SOON, finish, folder, memory_floor, names_in, run, run_for, seqloom, signal, words,
 };
 use crate::data::{align, align_small, pairs_with_duplicates, simulate, small, small_pairs};
+use seqloom_testkit::genome::{Genome, GenomeOptions};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// `align_small` as one line for a shell; paths hold nothing that a shell would change.
 fn shell_line(extra: &str) -> String {
@@ -39,22 +40,28 @@ fn disk_full_while_writing() {
     assert_eq!(fs::read(&out).unwrap(), b"old");
 }
 
-#[test]
-fn disk_full_while_spilling() {
-    let here = folder();
-    let (work, spill) = (here.path().join("work"), here.path().join("spill"));
-    fs::create_dir_all(&spill).unwrap();
-    let reads = simulate(small(), &pairs_with_duplicates(60_000), &work);
+/// Arguments of a run that must spill: at the floor of its memory, temporary files in `spill`.
+fn spilling(folder: &Path, spill: &Path) -> Vec<String> {
+    let reads = simulate(small(), &pairs_with_duplicates(60_000), &folder.join("work"));
     let mut arguments = align(small(), &[&reads.first, &reads.second]);
     arguments.extend(["-K", "500000", "-t", "2", "--tmp-dir"].map(str::to_owned));
     arguments.push(spill.display().to_string());
     arguments.push("-o".into());
-    arguments.push(here.path().join("x.bam").display().to_string());
+    arguments.push(folder.join("x.bam").display().to_string());
     let floor = memory_floor(&arguments);
     arguments.extend(["-m".to_owned(), floor]);
+    arguments
+}
+
+#[test]
+fn disk_full_while_spilling() {
+    let here = folder();
+    let spill = here.path().join("spill");
+    fs::create_dir_all(&spill).unwrap();
+    let arguments = spilling(here.path(), &spill);
     let line = format!("{} {}", env!("CARGO_BIN_EXE_seqloom"), arguments.join(" "));
     let run = run_for(&mut in_small_files(64, &line), Duration::from_secs(90));
-    run.fails_with(4).says(&["spill"]);
+    run.fails_with(4).says(&["temporary file", "spill"]);
     assert_eq!(names_in(&spill), [""; 0]);
     assert_eq!(names_in(here.path()), ["spill", "work"]);
 }
@@ -63,9 +70,9 @@ fn disk_full_while_spilling() {
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    fn mount(at: &Path, size: &str) -> Option<SmallDisk> {
+    fn mount(at: &Path, options: &str) -> Option<SmallDisk> {
         fs::create_dir_all(at).unwrap();
-        let mut mount = words(&format!("mount -t tmpfs -o size={size} tmpfs"));
+        let mut mount = words(&format!("mount -t tmpfs -o {options} tmpfs"));
         let done = mount.arg(at).stderr(Stdio::null()).status().is_ok_and(|s| s.success());
         done.then(|| SmallDisk(at.to_owned()))
     }
@@ -82,11 +89,17 @@ impl Drop for SmallDisk {
 #[test]
 fn disk_full_for_real() {
     let here = folder();
-    let Some(disk) = SmallDisk::mount(&here.path().join("disk"), "1m") else { return };
+    let Some(disk) = SmallDisk::mount(&here.path().join("disk"), "size=1m") else { return };
     let out = disk.0.join("x.bam");
     let run = run_for(seqloom(align_small()).arg("-o").arg(&out), SOON);
     run.fails_with(4).says(&["x.bam", "No space left"]);
     assert_eq!(names_in(&disk.0), [""; 0]);
+    drop(disk);
+    let Some(disk) = SmallDisk::mount(&here.path().join("spill"), "size=64k") else { return };
+    let run = run_for(&mut seqloom(spilling(here.path(), &disk.0)), Duration::from_secs(90));
+    run.fails_with(4).says(&["no space left for temporary files", "spill"]);
+    assert_eq!(names_in(&disk.0), [""; 0]);
+    assert_eq!(names_in(here.path()), ["disk", "spill", "work"]);
 }
 
 #[test]
@@ -129,6 +142,13 @@ fn folders_that_cannot_be_written() {
     if File::create(locked.join("probe")).is_err() {
         let run = run_for(seqloom(align_small()).arg("-o").arg(locked.join("x.bam")), SOON);
         run.fails_with(4).says(&["locked"]);
+    }
+    if let Some(disk) = SmallDisk::mount(&here.path().join("read-only"), "ro,size=1m") {
+        let run = run_for(seqloom(align_small()).arg("-o").arg(disk.0.join("x.bam")), SOON);
+        run.fails_with(4).says(&["read-only", "Read-only file system"]);
+        let mut command = seqloom(align_small());
+        command.arg("-o").arg(here.path().join("x.bam")).arg("--tmp-dir").arg(&disk.0);
+        run_for(&mut command, SOON).fails_with(4).says(&["read-only"]);
     }
     let mut command = seqloom(align_small());
     command.arg("-o").arg(here.path().join("x.bam")).args(["--metrics-dir", "/proc/metrics"]);
@@ -176,6 +196,129 @@ fn signals_leave_nothing_behind() {
     }
 }
 
+/// Starts a run, waits until `ready`, sends the signal and requires a prompt end that says so.
+#[track_caller]
+fn stops(command: &mut Command, ready: impl Fn(&Child) -> bool, name: &str, code: i32) {
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let started = Instant::now();
+    while !ready(&child) {
+        assert!(started.elapsed() < SOON, "{command:?} never got there");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    signal(&child, name);
+    // Standard output is not read before the end: it stays as full as it is.
+    let mut child = child;
+    let sent = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if sent.elapsed() > SOON {
+            child.kill().unwrap();
+            panic!("{name} did not stop {command:?}");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let run = finish(child, SOON).fails_with(code);
+    run.says(&[&format!("stopped by signal {}", code - 128)]);
+}
+
+/// Whether the process sleeps: it has done what it can.
+fn is_asleep(child: &Child) -> bool {
+    std::thread::sleep(Duration::from_millis(300));
+    let line = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+    line.rsplit(')').next().unwrap().trim_start().starts_with('S')
+}
+
+#[test]
+fn signals_end_what_waits_for_somebody_else() {
+    let here = folder();
+    let (a, b) = (here.path().join("a"), here.path().join("b"));
+    run(words("mkfifo").args([&a, &b])).ok();
+    let out = here.path().join("x.bam");
+    for (name, code) in [("TERM", 143), ("INT", 130)] {
+        // Input that nobody writes.
+        for inputs in [&[a.as_path()][..], &[&a, &b], &[&small_pairs().first, &b]] {
+            let mut command = seqloom(align(small(), inputs));
+            stops(command.arg("-o").arg(&out), is_asleep, name, code);
+        }
+        // Output that nobody opens.
+        stops(seqloom(align_small()).arg("-o").arg(&a), is_asleep, name, code);
+    }
+    // Output that nobody reads: the writer is stuck in a system call until its time is up.
+    let mut command = seqloom(align_small());
+    command.args(["--no-sort", "--no-mark-duplicates", "--output-format", "sam", "-o", "-"]);
+    stops(command.args(["-K", "300000"]), is_asleep, "TERM", 143);
+    assert_eq!(names_in(here.path()), ["a", "b"]);
+}
+
+/// Whether the run has begun to write a file in `folder`. Such files have no name yet, which the
+/// kernel calls deleted.
+fn writes_in(child: &Child, folder: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(format!("/proc/{}/fd", child.id())) else { return false };
+    entries.flatten().any(|entry| {
+        let is_ours = |path: PathBuf| {
+            path.starts_with(folder) && path.to_string_lossy().ends_with(" (deleted)")
+        };
+        let ours = fs::read_link(entry.path()).is_ok_and(is_ours);
+        ours && fs::metadata(entry.path()).is_ok_and(|it| it.len() > 0)
+    })
+}
+
+#[test]
+fn signals_while_the_output_is_written() {
+    let here = folder();
+    let out = here.path().join("x.bam");
+    let mut command = seqloom(align_small());
+    command.args(["--engine", "fake", "-l", "12", "-t", "1"]);
+    command.arg("--tmp-dir").arg(here.path()).arg("-o").arg(&out);
+    let ready = |child: &Child| writes_in(child, here.path());
+    for (name, code) in [("TERM", 143), ("INT", 130)] {
+        stops(&mut command, ready, name, code);
+        assert_eq!(names_in(here.path()), [""; 0]);
+    }
+}
+
+/// Without `/proc` a file cannot get its name later, as on file systems that know no nameless
+/// files: it has a temporary one from the start, which must go. Only root may hide `/proc`.
+#[test]
+fn signals_where_files_have_names_from_the_start() {
+    let here = folder();
+    let hidden = |line: &str| {
+        let mut shell = Command::new("unshare");
+        shell.args(["--mount", "sh", "-c"]);
+        shell.arg(format!("mount -t tmpfs none /proc && exec {line}"));
+        shell
+    };
+    if !hidden("true").stderr(Stdio::null()).status().is_ok_and(|s| s.success()) {
+        return;
+    }
+    let out = here.path().join("x.bam");
+    let line = shell_line(&format!("--engine fake -l 12 -t 1 -m 4G -o {}", out.display()));
+    let has_name = |_: &Child| {
+        let size = |name: &String| fs::metadata(here.path().join(name)).map_or(0, |it| it.len());
+        names_in(here.path()).iter().any(|name| size(name) > 0)
+    };
+    for (name, code) in [("TERM", 143), ("INT", 130)] {
+        stops(&mut hidden(&line), has_name, name, code);
+        assert_eq!(names_in(here.path()), [""; 0]);
+    }
+    run(&mut hidden(&line)).ok();
+    assert_eq!(names_in(here.path()), ["x.bam", "x.bam.bai"]);
+}
+
+#[test]
+fn signals_while_an_index_is_built() {
+    let here = folder();
+    let fasta = here.path().join("ref.fa");
+    let options = GenomeOptions { seed: 5, length_bp: 8_000_000, contigs: 2 };
+    Genome::simulate(&options).unwrap().write_fasta(&fasta).unwrap();
+    let mut command = seqloom([Path::new("index"), &fasta]);
+    // The packed bases are written before the suffixes are sorted.
+    let ready = |child: &Child| writes_in(child, here.path());
+    for (name, code) in [("TERM", 143), ("INT", 130)] {
+        stops(&mut command, ready, name, code);
+        assert_eq!(names_in(here.path()), ["ref.fa"]);
+    }
+}
+
 #[test]
 fn waiting_input_that_ends_is_an_error_or_a_result_but_never_a_hang() {
     let w = waiting();
@@ -188,14 +331,14 @@ fn waiting_input_that_ends_is_an_error_or_a_result_but_never_a_hang() {
 #[test]
 fn engine_failures_and_panics_end_the_run() {
     for t in ["1", "2", "8"] {
-        for engine in ["fake:fail-at=20", "fake:panic-at=20"] {
+        for (engine, word) in [("fake:fail-at=20", "to fail"), ("fake:panic-at=20", "to panic")] {
             let here = folder();
             let out = here.path().join("x.bam");
             let mut command = seqloom(align_small());
             command.args(["--engine", engine, "-t", t, "--tmp-dir"]).arg(here.path());
             let run = run_for(command.arg("-o").arg(&out), SOON);
             assert_eq!(run.code(), 1, "{engine} -t {t}: {}", run.stderr);
-            assert!(run.stderr.contains("seqloom"), "{}", run.stderr);
+            assert!(run.stderr.contains(word), "{}", run.stderr);
             assert_eq!(names_in(here.path()), [""; 0], "{engine} -t {t}");
         }
     }

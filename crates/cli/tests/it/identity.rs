@@ -42,7 +42,8 @@ fn equals_bwa(reference: &Reference, options: &ReadOptions, arguments: &str) {
     };
     let result = against_bwa(reference, here.path(), (files, files), arguments);
     assert!(result.is_equal(), "{result}");
-    if options.chimera_share > 0.0 {
+    // Half of a read must reach bwa's least score of 30 to be reported beside the other half.
+    if options.chimera_share > 0.0 && options.length_max_bp >= 75 {
         assert!(result.other.compared > 0, "the data holds no supplementary record");
     }
 }

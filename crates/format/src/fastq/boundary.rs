@@ -54,8 +54,8 @@ pub fn find_record_start(text: &[u8], from: usize, limit: usize, at_eof: bool) -
 }
 
 /// Where to cut `text`, which starts with a record and goes on elsewhere: behind as many whole
-/// records as it surely has, 0 for none. Text that is malformed is cut so that [`parse`] finds the
-/// defect, sooner or later.
+/// records as it surely has, 0 for none. Text that is malformed is cut so that
+/// [`parse`](super::parse) finds the defect, sooner or later.
 #[must_use]
 pub fn last_boundary(grammar: Grammar, text: &[u8]) -> usize {
     match grammar {

@@ -194,7 +194,9 @@ proptest! {
     #[test]
     fn cutting_changes_nothing(
         text in "[@+>ACI!\n\r x\u{1}]{0,80}",
-        grammar in prop::sample::select(vec![Grammar::FourLine, Grammar::MultiLine, Grammar::Fasta]),
+        grammar in prop::sample::select(
+            vec![Grammar::FourLine, Grammar::MultiLine, Grammar::Fasta],
+        ),
         upto in any::<prop::sample::Index>(),
     ) {
         // FASTA is what starts with '>'.

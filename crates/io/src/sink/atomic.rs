@@ -221,8 +221,8 @@ pub fn commit_with_index(
     index.sync()
 }
 
-/// As [`commit_with_index`] for an output that has no index: the ones that lie beside its name would
-/// be wrong.
+/// As [`commit_with_index`] for an output that has no index: the ones that lie beside its name
+/// would be wrong.
 ///
 /// # Errors
 /// As there.

@@ -1,5 +1,5 @@
-//! Where a command's main output goes, front to back: a file that gets its name when it is whole, or
-//! standard output.
+//! Where a command's main output goes, front to back: a file that gets its name when it is whole,
+//! or standard output.
 
 use std::fs::File;
 use std::io::{self, Write};

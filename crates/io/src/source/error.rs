@@ -119,7 +119,8 @@ pub struct Malformed {
     pub record: u64,
     /// Number of the line, from 1; `None` in binary input.
     pub line: Option<u64>,
-    /// Offset of the byte at fault, from 0, in the text (decompressed where the file is compressed).
+    /// Offset of the byte at fault, from 0, in the text (decompressed where the file is
+    /// compressed).
     pub byte: u64,
     /// Name of the read as far as it is known.
     pub name: Option<String>,

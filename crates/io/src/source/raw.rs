@@ -1,4 +1,5 @@
-//! The bytes of one input as they are: a regular file read at offsets, or a stream read as it comes.
+//! The bytes of one input as they are: a regular file read at offsets, or a stream read as it
+//! comes.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};

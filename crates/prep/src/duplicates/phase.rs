@@ -9,7 +9,8 @@ use seqloom_runtime::pool::{self, WorkerPanic};
 use seqloom_runtime::turnstile::Turnstile;
 
 use super::{
-    DuplicateMarks, DuplicateMode, DuplicateOptions, FragmentResolver, PairEnd, resolve_pairs,
+    DuplicateMarks, DuplicateMode, DuplicateOptions, FragmentEnd, FragmentResolver, PairEnd,
+    resolve_pairs,
 };
 use crate::collect::{END_PARTITIONS, EndCollector};
 use crate::metrics::DuplicationCounters;
@@ -51,16 +52,30 @@ pub fn resolve_all(
     let failure = Failure::<ResolveError>::default();
     let total = Mutex::new(None::<DuplicationCounters>);
     let watch = || if watch() { Ok(()) } else { Err(ResolveError::Interrupted) };
-    pool::run(threads, &failure, || turnstile.close(), &watch, |_| {
-        let mut counters = DuplicationCounters::default();
-        let mut scratch = StoreScratch::new()?;
-        while let Some(pass) = turnstile.enter(|ticket| cost_bytes(&ends, ticket)) {
-            let partition = pass.ticket() as usize;
-            resolve_partition(&ends, partition, options, &marks, &mut counters, backing, &mut scratch)?;
-        }
-        lock(&total).get_or_insert_default().merge(&counters);
-        Ok(())
-    })?;
+    pool::run(
+        threads,
+        &failure,
+        || turnstile.close(),
+        &watch,
+        |_| {
+            let mut counters = DuplicationCounters::default();
+            let mut scratch = StoreScratch::new()?;
+            while let Some(pass) = turnstile.enter(|ticket| cost_bytes(&ends, ticket)) {
+                let partition = pass.ticket() as usize;
+                resolve_partition(
+                    &ends,
+                    partition,
+                    options,
+                    &marks,
+                    &mut counters,
+                    backing,
+                    &mut scratch,
+                )?;
+            }
+            lock(&total).get_or_insert_default().merge(&counters);
+            Ok(())
+        },
+    )?;
     let mut counters = ends.into_counters();
     let resolved = total.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     counters.merge(&resolved.unwrap_or_default());
@@ -85,13 +100,15 @@ fn resolve_partition(
     scratch: &mut StoreScratch,
 ) -> Result<(), SpillError> {
     let mut marks = marks;
-    let mut pairs: Vec<PairEnd> = Vec::new();
+    let count = |bytes: u64, each: usize| bytes as usize / each;
+    let mut pairs = Vec::with_capacity(count(ends.pairs.bytes(partition), PairEnd::BYTES));
     for_each_chunk(&ends.pairs, partition, backing, scratch, |bytes| {
         pairs.extend(EndCollector::pairs_of(bytes));
     })?;
     resolve_pairs(&mut pairs, options, &mut marks, counters);
     drop(pairs);
-    let mut fragments = Vec::new();
+    let mut fragments =
+        Vec::with_capacity(count(ends.fragments.bytes(partition), FragmentEnd::BYTES));
     for_each_chunk(&ends.fragments, partition, backing, scratch, |bytes| {
         fragments.extend(EndCollector::fragments_of(bytes));
     })?;

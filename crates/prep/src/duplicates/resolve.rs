@@ -305,8 +305,8 @@ mod tests {
             let mut parts = (Marked::default(), DuplicationCounters::new(2));
             for part in (0..partitions).rev() {
                 let here = |p: usize| p == part;
-                let mut some_pairs: Vec<_> =
-                    pairs.iter().rev().filter(|e| here(e.partition_of(partitions))).copied().collect();
+                let mut some_pairs: Vec<_> = pairs
+                    .iter().rev().filter(|e| here(e.partition_of(partitions))).copied().collect();
                 let mut some_fragments: Vec<_> = fragments
                     .iter().rev().filter(|e| here(e.partition_of(partitions))).copied().collect();
                 let some_markers =

@@ -1,18 +1,19 @@
-//! The finish phase: every unit is loaded, sorted, flagged and encoded by one worker, and committed in
-//! order by whoever finds it next in line.
+//! The finish phase: every unit is loaded, sorted, flagged and encoded by one worker, and committed
+//! in order by whoever finds it next in line.
 
 mod sorted;
 mod units;
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use seqloom_format::bam::{Flags, RecordError, RecordRef, Reference};
 use seqloom_format::index::{IndexBuilder, IndexError};
 use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::failure::{Failure, lock};
+use seqloom_runtime::monitor::Monitor;
 use seqloom_runtime::order::Ordered;
 use seqloom_runtime::pool::{self, WorkerPanic};
 use seqloom_runtime::trace::Stage;
@@ -137,8 +138,7 @@ pub fn run(
     index: Option<&mut IndexBuilder>,
     trace: &FinishTrace,
 ) -> Result<Finished, FinishError> {
-    let turnstile =
-        Turnstile::new(&backing.ledger, INSIDE_PER_WORKER * options.threads.get());
+    let turnstile = Turnstile::new(&backing.ledger, INSIDE_PER_WORKER * options.threads.get());
     let finish = Finish {
         placed,
         unplaced,
@@ -153,15 +153,13 @@ pub fn run(
         turnstile: &turnstile,
         ordered: Ordered::default(),
         committer: Mutex::new(Committer { output, index, unit_start: None }),
-        turn: Mutex::new(()),
-        turn_came: Condvar::new(),
+        turn: Monitor::default(),
         failure: Failure::default(),
     };
     let total = Mutex::new(Finished::default());
     let wake = || {
         turnstile.close();
-        drop(lock(&finish.turn));
-        finish.turn_came.notify_all();
+        finish.turn.wake_all();
     };
     let watch = || if (options.watch)() { Ok(()) } else { Err(FinishError::Interrupted) };
     pool::run(options.threads, &finish.failure, wake, &watch, |_| {
@@ -190,8 +188,7 @@ struct Finish<'a, 'o> {
     ordered: Ordered<(EncodedUnit, Pass<'a>)>,
     committer: Mutex<Committer<'o>>,
     /// For a unit that must wait until it is next; held by no one while they commit.
-    turn: Mutex<()>,
-    turn_came: Condvar,
+    turn: Monitor<()>,
     failure: Failure<FinishError>,
 }
 
@@ -223,8 +220,8 @@ impl<'a> Finish<'a, '_> {
         self.units.get(usize::try_from(ticket).ok()?)
     }
 
-    /// Memory of a unit's work beyond what its chunks are charged already: spilled chunks read back,
-    /// sort entries, and output that does not compress; for a merge its runs and pieces.
+    /// Memory of a unit's work beyond what its chunks are charged already: spilled chunks read
+    /// back, sort entries, and output that does not compress; for a merge its runs and pieces.
     fn cost(&self, ticket: u64) -> Option<u64> {
         let bytes = self.unit(ticket)?.bytes;
         let in_memory = 2 * bytes + bytes / TYPICAL_RECORD_BYTES * ENTRY_BYTES;
@@ -261,8 +258,7 @@ impl<'a> Finish<'a, '_> {
             drop(pass);
             Ok::<_, FinishError>(())
         })?;
-        drop(lock(&self.turn));
-        self.turn_came.notify_all();
+        self.turn.wake_all();
         Ok(())
     }
 
@@ -302,14 +298,12 @@ impl<'a> Finish<'a, '_> {
     }
 
     fn wait_for_turn(&self, sequence: u64) -> Result<(), FinishError> {
-        let mut guard = lock(&self.turn);
-        while self.ordered.committed() < sequence {
+        self.turn.wait_for(|()| {
             if self.failure.stopped() {
-                return Err(FinishError::Interrupted);
+                return Some(Err(FinishError::Interrupted));
             }
-            guard = self.turn_came.wait(guard).unwrap_or_else(PoisonError::into_inner);
-        }
-        Ok(())
+            (self.ordered.committed() >= sequence).then_some(Ok(()))
+        })
     }
 
     fn write_record(
@@ -321,8 +315,7 @@ impl<'a> Finish<'a, '_> {
     ) -> Result<(), FinishError> {
         let record = RecordRef::new(body)?;
         let flags = record.flags();
-        let duplicate =
-            self.marks.map(|marks| marks.is_duplicate(template_of(ordinal), flags));
+        let duplicate = self.marks.map(|marks| marks.is_duplicate(template_of(ordinal), flags));
         if self.remove_duplicates && duplicate == Some(true) {
             finished.records_removed += 1;
             return Ok(());

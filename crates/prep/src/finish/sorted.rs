@@ -1,8 +1,8 @@
-//! Records of a unit in coordinate order: sorted in memory, or merged from sorted runs when the unit is
-//! too large for it.
+//! Records of a unit in coordinate order: sorted in memory, or merged from sorted runs when the
+//! unit is too large for it.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use seqloom_format::bam::{Flags, RecordError, RecordRef};
 use seqloom_io::spill::SpillExtent;
@@ -13,7 +13,9 @@ use crate::layout::coordinate_key;
 use crate::store::{Backing, Chunk, Loaded, StoreScratch};
 
 /// Bytes of one piece of a spilled run: what the merge holds per run.
-const PIECE_BYTES: usize = 256 << 10;
+const PIECE_BYTES: usize = 64 << 10;
+/// Fewest runs that are merged at a time.
+const MIN_FAN_IN: u64 = 4;
 
 /// Sort entry of one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,7 +70,8 @@ pub(super) fn visit_sorted(
 /// A sorted run in the spill file.
 type Run = Vec<SpillExtent>;
 
-/// Sorts `chunks` in portions of at most `portion_bytes` into spilled runs, then merges the runs.
+/// Sorts `chunks` in portions of at most `portion_bytes` into spilled runs, then merges the runs, as
+/// many at a time as have pieces of `portion_bytes` in all.
 pub(super) fn visit_merged(
     chunks: Vec<Chunk>,
     portion_bytes: u64,
@@ -76,7 +79,7 @@ pub(super) fn visit_merged(
     scratch: &mut StoreScratch,
     visit: impl FnMut(u64, &[u8]) -> Result<(), FinishError>,
 ) -> Result<(), FinishError> {
-    let mut runs = Vec::new();
+    let mut runs = VecDeque::new();
     let mut portion = Vec::new();
     let mut bytes = 0;
     for chunk in chunks {
@@ -84,14 +87,62 @@ pub(super) fn visit_merged(
         bytes += loaded.bytes.len() as u64;
         portion.push(loaded);
         if bytes >= portion_bytes {
-            runs.push(write_run(&portion, backing, scratch)?);
+            runs.push_back(write_run(&portion, backing, scratch)?);
             portion.clear();
             bytes = 0;
         }
     }
-    runs.push(write_run(&portion, backing, scratch)?);
+    runs.push_back(write_run(&portion, backing, scratch)?);
     drop(portion);
-    merge(runs, backing, scratch, visit)
+    let fan_in = (portion_bytes / PIECE_BYTES as u64).max(MIN_FAN_IN) as usize;
+    while runs.len() > fan_in {
+        let mut longer = RunWriter::default();
+        let mut scratch_out = StoreScratch::new()?;
+        let some = runs.drain(..fan_in).collect();
+        merge(some, backing, scratch, |ordinal, body| {
+            longer.push(ordinal, body, backing, &mut scratch_out)
+        })?;
+        runs.push_back(longer.finish(backing, &mut scratch_out)?);
+    }
+    merge(runs.into(), backing, scratch, visit)
+}
+
+/// Writes a sorted run piece by piece.
+#[derive(Default)]
+struct RunWriter {
+    run: Run,
+    piece: Vec<u8>,
+}
+
+impl RunWriter {
+    fn push(
+        &mut self,
+        ordinal: u64,
+        body: &[u8],
+        backing: &Backing,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), FinishError> {
+        if self.piece.len() + FRAME_BYTES + body.len() > PIECE_BYTES {
+            self.flush(backing, scratch)?;
+        }
+        self.piece.extend_from_slice(&ordinal.to_le_bytes());
+        self.piece.extend_from_slice(&(body.len() as u32).to_le_bytes());
+        self.piece.extend_from_slice(body);
+        Ok(())
+    }
+
+    fn flush(&mut self, backing: &Backing, scratch: &mut StoreScratch) -> Result<(), FinishError> {
+        if !self.piece.is_empty() {
+            self.run.push(scratch.write(backing, &self.piece)?);
+            self.piece.clear();
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, backing: &Backing, scratch: &mut StoreScratch) -> Result<Run, FinishError> {
+        self.flush(backing, scratch)?;
+        Ok(self.run)
+    }
 }
 
 fn write_run(
@@ -99,22 +150,9 @@ fn write_run(
     backing: &Backing,
     scratch: &mut StoreScratch,
 ) -> Result<Run, FinishError> {
-    let mut run = Run::new();
-    let mut piece = Vec::with_capacity(PIECE_BYTES);
-    visit_sorted(portion, |ordinal, body| {
-        if !piece.is_empty() && piece.len() + FRAME_BYTES + body.len() > PIECE_BYTES {
-            run.push(scratch.write(backing, &piece)?);
-            piece.clear();
-        }
-        piece.extend_from_slice(&ordinal.to_le_bytes());
-        piece.extend_from_slice(&(body.len() as u32).to_le_bytes());
-        piece.extend_from_slice(body);
-        Ok(())
-    })?;
-    if !piece.is_empty() {
-        run.push(scratch.write(backing, &piece)?);
-    }
-    Ok(run)
+    let mut run = RunWriter::default();
+    visit_sorted(portion, |ordinal, body| run.push(ordinal, body, backing, scratch))?;
+    run.finish(backing, scratch)
 }
 
 /// Reads one run, piece by piece.

@@ -1,0 +1,296 @@
+//! The board under a simulated pool: workers that take and finish tasks in random order. Nothing
+//! here runs at the same time; what is random is the order.
+
+use super::*;
+use crate::cohort::BATCH_READS;
+use crate::engine::{EngineError, EngineReads, RecordSink};
+use crate::test_input::{TestInput, TestRead};
+use proptest::prelude::*;
+use seqloom_testkit::random::Random;
+
+/// An engine of which only the types are used.
+struct NoEngine;
+
+impl AlignmentEngine for NoEngine {
+    type Scratch = ();
+    type Candidates = ();
+    type Model = u64;
+
+    fn scratch(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn seed_extend(&self, (): &mut (), _: &EngineReads<'_>) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn infer_cohort(&self, _: &[()]) -> Result<u64, EngineError> {
+        Ok(0)
+    }
+
+    fn emit(
+        &self,
+        (): &mut (),
+        (): (),
+        _: Option<&u64>,
+        _: Ordinals,
+        _: &mut dyn RecordSink,
+    ) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn held_bytes(&self, (): &()) -> u64 {
+        0
+    }
+
+    fn longest_read_bases(&self) -> usize {
+        usize::MAX
+    }
+}
+
+/// What a worker is at; a fetch has its block already, which comes late.
+enum Work {
+    Fetch(Option<InputBlock>),
+    /// A fetch that finds everything claimed by others.
+    Busy,
+    Other(Task<NoEngine>),
+}
+
+/// Memory of one read's candidates.
+const READ_BYTES: u64 = 100;
+
+struct Simulation<'a> {
+    input: &'a TestInput,
+    board: Board<'a, NoEngine>,
+    workers: Vec<Option<Work>>,
+    random: Random,
+    /// Batches emitted, and being emitted, by sequence.
+    emitted: BTreeSet<u64>,
+    in_work: BTreeSet<u64>,
+    next_emit: u64,
+    next_cohort: u64,
+    most_held_bytes: u64,
+    /// Most blocks that waited for one in front of them.
+    most_early_blocks: usize,
+}
+
+/// How often a fetch finds nothing.
+const BUSY_SHARE: f64 = 0.2;
+
+impl Simulation<'_> {
+    /// Lets the workers run until all have left.
+    fn run(&mut self) {
+        let mut left = vec![false; self.workers.len()];
+        // A worker that is taken up more rarely than the others holds up what waits for it.
+        let dawdler = self.random.index(self.workers.len());
+        while !left.iter().all(|&left| left) {
+            let at = self.random.index(self.workers.len());
+            if left[at] || (at == dawdler && self.random.chance(0.9) && self.others_can_go_on(at)) {
+                continue;
+            }
+            match self.workers[at].take() {
+                Some(work) => self.finish(work),
+                None => match self.board.next_task() {
+                    Ok(task) => self.workers[at] = Some(self.start(task)),
+                    Err(Idle::Finished) => left[at] = true,
+                    Err(Idle::Wait) => {
+                        let busy = self.workers.iter().filter(|work| work.is_some()).count();
+                        assert!(busy > 0, "all wait for each other");
+                    }
+                },
+            }
+            self.most_held_bytes = self.most_held_bytes.max(self.board.held_bytes);
+            let early = self.board.cutter.early_blocks();
+            self.most_early_blocks = self.most_early_blocks.max(early);
+        }
+    }
+
+    fn others_can_go_on(&self, at: usize) -> bool {
+        let busy = |(i, work): (usize, &Option<Work>)| i != at && work.is_some();
+        self.workers.iter().enumerate().any(busy)
+    }
+
+    fn start(&mut self, task: Task<NoEngine>) -> Work {
+        match task {
+            Task::Fetch if self.random.chance(BUSY_SHARE) => Work::Busy,
+            Task::Fetch => Work::Fetch(self.input.fetch()),
+            Task::Emit(task) => {
+                self.start_emit(&task.seeded.batch);
+                let batch = &task.seeded.batch;
+                // Ordinals as bwa has them: `(n_processed + singles) / 2` pairs are in front.
+                assert_eq!(*task.model, batch.cohort);
+                assert!(task.ordinals.first_pair >= batch.pairs_before);
+                Work::Other(Task::Emit(task))
+            }
+            Task::SeedAndEmit(batch) => {
+                self.start_emit(&batch);
+                Work::Other(Task::SeedAndEmit(batch))
+            }
+            other => Work::Other(other),
+        }
+    }
+
+    fn start_emit(&mut self, batch: &Batch) {
+        assert_eq!(batch.sequence, self.next_emit, "emitted in order");
+        self.next_emit += 1;
+        self.in_work.insert(batch.sequence);
+        let oldest = *self.in_work.first().unwrap();
+        let window = EMIT_AHEAD_PER_WORKER * self.workers.len() as u64;
+        assert!(batch.sequence < oldest + window, "an ordered sink would hold too much");
+    }
+
+    fn finish(&mut self, work: Work) {
+        match work {
+            Work::Fetch(Some(block)) => self.board.fetched(block).unwrap(),
+            Work::Busy => self.board.fetch_found_nothing(),
+            Work::Fetch(None) => self.board.source_ended(),
+            Work::Other(Task::Seed(batch)) => {
+                let held_bytes = READ_BYTES * batch.reads as u64;
+                let too_large = self.board.seeded(Seeded { batch, candidates: (), held_bytes });
+                assert_eq!(too_large, None);
+            }
+            Work::Other(Task::Infer(cohort, seeded)) => {
+                assert_eq!(cohort.cohort, self.next_cohort, "inferred in order");
+                self.next_cohort += 1;
+                let indices = seeded.iter().map(|seeded| seeded.batch.index_in_cohort);
+                assert!(indices.eq(0..cohort.batches), "whole and in order");
+                self.board.inferred(cohort, &Arc::new(cohort.cohort), seeded);
+            }
+            Work::Other(Task::Emit(task)) => {
+                self.finish_emit(task.seeded.batch.sequence, task.seeded.held_bytes);
+            }
+            Work::Other(Task::SeedAndEmit(batch)) => self.finish_emit(batch.sequence, 0),
+            Work::Other(Task::Fetch) => unreachable!("kept as Work::Fetch"),
+        }
+    }
+
+    fn finish_emit(&mut self, sequence: u64, held_bytes: u64) {
+        self.in_work.remove(&sequence);
+        assert!(self.emitted.insert(sequence), "emitted once");
+        self.board.emitted(sequence, held_bytes);
+    }
+}
+
+/// Runs `reads` through a board; `limit_cohorts` is the memory limit in largest cohorts.
+fn simulate(
+    files: &[&[TestRead]],
+    pairing: Pairing,
+    cohort_bases: u64,
+    workers: usize,
+    limit_cohorts: f64,
+    seed: u64,
+) {
+    let input = TestInput::new(files, 3000);
+    // Reads have 10 bases or more, and the cohort ends with the pair that fills it.
+    let cohort_bytes = (cohort_bases / 10 + 4) * READ_BYTES;
+    let held_limit_bytes = (cohort_bytes as f64 * limit_cohorts) as u64;
+    let cutter = CohortCutter::new(&input.source, pairing, cohort_bases);
+    let mut simulation = Simulation {
+        input: &input,
+        board: Board::new(cutter, pairing, workers, held_limit_bytes),
+        workers: (0..workers).map(|_| None).collect(),
+        random: Random::new(seed),
+        emitted: BTreeSet::new(),
+        in_work: BTreeSet::new(),
+        next_emit: 0,
+        next_cohort: 0,
+        most_held_bytes: 0,
+        most_early_blocks: 0,
+    };
+    simulation.run();
+    let board = &simulation.board;
+    assert!(board.cut_everything());
+    let (reads, _, peak_held_bytes) = board.totals();
+    assert_eq!(reads, files.iter().map(|file| file.len() as u64).sum::<u64>());
+    assert!(simulation.emitted.iter().copied().eq(0..simulation.emitted.len() as u64));
+    assert_eq!(board.held_bytes, 0);
+    assert_eq!(peak_held_bytes, simulation.most_held_bytes);
+    // Before the first batch is back nobody knows how much one holds.
+    let unknown_bytes = (workers * (BATCH_READS + 1)) as u64 * READ_BYTES;
+    let most_bytes = held_limit_bytes + unknown_bytes;
+    assert!(peak_held_bytes <= most_bytes, "{peak_held_bytes} held, {held_limit_bytes} allowed");
+    assert!(simulation.most_early_blocks < (EARLY_BLOCKS_PER_WORKER + 1) * workers);
+}
+
+fn reads(count: usize, random: &mut Random) -> Vec<TestRead> {
+    let mut name = 0;
+    (0..count)
+        .map(|_| {
+            name += u64::from(random.chance(0.6));
+            (format!("r{name}"), random.between(10, 20) as usize)
+        })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn every_batch_is_emitted_once_and_in_order_within_memory(
+        seed in any::<u64>(),
+        count in 0..6000_usize,
+        cohort_bases in prop_oneof![1..500_u64, 5_000..40_000_u64],
+        workers in prop_oneof![Just(1_usize), 2..9_usize, Just(64)],
+        limit_cohorts in 1.0..3.0_f64,
+    ) {
+        let mut random = Random::new(seed);
+        let first = reads(count, &mut random);
+        let second: Vec<_> = first.iter().rev().cloned().collect();
+        for pairing in [Pairing::Single, Pairing::Adjacent] {
+            simulate(&[&first], pairing, cohort_bases, workers, limit_cohorts, seed);
+        }
+        let both = [&first[..], &second];
+        simulate(&both, Pairing::TwoFiles, cohort_bases, workers, limit_cohorts, seed);
+    }
+}
+
+#[test]
+fn a_cohort_over_the_limit_is_told_by_its_own_size() {
+    let mut random = Random::new(7);
+    let file = reads(3000, &mut random);
+    let input = TestInput::new(&[&file, &file], 1 << 20);
+    let cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, u64::MAX);
+    let limit_bytes = 5 * BATCH_READS as u64 * READ_BYTES;
+    let mut board = Board::<NoEngine>::new(cutter, Pairing::TwoFiles, 1, limit_bytes);
+    while let Some(block) = input.fetch() {
+        board.provided(block).unwrap();
+    }
+    for index in 0..6 {
+        let batch = loop {
+            match board.next_task() {
+                Ok(Task::Fetch) => board.source_ended(),
+                Ok(Task::Seed(batch)) => break batch,
+                _ => panic!("nothing else can be done"),
+            }
+        };
+        let held_bytes = READ_BYTES * batch.reads as u64;
+        let told = board.seeded(Seeded { batch, candidates: (), held_bytes });
+        assert_eq!(told, (index == 5).then_some(limit_bytes + BATCH_READS as u64 * READ_BYTES));
+    }
+}
+
+#[test]
+fn reads_that_never_come_are_no_reason_to_wait() {
+    let mut random = Random::new(3);
+    let file = reads(2000, &mut random);
+    let input = TestInput::new(&[&file, &file], 3000);
+    let cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, 10_000);
+    let mut board = Board::<NoEngine>::new(cutter, Pairing::TwoFiles, 1, u64::MAX);
+    let mut blocks: Vec<_> = std::iter::from_fn(|| input.fetch()).collect();
+    // The source loses its last block.
+    blocks.pop();
+    blocks.into_iter().for_each(|block| board.provided(block).unwrap());
+    let finished = loop {
+        match board.next_task() {
+            Ok(Task::Fetch) => board.source_ended(),
+            Ok(Task::Seed(batch)) => {
+                board.seeded(Seeded { batch, candidates: (), held_bytes: 1 });
+            }
+            Ok(Task::Infer(cohort, seeded)) => board.inferred(cohort, &Arc::new(0), seeded),
+            Ok(Task::Emit(task)) => board.emitted(task.seeded.batch.sequence, 1),
+            Ok(Task::SeedAndEmit(_)) => unreachable!("reads are paired"),
+            Err(idle) => break idle,
+        }
+    };
+    assert_eq!(finished, Idle::Finished);
+    assert!(!board.cut_everything());
+}

@@ -1,0 +1,189 @@
+//! What every parser of this crate must survive, whatever the bytes. The property tests beside this
+//! file and the fuzz targets call the same functions; each panics where a promise is broken.
+
+use seqloom_format::bam::{
+    AuxFields, AuxValue, Header, RecordRef, Reference, expand_escapes, framed_records,
+};
+use seqloom_format::bgzf::{BlockDecompressor, MAX_BLOCK_BYTES, parse_block_header};
+use seqloom_format::fasta::{FastaParser, FastaSink};
+use seqloom_format::fastq::{
+    Grammar, ParseOptions, RecordStart, Stop, TextRange, detect_grammar, find_record_start,
+    last_boundary, parse,
+};
+use seqloom_format::index::{BinningScheme, IndexFragment};
+use seqloom_format::reads::ReadBlock;
+use seqloom_format::sam;
+
+/// FASTQ or FASTA text: spans lie in the buffer, counts are those of the reads, a cut where
+/// `last_boundary` says changes nothing, and record starts are where a record may start.
+pub(crate) fn fastq(text: &[u8]) {
+    let parsed = |grammar: Grammar, text: &[u8], at_eof: bool| {
+        let mut block = ReadBlock { bytes: text.to_vec(), ..ReadBlock::default() };
+        let range = TextRange { from: 0, limit: text.len(), at_eof };
+        let parsed = parse(grammar, &mut block, range, ParseOptions { keep_comments: true });
+        assert!(parsed.end <= text.len());
+        assert_eq!(parsed.records, block.reads.len() as u64);
+        let mut reads = Vec::new();
+        for i in 0..block.reads.len() {
+            let (name, bases) = (block.name(i), block.bases(i));
+            let qualities = block.qualities(i);
+            assert!(!name.is_empty() && name.len() <= 254);
+            assert!(qualities.is_empty() || qualities.len() == bases.len());
+            assert!(qualities.iter().all(|quality| (33..=126).contains(quality)));
+            reads.push([name, bases, qualities, block.extra(i)].map(<[u8]>::to_vec));
+        }
+        assert_eq!(parsed.bases, reads.iter().map(|read| read[1].len() as u64).sum::<u64>());
+        if let Stop::Defect(defect) = &parsed.stop {
+            assert!(defect.offset <= text.len());
+        }
+        (reads, parsed)
+    };
+    let grammars = match text.first() {
+        Some(b'>') => vec![Grammar::Fasta],
+        _ => vec![Grammar::FourLine, Grammar::MultiLine],
+    };
+    let _ = (detect_grammar(text, false), detect_grammar(text, true));
+    for grammar in grammars {
+        let (whole, _) = parsed(grammar, text, true);
+        let (part, _) = parsed(grammar, text, false);
+        assert!(whole.starts_with(&part), "more text cannot make fewer reads");
+        let cut = last_boundary(grammar, text);
+        let (mut joined, head) = parsed(grammar, &text[..cut], true);
+        if head.stop == Stop::Done {
+            joined.extend(parsed(grammar, &text[cut..], true).0);
+        }
+        assert_eq!(joined, whole, "{grammar:?} cut at {cut}");
+    }
+    for at_eof in [false, true] {
+        if let RecordStart::At(start) = find_record_start(text, 0, text.len(), at_eof) {
+            assert_eq!(text[start], b'@');
+            assert!(start == 0 || text[start - 1] == b'\n');
+        }
+    }
+}
+
+#[derive(Debug, Default, PartialEq)]
+struct Records(Vec<(Vec<u8>, Vec<u8>, Vec<u8>)>);
+
+impl FastaSink for Records {
+    fn record(&mut self, name: &[u8], comment: &[u8]) {
+        self.0.push((name.to_vec(), comment.to_vec(), Vec::new()));
+    }
+
+    fn bases(&mut self, bases: &[u8]) {
+        assert!(!bases.is_empty());
+        self.0.last_mut().unwrap().2.extend_from_slice(bases);
+    }
+}
+
+/// Text of a reference: the same records and the same error however the text is cut.
+pub(crate) fn fasta(text: &[u8]) {
+    let read = |chunk_bytes: usize| {
+        let (mut parser, mut sink) = (FastaParser::new(), Records::default());
+        let pushed = text.chunks(chunk_bytes).try_for_each(|it| parser.push(it, &mut sink));
+        let outcome = pushed.and_then(|()| parser.finish(&mut sink));
+        (outcome.map_err(|error| error.to_string()), sink)
+    };
+    let (outcome, whole) = read(text.len().max(1));
+    if let Ok(records) = outcome {
+        assert_eq!(records, whole.0.len() as u64);
+        assert!(whole.0.iter().all(|(name, _, bases)| !name.is_empty() && !bases.is_empty()));
+        assert_eq!(read(7), (Ok(records), whole));
+    } else {
+        assert_eq!(read(7).0, outcome);
+    }
+}
+
+/// A BGZF block, header and content: an error leaves the output as it was.
+pub(crate) fn bgzf(block: &[u8]) {
+    let mut out = b"before".to_vec();
+    match BlockDecompressor::new().decompress(block, &mut out) {
+        Ok(inflated_bytes) => {
+            assert_eq!(out.len(), 6 + inflated_bytes);
+            assert!(inflated_bytes <= MAX_BLOCK_BYTES);
+            assert_eq!(parse_block_header(block).unwrap().block_bytes, block.len());
+        }
+        Err(_) => assert_eq!(out, b"before"),
+    }
+    if let Ok(header) = parse_block_header(block) {
+        assert!(header.header_bytes < header.block_bytes && header.block_bytes <= MAX_BLOCK_BYTES);
+    }
+}
+
+/// Auxiliary fields: iteration ends, and fields cover the bytes up to the first malformed one.
+fn aux_fields(bytes: &[u8]) {
+    let mut fields = AuxFields::of(bytes);
+    let mut before = 0;
+    while let Some(field) = fields.next() {
+        let Ok((_, value)) = field else {
+            assert!(fields.next().is_none(), "iteration ends at the first malformed field");
+            return;
+        };
+        assert!(fields.offset() > before && fields.offset() <= bytes.len());
+        before = fields.offset();
+        if let AuxValue::Array(array) = value {
+            assert_eq!(array.values().count(), array.len());
+        }
+        let _ = (value.as_int(), value.as_string());
+    }
+    assert_eq!(before, bytes.len());
+}
+
+/// The body of one BAM record: every getter, its SAM line, and its place in an index.
+pub(crate) fn bam_record(body: &[u8]) {
+    aux_fields(body);
+    let references = [("c1", 1_000), ("c2", 1 << 29)]
+        .map(|(name, length)| Reference { name: name.into(), length });
+    let mut line = b"before".to_vec();
+    match sam::append_record(body, &references, &mut line) {
+        Ok(()) => assert!(line.ends_with(b"\n")),
+        Err(_) => assert_eq!(line, b"before"),
+    }
+    let Ok(record) = RecordRef::new(body) else { return };
+    assert_eq!(record.qualities().len(), record.base_count());
+    assert_eq!(record.base_code(record.base_count()), None);
+    assert!(record.aux_start() <= body.len());
+    let _ = (record.name(), record.full_cigar().count(), record.find_aux(*b"RG"));
+    assert!(record.reference_end() > i64::from(record.position()));
+    for scheme in [BinningScheme::BAI, BinningScheme::csi(1 << 29)] {
+        let mut fragment = IndexFragment::new(scheme);
+        let start = seqloom_format::bgzf::VirtualOffset::from_raw(0);
+        if record.reference_end() < 1 << 29 {
+            let _ = fragment.push_record(&record, start);
+        }
+    }
+}
+
+/// A run of records with their sizes in front.
+pub(crate) fn framed(bytes: &[u8]) {
+    let mut covered = 0;
+    for body in framed_records(bytes) {
+        let Ok(body) = body else { return };
+        covered += 4 + body.len();
+        let _ = RecordRef::new(body);
+    }
+    assert_eq!(covered, bytes.len());
+}
+
+/// A BAM header, and its text read again.
+pub(crate) fn bam_header(bytes: &[u8]) {
+    let Ok((header, used_bytes)) = Header::decode(bytes) else { return };
+    assert!(used_bytes <= bytes.len());
+    let again = header.encode().unwrap();
+    assert_eq!(Header::decode(&again).unwrap(), (header, again.len()));
+}
+
+/// The text of a SAM header: what is read can be changed, written and read again.
+pub(crate) fn sam_header(text: &[u8]) {
+    let _ = expand_escapes(&String::from_utf8_lossy(text));
+    let Ok(mut header) = Header::parse(text) else { return };
+    assert_eq!(Header::parse(&header.text()).unwrap(), header);
+    header.set_sort_order("coordinate", None);
+    assert_eq!(header.sort_order(), Some(&b"coordinate"[..]));
+    header.add_program("fuzz", "1", "fuzz -x\ty");
+    let groups = header.read_groups().len();
+    if header.add_read_group(b"@RG\tID:of the test").is_ok() {
+        assert_eq!(header.read_groups().len(), groups + 1);
+    }
+    assert_eq!(Header::parse(&header.text()).unwrap(), header);
+}

@@ -1,0 +1,96 @@
+//! Damaged input files of every format and compression: an error that names the file or the same
+//! reads however it is cut, and never a panic. Damaged plain text has tests of its own in the
+//! crate.
+#![allow(clippy::unwrap_used)]
+
+mod exercise;
+
+use std::io::Write;
+
+use proptest::prelude::*;
+use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK};
+use seqloom_testkit::damage::{Change, damaged};
+
+const FASTQ: &[u8] = b"@r1/1 BC:Z:A\nACGTN\n+\nIIII!\n@r2\nAC\n+r2\n@+\n@r3\n\n+\n\n@r4\nGATTACA\n\
+                       +\n#######\n";
+
+fn gzip() -> Vec<u8> {
+    let (head, tail) = FASTQ.split_at(31);
+    let member = |text: &[u8]| {
+        let level = flate2::Compression::fast();
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), level);
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    };
+    [member(head), member(tail)].concat()
+}
+
+fn bgzf(text: &[u8], block_bytes: usize) -> Vec<u8> {
+    let mut compressor = BlockCompressor::new(1).unwrap();
+    let mut out = Vec::new();
+    for piece in text.chunks(block_bytes) {
+        compressor.compress(piece, &mut out).unwrap();
+    }
+    out.extend_from_slice(&EOF_BLOCK);
+    out
+}
+
+/// Unaligned BAM: a pair and a single read.
+fn bam() -> Vec<u8> {
+    let text = b"@HD\tVN:1.6\n@RG\tID:a\tLB:l\n";
+    let mut bytes = b"BAM\x01".to_vec();
+    bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(text);
+    bytes.extend_from_slice(&[0; 4]);
+    for (name, flags) in [("p", 0x4d_u16), ("p", 0x8d), ("s", 4)] {
+        let mut body = Vec::new();
+        [-1_i32, -1].iter().for_each(|word| body.extend_from_slice(&word.to_le_bytes()));
+        body.extend_from_slice(&[2, 0, 0x48, 0x12, 0, 0]);
+        body.extend_from_slice(&flags.to_le_bytes());
+        [4_i32, -1, -1, 0].iter().for_each(|word| body.extend_from_slice(&word.to_le_bytes()));
+        body.extend_from_slice(name.as_bytes());
+        body.extend_from_slice(b"\0\x12\x48\x1e\x1e\x1e\x1eRGZa\0");
+        bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&body);
+    }
+    bytes
+}
+
+fn seeds() -> [Vec<u8>; 6] {
+    [
+        FASTQ.to_vec(),
+        gzip(),
+        bgzf(FASTQ, 23),
+        zstd::encode_all(FASTQ, 1).unwrap(),
+        bgzf(&bam(), 70),
+        b">a x\nACGT\nAC\n>b\n\nTT\n".to_vec(),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damaged_files(
+        noise in prop::collection::vec(any::<u8>(), 0..60),
+        changes in prop::collection::vec(any::<Change>(), 0..4),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        exercise::source(folder.path(), &noise);
+        for good in seeds() {
+            exercise::source(folder.path(), &damaged(&good, &changes));
+        }
+    }
+}
+
+#[test]
+fn the_seeds_are_good() {
+    let folder = tempfile::tempdir().unwrap();
+    for (seed, bytes) in seeds().iter().enumerate() {
+        let path = folder.path().join("seed");
+        std::fs::write(&path, bytes).unwrap();
+        let opened = seqloom_io::source::ReadSource::open(&[path], Default::default());
+        assert!(opened.is_ok(), "seed {seed}: {:?}", opened.err().map(|error| error.to_string()));
+        exercise::source(folder.path(), bytes);
+    }
+}

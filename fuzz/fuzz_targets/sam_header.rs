@@ -1,0 +1,10 @@
+//! The text of a SAM header.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[allow(dead_code)] // shared with the property tests and other targets
+#[path = "../../crates/format/tests/hostile/exercise.rs"]
+mod exercise;
+
+fuzz_target!(|data: &[u8]| exercise::sam_header(data));
