@@ -103,7 +103,10 @@ fn encode_tag(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
 
 fn encode_array(value: &str, out: &mut Vec<u8>) -> Option<()> {
     let mut parts = value.split(',');
-    let &[subtype] = parts.next()?.as_bytes() else { return None };
+    let &[subtype @ (b'c' | b'C' | b's' | b'S' | b'i' | b'I' | b'f')] = parts.next()?.as_bytes()
+    else {
+        return None;
+    };
     let mut elements = Vec::new();
     let mut count = 0u32;
     for part in parts {
@@ -156,6 +159,9 @@ mod tests {
         t("XI:i:99999999999", None);
         t("XI:i:x", None);
         t("XB:B:q,1", None);
+        t("XB:B:q", None);
+        t("XB:B::", None);
+        t("XB:B:c", Some(b"XBBc\0\0\0\0"));
     }
 
     #[test]

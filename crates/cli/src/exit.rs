@@ -66,7 +66,9 @@ fn chain_has<E: Error + Send + Sync + 'static>(
 }
 
 fn code(error: &anyhow::Error) -> u8 {
-    if chain_has::<UsageError>(error, |_| true) {
+    let is_usage = chain_has::<UsageError>(error, |_| true)
+        || chain_has::<BuildError>(error, |e| matches!(e, BuildError::MemoryLimit { .. }));
+    if is_usage {
         return USAGE;
     }
     let is_output = chain_has::<OutputError>(error, |_| true)

@@ -205,7 +205,8 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// There is no limit to the number of these bins, so that they must not keep an open chunk each.
+    /// There is no limit to the number of these bins, so that they must not keep an open chunk
+    /// each.
     fn close_unplaced_before(&self, bin: usize) {
         if self.unplaced_from.load(Ordering::Relaxed) < bin {
             let from = self.unplaced_from.fetch_max(bin, Ordering::Relaxed);

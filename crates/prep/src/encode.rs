@@ -155,3 +155,6 @@ impl<'a> Encoder<'a> {
         Ok(std::mem::replace(&mut self.unit, next))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,3 +11,5 @@ pub mod optical;
 pub mod read_end;
 pub mod store;
 pub mod tally;
+#[cfg(test)]
+mod test_records;

@@ -328,3 +328,6 @@ impl Drop for Loaded<'_> {
         self.ledger.release(self.charged_bytes);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,13 +10,15 @@ pub fn available_cores() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Bytes of memory this process may use: the smaller of physical memory and the cgroup limit.
+/// Bytes of memory this process may use: the smaller of physical memory and its cgroup's limit.
 #[must_use]
 pub fn available_memory_bytes() -> u64 {
     let physical = read_trimmed(Path::new("/proc/meminfo"))
         .and_then(|text| meminfo_total_bytes(&text))
         .unwrap_or(u64::MAX);
-    cgroup_memory_limit_bytes(Path::new("/sys/fs/cgroup")).map_or(physical, |l| l.min(physical))
+    let own = read_trimmed(Path::new("/proc/self/cgroup")).unwrap_or_default();
+    cgroup_memory_limit_bytes(Path::new("/sys/fs/cgroup"), &own)
+        .map_or(physical, |limit| limit.min(physical))
 }
 
 fn read_trimmed(path: &Path) -> Option<String> {
@@ -29,11 +31,24 @@ fn meminfo_total_bytes(text: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// Limit of the cgroup mounted at `root`: v2 `memory.max`, else v1 `memory.limit_in_bytes`.
-fn cgroup_memory_limit_bytes(root: &Path) -> Option<u64> {
-    ["memory.max", "memory/memory.limit_in_bytes"]
-        .iter()
-        .find_map(|name| read_trimmed(&root.join(name))?.parse().ok())
+/// The smallest limit on the way from the process's own cgroup up to the mount at `root`.
+///
+/// `own` is `/proc/self/cgroup`: `0::/PATH` names the v2 group, `N:memory:/PATH` the v1 group. Within a
+/// container's namespace the path is `/`, and the limit lies at the mount itself.
+fn cgroup_memory_limit_bytes(root: &Path, own: &str) -> Option<u64> {
+    let limits = own.lines().flat_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (folder, file) = match fields.next() {
+            Some("") => (root.to_owned(), "memory.max"),
+            Some("memory") => (root.join("memory"), "memory.limit_in_bytes"),
+            _ => return Vec::new(),
+        };
+        let path = Path::new(fields.next().unwrap_or_default().trim_start_matches('/'));
+        path.ancestors()
+            .filter_map(|group| read_trimmed(&folder.join(group).join(file))?.parse().ok())
+            .collect()
+    });
+    limits.min()
 }
 
 /// Processor time and memory of this process so far (`getrusage`).
@@ -63,6 +78,22 @@ mod tests {
     fn meminfo_is_read_in_kib() {
         assert_eq!(meminfo_total_bytes("MemTotal:       2 kB\nMemFree: 1 kB"), Some(2048));
         assert_eq!(meminfo_total_bytes("nothing"), None);
+    }
+
+    #[test]
+    fn the_smallest_limit_between_a_group_and_the_root_counts() {
+        let root = std::env::temp_dir().join(format!("seqloom-cgroup-{}", std::process::id()));
+        let inner = root.join("outer/inner");
+        std::fs::create_dir_all(&inner).unwrap();
+        std::fs::write(root.join("outer/memory.max"), "1000\n").unwrap();
+        std::fs::write(inner.join("memory.max"), "max\n").unwrap();
+        let limit = |own| cgroup_memory_limit_bytes(&root, own);
+        assert_eq!(limit("0::/outer/inner\n"), Some(1000));
+        assert_eq!(limit("0::/\n"), None);
+        assert_eq!(limit("3:cpu:/outer\n"), None);
+        std::fs::write(inner.join("memory.max"), "10\n").unwrap();
+        assert_eq!(limit("0::/outer/inner\n"), Some(10));
+        std::fs::remove_dir_all(root).unwrap();
     }
 
     #[test]

@@ -1,3 +1,5 @@
+//! Cutting into cohorts and batches: table tests and properties.
+
 use super::*;
 use crate::test_input::{TestInput, TestRead};
 use proptest::prelude::*;
@@ -123,6 +125,9 @@ fn seen(batch: &Batch) -> Expected {
     }
 }
 
+/// Batches, cohorts, and reads and templates in total.
+type Outcome = (Vec<Expected>, Vec<ClosedCohort>, (u64, u64));
+
 /// Cuts `files`, whose blocks come in an order that `seed` decides.
 fn cut(
     files: &[&[TestRead]],
@@ -130,7 +135,7 @@ fn cut(
     cohort_bases: u64,
     block_bytes: usize,
     seed: u64,
-) -> Result<(Vec<Expected>, Vec<ClosedCohort>, (u64, u64)), CohortError> {
+) -> Result<Outcome, CohortError> {
     let input = TestInput::new(files, block_bytes);
     let mut cutter = CohortCutter::new(&input.source, pairing, cohort_bases);
     let mut blocks: Vec<_> = std::iter::from_fn(|| input.fetch()).collect();

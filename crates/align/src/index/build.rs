@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use libsais::{IsValidOutputFor, OutputElement, SuffixArrayConstruction};
 use seqloom_format::fasta::FastaError;
 use seqloom_io::sink::atomic::{AtomicFile, AtomicFileError};
+use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::pool::WorkerPanic;
 
 use super::annotation::{write_amb, write_ann};
@@ -99,8 +100,8 @@ pub enum BuildError {
     Stride(u8),
     /// Building would take more memory than allowed.
     #[error(
-        "indexing {bases} bases takes at least {needed_bytes} bytes of memory, \
-         more than the {limit_bytes} allowed"
+        "indexing {bases} bases takes at least {} of memory, more than the {} allowed",
+        ByteSize(*needed_bytes), ByteSize(*limit_bytes)
     )]
     MemoryLimit {
         /// What it takes (so far, when the FASTA alone is too large).

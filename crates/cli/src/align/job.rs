@@ -29,6 +29,8 @@ use crate::signals;
 
 /// Longest reference that BAI can index, in bp (SAM specification 5.2).
 const BAI_LONGEST_BP: u32 = 1 << 29;
+/// Blocks looked at for a read that tells the read length; empty reads may fill many.
+const MAX_FIRST_BLOCKS: usize = 16;
 
 /// See the module documentation.
 pub(super) struct Job<'a> {
@@ -281,7 +283,7 @@ fn fetch_first(source: &ReadSource) -> anyhow::Result<Vec<InputBlock>> {
             Fetch::Block(block) => {
                 let found = block.bases > 0 || block.defect.is_some();
                 blocks.push(*block);
-                if found {
+                if found || blocks.len() == MAX_FIRST_BLOCKS {
                     return Ok(blocks);
                 }
             }

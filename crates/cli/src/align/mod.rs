@@ -60,6 +60,7 @@ fn align<E: AlignmentEngine>(engine: E, prepared: Prepared<'_>) -> anyhow::Resul
     } else {
         streamed::align(&engine, &job, first, &mut output)?
     };
+    summary.check_none_lost()?;
     publish::publish(&job, output, &summary)?;
     summary.close(&job);
     Ok(())

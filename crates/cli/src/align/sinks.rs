@@ -49,8 +49,9 @@ pub(super) enum StreamError {
 pub(super) struct StreamSink<'a> {
     encoding: Encoding,
     references: &'a [Reference],
-    ordered: Ordered<EncodedUnit>,
+    ordered: Ordered<(EncodedUnit, Tally)>,
     output: Mutex<&'a mut Output>,
+    /// Of what is written, not of what waits to be.
     tally: Mutex<Tally>,
 }
 
@@ -96,7 +97,10 @@ impl<'a> BatchSink for StreamSink<'a> {
             tally.add(&TalliedRecord::from(&record));
         }
         let unit = encoder.finish_unit()?;
-        lock(&self.tally).merge(&tally);
-        self.ordered.deposit(sequence, unit, |unit| Ok(lock(&self.output).write(&unit.bytes)?))
+        self.ordered.deposit(sequence, (unit, tally), |(unit, tally)| {
+            lock(&self.output).write(&unit.bytes)?;
+            lock(&self.tally).merge(&tally);
+            Ok(())
+        })
     }
 }

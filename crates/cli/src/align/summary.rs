@@ -57,17 +57,29 @@ impl Summary {
     }
 
     pub(super) fn streamed(totals: IngestTotals, tally: Tally) -> Self {
+        let records_written = tally.passed.total + tally.failed.total;
         Self {
             tally,
             duplicates: None,
             index: None,
             totals,
-            records_written: totals.records,
+            records_written,
             records_removed: 0,
             finish_stages: Vec::new(),
             spilled_bytes: 0,
             peak_charged_bytes: 0,
         }
+    }
+
+    /// Records in = records out.
+    pub(super) fn check_none_lost(&self) -> anyhow::Result<()> {
+        let written = self.records_written + self.records_removed;
+        anyhow::ensure!(
+            written == self.totals.records,
+            "{} records were made but {written} written: this is a bug",
+            self.totals.records
+        );
+        Ok(())
     }
 
     fn counts(&self) -> Counts {

@@ -118,7 +118,7 @@ impl Header {
         Self { lines, references }
     }
 
-    /// Parses SAM header text: lines ended by newline, a carriage return before it dropped, the
+    /// Parses SAM header text: lines ended by newline, carriage returns before it dropped, the
     /// last newline optional, padding NULs and empty lines at the end ignored.
     ///
     /// # Errors
@@ -132,7 +132,9 @@ impl Header {
         }
         let mut seen = Seen::default();
         for (index, text) in text.split(|&byte| byte == b'\n').enumerate() {
-            let text = text.strip_suffix(b"\r").unwrap_or(text);
+            // All of them: a line that kept one would read back as another line.
+            let end = text.iter().rposition(|&byte| byte != b'\r').map_or(0, |at| at + 1);
+            let text = &text[..end];
             let reference =
                 seen.check(text).map_err(|fault| HeaderError::Line { line: index + 1, fault })?;
             header.references.extend(reference);

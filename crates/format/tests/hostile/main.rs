@@ -80,6 +80,12 @@ proptest! {
     }
 }
 
+/// Found by fuzzing: of several carriage returns only one was dropped.
+#[test]
+fn a_header_line_that_ends_in_carriage_returns() {
+    exercise::sam_header(b"@CO\tx\r\r\r\n@CO\ty\r\n");
+}
+
 #[test]
 fn the_seeds_are_good() {
     assert!(seqloom_format::bam::RecordRef::new(&record_body()).is_ok());

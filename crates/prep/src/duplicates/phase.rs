@@ -127,8 +127,8 @@ fn for_each_chunk(
     scratch: &mut StoreScratch,
     mut visit: impl FnMut(&[u8]),
 ) -> Result<(), SpillError> {
-    store
-        .take(partition)
-        .into_iter()
-        .try_for_each(|chunk: Chunk| Ok(visit(&chunk.load(backing, scratch)?.bytes)))
+    store.take(partition).into_iter().try_for_each(|chunk: Chunk| {
+        visit(&chunk.load(backing, scratch)?.bytes);
+        Ok(())
+    })
 }

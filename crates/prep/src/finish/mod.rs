@@ -332,3 +332,6 @@ impl<'a> Finish<'a, '_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -70,8 +70,8 @@ pub(super) fn visit_sorted(
 /// A sorted run in the spill file.
 type Run = Vec<SpillExtent>;
 
-/// Sorts `chunks` in portions of at most `portion_bytes` into spilled runs, then merges the runs, as
-/// many at a time as have pieces of `portion_bytes` in all.
+/// Sorts `chunks` in portions of at most `portion_bytes` into spilled runs, then merges the runs,
+/// as many at a time as have pieces of `portion_bytes` in all.
 pub(super) fn visit_merged(
     chunks: Vec<Chunk>,
     portion_bytes: u64,
@@ -204,3 +204,6 @@ fn merge(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

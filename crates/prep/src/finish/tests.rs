@@ -1,0 +1,248 @@
+//! The finish phase as a whole.
+
+use super::*;
+use crate::collect::Collector;
+use crate::duplicates::{DuplicateMode, MarkedReads};
+use crate::layout::{GenomeBins, UNPLACED_BIN_TEMPLATES, coordinate_key};
+use crate::test_records::{backing, body, records, references};
+use seqloom_format::bam::set_duplicate;
+use seqloom_format::bgzf::VirtualOffset;
+use seqloom_format::index::{BinningScheme, IndexFragment};
+use seqloom_format::templates::PackedTemplates;
+use seqloom_testkit::random::Random;
+
+const LENGTHS: [u32; 3] = [3_000_000, 500, 200_000];
+const TEMPLATES: u64 = 60_000;
+/// Stored, so that units are as large as their records.
+const BAM: Encoding = Encoding::Bam { level: 0, index: Some(BinningScheme::BAI) };
+/// Where records are heaped, more than a unit is sorted or held in memory: they are merged, and
+/// those of the second heap wait until the first is written.
+const HEAPS: [i32; 2] = [1_000_000, 2_000_000];
+
+/// Templates of one or two records: spread, heaped in two bins, and without a place.
+fn templates() -> Vec<Vec<Vec<u8>>> {
+    let mut random = Random::new(11);
+    let mut template = |ordinal: u64| {
+        let name = format!("t{ordinal}");
+        let place = match random.below(10) {
+            0 => (-1, -1),
+            1..=4 => (0, HEAPS[0] + random.below(9) as i32),
+            5..=8 => (0, HEAPS[1] + random.below(9) as i32),
+            _ => (1 + random.below(2) as i32, random.below(500) as i32),
+        };
+        let flags = |random: &mut Random| 0x10 * random.below(2) as u16;
+        let first = body(&name, flags(&mut random), place.0, place.1, 100);
+        let second = random.chance(0.3).then(|| {
+            let position = random.below(3_000_000) as i32;
+            body(&name, 0x80 | flags(&mut random), 0, position, 90)
+        });
+        std::iter::once(first).chain(second).collect()
+    };
+    (0..TEMPLATES).map(&mut template).collect()
+}
+
+fn packed(first_template: u64, templates: &[Vec<Vec<u8>>]) -> PackedTemplates {
+    let mut packed = PackedTemplates { first_template, ..PackedTemplates::default() };
+    for template in templates {
+        for body in template {
+            packed.bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
+            packed.bytes.extend_from_slice(body);
+            packed.records += 1;
+        }
+        packed.ends.push(packed.bytes.len() as u32);
+    }
+    packed
+}
+
+struct Setup {
+    threads: usize,
+    memory_bytes: u64,
+    chunk_bytes: usize,
+    encoding: Encoding,
+    marks: bool,
+    remove: bool,
+}
+
+const SETUP: Setup = Setup {
+    threads: 2,
+    memory_bytes: 1 << 30,
+    chunk_bytes: 64 << 10,
+    encoding: BAM,
+    marks: true,
+    remove: false,
+};
+
+fn is_marked(template: u64) -> bool {
+    template % 7 == 3
+}
+
+fn marks() -> DuplicateMarks {
+    let marks = DuplicateMarks::new(TEMPLATES, DuplicateMode::Query);
+    let marked = (0..TEMPLATES).filter(|&template| is_marked(template));
+    marked.for_each(|template| marks.set(template, MarkedReads::Both));
+    marks
+}
+
+/// The bytes written, the index, and what was counted.
+fn finish(templates: &[Vec<Vec<u8>>], setup: &Setup) -> (Vec<u8>, Vec<u8>, Finished) {
+    let backing = backing(setup.memory_bytes);
+    let references = references(&LENGTHS);
+    let bins = GenomeBins::new(&references);
+    let collector = Collector::new(&backing, setup.chunk_bytes, &bins, None);
+    // Workers take batches in any order.
+    let batches: Vec<_> = (0..).step_by(256).zip(templates.chunks(256)).collect();
+    std::thread::scope(|scope| {
+        for worker in 0..setup.threads {
+            let (collector, batches) = (&collector, &batches);
+            scope.spawn(move || {
+                let mut scratch = StoreScratch::new().unwrap();
+                for (first, batch) in batches.iter().skip(worker).step_by(setup.threads) {
+                    collector.collect(&packed(*first, batch), &mut scratch).unwrap();
+                }
+            });
+        }
+    });
+    let (placed, unplaced, _) = collector.into_parts();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out");
+    let mut output = Output::create(&path).unwrap();
+    let mut index = IndexBuilder::new(BinningScheme::BAI, references.len());
+    let marks = setup.marks.then(marks);
+    let trace = FinishTrace::default();
+    let options = FinishOptions {
+        threads: NonZeroUsize::new(setup.threads).unwrap(),
+        encoding: setup.encoding,
+        references: &references,
+        marks: marks.as_ref(),
+        remove_duplicates: setup.remove,
+        watch: &|| true,
+    };
+    let finished =
+        run(&placed, &unplaced, &backing, &options, &mut output, Some(&mut index), &trace).unwrap();
+    assert_eq!(backing.ledger.charged_bytes(), 0);
+    let end = VirtualOffset::new(output.written_bytes(), 0).unwrap();
+    output.into_file().unwrap().commit().unwrap();
+    (std::fs::read(path).unwrap(), index.finish_bai(end).unwrap(), finished)
+}
+
+/// The records as they must be written.
+fn expected(templates: &[Vec<Vec<u8>>], setup: &Setup) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    for (template, bodies) in (0u64..).zip(templates) {
+        for body in bodies {
+            let record = RecordRef::new(body).unwrap();
+            let reverse = record.has_flags(Flags::REVERSE);
+            let key = coordinate_key(record.reference_id(), record.position(), reverse);
+            let mut body = body.clone();
+            if setup.marks {
+                set_duplicate(&mut body, is_marked(template));
+            }
+            if !(setup.remove && is_marked(template)) {
+                all.push((key, all.len(), body));
+            }
+        }
+    }
+    all.sort();
+    all.into_iter().map(|(.., body)| body).collect()
+}
+
+#[test]
+fn records_are_sorted_flagged_and_indexed() {
+    let templates = templates();
+    for remove in [false, true] {
+        let setup = Setup { remove, ..SETUP };
+        let (bytes, index, finished) = finish(&templates, &setup);
+        let written = records(&bytes);
+        let expected = expected(&templates, &setup);
+        assert!(written.iter().map(|(_, body)| body).eq(&expected), "sorted and flagged");
+        let records: usize = templates.iter().map(Vec::len).sum();
+        assert_eq!(finished.records_written, expected.len() as u64);
+        assert_eq!(finished.records_removed, (records - expected.len()) as u64);
+        assert_eq!(finished.records_removed > 0, remove);
+
+        // The index that one pass over the file makes.
+        let mut fragment = IndexFragment::new(BinningScheme::BAI);
+        for (start, body) in &written {
+            fragment.push_record(&RecordRef::new(body).unwrap(), *start).unwrap();
+        }
+        let mut builder = IndexBuilder::new(BinningScheme::BAI, LENGTHS.len());
+        builder.append(&fragment, 0).unwrap();
+        let end = VirtualOffset::new(bytes.len() as u64, 0).unwrap();
+        assert!(builder.finish_bai(end).unwrap() == index);
+    }
+}
+
+#[test]
+fn neither_threads_nor_memory_nor_chunks_reach_the_bytes() {
+    let templates = templates();
+    let (bytes, index, _) = finish(&templates, &SETUP);
+    for heap in HEAPS {
+        let in_heap =
+            |body: &&Vec<u8>| (0..9).contains(&(RecordRef::new(body).unwrap().position() - heap));
+        let heap_bytes: usize = templates.iter().flatten().filter(in_heap).map(Vec::len).sum();
+        assert!(heap_bytes > DRAIN_BYTES);
+    }
+    for threads in [1, 2, 7] {
+        for (memory_bytes, chunk_bytes) in [(0, 1000), (1 << 20, 16 << 10), (1 << 30, 1 << 20)] {
+            let setup = Setup { threads, memory_bytes, chunk_bytes, ..SETUP };
+            let (other_bytes, other_index, _) = finish(&templates, &setup);
+            assert!(other_bytes == bytes, "{threads} threads, {memory_bytes} bytes");
+            assert!(other_index == index, "{threads} threads, {memory_bytes} bytes");
+        }
+    }
+}
+
+#[test]
+fn text_is_the_same_records() {
+    let templates = templates();
+    let setup = Setup { encoding: Encoding::Sam, marks: false, memory_bytes: 0, ..SETUP };
+    let (bytes, ..) = finish(&templates, &setup);
+    let mut text = Vec::new();
+    for body in expected(&templates, &setup) {
+        seqloom_format::sam::append_record(&body, &references(&LENGTHS), &mut text).unwrap();
+    }
+    assert!(bytes == text);
+}
+
+#[test]
+fn unplaced_records_stay_in_input_order_across_bins() {
+    let count = 2 * UNPLACED_BIN_TEMPLATES + 5;
+    let templates: Vec<_> =
+        (0..count).map(|i| vec![body(&format!("u{i}"), 0x4, -1, -1, 10)]).collect();
+    let setup = Setup { marks: false, memory_bytes: 0, threads: 3, ..SETUP };
+    let (bytes, ..) = finish(&templates, &setup);
+    assert!(records(&bytes).into_iter().map(|(_, body)| body).eq(templates.into_iter().flatten()));
+}
+
+#[test]
+fn nothing_in_nothing_out() {
+    let (bytes, _, finished) = finish(&[], &SETUP);
+    assert!(bytes.is_empty());
+    assert_eq!(finished.records_written, 0);
+}
+
+#[test]
+fn a_failing_output_stops_all_and_leaves_no_worker_waiting() {
+    let templates = templates();
+    for memory_bytes in [0, 1 << 30] {
+        let backing = backing(memory_bytes);
+        let references = references(&LENGTHS);
+        let bins = GenomeBins::new(&references);
+        let collector = Collector::new(&backing, 1 << 16, &bins, None);
+        let mut scratch = StoreScratch::new().unwrap();
+        collector.collect(&packed(0, &templates), &mut scratch).unwrap();
+        let (placed, unplaced, _) = collector.into_parts();
+        let mut output = Output::create(std::path::Path::new("/dev/full")).unwrap();
+        let options = FinishOptions {
+            threads: NonZeroUsize::new(5).unwrap(),
+            encoding: BAM,
+            references: &references,
+            marks: None,
+            remove_duplicates: false,
+            watch: &|| true,
+        };
+        let trace = FinishTrace::default();
+        let outcome = run(&placed, &unplaced, &backing, &options, &mut output, None, &trace);
+        assert!(matches!(outcome, Err(FinishError::Output(_))), "{outcome:?}");
+    }
+}
