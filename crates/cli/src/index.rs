@@ -20,16 +20,18 @@ pub(crate) struct IndexArguments {
     /// Prefix of the index files [default: REF]
     #[arg(short, long, value_name = "PREFIX")]
     prefix: Option<PathBuf>,
-    /// Busy threads [default: all available]
+    /// Busy threads [default: all cores this process may use]
     #[arg(short, long, short_alias = '@', value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// Refuse to take more memory than this, such as 8G [default: what is available]
+    /// Refuse to take more memory than this, such as 8G [default: the machine's,
+    /// or the cgroup's limit]
     #[arg(short, long, value_name = "SIZE")]
     memory: Option<ByteSize>,
     /// Also write PREFIX.0123, which bwa-mem2 (not seqloom) needs
     #[arg(long = "with-0123")]
     with_0123: bool,
-    /// Distance of suffix-array samples, 1, 2, 4 ... 64; bwa-mem2 reads 8 only, silently wrong else
+    /// Distance of suffix-array samples, 1, 2, 4 ... 64; bwa-mem2 reads others than 8 wrong without
+    /// a word
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = power_of_two)]
     sa_stride: u32,
     /// Say nothing but errors

@@ -80,7 +80,8 @@ pub enum IngestError<S: std::error::Error> {
     /// One cohort does not fit the memory.
     #[error(
         "one cohort of {cohort_bases} bases holds {held_bytes} bytes and more, \
-         over the {limit_bytes} that -m leaves for it"
+         over the {limit_bytes} that the memory cap leaves for it; raise -m (or lower -K, which \
+         changes results)"
     )]
     CohortTooLarge {
         /// `-K`.

@@ -20,7 +20,9 @@ Examples:
   seqloom align -R '@RG\\tID:a\\tSM:s\\tLB:l' ref.fa R1.fq.gz R2.fq.gz -o out.bam
   seqloom align --no-sort --no-mark-duplicates --output-format sam ref.fa R1.fq R2.fq -o - | ...
 
-The output is the same bytes whatever -t and -m are. -K is part of the result, as in bwa."
+The output is the same bytes whatever -t and -m are.
+Letters of bwa mem that are not listed here do not exist: ERRATA.md says which and why.
+Exit codes: 0 ok, 1 failed, 2 usage, 3 malformed input, 4 output or disk."
 )]
 pub(crate) struct AlignArguments {
     /// Prefix of the index: the FASTA that `seqloom index` was given
@@ -52,20 +54,20 @@ pub(crate) struct AlignArguments {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArguments {
-    /// Output file; `-` is standard output
+    /// Output file, its index beside it; `-` is standard output
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
     /// Format [default: by the suffix of the output file, else BAM]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) output_format: Option<OutputFormat>,
-    /// Compression level of BAM, 0 (none) to 12
+    /// Compression level of BAM, 0 (none) to 12; 1 is fast
     #[arg(short = 'l', long, value_name = "N", default_value_t = 6,
           value_parser = clap::value_parser!(u8).range(0..=12))]
     pub(crate) level: u8,
     /// Index written beside a sorted BAM file
     #[arg(long, value_name = "KIND", default_value = "auto")]
     pub(crate) write_index: IndexKind,
-    /// Keep the order of the input: nothing is held back, output streams
+    /// Keep the order of the input and stream; needs --no-mark-duplicates
     #[arg(long)]
     pub(crate) no_sort: bool,
     /// Leave no @PG line and so no trace of the command line
@@ -83,10 +85,11 @@ pub(crate) struct OutputArguments {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Machine")]
 pub(crate) struct RunArguments {
-    /// Busy threads in total [default: all available]
+    /// Busy threads in total [default: all cores this process may use]
     #[arg(short, long, short_alias = '@', value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
-    /// Memory in total, such as 8G [default: three quarters of what is available]
+    /// Memory in total, such as 8G; the least that works is said when it is more [default: three
+    /// quarters of the machine's, or of the cgroup's limit]
     #[arg(short, long, value_name = "SIZE")]
     pub(crate) memory: Option<ByteSize>,
     /// Folder for spilled data, repeatable [default: $TMPDIR, else the output's folder]
@@ -101,7 +104,8 @@ pub(crate) struct RunArguments {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputArguments {
-    /// Read group line; `\t` is expanded
+    /// Read group line, such as '@RG\tID:a\tSM:s\tLB:l' (`\t` is expanded); replaces those of
+    /// unaligned BAM
     #[arg(short = 'R', long, value_name = "LINE", value_parser = read_group_line)]
     pub(crate) read_group: Option<String>,
     /// Mates lie next to each other in one file; reads without a neighbour of their name are single
@@ -110,7 +114,7 @@ pub(crate) struct InputArguments {
     /// Append FASTQ comments, which must hold SAM tags, to the records
     #[arg(short = 'C', long)]
     pub(crate) append_comments: bool,
-    /// Bases per cohort, the reads that share an insert-size estimate; changes results
+    /// Bases per cohort, the reads that share an insert-size estimate; part of the result, as in bwa
     #[arg(short = 'K', long, value_name = "BASES", default_value_t = 100_000_000,
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) cohort_bases: u64,
@@ -129,7 +133,7 @@ pub(crate) struct DuplicateArguments {
     /// Leave duplicates out
     #[arg(long)]
     pub(crate) remove_duplicates: bool,
-    /// Which of Picard's behaviours: as on query-grouped or on coordinate-sorted input
+    /// As Picard marks reads grouped by name (query) or sorted (coordinate)
     #[arg(long, value_name = "MODE", default_value = "query")]
     pub(crate) duplicate_mode: ModeArgument,
     /// Largest distance of optical duplicates in pixels (2500 for patterned flow cells), or `off`
@@ -141,44 +145,44 @@ pub(crate) struct DuplicateArguments {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Algorithm (as in bwa mem)")]
 pub(crate) struct AlgorithmArguments {
-    /// Minimum seed length [bwa: 19]
+    /// Minimum seed length [default: 19]
     #[arg(short = 'k', value_name = "N", value_parser = clap::value_parser!(i32).range(1..=1000))]
     min_seed_length: Option<i32>,
-    /// Band width [bwa: 100]
+    /// Band width [default: 100]
     #[arg(short = 'w', value_name = "N",
           value_parser = clap::value_parser!(i32).range(1..=100_000))]
     band_width: Option<i32>,
-    /// Skip seeds with more than N occurrences [bwa: 500]
+    /// Skip seeds with more than N occurrences [default: 500]
     #[arg(short = 'c', value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
     max_occurrences: Option<i32>,
-    /// Mismatch penalty [bwa: 4]
+    /// Mismatch penalty [default: 4]
     #[arg(short = 'B', value_name = "N", value_parser = clap::value_parser!(i32).range(0..=100))]
     mismatch_penalty: Option<i32>,
-    /// Gap open penalty, of deletions and insertions [bwa: 6,6]
+    /// Gap open penalty, of deletions and insertions [default: 6,6]
     #[arg(short = 'O', value_name = "N[,N]")]
     gap_open: Option<OneOrTwo>,
-    /// Gap extension penalty [bwa: 1,1]
+    /// Gap extension penalty [default: 1,1]
     #[arg(short = 'E', value_name = "N[,N]")]
     gap_extend: Option<OneOrTwo>,
-    /// Clipping penalty at the 5' and the 3' end [bwa: 5,5]
+    /// Clipping penalty at the 5' and the 3' end [default: 5,5]
     #[arg(short = 'L', value_name = "N[,N]")]
     clip_penalty: Option<OneOrTwo>,
-    /// Penalty of an unpaired read pair [bwa: 17]
+    /// Penalty of an unpaired read pair [default: 17]
     #[arg(short = 'U', value_name = "N", value_parser = clap::value_parser!(i32).range(0..=10_000))]
     unpaired_penalty: Option<i32>,
-    /// Minimum score to output [bwa: 30]
+    /// Minimum score to output [default: 30]
     #[arg(short = 'T', value_name = "N", value_parser = clap::value_parser!(i32).range(0..=10_000))]
     min_output_score: Option<i32>,
-    /// Hits in XA if there are at most N, and of ALT contigs [bwa: 5,200]
+    /// List other hits in XA if there are at most N (on ALT contigs: the second N); help is --help [default: 5,200]
     #[arg(short = 'h', value_name = "N[,N]")]
     xa_hits: Option<OneOrTwo>,
     /// Soft-clip supplementary alignments
     #[arg(short = 'Y')]
     soft_clip_supplementary: bool,
-    /// Mark shorter split hits as secondary
+    /// Mark shorter split hits as secondary (for old Picard)
     #[arg(short = 'M')]
     mark_split_secondary: bool,
-    /// Preset of the read type: pacbio, ont2d or intractg
+    /// Preset of the read type; changes the defaults above
     #[arg(short = 'x', value_name = "TYPE")]
     preset: Option<PresetArgument>,
     /// Insert size of FR pairs: mean[,deviation[,max[,min]]] [default: inferred per cohort]

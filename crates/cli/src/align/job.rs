@@ -14,7 +14,9 @@ use seqloom_align::input_tags::InputTags;
 use seqloom_format::bam::{Header, Reference};
 use seqloom_format::index::BinningScheme;
 use seqloom_io::sink::output::Output;
-use seqloom_io::source::{Container, Fetch, FetchScratch, InputBlock, ReadSource, SourceOptions};
+use seqloom_io::source::{
+    Compression, Container, Fetch, FetchScratch, InputBlock, ReadSource, SourceOptions,
+};
 use seqloom_prep::encode::Encoding;
 use seqloom_prep::layout::GenomeBins;
 use seqloom_runtime::machine;
@@ -89,17 +91,19 @@ impl<'a> Job<'a> {
         let threads = arguments.run.threads.unwrap_or_else(machine::available_cores);
         let memory = arguments.run.memory.unwrap_or_else(default_memory);
         let bins = GenomeBins::new(built.header.references());
+        let input = input_tags(arguments, &source);
         let plan = Demand {
             index_bytes: index.memory_bytes,
             threads,
             pairing,
             cohort_bases: arguments.input.cohort_bases,
             read_bases: mean_read_bases(&first),
+            input_bases_at_most: input_bases_at_most(&source),
+            keeps_input: input.wanted(),
             bins: if is_sorted { bins.count() } else { 0 },
             marks_duplicates: !arguments.duplicates.no_mark_duplicates,
         }
         .plan(memory)?;
-        let input = input_tags(arguments, &source);
         let output = Output::create(&arguments.output.output)?;
         signals::defer();
         let indexable = is_sorted && format == OutputFormat::Bam && output.is_regular_file();
@@ -272,6 +276,16 @@ fn input_tags(arguments: &AlignArguments, source: &ReadSource) -> InputTags {
     } else {
         InputTags::Drop
     }
+}
+
+/// A bound of the bases in uncompressed files: in FASTQ each has its quality.
+fn input_bases_at_most(source: &ReadSource) -> Option<u64> {
+    let is_plain = |lane| source.format(lane).compression == Compression::Plain;
+    let bytes = source.total_bytes().filter(|_| (0..source.lanes()).all(is_plain))?;
+    Some(match source.format(0).container {
+        Container::Fastq | Container::WrappedFastq => bytes / 2,
+        Container::Fasta | Container::Bam => bytes,
+    })
 }
 
 /// The first block of reads, and what came on the way to it.

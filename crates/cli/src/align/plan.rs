@@ -4,8 +4,8 @@
 //! floor = program + index + threads * (engine scratch + buffers) + one cohort + open chunks
 //! ```
 //!
-//! What is left above the floor goes half to a second cohort in flight, half to records in memory;
-//! records that find no room are spilled.
+//! What is left above the floor goes to the next cohort, as far as that keeps workers busy, and to
+//! records in memory; records that find no room are spilled.
 
 use std::num::NonZeroUsize;
 
@@ -25,6 +25,8 @@ const WORKER_BYTES: u64 = 24 << 20;
 const HELD_PER_READ_BYTES: u64 = 1280;
 /// The same per base, for long reads.
 const HELD_PER_BASE_BYTES: u64 = 4;
+/// Name and tags of a read that is kept.
+const INPUT_PER_READ_BYTES: u64 = 256;
 /// Chunks of the stores.
 const MIN_CHUNK_BYTES: u64 = 16 << 10;
 const MAX_CHUNK_BYTES: u64 = 256 << 10;
@@ -53,6 +55,10 @@ pub(super) struct Demand {
     pub(super) cohort_bases: u64,
     /// Mean length of the first reads; 0 when there are none.
     pub(super) read_bases: u64,
+    /// More bases than the input can have, where its size tells.
+    pub(super) input_bases_at_most: Option<u64>,
+    /// Whether what the input says of a read besides its bases is kept until the read is emitted.
+    pub(super) keeps_input: bool,
     /// Genome bins, each with an open chunk; 0 when output streams.
     pub(super) bins: usize,
     pub(super) marks_duplicates: bool,
@@ -71,9 +77,19 @@ impl Demand {
         if self.pairing == Pairing::Single || self.read_bases == 0 {
             return 0;
         }
-        let reads = self.cohort_bases.div_ceil(self.read_bases);
+        let bases = self.cohort_bases.min(self.input_bases_at_most.unwrap_or(u64::MAX));
+        let reads = bases.div_ceil(self.read_bases);
+        let engine = HELD_PER_READ_BYTES.max(HELD_PER_BASE_BYTES * self.read_bases);
+        let input = if self.keeps_input { 2 * self.read_bases + INPUT_PER_READ_BYTES } else { 0 };
         // The reads that take the cohort over its size belong to it.
-        (reads + 2) * HELD_PER_READ_BYTES.max(HELD_PER_BASE_BYTES * self.read_bases)
+        (reads + 2) * (engine + input)
+    }
+
+    /// What is seeded of the next cohort while the model of one is inferred. That takes one worker
+    /// 80 ms, in which 128 others seed about half a cohort; more would only touch more memory.
+    fn ahead_bytes(&self) -> u64 {
+        let threads = self.threads.get() as u64;
+        self.cohort_bytes() / 8 + (self.cohort_bytes() / 256).saturating_mul(threads.min(224))
     }
 
     fn open_chunks(&self) -> u64 {
@@ -105,9 +121,9 @@ impl Demand {
             return Err(UsageError(self.too_small(memory)));
         };
         let cohort_bytes = self.cohort_bytes();
-        let second_cohort_bytes = (spare_bytes / 2).min(cohort_bytes);
-        let held_limit_bytes = cohort_bytes + second_cohort_bytes;
-        let store_bytes = self.min_store_bytes() + spare_bytes - second_cohort_bytes;
+        let ahead_bytes = (spare_bytes / 2).min(self.ahead_bytes());
+        let held_limit_bytes = cohort_bytes + ahead_bytes;
+        let store_bytes = self.min_store_bytes() + spare_bytes - ahead_bytes;
         let chunk_bytes =
             (store_bytes / 4 / self.open_chunks().max(1)).clamp(MIN_CHUNK_BYTES, MAX_CHUNK_BYTES);
         let freed_bytes = self.index_bytes + held_limit_bytes;
@@ -141,6 +157,8 @@ mod tests {
         pairing: Pairing::TwoFiles,
         cohort_bases: 100_000_000,
         read_bases: 150,
+        input_bases_at_most: None,
+        keeps_input: false,
         bins: 2000,
         marks_duplicates: true,
     };
@@ -155,6 +173,14 @@ mod tests {
             assert_eq!(given, memory);
             assert!(DEMAND.open_chunks() * plan.chunk_bytes <= plan.store_bytes);
         }
+    }
+
+    #[test]
+    fn a_small_input_needs_no_whole_cohort() {
+        let small = Demand { input_bases_at_most: Some(1_000_000), ..DEMAND };
+        assert!(small.cohort_bytes() * 99 < DEMAND.cohort_bytes());
+        let large = Demand { input_bases_at_most: Some(1 << 40), ..DEMAND };
+        assert_eq!(large.cohort_bytes(), DEMAND.cohort_bytes());
     }
 
     #[test]

@@ -12,7 +12,10 @@ use seqloom_format::templates::PackedTemplates;
 use seqloom_testkit::random::Random;
 
 const LENGTHS: [u32; 3] = [3_000_000, 500, 200_000];
-const TEMPLATES: u64 = 60_000;
+/// Ledger and chunk sizes: where nothing fits; where heaps are merged, several units at a time; and
+/// where all is sorted in memory.
+const MEMORY: [(u64, usize); 3] = [(0, 1000), (64 << 20, 4 << 10), (1 << 30, 1 << 20)];
+const TEMPLATES: u64 = 75_000;
 /// Stored, so that units are as large as their records.
 const BAM: Encoding = Encoding::Bam { level: 0, index: Some(BinningScheme::BAI) };
 /// Where records are heaped, more than a unit is sorted or held in memory: they are merged, and
@@ -26,8 +29,8 @@ fn templates() -> Vec<Vec<Vec<u8>>> {
         let name = format!("t{ordinal}");
         let place = match random.below(10) {
             0 => (-1, -1),
-            1..=4 => (0, HEAPS[0] + random.below(9) as i32),
-            5..=8 => (0, HEAPS[1] + random.below(9) as i32),
+            1..=5 => (0, HEAPS[0] + random.below(9) as i32),
+            6..=8 => (0, HEAPS[1] + random.below(9) as i32),
             _ => (1 + random.below(2) as i32, random.below(500) as i32),
         };
         let flags = |random: &mut Random| 0x10 * random.below(2) as u16;
@@ -183,7 +186,7 @@ fn neither_threads_nor_memory_nor_chunks_reach_the_bytes() {
         assert!(heap_bytes > DRAIN_BYTES);
     }
     for threads in [1, 2, 7] {
-        for (memory_bytes, chunk_bytes) in [(0, 1000), (1 << 20, 16 << 10), (1 << 30, 1 << 20)] {
+        for (memory_bytes, chunk_bytes) in MEMORY {
             let setup = Setup { threads, memory_bytes, chunk_bytes, ..SETUP };
             let (other_bytes, other_index, _) = finish(&templates, &setup);
             assert!(other_bytes == bytes, "{threads} threads, {memory_bytes} bytes");
@@ -224,7 +227,7 @@ fn nothing_in_nothing_out() {
 #[test]
 fn a_failing_output_stops_all_and_leaves_no_worker_waiting() {
     let templates = templates();
-    for memory_bytes in [0, 1 << 30] {
+    for (memory_bytes, _) in MEMORY {
         let backing = backing(memory_bytes);
         let references = references(&LENGTHS);
         let bins = GenomeBins::new(&references);
