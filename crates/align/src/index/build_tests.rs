@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use seqloom_runtime::memory::ByteSize;
 use seqloom_testkit::skip;
 
 use super::*;
@@ -296,7 +297,7 @@ fn memory_is_announced_and_the_limit_kept() {
     let needed = plan(&fasta, &options, &silent).unwrap().memory_bytes_needed;
     options.memory_limit_bytes = Some(needed - 1);
     let error = built_with(&fasta, &fasta, &options).unwrap_err();
-    let expected = format!("takes at least {needed} bytes of memory");
+    let expected = format!("takes at least {} of memory", ByteSize(needed));
     assert!(error.to_string().contains(&expected), "{error}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "an error leaves files");
     // Refused while reading: even the packed bases are too many.

@@ -114,7 +114,7 @@ pub(crate) struct InputArguments {
     /// Append FASTQ comments, which must hold SAM tags, to the records
     #[arg(short = 'C', long)]
     pub(crate) append_comments: bool,
-    /// Bases per cohort, the reads that share an insert-size estimate; part of the result, as in bwa
+    /// Bases per cohort (reads that share an insert-size estimate); part of the result, as in bwa
     #[arg(short = 'K', long, value_name = "BASES", default_value_t = 100_000_000,
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) cohort_bases: u64,
@@ -173,7 +173,8 @@ pub(crate) struct AlgorithmArguments {
     /// Minimum score to output [default: 30]
     #[arg(short = 'T', value_name = "N", value_parser = clap::value_parser!(i32).range(0..=10_000))]
     min_output_score: Option<i32>,
-    /// List other hits in XA if there are at most N (on ALT contigs: the second N); help is --help [default: 5,200]
+    /// List other hits in XA if there are at most N (on ALT contigs: the second N); help is --help
+    /// [default: 5,200]
     #[arg(short = 'h', value_name = "N[,N]")]
     xa_hits: Option<OneOrTwo>,
     /// Soft-clip supplementary alignments
