@@ -33,8 +33,8 @@ fn meminfo_total_bytes(text: &str) -> Option<u64> {
 
 /// The smallest limit on the way from the process's own cgroup up to the mount at `root`.
 ///
-/// `own` is `/proc/self/cgroup`: `0::/PATH` names the v2 group, `N:memory:/PATH` the v1 group. Within
-/// a container's namespace the path is `/`, and the limit lies at the mount itself.
+/// `own` is `/proc/self/cgroup`: `0::/PATH` names the v2 group, `N:memory:/PATH` the v1 group. In a
+/// container's namespace the path is `/`, and the limit lies at the mount itself.
 fn cgroup_memory_limit_bytes(root: &Path, own: &str) -> Option<u64> {
     let limits = own.lines().flat_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
