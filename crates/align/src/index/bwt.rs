@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::pool;
 
-use super::build::BuildError;
+use super::error::BuildError;
 use super::layout::{BLOCK_BYTES, BLOCK_ROWS, Layout};
 use super::packed::Packed;
 

@@ -8,7 +8,7 @@ use flate2::bufread::MultiGzDecoder;
 use seqloom_format::bgzf::EOF_BLOCK;
 use seqloom_format::fasta::FastaParser;
 
-use super::build::BuildError;
+use super::error::BuildError;
 use super::reference::Reference;
 
 /// Bytes read and parsed at a time.

@@ -43,6 +43,7 @@ mod annotation;
 pub mod build;
 mod bwt;
 pub mod check;
+mod error;
 mod fasta_file;
 mod layout;
 mod packed;
@@ -54,8 +55,9 @@ mod build_tests;
 #[cfg(test)]
 mod check_tests;
 
-pub use build::{BuildError, BuildOptions, Built, IndexPlan, Phase, build, plan};
+pub use build::{BuildOptions, Built, IndexPlan, Phase, build, plan};
 pub use check::{Contig, IndexError, IndexInfo, check};
+pub use error::BuildError;
 pub use without_alt::WithoutAlt;
 
 /// The paths of an index: a prefix and the suffixes of its files.

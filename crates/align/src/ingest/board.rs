@@ -9,7 +9,9 @@ use std::sync::Arc;
 use seqloom_io::source::InputBlock;
 
 use crate::cohort::{Batch, ClosedCohort, CohortCutter, CohortError, Cut, Pairing};
+
 use crate::engine::{AlignmentEngine, Ordinals};
+use crate::ingest::HeldLimits;
 
 /// Batches emitted ahead of the oldest one in work, per worker: bounds what an ordered sink holds.
 const EMIT_AHEAD_PER_WORKER: u64 = 4;
@@ -77,7 +79,7 @@ pub(super) struct Board<'a, E: AlignmentEngine> {
     cutter: CohortCutter<'a>,
     pairing: Pairing,
     workers: usize,
-    held_limit_bytes: u64,
+    limits: HeldLimits,
     ready: VecDeque<Batch>,
     cohorts: BTreeMap<u64, Gathering<E>>,
     emit: VecDeque<EmitTask<E>>,
@@ -97,13 +99,13 @@ impl<'a, E: AlignmentEngine> Board<'a, E> {
         cutter: CohortCutter<'a>,
         pairing: Pairing,
         workers: usize,
-        held_limit_bytes: u64,
+        limits: HeldLimits,
     ) -> Self {
         Self {
             cutter,
             pairing,
             workers,
-            held_limit_bytes,
+            limits,
             ready: VecDeque::new(),
             cohorts: BTreeMap::new(),
             emit: VecDeque::new(),
@@ -191,7 +193,7 @@ impl<'a, E: AlignmentEngine> Board<'a, E> {
         let oldest = self.cohorts.first_key_value().is_none_or(|(&c, _)| c == batch.cohort);
         let expected = self.held_bytes + (self.seeding as u64 + 1) * self.largest_batch_bytes;
         let must_go_on = oldest && self.nothing_ahead();
-        if !must_go_on && expected > self.held_limit_bytes {
+        if !must_go_on && expected > self.limits.ahead_bytes {
             return None;
         }
         self.seeding += 1;
@@ -261,7 +263,7 @@ impl<'a, E: AlignmentEngine> Board<'a, E> {
         gathering.arrived += 1;
         gathering.held_bytes += seeded.held_bytes;
         gathering.seeded[index] = Some(seeded);
-        Some(gathering.held_bytes).filter(|&held_bytes| held_bytes > self.held_limit_bytes)
+        Some(gathering.held_bytes).filter(|&held_bytes| held_bytes > self.limits.cohort_bytes)
     }
 
     fn hold(&mut self, bytes: u64) {

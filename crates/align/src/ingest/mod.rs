@@ -44,6 +44,15 @@ pub trait BatchSink: Sync {
     ) -> Result<(), Self::Error>;
 }
 
+/// Memory that candidates may hold between seeding and emission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeldLimits {
+    /// Held by all cohorts together when a batch of a later cohort is seeded.
+    pub ahead_bytes: u64,
+    /// Held by one cohort, which must be whole before any of it can be emitted: more is an error.
+    pub cohort_bytes: u64,
+}
+
 /// How the input is cut and run.
 #[derive(Debug, Clone)]
 pub struct IngestOptions {
@@ -56,7 +65,7 @@ pub struct IngestOptions {
     /// Tags that every record gets.
     pub tags: RecordTags,
     /// Memory that candidates may hold between seeding and emission.
-    pub held_limit_bytes: u64,
+    pub held_limits: HeldLimits,
 }
 
 /// Why ingest failed.
@@ -167,7 +176,7 @@ pub fn run<E: AlignmentEngine, S: BatchSink>(
             cutter,
             options.pairing,
             options.threads.get(),
-            options.held_limit_bytes,
+            options.held_limits,
         )),
         failure: Failure::default(),
     };
@@ -292,7 +301,7 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
             Err(IngestError::CohortTooLarge {
                 cohort_bases: self.options.cohort_bases,
                 held_bytes,
-                limit_bytes: self.options.held_limit_bytes,
+                limit_bytes: self.options.held_limits.cohort_bytes,
             })
         })
     }

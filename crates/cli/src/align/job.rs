@@ -114,7 +114,7 @@ impl<'a> Job<'a> {
             cohort_bases: arguments.input.cohort_bases,
             pairing,
             tags: RecordTags { read_group: built.read_group, input },
-            held_limit_bytes: plan.held_limit_bytes,
+            held_limits: plan.held,
         };
         let job = Self {
             arguments,

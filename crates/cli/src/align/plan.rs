@@ -10,6 +10,7 @@
 use std::num::NonZeroUsize;
 
 use seqloom_align::cohort::Pairing;
+use seqloom_align::ingest::HeldLimits;
 use seqloom_io::source::InputBlock;
 use seqloom_prep::collect::END_PARTITIONS;
 use seqloom_runtime::memory::ByteSize;
@@ -36,8 +37,8 @@ const MIN_STORE_BYTES: u64 = 32 << 20;
 /// The shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MemoryPlan {
-    /// What candidates of all cohorts in flight may hold.
-    pub(super) held_limit_bytes: u64,
+    /// What candidates may hold.
+    pub(super) held: HeldLimits,
     /// What records and read ends may hold while reads are aligned.
     pub(super) store_bytes: u64,
     /// Size of one chunk of them.
@@ -121,13 +122,17 @@ impl Demand {
             return Err(UsageError(self.too_small(memory)));
         };
         let cohort_bytes = self.cohort_bytes();
-        let ahead_bytes = (spare_bytes / 2).min(self.ahead_bytes());
-        let held_limit_bytes = cohort_bytes + ahead_bytes;
-        let store_bytes = self.min_store_bytes() + spare_bytes - ahead_bytes;
+        // Reads of many repeats hold more than most: half of the rest is theirs if they need it.
+        let for_held_bytes = spare_bytes / 2;
+        let held = HeldLimits {
+            ahead_bytes: cohort_bytes + for_held_bytes.min(self.ahead_bytes()),
+            cohort_bytes: cohort_bytes + for_held_bytes,
+        };
+        let store_bytes = self.min_store_bytes() + spare_bytes - for_held_bytes;
         let chunk_bytes =
             (store_bytes / 4 / self.open_chunks().max(1)).clamp(MIN_CHUNK_BYTES, MAX_CHUNK_BYTES);
-        let freed_bytes = self.index_bytes + held_limit_bytes;
-        Ok(MemoryPlan { held_limit_bytes, store_bytes, chunk_bytes, freed_bytes })
+        let freed_bytes = self.index_bytes + held.cohort_bytes;
+        Ok(MemoryPlan { held, store_bytes, chunk_bytes, freed_bytes })
     }
 
     fn too_small(&self, memory: ByteSize) -> String {
@@ -169,7 +174,7 @@ mod tests {
         assert!(DEMAND.plan(ByteSize(floor - 1)).is_err());
         for memory in [floor, 2 * floor, 64 << 30] {
             let plan = DEMAND.plan(ByteSize(memory)).unwrap();
-            let given = DEMAND.fixed_bytes() + plan.held_limit_bytes + plan.store_bytes;
+            let given = DEMAND.fixed_bytes() + plan.held.cohort_bytes + plan.store_bytes;
             assert_eq!(given, memory);
             assert!(DEMAND.open_chunks() * plan.chunk_bytes <= plan.store_bytes);
         }

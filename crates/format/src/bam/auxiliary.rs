@@ -1,6 +1,7 @@
 //! Auxiliary fields (SAM specification 4.2.4).
 
-use super::record::{RecordError, u16_at, u32_at};
+use super::error::RecordError;
+use super::numbers::{u16_at, u32_at};
 
 /// The value of an auxiliary field.
 #[derive(Debug, Clone, Copy, PartialEq)]

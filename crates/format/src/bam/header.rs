@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::header_line as line;
-use super::record::u32_at;
+use super::numbers::u32_at;
 
 const BAM_MAGIC: &[u8; 4] = b"BAM\x01";
 

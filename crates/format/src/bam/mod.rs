@@ -4,17 +4,20 @@
 //! `block_size`; everything here works on bodies, so that no record is ever copied to be read.
 
 mod auxiliary;
+mod error;
 mod flags;
 mod header;
 mod header_line;
+mod numbers;
 mod record;
 #[cfg(test)]
 pub(crate) mod test_data;
 
 pub use auxiliary::{AuxArray, AuxFields, AuxValue};
+pub use error::RecordError;
 pub use flags::Flags;
 pub use header::{Header, HeaderError, LineFault, ReadGroup, Reference, expand_escapes};
 pub use record::{
-    BASE_LETTERS, CIGAR_LETTERS, CigarOps, FIXED_BYTES, FramedRecords, RecordError, RecordRef,
-    framed_records, reg2bin, set_duplicate,
+    BASE_LETTERS, CIGAR_LETTERS, CigarOps, FIXED_BYTES, FramedRecords, RecordRef, framed_records,
+    reg2bin, set_duplicate,
 };

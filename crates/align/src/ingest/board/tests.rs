@@ -4,6 +4,7 @@
 use super::*;
 use crate::cohort::BATCH_READS;
 use crate::engine::{EngineError, EngineReads, RecordSink};
+use crate::ingest::HeldLimits;
 use crate::test_input::{TestInput, TestRead};
 use proptest::prelude::*;
 use seqloom_testkit::random::Random;
@@ -190,10 +191,11 @@ fn simulate(
     // Reads have 10 bases or more, and the cohort ends with the pair that fills it.
     let cohort_bytes = (cohort_bases / 10 + 4) * READ_BYTES;
     let held_limit_bytes = (cohort_bytes as f64 * limit_cohorts) as u64;
+    let limits = HeldLimits { ahead_bytes: held_limit_bytes, cohort_bytes: held_limit_bytes };
     let cutter = CohortCutter::new(&input.source, pairing, cohort_bases);
     let mut simulation = Simulation {
         input: &input,
-        board: Board::new(cutter, pairing, workers, held_limit_bytes),
+        board: Board::new(cutter, pairing, workers, limits),
         workers: (0..workers).map(|_| None).collect(),
         random: Random::new(seed),
         emitted: BTreeSet::new(),

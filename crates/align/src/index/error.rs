@@ -1,0 +1,88 @@
+//! What can go wrong while an index is built.
+
+use std::io;
+use std::path::PathBuf;
+
+use seqloom_format::fasta::FastaError;
+use seqloom_io::sink::atomic::AtomicFileError;
+use seqloom_runtime::memory::ByteSize;
+use seqloom_runtime::pool::WorkerPanic;
+
+use super::layout::MAX_STRIDE_LOG2;
+
+/// Why an index was not built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// A file could not be read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file of the index could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file of the index could not be made, synced or given its name.
+    #[error("{0}")]
+    Output(#[from] AtomicFileError),
+    /// The gzip data of the FASTA is damaged or ends early.
+    #[error("{}: damaged or truncated gzip data: {source}", path.display())]
+    Gzip {
+        /// The file.
+        path: PathBuf,
+        /// What the decoder said.
+        source: io::Error,
+    },
+    /// The FASTA is not one we accept.
+    #[error("{}: {source}", path.display())]
+    Fasta {
+        /// The file.
+        path: PathBuf,
+        /// Record, line, byte and what is wrong there.
+        source: FastaError,
+    },
+    /// More bases or holes than the format can number.
+    #[error("{}: {count} {what}, but the index format holds at most {most}", path.display())]
+    TooLarge {
+        /// The FASTA.
+        path: PathBuf,
+        /// "bases" or "runs of ambiguous bases".
+        what: &'static str,
+        /// How many there are.
+        count: u64,
+        /// How many there may be.
+        most: u64,
+    },
+    /// The stride is out of range.
+    #[error("a suffix-array stride of 2^{0} is not possible: 2^0 to 2^{MAX_STRIDE_LOG2}")]
+    Stride(u8),
+    /// Building would take more memory than allowed.
+    #[error(
+        "indexing {bases} bases takes at least {} of memory, more than the {} allowed",
+        ByteSize(*needed_bytes), ByteSize(*limit_bytes)
+    )]
+    MemoryLimit {
+        /// What it takes (so far, when the FASTA alone is too large).
+        needed_bytes: u64,
+        /// What is allowed.
+        limit_bytes: u64,
+        /// Bases read.
+        bases: u64,
+    },
+    /// The system refused to give memory.
+    #[error("the system refused {0} bytes of memory for the suffix array")]
+    OutOfMemory(u64),
+    /// The suffix sorter failed.
+    #[error("the suffix array could not be made: {0}")]
+    SuffixArray(String),
+    /// A worker panicked.
+    #[error("{0}")]
+    Worker(#[from] WorkerPanic),
+}
