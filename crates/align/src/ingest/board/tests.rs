@@ -4,10 +4,14 @@
 use super::*;
 use crate::cohort::BATCH_READS;
 use crate::engine::{EngineError, EngineReads, RecordSink};
-use crate::ingest::HeldLimits;
 use crate::test_input::{TestInput, TestRead};
 use proptest::prelude::*;
 use seqloom_testkit::random::Random;
+
+/// One limit for both.
+fn both(bytes: u64) -> HeldLimits {
+    HeldLimits { ahead_bytes: bytes, cohort_bytes: bytes }
+}
 
 /// An engine of which only the types are used.
 struct NoEngine;
@@ -191,11 +195,10 @@ fn simulate(
     // Reads have 10 bases or more, and the cohort ends with the pair that fills it.
     let cohort_bytes = (cohort_bases / 10 + 4) * READ_BYTES;
     let held_limit_bytes = (cohort_bytes as f64 * limit_cohorts) as u64;
-    let limits = HeldLimits { ahead_bytes: held_limit_bytes, cohort_bytes: held_limit_bytes };
     let cutter = CohortCutter::new(&input.source, pairing, cohort_bases);
     let mut simulation = Simulation {
         input: &input,
-        board: Board::new(cutter, pairing, workers, limits),
+        board: Board::new(cutter, pairing, workers, both(held_limit_bytes)),
         workers: (0..workers).map(|_| None).collect(),
         random: Random::new(seed),
         emitted: BTreeSet::new(),
@@ -258,7 +261,7 @@ fn a_cohort_over_the_limit_is_told_by_its_own_size() {
     let input = TestInput::new(&[&file, &file], 1 << 20);
     let cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, u64::MAX);
     let limit_bytes = 5 * BATCH_READS as u64 * READ_BYTES;
-    let mut board = Board::<NoEngine>::new(cutter, Pairing::TwoFiles, 1, limit_bytes);
+    let mut board = Board::<NoEngine>::new(cutter, Pairing::TwoFiles, 1, both(limit_bytes));
     while let Some(block) = input.fetch() {
         board.provided(block).unwrap();
     }
@@ -282,7 +285,7 @@ fn reads_that_never_come_are_no_reason_to_wait() {
     let file = reads(2000, &mut random);
     let input = TestInput::new(&[&file, &file], 3000);
     let cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, 10_000);
-    let mut board = Board::<NoEngine>::new(cutter, Pairing::TwoFiles, 1, u64::MAX);
+    let mut board = Board::<NoEngine>::new(cutter, Pairing::TwoFiles, 1, both(u64::MAX));
     let mut blocks: Vec<_> = std::iter::from_fn(|| input.fetch()).collect();
     // The source loses its last block.
     blocks.pop();
