@@ -303,15 +303,6 @@ impl Chunk {
         };
         Ok(Loaded { bytes, charged_bytes, ledger: &backing.ledger })
     }
-
-    /// Bytes that loading the chunk adds to memory.
-    #[must_use]
-    pub fn bytes_to_load(&self) -> u64 {
-        match self {
-            Self::Memory { .. } => 0,
-            Self::Spilled(extent) => extent.raw_bytes() as u64,
-        }
-    }
 }
 
 /// A chunk in memory; what was charged for it is released with it.

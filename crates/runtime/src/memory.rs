@@ -98,11 +98,6 @@ impl Ledger {
         self.charged_bytes.load(Ordering::Acquire)
     }
 
-    /// What is left of the total now.
-    pub fn free_bytes(&self) -> u64 {
-        self.total_bytes().saturating_sub(self.charged_bytes())
-    }
-
     /// The most that was charged at any time.
     pub fn peak_bytes(&self) -> u64 {
         self.peak_bytes.load(Ordering::Relaxed)

@@ -8,7 +8,7 @@
 //! n / 8 + annotation + fixed + max(n + n w + x, n w + waves)      x = m w if 3 m > n, else 0
 //! ```
 //!
-//! packed bases; names and holes; 24 MiB for the program and its buffers; then, while sorting, the
+//! packed bases; names and holes; 56 MiB for the program and its buffers; then, while sorting, the
 //! text, the suffix array and what libsais allocates beside it. The sorter renames at most `m` LMS
 //! substrings in the free `n - 2m` entries of the suffix array and allocates a bucket array for
 //! them only if they do not fit (libsais by Ilya Grebnov states 2n bytes as its absolute worst
@@ -38,7 +38,7 @@ use super::{IndexPaths, fasta_file};
 const NARROW_SYMBOLS: u64 = (1 << 31) - 10_000;
 
 /// The program itself, stacks, the gzip and write buffers.
-const FIXED_BYTES: u64 = 24 << 20;
+const FIXED_BYTES: u64 = 56 << 20;
 
 /// Bytes written at a time to the text and packed files.
 const WRITE_BYTES: usize = 1 << 20;
