@@ -5,6 +5,8 @@ pub mod bgzf;
 pub mod fasta;
 pub mod fastq;
 pub mod index;
+pub mod read_at;
 pub mod reads;
 pub mod sam;
+pub mod signal;
 pub mod templates;
