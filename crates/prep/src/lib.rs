@@ -9,6 +9,7 @@ pub mod layout;
 pub mod metrics;
 pub mod optical;
 pub mod read_end;
+pub mod reference;
 pub mod store;
 pub mod tally;
 #[cfg(test)]

@@ -1,0 +1,28 @@
+//! Bases of the reference, for what compares reads with it: NM, MD, UQ, recalibration.
+
+/// All sequences of a reference in memory, by the index they have in the header.
+#[derive(Debug, Clone, Default)]
+pub struct ReferenceSequences {
+    sequences: Vec<Vec<u8>>,
+}
+
+impl ReferenceSequences {
+    /// `sequences[i]` are the bases (ASCII, as in the FASTA) of the header's sequence `i`.
+    #[must_use]
+    pub fn new(sequences: Vec<Vec<u8>>) -> Self {
+        Self { sequences }
+    }
+
+    /// Bases of a sequence; empty when there is no such sequence.
+    #[must_use]
+    pub fn bases(&self, reference_id: i32) -> &[u8] {
+        let index = usize::try_from(reference_id).ok();
+        index.and_then(|index| self.sequences.get(index)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Memory that the bases take.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.sequences.iter().map(|sequence| sequence.capacity() as u64).sum()
+    }
+}
