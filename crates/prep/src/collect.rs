@@ -9,10 +9,12 @@ use seqloom_format::templates::PackedTemplates;
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::failure::lock;
 
-use crate::duplicates::{FragmentEnd, LibraryTable, PairEnd, PairedMarker};
+use crate::duplicates::{FragmentEnd, LibraryTable, MateEnd, PairEnd, PairedMarker};
 use crate::layout::{GenomeBins, UNPLACED_BIN_TEMPLATES};
 use crate::metrics::DuplicationCounters;
-use crate::read_end::{ReadEndError, ReadEndOptions, ReadEnds, examine_template};
+use crate::read_end::{
+    ReadEndError, ReadEndOptions, ReadEnds, RecordEnds, examine_single, examine_template,
+};
 use crate::store::{Backing, ChunkStore, StoreScratch};
 
 /// Partitions of read ends, by a hash of their place.
@@ -50,6 +52,15 @@ pub enum CollectError {
     },
 }
 
+/// How the records of a template lie in the input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grouping {
+    /// One behind the other; ordinals count templates.
+    Templates,
+    /// Anywhere (input sorted by coordinate): every record counts as a template of its own.
+    Records,
+}
+
 /// Partitions of records and read ends; see the module documentation.
 pub struct Collector<'a> {
     bins: &'a GenomeBins,
@@ -70,17 +81,21 @@ pub struct EndCollector<'a> {
     pub fragments: ChunkStore<'a>,
     /// Places of reads with a mapped mate.
     pub markers: ChunkStore<'a>,
+    /// Where every record counts as a template: reads whose mate is to be found yet, by name.
+    pub mates: Option<ChunkStore<'a>>,
     libraries: &'a LibraryTable,
     options: ReadEndOptions,
     counters: Mutex<DuplicationCounters>,
 }
 
 impl<'a> EndCollector<'a> {
-    /// Empty partitions with chunks of about `chunk_bytes`.
+    /// Empty partitions with chunks of about `chunk_bytes`. `grouping` says whether mates come
+    /// together.
     #[must_use]
     pub fn new(
         backing: &'a Backing,
         chunk_bytes: usize,
+        grouping: Grouping,
         libraries: &'a LibraryTable,
         options: ReadEndOptions,
     ) -> Self {
@@ -88,6 +103,7 @@ impl<'a> EndCollector<'a> {
             pairs: ChunkStore::new(backing, chunk_bytes),
             fragments: ChunkStore::new(backing, chunk_bytes),
             markers: ChunkStore::new(backing, chunk_bytes),
+            mates: (grouping == Grouping::Records).then(|| ChunkStore::new(backing, chunk_bytes)),
             libraries,
             options,
             counters: Mutex::new(DuplicationCounters::new(libraries.libraries().len())),
@@ -100,17 +116,81 @@ impl<'a> EndCollector<'a> {
         self.counters.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn append(&self, ends: &ReadEnds, scratch: &mut StoreScratch) -> Result<(), SpillError> {
-        if let Some(pair) = &ends.pair {
-            self.pairs.append(pair.partition_of(END_PARTITIONS), &[&pair.to_bytes()], scratch)?;
-        }
-        for end in ends.fragments.iter().flatten() {
-            self.fragments.append(end.partition_of(END_PARTITIONS), &[&end.to_bytes()], scratch)?;
-        }
-        for end in ends.markers.iter().flatten() {
-            self.markers.append(end.partition_of(END_PARTITIONS), &[&end.to_bytes()], scratch)?;
+    /// Examines all records of a template and keeps its ends.
+    fn examine(
+        &self,
+        (ordinal, records): (u64, &[u8]),
+        counters: &mut DuplicationCounters,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), CollectError> {
+        let Some(mates) = &self.mates else {
+            let ends = examine_template(records, ordinal, self.libraries, &self.options, counters)?;
+            return Ok(self.append(&ends, scratch)?);
+        };
+        for body in framed_records(records) {
+            let malformed = |source| CollectError::Record { template: ordinal, source };
+            let record = RecordRef::new(body.map_err(malformed)?).map_err(malformed)?;
+            let ends = examine_single(&record, ordinal, self.libraries, &self.options, counters)?;
+            self.append_single(ends, mates, scratch)?;
         }
         Ok(())
+    }
+
+    fn append(&self, ends: &ReadEnds, scratch: &mut StoreScratch) -> Result<(), SpillError> {
+        if let Some(pair) = &ends.pair {
+            self.append_pair(pair, scratch)?;
+        }
+        for end in ends.fragments.iter().flatten() {
+            self.append_fragment(end, scratch)?;
+        }
+        for end in ends.markers.iter().flatten() {
+            self.append_marker(end, scratch)?;
+        }
+        Ok(())
+    }
+
+    fn append_single(
+        &self,
+        ends: RecordEnds,
+        mates: &ChunkStore<'_>,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), SpillError> {
+        match ends {
+            RecordEnds::None => Ok(()),
+            RecordEnds::Fragment(end) => self.append_fragment(&end, scratch),
+            RecordEnds::Mate(marker, mate) => {
+                self.append_marker(&marker, scratch)?;
+                mates.append(mate.partition_of(END_PARTITIONS), &[&mate.to_bytes()], scratch)
+            }
+        }
+    }
+
+    /// Keeps a pair.
+    ///
+    /// # Errors
+    /// When a full chunk cannot be spilled.
+    pub fn append_pair(
+        &self,
+        pair: &PairEnd,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), SpillError> {
+        self.pairs.append(pair.partition_of(END_PARTITIONS), &[&pair.to_bytes()], scratch)
+    }
+
+    fn append_fragment(
+        &self,
+        end: &FragmentEnd,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), SpillError> {
+        self.fragments.append(end.partition_of(END_PARTITIONS), &[&end.to_bytes()], scratch)
+    }
+
+    fn append_marker(
+        &self,
+        marker: &PairedMarker,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), SpillError> {
+        self.markers.append(marker.partition_of(END_PARTITIONS), &[&marker.to_bytes()], scratch)
     }
 
     /// Decodes all entries of a run of chunks.
@@ -121,6 +201,11 @@ impl<'a> EndCollector<'a> {
     /// As [`EndCollector::pairs_of`].
     pub fn fragments_of(bytes: &[u8]) -> impl Iterator<Item = FragmentEnd> {
         bytes.as_chunks().0.iter().map(FragmentEnd::from_bytes)
+    }
+
+    /// As [`EndCollector::pairs_of`].
+    pub fn mates_of(bytes: &[u8]) -> impl Iterator<Item = MateEnd> {
+        bytes.as_chunks().0.iter().map(MateEnd::from_bytes)
     }
 
     /// As [`EndCollector::pairs_of`].
@@ -156,21 +241,26 @@ impl<'a> Collector<'a> {
         templates: &PackedTemplates,
         scratch: &mut StoreScratch,
     ) -> Result<(), CollectError> {
+        self.collect_each(templates.iter(), scratch)
+    }
+
+    /// As [`Collector::collect`], given the ordinal and the framed records of each template.
+    ///
+    /// # Errors
+    /// As [`Collector::collect`].
+    pub fn collect_each<'t>(
+        &self,
+        templates: impl Iterator<Item = (u64, &'t [u8])> + Clone,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), CollectError> {
         if let Some(ends) = &self.ends {
             let mut counters = DuplicationCounters::new(ends.libraries.libraries().len());
-            for (ordinal, records) in templates.iter() {
-                let found = examine_template(
-                    records,
-                    ordinal,
-                    ends.libraries,
-                    &ends.options,
-                    &mut counters,
-                )?;
-                ends.append(&found, scratch)?;
+            for template in templates.clone() {
+                ends.examine(template, &mut counters, scratch)?;
             }
             lock(&ends.counters).merge(&counters);
         }
-        for (ordinal, records) in templates.iter() {
+        for (ordinal, records) in templates {
             self.store_template(ordinal, records, scratch)?;
         }
         Ok(())

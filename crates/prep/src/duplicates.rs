@@ -9,12 +9,14 @@
 mod entry;
 mod library;
 mod marks;
+mod mate;
 mod phase;
 mod resolve;
 
 pub use entry::{FragmentEnd, Location, Orientation, PairEnd, PairedMarker};
 pub use library::{LibraryTable, TooManyReadGroups, UNKNOWN_LIBRARY};
 pub use marks::{DuplicateMarks, MarkSink, MarkedReads};
+pub use mate::{MateEnd, NameUsedTwice, pair_mates};
 pub use phase::{ResolveError, resolve_all};
 pub use resolve::{FragmentResolver, resolve, resolve_pairs};
 

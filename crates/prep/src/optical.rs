@@ -149,6 +149,7 @@ mod tests {
             reference2: 0,
             position2: 0,
             template: 0,
+            template2: 0,
             location: Location { tile, x, y },
             tie_position: 0,
             library: 0,

@@ -10,7 +10,7 @@ use seqloom_format::index::IndexBuilder;
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::InputBlock;
 use seqloom_io::spill::SpillFile;
-use seqloom_prep::collect::{Collector, EndCollector};
+use seqloom_prep::collect::{Collector, EndCollector, Grouping};
 use seqloom_prep::duplicates::{DuplicateOptions, LibraryTable, resolve_all};
 use seqloom_prep::encode::Encoding;
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace};
@@ -133,7 +133,7 @@ fn collector<'a>(
             mode: job.arguments.duplicates.duplicate_mode.into(),
             locate: job.arguments.duplicates.optical_distance.0.is_some(),
         };
-        EndCollector::new(backing, chunk_bytes, libraries, options)
+        EndCollector::new(backing, chunk_bytes, Grouping::Templates, libraries, options)
     });
     Collector::new(backing, chunk_bytes, &job.bins, ends)
 }

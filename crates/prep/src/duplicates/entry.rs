@@ -78,8 +78,11 @@ pub struct PairEnd {
     pub reference2: i32,
     /// Unclipped 5' position of end 2, 0-based.
     pub position2: i32,
-    /// Template ordinal; 48 bits are kept.
+    /// Ordinal of the template, or of end 1's record where each record of the input counts as a
+    /// template of its own; 48 bits are kept.
     pub template: u64,
+    /// Ordinal of end 2: that of end 1, or that of end 2's record.
+    pub template2: u64,
     /// Where the cluster lay.
     pub location: Location,
     /// Coordinate mode: POS (0-based) of end 1's record, with [`Self::tie_reverse`] its place in
@@ -137,7 +140,7 @@ pub struct PairedMarker {
 
 impl PairEnd {
     /// Size of the serialised form.
-    pub const BYTES: usize = 43;
+    pub const BYTES: usize = 49;
 
     /// What members of one pair set share, most telling part first (the order of sets is free).
     pub(super) fn set_key(&self) -> (u64, u64, u32) {
@@ -172,6 +175,7 @@ impl PairEnd {
         out.put(self.reference2.to_le_bytes());
         out.put(self.position2.to_le_bytes());
         out.put(ordinal_bytes(self.template));
+        out.put(ordinal_bytes(self.template2));
         out.put_location(self.location);
         out.put(self.tie_position.to_le_bytes());
         out.put(self.library.to_le_bytes());
@@ -187,7 +191,7 @@ impl PairEnd {
         let mut input = Decoder { bytes, at: 0 };
         let [reference1, position1, reference2, position2] =
             std::array::from_fn(|_| i32::from_le_bytes(input.take()));
-        let template = input.ordinal();
+        let (template, template2) = (input.ordinal(), input.ordinal());
         let location = input.location();
         let tie_position = i32::from_le_bytes(input.take());
         let library = u16::from_le_bytes(input.take());
@@ -200,6 +204,7 @@ impl PairEnd {
             reference2,
             position2,
             template,
+            template2,
             location,
             tie_position,
             library,
@@ -327,7 +332,7 @@ fn join(high: i32, low: i32) -> u64 {
 }
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), offset so that 0 is not fixed.
-fn mix(value: u64) -> u64 {
+pub(super) fn mix(value: u64) -> u64 {
     let z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -335,34 +340,34 @@ fn mix(value: u64) -> u64 {
 }
 
 /// Maps a hash evenly to `0..partitions` (0 where there are none), by the high half of a product.
-fn spread(hash: u64, partitions: usize) -> usize {
+pub(super) fn spread(hash: u64, partitions: usize) -> usize {
     ((u128::from(hash) * partitions as u128) >> 64) as usize
 }
 
 /// The low 48 bits of a template ordinal.
-fn ordinal_bytes(template: u64) -> [u8; 6] {
+pub(super) fn ordinal_bytes(template: u64) -> [u8; 6] {
     debug_assert!(template < 1 << 48, "template ordinal {template} needs more than 48 bits");
     let [a, b, c, d, e, f, _, _] = template.to_le_bytes();
     [a, b, c, d, e, f]
 }
 
 /// Writes fields one behind the other; the caller's size constant covers them (tested).
-struct Encoder<const N: usize> {
-    bytes: [u8; N],
+pub(super) struct Encoder<const N: usize> {
+    pub(super) bytes: [u8; N],
     at: usize,
 }
 
 impl<const N: usize> Encoder<N> {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { bytes: [0; N], at: 0 }
     }
 
-    fn put<const M: usize>(&mut self, field: [u8; M]) {
+    pub(super) fn put<const M: usize>(&mut self, field: [u8; M]) {
         self.bytes[self.at..self.at + M].copy_from_slice(&field);
         self.at += M;
     }
 
-    fn put_location(&mut self, location: Location) {
+    pub(super) fn put_location(&mut self, location: Location) {
         self.put(location.tile.to_le_bytes());
         self.put(location.x.to_le_bytes());
         self.put(location.y.to_le_bytes());
@@ -370,24 +375,24 @@ impl<const N: usize> Encoder<N> {
 }
 
 /// Reads fields one behind the other.
-struct Decoder<'a> {
-    bytes: &'a [u8],
-    at: usize,
+pub(super) struct Decoder<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) at: usize,
 }
 
 impl Decoder<'_> {
-    fn take<const M: usize>(&mut self) -> [u8; M] {
+    pub(super) fn take<const M: usize>(&mut self) -> [u8; M] {
         let field = std::array::from_fn(|i| self.bytes[self.at + i]);
         self.at += M;
         field
     }
 
-    fn ordinal(&mut self) -> u64 {
+    pub(super) fn ordinal(&mut self) -> u64 {
         let [a, b, c, d, e, f] = self.take();
         u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
     }
 
-    fn location(&mut self) -> Location {
+    pub(super) fn location(&mut self) -> Location {
         Location {
             tile: i16::from_le_bytes(self.take()),
             x: i32::from_le_bytes(self.take()),
@@ -431,7 +436,7 @@ mod tests {
     proptest! {
         #[test]
         fn pair_end_round_trip(bytes in prop::array::uniform32(any::<u8>()),
-                               more in prop::array::uniform11(any::<u8>())) {
+                               more in prop::array::uniform17(any::<u8>())) {
             let mut form = [0; PairEnd::BYTES];
             form[..32].copy_from_slice(&bytes);
             form[32..].copy_from_slice(&more);

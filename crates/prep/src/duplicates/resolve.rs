@@ -38,6 +38,9 @@ pub fn resolve_pairs(
         for (index, pair) in set.iter().enumerate() {
             if index != best {
                 marks.mark(pair.template, MarkedReads::Both);
+                if pair.template2 != pair.template {
+                    marks.mark(pair.template2, MarkedReads::Both);
+                }
             }
         }
         let optical = options.optical_distance_px.map(|_| finder.count(set));
@@ -162,6 +165,7 @@ mod tests {
             reference2: 0,
             position2: 300,
             template,
+            template2: template,
             location: Location::NONE,
             tie_position: 0,
             library: 0,
