@@ -4,6 +4,7 @@ mod align;
 mod console;
 mod exit;
 mod index;
+mod output;
 mod signals;
 
 use std::process::ExitCode;
