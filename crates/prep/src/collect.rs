@@ -232,7 +232,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Takes a batch of templates. Called by all workers at once.
+    /// Takes a batch of templates; tells how many records it had. Called by all workers at once.
     ///
     /// # Errors
     /// A malformed record, or a chunk that cannot be spilled.
@@ -240,7 +240,7 @@ impl<'a> Collector<'a> {
         &self,
         templates: &PackedTemplates,
         scratch: &mut StoreScratch,
-    ) -> Result<(), CollectError> {
+    ) -> Result<u64, CollectError> {
         self.collect_each(templates.iter(), scratch)
     }
 
@@ -252,7 +252,7 @@ impl<'a> Collector<'a> {
         &self,
         templates: impl Iterator<Item = (u64, &'t [u8])> + Clone,
         scratch: &mut StoreScratch,
-    ) -> Result<(), CollectError> {
+    ) -> Result<u64, CollectError> {
         if let Some(ends) = &self.ends {
             let mut counters = DuplicationCounters::new(ends.libraries.libraries().len());
             for template in templates.clone() {
@@ -260,10 +260,11 @@ impl<'a> Collector<'a> {
             }
             lock(&ends.counters).merge(&counters);
         }
-        for (ordinal, records) in templates {
-            self.store_template(ordinal, records, scratch)?;
+        let mut records = 0;
+        for (ordinal, framed) in templates {
+            records += self.store_template(ordinal, framed, scratch)?;
         }
-        Ok(())
+        Ok(records)
     }
 
     fn store_template(
@@ -271,7 +272,8 @@ impl<'a> Collector<'a> {
         template: u64,
         records: &[u8],
         scratch: &mut StoreScratch,
-    ) -> Result<(), CollectError> {
+    ) -> Result<u64, CollectError> {
+        let mut stored = 0;
         for (index, body) in framed_records(records).enumerate() {
             let malformed = |source| CollectError::Record { template, source };
             let body = body.map_err(malformed)?;
@@ -291,8 +293,9 @@ impl<'a> Collector<'a> {
                     self.close_unplaced_before(bin.saturating_sub(OPEN_UNPLACED_BINS));
                 }
             }
+            stored += 1;
         }
-        Ok(())
+        Ok(stored)
     }
 
     /// There is no limit to the number of these bins, so that they must not keep an open chunk

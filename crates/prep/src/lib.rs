@@ -1,10 +1,12 @@
 //! Preparation of aligned reads: duplicates, sorting, flags and metrics. Knows no aligner and no
 //! command line.
 
+pub mod barcode;
 pub mod collect;
 pub mod duplicates;
 pub mod encode;
 pub mod finish;
+
 pub mod layout;
 pub mod metrics;
 pub mod optical;

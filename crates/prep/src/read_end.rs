@@ -5,6 +5,7 @@
 
 use seqloom_format::bam::{self, Flags, RecordError, RecordRef, framed_records};
 
+use crate::barcode::{BarcodeTags, ReadBarcodes};
 use crate::duplicates::{
     DuplicateMode, FragmentEnd, LibraryTable, Location, MateEnd, Orientation, PairEnd, PairedMarker,
 };
@@ -50,6 +51,8 @@ pub struct ReadEndOptions {
     /// Read locations from names; `false` is Picard's READ_NAME_REGEX=null (no optical
     /// duplicates, and ties are broken by place in the file alone).
     pub locate: bool,
+    /// Tags whose values duplicates must share.
+    pub barcodes: BarcodeTags,
 }
 
 /// The entries of one template.
@@ -83,7 +86,8 @@ pub fn examine_template(
     for (index, body) in framed_records(records).enumerate() {
         let malformed = |source| ReadEndError::Record { template, record: index, source };
         let record = RecordRef::new(body.map_err(malformed)?).map_err(malformed)?;
-        let Some(read) = examine_record(&record, table, counters).map_err(malformed)? else {
+        let Some(read) = examine_record(&record, table, options, counters).map_err(malformed)?
+        else {
             continue;
         };
         let free = primaries.iter_mut().find(|slot| slot.is_none()).ok_or_else(|| {
@@ -135,7 +139,7 @@ pub fn examine_single(
     counters: &mut DuplicationCounters,
 ) -> Result<RecordEnds, ReadEndError> {
     let malformed = |source| ReadEndError::Record { template: ordinal, record: 0, source };
-    let Some(read) = examine_record(record, table, counters).map_err(malformed)? else {
+    let Some(read) = examine_record(record, table, options, counters).map_err(malformed)? else {
         return Ok(RecordEnds::None);
     };
     let location = options.locate(record.name());
@@ -151,13 +155,18 @@ pub fn examine_single(
 fn examine_record(
     record: &RecordRef<'_>,
     table: &LibraryTable,
+    options: &ReadEndOptions,
     counters: &mut DuplicationCounters,
 ) -> Result<Option<MappedRead>, RecordError> {
     let group = group_of(record, table)?;
     counters.count_record(group.0, record.flags());
     let not_an_end = Flags::UNMAPPED | Flags::SECONDARY | Flags::SUPPLEMENTARY;
     let is_end = record.flags() & not_an_end == 0 && record.reference_id() >= 0;
-    Ok(is_end.then(|| MappedRead::of(record, group)))
+    if !is_end {
+        return Ok(None);
+    }
+    let barcodes = options.barcodes.of(record)?;
+    Ok(Some(MappedRead::of(record, group, barcodes)))
 }
 
 /// Library and read group index of a record.
@@ -183,10 +192,15 @@ pub(crate) struct MappedRead {
     /// -1 where the mate is unmapped or there is none.
     pub(crate) mate_reference: i32,
     pub(crate) score: i16,
+    pub(crate) barcodes: ReadBarcodes,
 }
 
 impl MappedRead {
-    fn of(record: &RecordRef<'_>, (library, read_group): (u16, u16)) -> Self {
+    fn of(
+        record: &RecordRef<'_>,
+        (library, read_group): (u16, u16),
+        barcodes: ReadBarcodes,
+    ) -> Self {
         let flags = record.flags();
         let has_mate = flags & Flags::PAIRED != 0 && flags & Flags::MATE_UNMAPPED == 0;
         Self {
@@ -198,6 +212,7 @@ impl MappedRead {
             position: unclipped_five_prime(record),
             mate_reference: if has_mate { record.mate_reference_id() } else { -1 },
             score: score(record.qualities(), flags),
+            barcodes,
         }
     }
 
@@ -230,6 +245,7 @@ impl MappedRead {
             location,
             tie_position: self.tie(options.mode).0,
             library: self.library,
+            barcode: self.barcodes.of_read(),
             score: self.score,
             reverse: self.is_reverse(),
             second: self.flags & Flags::SECOND_OF_PAIR != 0,
@@ -241,6 +257,7 @@ impl MappedRead {
             reference: self.reference,
             position: self.position,
             library: self.library,
+            barcode: self.barcodes.of_read(),
             reverse: self.is_reverse(),
         }
     }
@@ -288,6 +305,7 @@ pub(crate) fn pair_up(
         location: location(),
         tie_position,
         library: first.library,
+        barcode: first.barcodes.of_pair(&this.barcodes),
         read_group: first.read_group,
         score: first.score.wrapping_add(this.score),
         orientation,

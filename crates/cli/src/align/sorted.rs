@@ -7,6 +7,7 @@ use seqloom_align::ingest;
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::InputBlock;
 use seqloom_io::spill::SpillFile;
+use seqloom_prep::barcode::BarcodeTags;
 use seqloom_prep::collect::{Collector, EndCollector, Grouping};
 use seqloom_prep::duplicates::{DuplicateOptions, LibraryTable, resolve_all};
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace};
@@ -106,6 +107,7 @@ fn collector<'a>(
         let options = ReadEndOptions {
             mode: job.arguments.duplicates.duplicate_mode.into(),
             locate: job.arguments.duplicates.optical_distance.0.is_some(),
+            barcodes: BarcodeTags::default(),
         };
         EndCollector::new(backing, chunk_bytes, Grouping::Templates, libraries, options)
     });

@@ -90,6 +90,8 @@ pub struct PairEnd {
     pub tie_position: i32,
     /// Library index, see [`super::LibraryTable`].
     pub library: u16,
+    /// Hash of the barcodes; 0 where they do not count.
+    pub barcode: u32,
     /// Read group in header order, for "same place" of optical duplicates.
     pub read_group: u16,
     /// Sum of both ends' scores, 16-bit as in Picard.
@@ -117,6 +119,8 @@ pub struct FragmentEnd {
     pub tie_position: i32,
     /// Library index.
     pub library: u16,
+    /// Hash of the barcodes; 0 where they do not count.
+    pub barcode: u32,
     /// Score, 16-bit as in Picard.
     pub score: i16,
     /// Strand.
@@ -134,20 +138,23 @@ pub struct PairedMarker {
     pub position: i32,
     /// Library index.
     pub library: u16,
+    /// Hash of the barcodes; 0 where they do not count.
+    pub barcode: u32,
     /// Strand.
     pub reverse: bool,
 }
 
 impl PairEnd {
     /// Size of the serialised form.
-    pub const BYTES: usize = 49;
+    pub const BYTES: usize = 53;
 
     /// What members of one pair set share, most telling part first (the order of sets is free).
-    pub(super) fn set_key(&self) -> (u64, u64, u32) {
+    pub(super) fn set_key(&self) -> (u64, u64, u64) {
+        let rest = u32::from(self.library) << 2 | self.orientation as u32;
         (
             join(self.position1, self.position2),
             join(self.reference1, self.reference2),
-            u32::from(self.library) << 2 | self.orientation as u32,
+            u64::from(self.barcode) << 32 | u64::from(rest),
         )
     }
 
@@ -164,7 +171,7 @@ impl PairEnd {
     /// Partition of `partitions` that the whole pair set goes to.
     pub fn partition_of(&self, partitions: usize) -> usize {
         let (positions, references, rest) = self.set_key();
-        spread(mix(mix(mix(positions) ^ references) ^ u64::from(rest)), partitions)
+        spread(mix(mix(mix(positions) ^ references) ^ rest), partitions)
     }
 
     /// The serialised form.
@@ -179,6 +186,7 @@ impl PairEnd {
         out.put_location(self.location);
         out.put(self.tie_position.to_le_bytes());
         out.put(self.library.to_le_bytes());
+        out.put(self.barcode.to_le_bytes());
         out.put(self.read_group.to_le_bytes());
         out.put(self.score.to_le_bytes());
         let optical = self.optical_orientation as u8;
@@ -195,6 +203,7 @@ impl PairEnd {
         let location = input.location();
         let tie_position = i32::from_le_bytes(input.take());
         let library = u16::from_le_bytes(input.take());
+        let barcode = u32::from_le_bytes(input.take());
         let read_group = u16::from_le_bytes(input.take());
         let score = i16::from_le_bytes(input.take());
         let [bits] = input.take();
@@ -208,6 +217,7 @@ impl PairEnd {
             location,
             tie_position,
             library,
+            barcode,
             read_group,
             score,
             orientation: Orientation::from_bits(bits),
@@ -219,7 +229,7 @@ impl PairEnd {
 
 impl FragmentEnd {
     /// Size of the serialised form.
-    pub const BYTES: usize = 33;
+    pub const BYTES: usize = 37;
 
     /// The marker of the fragment's place: equal for all members of a fragment set.
     pub(super) fn place(&self) -> PairedMarker {
@@ -227,6 +237,7 @@ impl FragmentEnd {
             reference: self.reference,
             position: self.position,
             library: self.library,
+            barcode: self.barcode,
             reverse: self.reverse,
         }
     }
@@ -253,6 +264,7 @@ impl FragmentEnd {
         out.put_location(self.location);
         out.put(self.tie_position.to_le_bytes());
         out.put(self.library.to_le_bytes());
+        out.put(self.barcode.to_le_bytes());
         out.put(self.score.to_le_bytes());
         out.put([u8::from(self.reverse) | u8::from(self.second) << 1]);
         out.bytes
@@ -266,6 +278,7 @@ impl FragmentEnd {
         let location = input.location();
         let tie_position = i32::from_le_bytes(input.take());
         let library = u16::from_le_bytes(input.take());
+        let barcode = u32::from_le_bytes(input.take());
         let score = i16::from_le_bytes(input.take());
         let [bits] = input.take();
         let (reverse, second) = (bits & 1 != 0, bits & 2 != 0);
@@ -276,6 +289,7 @@ impl FragmentEnd {
             location,
             tie_position,
             library,
+            barcode,
             score,
             reverse,
             second,
@@ -285,20 +299,18 @@ impl FragmentEnd {
 
 impl PairedMarker {
     /// Size of the serialised form.
-    pub const BYTES: usize = 11;
+    pub const BYTES: usize = 15;
 
     /// What members of one fragment set share.
-    pub(super) fn set_key(&self) -> (u64, u32) {
-        (
-            join(self.position, self.reference),
-            u32::from(self.library) << 1 | u32::from(self.reverse),
-        )
+    pub(super) fn set_key(&self) -> (u64, u64) {
+        let rest = u32::from(self.library) << 1 | u32::from(self.reverse);
+        (join(self.position, self.reference), u64::from(self.barcode) << 32 | u64::from(rest))
     }
 
     /// A hash of the place, fixed for ever (it decides partitions).
     pub(super) fn hash(&self) -> u64 {
         let (place, rest) = self.set_key();
-        mix(mix(place) ^ u64::from(rest))
+        mix(mix(place) ^ rest)
     }
 
     /// Partition of `partitions` that fragments of this place go to.
@@ -312,6 +324,7 @@ impl PairedMarker {
         out.put(self.reference.to_le_bytes());
         out.put(self.position.to_le_bytes());
         out.put(self.library.to_le_bytes());
+        out.put(self.barcode.to_le_bytes());
         out.put([u8::from(self.reverse)]);
         out.bytes
     }
@@ -321,8 +334,9 @@ impl PairedMarker {
         let mut input = Decoder { bytes, at: 0 };
         let [reference, position] = std::array::from_fn(|_| i32::from_le_bytes(input.take()));
         let library = u16::from_le_bytes(input.take());
+        let barcode = u32::from_le_bytes(input.take());
         let [bits] = input.take();
-        Self { reference, position, library, reverse: bits & 1 != 0 }
+        Self { reference, position, library, barcode, reverse: bits & 1 != 0 }
     }
 }
 
@@ -424,11 +438,13 @@ mod tests {
     fn partitions_are_in_range_and_even() {
         let mut sizes = [0_usize; 7];
         for position in 0..70_000 {
-            let marker = PairedMarker { reference: 0, position, library: 0, reverse: false };
+            let marker =
+                PairedMarker { reference: 0, position, library: 0, barcode: 0, reverse: false };
             sizes[marker.partition_of(7)] += 1;
         }
         assert!(sizes.iter().all(|&n| (9_000..11_000).contains(&n)), "{sizes:?}");
-        let marker = PairedMarker { reference: 0, position: 0, library: 0, reverse: false };
+        let marker =
+            PairedMarker { reference: 0, position: 0, library: 0, barcode: 0, reverse: false };
         assert_eq!(marker.partition_of(1), 0);
         assert_eq!(marker.partition_of(0), 0);
     }
@@ -436,7 +452,7 @@ mod tests {
     proptest! {
         #[test]
         fn pair_end_round_trip(bytes in prop::array::uniform32(any::<u8>()),
-                               more in prop::array::uniform17(any::<u8>())) {
+                               more in prop::array::uniform21(any::<u8>())) {
             let mut form = [0; PairEnd::BYTES];
             form[..32].copy_from_slice(&bytes);
             form[32..].copy_from_slice(&more);
@@ -447,18 +463,18 @@ mod tests {
         }
 
         #[test]
-        fn fragment_end_round_trip(bytes in prop::array::uniform32(any::<u8>()), bits in 0u8..4) {
+        fn fragment_end_round_trip(bytes in prop::collection::vec(any::<u8>(), 36), bits in 0u8..4) {
             let mut form = [bits; FragmentEnd::BYTES];
-            form[..32].copy_from_slice(&bytes);
+            form[..36].copy_from_slice(&bytes);
             let entry = FragmentEnd::from_bytes(&form);
             prop_assert_eq!(entry.to_bytes(), form);
             prop_assert_eq!(entry.partition_of(9), entry.place().partition_of(9));
         }
 
         #[test]
-        fn marker_round_trip(bytes in prop::array::uniform10(any::<u8>()), reverse in 0u8..2) {
+        fn marker_round_trip(bytes in prop::array::uniform14(any::<u8>()), reverse in 0u8..2) {
             let mut form = [reverse; PairedMarker::BYTES];
-            form[..10].copy_from_slice(&bytes);
+            form[..14].copy_from_slice(&bytes);
             prop_assert_eq!(PairedMarker::from_bytes(&form).to_bytes(), form);
         }
     }

@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hasher};
 
 use super::entry::{Decoder, Encoder, Location, ordinal_bytes, spread};
 use super::{DuplicateMode, PairEnd};
+use crate::barcode::ReadBarcodes;
 use crate::read_end::{MappedRead, pair_up};
 
 /// A mapped primary record with a mapped mate.
@@ -34,7 +35,7 @@ pub struct NameUsedTwice {
 
 impl MateEnd {
     /// Size of the serialised form.
-    pub const BYTES: usize = 52;
+    pub const BYTES: usize = 60;
 
     pub(crate) fn new(name: &[u8], record: u64, location: Location, read: MappedRead) -> Self {
         // SipHash; the second half hashes what the first one came to as well.
@@ -68,6 +69,8 @@ impl MateEnd {
         out.put(self.read.position.to_le_bytes());
         out.put(self.read.mate_reference.to_le_bytes());
         out.put(self.read.score.to_le_bytes());
+        out.put(self.read.barcodes.template.to_le_bytes());
+        out.put(self.read.barcodes.read.to_le_bytes());
         out.bytes
     }
 
@@ -83,6 +86,8 @@ impl MateEnd {
         let [reference, position, mate_reference] =
             std::array::from_fn(|_| i32::from_le_bytes(input.take()));
         let score = i16::from_le_bytes(input.take());
+        let [template, own] = std::array::from_fn(|_| u32::from_le_bytes(input.take()));
+        let barcodes = ReadBarcodes::of_flags(template, own, flags);
         let start = 0;
         let read = MappedRead {
             library,
@@ -93,6 +98,7 @@ impl MateEnd {
             position,
             mate_reference,
             score,
+            barcodes,
         };
         Self { name, record, location, read }
     }
@@ -151,6 +157,7 @@ mod tests {
             position: 100 - record as i32,
             mate_reference,
             score: 7,
+            barcodes: ReadBarcodes::default(),
         };
         MateEnd::new(name.as_bytes(), record, Location::NONE, read)
     }

@@ -57,8 +57,11 @@ pub fn resolve_all(
             |partition, scratch, ()| pair_partition(&ends, mates, partition, backing, scratch),
         )?;
     }
-    backing.ledger.charge(DuplicateMarks::size_bytes(templates, mode) as u64);
+    backing
+        .ledger
+        .charge(DuplicateMarks::size_bytes(templates, mode, options.tells_optical) as u64);
     let marks = DuplicateMarks::new(templates, mode);
+    let marks = if options.tells_optical { marks.telling_optical() } else { marks };
     let resolved: Vec<DuplicationCounters> = phase.for_each_partition(
         |partition| decoded_bytes(ends.pairs.bytes(partition) + ends.fragments.bytes(partition)),
         |partition, scratch, counters| {

@@ -14,6 +14,8 @@ const HEADER: &[u8] = b"@HD\tVN:1.6\n@SQ\tSN:c\tLN:9\n@RG\tID:a\tLB:x\n@RG\tID:b
 struct Ignored;
 
 impl seqloom_prep::duplicates::MarkSink for Ignored {
+    fn mark_optical(&mut self, _: &PairEnd) {}
+
     fn mark(&mut self, template: u64, _: seqloom_prep::duplicates::MarkedReads) {
         assert!(template < 2);
     }
@@ -25,7 +27,7 @@ pub(crate) fn template(records: &[u8]) {
     let table = LibraryTable::new(&Header::parse(HEADER).unwrap()).unwrap();
     for mode in [DuplicateMode::Query, DuplicateMode::Coordinate] {
         let mut counters = DuplicationCounters::new(table.libraries().len());
-        let options = ReadEndOptions { mode, locate: true };
+        let options = ReadEndOptions { mode, locate: true, barcodes: Default::default() };
         let mut pairs = Vec::new();
         for ordinal in 0..2 {
             let Ok(ends) = examine_template(records, ordinal, &table, &options, &mut counters)
