@@ -12,6 +12,7 @@ pub mod metrics;
 pub mod optical;
 pub mod read_end;
 pub mod reference;
+pub mod steps;
 pub mod store;
 pub mod tally;
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! `block_size`; everything here works on bodies, so that no record is ever copied to be read.
 
 mod auxiliary;
+pub mod edit;
 mod error;
 mod flags;
 mod header;
