@@ -7,6 +7,7 @@ pub mod duplicates;
 pub mod encode;
 pub mod finish;
 
+pub mod inputs;
 pub mod layout;
 pub mod metrics;
 pub mod optical;

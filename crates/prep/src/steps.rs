@@ -97,6 +97,8 @@ pub enum StepError {
 /// Places in the order of application, first to last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
+    /// What the headers of several inputs have different is made the same.
+    Merge,
     /// Unmapped reads are removed.
     FilterUnmapped,
     /// Records are removed by FLAG.

@@ -168,8 +168,7 @@ impl<'a> Board<'a> {
 
     fn accept(&mut self, mut block: Box<RecordBlock>, found: Survey) -> Result<(), IngestError> {
         let (input, last) = (block.input, block.last);
-        let replaced = self.checks[input].accept(self.source, &mut block)?;
-        let found = if replaced { survey(&block.bytes, self.grouping) } else { found };
+        let found = self.check(&mut block, found)?;
         if self.must_be_sorted && block.records > 0 {
             self.check_sorted(input, &found)?;
             self.last_place = found.last_place;
@@ -191,6 +190,15 @@ impl<'a> Board<'a> {
             (self.last_place, self.records_of_input) = (0, 0);
         }
         Ok(())
+    }
+
+    /// Verifies the block; where the check has put its records right, they are surveyed again.
+    fn check(&mut self, block: &mut RecordBlock, found: Survey) -> Result<Survey, IngestError> {
+        let check = &mut self.checks[block.input];
+        let before = (check.reread_blocks(), block.records);
+        check.accept(self.source, block)?;
+        let unchanged = before == (check.reread_blocks(), block.records);
+        Ok(if unchanged { found } else { survey(&block.bytes, self.grouping) })
     }
 
     fn check_sorted(&self, input: usize, found: &Survey) -> Result<(), IngestError> {

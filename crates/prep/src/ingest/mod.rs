@@ -73,8 +73,8 @@ pub struct IngestOptions<'a> {
     pub grouping: Grouping,
     /// Whether the input must be sorted by coordinate.
     pub must_be_sorted: bool,
-    /// What is done to records before they are kept.
-    pub steps: &'a Steps,
+    /// What is done to the records of each input before they are kept; chains of the same steps.
+    pub steps: &'a [Steps],
 }
 
 /// Time per stage, summed over workers, and counts that grow while ingest runs.
@@ -213,7 +213,7 @@ impl Ingest<'_> {
     }
 
     fn process(&self, batch: Batch, worker: &mut Worker) -> Result<(), IngestError> {
-        let records = if self.options.steps.is_empty() {
+        let records = if self.options.steps.iter().all(Steps::is_empty) {
             let templates = || batch.templates();
             self.trace.collect.time(|| self.collector.collect_each(templates(), &mut worker.store))?
         } else {
@@ -232,11 +232,12 @@ impl Ingest<'_> {
     fn apply_steps(&self, batch: &Batch, worker: &mut Worker) -> Result<(), IngestError> {
         let Worker { steps, counts, packed, .. } = worker;
         packed.clear();
+        let chain = &self.options.steps[batch.input];
         for (ordinal, records) in batch.templates() {
             if packed.ends.is_empty() {
                 packed.first_template = ordinal;
             }
-            packed.records += self.options.steps.apply(records, &mut packed.bytes, steps, counts)?;
+            packed.records += chain.apply(records, &mut packed.bytes, steps, counts)?;
             packed.ends.push(packed.bytes.len() as u32);
         }
         Ok(())
