@@ -12,6 +12,7 @@ mod marks;
 mod phase;
 mod resolve;
 
+pub(crate) use entry::mix;
 pub use entry::{FragmentEnd, Location, Orientation, PairEnd, PairedMarker};
 pub use library::{LibraryTable, TooManyReadGroups, UNKNOWN_LIBRARY};
 pub use marks::{DuplicateMarks, MarkSink, MarkedReads};

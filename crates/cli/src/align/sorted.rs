@@ -14,6 +14,7 @@ use seqloom_prep::collect::{Collector, EndCollector};
 use seqloom_prep::duplicates::{DuplicateOptions, LibraryTable, resolve_all};
 use seqloom_prep::encode::Encoding;
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace};
+use seqloom_prep::order::SortOrder;
 use seqloom_prep::read_end::ReadEndOptions;
 use seqloom_prep::store::Backing;
 use seqloom_runtime::memory::{self, Ledger};
@@ -71,15 +72,17 @@ pub(super) fn align<E: AlignmentEngine>(
     let mut index =
         job.index_format.map(|format| IndexBuilder::new(format.scheme, references.len()));
     let finished = finish::run(
-        &placed,
-        &unplaced,
+        &[&placed, &unplaced],
         &backing,
         &FinishOptions {
             threads: job.threads,
+            order: SortOrder::Coordinate,
             encoding: job.encoding(),
             references,
             marks: resolved.as_ref().map(|(marks, _)| marks),
             remove_duplicates: job.arguments.duplicates.remove_duplicates,
+            editor: None,
+            observer: None,
             watch: &watch,
         },
         output,

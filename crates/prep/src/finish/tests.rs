@@ -114,14 +114,18 @@ fn finish(templates: &[Vec<Vec<u8>>], setup: &Setup) -> (Vec<u8>, Vec<u8>, Finis
     let trace = FinishTrace::default();
     let options = FinishOptions {
         threads: NonZeroUsize::new(setup.threads).unwrap(),
+        order: SortOrder::Coordinate,
         encoding: setup.encoding,
         references: &references,
         marks: marks.as_ref(),
         remove_duplicates: setup.remove,
+        editor: None,
+        observer: None,
         watch: &|| true,
     };
     let finished =
-        run(&placed, &unplaced, &backing, &options, &mut output, Some(&mut index), &trace).unwrap();
+        run(&[&placed, &unplaced], &backing, &options, &mut output, Some(&mut index), &trace)
+            .unwrap();
     assert_eq!(backing.ledger.charged_bytes(), 0);
     let end = VirtualOffset::new(output.written_bytes(), 0).unwrap();
     output.into_file().unwrap().commit().unwrap();
@@ -238,14 +242,17 @@ fn a_failing_output_stops_all_and_leaves_no_worker_waiting() {
         let mut output = Output::create(std::path::Path::new("/dev/full")).unwrap();
         let options = FinishOptions {
             threads: NonZeroUsize::new(5).unwrap(),
+            order: SortOrder::Coordinate,
             encoding: BAM,
             references: &references,
             marks: None,
             remove_duplicates: false,
+            editor: None,
+            observer: None,
             watch: &|| true,
         };
         let trace = FinishTrace::default();
-        let outcome = run(&placed, &unplaced, &backing, &options, &mut output, None, &trace);
+        let outcome = run(&[&placed, &unplaced], &backing, &options, &mut output, None, &trace);
         assert!(matches!(outcome, Err(FinishError::Output(_))), "{outcome:?}");
     }
 }
