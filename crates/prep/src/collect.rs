@@ -10,11 +10,13 @@ use seqloom_io::spill::SpillError;
 use seqloom_runtime::failure::lock;
 
 use crate::duplicates::{FragmentEnd, LibraryTable, MateEnd, PairEnd, PairedMarker};
-use crate::layout::{GenomeBins, UNPLACED_BIN_TEMPLATES};
+use crate::layout::{GenomeBins, Home};
 use crate::metrics::DuplicationCounters;
+use crate::order::SortOrder;
 use crate::read_end::{
     ReadEndError, ReadEndOptions, ReadEnds, RecordEnds, examine_single, examine_template,
 };
+use crate::redistribute::NameSample;
 use crate::store::{Backing, ChunkStore, StoreScratch};
 
 /// Partitions of read ends, by a hash of their place.
@@ -61,13 +63,44 @@ pub enum Grouping {
     Records,
 }
 
-/// Partitions of records and read ends; see the module documentation.
-pub struct Collector<'a> {
-    bins: &'a GenomeBins,
+/// Where records are to go.
+#[derive(Clone, Copy)]
+pub struct Destination<'a> {
+    /// The order that the output will have.
+    pub order: SortOrder,
+    /// The genome's bins.
+    pub bins: &'a GenomeBins,
+    /// Takes a sample of the names, for orders that are by name where [`Collected::unplaced`] is
+    /// concerned.
+    pub names: Option<&'a NameSample>,
+}
+
+impl<'a> Destination<'a> {
+    /// As `samtools sort` has it.
+    #[must_use]
+    pub fn by_coordinate(bins: &'a GenomeBins) -> Self {
+        Self { order: SortOrder::Coordinate, bins, names: None }
+    }
+}
+
+/// What was collected.
+pub struct Collected<'a> {
     /// Records by genome bin.
     pub placed: ChunkStore<'a>,
-    /// Records without a reference, by template ordinal.
+    /// Records by template ordinal: those without a reference, or all where the order asks for it.
     pub unplaced: ChunkStore<'a>,
+    /// Records without a reference but with a position, see [`Home::Stray`].
+    pub stray: ChunkStore<'a>,
+    /// Read ends, where duplicates are to be marked.
+    pub ends: Option<EndCollector<'a>>,
+}
+
+/// Partitions of records and read ends; see the module documentation.
+pub struct Collector<'a> {
+    destination: Destination<'a>,
+    placed: ChunkStore<'a>,
+    unplaced: ChunkStore<'a>,
+    stray: ChunkStore<'a>,
     /// Bins of `unplaced` in front of this one are closed.
     unplaced_from: AtomicUsize,
     ends: Option<EndCollector<'a>>,
@@ -220,13 +253,14 @@ impl<'a> Collector<'a> {
     pub fn new(
         backing: &'a Backing,
         chunk_bytes: usize,
-        bins: &'a GenomeBins,
+        destination: Destination<'a>,
         ends: Option<EndCollector<'a>>,
     ) -> Self {
         Self {
-            bins,
+            destination,
             placed: ChunkStore::new(backing, chunk_bytes),
             unplaced: ChunkStore::new(backing, chunk_bytes),
+            stray: ChunkStore::new(backing, chunk_bytes),
             unplaced_from: AtomicUsize::new(0),
             ends,
         }
@@ -285,12 +319,16 @@ impl<'a> Collector<'a> {
             let ordinal = template << RECORD_BITS | index;
             let size = body.len() as u32;
             let parts: [&[u8]; 3] = [&ordinal.to_le_bytes(), &size.to_le_bytes(), body];
-            match self.bins.bin_of(record.reference_id(), record.position()) {
-                Some(bin) => self.placed.append(bin, &parts, scratch)?,
-                None => {
-                    let bin = (template / UNPLACED_BIN_TEMPLATES) as usize;
+            let Destination { order, bins, names } = self.destination;
+            match bins.home_of(order, template, &record) {
+                Home::Placed(bin) => self.placed.append(bin, &parts, scratch)?,
+                Home::Stray(bin) => self.stray.append(bin, &parts, scratch)?,
+                Home::Unplaced(bin) => {
                     self.unplaced.append(bin, &parts, scratch)?;
                     self.close_unplaced_before(bin.saturating_sub(OPEN_UNPLACED_BINS));
+                    if let Some(names) = names {
+                        names.add(record.name());
+                    }
                 }
             }
             stored += 1;
@@ -309,8 +347,9 @@ impl<'a> Collector<'a> {
 
     /// The partitions, for the phases behind.
     #[must_use]
-    pub fn into_parts(self) -> (ChunkStore<'a>, ChunkStore<'a>, Option<EndCollector<'a>>) {
-        (self.placed, self.unplaced, self.ends)
+    pub fn into_collected(self) -> Collected<'a> {
+        let Self { placed, unplaced, stray, ends, .. } = self;
+        Collected { placed, unplaced, stray, ends }
     }
 }
 

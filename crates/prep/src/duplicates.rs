@@ -13,6 +13,7 @@ mod mate;
 mod phase;
 mod resolve;
 
+pub(crate) use entry::mix;
 pub use entry::{FragmentEnd, Location, Orientation, PairEnd, PairedMarker};
 pub use library::{LibraryTable, TooManyReadGroups, UNKNOWN_LIBRARY};
 pub use marks::{DuplicateKind, DuplicateMarks, MarkSink, MarkedReads};

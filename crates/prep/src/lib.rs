@@ -6,12 +6,14 @@ pub mod collect;
 pub mod duplicates;
 pub mod encode;
 pub mod finish;
-
+mod frame;
 pub mod inputs;
 pub mod layout;
 pub mod metrics;
 pub mod optical;
+pub mod order;
 pub mod read_end;
+pub mod redistribute;
 pub mod reference;
 pub mod steps;
 pub mod store;

@@ -8,9 +8,10 @@ use seqloom_io::sink::output::Output;
 use seqloom_io::source::InputBlock;
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::barcode::BarcodeTags;
-use seqloom_prep::collect::{Collector, EndCollector, Grouping};
+use seqloom_prep::collect::{Collected, Collector, Destination, EndCollector, Grouping};
 use seqloom_prep::duplicates::{DuplicateOptions, LibraryTable, resolve_all};
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace};
+use seqloom_prep::order::SortOrder;
 use seqloom_prep::read_end::ReadEndOptions;
 use seqloom_prep::store::Backing;
 use seqloom_runtime::memory::{self, Ledger};
@@ -46,7 +47,7 @@ pub(super) fn align<E: AlignmentEngine>(
     backing.ledger.grow(job.plan.freed_bytes);
 
     // Resolve.
-    let (placed, unplaced, ends) = sink.0.into_parts();
+    let Collected { placed, unplaced, stray, ends } = sink.0.into_collected();
     let options = DuplicateOptions {
         optical_distance_px: job.arguments.duplicates.optical_distance.0,
         ..DuplicateOptions::default()
@@ -67,15 +68,17 @@ pub(super) fn align<E: AlignmentEngine>(
     job.output.write_header(&job.header, output)?;
     let mut index = job.output.index_builder(references.len());
     let finished = finish::run(
-        &placed,
-        &unplaced,
+        &[&placed, &unplaced, &stray],
         &backing,
         &FinishOptions {
             threads: job.run.threads,
+            order: SortOrder::Coordinate,
             encoding: job.output.encoding(),
             references,
             marks: resolved.as_ref().map(|(marks, _)| marks),
             remove_duplicates: job.arguments.duplicates.remove_duplicates,
+            editor: None,
+            observer: None,
             watch: &watch,
         },
         output,
@@ -111,5 +114,5 @@ fn collector<'a>(
         };
         EndCollector::new(backing, chunk_bytes, Grouping::Templates, libraries, options)
     });
-    Collector::new(backing, chunk_bytes, &job.bins, ends)
+    Collector::new(backing, chunk_bytes, Destination::by_coordinate(&job.bins), ends)
 }

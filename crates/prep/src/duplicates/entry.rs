@@ -346,7 +346,7 @@ fn join(high: i32, low: i32) -> u64 {
 }
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), offset so that 0 is not fixed.
-pub(super) fn mix(value: u64) -> u64 {
+pub(crate) fn mix(value: u64) -> u64 {
     let z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,7 +1,7 @@
 //! The finish phase as a whole.
 
 use super::*;
-use crate::collect::Collector;
+use crate::collect::{Collected, Collector, Destination};
 use crate::duplicates::{DuplicateMode, MarkedReads};
 use crate::layout::{GenomeBins, UNPLACED_BIN_TEMPLATES, coordinate_key};
 use crate::test_records::{backing, body, records, references};
@@ -91,7 +91,8 @@ fn finish(templates: &[Vec<Vec<u8>>], setup: &Setup) -> (Vec<u8>, Vec<u8>, Finis
     let backing = backing(setup.memory_bytes);
     let references = references(&LENGTHS);
     let bins = GenomeBins::new(&references);
-    let collector = Collector::new(&backing, setup.chunk_bytes, &bins, None);
+    let collector =
+        Collector::new(&backing, setup.chunk_bytes, Destination::by_coordinate(&bins), None);
     // Workers take batches in any order.
     let batches: Vec<_> = (0..).step_by(256).zip(templates.chunks(256)).collect();
     std::thread::scope(|scope| {
@@ -105,7 +106,7 @@ fn finish(templates: &[Vec<Vec<u8>>], setup: &Setup) -> (Vec<u8>, Vec<u8>, Finis
             });
         }
     });
-    let (placed, unplaced, _) = collector.into_parts();
+    let Collected { placed, unplaced, stray, .. } = collector.into_collected();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out");
     let mut output = Output::create(&path).unwrap();
@@ -114,14 +115,18 @@ fn finish(templates: &[Vec<Vec<u8>>], setup: &Setup) -> (Vec<u8>, Vec<u8>, Finis
     let trace = FinishTrace::default();
     let options = FinishOptions {
         threads: NonZeroUsize::new(setup.threads).unwrap(),
+        order: SortOrder::Coordinate,
         encoding: setup.encoding,
         references: &references,
         marks: marks.as_ref(),
         remove_duplicates: setup.remove,
+        editor: None,
+        observer: None,
         watch: &|| true,
     };
     let finished =
-        run(&placed, &unplaced, &backing, &options, &mut output, Some(&mut index), &trace).unwrap();
+        run(&[&placed, &unplaced, &stray], &backing, &options, &mut output, Some(&mut index), &trace)
+            .unwrap();
     assert_eq!(backing.ledger.charged_bytes(), 0);
     let end = VirtualOffset::new(output.written_bytes(), 0).unwrap();
     output.into_file().unwrap().commit().unwrap();
@@ -231,21 +236,24 @@ fn a_failing_output_stops_all_and_leaves_no_worker_waiting() {
         let backing = backing(memory_bytes);
         let references = references(&LENGTHS);
         let bins = GenomeBins::new(&references);
-        let collector = Collector::new(&backing, 1 << 16, &bins, None);
+        let collector = Collector::new(&backing, 1 << 16, Destination::by_coordinate(&bins), None);
         let mut scratch = StoreScratch::new().unwrap();
         collector.collect(&packed(0, &templates), &mut scratch).unwrap();
-        let (placed, unplaced, _) = collector.into_parts();
+        let Collected { placed, unplaced, stray, .. } = collector.into_collected();
         let mut output = Output::create(std::path::Path::new("/dev/full")).unwrap();
         let options = FinishOptions {
             threads: NonZeroUsize::new(5).unwrap(),
+            order: SortOrder::Coordinate,
             encoding: BAM,
             references: &references,
             marks: None,
             remove_duplicates: false,
+            editor: None,
+            observer: None,
             watch: &|| true,
         };
         let trace = FinishTrace::default();
-        let outcome = run(&placed, &unplaced, &backing, &options, &mut output, None, &trace);
+        let outcome = run(&[&placed, &unplaced, &stray], &backing, &options, &mut output, None, &trace);
         assert!(matches!(outcome, Err(FinishError::Output(_))), "{outcome:?}");
     }
 }
