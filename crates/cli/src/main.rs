@@ -5,6 +5,7 @@ mod console;
 mod exit;
 mod index;
 mod output;
+mod prep;
 mod signals;
 
 use std::process::ExitCode;
@@ -29,6 +30,8 @@ enum Command {
     Index(index::IndexArguments),
     /// Align reads; sort, mark duplicates and index the output in the same run
     Align(Box<align::AlignArguments>),
+    /// Sort, mark duplicates, filter and fix aligned reads in one pass
+    Prep(Box<prep::PrepArguments>),
 }
 
 fn main() -> ExitCode {
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Index(arguments) => index::run(&arguments, &console),
         Command::Align(arguments) => align::run(&arguments, &console),
+        Command::Prep(arguments) => prep::run(&arguments, &console),
     };
     exit::report(outcome, &console)
 }

@@ -217,6 +217,12 @@ pub struct StepCounts {
 }
 
 impl StepCounts {
+    /// Records that were removed.
+    #[must_use]
+    pub fn removed(&self) -> u64 {
+        self.dropped.iter().sum()
+    }
+
     /// Adds the counts of another worker that applied the same steps.
     pub fn merge(&mut self, other: &Self) {
         self.examined += other.examined;

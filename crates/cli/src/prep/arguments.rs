@@ -7,6 +7,8 @@ use seqloom_format::bam::Header;
 use seqloom_format::bed::BedIntervals;
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
 use seqloom_prep::barcode::BarcodeTags;
+use seqloom_prep::last_changes::DuplicateTagging;
+use seqloom_prep::order::SortOrder;
 use seqloom_prep::steps::{
     FixMatesOptions, MismatchTags, ReadGroupMode, ReadGroupOptions, StepOptions, Strictness,
     read_group_line,
@@ -32,9 +34,10 @@ pub(crate) struct PrepArguments {
     pub(crate) inputs: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
-    /// Order of the output
+    /// Order of the output: coordinate, queryname (as samtools sort), coordinate-picard,
+    /// queryname-picard (as Picard SortSam, with its ties), or keep, that of the input
     #[arg(long, value_name = "ORDER", default_value = "keep", help_heading = "Output")]
-    pub(crate) sort: SortArgument,
+    pub(crate) sort: SortOrder,
     #[command(flatten)]
     pub(crate) run: RunArguments,
     /// Take what is whole of an input that ends too early
@@ -222,21 +225,6 @@ fn read_header(path: &Path) -> anyhow::Result<Header> {
     Ok(source.headers().first().cloned().unwrap_or_default())
 }
 
-/// `--sort`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum SortArgument {
-    /// As `samtools sort`.
-    Coordinate,
-    /// As Picard SortSam, which breaks ties by name and flags.
-    CoordinatePicard,
-    /// As `samtools sort -n`.
-    Queryname,
-    /// As Picard SortSam.
-    QuerynamePicard,
-    /// That of the input.
-    Keep,
-}
-
 /// How duplicates are marked.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Duplicates (as Picard MarkDuplicates)")]
@@ -287,4 +275,14 @@ pub(crate) enum DuplicateTags {
     Optical,
     /// SQ on optical duplicates, LB on all others.
     All,
+}
+
+impl From<DuplicateTags> for DuplicateTagging {
+    fn from(argument: DuplicateTags) -> Self {
+        match argument {
+            DuplicateTags::None => Self::None,
+            DuplicateTags::Optical => Self::Optical,
+            DuplicateTags::All => Self::All,
+        }
+    }
 }

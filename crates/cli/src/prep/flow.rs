@@ -4,14 +4,18 @@ use std::sync::atomic::Ordering;
 
 use seqloom_io::sink::output::Output;
 use seqloom_io::spill::SpillFile;
-use seqloom_prep::collect::{Collector, EndCollector, Grouping};
+use seqloom_prep::collect::{Collected, Collector, Destination, EndCollector, Grouping};
 use seqloom_prep::duplicates::{DuplicateMode, DuplicateOptions, LibraryTable, resolve_all};
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace};
 use seqloom_prep::ingest::{self, IngestOptions, IngestTrace};
+use seqloom_prep::last_changes::LastChanges;
+use seqloom_prep::order::SortOrder;
 use seqloom_prep::read_end::ReadEndOptions;
+use seqloom_prep::redistribute::{self, NameSample};
 use seqloom_prep::store::Backing;
 use seqloom_runtime::memory::Ledger;
 
+use super::arguments::DuplicateTags;
 use super::job::Job;
 use super::summary::Summary;
 use crate::output::plan::Duplicates;
@@ -23,7 +27,8 @@ pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summ
         spill: SpillFile::create(&job.arguments.run.spill_folders(job.output.path()))?,
     };
     let libraries = LibraryTable::new(&job.header)?;
-    let collector = collector(job, &backing, &libraries);
+    let names = NameSample::default();
+    let collector = collector(job, &backing, &libraries, &names);
 
     // Ingest.
     let trace = IngestTrace::default();
@@ -38,7 +43,7 @@ pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summ
     job.run.end_phase("ingest");
 
     // Resolve.
-    let (placed, unplaced, ends) = collector.into_parts();
+    let Collected { placed, unplaced, stray, ends } = collector.into_collected();
     let watch = || job.watch("duplicates", totals.records);
     let resolved = ends
         .map(|ends| {
@@ -50,23 +55,38 @@ pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summ
         .transpose()?;
     job.run.end_phase("resolve");
 
+    // Orders by name: the names are known now.
+    let order = job.arguments.sort;
+    let unplaced = if needs_names(order) {
+        let watch = || job.watch("sort", totals.records);
+        redistribute::by_name(unplaced, &names, order, &backing, job.run.threads, &watch)?
+    } else {
+        unplaced
+    };
+    job.run.end_phase("redistribute");
+
     // Finish.
     let finish_trace = FinishTrace::default();
     let watch = || job.watch("write", finish_trace.records.load(Ordering::Relaxed));
     let references = job.header.references();
     job.output.write_header(&job.header, output)?;
     let mut index = job.output.index_builder(references.len());
+    let marks = resolved.as_ref().map(|(marks, _)| marks);
+    let tagging = job.arguments.duplicates.tag_duplicates.into();
+    let changes = LastChanges { duplicates: marks.map(|marks| (marks, tagging)), late: &job.late };
     let options = FinishOptions {
         threads: job.run.threads,
+        order,
         encoding: job.output.encoding(),
         references,
-        marks: resolved.as_ref().map(|(marks, _)| marks),
+        marks,
+        editor: (!changes.is_empty()).then_some(&changes),
+        observer: None,
         remove_duplicates: job.arguments.duplicates.remove_duplicates,
         watch: &watch,
     };
     let finished = finish::run(
-        &placed,
-        &unplaced,
+        &[&placed, &unplaced, &stray],
         &backing,
         &options,
         output,
@@ -82,9 +102,15 @@ pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summ
     Ok(Summary::new((totals, &trace), (finished, &finish_trace), duplicates, index, &backing))
 }
 
+/// Whether records that have no place on the reference are sorted by name.
+fn needs_names(order: SortOrder) -> bool {
+    order.is_by_name() || order == SortOrder::CoordinatePicard
+}
+
 fn duplicate_options(job: &Job<'_>) -> DuplicateOptions {
     DuplicateOptions {
         optical_distance_px: job.arguments.duplicates.optical_distance.0,
+        tells_optical: job.arguments.duplicates.tag_duplicates != DuplicateTags::None,
         ..DuplicateOptions::default()
     }
 }
@@ -101,12 +127,16 @@ fn collector<'a>(
     job: &'a Job<'_>,
     backing: &'a Backing,
     libraries: &'a LibraryTable,
+    names: &'a NameSample,
 ) -> Collector<'a> {
     let chunk_bytes = job.plan.chunk_bytes as usize;
     let ends = job.marks.map(|mode| {
         let locate = job.arguments.duplicates.optical_distance.0.is_some();
-        let options = ReadEndOptions { mode, locate };
+        let options =
+            ReadEndOptions { mode, locate, barcodes: job.arguments.duplicates.barcodes() };
         EndCollector::new(backing, chunk_bytes, job.grouping, libraries, options)
     });
-    Collector::new(backing, chunk_bytes, &job.bins, ends)
+    let order = job.arguments.sort;
+    let names = needs_names(order).then_some(names);
+    Collector::new(backing, chunk_bytes, Destination { order, bins: &job.bins, names }, ends)
 }

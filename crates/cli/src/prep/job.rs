@@ -1,16 +1,16 @@
 //! One run of `prep`, prepared: everything that can be known and refused before records are read.
 
-use std::path::Path;
-
 use seqloom_format::bam::Header;
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
 use seqloom_io::sink::output::Output;
 use seqloom_prep::collect::Grouping;
 use seqloom_prep::duplicates::DuplicateMode;
+use seqloom_prep::inputs;
 use seqloom_prep::layout::GenomeBins;
+use seqloom_prep::order::SortOrder;
 use seqloom_prep::steps::Steps;
 
-use super::arguments::{PrepArguments, SortArgument};
+use super::arguments::PrepArguments;
 use super::plan::{Demand, MemoryPlan};
 use crate::console::Console;
 use crate::exit::UsageError;
@@ -25,7 +25,10 @@ pub(super) struct Job<'a> {
     pub(super) run: Run<'a>,
     pub(super) source: AlignmentSource,
     pub(super) header: Header,
-    pub(super) steps: Steps,
+    /// What is done to the records of each input as they come.
+    pub(super) steps: Vec<Steps>,
+    /// What is done to records before they are written.
+    pub(super) late: Steps,
     /// Whose decisions on duplicates, if they are wanted.
     pub(super) marks: Option<DuplicateMode>,
     pub(super) grouping: Grouping,
@@ -57,24 +60,26 @@ impl<'a> Job<'a> {
         let source = AlignmentSource::open(&arguments.inputs, options)?;
         let order = InputOrder::of(source.headers());
         let marks = duplicate_mode(arguments, order)?;
-        let steps = Steps::default();
+        let Chains { header, early: steps, late } = chains(arguments, source.headers())?;
+        let mut header = header;
         let grouping = grouping(order, marks, &steps)?;
-        let mut header = merged_header(&source)?;
-        steps.prepare_header(&mut header)?;
-        set_order(&mut header, arguments.sort);
+        arguments.sort.describe_in(&mut header);
         if !arguments.output.no_pg {
             header.add_program("seqloom", env!("CARGO_PKG_VERSION"), &command_line());
         }
         let bins = GenomeBins::new(header.references());
         let plan = Demand {
             threads: run.threads,
-            bins: bins.count(),
+            bins: partitions(&bins, arguments.sort),
             marks_duplicates: marks.is_some(),
         }
         .plan(run.memory)?;
-        let sorted = arguments.sort == SortArgument::Coordinate;
+        let in_coordinate_order = match arguments.sort {
+            SortOrder::Keep => order == InputOrder::Coordinate && arguments.inputs.len() == 1,
+            order => order.is_by_coordinate(),
+        };
         let (plan_of_output, output) =
-            OutputPlan::open(&arguments.output, header.references(), sorted)?;
+            OutputPlan::open(&arguments.output, header.references(), in_coordinate_order)?;
         signals::defer();
         let job = Self {
             arguments,
@@ -82,6 +87,7 @@ impl<'a> Job<'a> {
             source,
             header,
             steps,
+            late,
             marks,
             grouping,
             claims_sorted: order == InputOrder::Coordinate,
@@ -164,47 +170,51 @@ fn duplicate_mode(
 fn grouping(
     order: InputOrder,
     marks: Option<DuplicateMode>,
-    steps: &Steps,
+    steps: &[Steps],
 ) -> Result<Grouping, UsageError> {
     let together = order != InputOrder::Coordinate;
-    if steps.needs_templates() && !together {
+    let needs_templates = steps.iter().any(Steps::needs_templates);
+    if needs_templates && !together {
         return Err(UsageError(
             "--fix-mates needs input grouped by name, and this is sorted by coordinate; sort it by \
              name first (--sort queryname)"
                 .to_owned(),
         ));
     }
-    let whole = together && (marks.is_some() || steps.needs_templates());
+    let whole = together && (marks.is_some() || needs_templates);
     Ok(if whole { Grouping::Templates } else { Grouping::Records })
 }
 
-fn set_order(header: &mut Header, sort: SortArgument) {
-    match sort {
-        SortArgument::Coordinate | SortArgument::CoordinatePicard => {
-            header.set_sort_order("coordinate", None);
-        }
-        SortArgument::Queryname | SortArgument::QuerynamePicard => {
-            header.set_sort_order("queryname", None);
-        }
-        SortArgument::Keep => {}
-    }
+/// Partitions that keep an open chunk: bins of the genome, or as many by name.
+fn partitions(bins: &GenomeBins, order: SortOrder) -> usize {
+    if order == SortOrder::Keep { 0 } else { bins.count() }
 }
 
-/// The header of the output, before what the run itself adds.
-fn merged_header(source: &AlignmentSource) -> anyhow::Result<Header> {
-    let Some((first, others)) = source.headers().split_first() else {
-        return Ok(Header::default());
-    };
-    for (index, other) in others.iter().enumerate() {
-        let path: &Path = source.path(index + 1);
-        anyhow::ensure!(
-            other.references() == first.references(),
-            UsageError(format!(
-                "{} has other reference sequences than {}",
-                path.display(),
-                source.path(0).display()
-            ))
-        );
+/// The steps of all inputs, and the header that they lead to.
+struct Chains {
+    header: Header,
+    early: Vec<Steps>,
+    late: Steps,
+}
+
+fn chains(arguments: &PrepArguments, headers: &[Header]) -> anyhow::Result<Chains> {
+    let (mut header, changes) = inputs::merge(headers)?;
+    let options = arguments.step_options()?;
+    let differ = changes.iter().any(|change| !change.is_empty());
+    let mut early = Vec::new();
+    let mut last = Steps::new();
+    for change in changes {
+        let mut steps = options.build(&header)?;
+        if differ {
+            steps.add_record_step(change);
+        }
+        let (first, late) = steps.split_late();
+        early.push(first);
+        last = late;
     }
-    Ok(first.clone())
+    if let Some(steps) = early.first() {
+        steps.prepare_header(&mut header)?;
+    }
+    last.prepare_header(&mut header)?;
+    Ok(Chains { header, early, late: last })
 }

@@ -57,7 +57,7 @@ impl Summary {
 
     /// Records in = records out.
     pub(super) fn check_none_lost(&self) -> anyhow::Result<()> {
-        let dropped = self.totals.steps.dropped();
+        let dropped = self.totals.steps.removed();
         let found = self.records_written + self.records_removed + dropped;
         anyhow::ensure!(
             found == self.totals.records_read,
@@ -71,9 +71,8 @@ impl Summary {
     }
 
     fn counts(&self) -> Counts {
-        let both = |count: fn(&FlagCounts) -> u64| {
-            count(&self.tally.passed) + count(&self.tally.failed)
-        };
+        let both =
+            |count: fn(&FlagCounts) -> u64| count(&self.tally.passed) + count(&self.tally.failed);
         Counts {
             reads: self.totals.records_read,
             templates: self.totals.templates,

@@ -124,9 +124,15 @@ fn finish(templates: &[Vec<Vec<u8>>], setup: &Setup) -> (Vec<u8>, Vec<u8>, Finis
         observer: None,
         watch: &|| true,
     };
-    let finished =
-        run(&[&placed, &unplaced, &stray], &backing, &options, &mut output, Some(&mut index), &trace)
-            .unwrap();
+    let finished = run(
+        &[&placed, &unplaced, &stray],
+        &backing,
+        &options,
+        &mut output,
+        Some(&mut index),
+        &trace,
+    )
+    .unwrap();
     assert_eq!(backing.ledger.charged_bytes(), 0);
     let end = VirtualOffset::new(output.written_bytes(), 0).unwrap();
     output.into_file().unwrap().commit().unwrap();
@@ -253,7 +259,8 @@ fn a_failing_output_stops_all_and_leaves_no_worker_waiting() {
             watch: &|| true,
         };
         let trace = FinishTrace::default();
-        let outcome = run(&[&placed, &unplaced, &stray], &backing, &options, &mut output, None, &trace);
+        let outcome =
+            run(&[&placed, &unplaced, &stray], &backing, &options, &mut output, None, &trace);
         assert!(matches!(outcome, Err(FinishError::Output(_))), "{outcome:?}");
     }
 }
