@@ -328,6 +328,13 @@ pub fn set_duplicate(body: &mut [u8], duplicate: bool) {
     }
 }
 
+/// Sets the `bin` of a body; a body too short to have one is left alone.
+pub fn set_bin(body: &mut [u8], bin: u16) {
+    if let Some(field) = body.get_mut(10..12) {
+        field.copy_from_slice(&bin.to_le_bytes());
+    }
+}
+
 /// The value of the `bin` field for an alignment over `[start, end)` (SAM specification 4.2.1,
 /// 5.3). Beyond 2^29 it is cut to 16 bits, as htslib does; nothing reads it there.
 #[must_use]
