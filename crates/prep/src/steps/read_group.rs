@@ -126,7 +126,7 @@ mod tests {
         let steps = options.build(&header()).unwrap();
         let mut header = header();
         steps.prepare_header(&mut header).unwrap();
-        let ids = header.read_groups().iter().map(|it| String::from_utf8_lossy(it.id).into());
+        let ids = header.read_groups().into_iter().map(|it| String::from_utf8_lossy(it.id).into());
         let ids = ids.collect();
         let tags = |line: &String| line.split_whitespace().skip(11).collect::<Vec<_>>().join(" ");
         (ids, apply(&steps, &READS).0.iter().map(tags).collect())

@@ -88,8 +88,19 @@ fn clean_sam_on_hard_data() {
     let ours = sorted_tags(ours);
     let (mut same, mut clipped, mut left_over) = (0, 0, 0);
     for ((ours, theirs), input) in ours.iter().zip(&theirs).zip(&their_lines(&input)) {
-        assert!(overhang(ours) <= 0, "{ours}");
-        if overhang(theirs) > 0 {
+        assert!(overhang(ours) <= 0 && mate_overhang(ours) <= 0, "{ours}");
+        if overhang(theirs) > 0 || mate_overhang(theirs) > 0 {
+            left_over += 1;
+            continue;
+        }
+        // Where no aligned base is left, Picard also loses a leading hard clip.
+        let hard = |line: &str| {
+            let mate = line.split('\t').find_map(|it| it.strip_prefix("MC:Z:"));
+            let own = line.split('\t').nth(5).unwrap();
+            sum(&cigar(own), "H") + sum(&cigar(mate.unwrap_or_default()), "H")
+        };
+        assert_eq!(hard(ours), hard(input), "{ours}");
+        if hard(theirs) != hard(input) {
             left_over += 1;
             continue;
         }
@@ -98,7 +109,7 @@ fn clean_sam_on_hard_data() {
         clipped += usize::from(overhang(input) > 0);
     }
     assert_eq!(ours.len(), theirs.len());
-    assert!(same > 9_000 && clipped > 200 && left_over < 100, "{same} {clipped} {left_over}");
+    assert!(same > 9_000 && clipped > 200 && left_over < 400, "{same} {clipped} {left_over}");
 }
 
 /// CIGAR of a line, as length and letter.
@@ -118,30 +129,50 @@ fn sum(ops: &[(i64, char)], letters: &str) -> i64 {
     ops.iter().filter(|&&(_, op)| letters.contains(op)).map(|&(length, _)| length).sum()
 }
 
-/// Positions by which an alignment hangs over; 0 or less for one that fits, and for an unmapped
-/// read.
+/// Positions by which an alignment hangs over; 0 or less for one that fits.
+fn overhang_of(reference: &str, position: &str, ops: &[(i64, char)]) -> i64 {
+    let Some(&(_, length)) = REFERENCES.iter().find(|it| it.0 == reference) else { return 0 };
+    // A read without an aligned base may stand behind the end.
+    let span = sum(ops, "MDN=X");
+    if span == 0 { 0 } else { position.parse::<i64>().unwrap() - 1 + span - length as i64 }
+}
+
+/// The same of a line; 0 for an unmapped read.
 fn overhang(line: &str) -> i64 {
     let columns: Vec<&str> = line.split('\t').collect();
-    let Some(&(_, length)) = REFERENCES.iter().find(|it| it.0 == columns[2]) else { return 0 };
-    let start: i64 = columns[3].parse().unwrap();
     if columns[1].parse::<u16>().unwrap() & 4 != 0 {
         return 0;
     }
-    // A read without an aligned base may stand behind the end.
-    let span = sum(&cigar(columns[5]), "MDN=X");
-    if span == 0 { 0 } else { start - 1 + span - length as i64 }
+    overhang_of(columns[2], columns[3], &cigar(columns[5]))
 }
 
-/// Picard fails, or writes a CIGAR that is too long, where more hangs over than the read has
-/// bases.
+/// The same of its mate, by MC; 0 for an unmapped one.
+fn mate_overhang(line: &str) -> i64 {
+    let columns: Vec<&str> = line.split('\t').collect();
+    let mate_cigar = columns[11..].iter().find_map(|it| it.strip_prefix("MC:Z:"));
+    let is_unmapped = columns[1].parse::<u16>().unwrap() & 8 != 0;
+    let mate = if columns[6] == "=" { columns[2] } else { columns[6] };
+    match mate_cigar.filter(|_| !is_unmapped) {
+        Some(text) => overhang_of(mate, columns[7], &cigar(text)),
+        None => 0,
+    }
+}
+
+/// Picard fails, or writes a CIGAR that is too long, where more hangs over than the read or its
+/// mate has bases.
 fn picard_can_clip(line: &str) -> bool {
     if line.starts_with('@') {
         return true;
     }
-    let ops = cigar(line.split('\t').nth(5).unwrap());
-    let trailing = ops.last().filter(|it| it.1 == 'S').map_or(0, |it| it.0);
-    let has_aligned_mate_past_the_end = line.contains("\tMC:Z:");
-    sum(&ops, "MIS=X") - trailing >= overhang(line) && !has_aligned_mate_past_the_end
+    let columns: Vec<&str> = line.split('\t').collect();
+    let can = |reference: &str, position: &str, ops: &[(i64, char)]| {
+        let trailing = ops.last().filter(|it| it.1 == 'S').map_or(0, |it| it.0);
+        sum(ops, "MIS=X") - trailing >= overhang_of(reference, position, ops)
+    };
+    let mate = if columns[6] == "=" { columns[2] } else { columns[6] };
+    let mate_cigar = columns[11..].iter().find_map(|it| it.strip_prefix("MC:Z:"));
+    can(columns[2], columns[3], &cigar(columns[5]))
+        && mate_cigar.is_none_or(|it| can(mate, columns[7], &cigar(it)))
 }
 
 #[test]
@@ -188,11 +219,27 @@ fn set_nm_md_and_uq_tags() {
     let tags = MismatchTags { nm: true, md: true, uq: true };
     steps.add_record_step(SetMismatchTags::new(reference(&data.fasta, &header), tags));
     let (ours, _) = our_lines(&steps, &header, &records);
-    // Picard writes MD in the case of the reference, samtools in capitals.
-    let capital = |line: &String| line.to_ascii_uppercase();
-    let [ours, theirs] = [ours, theirs].map(|it| sorted_tags(it).iter().map(capital).collect());
-    let [ours, theirs]: [Vec<String>; 2] = [ours, theirs];
+    let (mut ours, mut theirs) = (sorted_tags(ours), sorted_tags(theirs));
+    let mut whole = 0;
+    for (ours, theirs) in ours.iter_mut().zip(&mut theirs) {
+        // Picard writes MD in the case of the reference, samtools in capitals; N matches N in
+        // Picard and nothing in samtools.
+        *theirs = theirs.to_ascii_uppercase();
+        *ours = ours.to_ascii_uppercase();
+        let md = ours.split('\t').find(|it| it.starts_with("MD:")).unwrap_or_default();
+        if md.contains('N') {
+            (*ours, *theirs) = (without_nm_and_md(ours), without_nm_and_md(theirs));
+        } else {
+            whole += 1;
+        }
+    }
     assert_equal_lines("SetNmMdAndUqTags", &ours, &theirs);
+    assert!(whole > 7_000, "{whole}");
+}
+
+fn without_nm_and_md(line: &str) -> String {
+    let kept = line.split('\t').filter(|it| !it.starts_with("NM:") && !it.starts_with("MD:"));
+    kept.collect::<Vec<_>>().join("\t")
 }
 
 #[test]
@@ -228,7 +275,9 @@ fn mates(lines: &[String]) -> Vec<String> {
         let both = (flags & 0xc == 0).then(|| [tag("MQ"), tag("MC")]);
         format!("{} {flags} {:?} {both:?} {:?}", columns[0], &columns[2..8], tag("XI"))
     };
-    primaries.values().filter(|it| it.len() == 2).flatten().map(|it| describe(it)).collect()
+    // Where both are unmapped Picard takes away their places; samtools leaves them.
+    let is_pair = |it: &&Vec<&String>| it.len() == 2 && it.iter().any(|it| flags(it) & 4 == 0);
+    primaries.values().filter(is_pair).flatten().map(|it| describe(it)).collect()
 }
 
 #[test]
@@ -255,10 +304,20 @@ fn reorder_sam() {
     let options = StepOptions { reference_dictionary: Some(dictionary), ..StepOptions::default() };
     let (ours, _) = our_lines(&options.build(&header).unwrap(), &header, &records);
     // Picard makes unmapped reads of what we remove.
-    let identity = |line: &String| line.split('\t').find(|it| it.starts_with("XI:")).map(str::to_owned);
+    let identity =
+        |line: &String| line.split('\t').find(|it| it.starts_with("XI:")).map(str::to_owned);
     let kept: HashSet<Option<String>> = ours.iter().map(identity).collect();
+    let has_lost_mate = |line: &&String| {
+        let mate = line.split('\t').nth(6).unwrap();
+        mate == "c2" || mate == "c4"
+    };
+    let input = their_lines(&sorted);
+    let lost: HashSet<_> = input.iter().filter(has_lost_mate).map(identity).collect();
+    let as_ours = |line: &String| {
+        if lost.contains(&identity(line)) { without_mate(line) } else { line.clone() }
+    };
     let theirs: Vec<String> =
-        theirs.iter().filter(|it| kept.contains(&identity(it))).map(without_mate).collect();
+        theirs.iter().filter(|it| kept.contains(&identity(it))).map(as_ours).collect();
     assert!(ours.len() > 4_000, "{}", ours.len());
     crate::assert_same_lines("ReorderSam", sorted_tags(ours), sorted_tags(theirs));
 }
@@ -267,10 +326,8 @@ fn reorder_sam() {
 fn without_mate(line: &String) -> String {
     let mut columns: Vec<String> = line.split('\t').map(str::to_owned).collect();
     let flags: u16 = columns[1].parse().unwrap();
-    if flags & 8 != 0 && columns[6] == "*" && columns[2] != "*" {
-        columns[1] = (flags & !2).to_string();
-        columns[8] = "0".to_owned();
-        columns.retain(|it| !it.starts_with("MQ:"));
-    }
+    columns[1] = (flags & !2).to_string();
+    columns[8] = "0".to_owned();
+    columns.retain(|it| !it.starts_with("MQ:"));
     columns.join("\t")
 }
