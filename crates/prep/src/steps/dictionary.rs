@@ -15,8 +15,8 @@ use super::{RecordStep, Stage, StepError, StepScratch, Verdict};
 ///
 /// Records on references that it does not have are removed, unmapped ones beside their mate
 /// included; records without a reference are kept. What remains of a pair says that its mate is
-/// unmapped and nowhere: RNEXT `*`, PNEXT 0, TLEN 0, flag 0x8 set, flags 0x2 and 0x20 cleared, `MC`
-/// and `MQ` removed. `SA` and `XA` are left alone, whatever they name.
+/// unmapped and nowhere: RNEXT `*`, PNEXT 0, TLEN 0, flag 0x8 set, flag 0x2 cleared, `MC` and `MQ`
+/// removed. `SA` and `XA` are left alone, whatever they name.
 ///
 /// The header takes over the dictionary's @SQ lines. Where they come in another order than the
 /// input's and the input was sorted by coordinate, SO becomes `unknown`.
@@ -96,8 +96,7 @@ impl RecordStep for ReplaceDictionary {
         set_reference_id(body, own)?;
         set_mate_reference_id(body, new_mate.unwrap_or(-1))?;
         if new_mate.is_none() {
-            let cleared = Flags::PROPER_PAIR | Flags::MATE_REVERSE;
-            set_flags(body, flags & !cleared | Flags::MATE_UNMAPPED)?;
+            set_flags(body, flags & !Flags::PROPER_PAIR | Flags::MATE_UNMAPPED)?;
             set_mate_position(body, -1)?;
             set_template_length(body, 0)?;
             remove_tag(body, *b"MC")?;

@@ -140,7 +140,7 @@ impl FixMates {
     }
 
     /// A primary record without a mate; whether it is to be removed.
-    fn fix_single(&self, body: &mut Vec<u8>) -> Result<bool, StepError> {
+    fn fix_single(&self, body: &mut [u8]) -> Result<bool, StepError> {
         let mut mate = self.examine(body)?;
         let was = mate;
         if mate.is(Flags::UNMAPPED) {
