@@ -162,4 +162,28 @@ mod tests {
         assert!(keys.is_sorted());
         assert!(keys.windows(2).all(|pair| pair[0] != pair[1]));
     }
+
+    #[test]
+    fn homes_follow_each_other_as_the_order_wants() {
+        use crate::test_records::body;
+        let bins = GenomeBins::new(&references(&[100_000]));
+        let t = |order: SortOrder, flags: u16, reference: i32, position: i32, home: Home| {
+            let body = body("n", flags, reference, position, 5);
+            let record = RecordRef::new(&body).unwrap();
+            assert_eq!(bins.home_of(order, 5 * UNPLACED_BIN_TEMPLATES, &record), home);
+        };
+        use SortOrder::{Coordinate, CoordinatePicard, Keep, QueryName, QueryNamePicard};
+        for order in [Coordinate, CoordinatePicard] {
+            t(order, 0x14, 0, 20_000, Home::Placed(1));
+            t(order, 0x4, -1, -1, Home::Unplaced(5));
+        }
+        t(Coordinate, 0x14, -1, -1, Home::Stray(0));
+        t(Coordinate, 0x4, -1, 0, Home::Stray(0));
+        t(Coordinate, 0x4, -1, (1 << 20) - 1, Home::Stray(1));
+        t(Coordinate, 0x4, -1, i32::MAX, Home::Stray(2048));
+        t(CoordinatePicard, 0x14, -1, 7, Home::Unplaced(5));
+        for order in [QueryName, QueryNamePicard, Keep] {
+            t(order, 0, 0, 20_000, Home::Unplaced(5));
+        }
+    }
 }

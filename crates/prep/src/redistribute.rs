@@ -2,8 +2,8 @@
 //!
 //! Names cannot be partitioned before they are known, so records lie by ordinal first, while a
 //! [`NameSample`] is taken of their names. The sample is a function of the names alone (those with
-//! the smallest hashes), and so are the splitters cut from it and the partitions they bound: neither
-//! threads nor memory nor arrival reach the bytes of the output.
+//! the smallest hashes), and so are the splitters cut from it and the partitions that they bound:
+//! neither threads nor memory nor arrival reach the bytes of the output.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;

@@ -11,6 +11,8 @@ use seqloom_format::index::{BinningScheme, IndexFragment};
 use seqloom_format::templates::PackedTemplates;
 use seqloom_testkit::random::Random;
 
+mod hooks;
+
 const LENGTHS: [u32; 3] = [3_000_000, 500, 200_000];
 /// Ledger and chunk sizes: where nothing fits; where heaps are merged, several units at a time; and
 /// where all is sorted in memory.
@@ -57,7 +59,9 @@ fn packed(first_template: u64, templates: &[Vec<Vec<u8>>]) -> PackedTemplates {
     packed
 }
 
+#[derive(Debug, Clone, Copy)]
 struct Setup {
+    order: SortOrder,
     threads: usize,
     memory_bytes: u64,
     chunk_bytes: usize,
@@ -67,6 +71,7 @@ struct Setup {
 }
 
 const SETUP: Setup = Setup {
+    order: SortOrder::Coordinate,
     threads: 2,
     memory_bytes: 1 << 30,
     chunk_bytes: 64 << 10,
@@ -86,8 +91,24 @@ fn marks() -> DuplicateMarks {
     marks
 }
 
+/// Who looks at records and changes them.
+#[derive(Clone, Copy, Default)]
+struct Hooks<'a> {
+    surveyor: Option<&'a dyn VisitorSource>,
+    editor: Option<&'a dyn EditorSource>,
+    observer: Option<&'a dyn VisitorSource>,
+}
+
 /// The bytes written, the index, and what was counted.
 fn finish(templates: &[Vec<Vec<u8>>], setup: &Setup) -> (Vec<u8>, Vec<u8>, Finished) {
+    finish_with(templates, setup, Hooks::default()).unwrap()
+}
+
+fn finish_with(
+    templates: &[Vec<Vec<u8>>],
+    setup: &Setup,
+    hooks: Hooks<'_>,
+) -> Result<(Vec<u8>, Vec<u8>, Finished), FinishError> {
     let backing = backing(setup.memory_bytes);
     let references = references(&LENGTHS);
     let bins = GenomeBins::new(&references);
@@ -113,30 +134,31 @@ fn finish(templates: &[Vec<Vec<u8>>], setup: &Setup) -> (Vec<u8>, Vec<u8>, Finis
     let mut index = IndexBuilder::new(BinningScheme::BAI, references.len());
     let marks = setup.marks.then(marks);
     let trace = FinishTrace::default();
+    let threads = NonZeroUsize::new(setup.threads).unwrap();
+    if let Some(surveyor) = hooks.surveyor {
+        let (marks, records) = (marks.as_ref(), &AtomicU64::new(0));
+        let options = SurveyOptions { threads, marks, records, watch: &|| true };
+        survey(&[&placed, &unplaced, &stray], &options, surveyor)?;
+        let all: usize = templates.iter().map(Vec::len).sum();
+        assert_eq!(records.load(Ordering::Relaxed), all as u64);
+    }
     let options = FinishOptions {
-        threads: NonZeroUsize::new(setup.threads).unwrap(),
-        order: SortOrder::Coordinate,
+        threads,
+        order: setup.order,
         encoding: setup.encoding,
         references: &references,
         marks: marks.as_ref(),
         remove_duplicates: setup.remove,
-        editor: None,
-        observer: None,
+        editor: hooks.editor,
+        observer: hooks.observer,
         watch: &|| true,
     };
-    let finished = run(
-        &[&placed, &unplaced, &stray],
-        &backing,
-        &options,
-        &mut output,
-        Some(&mut index),
-        &trace,
-    )
-    .unwrap();
+    let stores = [&placed, &unplaced, &stray];
+    let finished = run(&stores, &backing, &options, &mut output, Some(&mut index), &trace)?;
     assert_eq!(backing.ledger.charged_bytes(), 0);
     let end = VirtualOffset::new(output.written_bytes(), 0).unwrap();
     output.into_file().unwrap().commit().unwrap();
-    (std::fs::read(path).unwrap(), index.finish_bai(end).unwrap(), finished)
+    Ok((std::fs::read(path).unwrap(), index.finish_bai(end).unwrap(), finished))
 }
 
 /// The records as they must be written.

@@ -202,11 +202,8 @@ impl<'a> Board<'a> {
     }
 
     fn check_sorted(&self, input: usize, found: &Survey) -> Result<(), IngestError> {
-        let unsorted = if found.first_place < self.last_place {
-            Some(0)
-        } else {
-            found.unsorted_record
-        };
+        let unsorted =
+            if found.first_place < self.last_place { Some(0) } else { found.unsorted_record };
         unsorted.map_or(Ok(()), |record| {
             Err(IngestError::Unsorted {
                 path: self.source.path(input).to_owned(),
@@ -223,7 +220,8 @@ impl<'a> Board<'a> {
             return Ok(());
         }
         let bytes = &block.bytes;
-        let goes_on = !self.carried.bytes.is_empty() && name_of(&self.carried.bytes) == name_of(bytes);
+        let goes_on =
+            !self.carried.bytes.is_empty() && name_of(&self.carried.bytes) == name_of(bytes);
         if goes_on {
             self.carry(&bytes[..found.first_end])?;
             if found.templates == 1 {

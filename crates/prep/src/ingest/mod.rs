@@ -215,7 +215,9 @@ impl Ingest<'_> {
     fn process(&self, batch: Batch, worker: &mut Worker) -> Result<(), IngestError> {
         let records = if self.options.steps.iter().all(Steps::is_empty) {
             let templates = || batch.templates();
-            self.trace.collect.time(|| self.collector.collect_each(templates(), &mut worker.store))?
+            self.trace
+                .collect
+                .time(|| self.collector.collect_each(templates(), &mut worker.store))?
         } else {
             self.trace.steps.time(|| self.apply_steps(&batch, worker))?;
             let Worker { packed, store, .. } = worker;

@@ -150,7 +150,10 @@ mod tests {
         assert_eq!((found.templates, found.first_end, found.last_start), (4, 2 * one, 4 * one));
         assert_eq!(found.unsorted_record, Some(3));
         assert_eq!(found.last_place, 2 << 32);
-        assert_eq!(survey(&records(&[("a", -1, -1)]), Grouping::Records).last_place, (1 << 32) - 1 << 32);
+        assert_eq!(
+            survey(&records(&[("a", -1, -1)]), Grouping::Records).last_place,
+            (1 << 32) - 1 << 32
+        );
         assert!(found.first_place < found.last_place);
     }
 
