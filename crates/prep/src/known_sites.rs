@@ -5,6 +5,8 @@
 //! what their union masks. Sites that only touch are kept apart, because bases inserted between
 //! them belong to neither (`recalibrate::mask` has the property test).
 
+use std::ops::Range;
+
 use seqloom_format::bam::Reference;
 
 /// log2 of the bases that one entry of the index of a sequence spans.
@@ -13,7 +15,7 @@ const BUCKET_BITS: u32 = 10;
 /// Spans that do not fit 16 bits are looked up.
 const LONG_SPAN: u16 = u16::MAX;
 
-/// Sites as they are added, 0-based with both ends in it.
+/// Sites as they are added, as first and last base.
 #[derive(Debug, Clone, Default)]
 struct Added {
     sites: Vec<(u32, u32)>,
@@ -62,11 +64,11 @@ impl KnownSitesBuilder {
         Self { sequences: vec![Added::default(); references.len()], sites: 0 }
     }
 
-    /// Adds the site `start..=end` (0-based, both in it) of the header's sequence `reference_id`.
-    /// What lies outside of any sequence, or ends before it starts, is ignored.
-    pub fn add(&mut self, reference_id: usize, start: u32, end: u32) {
-        if let Some(sequence) = self.sequences.get_mut(reference_id).filter(|_| start <= end) {
-            sequence.push(start, end);
+    /// Adds a site: index of its sequence in the header, and its bases, 0-based. What is empty,
+    /// or on no sequence of the header, is ignored.
+    pub fn add(&mut self, reference_id: usize, bases: Range<u32>) {
+        if let Some(sequence) = self.sequences.get_mut(reference_id).filter(|_| !bases.is_empty()) {
+            sequence.push(bases.start, bases.end - 1);
             self.sites += 1;
         }
     }
@@ -126,22 +128,22 @@ impl Sites {
         sites
     }
 
-    fn site(&self, index: usize) -> Option<(u32, u32)> {
+    fn site(&self, index: usize) -> Option<Range<u32>> {
         let (start, span) = (*self.starts.get(index)?, *self.spans.get(index)?);
         if span != LONG_SPAN {
-            return Some((start, start + u32::from(span)));
+            return Some(start..start + u32::from(span) + 1);
         }
         let at = self.long_spans.binary_search_by_key(&(index as u32), |it| it.0).ok()?;
-        Some((start, start + self.long_spans[at].1))
+        Some(start..start + self.long_spans[at].1 + 1)
     }
 
-    fn overlapping(&self, start: u32, end: u32) -> impl Iterator<Item = (u32, u32)> {
-        let bucket = self.first_in_bucket.get((start >> BUCKET_BITS) as usize);
+    fn overlapping(&self, bases: Range<u32>) -> impl Iterator<Item = Range<u32>> {
+        let bucket = self.first_in_bucket.get((bases.start >> BUCKET_BITS) as usize);
         let first = bucket.map_or(self.starts.len(), |&first| first as usize);
         (first..)
             .map_while(|index| self.site(index))
-            .take_while(move |site| site.0 <= end)
-            .filter(move |site| site.1 >= start)
+            .take_while(move |site| site.start < bases.end)
+            .filter(move |site| site.end > bases.start)
     }
 }
 
@@ -152,16 +154,14 @@ pub struct KnownSites {
 }
 
 impl KnownSites {
-    /// The sites that share a base with `start..=end` (0-based) of a sequence, in order; each as
-    /// first and last base.
+    /// The sites that share a base with `bases` (0-based) of a sequence, in order.
     pub fn overlapping(
         &self,
         reference_id: i32,
-        start: u32,
-        end: u32,
-    ) -> impl Iterator<Item = (u32, u32)> {
+        bases: Range<u32>,
+    ) -> impl Iterator<Item = Range<u32>> {
         let sequence = usize::try_from(reference_id).ok().and_then(|id| self.sequences.get(id));
-        sequence.into_iter().flat_map(move |sites| sites.overlapping(start, end))
+        sequence.into_iter().flat_map(move |sites| sites.overlapping(bases.clone()))
     }
 
     /// Memory that the sites take.
@@ -181,70 +181,72 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn built(sites: &[(usize, u32, u32)]) -> KnownSites {
+    fn built(sites: &[(usize, Range<u32>)]) -> KnownSites {
         let reference = |name: &str| Reference { name: name.to_owned(), length: i32::MAX as u32 };
         let mut builder = KnownSitesBuilder::new(&[reference("a"), reference("b")]);
-        sites.iter().for_each(|&(id, start, end)| builder.add(id, start, end));
+        sites.iter().cloned().for_each(|(id, bases)| builder.add(id, bases));
         builder.finish()
     }
 
-    fn found(sites: &KnownSites, id: i32, start: u32, end: u32) -> Vec<(u32, u32)> {
-        sites.overlapping(id, start, end).collect()
+    fn found(sites: &KnownSites, id: i32, bases: Range<u32>) -> Vec<Range<u32>> {
+        sites.overlapping(id, bases).collect()
     }
 
     #[test]
     fn sites_are_found() {
         let sites = built(&[
-            (0, 5, 5),
-            (0, 6, 9),
-            (0, 8, 12),
-            (1, 7, 7),
-            (0, 100_000, 200_000),
-            (0, 3, 2),
-            (2, 1, 1),
-            (0, 4_000_000_000, u32::MAX),
+            (0, 5..6),
+            (0, 6..10),
+            (0, 8..13),
+            (1, 7..8),
+            (0, 100_000..200_001),
+            (0, 3..3),
+            (2, 1..2),
+            (0, 4_000_000_000..u32::MAX),
         ]);
-        assert_eq!(found(&sites, 0, 0, 20), [(5, 5), (6, 12)]);
-        assert_eq!(found(&sites, 0, 5, 5), [(5, 5)]);
-        assert_eq!(found(&sites, 0, 12, 13), [(6, 12)]);
-        assert_eq!(found(&sites, 0, 13, 99_999), []);
-        assert_eq!(found(&sites, 0, 150_000, 150_000), [(100_000, 200_000)]);
-        assert_eq!(found(&sites, 0, 200_001, 200_001), []);
-        assert_eq!(found(&sites, 0, u32::MAX, u32::MAX), [(4_000_000_000, u32::MAX)]);
-        assert_eq!(found(&sites, 1, 0, 100), [(7, 7)]);
-        assert_eq!(found(&sites, 2, 0, 100), []);
-        assert_eq!(found(&sites, -1, 0, 100), []);
-        assert_eq!(found(&KnownSites::default(), 0, 0, 100), []);
+        assert_eq!(found(&sites, 0, 0..21), [5..6, 6..13]);
+        assert_eq!(found(&sites, 0, 5..6), [5..6]);
+        assert_eq!(found(&sites, 0, 12..14), [6..13]);
+        assert_eq!(found(&sites, 0, 13..100_000), []);
+        assert_eq!(found(&sites, 0, 150_000..150_001), [100_000..200_001]);
+        assert_eq!(found(&sites, 0, 200_001..200_002), []);
+        assert_eq!(found(&sites, 0, u32::MAX - 1..u32::MAX), [4_000_000_000..u32::MAX]);
+        assert_eq!(found(&sites, 1, 0..100), [7..8]);
+        assert_eq!(found(&sites, 2, 0..100), []);
+        assert_eq!(found(&sites, -1, 0..100), []);
+        assert_eq!(found(&KnownSites::default(), 0, 0..100), []);
     }
 
     proptest! {
         #[test]
         fn as_a_list_would_have_it(
-            sites in prop::collection::vec((0_u32..5000, 0_u32..40), 0..80),
+            sites in prop::collection::vec((0_u32..5000, 1_u32..40), 0..80),
             sorted in any::<bool>(),
             start in 0_u32..5000,
-            length in 0_u32..300,
+            length in 1_u32..300,
         ) {
-            let mut added: Vec<(usize, u32, u32)> =
-                sites.iter().map(|&(start, span)| (0, start, start + span)).collect();
+            let mut added: Vec<(u32, u32)> =
+                sites.iter().map(|&(start, length)| (start, start + length)).collect();
             if sorted {
                 added.sort_unstable();
             }
-            let known = built(&added);
-            let end = start + length;
+            let sites: Vec<_> = added.iter().map(|&(start, end)| (0, start..end)).collect();
+            let within = found(&built(&sites), 0, start..start + length);
             let mut covered = [false; 6000];
-            for &(_, start, end) in &added {
-                covered[start as usize..=end as usize].fill(true);
+            for &(start, end) in &added {
+                covered[start as usize..end as usize].fill(true);
             }
-            let within = found(&known, 0, start, end);
-            for position in start..=end {
-                let inside = within.iter().any(|it| (it.0..=it.1).contains(&position));
+            for position in start..start + length {
+                let inside = within.iter().any(|it| it.contains(&position));
                 prop_assert_eq!(inside, covered[position as usize], "{}", position);
             }
-            prop_assert!(within.windows(2).all(|pair| pair[0].1 < pair[1].0));
-            prop_assert!(within.iter().all(|it| it.0 <= end && it.1 >= start));
-            // No site starts within another, and each start was added.
-            prop_assert!(within.iter().all(|it| added.iter().any(|site| site.1 == it.0)));
+            prop_assert!(within.windows(2).all(|pair| pair[0].end <= pair[1].start));
+            prop_assert!(within.iter().all(|it| it.start < start + length && it.end > start));
+            // What only touches is kept apart: a site starts where one that was added does, and
+            // none that was added crosses its ends.
+            let is_added = |start| added.iter().any(|site| site.0 == start);
+            let crosses = |at| added.iter().any(|site| site.0 < at && at < site.1);
+            prop_assert!(within.iter().all(|it| is_added(it.start) && !crosses(it.start)));
         }
     }
 }

@@ -20,9 +20,9 @@ mod error;
 mod lane;
 mod opening;
 mod parse;
-mod poll;
-mod raw;
-mod reader;
+pub(crate) mod poll;
+pub(crate) mod raw;
+pub(crate) mod reader;
 mod stream;
 mod unaligned;
 

@@ -212,8 +212,8 @@ impl<'a> Counter<'a> {
         }
         let span = cigar::reference_span(ops).max(1);
         let start = u32::try_from(clipped.start).unwrap_or(0);
-        let end = u32::try_from(clipped.start + span - 1).unwrap_or(u32::MAX);
-        for site in self.known_sites.overlapping(record.reference_id(), start, end) {
+        let end = u32::try_from(clipped.start + span).unwrap_or(u32::MAX);
+        for site in self.known_sites.overlapping(record.reference_id(), start..end) {
             if let Some(bases) = masked(ops, clipped.start, flags.len(), site) {
                 flags[bases].iter_mut().for_each(|flag| *flag |= SKIP_BIT);
             }

@@ -1,5 +1,7 @@
 //! Which bases of a read known sites mask.
 
+use std::ops::Range;
+
 use super::cigar::{self, DELETION, Op};
 
 /// The bases that a site masks, as a range of the read of `bases` bases whose clipped `ops` start
@@ -9,9 +11,9 @@ pub(super) fn masked(
     ops: &[Op],
     start: i64,
     bases: usize,
-    (site_start, site_end): (u32, u32),
-) -> Option<std::ops::Range<usize>> {
-    let (site_start, site_end) = (i64::from(site_start), i64::from(site_end));
+    site: Range<u32>,
+) -> Option<Range<usize>> {
+    let (site_start, site_end) = (i64::from(site.start), i64::from(site.end) - 1);
     let end = start + cigar::reference_span(ops) - 1;
     if site_end < start || site_start > end {
         return None;
@@ -33,29 +35,29 @@ mod tests {
 
     #[test]
     fn sites_mask_bases() {
-        let t = |cigar: &str, site, expected: Option<std::ops::Range<usize>>| {
+        let t = |cigar: &str, site: Range<u32>, expected: Option<Range<usize>>| {
             let ops = ops(cigar);
             let bases = cigar::read_span(&ops) as usize;
-            assert_eq!(masked(&ops, 10, bases, site), expected, "{cigar} {site:?}");
+            assert_eq!(masked(&ops, 10, bases, site.clone()), expected, "{cigar} {site:?}");
         };
-        t("10M", (12, 12), Some(2..3));
-        t("10M", (5, 12), Some(0..3));
-        t("10M", (18, 30), Some(8..10));
-        t("10M", (5, 9), None);
-        t("10M", (20, 20), None);
-        t("3M4D3M", (13, 13), Some(2..4));
-        t("3M4D3M", (12, 16), Some(2..4));
-        t("3M4D3M", (16, 18), Some(2..5));
-        t("3M4I3M", (12, 12), Some(2..3));
-        t("3M4I3M", (13, 13), Some(7..8));
-        t("3M4I3M", (12, 13), Some(2..8));
-        t("2H3M", (10, 10), Some(0..1));
+        t("10M", 12..13, Some(2..3));
+        t("10M", 5..13, Some(0..3));
+        t("10M", 18..31, Some(8..10));
+        t("10M", 5..10, None);
+        t("10M", 20..21, None);
+        t("3M4D3M", 13..14, Some(2..4));
+        t("3M4D3M", 12..17, Some(2..4));
+        t("3M4D3M", 16..19, Some(2..5));
+        t("3M4I3M", 12..13, Some(2..3));
+        t("3M4I3M", 13..14, Some(7..8));
+        t("3M4I3M", 12..14, Some(2..8));
+        t("2H3M", 10..11, Some(0..1));
     }
 
-    fn mask(ops: &[Op], bases: usize, sites: &[(u32, u32)]) -> Vec<bool> {
+    fn mask(ops: &[Op], bases: usize, sites: &[Range<u32>]) -> Vec<bool> {
         let mut mask = vec![false; bases];
-        for &site in sites {
-            if let Some(range) = masked(ops, 100, bases, site) {
+        for site in sites {
+            if let Some(range) = masked(ops, 100, bases, site.clone()) {
                 mask[range].fill(true);
             }
         }
@@ -75,10 +77,10 @@ mod tests {
                 return Ok(());
             }
             let bases = cigar::read_span(&canonical) as usize;
-            let first = (first.0, first.0 + first.1);
-            let start = first.0 + second.0.min(first.1 - first.0);
-            let second = (start, start + second.1);
-            let merged = (first.0, first.1.max(second.1));
+            let first = first.0..first.0 + first.1 + 1;
+            let start = first.start + second.0.min(first.end - 1 - first.start);
+            let second = start..start + second.1 + 1;
+            let merged = first.start..first.end.max(second.end);
             prop_assert_eq!(
                 mask(&canonical, bases, &[first, second]),
                 mask(&canonical, bases, &[merged])
