@@ -11,3 +11,4 @@ pub mod reads;
 pub mod sam;
 pub mod signal;
 pub mod templates;
+pub mod vcf;
