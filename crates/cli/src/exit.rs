@@ -7,10 +7,20 @@ use std::process::ExitCode;
 
 use seqloom_align::cohort::CohortError;
 use seqloom_align::index::{BuildError, IndexError};
+use seqloom_format::bed::BedError;
+use seqloom_io::alignments::AlignmentError;
+use seqloom_io::known_sites::KnownSitesError;
+use seqloom_io::reference::ReferenceError;
 use seqloom_io::sink::atomic::AtomicFileError;
 use seqloom_io::sink::output::OutputError;
 use seqloom_io::source::SourceError;
 use seqloom_io::spill::SpillError;
+use seqloom_prep::duplicates::NameUsedTwice;
+use seqloom_prep::ingest::IngestError;
+use seqloom_prep::inputs::MergeError;
+use seqloom_prep::read_end::ReadEndError;
+use seqloom_prep::recalibrate::RecalibrationError;
+use seqloom_prep::recalibrate::report::ReportError;
 
 use crate::console::Console;
 use crate::signals;
@@ -79,6 +89,7 @@ fn code(error: &anyhow::Error) -> u8 {
         return OUTPUT;
     }
     let is_malformed = chain_has::<SourceError>(error, source_is_malformed)
+        || is_malformed_alignments(error)
         || chain_has::<CohortError>(error, |e| match e {
             CohortError::Source(source) => source_is_malformed(source),
             _ => true,
@@ -90,6 +101,23 @@ fn code(error: &anyhow::Error) -> u8 {
             !matches!(e, IndexError::Missing { .. } | IndexError::Io { .. })
         });
     if is_malformed { MALFORMED } else { FAILED }
+}
+
+/// Aligned input, and the files that go with it.
+fn is_malformed_alignments(error: &anyhow::Error) -> bool {
+    chain_has::<AlignmentError>(error, |e| {
+        use AlignmentError::{Header, Malformed, MissingEof};
+        matches!(e, Header { .. } | MissingEof { .. } | Malformed(_))
+    }) || chain_has::<IngestError>(error, |e| {
+        matches!(e, IngestError::Unsorted { .. } | IngestError::TooManyRecords { .. })
+    }) || chain_has::<NameUsedTwice>(error, |_| true)
+        || chain_has::<ReadEndError>(error, |_| true)
+        || chain_has::<MergeError>(error, |_| true)
+        || chain_has::<RecalibrationError>(error, |_| true)
+        || chain_has::<ReportError>(error, |_| true)
+        || chain_has::<BedError>(error, |_| true)
+        || chain_has::<ReferenceError>(error, |e| !matches!(e, ReferenceError::Source(_)))
+        || chain_has::<KnownSitesError>(error, |e| !matches!(e, KnownSitesError::Source(_)))
 }
 
 /// A file that is not there or cannot be read is a failed run, not malformed input.

@@ -6,6 +6,7 @@ mod exit;
 mod index;
 mod output;
 mod prep;
+mod recalibration;
 mod signals;
 
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
-//! What is done to records last, when they are sorted and their duplicate flag is final: tags that
-//! say what sort of duplicate they are, and the late steps.
+//! What is done to records last, when they are sorted and their duplicate flag is final: new base
+//! qualities, tags that say what sort of duplicate they are, and the late steps.
 
 use seqloom_format::bam::edit::{append_tag, find_tag, remove_tag};
 use seqloom_format::bam::{AuxValue, RecordRef};
@@ -7,6 +7,7 @@ use seqloom_format::bam::{AuxValue, RecordRef};
 use crate::collect::template_of;
 use crate::duplicates::{DuplicateKind, DuplicateMarks};
 use crate::finish::hooks::{Edited, EditorSource, HookError, RecordEditor};
+use crate::recalibrate::{Applier, ApplyScratch};
 use crate::steps::{StepCounts, StepScratch, Steps};
 
 /// Picard's tag for the sort of a duplicate.
@@ -40,6 +41,8 @@ impl DuplicateTagging {
 pub struct LastChanges<'a> {
     /// Marks, and which of them are told in tags.
     pub duplicates: Option<(&'a DuplicateMarks, DuplicateTagging)>,
+    /// New base qualities.
+    pub recalibration: Option<&'a Applier>,
     /// Steps that come last.
     pub late: &'a Steps,
 }
@@ -48,7 +51,7 @@ impl LastChanges<'_> {
     /// Whether records stay as they are.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.duplicates.is_none() && self.late.is_empty()
+        self.duplicates.is_none() && self.recalibration.is_none() && self.late.is_empty()
     }
 }
 
@@ -56,6 +59,7 @@ impl EditorSource for LastChanges<'_> {
     fn editor(&self) -> Box<dyn RecordEditor + '_> {
         Box::new(Editor {
             changes: self,
+            qualities: ApplyScratch::default(),
             scratch: StepScratch::default(),
             counts: StepCounts::default(),
             framed: Vec::new(),
@@ -67,6 +71,7 @@ impl EditorSource for LastChanges<'_> {
 /// One worker's editor.
 struct Editor<'a> {
     changes: &'a LastChanges<'a>,
+    qualities: ApplyScratch,
     scratch: StepScratch,
     counts: StepCounts,
     framed: Vec<u8>,
@@ -80,33 +85,70 @@ impl RecordEditor for Editor<'_> {
         record: &RecordRef<'_>,
         out: &mut Vec<u8>,
     ) -> Result<Edited, HookError> {
-        let mut edited = Edited::Unchanged;
-        if let Some((marks, tagging)) = self.changes.duplicates {
-            let kind = marks.kind(template_of(ordinal), record.flags());
-            let value = tagging.value(kind);
-            if value.is_some() || find_tag(record.body(), KIND_TAG)?.is_some() {
-                out.extend_from_slice(record.body());
-                remove_tag(out, KIND_TAG)?;
-                if let Some(value) = value {
-                    append_tag(out, KIND_TAG, AuxValue::String(value))?;
-                }
-                edited = Edited::Changed;
-            }
+        let recalibrated = self.recalibrate(record, out)?;
+        let tagged = self.tag(ordinal, record, out)?;
+        let changed_late = self.apply_late_steps(record, out)?;
+        let Some(changed_late) = changed_late else { return Ok(Edited::Dropped) };
+        let is_changed = recalibrated || tagged || changed_late;
+        Ok(if is_changed { Edited::Changed } else { Edited::Unchanged })
+    }
+}
+
+/// Each change works on `out`, which is empty as long as the record is as it was.
+impl Editor<'_> {
+    fn recalibrate(
+        &mut self,
+        record: &RecordRef<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, HookError> {
+        let Some(applier) = self.changes.recalibration else { return Ok(false) };
+        out.extend_from_slice(record.body());
+        applier.apply(out, &mut self.qualities)?;
+        Ok(true)
+    }
+
+    fn tag(
+        &mut self,
+        ordinal: u64,
+        record: &RecordRef<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, HookError> {
+        let Some((marks, tagging)) = self.changes.duplicates else { return Ok(false) };
+        let kind = marks.kind(template_of(ordinal), record.flags());
+        let value = tagging.value(kind);
+        if value.is_none() && find_tag(record.body(), KIND_TAG)?.is_none() {
+            return Ok(false);
         }
+        if out.is_empty() {
+            out.extend_from_slice(record.body());
+        }
+        remove_tag(out, KIND_TAG)?;
+        if let Some(value) = value {
+            append_tag(out, KIND_TAG, AuxValue::String(value))?;
+        }
+        Ok(true)
+    }
+
+    /// `None` when a step leaves the record out.
+    fn apply_late_steps(
+        &mut self,
+        record: &RecordRef<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<bool>, HookError> {
         if self.changes.late.is_empty() {
-            return Ok(edited);
+            return Ok(Some(false));
         }
-        let body = if edited == Edited::Changed { &out[..] } else { record.body() };
+        let body = if out.is_empty() { record.body() } else { &out[..] };
         self.framed.clear();
         self.framed.extend_from_slice(&(body.len() as u32).to_le_bytes());
         self.framed.extend_from_slice(body);
         self.changed.clear();
-        let Self { changes, scratch, counts, framed, changed } = self;
+        let Self { changes, scratch, counts, framed, changed, .. } = self;
         changes.late.apply(framed, changed, scratch, counts)?;
-        let Some(body) = changed.get(size_of::<u32>()..) else { return Ok(Edited::Dropped) };
+        let Some(body) = changed.get(size_of::<u32>()..) else { return Ok(None) };
         out.clear();
         out.extend_from_slice(body);
-        Ok(Edited::Changed)
+        Ok(Some(true))
     }
 }
 
@@ -114,6 +156,7 @@ impl RecordEditor for Editor<'_> {
 mod tests {
     use super::*;
     use crate::duplicates::{DuplicateMode, MarkSink, MarkedReads};
+    use crate::recalibrate::{Applier, ApplyScratch};
     use crate::steps::{KeepTags, RemoveTags};
     use crate::test_records::body;
 
@@ -131,7 +174,11 @@ mod tests {
     fn tags_tell_the_kind_and_old_ones_go() {
         let marks = DuplicateMarks::new(1, DuplicateMode::Query).telling_optical();
         let late = Steps::new();
-        let changes = |tagging| LastChanges { duplicates: Some((&marks, tagging)), late: &late };
+        let changes = |tagging| LastChanges {
+            duplicates: Some((&marks, tagging)),
+            recalibration: None,
+            late: &late,
+        };
         let t = |tagging, tags: &[u8], expected: Option<&[u8]>| {
             let (edited, found) = edit(&changes(tagging), tags);
             assert_eq!((edited == Edited::Changed).then_some(found.as_slice()), expected);
@@ -152,7 +199,8 @@ mod tests {
         late.add_record_step(RemoveTags(vec![*b"XA"]));
         late.add_record_step(KeepTags(vec![*b"DT"]));
         let duplicates = Some((&marks, DuplicateTagging::All));
-        let (edited, tags) = edit(&LastChanges { duplicates, late: &late }, b"NMC\x01");
+        let (edited, tags) =
+            edit(&LastChanges { duplicates, recalibration: None, late: &late }, b"NMC\x01");
         assert_eq!((edited, tags.as_slice()), (Edited::Changed, &b"DTZLB\0"[..]));
     }
 }

@@ -28,15 +28,17 @@ mod quantize;
 mod read_groups;
 pub mod report;
 mod table;
+mod visit;
 
 #[cfg(test)]
 mod tests;
 
-pub use self::apply::{Applied, Applier, ApplyOptions, ApplyScratch};
+pub use self::apply::{Applied, Applier, ApplyOptions, ApplyScratch, DynamicQuantization};
 pub use self::count::{CountScratch, Counted, Counter};
 pub use self::counts::Counts;
 pub use self::gather::{GatherError, gather};
 pub use self::table::{Arguments, Table};
+pub use self::visit::CountingVisitors;
 
 use seqloom_format::bam::RecordError;
 

@@ -16,6 +16,7 @@ use seqloom_prep::tally::Tally;
 use seqloom_report::{flagstat, idxstats, picard};
 
 use super::arguments::{IndexKind, OutputArguments, OutputFormat};
+use super::write_text;
 use crate::exit::{UsageError, at_path};
 
 /// Level of the header's blocks when records have none of their own.
@@ -195,13 +196,6 @@ fn index_paths(bam: &Path) -> [PathBuf; 4] {
         bam.with_extension("bai"),
         bam.with_extension("csi"),
     ]
-}
-
-fn write_text(path: &Path, text: &str) -> anyhow::Result<()> {
-    let file = AtomicFile::create(path)?;
-    file.file().write_all(text.as_bytes()).map_err(at_path(path))?;
-    file.commit()?;
-    Ok(())
 }
 
 fn index_format(

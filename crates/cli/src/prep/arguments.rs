@@ -15,6 +15,7 @@ use seqloom_prep::steps::{
 };
 
 use crate::output::arguments::{ModeArgument, OpticalDistance, OutputArguments, RunArguments};
+use crate::recalibration::RecalibrationArguments;
 
 /// What `seqloom prep` is told.
 #[derive(Debug, clap::Args)]
@@ -49,6 +50,8 @@ pub(crate) struct PrepArguments {
     pub(crate) changes: ChangeArguments,
     #[command(flatten)]
     pub(crate) duplicates: DuplicateArguments,
+    #[command(flatten)]
+    pub(crate) recalibration: RecalibrationArguments,
 }
 
 /// Which records stay.
@@ -129,10 +132,8 @@ impl From<StrictArgument> for Strictness {
 /// `--read-group-mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum ReadGroupArgument {
-    /// All records; it becomes the only one (Picard, elPrep).
+    /// All records; it becomes the only one (Picard, elPrep, samtools' overwrite_all).
     Replace,
-    /// All records; the header keeps the others (samtools' overwrite_all).
-    Overwrite,
     /// Records without one (samtools' orphan_only).
     Orphan,
 }
@@ -141,7 +142,6 @@ impl From<ReadGroupArgument> for ReadGroupMode {
     fn from(argument: ReadGroupArgument) -> Self {
         match argument {
             ReadGroupArgument::Replace => Self::ReplaceAll,
-            ReadGroupArgument::Overwrite => Self::OverwriteAll,
             ReadGroupArgument::Orphan => Self::OrphanOnly,
         }
     }
@@ -203,14 +203,12 @@ impl PrepArguments {
         })
     }
 
-    /// The tags that are computed from the reference.
-    pub(super) fn mismatch_tags(&self) -> MismatchTags {
+    /// The tags that are computed from the reference, if any.
+    pub(super) fn mismatch_tags(&self) -> Option<MismatchTags> {
         let has = |tag| self.changes.set_tags.contains(&tag);
-        MismatchTags {
-            nm: has(SetTagArgument::Nm),
-            md: has(SetTagArgument::Md),
-            uq: has(SetTagArgument::Uq),
-        }
+        let (nm, md, uq) =
+            (has(SetTagArgument::Nm), has(SetTagArgument::Md), has(SetTagArgument::Uq));
+        (nm || md || uq).then_some(MismatchTags { nm, md, uq })
     }
 }
 

@@ -65,15 +65,27 @@ pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summ
     };
     job.run.end_phase("redistribute");
 
+    // Recalibrate.
+    let marks = resolved.as_ref().map(|(marks, _)| marks);
+    let stores = [&placed, &unplaced, &stray];
+    let applier = match &job.recalibration {
+        Some(asked) => asked.run(&job.header, &job.reference, (&stores, marks), &job.run)?,
+        None => None,
+    };
+    job.run.end_phase("recalibrate");
+
     // Finish.
     let finish_trace = FinishTrace::default();
     let watch = || job.watch("write", finish_trace.records.load(Ordering::Relaxed));
     let references = job.header.references();
     job.output.write_header(&job.header, output)?;
     let mut index = job.output.index_builder(references.len());
-    let marks = resolved.as_ref().map(|(marks, _)| marks);
     let tagging = job.arguments.duplicates.tag_duplicates.into();
-    let changes = LastChanges { duplicates: marks.map(|marks| (marks, tagging)), late: &job.late };
+    let changes = LastChanges {
+        duplicates: marks.map(|marks| (marks, tagging)),
+        recalibration: applier.as_ref(),
+        late: &job.late,
+    };
     let options = FinishOptions {
         threads: job.run.threads,
         order,
@@ -85,14 +97,7 @@ pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summ
         remove_duplicates: job.arguments.duplicates.remove_duplicates,
         watch: &watch,
     };
-    let finished = finish::run(
-        &[&placed, &unplaced, &stray],
-        &backing,
-        &options,
-        output,
-        index.as_mut(),
-        &finish_trace,
-    )?;
+    let finished = finish::run(&stores, &backing, &options, output, index.as_mut(), &finish_trace)?;
     let index = job.output.close(index, output)?;
     job.run.end_phase("finish");
     let duplicates = resolved.map(|(_, counters)| Duplicates {

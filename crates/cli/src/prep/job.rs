@@ -1,5 +1,7 @@
 //! One run of `prep`, prepared: everything that can be known and refused before records are read.
 
+use std::sync::Arc;
+
 use seqloom_format::bam::Header;
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
 use seqloom_io::sink::output::Output;
@@ -8,7 +10,8 @@ use seqloom_prep::duplicates::DuplicateMode;
 use seqloom_prep::inputs;
 use seqloom_prep::layout::GenomeBins;
 use seqloom_prep::order::SortOrder;
-use seqloom_prep::steps::Steps;
+use seqloom_prep::reference::ReferenceSequences;
+use seqloom_prep::steps::{SetMismatchTags, Steps};
 
 use super::arguments::PrepArguments;
 use super::plan::{Demand, MemoryPlan};
@@ -17,6 +20,7 @@ use crate::exit::UsageError;
 use crate::output::command_line;
 use crate::output::plan::OutputPlan;
 use crate::output::run::Run;
+use crate::recalibration::{Recalibration, load_reference};
 use crate::signals;
 
 /// See the module documentation.
@@ -29,6 +33,9 @@ pub(super) struct Job<'a> {
     pub(super) steps: Vec<Steps>,
     /// What is done to records before they are written.
     pub(super) late: Steps,
+    /// Bases, where they are needed.
+    pub(super) reference: Arc<ReferenceSequences>,
+    pub(super) recalibration: Option<Recalibration<'a>>,
     /// Whose decisions on duplicates, if they are wanted.
     pub(super) marks: Option<DuplicateMode>,
     pub(super) grouping: Grouping,
@@ -60,18 +67,21 @@ impl<'a> Job<'a> {
         let source = AlignmentSource::open(&arguments.inputs, options)?;
         let order = InputOrder::of(source.headers());
         let marks = duplicate_mode(arguments, order)?;
-        let Chains { header, early: steps, late } = chains(arguments, source.headers())?;
-        let mut header = header;
+        let Chains { mut header, early: steps, late, reference } =
+            chains(arguments, source.headers())?;
         let grouping = grouping(order, marks, &steps)?;
         arguments.sort.describe_in(&mut header);
         if !arguments.output.no_pg {
             header.add_program("seqloom", env!("CARGO_PKG_VERSION"), &command_line());
         }
+        let recalibration = Recalibration::prepare(&arguments.recalibration, header.references())?;
         let bins = GenomeBins::new(header.references());
         let plan = Demand {
             threads: run.threads,
             bins: partitions(&bins, arguments.sort),
             marks_duplicates: marks.is_some(),
+            loaded_bytes: reference.size_bytes()
+                + recalibration.as_ref().map_or(0, Recalibration::size_bytes),
         }
         .plan(run.memory)?;
         let in_coordinate_order = match arguments.sort {
@@ -88,6 +98,8 @@ impl<'a> Job<'a> {
             header,
             steps,
             late,
+            reference,
+            recalibration,
             marks,
             grouping,
             claims_sorted: order == InputOrder::Coordinate,
@@ -195,16 +207,23 @@ struct Chains {
     header: Header,
     early: Vec<Steps>,
     late: Steps,
+    /// Bases of the header's sequences; none where nobody needs them.
+    reference: Arc<ReferenceSequences>,
 }
 
 fn chains(arguments: &PrepArguments, headers: &[Header]) -> anyhow::Result<Chains> {
-    let (mut header, changes) = inputs::merge(headers)?;
+    let (merged, changes) = inputs::merge(headers)?;
     let options = arguments.step_options()?;
+    let mut header = merged.clone();
+    options.build(&merged)?.prepare_header(&mut header)?;
+    let reference = reference(arguments, &header)?;
     let differ = changes.iter().any(|change| !change.is_empty());
-    let mut early = Vec::new();
-    let mut last = Steps::new();
+    let (mut early, mut last) = (Vec::new(), Steps::new());
     for change in changes {
-        let mut steps = options.build(&header)?;
+        let mut steps = options.build(&merged)?;
+        if let Some(tags) = arguments.mismatch_tags() {
+            steps.add_record_step(SetMismatchTags::new(reference.clone(), tags));
+        }
         if differ {
             steps.add_record_step(change);
         }
@@ -212,9 +231,17 @@ fn chains(arguments: &PrepArguments, headers: &[Header]) -> anyhow::Result<Chain
         early.push(first);
         last = late;
     }
-    if let Some(steps) = early.first() {
-        steps.prepare_header(&mut header)?;
+    Ok(Chains { header, early, late: last, reference })
+}
+
+fn reference(
+    arguments: &PrepArguments,
+    header: &Header,
+) -> anyhow::Result<Arc<ReferenceSequences>> {
+    if arguments.mismatch_tags().is_none() && !arguments.recalibration.counts() {
+        return Ok(Arc::default());
     }
-    last.prepare_header(&mut header)?;
-    Ok(Chains { header, early, late: last })
+    let path = arguments.changes.reference.as_deref();
+    let missing = || UsageError("--known-sites needs --reference FASTA".to_owned());
+    load_reference(path.ok_or_else(missing)?, header.references())
 }

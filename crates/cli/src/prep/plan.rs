@@ -1,7 +1,8 @@
 //! Who gets how much of `-m`.
 //!
 //! ```text
-//! floor = program + threads * (blocks, compressors) + open chunks + room to sort
+//! floor = program + reference + known sites + threads * (blocks, compressors)
+//!       + open chunks + room to sort
 //! ```
 //!
 //! What is left is for records and read ends; those that find no room are spilled.
@@ -41,6 +42,8 @@ pub(super) struct Demand {
     /// Partitions of records that have an open chunk.
     pub(super) bins: usize,
     pub(super) marks_duplicates: bool,
+    /// Reference and known sites.
+    pub(super) loaded_bytes: u64,
 }
 
 impl Demand {
@@ -50,7 +53,7 @@ impl Demand {
     }
 
     fn fixed_bytes(&self) -> u64 {
-        PROGRAM_BYTES + self.threads.get() as u64 * WORKER_BYTES
+        PROGRAM_BYTES + self.loaded_bytes + self.threads.get() as u64 * WORKER_BYTES
     }
 
     fn min_store_bytes(&self) -> u64 {
@@ -70,11 +73,12 @@ impl Demand {
         if memory.0 < self.floor_bytes() {
             return Err(UsageError(format!(
                 "-m {memory} is too small: this run needs at least {} (program {} + {} threads x \
-                 {} + partitions {})",
+                 {} + reference and known sites {} + partitions {})",
                 ByteSize(self.floor_bytes()),
                 ByteSize(PROGRAM_BYTES),
                 self.threads,
                 ByteSize(WORKER_BYTES),
+                ByteSize(self.loaded_bytes),
                 ByteSize(self.min_store_bytes()),
             )));
         }
@@ -92,7 +96,7 @@ mod tests {
     #[test]
     fn the_floor_is_exact_and_open_chunks_fit() {
         let threads = NonZeroUsize::new(2).unwrap();
-        let demand = Demand { threads, bins: 2000, marks_duplicates: true };
+        let demand = Demand { threads, bins: 2000, marks_duplicates: true, loaded_bytes: 7 };
         let floor = demand.floor_bytes();
         assert!(demand.plan(ByteSize(floor - 1)).is_err());
         for memory in [floor, 2 * floor, 64 << 30] {
