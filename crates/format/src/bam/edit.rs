@@ -38,8 +38,9 @@ pub enum EditError {
     /// The record would become longer than BAM can hold.
     #[error("record would have {0} bytes, more than BAM can hold")]
     TooLarge(usize),
-    /// A CIGAR that must go to the `CG` tag and whose placeholder has no room for its lengths.
-    #[error("new CIGAR spans {0} bp, more than its placeholder can hold")]
+    /// A CIGAR of more bases than one operation can hold (2^28 - 1), where it must: in a clip, or
+    /// in the placeholder of one that is kept in the `CG` tag.
+    #[error("CIGAR has {0} bases, more than one operation can hold")]
     SpanTooLong(u64),
 }
 

@@ -90,9 +90,11 @@ impl FixMates {
         }
         let end = record.reference_end();
         let index = usize::try_from(record.reference_id()).ok();
-        let length_bp = index.and_then(|index| self.lengths_bp.get(index));
-        if flags & Flags::UNMAPPED == 0 && length_bp.is_none_or(|&length_bp| end > length_bp) {
-            flags |= Flags::UNMAPPED;
+        if let (0, Some(index)) = (flags & Flags::UNMAPPED, index) {
+            let unknown = RecordError::UnknownReference(record.reference_id());
+            if end > *self.lengths_bp.get(index).ok_or(unknown)? {
+                flags |= Flags::UNMAPPED;
+            }
         }
         let score = if self.options.mate_score { mate_score(record.qualities()) } else { 0 };
         Ok(Mate {
@@ -348,3 +350,6 @@ fn write_back(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
