@@ -158,11 +158,14 @@ pub(crate) fn bam_record(body: &[u8]) {
     }
 }
 
+/// An edit of a body with a CIGAR that it may use; whether it succeeded.
+type Edit = fn(&mut Vec<u8>, &[u32]) -> bool;
+
 /// The body of one BAM record, edited: what succeeds gives a good record, what fails changes
 /// nothing.
 pub(crate) fn record_edits(body: &[u8]) {
     let ops: Vec<u32> = body.iter().take(5).map(|&byte| u32::from(byte) << 2).collect();
-    let edits: [fn(&mut Vec<u8>, &[u32]) -> bool; 6] = [
+    let edits: [Edit; 6] = [
         |body, ops| replace_cigar(body, ops).is_ok(),
         |body, _| replace_cigar(body, &[1 << 4; 65_536]).is_ok(),
         |body, _| append_tag(body, *b"YY", AuxValue::String(b"value")).is_ok(),

@@ -3,8 +3,6 @@
 //! Primary records of a name are taken in pairs as they come; one that is left over is no pair.
 //! Secondary and supplementary records stay as they are.
 
-use std::io::Write as _;
-
 use seqloom_format::bam::edit::{
     remove_tag, set_flags, set_mate_position, set_mate_reference_id, set_position,
     set_reference_id, set_tag, set_template_length, update_bin,
@@ -264,10 +262,21 @@ pub(super) fn append_cigar(ops: impl Iterator<Item = u32>, text: &mut Vec<u8>) {
     }
 }
 
-/// Appends decimal digits.
+/// Appends decimal digits, without the detour through the formatting machinery.
 pub(super) fn append_number(number: i64, text: &mut Vec<u8>) {
-    // Writing to a vector cannot fail.
-    let _ = write!(text, "{number}");
+    if number < 0 {
+        text.push(b'-');
+    }
+    let start = text.len();
+    let mut rest = number.unsigned_abs();
+    loop {
+        text.push(b'0' + (rest % 10) as u8);
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    text[start..].reverse();
 }
 
 /// TLEN of the first: 0 unless both are mapped to one reference.

@@ -129,3 +129,12 @@ fn an_unknown_reference_is_an_error() {
     let expected = "read r: step fix-mates: record refers to reference 1";
     assert!(error.to_string().starts_with(expected), "{error}");
 }
+
+#[test]
+fn numbers_are_written_in_decimal() {
+    for number in [0, 7, -7, 10, -100, 268_435_455, i64::MAX, i64::MIN] {
+        let mut text = b"x".to_vec();
+        append_number(number, &mut text);
+        assert_eq!(String::from_utf8(text).unwrap(), format!("x{number}"));
+    }
+}
