@@ -38,8 +38,9 @@ pub enum EditError {
     /// The record would become longer than BAM can hold.
     #[error("record would have {0} bytes, more than BAM can hold")]
     TooLarge(usize),
-    /// A CIGAR that must go to the `CG` tag and whose placeholder has no room for its lengths.
-    #[error("new CIGAR spans {0} bp, more than its placeholder can hold")]
+    /// A CIGAR of more bases than one operation can hold (2^28 - 1), where it must: in a clip, or
+    /// in the placeholder of one that is kept in the `CG` tag.
+    #[error("CIGAR has {0} bases, more than one operation can hold")]
     SpanTooLong(u64),
 }
 
@@ -186,6 +187,26 @@ fn check_fields(record: &RecordRef<'_>) -> Result<(), RecordError> {
     record.aux().try_for_each(|field| field.map(|_| ()))
 }
 
+/// The first field `tag`, after a look at all fields: what is appended can be read again.
+fn find_in_good_fields(
+    record: &RecordRef<'_>,
+    tag: [u8; 2],
+) -> Result<Option<Range<usize>>, RecordError> {
+    let mut fields = record.aux();
+    let mut found = None;
+    loop {
+        let start = fields.offset();
+        match fields.next() {
+            None => return Ok(found),
+            Some(Err(error)) => return Err(error),
+            Some(Ok((name, _))) if name == tag && found.is_none() => {
+                found = Some(start..fields.offset());
+            }
+            Some(Ok(_)) => {}
+        }
+    }
+}
+
 /// Bytes of the first field `tag` in the body, from its name to its end.
 ///
 /// # Errors
@@ -258,10 +279,12 @@ pub fn append_tag(body: &mut Vec<u8>, tag: [u8; 2], value: AuxValue<'_>) -> Resu
 /// # Errors
 /// As [`append_tag`].
 pub fn set_tag(body: &mut Vec<u8>, tag: [u8; 2], value: AuxValue<'_>) -> Result<(), EditError> {
-    check_fields(&RecordRef::new(body)?)?;
+    let old = find_in_good_fields(&RecordRef::new(body)?, tag)?;
     check_value(tag, value)?;
     check_size(body.len().saturating_add(encoded_bytes(value)))?;
-    remove_tag(body, tag)?;
+    if let Some(old) = old {
+        body.drain(old);
+    }
     push_field(body, tag, value);
     Ok(())
 }
@@ -271,8 +294,10 @@ pub fn set_tag(body: &mut Vec<u8>, tag: [u8; 2], value: AuxValue<'_>) -> Result<
 /// # Errors
 /// As [`append_tag`].
 pub fn replace_tag(body: &mut Vec<u8>, tag: [u8; 2], value: AuxValue<'_>) -> Result<(), EditError> {
-    let old = find_tag(body, tag)?;
-    append_tag(body, tag, value)?;
+    let old = find_in_good_fields(&RecordRef::new(body)?, tag)?;
+    check_value(tag, value)?;
+    check_size(body.len().saturating_add(encoded_bytes(value)))?;
+    push_field(body, tag, value);
     if let Some(old) = old {
         body[old.start..].rotate_right(encoded_bytes(value));
         let start = old.start + encoded_bytes(value);

@@ -1,9 +1,13 @@
 //! What every parser of this crate must survive, whatever the bytes. The property tests beside this
 //! file and the fuzz targets call the same functions; each panics where a promise is broken.
 
+use seqloom_format::bam::edit::{
+    append_tag, replace_cigar, replace_tag, retain_tags, set_tag, update_bin,
+};
 use seqloom_format::bam::{
     AuxFields, AuxValue, Header, RecordRef, Reference, expand_escapes, framed_records,
 };
+use seqloom_format::bed::{BedIntervals, overlaps};
 use seqloom_format::bgzf::{BlockDecompressor, MAX_BLOCK_BYTES, parse_block_header};
 use seqloom_format::fasta::{FastaParser, FastaSink};
 use seqloom_format::fastq::{
@@ -150,6 +154,47 @@ pub(crate) fn bam_record(body: &[u8]) {
         let start = seqloom_format::bgzf::VirtualOffset::from_raw(0);
         if record.reference_end() < 1 << 29 {
             let _ = fragment.push_record(&record, start);
+        }
+    }
+}
+
+/// An edit of a body with a CIGAR that it may use; whether it succeeded.
+type Edit = fn(&mut Vec<u8>, &[u32]) -> bool;
+
+/// The body of one BAM record, edited: what succeeds gives a good record, what fails changes
+/// nothing.
+pub(crate) fn record_edits(body: &[u8]) {
+    let ops: Vec<u32> = body.iter().take(5).map(|&byte| u32::from(byte) << 2).collect();
+    let edits: [Edit; 6] = [
+        |body, ops| replace_cigar(body, ops).is_ok(),
+        |body, _| replace_cigar(body, &[1 << 4; 65_536]).is_ok(),
+        |body, _| append_tag(body, *b"YY", AuxValue::String(b"value")).is_ok(),
+        |body, _| set_tag(body, *b"RG", AuxValue::Int8(1)).is_ok(),
+        |body, _| replace_tag(body, *b"NM", AuxValue::String(b"long value")).is_ok(),
+        |body, _| retain_tags(body, |tag, _| tag != *b"NM").is_ok(),
+    ];
+    for edit in edits {
+        let mut changed = body.to_vec();
+        if edit(&mut changed, &ops) {
+            let record = RecordRef::new(&changed).unwrap();
+            assert!(record.aux().all(|field| field.is_ok()));
+            let old = RecordRef::new(body).unwrap();
+            assert_eq!((record.name(), record.qualities()), (old.name(), old.qualities()));
+            update_bin(&mut changed).unwrap();
+        } else {
+            assert_eq!(changed, body);
+        }
+    }
+}
+
+/// BED text: the intervals of each reference are sorted and disjoint, and overlap themselves.
+pub(crate) fn bed(text: &[u8]) {
+    let Ok(bed) = BedIntervals::parse(text) else { return };
+    for name in bed.names() {
+        let intervals = bed.of(name);
+        assert!(intervals.windows(2).all(|two| two[0].end < two[1].start));
+        for it in intervals.iter().filter(|it| it.start < it.end) {
+            assert!(overlaps(intervals, it.start, it.end));
         }
     }
 }

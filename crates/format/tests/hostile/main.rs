@@ -67,8 +67,14 @@ proptest! {
         let run = [framed(&body), framed(&body)].concat();
         for bytes in [noise, damaged(&body, &changes)] {
             exercise::bam_record(&bytes);
+            exercise::record_edits(&bytes);
         }
         exercise::framed(&damaged(&run, &changes));
+    }
+
+    #[test]
+    fn bed(noise in "[c#0-9\t \r\n-]{0,60}") {
+        exercise::bed(noise.as_bytes());
     }
 
     #[test]

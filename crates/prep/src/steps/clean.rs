@@ -1,13 +1,16 @@
 //! Picard CleanSam: alignments past the end of their reference are soft-clipped, and unmapped
 //! reads get MAPQ 0.
 
-use seqloom_format::bam::edit::{replace_cigar, replace_tag, set_mapping_quality};
+use seqloom_format::bam::edit::{EditError, replace_cigar, replace_tag, set_mapping_quality};
 use seqloom_format::bam::{AuxValue, Flags, Header, RecordRef};
 
 use super::{RecordStep, Stage, StepError, StepScratch, Verdict};
 
 const SOFT_CLIP: u32 = 4;
 const HARD_CLIP: u32 = 5;
+
+/// Largest length of a CIGAR operation: 28 bits.
+const MAX_OP_LENGTH: i64 = (1 << 28) - 1;
 
 /// Clips alignments that hang off the end of their reference, sets `MC` of mates that do
 /// likewise, and sets MAPQ 0 where a read is unmapped.
@@ -41,6 +44,10 @@ impl CleanSam {
         }
         ops.clear();
         ops.extend(record.full_cigar().codes().map(|(code, len)| len << 4 | u32::from(code)));
+        let bases = read_bases(ops);
+        if bases > MAX_OP_LENGTH {
+            return Err(EditError::SpanTooLong(bases.unsigned_abs()).into());
+        }
         clip_to(ops, start, length_bp);
         replace_cigar(body, ops)?;
         Ok(())
@@ -54,7 +61,8 @@ impl CleanSam {
         let Some(AuxValue::String(text)) = record.find_aux(*b"MC")? else { return Ok(()) };
         let ops = &mut scratch.cigar;
         let start = i64::from(record.mate_position());
-        if !parse_cigar(text, ops) || start + span(ops) <= length_bp {
+        let is_cigar = parse_cigar(text, ops) && read_bases(ops) <= MAX_OP_LENGTH;
+        if !is_cigar || start + span(ops) <= length_bp {
             return Ok(());
         }
         clip_to(ops, start, length_bp);

@@ -3,8 +3,6 @@
 //! Primary records of a name are taken in pairs as they come; one that is left over is no pair.
 //! Secondary and supplementary records stay as they are.
 
-use std::io::Write as _;
-
 use seqloom_format::bam::edit::{
     remove_tag, set_flags, set_mate_position, set_mate_reference_id, set_position,
     set_reference_id, set_tag, set_template_length, update_bin,
@@ -90,9 +88,11 @@ impl FixMates {
         }
         let end = record.reference_end();
         let index = usize::try_from(record.reference_id()).ok();
-        let length_bp = index.and_then(|index| self.lengths_bp.get(index));
-        if flags & Flags::UNMAPPED == 0 && length_bp.is_none_or(|&length_bp| end > length_bp) {
-            flags |= Flags::UNMAPPED;
+        if let (0, Some(index)) = (flags & Flags::UNMAPPED, index) {
+            let unknown = RecordError::UnknownReference(record.reference_id());
+            if end > *self.lengths_bp.get(index).ok_or(unknown)? {
+                flags |= Flags::UNMAPPED;
+            }
         }
         let score = if self.options.mate_score { mate_score(record.qualities()) } else { 0 };
         Ok(Mate {
@@ -262,10 +262,21 @@ pub(super) fn append_cigar(ops: impl Iterator<Item = u32>, text: &mut Vec<u8>) {
     }
 }
 
-/// Appends decimal digits.
+/// Appends decimal digits, without the detour through the formatting machinery.
 pub(super) fn append_number(number: i64, text: &mut Vec<u8>) {
-    // Writing to a vector cannot fail.
-    let _ = write!(text, "{number}");
+    if number < 0 {
+        text.push(b'-');
+    }
+    let start = text.len();
+    let mut rest = number.unsigned_abs();
+    loop {
+        text.push(b'0' + (rest % 10) as u8);
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    text[start..].reverse();
 }
 
 /// TLEN of the first: 0 unless both are mapped to one reference.
@@ -348,3 +359,6 @@ fn write_back(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

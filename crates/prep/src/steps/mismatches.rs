@@ -198,3 +198,6 @@ fn sum_of_mismatch_qualities(record: &RecordRef<'_>, reference: &[u8], start: us
     }
     saturated(sum)
 }
+
+#[cfg(test)]
+mod tests;

@@ -49,3 +49,6 @@ impl RecordStep for KeepTags {
         Ok(Verdict::Keep)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -323,7 +323,7 @@ fn reorder_sam() {
 }
 
 /// A record whose mate is gone, as ours has it: Picard leaves the proper-pair flag, TLEN and MQ.
-fn without_mate(line: &String) -> String {
+fn without_mate(line: &str) -> String {
     let mut columns: Vec<String> = line.split('\t').map(str::to_owned).collect();
     let flags: u16 = columns[1].parse().unwrap();
     columns[1] = (flags & !2).to_string();

@@ -280,6 +280,72 @@ fn view_filters() {
 }
 
 #[test]
+fn calmd_on_human_reads() {
+    if !has_samtools() {
+        return;
+    }
+    let bam = "bam/htsjdk_testdata/samtools/cram/NA12878.20.21.unmapped.orig.bam";
+    let (Some(path), Some(fasta)) = (skip::data(bam), skip::data("refs/human_b37/chr20.b37.fa.gz"))
+    else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("20.fa");
+    std::fs::write(&copy, run("bgzip", &["-dc", text(&fasta)])).unwrap();
+    let (header, records) = read(&path);
+    // Twice: with the tags of the aligner, and without any.
+    let bare = folder.path().join("bare.bam");
+    let remove = ["view", "--no-PG", "-b", "-x", "NM,MD", "-o", text(&bare), text(&path)];
+    run("samtools", &remove);
+    let steps = mismatch_steps(&std::fs::read_to_string(&copy).unwrap(), &header, false);
+    for (path, records) in [(&path, records), (&bare, read(&bare).1)] {
+        let theirs =
+            lines_of(&run("samtools", &["calmd", "--no-PG", "-Q", text(path), text(&copy)]));
+        let (ours, _) = our_lines(&steps, &header, &records);
+        let compared = assert_equal_lines(text(path), &ours, &theirs);
+        assert!(compared > 10_000, "{compared}");
+    }
+}
+
+/// One pass of ours against one program after the other.
+#[test]
+fn a_chain_gives_what_the_programs_give_one_after_the_other() {
+    if !has_samtools() {
+        return;
+    }
+    let files = hard_files(8, 6_000, Kind { wild: false, ..WILD });
+    let path = |name: &str| files.sam.with_file_name(name);
+    let [viewed, mated, grouped, marked] = ["1.bam", "2.bam", "3.bam", "4.sam"].map(path);
+    let view = ["view", "--no-PG", "-b", "-q", "5", "-F", "0x200", "-o", text(&viewed)];
+    run("samtools", &[&view[..], &[text(&files.sam)]].concat());
+    run("samtools", &["fixmate", "--no-PG", "-m", text(&viewed), text(&mated)]);
+    let add = ["addreplacerg", "--no-PG", "-r", "ID:n\tSM:x", "-o", text(&grouped)];
+    run("samtools", &[&add[..], &[text(&mated)]].concat());
+    let sam = run("samtools", &["calmd", "--no-PG", "-Q", text(&grouped), text(&files.fasta)]);
+    std::fs::write(&marked, sam).unwrap();
+    let theirs = lines_of(&run("samtools", &["view", "-x", "XM,XB", text(&marked)]));
+
+    let (header, records) = read(&files.sam);
+    let options = StepOptions {
+        min_mapping_quality: 5,
+        exclude_flags: 0x200,
+        fix_mates: Some(FixMatesOptions::default()),
+        read_group: Some(ReadGroupOptions {
+            line_or_id: b"@RG\tID:n\tSM:x".to_vec(),
+            mode: ReadGroupMode::ReplaceAll,
+        }),
+        remove_tags: vec![*b"XM", *b"XB"],
+        ..StepOptions::default()
+    };
+    let mut steps = options.build(&header).unwrap();
+    let tags = MismatchTags { nm: true, md: true, uq: false };
+    steps.add_record_step(SetMismatchTags::new(reference(&files.data.fasta, &header), tags));
+    let (ours, counts) = our_lines(&steps, &header, &records);
+    let kept = assert_same_lines("chain", ours, theirs);
+    assert!(kept > 8_000 && counts.dropped.iter().sum::<u64>() > 500, "{kept}");
+}
+
+#[test]
 fn nothing_to_do_leaves_records_as_they_are() {
     if !has_samtools() {
         return;
