@@ -1,5 +1,7 @@
-//! The finish phase: every unit is loaded, sorted, flagged and encoded by one worker, and committed
-//! in order by whoever finds it next in line.
+//! The finish phase: every unit is loaded, flagged, sorted and encoded by one worker, and committed
+//! in order by whoever finds it next in line. Flags come before sorting because some orders look at
+//! them. On their way records pass an editor and an observer, where there are such ([`hooks`]);
+//! [`survey`] shows them before all that.
 
 pub mod hooks;
 mod merged;

@@ -1,7 +1,10 @@
 //! Records of a unit in order: sorted in memory, or merged from sorted runs when the unit is too
 //! large for it.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
+
+use seqloom_format::bam::RecordRef;
 
 use super::FinishError;
 use super::merged::{RunWriter, merge};
@@ -9,8 +12,6 @@ use crate::duplicates::DuplicateMarks;
 use crate::frame::{framed, frames, set_duplicates};
 use crate::order::{PrefixKeys, SortOrder};
 use crate::store::{Backing, Chunk, Loaded, StoreScratch};
-use seqloom_format::bam::RecordRef;
-use std::cmp::Ordering;
 
 /// Bytes of one piece of a spilled run: what the merge holds per run.
 pub(super) const PIECE_BYTES: usize = 64 << 10;

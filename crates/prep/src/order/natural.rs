@@ -5,7 +5,7 @@
 //! left. Two runs: the greater value is greater; equal values with different numbers of leading
 //! zeros: more zeros come first. A run and another byte: the run counts as its digits. Whatever
 //! ends first comes first. A NUL ends a name. (Checked by running it: `a0001a a001 a01 a01z a1
-//! a1b` and `a a000 a00 a0` are in order. Since release 1.17 or so zeros do not count.)
+//! a1b` and `a a000 a00 a0` are in order.)
 
 use std::cmp::Ordering;
 

@@ -12,6 +12,8 @@ pub(crate) struct Shape {
     pub(crate) records: usize,
     /// Percentage of the records that have the same name.
     pub(crate) one_name_percent: u64,
+    /// Percentage of the records that are unmapped.
+    pub(crate) unmapped_percent: u64,
     /// Names as sequencers make them, each for a pair of reads; else names made to confuse.
     pub(crate) sequencer_names: bool,
     /// Paired records that are neither or both of first and second: Picard has no order for them.
@@ -78,7 +80,7 @@ fn flags(random: &mut Random, shape: &Shape, record: usize) -> u16 {
         | more(random, 0x800, 15)
         | more(random, 0x400, 20)
         | more(random, 0x200, 5)
-        | more(random, 0x4, 15)
+        | more(random, 0x4, shape.unmapped_percent)
 }
 
 /// SAM text of that shape; every record has its index in tag XI.

@@ -128,13 +128,21 @@ fn hard_file(folder: &Path, shape: &Shape) -> PathBuf {
 
 /// Hard data in each order; one name of most records is merged from runs.
 fn hard(orders: &[SortOrder], odd_pairs: bool) {
-    let plain =
-        Shape { seed: 1, records: 20_000, one_name_percent: 0, sequencer_names: false, odd_pairs };
+    let plain = Shape {
+        seed: 1,
+        records: 20_000,
+        one_name_percent: 0,
+        unmapped_percent: 15,
+        sequencer_names: false,
+        odd_pairs,
+    };
     let shapes = [
         plain,
         Shape { seed: 2, records: 40_000, one_name_percent: 60, ..plain },
         Shape { seed: 3, records: 30_000, sequencer_names: true, ..plain },
-        Shape { seed: 4, records: 0, ..plain },
+        // Unplaced records of several units.
+        Shape { seed: 4, records: 40_000, unmapped_percent: 90, ..plain },
+        Shape { seed: 5, records: 0, ..plain },
     ];
     for shape in &shapes {
         let folder = tempfile::tempdir().unwrap();
@@ -198,9 +206,10 @@ fn slow_a_million_records_in_every_order() {
         return;
     }
     let shape = Shape {
-        seed: 5,
+        seed: 6,
         records: 1_200_000,
         one_name_percent: 0,
+        unmapped_percent: 15,
         sequencer_names: true,
         odd_pairs: false,
     };
