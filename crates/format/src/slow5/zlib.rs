@@ -162,8 +162,9 @@ mod tests {
 
     #[test]
     fn the_first_bytes_need_only_the_first_bytes() {
-        let text: Vec<u8> =
-            (0..50_000_u32).map(|i| (i.wrapping_mul(i).wrapping_mul(0x9E37_79B1) >> 24) as u8).collect();
+        let text: Vec<u8> = (0..50_000_u32)
+            .map(|i| (i.wrapping_mul(i).wrapping_mul(0x9E37_79B1) >> 24) as u8)
+            .collect();
         let (mut deflater, mut inflater) = (Deflater::new().unwrap(), Inflater::new().unwrap());
         let mut stream = Vec::new();
         deflater.append(&text, &mut stream).unwrap();

@@ -50,9 +50,7 @@ impl File {
             };
             let stored = &rest[8..8 + stored_bytes];
             let mut read = SignalRead::default();
-            decoder
-                .decode(stored, &header, &mut read)
-                .map_err(|error| format!("{at}: {error}"))?;
+            decoder.decode(stored, &header, &mut read).map_err(|error| format!("{at}: {error}"))?;
             check_parts(&mut decoder, stored, &header, &read);
             reads.push(read);
             places.push((at as u64, stored_bytes as u64 + 8));

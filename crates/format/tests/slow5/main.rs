@@ -2,4 +2,5 @@
 #![allow(clippy::unwrap_used, clippy::panic)] // all of it is a test
 
 mod file;
+mod pyslow5;
 mod slow5tools;
