@@ -141,10 +141,13 @@ fn auxiliary(fields: &[AuxiliaryField], read: usize, random: &mut Random) -> Aux
     values
 }
 
-/// As [`samples`], at least so many and none of anything.
+/// As [`samples`], at least so many, none of anything, and few of them near each other.
 fn tame(fewest: usize) -> impl Fn(usize, &mut Random) -> Vec<i16> {
     move |read, random| {
         let mut samples = samples(if read % 5 == 1 { read + 1 } else { read }, random);
+        if samples.len() < 20 {
+            samples.iter_mut().for_each(|sample| *sample %= 100);
+        }
         samples.extend((samples.len()..fewest).map(|index| (index % 90) as i16));
         samples
     }
@@ -178,7 +181,8 @@ fn samples(read: usize, random: &mut Random) -> Vec<i16> {
 ///
 /// Not all of it can be written by slow5lib, which doubles its buffer once for the next field,
 /// however long that is, and writes behind it: what it is to write has no fields, or some samples
-/// and few labels. And its encoder of ex-zd ends the process where most samples are exceptions.
+/// and few labels. And its encoder of ex-zd writes behind its buffer for one or two samples, and ends
+/// the process where most samples are exceptions.
 fn hard_file(
     read_groups: u32,
     fields: Vec<AuxiliaryField>,
@@ -311,7 +315,7 @@ fn what_we_write_slow5lib_reads_and_indexes_as_we_do() {
 fn both_write_the_same_bytes() {
     for read_groups in [1, 3] {
         let with_fields = hard_file(read_groups, fields(9), tame(300));
-        let without = hard_file(read_groups, Vec::new(), tame(1));
+        let without = hard_file(read_groups, Vec::new(), tame(8));
         if !assert_same_bytes(&with_fields) || !assert_same_bytes(&without) {
             return;
         }
