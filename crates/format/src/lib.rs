@@ -10,5 +10,6 @@ pub mod read_at;
 pub mod reads;
 pub mod sam;
 pub mod signal;
+pub mod slow5;
 pub mod templates;
 pub mod vcf;
