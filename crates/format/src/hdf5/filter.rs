@@ -8,7 +8,6 @@ use super::checksum::fletcher32;
 use super::error::Hdf5Error;
 use super::vbz::{self, VbzDecoder};
 
-const WHAT: &str = "filter pipeline";
 /// Most filters of a pipeline (H5Z_MAX_NFILTERS).
 const MAX_FILTERS: u8 = 32;
 /// Parameters of a filter that are kept; VBZ has four.
@@ -163,6 +162,8 @@ fn unshuffle(chunk: &[u8], value_bytes: usize, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
     use crate::hdf5::bytes::Sizes;
+
+    const WHAT: &str = "filter pipeline";
 
     #[test]
     fn unshuffle_restores_values_and_keeps_what_is_left_over() {
