@@ -228,7 +228,9 @@ pub enum FrameError {
     #[error("record claims {0} bytes, more than a record can have")]
     TooLong(u64),
     /// Another header follows: two files were put together byte by byte.
-    #[error("a second BLOW5 header starts here: files were joined byte by byte; merge them instead")]
+    #[error(
+        "a second BLOW5 header starts here: files were joined byte by byte; merge them instead"
+    )]
     SecondHeader,
 }
 

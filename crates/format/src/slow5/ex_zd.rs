@@ -208,10 +208,7 @@ fn decode_by(
 }
 
 /// Positions and values of the exceptions into the scratch; gives the bytes behind them.
-fn read_exceptions<'a>(
-    frame: &Frame<'a>,
-    scratch: &mut Scratch,
-) -> Result<&'a [u8], SignalError> {
+fn read_exceptions<'a>(frame: &Frame<'a>, scratch: &mut Scratch) -> Result<&'a [u8], SignalError> {
     let Scratch { positions, values, .. } = scratch;
     positions.clear();
     values.clear();
@@ -231,8 +228,7 @@ fn read_exceptions<'a>(
             stream_vbyte::decode(exceptions, coded, values)?;
             let mut next = 0_u32;
             for (index, position) in positions.iter_mut().enumerate() {
-                *position =
-                    next.checked_add(*position).ok_or(SignalError::ExZdPosition(index))?;
+                *position = next.checked_add(*position).ok_or(SignalError::ExZdPosition(index))?;
                 next = position.checked_add(1).ok_or(SignalError::ExZdPosition(index))?;
             }
             Ok(rest)
@@ -328,17 +324,15 @@ mod tests {
     #[test]
     fn a_frame_cut_anywhere_is_refused() {
         for far in [0, 1, 5] {
-            let samples: Vec<i16> = (0..40).map(|i| if i < far { i % 2 * 999 } else { i }).collect();
+            let samples: Vec<i16> =
+                (0..40).map(|i| if i < far { i % 2 * 999 } else { i }).collect();
             let frame = round_trip(&samples);
             let (mut scratch, mut out) = (Scratch::default(), Vec::new());
             for cut in 0..frame.len() {
                 assert!(decode(&frame[..cut], &mut scratch, &mut out).is_err(), "cut at {cut}");
             }
             let longer = [&frame[..], b"\0"].concat();
-            assert_eq!(
-                decode(&longer, &mut scratch, &mut out),
-                Err(SignalError::TrailingBytes(1))
-            );
+            assert_eq!(decode(&longer, &mut scratch, &mut out), Err(SignalError::TrailingBytes(1)));
         }
     }
 

@@ -38,9 +38,8 @@ fn code_of(value: u32) -> u8 {
 /// # Errors
 /// When the bytes cannot hold that many numbers, of at least one byte each.
 pub fn split(count: usize, bytes: &[u8]) -> Result<(&[u8], &[u8]), SignalError> {
-    let (keys, data) = bytes
-        .split_at_checked(key_bytes(count))
-        .ok_or(SignalError::CountTooLarge(count as u64))?;
+    let (keys, data) =
+        bytes.split_at_checked(key_bytes(count)).ok_or(SignalError::CountTooLarge(count as u64))?;
     if data.len() < count {
         return Err(SignalError::CountTooLarge(count as u64));
     }
@@ -129,10 +128,7 @@ mod tests {
             decode(5, &[&good[..], b"x"].concat(), &mut out),
             Err(SignalError::TrailingBytes(1))
         );
-        assert_eq!(
-            decode(usize::MAX, &good, &mut out),
-            Err(SignalError::CountTooLarge(u64::MAX))
-        );
+        assert_eq!(decode(usize::MAX, &good, &mut out), Err(SignalError::CountTooLarge(u64::MAX)));
     }
 
     proptest! {

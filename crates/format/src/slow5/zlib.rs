@@ -114,9 +114,7 @@ impl Inflater {
     pub(super) fn new() -> Result<Self, ZlibError> {
         let init = |stream| {
             // SAFETY: the stream is zeroed, as zlib wants it.
-            unsafe {
-                z::inflateInit_(stream, z::zlibVersion(), size_of::<z::z_stream>() as c_int)
-            }
+            unsafe { z::inflateInit_(stream, z::zlibVersion(), size_of::<z::z_stream>() as c_int) }
         };
         // SAFETY: `init` and `end` belong together.
         Ok(Self(unsafe { Stream::new(init, z::inflateEnd) }?))
