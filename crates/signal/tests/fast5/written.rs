@@ -1,6 +1,7 @@
 //! Files that we write: read by ourselves, h5py, ont_fast5_api and nanopolish.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use proptest::prelude::*;
 use seqloom_format::hdf5::write::SignalCompressor;
@@ -172,7 +173,7 @@ fn append_ont(header: &SignalHeader, reads: &[SignalRead], out: &mut String) {
     for read in sorted(reads) {
         let bytes: Vec<u8> = read.samples.iter().flat_map(|it| it.to_le_bytes()).collect();
         let numbers = [read.digitisation, read.offset, read.range, read.sampling_rate];
-        let numbers = numbers.map(|number| format!("{number:?}")).join("\t");
+        let numbers = numbers.map(|number| format!("{:016x}", number.to_bits())).join("\t");
         let channel = text(read.auxiliary.get(place("channel_number").unwrap()));
         let start = read.auxiliary.get(place("start_time").unwrap());
         let start = u64::from_le_bytes(start.try_into().unwrap());
@@ -180,6 +181,51 @@ fn append_ont(header: &SignalHeader, reads: &[SignalRead], out: &mut String) {
         let (id, count, sum) = (text(&read.read_id), read.samples.len(), crc32fast::hash(&bytes));
         writeln!(out, "{id}\t{count}\t{sum}\t{numbers}\t{channel}\t{run}\t{start}").unwrap();
     }
+}
+
+#[test]
+fn slow_nanopolish_finds_the_same_events_in_our_file() {
+    if !skip::slow_tests() {
+        return;
+    }
+    let Some(data) = skip::data("nanopore/f5c_ecoli_2kb/ecoli_2kb_region") else { return };
+    if Command::new("nanopolish").arg("--version").output().is_err() {
+        return skip::skip("nanopolish is not installed");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let singles = data.join("fast5_files");
+    let mut all = (SignalHeader::default(), Vec::new());
+    for path in files(&singles, ".fast5") {
+        let (header, reads) = load(&path, Fast5Options::default()).unwrap();
+        all.0 = header;
+        all.1.extend(reads);
+    }
+    let multi = folder.path().join("multi");
+    std::fs::create_dir(&multi).unwrap();
+    write_to(&multi.join("all.fast5"), &all.0, &all.1);
+    let gzip = data.join("draft.reconstructed.fa.gz");
+    let draft = Command::new("gzip").arg("-dc").arg(gzip).output().unwrap().stdout;
+    std::fs::write(folder.path().join("draft.fa"), draft).unwrap();
+    let [ours, expected] = [&multi, &singles].map(|signal| {
+        let reads = folder.path().join("reads.fasta");
+        std::fs::copy(data.join("reads.fasta"), &reads).unwrap();
+        let run = |command: &mut Command| {
+            let output = command.output().unwrap();
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{errors}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        run(Command::new("nanopolish").args(["index", "-d"]).arg(signal).arg(&reads));
+        let options = ["eventalign", "--print-read-names", "-w", "tig00000001:200000-200400"];
+        let mut command = Command::new("nanopolish");
+        command.args(options).arg("-r").arg(reads).arg("-b").arg(data.join("reads.sorted.bam"));
+        let events = run(command.arg("-g").arg(folder.path().join("draft.fa")));
+        let mut lines: Vec<String> = events.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    });
+    assert!(expected.len() > 10_000, "{}", expected.len());
+    assert!(ours == expected);
 }
 
 #[test]
