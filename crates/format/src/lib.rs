@@ -5,6 +5,7 @@ pub mod bgzf;
 pub mod fasta;
 pub mod fastq;
 pub mod index;
+pub mod pod5;
 pub mod read_at;
 pub mod reads;
 pub mod sam;

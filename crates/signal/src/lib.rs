@@ -1,1 +1,3 @@
 //! Nanopore raw signal: one store over SLOW5, BLOW5, FAST5 and POD5, and what is done with it.
+
+pub mod pod5;
