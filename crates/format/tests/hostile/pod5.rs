@@ -80,10 +80,7 @@ fn dictionaries_in_parts_replaced_ones_and_missing_values() {
     let runs = read_runs(&bytes, found.run_info, &reads).unwrap();
     assert_eq!(runs.len(), 2);
     assert_eq!(runs[1].integer("adc_min"), Some(-2048));
-    let tags = vec![
-        (b"tag".to_vec(), b"x".to_vec()),
-        (b"run_id".to_vec(), b"other".to_vec()),
-    ];
+    let tags = vec![(b"tag".to_vec(), b"x".to_vec()), (b"run_id".to_vec(), b"other".to_vec())];
     assert_eq!(runs[1].values.last(), Some(&("tracking_id", RunValue::Tags(tags))));
 }
 

@@ -4,6 +4,10 @@
 //! Needs Python with pod5, blue-crab and pyslow5 in `.venv` of the repository.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)] // all of it is a test
 
+mod hostile;
+#[path = "../../../format/tests/hostile/pod5_file.rs"]
+mod pod5_file;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -158,6 +162,23 @@ fn header_and_reads_are_those_that_blue_crab_writes() {
     }
 }
 
+/// Versions 0 to 2 keep structures in dictionaries; the package migrates them as it opens them.
+#[test]
+fn tables_of_all_older_versions() {
+    let Some(python) = python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    referee(&python, &[Path::new("make"), folder.path()]);
+    for source in ["small", "several_runs"] {
+        let source = folder.path().join(format!("{source}.pod5"));
+        referee(&python, &[Path::new("old"), &source, folder.path()]);
+        let newest = open(&source).unwrap();
+        for version in ["v0", "v1", "v2", "v3"] {
+            let file = compare_with_pod5(&python, &folder.path().join(format!("{version}.pod5")));
+            assert_eq!(file.header(), newest.header(), "{version}");
+        }
+    }
+}
+
 #[test]
 fn real_reads() {
     let Some(python) = python() else { return };
@@ -166,7 +187,6 @@ fn real_reads() {
     compare_with_pod5(&python, &path);
 }
 
-/// A file that was cut anywhere is refused, or what it gives is what it held.
 #[test]
 fn a_file_that_was_cut_short_is_refused() {
     let Some(python) = python() else { return };

@@ -1,6 +1,7 @@
 """Makes POD5 files with the pod5 package, and says what it, or blue-crab through pyslow5, reads.
 
 referee.py make FOLDER          files of every kind
+referee.py old FILE FOLDER      its reads in tables of versions 0 to 3
 referee.py dump FILE OUT        one line per read to OUT, all samples to OUT.i16
 referee.py slow5 FILE OUT       the same of a SLOW5 file, its header before the reads
 referee.py seconds FILE         CPU seconds that decoding all signal takes
@@ -178,6 +179,135 @@ def make(folder):
             writer.add_read(read)
 
 
+def flat_footer(identifier, version, tables):
+    """The footer of a container: a FlatBuffer with one 8-byte slot per field."""
+    out = bytearray(4)
+
+    def align(multiple, remainder=0):
+        while len(out) % multiple != remainder:
+            out.append(0)
+
+    def patch(at):
+        out[at:at + 4] = struct.pack("<I", len(out) - at)
+
+    def begin(count):
+        align(8)
+        vtable = len(out)
+        slots = [8 + 8 * i for i in range(count)]
+        out.extend(struct.pack(f"<HH{count}H", 4 + 2 * count, 8 + 8 * count, *slots))
+        align(8)
+        at = len(out)
+        out.extend(struct.pack("<i", at - vtable) + bytes(4 + 8 * count))
+        return at
+
+    align(8)
+    out.extend(bytes(8))
+    root_slot = 0
+    root = begin(4)
+    out[root_slot:4] = struct.pack("<I", root)
+    for i, text in enumerate([identifier, "referee", version]):
+        align(4)
+        patch(root + 8 + 8 * i)
+        out.extend(struct.pack("<I", len(text)) + text.encode() + b"\0")
+    align(4)
+    patch(root + 8 + 24)
+    slots = len(out) + 4
+    out.extend(struct.pack("<I", len(tables)) + bytes(4 * len(tables)))
+    for i, (offset, length, kind) in enumerate(tables):
+        at = begin(4)
+        out[slots + 4 * i:slots + 4 * i + 4] = struct.pack("<I", at - (slots + 4 * i))
+        out[at + 8:at + 40] = struct.pack("<qqhxxxxxxhxxxxxx", offset, length, 0, kind)
+    align(8)
+    return bytes(out)
+
+
+def container(path, identifier, version, tables):
+    """A POD5 file of tables (bytes, kind of content)."""
+    signature, marker = b"\x8bPOD\r\n\x1a\n", uuid.uuid4().bytes
+    out, places = bytearray(signature + marker), []
+    for table, kind in tables:
+        places.append((len(out), len(table), kind))
+        out.extend(table + bytes(-len(table) % 8) + marker)
+    footer = flat_footer(identifier, version, places)
+    out.extend(b"FOOTER\0\0" + footer + struct.pack("<q", len(footer)) + marker + signature)
+    with open(path, "wb") as file:
+        file.write(out)
+
+
+def old(source, folder):
+    """The reads of a file as versions 0 to 3 of the Reads table keep them."""
+    import lib_pod5
+    import pod5
+    import pyarrow as pa
+
+    with pod5.Reader(source) as reader:
+        reads, runs = reader.read_table.read_all(), reader.run_info_table.read_all()
+        identifier = reads.schema.metadata[b"MINKNOW:file_identifier"].decode()
+        place = reader.inner_file_reader.get_file_signal_table_location()
+        with open(source, "rb") as file:
+            file.seek(place.offset)
+            signal_table = file.read(place.length)
+
+    def write(columns, version, batch_rows=1000):
+        names = list(columns)
+        fields = [
+            pa.field(name, columns[name].type,
+                     metadata={"ARROW:extension:name": "minknow.uuid",
+                               "ARROW:extension:metadata": ""} if name == "read_id" else None)
+            for name in names
+        ]
+        schema = pa.schema(fields, metadata={
+            "MINKNOW:pod5_version": version, "MINKNOW:software": "referee",
+            "MINKNOW:file_identifier": identifier,
+        })
+        sink = pa.BufferOutputStream()
+        options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+        with pa.ipc.new_file(sink, schema, options=options) as writer:
+            table = pa.table([columns[name] for name in names], schema=schema)
+            writer.write_table(table, max_chunksize=batch_rows)
+        return sink.getvalue().to_pybytes()
+
+    def structures(parts):
+        """A dictionary of the different rows of some columns."""
+        rows = list(zip(*(column.to_pylist() for column in parts.values())))
+        different = {repr(row): row for row in rows}
+        index = {key: i for i, key in enumerate(different)}
+        names, types = list(parts), [c.type for c in parts.values()]
+        types = [t.value_type if pa.types.is_dictionary(t) else t for t in types]
+        arrays = [pa.array([row[i] for row in different.values()], t) for i, t in enumerate(types)]
+        values = pa.StructArray.from_arrays(arrays, names=names)
+        indices = pa.array([index[repr(row)] for row in rows], pa.int16())
+        return pa.DictionaryArray.from_arrays(indices, values)
+
+    column = lambda name: reads.column(name)
+    run_of = reads.column("run_info").to_pylist()
+    run_rows = {run["acquisition_id"]: run for run in runs.to_pylist()}
+    types = {field.name: field.type for field in runs.schema}
+    run_parts = {name: pa.array([run_rows[run][name] for run in run_of], types[name])
+                 for name in types}
+    v0 = {name: column(name) for name in
+          ["read_id", "signal", "read_number", "start", "median_before"]}
+    v0["pore"] = structures({n: column(n) for n in ["channel", "well", "pore_type"]})
+    v0["calibration"] = structures(
+        {"offset": column("calibration_offset"), "scale": column("calibration_scale")})
+    v0["end_reason"] = structures(
+        {"name": column("end_reason"), "forced": column("end_reason_forced")})
+    v0["run_info"] = structures(run_parts)
+    added = ["num_minknow_events", "tracked_scaling_scale", "tracked_scaling_shift",
+             "predicted_scaling_scale", "predicted_scaling_shift",
+             "num_reads_since_mux_change", "time_since_mux_change"]
+    v1 = {**v0, **{name: column(name) for name in added}}
+    v2 = {**v1, "num_samples": column("num_samples")}
+    later = ["open_pore_level", "expected_open_pore_level", "selected_read_level", "channel_32bit"]
+    v3 = {name: column(name) for name in reads.column_names if name not in later}
+    for name, columns, version in [("v0", v0, "0.0.20"), ("v1", v1, "0.0.30"), ("v2", v2, "0.0.33")]:
+        container(f"{folder}/{name}.pod5", identifier, version,
+                  [(signal_table, 1), (write(columns, version), 0)])
+    run_columns = {name: runs.column(name) for name in runs.column_names}
+    container(f"{folder}/v3.pod5", identifier, "0.1.0",
+              [(signal_table, 1), (write(run_columns, "0.1.0"), 4), (write(v3, "0.1.0"), 0)])
+
+
 def seconds(path):
     import pod5
 
@@ -191,4 +321,4 @@ def seconds(path):
 
 
 if __name__ == "__main__":
-    {"make": make, "dump": dump, "slow5": slow5, "seconds": seconds}[sys.argv[1]](*sys.argv[2:])
+    {"make": make, "old": old, "dump": dump, "slow5": slow5, "seconds": seconds}[sys.argv[1]](*sys.argv[2:])
