@@ -4,6 +4,9 @@
 
 mod exercise;
 mod slow5;
+mod pod5;
+mod pod5_exercise;
+mod pod5_file;
 
 use proptest::prelude::*;
 use seqloom_format::bam::Header;
