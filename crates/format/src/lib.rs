@@ -9,4 +9,5 @@ pub mod read_at;
 pub mod reads;
 pub mod sam;
 pub mod signal;
+pub mod slow5;
 pub mod templates;
