@@ -1,11 +1,13 @@
 //! Nanopore raw signal: one store over SLOW5, BLOW5, FAST5 and POD5, and what is done with it.
 
 pub mod account;
+pub mod copying;
 pub mod degrade;
 pub mod demux;
 pub mod flow;
 pub mod indexing;
 pub mod inputs;
+pub mod skimming;
 pub mod sources;
 pub mod store;
 pub mod transcode;

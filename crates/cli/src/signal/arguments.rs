@@ -77,8 +77,13 @@ pub(crate) struct FormatArguments {
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<Format>,
     /// Compression of BLOW5 records
-    #[arg(short = 'c', long, visible_alias = "compress", value_name = "METHOD",
-          default_value = "zlib")]
+    #[arg(
+        short = 'c',
+        long,
+        visible_alias = "compress",
+        value_name = "METHOD",
+        default_value = "zlib"
+    )]
     record_compression: RecordMethod,
     /// Compression of BLOW5 samples [default: svb-zd, with degrade ex-zd]
     #[arg(short = 's', long, visible_alias = "sig-compress", value_name = "METHOD")]
@@ -171,20 +176,20 @@ impl OutputArguments {
     ) -> Result<Encoding, UsageError> {
         let encoding =
             self.format.encoding(self.format.format(&self.output, default)?, signal_default)?;
-        self.refuse_terminal(encoding)?;
+        refuse_terminal(&self.output, encoding)?;
         Ok(encoding)
     }
+}
 
-    /// # Errors
-    /// When binary output would go to a terminal.
-    pub(crate) fn refuse_terminal(&self, encoding: Encoding) -> Result<(), UsageError> {
-        let is_terminal = self.output == Path::new("-") && std::io::stdout().is_terminal();
-        if is_terminal && encoding != Encoding::Slow5 {
-            let text = "refusing to write BLOW5 to a terminal; use -o FILE, a pipe or --to slow5";
-            return Err(UsageError(text.to_owned()));
-        }
-        Ok(())
+/// # Errors
+/// When binary output would go to a terminal.
+pub(crate) fn refuse_terminal(output: &Path, encoding: Encoding) -> Result<(), UsageError> {
+    let is_terminal = output == Path::new("-") && std::io::stdout().is_terminal();
+    if is_terminal && encoding != Encoding::Slow5 {
+        let text = "refusing to write BLOW5 to a terminal; use -o FILE, a pipe or --to slow5";
+        return Err(UsageError(text.to_owned()));
     }
+    Ok(())
 }
 
 /// Whether auxiliary fields are kept.

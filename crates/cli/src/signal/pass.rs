@@ -1,12 +1,11 @@
 //! What every `signal` command does around its passes: progress, the account of what was lost, the
 //! output, and the closing words.
 
-use std::cell::RefCell;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use seqloom_format::signal::SignalHeader;
 use seqloom_format::slow5::HeaderError;
@@ -18,10 +17,11 @@ use seqloom_runtime::pool::WorkerPanic;
 use seqloom_signal::account::{Account, Fault};
 use seqloom_signal::flow::{self, BatchSource, Components, Stage, Tally};
 use seqloom_signal::sources::file_fault;
-use seqloom_signal::store::{StoreError, index_path};
+use seqloom_signal::store::{self, IndexFileError, SignalStore, StoreError, index_path};
 use seqloom_signal::transcode::Encoding;
 
 use super::arguments::RunArguments;
+use super::join::JoinError;
 use crate::console::Console;
 use crate::exit::at_path;
 use crate::signals;
@@ -53,6 +53,10 @@ pub(crate) enum PassError {
     #[error("{0}")]
     Strict(#[from] StrictFault),
     #[error("{0}")]
+    Join(#[from] JoinError),
+    #[error("{0}")]
+    Index(#[from] IndexFileError),
+    #[error("{0}")]
     Refused(String),
     #[error("interrupted")]
     Interrupted,
@@ -71,7 +75,7 @@ pub(super) struct Pass<'a> {
     lost: Mutex<Vec<u8>>,
     told: AtomicU64,
     reads: AtomicU64,
-    written_bytes: RefCell<u64>,
+    written_bytes: AtomicU64,
 }
 
 impl<'a> Pass<'a> {
@@ -92,7 +96,7 @@ impl<'a> Pass<'a> {
             lost: Mutex::default(),
             told: AtomicU64::new(0),
             reads: AtomicU64::new(0),
-            written_bytes: RefCell::new(0),
+            written_bytes: AtomicU64::new(0),
         }
     }
 
@@ -146,6 +150,29 @@ impl<'a> Pass<'a> {
         self.lose(&file_fault(error))
     }
 
+    /// Opens a file.
+    pub(super) fn open(&self, path: &Path) -> Result<Arc<dyn SignalStore>, StoreError> {
+        self.components.open.time(|| store::open(path))
+    }
+
+    /// Whether anything was lost so far.
+    pub(super) fn is_lossy(&self) -> bool {
+        lock(&self.account).is_lossy()
+    }
+
+    /// Reads counted so far were only looked for.
+    pub(super) fn forget_reads(&self) {
+        lock(&self.account).reads = 0;
+        self.reads.store(0, Ordering::Relaxed);
+    }
+
+    /// Says how many files were passed over.
+    pub(super) fn tell_apple_double(&self, files: u64) {
+        if files > 0 {
+            self.warn(&format!("{files} files named ._* are left out (AppleDouble, no signal)"));
+        }
+    }
+
     /// A log line.
     pub(super) fn info(&self, text: &str) {
         self.console.info(text);
@@ -185,7 +212,7 @@ impl<'a> Pass<'a> {
         let mut rows = vec![
             ("threads", threads.to_string()),
             ("reads", reads.to_string()),
-            ("written_bytes", self.written_bytes.borrow().to_string()),
+            ("written_bytes", self.written_bytes.load(Ordering::Relaxed).to_string()),
             ("peak_rss_bytes", machine::usage().peak_rss_bytes.to_string()),
             ("wall_s", format!("{wall_s:.3}")),
             ("cpu_s", format!("{cpu_s:.3}")),
@@ -209,7 +236,7 @@ impl<'a> Pass<'a> {
 
     /// Counts bytes of an output that is complete.
     pub(super) fn wrote(&self, bytes: u64) {
-        *self.written_bytes.borrow_mut() += bytes;
+        self.written_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 

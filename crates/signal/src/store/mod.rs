@@ -33,10 +33,6 @@ pub enum StoreFormat {
     Slow5,
     /// BLOW5 with its two compressions.
     Blow5(Compression),
-    /// FAST5, single or multi.
-    Fast5,
-    /// POD5.
-    Pod5,
 }
 
 const NO_FORMAT: &str =
@@ -217,6 +213,31 @@ pub trait SignalStore: Send + Sync {
         frame: &Frame,
         read: &mut SignalRead,
     ) -> Result<(), ReadError>;
+
+    /// As [`SignalStore::decode`], but for the samples; gives their number.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn decode_without_samples(
+        &self,
+        scratch: &mut DecodeScratch,
+        batch: &FrameBatch,
+        frame: &Frame,
+        read: &mut SignalRead,
+    ) -> Result<u64, ReadError> {
+        self.decode(scratch, batch, frame, read)?;
+        let samples = read.samples.len() as u64;
+        read.samples.clear();
+        Ok(samples)
+    }
+
+    /// Whether the file ends as it should, as far as its last bytes tell.
+    ///
+    /// # Errors
+    /// When it does not, or cannot be read.
+    fn check_end(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     /// Only the id of a read, as cheaply as it can be had.
     ///

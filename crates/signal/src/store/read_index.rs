@@ -192,8 +192,8 @@ mod tests {
             let texts = keys.iter().map(uuid_text).chain(ids);
             let all: Vec<Vec<u8>> = texts.map(String::into_bytes).collect();
             let mut index = ReadIndex::default();
-            for (index, id) in all.iter().enumerate().rev() {
-                let offset = index as u64;
+            for (number, id) in all.iter().enumerate().rev() {
+                let offset = number as u64;
                 index.push(id, Location { offset, size_bytes: offset + 1 });
             }
             index.sort().unwrap();

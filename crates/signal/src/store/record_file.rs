@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use seqloom_format::read_at::ReadAt;
 use seqloom_format::signal::{SignalHeader, SignalRead};
-use seqloom_format::slow5::binary::RecordDecoder;
+use seqloom_format::slow5::binary::{END_OF_FILE, RecordDecoder};
 use seqloom_format::slow5::{Compression, header, text};
 use seqloom_io::random::RandomFile;
 
@@ -237,6 +237,37 @@ impl SignalStore for RecordFile {
                 scratch.blow5(compression)?.decode(body, &self.header, read).map_err(ReadError::new)
             }
         }
+    }
+
+    fn decode_without_samples(
+        &self,
+        scratch: &mut DecodeScratch,
+        batch: &FrameBatch,
+        frame: &Frame,
+        read: &mut SignalRead,
+    ) -> Result<u64, ReadError> {
+        let Some(compression) = self.compression else {
+            self.decode(scratch, batch, frame, read)?;
+            return Ok(read.samples.len() as u64);
+        };
+        let body = self.body(batch, frame)?;
+        let decoder = scratch.blow5(compression)?;
+        decoder.decode_without_samples(body, &self.header, read).map_err(ReadError::new)
+    }
+
+    fn check_end(&self) -> Result<(), StoreError> {
+        let end: &[u8] = if self.compression.is_some() { &END_OF_FILE } else { b"\n" };
+        let mut last = vec![0; end.len()];
+        let offset = self.size_bytes().saturating_sub(end.len() as u64).max(self.first_record);
+        let has_end = self.size_bytes() - offset.min(self.size_bytes()) == end.len() as u64;
+        let is_empty_text = self.compression.is_none() && self.size_bytes() == self.first_record;
+        if has_end {
+            self.read(&mut last, offset)?;
+        }
+        if is_empty_text || has_end && last == end {
+            return Ok(());
+        }
+        Err(StoreError::malformed(&self.path, "the file does not end as it should: truncated"))
     }
 
     fn read_id(
