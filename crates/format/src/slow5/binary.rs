@@ -309,10 +309,7 @@ impl<'a> Fields<'a> {
         Ok(taken)
     }
 
-    fn array<const SIZE: usize>(
-        &mut self,
-        field: &'static str,
-    ) -> Result<[u8; SIZE], RecordError> {
+    fn array<const SIZE: usize>(&mut self, field: &'static str) -> Result<[u8; SIZE], RecordError> {
         let offset = self.at;
         let bytes = self.take(SIZE, field)?;
         bytes.try_into().map_err(|_| RecordError::Truncated { field, offset })

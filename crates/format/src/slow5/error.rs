@@ -105,8 +105,8 @@ pub enum LineDefect {
 #[non_exhaustive]
 pub enum SignalError {
     /// The frame ends before what it announces.
-    #[error("coded signal is cut short at byte {0}")]
-    Truncated(usize),
+    #[error("coded signal is cut short")]
+    Truncated,
     /// The frame goes on behind its last sample.
     #[error("coded signal has {0} bytes too many")]
     TrailingBytes(usize),
@@ -228,7 +228,9 @@ pub enum FrameError {
     #[error("record claims {0} bytes, more than a record can have")]
     TooLong(u64),
     /// Another header follows: two files were put together byte by byte.
-    #[error("a second BLOW5 header starts here: files were joined byte by byte; merge them instead")]
+    #[error(
+        "a second BLOW5 header starts here: files were joined byte by byte; merge them instead"
+    )]
     SecondHeader,
 }
 

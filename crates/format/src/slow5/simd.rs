@@ -9,11 +9,7 @@
 /// Decodes svb-zd from the front: StreamVByte numbers of `keys` and `data` to differences to
 /// samples, for as long as eight samples and sixteen bytes are left. Gives the number of samples
 /// done, a multiple of eight, and the bytes of `data` that they took.
-pub(super) fn decode_differences(
-    keys: &[u8],
-    data: &[u8],
-    samples: &mut [i16],
-) -> (usize, usize) {
+pub(super) fn decode_differences(keys: &[u8], data: &[u8], samples: &mut [i16]) -> (usize, usize) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("ssse3") {
         // SAFETY: the machine has SSSE3.

@@ -38,9 +38,8 @@ fn code_of(value: u32) -> u8 {
 /// # Errors
 /// When the bytes cannot hold that many numbers, of at least one byte each.
 pub fn split(count: usize, bytes: &[u8]) -> Result<(&[u8], &[u8]), SignalError> {
-    let (keys, data) = bytes
-        .split_at_checked(key_bytes(count))
-        .ok_or(SignalError::CountTooLarge(count as u64))?;
+    let (keys, data) =
+        bytes.split_at_checked(key_bytes(count)).ok_or(SignalError::CountTooLarge(count as u64))?;
     if data.len() < count {
         return Err(SignalError::CountTooLarge(count as u64));
     }
@@ -62,10 +61,9 @@ impl<'a> Numbers<'a> {
 
     /// The next number; an error where keys or bytes end.
     pub(super) fn next(&mut self) -> Result<u32, SignalError> {
-        let truncated = SignalError::Truncated(self.keys.len() + self.at);
-        let key = *self.keys.get(self.index / 4).ok_or(truncated)?;
+        let key = *self.keys.get(self.index / 4).ok_or(SignalError::Truncated)?;
         let length = usize::from(key >> (2 * (self.index % 4)) & 3) + 1;
-        let bytes = self.data.get(self.at..self.at + length).ok_or(truncated)?;
+        let bytes = self.data.get(self.at..self.at + length).ok_or(SignalError::Truncated)?;
         let mut value = [0; 4];
         value[..length].copy_from_slice(bytes);
         self.index += 1;
@@ -129,10 +127,7 @@ mod tests {
             decode(5, &[&good[..], b"x"].concat(), &mut out),
             Err(SignalError::TrailingBytes(1))
         );
-        assert_eq!(
-            decode(usize::MAX, &good, &mut out),
-            Err(SignalError::CountTooLarge(u64::MAX))
-        );
+        assert_eq!(decode(usize::MAX, &good, &mut out), Err(SignalError::CountTooLarge(u64::MAX)));
     }
 
     proptest! {

@@ -31,7 +31,7 @@ pub fn encode(samples: &[i16], out: &mut Vec<u8>) -> Result<(), SignalError> {
 /// [`SignalError::Truncated`] when there is none, [`SignalError::CountTooLarge`] when the frame
 /// cannot hold as many.
 pub fn count(frame: &[u8]) -> Result<(usize, &[u8]), SignalError> {
-    let (count, coded) = frame.split_first_chunk().ok_or(SignalError::Truncated(frame.len()))?;
+    let (count, coded) = frame.split_first_chunk().ok_or(SignalError::Truncated)?;
     let count = u32::from_le_bytes(*count) as usize;
     stream_vbyte::split(count, coded)?;
     Ok((count, coded))

@@ -86,10 +86,7 @@ impl<'a> Columns<'a> {
 
 fn bad_text(field: &str, text: &[u8]) -> RecordError {
     let shown = &text[..text.len().min(SHOWN_BYTES)];
-    RecordError::BadText {
-        field: field.into(),
-        text: String::from_utf8_lossy(shown).into_owned(),
-    }
+    RecordError::BadText { field: field.into(), text: String::from_utf8_lossy(shown).into_owned() }
 }
 
 fn parse_samples(text: &[u8], stated: u64, samples: &mut Vec<i16>) -> Result<(), RecordError> {
