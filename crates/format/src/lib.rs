@@ -4,6 +4,7 @@ pub mod bam;
 pub mod bgzf;
 pub mod fasta;
 pub mod fastq;
+pub mod hdf5;
 pub mod index;
 pub mod read_at;
 pub mod reads;

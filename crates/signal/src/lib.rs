@@ -4,6 +4,7 @@ pub mod account;
 pub mod copying;
 pub mod degrade;
 pub mod demux;
+pub mod fast5;
 pub mod flow;
 pub mod indexing;
 pub mod inputs;
