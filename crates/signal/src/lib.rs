@@ -8,6 +8,7 @@ pub mod fast5;
 pub mod flow;
 pub mod indexing;
 pub mod inputs;
+pub mod pod5;
 pub mod skimming;
 pub mod sources;
 pub mod store;

@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 mod exercise;
+mod pod5;
+mod pod5_exercise;
+mod pod5_file;
 
 use proptest::prelude::*;
 use seqloom_format::bam::Header;
