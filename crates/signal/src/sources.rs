@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::account::{Fault, Loss};
 use crate::flow::{BatchSource, Components, Work};
-use crate::store::{self, Cursor, SignalStore, StoreError};
+use crate::store::{self, Cursor, OpenOptions, SignalStore, StoreError};
 
 /// A file to be read: open, or to be opened when it is its turn.
 pub enum Input {
@@ -18,6 +18,7 @@ pub enum Input {
 /// All reads of all files, one file after the other.
 pub struct Sequential {
     inputs: Vec<Input>,
+    options: OpenOptions,
     at: usize,
     current: Option<Arc<dyn SignalStore>>,
     cursor: Cursor,
@@ -25,16 +26,16 @@ pub struct Sequential {
 }
 
 impl Sequential {
-    /// Over `inputs`.
+    /// Over `inputs`; those that are not open will be opened with `options`.
     #[must_use]
-    pub fn new(inputs: Vec<Input>) -> Self {
-        Self { inputs, at: 0, current: None, cursor: Cursor::default(), ordinal: 0 }
+    pub fn new(inputs: Vec<Input>, options: OpenOptions) -> Self {
+        Self { inputs, options, at: 0, current: None, cursor: Cursor::default(), ordinal: 0 }
     }
 
     /// Over one open file.
     #[must_use]
     pub fn of(store: Arc<dyn SignalStore>) -> Self {
-        Self::new(vec![Input::Open(store)])
+        Self::new(vec![Input::Open(store)], OpenOptions::default())
     }
 
     /// The file that is read now, or the fault that it cannot be.
@@ -47,7 +48,9 @@ impl Sequential {
         }
         let store = match self.inputs.get(self.at)? {
             Input::Open(store) => Ok(store.clone()),
-            Input::Path(path) => components.open.time(|| store::open(path)).map_err(file_fault),
+            Input::Path(path) => {
+                components.open.time(|| store::open(path, &self.options)).map_err(file_fault)
+            }
         };
         self.cursor = Cursor::default();
         self.current = store.as_ref().ok().cloned();

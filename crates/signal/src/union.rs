@@ -150,7 +150,12 @@ impl HeaderUnion {
         for field in fields {
             let known = self.enums.iter().find(|known| known.name == field.name);
             if let Some(known) = known.or_else(|| self.others.get(&field.name)) {
-                if known != field {
+                if is_string(known) && is_integer(field) {
+                    continue;
+                }
+                if is_integer(known) && is_string(field) {
+                    self.others.insert(field.name.clone(), field.clone());
+                } else if known != field {
                     let name = String::from_utf8_lossy(&field.name).into_owned();
                     return Err(UnionError::Type { path: path.to_owned(), field: name });
                 }
@@ -234,6 +239,16 @@ impl HeaderUnion {
     }
 }
 
+/// `channel_number` is a string in some files and a number in others. As a string it can be both.
+fn is_string(field: &AuxiliaryField) -> bool {
+    field.is_array && field.kind == AuxiliaryType::Char
+}
+
+fn is_integer(field: &AuxiliaryField) -> bool {
+    use AuxiliaryType::{I8, I16, I32, I64, U8, U16, U32, U64};
+    !field.is_array && matches!(field.kind, I8 | I16 | I32 | I64 | U8 | U16 | U32 | U64)
+}
+
 /// Value of an attribute; empty when there is none.
 fn value<'a>(attributes: &'a BTreeMap<Vec<u8>, Vec<Vec<u8>>>, name: &[u8], group: u32) -> &'a [u8] {
     let values = attributes.get(name).map(Vec::as_slice).unwrap_or_default();
@@ -251,6 +266,8 @@ pub struct FieldMap {
 #[derive(Debug)]
 enum Source {
     Field(usize),
+    /// An integer of this type, as text.
+    Decimal(usize, AuxiliaryType),
     Missing(Vec<u8>),
 }
 
@@ -259,9 +276,15 @@ impl FieldMap {
     #[must_use]
     pub fn new(from: &[AuxiliaryField], to: &[AuxiliaryField]) -> Self {
         let source = |field: &AuxiliaryField| {
-            let found = from.iter().position(|other| other == field);
-            let missing = if field.is_array { Vec::new() } else { field.kind.missing() };
-            found.map_or(Source::Missing(missing), Source::Field)
+            let found = from.iter().position(|other| other.name == field.name);
+            match found.map(|at| (at, &from[at])) {
+                Some((at, other)) if other == field => Source::Field(at),
+                Some((at, other)) if is_string(field) && is_integer(other) => {
+                    Source::Decimal(at, other.kind.clone())
+                }
+                _ if field.is_array => Source::Missing(Vec::new()),
+                _ => Source::Missing(field.kind.missing()),
+            }
         };
         let sources = (from != to).then(|| to.iter().map(source).collect());
         Self { sources, values: AuxiliaryValues::default() }
@@ -278,13 +301,28 @@ impl FieldMap {
         let Some(sources) = &self.sources else { return };
         self.values.clear();
         for source in sources {
-            self.values.push(match source {
-                Source::Field(index) => read.auxiliary.get(*index),
-                Source::Missing(bytes) => bytes,
-            });
+            match source {
+                Source::Field(index) => self.values.push(read.auxiliary.get(*index)),
+                Source::Decimal(index, kind) => {
+                    let value = read.auxiliary.get(*index);
+                    let text = if value == kind.missing() { None } else { decimal(value, kind) };
+                    self.values.push(text.unwrap_or_default().as_bytes());
+                }
+                Source::Missing(bytes) => self.values.push(bytes),
+            }
         }
         std::mem::swap(&mut self.values, &mut read.auxiliary);
     }
+}
+
+/// A little-endian integer as text.
+fn decimal(value: &[u8], kind: &AuxiliaryType) -> Option<String> {
+    use AuxiliaryType::{I8, I16, I32, I64};
+    let is_signed = matches!(kind, I8 | I16 | I32 | I64);
+    let is_negative = is_signed && value.last().is_some_and(|byte| byte & 0x80 != 0);
+    let mut wide = [if is_negative { 0xFF } else { 0 }; 16];
+    wide.get_mut(..value.len())?.copy_from_slice(value);
+    Some(i128::from_le_bytes(wide).to_string())
 }
 
 #[cfg(test)]
@@ -383,6 +421,33 @@ mod tests {
         let header = union.into_header();
         let names: Vec<_> = header.auxiliary.iter().map(|field| field.name.as_slice()).collect();
         assert_eq!(names, [b"end_reason".as_slice(), b"a_time", b"mux"]);
+    }
+
+    #[test]
+    fn integers_become_strings_where_other_files_have_strings() {
+        let path = Path::new("f");
+        for order in
+            [[AuxiliaryType::Char, AuxiliaryType::I16], [AuxiliaryType::I16, AuxiliaryType::Char]]
+        {
+            let mut union = union(false, true);
+            for (kind, run) in order.into_iter().zip(["run_id=a", "run_id=b"]) {
+                union.add(path, &header(&[run], vec![field("channel", kind)])).unwrap();
+            }
+            assert_eq!(union.into_header().auxiliary, [field("channel", AuxiliaryType::Char)]);
+        }
+        fn t(kind: AuxiliaryType, value: &[u8], expected: &str) {
+            let mut read = SignalRead::default();
+            read.auxiliary.push(value);
+            let to = [field("c", AuxiliaryType::Char)];
+            FieldMap::new(&[field("c", kind)], &to).apply(&mut read);
+            assert_eq!(read.auxiliary.get(0), expected.as_bytes());
+        }
+        t(AuxiliaryType::I16, &481_i16.to_le_bytes(), "481");
+        t(AuxiliaryType::I16, &(-2_i16).to_le_bytes(), "-2");
+        t(AuxiliaryType::I16, &i16::MAX.to_le_bytes(), "");
+        t(AuxiliaryType::U8, &[254], "254");
+        t(AuxiliaryType::U64, &(u64::MAX - 1).to_le_bytes(), "18446744073709551614");
+        t(AuxiliaryType::I64, &i64::MIN.to_le_bytes(), "-9223372036854775808");
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &CatArguments, console: &Console) -> anyhow::Result
         inputs.push(Input::Path(path.clone()));
     }
     let mut sink = RecordSink::create(&arguments.output, encoding, first.header())?;
-    pass.run("cat", Sequential::new(inputs), &Copy, |copied| {
+    pass.run("cat", Sequential::new(inputs, pass.options.clone()), &Copy, |copied| {
         pass.book(&copied.tally)?;
         sink.write(&copied.bytes)
     })?;
@@ -61,6 +61,11 @@ fn encoding(store: &dyn SignalStore, arguments: &CatArguments) -> Result<Encodin
     let (encoding, format) = match store.format() {
         StoreFormat::Slow5 => (Encoding::Slow5, Format::Slow5),
         StoreFormat::Blow5(compression) => (Encoding::Blow5(compression), Format::Blow5),
+        StoreFormat::Fast5 | StoreFormat::Pod5 => {
+            let path = store.path().display();
+            let text = format!("{path} is neither SLOW5 nor BLOW5; use convert");
+            return Err(PassError::Refused(text));
+        }
     };
     if format_of_name(&arguments.output).is_some_and(|named| named != format) {
         let text = "cat does not convert: the suffix of the output must be that of the inputs";

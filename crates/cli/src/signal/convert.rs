@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use seqloom_format::slow5::SignalCompression;
+use seqloom_signal::fast5::Fast5Options;
 use seqloom_signal::inputs::{self, ALL_SUFFIXES};
 use seqloom_signal::sources::Sequential;
 use seqloom_signal::transcode::{Route, Transcode};
@@ -23,9 +24,13 @@ pub(crate) struct ConvertArguments {
     /// SLOW5, BLOW5, FAST5 and POD5 files, and folders of them
     #[arg(value_name = "FILE|DIR", required = true)]
     inputs: Vec<PathBuf>,
-    /// Join files of one run that have different attributes; these are left empty
+    /// Join files of one run that have different attributes, which are left empty, and take FAST5
+    /// files with reads of several runs, which are then taken for the first
     #[arg(short, long)]
     allow: bool,
+    /// Keep attributes of FAST5 reads that have no place of their own as auxiliary fields
+    #[arg(long)]
+    dump_all: bool,
     #[command(flatten)]
     lossless: LosslessArguments,
     #[command(flatten)]
@@ -38,7 +43,12 @@ pub(crate) struct ConvertArguments {
 pub(super) fn run(arguments: &ConvertArguments, console: &Console) -> anyhow::Result<()> {
     let encoding = arguments.output.encoding(Format::Blow5, SignalCompression::SvbZd)?;
     let found = inputs::find(&arguments.inputs, &ALL_SUFFIXES)?;
-    let pass = Pass::new(&arguments.run, console);
+    let mut pass = Pass::new(&arguments.run, console);
+    pass.options.fast5 = Fast5Options {
+        allow_run_id_mismatch: arguments.allow,
+        keep_unknown: arguments.dump_all,
+        complete_header: true,
+    };
     pass.tell_apple_double(found.apple_double);
     let options = UnionOptions {
         keep_auxiliary: arguments.lossless.lossless,
@@ -55,6 +65,12 @@ pub(super) fn run(arguments: &ConvertArguments, console: &Console) -> anyhow::Re
         components: &pass.components,
     };
     let output = &arguments.output.output;
-    rewrite(&pass, "convert", Sequential::new(joined.inputs), &stage, output)?;
+    rewrite(
+        &pass,
+        "convert",
+        Sequential::new(joined.inputs, pass.options.clone()),
+        &stage,
+        output,
+    )?;
     pass.finish("convert")
 }

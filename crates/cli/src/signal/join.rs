@@ -6,7 +6,7 @@ use std::sync::Arc;
 use seqloom_format::signal::SignalHeader;
 use seqloom_signal::flow::{Components, Stage, Work};
 use seqloom_signal::sources::{Input, Numbers};
-use seqloom_signal::store::{self, SignalStore, StoreError};
+use seqloom_signal::store::{self, OpenOptions, SignalStore, StoreError};
 use seqloom_signal::union::{HeaderUnion, UnionError, UnionOptions};
 
 use super::pass::{Pass, PassError};
@@ -38,6 +38,7 @@ pub(super) struct Joined {
 struct OpenFiles<'a> {
     paths: &'a [PathBuf],
     components: &'a Components,
+    options: &'a OpenOptions,
 }
 
 type Opened = Result<Arc<dyn SignalStore>, StoreError>;
@@ -49,8 +50,10 @@ impl Stage for OpenFiles<'_> {
     fn scratch(&self) {}
 
     fn process(&self, (): &mut (), work: &Work, output: &mut Option<Opened>) {
-        *output =
-            self.paths.get(work.input).map(|path| self.components.open.time(|| store::open(path)));
+        *output = self
+            .paths
+            .get(work.input)
+            .map(|path| self.components.open.time(|| store::open(path, self.options)));
     }
 }
 
@@ -63,7 +66,7 @@ pub(super) fn join(
     let mut union = HeaderUnion::new(options);
     let (mut groups, mut inputs) = (Vec::new(), Vec::new());
     let mut only = None;
-    let stage = OpenFiles { paths, components: &pass.components };
+    let stage = OpenFiles { paths, components: &pass.components, options: &pass.options };
     let numbers = Numbers { count: paths.len(), next: 0 };
     pass.run("headers", numbers, &stage, |opened| {
         let store = match opened.take() {

@@ -53,6 +53,6 @@ pub(super) fn run(arguments: &MergeArguments, console: &Console) -> anyhow::Resu
         components: &pass.components,
     };
     let output = &arguments.output.output;
-    rewrite(&pass, "merge", Sequential::new(joined.inputs), &stage, output)?;
+    rewrite(&pass, "merge", Sequential::new(joined.inputs, pass.options.clone()), &stage, output)?;
     pass.finish("merge")
 }

@@ -128,12 +128,7 @@ impl<E: Engine> Walk<'_, E> {
         self.attributes(root, Role::Root, None)
     }
 
-    fn group(
-        &mut self,
-        object: u64,
-        role: Role,
-        link: Option<usize>,
-    ) -> Result<(), Fast5Problem> {
+    fn group(&mut self, object: u64, role: Role, link: Option<usize>) -> Result<(), Fast5Problem> {
         match role {
             Role::ContextTags => self.fields.context_tags = Some(object),
             Role::TrackingId => self.fields.tracking_id = Some(object),

@@ -6,9 +6,7 @@ use seqloom_format::hdf5::{Hdf5File, LinkTarget};
 use seqloom_format::read_at::ReadAt;
 use seqloom_format::signal::{SignalHeader, SignalRead};
 
-use super::collect::{
-    Attributes, HeaderSink, ReadFields, Walk, WalkBuffers, is_passed_over,
-};
+use super::collect::{Attributes, HeaderSink, ReadFields, Walk, WalkBuffers, is_passed_over};
 use super::engine::{Engine, FieldValue};
 use super::error::{Fast5Error, Fast5Problem, lossy};
 
@@ -218,11 +216,7 @@ impl<E: Engine> Fast5File<E> {
         self.walk(scratch, header).collect(group, name)
     }
 
-    fn walk<'a>(
-        &'a self,
-        scratch: &'a mut Fast5Scratch<E>,
-        header: HeaderSink<'a>,
-    ) -> Walk<'a, E> {
+    fn walk<'a>(&'a self, scratch: &'a mut Fast5Scratch<E>, header: HeaderSink<'a>) -> Walk<'a, E> {
         let Fast5Scratch { engine: own, buffers, fields } = scratch;
         fields.clear();
         let (engine, options) = (&self.engine, self.options);
@@ -299,11 +293,7 @@ impl<E: Engine> Fast5File<E> {
         Err(first_error.unwrap_or_else(|| whole(Fast5Problem::NoReads)))
     }
 
-    fn list_reads(
-        &mut self,
-        root: u64,
-        scratch: &mut Fast5Scratch<E>,
-    ) -> Result<(), Fast5Problem> {
+    fn list_reads(&mut self, root: u64, scratch: &mut Fast5Scratch<E>) -> Result<(), Fast5Problem> {
         let links = &mut scratch.buffers.links;
         links.truncate(0);
         self.engine.links(root, &mut scratch.engine, links)?;
@@ -339,12 +329,7 @@ impl<E: Engine> Fast5File<E> {
         Ok(())
     }
 
-    fn set_header(
-        &mut self,
-        index: usize,
-        attributes: Attributes,
-        scratch: &mut Fast5Scratch<E>,
-    ) {
+    fn set_header(&mut self, index: usize, attributes: Attributes, scratch: &mut Fast5Scratch<E>) {
         self.first = index;
         self.first_fields = std::mem::take(&mut scratch.fields);
         self.tags = [self.first_fields.context_tags, self.first_fields.tracking_id];

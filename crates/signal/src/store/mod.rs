@@ -11,15 +11,22 @@ mod index_file;
 mod read_index;
 mod record_file;
 pub mod requests;
+mod table_file;
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use seqloom_format::read_at::ReadAt;
 use seqloom_format::signal::{SignalHeader, SignalRead};
 use seqloom_format::slow5::Compression;
+use seqloom_io::random::RandomFile;
+use seqloom_runtime::trace;
 
 use crate::account::Fault;
+use crate::fast5::{Fast5File, Fast5Options};
+use crate::pod5::{Pod5Error, Pod5File};
+use table_file::TableFile;
 
 pub use frames::{FrameDefect, MAX_LINE_BYTES};
 pub use index_file::{IndexFileError, check_index, index_path, read_index_file};
@@ -33,6 +40,10 @@ pub enum StoreFormat {
     Slow5,
     /// BLOW5 with its two compressions.
     Blow5(Compression),
+    /// FAST5, single or multi.
+    Fast5,
+    /// POD5.
+    Pod5,
 }
 
 const NO_FORMAT: &str =
@@ -252,10 +263,67 @@ pub trait SignalStore: Send + Sync {
     ) -> Result<(), ReadError>;
 }
 
+/// How files are opened.
+#[derive(Debug, Clone, Default)]
+pub struct OpenOptions {
+    /// For FAST5.
+    pub fast5: Fast5Options,
+    /// Where the time of reading bytes is booked for formats that read while they decode.
+    pub reading: Arc<trace::Stage>,
+}
+
+/// How an HDF5 file begins (HDF5 File Format Specification, superblock).
+const HDF5_MAGIC: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
+/// How a POD5 file begins (POD5 format specification).
+const POD5_MAGIC: [u8; 8] = *b"\x8bPOD\r\n\x1a\n";
+
+/// A file whose reading is timed.
+struct TimedFile {
+    file: RandomFile,
+    reading: Arc<trace::Stage>,
+}
+
+impl ReadAt for TimedFile {
+    fn size_bytes(&self) -> u64 {
+        self.file.size_bytes()
+    }
+
+    fn read_exact_at(&self, out: &mut [u8], offset: u64) -> io::Result<()> {
+        self.reading.time(|| self.file.read_exact_at(out, offset))
+    }
+}
+
 /// Opens a file of raw signal, whatever it is; its first bytes decide, not its name.
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn open(path: &Path) -> Result<Arc<dyn SignalStore>, StoreError> {
-    Ok(Arc::new(RecordFile::open(path)?))
+pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<dyn SignalStore>, StoreError> {
+    let failed = |source| StoreError::Open { path: path.to_owned(), source };
+    let file = RandomFile::open(path).map_err(failed)?;
+    let size_bytes = file.size_bytes();
+    let name: Arc<Path> = Arc::from(path);
+    let mut magic = [0; 8];
+    let known = file.read_exact_at(&mut magic, 0).map(|()| magic);
+    let timed = |file| TimedFile { file, reading: options.reading.clone() };
+    match known {
+        Ok(HDF5_MAGIC) => {
+            let words = path.display().to_string();
+            let scratch = &mut DecodeScratch::default().fast5;
+            let table = Fast5File::open(Arc::new(timed(file)), &words, options.fast5, scratch);
+            let table = table.map_err(|error| {
+                let group = error.read.map(|group| format!("group {group}: ")).unwrap_or_default();
+                StoreError::malformed(path, format!("{group}{}", error.problem))
+            })?;
+            Ok(Arc::new(TableFile { path: name, table, size_bytes }))
+        }
+        Ok(POD5_MAGIC) => {
+            let table =
+                Pod5File::open(Arc::new(timed(file)), path).map_err(|error| match error {
+                    Pod5Error::File { source, .. } => StoreError::malformed(path, source),
+                    error => StoreError::malformed(path, error),
+                })?;
+            Ok(Arc::new(TableFile { path: name, table, size_bytes }))
+        }
+        _ => Ok(Arc::new(RecordFile::new(Box::new(file), name)?)),
+    }
 }

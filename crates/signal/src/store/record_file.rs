@@ -8,11 +8,12 @@ use seqloom_format::read_at::ReadAt;
 use seqloom_format::signal::{SignalHeader, SignalRead};
 use seqloom_format::slow5::binary::{END_OF_FILE, RecordDecoder};
 use seqloom_format::slow5::{Compression, header, text};
-use seqloom_io::random::RandomFile;
 
 use super::frames::{self, Found, PREFIX_BYTES};
 use super::{Cursor, Frame, FrameBatch, ReadError, SignalStore, StoreError, StoreFormat};
 use crate::account::{Fault, Loss};
+use crate::fast5::Fast5Scratch;
+use crate::pod5::Pod5Scratch;
 
 /// Bytes read at once: some dozens of compressed reads, so that many workers find work in a small
 /// file, and few enough calls that framing stays cheap.
@@ -37,6 +38,8 @@ const MAX_RUN_BYTES: u64 = 8 << 20;
 #[derive(Default)]
 pub struct DecodeScratch {
     blow5: Option<(Compression, RecordDecoder)>,
+    pub(super) fast5: Fast5Scratch,
+    pub(super) pod5: Pod5Scratch,
 }
 
 impl DecodeScratch {
@@ -61,19 +64,10 @@ pub struct RecordFile {
 }
 
 impl RecordFile {
-    /// Opens a file and reads its header.
-    ///
-    /// # Errors
-    /// [`StoreError`]; [`StoreError::Unknown`] when it begins like neither format.
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let open = |source| StoreError::Open { path: path.to_owned(), source };
-        Self::new(Box::new(RandomFile::open(path).map_err(open)?), Arc::from(path))
-    }
-
     /// Reads the header of `bytes`, which are called `path` in messages.
     ///
     /// # Errors
-    /// As [`RecordFile::open`].
+    /// [`StoreError`]; [`StoreError::Unknown`] when it begins like neither format.
     pub fn new(bytes: Box<dyn ReadAt>, path: Arc<Path>) -> Result<Self, StoreError> {
         let mut prefix = Vec::new();
         let mut wanted = HEADER_BYTES;
