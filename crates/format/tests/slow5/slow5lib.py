@@ -110,7 +110,7 @@ def write(path, record, signal, groups):
     random = numpy.random.default_rng(5)
     for number in range(12):
         read, extra = file.get_empty_record(aux=True)
-        samples = 1 + number * 211
+        samples = 9 + number * 211
         signal_now = numpy.clip(random.normal(500, 60, samples), 0, 2047).astype(numpy.int16)
         if number == 3:
             signal_now = random.integers(-32768, 32767, samples, dtype=numpy.int16)
