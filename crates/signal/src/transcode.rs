@@ -176,6 +176,7 @@ impl Transcode<'_> {
         scratch.read.clear();
         let decoded = store.decode(&mut scratch.decode, &work.batch, frame, &mut scratch.read);
         self.components.decode.book(started);
+        self.components.inflate.add(scratch.decode.take_inflate_time());
         decoded?;
         let started = Instant::now();
         let group = scratch.read.read_group;

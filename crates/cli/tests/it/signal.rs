@@ -23,16 +23,6 @@ fn signal_line(line: &str) -> Run {
     run(&mut command(line))
 }
 
-/// Python with the referees, or `None` after saying that the test is skipped.
-fn python() -> Option<PathBuf> {
-    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin/python");
-    if !python.exists() {
-        seqloom_testkit::skip::skip("there is no .venv with pyslow5");
-        return None;
-    }
-    Some(python)
-}
-
 /// The same read over and over under new ids: a file of any size.
 fn many_reads(folder: &Path, copies: u32) -> Option<PathBuf> {
     let source = ten_reads()?;
@@ -143,8 +133,11 @@ fn a_signal_leaves_nothing_behind() {
     for (name, code) in [("TERM", 143), ("INT", 130), ("KILL", 137)] {
         let out = here.path().join(name);
         fs::create_dir(&out).unwrap();
-        let line =
-            format!("convert -t 1 {} -c zlib -s none -o {}/x.blow5", source.display(), out.display());
+        let line = format!(
+            "convert -t 1 {} -c zlib -s none -o {}/x.blow5",
+            source.display(),
+            out.display()
+        );
         let child = command(&line).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(300));
         signal(&child, name);
@@ -180,7 +173,9 @@ fn bad_reads_are_counted_and_the_others_saved() {
     // Joined by cat.
     let joined = [fs::read(&source).unwrap(), fs::read(&source).unwrap()].concat();
     fs::write(at("joined.blow5"), joined).unwrap();
-    signal_line(&format!("stats {}", at("joined.blow5"))).fails_with(3).says(&["joined byte by byte"]);
+    signal_line(&format!("stats {}", at("joined.blow5")))
+        .fails_with(3)
+        .says(&["joined byte by byte"]);
     // An index of a damaged file would hide the damage.
     signal_line(&format!("index {}", at("cut.blow5"))).fails_with(3);
     assert!(!Path::new(&at("cut.blow5.idx")).exists());
@@ -229,7 +224,7 @@ fn an_index_is_made_when_it_is_missing_and_never_left_beside_another_file() {
 #[test]
 fn pyslow5_reads_what_we_write() {
     let here = folder();
-    let (Some(source), Some(python)) = (ten_reads(), python()) else { return };
+    let (Some(source), Some(python)) = (ten_reads(), seqloom_testkit::python::with("pyslow5")) else { return };
     let at = |name: &str| here.path().join(name).display().to_string();
     let script = "\
 import sys, pyslow5
@@ -244,9 +239,12 @@ for i in x:
 assert a.get_all_headers() == b.get_all_headers()
 print(len(x))
 ";
-    for (record, samples) in [("none", "svb-zd"), ("zlib", "none"), ("zlib", "ex-zd"), ("zstd", "svb-zd")] {
+    for (record, samples) in
+        [("none", "svb-zd"), ("zlib", "none"), ("zlib", "ex-zd"), ("zstd", "svb-zd")]
+    {
         let file = at(&format!("{record}.{samples}.blow5"));
-        signal_line(&format!("convert {} -c {record} -s {samples} -o {file}", source.display())).ok();
+        signal_line(&format!("convert {} -c {record} -s {samples} -o {file}", source.display()))
+            .ok();
         let mut referee = Command::new(&python);
         let ran = run(referee.args(["-c", script]).arg(&source).arg(&file)).ok();
         assert_eq!(ran.text().trim(), "10");
@@ -288,11 +286,20 @@ fn pod5_and_fast5_give_the_same_reads() {
 #[test]
 fn a_report_has_the_components() {
     let Some(source) = ten_reads() else { return };
-    let line = format!("convert --quiet --report {} -o /dev/null --to blow5 -t 2", source.display());
+    let line =
+        format!("convert --quiet --report {} -o /dev/null --to blow5 -t 2", source.display());
     let ran = signal_line(&line).ok();
     for name in [
-        "wall_s", "cpu_s", "cpu_utilisation_percent", "core_hours", "open_s", "read_s", "inflate_s",
-        "decode_s", "encode_s", "write_s",
+        "wall_s",
+        "cpu_s",
+        "cpu_utilisation_percent",
+        "core_hours",
+        "open_s",
+        "read_s",
+        "inflate_s",
+        "decode_s",
+        "encode_s",
+        "write_s",
     ] {
         let row = format!("report\t{name}\t");
         let value = ran.stderr.lines().find_map(|line| line.strip_prefix(&row));

@@ -220,7 +220,8 @@ fn read_global_heap(
         if u32::from(index) == number {
             return file.fetch(cache, at + step, length, WHAT, out);
         }
-        at = (at + step + length).next_multiple_of(8);
+        // Objects are padded to eight bytes; collections themselves stand anywhere.
+        at = at + step + length.next_multiple_of(8);
     }
     Err(Hdf5Error::malformed(WHAT, collection, "it lacks an object that is referred to"))
 }

@@ -40,10 +40,6 @@ impl<'a> Fields<'a> {
         self.at
     }
 
-    pub(super) fn remaining(&self) -> usize {
-        self.bytes.len() - self.at
-    }
-
     pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], Hdf5Error> {
         let end = self.at.checked_add(count).filter(|&end| end <= self.bytes.len());
         let end = end.ok_or_else(|| self.malformed("it is shorter than its fields"))?;
@@ -140,7 +136,7 @@ mod tests {
         assert_eq!(fields.u16().unwrap(), 2);
         assert_eq!(fields.offset().unwrap(), UNDEFINED);
         assert_eq!(fields.length().unwrap(), 0x105);
-        assert_eq!(fields.remaining(), 1);
+        assert_eq!(fields.position(), 9);
         let error = fields.u32().unwrap_err().to_string();
         assert_eq!(error, "damaged thing at byte 100: it is shorter than its fields");
         assert!(fields.take(usize::MAX).is_err());

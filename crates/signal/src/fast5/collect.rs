@@ -30,6 +30,8 @@ pub(super) struct ReadFields {
     pub(super) auxiliary: Auxiliary,
     signal: Option<u64>,
     has_run_id: bool,
+    /// Whether tracking_id has it.
+    pub(super) tags_have_run_id: bool,
     /// Groups that hold the read's header attributes.
     pub(super) context_tags: Option<u64>,
     pub(super) tracking_id: Option<u64>,
@@ -41,6 +43,7 @@ impl ReadFields {
         self.auxiliary.clear();
         self.has_read_id = false;
         self.has_run_id = false;
+        self.tags_have_run_id = false;
         self.numbers = [None; 4];
         (self.signal, self.context_tags, self.tracking_id) = (None, None, None);
     }
@@ -67,7 +70,12 @@ pub(super) enum HeaderSink<'a> {
     /// Attributes are added.
     Open(&'a mut Attributes),
     /// They are known; groups with these addresses were seen.
-    Known { run_id: &'a [u8], seen: [Option<u64>; 2] },
+    Known {
+        run_id: &'a [u8],
+        seen: [Option<u64>; 2],
+        /// Whether tracking_id among them has a run_id.
+        have_run_id: bool,
+    },
 }
 
 /// Buffers of a walk.
@@ -134,11 +142,11 @@ impl<E: Engine> Walk<'_, E> {
             Role::TrackingId => self.fields.tracking_id = Some(object),
             _ => {}
         }
-        if let HeaderSink::Known { seen, .. } = &self.header
+        if let HeaderSink::Known { seen, have_run_id, .. } = self.header
             && seen.contains(&Some(object))
         {
             // Reads of one file share these groups as a rule: what is right for one is for all.
-            self.fields.has_run_id |= role == Role::TrackingId;
+            self.fields.has_run_id |= have_run_id && role == Role::TrackingId;
             return Ok(());
         }
         self.attributes(object, role, link)?;
@@ -234,12 +242,14 @@ fn take_attribute(
         place = Place::Taken;
         if name == b"run_id" {
             fields.has_run_id = true;
+            fields.tags_have_run_id |= role == Role::TrackingId;
         }
         header.take(name, value, options)?;
     }
     if place == Place::None {
         if name == b"file_version" {
-            header.take(name, value, options)?;
+            // Of a file that was made of others: that of the root is the file's.
+            header.offer(name, value);
         } else if options.keep_unknown {
             fields.auxiliary.push(field)?;
         } else if !(role == Role::Raw && name == b"num_minknow_events") {
@@ -306,6 +316,15 @@ fn check_texts(field: Field<'_>) -> Result<(), Fast5Problem> {
 }
 
 impl HeaderSink<'_> {
+    /// Adds a header attribute unless there is one of that name.
+    fn offer(&mut self, name: &[u8], value: FieldValue<'_>) {
+        if let Self::Open(attributes) = self
+            && !attributes.contains_key(name)
+        {
+            attributes.insert(name.to_vec(), stringified(value));
+        }
+    }
+
     /// Adds a header attribute as text, or checks that the run is the same.
     fn take(
         &mut self,

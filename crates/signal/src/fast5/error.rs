@@ -1,13 +1,15 @@
 //! What can be wrong with a FAST5 file, or with one of its reads.
 
+use std::path::PathBuf;
+
 use seqloom_format::hdf5::Hdf5Error;
 
 /// A file or read that cannot be used: where, and why.
 #[derive(Debug, thiserror::Error)]
-#[error("{path}{}: {problem}", read_part(.read.as_deref()))]
+#[error("{}{}: {problem}", path.display(), read_part(.read.as_deref()))]
 pub struct Fast5Error {
     /// The file.
-    pub path: String,
+    pub path: PathBuf,
     /// The read's group in the file; none when the file as a whole is concerned.
     pub read: Option<String>,
     /// What is wrong.

@@ -1,5 +1,6 @@
 //! One FAST5 file: its header, its list of reads, and reading one of them.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seqloom_format::hdf5::{Hdf5File, LinkTarget};
@@ -38,7 +39,7 @@ pub struct Fast5Options {
 #[derive(Debug)]
 pub struct Fast5File<E: Engine = Hdf5File> {
     engine: E,
-    path: String,
+    path: PathBuf,
     layout: Fast5Layout,
     options: Fast5Options,
     header: SignalHeader,
@@ -80,7 +81,7 @@ impl Fast5File {
     /// It is no FAST5, it is damaged, or none of its reads is in order.
     pub fn open(
         source: Arc<dyn ReadAt>,
-        path: &str,
+        path: &Path,
         options: Fast5Options,
         scratch: &mut Fast5Scratch,
     ) -> Result<Self, Fast5Error> {
@@ -97,7 +98,7 @@ impl<E: Engine> Fast5File<E> {
     /// It is no FAST5, it is damaged, or none of its reads is in order.
     pub fn with_engine(
         engine: E,
-        path: &str,
+        path: &Path,
         options: Fast5Options,
         scratch: &mut Fast5Scratch<E>,
     ) -> Result<Self, Fast5Error> {
@@ -151,11 +152,16 @@ impl<E: Engine> Fast5File<E> {
     /// The number of the read with this id.
     #[must_use]
     pub fn find(&self, read_id: &[u8]) -> Option<usize> {
-        // All names begin alike as a rule, so their order is that of the ids.
+        let with_prefix = |name: &[u8]| name.iter().cmp(READ_PREFIX.iter().chain(read_id));
+        let plain = |name: &[u8]| name.cmp(read_id);
+        self.find_by(with_prefix).or_else(|| self.find_by(plain))
+    }
+
+    fn find_by(&self, compare: impl Fn(&[u8]) -> std::cmp::Ordering) -> Option<usize> {
         let (mut low, mut high) = (0, self.reads());
         while low < high {
             let middle = low + (high - low) / 2;
-            match self.read_id(middle).cmp(read_id) {
+            match compare(self.name(middle)) {
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Equal => return Some(middle),
                 std::cmp::Ordering::Greater => high = middle,
@@ -190,7 +196,7 @@ impl<E: Engine> Fast5File<E> {
         let fields = if index == self.first && !self.reads.is_empty() {
             &self.first_fields
         } else {
-            let header = HeaderSink::Known { run_id: &self.run_id, seen: self.tags };
+            let header = self.known_header();
             self.collect(index, scratch, header)?;
             &scratch.fields
         };
@@ -200,6 +206,11 @@ impl<E: Engine> Fast5File<E> {
         fields.auxiliary.values(&self.header.auxiliary, &mut out.auxiliary)?;
         self.engine.samples(signal, &mut scratch.engine, &mut out.samples)?;
         Ok(())
+    }
+
+    fn known_header(&self) -> HeaderSink<'_> {
+        let have_run_id = self.first_fields.tags_have_run_id;
+        HeaderSink::Known { run_id: &self.run_id, seen: self.tags, have_run_id }
     }
 
     /// Collects what the groups of a read hold into `scratch.fields`.
@@ -343,7 +354,7 @@ impl<E: Engine> Fast5File<E> {
     fn complete_header(&mut self, scratch: &mut Fast5Scratch<E>) {
         let mut columns = std::mem::take(&mut self.header.auxiliary);
         for index in (0..self.reads.len()).filter(|&index| index != self.first) {
-            let header = HeaderSink::Known { run_id: &self.run_id, seen: self.tags };
+            let header = self.known_header();
             if self.collect(index, scratch, header).is_ok() {
                 scratch.fields.auxiliary.add_columns(&mut columns);
             }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use seqloom_format::read_at::ReadAt;
 use seqloom_format::signal::{SignalHeader, SignalRead};
@@ -43,6 +44,11 @@ pub struct DecodeScratch {
 }
 
 impl DecodeScratch {
+    /// Time spent inflating records since the last call.
+    pub fn take_inflate_time(&mut self) -> Duration {
+        self.blow5.as_mut().map(|(_, decoder)| decoder.take_inflate_time()).unwrap_or_default()
+    }
+
     fn blow5(&mut self, compression: Compression) -> Result<&mut RecordDecoder, ReadError> {
         let kept = self.blow5.take().filter(|(of, _)| *of == compression);
         let decoder = match kept {
