@@ -70,7 +70,8 @@ impl Stage for Locate<'_> {
                 .time(|| store.read_id(&mut scratch.decode, &work.batch, frame, id));
             if let Err(error) = found {
                 scratch.read.read_id.clear();
-                let fault = read_fault(store.as_ref(), &scratch.read, frame, &error);
+                let LocateScratch { decode, read } = &mut *scratch;
+                let fault = read_fault(store.as_ref(), decode, &work.batch, frame, read, &error);
                 output.tally.faults.push(fault);
                 continue;
             }

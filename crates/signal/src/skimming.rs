@@ -72,7 +72,9 @@ impl Stage for Skim<'_> {
                 Ok(()) => output.tally.reads += 1,
                 Err(error) => {
                     output.text.truncate(before);
-                    let fault = read_fault(store.as_ref(), &scratch.read, frame, &error);
+                    let SkimScratch { decode, read, .. } = &mut *scratch;
+                    let fault =
+                        read_fault(store.as_ref(), decode, &work.batch, frame, read, &error);
                     output.tally.faults.push(fault);
                 }
             }

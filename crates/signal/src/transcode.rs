@@ -11,7 +11,7 @@ use crate::account::{Fault, Loss};
 use crate::degrade::{Dataset, round_samples};
 use crate::demux::DemuxTable;
 use crate::flow::{Components, Stage, Tally, Work};
-use crate::store::{DecodeScratch, Frame, ReadError, SignalStore, StoreFormat};
+use crate::store::{DecodeScratch, Frame, FrameBatch, ReadError, SignalStore, StoreFormat};
 use crate::union::FieldMap;
 
 /// How records are written.
@@ -135,7 +135,8 @@ impl Stage for Transcode<'_> {
             let before = output.bytes.len();
             if let Err(error) = self.one(scratch, work, store.as_ref(), frame, output) {
                 output.bytes.truncate(before);
-                let fault = read_fault(store.as_ref(), &scratch.read, frame, &error);
+                let Scratch { decode, read, .. } = &mut *scratch;
+                let fault = read_fault(store.as_ref(), decode, &work.batch, frame, read, &error);
                 output.tally.faults.push(fault);
             } else {
                 output.tally.reads += 1;
@@ -144,18 +145,23 @@ impl Stage for Transcode<'_> {
     }
 }
 
-/// A read that is lost, as a fault. `read` holds its id if that much could be read.
+/// A read that is lost, as a fault. `read` holds its id if decoding came that far; where it did not,
+/// the id alone may still be there to be read.
 #[must_use]
 pub fn read_fault(
     store: &dyn SignalStore,
-    read: &SignalRead,
+    scratch: &mut DecodeScratch,
+    batch: &FrameBatch,
     frame: &Frame,
+    read: &mut SignalRead,
     error: &ReadError,
 ) -> Fault {
+    let id = &mut read.read_id;
+    let has_id = !id.is_empty() || store.read_id(scratch, batch, frame, id).is_ok();
     let has_records = matches!(store.format(), StoreFormat::Slow5 | StoreFormat::Blow5(_));
     Fault {
         path: store.path().clone(),
-        read_id: (!read.read_id.is_empty()).then(|| read.read_id.clone()),
+        read_id: (has_id && !id.is_empty()).then(|| id.clone()),
         offset: has_records.then_some(frame.offset),
         reason: error.to_string(),
         loss: Loss::Read,

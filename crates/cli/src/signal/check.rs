@@ -1,6 +1,6 @@
 //! `seqloom signal check`: whether files are whole.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use seqloom_format::signal::SignalRead;
@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &CheckArguments, console: &Console) -> anyhow::Resu
                 pass.run("check", Sequential::of(store), &stage, |tally| pass.book(tally))?;
             }
             Ok(store) => {
-                if let Some(fault) = quick_check(&store, path)? {
+                if let Some(fault) = quick_check(&store)? {
                     pass.lose(&fault)?;
                 }
             }
@@ -55,7 +55,7 @@ pub(super) fn run(arguments: &CheckArguments, console: &Console) -> anyhow::Resu
 }
 
 /// Looks at the first read and the end of a file.
-fn quick_check(store: &Arc<dyn SignalStore>, path: &Path) -> Result<Option<Fault>, StoreError> {
+fn quick_check(store: &Arc<dyn SignalStore>) -> Result<Option<Fault>, StoreError> {
     match store.check_end() {
         Ok(()) => {}
         Err(error) if error.is_malformed() => return Ok(Some(file_fault(error))),
@@ -67,9 +67,10 @@ fn quick_check(store: &Arc<dyn SignalStore>, path: &Path) -> Result<Option<Fault
     let Some(frame) = batch.frames.first() else {
         return Ok(batch.faults.into_iter().next().filter(|_| has_reads));
     };
-    let decoded = store.decode(&mut DecodeScratch::default(), &batch, frame, &mut read);
-    debug_assert_eq!(store.path().as_ref(), path);
-    Ok(decoded.err().map(|error| read_fault(store.as_ref(), &read, frame, &error)))
+    let scratch = &mut DecodeScratch::default();
+    let decoded = store.decode(scratch, &batch, frame, &mut read);
+    let fault = |error| read_fault(store.as_ref(), scratch, &batch, frame, &mut read, &error);
+    Ok(decoded.err().map(fault))
 }
 
 /// Decodes every read and keeps none.
@@ -94,7 +95,11 @@ impl Stage for DecodeAll<'_> {
             let decode = || store.decode(scratch, &work.batch, frame, read);
             match self.components.decode.time(decode) {
                 Ok(()) => output.reads += 1,
-                Err(error) => output.faults.push(read_fault(store.as_ref(), read, frame, &error)),
+                Err(error) => {
+                    let store = store.as_ref();
+                    let fault = read_fault(store, scratch, &work.batch, frame, read, &error);
+                    output.faults.push(fault);
+                }
             }
         }
     }

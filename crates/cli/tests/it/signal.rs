@@ -224,7 +224,10 @@ fn an_index_is_made_when_it_is_missing_and_never_left_beside_another_file() {
 #[test]
 fn pyslow5_reads_what_we_write() {
     let here = folder();
-    let (Some(source), Some(python)) = (ten_reads(), seqloom_testkit::python::with("pyslow5")) else { return };
+    let (Some(source), Some(python)) = (ten_reads(), seqloom_testkit::python::with("pyslow5"))
+    else {
+        return;
+    };
     let at = |name: &str| here.path().join(name).display().to_string();
     let script = "\
 import sys, pyslow5
@@ -234,8 +237,8 @@ x, y = reads(a), reads(b)
 assert list(x) == list(y), 'ids'
 for i in x:
     for k in x[i]:
-        same = (x[i][k] == y[i][k])
-        assert same.all() if hasattr(same, 'all') else same, (i, k)
+        same = (x[i][k] == y[i][k]) or x[i][k] != x[i][k] and y[i][k] != y[i][k] if k != 'signal' else (x[i][k] == y[i][k]).all()
+        assert same, (i, k)
 assert a.get_all_headers() == b.get_all_headers()
 print(len(x))
 ";

@@ -307,9 +307,8 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<dyn SignalStore>, 
     let timed = |file| TimedFile { file, reading: options.reading.clone() };
     match known {
         Ok(HDF5_MAGIC) => {
-            let words = path.display().to_string();
             let scratch = &mut DecodeScratch::default().fast5;
-            let table = Fast5File::open(Arc::new(timed(file)), &words, options.fast5, scratch);
+            let table = Fast5File::open(Arc::new(timed(file)), path, options.fast5, scratch);
             let table = table.map_err(|error| {
                 let group = error.read.map(|group| format!("group {group}: ")).unwrap_or_default();
                 StoreError::malformed(path, format!("{group}{}", error.problem))
