@@ -284,11 +284,7 @@ impl Hdf5File {
 }
 
 /// Heap and name index of dense attributes, when there are any (IV.A.2.v).
-fn dense_storage(
-    body: &[u8],
-    address: u64,
-    sizes: Sizes,
-) -> Result<Option<(u64, u64)>, Hdf5Error> {
+fn dense_storage(body: &[u8], address: u64, sizes: Sizes) -> Result<Option<(u64, u64)>, Hdf5Error> {
     let mut fields = Fields::new(body, address, "attribute info message", sizes);
     fields.version(0)?;
     let flags = fields.u8()?;

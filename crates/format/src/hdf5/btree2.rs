@@ -106,11 +106,8 @@ fn open(
         levels.push(Level { max_records, total_width: encoded_width(total) });
     }
     let tree = Tree { kind, node_bytes, record_bytes, levels, count_width };
-    let root = (root != UNDEFINED && records > 0).then_some(Node {
-        address: root,
-        level: depth,
-        records,
-    });
+    let root =
+        (root != UNDEFINED && records > 0).then_some(Node { address: root, level: depth, records });
     Ok((tree, root))
 }
 

@@ -95,10 +95,12 @@ impl Hdf5File {
         // II: the superblock is at byte 0, 512, 1024, and so on by doubling.
         let mut at = 0u64;
         loop {
-            file.fetch(&mut cache, at, 8, "signature", &mut bytes).map_err(|error| match error {
-                Hdf5Error::Truncated { .. } => Hdf5Error::NotHdf5,
-                other => other,
-            })?;
+            file.fetch(&mut cache, at, 8, "signature", &mut bytes).map_err(
+                |error| match error {
+                    Hdf5Error::Truncated { .. } => Hdf5Error::NotHdf5,
+                    other => other,
+                },
+            )?;
             if bytes == SIGNATURE {
                 break;
             }

@@ -143,7 +143,11 @@ impl FractalHeap {
             }
             if rows == 0 {
                 let fits = within.checked_add(length).is_some_and(|end| end <= direct_bytes);
-                return if fits { block.checked_add(within).ok_or_else(missing) } else { Err(missing()) };
+                return if fits {
+                    block.checked_add(within).ok_or_else(missing)
+                } else {
+                    Err(missing())
+                };
             }
             let mut row = 0;
             let mut row_start = 0u64;

@@ -31,6 +31,7 @@ mod fractal_heap;
 mod group;
 mod object;
 pub mod vbz;
+pub mod write;
 
 pub use attribute::{Attribute, Value};
 pub use dataset::MAX_ELEMENTS;

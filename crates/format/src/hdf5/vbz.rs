@@ -172,10 +172,9 @@ fn whole_bytes<const SIZE: usize>(
             let value = match data.get(at..at + 4) {
                 Some(&[a, b, c, d]) => u32::from_le_bytes([a, b, c, d]) & MASKS[length],
                 _ => {
-                    let bytes = data.get(at..at + length + 1).ok_or(VbzError::Values {
-                        expected: at + length + 1,
-                        found: data.len(),
-                    })?;
+                    let bytes = data
+                        .get(at..at + length + 1)
+                        .ok_or(VbzError::Values { expected: at + length + 1, found: data.len() })?;
                     bytes.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte))
                 }
             };

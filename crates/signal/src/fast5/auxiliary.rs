@@ -42,7 +42,7 @@ impl Number {
         }
     }
 
-    fn kind(self) -> AuxiliaryType {
+    pub(super) fn kind(self) -> AuxiliaryType {
         match self {
             Self::I8 => AuxiliaryType::I8,
             Self::I16 => AuxiliaryType::I16,
@@ -70,6 +70,35 @@ impl Number {
             Self::F32 => "float",
             Self::F64 => "double",
         }
+    }
+
+    /// Converts a value of another type, as little-endian bytes of both.
+    pub(super) fn convert(self, from: &AuxiliaryType, bytes: &[u8], out: &mut Vec<u8>) -> bool {
+        let Ok(size_bytes) = u32::try_from(bytes.len()) else { return false };
+        if bytes.len() != from.size_bytes() {
+            return false;
+        }
+        let mut padded = [0; 8];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        let bits = u64::from_le_bytes(padded);
+        let integer = |signed| {
+            let unused = 64 - 8 * size_bytes;
+            let value = match signed {
+                true => i128::from((bits << unused) as i64 >> unused),
+                false => i128::from(bits),
+            };
+            FieldValue::Integer { value, size_bytes, signed }
+        };
+        let value = match from {
+            AuxiliaryType::F32 => FieldValue::F32(f32::from_bits(bits as u32)),
+            AuxiliaryType::F64 => FieldValue::F64(f64::from_bits(bits)),
+            AuxiliaryType::Char | AuxiliaryType::Enum(_) => return false,
+            AuxiliaryType::I8 | AuxiliaryType::I16 | AuxiliaryType::I32 | AuxiliaryType::I64 => {
+                integer(true)
+            }
+            _ => integer(false),
+        };
+        self.encode(value, out)
     }
 
     /// The value as little-endian bytes of this type, when it is one of it.
@@ -110,7 +139,7 @@ impl Number {
 
 /// Fields that FAST5 readers know, and their types in SLOW5. `end_reason` is not among them: it has
 /// its labels from the file.
-const KNOWN: [(&[u8], Kind); 5] = [
+pub(super) const KNOWN: [(&[u8], Kind); 5] = [
     (b"start_time", Kind::Number(Number::U64)),
     (b"read_number", Kind::Number(Number::I32)),
     (b"start_mux", Kind::Number(Number::U8)),

@@ -83,6 +83,8 @@ pub(super) enum HeaderSink<'a> {
 pub(super) struct WalkBuffers {
     pub(super) links: Links,
     ancestors: Vec<u64>,
+    /// The object that was looked at last: where an error is.
+    pub(super) at: u64,
 }
 
 /// A walk through the groups of one read.
@@ -127,6 +129,7 @@ impl<E: Engine> Walk<'_, E> {
     pub(super) fn collect(&mut self, group: u64, name: &[u8]) -> Result<(), Fast5Problem> {
         self.buffers.links.truncate(0);
         self.buffers.ancestors.clear();
+        self.buffers.at = group;
         let role = if name.is_empty() { Role::Root } else { Role::of(name) };
         self.group(group, role, None)
     }
@@ -181,6 +184,7 @@ impl<E: Engine> Walk<'_, E> {
         if self.objects > MAX_OBJECTS {
             return Err(Fast5Problem::TooManyGroups);
         }
+        self.buffers.at = object;
         match self.engine.kind(object, self.scratch)? {
             ObjectKind::Group => self.group(object, role, Some(index)),
             ObjectKind::Dataset if self.fields.signal.is_some() => Err(Fast5Problem::ManyDatasets),
@@ -198,6 +202,7 @@ impl<E: Engine> Walk<'_, E> {
         role: Role,
         link: Option<usize>,
     ) -> Result<(), Fast5Problem> {
+        self.buffers.at = object;
         let Self { engine, scratch, buffers, fields, header, options, .. } = self;
         engine.attributes(object, scratch, &mut |field| {
             let place = take_attribute(field, role, fields, header, *options)?;

@@ -6,18 +6,22 @@ use seqloom_format::hdf5::Hdf5Error;
 
 /// A file or read that cannot be used: where, and why.
 #[derive(Debug, thiserror::Error)]
-#[error("{}{}: {problem}", path.display(), read_part(.read.as_deref()))]
+#[error("{}{}: {problem}", path.display(), place(.read.as_deref(), *.address))]
 pub struct Fast5Error {
     /// The file.
     pub path: PathBuf,
     /// The read's group in the file; none when the file as a whole is concerned.
     pub read: Option<String>,
+    /// Address of the object in the file, where the problem does not name one itself.
+    pub address: Option<u64>,
     /// What is wrong.
     pub problem: Fast5Problem,
 }
 
-fn read_part(read: Option<&str>) -> String {
-    read.map(|read| format!(", group {read}")).unwrap_or_default()
+fn place(read: Option<&str>, address: Option<u64>) -> String {
+    let read = read.map(|read| format!(", group {read}")).unwrap_or_default();
+    let address = address.map(|address| format!(", byte {address}")).unwrap_or_default();
+    read + &address
 }
 
 /// What is wrong.

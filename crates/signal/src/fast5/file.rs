@@ -85,8 +85,8 @@ impl Fast5File {
         options: Fast5Options,
         scratch: &mut Fast5Scratch,
     ) -> Result<Self, Fast5Error> {
-        let problem = |error| Fast5Error { path: path.into(), read: None, problem: error };
-        let engine = Hdf5File::open(source).map_err(|error| problem(error.into()))?;
+        let engine = Hdf5File::open(source);
+        let engine = engine.map_err(|error| error_in(path, None, None, error.into()))?;
         Self::with_engine(engine, path, options, scratch)
     }
 }
@@ -115,10 +115,14 @@ impl<E: Engine> Fast5File<E> {
             first: 0,
             first_fields: ReadFields::default(),
         };
-        let whole = |problem| Fast5Error { path: path.into(), read: None, problem };
-        file.layout = file.find_layout(scratch).map_err(whole)?;
+        let layout = file.find_layout(scratch);
+        file.layout = layout.map_err(|problem| error_in(path, None, None, problem))?;
         match file.layout {
-            Fast5Layout::Single => file.open_single(scratch).map_err(whole)?,
+            Fast5Layout::Single => {
+                let opened = file.open_single(scratch);
+                let at = Some(scratch.buffers.at);
+                opened.map_err(|problem| error_in(path, None, at, problem))?;
+            }
             Fast5Layout::Multi => file.open_multi(scratch)?,
         }
         Ok(file)
@@ -183,7 +187,7 @@ impl<E: Engine> Fast5File<E> {
         out.clear();
         self.fill(index, scratch, out).map_err(|problem| {
             out.clear();
-            self.read_error(index, problem)
+            self.read_error(index, scratch.buffers.at, problem)
         })
     }
 
@@ -240,9 +244,10 @@ impl<E: Engine> Fast5File<E> {
         &self.names[start..place.name_end]
     }
 
-    fn read_error(&self, index: usize, problem: Fast5Problem) -> Fast5Error {
-        let read = (self.layout == Fast5Layout::Multi).then(|| lossy(self.name(index)));
-        Fast5Error { path: self.path.clone(), read, problem }
+    fn read_error(&self, index: usize, at: u64, problem: Fast5Problem) -> Fast5Error {
+        let is_known = self.layout == Fast5Layout::Multi && index < self.reads();
+        let read = is_known.then(|| lossy(self.name(index)));
+        error_in(&self.path, read, Some(at), problem)
     }
 
     /// `file_type` says it; without, a text `file_version` of 1 or more means many reads (a number
@@ -278,7 +283,7 @@ impl<E: Engine> Fast5File<E> {
 
     fn open_multi(&mut self, scratch: &mut Fast5Scratch<E>) -> Result<(), Fast5Error> {
         let path = self.path.clone();
-        let whole = |problem| Fast5Error { path: path.clone(), read: None, problem };
+        let whole = |problem| error_in(&path, None, None, problem);
         let root = self.engine.root();
         let mut root_attributes = Attributes::new();
         let walk = &mut self.walk(scratch, HeaderSink::Open(&mut root_attributes));
@@ -297,7 +302,8 @@ impl<E: Engine> Fast5File<E> {
                     return Ok(());
                 }
                 Err(problem) => {
-                    first_error.get_or_insert_with(|| self.read_error(index, problem));
+                    let at = scratch.buffers.at;
+                    first_error.get_or_insert_with(|| self.read_error(index, at, problem));
                 }
             }
         }
@@ -361,6 +367,18 @@ impl<E: Engine> Fast5File<E> {
         }
         self.header.auxiliary = columns;
     }
+}
+
+/// An error of a file. Damage names its own byte.
+fn error_in(
+    path: &Path,
+    read: Option<String>,
+    address: Option<u64>,
+    problem: Fast5Problem,
+) -> Fast5Error {
+    let has_own = matches!(problem, Fast5Problem::Hdf5(_) | Fast5Problem::NoSuchRead(_));
+    let address = address.filter(|_| !has_own);
+    Fast5Error { path: path.into(), read, address, problem }
 }
 
 /// The major number of `MAJOR.MINOR`.

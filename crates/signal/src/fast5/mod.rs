@@ -20,7 +20,9 @@ mod collect;
 mod engine;
 mod error;
 mod file;
+mod write;
 
 pub use engine::{Engine, Field, FieldValue};
 pub use error::{Fast5Error, Fast5Problem};
 pub use file::{Fast5File, Fast5Layout, Fast5Options, Fast5Scratch};
+pub use write::{Fast5WriteError, Fast5Writer};

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use seqloom_format::signal::{AuxiliaryType, SignalRead};
 use seqloom_format::slow5::{header, text};
-use seqloom_signal::fast5::Fast5Options;
+use seqloom_signal::fast5::{Fast5Options, Fast5Scratch};
 use seqloom_testkit::skip;
 
-use crate::support::load;
+use crate::support::{files, load, open};
 
 const OPTIONS: Fast5Options =
     Fast5Options { allow_run_id_mismatch: false, keep_unknown: false, complete_header: false };
@@ -103,4 +104,103 @@ fn files_become_what_slow5tools_makes_of_them() {
     let complete = Fast5Options { complete_header: true, ..OPTIONS };
     let name = "end_reason_fast5/end_reason1";
     t_with(complete, &[name], name);
+}
+
+/// What is wrong with a file, or else with its reads.
+fn problems(path: &Path, options: Fast5Options) -> Vec<String> {
+    let file = match open(path, options) {
+        Ok(file) => file,
+        Err(error) => return vec![format!("file: {}", error.problem)],
+    };
+    let (mut scratch, mut read) = (Fast5Scratch::default(), SignalRead::default());
+    let problem = |index| {
+        let error = file.read(index, &mut scratch, &mut read).err()?;
+        assert!(read.read_id.is_empty() && error.path == path);
+        Some(format!("read {index}: {}", error.problem))
+    };
+    (0..file.reads()).filter_map(problem).collect()
+}
+
+#[test]
+fn bad_files_are_refused_by_name_and_their_other_reads_are_kept() {
+    let Some(data) = skip::data("nanopore/slow5tools_test/raw/f2s") else { return };
+    let expected = [
+        ("end_reason_fast5/end_reason_int32", "read 1: attribute \"end_reason\" cannot be"),
+        ("end_reason_fast5/end_reason_string", "file: attribute \"end_reason\" cannot be made an"),
+        ("err_fast5/R7_1", "file: attribute \"version\" is a list"),
+        (
+            "err_fast5/aux_field_wrong_type",
+            "file: attribute \"channel_number\" cannot be made char*",
+        ),
+        ("err_fast5/dupli_attrib", "file: attribute \"version\" stands in two places"),
+        ("err_fast5/empty_fast5", "file: run_id is missing"),
+        ("err_fast5/malformed_readid1", "read 0: read_id \"#0035aaf9"),
+        ("err_fast5/malformed_readid2", "file: read_id \"@2c469631"),
+        ("err_fast5/missing_primary_field", "file: range is missing"),
+        ("err_fast5/newline_in_attrib", "file: attribute \"exp_script_name\": a text may not"),
+        ("err_fast5/newline_in_field", "file: attribute \"channel\\nnumber\": a name may not"),
+        ("err_fast5/no_fast5_dir/text_file", "file: not an HDF5 file"),
+        ("err_fast5/not_a_fast5", "file: not an HDF5 file"),
+        ("err_fast5/primary_field_wrong_type", "file: attribute \"range\" cannot be made double"),
+        ("err_fast5/single_fast5_no_raw_grp", "file: read_id is missing"),
+        ("err_fast5/tab_in_attrib", "file: attribute \"operating\\tsystem\": a name may not"),
+        ("err_fast5/tab_in_field", "file: attribute \"channel_number\": a text may not"),
+        (
+            "unusual_fast5/new_attrib_in_channel",
+            "file: attribute \"newcrap\" of group \"channel_id\"",
+        ),
+        ("unusual_fast5/new_attrib_in_raw", "file: attribute \"newstuff\" of group \"Raw\""),
+        ("unusual_fast5/new_attrib_in_read", "file: attribute \"bloodyhell\" of group"),
+        ("unusual_fast5/new_group", "file: attribute \"newshit\" of group \"newgroup\""),
+        ("unusual_fast5/offset_missing", "file: offset is missing"),
+        ("unusual_fast5/pore_set", "file: pore_type is \"set\""),
+        ("various_versions/single_v0.6_to_multi_v2.0_fast5_diff_run_id", "read 1: run_id \"5c9bd8"),
+        ("various_versions/single_v1.0_to_multi_v2.0_fast5_diff_run_id", "read 1: run_id \"3af99b"),
+    ];
+    let mut refused = 0;
+    for path in files(&data, ".fast5") {
+        let name = path.strip_prefix(&data).unwrap().with_extension("");
+        let known = expected.iter().find(|(bad, _)| Path::new(bad) == name);
+        match (known, problems(&path, OPTIONS).as_slice()) {
+            (None, []) => {}
+            (Some((_, start)), [problem]) => {
+                assert!(problem.starts_with(start), "{}: {problem}", name.display());
+                refused += 1;
+            }
+            (_, found) => panic!("{}: {found:?}", name.display()),
+        }
+    }
+    assert_eq!(refused, expected.len());
+}
+
+#[test]
+fn options_let_in_what_is_refused_without_them() {
+    let Some(data) = skip::data("nanopore/slow5tools_test/raw/f2s") else { return };
+    let allow = Fast5Options { allow_run_id_mismatch: true, ..OPTIONS };
+    let path = data.join("various_versions/single_v0.6_to_multi_v2.0_fast5_diff_run_id.fast5");
+    assert_eq!(problems(&path, allow), [""; 0]);
+    let keep = Fast5Options { keep_unknown: true, ..OPTIONS };
+    let path = data.join("unusual_fast5/new_attrib_in_raw.fast5");
+    let (header, reads) = load(&path, keep).unwrap();
+    let place = header.auxiliary.iter().position(|field| field.name == b"newstuff").unwrap();
+    assert_eq!(header.auxiliary[place].kind, AuxiliaryType::I32);
+    assert_eq!(reads[0].auxiliary.get(place).len(), 4);
+}
+
+#[test]
+fn a_read_is_found_by_its_id() {
+    let Some(data) = skip::data("nanopore/slow5tools_test/raw/f2s") else { return };
+    for name in ["multi-fast5/ssm1", "single-fast5/sss1", "various_versions/multi_fast5_v2.3"] {
+        let file = open(&data.join(format!("{name}.fast5")), OPTIONS).unwrap();
+        let (mut scratch, mut read) = (Fast5Scratch::default(), SignalRead::default());
+        for index in 0..file.reads() {
+            assert_eq!(file.find(file.read_id(index)), Some(index));
+            file.read(index, &mut scratch, &mut read).unwrap();
+            assert_eq!(read.read_id, file.read_id(index));
+        }
+        for id in [&b""[..], b"0", b"read_", b"zzz"] {
+            assert_eq!(file.find(id), None);
+        }
+        assert!(file.read(file.reads(), &mut scratch, &mut read).is_err());
+    }
 }

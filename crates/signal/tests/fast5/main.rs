@@ -5,3 +5,4 @@
 mod container;
 mod conversion;
 mod support;
+mod written;
