@@ -305,10 +305,12 @@ fn inflate_zstd(
     if size > most {
         return Err(RecordError::BadZstd("it states more bytes than it can hold"));
     }
-    grow(body, size)?;
-    match context.decompress(&mut body[..size], stored) {
+    // Not filled with zeros, which would cost more than the frame is worth where it lies.
+    body.clear();
+    body.try_reserve(size).map_err(|_| RecordError::OutOfMemory(size))?;
+    match context.decompress(body, stored) {
         Ok(found) if found == size => Ok(size),
-        Ok(_) => Err(RecordError::BadZstd("it has fewer bytes than it states")),
+        Ok(_) => Err(RecordError::BadZstd("it has not as many bytes as it states")),
         Err(code) => Err(RecordError::BadZstd(zstd_safe::get_error_name(code))),
     }
 }
@@ -537,3 +539,6 @@ fn append_body(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -278,3 +278,6 @@ fn append_float(value: f64, out: &mut Vec<u8>) -> Option<()> {
     }
     Some(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -78,6 +78,11 @@ impl File {
         out
     }
 
+    /// Bytes of all samples.
+    pub(crate) fn samples_bytes(&self) -> usize {
+        self.reads.iter().map(|read| 2 * read.samples.len()).sum()
+    }
+
     /// Its index.
     pub(crate) fn index(&self) -> Vec<u8> {
         let mut out = Vec::new();

@@ -4,3 +4,4 @@
 mod file;
 mod pyslow5;
 mod slow5tools;
+mod speed;

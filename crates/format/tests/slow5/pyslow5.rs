@@ -37,7 +37,7 @@ fn nine() -> impl Iterator<Item = (Compression, [u32; 2], [&'static str; 2])> {
 }
 
 /// Runs the commands in slow5lib and gives what it prints; `None` where it is not installed.
-fn slow5lib(commands: &[String]) -> Option<String> {
+pub(crate) fn slow5lib(commands: &[String]) -> Option<String> {
     let python = python::with_module("pyslow5")?;
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slow5/slow5lib.py");
     let mut child = Command::new(python)
