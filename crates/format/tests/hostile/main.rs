@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 mod exercise;
-mod slow5;
 mod pod5;
 mod pod5_exercise;
 mod pod5_file;
+mod slow5;
 
 use proptest::prelude::*;
 use seqloom_format::bam::Header;
