@@ -17,7 +17,7 @@ use seqloom_prep::read_end::ReadEndOptions;
 use seqloom_prep::recalibrate::Applier;
 use seqloom_prep::reference::ReferenceSequences;
 use seqloom_prep::steps::Steps;
-use seqloom_prep::store::{Backing, ChunkStore};
+use seqloom_prep::store::{Backing, ChunkStore, StoreScratch};
 use seqloom_runtime::memory::{self, Ledger};
 
 use super::job::Job;
@@ -122,6 +122,9 @@ fn recalibrate<'s>(
         return asked.run(&job.header, &none, (stores, marks), &job.run);
     }
     let bytes = reference_bytes(references);
+    if let Some(placed) = stores.first() {
+        placed.spill_for(bytes, &mut StoreScratch::new()?)?;
+    }
     backing.ledger.charge(bytes);
     let fasta = job.arguments.reference_fasta.as_ref().unwrap_or(&job.arguments.reference);
     let bases = load_reference(fasta, references)?;
