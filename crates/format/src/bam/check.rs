@@ -97,10 +97,10 @@ fn lengths(cigar: CigarOps<'_>) -> (u64, i64) {
 }
 
 /// H only as first and last operation, S only there or behind and before an H.
-fn clips_stand_at_the_ends(cigar: CigarOps<'_>) -> bool {
+pub(crate) fn clips_stand_at_the_ends(cigar: CigarOps<'_>) -> bool {
     const SOFT: u8 = 4;
     const HARD: u8 = 5;
-    let last = cigar.len() - 1;
+    let Some(last) = cigar.len().checked_sub(1) else { return true };
     if !cigar.codes().any(|(code, _)| code == HARD || code == SOFT) {
         return true;
     }
@@ -252,3 +252,7 @@ impl Search<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;
