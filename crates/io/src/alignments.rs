@@ -46,7 +46,7 @@ use crate::source::claims::Stretches;
 use crate::source::error::SourceError;
 use crate::source::lane::{BGZF_RATIO, MAX_BGZF_STRETCH_BYTES};
 use crate::source::raw::Input;
-use crate::source::reader::{Compression, TextReader};
+use crate::source::reader::Compression;
 use crate::source::stream::{Cut, MISSING_EOF_BLOCK, Piece, Pull, StreamLane, StreamState};
 use crate::source::unaligned;
 use crate::source::{MAX_BLOCK_BYTES, POLL_TIME, poll};
@@ -465,7 +465,7 @@ fn feed(
     references: &[seqloom_format::bam::Reference],
     options: &AlignmentOptions,
 ) -> Result<Feed, AlignmentError> {
-    let Opened { reader, text, format, header_bytes, header_lines, .. } = opened;
+    let Opened { reader, text, format, header_bytes, header_lines, fault, .. } = opened;
     let input = reader.input().clone();
     let block_bytes = options.block_bytes;
     let mut missing_eof = None;
@@ -485,7 +485,10 @@ fn feed(
         (AlignmentFormat::Sam, Some(Compression::Plain), Some(size)) => {
             Way::Lines(Stretches::new(size, block_bytes as u64))
         }
-        _ => stream(reader, format, text, block_bytes),
+        _ => {
+            let state = StreamState::new(reader, StreamCut(format), text, block_bytes);
+            Way::Stream(Box::new(StreamLane::new(state.with_fault(fault))))
+        }
     };
     Ok(Feed {
         input,
@@ -498,9 +501,4 @@ fn feed(
         missing_eof,
         bytes_read: AtomicU64::new(0),
     })
-}
-
-fn stream(reader: TextReader, format: AlignmentFormat, text: Vec<u8>, block_bytes: usize) -> Way {
-    let state = StreamState::new(reader, StreamCut(format), text, block_bytes);
-    Way::Stream(Box::new(StreamLane::new(state)))
 }

@@ -8,7 +8,9 @@ use std::collections::HashMap;
 
 use super::aux_text;
 use super::error::SamError;
-use crate::bam::{CIGAR_LETTERS, CigarOps, Flags, Reference, clips_stand_at_the_ends, reg2bin};
+use crate::bam::{
+    CIGAR_LETTERS, CigarOps, Flags, Reference, hard_clips_stand_at_the_ends, reg2bin,
+};
 
 /// Longest name: its length with the NUL is one byte.
 const MAX_NAME_BYTES: usize = 254;
@@ -245,7 +247,7 @@ fn append_cigar(text: &[u8], out: &mut Vec<u8>) -> Result<Lengths, SamError> {
         lengths.span += if in_reference { count as i64 } else { 0 };
     }
     let ops = CigarOps::of(&out[start..]);
-    if len.is_some() || lengths.ops == 0 || !clips_stand_at_the_ends(ops) {
+    if len.is_some() || lengths.ops == 0 || !hard_clips_stand_at_the_ends(ops) {
         return Err(bad("CIGAR", text));
     }
     Ok(lengths)

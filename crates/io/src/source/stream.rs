@@ -148,6 +148,12 @@ impl<C: Cut> StreamState<C> {
         }
     }
 
+    /// Nothing can be read behind the text that it was made with, if there is a fault.
+    pub(crate) fn with_fault(mut self, fault: Option<SourceError>) -> Self {
+        self.fault = fault;
+        self
+    }
+
     pub(crate) fn pull(&mut self, buffer: impl FnOnce() -> Vec<u8>) -> Result<Pull, SourceError> {
         loop {
             let Some(ended) = self.fill() else { return Ok(Pull::Waiting) };
