@@ -219,7 +219,9 @@ fn parsing_inverts_printing() {
         let (mut line, mut body, mut again) = (Vec::new(), Vec::new(), Vec::new());
         for original in framed_records(&bam.records) {
             let original = original.unwrap();
-            [&mut line, &mut body, &mut again].map(Vec::clear);
+            for buffer in [&mut line, &mut body, &mut again] {
+                buffer.clear();
+            }
             append_record(original, references, &mut line).unwrap();
             parse_record(line.strip_suffix(b"\n").unwrap(), &names, &mut body).unwrap();
             append_record(&body, references, &mut again).unwrap();

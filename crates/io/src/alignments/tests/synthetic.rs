@@ -129,6 +129,11 @@ fn sizes() -> impl Strategy<Value = Vec<usize>> {
     })
 }
 
+/// Places, values and kinds of damage.
+fn damages() -> impl Strategy<Value = Vec<(prop::sample::Index, u8, u8)>> {
+    prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 1..3)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
@@ -157,7 +162,7 @@ proptest! {
         sizes in sizes(),
         small in 1..3000usize,
         threads in 1..5usize,
-        damages in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 1..3),
+        damages in damages(),
     ) {
         let head = header(2);
         let mut text = records.concat();
@@ -192,7 +197,7 @@ proptest! {
         sizes in sizes(),
         small in 1..3000usize,
         allow_truncated in any::<bool>(),
-        damages in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 1..3),
+        damages in damages(),
     ) {
         let mut content = bgzf(&[header(2), records.concat()].concat(), &sizes);
         for (at, byte, kind) in damages {
