@@ -19,6 +19,10 @@ use seqloom_testkit::damage::{Change, damaged};
 const FASTQ: &[u8] = b"@r1/1 BC:Z:A\nACGTN\n+\nIIII!\n@r2\r\nAC\r\n+r2\r\n@+\r\n@r3\n\n+\n\n\n";
 const WRAPPED: &[u8] = b"@r1\nACGT\nAC\n+\n@III\n+I\n@r2 x\nA\n+r2\nI\n";
 const FASTA: &[u8] = b">c1 a comment\r\nACGT\nacgtnRY\n\n>c2\nAC-*\nG\n";
+const SAM_LINES: [&[u8]; 2] = [
+    b"r\t99\tc1\t5\t60\t1H2S3M1D2I1N1P1=1X\t=\t20\t-9\tACGTACGTAC\tIIIIIIIIII\tNM:i:-3\tXA:A:!",
+    b"s\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\tXZ:Z:\tXH:H:1A\tXF:f:1.5\tXB:B:s,1,-2\tXI:i:4294967295",
+];
 const HEADER: &str = "@HD\tVN:1.6\tSO:unsorted\n@SQ\tSN:c1\tLN:1000\n@SQ\tSN:c2\tLN:9\tAH:*\n\
                       @RG\tID:a\tSM:s\tLB:l\n@PG\tID:p\tCL:x y\n@PG\tID:q\tPP:p\n@CO\tfree text\n";
 
@@ -136,6 +140,14 @@ proptest! {
     #[test]
     fn bed(noise in "[c#0-9\t \r\n-]{0,60}") {
         exercise::bed(noise.as_bytes());
+    }
+
+    #[test]
+    fn sam_lines(noise in "[a-z0-9\t*=:ACGT]{0,80}", changes in changes()) {
+        exercise::sam_line(noise.as_bytes());
+        for good in SAM_LINES {
+            exercise::sam_line(&damaged(good, &changes));
+        }
     }
 
     #[test]
