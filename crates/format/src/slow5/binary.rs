@@ -3,8 +3,8 @@
 //! Source: SLOW5 specification 1.0.0, "BLOW5". Inflated, a record is: `u16` length and the read id,
 //! `u32` read group, four `f64` (digitisation, offset, range, sampling rate), `u64` length and the
 //! signal, the auxiliary fields of the header. The signal's length counts samples when the signal
-//! is not coded and bytes when it is (so slow5lib; the specification does not say). An array has its
-//! `u64` number of elements in front. Everything is little-endian.
+//! is not coded and bytes when it is (so slow5lib; the specification does not say). An array has
+//! its `u64` number of elements in front. Everything is little-endian.
 
 use std::time::{Duration, Instant};
 

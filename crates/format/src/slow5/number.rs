@@ -1,8 +1,9 @@
 //! Numbers as SLOW5 text has them: what slow5lib prints, and what it accepts of that form.
 //!
-//! slow5lib prints floating-point numbers by C's `%f`, then drops zeros at the end, a point
-//! that is left behind, and the sign of a zero. It reads integers without `+` and leading zeros, and floating-point numbers
-//! of digits, `.` and `-` only. We refuse besides what it takes by accident, such as `1-2`.
+//! slow5lib prints floating-point numbers by C's `%f`, then drops zeros at the end, a point that is
+//! left behind, and the sign of a zero. It reads integers without `+` and leading zeros, and
+//! floating-point numbers of digits, `.` and `-` only. We refuse besides what it takes by accident,
+//! such as `1-2`.
 
 use std::io::Write as _;
 use std::str::FromStr;

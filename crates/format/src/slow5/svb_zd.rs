@@ -1,8 +1,8 @@
 //! svb-zd: differences of neighbouring samples, zigzag-coded, in StreamVByte.
 //!
 //! Source: SLOW5 specification 1.0.0, signal compression 1. A frame is `u32 count`, then the
-//! [`stream_vbyte`] coding of as many numbers. Differences are of 17 bits, so that a number may take
-//! three bytes; sums are cut to 16 bits, which makes 16-bit arithmetic enough to decode.
+//! [`stream_vbyte`] coding of as many numbers. Differences are of 17 bits, so that a number may
+//! take three bytes; sums are cut to 16 bits, which makes 16-bit arithmetic enough to decode.
 
 use super::stream_vbyte::{self, Numbers};
 use super::{SignalError, simd};

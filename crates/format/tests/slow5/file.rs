@@ -1,4 +1,4 @@
-//! Whole SLOW5 and BLOW5 files in memory, for tests: what the store does with files, in a few lines.
+//! Whole SLOW5 and BLOW5 files in memory, for tests.
 
 use seqloom_format::signal::{SignalHeader, SignalRead};
 use seqloom_format::slow5::binary::{self, END_OF_FILE, Frame, RecordDecoder, RecordEncoder};

@@ -161,7 +161,7 @@ fn samples(read: usize, random: &mut Random) -> Vec<i16> {
         0 => (400 + random.next() % 200) as i16,
         1 => random.next() as i16,
         2 => {
-            let jump = if random.next() % 20 == 0 { 700 } else { 40 };
+            let jump = if random.next().is_multiple_of(20) { 700 } else { 40 };
             level = level.wrapping_add((random.next() % (2 * jump)) as i16 - jump as i16);
             level
         }
@@ -181,8 +181,8 @@ fn samples(read: usize, random: &mut Random) -> Vec<i16> {
 ///
 /// Not all of it can be written by slow5lib, which doubles its buffer once for the next field,
 /// however long that is, and writes behind it: what it is to write has no fields, or some samples
-/// and few labels. And its encoder of ex-zd writes behind its buffer for one or two samples, and ends
-/// the process where most samples are exceptions.
+/// and few labels. And its encoder of ex-zd writes behind its buffer for one or two samples, and
+/// ends the process where most samples are exceptions.
 fn hard_file(
     read_groups: u32,
     fields: Vec<AuxiliaryField>,

@@ -199,6 +199,9 @@ fn what_text_cannot_hold_is_not_written() {
     let mut cut = good();
     cut.auxiliary.push(b"ab\0c");
     assert!(written(&cut, &header).ends_with("\tab\n"));
+    cut.auxiliary.clear();
+    cut.auxiliary.push(b"\0c");
+    assert!(written(&cut, &header).ends_with("\t.\n"));
 }
 
 proptest! {
