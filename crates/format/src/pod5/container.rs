@@ -6,8 +6,8 @@
 //! "FOOTER\0\0", FlatBuffer padded to 8 bytes, its length as i64, section marker, signature
 //! ```
 //!
-//! It is read from its end. A file without a footer is refused: the writer of POD5 appends reads and
-//! runs when it closes the file, so what such a file holds is signal that belongs to no read.
+//! It is read from its end. A file without a footer is refused: the writer of POD5 appends reads
+//! and runs when it closes the file, so what such a file holds is signal that belongs to no read.
 
 use super::error::in_flatbuffer;
 use super::flatbuffers::Table;

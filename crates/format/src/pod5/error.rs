@@ -13,8 +13,8 @@ pub enum Pod5FormatError {
     NotPod5,
     /// The footer is not there.
     #[error(
-        "the file ends at byte {size_bytes} without the footer of a POD5 file: it was cut short, or \
-         its writer was stopped before the end (`pod5 recover` may save what its writer left)"
+        "the file ends at byte {size_bytes} without the footer of a POD5 file: it was cut short, \
+         or its writer was stopped before the end (`pod5 recover` may save what its writer left)"
     )]
     NoFooter {
         /// Size of the file.

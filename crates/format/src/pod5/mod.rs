@@ -12,8 +12,8 @@
 //! are read in place.
 //!
 //! Limits: [`MAX_METADATA_BYTES`] of one block of metadata, [`row::MAX_ROW_SAMPLES`] of one row,
-//! [`MAX_READ_SAMPLES`] of one read. Files of Arrow with compressed bodies or big-endian numbers are
-//! refused: no POD5 writer makes them.
+//! [`MAX_READ_SAMPLES`] of one read. Files of Arrow with compressed bodies or big-endian numbers
+//! are refused: no POD5 writer makes them.
 
 pub mod arrow;
 pub mod container;

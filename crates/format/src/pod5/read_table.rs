@@ -246,8 +246,8 @@ impl ReadTable {
         })
     }
 
-    /// Calls `each` with the rows of the Signal table that make up the read in `row`, in order, until
-    /// it fails.
+    /// Calls `each` with the rows of the Signal table that make up the read in `row`, in order,
+    /// until it fails.
     ///
     /// # Errors
     /// When the list is damaged, or what `each` says.
@@ -269,7 +269,8 @@ impl ReadTable {
         Ok(())
     }
 
-    /// All names of reasons why reads ended, as the dictionary has them; one that is damaged ends it.
+    /// All names of reasons why reads ended, as the dictionary has them; one that is damaged ends
+    /// it.
     pub fn end_reasons(&self) -> impl Iterator<Item = &[u8]> {
         let field = self.columns[Name::EndReason as usize].map(|i| &self.table.schema().fields[i]);
         let values = field.and_then(|f| Some((self.table.dictionary(f)?, f)));

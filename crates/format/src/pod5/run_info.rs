@@ -1,10 +1,14 @@
-//! The Run Info table: one row per run (acquisition). Versions 0 to 2 of the Reads table keep the same
-//! columns in a dictionary.
+//! The Run Info table: one row per run (acquisition). Versions 0 to 2 of the Reads table keep the
+//! same columns in a dictionary.
 
 use super::arrow::{Array, ArrowTable, Batch, DataType};
 use super::read_table::ReadTable;
 use super::{Pod5FormatError, Span};
 use crate::read_at::ReadAt;
+
+/// Most runs of a file. Reads refer to them by a 16-bit number, so there cannot be as many; it
+/// bounds what a damaged file makes us keep.
+pub const MAX_RUNS: usize = 1 << 16;
 
 /// Columns in the order of the POD5 library's `RunInfo`.
 const COLUMNS: [&str; 20] = [
@@ -71,7 +75,7 @@ impl RunInfo {
 /// Reads the runs of a file, from their table or from the dictionary of older reads tables.
 ///
 /// # Errors
-/// When the table is damaged.
+/// When the table is damaged or has more than [`MAX_RUNS`] rows.
 pub fn read_runs(
     file: &dyn ReadAt,
     table: Option<Span>,
@@ -82,7 +86,8 @@ pub fn read_runs(
         let mut budget = array.body_bytes();
         for row in 0..rows {
             let part = |name: &str| array.part(name);
-            runs.push(read_run(part, row as usize, array.at(), &mut budget)?);
+            let run = read_run(part, row as usize, array.at(), &mut budget)?;
+            push_run(&mut runs, run, array.at())?;
         }
     }
     let Some(span) = table else { return Ok(runs) };
@@ -94,14 +99,23 @@ pub fn read_runs(
         let part = |name: &str| batch.column(fields, table.schema().position(name)?);
         let mut budget = batch.body.len();
         for row in 0..batch.rows {
-            runs.push(read_run(part, row as usize, batch.at, &mut budget)?);
+            let run = read_run(part, row as usize, batch.at, &mut budget)?;
+            push_run(&mut runs, run, batch.at)?;
         }
     }
     Ok(runs)
 }
 
-/// What is copied out of a batch is charged to `budget`, its size: in a sound file no two values share
-/// bytes, so it suffices.
+fn push_run(runs: &mut Vec<RunInfo>, run: RunInfo, at: u64) -> Result<(), Pod5FormatError> {
+    if runs.len() >= MAX_RUNS {
+        return Err(Pod5FormatError::Unsupported { what: "more than 65,536 runs", at });
+    }
+    runs.push(run);
+    Ok(())
+}
+
+/// What is copied out of a batch is charged to `budget`, its size: in a sound file no two values
+/// share bytes, so it suffices.
 fn read_run<'a>(
     part: impl Fn(&str) -> Option<Array<'a>>,
     row: usize,

@@ -1,8 +1,9 @@
 //! StreamVByte for 16-bit numbers, eight samples at a time, with SSSE3 where the machine has it.
 //!
-//! A key byte picks a shuffle that spreads the bytes of eight codes over eight 16-bit lanes; zigzag and
-//! sums follow in the lanes. `svb16` has the plain decoder that this must equal and that finishes what
-//! is left: the last samples, whose data could not be read sixteen bytes at a time.
+//! A key byte picks a shuffle that spreads the bytes of eight codes over eight 16-bit lanes;
+//! zigzag and sums follow in the lanes. `svb16` has the plain decoder that this must equal and
+//! that finishes what is left: the last samples, whose data could not be read sixteen bytes at a
+//! time.
 #![allow(unsafe_code)] // intrinsics of a feature that is looked for at run time
 
 use super::svb16::Progress;

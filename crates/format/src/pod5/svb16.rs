@@ -1,10 +1,10 @@
 //! StreamVByte for 16-bit numbers, as POD5 codes signal with it: each sample is the zigzag code of
 //! its difference to the one before (wrapping, the first to 0), in one byte or two.
 //!
-//! `n` samples are `n / 8` key bytes, rounded up, and their data. Bit `i % 8` of key byte `i / 8` says
-//! whether sample `i` has two bytes; bits past the last sample mean nothing. (D. Lemire, N. Kurz,
-//! C. Rupp: "Stream VByte: faster byte-oriented integer compression", 2018; the 16-bit form is that of
-//! the POD5 library.)
+//! `n` samples are `n / 8` key bytes, rounded up, and their data. Bit `i % 8` of key byte `i / 8`
+//! says whether sample `i` has two bytes; bits past the last sample mean nothing. (D. Lemire, N.
+//! Kurz, C. Rupp: "Stream VByte: faster byte-oriented integer compression", 2018; the 16-bit form
+//! is that of the POD5 library.)
 
 use super::simd;
 

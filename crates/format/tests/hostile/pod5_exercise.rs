@@ -1,5 +1,5 @@
-//! What the parsers of POD5 must survive, whatever the bytes; each function panics where a promise is
-//! broken. The property tests in `pod5.rs` and the fuzz targets call them.
+//! What the parsers of POD5 must survive, whatever the bytes; each function panics where a promise
+//! is broken. The property tests in `pod5.rs` and the fuzz targets call them.
 
 use seqloom_format::pod5::arrow::Batch;
 use seqloom_format::pod5::flatbuffers::Table;

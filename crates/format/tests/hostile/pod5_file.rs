@@ -1,5 +1,6 @@
-//! POD5 files for tests, written plainly: FlatBuffers, Arrow tables and the container, with what the
-//! POD5 library does not write too (missing values, dictionaries in parts, tables of version 0).
+//! POD5 files for tests, written plainly: FlatBuffers, Arrow tables and the container, with what
+//! the POD5 library does not write too (missing values, dictionaries in parts, tables of version
+//! 0).
 //!
 //! Shared by the tests of two crates and by fuzz targets.
 #![allow(dead_code)] // none of them uses all of it
@@ -382,7 +383,8 @@ fn run_columns(ids: &[&str]) -> Vec<Column> {
     ]
 }
 
-/// The newest version: dictionaries in two parts and replaced before the second batch, missing values.
+/// The newest version: dictionaries in two parts and replaced before the second batch, missing
+/// values.
 pub(crate) fn newest(compressed: bool) -> Vec<u8> {
     let (pores, reasons) = (Column::texts("", &["p"]), Column::texts("", &["paused"]));
     let (runs, more_runs) = (Column::texts("", &["run a"]), Column::texts("", &["run b"]));

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use seqloom_format::pod5::{MAX_READ_SAMPLES, Pod5FormatError};
 
+use super::mapping::MAX_ATTRIBUTES;
+
 /// Why a file or one of its reads cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum Pod5Error {
@@ -25,8 +27,14 @@ pub enum Pod5Error {
         /// What it lacks.
         column: &'static str,
     },
+    /// The runs of the file have too many attributes, most of which others lack.
+    #[error("{}: the runs have more than {MAX_ATTRIBUTES} attributes", path.display())]
+    TooManyAttributes {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file has too many reads.
-    #[error("{}: {reads} reads, more than the 4,294,967,295 that are read of a file", path.display())]
+    #[error("{}: {reads} reads, more than the 4,294,967,295 that can be", path.display())]
     TooManyReads {
         /// The file.
         path: PathBuf,

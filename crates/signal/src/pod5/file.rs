@@ -14,7 +14,7 @@ use seqloom_format::read_at::ReadAt;
 use seqloom_format::signal::{SignalHeader, SignalRead};
 
 use super::error::{Pod5Error, Pod5ReadError};
-use super::mapping::Mapping;
+use super::mapping::{Defect, Mapping};
 use super::scratch::{CodedRow, Pod5Scratch};
 use super::uuid;
 
@@ -57,8 +57,11 @@ impl Pod5File {
         let reads = ReadTable::open(&*file, container.reads).map_err(failed)?;
         let signal = SignalTable::open(&*file, container.signal).map_err(failed)?;
         let runs = read_runs(&*file, container.run_info, &reads).map_err(failed)?;
-        let (mapping, header) = Mapping::new(&runs, reads.end_reasons())
-            .map_err(|(run, column)| Pod5Error::Run { path: path.clone(), run, column })?;
+        let (mapping, header) =
+            Mapping::new(&runs, reads.end_reasons()).map_err(|defect| match defect {
+                Defect::Lacks { run, column } => Pod5Error::Run { path: path.clone(), run, column },
+                Defect::TooManyAttributes => Pod5Error::TooManyAttributes { path: path.clone() },
+            })?;
         let (mut ids, mut starts) = (Vec::new(), Vec::with_capacity(reads.batches()));
         for batch in 0..reads.batches() {
             starts.push(ids.len());
@@ -111,8 +114,8 @@ impl Pod5File {
         (self.ids[index] == id).then_some(index)
     }
 
-    /// Read `index` with its samples into `read`, whatever that held. Reads near each other in number
-    /// lie near each other in the file.
+    /// Read `index` with its samples into `read`, whatever that held. Reads near each other in
+    /// number lie near each other in the file.
     ///
     /// # Errors
     /// [`Pod5Error::Read`]; the other reads may be sound.

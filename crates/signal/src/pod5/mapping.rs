@@ -1,5 +1,5 @@
-//! What a value of POD5 is called in SLOW5: header, auxiliary fields and a read's values, as blue-crab
-//! 0.6.0 writes them.
+//! What a value of POD5 is called in SLOW5: header, auxiliary fields and a read's values, as
+//! blue-crab 0.6.0 writes them.
 
 use std::collections::HashMap;
 
@@ -28,6 +28,18 @@ const MAX_LABELS: usize = 255;
 /// A label longer than this is no reason but damage.
 const MAX_LABEL_BYTES: usize = 64;
 
+/// Most attribute values of a header, missing ones included: 100 names of 40,000 runs.
+pub(super) const MAX_ATTRIBUTES: usize = 1 << 22;
+
+/// Why a file has no mapping.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Defect {
+    /// A run lacks what its reads need.
+    Lacks { run: String, column: &'static str },
+    /// More than [`MAX_ATTRIBUTES`].
+    TooManyAttributes,
+}
+
 /// What is the same for all reads of a run.
 #[derive(Debug, Clone, Copy)]
 struct Group {
@@ -47,11 +59,11 @@ impl Mapping {
     /// The mapping of a file, and its header.
     ///
     /// # Errors
-    /// The run that lacks something, and what.
+    /// [`Defect`].
     pub(super) fn new<'a>(
         runs: &[RunInfo],
         end_reasons: impl Iterator<Item = &'a [u8]>,
-    ) -> Result<(Self, SignalHeader), (String, &'static str)> {
+    ) -> Result<(Self, SignalHeader), Defect> {
         let mut groups = HashMap::with_capacity(runs.len());
         let mut kept = Vec::new();
         for run in runs {
@@ -60,8 +72,10 @@ impl Mapping {
                 continue;
             }
             let needed = |column| {
-                let name = || String::from_utf8_lossy(&run.acquisition_id).into_owned();
-                run.integer(column).ok_or_else(|| (name(), column))
+                run.integer(column).ok_or_else(|| {
+                    let run = String::from_utf8_lossy(&run.acquisition_id).into_owned();
+                    Defect::Lacks { run, column }
+                })
             };
             let (max, min) = (needed("adc_max")?, needed("adc_min")?);
             let group = Group {
@@ -80,6 +94,9 @@ impl Mapping {
         };
         for (group, run) in kept.iter().enumerate() {
             for (name, value) in attributes(run) {
+                if header.attributes.len().saturating_mul(kept.len()) > MAX_ATTRIBUTES {
+                    return Err(Defect::TooManyAttributes);
+                }
                 let values = header.attributes.entry(name);
                 let values = values.or_insert_with(|| vec![Vec::new(); kept.len()]);
                 values[group] = value;
@@ -193,8 +210,8 @@ fn auxiliary_fields(end_reasons: &[Vec<u8>]) -> Vec<AuxiliaryField> {
     fields.map(field).into()
 }
 
-/// Attributes of a run, in an order in which a later one overrules an earlier one of its name: columns,
-/// with the tags where their column stands, and the acquisition id as `run_id` too.
+/// Attributes of a run, in an order in which a later one overrules an earlier one of its name:
+/// columns, with the tags where their column stands, and the acquisition id as `run_id` too.
 fn attributes(run: &RunInfo) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut attributes = Vec::new();
     for (name, value) in &run.values {
@@ -277,6 +294,13 @@ mod tests {
         assert_eq!(*of("run_id"), [b"a".to_vec(), b"z".to_vec()]);
         assert_eq!(*of("t"), [Vec::new(), b"1".to_vec()]);
         assert_eq!(*of("adc_min"), [b"-4096".to_vec(), b"-4096".to_vec()]);
+        let odd: Vec<RunInfo> = (0..2_100)
+            .map(|i| run(&i.to_string(), vec![(format!("own {i}").into(), Vec::new())]))
+            .collect();
+        assert_eq!(Mapping::new(&odd, std::iter::empty()).err(), Some(Defect::TooManyAttributes));
+        let bare = RunInfo { values: Vec::new(), ..odd[0].clone() };
+        let lacks = Defect::Lacks { run: "0".into(), column: "adc_max" };
+        assert_eq!(Mapping::new(&[bare], std::iter::empty()).err(), Some(lacks));
         let (_, empty) = Mapping::new(&[], std::iter::empty()).unwrap();
         assert_eq!((empty.read_groups, empty.attributes.len()), (1, 0));
     }

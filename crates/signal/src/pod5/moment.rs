@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-/// Appends a moment, `count / per_second` seconds after 1970 began in UTC, in `zone`: `+01:00` and the
-/// like are added, other zones are shown in UTC (there is no table of zones here; the moment is the
-/// same). Without a zone there is no offset behind it.
+/// Appends a moment, `count / per_second` seconds after 1970 began in UTC, in `zone`: `+01:00` and
+/// the like are added, other zones are shown in UTC (there is no table of zones here; the moment
+/// is the same). Without a zone there is no offset behind it.
 pub(super) fn append(count: i64, per_second: i64, zone: &[u8], out: &mut Vec<u8>) {
     let per_second = per_second.max(1);
     let (seconds, part) = (count.div_euclid(per_second), count.rem_euclid(per_second));
@@ -34,8 +34,8 @@ fn fixed_offset_minutes(zone: &[u8]) -> Option<i32> {
     Some(if *sign == b'-' { -minutes } else { minutes })
 }
 
-/// Year, month and day of a day counted from 1970-01-01 (H. Hinnant, "chrono-Compatible Low-Level Date
-/// Algorithms", `civil_from_days`).
+/// Year, month and day of a day counted from 1970-01-01 (H. Hinnant, "chrono-Compatible Low-Level
+/// Date Algorithms", `civil_from_days`).
 fn civil_date(days: i128) -> (i128, i128, i128) {
     let days = days + 719_468; // from 0000-03-01
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));

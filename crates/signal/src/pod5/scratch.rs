@@ -7,7 +7,8 @@ use seqloom_format::pod5::row::RowDecoder;
 /// Batches of the Reads table that a worker holds: 140 kB each as POD5 writes them, so 1 MB.
 const BATCHES: usize = 8;
 
-/// Memory of one worker: buffers, and the batches of reads it used last. It serves any number of files.
+/// Memory of one worker: buffers, and the batches of reads it used last. It serves any number of
+/// files.
 #[derive(Debug, Default)]
 pub struct Pod5Scratch {
     pub(super) decoder: RowDecoder,
@@ -41,8 +42,8 @@ impl Pod5Scratch {
         Self::default()
     }
 
-    /// The batch called `key`: as it is held, else loaded in the place of the one longest unused. Comes
-    /// with the buffers of the signal, to be filled.
+    /// The batch called `key`: as it is held, else loaded in the place of the one longest unused.
+    /// Comes with the buffers of the signal, to be filled.
     pub(super) fn batch(
         &mut self,
         key: (u64, usize),

@@ -91,7 +91,8 @@ fn files_written_by_hand_give_their_reads() {
     }
 }
 
-/// The second read's row of signal is damaged: only that read is lost, and its number and id are said.
+/// The second read's row of signal is damaged: only that read is lost, and its number and id are
+/// said.
 #[test]
 fn one_bad_row_costs_one_read() {
     let mut bytes = newest(true);

@@ -1,5 +1,5 @@
-//! Referees: the pod5 package and blue-crab beside our reader of POD5, on files that the pod5 package
-//! makes; every value of every read and every sample must be equal.
+//! Referees: the pod5 package and blue-crab beside our reader of POD5, on files that the pod5
+//! package makes; every value of every read and every sample must be equal.
 //!
 //! Needs Python with pod5, blue-crab and pyslow5 in `.venv` of the repository.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)] // all of it is a test
@@ -185,6 +185,14 @@ fn real_reads() {
     let path = seqloom_testkit::skip::data("nanopore/derived_official_tools/multi_fast5_zip.pod5");
     let Some(path) = path else { return };
     compare_with_pod5(&python, &path);
+}
+
+/// Workers share a file and keep a scratch each.
+#[test]
+fn files_may_be_shared_and_scratch_may_be_moved() {
+    fn t<T: Send + Sync>() {}
+    t::<Pod5File>();
+    t::<Pod5Scratch>();
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use super::array::{Array, Batch};
 use super::schema::Field;
 
-/// All batches of one dictionary. A delta adds to the values before it. A replacement begins anew, for
-/// the record batches behind it in the file: Arrow's file format has none, its stream format has, and
-/// they cost nothing here.
+/// All batches of one dictionary. A delta adds to the values before it. A replacement begins anew,
+/// for the record batches behind it in the file: Arrow's file format has none, its stream format
+/// has, and they cost nothing here.
 #[derive(Debug, Clone, Default)]
 pub struct Dictionary {
     versions: Vec<Version>,
@@ -26,7 +26,8 @@ impl Dictionary {
         }
     }
 
-    /// Value `index` for a record batch whose body is at byte `batch_at`: an array and the row in it.
+    /// Value `index` for a record batch whose body is at byte `batch_at`: an array and the row in
+    /// it.
     #[must_use]
     pub fn value<'a>(
         &'a self,

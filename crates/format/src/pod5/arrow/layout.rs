@@ -27,8 +27,8 @@ pub struct ColumnLayout {
     pub children: Vec<ColumnLayout>,
 }
 
-/// Reads a `RecordBatch` table: number of rows and layout of `fields`. As the values of a dictionary
-/// are laid out where `of_dictionary`.
+/// Reads a `RecordBatch` table: number of rows and layout of `fields`. As the values of a
+/// dictionary are laid out where `of_dictionary`.
 pub(super) fn parse(
     batch: &Table<'_>,
     fields: &[Field],

@@ -4,8 +4,12 @@ use super::super::flatbuffers::{FlatError, Table};
 
 /// Deepest nesting of columns that is read: a map in a structure in a dictionary has 5.
 const MAX_DEPTH: usize = 8;
-/// Most fields of a schema, nested ones included. The newest reads table has 26.
+/// Most fields of a schema, nested ones and pairs of their metadata included. The newest reads
+/// table has 26.
 const MAX_FIELDS: usize = 4096;
+
+/// Longest name of a field, an extension type or a time zone.
+const MAX_NAME_BYTES: usize = 1024;
 
 /// Type of the values of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +102,17 @@ impl Schema {
     }
 }
 
+const TOO_MANY: FlatError = FlatError { what: "a schema with too many or too deep fields", at: 0 };
+
+/// A copy of a short text: hostile tables may all refer to one long one.
+fn name(table: &Table<'_>, slot: usize) -> Result<Vec<u8>, FlatError> {
+    let text = table.string(slot)?;
+    if text.len() > MAX_NAME_BYTES {
+        return Err(FlatError { what: "a name that is too long", at: 0 });
+    }
+    Ok(text.to_vec())
+}
+
 /// The fields in vector `slot` of `parent`.
 fn parse_fields(
     parent: &Table<'_>,
@@ -106,11 +121,10 @@ fn parse_fields(
     budget: &mut usize,
 ) -> Result<Vec<Field>, FlatError> {
     let Some(vector) = parent.vector(slot, 4)? else { return Ok(Vec::new()) };
-    let too_many = FlatError { what: "a schema with too many or too deep fields", at: 0 };
     if depth == 0 && !vector.is_empty() {
-        return Err(too_many);
+        return Err(TOO_MANY);
     }
-    *budget = budget.checked_sub(vector.len()).ok_or(too_many)?;
+    *budget = budget.checked_sub(vector.len()).ok_or(TOO_MANY)?;
     let mut fields = Vec::with_capacity(vector.len());
     for table in vector.tables() {
         fields.push(parse_field(&table?, depth, budget)?);
@@ -122,7 +136,7 @@ fn parse_field(field: &Table<'_>, depth: usize, budget: &mut usize) -> Result<Fi
     let kind = parse_kind(field.u8(2)?, field.table(3)?)?;
     let mut time_zone = Vec::new();
     if let (DataType::Timestamp { .. }, Some(stamp)) = (kind, field.table(3)?) {
-        time_zone = stamp.string(1)?.to_vec();
+        time_zone = name(&stamp, 1)?;
     }
     let dictionary = match field.table(4)? {
         None => None,
@@ -135,10 +149,11 @@ fn parse_field(field: &Table<'_>, depth: usize, budget: &mut usize) -> Result<Fi
     };
     let mut extension = Vec::new();
     if let Some(metadata) = field.vector(6, 4)? {
+        *budget = budget.checked_sub(metadata.len()).ok_or(TOO_MANY)?;
         for pair in metadata.tables() {
             let pair = pair?;
             if pair.string(0)? == b"ARROW:extension:name" {
-                extension = pair.string(1)?.to_vec();
+                extension = name(&pair, 1)?;
             }
         }
     }
@@ -152,7 +167,7 @@ fn parse_field(field: &Table<'_>, depth: usize, budget: &mut usize) -> Result<Fi
     if expected.is_some_and(|expected| expected != children.len()) {
         return Err(FlatError { what: "a field with the wrong number of children", at: 0 });
     }
-    let name = field.string(0)?.to_vec();
+    let name = name(field, 0)?;
     Ok(Field { name, kind, dictionary, children, extension, time_zone })
 }
 
