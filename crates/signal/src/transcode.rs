@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use seqloom_format::hdf5::write::SignalCompressor;
 use seqloom_format::signal::{SignalHeader, SignalRead};
 use seqloom_format::slow5::binary::{self, RecordEncoder};
 use seqloom_format::slow5::{Compression, HeaderError, header, text};
@@ -109,6 +110,14 @@ impl Encoded {
     }
 }
 
+/// What is known of a read before it is encoded.
+struct Prepared {
+    group: u32,
+    categories: (u32, u32),
+    /// Whether it is as it is stored.
+    is_same: bool,
+}
+
 /// What a worker keeps between batches.
 #[derive(Default)]
 pub struct Scratch {
@@ -117,6 +126,18 @@ pub struct Scratch {
     read: SignalRead,
     /// Fields of the last input; a file's batches come one after the other.
     fields: Option<(usize, FieldMap)>,
+}
+
+impl Scratch {
+    fn fault(
+        &mut self,
+        store: &dyn SignalStore,
+        work: &Work,
+        frame: &Frame,
+        error: &ReadError,
+    ) -> Fault {
+        read_fault(store, &mut self.decode, &work.batch, frame, &mut self.read, error)
+    }
 }
 
 impl Stage for Transcode<'_> {
@@ -132,12 +153,11 @@ impl Stage for Transcode<'_> {
         output.tally.faults.extend_from_slice(&work.batch.faults);
         let Some(store) = &work.store else { return };
         for frame in &work.batch.frames {
-            let before = output.bytes.len();
+            let before = (output.bytes.len(), output.categories.len());
             if let Err(error) = self.one(scratch, work, store.as_ref(), frame, output) {
-                output.bytes.truncate(before);
-                let Scratch { decode, read, .. } = &mut *scratch;
-                let fault = read_fault(store.as_ref(), decode, &work.batch, frame, read, &error);
-                output.tally.faults.push(fault);
+                output.bytes.truncate(before.0);
+                output.categories.truncate(before.1);
+                output.tally.faults.push(scratch.fault(store.as_ref(), work, frame, &error));
             } else {
                 output.tally.reads += 1;
             }
@@ -178,25 +198,39 @@ impl Transcode<'_> {
         frame: &Frame,
         output: &mut Encoded,
     ) -> Result<(), ReadError> {
+        let prepared = self.prepare(scratch, work, store, frame, &mut output.categories)?;
+        let Prepared { group, categories, is_same } = prepared;
+        let started = Instant::now();
+        self.encode(scratch, work, store, frame, is_same, &mut output.bytes)?;
+        output.reads.push(EncodedRead { end: output.bytes.len(), group, categories });
+        self.components.encode.book(started);
+        Ok(())
+    }
+
+    /// Decodes, changes and routes one read: `scratch.read` is then as it is to be written.
+    fn prepare(
+        &self,
+        scratch: &mut Scratch,
+        work: &Work,
+        store: &dyn SignalStore,
+        frame: &Frame,
+        categories: &mut Vec<u16>,
+    ) -> Result<Prepared, ReadError> {
         let started = Instant::now();
         scratch.read.clear();
         let decoded = store.decode(&mut scratch.decode, &work.batch, frame, &mut scratch.read);
         self.components.decode.book(started);
         self.components.inflate.add(scratch.decode.take_inflate_time());
         decoded?;
-        let started = Instant::now();
         let group = scratch.read.read_group;
-        let categories = self.route(work, &mut scratch.read, output)?;
+        let categories = self.route(work, &mut scratch.read, categories)?;
         if let Some(dataset) = self.dataset {
             dataset.check(&scratch.read).map_err(ReadError)?;
         }
         round_samples(&mut scratch.read.samples, self.bits);
         let keeps_fields = self.fields(scratch, work.input, store);
         let is_same = keeps_fields && self.bits == 0 && scratch.read.read_group == group;
-        self.encode(scratch, work, store, frame, is_same, &mut output.bytes)?;
-        output.reads.push(EncodedRead { end: output.bytes.len(), group, categories });
-        self.components.encode.book(started);
-        Ok(())
+        Ok(Prepared { group, categories, is_same })
     }
 
     /// Gives the read its group in the output, and its categories.
@@ -204,7 +238,7 @@ impl Transcode<'_> {
         &self,
         work: &Work,
         read: &mut SignalRead,
-        output: &mut Encoded,
+        categories: &mut Vec<u16>,
     ) -> Result<(u32, u32), ReadError> {
         match &self.route {
             Route::Together([]) => {}
@@ -218,9 +252,9 @@ impl Transcode<'_> {
             Route::ByCategory(table) => {
                 let unknown = || ReadError::new("the table of categories does not name this read");
                 let found = table.of(&read.read_id).ok_or_else(unknown)?;
-                let start = output.categories.len() as u32;
-                output.categories.extend_from_slice(found);
-                return Ok((start, output.categories.len() as u32));
+                let start = categories.len() as u32;
+                categories.extend_from_slice(found);
+                return Ok((start, categories.len() as u32));
             }
         }
         Ok((0, 0))
@@ -260,5 +294,74 @@ impl Transcode<'_> {
             none => none.insert(RecordEncoder::new(compression).map_err(ReadError::new)?),
         };
         encoder.append(&scratch.read, self.header, out).map_err(ReadError::new)
+    }
+}
+
+/// As [`Transcode`], for a FAST5 output: reads with their samples deflated, to be put into the file
+/// by whoever commits them.
+pub struct Deflate<'a>(pub Transcode<'a>);
+
+/// One read for FAST5.
+#[derive(Debug, Default)]
+pub struct DeflatedRead {
+    /// The read.
+    pub read: SignalRead,
+    /// Its samples as a chunk of HDF5.
+    pub chunk: Vec<u8>,
+}
+
+/// The reads of a batch.
+#[derive(Debug, Default)]
+pub struct Deflated {
+    /// Buffers of reads; those behind [`Deflated::count`] hold older ones.
+    buffers: Vec<DeflatedRead>,
+    count: usize,
+    /// What was read and lost.
+    pub tally: Tally,
+}
+
+impl Deflated {
+    /// The reads.
+    #[must_use]
+    pub fn reads(&self) -> &[DeflatedRead] {
+        &self.buffers[..self.count]
+    }
+}
+
+impl Stage for Deflate<'_> {
+    type Scratch = (Scratch, SignalCompressor);
+    type Output = Deflated;
+
+    fn scratch(&self) -> Self::Scratch {
+        Self::Scratch::default()
+    }
+
+    fn process(
+        &self,
+        (scratch, compressor): &mut Self::Scratch,
+        work: &Work,
+        output: &mut Deflated,
+    ) {
+        output.count = 0;
+        output.tally.clear();
+        output.tally.faults.extend_from_slice(&work.batch.faults);
+        let Some(store) = &work.store else { return };
+        let mut categories = Vec::new();
+        for frame in &work.batch.frames {
+            let store = store.as_ref();
+            if let Err(error) = self.0.prepare(scratch, work, store, frame, &mut categories) {
+                output.tally.faults.push(scratch.fault(store, work, frame, &error));
+                continue;
+            }
+            if output.count == output.buffers.len() {
+                output.buffers.push(DeflatedRead::default());
+            }
+            let buffer = &mut output.buffers[output.count];
+            std::mem::swap(&mut buffer.read, &mut scratch.read);
+            let deflate = || compressor.compress(&buffer.read.samples, &mut buffer.chunk);
+            self.0.components.encode.time(deflate);
+            output.count += 1;
+            output.tally.reads += 1;
+        }
     }
 }

@@ -30,9 +30,7 @@ pub enum UnionError {
     },
     /// Two files of one run differ.
     #[error(
-        "{}: attributes are different for the same run_id {run_id}: {attributes}; with --allow \
-         such attributes are left empty",
-        path.display()
+        "{}: attributes are different for the same run_id {run_id}: {attributes}", path.display()
     )]
     Attributes {
         /// The file that differs from those before it.
@@ -65,13 +63,25 @@ pub enum UnionError {
     },
 }
 
+/// What becomes of attributes that differ between files of the same run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Differences {
+    /// They are an error.
+    Refuse,
+    /// They are left empty.
+    Empty,
+    /// The first file's value is kept, and what only later ones have is left out: so does
+    /// `slow5tools f2s`.
+    First,
+}
+
 /// What is kept and what is tolerated.
 #[derive(Debug, Clone, Copy)]
 pub struct UnionOptions {
     /// Keep auxiliary fields.
     pub keep_auxiliary: bool,
-    /// Tolerate attributes that differ within a run.
-    pub allow_differences: bool,
+    /// What becomes of attributes that differ within a run.
+    pub differences: Differences,
     /// Keep the order of the auxiliary fields where all files have the same ones.
     pub keep_order: bool,
 }
@@ -226,10 +236,14 @@ impl HeaderUnion {
             run_id: String::from_utf8_lossy(value(&header.attributes, RUN_ID, group)).into_owned(),
             attributes: words.collect::<Vec<_>>().join(", "),
         };
-        if !self.options.allow_differences {
-            return Err(error);
+        match self.options.differences {
+            Differences::Refuse => return Err(error),
+            Differences::First => {
+                self.warnings.push(format!("{error}; those of the first file are kept"));
+                return Ok(());
+            }
+            Differences::Empty => self.warnings.push(format!("{error}; they are left empty")),
         }
-        self.warnings.push(error.to_string());
         let groups = self.runs.len();
         for name in differing {
             let values = self.attributes.entry(name).or_insert_with(|| vec![Vec::new(); groups]);
@@ -354,8 +368,8 @@ mod tests {
         header
     }
 
-    fn union(allow_differences: bool, keep_order: bool) -> HeaderUnion {
-        HeaderUnion::new(UnionOptions { keep_auxiliary: true, allow_differences, keep_order })
+    fn union(differences: Differences, keep_order: bool) -> HeaderUnion {
+        HeaderUnion::new(UnionOptions { keep_auxiliary: true, differences, keep_order })
     }
 
     fn mux() -> Vec<AuxiliaryField> {
@@ -364,7 +378,7 @@ mod tests {
 
     #[test]
     fn runs_become_read_groups() {
-        let mut union = union(false, false);
+        let mut union = union(Differences::Refuse, false);
         let path = Path::new("f");
         let first = union.add(path, &header(&["run_id=a x=1"], mux())).unwrap();
         let second = union.add(path, &header(&["run_id=b y=2", "run_id=a x=1"], mux())).unwrap();
@@ -379,7 +393,7 @@ mod tests {
 
     #[test]
     fn every_difference_within_a_run_counts() {
-        let mut strict = union(false, false);
+        let mut strict = union(Differences::Refuse, false);
         let path = Path::new("f");
         strict.add(path, &header(&["run_id=a x=1 y=2"], mux())).unwrap();
         let error = strict.add(path, &header(&["run_id=a x=2"], mux())).unwrap_err();
@@ -387,20 +401,28 @@ mod tests {
         // A later file that agrees does not take it back.
         strict.add(path, &header(&["run_id=a x=1 y=2"], mux())).unwrap();
 
-        let mut lax = union(true, false);
+        let mut lax = union(Differences::Empty, false);
         lax.add(path, &header(&["run_id=a x=1 y=2"], mux())).unwrap();
         lax.add(path, &header(&["run_id=a x=2 y=2 z=3"], mux())).unwrap();
         assert_eq!(lax.take_warnings().len(), 1);
-        let header = lax.into_header();
-        let values = |name: &[u8]| header.attributes[name][0].clone();
+        let joined = lax.into_header();
+        let values = |name: &[u8]| joined.attributes[name][0].clone();
         assert_eq!((values(b"x"), values(b"y"), values(b"z")), (vec![], vec![b'2'], vec![]));
+
+        let mut first = union(Differences::First, false);
+        first.add(path, &header(&["run_id=a x=1"], mux())).unwrap();
+        first.add(path, &header(&["run_id=a x=2 z=3"], mux())).unwrap();
+        assert_eq!(first.take_warnings().len(), 1);
+        let joined = first.into_header();
+        assert_eq!(joined.attributes[b"x".as_slice()], [b"1"]);
+        assert!(!joined.attributes.contains_key(b"z".as_slice()));
     }
 
     #[test]
     fn fields_are_joined_by_name() {
         let path = Path::new("f");
         let ends = field("end_reason", labels("a,b"));
-        let mut union = union(false, false);
+        let mut union = union(Differences::Refuse, false);
         union.add(path, &header(&["run_id=a"], vec![mux()[0].clone(), ends.clone()])).unwrap();
         let time = field("a_time", AuxiliaryType::U64);
         union.add(path, &header(&["run_id=b"], vec![time])).unwrap();
@@ -429,7 +451,7 @@ mod tests {
         for order in
             [[AuxiliaryType::Char, AuxiliaryType::I16], [AuxiliaryType::I16, AuxiliaryType::Char]]
         {
-            let mut union = union(false, true);
+            let mut union = union(Differences::Refuse, true);
             for (kind, run) in order.into_iter().zip(["run_id=a", "run_id=b"]) {
                 union.add(path, &header(&[run], vec![field("channel", kind)])).unwrap();
             }
@@ -456,7 +478,7 @@ mod tests {
             let fields = |names: &[&str]| -> Vec<_> {
                 names.iter().map(|name| field(name, AuxiliaryType::U8)).collect()
             };
-            let mut union = union(false, keep_order);
+            let mut union = union(Differences::Refuse, keep_order);
             union.add(Path::new("f"), &header(&["run_id=a"], fields(&["b", "a"]))).unwrap();
             union.add(Path::new("f"), &header(&["run_id=b"], fields(second))).unwrap();
             assert_eq!(union.into_header().auxiliary, fields(expected));

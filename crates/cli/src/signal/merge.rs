@@ -6,7 +6,7 @@ use seqloom_format::slow5::SignalCompression;
 use seqloom_signal::inputs;
 use seqloom_signal::sources::Sequential;
 use seqloom_signal::transcode::{Route, Transcode};
-use seqloom_signal::union::UnionOptions;
+use seqloom_signal::union::{Differences, UnionOptions};
 
 use super::arguments::{Format, LosslessArguments, OutputArguments, RunArguments};
 use super::join::join;
@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &MergeArguments, console: &Console) -> anyhow::Resu
     pass.tell_apple_double(found.apple_double);
     let options = UnionOptions {
         keep_auxiliary: arguments.lossless.lossless,
-        allow_differences: arguments.allow,
+        differences: if arguments.allow { Differences::Empty } else { Differences::Refuse },
         keep_order: false,
     };
     let joined = join(&pass, &found.paths, options)?;

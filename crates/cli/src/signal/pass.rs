@@ -15,6 +15,7 @@ use seqloom_runtime::failure::lock;
 use seqloom_runtime::machine;
 use seqloom_runtime::pool::WorkerPanic;
 use seqloom_signal::account::{Account, Fault};
+use seqloom_signal::fast5::Fast5WriteError;
 use seqloom_signal::flow::{self, BatchSource, Components, Stage, Tally};
 use seqloom_signal::sources::file_fault;
 use seqloom_signal::store::{
@@ -58,6 +59,8 @@ pub(crate) enum PassError {
     Join(#[from] JoinError),
     #[error("{0}")]
     Index(#[from] IndexFileError),
+    #[error("{0}")]
+    Fast5(#[from] Fast5WriteError),
     #[error("{0}")]
     Refused(String),
     #[error("interrupted")]

@@ -109,6 +109,7 @@ fn a_full_disk_ends_with_no_file() {
         format!("convert {source} -o {}/x.blow5", out.display()),
         format!("view {source} -o {}/x.slow5", out.display()),
         format!("merge {source} -o {}/x.blow5 -t 4", out.display()),
+        format!("convert {source} -o {}/x.fast5 -t 2", out.display()),
         format!("split {source} -r 1000 -d {}", out.display()),
     ] {
         small(&line).fails_with(4).says(&["cannot write"]);
@@ -284,6 +285,43 @@ fn pod5_and_fast5_give_the_same_reads() {
     let got = here.path().join("one.slow5");
     signal_line(&format!("get {} {id} -o {}", pod5.display(), got.display())).ok();
     assert!(columns(&got) == expected[3..4]);
+}
+
+#[test]
+fn fast5_comes_back_from_blow5() {
+    let here = folder();
+    let Some(root) = data("nanopore/slow5tools_test/raw/f2s/multi-fast5") else { return };
+    let at = |name: &str| here.path().join(name).display().to_string();
+    for threads in [1, 4] {
+        let options = format!("--quiet -t {threads}");
+        let blow5 = at(&format!("{threads}.blow5"));
+        let fast5 = at(&format!("{threads}.fast5"));
+        signal_line(&format!("convert {options} {} -o {blow5}", root.display())).ok();
+        signal_line(&format!("convert {options} {blow5} -o {fast5}")).ok();
+        // Reads of a FAST5 file come in the order of their names.
+        let records = |file: &str| -> Vec<String> {
+            let text = signal_line(&format!("view {options} {file}")).ok().text();
+            let mut records: Vec<String> =
+                text.lines().filter(|line| !line.starts_with(['#', '@'])).map(str::to_owned).collect();
+            records.sort();
+            records
+        };
+        let names = |file: &str| signal_line(&format!("stats {options} {file}")).ok().text();
+        let field_names = |file: &str| {
+            names(file).lines().find(|line| line.starts_with("auxiliary fields")).map(str::to_owned)
+        };
+        assert_eq!(records(&fast5).len(), 9);
+        assert_eq!(field_names(&fast5), field_names(&blow5));
+        assert!(records(&fast5) == records(&blow5));
+    }
+    assert!(fs::read(at("1.fast5")).unwrap() == fs::read(at("4.fast5")).unwrap());
+    // Not front to back, and one run in a file.
+    let line = format!("convert {} --to fast5 -o -", at("1.blow5"));
+    assert_ne!(signal_line(&line).code(), 0);
+    let Some(two) = data("nanopore/slow5tools_test/exp/two_rg/exp_default.slow5") else { return };
+    let out = at("two.fast5");
+    signal_line(&format!("convert {} -o {out}", two.display())).fails_with(1).says(&["one read group"]);
+    assert!(!Path::new(&out).exists());
 }
 
 #[test]

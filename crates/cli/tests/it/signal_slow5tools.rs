@@ -492,6 +492,11 @@ fn fast5_files_become_what_f2s_makes_of_them() {
             return;
         };
         for name in names_in(&root) {
+            // Its second read counts the labels in another order. slow5tools copies the number,
+            // which then stands for another label; we write the number of the label.
+            if name == "end_reason_differnt_key_order.slow5" {
+                continue;
+            }
             let input = format!("{folder}/{}.fast5", name.strip_suffix(".slow5").unwrap());
             cases.push(t(&input, "", &format!("{folder}/{name}")));
         }
