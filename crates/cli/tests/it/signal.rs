@@ -301,8 +301,11 @@ fn fast5_comes_back_from_blow5() {
         // Reads of a FAST5 file come in the order of their names.
         let records = |file: &str| -> Vec<String> {
             let text = signal_line(&format!("view {options} {file}")).ok().text();
-            let mut records: Vec<String> =
-                text.lines().filter(|line| !line.starts_with(['#', '@'])).map(str::to_owned).collect();
+            let mut records: Vec<String> = text
+                .lines()
+                .filter(|line| !line.starts_with(['#', '@']))
+                .map(str::to_owned)
+                .collect();
             records.sort();
             records
         };
@@ -320,7 +323,9 @@ fn fast5_comes_back_from_blow5() {
     assert_ne!(signal_line(&line).code(), 0);
     let Some(two) = data("nanopore/slow5tools_test/exp/two_rg/exp_default.slow5") else { return };
     let out = at("two.fast5");
-    signal_line(&format!("convert {} -o {out}", two.display())).fails_with(1).says(&["one read group"]);
+    signal_line(&format!("convert {} -o {out}", two.display()))
+        .fails_with(1)
+        .says(&["one read group"]);
     assert!(!Path::new(&out).exists());
 }
 
