@@ -238,7 +238,8 @@ x, y = reads(a), reads(b)
 assert list(x) == list(y), 'ids'
 for i in x:
     for k in x[i]:
-        same = (x[i][k] == y[i][k]) or x[i][k] != x[i][k] and y[i][k] != y[i][k] if k != 'signal' else (x[i][k] == y[i][k]).all()
+        p, q = x[i][k], y[i][k]
+        same = (p == q).all() if k == 'signal' else p == q or p != p and q != q
         assert same, (i, k)
 assert a.get_all_headers() == b.get_all_headers()
 print(len(x))
@@ -290,7 +291,9 @@ fn pod5_and_fast5_give_the_same_reads() {
 #[test]
 fn fast5_comes_back_from_blow5() {
     let here = folder();
-    let Some(root) = data("nanopore/slow5tools_test/raw/f2s/multi-fast5") else { return };
+    let Some(root) = data("nanopore/slow5tools_test/raw/f2s/multi-fast5/ssm1.fast5") else {
+        return;
+    };
     let at = |name: &str| here.path().join(name).display().to_string();
     for threads in [1, 4] {
         let options = format!("--quiet -t {threads}");
@@ -301,8 +304,11 @@ fn fast5_comes_back_from_blow5() {
         // Reads of a FAST5 file come in the order of their names.
         let records = |file: &str| -> Vec<String> {
             let text = signal_line(&format!("view {options} {file}")).ok().text();
-            let mut records: Vec<String> =
-                text.lines().filter(|line| !line.starts_with(['#', '@'])).map(str::to_owned).collect();
+            let mut records: Vec<String> = text
+                .lines()
+                .filter(|line| !line.starts_with(['#', '@']))
+                .map(str::to_owned)
+                .collect();
             records.sort();
             records
         };
@@ -310,7 +316,7 @@ fn fast5_comes_back_from_blow5() {
         let field_names = |file: &str| {
             names(file).lines().find(|line| line.starts_with("auxiliary fields")).map(str::to_owned)
         };
-        assert_eq!(records(&fast5).len(), 9);
+        assert_eq!(records(&fast5).len(), 3);
         assert_eq!(field_names(&fast5), field_names(&blow5));
         assert!(records(&fast5) == records(&blow5));
     }
@@ -320,7 +326,9 @@ fn fast5_comes_back_from_blow5() {
     assert_ne!(signal_line(&line).code(), 0);
     let Some(two) = data("nanopore/slow5tools_test/exp/two_rg/exp_default.slow5") else { return };
     let out = at("two.fast5");
-    signal_line(&format!("convert {} -o {out}", two.display())).fails_with(1).says(&["one read group"]);
+    signal_line(&format!("convert {} -o {out}", two.display()))
+        .fails_with(1)
+        .says(&["one read group"]);
     assert!(!Path::new(&out).exists());
 }
 
