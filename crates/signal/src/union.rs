@@ -82,7 +82,7 @@ pub struct UnionOptions {
     pub keep_auxiliary: bool,
     /// What becomes of attributes that differ within a run.
     pub differences: Differences,
-    /// Keep the order of the auxiliary fields where all files have the same ones.
+    /// Keep auxiliary fields in the order in which they are met, as `slow5tools f2s` does.
     pub keep_order: bool,
 }
 
@@ -94,9 +94,8 @@ pub struct HeaderUnion {
     attributes: BTreeMap<Vec<u8>, Vec<Vec<u8>>>,
     enums: Vec<AuxiliaryField>,
     others: BTreeMap<Vec<u8>, AuxiliaryField>,
-    /// Fields of the first file, while all others had the same.
-    common: Option<Vec<AuxiliaryField>>,
-    is_first: bool,
+    /// Names of all fields, in the order in which they were met.
+    met: Vec<Vec<u8>>,
     /// Read groups of the last file added; files of one run share them.
     last_groups: Arc<[u32]>,
     /// What was tolerated.
@@ -113,8 +112,7 @@ impl HeaderUnion {
             attributes: BTreeMap::new(),
             enums: Vec::new(),
             others: BTreeMap::new(),
-            common: None,
-            is_first: true,
+            met: Vec::new(),
             last_groups: Arc::from([]),
             warnings: Vec::new(),
         }
@@ -145,10 +143,12 @@ impl HeaderUnion {
     /// The header of all files added.
     #[must_use]
     pub fn into_header(self) -> SignalHeader {
-        let auxiliary = match self.common {
-            Some(common) if self.options.keep_order => common,
-            _ => self.enums.into_iter().chain(self.others.into_values()).collect(),
-        };
+        let Self { enums, others, met, .. } = self;
+        let mut auxiliary: Vec<AuxiliaryField> =
+            enums.into_iter().chain(others.into_values()).collect();
+        if self.options.keep_order {
+            auxiliary.sort_by_key(|field| met.iter().position(|name| *name == field.name));
+        }
         let read_groups = self.runs.len() as u32;
         SignalHeader { read_groups, attributes: self.attributes, auxiliary, ..Default::default() }
     }
@@ -169,18 +169,15 @@ impl HeaderUnion {
                     let name = String::from_utf8_lossy(&field.name).into_owned();
                     return Err(UnionError::Type { path: path.to_owned(), field: name });
                 }
-            } else if matches!(field.kind, AuxiliaryType::Enum(_)) {
+                continue;
+            }
+            self.met.push(field.name.clone());
+            if matches!(field.kind, AuxiliaryType::Enum(_)) {
                 self.enums.push(field.clone());
             } else {
                 self.others.insert(field.name.clone(), field.clone());
             }
         }
-        if self.is_first {
-            self.common = Some(fields.to_vec());
-        } else if self.common.as_deref() != Some(fields) {
-            self.common = None;
-        }
-        self.is_first = false;
         Ok(())
     }
 
@@ -473,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_fields_is_kept_where_it_is_common() {
+    fn the_order_of_fields_can_be_kept() {
         fn t(keep_order: bool, second: &[&str], expected: &[&str]) {
             let fields = |names: &[&str]| -> Vec<_> {
                 names.iter().map(|name| field(name, AuxiliaryType::U8)).collect()
@@ -484,8 +481,8 @@ mod tests {
             assert_eq!(union.into_header().auxiliary, fields(expected));
         }
         t(true, &["b", "a"], &["b", "a"]);
-        t(true, &["a", "b"], &["a", "b"]);
-        t(true, &["b", "a", "c"], &["a", "b", "c"]);
+        t(true, &["a", "b"], &["b", "a"]);
+        t(true, &["c", "a", "0"], &["b", "a", "c", "0"]);
         t(false, &["b", "a"], &["a", "b"]);
     }
 

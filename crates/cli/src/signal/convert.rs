@@ -3,11 +3,13 @@
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use seqloom_format::slow5::SignalCompression;
 use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_io::sink::output::OutputError;
-use seqloom_signal::fast5::{Fast5Options, Fast5Writer};
+use seqloom_signal::account::{Fault, Loss};
+use seqloom_signal::fast5::{Fast5Options, Fast5WriteError, Fast5Writer};
 use seqloom_signal::inputs::{self, ALL_SUFFIXES};
 use seqloom_signal::sources::Sequential;
 use seqloom_signal::transcode::{Deflate, DeflatedRead, Encoding, Route, Transcode};
@@ -95,7 +97,10 @@ fn to_fast5(
         let field = String::from_utf8_lossy(field);
         pass.warn(&format!("FAST5 has no place for the auxiliary field {field}; it is left out"));
     }
-    let file = AtomicFile::create(path).map_err(OutputError::from)?;
+    // Its first bytes are written last.
+    let is_stdout = path == Path::new("-");
+    let file = if is_stdout { Path::new("/dev/stdout") } else { path };
+    let file = AtomicFile::create(file).map_err(OutputError::from)?;
     if file.is_direct() {
         let text = "FAST5 cannot be written front to back; the output must be a regular file";
         return Err(PassError::Refused(text.to_owned()));
@@ -107,7 +112,20 @@ fn to_fast5(
         pass.book(&deflated.tally)?;
         bytes.clear();
         for DeflatedRead { read, chunk } in deflated.reads() {
-            writer.push(read, chunk, &mut bytes)?;
+            match writer.push(read, chunk, &mut bytes) {
+                Ok(()) => {}
+                Err(error @ (Fast5WriteError::Hdf5(_) | Fast5WriteError::ReadGroups(_))) => {
+                    return Err(error.into());
+                }
+                // A read that FAST5 cannot hold; the others can go on.
+                Err(error) => pass.lose(&Fault {
+                    path: Arc::from(path),
+                    read_id: Some(read.read_id.clone()),
+                    offset: None,
+                    reason: error.to_string(),
+                    loss: Loss::Read,
+                })?,
+            }
         }
         written_bytes += bytes.len() as u64;
         Ok(write(&bytes)?)

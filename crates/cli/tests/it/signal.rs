@@ -44,7 +44,7 @@ fn many_reads(folder: &Path, copies: u32) -> Option<PathBuf> {
 #[test]
 fn the_number_of_threads_does_not_show() {
     let here = folder();
-    let Some(source) = many_reads(here.path(), 12) else { return };
+    let Some(source) = many_reads(here.path(), 5) else { return };
     let source = source.display();
     let at = |name: &str| here.path().join(name);
     let blow5 = at("many.blow5").display().to_string();
@@ -55,8 +55,8 @@ fn the_number_of_threads_does_not_show() {
         .lines()
         .map(str::to_owned)
         .collect();
-    assert_eq!(ids.len(), 120);
-    let list: Vec<&str> = (0..ids.len()).map(|at| ids[at * 77 % 120].as_str()).collect();
+    assert_eq!(ids.len(), 50);
+    let list: Vec<&str> = (0..ids.len()).map(|at| ids[at * 27 % 50].as_str()).collect();
     fs::write(at("list"), list.join("\n")).unwrap();
     let list = at("list").display().to_string();
     for line in [
@@ -85,7 +85,7 @@ fn the_number_of_threads_does_not_show() {
     assert!([2, 7, 64].into_iter().all(|threads| index(threads) == one));
     let split = |threads| -> Vec<Vec<u8>> {
         let parts = at(&format!("parts{threads}"));
-        let line = format!("split {blow5} -r 50 -d {} -t {threads}", parts.display());
+        let line = format!("split {blow5} -r 20 -d {} -t {threads}", parts.display());
         signal_line(&line).ok();
         names_in(&parts).iter().map(|name| fs::read(parts.join(name)).unwrap()).collect()
     };
@@ -238,7 +238,8 @@ x, y = reads(a), reads(b)
 assert list(x) == list(y), 'ids'
 for i in x:
     for k in x[i]:
-        same = (x[i][k] == y[i][k]) or x[i][k] != x[i][k] and y[i][k] != y[i][k] if k != 'signal' else (x[i][k] == y[i][k]).all()
+        p, q = x[i][k], y[i][k]
+        same = (p == q).all() if k == 'signal' else p == q or p != p and q != q
         assert same, (i, k)
 assert a.get_all_headers() == b.get_all_headers()
 print(len(x))
@@ -290,7 +291,9 @@ fn pod5_and_fast5_give_the_same_reads() {
 #[test]
 fn fast5_comes_back_from_blow5() {
     let here = folder();
-    let Some(root) = data("nanopore/slow5tools_test/raw/f2s/multi-fast5") else { return };
+    let Some(root) = data("nanopore/slow5tools_test/raw/f2s/multi-fast5/ssm1.fast5") else {
+        return;
+    };
     let at = |name: &str| here.path().join(name).display().to_string();
     for threads in [1, 4] {
         let options = format!("--quiet -t {threads}");
@@ -313,7 +316,7 @@ fn fast5_comes_back_from_blow5() {
         let field_names = |file: &str| {
             names(file).lines().find(|line| line.starts_with("auxiliary fields")).map(str::to_owned)
         };
-        assert_eq!(records(&fast5).len(), 9);
+        assert_eq!(records(&fast5).len(), 3);
         assert_eq!(field_names(&fast5), field_names(&blow5));
         assert!(records(&fast5) == records(&blow5));
     }
