@@ -7,12 +7,24 @@ use std::process::ExitCode;
 
 use seqloom_align::cohort::CohortError;
 use seqloom_align::index::{BuildError, IndexError};
+use seqloom_format::bed::BedError;
+use seqloom_io::alignments::AlignmentError;
+use seqloom_io::known_sites::KnownSitesError;
+use seqloom_io::reference::ReferenceError;
 use seqloom_io::sink::atomic::AtomicFileError;
 use seqloom_io::sink::output::OutputError;
 use seqloom_io::source::SourceError;
 use seqloom_io::spill::SpillError;
+use seqloom_prep::duplicates::NameUsedTwice;
+use seqloom_prep::ingest::IngestError;
+use seqloom_prep::inputs::MergeError;
+use seqloom_prep::read_end::ReadEndError;
+use seqloom_prep::recalibrate::RecalibrationError;
+use seqloom_prep::recalibrate::report::ReportError;
+use seqloom_signal::store::{IndexFileError, StoreError};
 
 use crate::console::Console;
+use crate::signal::{JoinError, LostReads, PassError};
 use crate::signals;
 
 /// The run failed.
@@ -32,7 +44,12 @@ pub(crate) struct UsageError(pub(crate) String);
 /// Says what went wrong, if anything did, and gives the exit code.
 pub(crate) fn report(outcome: anyhow::Result<()>, console: &Console) -> ExitCode {
     let Err(error) = outcome else { return ExitCode::SUCCESS };
-    if chain_has::<OutputError>(&error, OutputError::is_closed_pipe) {
+    let is_closed_pipe = chain_has::<OutputError>(&error, OutputError::is_closed_pipe)
+        || chain_has::<PassError>(
+            &error,
+            |e| matches!(e, PassError::Output(output) if output.is_closed_pipe()),
+        );
+    if is_closed_pipe {
         return ExitCode::SUCCESS;
     }
     if let Some(signal) = signals::received() {
@@ -72,6 +89,7 @@ fn code(error: &anyhow::Error) -> u8 {
         return USAGE;
     }
     let is_output = chain_has::<OutputError>(error, |_| true)
+        || chain_has::<PassError>(error, |e| matches!(e, PassError::Output(_)))
         || chain_has::<AtomicFileError>(error, |_| true)
         || chain_has::<BuildError>(error, |e| matches!(e, BuildError::Write { .. }))
         || chain_has::<SpillError>(error, |_| true);
@@ -79,6 +97,7 @@ fn code(error: &anyhow::Error) -> u8 {
         return OUTPUT;
     }
     let is_malformed = chain_has::<SourceError>(error, source_is_malformed)
+        || is_malformed_alignments(error)
         || chain_has::<CohortError>(error, |e| match e {
             CohortError::Source(source) => source_is_malformed(source),
             _ => true,
@@ -88,8 +107,41 @@ fn code(error: &anyhow::Error) -> u8 {
         })
         || chain_has::<IndexError>(error, |e| {
             !matches!(e, IndexError::Missing { .. } | IndexError::Io { .. })
-        });
+        })
+        || signal_is_malformed(error);
     if is_malformed { MALFORMED } else { FAILED }
+}
+
+/// Aligned input, and the files that go with it.
+fn is_malformed_alignments(error: &anyhow::Error) -> bool {
+    chain_has::<AlignmentError>(error, |e| {
+        use AlignmentError::{Header, Malformed, MissingEof};
+        matches!(e, Header { .. } | MissingEof { .. } | Malformed(_))
+    }) || chain_has::<IngestError>(error, |e| {
+        matches!(e, IngestError::Unsorted { .. } | IngestError::TooManyRecords { .. })
+    }) || chain_has::<NameUsedTwice>(error, |_| true)
+        || chain_has::<ReadEndError>(error, |_| true)
+        || chain_has::<MergeError>(error, |_| true)
+        || chain_has::<RecalibrationError>(error, |_| true)
+        || chain_has::<ReportError>(error, |_| true)
+        || chain_has::<BedError>(error, |_| true)
+        || chain_has::<ReferenceError>(error, |e| !matches!(e, ReferenceError::Source(_)))
+        || chain_has::<KnownSitesError>(error, |e| !matches!(e, KnownSitesError::Source(_)))
+}
+
+/// Raw signal that is bad, or that something is missing from.
+fn signal_is_malformed(error: &anyhow::Error) -> bool {
+    chain_has::<LostReads>(error, |_| true)
+        || chain_has::<StoreError>(error, StoreError::is_malformed)
+        || chain_has::<IndexFileError>(error, |e| !matches!(e, IndexFileError::Read { .. }))
+        || chain_has::<PassError>(error, |e| match e {
+            PassError::Store(error) => error.is_malformed(),
+            PassError::Index(error) => !matches!(error, IndexFileError::Read { .. }),
+            PassError::Strict(_) | PassError::Join(JoinError::Union(_) | JoinError::Nothing(_)) => {
+                true
+            }
+            _ => false,
+        })
 }
 
 /// A file that is not there or cannot be read is a failed run, not malformed input.

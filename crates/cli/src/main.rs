@@ -4,6 +4,10 @@ mod align;
 mod console;
 mod exit;
 mod index;
+mod output;
+mod prep;
+mod recalibration;
+mod signal;
 mod signals;
 
 use std::process::ExitCode;
@@ -28,6 +32,11 @@ enum Command {
     Index(index::IndexArguments),
     /// Align reads; sort, mark duplicates and index the output in the same run
     Align(Box<align::AlignArguments>),
+    /// Sort, mark duplicates, filter and fix aligned reads in one pass
+    Prep(Box<prep::PrepArguments>),
+    /// Nanopore raw signal: SLOW5, BLOW5, FAST5, POD5
+    #[command(subcommand)]
+    Signal(signal::SignalCommand),
 }
 
 fn main() -> ExitCode {
@@ -39,6 +48,8 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Index(arguments) => index::run(&arguments, &console),
         Command::Align(arguments) => align::run(&arguments, &console),
+        Command::Prep(arguments) => prep::run(&arguments, &console),
+        Command::Signal(command) => signal::run(&command, &console),
     };
     exit::report(outcome, &console)
 }

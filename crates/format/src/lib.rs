@@ -1,14 +1,17 @@
 //! Records and codecs of sequencing formats, as pure functions on bytes: no files, no threads.
 
 pub mod bam;
+pub mod bed;
 pub mod bgzf;
 pub mod fasta;
 pub mod fastq;
 pub mod hdf5;
 pub mod index;
+pub mod pod5;
 pub mod read_at;
 pub mod reads;
 pub mod sam;
 pub mod signal;
 pub mod slow5;
 pub mod templates;
+pub mod vcf;

@@ -1,8 +1,15 @@
-//! SAM text of a record, as `samtools view` prints it.
+//! SAM text: of a record, as `samtools view` prints it, and back.
+
+mod aux_text;
+mod error;
+mod parse;
 
 use std::io::Write as _;
 
 use crate::bam::{AuxValue, BASE_LETTERS, CIGAR_LETTERS, RecordError, RecordRef, Reference};
+
+pub use self::error::SamError;
+pub use self::parse::{ReferenceNames, parse_record};
 
 /// Appends the SAM line of one record, newline included, to `out`.
 ///

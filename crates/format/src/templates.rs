@@ -26,7 +26,7 @@ impl PackedTemplates {
     }
 
     /// Each template's ordinal and framed records.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> + Clone {
         let mut start = 0;
         self.ends.iter().zip(self.first_template..).map(move |(&end, ordinal)| {
             let records = &self.bytes[start as usize..end as usize];

@@ -9,10 +9,14 @@ use seqloom_format::templates::PackedTemplates;
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::failure::lock;
 
-use crate::duplicates::{FragmentEnd, LibraryTable, PairEnd, PairedMarker};
-use crate::layout::{GenomeBins, UNPLACED_BIN_TEMPLATES};
+use crate::duplicates::{FragmentEnd, LibraryTable, MateEnd, PairEnd, PairedMarker};
+use crate::layout::{GenomeBins, Home};
 use crate::metrics::DuplicationCounters;
-use crate::read_end::{ReadEndError, ReadEndOptions, ReadEnds, examine_template};
+use crate::order::SortOrder;
+use crate::read_end::{
+    ReadEndError, ReadEndOptions, ReadEnds, RecordEnds, examine_single, examine_template,
+};
+use crate::redistribute::NameSample;
 use crate::store::{Backing, ChunkStore, StoreScratch};
 
 /// Partitions of read ends, by a hash of their place.
@@ -50,13 +54,53 @@ pub enum CollectError {
     },
 }
 
-/// Partitions of records and read ends; see the module documentation.
-pub struct Collector<'a> {
-    bins: &'a GenomeBins,
+/// How the records of a template lie in the input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grouping {
+    /// One behind the other; ordinals count templates.
+    Templates,
+    /// Anywhere (input sorted by coordinate): every record counts as a template of its own.
+    Records,
+}
+
+/// Where records are to go.
+#[derive(Clone, Copy)]
+pub struct Destination<'a> {
+    /// The order that the output will have.
+    pub order: SortOrder,
+    /// The genome's bins.
+    pub bins: &'a GenomeBins,
+    /// Takes a sample of the names, for orders that are by name where [`Collected::unplaced`] is
+    /// concerned.
+    pub names: Option<&'a NameSample>,
+}
+
+impl<'a> Destination<'a> {
+    /// As `samtools sort` has it.
+    #[must_use]
+    pub fn by_coordinate(bins: &'a GenomeBins) -> Self {
+        Self { order: SortOrder::Coordinate, bins, names: None }
+    }
+}
+
+/// What was collected.
+pub struct Collected<'a> {
     /// Records by genome bin.
     pub placed: ChunkStore<'a>,
-    /// Records without a reference, by template ordinal.
+    /// Records by template ordinal: those without a reference, or all where the order asks for it.
     pub unplaced: ChunkStore<'a>,
+    /// Records without a reference but with a position, see [`Home::Stray`].
+    pub stray: ChunkStore<'a>,
+    /// Read ends, where duplicates are to be marked.
+    pub ends: Option<EndCollector<'a>>,
+}
+
+/// Partitions of records and read ends; see the module documentation.
+pub struct Collector<'a> {
+    destination: Destination<'a>,
+    placed: ChunkStore<'a>,
+    unplaced: ChunkStore<'a>,
+    stray: ChunkStore<'a>,
     /// Bins of `unplaced` in front of this one are closed.
     unplaced_from: AtomicUsize,
     ends: Option<EndCollector<'a>>,
@@ -70,17 +114,21 @@ pub struct EndCollector<'a> {
     pub fragments: ChunkStore<'a>,
     /// Places of reads with a mapped mate.
     pub markers: ChunkStore<'a>,
+    /// Where every record counts as a template: reads whose mate is to be found yet, by name.
+    pub mates: Option<ChunkStore<'a>>,
     libraries: &'a LibraryTable,
     options: ReadEndOptions,
     counters: Mutex<DuplicationCounters>,
 }
 
 impl<'a> EndCollector<'a> {
-    /// Empty partitions with chunks of about `chunk_bytes`.
+    /// Empty partitions with chunks of about `chunk_bytes`. `grouping` says whether mates come
+    /// together.
     #[must_use]
     pub fn new(
         backing: &'a Backing,
         chunk_bytes: usize,
+        grouping: Grouping,
         libraries: &'a LibraryTable,
         options: ReadEndOptions,
     ) -> Self {
@@ -88,6 +136,7 @@ impl<'a> EndCollector<'a> {
             pairs: ChunkStore::new(backing, chunk_bytes),
             fragments: ChunkStore::new(backing, chunk_bytes),
             markers: ChunkStore::new(backing, chunk_bytes),
+            mates: (grouping == Grouping::Records).then(|| ChunkStore::new(backing, chunk_bytes)),
             libraries,
             options,
             counters: Mutex::new(DuplicationCounters::new(libraries.libraries().len())),
@@ -100,17 +149,81 @@ impl<'a> EndCollector<'a> {
         self.counters.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn append(&self, ends: &ReadEnds, scratch: &mut StoreScratch) -> Result<(), SpillError> {
-        if let Some(pair) = &ends.pair {
-            self.pairs.append(pair.partition_of(END_PARTITIONS), &[&pair.to_bytes()], scratch)?;
-        }
-        for end in ends.fragments.iter().flatten() {
-            self.fragments.append(end.partition_of(END_PARTITIONS), &[&end.to_bytes()], scratch)?;
-        }
-        for end in ends.markers.iter().flatten() {
-            self.markers.append(end.partition_of(END_PARTITIONS), &[&end.to_bytes()], scratch)?;
+    /// Examines all records of a template and keeps its ends.
+    fn examine(
+        &self,
+        (ordinal, records): (u64, &[u8]),
+        counters: &mut DuplicationCounters,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), CollectError> {
+        let Some(mates) = &self.mates else {
+            let ends = examine_template(records, ordinal, self.libraries, &self.options, counters)?;
+            return Ok(self.append(&ends, scratch)?);
+        };
+        for body in framed_records(records) {
+            let malformed = |source| CollectError::Record { template: ordinal, source };
+            let record = RecordRef::new(body.map_err(malformed)?).map_err(malformed)?;
+            let ends = examine_single(&record, ordinal, self.libraries, &self.options, counters)?;
+            self.append_single(ends, mates, scratch)?;
         }
         Ok(())
+    }
+
+    fn append(&self, ends: &ReadEnds, scratch: &mut StoreScratch) -> Result<(), SpillError> {
+        if let Some(pair) = &ends.pair {
+            self.append_pair(pair, scratch)?;
+        }
+        for end in ends.fragments.iter().flatten() {
+            self.append_fragment(end, scratch)?;
+        }
+        for end in ends.markers.iter().flatten() {
+            self.append_marker(end, scratch)?;
+        }
+        Ok(())
+    }
+
+    fn append_single(
+        &self,
+        ends: RecordEnds,
+        mates: &ChunkStore<'_>,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), SpillError> {
+        match ends {
+            RecordEnds::None => Ok(()),
+            RecordEnds::Fragment(end) => self.append_fragment(&end, scratch),
+            RecordEnds::Mate(marker, mate) => {
+                self.append_marker(&marker, scratch)?;
+                mates.append(mate.partition_of(END_PARTITIONS), &[&mate.to_bytes()], scratch)
+            }
+        }
+    }
+
+    /// Keeps a pair.
+    ///
+    /// # Errors
+    /// When a full chunk cannot be spilled.
+    pub fn append_pair(
+        &self,
+        pair: &PairEnd,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), SpillError> {
+        self.pairs.append(pair.partition_of(END_PARTITIONS), &[&pair.to_bytes()], scratch)
+    }
+
+    fn append_fragment(
+        &self,
+        end: &FragmentEnd,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), SpillError> {
+        self.fragments.append(end.partition_of(END_PARTITIONS), &[&end.to_bytes()], scratch)
+    }
+
+    fn append_marker(
+        &self,
+        marker: &PairedMarker,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), SpillError> {
+        self.markers.append(marker.partition_of(END_PARTITIONS), &[&marker.to_bytes()], scratch)
     }
 
     /// Decodes all entries of a run of chunks.
@@ -121,6 +234,11 @@ impl<'a> EndCollector<'a> {
     /// As [`EndCollector::pairs_of`].
     pub fn fragments_of(bytes: &[u8]) -> impl Iterator<Item = FragmentEnd> {
         bytes.as_chunks().0.iter().map(FragmentEnd::from_bytes)
+    }
+
+    /// As [`EndCollector::pairs_of`].
+    pub fn mates_of(bytes: &[u8]) -> impl Iterator<Item = MateEnd> {
+        bytes.as_chunks().0.iter().map(MateEnd::from_bytes)
     }
 
     /// As [`EndCollector::pairs_of`].
@@ -135,19 +253,20 @@ impl<'a> Collector<'a> {
     pub fn new(
         backing: &'a Backing,
         chunk_bytes: usize,
-        bins: &'a GenomeBins,
+        destination: Destination<'a>,
         ends: Option<EndCollector<'a>>,
     ) -> Self {
         Self {
-            bins,
+            destination,
             placed: ChunkStore::new(backing, chunk_bytes),
             unplaced: ChunkStore::new(backing, chunk_bytes),
+            stray: ChunkStore::new(backing, chunk_bytes),
             unplaced_from: AtomicUsize::new(0),
             ends,
         }
     }
 
-    /// Takes a batch of templates. Called by all workers at once.
+    /// Takes a batch of templates; tells how many records it had. Called by all workers at once.
     ///
     /// # Errors
     /// A malformed record, or a chunk that cannot be spilled.
@@ -155,25 +274,31 @@ impl<'a> Collector<'a> {
         &self,
         templates: &PackedTemplates,
         scratch: &mut StoreScratch,
-    ) -> Result<(), CollectError> {
+    ) -> Result<u64, CollectError> {
+        self.collect_each(templates.iter(), scratch)
+    }
+
+    /// As [`Collector::collect`], given the ordinal and the framed records of each template.
+    ///
+    /// # Errors
+    /// As [`Collector::collect`].
+    pub fn collect_each<'t>(
+        &self,
+        templates: impl Iterator<Item = (u64, &'t [u8])> + Clone,
+        scratch: &mut StoreScratch,
+    ) -> Result<u64, CollectError> {
         if let Some(ends) = &self.ends {
             let mut counters = DuplicationCounters::new(ends.libraries.libraries().len());
-            for (ordinal, records) in templates.iter() {
-                let found = examine_template(
-                    records,
-                    ordinal,
-                    ends.libraries,
-                    &ends.options,
-                    &mut counters,
-                )?;
-                ends.append(&found, scratch)?;
+            for template in templates.clone() {
+                ends.examine(template, &mut counters, scratch)?;
             }
             lock(&ends.counters).merge(&counters);
         }
-        for (ordinal, records) in templates.iter() {
-            self.store_template(ordinal, records, scratch)?;
+        let mut records = 0;
+        for (ordinal, framed) in templates {
+            records += self.store_template(ordinal, framed, scratch)?;
         }
-        Ok(())
+        Ok(records)
     }
 
     fn store_template(
@@ -181,7 +306,8 @@ impl<'a> Collector<'a> {
         template: u64,
         records: &[u8],
         scratch: &mut StoreScratch,
-    ) -> Result<(), CollectError> {
+    ) -> Result<u64, CollectError> {
+        let mut stored = 0;
         for (index, body) in framed_records(records).enumerate() {
             let malformed = |source| CollectError::Record { template, source };
             let body = body.map_err(malformed)?;
@@ -193,16 +319,21 @@ impl<'a> Collector<'a> {
             let ordinal = template << RECORD_BITS | index;
             let size = body.len() as u32;
             let parts: [&[u8]; 3] = [&ordinal.to_le_bytes(), &size.to_le_bytes(), body];
-            match self.bins.bin_of(record.reference_id(), record.position()) {
-                Some(bin) => self.placed.append(bin, &parts, scratch)?,
-                None => {
-                    let bin = (template / UNPLACED_BIN_TEMPLATES) as usize;
+            let Destination { order, bins, names } = self.destination;
+            match bins.home_of(order, template, &record) {
+                Home::Placed(bin) => self.placed.append(bin, &parts, scratch)?,
+                Home::Stray(bin) => self.stray.append(bin, &parts, scratch)?,
+                Home::Unplaced(bin) => {
                     self.unplaced.append(bin, &parts, scratch)?;
                     self.close_unplaced_before(bin.saturating_sub(OPEN_UNPLACED_BINS));
+                    if let Some(names) = names {
+                        names.add(record.name());
+                    }
                 }
             }
+            stored += 1;
         }
-        Ok(())
+        Ok(stored)
     }
 
     /// There is no limit to the number of these bins, so that they must not keep an open chunk
@@ -216,8 +347,9 @@ impl<'a> Collector<'a> {
 
     /// The partitions, for the phases behind.
     #[must_use]
-    pub fn into_parts(self) -> (ChunkStore<'a>, ChunkStore<'a>, Option<EndCollector<'a>>) {
-        (self.placed, self.unplaced, self.ends)
+    pub fn into_collected(self) -> Collected<'a> {
+        let Self { placed, unplaced, stray, ends, .. } = self;
+        Collected { placed, unplaced, stray, ends }
     }
 }
 

@@ -9,12 +9,15 @@
 mod entry;
 mod library;
 mod marks;
+mod mate;
 mod phase;
 mod resolve;
 
+pub(crate) use entry::mix;
 pub use entry::{FragmentEnd, Location, Orientation, PairEnd, PairedMarker};
 pub use library::{LibraryTable, TooManyReadGroups, UNKNOWN_LIBRARY};
-pub use marks::{DuplicateMarks, MarkSink, MarkedReads};
+pub use marks::{DuplicateKind, DuplicateMarks, MarkSink, MarkedReads};
+pub use mate::{MateEnd, NameUsedTwice, pair_mates};
 pub use phase::{ResolveError, resolve_all};
 pub use resolve::{FragmentResolver, resolve, resolve_pairs};
 
@@ -39,10 +42,12 @@ pub struct DuplicateOptions {
     /// Larger lists are not searched for optical duplicates
     /// (Picard's MAX_OPTICAL_DUPLICATE_SET_SIZE).
     pub max_optical_set: usize,
+    /// Keep apart which duplicates are optical (for DT tags).
+    pub tells_optical: bool,
 }
 
 impl Default for DuplicateOptions {
     fn default() -> Self {
-        Self { optical_distance_px: Some(100), max_optical_set: 300_000 }
+        Self { optical_distance_px: Some(100), max_optical_set: 300_000, tells_optical: false }
     }
 }

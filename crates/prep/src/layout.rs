@@ -4,7 +4,9 @@
 //! lie together, where BGZF blocks are cut) can depend on threads or memory. Records without a
 //! reference have bins of their own, by ordinal.
 
-use seqloom_format::bam::Reference;
+use seqloom_format::bam::{Flags, RecordRef, Reference};
+
+use crate::order::SortOrder;
 
 /// Bins that a reference is cut into, about: enough to keep hundreds of workers busy at the end.
 const TARGET_BINS: u64 = 2048;
@@ -14,6 +16,21 @@ const MAX_BIN_BP: u64 = 1 << 20;
 const MIN_BIN_BP: u64 = 1 << 14;
 /// Templates whose unplaced records share a bin.
 pub const UNPLACED_BIN_TEMPLATES: u64 = 1 << 14;
+/// Stray records whose positions agree in the bits above these share a bin.
+const STRAY_BIN_SHIFT: u32 = 20;
+
+/// Where a record waits to be sorted: which store, and which partition of it. The stores follow
+/// each other in the output as these variants do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Home {
+    /// By its place on the reference.
+    Placed(usize),
+    /// By its ordinal.
+    Unplaced(usize),
+    /// Without a reference, yet with a position or on the reverse strand: `samtools sort` puts
+    /// these behind other records without a reference. No aligner is known to write them.
+    Stray(usize),
+}
 
 /// Cuts a reference into bins: its sequences one behind the other, in stretches of equal length. A
 /// bin may hold many short sequences, so that there are not more bins for a draft genome than for a
@@ -57,18 +74,35 @@ impl GenomeBins {
         let at_bp = start_bp + u64::from(position.max(0).cast_unsigned());
         Some((at_bp.min(end_bp - 1) >> self.shift) as usize)
     }
+
+    /// Where a record of this template waits until it is sorted in `order`.
+    #[must_use]
+    pub fn home_of(&self, order: SortOrder, template: u64, record: &RecordRef<'_>) -> Home {
+        let by_ordinal = Home::Unplaced((template / UNPLACED_BIN_TEMPLATES) as usize);
+        if !order.is_by_coordinate() {
+            return by_ordinal;
+        }
+        let position = record.position();
+        match self.bin_of(record.reference_id(), position) {
+            Some(bin) => Home::Placed(bin),
+            None if order != SortOrder::Coordinate => by_ordinal,
+            None if position < 0 && !record.has_flags(Flags::REVERSE) => by_ordinal,
+            None => Home::Stray((i64::from(position) + 1) as usize >> STRAY_BIN_SHIFT),
+        }
+    }
 }
 
 /// Coordinate sort key of `samtools sort`: reference, position, strand; ties are broken by record
-/// ordinal. Records without a reference come last, in input order.
+/// ordinal. Records without a reference come last, by position and strand among themselves (both
+/// nought for usual ones, which so stay in input order).
+///
+/// Positions beyond the longest reference that SAM can describe (2^31 - 1 bp) are cut to it.
 #[must_use]
 pub fn coordinate_key(reference_id: i32, position: i32, reverse: bool) -> u64 {
-    if reference_id < 0 {
-        return u64::MAX;
-    }
     // Position -1 (none) sorts in front of 0.
-    let position = (i64::from(position) + 1) as u64;
-    u64::from(reference_id.cast_unsigned()) << 33 | position << 1 | u64::from(reverse)
+    let position = (i64::from(position) + 1).clamp(0, i64::from(i32::MAX)) as u64;
+    let reference = u64::from(reference_id.cast_unsigned()).min(1 << 31);
+    reference << 32 | position << 1 | u64::from(reverse)
 }
 
 #[cfg(test)]
@@ -120,9 +154,36 @@ mod tests {
             coordinate_key(0, i32::MAX, true),
             coordinate_key(1, 0, false),
             coordinate_key(i32::MAX, i32::MAX, true),
+            coordinate_key(-1, -1, false),
+            coordinate_key(-1, -1, true),
             coordinate_key(-1, 0, false),
+            coordinate_key(-1, i32::MAX, false),
         ];
         assert!(keys.is_sorted());
         assert!(keys.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    #[test]
+    fn homes_follow_each_other_as_the_order_wants() {
+        use crate::test_records::body;
+        let bins = GenomeBins::new(&references(&[100_000]));
+        let t = |order: SortOrder, flags: u16, reference: i32, position: i32, home: Home| {
+            let body = body("n", flags, reference, position, 5);
+            let record = RecordRef::new(&body).unwrap();
+            assert_eq!(bins.home_of(order, 5 * UNPLACED_BIN_TEMPLATES, &record), home);
+        };
+        use SortOrder::{Coordinate, CoordinatePicard, Keep, QueryName, QueryNamePicard};
+        for order in [Coordinate, CoordinatePicard] {
+            t(order, 0x14, 0, 20_000, Home::Placed(1));
+            t(order, 0x4, -1, -1, Home::Unplaced(5));
+        }
+        t(Coordinate, 0x14, -1, -1, Home::Stray(0));
+        t(Coordinate, 0x4, -1, 0, Home::Stray(0));
+        t(Coordinate, 0x4, -1, (1 << 20) - 1, Home::Stray(1));
+        t(Coordinate, 0x4, -1, i32::MAX, Home::Stray(2048));
+        t(CoordinatePicard, 0x14, -1, 7, Home::Unplaced(5));
+        for order in [QueryName, QueryNamePicard, Keep] {
+            t(order, 0, 0, 20_000, Home::Unplaced(5));
+        }
     }
 }

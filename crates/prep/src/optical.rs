@@ -1,4 +1,4 @@
-//! Optical duplicates: copies of one cluster on the flow cell, counted exactly as Picard does.
+//! Optical duplicates: copies of one cluster on the flow cell, found exactly as Picard does.
 //!
 //! Picard compares every two members of a set, which takes days on deep sets (picard issues 893
 //! and 1828); here a list of n takes O(n log n).
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::duplicates::{DuplicateOptions, Orientation, PairEnd};
 
-/// Counts optical duplicates in pair sets; keeps its memory between sets.
+/// Finds optical duplicates in pair sets; keeps its memory between sets.
 #[derive(Debug)]
 pub struct OpticalFinder {
     distance_px: Option<u32>,
@@ -17,7 +17,13 @@ pub struct OpticalFinder {
     parents: Vec<u32>,
     /// Members whose x is within the distance of the sweep line: (y, place in `located`).
     window: BTreeSet<(i32, u32)>,
+    /// By cluster: the member that stays.
+    kept: Vec<u32>,
+    optical: Vec<u32>,
 }
+
+/// Lists up to this length are compared pairwise by Picard, which decides otherwise who stays.
+const PAIRWISE_MAX: usize = 3;
 
 impl OpticalFinder {
     /// A finder for these options.
@@ -29,47 +35,96 @@ impl OpticalFinder {
             located: Vec::new(),
             parents: Vec::new(),
             window: BTreeSet::new(),
+            kept: Vec::new(),
+            optical: Vec::new(),
         }
     }
 
-    /// Number of optical duplicates in one pair set, given in Picard's order.
+    /// The optical duplicates in one pair set, given in Picard's order; `best` is the pair that is no
+    /// duplicate at all.
     ///
     /// Members whose reads lie the other way round (read 1 forward or reverse) came from different
     /// strands of the molecule, so such lists are searched apart.
-    ///
-    /// Of a cluster of near members Picard keeps one: the set's best, or the one with the smallest
-    /// x, or in lists of two or three (which it compares pairwise) whichever is met first. That
-    /// decides *which* are optical; *how many* is always the cluster's size less one.
-    pub fn count(&mut self, set: &[PairEnd]) -> u64 {
-        let Some(distance) = self.distance_px.filter(|_| set.len() > 1) else { return 0 };
+    pub fn find(&mut self, set: &[PairEnd], best: usize) -> &[u32] {
+        self.optical.clear();
+        let Some(distance) = self.distance_px.filter(|_| set.len() > 1) else { return &[] };
         let has = |orientation| set.iter().any(|pair| pair.optical_orientation == orientation);
         if has(Orientation::ForwardReverse) && has(Orientation::ReverseForward) {
-            [Orientation::ForwardReverse, Orientation::ReverseForward]
-                .map(|orientation| {
-                    let belongs = |pair: &PairEnd| pair.optical_orientation == orientation;
-                    self.count_list(set, distance, belongs)
-                })
-                .iter()
-                .sum()
+            for orientation in [Orientation::ForwardReverse, Orientation::ReverseForward] {
+                let belongs = |pair: &PairEnd| pair.optical_orientation == orientation;
+                self.find_in_list(set, best, distance, belongs);
+            }
         } else {
-            self.count_list(set, distance, |_| true)
+            self.find_in_list(set, best, distance, |_| true);
         }
+        &self.optical
     }
 
-    /// Counts in the list of members that `belongs` accepts.
-    fn count_list(
+    /// Finds in the list of members that `belongs` accepts. How many are optical is always the
+    /// size of each cluster less one; who stays depends on the length of the list.
+    fn find_in_list(
         &mut self,
         set: &[PairEnd],
+        best: usize,
         distance: u32,
         belongs: impl Fn(&PairEnd) -> bool,
-    ) -> u64 {
+    ) {
         let members = set.iter().zip(0_u32..).filter(|(pair, _)| belongs(pair));
         self.list.clear();
         self.list.extend(members.map(|(_, index)| index));
         if self.list.len() < 2 || self.list.len() > self.max_set {
-            return 0;
+            return;
         }
-        self.joined(set, distance)
+        if self.list.len() <= PAIRWISE_MAX {
+            self.find_pairwise(set, best, distance);
+        } else if self.joined(set, distance) > 0 {
+            self.find_in_clusters(set, best);
+        }
+    }
+
+    /// Lists of two or three: first those near the best, then of every other two the later one, or
+    /// the earlier one where the later is optical already.
+    fn find_pairwise(&mut self, set: &[PairEnd], best: usize, distance: u32) {
+        let mut is_optical = [false; PAIRWISE_MAX];
+        let members = self.list.len();
+        let pair = |i: usize| &set[self.list[i] as usize];
+        let keeper = (0..members).find(|&i| self.list[i] as usize == best);
+        if let Some(keeper) = keeper {
+            for i in (0..members).filter(|&i| i != keeper) {
+                is_optical[i] = near(pair(keeper), pair(i), distance);
+            }
+        }
+        for i in (0..members).filter(|&i| Some(i) != keeper) {
+            for j in (i + 1..members).filter(|&j| Some(j) != keeper) {
+                if !(is_optical[i] && is_optical[j]) && near(pair(i), pair(j), distance) {
+                    is_optical[if is_optical[j] { i } else { j }] = true;
+                }
+            }
+        }
+        let found = self.list.iter().zip(is_optical).filter(|(_, is_optical)| *is_optical);
+        self.optical.extend(found.map(|(&index, _)| index));
+    }
+
+    /// Longer lists: in every cluster the best stays, or the one with the smallest x, y, place.
+    fn find_in_clusters(&mut self, set: &[PairEnd], best: usize) {
+        let Self { located, parents, kept, optical, .. } = self;
+        let order = |index: u32| {
+            let location = set[index as usize].location;
+            (index as usize != best, location.x, location.y, index)
+        };
+        kept.clear();
+        kept.extend_from_slice(located);
+        for (&index, rank) in located.iter().zip(0..) {
+            let cluster = root(parents, rank) as usize;
+            if order(index) < order(kept[cluster]) {
+                kept[cluster] = index;
+            }
+        }
+        for (&index, rank) in located.iter().zip(0..) {
+            if kept[root(parents, rank) as usize] != index {
+                optical.push(index);
+            }
+        }
     }
 
     /// Members of the list that clusters hold beyond one each.
@@ -119,6 +174,16 @@ impl OpticalFinder {
     }
 }
 
+/// Whether two members lie on one tile of one read group, within the distance in x and in y.
+fn near(a: &PairEnd, b: &PairEnd, distance: u32) -> bool {
+    a.location.is_located()
+        && b.location.is_located()
+        && a.read_group == b.read_group
+        && a.location.tile == b.location.tile
+        && a.location.x.abs_diff(b.location.x) <= distance
+        && a.location.y.abs_diff(b.location.y) <= distance
+}
+
 /// Unites the clusters of two members; false where they are one already.
 fn join(parents: &mut [u32], a: u32, b: u32) -> bool {
     let (a, b) = (root(parents, a), root(parents, b));
@@ -149,9 +214,11 @@ mod tests {
             reference2: 0,
             position2: 0,
             template: 0,
+            template2: 0,
             location: Location { tile, x, y },
             tie_position: 0,
             library: 0,
+            barcode: 0,
             read_group,
             score: 0,
             orientation: Orientation::ForwardReverse,
@@ -160,25 +227,21 @@ mod tests {
         }
     }
 
-    fn count(set: &[PairEnd], distance: u32) -> u64 {
+    fn find(set: &[PairEnd], best: usize, distance: u32) -> Vec<u32> {
         let options =
-            DuplicateOptions { optical_distance_px: Some(distance), max_optical_set: 300_000 };
-        OpticalFinder::new(&options).count(set)
+            DuplicateOptions { optical_distance_px: Some(distance), ..Default::default() };
+        let mut found = OpticalFinder::new(&options).find(set, best).to_vec();
+        found.sort_unstable();
+        found
     }
 
-    /// Whether two members lie on one tile of one read group, within the distance in x and in y.
-    fn near(a: &PairEnd, b: &PairEnd, distance: u32) -> bool {
-        a.location.is_located()
-            && b.location.is_located()
-            && a.read_group == b.read_group
-            && a.location.tile == b.location.tile
-            && a.location.x.abs_diff(b.location.x) <= distance
-            && a.location.y.abs_diff(b.location.y) <= distance
+    fn count(set: &[PairEnd], distance: u32) -> usize {
+        find(set, 0, distance).len()
     }
 
     /// Picard's rule for lists of two or three: first those near the kept one, then every other
     /// two.
-    fn count_pairwise(set: &[PairEnd], list: &[u32], best: usize, distance: u32) -> u64 {
+    fn pairwise(set: &[PairEnd], list: &[u32], best: usize, distance: u32) -> Vec<u32> {
         let mut optical = [false; 3];
         let member = |i: usize| list[i] as usize;
         let list_near = |i: usize, j: usize| near(&set[member(i)], &set[member(j)], distance);
@@ -195,25 +258,28 @@ mod tests {
                 }
             }
         }
-        optical.iter().filter(|&&is_optical| is_optical).count() as u64
+        (0..list.len()).filter(|&i| optical[i]).map(|i| list[i]).collect()
     }
 
-    /// The specification word by word: quadratic, flags instead of counts.
-    fn direct(set: &[PairEnd], best: usize, distance: u32) -> u64 {
+    /// The specification word by word, quadratic.
+    fn direct(set: &[PairEnd], best: usize, distance: u32) -> Vec<u32> {
         let all: Vec<usize> = (0..set.len()).collect();
         let of = |orientation| -> Vec<usize> {
             all.iter().copied().filter(|&i| set[i].optical_orientation == orientation).collect()
         };
         let (fr, rf) = (of(Orientation::ForwardReverse), of(Orientation::ReverseForward));
         let lists = if fr.is_empty() || rf.is_empty() { vec![all] } else { vec![fr, rf] };
-        lists.iter().map(|list| direct_list(set, list, best, distance)).sum()
+        let mut found: Vec<u32> =
+            lists.iter().flat_map(|list| direct_list(set, list, best, distance)).collect();
+        found.sort_unstable();
+        found
     }
 
-    fn direct_list(set: &[PairEnd], list: &[usize], best: usize, distance: u32) -> u64 {
+    fn direct_list(set: &[PairEnd], list: &[usize], best: usize, distance: u32) -> Vec<u32> {
         let n = list.len();
         if n < 4 {
             let list: Vec<u32> = list.iter().map(|&i| i as u32).collect();
-            return if n < 2 { 0 } else { count_pairwise(set, &list, best, distance) };
+            return if n < 2 { vec![] } else { pairwise(set, &list, best, distance) };
         }
         let mut component: Vec<usize> = (0..n).collect();
         for _ in 0..n {
@@ -236,7 +302,7 @@ mod tests {
             let kept = members.iter().copied().find(|&i| list[i] == best).or(smallest);
             members.iter().filter(|&&i| Some(i) != kept).for_each(|&i| optical[i] = true);
         }
-        optical.iter().filter(|&&is_optical| is_optical).count() as u64
+        (0..n).filter(|&i| optical[i]).map(|i| list[i] as u32).collect()
     }
 
     #[test]
@@ -248,7 +314,7 @@ mod tests {
         // A chain of three: the one in the middle is near both, its ends are not near each other.
         let chain = [at(0, 0), at(90, 0), at(180, 0)];
         assert_eq!(count(&chain, 100), 2);
-        assert_eq!([0, 1, 2].map(|best| direct(&chain, best, 100)), [2; 3]);
+        assert_eq!([0, 1, 2].map(|best| direct(&chain, best, 100).len()), [2; 3]);
         // Four in a chain are one cluster.
         assert_eq!(count(&[at(0, 0), at(90, 0), at(180, 0), at(270, 0)], 100), 3);
     }
@@ -259,7 +325,10 @@ mod tests {
         let others = [cluster(1, 1, 5, 5), cluster(0, 2, 5, 5), cluster(0, -1, 5, 5)];
         for other in others {
             assert_eq!(count(&[a, other], 100), 0);
-            assert_eq!(count(&[a, other, other, a], 100), direct(&[a, other, other, a], 0, 100));
+            assert_eq!(
+                count(&[a, other, other, a], 100),
+                direct(&[a, other, other, a], 0, 100).len()
+            );
         }
         assert_eq!(count(&[cluster(0, -1, 5, 5); 2], 100), 0);
         assert_eq!(count(&[cluster(0, -1, 5, 5); 9], 100), 0);
@@ -270,10 +339,10 @@ mod tests {
         let set = [cluster(0, 1, 5, 5); 6];
         assert_eq!(count(&set, 0), 5);
         let off = DuplicateOptions { optical_distance_px: None, ..Default::default() };
-        assert_eq!(OpticalFinder::new(&off).count(&set), 0);
+        assert_eq!(OpticalFinder::new(&off).find(&set, 0).len(), 0);
         let limit = |max_optical_set| DuplicateOptions { max_optical_set, ..Default::default() };
-        assert_eq!(OpticalFinder::new(&limit(6)).count(&set), 5);
-        assert_eq!(OpticalFinder::new(&limit(5)).count(&set), 0);
+        assert_eq!(OpticalFinder::new(&limit(6)).find(&set, 0).len(), 5);
+        assert_eq!(OpticalFinder::new(&limit(5)).find(&set, 0).len(), 0);
     }
 
     #[test]
@@ -310,7 +379,7 @@ mod tests {
                 })
                 .collect();
             let best = best.index(set.len());
-            prop_assert_eq!(count(&set, distance), direct(&set, best, distance));
+            prop_assert_eq!(find(&set, best, distance), direct(&set, best, distance));
         }
     }
 }

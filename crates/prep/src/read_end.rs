@@ -5,8 +5,9 @@
 
 use seqloom_format::bam::{self, Flags, RecordError, RecordRef, framed_records};
 
+use crate::barcode::{BarcodeTags, ReadBarcodes};
 use crate::duplicates::{
-    DuplicateMode, FragmentEnd, LibraryTable, Location, Orientation, PairEnd, PairedMarker,
+    DuplicateMode, FragmentEnd, LibraryTable, Location, MateEnd, Orientation, PairEnd, PairedMarker,
 };
 use crate::metrics::DuplicationCounters;
 
@@ -50,6 +51,8 @@ pub struct ReadEndOptions {
     /// Read locations from names; `false` is Picard's READ_NAME_REGEX=null (no optical
     /// duplicates, and ties are broken by place in the file alone).
     pub locate: bool,
+    /// Tags whose values duplicates must share.
+    pub barcodes: BarcodeTags,
 }
 
 /// The entries of one template.
@@ -79,38 +82,91 @@ pub fn examine_template(
     options: &ReadEndOptions,
     counters: &mut DuplicationCounters,
 ) -> Result<ReadEnds, ReadEndError> {
-    let mut primaries: [Option<MappedRead<'_>>; 2] = [None; 2];
+    let mut primaries: [Option<(MappedRead, &[u8])>; 2] = [None; 2];
     for (index, body) in framed_records(records).enumerate() {
         let malformed = |source| ReadEndError::Record { template, record: index, source };
         let record = RecordRef::new(body.map_err(malformed)?).map_err(malformed)?;
-        let group = group_of(&record, table).map_err(malformed)?;
-        counters.count_record(group.0, record.flags());
-        let not_an_end = Flags::UNMAPPED | Flags::SECONDARY | Flags::SUPPLEMENTARY;
-        if record.flags() & not_an_end != 0 || record.reference_id() < 0 {
+        let Some(read) = examine_record(&record, table, options, counters).map_err(malformed)?
+        else {
             continue;
-        }
+        };
         let free = primaries.iter_mut().find(|slot| slot.is_none()).ok_or_else(|| {
             let name = String::from_utf8_lossy(record.name()).into_owned();
             ReadEndError::TooManyPrimaries { template, name }
         })?;
-        *free = Some(MappedRead::of(&record, group));
+        *free = Some((read, record.name()));
     }
     let mut ends = ReadEnds::default();
     for (index, read) in primaries.iter().enumerate() {
-        let Some(read) = read else { continue };
+        let Some((read, name)) = read else { continue };
         if read.mate_reference == -1 {
-            ends.fragments[index] = Some(read.fragment(template, options));
+            ends.fragments[index] = Some(read.fragment(template, options.locate(name), options));
         } else {
             ends.markers[index] = Some(read.marker());
         }
     }
     if let [Some(a), Some(b)] = &primaries {
         // The order of the records in the file: emission order, or the sorter's.
-        let swapped = options.mode == DuplicateMode::Coordinate && b.sort_key() < a.sort_key();
-        let (first, this) = if swapped { (b, a) } else { (a, b) };
-        ends.pair = pair_up(first, this, template, options);
+        let swapped = options.mode == DuplicateMode::Coordinate && b.0.sort_key() < a.0.sort_key();
+        let ((first, name), (this, _)) = if swapped { (b, a) } else { (a, b) };
+        let both = [(template, first), (template, this)];
+        ends.pair = pair_up(both, || options.locate(name), options.mode);
     }
     Ok(ends)
+}
+
+/// The entries of one record of input that is sorted by coordinate, where mates lie apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordEnds {
+    /// Not a mapped primary record.
+    None,
+    /// A read without a mapped mate.
+    Fragment(FragmentEnd),
+    /// A read with a mapped mate, which is somewhere else in the input.
+    Mate(PairedMarker, MateEnd),
+}
+
+/// Makes the entries of one record and counts it as examined; `ordinal` is its number in the input,
+/// which breaks ties (so that the mode of `options` has no effect here).
+///
+/// # Errors
+/// A malformed record.
+pub fn examine_single(
+    record: &RecordRef<'_>,
+    ordinal: u64,
+    table: &LibraryTable,
+    options: &ReadEndOptions,
+    counters: &mut DuplicationCounters,
+) -> Result<RecordEnds, ReadEndError> {
+    let malformed = |source| ReadEndError::Record { template: ordinal, record: 0, source };
+    let Some(read) = examine_record(record, table, options, counters).map_err(malformed)? else {
+        return Ok(RecordEnds::None);
+    };
+    let location = options.locate(record.name());
+    if read.mate_reference == -1 {
+        let options = ReadEndOptions { mode: DuplicateMode::Query, ..*options };
+        return Ok(RecordEnds::Fragment(read.fragment(ordinal, location, &options)));
+    }
+    let mate = MateEnd::new(record.name(), ordinal, location, read);
+    Ok(RecordEnds::Mate(read.marker(), mate))
+}
+
+/// Counts a record; what duplicate marking needs of it if it is mapped and primary.
+fn examine_record(
+    record: &RecordRef<'_>,
+    table: &LibraryTable,
+    options: &ReadEndOptions,
+    counters: &mut DuplicationCounters,
+) -> Result<Option<MappedRead>, RecordError> {
+    let group = group_of(record, table)?;
+    counters.count_record(group.0, record.flags());
+    let not_an_end = Flags::UNMAPPED | Flags::SECONDARY | Flags::SUPPLEMENTARY;
+    let is_end = record.flags() & not_an_end == 0 && record.reference_id() >= 0;
+    if !is_end {
+        return Ok(None);
+    }
+    let barcodes = options.barcodes.of(record)?;
+    Ok(Some(MappedRead::of(record, group, barcodes)))
 }
 
 /// Library and read group index of a record.
@@ -122,29 +178,32 @@ fn group_of(record: &RecordRef<'_>, table: &LibraryTable) -> Result<(u16, u16), 
     Ok(table.resolve(id))
 }
 
-/// What pairing needs of a mapped primary record.
-#[derive(Debug, Clone, Copy)]
-struct MappedRead<'a> {
-    name: &'a [u8],
-    library: u16,
-    read_group: u16,
-    flags: u16,
-    reference: i32,
-    /// POS, 0-based.
-    start: i32,
+/// What duplicate marking needs of a mapped primary record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MappedRead {
+    pub(crate) library: u16,
+    pub(crate) read_group: u16,
+    pub(crate) flags: u16,
+    pub(crate) reference: i32,
+    /// POS, 0-based; what orders the ends of a template that is not sorted yet.
+    pub(crate) start: i32,
     /// Unclipped 5' position, 0-based.
-    position: i32,
+    pub(crate) position: i32,
     /// -1 where the mate is unmapped or there is none.
-    mate_reference: i32,
-    score: i16,
+    pub(crate) mate_reference: i32,
+    pub(crate) score: i16,
+    pub(crate) barcodes: ReadBarcodes,
 }
 
-impl<'a> MappedRead<'a> {
-    fn of(record: &RecordRef<'a>, (library, read_group): (u16, u16)) -> Self {
+impl MappedRead {
+    fn of(
+        record: &RecordRef<'_>,
+        (library, read_group): (u16, u16),
+        barcodes: ReadBarcodes,
+    ) -> Self {
         let flags = record.flags();
         let has_mate = flags & Flags::PAIRED != 0 && flags & Flags::MATE_UNMAPPED == 0;
         Self {
-            name: record.name(),
             library,
             read_group,
             flags,
@@ -153,6 +212,7 @@ impl<'a> MappedRead<'a> {
             position: unclipped_five_prime(record),
             mate_reference: if has_mate { record.mate_reference_id() } else { -1 },
             score: score(record.qualities(), flags),
+            barcodes,
         }
     }
 
@@ -160,32 +220,32 @@ impl<'a> MappedRead<'a> {
         self.flags & Flags::REVERSE != 0
     }
 
+    fn is_mated(&self) -> bool {
+        self.flags & Flags::PAIRED != 0 && self.flags & Flags::MATE_UNMAPPED == 0
+    }
+
     /// Place in a file sorted by `samtools sort`; equal keys keep the input's order.
     fn sort_key(&self) -> (i32, i32, bool) {
         (self.reference, self.start, self.is_reverse())
     }
 
-    /// What breaks a tie before the template ordinal does.
-    fn tie(&self, options: &ReadEndOptions) -> (i32, bool) {
-        match options.mode {
+    /// What breaks a tie before the ordinal does.
+    fn tie(&self, mode: DuplicateMode) -> (i32, bool) {
+        match mode {
             DuplicateMode::Query => (0, false),
             DuplicateMode::Coordinate => (self.start, self.is_reverse()),
         }
     }
 
-    fn location(&self, options: &ReadEndOptions) -> Location {
-        let parsed = if options.locate { parse_location(self.name) } else { None };
-        parsed.unwrap_or(Location::NONE)
-    }
-
-    fn fragment(&self, template: u64, options: &ReadEndOptions) -> FragmentEnd {
+    fn fragment(&self, template: u64, location: Location, options: &ReadEndOptions) -> FragmentEnd {
         FragmentEnd {
             reference: self.reference,
             position: self.position,
             template,
-            location: self.location(options),
-            tie_position: self.tie(options).0,
+            location,
+            tie_position: self.tie(options.mode).0,
             library: self.library,
+            barcode: self.barcodes.of_read(),
             score: self.score,
             reverse: self.is_reverse(),
             second: self.flags & Flags::SECOND_OF_PAIR != 0,
@@ -197,46 +257,55 @@ impl<'a> MappedRead<'a> {
             reference: self.reference,
             position: self.position,
             library: self.library,
+            barcode: self.barcodes.of_read(),
             reverse: self.is_reverse(),
         }
     }
 }
 
-/// The pair of two ends, `first` being earlier in the file; `None` where they are no mates (RNEXT
-/// of the first names another reference than that of the second).
+impl ReadEndOptions {
+    fn locate(&self, name: &[u8]) -> Location {
+        let parsed = if self.locate { parse_location(name) } else { None };
+        parsed.unwrap_or(Location::NONE)
+    }
+}
+
+/// The pair of two ends with their ordinals, the first one being earlier in the file; `None` where
+/// they are no mates (RNEXT of the first names another reference than that of the second).
 ///
-/// The library and read group of the first count; mates with different ones make a pair, too
-/// (Picard's map of pending reads has the constant "RG" in its keys, not the read group).
-fn pair_up(
-    first: &MappedRead<'_>,
-    this: &MappedRead<'_>,
-    template: u64,
-    options: &ReadEndOptions,
+/// The location, library and read group of the first count; mates with different ones make a pair,
+/// too (Picard's map of pending reads has the constant "RG" in its keys, not the read group).
+pub(crate) fn pair_up(
+    [(first_ordinal, first), (this_ordinal, this)]: [(u64, &MappedRead); 2],
+    location: impl FnOnce() -> Location,
+    mode: DuplicateMode,
 ) -> Option<PairEnd> {
-    let mated = |read: &MappedRead<'_>| {
-        read.flags & Flags::PAIRED != 0 && read.flags & Flags::MATE_UNMAPPED == 0
-    };
-    if !(mated(first) && mated(this) && first.mate_reference == this.reference) {
+    if !(first.is_mated() && this.is_mated() && first.mate_reference == this.reference) {
         return None;
     }
-    let place = |read: &MappedRead<'_>| (read.reference, read.position);
-    let (end1, end2) = if place(this) >= place(first) { (first, this) } else { (this, first) };
+    let place = |read: &MappedRead| (read.reference, read.position);
+    let keeps_order = place(this) >= place(first);
+    let (end1, end2) = if keeps_order { (first, this) } else { (this, first) };
+    let ordinals = (first_ordinal, this_ordinal);
+    let (template, template2) = if keeps_order { ordinals } else { (ordinals.1, ordinals.0) };
     let mut orientation = Orientation::of(end1.is_reverse(), end2.is_reverse());
     if place(end1) == place(end2) && orientation == Orientation::ReverseForward {
         orientation = Orientation::ForwardReverse;
     }
     let this_is_read1 = this.flags & Flags::FIRST_OF_PAIR != 0;
     let (read1, read2) = if this_is_read1 { (this, first) } else { (first, this) };
-    let (tie_position, tie_reverse) = end1.tie(options);
+    let (tie_position, tie_reverse) = end1.tie(mode);
     Some(PairEnd {
         reference1: end1.reference,
         position1: end1.position,
         reference2: end2.reference,
         position2: end2.position,
         template,
-        location: first.location(options),
+        template2,
+        location: location(),
         tie_position,
         library: first.library,
+        barcode: first.barcodes.of_pair(&this.barcodes),
         read_group: first.read_group,
         score: first.score.wrapping_add(this.score),
         orientation,
@@ -294,17 +363,18 @@ fn score(qualities: &[u8], flags: u16) -> i16 {
 
 /// Tile, x and y: the last three of 5 or 7 fields between colons (Illumina's names).
 ///
-/// A tile is narrowed to 16 bits, as Picard stores it; one that narrows to -1 is "not located".
+/// All three are narrowed to 16 bits, as Picard stores them: an x of 32,800, which NovaSeq has, lies
+/// in front of one of 32,700 and far away from it. A tile that narrows to -1 is "not located".
 pub fn parse_location(name: &[u8]) -> Option<Location> {
     let colons = name.iter().filter(|&&byte| byte == b':').count();
     if colons != 4 && colons != 6 {
         return None;
     }
     let mut fields = name.rsplit(|&byte| byte == b':').map(leading_integer);
-    let y = fields.next()??;
-    let x = fields.next()??;
+    let y = fields.next()?? as i16;
+    let x = fields.next()?? as i16;
     let tile = fields.next()?? as i16;
-    Some(Location { tile, x, y })
+    Some(Location { tile, x: x.into(), y: y.into() })
 }
 
 /// An optional minus sign and digits; anything behind them is ignored. Wraps at 32 bits, as Java.

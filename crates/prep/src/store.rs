@@ -10,6 +10,8 @@
 //! The ledger's total is exceeded only where all of it is open chunks: who makes a store chooses
 //! partitions and chunk size such that these are a fraction of it.
 
+mod visit;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};

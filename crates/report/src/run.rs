@@ -24,8 +24,8 @@ pub struct RunReport {
     pub threads: usize,
     /// Memory cap.
     pub memory_bytes: u64,
-    /// Bases per cohort.
-    pub cohort_bases: u64,
+    /// Bases per cohort, where reads are aligned.
+    pub cohort_bases: Option<u64>,
     /// Whose duplicate semantics, `None` when duplicates were not marked.
     pub duplicate_mode: Option<&'static str>,
     /// What was counted.

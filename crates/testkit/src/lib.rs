@@ -10,6 +10,7 @@ pub mod compare;
 pub mod damage;
 pub mod error;
 pub mod fastq;
+pub mod gatk;
 pub mod genome;
 pub mod python;
 pub mod random;

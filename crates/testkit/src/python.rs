@@ -18,3 +18,9 @@ pub fn with(modules: &str) -> Option<PathBuf> {
     skip(&format!(".venv has no Python with {modules}"));
     None
 }
+
+/// As [`with`], for one module.
+#[must_use]
+pub fn with_module(module: &str) -> Option<PathBuf> {
+    with(module)
+}

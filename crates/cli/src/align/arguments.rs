@@ -1,15 +1,15 @@
 //! Arguments of `seqloom align`. Single letters mean what they mean in `bwa mem`, except -o -t -m
 //! -l.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use seqloom_align::engine::bwa::{BwaOptions, InsertSize, Preset};
 use seqloom_align::engine::fake::FakeOptions;
 use seqloom_format::bam::{Header, expand_escapes};
-use seqloom_prep::duplicates::DuplicateMode;
-use seqloom_runtime::memory::ByteSize;
+
+use crate::output::arguments::{ModeArgument, OpticalDistance, OutputArguments, RunArguments};
+use crate::recalibration::RecalibrationArguments;
 
 /// What `seqloom align` is told.
 #[derive(Debug, clap::Args)]
@@ -37,67 +37,30 @@ pub(crate) struct AlignArguments {
 
     #[command(flatten)]
     pub(crate) output: OutputArguments,
+    /// Keep the order of the input and stream; needs --no-mark-duplicates
+    #[arg(long, help_heading = "Output")]
+    pub(crate) no_sort: bool,
     #[command(flatten)]
     pub(crate) run: RunArguments,
     #[command(flatten)]
     pub(crate) input: InputArguments,
     #[command(flatten)]
     pub(crate) duplicates: DuplicateArguments,
+    /// FASTA of the reference, for recalibration [default: REF]
+    #[arg(
+        long,
+        value_name = "FASTA",
+        requires = "known_sites",
+        help_heading = "Base quality recalibration (as GATK BaseRecalibrator, ApplyBQSR)"
+    )]
+    pub(crate) reference_fasta: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) recalibration: RecalibrationArguments,
     #[command(flatten)]
     pub(crate) algorithm: AlgorithmArguments,
     /// Print help
     #[arg(long, action = clap::ArgAction::Help)]
     help: Option<bool>,
-}
-
-/// Where results go.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct OutputArguments {
-    /// Output file, its index beside it; `-` is standard output
-    #[arg(short, long, value_name = "FILE", default_value = "-")]
-    pub(crate) output: PathBuf,
-    /// Format [default: by the suffix of the output file, else BAM]
-    #[arg(long, value_name = "FORMAT")]
-    pub(crate) output_format: Option<OutputFormat>,
-    /// Compression level of BAM, 0 (none) to 12; 1 is fast
-    #[arg(short = 'l', long, value_name = "N", default_value_t = 6,
-          value_parser = clap::value_parser!(u8).range(0..=12))]
-    pub(crate) level: u8,
-    /// Index written beside a sorted BAM file
-    #[arg(long, value_name = "KIND", default_value = "auto")]
-    pub(crate) write_index: IndexKind,
-    /// Keep the order of the input and stream; needs --no-mark-duplicates
-    #[arg(long)]
-    pub(crate) no_sort: bool,
-    /// Leave no @PG line and so no trace of the command line
-    #[arg(long = "no-pg", alias = "no-PG")]
-    pub(crate) no_pg: bool,
-    /// Folder for NAME.markdup.txt, NAME.flagstat.txt and NAME.idxstats.txt
-    #[arg(long, value_name = "DIR")]
-    pub(crate) metrics_dir: Option<PathBuf>,
-    /// Report of the run: options, counts, time and memory
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-}
-
-/// How the run uses the machine.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Machine")]
-pub(crate) struct RunArguments {
-    /// Busy threads in total [default: all cores this process may use]
-    #[arg(short, long, short_alias = '@', value_name = "N")]
-    pub(crate) threads: Option<NonZeroUsize>,
-    /// Memory in total, such as 8G; the least that works is said when it is more [default: three
-    /// quarters of the machine's, or of the cgroup's limit]
-    #[arg(short, long, value_name = "SIZE")]
-    pub(crate) memory: Option<ByteSize>,
-    /// Folder for spilled data, repeatable [default: $TMPDIR, else the output's folder]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) tmp_dir: Vec<PathBuf>,
-    /// Say nothing but errors
-    #[arg(long)]
-    pub(crate) quiet: bool,
 }
 
 /// How the input is read.
@@ -220,46 +183,6 @@ impl AlgorithmArguments {
     }
 }
 
-/// Output formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum OutputFormat {
-    /// Compressed, indexable.
-    Bam,
-    /// Text.
-    Sam,
-}
-
-/// Index formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum IndexKind {
-    /// BAI, or CSI when a sequence is longer than 512 Mbp.
-    Auto,
-    /// BAI.
-    Bai,
-    /// CSI.
-    Csi,
-    /// No index.
-    None,
-}
-
-/// `--duplicate-mode`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ModeArgument {
-    /// Every record follows its template.
-    Query,
-    /// Only primary mapped records are marked.
-    Coordinate,
-}
-
-impl From<ModeArgument> for DuplicateMode {
-    fn from(mode: ModeArgument) -> Self {
-        match mode {
-            ModeArgument::Query => Self::Query,
-            ModeArgument::Coordinate => Self::Coordinate,
-        }
-    }
-}
-
 /// `-x`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum PresetArgument {
@@ -275,22 +198,6 @@ impl PresetArgument {
             Self::Ont2d => Preset::Ont2d,
             Self::Intractg => Preset::Intractg,
         }
-    }
-}
-
-/// A number of pixels, or none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct OpticalDistance(pub(crate) Option<u32>);
-
-impl FromStr for OpticalDistance {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "off" {
-            return Ok(Self(None));
-        }
-        let pixels = text.parse().map_err(|_| "neither a number of pixels nor 'off'".to_owned())?;
-        Ok(Self(Some(pixels)))
     }
 }
 

@@ -7,7 +7,6 @@ mod arguments;
 mod header;
 mod job;
 mod plan;
-mod publish;
 mod sinks;
 mod sorted;
 mod streamed;
@@ -54,14 +53,18 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
 
 fn align<E: AlignmentEngine>(engine: E, prepared: Prepared<'_>) -> anyhow::Result<()> {
     let Prepared { job, first, mut output } = prepared;
-    job.end_phase("load");
+    job.run.end_phase("load");
     let summary = if job.is_sorted() {
         sorted::align(engine, &job, first, &mut output)?
     } else {
         streamed::align(&engine, &job, first, &mut output)?
     };
     summary.check_none_lost()?;
-    publish::publish(&job, output, &summary)?;
+    let written_bytes = output.written_bytes();
+    job.output.publish(output, summary.index.as_deref())?;
+    let references = job.header.references();
+    job.output.write_metrics(references, &summary.tally, summary.duplicates.as_ref())?;
+    job.output.write_report(|| Ok(summary.report(&job, written_bytes).to_json()?))?;
     summary.close(&job);
     Ok(())
 }
@@ -74,7 +77,7 @@ fn load_bwa(
     let contigs: Vec<_> =
         index.contigs.iter().map(|c| (c.name.clone(), u64::from(c.length))).collect();
     let options = arguments.algorithm.bwa_options();
-    let threads = job.threads.get().min(machine::available_cores().get());
+    let threads = job.run.threads.get().min(machine::available_cores().get());
     let prefix = &arguments.reference;
     Ok(if arguments.algorithm.ignore_alt {
         let plain = index::WithoutAlt::of(prefix)?;

@@ -30,7 +30,7 @@ impl BatchSink for SortedSink<'_> {
         _sequence: u64,
         templates: &PackedTemplates,
     ) -> Result<(), CollectError> {
-        self.0.collect(templates, scratch)
+        self.0.collect(templates, scratch).map(|_| ())
     }
 }
 

@@ -1,27 +1,30 @@
 //! The sorted flow: ingest to partitions, resolve duplicates, finish partitions in order.
 
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use seqloom_align::engine::AlignmentEngine;
 use seqloom_align::ingest;
-use seqloom_format::bgzf::{EOF_BLOCK, VirtualOffset};
-use seqloom_format::index::IndexBuilder;
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::InputBlock;
 use seqloom_io::spill::SpillFile;
-use seqloom_prep::collect::{Collector, EndCollector};
-use seqloom_prep::duplicates::{DuplicateOptions, LibraryTable, resolve_all};
-use seqloom_prep::encode::Encoding;
+use seqloom_prep::barcode::BarcodeTags;
+use seqloom_prep::collect::{Collected, Collector, Destination, EndCollector, Grouping};
+use seqloom_prep::duplicates::{DuplicateMarks, DuplicateOptions, LibraryTable, resolve_all};
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace};
+use seqloom_prep::last_changes::LastChanges;
+use seqloom_prep::order::SortOrder;
 use seqloom_prep::read_end::ReadEndOptions;
-use seqloom_prep::store::Backing;
+use seqloom_prep::recalibrate::Applier;
+use seqloom_prep::reference::ReferenceSequences;
+use seqloom_prep::steps::Steps;
+use seqloom_prep::store::{Backing, ChunkStore, StoreScratch};
 use seqloom_runtime::memory::{self, Ledger};
 
 use super::job::Job;
-use super::publish;
 use super::sinks::SortedSink;
-use super::summary::{Duplicates, Summary};
+use super::summary::Summary;
+use crate::output::plan::Duplicates;
+use crate::recalibration::{load_reference, reference_bytes};
 
 /// Runs the flow; the output is complete but has no name yet.
 pub(super) fn align<E: AlignmentEngine>(
@@ -32,7 +35,7 @@ pub(super) fn align<E: AlignmentEngine>(
 ) -> anyhow::Result<Summary> {
     let backing = Backing {
         ledger: Ledger::new(job.plan.store_bytes),
-        spill: SpillFile::create(&spill_folders(job))?,
+        spill: SpillFile::create(&job.arguments.run.spill_folders(job.output.path()))?,
     };
     let libraries = library_table(job)?;
     let collector = collector(job, &backing, &libraries);
@@ -41,7 +44,7 @@ pub(super) fn align<E: AlignmentEngine>(
     let sink = SortedSink(collector);
     let watch = || job.watch("align", job.trace.records.load(Ordering::Relaxed));
     let totals = ingest::run(&job.source, first, &engine, &sink, &job.ingest, &job.trace, &watch)?;
-    job.end_phase("ingest");
+    job.run.end_phase("ingest");
 
     // The engine's memory is free for what follows.
     drop(engine);
@@ -49,7 +52,7 @@ pub(super) fn align<E: AlignmentEngine>(
     backing.ledger.grow(job.plan.freed_bytes);
 
     // Resolve.
-    let (placed, unplaced, ends) = sink.0.into_parts();
+    let Collected { placed, unplaced, stray, ends } = sink.0.into_collected();
     let options = DuplicateOptions {
         optical_distance_px: job.arguments.duplicates.optical_distance.0,
         ..DuplicateOptions::default()
@@ -58,46 +61,45 @@ pub(super) fn align<E: AlignmentEngine>(
     let watch = || job.watch("duplicates", totals.records);
     let resolved = ends
         .map(|ends| {
-            resolve_all(ends, totals.templates, mode, &options, &backing, job.threads, &watch)
+            resolve_all(ends, totals.templates, mode, &options, &backing, job.run.threads, &watch)
         })
         .transpose()?;
-    job.end_phase("resolve");
+    job.run.end_phase("resolve");
+
+    // Recalibrate.
+    let marks = resolved.as_ref().map(|(marks, _)| marks);
+    let stores = [&placed, &unplaced, &stray];
+    let applier = recalibrate(job, &stores, marks, &backing)?;
+    job.run.end_phase("recalibrate");
 
     // Finish.
     let trace = FinishTrace::default();
     let watch = || job.watch("write", trace.records.load(Ordering::Relaxed));
     let references = job.header.references();
-    publish::write_header(job, output)?;
-    let mut index =
-        job.index_format.map(|format| IndexBuilder::new(format.scheme, references.len()));
+    let late = Steps::new();
+    let changes = LastChanges { duplicates: None, recalibration: applier.as_ref(), late: &late };
+    job.output.write_header(&job.header, output)?;
+    let mut index = job.output.index_builder(references.len());
     let finished = finish::run(
-        &placed,
-        &unplaced,
+        &stores,
         &backing,
         &FinishOptions {
-            threads: job.threads,
-            encoding: job.encoding(),
+            threads: job.run.threads,
+            order: SortOrder::Coordinate,
+            encoding: job.output.encoding(),
             references,
-            marks: resolved.as_ref().map(|(marks, _)| marks),
+            marks,
             remove_duplicates: job.arguments.duplicates.remove_duplicates,
+            editor: applier.is_some().then_some(&changes),
+            observer: None,
             watch: &watch,
         },
         output,
         index.as_mut(),
         &trace,
     )?;
-    let end = output.written_bytes();
-    if matches!(job.encoding(), Encoding::Bam { .. }) {
-        output.write(&EOF_BLOCK)?;
-    }
-    let index = match (index, job.index_format) {
-        (Some(builder), Some(format)) => {
-            let end = VirtualOffset::new(end, 0).unwrap_or_default();
-            Some(publish::index_bytes(builder, format, end)?)
-        }
-        _ => None,
-    };
-    job.end_phase("finish");
+    let index = job.output.close(index, output)?;
+    job.run.end_phase("finish");
     let duplicates = resolved.map(|(_, counters)| Duplicates {
         rows: counters.metrics(&libraries),
         histogram: counters.histogram,
@@ -105,15 +107,31 @@ pub(super) fn align<E: AlignmentEngine>(
     Ok(Summary::sorted(totals, finished, duplicates, index, &backing, &trace))
 }
 
-fn spill_folders(job: &Job<'_>) -> Vec<PathBuf> {
-    if !job.arguments.run.tmp_dir.is_empty() {
-        return job.arguments.run.tmp_dir.clone();
+/// Counts covariates and gives what applies them, if recalibration is asked for. The reference takes
+/// memory that the index has left.
+fn recalibrate<'s>(
+    job: &Job<'_>,
+    stores: &[&'s ChunkStore<'s>],
+    marks: Option<&DuplicateMarks>,
+    backing: &Backing,
+) -> anyhow::Result<Option<Applier>> {
+    let Some(asked) = &job.recalibration else { return Ok(None) };
+    let references = job.header.references();
+    if !job.arguments.recalibration.counts() {
+        let none = ReferenceSequences::default();
+        return asked.run(&job.header, &none, (stores, marks), &job.run);
     }
-    if let Some(folder) = std::env::var_os("TMPDIR").filter(|folder| !folder.is_empty()) {
-        return vec![folder.into()];
+    let bytes = reference_bytes(references);
+    if let Some(placed) = stores.first() {
+        placed.spill_for(bytes, &mut StoreScratch::new()?)?;
     }
-    let beside = job.arguments.output.output.parent().filter(|p| !p.as_os_str().is_empty());
-    vec![beside.map_or_else(|| PathBuf::from("."), PathBuf::from)]
+    backing.ledger.charge(bytes);
+    let fasta = job.arguments.reference_fasta.as_ref().unwrap_or(&job.arguments.reference);
+    let bases = load_reference(fasta, references)?;
+    let applier = asked.run(&job.header, &bases, (stores, marks), &job.run)?;
+    drop(bases);
+    backing.ledger.release(bytes);
+    Ok(applier)
 }
 
 fn library_table(job: &Job<'_>) -> anyhow::Result<LibraryTable> {
@@ -132,8 +150,9 @@ fn collector<'a>(
         let options = ReadEndOptions {
             mode: job.arguments.duplicates.duplicate_mode.into(),
             locate: job.arguments.duplicates.optical_distance.0.is_some(),
+            barcodes: BarcodeTags::default(),
         };
-        EndCollector::new(backing, chunk_bytes, libraries, options)
+        EndCollector::new(backing, chunk_bytes, Grouping::Templates, libraries, options)
     });
-    Collector::new(backing, chunk_bytes, &job.bins, ends)
+    Collector::new(backing, chunk_bytes, Destination::by_coordinate(&job.bins), ends)
 }

@@ -3,21 +3,13 @@
 use seqloom_align::ingest::{IngestTotals, IngestTrace};
 use seqloom_prep::duplicates::DuplicateMode;
 use seqloom_prep::finish::{FinishTrace, Finished};
-use seqloom_prep::metrics::{DuplicateSetHistogram, DuplicationMetrics};
 use seqloom_prep::store::Backing;
 use seqloom_prep::tally::Tally;
-use seqloom_report::run::{Bytes, Counts, RunReport, SCHEMA, StageReport, UsageReport};
-use seqloom_runtime::machine;
-use seqloom_runtime::memory::ByteSize;
-use seqloom_runtime::trace::Stage;
+use seqloom_report::run::{Bytes, Counts, RunReport, SCHEMA, StageReport};
 
 use super::job::Job;
-
-/// Duplicate metrics.
-pub(super) struct Duplicates {
-    pub(super) rows: Vec<DuplicationMetrics>,
-    pub(super) histogram: DuplicateSetHistogram,
-}
+use crate::output::plan::Duplicates;
+use crate::output::run::{Peaks, stage_row};
 
 /// See the module documentation.
 pub(super) struct Summary {
@@ -99,8 +91,6 @@ impl Summary {
 
     /// The JSON report.
     pub(super) fn report(&self, job: &Job<'_>, written_bytes: u64) -> RunReport {
-        let usage = machine::usage();
-        let (wall, cpu) = (job.console.wall().as_secs_f64(), usage.cpu.as_secs_f64());
         let trace: &IngestTrace = &job.trace;
         let mut stages = ingest_stages(trace);
         stages.extend(self.finish_stages.iter().cloned());
@@ -110,10 +100,10 @@ impl Summary {
             program: format!("seqloom {}", env!("CARGO_PKG_VERSION")),
             command: std::env::args().collect(),
             inputs: (0..job.source.lanes()).map(path).collect(),
-            output: job.arguments.output.output.display().to_string(),
-            threads: job.threads.get(),
-            memory_bytes: job.memory.0,
-            cohort_bases: job.arguments.input.cohort_bases,
+            output: job.output.path().display().to_string(),
+            threads: job.run.threads.get(),
+            memory_bytes: job.run.memory.0,
+            cohort_bases: Some(job.arguments.input.cohort_bases),
             duplicate_mode: job.marks_duplicates().then(|| {
                 match DuplicateMode::from(job.arguments.duplicates.duplicate_mode) {
                     DuplicateMode::Query => "query",
@@ -122,18 +112,13 @@ impl Summary {
             }),
             counts: self.counts(),
             stages,
-            usage: UsageReport {
-                wall_seconds: wall,
-                phase_seconds: job.phase_seconds(),
-                cpu_seconds: cpu,
-                cores_busy: cpu / wall,
-                cpu_utilisation: cpu / wall / job.threads.get() as f64,
-                core_hours: cpu / 3600.0,
-                engine_seconds: trace.seed.seconds() + trace.infer.seconds() + trace.emit.seconds(),
-                peak_rss_bytes: usage.peak_rss_bytes,
-                peak_charged_bytes: self.peak_charged_bytes,
-                peak_held_bytes: self.totals.peak_held_bytes,
-            },
+            usage: job.run.usage(
+                trace.seed.seconds() + trace.infer.seconds() + trace.emit.seconds(),
+                Peaks {
+                    charged_bytes: self.peak_charged_bytes,
+                    held_bytes: self.totals.peak_held_bytes,
+                },
+            ),
             bytes: Bytes {
                 read: job.source.bytes_read(),
                 written: written_bytes,
@@ -144,24 +129,12 @@ impl Summary {
 
     /// The closing line.
     pub(super) fn close(&self, job: &Job<'_>) {
-        let usage = machine::usage();
-        let (wall, cpu) = (job.console.wall().as_secs_f64(), usage.cpu.as_secs_f64());
         let counts = self.counts();
-        job.console.info(&format!(
-            "align: {} reads, {} records, {} marked as duplicates; wall {wall:.1} s, \
-             CPU {cpu:.1} s, {:.2} cores busy of {}, peak memory {}",
-            counts.reads,
-            counts.records_written,
-            counts.duplicate_records,
-            cpu / wall,
-            job.threads,
-            ByteSize(usage.peak_rss_bytes),
+        job.run.close(&format!(
+            "align: {} reads, {} records, {} marked as duplicates",
+            counts.reads, counts.records_written, counts.duplicate_records,
         ));
     }
-}
-
-fn stage_row(phase: &'static str, name: &'static str, stage: &Stage) -> StageReport {
-    StageReport { phase, stage: name, seconds: stage.seconds(), visits: stage.visits() }
 }
 
 fn ingest_stages(trace: &IngestTrace) -> Vec<StageReport> {

@@ -14,4 +14,6 @@ mod faults;
 mod identity;
 mod input;
 mod memory;
+mod signal;
+mod signal_slow5tools;
 mod validity;

@@ -6,8 +6,9 @@ pub enum RecordError {
     /// The body ends before the fixed fields do.
     #[error("record has {0} bytes, fewer than its 32 bytes of fixed fields")]
     TooShort(usize),
-    /// `l_read_name` is 0, or the name does not end in NUL.
-    #[error("record has a read name that does not end in NUL")]
+    /// `l_read_name` is 0, the name does not end in NUL, is empty, starts with `@`, or holds what
+    /// is not printable.
+    #[error("record has a malformed read name")]
     BadName,
     /// The lengths of name, CIGAR, bases and qualities add up to more than the record has.
     #[error("record needs {needed_bytes} bytes for its parts and has {available_bytes}")]
@@ -40,6 +41,30 @@ pub enum RecordError {
         needed_bytes: usize,
         /// Bytes there are.
         available_bytes: usize,
+    },
+    /// A quality above 93.
+    #[error("record has the quality {0}, above 93")]
+    BadQuality(u8),
+    /// The CIGAR of a mapped record consumes more or fewer bases than there are.
+    #[error("record has {bases} bases and a CIGAR of {cigar_bases}")]
+    CigarLength {
+        /// Bases that the CIGAR consumes.
+        cigar_bases: u64,
+        /// Length of SEQ.
+        bases: usize,
+    },
+    /// A hard clip between other CIGAR operations.
+    #[error("record has a CIGAR with a hard clip that is not at an end")]
+    BadClip,
+    /// A reference index that the header does not have, in the field that it stands in.
+    #[error("record has {field} {id}, and the header has {reference_count} references")]
+    BadReference {
+        /// `refID` or `next_refID`.
+        field: &'static str,
+        /// The index.
+        id: i32,
+        /// References of the header.
+        reference_count: usize,
     },
     /// A reference index that the header does not have.
     #[error("record refers to reference {0}, which the header does not have")]

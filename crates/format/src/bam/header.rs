@@ -27,6 +27,8 @@ pub struct ReadGroup<'a> {
     pub sample: Option<&'a [u8]>,
     /// PU
     pub platform_unit: Option<&'a [u8]>,
+    /// PL
+    pub platform: Option<&'a [u8]>,
 }
 
 /// What is wrong with a header.
@@ -289,6 +291,7 @@ impl Header {
                     library: line::value(it, *b"LB"),
                     sample: line::value(it, *b"SM"),
                     platform_unit: line::value(it, *b"PU"),
+                    platform: line::value(it, *b"PL"),
                 })
             })
             .collect()
@@ -541,8 +544,9 @@ mod tests {
         let header = Header::parse(TEXT.as_bytes()).unwrap();
         let (id, library, sample, platform_unit) =
             (&b"a"[..], Some(&b"l"[..]), Some(&b"s"[..]), Some(&b"u"[..]));
-        let first = ReadGroup { id, library, sample, platform_unit };
-        let second = ReadGroup { id: b"b", library: None, sample: None, platform_unit: None };
+        let first = ReadGroup { id, library, sample, platform_unit, platform: None };
+        let second =
+            ReadGroup { id: b"b", platform_unit: None, library: None, sample: None, ..first };
         assert_eq!(header.read_groups(), [first, second]);
     }
 

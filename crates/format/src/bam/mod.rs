@@ -4,6 +4,8 @@
 //! `block_size`; everything here works on bodies, so that no record is ever copied to be read.
 
 mod auxiliary;
+mod check;
+pub mod edit;
 mod error;
 mod flags;
 mod header;
@@ -14,10 +16,12 @@ mod record;
 pub(crate) mod test_data;
 
 pub use auxiliary::{AuxArray, AuxFields, AuxValue};
+pub use check::{RecordSearch, check_record, find_record};
+pub(crate) use check::{hard_clips_stand_at_the_ends, is_tag, is_text};
 pub use error::RecordError;
 pub use flags::Flags;
 pub use header::{Header, HeaderError, LineFault, ReadGroup, Reference, expand_escapes};
 pub use record::{
     BASE_LETTERS, CIGAR_LETTERS, CigarOps, FIXED_BYTES, FramedRecords, RecordRef, framed_records,
-    reg2bin, set_duplicate,
+    reg2bin, set_bin, set_duplicate,
 };

@@ -241,7 +241,12 @@ pub struct CigarOps<'a> {
     bytes: &'a [u8],
 }
 
-impl CigarOps<'_> {
+impl<'a> CigarOps<'a> {
+    /// The operations in a whole number of 4-byte words, each with a code of at most 8.
+    pub(crate) fn of(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
     /// Bases of the reference that these operations consume.
     #[must_use]
     pub fn reference_span(self) -> i64 {
@@ -325,6 +330,13 @@ pub fn set_duplicate(body: &mut [u8], duplicate: bool) {
     const HIGH_BIT: u8 = (Flags::DUPLICATE >> 8) as u8;
     if let Some(high_byte) = body.get_mut(15) {
         *high_byte = if duplicate { *high_byte | HIGH_BIT } else { *high_byte & !HIGH_BIT };
+    }
+}
+
+/// Sets the `bin` of a body; a body too short to have one is left alone.
+pub fn set_bin(body: &mut [u8], bin: u16) {
+    if let Some(field) = body.get_mut(10..12) {
+        field.copy_from_slice(&bin.to_le_bytes());
     }
 }
 

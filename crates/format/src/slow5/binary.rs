@@ -3,8 +3,10 @@
 //! Source: SLOW5 specification 1.0.0, "BLOW5". Inflated, a record is: `u16` length and the read id,
 //! `u32` read group, four `f64` (digitisation, offset, range, sampling rate), `u64` length and the
 //! signal, the auxiliary fields of the header. The signal's length counts samples when the signal
-//! is not coded and bytes when it is (so slow5lib; the specification does not say). An array has its
-//! `u64` number of elements in front. Everything is little-endian.
+//! is not coded and bytes when it is (so slow5lib; the specification does not say). An array has
+//! its `u64` number of elements in front. Everything is little-endian.
+
+use std::time::{Duration, Instant};
 
 use libdeflater::{DecompressionError, Decompressor};
 use zstd::zstd_safe::{self, CCtx, DCtx, InBuffer, OutBuffer, ResetDirective};
@@ -76,6 +78,7 @@ pub fn parse_frame(bytes: &[u8], remaining_bytes: Option<u64>) -> Result<Frame, 
 pub struct RecordDecoder {
     signal: SignalCompression,
     inflation: Inflation,
+    inflate_time: Duration,
     scratch: ex_zd::Scratch,
 }
 
@@ -104,7 +107,8 @@ impl RecordDecoder {
                 body: Vec::new(),
             },
         };
-        Ok(Self { signal: compression.signal, inflation, scratch: ex_zd::Scratch::default() })
+        let (inflate_time, scratch) = (Duration::ZERO, ex_zd::Scratch::default());
+        Ok(Self { signal: compression.signal, inflation, inflate_time, scratch })
     }
 
     /// Replaces `read` by the record in `stored`, the bytes behind its length.
@@ -117,7 +121,7 @@ impl RecordDecoder {
         header: &SignalHeader,
         read: &mut SignalRead,
     ) -> Result<(), RecordError> {
-        let mut fields = Fields::new(self.inflation.inflate(stored)?);
+        let mut fields = Fields::new(self.inflation.timed(stored, &mut self.inflate_time)?);
         let signal = fields.read_primary(self.signal, header, read)?;
         match self.signal {
             SignalCompression::None => {
@@ -144,7 +148,7 @@ impl RecordDecoder {
         header: &SignalHeader,
         read: &mut SignalRead,
     ) -> Result<u64, RecordError> {
-        let mut fields = Fields::new(self.inflation.inflate(stored)?);
+        let mut fields = Fields::new(self.inflation.timed(stored, &mut self.inflate_time)?);
         read.samples.clear();
         let signal = fields.read_primary(self.signal, header, read)?;
         let samples = match self.signal {
@@ -154,6 +158,12 @@ impl RecordDecoder {
         };
         fields.read_auxiliary(header, &mut read.auxiliary)?;
         Ok(samples as u64)
+    }
+
+    /// Time spent inflating whole records since the last call: a part of the time of decoding them
+    /// that reports show by itself.
+    pub fn take_inflate_time(&mut self) -> Duration {
+        std::mem::take(&mut self.inflate_time)
     }
 
     /// Replaces `out` by the record's read id, inflating no more than it takes: some bytes of zlib,
@@ -197,6 +207,18 @@ fn grow(buffer: &mut Vec<u8>, size_bytes: usize) -> Result<(), RecordError> {
 }
 
 impl Inflation {
+    /// The whole record; the time it takes is added to `time`.
+    fn timed<'a>(
+        &'a mut self,
+        stored: &'a [u8],
+        time: &mut Duration,
+    ) -> Result<&'a [u8], RecordError> {
+        let start = Instant::now();
+        let body = self.inflate(stored);
+        *time += start.elapsed();
+        body
+    }
+
     /// The whole record.
     fn inflate<'a>(&'a mut self, stored: &'a [u8]) -> Result<&'a [u8], RecordError> {
         if stored.len() > MAX_BODY_BYTES {
@@ -283,10 +305,12 @@ fn inflate_zstd(
     if size > most {
         return Err(RecordError::BadZstd("it states more bytes than it can hold"));
     }
-    grow(body, size)?;
-    match context.decompress(&mut body[..size], stored) {
+    // Not filled with zeros, which would cost more than the frame is worth where it lies.
+    body.clear();
+    body.try_reserve(size).map_err(|_| RecordError::OutOfMemory(size))?;
+    match context.decompress(body, stored) {
         Ok(found) if found == size => Ok(size),
-        Ok(_) => Err(RecordError::BadZstd("it has fewer bytes than it states")),
+        Ok(_) => Err(RecordError::BadZstd("it has not as many bytes as it states")),
         Err(code) => Err(RecordError::BadZstd(zstd_safe::get_error_name(code))),
     }
 }
@@ -515,3 +539,6 @@ fn append_body(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

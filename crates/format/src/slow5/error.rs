@@ -105,8 +105,8 @@ pub enum LineDefect {
 #[non_exhaustive]
 pub enum SignalError {
     /// The frame ends before what it announces.
-    #[error("coded signal is cut short at byte {0}")]
-    Truncated(usize),
+    #[error("coded signal is cut short")]
+    Truncated,
     /// The frame goes on behind its last sample.
     #[error("coded signal has {0} bytes too many")]
     TrailingBytes(usize),

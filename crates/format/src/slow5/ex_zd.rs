@@ -2,11 +2,14 @@
 //! stands apart. Samples whose low bits are all zero are shifted first.
 //!
 //! Source: Gamaarachchi et al., Genome Research 35 (2025) 1574, and slow5lib, which defines the
-//! bytes: `u8` version 0, `u64` samples, `u8` shift q of 0 to 5, `u16` first number, `u32` number of
-//! exceptions; with more than one exception `u32` length and StreamVByte of their positions (first
-//! position, then distance less one), `u32` length and StreamVByte of their values less 256; with one
-//! `u32` position and `u32` value less 256; then the numbers of one byte in order. Positions count
-//! from the second sample. Arithmetic is modulo 2^16.
+//! bytes: `u8` version 0, `u64` samples, `u8` shift q of 0 to 5, `u16` first number, `u32` number
+//! of exceptions; with more than one exception `u32` length and StreamVByte of their positions
+//! (first position, then distance less one), `u32` length and StreamVByte of their values less
+//! 256; with one `u32` position and `u32` value less 256; then the numbers of one byte in order.
+//! Positions count from the second sample. Arithmetic is modulo 2^16.
+//!
+//! No samples are a fixed part of zeros here. slow5lib cannot write them, and reads any frame as
+//! one sample at least.
 
 use super::{SignalError, simd, stream_vbyte};
 
@@ -119,8 +122,7 @@ impl<'a> Frame<'a> {
             Some(0) | None => {}
             Some(&version) => return Err(SignalError::ExZdVersion(version)),
         }
-        let (fixed, rest) =
-            frame.split_at_checked(FIXED_BYTES).ok_or(SignalError::Truncated(frame.len()))?;
+        let (fixed, rest) = frame.split_at_checked(FIXED_BYTES).ok_or(SignalError::Truncated)?;
         let stated = u64::from_le_bytes([
             fixed[1], fixed[2], fixed[3], fixed[4], fixed[5], fixed[6], fixed[7], fixed[8],
         ]);
@@ -187,7 +189,7 @@ fn decode_by(
     let plain = read_exceptions(&frame, scratch)?;
     let plain_bytes = (frame.samples.saturating_sub(1)) - frame.exceptions;
     if plain.len() < plain_bytes {
-        return Err(SignalError::Truncated(bytes.len()));
+        return Err(SignalError::Truncated);
     }
     if plain.len() > plain_bytes {
         return Err(SignalError::TrailingBytes(plain.len() - plain_bytes));
@@ -237,13 +239,13 @@ fn read_exceptions<'a>(frame: &Frame<'a>, scratch: &mut Scratch) -> Result<&'a [
 }
 
 fn split_u32(bytes: &[u8]) -> Result<(u32, &[u8]), SignalError> {
-    let (value, rest) = bytes.split_first_chunk().ok_or(SignalError::Truncated(bytes.len()))?;
+    let (value, rest) = bytes.split_first_chunk().ok_or(SignalError::Truncated)?;
     Ok((u32::from_le_bytes(*value), rest))
 }
 
 fn split_counted(bytes: &[u8]) -> Result<(&[u8], &[u8]), SignalError> {
     let (length, rest) = split_u32(bytes)?;
-    rest.split_at_checked(length as usize).ok_or(SignalError::Truncated(bytes.len()))
+    rest.split_at_checked(length as usize).ok_or(SignalError::Truncated)
 }
 
 /// Puts numbers of one byte and exceptions in their order. `plain` fills what the exceptions leave.
@@ -251,15 +253,14 @@ fn place(plain: &[u8], scratch: &Scratch, numbers: &mut [i16]) -> Result<(), Sig
     let (mut from, mut at) = (0, 0);
     for (index, (&position, &value)) in scratch.positions.iter().zip(&scratch.values).enumerate() {
         let position = position as usize;
-        if position >= numbers.len() {
+        // Positions rise; so many plain numbers may not be there where later ones are too far.
+        if position >= numbers.len() || position - at > plain.len() - from {
             return Err(SignalError::ExZdPosition(index));
         }
         let value = value
             .checked_add(EXCEPTION)
             .and_then(|value| u16::try_from(value).ok())
             .ok_or(SignalError::ExZdValue(index))?;
-        // Positions rise, so all in front of this one but the exceptions are plain; as the last one
-        // is within the numbers, the plain ones suffice.
         simd::widen(&plain[from..], &mut numbers[at..], position - at);
         from += position - at;
         numbers[position] = value as i16;
@@ -354,7 +355,19 @@ mod tests {
         t(&one, (23, 255), SignalError::ExZdValue(0));
         let two = [1, 1001, 1000, 0];
         t(&two, (22, 2), SignalError::ExZdPosition(1));
-        t(&two, (16, 200), SignalError::Truncated(14));
+        t(&two, (16, 200), SignalError::Truncated);
+    }
+
+    /// Found by fuzzing: the first of five exceptions was the last number.
+    #[test]
+    fn exceptions_too_far_behind_for_the_plain_numbers() {
+        let frame = [
+            &[0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0, 2, 0, 0, 0][..],
+            &[3, 0, 0, 0, 0, 7, 5, 3, 0, 0, 0, 0, 1, 1],
+            &[1, 2, 3, 4, 5, 6],
+        ];
+        let outcome = decode(&frame.concat(), &mut Scratch::default(), &mut Vec::new());
+        assert_eq!(outcome, Err(SignalError::ExZdPosition(0)));
     }
 
     #[test]

@@ -422,3 +422,6 @@ fn append_body(header: &SignalHeader, out: &mut Vec<u8>) {
     }
     out.push(b'\n');
 }
+
+#[cfg(test)]
+mod tests;

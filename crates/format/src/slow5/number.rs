@@ -1,8 +1,9 @@
 //! Numbers as SLOW5 text has them: what slow5lib prints, and what it accepts of that form.
 //!
-//! slow5lib prints floating-point numbers by C's `%f`, then drops zeros at the end and a point
-//! that is left behind. It reads integers without `+` and leading zeros, and floating-point numbers
-//! of digits, `.` and `-` only. We refuse besides what it takes by accident, such as `1-2`.
+//! slow5lib prints floating-point numbers by C's `%f`, then drops zeros at the end, a point that is
+//! left behind, and the sign of a zero. It reads integers without `+` and leading zeros, and
+//! floating-point numbers of digits, `.` and `-` only. We refuse besides what it takes by accident,
+//! such as `1-2`.
 
 use std::io::Write as _;
 use std::str::FromStr;
@@ -42,7 +43,9 @@ pub(super) fn append_float(value: f64, out: &mut Vec<u8>) {
     if out.last() == Some(&b'.') {
         out.pop();
     }
-    debug_assert!(out.len() > start);
+    if out[start..] == *b"-0" {
+        out.remove(start);
+    }
 }
 
 /// An unsigned integer: digits, no zero in front of others, within its type.
@@ -108,13 +111,13 @@ mod tests {
             assert_eq!(String::from_utf8(out).unwrap(), format!("x{expected}"));
         }
         t(0.0, "0");
-        t(-0.0, "-0");
+        t(-0.0, "0");
         t(8192.0, "8192");
         t(1467.61, "1467.61");
         t(100.0, "100");
         t(0.000_000_4, "0");
         t(0.000_000_6, "0.000001");
-        t(-0.000_000_4, "-0");
+        t(-0.000_000_4, "0");
         t(0.5, "0.5");
         t(2.5e-6, "0.000003"); // 2.5e-6 is a little more than its name says
         t(0.000_000_5, "0"); // and this is a little less

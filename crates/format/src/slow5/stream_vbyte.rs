@@ -61,10 +61,9 @@ impl<'a> Numbers<'a> {
 
     /// The next number; an error where keys or bytes end.
     pub(super) fn next(&mut self) -> Result<u32, SignalError> {
-        let truncated = SignalError::Truncated(self.keys.len() + self.at);
-        let key = *self.keys.get(self.index / 4).ok_or(truncated)?;
+        let key = *self.keys.get(self.index / 4).ok_or(SignalError::Truncated)?;
         let length = usize::from(key >> (2 * (self.index % 4)) & 3) + 1;
-        let bytes = self.data.get(self.at..self.at + length).ok_or(truncated)?;
+        let bytes = self.data.get(self.at..self.at + length).ok_or(SignalError::Truncated)?;
         let mut value = [0; 4];
         value[..length].copy_from_slice(bytes);
         self.index += 1;

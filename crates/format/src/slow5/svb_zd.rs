@@ -1,8 +1,8 @@
 //! svb-zd: differences of neighbouring samples, zigzag-coded, in StreamVByte.
 //!
 //! Source: SLOW5 specification 1.0.0, signal compression 1. A frame is `u32 count`, then the
-//! [`stream_vbyte`] coding of as many numbers. Differences are of 17 bits, so that a number may take
-//! three bytes; sums are cut to 16 bits, which makes 16-bit arithmetic enough to decode.
+//! [`stream_vbyte`] coding of as many numbers. Differences are of 17 bits, so that a number may
+//! take three bytes; sums are cut to 16 bits, which makes 16-bit arithmetic enough to decode.
 
 use super::stream_vbyte::{self, Numbers};
 use super::{SignalError, simd};
@@ -31,7 +31,7 @@ pub fn encode(samples: &[i16], out: &mut Vec<u8>) -> Result<(), SignalError> {
 /// [`SignalError::Truncated`] when there is none, [`SignalError::CountTooLarge`] when the frame
 /// cannot hold as many.
 pub fn count(frame: &[u8]) -> Result<(usize, &[u8]), SignalError> {
-    let (count, coded) = frame.split_first_chunk().ok_or(SignalError::Truncated(frame.len()))?;
+    let (count, coded) = frame.split_first_chunk().ok_or(SignalError::Truncated)?;
     let count = u32::from_le_bytes(*count) as usize;
     stream_vbyte::split(count, coded)?;
     Ok((count, coded))

@@ -1,8 +1,8 @@
 //! Records as lines of SLOW5 text.
 //!
 //! Columns are separated by tabs: the eight primary ones in the specification's order, then the
-//! auxiliary ones of the header. Elements of arrays are separated by commas; `.` is a missing value.
-//! Floating-point numbers have six decimals as in slow5lib, so that text is lossy for them.
+//! auxiliary ones of the header. Elements of arrays are separated by commas; `.` is a missing
+//! value. Floating-point numbers have six decimals as in slow5lib, so that text is lossy for them.
 
 use super::{RecordError, header, number};
 use crate::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, SignalRead};
@@ -223,6 +223,7 @@ fn append_auxiliary(
         (true, AuxiliaryType::Char) => {
             // slow5lib takes it for a C string.
             let text = value.split(|&byte| byte == 0).next().unwrap_or_default();
+            let text = if text.is_empty() { b"." } else { text };
             append_bytes(text, &String::from_utf8_lossy(&field.name), out)?;
         }
         (_, kind) => {
@@ -278,3 +279,6 @@ fn append_float(value: f64, out: &mut Vec<u8>) -> Option<()> {
     }
     Some(())
 }
+
+#[cfg(test)]
+mod tests;

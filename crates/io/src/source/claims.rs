@@ -22,7 +22,7 @@ pub(crate) struct Stretches {
     next: AtomicU64,
     count: u64,
     stretch_bytes: u64,
-    size: u64,
+    pub(crate) size: u64,
 }
 
 impl Stretches {
@@ -70,10 +70,10 @@ fn append_at(
 }
 
 /// Look-ahead in an uncompressed file.
-struct PlainAhead<'a> {
-    input: &'a Input,
-    next: u64,
-    size: u64,
+pub(crate) struct PlainAhead<'a> {
+    pub(crate) input: &'a Input,
+    pub(crate) next: u64,
+    pub(crate) size: u64,
 }
 
 impl LookAhead for PlainAhead<'_> {
@@ -116,20 +116,39 @@ pub(crate) struct BgzfScratch {
 }
 
 /// A part of a BGZF file and the decompressor for it.
-struct BgzfWindow<'a> {
+pub(crate) struct BgzfWindow<'a> {
     input: &'a Input,
     scratch: &'a mut BgzfScratch,
     /// File offset of `scratch.raw`'s first byte.
     start: u64,
     size: u64,
     /// File offset of the next block.
-    next: u64,
+    pub(crate) next: u64,
 }
+
+/// Compressed bytes that are kept behind their use: a record may reach far behind its stretch.
+const MAX_USED_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Enough for the header of nearly every block.
 const TYPICAL_HEADER_BYTES: usize = 64;
 
-impl BgzfWindow<'_> {
+impl<'a> BgzfWindow<'a> {
+    /// From `next` on in a file of `size` bytes.
+    pub(crate) fn new(
+        input: &'a Input,
+        scratch: &'a mut BgzfScratch,
+        next: u64,
+        size: u64,
+    ) -> Self {
+        scratch.raw.clear();
+        Self { input, scratch, start: next, size, next }
+    }
+
+    /// Nothing follows.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.next >= self.size
+    }
+
     /// The bytes from `offset` on, at least `bytes` of them unless the file ends before.
     fn at(&mut self, offset: u64, bytes: usize) -> Result<&[u8], SourceError> {
         let end = offset.saturating_add(bytes as u64).min(self.size);
@@ -145,9 +164,30 @@ impl BgzfWindow<'_> {
         Ok(&self.scratch.raw[(offset - self.start) as usize..])
     }
 
+    /// Reads the next `bytes` bytes at once, as far as the file has them.
+    pub(crate) fn load(&mut self, bytes: usize) -> Result<(), SourceError> {
+        self.at(self.next, bytes).map(|_| ())
+    }
+
     /// Inflates the next block onto `text`.
     fn inflate_next(&mut self, text: &mut Vec<u8>) -> Result<(), SourceError> {
         let offset = self.next;
+        self.try_inflate_next(text)?
+            .map_err(|error| self.input.compressed_error(offset, error.to_string()))
+    }
+
+    /// As [`Self::inflate_next`]; what is wrong with the block is handed out beside what the
+    /// operating system says, and leaves `text` and the window's place as they were.
+    pub(crate) fn try_inflate_next(
+        &mut self,
+        text: &mut Vec<u8>,
+    ) -> Result<Result<(), BgzfError>, SourceError> {
+        let offset = self.next;
+        let used = offset.saturating_sub(self.start);
+        if used >= MAX_USED_BYTES && used <= self.scratch.raw.len() as u64 {
+            self.scratch.raw.drain(..used as usize);
+            self.start = offset;
+        }
         self.at(offset, MAX_BLOCK_BYTES)?;
         let bytes = &self.scratch.raw[(offset - self.start) as usize..];
         let result = bgzf::parse_block_header(bytes).and_then(|header| {
@@ -155,19 +195,13 @@ impl BgzfWindow<'_> {
             self.scratch.inflate.decompress(block, text)?;
             Ok(header.block_bytes)
         });
-        match result {
-            Ok(block_bytes) => {
-                self.next += block_bytes as u64;
-                Ok(())
-            }
-            Err(error) => Err(self.input.compressed_error(offset, error.to_string())),
-        }
+        Ok(result.map(|block_bytes| self.next += block_bytes as u64))
     }
 
     /// The first block that starts in `lo..hi`: magic, and two more headers (or the end of the
     /// file) where the sizes say. Bytes in a deflate stream that look so by chance would be found
     /// out by the block before, which must end where this one starts.
-    fn find_block(&mut self, lo: u64, hi: u64) -> Result<Option<u64>, SourceError> {
+    pub(crate) fn find_block(&mut self, lo: u64, hi: u64) -> Result<Option<u64>, SourceError> {
         const MAGIC: [u8; 4] = [0x1f, 0x8b, 0x08, 0x04];
         let span = (hi - lo) as usize;
         let mut searched = 0;
@@ -227,8 +261,7 @@ pub(crate) fn read_bgzf(
     scratch: &mut BgzfScratch,
 ) -> Result<ParsedText, SourceError> {
     let (lo, hi) = stretches.range(index);
-    scratch.raw.clear();
-    let mut window = BgzfWindow { input, scratch, start: lo, size: stretches.size, next: lo };
+    let mut window = BgzfWindow::new(input, scratch, lo, stretches.size);
     let first = if index == 0 { Some(lo) } else { window.find_block(lo, hi)? };
     block.bytes.clear();
     let Some(first) = first else {

@@ -38,10 +38,16 @@ pub(crate) enum State {
 pub(crate) struct DecodeError {
     pub(crate) at: usize,
     pub(crate) problem: String,
+    /// The input ended where it may not; all in front of that was good.
+    pub(crate) is_truncation: bool,
 }
 
 fn fail<T>(at: usize, problem: impl Into<String>) -> Result<T, DecodeError> {
-    Err(DecodeError { at, problem: problem.into() })
+    Err(DecodeError { at, problem: problem.into(), is_truncation: false })
+}
+
+fn truncated<T>(at: usize, problem: &str) -> Result<T, DecodeError> {
+    Err(DecodeError { at, problem: format!("truncated: {problem}"), is_truncation: true })
 }
 
 /// How an input is compressed.
@@ -151,10 +157,11 @@ impl GzipDecoder {
         }
         match bgzf::parse_block_header(input) {
             Ok(header) if header.block_bytes <= input.len() => {
-                let inflated = self
-                    .block
-                    .decompress(&input[..header.block_bytes], out)
-                    .map_err(|error| DecodeError { at: 0, problem: error.to_string() })?;
+                let block = &input[..header.block_bytes];
+                let inflated = match self.block.decompress(block, out) {
+                    Ok(inflated) => inflated,
+                    Err(error) => return fail(0, error.to_string()),
+                };
                 self.members += 1;
                 self.has_bgzf = true;
                 self.ended_by_eof_block = inflated == 0;
@@ -165,7 +172,7 @@ impl GzipDecoder {
             }
             Ok(header) => {
                 let (has, needs) = (input.len(), header.block_bytes);
-                return fail(0, format!("truncated: BGZF block of {needs} bytes has only {has}"));
+                return truncated(0, &format!("BGZF block of {needs} bytes has only {has}"));
             }
             Err(_) => {}
         }
@@ -177,7 +184,7 @@ impl GzipDecoder {
                 self.member_bytes = 0;
                 Ok(Step { consumed, state: State::Going })
             }
-            None if ended => fail(input.len(), "truncated: the file ends within a gzip header"),
+            None if ended => truncated(input.len(), "the file ends within a gzip header"),
             None if input.len() > MAX_GZIP_HEADER_BYTES => fail(0, "gzip header is too long"),
             None => Ok(Step { consumed: 0, state: State::NeedInput }),
         }
@@ -190,7 +197,7 @@ impl GzipDecoder {
         let status = self
             .inflate
             .decompress_vec(input, out, FlushDecompress::None)
-            .map_err(|_| DecodeError { at: 0, problem: "corrupt deflate data".into() })?;
+            .or_else(|_| fail(0, "corrupt deflate data"))?;
         let consumed = usize::try_from(self.inflate.total_in() - before).unwrap_or(usize::MAX);
         self.crc.update(&out[start..]);
         // ISIZE is the length modulo 2^32 (RFC 1952, 2.3.1).
@@ -201,7 +208,7 @@ impl GzipDecoder {
                 State::Going
             }
             _ if consumed > 0 || out.len() > start => State::Going,
-            _ if ended => return fail(input.len(), "truncated: the file ends within gzip data"),
+            _ if ended => return truncated(input.len(), "the file ends within gzip data"),
             _ => State::NeedInput,
         };
         Ok(Step { consumed, state })
@@ -210,7 +217,7 @@ impl GzipDecoder {
     fn trailer(&mut self, input: &[u8], ended: bool) -> Result<Step, DecodeError> {
         let Some((trailer, _)) = input.split_first_chunk::<8>() else {
             return match ended {
-                true => fail(input.len(), "truncated: the file ends within a gzip checksum"),
+                true => truncated(input.len(), "the file ends within a gzip checksum"),
                 false => Ok(Step { consumed: 0, state: State::NeedInput }),
             };
         };
@@ -296,7 +303,7 @@ impl ZstdFrames {
         }
         match (ended && input.is_empty(), self.in_frame) {
             (true, false) => Ok(Step { consumed, state: State::End }),
-            (true, true) => fail(0, "truncated: the file ends within a zstd frame"),
+            (true, true) => truncated(0, "the file ends within a zstd frame"),
             _ => Ok(Step { consumed, state: State::NeedInput }),
         }
     }

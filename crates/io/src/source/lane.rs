@@ -12,16 +12,16 @@ use super::stream::{StreamGrammar, StreamLane, StreamState};
 
 /// Compressed bytes claimed at a time, as a part of the block size: FASTQ deflates to about a
 /// quarter.
-const BGZF_RATIO: usize = 4;
+pub(crate) const BGZF_RATIO: usize = 4;
 /// Most compressed bytes claimed at a time: deflate's ratio is at most about 1,032, and the text
 /// must stay below 4 GiB.
-const MAX_BGZF_STRETCH_BYTES: usize = 2 * 1024 * 1024;
+pub(crate) const MAX_BGZF_STRETCH_BYTES: usize = 2 * 1024 * 1024;
 
 /// How a lane is read.
 pub(crate) enum Source {
     Plain(Stretches),
     Bgzf(Stretches),
-    Stream(StreamLane),
+    Stream(Box<StreamLane<StreamGrammar>>),
 }
 
 /// One input as it is read.
@@ -89,7 +89,7 @@ impl Lane {
                     Container::Bam => StreamGrammar::Bam,
                 };
                 let state = StreamState::new(reader, grammar, text, block_bytes);
-                Source::Stream(StreamLane::new(state))
+                Source::Stream(Box::new(StreamLane::new(state)))
             }
         };
         Lane { input, format, source, progress: Progress::default(), header_bytes }

@@ -12,19 +12,19 @@
 //! What is read is told by content, never by a file's name. Bounds: [`SourceOptions`],
 //! [`MAX_RECORD_BYTES`], and four blocks that one lane may lead the other by.
 
-mod block;
+pub(crate) mod block;
 mod check;
-mod claims;
+pub(crate) mod claims;
 mod decode;
-mod error;
-mod lane;
-mod opening;
-mod parse;
-mod poll;
-mod raw;
-mod reader;
-mod stream;
-mod unaligned;
+pub(crate) mod error;
+pub(crate) mod lane;
+pub(crate) mod opening;
+pub(crate) mod parse;
+pub(crate) mod poll;
+pub(crate) mod raw;
+pub(crate) mod reader;
+pub(crate) mod stream;
+pub(crate) mod unaligned;
 
 #[cfg(test)]
 mod tests;
@@ -50,20 +50,20 @@ pub use self::block::{Defect, InputBlock, Problem};
 pub use self::check::SequenceCheck;
 pub use self::error::{Malformed, SourceError};
 pub use self::opening::{Container, InputFormat};
-pub use self::reader::Compression;
+pub use self::reader::{Compression, Truncation};
 
 /// Longest record that is read, in bytes of its text or of its BAM body.
 pub const MAX_RECORD_BYTES: usize = 256 * 1024 * 1024;
 
 /// Largest block that can be asked for: with a record of the greatest length it stays below the
 /// 4 GiB that the spans of a [`ReadBlock`] reach.
-const MAX_BLOCK_BYTES: usize = 256 * 1024 * 1024;
+pub(crate) const MAX_BLOCK_BYTES: usize = 256 * 1024 * 1024;
 
 /// Blocks by which one lane may lead the other, pipes that wait for each other apart.
 const MAX_LEAD_BLOCKS: u64 = 4;
 
 /// How long a worker waits in `poll` before it looks for other work.
-const POLL_TIME: Duration = Duration::from_millis(20);
+pub(crate) const POLL_TIME: Duration = Duration::from_millis(20);
 
 /// How a source reads.
 #[derive(Debug, Clone)]
@@ -302,7 +302,7 @@ impl ReadSource {
                 Pull::Piece(piece) => {
                     progress.claimed_blocks.fetch_add(1, Ordering::Relaxed);
                     progress.starved_since.store(0, Ordering::Relaxed);
-                    Ok(self.parse_piece(lane, stream.grammar, piece))
+                    self.parse_piece(lane, stream.grammar, piece)
                 }
                 Pull::Held => Ok(Taken::Held),
                 Pull::Ended => Ok(Taken::Exhausted),
@@ -345,8 +345,16 @@ impl ReadSource {
         Ok(self.deliver(lane, (index, last), block, parsed, hi - lo))
     }
 
-    fn parse_piece(&self, lane: usize, grammar: StreamGrammar, piece: Piece) -> Taken {
-        let Piece { index, last, text, too_long, raw_bytes } = piece;
+    fn parse_piece(
+        &self,
+        lane: usize,
+        grammar: StreamGrammar,
+        piece: Piece,
+    ) -> Result<Taken, SourceError> {
+        let Piece { index, last, text, too_long, raw_bytes, fault, .. } = piece;
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
         let mut block = self.free_block();
         let mut parsed = match grammar {
             StreamGrammar::Text(grammar) => {
@@ -364,7 +372,7 @@ impl ReadSource {
             parsed
                 .set_whole_record_defect(DefectKind::TooLong { limit_bytes: MAX_RECORD_BYTES }, 0);
         }
-        self.deliver(lane, (index, last), block, parsed, raw_bytes)
+        Ok(self.deliver(lane, (index, last), block, parsed, raw_bytes))
     }
 
     fn deliver(
@@ -478,6 +486,9 @@ impl ReadSource {
         let mut before = ParsedText::default();
         loop {
             let Pull::Piece(mut piece) = state.pull(Vec::new)? else { return Ok(None) };
+            if let Some(fault) = piece.fault {
+                return Err(fault);
+            }
             let mut block =
                 ReadBlock { bytes: std::mem::take(&mut piece.text), ..Default::default() };
             let mut parsed = parse::parse_piece(Grammar::FourLine, &mut block, self.parse);

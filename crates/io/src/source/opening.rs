@@ -14,7 +14,7 @@ use super::reader::{Compression, Fill, TextReader};
 pub(crate) const SAMPLE_BYTES: usize = 64 * 1024;
 
 /// Longest BAM header that is read.
-const MAX_HEADER_BYTES: usize = 512 * 1024 * 1024;
+pub(crate) const MAX_HEADER_BYTES: usize = 512 * 1024 * 1024;
 
 /// Text taken at a time from a pipe whose turn it is not.
 const AHEAD_STEP_BYTES: usize = 1024 * 1024;

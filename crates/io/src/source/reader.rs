@@ -24,6 +24,15 @@ pub enum Compression {
     Zstd,
 }
 
+/// Where an input was cut off, and how that shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Truncation {
+    /// Offset in the file, compressed as it is, at or shortly before its end.
+    pub byte: u64,
+    /// How it shows.
+    pub problem: String,
+}
+
 /// What [`TextReader::fill`] reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fill {
@@ -46,6 +55,8 @@ pub(crate) struct TextReader {
     to: usize,
     raw_ended: bool,
     ended: bool,
+    allows_truncation: bool,
+    truncation: Option<Truncation>,
 }
 
 impl TextReader {
@@ -53,8 +64,17 @@ impl TextReader {
     /// member starts.
     pub(crate) fn new(input: Input, offset: u64) -> Self {
         let raw = RawReader::new(input, offset);
-        let (buffer, decoder) = (Vec::new(), None);
-        Self { raw, decoder, buffer, from: 0, to: 0, raw_ended: false, ended: false }
+        Self {
+            raw,
+            decoder: None,
+            buffer: Vec::new(),
+            from: 0,
+            to: 0,
+            raw_ended: false,
+            ended: false,
+            allows_truncation: false,
+            truncation: None,
+        }
     }
 
     /// As [`TextReader::new`] for text that is known to be uncompressed, wherever `offset` is.
@@ -62,6 +82,20 @@ impl TextReader {
         let mut reader = Self::new(input, offset);
         reader.decoder = Some((Compression::Plain, Decoder::Plain));
         reader
+    }
+
+    /// Takes a cut in compressed data for their end and remembers it.
+    pub(crate) fn allow_truncation(&mut self) {
+        self.allows_truncation = true;
+    }
+
+    pub(crate) fn allows_truncation(&self) -> bool {
+        self.allows_truncation
+    }
+
+    /// The cut that was found, if truncation is allowed.
+    pub(crate) fn truncation(&self) -> Option<&Truncation> {
+        self.truncation.as_ref()
     }
 
     pub(crate) fn input(&self) -> &Input {
@@ -125,7 +159,14 @@ impl TextReader {
             }
             Err(error) => {
                 let byte = self.raw.offset() - (self.to - self.from - error.at) as u64;
-                Err(self.raw.input.compressed_error(byte, error.problem))
+                if !error.is_truncation {
+                    return Err(self.raw.input.compressed_error(byte, error.problem));
+                }
+                if !self.allows_truncation {
+                    return Err(self.raw.input.truncation_error(byte, error.problem));
+                }
+                self.truncation = Some(Truncation { byte, problem: error.problem });
+                Ok(State::End)
             }
         }
     }

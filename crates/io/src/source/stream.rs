@@ -12,29 +12,47 @@ use seqloom_format::fastq::{self, Grammar};
 
 use super::MAX_RECORD_BYTES;
 use super::error::SourceError;
-use super::reader::{Fill, TextReader};
+use super::reader::{Fill, TextReader, Truncation};
 use super::unaligned;
 
-/// How a stream is cut into records.
+/// What is wrong with BGZF data without their last block.
+pub(crate) const MISSING_EOF_BLOCK: &str =
+    "truncated: the empty BGZF block that ends a complete file is missing";
+
+/// Where a stream may be cut.
+pub(crate) trait Cut: Copy {
+    /// Where to cut `text`, which starts with a record: behind as many whole ones as it has, 0 for
+    /// none.
+    fn last_boundary(self, text: &[u8]) -> usize;
+
+    /// BGZF that does not end with its empty block was cut short, even if between records.
+    fn needs_eof_block(self) -> bool;
+}
+
+/// How a stream of reads is cut into records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamGrammar {
     Text(Grammar),
     Bam,
 }
 
-impl StreamGrammar {
+impl Cut for StreamGrammar {
     fn last_boundary(self, text: &[u8]) -> usize {
         match self {
             Self::Text(grammar) => fastq::last_boundary(grammar, text),
             Self::Bam => unaligned::last_boundary(text),
         }
     }
+
+    fn needs_eof_block(self) -> bool {
+        self == Self::Bam
+    }
 }
 
 /// What an attempt to take a piece gave.
 #[derive(Debug)]
-pub(crate) enum Pull {
-    Piece(Piece),
+pub(crate) enum Pull<T = Piece> {
+    Piece(T),
     /// Another worker has the lane.
     Held,
     /// The stream has nothing now.
@@ -53,17 +71,24 @@ pub(crate) struct Piece {
     pub(crate) too_long: bool,
     /// Raw bytes read since the piece before.
     pub(crate) raw_bytes: u64,
+    /// Raw bytes read so far.
+    pub(crate) raw_end: u64,
+    /// Reading or decompressing failed behind `text`, which may end within a record then. Only the
+    /// last piece has one.
+    pub(crate) fault: Option<SourceError>,
+    /// The input was cut off behind `text`, and that is allowed. Only the last piece has one.
+    pub(crate) truncation: Option<Truncation>,
 }
 
 /// One such lane.
-pub(crate) struct StreamLane {
-    state: Mutex<StreamState>,
+pub(crate) struct StreamLane<C> {
+    state: Mutex<StreamState<C>>,
     ended: AtomicBool,
-    pub(crate) grammar: StreamGrammar,
+    pub(crate) grammar: C,
 }
 
-impl StreamLane {
-    pub(crate) fn new(state: StreamState) -> Self {
+impl<C: Cut> StreamLane<C> {
+    pub(crate) fn new(state: StreamState<C>) -> Self {
         let grammar = state.grammar;
         Self { state: Mutex::new(state), ended: AtomicBool::new(false), grammar }
     }
@@ -94,9 +119,9 @@ impl StreamLane {
 }
 
 /// A stream and the text in front of its next piece.
-pub(crate) struct StreamState {
+pub(crate) struct StreamState<C> {
     reader: TextReader,
-    pub(crate) grammar: StreamGrammar,
+    pub(crate) grammar: C,
     /// `text[start..]` is not handed out yet.
     text: Vec<u8>,
     start: usize,
@@ -104,31 +129,41 @@ pub(crate) struct StreamState {
     want: usize,
     index: u64,
     raw_reported: u64,
+    fault: Option<SourceError>,
 }
 
-impl StreamState {
+impl<C: Cut> StreamState<C> {
     /// A stream of which `text` is read already and starts with a record.
-    pub(crate) fn new(
-        reader: TextReader,
-        grammar: StreamGrammar,
-        text: Vec<u8>,
-        block_bytes: usize,
-    ) -> Self {
-        let (start, want, index, raw_reported) = (0, block_bytes, 0, 0);
-        Self { reader, grammar, text, start, block_bytes, want, index, raw_reported }
+    pub(crate) fn new(reader: TextReader, grammar: C, text: Vec<u8>, block_bytes: usize) -> Self {
+        Self {
+            reader,
+            grammar,
+            text,
+            start: 0,
+            block_bytes,
+            want: block_bytes,
+            index: 0,
+            raw_reported: 0,
+            fault: None,
+        }
+    }
+
+    /// Nothing can be read behind the text that it was made with, if there is a fault.
+    pub(crate) fn with_fault(mut self, fault: Option<SourceError>) -> Self {
+        self.fault = fault;
+        self
     }
 
     pub(crate) fn pull(&mut self, buffer: impl FnOnce() -> Vec<u8>) -> Result<Pull, SourceError> {
         loop {
-            let ended = match self.reader.fill(&mut self.text, self.start + self.want)? {
-                Fill::Waiting => return Ok(Pull::Waiting),
-                Fill::Full => false,
-                Fill::End => true,
-            };
+            let Some(ended) = self.fill() else { return Ok(Pull::Waiting) };
             let held = self.text.len() - self.start;
             if ended && held <= self.want.saturating_mul(2) {
-                self.check_end()?;
-                return Ok(Pull::Piece(self.last_piece(buffer)));
+                let mut piece = self.last_piece(buffer);
+                piece.fault = self.fault.take();
+                piece.truncation = self.reader.truncation().cloned();
+                self.check_end(&mut piece);
+                return Ok(Pull::Piece(piece));
             }
             let upto = self.start + held.min(self.want.saturating_mul(2));
             let cut = self.grammar.last_boundary(&self.text[self.start..upto]);
@@ -146,13 +181,34 @@ impl StreamState {
         }
     }
 
-    /// BAM that lacks its last block was cut short, even if it was cut between records.
-    fn check_end(&self) -> Result<(), SourceError> {
-        if self.grammar == StreamGrammar::Bam && self.reader.lacks_eof_block() {
-            let problem = "truncated: the empty block that ends a BAM file is missing";
-            return Err(self.reader.input().compressed_error(self.reader.raw_offset(), problem));
+    /// Decompresses as much as is wanted; whether that is all there is, `None` if it is not there
+    /// yet. A fault ends the text.
+    fn fill(&mut self) -> Option<bool> {
+        if self.fault.is_some() {
+            return Some(true);
         }
-        Ok(())
+        match self.reader.fill(&mut self.text, self.start + self.want) {
+            Ok(Fill::Waiting) => None,
+            Ok(Fill::Full) => Some(false),
+            Ok(Fill::End) => Some(true),
+            Err(fault) => {
+                self.fault = Some(fault);
+                Some(true)
+            }
+        }
+    }
+
+    fn check_end(&self, piece: &mut Piece) {
+        let is_cut = self.grammar.needs_eof_block() && self.reader.lacks_eof_block();
+        if !is_cut || piece.fault.is_some() || piece.truncation.is_some() {
+            return;
+        }
+        let (byte, problem) = (self.reader.raw_offset(), MISSING_EOF_BLOCK);
+        if self.reader.allows_truncation() {
+            piece.truncation = Some(Truncation { byte, problem: problem.into() });
+        } else {
+            piece.fault = Some(self.reader.input().truncation_error(byte, problem));
+        }
     }
 
     fn piece(&mut self, cut: usize, mut buffer: Vec<u8>) -> Piece {
@@ -191,6 +247,6 @@ impl StreamState {
         self.index += 1;
         let raw = self.reader.raw_offset();
         let raw_bytes = raw - std::mem::replace(&mut self.raw_reported, raw);
-        Piece { index, last, text, too_long: false, raw_bytes }
+        Piece { index, last, text, raw_bytes, raw_end: raw, ..Piece::default() }
     }
 }

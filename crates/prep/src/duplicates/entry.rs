@@ -78,8 +78,11 @@ pub struct PairEnd {
     pub reference2: i32,
     /// Unclipped 5' position of end 2, 0-based.
     pub position2: i32,
-    /// Template ordinal; 48 bits are kept.
+    /// Ordinal of the template, or of end 1's record where each record of the input counts as a
+    /// template of its own; 48 bits are kept.
     pub template: u64,
+    /// Ordinal of end 2: that of end 1, or that of end 2's record.
+    pub template2: u64,
     /// Where the cluster lay.
     pub location: Location,
     /// Coordinate mode: POS (0-based) of end 1's record, with [`Self::tie_reverse`] its place in
@@ -87,6 +90,8 @@ pub struct PairEnd {
     pub tie_position: i32,
     /// Library index, see [`super::LibraryTable`].
     pub library: u16,
+    /// Hash of the barcodes; 0 where they do not count.
+    pub barcode: u32,
     /// Read group in header order, for "same place" of optical duplicates.
     pub read_group: u16,
     /// Sum of both ends' scores, 16-bit as in Picard.
@@ -114,6 +119,8 @@ pub struct FragmentEnd {
     pub tie_position: i32,
     /// Library index.
     pub library: u16,
+    /// Hash of the barcodes; 0 where they do not count.
+    pub barcode: u32,
     /// Score, 16-bit as in Picard.
     pub score: i16,
     /// Strand.
@@ -131,20 +138,23 @@ pub struct PairedMarker {
     pub position: i32,
     /// Library index.
     pub library: u16,
+    /// Hash of the barcodes; 0 where they do not count.
+    pub barcode: u32,
     /// Strand.
     pub reverse: bool,
 }
 
 impl PairEnd {
     /// Size of the serialised form.
-    pub const BYTES: usize = 43;
+    pub const BYTES: usize = 53;
 
     /// What members of one pair set share, most telling part first (the order of sets is free).
-    pub(super) fn set_key(&self) -> (u64, u64, u32) {
+    pub(super) fn set_key(&self) -> (u64, u64, u64) {
+        let rest = u32::from(self.library) << 2 | self.orientation as u32;
         (
             join(self.position1, self.position2),
             join(self.reference1, self.reference2),
-            u32::from(self.library) << 2 | self.orientation as u32,
+            u64::from(self.barcode) << 32 | u64::from(rest),
         )
     }
 
@@ -161,7 +171,7 @@ impl PairEnd {
     /// Partition of `partitions` that the whole pair set goes to.
     pub fn partition_of(&self, partitions: usize) -> usize {
         let (positions, references, rest) = self.set_key();
-        spread(mix(mix(mix(positions) ^ references) ^ u64::from(rest)), partitions)
+        spread(mix(mix(mix(positions) ^ references) ^ rest), partitions)
     }
 
     /// The serialised form.
@@ -172,9 +182,11 @@ impl PairEnd {
         out.put(self.reference2.to_le_bytes());
         out.put(self.position2.to_le_bytes());
         out.put(ordinal_bytes(self.template));
+        out.put(ordinal_bytes(self.template2));
         out.put_location(self.location);
         out.put(self.tie_position.to_le_bytes());
         out.put(self.library.to_le_bytes());
+        out.put(self.barcode.to_le_bytes());
         out.put(self.read_group.to_le_bytes());
         out.put(self.score.to_le_bytes());
         let optical = self.optical_orientation as u8;
@@ -187,10 +199,11 @@ impl PairEnd {
         let mut input = Decoder { bytes, at: 0 };
         let [reference1, position1, reference2, position2] =
             std::array::from_fn(|_| i32::from_le_bytes(input.take()));
-        let template = input.ordinal();
+        let (template, template2) = (input.ordinal(), input.ordinal());
         let location = input.location();
         let tie_position = i32::from_le_bytes(input.take());
         let library = u16::from_le_bytes(input.take());
+        let barcode = u32::from_le_bytes(input.take());
         let read_group = u16::from_le_bytes(input.take());
         let score = i16::from_le_bytes(input.take());
         let [bits] = input.take();
@@ -200,9 +213,11 @@ impl PairEnd {
             reference2,
             position2,
             template,
+            template2,
             location,
             tie_position,
             library,
+            barcode,
             read_group,
             score,
             orientation: Orientation::from_bits(bits),
@@ -214,7 +229,7 @@ impl PairEnd {
 
 impl FragmentEnd {
     /// Size of the serialised form.
-    pub const BYTES: usize = 33;
+    pub const BYTES: usize = 37;
 
     /// The marker of the fragment's place: equal for all members of a fragment set.
     pub(super) fn place(&self) -> PairedMarker {
@@ -222,6 +237,7 @@ impl FragmentEnd {
             reference: self.reference,
             position: self.position,
             library: self.library,
+            barcode: self.barcode,
             reverse: self.reverse,
         }
     }
@@ -248,6 +264,7 @@ impl FragmentEnd {
         out.put_location(self.location);
         out.put(self.tie_position.to_le_bytes());
         out.put(self.library.to_le_bytes());
+        out.put(self.barcode.to_le_bytes());
         out.put(self.score.to_le_bytes());
         out.put([u8::from(self.reverse) | u8::from(self.second) << 1]);
         out.bytes
@@ -261,6 +278,7 @@ impl FragmentEnd {
         let location = input.location();
         let tie_position = i32::from_le_bytes(input.take());
         let library = u16::from_le_bytes(input.take());
+        let barcode = u32::from_le_bytes(input.take());
         let score = i16::from_le_bytes(input.take());
         let [bits] = input.take();
         let (reverse, second) = (bits & 1 != 0, bits & 2 != 0);
@@ -271,6 +289,7 @@ impl FragmentEnd {
             location,
             tie_position,
             library,
+            barcode,
             score,
             reverse,
             second,
@@ -280,20 +299,18 @@ impl FragmentEnd {
 
 impl PairedMarker {
     /// Size of the serialised form.
-    pub const BYTES: usize = 11;
+    pub const BYTES: usize = 15;
 
     /// What members of one fragment set share.
-    pub(super) fn set_key(&self) -> (u64, u32) {
-        (
-            join(self.position, self.reference),
-            u32::from(self.library) << 1 | u32::from(self.reverse),
-        )
+    pub(super) fn set_key(&self) -> (u64, u64) {
+        let rest = u32::from(self.library) << 1 | u32::from(self.reverse);
+        (join(self.position, self.reference), u64::from(self.barcode) << 32 | u64::from(rest))
     }
 
     /// A hash of the place, fixed for ever (it decides partitions).
     pub(super) fn hash(&self) -> u64 {
         let (place, rest) = self.set_key();
-        mix(mix(place) ^ u64::from(rest))
+        mix(mix(place) ^ rest)
     }
 
     /// Partition of `partitions` that fragments of this place go to.
@@ -307,6 +324,7 @@ impl PairedMarker {
         out.put(self.reference.to_le_bytes());
         out.put(self.position.to_le_bytes());
         out.put(self.library.to_le_bytes());
+        out.put(self.barcode.to_le_bytes());
         out.put([u8::from(self.reverse)]);
         out.bytes
     }
@@ -316,8 +334,9 @@ impl PairedMarker {
         let mut input = Decoder { bytes, at: 0 };
         let [reference, position] = std::array::from_fn(|_| i32::from_le_bytes(input.take()));
         let library = u16::from_le_bytes(input.take());
+        let barcode = u32::from_le_bytes(input.take());
         let [bits] = input.take();
-        Self { reference, position, library, reverse: bits & 1 != 0 }
+        Self { reference, position, library, barcode, reverse: bits & 1 != 0 }
     }
 }
 
@@ -327,7 +346,7 @@ fn join(high: i32, low: i32) -> u64 {
 }
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), offset so that 0 is not fixed.
-fn mix(value: u64) -> u64 {
+pub(crate) fn mix(value: u64) -> u64 {
     let z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -335,34 +354,34 @@ fn mix(value: u64) -> u64 {
 }
 
 /// Maps a hash evenly to `0..partitions` (0 where there are none), by the high half of a product.
-fn spread(hash: u64, partitions: usize) -> usize {
+pub(super) fn spread(hash: u64, partitions: usize) -> usize {
     ((u128::from(hash) * partitions as u128) >> 64) as usize
 }
 
 /// The low 48 bits of a template ordinal.
-fn ordinal_bytes(template: u64) -> [u8; 6] {
+pub(super) fn ordinal_bytes(template: u64) -> [u8; 6] {
     debug_assert!(template < 1 << 48, "template ordinal {template} needs more than 48 bits");
     let [a, b, c, d, e, f, _, _] = template.to_le_bytes();
     [a, b, c, d, e, f]
 }
 
 /// Writes fields one behind the other; the caller's size constant covers them (tested).
-struct Encoder<const N: usize> {
-    bytes: [u8; N],
+pub(super) struct Encoder<const N: usize> {
+    pub(super) bytes: [u8; N],
     at: usize,
 }
 
 impl<const N: usize> Encoder<N> {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { bytes: [0; N], at: 0 }
     }
 
-    fn put<const M: usize>(&mut self, field: [u8; M]) {
+    pub(super) fn put<const M: usize>(&mut self, field: [u8; M]) {
         self.bytes[self.at..self.at + M].copy_from_slice(&field);
         self.at += M;
     }
 
-    fn put_location(&mut self, location: Location) {
+    pub(super) fn put_location(&mut self, location: Location) {
         self.put(location.tile.to_le_bytes());
         self.put(location.x.to_le_bytes());
         self.put(location.y.to_le_bytes());
@@ -370,24 +389,24 @@ impl<const N: usize> Encoder<N> {
 }
 
 /// Reads fields one behind the other.
-struct Decoder<'a> {
-    bytes: &'a [u8],
-    at: usize,
+pub(super) struct Decoder<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) at: usize,
 }
 
 impl Decoder<'_> {
-    fn take<const M: usize>(&mut self) -> [u8; M] {
+    pub(super) fn take<const M: usize>(&mut self) -> [u8; M] {
         let field = std::array::from_fn(|i| self.bytes[self.at + i]);
         self.at += M;
         field
     }
 
-    fn ordinal(&mut self) -> u64 {
+    pub(super) fn ordinal(&mut self) -> u64 {
         let [a, b, c, d, e, f] = self.take();
         u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
     }
 
-    fn location(&mut self) -> Location {
+    pub(super) fn location(&mut self) -> Location {
         Location {
             tile: i16::from_le_bytes(self.take()),
             x: i32::from_le_bytes(self.take()),
@@ -419,11 +438,13 @@ mod tests {
     fn partitions_are_in_range_and_even() {
         let mut sizes = [0_usize; 7];
         for position in 0..70_000 {
-            let marker = PairedMarker { reference: 0, position, library: 0, reverse: false };
+            let marker =
+                PairedMarker { reference: 0, position, library: 0, barcode: 0, reverse: false };
             sizes[marker.partition_of(7)] += 1;
         }
         assert!(sizes.iter().all(|&n| (9_000..11_000).contains(&n)), "{sizes:?}");
-        let marker = PairedMarker { reference: 0, position: 0, library: 0, reverse: false };
+        let marker =
+            PairedMarker { reference: 0, position: 0, library: 0, barcode: 0, reverse: false };
         assert_eq!(marker.partition_of(1), 0);
         assert_eq!(marker.partition_of(0), 0);
     }
@@ -431,7 +452,7 @@ mod tests {
     proptest! {
         #[test]
         fn pair_end_round_trip(bytes in prop::array::uniform32(any::<u8>()),
-                               more in prop::array::uniform11(any::<u8>())) {
+                               more in prop::array::uniform21(any::<u8>())) {
             let mut form = [0; PairEnd::BYTES];
             form[..32].copy_from_slice(&bytes);
             form[32..].copy_from_slice(&more);
@@ -442,18 +463,18 @@ mod tests {
         }
 
         #[test]
-        fn fragment_end_round_trip(bytes in prop::array::uniform32(any::<u8>()), bits in 0u8..4) {
+        fn fragment_end_round_trip(bytes in prop::collection::vec(any::<u8>(), 36), bits in 0u8..4) {
             let mut form = [bits; FragmentEnd::BYTES];
-            form[..32].copy_from_slice(&bytes);
+            form[..36].copy_from_slice(&bytes);
             let entry = FragmentEnd::from_bytes(&form);
             prop_assert_eq!(entry.to_bytes(), form);
             prop_assert_eq!(entry.partition_of(9), entry.place().partition_of(9));
         }
 
         #[test]
-        fn marker_round_trip(bytes in prop::array::uniform10(any::<u8>()), reverse in 0u8..2) {
+        fn marker_round_trip(bytes in prop::array::uniform14(any::<u8>()), reverse in 0u8..2) {
             let mut form = [reverse; PairedMarker::BYTES];
-            form[..10].copy_from_slice(&bytes);
+            form[..14].copy_from_slice(&bytes);
             prop_assert_eq!(PairedMarker::from_bytes(&form).to_bytes(), form);
         }
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use seqloom_format::bam::Flags;
 
-use super::DuplicateMode;
+use super::{DuplicateMode, PairEnd};
 
 /// Records with any of these are never marked in coordinate mode.
 const NEVER_MARKED: u16 = Flags::UNMAPPED | Flags::SECONDARY | Flags::SUPPLEMENTARY;
@@ -24,6 +24,9 @@ pub enum MarkedReads {
 pub trait MarkSink {
     /// The reads of the template with this ordinal are duplicates.
     fn mark(&mut self, template: u64, reads: MarkedReads);
+
+    /// The pair, which is marked too, is an optical duplicate.
+    fn mark_optical(&mut self, pair: &PairEnd);
 }
 
 /// Bitmap of duplicates, shared by the threads that resolve partitions, then read by those that
@@ -35,18 +38,39 @@ pub struct DuplicateMarks {
     words: Vec<AtomicU64>,
     mode: DuplicateMode,
     templates: u64,
+    /// One bit per template; empty where nobody asks which duplicates are optical.
+    optical: Vec<AtomicU64>,
+}
+
+/// What sort of duplicate a record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DuplicateKind {
+    /// None.
+    Unique,
+    /// Copied in the library.
+    Library,
+    /// Read twice by the instrument. Told apart only where that was asked for.
+    Optical,
 }
 
 impl DuplicateMarks {
     /// A bitmap without marks for templates `0..templates`.
     pub fn new(templates: u64, mode: DuplicateMode) -> Self {
-        let mut words = Vec::new();
-        words.resize_with(Self::size_bytes(templates, mode) / 8, AtomicU64::default);
-        Self { words, mode, templates }
+        Self { words: words(templates, mode), mode, templates, optical: Vec::new() }
+    }
+
+    /// Keeps apart which duplicates are optical.
+    #[must_use]
+    pub fn telling_optical(self) -> Self {
+        Self { optical: words(self.templates, DuplicateMode::Query), ..self }
     }
 
     /// Memory of such a bitmap, to be charged before it is made.
-    pub fn size_bytes(templates: u64, mode: DuplicateMode) -> usize {
+    pub fn size_bytes(templates: u64, mode: DuplicateMode, tells_optical: bool) -> usize {
+        if tells_optical {
+            let own = Self::size_bytes(templates, mode, false);
+            return own.saturating_add(Self::size_bytes(templates, DuplicateMode::Query, false));
+        }
         let per_word = match mode {
             DuplicateMode::Query => 64,
             DuplicateMode::Coordinate => 32,
@@ -68,6 +92,17 @@ impl DuplicateMarks {
         }
     }
 
+    /// What sort of duplicate a record of the template is; `flags` are the record's own.
+    pub fn kind(&self, template: u64, flags: u16) -> DuplicateKind {
+        if !self.is_duplicate(template, flags) {
+            return DuplicateKind::Unique;
+        }
+        let word = self.optical.get((template / 64) as usize);
+        let is_optical =
+            word.is_some_and(|word| word.load(Ordering::Relaxed) >> (template % 64) & 1 != 0);
+        if is_optical { DuplicateKind::Optical } else { DuplicateKind::Library }
+    }
+
     /// Whether a record of the template gets flag 0x400; `flags` are the record's own.
     ///
     /// Query mode: every record of a marked template. Coordinate mode: primary mapped records,
@@ -87,9 +122,23 @@ impl DuplicateMarks {
     }
 }
 
+fn words(templates: u64, mode: DuplicateMode) -> Vec<AtomicU64> {
+    let mut words = Vec::new();
+    words.resize_with(DuplicateMarks::size_bytes(templates, mode, false) / 8, AtomicU64::default);
+    words
+}
+
 impl MarkSink for &DuplicateMarks {
     fn mark(&mut self, template: u64, reads: MarkedReads) {
         self.set(template, reads);
+    }
+
+    fn mark_optical(&mut self, pair: &PairEnd) {
+        for template in [pair.template, pair.template2] {
+            if let Some(word) = self.optical.get((template / 64) as usize) {
+                word.fetch_or(1 << (template % 64), Ordering::Relaxed);
+            }
+        }
     }
 }
 
@@ -100,7 +149,7 @@ mod tests {
     #[test]
     fn query_mode_marks_every_record() {
         let marks = DuplicateMarks::new(65, DuplicateMode::Query);
-        assert_eq!(DuplicateMarks::size_bytes(65, DuplicateMode::Query), 16);
+        assert_eq!(DuplicateMarks::size_bytes(65, DuplicateMode::Query, false), 16);
         marks.set(64, MarkedReads::Second);
         for flags in [0, 0x4, 0x80, 0x100, 0x800] {
             assert!(marks.is_duplicate(64, flags));
@@ -113,7 +162,7 @@ mod tests {
     #[test]
     fn coordinate_mode_marks_primary_mapped_records_singly() {
         let marks = DuplicateMarks::new(33, DuplicateMode::Coordinate);
-        assert_eq!(DuplicateMarks::size_bytes(33, DuplicateMode::Coordinate), 16);
+        assert_eq!(DuplicateMarks::size_bytes(33, DuplicateMode::Coordinate, false), 16);
         marks.set(31, MarkedReads::First);
         marks.set(32, MarkedReads::Second);
         marks.set(0, MarkedReads::Both);

@@ -9,8 +9,8 @@ use seqloom_runtime::pool::{self, WorkerPanic};
 use seqloom_runtime::turnstile::Turnstile;
 
 use super::{
-    DuplicateMarks, DuplicateMode, DuplicateOptions, FragmentEnd, FragmentResolver, PairEnd,
-    resolve_pairs,
+    DuplicateMarks, DuplicateMode, DuplicateOptions, FragmentEnd, FragmentResolver, MateEnd,
+    NameUsedTwice, PairEnd, pair_mates, resolve_pairs,
 };
 use crate::collect::{END_PARTITIONS, EndCollector};
 use crate::metrics::DuplicationCounters;
@@ -25,6 +25,9 @@ pub enum ResolveError {
     /// A spilled chunk could not be read back.
     #[error("{0}")]
     Spill(#[from] SpillError),
+    /// Two templates have the same name.
+    #[error("{0}")]
+    Name(#[from] NameUsedTwice),
     /// A bug.
     #[error("{0}")]
     Panic(#[from] WorkerPanic),
@@ -33,10 +36,11 @@ pub enum ResolveError {
     Interrupted,
 }
 
-/// Resolves every partition of `ends` for `templates` templates.
+/// Resolves every partition of `ends` for `templates` templates. Where mates were met apart they
+/// are brought together first.
 ///
 /// # Errors
-/// When a spilled chunk cannot be read back.
+/// When a spilled chunk cannot be read back, or two templates have the same name.
 pub fn resolve_all(
     ends: EndCollector<'_>,
     templates: u64,
@@ -46,48 +50,91 @@ pub fn resolve_all(
     threads: NonZeroUsize,
     watch: &dyn Fn() -> bool,
 ) -> Result<(DuplicateMarks, DuplicationCounters), ResolveError> {
-    backing.ledger.charge(DuplicateMarks::size_bytes(templates, mode) as u64);
+    let phase = Phase { backing, threads, watch };
+    if let Some(mates) = &ends.mates {
+        phase.for_each_partition(
+            |partition| decoded_bytes(mates.bytes(partition)),
+            |partition, scratch, ()| pair_partition(&ends, mates, partition, backing, scratch),
+        )?;
+    }
+    backing
+        .ledger
+        .charge(DuplicateMarks::size_bytes(templates, mode, options.tells_optical) as u64);
     let marks = DuplicateMarks::new(templates, mode);
-    let turnstile = Turnstile::new(&backing.ledger, INSIDE_PER_WORKER * threads.get());
-    let failure = Failure::<ResolveError>::default();
-    let total = Mutex::new(None::<DuplicationCounters>);
-    let watch = || if watch() { Ok(()) } else { Err(ResolveError::Interrupted) };
-    pool::run(
-        threads,
-        &failure,
-        || turnstile.close(),
-        &watch,
-        |_| {
-            let mut counters = DuplicationCounters::default();
-            let mut scratch = StoreScratch::new()?;
-            while let Some(pass) = turnstile.enter(|ticket| cost_bytes(&ends, ticket)) {
-                let partition = pass.ticket() as usize;
-                resolve_partition(
-                    &ends,
-                    partition,
-                    options,
-                    &marks,
-                    &mut counters,
-                    backing,
-                    &mut scratch,
-                )?;
-            }
-            lock(&total).get_or_insert_default().merge(&counters);
-            Ok(())
+    let marks = if options.tells_optical { marks.telling_optical() } else { marks };
+    let resolved: Vec<DuplicationCounters> = phase.for_each_partition(
+        |partition| decoded_bytes(ends.pairs.bytes(partition) + ends.fragments.bytes(partition)),
+        |partition, scratch, counters| {
+            Ok(resolve_partition(&ends, partition, options, &marks, counters, backing, scratch)?)
         },
     )?;
     let mut counters = ends.into_counters();
-    let resolved = total.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    counters.merge(&resolved.unwrap_or_default());
+    resolved.iter().for_each(|some| counters.merge(some));
     Ok((marks, counters))
 }
 
-/// Decoded pairs and fragments; markers stream by.
-fn cost_bytes(ends: &EndCollector<'_>, ticket: u64) -> Option<u64> {
-    let partition = usize::try_from(ticket).ok().filter(|&p| p < END_PARTITIONS)?;
-    let entries = ends.pairs.bytes(partition) + ends.fragments.bytes(partition);
-    // Encoded and decoded side by side, the decoded ones padded.
-    Some(entries * 5 / 2)
+/// Entries encoded and decoded side by side, the decoded ones padded. Markers stream by.
+fn decoded_bytes(entries: u64) -> u64 {
+    entries * 5 / 2
+}
+
+/// How the partitions of read ends are gone through.
+struct Phase<'a> {
+    backing: &'a Backing,
+    threads: NonZeroUsize,
+    watch: &'a dyn Fn() -> bool,
+}
+
+impl Phase<'_> {
+    /// Calls `work` for every partition, each by one worker, as their `cost_bytes` fit the memory.
+    /// Gives what the workers have gathered.
+    fn for_each_partition<T: Default + Send>(
+        &self,
+        cost_bytes: impl Fn(usize) -> u64 + Sync,
+        work: impl Fn(usize, &mut StoreScratch, &mut T) -> Result<(), ResolveError> + Sync,
+    ) -> Result<Vec<T>, ResolveError> {
+        let inside = INSIDE_PER_WORKER * self.threads.get();
+        let turnstile = Turnstile::new(&self.backing.ledger, inside);
+        let failure = Failure::<ResolveError>::default();
+        let gathered = Mutex::new(Vec::new());
+        let cost_of = |ticket: u64| {
+            let partition = usize::try_from(ticket).ok().filter(|&p| p < END_PARTITIONS)?;
+            Some(cost_bytes(partition))
+        };
+        let watch = || if (self.watch)() { Ok(()) } else { Err(ResolveError::Interrupted) };
+        pool::run(
+            self.threads,
+            &failure,
+            || turnstile.close(),
+            &watch,
+            |_| {
+                let mut own = T::default();
+                let mut scratch = StoreScratch::new()?;
+                while let Some(pass) = turnstile.enter(cost_of) {
+                    work(pass.ticket() as usize, &mut scratch, &mut own)?;
+                }
+                lock(&gathered).push(own);
+                Ok(())
+            },
+        )?;
+        Ok(gathered.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+}
+
+/// Brings mates together and passes the pairs to where their sets will be.
+fn pair_partition(
+    ends: &EndCollector<'_>,
+    mates: &ChunkStore<'_>,
+    partition: usize,
+    backing: &Backing,
+    scratch: &mut StoreScratch,
+) -> Result<(), ResolveError> {
+    let entries = mates.bytes(partition) as usize / MateEnd::BYTES;
+    let mut found = Vec::with_capacity(entries);
+    for_each_chunk(mates, partition, backing, scratch, |bytes| {
+        found.extend(EndCollector::mates_of(bytes));
+    })?;
+    pair_mates(&mut found, |pair| Ok(ends.append_pair(pair, scratch)?))
 }
 
 fn resolve_partition(

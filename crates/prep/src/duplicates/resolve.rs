@@ -38,9 +38,16 @@ pub fn resolve_pairs(
         for (index, pair) in set.iter().enumerate() {
             if index != best {
                 marks.mark(pair.template, MarkedReads::Both);
+                if pair.template2 != pair.template {
+                    marks.mark(pair.template2, MarkedReads::Both);
+                }
             }
         }
-        let optical = options.optical_distance_px.map(|_| finder.count(set));
+        let optical = finder.find(set, best);
+        for &index in optical {
+            marks.mark_optical(&set[index as usize]);
+        }
+        let optical = options.optical_distance_px.map(|_| optical.len() as u64);
         // A chunk is never empty.
         let library = set.first().map_or(0, |pair| pair.library);
         counters.count_pair_set(library, set.len(), optical);
@@ -150,6 +157,8 @@ mod tests {
     struct Marked(BTreeSet<(u64, u8)>);
 
     impl MarkSink for Marked {
+        fn mark_optical(&mut self, _: &PairEnd) {}
+
         fn mark(&mut self, template: u64, reads: MarkedReads) {
             assert!(self.0.insert((template, reads as u8)), "{template} marked twice");
         }
@@ -162,9 +171,11 @@ mod tests {
             reference2: 0,
             position2: 300,
             template,
+            template2: template,
             location: Location::NONE,
             tie_position: 0,
             library: 0,
+            barcode: 0,
             read_group: 0,
             score,
             orientation: Orientation::ForwardReverse,
@@ -181,6 +192,7 @@ mod tests {
             location: Location::NONE,
             tie_position: 0,
             library: 0,
+            barcode: 0,
             score,
             reverse: false,
             second: template % 2 == 1,
@@ -242,6 +254,7 @@ mod tests {
             PairEnd { reference2: 1, ..base },
             PairEnd { position2: 301, ..base },
             PairEnd { library: 1, ..base },
+            PairEnd { barcode: 1, ..base },
             PairEnd { orientation: Orientation::ReverseReverse, ..base },
         ];
         for other in others {

@@ -1,7 +1,12 @@
-//! The finish phase: every unit is loaded, sorted, flagged and encoded by one worker, and committed
-//! in order by whoever finds it next in line.
+//! The finish phase: every unit is loaded, flagged, sorted and encoded by one worker, and committed
+//! in order by whoever finds it next in line. Flags come before sorting because some orders look at
+//! them. On their way records pass an editor and an observer, where there are such ([`hooks`]);
+//! [`survey`] shows them before all that.
 
+pub mod hooks;
+mod merged;
 mod sorted;
+mod survey;
 mod units;
 
 use std::num::NonZeroUsize;
@@ -19,13 +24,15 @@ use seqloom_runtime::pool::{self, WorkerPanic};
 use seqloom_runtime::trace::Stage;
 use seqloom_runtime::turnstile::{Pass, Turnstile};
 
-use crate::collect::template_of;
 use crate::duplicates::DuplicateMarks;
 use crate::encode::{EncodeError, EncodedUnit, Encoder, Encoding};
-use crate::store::{Backing, Chunk, ChunkStore, Loaded, StoreScratch};
+use crate::order::SortOrder;
+use crate::store::{Backing, Chunk, ChunkStore, StoreScratch};
 use crate::tally::{TalliedRecord, Tally};
-use sorted::ENTRY_BYTES;
-use units::{Placement, Unit};
+use hooks::{Edited, EditorSource, HookError, RecordEditor, RecordVisitor, VisitorSource};
+use sorted::{ENTRY_BYTES, Sorting};
+pub use survey::{SurveyOptions, survey};
+use units::Unit;
 
 /// Units that are worked on or wait for their turn, per worker.
 const INSIDE_PER_WORKER: usize = 4;
@@ -52,6 +59,9 @@ pub enum FinishError {
     /// The output cannot be written.
     #[error("{0}")]
     Output(#[from] OutputError),
+    /// A visitor or an editor failed.
+    #[error("{0}")]
+    Hook(HookError),
     /// A bug.
     #[error("{0}")]
     Panic(#[from] WorkerPanic),
@@ -64,7 +74,9 @@ pub enum FinishError {
 pub struct FinishOptions<'a> {
     /// Workers.
     pub threads: NonZeroUsize,
-    /// What records become.
+    /// Order of the records. Stores and partitions have to follow it: see [`run`].
+    pub order: SortOrder,
+    /// What records become; an index can be made of records by coordinate only.
     pub encoding: Encoding,
     /// The header's references.
     pub references: &'a [Reference],
@@ -72,6 +84,10 @@ pub struct FinishOptions<'a> {
     pub marks: Option<&'a DuplicateMarks>,
     /// Leave marked records out.
     pub remove_duplicates: bool,
+    /// Changes records before they are written.
+    pub editor: Option<&'a dyn EditorSource>,
+    /// Sees records as they are written.
+    pub observer: Option<&'a dyn VisitorSource>,
     /// Called now and then while the workers run; `false` stops them.
     pub watch: &'a dyn Fn() -> bool,
 }
@@ -98,6 +114,8 @@ pub struct Finished {
     pub records_written: u64,
     /// Records left out as duplicates.
     pub records_removed: u64,
+    /// Records left out by the editor.
+    pub records_dropped: u64,
 }
 
 /// The output in order: where committed units go.
@@ -125,13 +143,16 @@ impl Committer<'_> {
     }
 }
 
-/// Sorts and writes everything in `placed`, then `unplaced`, behind what `output` holds.
+/// Sorts and writes everything in `stores`, one after the other, behind what `output` holds.
+///
+/// A partition is sorted by itself: that partitions follow each other in the order of the output is
+/// the doing of whoever filled them ([`crate::layout::GenomeBins::home_of`], and
+/// [`crate::redistribute`] for orders by name).
 ///
 /// # Errors
 /// The first failure of any worker.
 pub fn run(
-    placed: &ChunkStore<'_>,
-    unplaced: &ChunkStore<'_>,
+    stores: &[&ChunkStore<'_>],
     backing: &Backing,
     options: &FinishOptions<'_>,
     output: &mut Output,
@@ -140,16 +161,16 @@ pub fn run(
 ) -> Result<Finished, FinishError> {
     let turnstile = Turnstile::new(&backing.ledger, INSIDE_PER_WORKER * options.threads.get());
     let finish = Finish {
-        placed,
-        unplaced,
-        backing,
+        stores,
         threads: options.threads,
         encoding: options.encoding,
         references: options.references,
-        marks: options.marks,
-        remove_duplicates: options.remove_duplicates,
+        remove_duplicates: options.remove_duplicates && options.marks.is_some(),
+        editor: options.editor,
+        observer: options.observer,
+        sorting: Sorting { order: options.order, marks: options.marks, backing },
         trace,
-        units: units::plan(placed, unplaced),
+        units: units::plan(stores),
         turnstile: &turnstile,
         ordered: Ordered::default(),
         committer: Mutex::new(Committer { output, index, unit_start: None }),
@@ -168,20 +189,21 @@ pub fn run(
         total.tally.merge(&finished.tally);
         total.records_written += finished.records_written;
         total.records_removed += finished.records_removed;
+        total.records_dropped += finished.records_dropped;
         Ok(())
     })?;
     Ok(total.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 struct Finish<'a, 'o> {
-    placed: &'a ChunkStore<'a>,
-    unplaced: &'a ChunkStore<'a>,
-    backing: &'a Backing,
+    stores: &'a [&'a ChunkStore<'a>],
     threads: NonZeroUsize,
     encoding: Encoding,
     references: &'a [Reference],
-    marks: Option<&'a DuplicateMarks>,
     remove_duplicates: bool,
+    editor: Option<&'a dyn EditorSource>,
+    observer: Option<&'a dyn VisitorSource>,
+    sorting: Sorting<'a>,
     trace: &'a FinishTrace,
     units: Vec<Unit>,
     turnstile: &'a Turnstile<'a>,
@@ -194,26 +216,47 @@ struct Finish<'a, 'o> {
 
 /// One worker's memory and counts.
 struct Worker<'a> {
-    encoder: Encoder<'a>,
     store: StoreScratch,
+    writer: Writer<'a>,
+}
+
+/// What one worker's records go through when they are in order.
+struct Writer<'a> {
+    encoder: Encoder<'a>,
+    editor: Option<Box<dyn RecordEditor + 'a>>,
+    /// An edited record.
+    edited: Vec<u8>,
+    observer: Option<Box<dyn RecordVisitor + 'a>>,
+    remove_duplicates: bool,
     finished: Finished,
+    trace: &'a FinishTrace,
 }
 
 impl<'a> Finish<'a, '_> {
     fn work(&self) -> Result<Finished, FinishError> {
         let references = self.references;
         let mut worker = Worker {
-            encoder: Encoder::new(self.encoding, references)?,
             store: StoreScratch::new()?,
-            finished: Finished { tally: Tally::new(references.len()), ..Finished::default() },
+            writer: Writer {
+                encoder: Encoder::new(self.encoding, references)?,
+                editor: self.editor.map(EditorSource::editor),
+                edited: Vec::new(),
+                observer: self.observer.map(VisitorSource::visitor),
+                remove_duplicates: self.remove_duplicates,
+                finished: Finished { tally: Tally::new(references.len()), ..Finished::default() },
+                trace: self.trace,
+            },
         };
         while let Some(pass) = self.trace.wait.time(|| self.turnstile.enter(|t| self.cost(t))) {
             if self.failure.stopped() {
-                break;
+                return Ok(worker.writer.finished);
             }
             self.finish_unit(pass, &mut worker)?;
         }
-        Ok(worker.finished)
+        if let Some(observer) = worker.writer.observer.take() {
+            observer.finish().map_err(FinishError::Hook)?;
+        }
+        Ok(worker.writer.finished)
     }
 
     fn unit(&self, ticket: u64) -> Option<&Unit> {
@@ -230,15 +273,13 @@ impl<'a> Finish<'a, '_> {
 
     /// Units up to this size are sorted in memory; larger ones are merged from runs of this size.
     fn portion_bytes(&self) -> u64 {
-        let share = self.backing.ledger.total_bytes() / (8 * self.threads.get() as u64);
+        let total_bytes = self.sorting.backing.ledger.total_bytes();
+        let share = total_bytes / (8 * self.threads.get() as u64);
         share.max(DRAIN_BYTES as u64)
     }
 
     fn take_chunks(&self, unit: &Unit) -> Vec<Chunk> {
-        let store = match unit.placement {
-            Placement::Placed => self.placed,
-            Placement::Unplaced => self.unplaced,
-        };
+        let store = self.stores[unit.store];
         unit.partitions.clone().flat_map(|partition| store.take(partition)).collect()
     }
 
@@ -251,7 +292,7 @@ impl<'a> Finish<'a, '_> {
         } else {
             self.trace.encode.time(|| self.sort_unit(chunks, worker))?;
         }
-        let encoded = worker.encoder.finish_unit()?;
+        let encoded = worker.writer.encoder.finish_unit()?;
         pass.shrink_to(encoded.bytes.capacity() as u64);
         self.ordered.deposit(sequence, (encoded, pass), |(unit, pass)| {
             self.trace.write.time(|| lock(&self.committer).commit(&unit))?;
@@ -263,14 +304,8 @@ impl<'a> Finish<'a, '_> {
     }
 
     fn sort_unit(&self, chunks: Vec<Chunk>, worker: &mut Worker<'_>) -> Result<(), FinishError> {
-        let Worker { encoder, store, finished } = worker;
-        let load = |chunk: Chunk| Ok(chunk.load(self.backing, store)?);
-        let loaded: Vec<Loaded<'_>> =
-            chunks.into_iter().map(load).collect::<Result<_, FinishError>>()?;
-        sorted::visit_sorted(&loaded, |ordinal, body| {
-            self.write_record(ordinal, body, encoder, finished)
-        })?;
-        drop(loaded);
+        let Worker { store, writer } = worker;
+        self.sorting.visit_sorted(chunks, store, |ordinal, body| writer.write(ordinal, body))?;
         self.turnstile.memory_released();
         Ok(())
     }
@@ -282,14 +317,14 @@ impl<'a> Finish<'a, '_> {
         chunks: Vec<Chunk>,
         worker: &mut Worker<'_>,
     ) -> Result<(), FinishError> {
-        let Worker { encoder, store, finished } = worker;
+        let Worker { store, writer } = worker;
         let mut drained = Vec::new();
         let portion_bytes = self.portion_bytes() / 2;
-        sorted::visit_merged(chunks, portion_bytes, self.backing, store, |ordinal, body| {
-            self.write_record(ordinal, body, encoder, finished)?;
-            if encoder.pending_bytes() >= DRAIN_BYTES {
+        self.sorting.visit_merged(chunks, portion_bytes, store, |ordinal, body| {
+            writer.write(ordinal, body)?;
+            if writer.encoder.pending_bytes() >= DRAIN_BYTES {
                 self.wait_for_turn(sequence)?;
-                encoder.drain(&mut drained);
+                writer.encoder.drain(&mut drained);
                 lock(&self.committer).write(&drained)?;
                 drained.clear();
             }
@@ -305,29 +340,36 @@ impl<'a> Finish<'a, '_> {
             (self.ordered.committed() >= sequence).then_some(Ok(()))
         })
     }
+}
 
-    fn write_record(
-        &self,
-        ordinal: u64,
-        body: &[u8],
-        encoder: &mut Encoder<'_>,
-        finished: &mut Finished,
-    ) -> Result<(), FinishError> {
+impl Writer<'_> {
+    /// Takes the next record, whose flags are final.
+    fn write(&mut self, ordinal: u64, body: &[u8]) -> Result<(), FinishError> {
         let record = RecordRef::new(body)?;
-        let flags = record.flags();
-        let duplicate = self.marks.map(|marks| marks.is_duplicate(template_of(ordinal), flags));
-        if self.remove_duplicates && duplicate == Some(true) {
-            finished.records_removed += 1;
+        if self.remove_duplicates && record.has_flags(Flags::DUPLICATE) {
+            self.finished.records_removed += 1;
             return Ok(());
         }
-        encoder.push(&record, duplicate)?;
-        let marked = match duplicate {
-            Some(true) => flags | Flags::DUPLICATE,
-            Some(false) => flags & !Flags::DUPLICATE,
-            None => flags,
-        };
-        finished.tally.add(&TalliedRecord { flags: marked, ..TalliedRecord::from(&record) });
-        finished.records_written += 1;
+        let Some(editor) = &mut self.editor else { return self.put(ordinal, &record) };
+        let mut edited = std::mem::take(&mut self.edited);
+        edited.clear();
+        match editor.edit(ordinal, &record, &mut edited).map_err(FinishError::Hook)? {
+            Edited::Unchanged => self.put(ordinal, &record)?,
+            Edited::Changed => self.put(ordinal, &RecordRef::new(&edited)?)?,
+            Edited::Dropped => self.finished.records_dropped += 1,
+        }
+        self.edited = edited;
+        Ok(())
+    }
+
+    /// Encodes and counts a record as it is.
+    fn put(&mut self, ordinal: u64, record: &RecordRef<'_>) -> Result<(), FinishError> {
+        self.encoder.push(record, None)?;
+        if let Some(observer) = &mut self.observer {
+            observer.visit(ordinal, record).map_err(FinishError::Hook)?;
+        }
+        self.finished.tally.add(&TalliedRecord::from(record));
+        self.finished.records_written += 1;
         self.trace.records.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }

@@ -1,19 +1,20 @@
-//! Records of a unit in coordinate order: sorted in memory, or merged from sorted runs when the
-//! unit is too large for it.
+//! Records of a unit in order: sorted in memory, or merged from sorted runs when the unit is too
+//! large for it.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::cmp::Ordering;
+use std::collections::VecDeque;
 
-use seqloom_format::bam::{Flags, RecordError, RecordRef};
-use seqloom_io::spill::SpillExtent;
+use seqloom_format::bam::RecordRef;
 
 use super::FinishError;
-use crate::collect::FRAME_BYTES;
-use crate::layout::coordinate_key;
+use super::merged::{RunWriter, merge};
+use crate::duplicates::DuplicateMarks;
+use crate::frame::{framed, frames, set_duplicates};
+use crate::order::{PrefixKeys, SortOrder};
 use crate::store::{Backing, Chunk, Loaded, StoreScratch};
 
 /// Bytes of one piece of a spilled run: what the merge holds per run.
-const PIECE_BYTES: usize = 64 << 10;
+pub(super) const PIECE_BYTES: usize = 64 << 10;
 /// Fewest runs that are merged at a time.
 const MIN_FAN_IN: u64 = 4;
 
@@ -29,180 +30,131 @@ struct Entry {
 /// Memory of a sort entry, in bytes.
 pub(super) const ENTRY_BYTES: u64 = size_of::<Entry>() as u64;
 
-/// A record's frame and body at the start of `bytes`.
-fn framed(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let (ordinal, rest) = bytes.split_first_chunk::<8>()?;
-    let (size, rest) = rest.split_first_chunk::<4>()?;
-    let body = rest.get(..u32::from_le_bytes(*size) as usize)?;
-    Some((u64::from_le_bytes(*ordinal), body))
+/// How the units of a run are sorted.
+#[derive(Clone, Copy)]
+pub(super) struct Sorting<'a> {
+    pub(super) order: SortOrder,
+    /// Applied before records are compared: FLAG is part of some orders.
+    pub(super) marks: Option<&'a DuplicateMarks>,
+    pub(super) backing: &'a Backing,
 }
 
-fn key_of(body: &[u8]) -> Result<u64, RecordError> {
-    let record = RecordRef::new(body)?;
-    let reverse = record.has_flags(Flags::REVERSE);
-    Ok(coordinate_key(record.reference_id(), record.position(), reverse))
+impl<'a> Sorting<'a> {
+    /// A chunk in memory with its final duplicate flags.
+    fn load(&self, chunk: Chunk, scratch: &mut StoreScratch) -> Result<Loaded<'a>, FinishError> {
+        let mut loaded = chunk.load(self.backing, scratch)?;
+        if let Some(marks) = self.marks {
+            set_duplicates(&mut loaded.bytes, marks)?;
+        }
+        Ok(loaded)
+    }
+
+    /// Sorts the records of `chunks` and visits them in order.
+    pub(super) fn visit_sorted(
+        &self,
+        chunks: Vec<Chunk>,
+        scratch: &mut StoreScratch,
+        visit: impl FnMut(u64, &[u8]) -> Result<(), FinishError>,
+    ) -> Result<(), FinishError> {
+        let load = |chunk| self.load(chunk, scratch);
+        let loaded: Vec<_> = chunks.into_iter().map(load).collect::<Result<_, _>>()?;
+        visit_in_order(&loaded, self.order, &mut PrefixKeys::new(self.order), visit)
+    }
+
+    /// Sorts `chunks` in portions of at most `portion_bytes` into spilled runs, then merges the
+    /// runs, as many at a time as have pieces of `portion_bytes` in all.
+    pub(super) fn visit_merged(
+        &self,
+        chunks: Vec<Chunk>,
+        portion_bytes: u64,
+        scratch: &mut StoreScratch,
+        visit: impl FnMut(u64, &[u8]) -> Result<(), FinishError>,
+    ) -> Result<(), FinishError> {
+        let Self { order, backing, .. } = *self;
+        let mut keys = PrefixKeys::new(order);
+        let mut runs = VecDeque::new();
+        let mut portion = Vec::new();
+        let mut bytes = 0;
+        let mut chunks = chunks.into_iter().peekable();
+        while let Some(chunk) = chunks.next() {
+            let loaded = self.load(chunk, scratch)?;
+            bytes += loaded.bytes.len() as u64;
+            portion.push(loaded);
+            if bytes >= portion_bytes || chunks.peek().is_none() {
+                let mut run = RunWriter::default();
+                visit_in_order(&portion, order, &mut keys, |ordinal, body| {
+                    run.push(ordinal, body, backing, scratch)
+                })?;
+                runs.push_back(run.finish(backing, scratch)?);
+                portion.clear();
+                bytes = 0;
+            }
+        }
+        drop(portion);
+        let fan_in = (portion_bytes / PIECE_BYTES as u64).max(MIN_FAN_IN) as usize;
+        while runs.len() > fan_in {
+            let mut longer = RunWriter::default();
+            let mut scratch_out = StoreScratch::new()?;
+            let some = runs.drain(..fan_in).collect();
+            merge(some, order, &mut keys, backing, scratch, |ordinal, body| {
+                longer.push(ordinal, body, backing, &mut scratch_out)
+            })?;
+            runs.push_back(longer.finish(backing, &mut scratch_out)?);
+        }
+        merge(runs.into(), order, &mut keys, backing, scratch, visit)
+    }
 }
 
-/// Sorts the records of `chunks` and visits them in order.
-pub(super) fn visit_sorted(
+/// Visits the records of `chunks` in order; `keys` takes note of them first.
+fn visit_in_order(
     chunks: &[Loaded<'_>],
+    order: SortOrder,
+    keys: &mut PrefixKeys,
     mut visit: impl FnMut(u64, &[u8]) -> Result<(), FinishError>,
 ) -> Result<(), FinishError> {
+    if keys.needs_notes() {
+        for (_, _, body) in chunks.iter().flat_map(|loaded| frames(&loaded.bytes)) {
+            keys.note(&RecordRef::new(body)?);
+        }
+    }
     let mut entries = Vec::new();
     for (chunk, loaded) in chunks.iter().enumerate() {
-        let mut offset = 0;
-        while let Some((ordinal, body)) = framed(&loaded.bytes[offset..]) {
-            let key = key_of(body)?;
+        for (offset, ordinal, body) in frames(&loaded.bytes) {
+            let key = keys.key(&RecordRef::new(body)?, ordinal);
             entries.push(Entry { key, ordinal, chunk: chunk as u32, offset: offset as u32 });
-            offset += FRAME_BYTES + body.len();
         }
     }
-    entries.sort_unstable();
+    let frame_of =
+        |entry: &Entry| framed(&chunks[entry.chunk as usize].bytes[entry.offset as usize..]);
+    if order.is_key_whole() {
+        entries.sort_unstable();
+    } else {
+        entries.sort_unstable_by(|left, right| {
+            left.key
+                .cmp(&right.key)
+                .then_with(|| compare_bodies(order, frame_of(left), frame_of(right)))
+                .then_with(|| left.ordinal.cmp(&right.ordinal))
+        });
+    }
     for entry in entries {
-        let at = &chunks[entry.chunk as usize].bytes[entry.offset as usize..];
-        if let Some((ordinal, body)) = framed(at) {
+        if let Some((ordinal, body)) = frame_of(&entry) {
             visit(ordinal, body)?;
         }
     }
     Ok(())
 }
 
-/// A sorted run in the spill file.
-type Run = Vec<SpillExtent>;
-
-/// Sorts `chunks` in portions of at most `portion_bytes` into spilled runs, then merges the runs,
-/// as many at a time as have pieces of `portion_bytes` in all.
-pub(super) fn visit_merged(
-    chunks: Vec<Chunk>,
-    portion_bytes: u64,
-    backing: &Backing,
-    scratch: &mut StoreScratch,
-    visit: impl FnMut(u64, &[u8]) -> Result<(), FinishError>,
-) -> Result<(), FinishError> {
-    let mut runs = VecDeque::new();
-    let mut portion = Vec::new();
-    let mut bytes = 0;
-    for chunk in chunks {
-        let loaded = chunk.load(backing, scratch)?;
-        bytes += loaded.bytes.len() as u64;
-        portion.push(loaded);
-        if bytes >= portion_bytes {
-            runs.push_back(write_run(&portion, backing, scratch)?);
-            portion.clear();
-            bytes = 0;
-        }
+/// Compares records that were checked when their keys were made.
+pub(super) fn compare_bodies(
+    order: SortOrder,
+    left: Option<(u64, &[u8])>,
+    right: Option<(u64, &[u8])>,
+) -> Ordering {
+    let (Some((_, left)), Some((_, right))) = (left, right) else { return Ordering::Equal };
+    match (RecordRef::new(left), RecordRef::new(right)) {
+        (Ok(left), Ok(right)) => order.compare(&left, &right),
+        _ => Ordering::Equal,
     }
-    runs.push_back(write_run(&portion, backing, scratch)?);
-    drop(portion);
-    let fan_in = (portion_bytes / PIECE_BYTES as u64).max(MIN_FAN_IN) as usize;
-    while runs.len() > fan_in {
-        let mut longer = RunWriter::default();
-        let mut scratch_out = StoreScratch::new()?;
-        let some = runs.drain(..fan_in).collect();
-        merge(some, backing, scratch, |ordinal, body| {
-            longer.push(ordinal, body, backing, &mut scratch_out)
-        })?;
-        runs.push_back(longer.finish(backing, &mut scratch_out)?);
-    }
-    merge(runs.into(), backing, scratch, visit)
-}
-
-/// Writes a sorted run piece by piece.
-#[derive(Default)]
-struct RunWriter {
-    run: Run,
-    piece: Vec<u8>,
-}
-
-impl RunWriter {
-    fn push(
-        &mut self,
-        ordinal: u64,
-        body: &[u8],
-        backing: &Backing,
-        scratch: &mut StoreScratch,
-    ) -> Result<(), FinishError> {
-        if self.piece.len() + FRAME_BYTES + body.len() > PIECE_BYTES {
-            self.flush(backing, scratch)?;
-        }
-        self.piece.extend_from_slice(&ordinal.to_le_bytes());
-        self.piece.extend_from_slice(&(body.len() as u32).to_le_bytes());
-        self.piece.extend_from_slice(body);
-        Ok(())
-    }
-
-    fn flush(&mut self, backing: &Backing, scratch: &mut StoreScratch) -> Result<(), FinishError> {
-        if !self.piece.is_empty() {
-            self.run.push(scratch.write(backing, &self.piece)?);
-            self.piece.clear();
-        }
-        Ok(())
-    }
-
-    fn finish(mut self, backing: &Backing, scratch: &mut StoreScratch) -> Result<Run, FinishError> {
-        self.flush(backing, scratch)?;
-        Ok(self.run)
-    }
-}
-
-fn write_run(
-    portion: &[Loaded<'_>],
-    backing: &Backing,
-    scratch: &mut StoreScratch,
-) -> Result<Run, FinishError> {
-    let mut run = RunWriter::default();
-    visit_sorted(portion, |ordinal, body| run.push(ordinal, body, backing, scratch))?;
-    run.finish(backing, scratch)
-}
-
-/// Reads one run, piece by piece.
-struct Cursor {
-    pieces: std::vec::IntoIter<SpillExtent>,
-    piece: Vec<u8>,
-    offset: usize,
-}
-
-impl Cursor {
-    /// Key and ordinal of the current record, reading the next piece if need be.
-    fn peek(
-        &mut self,
-        backing: &Backing,
-        scratch: &mut StoreScratch,
-    ) -> Result<Option<(u64, u64)>, FinishError> {
-        if self.offset == self.piece.len() {
-            let Some(extent) = self.pieces.next() else { return Ok(None) };
-            self.piece.clear();
-            self.offset = 0;
-            scratch.read(backing, extent, &mut self.piece)?;
-        }
-        match framed(&self.piece[self.offset..]) {
-            Some((ordinal, body)) => Ok(Some((key_of(body)?, ordinal))),
-            None => Ok(None),
-        }
-    }
-}
-
-fn merge(
-    runs: Vec<Run>,
-    backing: &Backing,
-    scratch: &mut StoreScratch,
-    mut visit: impl FnMut(u64, &[u8]) -> Result<(), FinishError>,
-) -> Result<(), FinishError> {
-    let cursor = |run: Run| Cursor { pieces: run.into_iter(), piece: Vec::new(), offset: 0 };
-    let mut cursors: Vec<_> = runs.into_iter().map(cursor).collect();
-    let mut heads = BinaryHeap::with_capacity(cursors.len());
-    for (index, cursor) in cursors.iter_mut().enumerate() {
-        heads.extend(cursor.peek(backing, scratch)?.map(|head| Reverse((head, index))));
-    }
-    while let Some(Reverse((_, index))) = heads.pop() {
-        let cursor = &mut cursors[index];
-        if let Some((ordinal, body)) = framed(&cursor.piece[cursor.offset..]) {
-            visit(ordinal, body)?;
-            cursor.offset += FRAME_BYTES + body.len();
-        }
-        heads.extend(cursor.peek(backing, scratch)?.map(|head| Reverse((head, index))));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The finish phase as a whole.
 
 use super::*;
-use crate::collect::Collector;
+use crate::collect::{Collected, Collector, Destination};
 use crate::duplicates::{DuplicateMode, MarkedReads};
 use crate::layout::{GenomeBins, UNPLACED_BIN_TEMPLATES, coordinate_key};
 use crate::test_records::{backing, body, records, references};
@@ -10,6 +10,8 @@ use seqloom_format::bgzf::VirtualOffset;
 use seqloom_format::index::{BinningScheme, IndexFragment};
 use seqloom_format::templates::PackedTemplates;
 use seqloom_testkit::random::Random;
+
+mod hooks;
 
 const LENGTHS: [u32; 3] = [3_000_000, 500, 200_000];
 /// Ledger and chunk sizes: where nothing fits; where heaps are merged, several units at a time; and
@@ -57,7 +59,9 @@ fn packed(first_template: u64, templates: &[Vec<Vec<u8>>]) -> PackedTemplates {
     packed
 }
 
+#[derive(Debug, Clone, Copy)]
 struct Setup {
+    order: SortOrder,
     threads: usize,
     memory_bytes: u64,
     chunk_bytes: usize,
@@ -67,6 +71,7 @@ struct Setup {
 }
 
 const SETUP: Setup = Setup {
+    order: SortOrder::Coordinate,
     threads: 2,
     memory_bytes: 1 << 30,
     chunk_bytes: 64 << 10,
@@ -86,12 +91,29 @@ fn marks() -> DuplicateMarks {
     marks
 }
 
+/// Who looks at records and changes them.
+#[derive(Clone, Copy, Default)]
+struct Hooks<'a> {
+    surveyor: Option<&'a dyn VisitorSource>,
+    editor: Option<&'a dyn EditorSource>,
+    observer: Option<&'a dyn VisitorSource>,
+}
+
 /// The bytes written, the index, and what was counted.
 fn finish(templates: &[Vec<Vec<u8>>], setup: &Setup) -> (Vec<u8>, Vec<u8>, Finished) {
+    finish_with(templates, setup, Hooks::default()).unwrap()
+}
+
+fn finish_with(
+    templates: &[Vec<Vec<u8>>],
+    setup: &Setup,
+    hooks: Hooks<'_>,
+) -> Result<(Vec<u8>, Vec<u8>, Finished), FinishError> {
     let backing = backing(setup.memory_bytes);
     let references = references(&LENGTHS);
     let bins = GenomeBins::new(&references);
-    let collector = Collector::new(&backing, setup.chunk_bytes, &bins, None);
+    let collector =
+        Collector::new(&backing, setup.chunk_bytes, Destination::by_coordinate(&bins), None);
     // Workers take batches in any order.
     let batches: Vec<_> = (0..).step_by(256).zip(templates.chunks(256)).collect();
     std::thread::scope(|scope| {
@@ -105,27 +127,38 @@ fn finish(templates: &[Vec<Vec<u8>>], setup: &Setup) -> (Vec<u8>, Vec<u8>, Finis
             });
         }
     });
-    let (placed, unplaced, _) = collector.into_parts();
+    let Collected { placed, unplaced, stray, .. } = collector.into_collected();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out");
     let mut output = Output::create(&path).unwrap();
     let mut index = IndexBuilder::new(BinningScheme::BAI, references.len());
     let marks = setup.marks.then(marks);
     let trace = FinishTrace::default();
+    let threads = NonZeroUsize::new(setup.threads).unwrap();
+    if let Some(surveyor) = hooks.surveyor {
+        let (marks, records) = (marks.as_ref(), &AtomicU64::new(0));
+        let options = SurveyOptions { threads, marks, records, watch: &|| true };
+        survey(&[&placed, &unplaced, &stray], &options, surveyor)?;
+        let all: usize = templates.iter().map(Vec::len).sum();
+        assert_eq!(records.load(Ordering::Relaxed), all as u64);
+    }
     let options = FinishOptions {
-        threads: NonZeroUsize::new(setup.threads).unwrap(),
+        threads,
+        order: setup.order,
         encoding: setup.encoding,
         references: &references,
         marks: marks.as_ref(),
         remove_duplicates: setup.remove,
+        editor: hooks.editor,
+        observer: hooks.observer,
         watch: &|| true,
     };
-    let finished =
-        run(&placed, &unplaced, &backing, &options, &mut output, Some(&mut index), &trace).unwrap();
+    let stores = [&placed, &unplaced, &stray];
+    let finished = run(&stores, &backing, &options, &mut output, Some(&mut index), &trace)?;
     assert_eq!(backing.ledger.charged_bytes(), 0);
     let end = VirtualOffset::new(output.written_bytes(), 0).unwrap();
     output.into_file().unwrap().commit().unwrap();
-    (std::fs::read(path).unwrap(), index.finish_bai(end).unwrap(), finished)
+    Ok((std::fs::read(path).unwrap(), index.finish_bai(end).unwrap(), finished))
 }
 
 /// The records as they must be written.
@@ -231,21 +264,25 @@ fn a_failing_output_stops_all_and_leaves_no_worker_waiting() {
         let backing = backing(memory_bytes);
         let references = references(&LENGTHS);
         let bins = GenomeBins::new(&references);
-        let collector = Collector::new(&backing, 1 << 16, &bins, None);
+        let collector = Collector::new(&backing, 1 << 16, Destination::by_coordinate(&bins), None);
         let mut scratch = StoreScratch::new().unwrap();
         collector.collect(&packed(0, &templates), &mut scratch).unwrap();
-        let (placed, unplaced, _) = collector.into_parts();
+        let Collected { placed, unplaced, stray, .. } = collector.into_collected();
         let mut output = Output::create(std::path::Path::new("/dev/full")).unwrap();
         let options = FinishOptions {
             threads: NonZeroUsize::new(5).unwrap(),
+            order: SortOrder::Coordinate,
             encoding: BAM,
             references: &references,
             marks: None,
             remove_duplicates: false,
+            editor: None,
+            observer: None,
             watch: &|| true,
         };
         let trace = FinishTrace::default();
-        let outcome = run(&placed, &unplaced, &backing, &options, &mut output, None, &trace);
+        let outcome =
+            run(&[&placed, &unplaced, &stray], &backing, &options, &mut output, None, &trace);
         assert!(matches!(outcome, Err(FinishError::Output(_))), "{outcome:?}");
     }
 }

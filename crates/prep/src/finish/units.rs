@@ -8,42 +8,32 @@ use crate::store::ChunkStore;
 /// partition follow from the input alone, and so do the units.
 const UNIT_BYTES: u64 = 2 << 20;
 
-/// Which store a unit's partitions are in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Placement {
-    /// Records with a reference.
-    Placed,
-    /// Records without.
-    Unplaced,
-}
-
 /// A run of consecutive partitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unit {
-    pub(super) placement: Placement,
+    /// Which store the partitions are in.
+    pub(super) store: usize,
     pub(super) partitions: Range<usize>,
     /// Bytes of records with their frames.
     pub(super) bytes: u64,
 }
 
-/// All units in output order.
-pub(super) fn plan(placed: &ChunkStore<'_>, unplaced: &ChunkStore<'_>) -> Vec<Unit> {
+/// All units in output order: store by store.
+pub(super) fn plan(stores: &[&ChunkStore<'_>]) -> Vec<Unit> {
     let sizes = |store: &ChunkStore<'_>| {
         (0..store.partitions()).map(|p| store.bytes(p)).collect::<Vec<_>>()
     };
-    let mut units = group(Placement::Placed, &sizes(placed));
-    units.extend(group(Placement::Unplaced, &sizes(unplaced)));
-    units
+    stores.iter().enumerate().flat_map(|(index, store)| group(index, &sizes(store))).collect()
 }
 
-fn group(placement: Placement, sizes: &[u64]) -> Vec<Unit> {
+fn group(store: usize, sizes: &[u64]) -> Vec<Unit> {
     let mut units = Vec::new();
     let (mut start, mut bytes) = (0, 0);
     for (partition, size) in sizes.iter().enumerate() {
         bytes += size;
         let last = partition + 1 == sizes.len();
         if bytes >= UNIT_BYTES || (last && bytes > 0) {
-            units.push(Unit { placement, partitions: start..partition + 1, bytes });
+            units.push(Unit { store, partitions: start..partition + 1, bytes });
             (start, bytes) = (partition + 1, 0);
         }
     }
@@ -57,9 +47,9 @@ mod tests {
     #[test]
     fn units_cover_every_record_once_and_end_at_partition_edges() {
         let mega = 1 << 20;
-        let unit = |partitions, bytes| Unit { placement: Placement::Placed, partitions, bytes };
+        let unit = |partitions, bytes| Unit { store: 0, partitions, bytes };
         fn t(sizes: &[u64], expected: &[Unit]) {
-            assert_eq!(group(Placement::Placed, sizes), expected, "{sizes:?}");
+            assert_eq!(group(0, sizes), expected, "{sizes:?}");
         }
         t(&[], &[]);
         t(&[0, 0], &[]);

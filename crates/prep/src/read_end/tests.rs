@@ -69,8 +69,11 @@ fn framed(records: &[Sam]) -> Vec<u8> {
 }
 
 const HEADER: &str = "@RG\tID:b\tLB:one\n@RG\tID:a\tLB:two\n";
-const QUERY: ReadEndOptions = ReadEndOptions { mode: DuplicateMode::Query, locate: true };
-const COORDINATE: ReadEndOptions = ReadEndOptions { mode: DuplicateMode::Coordinate, locate: true };
+const NO_BARCODES: BarcodeTags = BarcodeTags { template: None, read1: None, read2: None };
+const QUERY: ReadEndOptions =
+    ReadEndOptions { mode: DuplicateMode::Query, locate: true, barcodes: NO_BARCODES };
+const COORDINATE: ReadEndOptions =
+    ReadEndOptions { mode: DuplicateMode::Coordinate, locate: true, barcodes: NO_BARCODES };
 
 fn table() -> LibraryTable {
     LibraryTable::new(&Header::parse(HEADER.as_bytes()).unwrap()).unwrap()

@@ -1,19 +1,29 @@
 //! Any bytes as records of a template: what the collection of read ends must survive. The property
 //! test beside this file and the fuzz target call the same function.
 
-use seqloom_format::bam::Header;
+use std::sync::Arc;
+
+use seqloom_format::bam::{Header, RecordRef, framed_records};
+use seqloom_format::bed::BedIntervals;
 use seqloom_prep::duplicates::{
     DuplicateMode, DuplicateOptions, FragmentEnd, LibraryTable, PairEnd, PairedMarker,
     resolve_pairs,
 };
 use seqloom_prep::metrics::DuplicationCounters;
 use seqloom_prep::read_end::{ReadEndOptions, examine_template};
+use seqloom_prep::reference::ReferenceSequences;
+use seqloom_prep::steps::{
+    FixMatesOptions, MismatchTags, ReadGroupMode, ReadGroupOptions, SetMismatchTags, StepCounts,
+    StepOptions, StepScratch, Strictness,
+};
 
 const HEADER: &[u8] = b"@HD\tVN:1.6\n@SQ\tSN:c\tLN:9\n@RG\tID:a\tLB:x\n@RG\tID:b\tLB:y\n";
 
 struct Ignored;
 
 impl seqloom_prep::duplicates::MarkSink for Ignored {
+    fn mark_optical(&mut self, _: &PairEnd) {}
+
     fn mark(&mut self, template: u64, _: seqloom_prep::duplicates::MarkedReads) {
         assert!(template < 2);
     }
@@ -25,7 +35,7 @@ pub(crate) fn template(records: &[u8]) {
     let table = LibraryTable::new(&Header::parse(HEADER).unwrap()).unwrap();
     for mode in [DuplicateMode::Query, DuplicateMode::Coordinate] {
         let mut counters = DuplicationCounters::new(table.libraries().len());
-        let options = ReadEndOptions { mode, locate: true };
+        let options = ReadEndOptions { mode, locate: true, barcodes: Default::default() };
         let mut pairs = Vec::new();
         for ordinal in 0..2 {
             let Ok(ends) = examine_template(records, ordinal, &table, &options, &mut counters)
@@ -44,5 +54,53 @@ pub(crate) fn template(records: &[u8]) {
             }
         }
         resolve_pairs(&mut pairs, &DuplicateOptions::default(), &mut Ignored, &mut counters);
+    }
+}
+
+/// Every record step on `records`, with and without those that need templates: what comes out are
+/// good records, and on an error the output is as it was.
+pub(crate) fn steps(records: &[u8]) {
+    let header = Header::parse(HEADER).unwrap();
+    let changes = StepOptions {
+        clean_sam: true,
+        reference_dictionary: Some(header.clone()),
+        read_group: Some(ReadGroupOptions {
+            line_or_id: b"@RG\tID:n".to_vec(),
+            mode: ReadGroupMode::ReplaceAll,
+        }),
+        remove_tags: vec![*b"XX"],
+        ..StepOptions::default()
+    };
+    let fix_mates = Some(FixMatesOptions { template_cigar: true, ..FixMatesOptions::default() });
+    let filters = StepOptions {
+        filter_unmapped: Some(Strictness::Strict),
+        exclude_flags: 0x200,
+        min_mapping_quality: 1,
+        exact_match: Some(Strictness::Plain),
+        regions: Some(BedIntervals::parse(b"c\t0\t1000\n").unwrap()),
+        ..StepOptions::default()
+    };
+    let reference = Arc::new(ReferenceSequences::new(vec![b"ACGTNACGT".to_vec()]));
+    for options in [changes.clone(), StepOptions { fix_mates, ..changes }, filters] {
+        // Only a step that changes tags looks at all of them.
+        let checks_tags = options.read_group.is_some();
+        let mut steps = options.build(&header).unwrap();
+        let tags = MismatchTags { nm: true, md: true, uq: true };
+        steps.add_record_step(SetMismatchTags::new(Arc::clone(&reference), tags));
+        let (mut scratch, mut counts) = (StepScratch::default(), StepCounts::default());
+        let mut out = Vec::new();
+        match steps.apply(records, &mut out, &mut scratch, &mut counts) {
+            Err(_) => assert!(out.is_empty()),
+            Ok(kept) => {
+                let mut good = 0;
+                for body in framed_records(&out) {
+                    let record = RecordRef::new(body.unwrap()).unwrap();
+                    assert!(!checks_tags || record.aux().all(|field| field.is_ok()));
+                    good += 1;
+                }
+                assert_eq!(good, kept);
+                assert_eq!(counts.examined, kept + counts.dropped.iter().sum::<u64>());
+            }
+        }
     }
 }

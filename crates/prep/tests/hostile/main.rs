@@ -35,6 +35,8 @@ proptest! {
     ) {
         exercise::template(&noise);
         exercise::template(&damaged(&pair(), &changes));
+        exercise::steps(&noise);
+        exercise::steps(&damaged(&pair(), &changes));
     }
 
     #[test]

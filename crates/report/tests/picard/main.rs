@@ -12,6 +12,7 @@ use std::process::Command;
 
 use hard_data::HardData;
 use seqloom_format::bam::{Flags, Header, RecordRef, framed_records, set_duplicate};
+use seqloom_prep::barcode::BarcodeTags;
 use seqloom_prep::duplicates::{
     DuplicateMarks, DuplicateMode, DuplicateOptions, FragmentEnd, LibraryTable, PairEnd,
     PairedMarker, resolve,
@@ -72,7 +73,7 @@ fn run_ours(header: &Header, records: &[u8], settings: &Settings) -> Ours {
     let libraries = table.libraries().len();
     let mut counters = DuplicationCounters::new(libraries);
     let locate = settings.options.optical_distance_px.is_some();
-    let options = ReadEndOptions { mode: settings.mode, locate };
+    let options = ReadEndOptions { mode: settings.mode, locate, barcodes: BarcodeTags::default() };
     let mut pairs = vec![Vec::new(); PARTITIONS];
     let mut fragments = vec![Vec::new(); PARTITIONS];
     let mut markers = vec![Vec::new(); PARTITIONS];
@@ -220,7 +221,7 @@ fn compare(jar: &Path, data: &HardData, settings: &Settings) -> usize {
 }
 
 fn optical(optical_distance_px: Option<u32>, max_optical_set: usize) -> DuplicateOptions {
-    DuplicateOptions { optical_distance_px, max_optical_set }
+    DuplicateOptions { optical_distance_px, max_optical_set, ..DuplicateOptions::default() }
 }
 
 #[test]

@@ -1,0 +1,156 @@
+//! Options that every command with BAM output has.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use seqloom_prep::duplicates::DuplicateMode;
+use seqloom_runtime::memory::ByteSize;
+
+use crate::exit::UsageError;
+
+/// Where results go.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArguments {
+    /// Output file, its index beside it; `-` is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
+    /// Format [default: by the suffix of the output file, else BAM]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) output_format: Option<OutputFormat>,
+    /// Compression level of BAM, 0 (none) to 12; 1 is fast
+    #[arg(short = 'l', long, value_name = "N", default_value_t = 6,
+          value_parser = clap::value_parser!(u8).range(0..=12))]
+    pub(crate) level: u8,
+    /// Index written beside a sorted BAM file
+    #[arg(long, value_name = "KIND", default_value = "auto")]
+    pub(crate) write_index: IndexKind,
+    /// Leave no @PG line and so no trace of the command line
+    #[arg(long = "no-pg", alias = "no-PG")]
+    pub(crate) no_pg: bool,
+    /// Folder for metrics: NAME.markdup.txt, NAME.flagstat.txt, NAME.idxstats.txt
+    #[arg(long, value_name = "DIR")]
+    pub(crate) metrics_dir: Option<PathBuf>,
+    /// Report of the run: options, counts, time and memory
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// How the run uses the machine.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Machine")]
+pub(crate) struct RunArguments {
+    /// Busy threads in total [default: all cores this process may use]
+    #[arg(short, long, short_alias = '@', value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// Memory in total, such as 8G; the least that works is said when it is more [default: three
+    /// quarters of the machine's, or of the cgroup's limit]
+    #[arg(short, long, value_name = "SIZE")]
+    pub(crate) memory: Option<ByteSize>,
+    /// Folder for spilled data, repeatable [default: $TMPDIR, else the output's folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) tmp_dir: Vec<PathBuf>,
+    /// Say nothing but errors
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+impl RunArguments {
+    /// Where spilled data goes when the output is `output`.
+    pub(crate) fn spill_folders(&self, output: &Path) -> Vec<PathBuf> {
+        if !self.tmp_dir.is_empty() {
+            return self.tmp_dir.clone();
+        }
+        if let Some(folder) = std::env::var_os("TMPDIR").filter(|folder| !folder.is_empty()) {
+            return vec![folder.into()];
+        }
+        let beside = output.parent().filter(|p| !p.as_os_str().is_empty());
+        vec![beside.map_or_else(|| PathBuf::from("."), PathBuf::from)]
+    }
+}
+
+impl OutputArguments {
+    /// The format asked for, or that of the suffix.
+    ///
+    /// # Errors
+    /// CRAM, and BAM to a terminal.
+    pub(crate) fn format(&self) -> Result<OutputFormat, UsageError> {
+        use std::io::IsTerminal;
+        let suffix = self.output.extension().and_then(|s| s.to_str()).unwrap_or_default();
+        let format = match (self.output_format, suffix) {
+            (Some(format), _) => format,
+            (None, "sam") => OutputFormat::Sam,
+            (None, "cram") => {
+                return Err(UsageError(
+                    "CRAM is not written; pipe to samtools: -o - | samtools view -C -T REF -o \
+                     out.cram"
+                        .to_owned(),
+                ));
+            }
+            (None, _) => OutputFormat::Bam,
+        };
+        let to_stdout = self.output == Path::new("-");
+        if to_stdout && format == OutputFormat::Bam && std::io::stdout().is_terminal() {
+            let text = "refusing to write BAM to a terminal; use -o FILE or a pipe";
+            return Err(UsageError(text.to_owned()));
+        }
+        Ok(format)
+    }
+}
+
+/// Output formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// Compressed, indexable.
+    Bam,
+    /// Text.
+    Sam,
+}
+
+/// Index formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum IndexKind {
+    /// BAI, or CSI when a sequence is longer than 512 Mbp.
+    Auto,
+    /// BAI.
+    Bai,
+    /// CSI.
+    Csi,
+    /// No index.
+    None,
+}
+
+/// `--duplicate-mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ModeArgument {
+    /// Every record follows its template.
+    Query,
+    /// Only primary mapped records are marked.
+    Coordinate,
+}
+
+impl From<ModeArgument> for DuplicateMode {
+    fn from(mode: ModeArgument) -> Self {
+        match mode {
+            ModeArgument::Query => Self::Query,
+            ModeArgument::Coordinate => Self::Coordinate,
+        }
+    }
+}
+
+/// A number of pixels, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OpticalDistance(pub(crate) Option<u32>);
+
+impl FromStr for OpticalDistance {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "off" {
+            return Ok(Self(None));
+        }
+        let pixels = text.parse().map_err(|_| "neither a number of pixels nor 'off'".to_owned())?;
+        Ok(Self(Some(pixels)))
+    }
+}

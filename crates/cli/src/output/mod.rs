@@ -1,0 +1,28 @@
+//! What commands with BAM output have in common: their options, the run, and the output itself.
+
+pub(crate) mod arguments;
+pub(crate) mod plan;
+pub(crate) mod run;
+
+use std::io::Write;
+use std::path::Path;
+
+use seqloom_io::sink::atomic::AtomicFile;
+
+use crate::exit::at_path;
+
+/// The command line as @PG shows it.
+pub(crate) fn command_line() -> String {
+    std::env::args().collect::<Vec<_>>().join(" ")
+}
+
+/// Writes a file of text, whole or not at all.
+///
+/// # Errors
+/// When it cannot be written.
+pub(crate) fn write_text(path: &Path, text: &str) -> anyhow::Result<()> {
+    let file = AtomicFile::create(path)?;
+    file.file().write_all(text.as_bytes()).map_err(at_path(path))?;
+    file.commit()?;
+    Ok(())
+}

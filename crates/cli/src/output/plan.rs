@@ -1,0 +1,220 @@
+//! The output of a command: header in front of the records; name, index and metrics behind.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use seqloom_format::bam::{Header, Reference};
+use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK, MAX_PAYLOAD_BYTES, VirtualOffset};
+use seqloom_format::index::{BinningScheme, IndexBuilder};
+use seqloom_io::sink::atomic::{AtomicFile, commit_with_index, commit_without_index};
+use seqloom_io::sink::output::Output;
+use seqloom_prep::encode::Encoding;
+use seqloom_prep::metrics::{DuplicateSetHistogram, DuplicationMetrics};
+use seqloom_prep::tally::Tally;
+use seqloom_report::{flagstat, idxstats, picard};
+
+use super::arguments::{IndexKind, OutputArguments, OutputFormat};
+use super::write_text;
+use crate::exit::{UsageError, at_path};
+
+/// Level of the header's blocks when records have none of their own.
+const HEADER_LEVEL: u8 = 6;
+/// Longest reference that BAI can index, in bp (SAM specification 5.2).
+const BAI_LONGEST_BP: u32 = 1 << 29;
+
+/// BAI or CSI, with the bins it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct IndexFormat {
+    is_csi: bool,
+    scheme: BinningScheme,
+}
+
+/// What is written where.
+pub(crate) struct OutputPlan<'a> {
+    arguments: &'a OutputArguments,
+    format: OutputFormat,
+    /// Format of the index that will be written, if one will be.
+    index: Option<IndexFormat>,
+}
+
+/// Duplicate metrics.
+pub(crate) struct Duplicates {
+    pub(crate) rows: Vec<DuplicationMetrics>,
+    pub(crate) histogram: DuplicateSetHistogram,
+}
+
+impl<'a> OutputPlan<'a> {
+    /// Opens the output. `in_coordinate_order` allows an index.
+    ///
+    /// # Errors
+    /// What cannot be written, or an index that cannot hold the references.
+    pub(crate) fn open(
+        arguments: &'a OutputArguments,
+        references: &[Reference],
+        in_coordinate_order: bool,
+    ) -> anyhow::Result<(Self, Output)> {
+        let format = arguments.format()?;
+        let output = Output::create(&arguments.output)?;
+        let indexable =
+            in_coordinate_order && format == OutputFormat::Bam && output.is_regular_file();
+        let index = index_format(arguments.write_index, references, indexable)?;
+        Ok((Self { arguments, format, index }, output))
+    }
+
+    /// Where the output goes.
+    pub(crate) fn path(&self) -> &'a Path {
+        &self.arguments.output
+    }
+
+    pub(crate) fn encoding(&self) -> Encoding {
+        match self.format {
+            OutputFormat::Bam => Encoding::Bam {
+                level: self.arguments.level,
+                index: self.index.map(|format| format.scheme),
+            },
+            OutputFormat::Sam => Encoding::Sam,
+        }
+    }
+
+    /// What gathers index entries, if an index is wanted.
+    pub(crate) fn index_builder(&self, references: usize) -> Option<IndexBuilder> {
+        self.index.map(|format| IndexBuilder::new(format.scheme, references))
+    }
+
+    /// Writes the header in front of the records.
+    pub(crate) fn write_header(&self, header: &Header, output: &mut Output) -> anyhow::Result<()> {
+        match self.encoding() {
+            Encoding::Bam { level, .. } => output.write(&compress(&header.encode()?, level)?)?,
+            Encoding::Sam => output.write(&header.text())?,
+        }
+        Ok(())
+    }
+
+    /// Ends the stream of records; gives the index file's bytes.
+    pub(crate) fn close(
+        &self,
+        builder: Option<IndexBuilder>,
+        output: &mut Output,
+    ) -> anyhow::Result<Option<Vec<u8>>> {
+        let end = VirtualOffset::new(output.written_bytes(), 0).unwrap_or_default();
+        if matches!(self.encoding(), Encoding::Bam { .. }) {
+            output.write(&EOF_BLOCK)?;
+        }
+        let (Some(builder), Some(format)) = (builder, self.index) else { return Ok(None) };
+        if !format.is_csi {
+            return Ok(Some(builder.finish_bai(end)?));
+        }
+        let mut bytes = compress(&builder.finish_csi(end)?, HEADER_LEVEL)?;
+        bytes.extend_from_slice(&EOF_BLOCK);
+        Ok(Some(bytes))
+    }
+
+    /// Gives the output its name, with its index.
+    pub(crate) fn publish(&self, output: Output, index: Option<&[u8]>) -> anyhow::Result<()> {
+        let path = self.path();
+        let Some(file) = output.into_file() else { return Ok(()) };
+        let old_indices = index_paths(path);
+        match (index, self.index) {
+            (Some(bytes), Some(format)) => {
+                let suffix = if format.is_csi { ".csi" } else { ".bai" };
+                let index_path = with_suffix(path, suffix);
+                let index = AtomicFile::create(&index_path)?;
+                index.file().write_all(bytes).map_err(at_path(&index_path))?;
+                commit_with_index(file, index, &old_indices)?;
+            }
+            _ if file.is_direct() => file.commit()?,
+            _ => commit_without_index(file, &old_indices)?,
+        }
+        Ok(())
+    }
+
+    /// Writes what was counted, if a folder for it is given: flagstat, idxstats, duplicates.
+    pub(crate) fn write_metrics(
+        &self,
+        references: &[Reference],
+        tally: &Tally,
+        duplicates: Option<&Duplicates>,
+    ) -> anyhow::Result<()> {
+        let Some(folder) = &self.arguments.metrics_dir else { return Ok(()) };
+        fs::create_dir_all(folder).map_err(at_path(folder))?;
+        let file = |kind: &str| folder.join(format!("{}.{kind}.txt", self.sample()));
+        let mut text = String::new();
+        flagstat::write_flagstat(&mut text, tally)?;
+        write_text(&file("flagstat"), &text)?;
+        text.clear();
+        idxstats::write_idxstats(&mut text, references, tally)?;
+        write_text(&file("idxstats"), &text)?;
+        if let Some(Duplicates { rows, histogram }) = duplicates {
+            text.clear();
+            let command = super::command_line();
+            picard::write_duplication_metrics(&mut text, &command, None, rows, histogram)?;
+            write_text(&file("markdup"), &text)?;
+        }
+        Ok(())
+    }
+
+    /// The output's name without suffix.
+    fn sample(&self) -> String {
+        let stem = self.path().file_stem().filter(|stem| *stem != "-");
+        stem.map_or_else(|| "seqloom".into(), |stem| stem.to_string_lossy().into_owned())
+    }
+
+    /// Writes the report of the run, if one is wanted.
+    pub(crate) fn write_report(
+        &self,
+        report: impl FnOnce() -> anyhow::Result<String>,
+    ) -> anyhow::Result<()> {
+        let Some(path) = &self.arguments.json else { return Ok(()) };
+        write_text(path, &report()?)
+    }
+}
+
+/// `payload` as BGZF blocks.
+fn compress(payload: &[u8], level: u8) -> anyhow::Result<Vec<u8>> {
+    let mut compressor = BlockCompressor::new(level)?;
+    let mut out = Vec::new();
+    for piece in payload.chunks(MAX_PAYLOAD_BYTES) {
+        compressor.compress(piece, &mut out)?;
+    }
+    Ok(out)
+}
+
+/// `path` with `suffix` behind its name.
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+/// Where samtools and others look for an index of `bam`.
+fn index_paths(bam: &Path) -> [PathBuf; 4] {
+    [
+        with_suffix(bam, ".bai"),
+        with_suffix(bam, ".csi"),
+        bam.with_extension("bai"),
+        bam.with_extension("csi"),
+    ]
+}
+
+fn index_format(
+    kind: IndexKind,
+    references: &[Reference],
+    indexable: bool,
+) -> Result<Option<IndexFormat>, UsageError> {
+    let longest_bp = references.iter().map(|r| r.length).max().unwrap_or(0);
+    let fits_bai = longest_bp <= BAI_LONGEST_BP;
+    let bai = IndexFormat { is_csi: false, scheme: BinningScheme::BAI };
+    let csi = IndexFormat { is_csi: true, scheme: BinningScheme::csi(longest_bp) };
+    match kind {
+        IndexKind::None => Ok(None),
+        _ if !indexable => Ok(None),
+        IndexKind::Bai if !fits_bai => Err(UsageError(
+            "BAI cannot index sequences longer than 512 Mbp; use --write-index csi".to_owned(),
+        )),
+        IndexKind::Bai => Ok(Some(bai)),
+        IndexKind::Csi => Ok(Some(csi)),
+        IndexKind::Auto => Ok(Some(if fits_bai { bai } else { csi })),
+    }
+}

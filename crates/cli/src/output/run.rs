@@ -1,0 +1,110 @@
+//! One run of a command: its threads and memory, the time of its phases, and what is shown of it.
+
+use std::cell::{Cell, RefCell};
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+use seqloom_report::run::{StageReport, UsageReport};
+use seqloom_runtime::machine;
+use seqloom_runtime::memory::ByteSize;
+use seqloom_runtime::trace::Stage;
+
+use super::arguments::RunArguments;
+use crate::console::Console;
+use crate::signals;
+
+/// See the module documentation.
+pub(crate) struct Run<'a> {
+    pub(crate) console: &'a Console,
+    pub(crate) threads: NonZeroUsize,
+    pub(crate) memory: ByteSize,
+    phase_started: Cell<Instant>,
+    phases: RefCell<Vec<(&'static str, Duration)>>,
+}
+
+/// The most that two kinds of bookkeeping had charged.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Peaks {
+    pub(crate) charged_bytes: u64,
+    pub(crate) held_bytes: u64,
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(arguments: &RunArguments, console: &'a Console) -> Self {
+        Self {
+            console,
+            threads: arguments.threads.unwrap_or_else(machine::available_cores),
+            memory: arguments.memory.unwrap_or_else(default_memory),
+            phase_started: Cell::new(Instant::now()),
+            phases: RefCell::default(),
+        }
+    }
+
+    /// Books the wall time since the last phase ended.
+    pub(crate) fn end_phase(&self, name: &'static str) {
+        let now = Instant::now();
+        self.phases.borrow_mut().push((name, now - self.phase_started.replace(now)));
+    }
+
+    /// Draws progress; `false` when a signal asks to stop. `read` and `total` are bytes of input.
+    pub(crate) fn watch(
+        &self,
+        phase: &str,
+        (read_bytes, total_bytes): (u64, Option<u64>),
+        records: u64,
+    ) -> bool {
+        let share = match total_bytes {
+            Some(total) if total > 0 => {
+                format!("{:.0} % read, ", 100.0 * read_bytes as f64 / total as f64)
+            }
+            _ => String::new(),
+        };
+        let usage = machine::usage();
+        let cores = usage.cpu.as_secs_f64() / self.console.wall().as_secs_f64().max(1e-3);
+        let memory = ByteSize(usage.peak_rss_bytes);
+        self.console.progress(&format!(
+            "{phase}: {share}{records} records, {cores:.1} cores busy, {memory} peak"
+        ));
+        !signals::interrupted()
+    }
+
+    /// What the process used so far, for the JSON report.
+    pub(crate) fn usage(&self, engine_seconds: f64, peaks: Peaks) -> UsageReport {
+        let usage = machine::usage();
+        let (wall, cpu) = (self.console.wall().as_secs_f64(), usage.cpu.as_secs_f64());
+        let phases = self.phases.borrow();
+        UsageReport {
+            wall_seconds: wall,
+            phase_seconds: phases.iter().map(|(name, time)| (*name, time.as_secs_f64())).collect(),
+            cpu_seconds: cpu,
+            cores_busy: cpu / wall,
+            cpu_utilisation: cpu / wall / self.threads.get() as f64,
+            core_hours: cpu / 3600.0,
+            engine_seconds,
+            peak_rss_bytes: usage.peak_rss_bytes,
+            peak_charged_bytes: peaks.charged_bytes,
+            peak_held_bytes: peaks.held_bytes,
+        }
+    }
+
+    /// The closing line: what was done, and what it took.
+    pub(crate) fn close(&self, done: &str) {
+        let usage = machine::usage();
+        let (wall, cpu) = (self.console.wall().as_secs_f64(), usage.cpu.as_secs_f64());
+        self.console.info(&format!(
+            "{done}; wall {wall:.1} s, CPU {cpu:.1} s, {:.2} cores busy of {}, peak memory {}",
+            cpu / wall,
+            self.threads,
+            ByteSize(usage.peak_rss_bytes),
+        ));
+    }
+}
+
+/// A row of the JSON report.
+pub(crate) fn stage_row(phase: &'static str, name: &'static str, stage: &Stage) -> StageReport {
+    StageReport { phase, stage: name, seconds: stage.seconds(), visits: stage.visits() }
+}
+
+fn default_memory() -> ByteSize {
+    ByteSize(machine::available_memory_bytes() / 4 * 3)
+}

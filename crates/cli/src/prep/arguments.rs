@@ -1,0 +1,286 @@
+//! Arguments of `seqloom prep`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use seqloom_format::bam::Header;
+use seqloom_format::bed::BedIntervals;
+use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
+use seqloom_prep::barcode::BarcodeTags;
+use seqloom_prep::last_changes::DuplicateTagging;
+use seqloom_prep::order::SortOrder;
+use seqloom_prep::steps::{
+    FixMatesOptions, MismatchTags, ReadGroupMode, ReadGroupOptions, StepOptions, Strictness,
+    read_group_line,
+};
+
+use crate::output::arguments::{ModeArgument, OpticalDistance, OutputArguments, RunArguments};
+use crate::recalibration::RecalibrationArguments;
+
+/// What `seqloom prep` is told.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Steps are applied in this order, whatever the order of the options: filters, clean, mates, reference,
+read group, tags, NM/MD/UQ; then duplicates, recalibration and the sort.
+
+Examples:
+  seqloom prep in.bam --mark-duplicates --sort coordinate -o out.bam
+  bwa mem ref.fa r1.fq r2.fq | seqloom prep - --mark-duplicates --sort coordinate -o out.bam
+
+The output is the same bytes whatever -t and -m are.
+Exit codes: 0 ok, 1 failed, 2 usage, 3 malformed input, 4 output or disk.")]
+pub(crate) struct PrepArguments {
+    /// BAM or SAM; several files are one behind the other; `-` is standard input
+    #[arg(value_name = "IN", required = true)]
+    pub(crate) inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+    /// Order of the output: coordinate, queryname (as samtools sort), coordinate-picard,
+    /// queryname-picard (as Picard SortSam, with its ties), or keep, that of the input
+    #[arg(long, value_name = "ORDER", default_value = "keep", help_heading = "Output")]
+    pub(crate) sort: SortOrder,
+    #[command(flatten)]
+    pub(crate) run: RunArguments,
+    /// Take what is whole of an input that ends too early
+    #[arg(long, help_heading = "Input")]
+    pub(crate) allow_truncated: bool,
+    #[command(flatten)]
+    pub(crate) filters: FilterArguments,
+    #[command(flatten)]
+    pub(crate) changes: ChangeArguments,
+    #[command(flatten)]
+    pub(crate) duplicates: DuplicateArguments,
+    #[command(flatten)]
+    pub(crate) recalibration: RecalibrationArguments,
+}
+
+/// Which records stay.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Filters")]
+pub(crate) struct FilterArguments {
+    /// Leave out unmapped reads; `strict`: also those without a place (elPrep)
+    #[arg(long, value_name = "HOW", num_args = 0..=1, default_missing_value = "flag")]
+    filter_unmapped: Option<StrictArgument>,
+    /// Leave out records that do not match exactly: by CIGAR, or `strict` by X0 X1 XM XO XG (elPrep)
+    #[arg(long, value_name = "HOW", num_args = 0..=1, default_missing_value = "flag")]
+    filter_inexact: Option<StrictArgument>,
+    /// Least MAPQ
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    min_mapq: u8,
+    /// Bits of FLAG that records must have, decimal or 0x
+    #[arg(long, value_name = "BITS", default_value = "0", value_parser = flag_bits)]
+    require_flags: u16,
+    /// Bits of FLAG that records must not have
+    #[arg(long, value_name = "BITS", default_value = "0", value_parser = flag_bits)]
+    exclude_flags: u16,
+    /// BED; records that overlap none of its intervals are left out
+    #[arg(long, value_name = "BED")]
+    regions: Option<PathBuf>,
+}
+
+/// What is done to records.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Changes")]
+pub(crate) struct ChangeArguments {
+    /// Clip alignments past the end of their reference, MAPQ 0 for unmapped reads (Picard CleanSam)
+    #[arg(long)]
+    clean_sam: bool,
+    /// Set mate fields and MC, MQ, ms (samtools fixmate -m); needs input grouped by name
+    #[arg(long)]
+    fix_mates: bool,
+    /// SAM, .dict or BAM whose sequences replace those of the header; records on others are left out
+    #[arg(long, value_name = "FILE")]
+    reference_dict: Option<PathBuf>,
+    /// Read group line, such as '@RG\tID:a\tSM:s', or the ID of one that the header has
+    #[arg(long, value_name = "LINE")]
+    read_group: Option<String>,
+    /// Which records get the read group
+    #[arg(long, value_name = "MODE", default_value = "replace", requires = "read_group")]
+    read_group_mode: ReadGroupArgument,
+    /// FASTA of the reference, for --set-tags and recalibration
+    #[arg(long, value_name = "FASTA")]
+    pub(crate) reference: Option<PathBuf>,
+    /// Tags to compute: NM, MD, UQ
+    #[arg(long, value_name = "TAG,...", value_delimiter = ',', requires = "reference")]
+    set_tags: Vec<SetTagArgument>,
+    /// Tags to remove
+    #[arg(long, value_name = "TAG,...", value_delimiter = ',', value_parser = tag_name)]
+    remove_tags: Vec<[u8; 2]>,
+    /// Tags to keep, all others being removed
+    #[arg(long, value_name = "TAG,...", value_delimiter = ',', value_parser = tag_name)]
+    keep_tags: Option<Vec<[u8; 2]>>,
+}
+
+/// How a filter decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum StrictArgument {
+    /// By the plain rule.
+    Flag,
+    /// By elPrep's strict rule.
+    Strict,
+}
+
+impl From<StrictArgument> for Strictness {
+    fn from(argument: StrictArgument) -> Self {
+        match argument {
+            StrictArgument::Flag => Self::Plain,
+            StrictArgument::Strict => Self::Strict,
+        }
+    }
+}
+
+/// `--read-group-mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum ReadGroupArgument {
+    /// All records; it becomes the only one (Picard, elPrep, samtools' overwrite_all).
+    Replace,
+    /// Records without one (samtools' orphan_only).
+    Orphan,
+}
+
+impl From<ReadGroupArgument> for ReadGroupMode {
+    fn from(argument: ReadGroupArgument) -> Self {
+        match argument {
+            ReadGroupArgument::Replace => Self::ReplaceAll,
+            ReadGroupArgument::Orphan => Self::OrphanOnly,
+        }
+    }
+}
+
+/// `--set-tags`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum SetTagArgument {
+    #[value(name = "NM")]
+    Nm,
+    #[value(name = "MD")]
+    Md,
+    #[value(name = "UQ")]
+    Uq,
+}
+
+fn flag_bits(text: &str) -> Result<u16, String> {
+    let parsed = match text.strip_prefix("0x") {
+        Some(digits) => u16::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_| "not a number of 16 bits".to_owned())
+}
+
+fn tag_name(text: &str) -> Result<[u8; 2], String> {
+    let name = <[u8; 2]>::try_from(text.as_bytes());
+    let is_tag = |name: &[u8; 2]| name[0].is_ascii_alphabetic() && name[1].is_ascii_alphanumeric();
+    name.ok().filter(is_tag).ok_or_else(|| "not the name of a tag".to_owned())
+}
+
+impl PrepArguments {
+    /// The steps that need nothing but the header.
+    ///
+    /// # Errors
+    /// A file that cannot be read, a read group line that is none.
+    pub(super) fn step_options(&self) -> anyhow::Result<StepOptions> {
+        let (filters, changes) = (&self.filters, &self.changes);
+        let line_or_id = |text: &String| {
+            let is_line = text.starts_with("@RG") || text.contains("ID:");
+            if is_line { read_group_line(text) } else { Ok(text.clone().into_bytes()) }
+        };
+        let line_or_id = changes.read_group.as_ref().map(line_or_id).transpose()?;
+        Ok(StepOptions {
+            filter_unmapped: filters.filter_unmapped.map(Into::into),
+            require_flags: filters.require_flags,
+            exclude_flags: filters.exclude_flags,
+            min_mapping_quality: filters.min_mapq,
+            exact_match: filters.filter_inexact.map(Into::into),
+            regions: filters.regions.as_deref().map(read_regions).transpose()?,
+            clean_sam: changes.clean_sam,
+            reference_dictionary: changes.reference_dict.as_deref().map(read_header).transpose()?,
+            fix_mates: changes.fix_mates.then(FixMatesOptions::default),
+            read_group: line_or_id.map(|line_or_id| ReadGroupOptions {
+                line_or_id,
+                mode: changes.read_group_mode.into(),
+            }),
+            remove_tags: changes.remove_tags.clone(),
+            keep_tags: changes.keep_tags.clone(),
+        })
+    }
+
+    /// The tags that are computed from the reference, if any.
+    pub(super) fn mismatch_tags(&self) -> Option<MismatchTags> {
+        let has = |tag| self.changes.set_tags.contains(&tag);
+        let (nm, md, uq) =
+            (has(SetTagArgument::Nm), has(SetTagArgument::Md), has(SetTagArgument::Uq));
+        (nm || md || uq).then_some(MismatchTags { nm, md, uq })
+    }
+}
+
+fn read_regions(path: &Path) -> anyhow::Result<BedIntervals> {
+    let text = std::fs::read(path).with_context(|| path.display().to_string())?;
+    Ok(BedIntervals::parse(&text).with_context(|| path.display().to_string())?)
+}
+
+/// The header of a SAM, .dict or BAM file.
+fn read_header(path: &Path) -> anyhow::Result<Header> {
+    let source = AlignmentSource::open(&[path.to_owned()], AlignmentOptions::default())?;
+    Ok(source.headers().first().cloned().unwrap_or_default())
+}
+
+/// How duplicates are marked.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Duplicates (as Picard MarkDuplicates)")]
+pub(crate) struct DuplicateArguments {
+    /// Set or clear the duplicate flag of every record
+    #[arg(long)]
+    pub(crate) mark_duplicates: bool,
+    /// Leave duplicates out
+    #[arg(long)]
+    pub(crate) remove_duplicates: bool,
+    /// As Picard marks reads grouped by name (query) or sorted (coordinate) [default: by the order
+    /// that the input's header states]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) duplicate_mode: Option<ModeArgument>,
+    /// Largest distance of optical duplicates in pixels (2500 for patterned flow cells), or `off`
+    #[arg(long, value_name = "N", default_value = "100")]
+    pub(crate) optical_distance: OpticalDistance,
+    /// Say in tag DT what sort of duplicate a record is: LB (library) or SQ (optical)
+    #[arg(long, value_name = "WHICH", default_value = "none")]
+    pub(crate) tag_duplicates: DuplicateTags,
+    /// Tag with the barcode of the template (RX), which duplicates must share
+    #[arg(long, value_name = "TAG", value_parser = tag_name)]
+    barcode_tag: Option<[u8; 2]>,
+    /// Tag with the barcode of the first read
+    #[arg(long, value_name = "TAG", value_parser = tag_name)]
+    read_one_barcode_tag: Option<[u8; 2]>,
+    /// Tag with the barcode of the second read
+    #[arg(long, value_name = "TAG", value_parser = tag_name)]
+    read_two_barcode_tag: Option<[u8; 2]>,
+}
+
+impl DuplicateArguments {
+    pub(super) fn barcodes(&self) -> BarcodeTags {
+        BarcodeTags {
+            template: self.barcode_tag,
+            read1: self.read_one_barcode_tag,
+            read2: self.read_two_barcode_tag,
+        }
+    }
+}
+
+/// `--tag-duplicates`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum DuplicateTags {
+    /// No tags; those of the input are removed.
+    None,
+    /// SQ on optical duplicates.
+    Optical,
+    /// SQ on optical duplicates, LB on all others.
+    All,
+}
+
+impl From<DuplicateTags> for DuplicateTagging {
+    fn from(argument: DuplicateTags) -> Self {
+        match argument {
+            DuplicateTags::None => Self::None,
+            DuplicateTags::Optical => Self::Optical,
+            DuplicateTags::All => Self::All,
+        }
+    }
+}

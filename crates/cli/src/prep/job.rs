@@ -1,0 +1,247 @@
+//! One run of `prep`, prepared: everything that can be known and refused before records are read.
+
+use std::sync::Arc;
+
+use seqloom_format::bam::Header;
+use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
+use seqloom_io::sink::output::Output;
+use seqloom_prep::collect::Grouping;
+use seqloom_prep::duplicates::DuplicateMode;
+use seqloom_prep::inputs;
+use seqloom_prep::layout::GenomeBins;
+use seqloom_prep::order::SortOrder;
+use seqloom_prep::reference::ReferenceSequences;
+use seqloom_prep::steps::{SetMismatchTags, Steps};
+
+use super::arguments::PrepArguments;
+use super::plan::{Demand, MemoryPlan};
+use crate::console::Console;
+use crate::exit::UsageError;
+use crate::output::command_line;
+use crate::output::plan::OutputPlan;
+use crate::output::run::Run;
+use crate::recalibration::{Recalibration, load_reference};
+use crate::signals;
+
+/// See the module documentation.
+pub(super) struct Job<'a> {
+    pub(super) arguments: &'a PrepArguments,
+    pub(super) run: Run<'a>,
+    pub(super) source: AlignmentSource,
+    pub(super) header: Header,
+    /// What is done to the records of each input as they come.
+    pub(super) steps: Vec<Steps>,
+    /// What is done to records before they are written.
+    pub(super) late: Steps,
+    /// Bases, where they are needed.
+    pub(super) reference: Arc<ReferenceSequences>,
+    pub(super) recalibration: Option<Recalibration<'a>>,
+    /// Whose decisions on duplicates, if they are wanted.
+    pub(super) marks: Option<DuplicateMode>,
+    pub(super) grouping: Grouping,
+    /// Whether the header of every input says that it is sorted by coordinate.
+    pub(super) claims_sorted: bool,
+    pub(super) bins: GenomeBins,
+    pub(super) plan: MemoryPlan,
+    pub(super) output: OutputPlan<'a>,
+}
+
+/// A job, with what it uses up.
+pub(super) struct Prepared<'a> {
+    pub(super) job: Job<'a>,
+    pub(super) output: Output,
+}
+
+impl<'a> Job<'a> {
+    /// Opens input and output and shares out the memory.
+    pub(super) fn prepare(
+        arguments: &'a PrepArguments,
+        console: &'a Console,
+    ) -> anyhow::Result<Prepared<'a>> {
+        arguments.output.format()?;
+        let run = Run::new(&arguments.run, console);
+        let options = AlignmentOptions {
+            allow_truncated: arguments.allow_truncated,
+            ..AlignmentOptions::default()
+        };
+        let source = AlignmentSource::open(&arguments.inputs, options)?;
+        let order = InputOrder::of(source.headers());
+        let marks = duplicate_mode(arguments, order)?;
+        let Chains { mut header, early: steps, late, reference } =
+            chains(arguments, source.headers())?;
+        let grouping = grouping(order, marks, &steps)?;
+        arguments.sort.describe_in(&mut header);
+        if !arguments.output.no_pg {
+            header.add_program("seqloom", env!("CARGO_PKG_VERSION"), &command_line());
+        }
+        let recalibration = Recalibration::prepare(&arguments.recalibration, header.references())?;
+        let bins = GenomeBins::new(header.references());
+        let plan = Demand {
+            threads: run.threads,
+            bins: partitions(&bins, arguments.sort),
+            marks_duplicates: marks.is_some(),
+            loaded_bytes: reference.size_bytes()
+                + recalibration.as_ref().map_or(0, Recalibration::size_bytes),
+        }
+        .plan(run.memory)?;
+        let in_coordinate_order = match arguments.sort {
+            SortOrder::Keep => order == InputOrder::Coordinate && arguments.inputs.len() == 1,
+            order => order.is_by_coordinate(),
+        };
+        let (plan_of_output, output) =
+            OutputPlan::open(&arguments.output, header.references(), in_coordinate_order)?;
+        signals::defer();
+        let job = Self {
+            arguments,
+            run,
+            source,
+            header,
+            steps,
+            late,
+            reference,
+            recalibration,
+            marks,
+            grouping,
+            claims_sorted: order == InputOrder::Coordinate,
+            bins,
+            plan,
+            output: plan_of_output,
+        };
+        Ok(Prepared { job, output })
+    }
+
+    /// Says what is about to happen.
+    pub(super) fn announce(&self) {
+        let inputs: Vec<_> =
+            self.arguments.inputs.iter().map(|path| path.display().to_string()).collect();
+        self.run.console.info(&format!(
+            "prep: {} threads, {} of memory, {} to {}",
+            self.run.threads,
+            self.run.memory,
+            inputs.join(" + "),
+            self.output.path().display()
+        ));
+    }
+
+    /// Draws progress; `false` when a signal asks to stop.
+    pub(super) fn watch(&self, phase: &str, records: u64) -> bool {
+        let bytes = (self.source.bytes_read(), self.source.total_bytes());
+        self.run.watch(phase, bytes, records)
+    }
+}
+
+/// How the records of all inputs lie, as their headers say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InputOrder {
+    /// `SO:coordinate`.
+    Coordinate,
+    /// Records of a template lie together: `SO:queryname` or `GO:query`.
+    Grouped,
+    /// Nothing is said.
+    Unknown,
+}
+
+impl InputOrder {
+    fn of(headers: &[Header]) -> Self {
+        let one = |header: &Header| match (header.sort_order(), header.group_order()) {
+            (Some(b"coordinate"), _) => Self::Coordinate,
+            (Some(b"queryname"), _) | (_, Some(b"query")) => Self::Grouped,
+            _ => Self::Unknown,
+        };
+        let first = headers.first().map_or(Self::Unknown, one);
+        if headers.iter().all(|header| one(header) == first) { first } else { Self::Unknown }
+    }
+}
+
+/// Picard's choice by the order of the input, unless the user chooses.
+fn duplicate_mode(
+    arguments: &PrepArguments,
+    order: InputOrder,
+) -> Result<Option<DuplicateMode>, UsageError> {
+    let wanted = &arguments.duplicates;
+    if !wanted.mark_duplicates && !wanted.remove_duplicates {
+        return Ok(None);
+    }
+    match (wanted.duplicate_mode.map(DuplicateMode::from), order) {
+        (Some(DuplicateMode::Query), InputOrder::Coordinate) => Err(UsageError(
+            "--duplicate-mode query needs input grouped by name, and this is sorted by coordinate"
+                .to_owned(),
+        )),
+        (Some(mode), _) => Ok(Some(mode)),
+        (None, InputOrder::Coordinate) => Ok(Some(DuplicateMode::Coordinate)),
+        (None, InputOrder::Grouped) => Ok(Some(DuplicateMode::Query)),
+        (None, InputOrder::Unknown) => Err(UsageError(
+            "the header does not say how the records lie (SO:coordinate, SO:queryname or \
+             GO:query); --duplicate-mode query says that they are grouped by name"
+                .to_owned(),
+        )),
+    }
+}
+
+/// Templates are looked at whole where that is needed and the input has them whole.
+fn grouping(
+    order: InputOrder,
+    marks: Option<DuplicateMode>,
+    steps: &[Steps],
+) -> Result<Grouping, UsageError> {
+    let together = order != InputOrder::Coordinate;
+    let needs_templates = steps.iter().any(Steps::needs_templates);
+    if needs_templates && !together {
+        return Err(UsageError(
+            "--fix-mates needs input grouped by name, and this is sorted by coordinate; sort it by \
+             name first (--sort queryname)"
+                .to_owned(),
+        ));
+    }
+    let whole = together && (marks.is_some() || needs_templates);
+    Ok(if whole { Grouping::Templates } else { Grouping::Records })
+}
+
+/// Partitions that keep an open chunk: bins of the genome, or as many by name.
+fn partitions(bins: &GenomeBins, order: SortOrder) -> usize {
+    if order == SortOrder::Keep { 0 } else { bins.count() }
+}
+
+/// The steps of all inputs, and the header that they lead to.
+struct Chains {
+    header: Header,
+    early: Vec<Steps>,
+    late: Steps,
+    /// Bases of the header's sequences; none where nobody needs them.
+    reference: Arc<ReferenceSequences>,
+}
+
+fn chains(arguments: &PrepArguments, headers: &[Header]) -> anyhow::Result<Chains> {
+    let (merged, changes) = inputs::merge(headers)?;
+    let options = arguments.step_options()?;
+    let mut header = merged.clone();
+    options.build(&merged)?.prepare_header(&mut header)?;
+    let reference = reference(arguments, &header)?;
+    let differ = changes.iter().any(|change| !change.is_empty());
+    let (mut early, mut last) = (Vec::new(), Steps::new());
+    for change in changes {
+        let mut steps = options.build(&merged)?;
+        if let Some(tags) = arguments.mismatch_tags() {
+            steps.add_record_step(SetMismatchTags::new(reference.clone(), tags));
+        }
+        if differ {
+            steps.add_record_step(change);
+        }
+        let (first, late) = steps.split_late();
+        early.push(first);
+        last = late;
+    }
+    Ok(Chains { header, early, late: last, reference })
+}
+
+fn reference(
+    arguments: &PrepArguments,
+    header: &Header,
+) -> anyhow::Result<Arc<ReferenceSequences>> {
+    if arguments.mismatch_tags().is_none() && !arguments.recalibration.counts() {
+        return Ok(Arc::default());
+    }
+    let path = arguments.changes.reference.as_deref();
+    let missing = || UsageError("--known-sites needs --reference FASTA".to_owned());
+    load_reference(path.ok_or_else(missing)?, header.references())
+}

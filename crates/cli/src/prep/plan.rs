@@ -1,0 +1,108 @@
+//! Who gets how much of `-m`.
+//!
+//! ```text
+//! floor = program + reference + known sites + threads * (blocks, compressors)
+//!       + open chunks + room to sort
+//! ```
+//!
+//! What is left is for records and read ends; those that find no room are spilled.
+
+use std::num::NonZeroUsize;
+
+use seqloom_prep::collect::END_PARTITIONS;
+use seqloom_runtime::memory::ByteSize;
+
+use crate::exit::UsageError;
+
+/// Code, libraries, header, allocator slack.
+const PROGRAM_BYTES: u64 = 48 << 20;
+/// Per worker: blocks being fetched and processed, compressors, the unit being encoded.
+const WORKER_BYTES: u64 = 24 << 20;
+/// Chunks of the stores.
+const MIN_CHUNK_BYTES: u64 = 16 << 10;
+const MAX_CHUNK_BYTES: u64 = 256 << 10;
+/// Below this, too little is left to sort the largest partitions with.
+const MIN_STORE_BYTES: u64 = 32 << 20;
+/// Kinds of read ends: pairs, fragments, markers, mates.
+const KINDS_OF_ENDS: usize = 4;
+
+/// The shares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MemoryPlan {
+    /// What records and read ends may hold.
+    pub(super) store_bytes: u64,
+    /// Size of one chunk of them.
+    pub(super) chunk_bytes: u64,
+}
+
+/// What the plan depends on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Demand {
+    pub(super) threads: NonZeroUsize,
+    /// Partitions of records that have an open chunk.
+    pub(super) bins: usize,
+    pub(super) marks_duplicates: bool,
+    /// Reference and known sites.
+    pub(super) loaded_bytes: u64,
+}
+
+impl Demand {
+    fn open_chunks(&self) -> u64 {
+        let ends = if self.marks_duplicates { KINDS_OF_ENDS * END_PARTITIONS } else { 0 };
+        (self.bins + ends) as u64
+    }
+
+    fn fixed_bytes(&self) -> u64 {
+        PROGRAM_BYTES + self.loaded_bytes + self.threads.get() as u64 * WORKER_BYTES
+    }
+
+    fn min_store_bytes(&self) -> u64 {
+        self.open_chunks() * MIN_CHUNK_BYTES + MIN_STORE_BYTES
+    }
+
+    /// The smallest memory that works.
+    fn floor_bytes(&self) -> u64 {
+        self.fixed_bytes() + self.min_store_bytes()
+    }
+
+    /// Shares out `memory`.
+    ///
+    /// # Errors
+    /// When `memory` is below the floor.
+    pub(super) fn plan(&self, memory: ByteSize) -> Result<MemoryPlan, UsageError> {
+        if memory.0 < self.floor_bytes() {
+            return Err(UsageError(format!(
+                "-m {memory} is too small: this run needs at least {} (program {} + {} threads x \
+                 {} + reference and known sites {} + partitions {})",
+                ByteSize(self.floor_bytes()),
+                ByteSize(PROGRAM_BYTES),
+                self.threads,
+                ByteSize(WORKER_BYTES),
+                ByteSize(self.loaded_bytes),
+                ByteSize(self.min_store_bytes()),
+            )));
+        }
+        let store_bytes = memory.0 - self.fixed_bytes();
+        let chunk_bytes =
+            (store_bytes / 4 / self.open_chunks().max(1)).clamp(MIN_CHUNK_BYTES, MAX_CHUNK_BYTES);
+        Ok(MemoryPlan { store_bytes, chunk_bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_floor_is_exact_and_open_chunks_fit() {
+        let threads = NonZeroUsize::new(2).unwrap();
+        let demand = Demand { threads, bins: 2000, marks_duplicates: true, loaded_bytes: 7 };
+        let floor = demand.floor_bytes();
+        assert!(demand.plan(ByteSize(floor - 1)).is_err());
+        for memory in [floor, 2 * floor, 64 << 30] {
+            let plan = demand.plan(ByteSize(memory)).unwrap();
+            assert_eq!(demand.fixed_bytes() + plan.store_bytes, memory);
+            assert!(demand.open_chunks() * plan.chunk_bytes <= plan.store_bytes);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Base quality score recalibration, for all commands that have it: what is asked for, what must be
+//! loaded, and the phase that counts.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::Context;
+use seqloom_format::bam::{Header, Reference};
+use seqloom_io::{known_sites, reference};
+use seqloom_prep::duplicates::DuplicateMarks;
+use seqloom_prep::finish::{self, SurveyOptions};
+use seqloom_prep::known_sites::{KnownSites, KnownSitesBuilder};
+use seqloom_prep::recalibrate::{
+    Applier, ApplyOptions, Counter, CountingVisitors, DynamicQuantization, RecalibrationOptions,
+    Table, gather, report,
+};
+use seqloom_prep::reference::ReferenceSequences;
+use seqloom_prep::store::ChunkStore;
+
+use crate::exit::UsageError;
+use crate::output::run::Run;
+use crate::output::write_text;
+
+/// What is recalibrated, and how.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Base quality recalibration (as GATK BaseRecalibrator, ApplyBQSR)")]
+pub(crate) struct RecalibrationArguments {
+    /// VCF (plain or compressed) of sites that vary, repeatable: recalibrate
+    #[arg(long, value_name = "VCF")]
+    known_sites: Vec<PathBuf>,
+    /// Where the report goes (GATK's format)
+    #[arg(long, value_name = "FILE")]
+    bqsr_report: Option<PathBuf>,
+    /// Write the report and leave qualities as they are
+    #[arg(long, requires = "bqsr_report")]
+    bqsr_report_only: bool,
+    /// Report to apply instead of counting; several are gathered
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["known_sites", "bqsr_report_only"])]
+    apply_bqsr: Vec<PathBuf>,
+    /// Levels that qualities are set to, such as 10,20,30
+    #[arg(long, value_name = "Q,...", value_delimiter = ',')]
+    static_quantized_quals: Vec<u8>,
+    /// To the level below instead of the nearest one
+    #[arg(long, requires = "static_quantized_quals")]
+    round_down_quantized: bool,
+    /// Levels of dynamic quantization; 0 for none, -1 for those of the report
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true,
+          value_parser = clap::value_parser!(i16).range(-1..=93),
+          conflicts_with = "static_quantized_quals")]
+    quantize_quals: i16,
+    /// Start from the qualities in tag OQ
+    #[arg(long)]
+    use_original_qualities: bool,
+    /// Keep the old qualities in tag OQ
+    #[arg(long)]
+    emit_original_quals: bool,
+    /// Leave lower qualities as they are
+    #[arg(long, value_name = "Q", default_value_t = 6)]
+    preserve_qscores_less_than: u8,
+    /// Bases at the ends of a read with at most this quality count as N in contexts
+    #[arg(long, value_name = "Q", default_value_t = 2)]
+    low_quality_tail: u8,
+    /// Longest read, after clipping
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    maximum_cycle_value: u32,
+    /// Quality expected of every read group, instead of what it reports
+    #[arg(long, value_name = "Q")]
+    global_qscore_prior: Option<f64>,
+    /// Pass reads whose read group the report lacks
+    #[arg(long)]
+    allow_missing_read_group: bool,
+}
+
+impl RecalibrationArguments {
+    /// Whether covariates are counted, for which the reference is needed.
+    pub(crate) fn counts(&self) -> bool {
+        !self.known_sites.is_empty()
+    }
+
+    /// Whether anything is asked for.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.counts() || !self.apply_bqsr.is_empty()
+    }
+
+    fn counting(&self) -> RecalibrationOptions {
+        RecalibrationOptions {
+            preserve_below: self.preserve_qscores_less_than,
+            low_quality_tail: self.low_quality_tail,
+            max_cycle: self.maximum_cycle_value,
+            use_original_qualities: self.use_original_qualities,
+            ..RecalibrationOptions::default()
+        }
+    }
+
+    fn applying(&self) -> ApplyOptions {
+        ApplyOptions {
+            static_quantized: self.static_quantized_quals.clone(),
+            round_down: self.round_down_quantized,
+            quantize_levels: match u8::try_from(self.quantize_quals) {
+                Ok(0) => DynamicQuantization::Off,
+                Ok(levels) => DynamicQuantization::Levels(levels),
+                Err(_) => DynamicQuantization::AsReported,
+            },
+            preserve_below: self.preserve_qscores_less_than,
+            emit_original: self.emit_original_quals,
+            use_original: self.use_original_qualities,
+            global_prior: self.global_qscore_prior,
+            allow_missing_read_group: self.allow_missing_read_group,
+        }
+    }
+}
+
+/// Recalibration, ready to run.
+pub(crate) struct Recalibration<'a> {
+    arguments: &'a RecalibrationArguments,
+    known_sites: KnownSites,
+    /// Reports that are given.
+    given: Option<Table>,
+}
+
+impl<'a> Recalibration<'a> {
+    /// Reads known sites or reports; `None` where nothing is asked for.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is malformed, options that ask for nothing.
+    pub(crate) fn prepare(
+        arguments: &'a RecalibrationArguments,
+        references: &[Reference],
+    ) -> anyhow::Result<Option<Self>> {
+        let mut tables = Vec::new();
+        for path in &arguments.apply_bqsr {
+            let named = || path.display().to_string();
+            let text = std::fs::read(path).with_context(named)?;
+            tables.push(report::parse(&text).with_context(named)?);
+        }
+        let given = if tables.is_empty() { None } else { Some(gather(tables)?) };
+        if given.is_none() && !arguments.counts() {
+            let asked = arguments.bqsr_report.is_some();
+            anyhow::ensure!(!asked, UsageError("--bqsr-report needs --known-sites".to_owned()));
+            return Ok(None);
+        }
+        let mut sites = KnownSitesBuilder::new(references);
+        for path in &arguments.known_sites {
+            known_sites::read(path, references, |reference, bases| sites.add(reference, bases))?;
+        }
+        Ok(Some(Self { arguments, known_sites: sites.finish(), given }))
+    }
+
+    /// Memory that it holds from now on.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.known_sites.size_bytes()
+    }
+
+    /// Counts what the stores hold, unless a report was given; writes the report if one is wanted;
+    /// gives what applies it, if it is to be applied.
+    ///
+    /// # Errors
+    /// A record that cannot be counted, a report that cannot be written.
+    pub(crate) fn run<'s>(
+        &self,
+        header: &Header,
+        reference: &ReferenceSequences,
+        (stores, marks): (&[&'s ChunkStore<'s>], Option<&DuplicateMarks>),
+        run: &Run<'_>,
+    ) -> anyhow::Result<Option<Applier>> {
+        let counted = match &self.given {
+            Some(_) => None,
+            None => Some(self.count(header, reference, (stores, marks), run)?),
+        };
+        let Some(table) = counted.as_ref().or(self.given.as_ref()) else { return Ok(None) };
+        // What is written is what is applied: tables are rounded in a report.
+        let text = report::write(table);
+        let table = report::parse(text.as_bytes())?;
+        if let Some(path) = &self.arguments.bqsr_report {
+            write_text(path, &text)?;
+        }
+        if self.arguments.bqsr_report_only {
+            return Ok(None);
+        }
+        Ok(Some(Applier::new(&table, &self.arguments.applying(), header)?))
+    }
+
+    fn count<'s>(
+        &self,
+        header: &Header,
+        reference: &ReferenceSequences,
+        (stores, marks): (&[&'s ChunkStore<'s>], Option<&DuplicateMarks>),
+        run: &Run<'_>,
+    ) -> anyhow::Result<Table> {
+        let options = self.arguments.counting();
+        let counter = Counter::new(&options, header, reference, &self.known_sites)?;
+        let visitors = CountingVisitors::new(&counter);
+        let seen = AtomicU64::new(0);
+        let watch = || run.watch("recalibrate", (0, None), seen.load(Ordering::Relaxed));
+        let survey = SurveyOptions { threads: run.threads, marks, records: &seen, watch: &watch };
+        finish::survey(stores, &survey, &visitors)?;
+        Ok(counter.table(&visitors.into_counts()))
+    }
+}
+
+/// The bases of the reference, in the order of the header.
+///
+/// # Errors
+/// When the file does not hold what the header says.
+pub(crate) fn load_reference(
+    path: &Path,
+    references: &[Reference],
+) -> anyhow::Result<Arc<ReferenceSequences>> {
+    Ok(Arc::new(ReferenceSequences::new(reference::load(path, references)?)))
+}
+
+/// Memory that the bases of a reference take.
+pub(crate) fn reference_bytes(references: &[Reference]) -> u64 {
+    references.iter().map(|reference| u64::from(reference.length)).sum()
+}

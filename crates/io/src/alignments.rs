@@ -1,0 +1,504 @@
+//! Aligned reads, SAM or BAM, from files and pipes, by many workers at once and without one that
+//! feeds the others.
+//!
+//! A worker with nothing better to do calls [`AlignmentSource::fetch`]: it takes the next stretch
+//! of the input whose turn it is, decompresses and checks it, and gets a block of BAM records.
+//! Blocks come in any order; [`RecordCheck`] takes those of an input in order and makes sure of
+//! them.
+//!
+//! * Regular files of BAM in BGZF: claimed by one `fetch_add`, inflated and checked by all workers
+//!   at the same time (`stretch`). Where a stretch's first record starts is guessed.
+//! * Regular files of uncompressed SAM: likewise (`lines`), nothing to guess.
+//! * All else (pipes, gzip, zstd, uncompressed BAM, compressed SAM): one worker at a time
+//!   decompresses and cuts, and checks or parses after it has let the input go.
+//!
+//! Every record is checked in full (`bam::check_record`) and gets the `bin` that belongs to it, so
+//! that the records are those that `samtools view -b` writes. What is told from its content is
+//! never told from a file's name. Bounds: [`AlignmentOptions`], [`MAX_RECORD_BYTES`], and the text
+//! of one stretch: BGZF of nothing but one byte repeated inflates to about 730 times its size.
+//!
+//! [`MAX_RECORD_BYTES`]: crate::source::MAX_RECORD_BYTES
+
+mod block;
+mod check;
+mod error;
+mod lines;
+mod opening;
+mod records;
+mod stretch;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use seqloom_format::bam::Header;
+use seqloom_format::sam::ReferenceNames;
+
+use self::lines::SamFile;
+use self::opening::Opened;
+use self::records::{CUT_RECORD, Stop, check_records, parse_lines};
+use self::stretch::{BgzfFile, BlockPlace, StretchScratch};
+use crate::source::block::Place;
+use crate::source::claims::Stretches;
+use crate::source::error::SourceError;
+use crate::source::lane::{BGZF_RATIO, MAX_BGZF_STRETCH_BYTES};
+use crate::source::raw::Input;
+use crate::source::reader::Compression;
+use crate::source::stream::{Cut, MISSING_EOF_BLOCK, Piece, Pull, StreamLane, StreamState};
+use crate::source::unaligned;
+use crate::source::{MAX_BLOCK_BYTES, POLL_TIME, poll};
+
+pub use self::block::{Defect, RecordBlock};
+pub use self::check::RecordCheck;
+pub use self::error::{AlignmentError, MalformedRecord, Problem, RecordPlace};
+pub use self::opening::AlignmentFormat;
+pub use crate::source::Truncation;
+
+/// How a source reads.
+#[derive(Debug, Clone)]
+pub struct AlignmentOptions {
+    /// Text per block, in bytes, about; between 1 and 256 MiB.
+    pub block_bytes: usize,
+    /// Input that was cut short counts as far as it goes: [`RecordCheck::truncation`] says where.
+    pub allow_truncated: bool,
+    /// Buffers kept for reuse.
+    pub free_blocks: usize,
+}
+
+impl Default for AlignmentOptions {
+    fn default() -> Self {
+        Self { block_bytes: 1024 * 1024, allow_truncated: false, free_blocks: 256 }
+    }
+}
+
+/// What [`AlignmentSource::fetch`] gave.
+#[derive(Debug)]
+pub enum AlignmentFetch {
+    /// Records.
+    Block(Box<RecordBlock>),
+    /// Another worker holds what could be taken now, or a pipe has nothing: try again soon.
+    Busy,
+    /// Nothing is left to take; others may still be at what they took.
+    End,
+}
+
+/// Buffers that a worker keeps from fetch to fetch.
+#[derive(Default)]
+pub struct AlignmentScratch {
+    stretch: StretchScratch,
+    text: Vec<u8>,
+}
+
+/// Where a stream of aligned reads may be cut.
+#[derive(Debug, Clone, Copy)]
+struct StreamCut(AlignmentFormat);
+
+impl Cut for StreamCut {
+    fn last_boundary(self, text: &[u8]) -> usize {
+        match self.0 {
+            AlignmentFormat::Bam => unaligned::last_boundary(text),
+            AlignmentFormat::Sam => memchr::memrchr(b'\n', text).map_or(0, |newline| newline + 1),
+        }
+    }
+
+    fn needs_eof_block(self) -> bool {
+        true
+    }
+}
+
+/// How an input is read.
+enum Way {
+    /// BAM by stretches, with the place of its first record.
+    Stretches(Stretches, BlockPlace),
+    /// SAM by stretches.
+    Lines(Stretches),
+    Stream(Box<StreamLane<StreamCut>>),
+}
+
+/// One input.
+struct Feed {
+    input: Input,
+    format: AlignmentFormat,
+    way: Way,
+    names: ReferenceNames,
+    reference_count: usize,
+    header_bytes: u64,
+    header_lines: u64,
+    /// The file lacks its last block, and that is allowed.
+    missing_eof: Option<Truncation>,
+    bytes_read: AtomicU64,
+}
+
+impl Feed {
+    fn is_exhausted(&self) -> bool {
+        match &self.way {
+            Way::Stretches(stretches, _) | Way::Lines(stretches) => stretches.is_exhausted(),
+            Way::Stream(stream) => stream.is_ended(),
+        }
+    }
+}
+
+/// Inputs of aligned reads, shared by all workers and read one after the other.
+pub struct AlignmentSource {
+    feeds: Vec<Feed>,
+    headers: Vec<Header>,
+    options: AlignmentOptions,
+    /// The input whose turn it is.
+    turn: AtomicUsize,
+    free: Mutex<Vec<Vec<u8>>>,
+    poller: Mutex<()>,
+}
+
+impl AlignmentSource {
+    /// Opens all inputs, `-` being standard input, and reads their headers. Waits for the header of
+    /// one pipe after the other.
+    ///
+    /// # Errors
+    /// An [`AlignmentError`] that names the input and what is wrong with it.
+    pub fn open(inputs: &[PathBuf], options: AlignmentOptions) -> Result<Self, AlignmentError> {
+        if inputs.is_empty() {
+            return Err(AlignmentError::NoInput);
+        }
+        if inputs.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
+            return Err(AlignmentError::StandardInputTwice);
+        }
+        let block_bytes = options.block_bytes.clamp(1, MAX_BLOCK_BYTES);
+        let options = AlignmentOptions { block_bytes, ..options };
+        let (mut feeds, mut headers) = (Vec::new(), Vec::new());
+        for path in inputs {
+            let mut opened = opening::open(path, options.allow_truncated)?;
+            headers.push(std::mem::take(&mut opened.header));
+            let references = headers.last().map(Header::references).unwrap_or_default();
+            feeds.push(feed(opened, references, &options)?);
+        }
+        Ok(Self {
+            feeds,
+            headers,
+            options,
+            turn: AtomicUsize::new(0),
+            free: Mutex::new(Vec::new()),
+            poller: Mutex::new(()),
+        })
+    }
+
+    /// The headers, one per input.
+    #[must_use]
+    pub fn headers(&self) -> &[Header] {
+        &self.headers
+    }
+
+    /// Path of an input, `standard input` for `-`.
+    #[must_use]
+    pub fn path(&self, input: usize) -> &Path {
+        &self.feeds[input].input.path
+    }
+
+    /// What an input is.
+    #[must_use]
+    pub fn format(&self, input: usize) -> AlignmentFormat {
+        self.feeds[input].format
+    }
+
+    /// Bytes of the inputs, compressed as they are, in the blocks taken so far.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.feeds.iter().map(|feed| feed.bytes_read.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Size of the inputs in bytes; `None` if one is a stream.
+    #[must_use]
+    pub fn total_bytes(&self) -> Option<u64> {
+        self.feeds.iter().map(|feed| feed.input.size).sum()
+    }
+
+    /// Gives a block's buffer back.
+    pub fn recycle(&self, block: Box<RecordBlock>) {
+        // A buffer that grew for a giant record is not worth keeping.
+        if block.bytes.capacity() > self.options.block_bytes.saturating_mul(4).max(1 << 20) {
+            return;
+        }
+        let mut free = lock(&self.free);
+        if free.len() < self.options.free_blocks {
+            free.push(block.bytes);
+        }
+    }
+
+    fn free_bytes(&self) -> Vec<u8> {
+        let mut bytes = lock(&self.free).pop().unwrap_or_default();
+        bytes.clear();
+        bytes
+    }
+
+    /// A block of nothing.
+    fn new_block(&self, input: usize, index: u64, last: bool, bytes: Vec<u8>) -> Box<RecordBlock> {
+        Box::new(RecordBlock { input, index, last, bytes, ..RecordBlock::default() })
+    }
+
+    /// Takes and checks the next block.
+    ///
+    /// Never waits for another worker. Where a pipe has nothing, one worker at a time waits for it,
+    /// at most about 20 ms, and the others get [`AlignmentFetch::Busy`] at once.
+    ///
+    /// # Errors
+    /// What the operating system says; after an error the source is of no further use. Malformed
+    /// records and corrupt data are not errors here but [`RecordBlock::defect`]s.
+    pub fn fetch(&self, scratch: &mut AlignmentScratch) -> Result<AlignmentFetch, AlignmentError> {
+        let mut has_waited = false;
+        loop {
+            let input = self.turn.load(Ordering::Acquire);
+            let Some(feed) = self.feeds.get(input) else { return Ok(AlignmentFetch::End) };
+            match self.take(input, scratch)? {
+                Pull::Piece(block) => return Ok(AlignmentFetch::Block(block)),
+                Pull::Held => return Ok(AlignmentFetch::Busy),
+                Pull::Ended => {
+                    // Whoever finds it ended first moves on; it is ended for everybody.
+                    let next = input + 1;
+                    let order = Ordering::AcqRel;
+                    let _ = self.turn.compare_exchange(input, next, order, Ordering::Acquire);
+                }
+                Pull::Waiting if has_waited => return Ok(AlignmentFetch::Busy),
+                Pull::Waiting => {
+                    let Ok(_poller) = self.poller.try_lock() else {
+                        return Ok(AlignmentFetch::Busy);
+                    };
+                    poll::readable(&[&feed.input.file], POLL_TIME)
+                        .map_err(|error| feed.input.read_error(0, error))?;
+                    has_waited = true;
+                }
+            }
+        }
+    }
+
+    fn take(
+        &self,
+        input: usize,
+        scratch: &mut AlignmentScratch,
+    ) -> Result<Pull<Box<RecordBlock>>, AlignmentError> {
+        let feed = &self.feeds[input];
+        if feed.is_exhausted() {
+            return Ok(Pull::Ended);
+        }
+        let (stretches, index) = match &feed.way {
+            Way::Stretches(stretches, _) | Way::Lines(stretches) => match stretches.claim() {
+                Some(index) => (stretches, index),
+                None => return Ok(Pull::Ended),
+            },
+            Way::Stream(stream) => {
+                let buffer = || match feed.format {
+                    AlignmentFormat::Bam => self.free_bytes(),
+                    AlignmentFormat::Sam => std::mem::take(&mut scratch.text),
+                };
+                return Ok(match stream.pull(buffer)? {
+                    Pull::Piece(piece) => Pull::Piece(self.read_piece(input, piece, scratch)?),
+                    Pull::Held => Pull::Held,
+                    Pull::Waiting => Pull::Waiting,
+                    Pull::Ended => Pull::Ended,
+                });
+            }
+        };
+        let bytes = self.free_bytes();
+        let mut block = self.new_block(input, index, stretches.is_last(index), bytes);
+        self.read_stretch(&mut block, None, scratch)?;
+        if block.last {
+            feed.input.check_unchanged()?;
+        }
+        let (lo, hi) = stretches.range(index);
+        feed.bytes_read.fetch_add(hi - lo, Ordering::Relaxed);
+        Ok(Pull::Piece(block))
+    }
+
+    /// Reads the stretch of `block` into it.
+    fn read_stretch(
+        &self,
+        block: &mut RecordBlock,
+        from: Option<BlockPlace>,
+        scratch: &mut AlignmentScratch,
+    ) -> Result<(), SourceError> {
+        let feed = &self.feeds[block.input];
+        block.discard();
+        match &feed.way {
+            Way::Stretches(stretches, first) => {
+                let (lo, hi) = stretches.range(block.index);
+                if hi <= first.block {
+                    return Ok(());
+                }
+                let file = BgzfFile {
+                    input: &feed.input,
+                    stretches,
+                    reference_count: feed.reference_count,
+                    allow_truncated: self.options.allow_truncated,
+                };
+                let from = from.or((lo <= first.block).then_some(*first));
+                stretch::read(file, block.index, from, block, &mut scratch.stretch)
+            }
+            Way::Lines(stretches) => {
+                let file = SamFile {
+                    input: &feed.input,
+                    stretches,
+                    names: &feed.names,
+                    header_bytes: feed.header_bytes,
+                };
+                lines::read(file, block.index, block, &mut scratch.text)
+            }
+            Way::Stream(_) => Ok(()),
+        }
+    }
+
+    /// Checks or parses a piece of a stream.
+    fn read_piece(
+        &self,
+        input: usize,
+        piece: Piece,
+        scratch: &mut AlignmentScratch,
+    ) -> Result<Box<RecordBlock>, AlignmentError> {
+        let feed = &self.feeds[input];
+        let Piece { index, last, mut text, too_long, raw_bytes, raw_end, fault, truncation } =
+            piece;
+        let bytes = match feed.format {
+            AlignmentFormat::Bam => Vec::new(),
+            AlignmentFormat::Sam => self.free_bytes(),
+        };
+        let mut block = self.new_block(input, index, last, bytes);
+        let (limit, at_eof) = (text.len(), last && fault.is_none() && truncation.is_none());
+        let (mut at, mut records) = (0, 0);
+        let stop = match feed.format {
+            AlignmentFormat::Bam => {
+                check_records(&mut text, limit, feed.reference_count, &mut at, &mut records)
+            }
+            AlignmentFormat::Sam => {
+                let out = &mut block.bytes;
+                parse_lines(&text, (limit, at_eof), &feed.names, out, &mut at, &mut records)
+            }
+        };
+        let mut defect = |problem, name: Vec<u8>| {
+            let byte = at as u64;
+            block.defect =
+                Some(Defect { problem, record: records, byte, virtual_offset: None, name });
+        };
+        match (stop, fault) {
+            (Stop::Defect(problem, name), _) => defect(problem, name),
+            (_, Some(SourceError::Compressed { byte, problem, is_truncation, .. })) => {
+                let problem = match is_truncation {
+                    true => Problem::Truncated { byte, problem },
+                    false => Problem::Compressed { byte, problem },
+                };
+                defect(problem, Vec::new());
+            }
+            (_, Some(fault)) => return Err(fault.into()),
+            _ if too_long => defect(Problem::TooLong, Vec::new()),
+            (Stop::NeedMore(_), None) if truncation.is_none() => {
+                let (byte, problem) = (raw_end, CUT_RECORD.to_owned());
+                if self.options.allow_truncated {
+                    block.truncation = Some(Truncation { byte, problem });
+                } else {
+                    defect(Problem::Truncated { byte, problem }, Vec::new());
+                }
+            }
+            _ => {}
+        }
+        block.records = records;
+        block.place = Place { own_bytes: limit as u64, ..Place::default() };
+        block.truncation = truncation.or(block.truncation.take());
+        match feed.format {
+            AlignmentFormat::Bam => {
+                text.truncate(at);
+                block.bytes = text;
+            }
+            AlignmentFormat::Sam => scratch.text = text,
+        }
+        feed.bytes_read.fetch_add(raw_bytes, Ordering::Relaxed);
+        Ok(block)
+    }
+
+    /// The first record's place in a file that is read by guesses.
+    fn first_place(&self, input: usize) -> Option<BlockPlace> {
+        match &self.feeds[input].way {
+            Way::Stretches(_, first) => Some(*first),
+            _ => None,
+        }
+    }
+
+    /// Text in front of the first block.
+    fn text_start(&self, input: usize) -> u64 {
+        match &self.feeds[input].way {
+            Way::Stream(_) => self.feeds[input].header_bytes,
+            _ => 0,
+        }
+    }
+
+    /// Lines of the header, where records are lines.
+    fn header_lines(&self, input: usize) -> Option<u64> {
+        let feed = &self.feeds[input];
+        (feed.format == AlignmentFormat::Sam).then_some(feed.header_lines)
+    }
+
+    fn missing_eof(&self, input: usize) -> Option<&Truncation> {
+        self.feeds[input].missing_eof.as_ref()
+    }
+
+    /// `byte` if it lies in front of the end of the stretch.
+    fn starts_in_stretch(&self, input: usize, index: u64, byte: u64) -> Option<u64> {
+        let Way::Stretches(stretches, _) = &self.feeds[input].way else { return None };
+        (byte < stretches.range(index).1).then_some(byte)
+    }
+
+    fn read_again(
+        &self,
+        block: &mut RecordBlock,
+        place: BlockPlace,
+        scratch: &mut AlignmentScratch,
+    ) -> Result<(), SourceError> {
+        self.read_stretch(block, Some(place), scratch)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The way to read an opened input.
+fn feed(
+    opened: Opened,
+    references: &[seqloom_format::bam::Reference],
+    options: &AlignmentOptions,
+) -> Result<Feed, AlignmentError> {
+    let Opened { reader, text, format, header_bytes, header_lines, fault, .. } = opened;
+    let input = reader.input().clone();
+    let block_bytes = options.block_bytes;
+    let mut missing_eof = None;
+    let way = match (format, reader.compression(), input.size) {
+        (AlignmentFormat::Bam, Some(Compression::Bgzf), Some(size)) => {
+            if !opening::ends_with_eof_block(&input, size)? {
+                let (path, problem) = (input.path.to_path_buf(), MISSING_EOF_BLOCK);
+                if !options.allow_truncated {
+                    return Err(AlignmentError::MissingEof { path, byte: size, problem });
+                }
+                missing_eof = Some(Truncation { byte: size, problem: problem.into() });
+            }
+            let first = opening::locate(&input, size, header_bytes)?;
+            let stretch = (block_bytes / BGZF_RATIO).clamp(1, MAX_BGZF_STRETCH_BYTES);
+            Way::Stretches(Stretches::new(size, stretch as u64), first)
+        }
+        (AlignmentFormat::Sam, Some(Compression::Plain), Some(size)) => {
+            Way::Lines(Stretches::new(size, block_bytes as u64))
+        }
+        _ => {
+            let state = StreamState::new(reader, StreamCut(format), text, block_bytes);
+            Way::Stream(Box::new(StreamLane::new(state.with_fault(fault))))
+        }
+    };
+    Ok(Feed {
+        input,
+        format,
+        way,
+        names: ReferenceNames::new(references),
+        reference_count: references.len(),
+        header_bytes,
+        header_lines,
+        missing_eof,
+        bytes_read: AtomicU64::new(0),
+    })
+}

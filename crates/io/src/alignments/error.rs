@@ -1,0 +1,165 @@
+//! What can go wrong while aligned reads are read.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use seqloom_format::bam::{HeaderError, RecordError};
+use seqloom_format::bgzf::VirtualOffset;
+use seqloom_format::sam::SamError;
+
+use crate::source::{MAX_RECORD_BYTES, SourceError};
+
+/// An error of an [`AlignmentSource`](super::AlignmentSource). Every kind but the first two names
+/// the input.
+#[derive(Debug, thiserror::Error)]
+pub enum AlignmentError {
+    /// No input at all.
+    #[error("expected at least one file of aligned reads")]
+    NoInput,
+    /// `-` was given more than once.
+    #[error("standard input can be only one of the inputs")]
+    StandardInputTwice,
+    /// Opening, reading or decompressing failed, or the content is of another kind.
+    #[error("{0}")]
+    Source(#[from] SourceError),
+    /// The header is malformed.
+    #[error("{}: {source}", path.display())]
+    Header {
+        /// The input.
+        path: PathBuf,
+        /// What is wrong.
+        source: HeaderError,
+    },
+    /// The file does not end with the empty block that complete ones end with.
+    #[error("{}: byte {byte}: {problem}; with --allow-truncated what there is is read",
+            path.display())]
+    MissingEof {
+        /// The input.
+        path: PathBuf,
+        /// Size of the file.
+        byte: u64,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// A record is malformed or cut off.
+    #[error("{0}")]
+    Malformed(Box<MalformedRecord>),
+}
+
+/// A malformed record and where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MalformedRecord {
+    /// The input.
+    pub path: PathBuf,
+    /// Number of the record, from 1, header lines not counted.
+    pub record: u64,
+    /// Name of the read as far as it is known.
+    pub name: Option<String>,
+    /// Where it starts.
+    pub place: RecordPlace,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+/// Where in an input a record starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordPlace {
+    /// In a BGZF file that is read at offsets.
+    Virtual(VirtualOffset),
+    /// Offset in the data, decompressed where they are compressed.
+    Byte(u64),
+    /// In SAM text.
+    Line {
+        /// Number of the line, from 1, header lines counted.
+        line: u64,
+        /// Offset of its start in the decompressed text.
+        byte: u64,
+    },
+}
+
+impl fmt::Display for RecordPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Virtual(offset) => write!(
+                f,
+                "byte {} of the BGZF block at byte {} (virtual offset {})",
+                offset.offset_in_block(),
+                offset.block_offset(),
+                offset.raw()
+            ),
+            Self::Byte(byte) => write!(f, "byte {byte}"),
+            Self::Line { line, byte } => write!(f, "line {line}, byte {byte}"),
+        }
+    }
+}
+
+/// What is wrong with a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Problem {
+    /// A BAM record.
+    Bam(RecordError),
+    /// A line of SAM text.
+    Sam(SamError),
+    /// `block_size` is below the fixed fields or above [`MAX_RECORD_BYTES`].
+    Size(u64),
+    /// A line of SAM text, or a record of a stream, is longer than [`MAX_RECORD_BYTES`].
+    TooLong,
+    /// The input ends within it or right in front of it, where it may not.
+    Truncated {
+        /// Offset in the file, compressed as it is, where the data are that are cut.
+        byte: u64,
+        /// How it shows.
+        problem: String,
+    },
+    /// The data are corrupt here or in front of the record's end.
+    Compressed {
+        /// Offset in the file, compressed as it is.
+        byte: u64,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl Problem {
+    fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Truncated { .. } => Some(
+                "the file was probably cut short while it was copied or written; with \
+                 --allow-truncated the records in front are read",
+            ),
+            Self::Compressed { .. } => Some("the file is damaged: copy it again from its source"),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bam(error) => error.fmt(f),
+            Self::Sam(error) => error.fmt(f),
+            Self::Size(bytes) => write!(
+                f,
+                "record claims a size of {bytes} bytes; 32 to {MAX_RECORD_BYTES} are possible"
+            ),
+            Self::TooLong => write!(f, "record is longer than {MAX_RECORD_BYTES} bytes"),
+            Self::Compressed { byte, problem } | Self::Truncated { byte, problem } => {
+                write!(f, "at byte {byte} of the file: {problem}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for MalformedRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: record {}", self.path.display(), self.record)?;
+        if let Some(name) = &self.name {
+            write!(f, " ({name})")?;
+        }
+        write!(f, ", {}: {}", self.place, self.problem)?;
+        match self.problem.hint() {
+            Some(hint) => write!(f, "; {hint}"),
+            None => Ok(()),
+        }
+    }
+}

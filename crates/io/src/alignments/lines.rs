@@ -1,0 +1,83 @@
+//! Uncompressed files of SAM text, by stretches that many workers read at once.
+//!
+//! A line belongs to the stretch that has the byte in front of it (the first record's: to the
+//! stretch with the end of the header), so that every worker knows its lines for sure.
+
+use seqloom_format::sam::ReferenceNames;
+
+use super::block::{Defect, RecordBlock};
+use super::error::Problem;
+use super::records::{Stop, parse_lines};
+use crate::source::MAX_RECORD_BYTES;
+use crate::source::block::Place;
+use crate::source::claims::{PlainAhead, Stretches};
+use crate::source::error::SourceError;
+use crate::source::parse::LookAhead;
+use crate::source::raw::Input;
+
+/// Text read behind a stretch at first; doubled each time.
+const AHEAD_BYTES: usize = 4 * 1024;
+
+/// A file that is read by stretches.
+#[derive(Clone, Copy)]
+pub(super) struct SamFile<'a> {
+    pub(super) input: &'a Input,
+    pub(super) stretches: &'a Stretches,
+    pub(super) names: &'a ReferenceNames,
+    /// Offset of the first record.
+    pub(super) header_bytes: u64,
+}
+
+/// Reads stretch `index` into `block`, by way of the buffer `text`.
+pub(super) fn read(
+    file: SamFile<'_>,
+    index: u64,
+    block: &mut RecordBlock,
+    text: &mut Vec<u8>,
+) -> Result<(), SourceError> {
+    let (lo, hi) = file.stretches.range(index);
+    let own = (hi - lo) as usize;
+    block.place = Place { own_bytes: hi - lo, ..Place::default() };
+    if hi < file.header_bytes || own == 0 {
+        return Ok(());
+    }
+    let size = file.stretches.size;
+    text.clear();
+    let mut ahead = PlainAhead { input: file.input, next: lo, size };
+    let mut at_eof = ahead.extend(text, own + AHEAD_BYTES)?;
+    let first = match file.header_bytes.checked_sub(lo) {
+        // The header ends here, or with the byte in front.
+        Some(skip) if skip > 0 || index == 0 => Some(skip as usize),
+        _ => memchr::memchr(b'\n', &text[..own]).map(|newline| newline + 1),
+    };
+    let Some(first) = first else { return Ok(()) };
+    block.place.first = Some(first as u64);
+    let (mut at, mut records, mut step) = (first, 0, AHEAD_BYTES);
+    let limit = own + 1;
+    loop {
+        let out = &mut block.bytes;
+        match parse_lines(text, (limit, at_eof), file.names, out, &mut at, &mut records) {
+            Stop::Done => break,
+            Stop::NeedMore(_) if at_eof => break,
+            Stop::NeedMore(_) if text.len() - at <= MAX_RECORD_BYTES => {
+                at_eof = ahead.extend(text, step)?;
+                step = step.saturating_mul(2).min(MAX_RECORD_BYTES);
+            }
+            Stop::NeedMore(_) => {
+                block.defect = Some(defect(Problem::TooLong, Vec::new(), records, at));
+                break;
+            }
+            Stop::Defect(problem, name) => {
+                block.defect = Some(defect(problem, name, records, at));
+                break;
+            }
+        }
+    }
+    block.records = records;
+    block.place.end = at as u64;
+    Ok(())
+}
+
+fn defect(problem: Problem, name: Vec<u8>, record: u64, at: usize) -> Defect {
+    Defect { problem, record, byte: at as u64, virtual_offset: None, name }
+}

@@ -1,0 +1,219 @@
+//! What an input is, found out from its first bytes, and its header.
+
+use std::path::Path;
+use std::time::Duration;
+
+use seqloom_format::bam::{Header, HeaderError};
+use seqloom_format::bgzf;
+
+use super::error::AlignmentError;
+use super::stretch::BlockPlace;
+use crate::source::SourceError;
+use crate::source::opening::{MAX_HEADER_BYTES, SAMPLE_BYTES};
+use crate::source::poll;
+use crate::source::raw::Input;
+use crate::source::reader::{Fill, TextReader};
+
+/// How long one look for data of a pipe takes.
+const WAIT: Duration = Duration::from_millis(200);
+
+/// Kind of aligned reads, told by content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AlignmentFormat {
+    /// BAM, in BGZF, gzip, zstd or nothing.
+    Bam,
+    /// SAM text, likewise.
+    Sam,
+}
+
+/// An input whose header is read.
+pub(super) struct Opened {
+    pub(super) reader: TextReader,
+    /// Text read so far, behind the header.
+    pub(super) text: Vec<u8>,
+    pub(super) format: AlignmentFormat,
+    pub(super) header: Header,
+    pub(super) header_bytes: u64,
+    /// Lines of a SAM header.
+    pub(super) header_lines: u64,
+    /// Decompressing failed behind `text`.
+    pub(super) fault: Option<SourceError>,
+}
+
+/// Opens one input and reads its header, waiting for data of a pipe as long as it takes.
+pub(super) fn open(path: &Path, allow_truncated: bool) -> Result<Opened, AlignmentError> {
+    let mut reader = TextReader::new(Input::open(path)?, 0);
+    if allow_truncated {
+        reader.allow_truncation();
+    }
+    let mut text = Vec::new();
+    let mut want = SAMPLE_BYTES;
+    loop {
+        // Data that are damaged behind the header are a record's fault.
+        let (ended, fault) = match fill(&mut reader, &mut text, want) {
+            Ok(ended) => (ended, None),
+            Err(fault) => (true, Some(fault)),
+        };
+        match read_header(&text, ended, reader.input()) {
+            Ok(None) => {
+                want = text.len().saturating_mul(2).min(MAX_HEADER_BYTES + SAMPLE_BYTES);
+            }
+            Ok(Some((format, header, header_bytes, header_lines))) => {
+                text.drain(..header_bytes);
+                let header_bytes = header_bytes as u64;
+                return Ok(Opened {
+                    reader,
+                    text,
+                    format,
+                    header,
+                    header_bytes,
+                    header_lines,
+                    fault,
+                });
+            }
+            Err(error) => return Err(fault.map_or(error, AlignmentError::Source)),
+        }
+    }
+}
+
+/// Format, header, its bytes and lines; `None` if more text is wanted first.
+fn read_header(
+    text: &[u8],
+    ended: bool,
+    input: &Input,
+) -> Result<Option<(AlignmentFormat, Header, usize, u64)>, AlignmentError> {
+    let path = || input.path.to_path_buf();
+    let format = sniff(text, ended).map_err(|(problem, hint)| SourceError::Unsupported {
+        path: path(),
+        problem,
+        hint,
+    })?;
+    let header = match format {
+        AlignmentFormat::Bam => decode_bam(text, ended),
+        AlignmentFormat::Sam => parse_sam(text, ended),
+    };
+    let header = header.map_err(|source| AlignmentError::Header { path: path(), source })?;
+    Ok(header.map(|(header, bytes, lines)| (format, header, bytes, lines)))
+}
+
+/// Whether the input ends with what is in `text` now.
+fn fill(reader: &mut TextReader, text: &mut Vec<u8>, want: usize) -> Result<bool, SourceError> {
+    loop {
+        match reader.fill(text, want)? {
+            Fill::Full => return Ok(false),
+            Fill::End => return Ok(true),
+            Fill::Waiting => {
+                let input = reader.input();
+                poll::readable(&[&input.file], WAIT).map_err(|error| input.read_error(0, error))?;
+            }
+        }
+    }
+}
+
+/// The error is what it is instead and what to do.
+fn sniff(text: &[u8], ended: bool) -> Result<AlignmentFormat, (String, &'static str)> {
+    const EXPECTED: &str = "BAM or SAM is expected";
+    const ALIGN: &str = "reads that are not aligned yet are for `seqloom align`";
+    match text {
+        [] => Err(("the input is empty".into(), EXPECTED)),
+        [b'B', b'A', b'M', 1, ..] => Ok(AlignmentFormat::Bam),
+        [b'C', b'R', b'A', b'M', ..] => {
+            Err(("CRAM is not read".into(), "pipe it in: `samtools view -u FILE | seqloom prep -`"))
+        }
+        _ if is_header_line(text) || is_record_line(text, ended) => Ok(AlignmentFormat::Sam),
+        [b'@' | b'>', ..] => Err(("FASTQ or FASTA, not aligned reads".into(), ALIGN)),
+        [0x1f, 0x8b, ..] => {
+            Err(("the file is compressed twice".into(), "decompress it once: `gzip -dc`"))
+        }
+        [first, ..] => {
+            let first = char::from(*first);
+            Err((format!("neither BAM nor SAM: the first byte is {first:?}"), EXPECTED))
+        }
+    }
+}
+
+/// `@`, two letters and a tab: FASTQ hardly has such a name and comment.
+fn is_header_line(text: &[u8]) -> bool {
+    matches!(text, [b'@', a, b, b'\t', ..] if a.is_ascii_uppercase() && b.is_ascii_uppercase())
+}
+
+/// A SAM record without any header in front: 11 fields, and the second a number.
+fn is_record_line(text: &[u8], ended: bool) -> bool {
+    let line = match memchr::memchr(b'\n', text) {
+        Some(newline) => &text[..newline],
+        None if ended || text.len() >= SAMPLE_BYTES => text,
+        None => return false,
+    };
+    let mut fields = line.split(|&byte| byte == b'\t');
+    let flags = fields.nth(1).unwrap_or_default();
+    let is_number = !flags.is_empty() && flags.iter().all(u8::is_ascii_digit);
+    // Of a very long first line the end is not at hand.
+    is_number && (fields.count() >= 9 || line.len() == text.len())
+}
+
+type ReadHeader = Option<(Header, usize, u64)>;
+
+/// Header, bytes and lines; `None` if more text is wanted first.
+fn decode_bam(text: &[u8], ended: bool) -> Result<ReadHeader, HeaderError> {
+    match Header::decode(text) {
+        Ok((header, bytes)) => Ok(Some((header, bytes, 0))),
+        Err(HeaderError::Truncated { needed_bytes, .. })
+            if !ended && needed_bytes <= MAX_HEADER_BYTES =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Likewise: the lines in front that start with `@`.
+fn parse_sam(text: &[u8], ended: bool) -> Result<ReadHeader, HeaderError> {
+    let (mut end, mut lines) = (0, 0);
+    while text.get(end) == Some(&b'@') {
+        match memchr::memchr(b'\n', &text[end..]) {
+            Some(newline) => end += newline + 1,
+            None if ended => end = text.len(),
+            None => return more(text),
+        }
+        lines += 1;
+    }
+    if end == text.len() && !ended {
+        return more(text);
+    }
+    Ok(Some((Header::parse(&text[..end])?, end, lines)))
+}
+
+fn more(text: &[u8]) -> Result<ReadHeader, HeaderError> {
+    if text.len() > MAX_HEADER_BYTES { Err(HeaderError::TooLarge) } else { Ok(None) }
+}
+
+/// Where the text of a BGZF file at `byte` lies: the block, and the offset in it. The end of the
+/// file where nothing is there.
+pub(super) fn locate(input: &Input, size: u64, byte: u64) -> Result<BlockPlace, SourceError> {
+    let (mut block, mut skip) = (0, byte);
+    let mut head = [0; bgzf::MAX_BLOCK_BYTES];
+    while block < size {
+        let bytes = (size - block).min(head.len() as u64) as usize;
+        input.read_exact_at(&mut head[..bytes], block)?;
+        let parsed = bgzf::parse_block_header(&head[..bytes])
+            .map_err(|error| input.compressed_error(block, error.to_string()))?;
+        let inflated = head[..bytes].get(parsed.block_bytes - 4..parsed.block_bytes);
+        let inflated = inflated.and_then(<[u8]>::first_chunk).copied().map(u32::from_le_bytes);
+        // A block that is cut short is found out by whoever reads it.
+        let Some(inflated) = inflated else { break };
+        if skip < u64::from(inflated) {
+            break;
+        }
+        skip -= u64::from(inflated);
+        block += parsed.block_bytes as u64;
+    }
+    Ok(BlockPlace { block: block.min(size), skip })
+}
+
+/// Whether a BGZF file ends with an empty block.
+pub(super) fn ends_with_eof_block(input: &Input, size: u64) -> Result<bool, SourceError> {
+    let mut tail = [0; bgzf::EOF_BLOCK.len()];
+    let Some(start) = size.checked_sub(tail.len() as u64) else { return Ok(false) };
+    input.read_exact_at(&mut tail, start)?;
+    Ok(tail == bgzf::EOF_BLOCK)
+}

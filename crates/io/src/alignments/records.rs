@@ -1,0 +1,111 @@
+//! Bytes at hand to checked records: the part common to every way of reading.
+
+use seqloom_format::bam::{check_record, set_bin};
+use seqloom_format::sam::{ReferenceNames, parse_record};
+
+use super::error::Problem;
+use crate::source::MAX_RECORD_BYTES;
+
+/// Bytes of a record in front of its name: the least that a record has.
+const FIXED_BYTES: usize = seqloom_format::bam::FIXED_BYTES;
+
+/// What is wrong with a record of which the end is missing.
+pub(super) const CUT_RECORD: &str = "truncated: the input ends within this record";
+
+/// Why a walk over records ended.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// No further record starts in front of the limit.
+    Done,
+    /// The next record ends behind the bytes at hand, which must reach this far to tell more.
+    NeedMore(usize),
+    /// The next record is malformed; its name, if it has one.
+    Defect(Problem, Vec<u8>),
+}
+
+/// Checks the BAM records of `text` from `at` on, which start in front of `limit`, and gives each
+/// the `bin` that it should have. Moves `at` and `records` behind the last good one.
+pub(super) fn check_records(
+    text: &mut [u8],
+    limit: usize,
+    reference_count: usize,
+    at: &mut usize,
+    records: &mut u64,
+) -> Stop {
+    while *at < limit {
+        let Some(size) = text[*at..].first_chunk::<4>() else { return Stop::NeedMore(*at + 4) };
+        let body_bytes = u32::from_le_bytes(*size) as usize;
+        if !(FIXED_BYTES..=MAX_RECORD_BYTES).contains(&body_bytes) {
+            return Stop::Defect(Problem::Size(body_bytes as u64), Vec::new());
+        }
+        let end = *at + 4 + body_bytes;
+        let Some(body) = text.get_mut(*at + 4..end) else { return Stop::NeedMore(end) };
+        match check_record(body, reference_count) {
+            Ok(bin) => set_bin(body, bin),
+            Err(error) => return Stop::Defect(Problem::Bam(error), name(body).to_vec()),
+        }
+        *at = end;
+        *records += 1;
+    }
+    Stop::Done
+}
+
+/// The name of a record that is malformed somewhere, as far as it can be told.
+fn name(body: &[u8]) -> &[u8] {
+    let name_bytes = body.get(8).copied().map_or(0, usize::from);
+    let name = body.get(FIXED_BYTES..FIXED_BYTES + name_bytes).unwrap_or_default();
+    let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+    &name[..end]
+}
+
+/// Turns the SAM lines of `text` from `at` on, which start in front of `limit`, into framed BAM
+/// records behind `out`. The last line needs no newline if `at_eof`. Moves `at` and `records`
+/// behind the last good one.
+pub(super) fn parse_lines(
+    text: &[u8],
+    (limit, at_eof): (usize, bool),
+    names: &ReferenceNames,
+    out: &mut Vec<u8>,
+    at: &mut usize,
+    records: &mut u64,
+) -> Stop {
+    while *at < limit.min(text.len()) {
+        let rest = &text[*at..];
+        let (line, next) = match memchr::memchr(b'\n', rest) {
+            Some(newline) => (&rest[..newline], *at + newline + 1),
+            None if at_eof => (rest, text.len()),
+            None => return Stop::NeedMore(text.len() + 1),
+        };
+        if let Err(problem) = append_line(line, names, out) {
+            let name_end = memchr::memchr(b'\t', line).unwrap_or(0);
+            return Stop::Defect(problem, line[..name_end.min(255)].to_vec());
+        }
+        *at = next;
+        *records += 1;
+    }
+    if *at < limit && !at_eof { Stop::NeedMore(limit) } else { Stop::Done }
+}
+
+fn append_line(line: &[u8], names: &ReferenceNames, out: &mut Vec<u8>) -> Result<(), Problem> {
+    if line.len() > MAX_RECORD_BYTES {
+        return Err(Problem::TooLong);
+    }
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    let result = parse_record(line, names, out).map_err(Problem::Sam);
+    let body_bytes = out.len() - start - 4;
+    match result {
+        Ok(()) if body_bytes > MAX_RECORD_BYTES => {
+            out.truncate(start);
+            Err(Problem::TooLong)
+        }
+        Ok(()) => {
+            out[start..start + 4].copy_from_slice(&(body_bytes as u32).to_le_bytes());
+            Ok(())
+        }
+        Err(problem) => {
+            out.truncate(start);
+            Err(problem)
+        }
+    }
+}

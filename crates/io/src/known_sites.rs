@@ -1,0 +1,150 @@
+//! Files of known variants: where they lie, by the sequences of a header.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use seqloom_format::bam::Reference;
+use seqloom_format::vcf::{VCF_MAGIC, VcfError, parse_line};
+
+use crate::source::SourceError;
+use crate::text::for_each_line;
+
+/// Why known sites cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KnownSitesError {
+    /// The file cannot be read.
+    #[error("{0}")]
+    Source(#[from] SourceError),
+    /// It does not start as VCF does.
+    #[error("{}: known sites must be VCF, plain or compressed", path.display())]
+    NotVcf {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A line is malformed.
+    #[error("{}: line {line} {source}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        source: VcfError,
+    },
+    /// There are sites, but on no sequence of the header.
+    #[error(
+        "{}: all known sites lie on sequences that the reads' header does not have, {name} the \
+         first; are they of another reference?", path.display()
+    )]
+    OtherReference {
+        /// The file.
+        path: PathBuf,
+        /// The first sequence in it.
+        name: String,
+    },
+}
+
+/// What a file held.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KnownSitesRead {
+    /// Sites on sequences of the header.
+    pub sites: u64,
+    /// Sites on other sequences, which no read can have.
+    pub elsewhere: u64,
+}
+
+/// Reads the sites of a VCF (plain, gzip, BGZF or zstd) and hands those on sequences of the header
+/// to `add`: index of the sequence, and bases, 0-based.
+///
+/// # Errors
+/// The file cannot be read or is malformed, or is of another reference.
+pub fn read(
+    path: &Path,
+    references: &[Reference],
+    mut add: impl FnMut(usize, Range<u32>),
+) -> Result<KnownSitesRead, KnownSitesError> {
+    let by_name: HashMap<&[u8], usize> =
+        references.iter().enumerate().map(|(index, it)| (it.name.as_bytes(), index)).collect();
+    let mut read = KnownSitesRead::default();
+    // Lines of a sequence stand together: its name is looked up once.
+    let (mut name, mut index): (Vec<u8>, Option<usize>) = (Vec::new(), None);
+    let mut elsewhere = None;
+    let mut is_vcf = false;
+    for_each_line(path, |line, text| {
+        if line == 1 {
+            is_vcf = text.starts_with(VCF_MAGIC);
+        }
+        if !is_vcf {
+            return Err(KnownSitesError::NotVcf { path: path.to_path_buf() });
+        }
+        let wrong = |source| KnownSitesError::Line { path: path.to_path_buf(), line, source };
+        let Some(site) = parse_line(text).map_err(wrong)? else { return Ok(()) };
+        if site.sequence != name {
+            name.clear();
+            name.extend_from_slice(site.sequence);
+            index = by_name.get(site.sequence).copied();
+        }
+        match index {
+            Some(index) => {
+                read.sites += 1;
+                add(index, site.bases);
+            }
+            None => {
+                read.elsewhere += 1;
+                elsewhere.get_or_insert_with(|| String::from_utf8_lossy(&name).into_owned());
+            }
+        }
+        Ok(())
+    })?;
+    match elsewhere {
+        _ if !is_vcf => Err(KnownSitesError::NotVcf { path: path.to_path_buf() }),
+        Some(name) if read.sites == 0 => {
+            Err(KnownSitesError::OtherReference { path: path.to_path_buf(), name })
+        }
+        _ => Ok(read),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sites(text: &[u8]) -> Result<(Vec<(usize, Range<u32>)>, KnownSitesRead), String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sites.vcf");
+        std::fs::write(&path, text).unwrap();
+        let references = ["a", "b"].map(|name| Reference { name: name.to_owned(), length: 1000 });
+        let mut sites = Vec::new();
+        match read(&path, &references, |index, bases| sites.push((index, bases))) {
+            Ok(read) => Ok((sites, read)),
+            Err(error) => Err(error.to_string().replace(&path.display().to_string(), "FILE")),
+        }
+    }
+
+    #[test]
+    fn sites_of_known_sequences_are_read() {
+        let text = b"##fileformat=VCFv4.2\n#CHROM\tPOS\n\
+            b\t5\t.\tA\tC\t.\t.\t.\nz\t5\t.\tA\tC\t.\t.\t.\na\t7\t.\tAC\tA\t.\t.\tEND=9";
+        let read = KnownSitesRead { sites: 2, elsewhere: 1 };
+        assert_eq!(sites(text), Ok((vec![(1, 4..5), (0, 6..9)], read)));
+        let mut long = b"##fileformat=VCFv4.2\n".to_vec();
+        long.resize(3 << 20, b'#');
+        long.extend_from_slice(b"\na\t1\t.\tA\tC\t.\t.\t.\n");
+        assert_eq!(sites(&long).unwrap().0, [(0, 0..1)]);
+        let read = KnownSitesRead::default();
+        assert_eq!(sites(b"##fileformat=VCFv4.2\n#CHROM\n"), Ok((Vec::new(), read)));
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        let t = |text: &str, expected: &str| {
+            let error = sites(text.as_bytes()).unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        };
+        t("", "FILE: known sites must be VCF");
+        t("a\t5\t9\n", "FILE: known sites must be VCF");
+        t("##fileformat=VCFv4.2\na\tx\t.\tA\tC\t.\t.\t.\n", "FILE: line 2 POS \"x\" is not");
+        t("##fileformat=VCFv4.2\nz\t1\t.\tA\tC\t.\t.\t.\n", "FILE: all known sites lie on");
+    }
+}

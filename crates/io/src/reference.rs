@@ -1,0 +1,192 @@
+//! A reference in memory, in the order of a header.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use seqloom_format::bam::Reference;
+use seqloom_format::fasta::{FastaError, FastaParser, FastaSink};
+
+use crate::source::SourceError;
+use crate::text::for_each_chunk;
+
+/// Memory that is asked for because a header says so; what is longer grows as it is read.
+const MAX_RESERVED_BYTES: usize = 256 * 1024 * 1024;
+
+/// Why a reference cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ReferenceError {
+    /// The file cannot be read.
+    #[error("{0}")]
+    Source(#[from] SourceError),
+    /// It is no good FASTA.
+    #[error("{}: {source}", path.display())]
+    Fasta {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        source: FastaError,
+    },
+    /// A sequence is not as long as the header says.
+    #[error(
+        "{}: sequence {name} has {found} bases, but the reads' header says {expected}; is it \
+         another reference?", path.display()
+    )]
+    Length {
+        /// The file.
+        path: PathBuf,
+        /// The sequence.
+        name: String,
+        /// Bases in the file; where it is more than the header says, at least so many.
+        found: u64,
+        /// Bases by the header.
+        expected: u32,
+    },
+    /// Sequences of the header are not in the file.
+    #[error(
+        "{}: {count} sequences of the reads' header are missing, {name} the first; is it another \
+         reference?", path.display()
+    )]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// How many.
+        count: usize,
+        /// The first of them.
+        name: String,
+    },
+}
+
+/// Bases as they arrive, put where the header has their sequence.
+struct Loading<'a> {
+    references: &'a [Reference],
+    by_name: HashMap<&'a [u8], usize>,
+    sequences: Vec<Vec<u8>>,
+    /// The sequence that is being read, if the header has it.
+    current: Option<usize>,
+}
+
+impl Loading<'_> {
+    /// A sequence whose length is not that of the header: its index.
+    fn wrong(&self) -> Option<usize> {
+        let lengths = self.references.iter().zip(&self.sequences);
+        lengths
+            .enumerate()
+            .find(|(_, (it, bases))| !bases.is_empty() && bases.len() != it.length as usize)
+            .map(|(index, _)| index)
+    }
+}
+
+impl FastaSink for Loading<'_> {
+    fn record(&mut self, name: &[u8], _comment: &[u8]) {
+        self.current = self.by_name.get(name).copied();
+        if let Some(index) = self.current {
+            let length = self.references[index].length as usize;
+            self.sequences[index].reserve_exact(length.min(MAX_RESERVED_BYTES));
+        }
+    }
+
+    fn bases(&mut self, bases: &[u8]) {
+        if let Some(index) = self.current {
+            let sequence = &mut self.sequences[index];
+            // One base too many is enough to tell.
+            let room = (self.references[index].length as usize + 1).saturating_sub(sequence.len());
+            sequence.extend_from_slice(&bases[..bases.len().min(room)]);
+        }
+    }
+}
+
+/// Loads the sequences of a FASTA (plain, gzip, BGZF or zstd) that `references` name, in their
+/// order: ASCII bases as in the file. What the header does not name is left out.
+///
+/// # Errors
+/// The file cannot be read, is no FASTA, or does not hold what the header says.
+pub fn load(path: &Path, references: &[Reference]) -> Result<Vec<Vec<u8>>, ReferenceError> {
+    let by_name = references.iter().enumerate().map(|(index, it)| (it.name.as_bytes(), index));
+    let mut loading = Loading {
+        references,
+        by_name: by_name.collect(),
+        sequences: vec![Vec::new(); references.len()],
+        current: None,
+    };
+    let mut parser = FastaParser::new();
+    let fasta_error = |source| ReferenceError::Fasta { path: path.to_path_buf(), source };
+    for_each_chunk(path, |chunk| parser.push(chunk, &mut loading).map_err(fasta_error))?;
+    parser.finish(&mut loading).map_err(fasta_error)?;
+    if let Some(index) = loading.wrong() {
+        return Err(ReferenceError::Length {
+            path: path.to_path_buf(),
+            name: references[index].name.clone(),
+            found: loading.sequences[index].len() as u64,
+            expected: references[index].length,
+        });
+    }
+    let is_missing = |(it, bases): &(&Reference, &Vec<u8>)| bases.is_empty() && it.length > 0;
+    let mut missing = references.iter().zip(&loading.sequences).filter(is_missing);
+    if let Some((first, _)) = missing.next() {
+        let (path, name) = (path.to_path_buf(), first.name.clone());
+        return Err(ReferenceError::Missing { path, count: 1 + missing.count(), name });
+    }
+    loading.sequences.iter_mut().for_each(Vec::shrink_to_fit);
+    Ok(loading.sequences)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn references(lengths: &[(&str, u32)]) -> Vec<Reference> {
+        let reference = |&(name, length): &(&str, u32)| Reference { name: name.into(), length };
+        lengths.iter().map(reference).collect()
+    }
+
+    fn loaded(text: &[u8], lengths: &[(&str, u32)]) -> Result<Vec<Vec<u8>>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ref.fa");
+        std::fs::write(&path, text).unwrap();
+        let result = load(&path, &references(lengths));
+        result.map_err(|error| error.to_string().replace(&path.display().to_string(), "FILE"))
+    }
+
+    const TEXT: &[u8] = b">a x\nACGT\nac\n>b\nNNN\n>c\nA\n";
+
+    #[test]
+    fn sequences_stand_in_the_order_of_the_header() {
+        let expected = vec![b"NNN".to_vec(), b"ACGTac".to_vec()];
+        assert_eq!(loaded(TEXT, &[("b", 3), ("a", 6)]), Ok(expected));
+        assert_eq!(loaded(TEXT, &[]), Ok(Vec::new()));
+        assert_eq!(loaded(TEXT, &[("c", 1), ("d", 0)]), Ok(vec![b"A".to_vec(), Vec::new()]));
+    }
+
+    #[test]
+    fn compressed_sequences_are_read_and_cut_ones_refused() {
+        use std::io::Write as _;
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(TEXT).unwrap();
+        let gzip = gzip.finish().unwrap();
+        assert_eq!(loaded(&gzip, &[("b", 3)]), Ok(vec![b"NNN".to_vec()]));
+        let error = loaded(&gzip[..gzip.len() - 9], &[("b", 3)]).unwrap_err();
+        assert!(error.contains("truncated"), "{error}");
+        let mut bgzf = Vec::new();
+        let mut compressor = seqloom_format::bgzf::BlockCompressor::new(1).unwrap();
+        compressor.compress(TEXT, &mut bgzf).unwrap();
+        let error = loaded(&bgzf, &[("b", 3)]).unwrap_err();
+        assert!(error.contains("end-of-file"), "{error}");
+        bgzf.extend_from_slice(&seqloom_format::bgzf::EOF_BLOCK);
+        assert_eq!(loaded(&bgzf, &[("b", 3)]), Ok(vec![b"NNN".to_vec()]));
+    }
+
+    #[test]
+    fn other_references_are_refused() {
+        let t = |lengths: &[(&str, u32)], expected: &str| {
+            let error = loaded(TEXT, lengths).unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        };
+        t(&[("a", 5)], "FILE: sequence a has 6 bases, but the reads' header says 5");
+        t(
+            &[("a", u32::MAX)],
+            "FILE: sequence a has 6 bases, but the reads' header says 4294967295",
+        );
+        t(&[("x", 5), ("a", 6), ("y", 1)], "FILE: 2 sequences of the reads' header are missing, x");
+        assert!(loaded(b"ACGT", &[]).unwrap_err().starts_with("FILE: line 1"));
+    }
+}

@@ -1,0 +1,78 @@
+//! Text of a file or pipe, front to back, decompressed by content (gzip, BGZF, zstd).
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::source::poll;
+use crate::source::raw::Input;
+use crate::source::reader::{Fill, TextReader};
+use crate::source::{MAX_RECORD_BYTES, SourceError};
+
+/// Text handed on at a time.
+const CHUNK_BYTES: usize = 1024 * 1024;
+
+/// How long one wait for a pipe takes.
+const WAIT: Duration = Duration::from_millis(200);
+
+/// Hands the text of `path` (`-` for standard input) to `on_chunk`, piece by piece.
+///
+/// # Errors
+/// The input cannot be read, its compressed data are damaged or cut short, or `on_chunk` fails.
+pub(crate) fn for_each_chunk<E: From<SourceError>>(
+    path: &Path,
+    mut on_chunk: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut reader = TextReader::new(Input::open(path)?, 0);
+    let mut text = Vec::with_capacity(2 * CHUNK_BYTES);
+    loop {
+        text.clear();
+        let filled = reader.fill(&mut text, CHUNK_BYTES)?;
+        on_chunk(&text)?;
+        match filled {
+            Fill::Full => {}
+            Fill::Waiting => {
+                let input = reader.input();
+                poll::readable(&[&input.file], WAIT).map_err(|error| input.read_error(0, error))?;
+            }
+            Fill::End => break,
+        }
+    }
+    if reader.lacks_eof_block() {
+        let byte = reader.raw_offset();
+        let problem = "truncated: BGZF without its end-of-file block";
+        return Err(reader.input().compressed_error(byte, problem).into());
+    }
+    Ok(())
+}
+
+/// Hands the lines of `path` to `on_line`, each with its number (from 1) and without its newline.
+///
+/// # Errors
+/// As [`for_each_chunk`]; a line longer than [`MAX_RECORD_BYTES`].
+pub(crate) fn for_each_line<E: From<SourceError>>(
+    path: &Path,
+    mut on_line: impl FnMut(u64, &[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let (mut line, mut started) = (0_u64, Vec::new());
+    for_each_chunk(path, |mut chunk| -> Result<(), E> {
+        while let Some(end) = memchr::memchr(b'\n', chunk) {
+            line += 1;
+            if started.is_empty() {
+                on_line(line, &chunk[..end])?;
+            } else {
+                started.extend_from_slice(&chunk[..end]);
+                on_line(line, &started)?;
+                started.clear();
+            }
+            chunk = &chunk[end + 1..];
+        }
+        started.extend_from_slice(chunk);
+        if started.len() > MAX_RECORD_BYTES {
+            let path = path.to_path_buf();
+            let problem = format!("line {} is longer than 256 MiB", line + 1);
+            return Err(SourceError::Unsupported { path, problem, hint: "is it text?" }.into());
+        }
+        Ok(())
+    })?;
+    if started.is_empty() { Ok(()) } else { on_line(line + 1, &started) }
+}

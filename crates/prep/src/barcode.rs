@@ -1,0 +1,103 @@
+//! Barcodes (unique molecular identifiers) in tags: what duplicates must share besides their place.
+//!
+//! As Picard MarkDuplicates with BARCODE_TAG, READ_ONE_BARCODE_TAG and READ_TWO_BARCODE_TAG, which
+//! compares hashes of 32 bits: Java's of the tag's text, so that even its collisions are the same.
+//! Where several tags count, their hashes are folded into one.
+
+use seqloom_format::bam::{Flags, RecordError, RecordRef};
+
+/// Which tags hold barcodes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BarcodeTags {
+    /// Of the template.
+    pub template: Option<[u8; 2]>,
+    /// Of the first or only read.
+    pub read1: Option<[u8; 2]>,
+    /// Of the second read.
+    pub read2: Option<[u8; 2]>,
+}
+
+/// Hashes of the barcodes of one read; 0 where there is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ReadBarcodes {
+    pub(crate) template: u32,
+    /// Of the read itself.
+    pub(crate) read: u32,
+    pub(crate) is_second: bool,
+}
+
+impl BarcodeTags {
+    /// The barcodes of a record.
+    pub(crate) fn of(&self, record: &RecordRef<'_>) -> Result<ReadBarcodes, RecordError> {
+        let flags = record.flags();
+        let own = if is_second(flags) { self.read2 } else { self.read1 };
+        if self.template.is_none() && own.is_none() {
+            return Ok(ReadBarcodes::of_flags(0, 0, flags));
+        }
+        let hash = |tag: Option<[u8; 2]>| {
+            let value = tag.map_or(Ok(None), |tag| record.find_aux(tag))?;
+            Ok(value.and_then(|value| value.as_string()).map_or(0, java_hash))
+        };
+        Ok(ReadBarcodes::of_flags(hash(self.template)?, hash(own)?, flags))
+    }
+}
+
+/// Picard's second read: paired and not the first.
+fn is_second(flags: u16) -> bool {
+    flags & Flags::PAIRED != 0 && flags & Flags::FIRST_OF_PAIR == 0
+}
+
+impl ReadBarcodes {
+    /// With the hashes of the template's barcode and of the read's own.
+    pub(crate) fn of_flags(template: u32, read: u32, flags: u16) -> Self {
+        Self { template, read, is_second: is_second(flags) }
+    }
+
+    /// The key of a read without a mate.
+    pub(crate) fn of_read(&self) -> u32 {
+        let slots = if self.is_second { [0, self.read] } else { [self.read, 0] };
+        fold(self.template, slots)
+    }
+
+    /// The key of a pair whose first end this is; the template's barcode is that of the first.
+    pub(crate) fn of_pair(&self, later: &Self) -> u32 {
+        let mut slots = [0; 2];
+        slots[usize::from(self.is_second)] = self.read;
+        slots[usize::from(later.is_second)] = later.read;
+        fold(self.template, slots)
+    }
+}
+
+/// The template's hash itself where no read has one.
+fn fold(template: u32, [read1, read2]: [u32; 2]) -> u32 {
+    // Odd factors, so that each part alone is kept apart; from Knuth's multiplicative hashing.
+    template ^ read1.wrapping_mul(0x9e37_79b1) ^ read2.wrapping_mul(0x85eb_ca77).rotate_left(13)
+}
+
+/// `String.hashCode` of Java for text in ASCII.
+fn java_hash(text: &[u8]) -> u32 {
+    text.iter().fold(0_u32, |hash, &byte| hash.wrapping_mul(31).wrapping_add(byte.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_javas() {
+        assert_eq!(java_hash(b""), 0);
+        assert_eq!(java_hash(b"A"), 65);
+        assert_eq!(java_hash(b"ACGT-ACGT").cast_signed(), 320_414_477);
+    }
+
+    #[test]
+    fn each_part_counts_and_belongs_to_its_read() {
+        let read = |template, read, is_second| ReadBarcodes { template, read, is_second };
+        assert_eq!(read(7, 0, true).of_read(), 7);
+        assert_ne!(read(7, 5, true).of_read(), read(7, 5, false).of_read());
+        let pair = read(7, 5, false).of_pair(&read(9, 6, true));
+        assert_eq!(pair, read(7, 6, true).of_pair(&read(1, 5, false)));
+        assert_ne!(pair, read(7, 6, false).of_pair(&read(1, 5, true)));
+        assert_ne!(pair, read(8, 5, false).of_pair(&read(9, 6, true)));
+    }
+}

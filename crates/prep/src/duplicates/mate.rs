@@ -1,0 +1,210 @@
+//! Reads whose mate lies elsewhere in sorted input, and the mates that belong together.
+
+use std::hash::{DefaultHasher, Hasher};
+
+use super::entry::{Decoder, Encoder, Location, ordinal_bytes, spread};
+use super::{DuplicateMode, PairEnd};
+use crate::barcode::ReadBarcodes;
+use crate::read_end::{MappedRead, pair_up};
+
+/// A mapped primary record with a mapped mate.
+///
+/// Its name is kept as a hash of 128 bits: among 10^10 names the odds that any two share theirs
+/// are below 10^-18.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MateEnd {
+    name: [u64; 2],
+    /// Number of the record in the input.
+    pub record: u64,
+    location: Location,
+    read: MappedRead,
+}
+
+/// Two reads of one name wait for a mate on the same reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "records {first} and {second} (from 0) have the same name and both wait for a mate on the same \
+     reference: names of templates must be unique"
+)]
+pub struct NameUsedTwice {
+    /// Number of the earlier record.
+    pub first: u64,
+    /// Number of the later record.
+    pub second: u64,
+}
+
+impl MateEnd {
+    /// Size of the serialised form.
+    pub const BYTES: usize = 60;
+
+    pub(crate) fn new(name: &[u8], record: u64, location: Location, read: MappedRead) -> Self {
+        // SipHash; the second half hashes what the first one came to as well.
+        let mut hasher = DefaultHasher::new();
+        hasher.write(name);
+        let first = hasher.finish();
+        hasher.write_u64(first);
+        // Where the record starts tells nothing that its number in the input does not.
+        let read = MappedRead { start: 0, ..read };
+        Self { name: [first, hasher.finish()], record, location, read }
+    }
+
+    /// Partition of `partitions` that all reads of this name go to.
+    #[must_use]
+    pub fn partition_of(&self, partitions: usize) -> usize {
+        spread(self.name[0], partitions)
+    }
+
+    /// The serialised form.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut out = Encoder::<{ Self::BYTES }>::new();
+        out.put(self.name[0].to_le_bytes());
+        out.put(self.name[1].to_le_bytes());
+        out.put(ordinal_bytes(self.record));
+        out.put_location(self.location);
+        out.put(self.read.library.to_le_bytes());
+        out.put(self.read.read_group.to_le_bytes());
+        out.put(self.read.flags.to_le_bytes());
+        out.put(self.read.reference.to_le_bytes());
+        out.put(self.read.position.to_le_bytes());
+        out.put(self.read.mate_reference.to_le_bytes());
+        out.put(self.read.score.to_le_bytes());
+        out.put(self.read.barcodes.template.to_le_bytes());
+        out.put(self.read.barcodes.read.to_le_bytes());
+        out.bytes
+    }
+
+    /// The entry of a serialised form.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        let mut input = Decoder { bytes, at: 0 };
+        let name = std::array::from_fn(|_| u64::from_le_bytes(input.take()));
+        let record = input.ordinal();
+        let location = input.location();
+        let [library, read_group, flags] =
+            std::array::from_fn(|_| u16::from_le_bytes(input.take()));
+        let [reference, position, mate_reference] =
+            std::array::from_fn(|_| i32::from_le_bytes(input.take()));
+        let score = i16::from_le_bytes(input.take());
+        let [template, own] = std::array::from_fn(|_| u32::from_le_bytes(input.take()));
+        let barcodes = ReadBarcodes::of_flags(template, own, flags);
+        let start = 0;
+        let read = MappedRead {
+            library,
+            read_group,
+            flags,
+            reference,
+            start,
+            position,
+            mate_reference,
+            score,
+            barcodes,
+        };
+        Self { name, record, location, read }
+    }
+
+    fn pair_with(&self, later: &Self) -> Option<PairEnd> {
+        let both = [(self.record, &self.read), (later.record, &later.read)];
+        pair_up(both, || self.location, DuplicateMode::Query)
+    }
+}
+
+/// Joins the mates of one partition, which holds all reads of each of its names, and hands every
+/// pair on. The list is sorted in place; the outcome does not depend on its order.
+///
+/// As Picard's map of pending reads: a read takes the pending one of its name that expects its mate
+/// on this reference; if there is none it waits itself, under the reference of its own mate.
+///
+/// # Errors
+/// Two reads that wait in the same place, or an error of `pair`.
+pub fn pair_mates<E: From<NameUsedTwice>>(
+    mates: &mut [MateEnd],
+    mut pair: impl FnMut(&PairEnd) -> Result<(), E>,
+) -> Result<(), E> {
+    mates.sort_unstable_by_key(|mate| (mate.name, mate.record));
+    let mut pending: Vec<&MateEnd> = Vec::new();
+    for name_group in mates.chunk_by(|a, b| a.name == b.name) {
+        pending.clear();
+        for mate in name_group {
+            let waits_for =
+                |reference: i32| move |other: &&MateEnd| other.read.mate_reference == reference;
+            if let Some(at) = pending.iter().position(waits_for(mate.read.reference)) {
+                let first = pending.swap_remove(at);
+                first.pair_with(mate).iter().try_for_each(&mut pair)?;
+            } else if let Some(at) = pending.iter().position(waits_for(mate.read.mate_reference)) {
+                let (first, second) = (pending[at].record, mate.record);
+                return Err(NameUsedTwice { first, second }.into());
+            } else {
+                pending.push(mate);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn mate(name: &str, record: u64, reference: i32, mate_reference: i32) -> MateEnd {
+        let read = MappedRead {
+            library: 3,
+            read_group: 4,
+            flags: if record.is_multiple_of(2) { 0x41 } else { 0x91 },
+            reference,
+            start: 0,
+            position: 100 - record as i32,
+            mate_reference,
+            score: 7,
+            barcodes: ReadBarcodes::default(),
+        };
+        MateEnd::new(name.as_bytes(), record, Location::NONE, read)
+    }
+
+    fn pairs(mates: &mut [MateEnd]) -> Result<Vec<(u64, u64)>, NameUsedTwice> {
+        let mut found = Vec::new();
+        pair_mates(mates, |pair| {
+            found.push((pair.template, pair.template2));
+            Ok::<(), NameUsedTwice>(())
+        })?;
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    #[test]
+    fn mates_find_each_other_by_name_and_reference() {
+        fn t(mates: &[MateEnd], expected: &[(u64, u64)]) {
+            let mut mates = mates.to_vec();
+            assert_eq!(pairs(&mut mates).unwrap(), expected, "{mates:?}");
+            mates.reverse();
+            assert_eq!(pairs(&mut mates).unwrap(), expected, "{mates:?}");
+        }
+        t(&[], &[]);
+        t(&[mate("a", 0, 0, 0)], &[]);
+        // End 1 is the one with the smaller position: the later record here.
+        t(&[mate("a", 0, 0, 0), mate("a", 1, 0, 0)], &[(1, 0)]);
+        t(&[mate("a", 0, 0, 1), mate("a", 1, 1, 0)], &[(0, 1)]);
+        t(&[mate("a", 0, 0, 0), mate("b", 1, 0, 0)], &[]);
+        t(&[mate("a", 0, 0, 1), mate("a", 1, 2, 0)], &[]);
+        let four = [0, 1, 2, 3].map(|record| mate("a", record, 0, 0));
+        t(&four, &[(1, 0), (3, 2)]);
+        t(&four[..3], &[(1, 0)]);
+    }
+
+    #[test]
+    fn a_name_that_waits_twice_is_an_error() {
+        let mut mates = [mate("a", 5, 0, 1), mate("a", 8, 0, 1), mate("a", 9, 1, 0)];
+        assert_eq!(pairs(&mut mates), Err(NameUsedTwice { first: 5, second: 8 }));
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(bytes in prop::collection::vec(any::<u8>(), MateEnd::BYTES)) {
+            let form = <[u8; MateEnd::BYTES]>::try_from(bytes.as_slice()).unwrap();
+            let entry = MateEnd::from_bytes(&form);
+            prop_assert_eq!(entry.to_bytes(), form);
+            prop_assert!(entry.partition_of(7) < 7);
+        }
+    }
+}

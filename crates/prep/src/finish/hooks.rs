@@ -1,0 +1,62 @@
+//! What others may do with records on their way through the finish phase: look at them, or change
+//! them. Both are made once per worker, so that they keep scratch and counts of their own.
+
+use seqloom_format::bam::RecordRef;
+
+/// What a visitor or an editor fails with; the message names the record.
+pub type HookError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Looks at records on behalf of one worker.
+///
+/// Which worker sees a record, and when, is chance: what visitors count must not depend on it.
+pub trait RecordVisitor {
+    /// Takes a record with its final flags.
+    ///
+    /// # Errors
+    /// Ends the phase.
+    fn visit(&mut self, ordinal: u64, record: &RecordRef<'_>) -> Result<(), HookError>;
+
+    /// Called once, when the worker has no more records: the place to add up counts.
+    ///
+    /// # Errors
+    /// Ends the phase.
+    fn finish(self: Box<Self>) -> Result<(), HookError>;
+}
+
+/// Makes the visitors.
+pub trait VisitorSource: Sync {
+    /// A visitor for one worker.
+    fn visitor(&self) -> Box<dyn RecordVisitor + '_>;
+}
+
+/// What became of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edited {
+    /// It is written as it was.
+    Unchanged,
+    /// What stands in `out` is written.
+    Changed,
+    /// It is left out.
+    Dropped,
+}
+
+/// Changes records, on behalf of one worker, before they are written. Sorting is over: what sort
+/// orders look at (name, place, FLAG, mate's place, tag HI) has to stay.
+pub trait RecordEditor {
+    /// Takes a record with its final flags; `out` is empty and takes the body as it should be.
+    ///
+    /// # Errors
+    /// Ends the phase.
+    fn edit(
+        &mut self,
+        ordinal: u64,
+        record: &RecordRef<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Edited, HookError>;
+}
+
+/// Makes the editors.
+pub trait EditorSource: Sync {
+    /// An editor for one worker.
+    fn editor(&self) -> Box<dyn RecordEditor + '_>;
+}

@@ -1,0 +1,106 @@
+//! A look at all stored records before they are finished: in parallel, in no order, with their
+//! final duplicate flag. Nothing is taken out of the stores. This is where recalibration counts.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use seqloom_format::bam::RecordRef;
+use seqloom_runtime::failure::Failure;
+use seqloom_runtime::pool;
+
+use super::FinishError;
+use super::hooks::{RecordVisitor, VisitorSource};
+use crate::duplicates::DuplicateMarks;
+use crate::frame::{frames, set_duplicates};
+use crate::store::{ChunkStore, StoreScratch};
+
+/// What a survey needs.
+pub struct SurveyOptions<'a> {
+    /// Workers.
+    pub threads: NonZeroUsize,
+    /// Marks to apply before records are shown; `None` leaves flags as they are.
+    pub marks: Option<&'a DuplicateMarks>,
+    /// Records seen so far.
+    pub records: &'a AtomicU64,
+    /// Called now and then while the workers run; `false` stops them.
+    pub watch: &'a dyn Fn() -> bool,
+}
+
+/// Sealed chunks of one partition.
+struct Stretch<'a> {
+    store: &'a ChunkStore<'a>,
+    partition: usize,
+    /// Number of its first chunk, counted over all stretches.
+    first_chunk: usize,
+}
+
+/// Shows every record of `stores` to the visitor of some worker. Chunks in memory are read in
+/// place, spilled ones read back one at a time per worker; all stay where they are. Nothing may be
+/// appended meanwhile.
+///
+/// # Errors
+/// The first failure of any worker or visitor.
+pub fn survey<'a>(
+    stores: &[&'a ChunkStore<'a>],
+    options: &SurveyOptions<'_>,
+    visitors: &dyn VisitorSource,
+) -> Result<(), FinishError> {
+    let (stretches, chunks) = stretches(stores);
+    let next = AtomicUsize::new(0);
+    let failure = Failure::default();
+    let watch = || if (options.watch)() { Ok(()) } else { Err(FinishError::Interrupted) };
+    let (marks, seen) = (options.marks, options.records);
+    let work = |_| {
+        let mut visitor = visitors.visitor();
+        let (mut scratch, mut buffer) = (StoreScratch::new()?, Vec::new());
+        while !failure.stopped() {
+            let chunk = next.fetch_add(1, Ordering::Relaxed);
+            if chunk >= chunks {
+                return visitor.finish().map_err(FinishError::Hook);
+            }
+            let behind = stretches.partition_point(|stretch| stretch.first_chunk <= chunk);
+            let Some(stretch) = stretches[..behind].last() else { continue };
+            let index = chunk - stretch.first_chunk;
+            let (store, partition) = (stretch.store, stretch.partition);
+            store.visit_chunk(partition, index, &mut scratch, &mut buffer, |bytes| {
+                show(bytes, marks, seen, visitor.as_mut())
+            })?;
+        }
+        Ok(())
+    };
+    pool::run(options.threads, &failure, || (), &watch, work)
+}
+
+/// Closes all chunks and numbers them.
+fn stretches<'a>(stores: &[&'a ChunkStore<'a>]) -> (Vec<Stretch<'a>>, usize) {
+    let (mut stretches, mut first_chunk) = (Vec::new(), 0);
+    for &store in stores {
+        for partition in 0..store.partitions() {
+            store.close(partition);
+            let chunks = store.sealed_chunks(partition);
+            if chunks > 0 {
+                stretches.push(Stretch { store, partition, first_chunk });
+                first_chunk += chunks;
+            }
+        }
+    }
+    (stretches, first_chunk)
+}
+
+fn show(
+    bytes: &mut [u8],
+    marks: Option<&DuplicateMarks>,
+    seen: &AtomicU64,
+    visitor: &mut dyn RecordVisitor,
+) -> Result<(), FinishError> {
+    if let Some(marks) = marks {
+        set_duplicates(bytes, marks)?;
+    }
+    let mut records = 0;
+    for (_, ordinal, body) in frames(bytes) {
+        visitor.visit(ordinal, &RecordRef::new(body)?).map_err(FinishError::Hook)?;
+        records += 1;
+    }
+    seen.fetch_add(records, Ordering::Relaxed);
+    Ok(())
+}

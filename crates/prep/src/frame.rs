@@ -1,0 +1,47 @@
+//! Records as they stand in chunks: ordinal, size, body.
+
+use seqloom_format::bam::{RecordError, RecordRef, set_duplicate};
+
+use crate::collect::{FRAME_BYTES, template_of};
+use crate::duplicates::DuplicateMarks;
+
+/// Ordinal and body of the record at the start of `bytes`.
+pub(crate) fn framed(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (ordinal, rest) = bytes.split_first_chunk::<8>()?;
+    let (size, rest) = rest.split_first_chunk::<4>()?;
+    let body = rest.get(..u32::from_le_bytes(*size) as usize)?;
+    Some((u64::from_le_bytes(*ordinal), body))
+}
+
+/// All records of a chunk: offset of the frame, ordinal, body.
+pub(crate) fn frames(bytes: &[u8]) -> impl Iterator<Item = (usize, u64, &[u8])> {
+    let mut offset = 0;
+    std::iter::from_fn(move || {
+        let at = offset;
+        let (ordinal, body) = framed(&bytes[at..])?;
+        offset += FRAME_BYTES + body.len();
+        Some((at, ordinal, body))
+    })
+}
+
+/// Appends a record's frame and body.
+pub(crate) fn append_frame(ordinal: u64, body: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(&ordinal.to_le_bytes());
+    out.extend_from_slice(&(body.len() as u32).to_le_bytes());
+    out.extend_from_slice(body);
+}
+
+/// Sets or clears the duplicate flag of every record of a chunk.
+///
+/// # Errors
+/// When a record is damaged.
+pub(crate) fn set_duplicates(bytes: &mut [u8], marks: &DuplicateMarks) -> Result<(), RecordError> {
+    let mut offset = 0;
+    while let Some((ordinal, body)) = framed(&bytes[offset..]) {
+        let duplicate = marks.is_duplicate(template_of(ordinal), RecordRef::new(body)?.flags());
+        let body = offset + FRAME_BYTES..offset + FRAME_BYTES + body.len();
+        offset = body.end;
+        set_duplicate(&mut bytes[body], duplicate);
+    }
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! The 64-bit key of a record: equal or in order wherever the records are, so that a sort looks at
+//! the records themselves only where keys are equal.
+
+use seqloom_format::bam::{Flags, RecordRef};
+
+use super::SortOrder;
+use crate::layout::coordinate_key;
+
+/// Set in the key of a record without reference.
+const UNPLACED_BIT: u64 = 1 << 63;
+/// What counts of an unplaced record's place key where its position does not.
+pub(super) const UNPLACED_STRAND_MASK: u64 = UNPLACED_BIT | 1;
+
+/// Reference, position and strand of a record.
+pub(super) fn place_key(record: &RecordRef<'_>) -> u64 {
+    let reverse = record.has_flags(Flags::REVERSE);
+    coordinate_key(record.reference_id(), record.position(), reverse)
+}
+
+/// Makes keys for a set of records.
+///
+/// Names of one run share long beginnings, so a key of a name is eight bytes behind the beginning
+/// that all names of the set share: every record must be shown to [`PrefixKeys::note`] before the
+/// first key that is compared is made.
+#[derive(Debug)]
+pub struct PrefixKeys {
+    order: SortOrder,
+    /// Text of the first record noted, as far as all others start with it.
+    shared: Option<Vec<u8>>,
+    /// Text of the record in hand.
+    text: Vec<u8>,
+}
+
+impl PrefixKeys {
+    /// Keys for `order`.
+    #[must_use]
+    pub fn new(order: SortOrder) -> Self {
+        Self { order, shared: None, text: Vec::new() }
+    }
+
+    /// Whether [`Self::note`] does anything.
+    #[must_use]
+    pub fn needs_notes(&self) -> bool {
+        !self.order.is_key_whole()
+    }
+
+    /// Takes note of a record of the set.
+    pub fn note(&mut self, record: &RecordRef<'_>) {
+        if !self.read_text(record) {
+            return;
+        }
+        let shared = self.shared.get_or_insert_with(|| self.text.clone());
+        let same = shared.iter().zip(&self.text).take_while(|(a, b)| a == b).count();
+        shared.truncate(same);
+    }
+
+    /// Writes the record's text to `self.text`; false where its place decides.
+    fn read_text(&mut self, record: &RecordRef<'_>) -> bool {
+        self.text.clear();
+        self.order.append_text(record, &mut self.text);
+        self.order.is_by_name() || !self.text.is_empty()
+    }
+
+    /// The key of a record of the set: where it is less than another's, the record comes first.
+    #[must_use]
+    pub fn key(&mut self, record: &RecordRef<'_>, ordinal: u64) -> u64 {
+        match self.order {
+            SortOrder::Keep => ordinal,
+            SortOrder::Coordinate => place_key(record),
+            SortOrder::CoordinatePicard if record.reference_id() >= 0 => place_key(record),
+            SortOrder::CoordinatePicard => UNPLACED_BIT | self.window(record) >> 1,
+            SortOrder::QueryName | SortOrder::QueryNamePicard => self.window(record),
+        }
+    }
+
+    /// Eight bytes of the record's text behind the shared beginning; where it ends, zeros.
+    fn window(&mut self, record: &RecordRef<'_>) -> u64 {
+        self.read_text(record);
+        let skipped_bytes = self.shared.as_ref().map_or(0, Vec::len);
+        let text = self.text.get(skipped_bytes..).unwrap_or_default();
+        let mut window = [0; 8];
+        let len = text.len().min(8);
+        window[..len].copy_from_slice(&text[..len]);
+        u64::from_be_bytes(window)
+    }
+}

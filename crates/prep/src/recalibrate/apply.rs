@@ -1,0 +1,420 @@
+//! Applying a table: new qualities, by looking them up.
+
+use std::collections::HashMap;
+
+use seqloom_format::bam::{AuxFields, Header, RecordRef};
+
+use super::count::{check_qualities, is_well_formed, lengths, name, take_tag, unknown_group};
+use super::covariates::{NO_CONTEXT, context_columns, contexts, cycles};
+use super::datum::Datum;
+use super::prepare::unpack;
+use super::quantize::Quantization;
+use super::read_groups::{LastGroup, ReadGroups, read_group};
+use super::table::{Covariate, Table};
+use super::{Event, MAX_QUALITY, QUALITIES, RecalibrationError};
+use seqloom_format::bam::Flags;
+
+/// Qualities below are never changed by static quantization: they are codes of the sequencer.
+const MIN_USABLE_QUALITY: usize = 6;
+
+/// What is done with the levels of dynamic quantization.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DynamicQuantization {
+    /// Nothing (`--quantize-quals 0`).
+    #[default]
+    Off,
+    /// Those of the report are used (`--quantize-quals -1`).
+    AsReported,
+    /// So many are made (`--quantize-quals N`).
+    Levels(u8),
+}
+
+/// How a table is applied. The defaults are GATK's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApplyOptions {
+    /// The levels that qualities are set to, in any order (`--static-quantized-quals`); none for
+    /// no static quantization.
+    pub static_quantized: Vec<u8>,
+    /// To the level below, not to the nearest one (`--round-down-quantized`).
+    pub round_down: bool,
+    /// Dynamic quantization (`--quantize-quals`).
+    pub quantize_levels: DynamicQuantization,
+    /// Lower qualities are left as they are (`--preserve-qscores-less-than`).
+    pub preserve_below: u8,
+    /// Put the old qualities into an `OQ` tag where there is none (`--emit-original-quals`).
+    pub emit_original: bool,
+    /// Start from the qualities of the `OQ` tag where there is one (`--use-original-qualities`).
+    pub use_original: bool,
+    /// The quality expected of every read group, instead of what it reports
+    /// (`--global-qscore-prior`).
+    pub global_prior: Option<f64>,
+    /// Only quantize reads whose read group the table does not have, instead of failing
+    /// (`--allow-missing-read-group`).
+    pub allow_missing_read_group: bool,
+}
+
+impl Default for ApplyOptions {
+    fn default() -> Self {
+        Self {
+            static_quantized: Vec::new(),
+            round_down: false,
+            quantize_levels: DynamicQuantization::Off,
+            preserve_below: 6,
+            emit_original: false,
+            use_original: false,
+            global_prior: None,
+            allow_missing_read_group: false,
+        }
+    }
+}
+
+/// What [`Applier::apply`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Applied {
+    /// The record has new qualities.
+    Recalibrated,
+    /// Its read group is not in the table: its qualities are at most quantized.
+    MissingReadGroup,
+    /// The record is as it was, because GATK does not consider it well-formed and would drop it:
+    /// no read group, no bases or qualities, skipped reference (N), a CIGAR that does not fit the
+    /// bases, or a start behind the end of its sequence.
+    NotWellFormed,
+}
+
+/// What is kept from record to record.
+#[derive(Debug, Default)]
+pub struct ApplyScratch {
+    codes: Vec<u8>,
+    qualities: Vec<u8>,
+    contexts: Vec<u16>,
+    last_group: LastGroup,
+}
+
+/// Changes of quality in one read group.
+#[derive(Debug)]
+struct GroupQualities {
+    context_columns: usize,
+    /// Quality by quality and context: [`QUALITIES`] rows, the last column for bases without.
+    by_context: Vec<i16>,
+    /// Largest cycle in the table.
+    cycles: i64,
+    /// What a cycle adds: one row of [`QUALITIES`] for each cycle from `-cycles` on.
+    by_cycle: Vec<i8>,
+}
+
+impl GroupQualities {
+    /// Of the group `group` of a table; `None` if it has no mismatches there.
+    fn new(table: &Table, group: usize, prior: Option<f64>) -> Option<Self> {
+        let of_group = table.by_group.get(&(group, Event::Mismatch))?;
+        let of_group = of_group.empirical_quality(prior.unwrap_or(of_group.reported));
+        let base: [u8; QUALITIES] = std::array::from_fn(|quality| {
+            let datum = table.by_quality.get(&(group, quality as u8, Event::Mismatch));
+            datum.map_or(of_group, |datum| datum.empirical_quality(of_group.into()))
+        });
+        let context_columns = context_columns(table.arguments.mismatches_context_bases) + 1;
+        let rows = || {
+            let first = (group, 0, Covariate::Context(0), Event::Deletion);
+            let rows = table.by_covariate.range(first..);
+            let rows = rows.take_while(move |(key, _)| key.0 == group);
+            rows.filter(|(key, _)| key.3 == Event::Mismatch).map(|(key, it)| (key.1, key.2, it))
+        };
+        let cycle = |covariate| match covariate {
+            Covariate::Cycle(cycle) => i64::from(cycle).abs(),
+            Covariate::Context(_) => 0,
+        };
+        let cycles = rows().map(|(_, covariate, _)| cycle(covariate)).max().unwrap_or(0);
+        let mut qualities = Self {
+            context_columns,
+            by_context: base
+                .iter()
+                .flat_map(|&quality| std::iter::repeat_n(i16::from(quality), context_columns))
+                .collect(),
+            cycles,
+            by_cycle: vec![0; QUALITIES * (2 * cycles as usize + 1)],
+        };
+        for (quality, covariate, datum) in rows() {
+            qualities.set(quality, covariate, datum, base[usize::from(quality)]);
+        }
+        Some(qualities)
+    }
+
+    /// Notes what one covariate changes, given the quality without it.
+    fn set(&mut self, quality: u8, covariate: Covariate, datum: &Datum, base: u8) {
+        let change = i16::from(datum.empirical_quality(base.into())) - i16::from(base);
+        let quality = usize::from(quality);
+        match covariate {
+            Covariate::Context(column) => {
+                self.by_context[quality * self.context_columns + column] += change;
+            }
+            Covariate::Cycle(cycle) => {
+                let row = (i64::from(cycle) + self.cycles) as usize;
+                // Empirical qualities are at most 60.
+                self.by_cycle[row * QUALITIES + quality] = change as i8;
+            }
+        }
+    }
+
+    /// New qualities of a read, below `preserve_below` as they were. `levels` maps what comes out.
+    fn apply(
+        &self,
+        qualities: &mut [u8],
+        contexts: &[u16],
+        (first_cycle, step): (i64, i64),
+        preserve_below: u8,
+        levels: &[u8; QUALITIES],
+    ) {
+        let mut row = (first_cycle + self.cycles) * QUALITIES as i64;
+        for (quality, &context) in qualities.iter_mut().zip(contexts) {
+            if *quality >= preserve_below {
+                let old = usize::from(*quality);
+                let context = match context {
+                    NO_CONTEXT => self.context_columns - 1,
+                    context => usize::from(context),
+                };
+                let by_context = self.by_context[old * self.context_columns + context];
+                // Cycles that the table does not have lie outside, at either end.
+                let at = usize::try_from(row + old as i64).unwrap_or(usize::MAX);
+                let by_cycle = if row < 0 { None } else { self.by_cycle.get(at) };
+                let new = by_context + i16::from(by_cycle.copied().unwrap_or(0));
+                *quality = levels[usize::from(new.clamp(1, MAX_QUALITY.into()) as u8)];
+            }
+            row += step * QUALITIES as i64;
+        }
+    }
+}
+
+/// Applies a table to records (ApplyBQSR).
+#[derive(Debug)]
+pub struct Applier {
+    options: ApplyOptions,
+    groups: ReadGroups,
+    /// By index of name in `groups`; `None` where the table does not have the group.
+    qualities: Vec<Option<GroupQualities>>,
+    lengths: Vec<u32>,
+    max_cycle: u32,
+    context_bases: u8,
+    low_quality_tail: u8,
+    /// Where each new quality ends up.
+    levels: [u8; QUALITIES],
+}
+
+impl Applier {
+    /// For records with this header.
+    ///
+    /// # Errors
+    /// An option is out of bounds.
+    pub fn new(
+        table: &Table,
+        options: &ApplyOptions,
+        header: &Header,
+    ) -> Result<Self, RecalibrationError> {
+        let too_high = options.static_quantized.iter().any(|&level| level > MAX_QUALITY);
+        if too_high || options.preserve_below > MAX_QUALITY {
+            return Err(RecalibrationError::BadOption("qualities must be 0 to 93"));
+        }
+        let prior = options.global_prior.filter(|&prior| prior > 0.0);
+        if options.global_prior.is_some_and(|prior| !prior.is_finite()) {
+            return Err(RecalibrationError::BadOption("the global prior must be a quality"));
+        }
+        let groups = ReadGroups::new(header);
+        let in_table: HashMap<&str, usize> =
+            table.read_groups.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+        let qualities = groups.names().iter().map(|name| {
+            in_table.get(name.as_str()).and_then(|&at| GroupQualities::new(table, at, prior))
+        });
+        Ok(Self {
+            qualities: qualities.collect(),
+            groups,
+            lengths: lengths(header.references()),
+            max_cycle: table.arguments.max_cycle,
+            context_bases: table.arguments.mismatches_context_bases,
+            low_quality_tail: table.arguments.low_quality_tail,
+            levels: levels(&table.quantization, options),
+            options: options.clone(),
+        })
+    }
+
+    /// Read groups of the header (as tables name them) that the table does not have.
+    pub fn missing_read_groups(&self) -> impl Iterator<Item = &str> {
+        let names = self.groups.names().iter().zip(&self.qualities);
+        names.filter(|(_, qualities)| qualities.is_none()).map(|(name, _)| name.as_str())
+    }
+
+    /// Recalibrates one record in place. `BI` and `BD` tags are removed.
+    ///
+    /// # Errors
+    /// The record is malformed, its read group unknown, or it is longer than the largest cycle.
+    pub fn apply(
+        &self,
+        body: &mut Vec<u8>,
+        scratch: &mut ApplyScratch,
+    ) -> Result<Applied, RecalibrationError> {
+        let record = RecordRef::new(body)?;
+        let Some(id) = read_group(&record)? else { return Ok(Applied::NotWellFormed) };
+        if !is_well_formed(&record, &self.lengths) {
+            return Ok(Applied::NotWellFormed);
+        }
+        let group = scratch.last_group.find(id, &self.groups);
+        let group = group.ok_or_else(|| unknown_group(&record, id))?;
+        let has_original = record.find_aux(*b"OQ")?.is_some();
+        let is_original =
+            self.options.use_original && take_tag(&record, *b"OQ", "OQ", &mut scratch.qualities)?;
+        if !is_original {
+            scratch.qualities.clear();
+            scratch.qualities.extend_from_slice(record.qualities());
+        }
+        check_qualities(&record, &scratch.qualities)?;
+        let applied = self.recalibrate(&record, group.name, scratch)?;
+        let qualities_start = record.aux_start() - record.base_count();
+        let aux_start = record.aux_start();
+        remove_tags(body, aux_start);
+        if self.options.emit_original && !has_original {
+            body.extend_from_slice(b"OQZ");
+            body.extend_from_within(qualities_start..aux_start);
+            let text = body.len() - scratch.qualities.len();
+            body[text..].iter_mut().for_each(|quality| *quality += b'!');
+            body.push(0);
+        }
+        body[qualities_start..aux_start].copy_from_slice(&scratch.qualities);
+        Ok(applied)
+    }
+
+    /// Changes `scratch.qualities`.
+    fn recalibrate(
+        &self,
+        record: &RecordRef<'_>,
+        group: usize,
+        scratch: &mut ApplyScratch,
+    ) -> Result<Applied, RecalibrationError> {
+        let ApplyScratch { codes, qualities, contexts: columns, .. } = scratch;
+        let (length, max_cycle) = (qualities.len(), self.max_cycle);
+        if length > max_cycle as usize {
+            return Err(RecalibrationError::TooManyCycles {
+                read: name(record),
+                length,
+                max_cycle,
+            });
+        }
+        let Some(changes) = &self.qualities[group] else {
+            if !self.options.allow_missing_read_group {
+                let group = self.groups.names()[group].clone();
+                return Err(RecalibrationError::GroupNotInTable { read: name(record), group });
+            }
+            qualities.iter_mut().for_each(|it| *it = self.levels[usize::from(*it)]);
+            return Ok(Applied::MissingReadGroup);
+        };
+        let is_reverse = record.has_flags(Flags::REVERSE);
+        let is_second = record.has_flags(Flags::PAIRED | Flags::SECOND_OF_PAIR);
+        unpack(record, 0, length, codes);
+        let (tail, bases) = (self.low_quality_tail, self.context_bases);
+        contexts(codes, qualities, tail, bases, is_reverse, columns);
+        let cycles = cycles(length, is_reverse, is_second);
+        let preserve_below = self.options.preserve_below;
+        changes.apply(qualities, columns, cycles, preserve_below, &self.levels);
+        Ok(Applied::Recalibrated)
+    }
+}
+
+/// Removes `BI` and `BD` from a body; its auxiliary fields have been read before.
+fn remove_tags(body: &mut Vec<u8>, aux_start: usize) {
+    let mut kept = aux_start;
+    let mut from = aux_start;
+    loop {
+        let mut fields = AuxFields::of(&body[from..]);
+        let Some(Ok((tag, _))) = fields.next() else { break };
+        let to = from + fields.offset();
+        if !matches!(&tag, b"BI" | b"BD") {
+            body.copy_within(from..to, kept);
+            kept += to - from;
+        }
+        from = to;
+    }
+    body.drain(kept..from);
+}
+
+/// What each recalibrated quality is mapped to.
+fn levels(reported: &Quantization, options: &ApplyOptions) -> [u8; QUALITIES] {
+    let dynamic = match options.quantize_levels {
+        // GATK leaves 93 to the report.
+        DynamicQuantization::Off => std::array::from_fn(|quality| {
+            let last = reported.qualities[QUALITIES - 1];
+            if quality + 1 == QUALITIES { last } else { quality as u8 }
+        }),
+        DynamicQuantization::Levels(levels) if usize::from(levels) != reported.levels() => {
+            Quantization::new(reported.counts, levels).qualities
+        }
+        _ => reported.qualities,
+    };
+    match static_levels(&options.static_quantized, options.round_down) {
+        Some(fixed) => dynamic.map(|quality| fixed[usize::from(quality)]),
+        None => dynamic,
+    }
+}
+
+/// The level that static quantization gives each quality: the nearer one in probability, or the
+/// lower one. `None` without levels.
+fn static_levels(static_quantized: &[u8], round_down: bool) -> Option<[u8; QUALITIES]> {
+    let good = |quality: u8| 1.0 - 10_f64.powf(f64::from(quality) / -10.0);
+    let mut sorted = static_quantized.to_vec();
+    sorted.sort_unstable();
+    let mut levels = [0; QUALITIES];
+    for (quality, level) in levels.iter_mut().enumerate().take(MIN_USABLE_QUALITY) {
+        *level = quality as u8;
+    }
+    match sorted[..] {
+        [] => return None,
+        [only] => {
+            levels[MIN_USABLE_QUALITY..].fill(only);
+            return Some(levels);
+        }
+        _ => {}
+    }
+    let mut lower = MIN_USABLE_QUALITY as u8;
+    for upper in sorted {
+        for quality in lower..upper {
+            let is_upper = good(quality) - good(lower) > good(upper) - good(quality);
+            levels[usize::from(quality)] = if is_upper && !round_down { upper } else { lower };
+        }
+        lower = upper;
+    }
+    levels[usize::from(lower)..].fill(lower);
+    Some(levels)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn static_quantization() {
+        let t = |levels: &[u8], round_down, quality: usize, expected| {
+            let mapped = static_levels(levels, round_down).unwrap();
+            assert_eq!(mapped[quality], expected, "{levels:?} {quality}");
+        };
+        for (quality, nearest, lower) in
+            [(5, 5, 5), (6, 6, 6), (7, 6, 6), (8, 10, 6), (12, 10, 10), (13, 20, 10), (22, 20, 20)]
+        {
+            t(&[10, 20, 30], false, quality, nearest);
+            t(&[30, 10, 20], true, quality, lower);
+        }
+        t(&[10, 20, 30], false, 23, 30);
+        t(&[10, 20, 30], true, 29, 20);
+        t(&[10, 20, 30], true, 93, 30);
+        t(&[25], false, 6, 25);
+        t(&[25], false, 5, 5);
+        assert_eq!(static_levels(&[], false), None);
+    }
+
+    #[test]
+    fn tags_are_removed() {
+        let t = |aux: &[u8], expected: &[u8]| {
+            let mut body = [b"fixed", aux].concat();
+            remove_tags(&mut body, 5);
+            assert_eq!(body, [b"fixed", expected].concat());
+        };
+        t(b"", b"");
+        t(b"NMC\x01", b"NMC\x01");
+        t(b"BIZab\0", b"");
+        t(b"BIZab\0NMC\x01BDZcd\0RGZx\0", b"NMC\x01RGZx\0");
+    }
+}

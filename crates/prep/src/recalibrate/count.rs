@@ -1,0 +1,451 @@
+//! Counting: one record at a time into the counts of its worker.
+
+use seqloom_format::bam::{AuxValue, Flags, Header, RecordRef, Reference};
+
+use super::baq::{self, BaqModel, BaqScratch};
+use super::cigar::{self, DELETION, INSERTION, Op, SKIP};
+use super::counts::{Counts, ERROR, EventCounts};
+use super::covariates::{contexts, cycles};
+use super::mask::masked;
+use super::prepare::{Clipped, NO_BASE, REFERENCE_CODES, prepare, unpack};
+use super::read_groups::{Group, LastGroup, ReadGroups, read_group};
+use super::table::Table;
+use super::{MAX_QUALITY, RecalibrationError, RecalibrationOptions};
+use crate::known_sites::KnownSites;
+use crate::reference::ReferenceSequences;
+
+/// Quality of insertions and deletions where a record has no `BI` or `BD`.
+const INDEL_QUALITY: u8 = 45;
+
+/// Bases at either end of a read without cycle in the tables of insertions and deletions.
+const INDEL_CUSHION_BASES: usize = 4;
+
+/// Flags of a base.
+const MISMATCH_BIT: u8 = 1;
+const INSERTION_BIT: u8 = 2;
+const DELETION_BIT: u8 = 4;
+const SKIP_BIT: u8 = 8;
+
+/// Records with any of these are not counted. Supplementary ones are.
+const NOT_COUNTED: u16 = Flags::UNMAPPED | Flags::SECONDARY | Flags::QC_FAIL | Flags::DUPLICATE;
+
+/// Whether a record was counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// It was.
+    Yes,
+    /// It says nothing about errors: unmapped, secondary, duplicate, QC-fail, of mapping quality 0
+    /// or 255, without bases, qualities or read group, with skipped reference, or nothing of it
+    /// but adaptor and soft clips.
+    No,
+}
+
+/// What is kept from record to record.
+#[derive(Debug, Default)]
+pub struct CountScratch {
+    ops: Vec<Op>,
+    spare: Vec<Op>,
+    codes: Vec<u8>,
+    flags: Vec<u8>,
+    qualities: Vec<u8>,
+    contexts: Vec<u16>,
+    shares: Vec<u64>,
+    uncertain: Vec<bool>,
+    baq: BaqScratch,
+    last_group: LastGroup,
+}
+
+/// Counts the covariates of records (BaseRecalibrator).
+#[derive(Debug)]
+pub struct Counter<'a> {
+    options: RecalibrationOptions,
+    groups: ReadGroups,
+    lengths: Vec<u32>,
+    reference: &'a ReferenceSequences,
+    known_sites: &'a KnownSites,
+    baq: Option<BaqModel>,
+}
+
+impl<'a> Counter<'a> {
+    /// For records with this header, whose sequences `reference` holds. What lies in
+    /// `known_sites` is no error.
+    ///
+    /// # Errors
+    /// An option is out of bounds, or the header has no read groups.
+    pub fn new(
+        options: &RecalibrationOptions,
+        header: &Header,
+        reference: &'a ReferenceSequences,
+        known_sites: &'a KnownSites,
+    ) -> Result<Self, RecalibrationError> {
+        options.check()?;
+        let groups = ReadGroups::new(header);
+        if groups.names().is_empty() {
+            return Err(RecalibrationError::NoReadGroups);
+        }
+        Ok(Self {
+            options: options.clone(),
+            groups,
+            lengths: header.references().iter().map(|it| it.length).collect(),
+            reference,
+            known_sites,
+            baq: options.baq_gap_open_penalty.map(BaqModel::new),
+        })
+    }
+
+    /// Counts one record, whose flags are final: duplicates are marked.
+    ///
+    /// # Errors
+    /// The record is malformed, its read group unknown or without platform, or it is longer than
+    /// the largest cycle.
+    pub fn count(
+        &self,
+        body: &[u8],
+        scratch: &mut CountScratch,
+        counts: &mut Counts,
+    ) -> Result<Counted, RecalibrationError> {
+        let record = RecordRef::new(body)?;
+        if !is_counted(&record) || !is_well_formed(&record, &self.lengths) {
+            return Ok(Counted::No);
+        }
+        let Some(id) = read_group(&record)? else { return Ok(Counted::No) };
+        let group = scratch.last_group.find(id, &self.groups);
+        let group = group.ok_or_else(|| unknown_group(&record, id))?;
+        let Some(clipped) = prepare(&record, &mut scratch.ops, &mut scratch.spare) else {
+            return Ok(Counted::No);
+        };
+        self.check(&record, group, &clipped)?;
+        let reference = self.reference.bases(record.reference_id());
+        let end = clipped.start + cigar::reference_span(&scratch.ops);
+        let window = usize::try_from(clipped.start).ok().zip(usize::try_from(end).ok());
+        let Some(aligned) = window.and_then(|(start, end)| reference.get(start..end)) else {
+            return Ok(Counted::No);
+        };
+        self.take_qualities(&record, &clipped, scratch)?;
+        unpack(&record, clipped.first, clipped.last, &mut scratch.codes);
+        let events = flag_bases(&record, aligned, scratch);
+        if !self.find_uncertain(events, reference, &clipped, scratch) {
+            return Ok(Counted::No);
+        }
+        self.skip_bases(&record, &clipped, scratch);
+        self.count_mismatches(&record, group.name, scratch, counts);
+        if self.options.indel_tables {
+            self.count_indels(&record, &clipped, group.name, scratch, counts)?;
+        }
+        Ok(Counted::Yes)
+    }
+
+    /// The table of what all workers have counted, merged.
+    #[must_use]
+    pub fn table(&self, counts: &Counts) -> Table {
+        Table::from_counts(counts, &self.options, self.groups.names())
+    }
+
+    fn check(
+        &self,
+        record: &RecordRef<'_>,
+        group: Group,
+        clipped: &Clipped,
+    ) -> Result<(), RecalibrationError> {
+        if !group.has_platform {
+            let group = self.groups.names()[group.name].clone();
+            return Err(RecalibrationError::NoPlatform { read: name(record), group });
+        }
+        let length = clipped.last - clipped.first;
+        if length > self.options.max_cycle as usize {
+            let max_cycle = self.options.max_cycle;
+            return Err(RecalibrationError::TooManyCycles {
+                read: name(record),
+                length,
+                max_cycle,
+            });
+        }
+        Ok(())
+    }
+
+    /// Copies the qualities of what is left of the read.
+    fn take_qualities(
+        &self,
+        record: &RecordRef<'_>,
+        clipped: &Clipped,
+        scratch: &mut CountScratch,
+    ) -> Result<(), RecalibrationError> {
+        let qualities = &mut scratch.qualities;
+        let is_original =
+            self.options.use_original_qualities && take_tag(record, *b"OQ", "OQ", qualities)?;
+        if is_original {
+            qualities.truncate(clipped.last);
+            qualities.drain(..clipped.first);
+        } else {
+            qualities.clear();
+            qualities.extend_from_slice(&record.qualities()[clipped.first..clipped.last]);
+        }
+        check_qualities(record, qualities)
+    }
+
+    /// Finds where base alignment quality would spread errors; false where it cannot be told.
+    fn find_uncertain(
+        &self,
+        events: usize,
+        reference: &[u8],
+        clipped: &Clipped,
+        scratch: &mut CountScratch,
+    ) -> bool {
+        let CountScratch { ops, codes, qualities, uncertain, baq, .. } = scratch;
+        uncertain.clear();
+        match &self.baq {
+            Some(model) if events > 0 => {
+                let read = baq::Read { ops, codes, qualities, start: clipped.start };
+                model.uncertain(&read, reference, baq, uncertain)
+            }
+            _ => true,
+        }
+    }
+
+    /// Flags bases that are not counted: no A, C, G or T, of low quality, or in a known site.
+    fn skip_bases(&self, record: &RecordRef<'_>, clipped: &Clipped, scratch: &mut CountScratch) {
+        let CountScratch { ops, codes, flags, qualities, .. } = scratch;
+        for ((flag, &code), &quality) in flags.iter_mut().zip(&*codes).zip(&*qualities) {
+            if code >= NO_BASE || quality < self.options.preserve_below {
+                *flag |= SKIP_BIT;
+            }
+        }
+        let span = cigar::reference_span(ops).max(1);
+        let start = u32::try_from(clipped.start).unwrap_or(0);
+        let end = u32::try_from(clipped.start + span).unwrap_or(u32::MAX);
+        for site in self.known_sites.overlapping(record.reference_id(), start..end) {
+            if let Some(bases) = masked(ops, clipped.start, flags.len(), site) {
+                flags[bases].iter_mut().for_each(|flag| *flag |= SKIP_BIT);
+            }
+        }
+    }
+
+    fn count_mismatches(
+        &self,
+        record: &RecordRef<'_>,
+        group: usize,
+        scratch: &mut CountScratch,
+        counts: &mut Counts,
+    ) {
+        let CountScratch { codes, flags, qualities, contexts: columns, uncertain, shares, .. } =
+            scratch;
+        let (is_reverse, is_second) = orientation(record);
+        let bases = self.options.mismatches_context_bases;
+        contexts(codes, qualities, self.options.low_quality_tail, bases, is_reverse, columns);
+        let (mut cycle, step) = cycles(flags.len(), is_reverse, is_second);
+        let cells = &mut counts.group(group, &self.options).mismatches;
+        let mut rows = cells.rows(flags.len());
+        let is_whole = uncertain.is_empty();
+        if !is_whole {
+            share_errors(flags, MISMATCH_BIT, uncertain, shares);
+        }
+        for (at, ((&flag, &quality), &context)) in
+            flags.iter().zip(&*qualities).zip(&*columns).enumerate()
+        {
+            if flag & SKIP_BIT == 0 {
+                let errors = match is_whole {
+                    true => u64::from(flag & MISMATCH_BIT) * ERROR,
+                    false => shares[at],
+                };
+                rows.count(quality, cycle, context, errors);
+            }
+            cycle += step;
+        }
+    }
+
+    fn count_indels(
+        &self,
+        record: &RecordRef<'_>,
+        clipped: &Clipped,
+        group: usize,
+        scratch: &mut CountScratch,
+        counts: &mut Counts,
+    ) -> Result<(), RecalibrationError> {
+        let (is_reverse, _) = orientation(record);
+        let CountScratch { codes, qualities, contexts: columns, .. } = scratch;
+        let bases = self.options.indels_context_bases;
+        contexts(codes, qualities, self.options.low_quality_tail, bases, is_reverse, columns);
+        let Some(cells) = &mut counts.group(group, &self.options).indels else { return Ok(()) };
+        let events = [(*b"BI", "BI", INSERTION_BIT), (*b"BD", "BD", DELETION_BIT)];
+        for ((tag, tag_name, bit), cells) in events.into_iter().zip(cells) {
+            let qualities = &mut scratch.qualities;
+            if take_tag(record, tag, tag_name, qualities)? {
+                qualities.truncate(clipped.last);
+                qualities.drain(..clipped.first);
+                check_qualities(record, qualities)?;
+            } else {
+                qualities.clear();
+                qualities.resize(clipped.last - clipped.first, INDEL_QUALITY);
+            }
+            count_indel(record, bit, scratch, cells);
+        }
+        Ok(())
+    }
+}
+
+/// Counts one kind of indel; `scratch.qualities` are those of that kind.
+fn count_indel(
+    record: &RecordRef<'_>,
+    bit: u8,
+    scratch: &mut CountScratch,
+    cells: &mut EventCounts,
+) {
+    let CountScratch { flags, qualities, contexts, uncertain, shares, .. } = scratch;
+    let (is_reverse, is_second) = orientation(record);
+    let (mut cycle, step) = cycles(flags.len(), is_reverse, is_second);
+    if uncertain.is_empty() {
+        shares.clear();
+        shares.extend(flags.iter().map(|flag| u64::from(flag & bit != 0) * ERROR));
+    } else {
+        share_errors(flags, bit, uncertain, shares);
+    }
+    let mut rows = cells.rows(flags.len());
+    let with_cycle = INDEL_CUSHION_BASES..flags.len().saturating_sub(INDEL_CUSHION_BASES);
+    for (at, &flag) in flags.iter().enumerate() {
+        if flag & SKIP_BIT == 0 {
+            let cycle = if with_cycle.contains(&at) { cycle } else { 0 };
+            rows.count(qualities[at], cycle, contexts[at], shares[at]);
+        }
+        cycle += step;
+    }
+}
+
+/// Reverse, and second of a pair.
+fn orientation(record: &RecordRef<'_>) -> (bool, bool) {
+    let second = Flags::PAIRED | Flags::SECOND_OF_PAIR;
+    (record.has_flags(Flags::REVERSE), record.has_flags(second))
+}
+
+fn is_counted(record: &RecordRef<'_>) -> bool {
+    record.flags() & NOT_COUNTED == 0
+        && !matches!(record.mapping_quality(), 0 | 255)
+        && record.reference_id() >= 0
+        && record.position() >= 0
+}
+
+/// What GATK asks of every record (its `WellformedReadFilter`), but for the read group: bases with
+/// qualities, no skipped reference, and, where it is mapped, a CIGAR that fits the bases and a
+/// start on its sequence.
+pub(super) fn is_well_formed(record: &RecordRef<'_>, lengths: &[u32]) -> bool {
+    let bases = record.base_count() as u64;
+    let has_qualities = record.qualities().first().is_some_and(|&quality| quality != 0xff);
+    let mut cigar_bases = 0;
+    for (code, len) in record.full_cigar().codes() {
+        if code == SKIP {
+            return false;
+        }
+        cigar_bases += if cigar::consumes_read(code) { u64::from(len) } else { 0 };
+    }
+    let is_mapped =
+        !record.has_flags(Flags::UNMAPPED) && record.reference_id() >= 0 && record.position() >= 0;
+    let is_placed = || {
+        let length = usize::try_from(record.reference_id()).ok().and_then(|id| lengths.get(id));
+        length.is_some_and(|&length| i64::from(record.position()) < i64::from(length))
+    };
+    bases > 0 && has_qualities && (!is_mapped || (cigar_bases == bases && is_placed()))
+}
+
+/// Flags mismatches and the bases next to insertions and deletions, and returns how many there
+/// are. `aligned` is the reference under the read.
+fn flag_bases(record: &RecordRef<'_>, aligned: &[u8], scratch: &mut CountScratch) -> usize {
+    let CountScratch { ops, codes, flags, .. } = scratch;
+    let is_reverse = record.has_flags(Flags::REVERSE);
+    flags.clear();
+    flags.resize(codes.len(), 0);
+    let (mut base, mut reference, mut events) = (0_usize, 0_usize, 0_usize);
+    let mut flag_indel = |flags: &mut [u8], at: Option<usize>, bit: u8| {
+        if let Some(flag) = at.and_then(|at| flags.get_mut(at)).filter(|flag| **flag & bit == 0) {
+            *flag |= bit;
+            events += 1;
+        }
+    };
+    for &(code, len) in ops.iter() {
+        let len = len as usize;
+        // The base before the event in sequencing order.
+        match code {
+            DELETION => {
+                let at = if is_reverse { Some(base) } else { base.checked_sub(1) };
+                flag_indel(flags, at, DELETION_BIT);
+            }
+            INSERTION => {
+                let at = if is_reverse { Some(base + len) } else { base.checked_sub(1) };
+                flag_indel(flags, at, INSERTION_BIT);
+            }
+            _ => {}
+        }
+        if cigar::consumes_read(code) && cigar::consumes_reference(code) {
+            let bases = codes[base..base + len].iter().zip(&aligned[reference..reference + len]);
+            for (flag, (&code, &letter)) in flags[base..].iter_mut().zip(bases) {
+                *flag |= u8::from(code != REFERENCE_CODES[usize::from(letter)]);
+            }
+        }
+        base += if cigar::consumes_read(code) { len } else { 0 };
+        reference += if cigar::consumes_reference(code) { len } else { 0 };
+    }
+    events + flags.iter().filter(|&&flag| flag & MISMATCH_BIT != 0).count()
+}
+
+/// Shares the errors of each uncertain stretch, the base before and the base behind it, evenly
+/// between its bases.
+fn share_errors(flags: &[u8], bit: u8, uncertain: &[bool], shares: &mut Vec<u64>) {
+    let is_error = |flag: &u8| flag & bit != 0;
+    shares.clear();
+    shares.extend(flags.iter().map(|flag| u64::from(is_error(flag)) * ERROR));
+    let mut at = 0;
+    while let Some(first) = uncertain[at..].iter().position(|&it| it).map(|it| at + it) {
+        let behind = uncertain[first..].iter().position(|&it| !it).map(|it| first + it);
+        let block = first.saturating_sub(1)..behind.map_or(flags.len(), |behind| behind + 1);
+        let errors = flags[block.clone()].iter().filter(|flag| is_error(flag)).count() as f64;
+        let share = errors / block.len() as f64 * ERROR as f64;
+        shares[block.clone()].fill(share.round() as u64);
+        at = block.end;
+    }
+}
+
+/// Takes the qualities of a tag (as in FASTQ) where the record has it.
+pub(super) fn take_tag(
+    record: &RecordRef<'_>,
+    tag: [u8; 2],
+    tag_name: &'static str,
+    qualities: &mut Vec<u8>,
+) -> Result<bool, RecalibrationError> {
+    let Some(text) = record.find_aux(tag)?.as_ref().and_then(AuxValue::as_string) else {
+        return Ok(false);
+    };
+    let bases = record.base_count();
+    if text.len() != bases || text.iter().any(|byte| !(b'!'..=b'~').contains(byte)) {
+        let read = name(record);
+        return Err(RecalibrationError::BadQualityTag { read, tag: tag_name, bases });
+    }
+    qualities.clear();
+    qualities.extend(text.iter().map(|byte| byte - b'!'));
+    Ok(true)
+}
+
+/// No quality may be above 93.
+pub(super) fn check_qualities(
+    record: &RecordRef<'_>,
+    qualities: &[u8],
+) -> Result<(), RecalibrationError> {
+    match qualities.iter().copied().max() {
+        Some(quality) if quality > MAX_QUALITY => {
+            Err(RecalibrationError::BadQuality { read: name(record), quality })
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn unknown_group(record: &RecordRef<'_>, id: &[u8]) -> RecalibrationError {
+    let group = String::from_utf8_lossy(id).into_owned();
+    RecalibrationError::UnknownReadGroup { read: name(record), group }
+}
+
+/// Name of a read for messages.
+pub(super) fn name(record: &RecordRef<'_>) -> String {
+    String::from_utf8_lossy(record.name()).into_owned()
+}
+
+/// Lengths of the sequences of a header, by index.
+pub(super) fn lengths(references: &[Reference]) -> Vec<u32> {
+    references.iter().map(|it| it.length).collect()
+}

@@ -1,0 +1,141 @@
+//! Covariates of bases: context and cycle.
+
+use super::prepare::NO_BASE;
+
+/// Context of a base that has none: near the start of the read, or with a base that is not A, C, G
+/// or T.
+pub(super) const NO_CONTEXT: u16 = u16::MAX;
+
+/// Number of context columns for contexts of `bases` bases: one for each, and one more for reads
+/// of nothing but low quality, whose bases GATK gives the context of no bases at all.
+pub(super) fn context_columns(bases: u8) -> usize {
+    (1 << (2 * usize::from(bases))) + 1
+}
+
+/// Text of a context column.
+pub(super) fn context_text(column: usize, bases: u8) -> String {
+    if column + 1 == context_columns(bases) {
+        return String::new();
+    }
+    let letter = |at: u8| char::from(b"ACGT"[column >> (2 * usize::from(at)) & 3]);
+    (0..bases).rev().map(letter).collect()
+}
+
+/// Column of the text of a context.
+pub(super) fn context_column(text: &str, bases: u8) -> Option<usize> {
+    if text.is_empty() {
+        return Some(context_columns(bases) - 1);
+    }
+    if text.len() != usize::from(bases) {
+        return None;
+    }
+    text.bytes().try_fold(0, |column, byte| {
+        let code = b"ACGT".iter().position(|&it| it == byte)?;
+        Some(column << 2 | code)
+    })
+}
+
+/// Where the bases between the low-quality tails start and end; equal where there are none.
+pub(super) fn without_tails(qualities: &[u8], low_quality: u8) -> (usize, usize) {
+    let is_high = |&quality: &u8| quality > low_quality;
+    let Some(first) = qualities.iter().position(is_high) else { return (0, 0) };
+    let last = qualities.iter().rposition(is_high).map_or(first, |at| at + 1);
+    (first, last)
+}
+
+/// Writes the context column of each base, or [`NO_CONTEXT`]. `codes` are 0..=3 for A, C, G, T;
+/// the context is the base and those sequenced before it, so that reverse reads are looked at
+/// from their end, complemented.
+pub(super) fn contexts(
+    codes: &[u8],
+    qualities: &[u8],
+    low_quality_tail: u8,
+    bases: u8,
+    is_reverse: bool,
+    out: &mut Vec<u16>,
+) {
+    let (first, last) = without_tails(qualities, low_quality_tail);
+    out.clear();
+    if first == last {
+        out.resize(codes.len(), (context_columns(bases) - 1) as u16);
+        return;
+    }
+    out.resize(codes.len(), NO_CONTEXT);
+    let mask = (1_u32 << (2 * u32::from(bases))) - 1;
+    let (mut key, mut run) = (0_u32, 0_u8);
+    let mut next = |code: u8, out: &mut u16| {
+        key = (key << 2 | u32::from(code & 3)) & mask;
+        run = if code < NO_BASE { (run + 1).min(bases) } else { 0 };
+        if run == bases {
+            *out = key as u16;
+        }
+    };
+    let (codes, out) = (&codes[first..last], &mut out[first..last]);
+    if is_reverse {
+        // 3 - code complements; what is no base stays none.
+        let complement = |code: u8| if code < NO_BASE { 3 - code } else { NO_BASE };
+        codes.iter().zip(out).rev().for_each(|(&code, out)| next(complement(code), out));
+    } else {
+        codes.iter().zip(out).for_each(|(&code, out)| next(code, out));
+    }
+}
+
+/// The cycle of the first base in the record and the step to the next one. Second reads of a pair
+/// count down from -1.
+pub(super) fn cycles(length: usize, is_reverse: bool, is_second: bool) -> (i64, i64) {
+    let sign = if is_second { -1 } else { 1 };
+    if is_reverse { (length as i64 * sign, -sign) } else { (sign, sign) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn codes(text: &str) -> Vec<u8> {
+        let code = |byte| b"ACGT".iter().position(|&it| it == byte).map_or(NO_BASE, |at| at as u8);
+        text.bytes().map(code).collect()
+    }
+
+    #[test]
+    fn contexts_in_sequencing_order() {
+        let t = |bases: &str, qualities: &[u8], size: u8, reverse: bool, expected: &[&str]| {
+            let mut out = Vec::new();
+            contexts(&codes(bases), qualities, 2, size, reverse, &mut out);
+            let text = |&column: &u16| match column {
+                NO_CONTEXT => "-".to_owned(),
+                column => context_text(column.into(), size),
+            };
+            let texts: Vec<String> = out.iter().map(text).collect();
+            assert_eq!(texts, expected, "{bases} {reverse}");
+        };
+        t("ACGT", &[9; 4], 2, false, &["-", "AC", "CG", "GT"]);
+        t("AACT", &[9; 4], 2, true, &["TT", "GT", "AG", "-"]);
+        t("ACNGT", &[9; 5], 2, false, &["-", "AC", "-", "-", "GT"]);
+        t("ACNGA", &[9; 5], 2, true, &["GT", "-", "-", "TC", "-"]);
+        t("ACGTA", &[2, 9, 1, 9, 2], 2, false, &["-", "-", "CG", "GT", "-"]);
+        t("ACGT", &[2; 4], 2, false, &["", "", "", ""]);
+        t("ACGTA", &[9; 5], 3, false, &["-", "-", "ACG", "CGT", "GTA"]);
+        t("A", &[9], 3, false, &["-"]);
+        t("", &[], 3, false, &[]);
+    }
+
+    #[test]
+    fn contexts_have_texts() {
+        for size in 1..=7 {
+            for column in 0..context_columns(size) {
+                let text = context_text(column, size);
+                assert_eq!(context_column(&text, size), Some(column), "{text}");
+            }
+        }
+        assert_eq!(context_column("AN", 2), None);
+        assert_eq!(context_column("ACG", 2), None);
+    }
+
+    #[test]
+    fn cycles_of_all_reads() {
+        assert_eq!(cycles(5, false, false), (1, 1));
+        assert_eq!(cycles(5, true, false), (5, -1));
+        assert_eq!(cycles(5, false, true), (-1, -1));
+        assert_eq!(cycles(5, true, true), (-5, 1));
+    }
+}

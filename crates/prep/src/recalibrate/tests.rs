@@ -1,0 +1,1 @@
+//! Recalibration against GATK's reports and records.

@@ -1,0 +1,145 @@
+//! Ours: a BAM file sorted by the phases that a command strings together.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use seqloom_format::bam::{Header, RecordRef, Reference};
+use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK};
+use seqloom_io::sink::output::Output;
+use seqloom_io::spill::SpillFile;
+use seqloom_prep::encode::Encoding;
+use seqloom_prep::finish::{self, FinishOptions, FinishTrace};
+use seqloom_prep::layout::{GenomeBins, Home};
+use seqloom_prep::order::SortOrder;
+use seqloom_prep::redistribute::{NameSample, by_name};
+use seqloom_prep::store::{Backing, ChunkStore, StoreScratch};
+use seqloom_runtime::memory::Ledger;
+use seqloom_testkit::bam::{BamReader, BamRecord};
+
+/// How to sort.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setup {
+    pub(crate) threads: usize,
+    pub(crate) memory_bytes: u64,
+    pub(crate) chunk_bytes: usize,
+}
+
+/// A BAM file in memory.
+pub(crate) struct Input {
+    references: Vec<Reference>,
+    bodies: Vec<Vec<u8>>,
+}
+
+impl Input {
+    pub(crate) fn read(path: &Path) -> Self {
+        let mut reader = BamReader::open(path).unwrap();
+        let reference =
+            |(name, length): &(String, u32)| Reference { name: name.clone(), length: *length };
+        let references = reader.references.iter().map(reference).collect();
+        let mut bodies = Vec::new();
+        let mut record = BamRecord::default();
+        while reader.read(&mut record).unwrap() {
+            bodies.push(record.bytes.clone());
+        }
+        Self { references, bodies }
+    }
+}
+
+/// The records of a BAM file, without the bin field, which tools compute differently for unplaced
+/// records.
+pub(crate) fn records(path: &Path) -> Vec<Vec<u8>> {
+    let mut bodies = Input::read(path).bodies;
+    bodies.iter_mut().for_each(|body| body[10..12].fill(0));
+    bodies
+}
+
+/// Records on their way.
+struct Stores<'a> {
+    placed: ChunkStore<'a>,
+    unplaced: ChunkStore<'a>,
+    strays: ChunkStore<'a>,
+    names: NameSample,
+}
+
+/// Collects all records; workers take every n-th batch.
+fn collect<'a>(input: &Input, order: SortOrder, setup: &Setup, backing: &'a Backing) -> Stores<'a> {
+    let store = || ChunkStore::new(backing, setup.chunk_bytes);
+    let (placed, unplaced, strays) = (store(), store(), store());
+    let stores = Stores { placed, unplaced, strays, names: NameSample::default() };
+    let bins = GenomeBins::new(&input.references);
+    let batches: Vec<_> = input.bodies.chunks(300).zip((0..).step_by(300)).collect();
+    std::thread::scope(|scope| {
+        for worker in 0..setup.threads {
+            let (stores, batches, bins) = (&stores, &batches, &bins);
+            scope.spawn(move || {
+                let mut scratch = StoreScratch::new().unwrap();
+                for (bodies, first) in batches.iter().skip(worker).step_by(setup.threads) {
+                    for (body, template) in bodies.iter().zip(*first..) {
+                        put(stores, bins, order, template, body, &mut scratch);
+                    }
+                }
+            });
+        }
+    });
+    stores
+}
+
+fn put(
+    stores: &Stores<'_>,
+    bins: &GenomeBins,
+    order: SortOrder,
+    template: u64,
+    body: &[u8],
+    scratch: &mut StoreScratch,
+) {
+    let record = RecordRef::new(body).unwrap();
+    let (ordinal, size) = ((template << 16).to_le_bytes(), (body.len() as u32).to_le_bytes());
+    let (store, bin) = match bins.home_of(order, template, &record) {
+        Home::Placed(bin) => (&stores.placed, bin),
+        Home::Unplaced(bin) => {
+            stores.names.add(record.name());
+            (&stores.unplaced, bin)
+        }
+        Home::Stray(bin) => (&stores.strays, bin),
+    };
+    store.append(bin, &[&ordinal, &size, body], scratch).unwrap();
+}
+
+/// Writes `input` in `order` to `path`.
+pub(crate) fn sort(input: &Input, order: SortOrder, setup: &Setup, path: &Path) {
+    let spill = SpillFile::create(&[std::env::temp_dir()]).unwrap();
+    let backing = Backing { ledger: Ledger::new(setup.memory_bytes), spill };
+    let threads = NonZeroUsize::new(setup.threads).unwrap();
+    let Stores { placed, mut unplaced, strays, names } = collect(input, order, setup, &backing);
+    if order.is_by_name() || order == SortOrder::CoordinatePicard {
+        unplaced = by_name(unplaced, &names, order, &backing, threads, &|| true).unwrap();
+    }
+    let mut output = Output::create(path).unwrap();
+    let mut header = Header::from_references(input.references.clone());
+    order.describe_in(&mut header);
+    let mut block = Vec::new();
+    let header = header.encode().unwrap();
+    let mut compressor = BlockCompressor::new(1).unwrap();
+    for part in header.chunks(60_000) {
+        compressor.compress(part, &mut block).unwrap();
+    }
+    output.write(&block).unwrap();
+    let options = FinishOptions {
+        threads,
+        order,
+        encoding: Encoding::Bam { level: 1, index: None },
+        references: &input.references,
+        marks: None,
+        remove_duplicates: false,
+        editor: None,
+        observer: None,
+        watch: &|| true,
+    };
+    let trace = FinishTrace::default();
+    let stores = [&placed, &unplaced, &strays];
+    let finished = finish::run(&stores, &backing, &options, &mut output, None, &trace).unwrap();
+    assert_eq!(finished.records_written, input.bodies.len() as u64);
+    assert_eq!(backing.ledger.charged_bytes(), 0);
+    output.write(&EOF_BLOCK).unwrap();
+    output.into_file().unwrap().commit().unwrap();
+}

@@ -1,0 +1,10 @@
+//! The body of one BAM record, edited in place.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[allow(dead_code)] // shared with the property tests and other targets
+#[path = "../../crates/format/tests/hostile/exercise.rs"]
+mod exercise;
+
+fuzz_target!(|data: &[u8]| exercise::record_edits(data));
