@@ -22,6 +22,7 @@ mod counts;
 mod covariates;
 mod datum;
 mod gather;
+mod log10;
 mod mask;
 mod prepare;
 mod quantize;
@@ -32,7 +33,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use self::apply::{Applied, Applier, ApplyOptions, ApplyScratch};
+pub use self::apply::{Applied, Applier, ApplyOptions, ApplyScratch, DynamicQuantization};
 pub use self::count::{CountScratch, Counted, Counter};
 pub use self::counts::Counts;
 pub use self::gather::{GatherError, gather};
