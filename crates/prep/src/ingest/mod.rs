@@ -1,5 +1,5 @@
-//! The ingest phase of aligned input: records of BAM or SAM through the steps into partitions, every
-//! worker doing whichever is next.
+//! The ingest phase of aligned input: records of BAM or SAM through the steps into partitions,
+//! every worker doing whichever is next.
 
 mod board;
 mod templates;
