@@ -11,6 +11,7 @@ pub mod damage;
 pub mod error;
 pub mod fastq;
 pub mod genome;
+pub mod hard_data;
 pub mod random;
 pub mod reads;
 pub mod sam;

@@ -6,6 +6,7 @@
 
 mod common;
 mod data;
+mod prep;
 
 mod command_line;
 mod determinism;
@@ -14,4 +15,5 @@ mod faults;
 mod identity;
 mod input;
 mod memory;
+mod prep_duplicates;
 mod validity;
