@@ -7,6 +7,7 @@ mod index;
 mod output;
 mod prep;
 mod recalibration;
+mod signal;
 mod signals;
 
 use std::process::ExitCode;
@@ -33,6 +34,9 @@ enum Command {
     Align(Box<align::AlignArguments>),
     /// Sort, mark duplicates, filter and fix aligned reads in one pass
     Prep(Box<prep::PrepArguments>),
+    /// Nanopore raw signal: SLOW5, BLOW5, FAST5, POD5
+    #[command(subcommand)]
+    Signal(signal::SignalCommand),
 }
 
 fn main() -> ExitCode {
@@ -45,6 +49,7 @@ fn main() -> ExitCode {
         Command::Index(arguments) => index::run(&arguments, &console),
         Command::Align(arguments) => align::run(&arguments, &console),
         Command::Prep(arguments) => prep::run(&arguments, &console),
+        Command::Signal(command) => signal::run(&command, &console),
     };
     exit::report(outcome, &console)
 }

@@ -51,6 +51,8 @@ pub(super) struct MemoryPlan {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Demand {
     pub(super) index_bytes: u64,
+    /// Known sites.
+    pub(super) loaded_bytes: u64,
     pub(super) threads: NonZeroUsize,
     pub(super) pairing: Pairing,
     pub(super) cohort_bases: u64,
@@ -100,7 +102,8 @@ impl Demand {
     }
 
     fn fixed_bytes(&self) -> u64 {
-        PROGRAM_BYTES + self.index_bytes + self.threads.get() as u64 * WORKER_BYTES
+        let program = PROGRAM_BYTES + self.loaded_bytes;
+        program + self.index_bytes + self.threads.get() as u64 * WORKER_BYTES
     }
 
     fn min_store_bytes(&self) -> u64 {
@@ -140,7 +143,7 @@ impl Demand {
             "-m {memory} is too small: this run needs at least {} (program {} + index {} \
              + {} threads x {} + one cohort of {} bases in reads of {} bp {} + partitions {})",
             ByteSize(self.floor_bytes()),
-            ByteSize(PROGRAM_BYTES),
+            ByteSize(PROGRAM_BYTES + self.loaded_bytes),
             ByteSize(self.index_bytes),
             self.threads,
             ByteSize(WORKER_BYTES),
@@ -158,6 +161,7 @@ mod tests {
 
     const DEMAND: Demand = Demand {
         index_bytes: 221 << 20,
+        loaded_bytes: 5 << 20,
         threads: NonZeroUsize::new(2).unwrap(),
         pairing: Pairing::TwoFiles,
         cohort_bases: 100_000_000,
