@@ -15,10 +15,7 @@ mod faults;
 mod identity;
 mod input;
 mod memory;
-<<<<<<< HEAD
 mod prep_duplicates;
-=======
 mod signal;
 mod signal_slow5tools;
->>>>>>> main
 mod validity;
