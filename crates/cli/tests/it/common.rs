@@ -155,7 +155,8 @@ pub(crate) fn has(program: &str) -> bool {
     found
 }
 
-const PICARD: &str = "/usr/share/java/picard.jar";
+/// Where Debian puts it.
+pub(crate) const PICARD: &str = "/usr/share/java/picard.jar";
 
 /// A Picard command. Debian's wrapper script splits its arguments again, so the jar is called.
 pub(crate) fn picard(line: &str) -> Command {
