@@ -170,8 +170,7 @@ fn alignments_in(folder: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn test_inputs_of_picard_equal_picard() {
-    let (true, Some(folder_of_inputs)) =
-        (has_referees(), skip::data("bam/picard_testdata/sam"))
+    let (true, Some(folder_of_inputs)) = (has_referees(), skip::data("bam/picard_testdata/sam"))
     else {
         return;
     };
@@ -184,8 +183,7 @@ fn test_inputs_of_picard_equal_picard() {
         let head = crate::common::run(words("samtools view --no-PG -H").arg(path)).text();
         head.lines().next().unwrap_or_default().contains("SO:coordinate")
     };
-    let cases: Vec<Case> =
-        files.iter().map(|file| case(file, !is_sorted(file), TAGS)).collect();
+    let cases: Vec<Case> = files.iter().map(|file| case(file, !is_sorted(file), TAGS)).collect();
     let commands: Vec<String> =
         cases.iter().enumerate().map(|(i, case)| case.picard_line(here.path(), i)).collect();
     let codes = picard_codes(&commands);
@@ -195,13 +193,17 @@ fn test_inputs_of_picard_equal_picard() {
         if code == 0 && ours.code() != 0 {
             eprintln!("WRONG {}: {}", case.input.display(), ours.stderr);
         } else if code == 0 {
-            if std::panic::catch_unwind(||case.compare(here.path(), i)).is_err() {
-            eprintln!("WRONG {}: {}", case.input.display(), ours.stderr);
-}
+            if std::panic::catch_unwind(|| case.compare(here.path(), i)).is_err() {
+                eprintln!("WRONG {}: {}", case.input.display(), ours.stderr);
+            }
             compared += 1;
         } else {
-            eprintln!("Picard refuses {}; ours: {} {}", case.input.display(), ours.code(),
-                ours.stderr.lines().last().unwrap_or_default());
+            eprintln!(
+                "Picard refuses {}; ours: {} {}",
+                case.input.display(),
+                ours.code(),
+                ours.stderr.lines().last().unwrap_or_default()
+            );
         }
     }
     assert!(compared > 100, "{compared} files compared");
