@@ -12,6 +12,7 @@ pub mod error;
 pub mod fastq;
 pub mod gatk;
 pub mod genome;
+pub mod hard_data;
 pub mod python;
 pub mod random;
 pub mod reads;

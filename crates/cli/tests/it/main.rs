@@ -6,6 +6,7 @@
 
 mod common;
 mod data;
+mod prep;
 
 mod command_line;
 mod determinism;
@@ -14,6 +15,7 @@ mod faults;
 mod identity;
 mod input;
 mod memory;
+mod prep_duplicates;
 mod signal;
 mod signal_slow5tools;
 mod validity;

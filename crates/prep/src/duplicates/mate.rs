@@ -23,13 +23,13 @@ pub struct MateEnd {
 /// Two reads of one name wait for a mate on the same reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "records {first} and {second} (from 0) have the same name and both wait for a mate on the same \
-     reference: names of templates must be unique"
+    "records {} and {} have the same name and both wait for a mate on the same reference: names of \
+     templates must be unique", first + 1, second + 1
 )]
 pub struct NameUsedTwice {
-    /// Number of the earlier record.
+    /// Number of the earlier record, from 0.
     pub first: u64,
-    /// Number of the later record.
+    /// Number of the later record, from 0.
     pub second: u64,
 }
 
@@ -116,7 +116,7 @@ impl MateEnd {
 /// on this reference; if there is none it waits itself, under the reference of its own mate.
 ///
 /// # Errors
-/// Two reads that wait in the same place, or an error of `pair`.
+/// Two reads that wait in the same place for a mate that may come, or an error of `pair`.
 pub fn pair_mates<E: From<NameUsedTwice>>(
     mates: &mut [MateEnd],
     mut pair: impl FnMut(&PairEnd) -> Result<(), E>,
@@ -131,11 +131,17 @@ pub fn pair_mates<E: From<NameUsedTwice>>(
             if let Some(at) = pending.iter().position(waits_for(mate.read.reference)) {
                 let first = pending.swap_remove(at);
                 first.pair_with(mate).iter().try_for_each(&mut pair)?;
-            } else if let Some(at) = pending.iter().position(waits_for(mate.read.mate_reference)) {
-                let (first, second) = (pending[at].record, mate.record);
-                return Err(NameUsedTwice { first, second }.into());
-            } else {
-                pending.push(mate);
+                continue;
+            }
+            // On a reference that the sorted file has left behind no mate can come, so that nobody
+            // is mistaken for another; Picard does not look there again either.
+            let may_come = mate.read.mate_reference >= mate.read.reference;
+            match pending.iter().position(waits_for(mate.read.mate_reference)) {
+                Some(at) if may_come => {
+                    let (first, second) = (pending[at].record, mate.record);
+                    return Err(NameUsedTwice { first, second }.into());
+                }
+                _ => pending.push(mate),
             }
         }
     }
@@ -196,6 +202,11 @@ mod tests {
     fn a_name_that_waits_twice_is_an_error() {
         let mut mates = [mate("a", 5, 0, 1), mate("a", 8, 0, 1), mate("a", 9, 1, 0)];
         assert_eq!(pairs(&mut mates), Err(NameUsedTwice { first: 5, second: 8 }));
+        let text = NameUsedTwice { first: 5, second: 8 }.to_string();
+        assert!(text.starts_with("records 6 and 9 have the same name"), "{text}");
+        // Both name a reference that lies in front of theirs.
+        let mut mates = [mate("a", 5, 2, 1), mate("a", 8, 2, 1)];
+        assert_eq!(pairs(&mut mates), Ok(vec![]));
     }
 
     proptest! {

@@ -4,13 +4,10 @@
 //! Needs java, samtools, bgzip and Picard's jar (`PICARD_JAR`, else where Debian puts it).
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)] // all of it is a test
 
-mod hard_data;
-
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hard_data::HardData;
 use seqloom_format::bam::{Flags, Header, RecordRef, framed_records, set_duplicate};
 use seqloom_prep::barcode::BarcodeTags;
 use seqloom_prep::duplicates::{
@@ -23,6 +20,7 @@ use seqloom_prep::tally::{TalliedRecord, Tally};
 use seqloom_report::flagstat::write_flagstat;
 use seqloom_report::idxstats::write_idxstats;
 use seqloom_report::picard::write_duplication_metrics;
+use seqloom_testkit::hard_data::HardData;
 
 /// Partitions of ours; the outcome must not depend on them.
 const PARTITIONS: usize = 3;

@@ -2,32 +2,17 @@
 
 use std::fmt::Write;
 
+use crate::random::Random;
+
 /// Lengths of the references.
 const REFERENCES: [i64; 3] = [60_000, 20_000, 900];
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
-struct Random(u64);
+fn percent(random: &mut Random, chance: u64) -> bool {
+    random.below(100) < chance
+}
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number in `0..end`.
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    fn percent(&mut self, chance: u64) -> bool {
-        self.below(100) < chance
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
-    }
+fn pick<T: Copy>(random: &mut Random, from: &[T]) -> T {
+    from[random.index(from.len())]
 }
 
 /// Unclipped 5' end of a read.
@@ -51,24 +36,28 @@ struct Record {
     group: Option<String>,
 }
 
-/// SAM text in query-grouped order; every record has a tag `XI:Z:<template>/<record>`.
-pub(crate) struct HardData {
+/// SAM text in query-grouped order; every record has a tag `XI:Z:<template>/<record>`, most have
+/// barcodes in tags RX, B1 and B2.
+#[derive(Debug)]
+pub struct HardData {
     sam: String,
     records: usize,
 }
 
 impl HardData {
-    /// Data of this many templates over this many read groups (1 to 4).
-    pub(crate) fn new(seed: u64, templates: usize, groups: usize) -> Self {
-        let mut random = Random(seed);
+    /// Data of this many templates over this many read groups (1 to 4); they make 1, 2, 2 and 3
+    /// libraries.
+    #[must_use]
+    pub fn new(seed: u64, templates: usize, groups: usize) -> Self {
+        let mut random = Random::new(seed);
         let mut sam = String::from("@HD\tVN:1.6\n");
         for (index, length) in REFERENCES.iter().enumerate() {
-            writeln!(sam, "@SQ\tSN:chr{index}\tLN:{length}").unwrap();
+            sam += &format!("@SQ\tSN:chr{index}\tLN:{length}\n");
         }
         // Two read groups share a library, one has none.
         let libraries = ["\tLB:one", "\tLB:two", "\tLB:one", ""];
         for (index, library) in libraries.iter().take(groups).enumerate() {
-            writeln!(sam, "@RG\tID:g{index}\tSM:s{library}").unwrap();
+            sam += &format!("@RG\tID:g{index}\tSM:s{library}\n");
         }
         let mut data = Self { sam, records: 0 };
         // Few places, so that many templates share one; the first few take many.
@@ -80,11 +69,15 @@ impl HardData {
         data
     }
 
-    pub(crate) fn sam(&self) -> &str {
+    /// The text.
+    #[must_use]
+    pub fn sam(&self) -> &str {
         &self.sam
     }
 
-    pub(crate) fn records(&self) -> usize {
+    /// Number of records.
+    #[must_use]
+    pub fn records(&self) -> usize {
         self.records
     }
 
@@ -93,7 +86,8 @@ impl HardData {
         for index in (1..records.len()).rev() {
             records.swap(index, random.below(index as u64 + 1) as usize);
         }
-        let quality = random.pick(b"+???I");
+        let quality = pick(random, b"+???I");
+        let barcodes = [0; 3].map(|_| random_barcode(random));
         for (index, record) in records.iter().enumerate() {
             let reference = |at: Option<usize>| at.map_or("*".to_owned(), |r| format!("chr{r}"));
             let quality = match random.below(20) {
@@ -108,14 +102,21 @@ impl HardData {
             let mate_pos = record.mate.map_or(0, |mate| mate.1);
             let mapq = random.below(9);
             let sequence = "A".repeat(*bases);
-            write!(
+            let _ = write!(
                 self.sam,
                 "{name}\t{flags}\t{name_at}\t{pos}\t{mapq}\t{cigar}\t{mate_at}\t{mate_pos}\t0\t\
                  {sequence}\t{quality}\tXI:Z:{template}/{index}"
-            )
-            .unwrap();
+            );
             if let Some(group) = &record.group {
-                write!(self.sam, "\tRG:Z:{group}").unwrap();
+                let _ = write!(self.sam, "\tRG:Z:{group}");
+            }
+            for (tag, barcode) in [("RX", barcodes[0]), ("B1", barcodes[1]), ("B2", barcodes[2])] {
+                // Reads of a template differ now and then.
+                let differs = percent(random, 5);
+                let barcode = if differs { random_barcode(random) } else { barcode };
+                if let Some(barcode) = barcode {
+                    let _ = write!(self.sam, "\t{tag}:Z:{barcode}");
+                }
             }
             self.sam.push('\n');
             self.records += 1;
@@ -124,22 +125,29 @@ impl HardData {
 }
 
 fn random_end(random: &mut Random) -> End {
-    let reference = random.pick(&[0, 0, 0, 1, 1, 2]);
+    let reference = pick(random, &[0, 0, 0, 1, 1, 2]);
     let position = 1 + random.below(REFERENCES[reference] as u64 - 100) as i64;
-    End { reference, position, reverse: random.percent(50) }
+    End { reference, position, reverse: percent(random, 50) }
 }
 
 /// One of the places, the first four far more often than others.
 fn random_place(random: &mut Random, places: &[End]) -> End {
-    if random.percent(30) { places[random.below(4) as usize] } else { random.pick(places) }
+    if percent(random, 30) { places[random.below(4) as usize] } else { pick(random, places) }
+}
+
+/// Few different ones, so that templates share them.
+fn random_barcode(random: &mut Random) -> Option<&'static str> {
+    pick(random, &[Some("ACGT-AAAA"), Some("ACGT-AAAA"), Some("NCGT-AAAA"), Some("ac"), None])
 }
 
 /// Names with a location (5 or 7 fields, tiles beyond 16 bits, trailing letters) and without.
 fn random_name(random: &mut Random, template: usize) -> String {
-    let tile = random.pick(&[1, 1, 1, 1, 1, 1, 1, 2, 1101, 40_000, 65_535, -3]);
+    let tile = pick(random, &[1, 1, 1, 1, 1, 1, 1, 2, 1101, 40_000, 65_535, -3]);
     // Half of the clusters lie about a few spots, so that there are chains of near ones.
-    let (spots, spread) = if random.percent(50) { (4, 40) } else { (1, 700) };
-    let [x, y] = [0; 2].map(|_| 90 * random.below(spots) + random.below(spread));
+    let (spots, spread) = if percent(random, 50) { (4, 40) } else { (1, 700) };
+    // Some lie round the places where 16 bits wrap, as on large flow cells.
+    let far = pick(random, &[0, 0, 0, 0, 32_600, 65_400]);
+    let [x, y] = [0; 2].map(|_| far + 90 * random.below(spots) + random.below(spread));
     match random.below(12) {
         0 => format!("read{template}"),
         1 => format!("r{template}:1:{tile}:{x}"),
@@ -160,14 +168,17 @@ fn mapped(random: &mut Random, end: End, flags: u16, group: Option<String>) -> R
         _ => (0, 0),
     };
     let ((hard5, soft5), (hard3, soft3)) = (clip(random), clip(random));
-    let (core, bases, span) = random.pick(&[
-        ("30M", 30, 30),
-        ("30M", 30, 30),
-        ("12M3D18M", 30, 33),
-        ("10M2I15M", 27, 25),
-        ("8=1X20=", 29, 29),
-        ("9M100N20M", 29, 129),
-    ]);
+    let (core, bases, span) = pick(
+        random,
+        &[
+            ("30M", 30, 30),
+            ("30M", 30, 30),
+            ("12M3D18M", 30, 33),
+            ("10M2I15M", 27, 25),
+            ("8=1X20=", 29, 29),
+            ("9M100N20M", 29, 129),
+        ],
+    );
     let (clips5, clips3) = (hard5 + soft5, hard3 + soft3);
     let text = |n: i64, letter: char| if n > 0 { format!("{n}{letter}") } else { String::new() };
     let ends = [text(hard5, 'H') + &text(soft5, 'S'), text(soft3, 'S') + &text(hard3, 'H')];
@@ -210,16 +221,16 @@ fn mate(a: &mut Record, b: &mut Record) {
 /// The records of one template.
 fn random_template(random: &mut Random, places: &[End], groups: usize) -> Vec<Record> {
     let group = Some(format!("g{}", random.below(groups as u64)));
-    let common = random.pick(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0x200]);
+    let common = pick(random, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0x200]);
     let first = random_place(random, places);
     let kind = random.below(100);
     let mut records = match kind {
         0..15 => {
             // Unpaired; some without a read group or with one that the header lacks.
-            let group = random.pick(&[Some(0), Some(0), Some(0), Some(1), None]).map(|unknown| {
+            let group = pick(random, &[Some(0), Some(0), Some(0), Some(1), None]).map(|unknown| {
                 if unknown == 1 { "nowhere".to_owned() } else { group.clone().unwrap_or_default() }
             });
-            let end = if random.percent(50) { first } else { random_end(random) };
+            let end = if percent(random, 50) { first } else { random_end(random) };
             vec![mapped(random, end, common, group)]
         }
         15..28 => orphan(random, first, common, &group),
@@ -231,15 +242,15 @@ fn random_template(random: &mut Random, places: &[End], groups: usize) -> Vec<Re
         }
         _ => pair(random, first, common, &group, groups),
     };
-    if kind >= 31 && random.percent(4) {
+    if kind >= 31 && percent(random, 4) {
         // The mate never appears.
         records.truncate(1);
     }
     for _ in 0..2 {
-        if records[0].flags & 0x1 != 0 && random.percent(12) {
+        if records[0].flags & 0x1 != 0 && percent(random, 12) {
             let other = random_place(random, places);
-            let kind = random.pick(&[0x100, 0x800, 0x900]);
-            let flags = 0x1 | common | kind | random.pick(&[0x40, 0x80]);
+            let kind = pick(random, &[0x100, 0x800, 0x900]);
+            let flags = 0x1 | common | kind | pick(random, &[0x40, 0x80]);
             let mut more = mapped(random, other, flags, group.clone());
             more.mate = records[0].mate;
             records.push(more);
@@ -247,14 +258,15 @@ fn random_template(random: &mut Random, places: &[End], groups: usize) -> Vec<Re
     }
     for record in &mut records {
         // Marks of an earlier run must not survive; proper pairs only matter to flagstat.
-        record.flags |= random.pick(&[0, 0, 0x400]) | (random.pick(&[0, 0x2]) & record.flags << 1);
+        record.flags |=
+            pick(random, &[0, 0, 0x400]) | (pick(random, &[0, 0x2]) & record.flags << 1);
     }
     records
 }
 
 /// A mapped read and its unmapped mate, which is placed beside it.
 fn orphan(random: &mut Random, end: End, common: u16, group: &Option<String>) -> Vec<Record> {
-    let (mapped_read, unmapped_read) = random.pick(&[(0x41, 0x81), (0x81, 0x41)]);
+    let (mapped_read, unmapped_read) = pick(random, &[(0x41, 0x81), (0x81, 0x41)]);
     let mut a = mapped(random, end, mapped_read | common, group.clone());
     let mut b = unmapped(unmapped_read | common, group.clone());
     (b.reference, b.pos) = (a.reference, a.pos);
@@ -271,9 +283,9 @@ fn pair(
     group: &Option<String>,
     groups: usize,
 ) -> Vec<Record> {
-    let offset = random.pick(&[120, 120, 120, 120, 120, 120, 0, 40]);
+    let offset = pick(random, &[120, 120, 120, 120, 120, 120, 0, 40]);
     let second = match random.below(12) {
-        0 => End { reference: random.pick(&[0, 1, 2]), position: 500, reverse: first.reverse },
+        0 => End { reference: pick(random, &[0, 1, 2]), position: 500, reverse: first.reverse },
         1 => End { position: first.position + offset, ..first },
         2 => End { reverse: !first.reverse, ..first },
         _ => End {
@@ -286,13 +298,30 @@ fn pair(
             ..first
         },
     };
-    let (flags1, flags2) = random.pick(&[(0x41, 0x81), (0x81, 0x41)]);
+    let (flags1, flags2) = pick(random, &[(0x41, 0x81), (0x81, 0x41)]);
     let other_group = match group.as_deref() {
-        Some("g0") if groups > 2 && random.percent(5) => Some("g2".to_owned()),
+        Some("g0") if groups > 2 && percent(random, 5) => Some("g2".to_owned()),
         _ => group.clone(),
     };
     let mut a = mapped(random, first, flags1 | common, group.clone());
     let mut b = mapped(random, second, flags2 | common, other_group);
     mate(&mut a, &mut b);
     vec![a, b]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_text_of_whole_lines() {
+        let data = HardData::new(3, 400, 4);
+        assert_eq!(data.sam(), HardData::new(3, 400, 4).sam());
+        assert_ne!(data.sam(), HardData::new(4, 400, 4).sam());
+        let records = data.sam().lines().filter(|line| !line.starts_with('@'));
+        let fields = records.map(|line| line.split('\t').count());
+        assert!(fields.clone().all(|count| (12..=16).contains(&count)));
+        assert_eq!(fields.count(), data.records());
+        assert_eq!(HardData::new(1, 0, 1).records(), 0);
+    }
 }
