@@ -23,6 +23,9 @@ use super::pass::{Pass, PassError, RecordSink};
 use crate::console::Console;
 use crate::exit::{UsageError, at_path};
 
+/// Ways to split that want no table, so that options of the table would have no effect.
+const NO_TABLE: [&str; 3] = ["groups", "reads", "files"];
+
 /// Arguments of `seqloom signal split`.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -56,7 +59,7 @@ pub(crate) struct SplitArguments {
         visible_alias = "demux-code-hdr",
         value_name = "NAME",
         default_value = "barcode_arrangement",
-        requires = "demux"
+        conflicts_with_all = NO_TABLE
     )]
     demux_code: String,
     /// Column of the read ids
@@ -65,14 +68,14 @@ pub(crate) struct SplitArguments {
         visible_alias = "demux-rid-hdr",
         value_name = "NAME",
         default_value = "parent_read_id",
-        requires = "demux"
+        conflicts_with_all = NO_TABLE
     )]
     demux_rid: String,
     /// Category for reads that the table does not name [default: they are lost]
-    #[arg(short = 'm', long, value_name = "NAME", requires = "demux")]
+    #[arg(short = 'm', long, value_name = "NAME", conflicts_with_all = NO_TABLE)]
     demux_missing: Option<String>,
     /// Category for reads of several categories [default: they go to each]
-    #[arg(short = 'u', long, value_name = "NAME", requires = "demux")]
+    #[arg(short = 'u', long, value_name = "NAME", conflicts_with_all = NO_TABLE)]
     demux_uniq: Option<String>,
     #[command(flatten)]
     lossless: LosslessArguments,
