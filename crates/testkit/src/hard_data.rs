@@ -168,14 +168,17 @@ fn mapped(random: &mut Random, end: End, flags: u16, group: Option<String>) -> R
         _ => (0, 0),
     };
     let ((hard5, soft5), (hard3, soft3)) = (clip(random), clip(random));
-    let (core, bases, span) = pick(random, &[
-        ("30M", 30, 30),
-        ("30M", 30, 30),
-        ("12M3D18M", 30, 33),
-        ("10M2I15M", 27, 25),
-        ("8=1X20=", 29, 29),
-        ("9M100N20M", 29, 129),
-    ]);
+    let (core, bases, span) = pick(
+        random,
+        &[
+            ("30M", 30, 30),
+            ("30M", 30, 30),
+            ("12M3D18M", 30, 33),
+            ("10M2I15M", 27, 25),
+            ("8=1X20=", 29, 29),
+            ("9M100N20M", 29, 129),
+        ],
+    );
     let (clips5, clips3) = (hard5 + soft5, hard3 + soft3);
     let text = |n: i64, letter: char| if n > 0 { format!("{n}{letter}") } else { String::new() };
     let ends = [text(hard5, 'H') + &text(soft5, 'S'), text(soft3, 'S') + &text(hard3, 'H')];
@@ -255,7 +258,8 @@ fn random_template(random: &mut Random, places: &[End], groups: usize) -> Vec<Re
     }
     for record in &mut records {
         // Marks of an earlier run must not survive; proper pairs only matter to flagstat.
-        record.flags |= pick(random, &[0, 0, 0x400]) | (pick(random, &[0, 0x2]) & record.flags << 1);
+        record.flags |=
+            pick(random, &[0, 0, 0x400]) | (pick(random, &[0, 0x2]) & record.flags << 1);
     }
     records
 }
