@@ -16,7 +16,7 @@ use seqloom_signal::transcode::{Deflate, DeflatedRead, Encoding, Route, Transcod
 use seqloom_signal::union::{Differences, UnionOptions};
 
 use super::arguments::{Format, LosslessArguments, OutputArguments, RunArguments};
-use super::join::join;
+use super::join::{Unfit, join};
 use super::pass::{Pass, PassError};
 use super::view::rewrite;
 use crate::console::Console;
@@ -27,7 +27,8 @@ use crate::exit::at_path;
 #[command(after_help = "Examples:\n  seqloom signal convert fast5_pass/ -o reads.blow5\n  \
     seqloom signal convert reads.pod5 -c zstd -o reads.blow5\n\n\
     Several runs become several read groups (FAST5 has room for one). Where files of one run \
-    differ in an\nattribute, that of the first is kept.")]
+    differ in an\nattribute, that of the first is kept; end reasons are joined to one list. A file that \
+    does not fit\nthe others (no run_id, a field of another type) is lost alone.")]
 pub(crate) struct ConvertArguments {
     /// SLOW5, BLOW5, FAST5 and POD5 files, and folders of them
     #[arg(value_name = "FILE|DIR", required = true)]
@@ -62,12 +63,16 @@ pub(super) fn run(arguments: &ConvertArguments, console: &Console) -> anyhow::Re
         keep_auxiliary: arguments.lossless.lossless,
         differences: Differences::First,
         keep_order: true,
+        widen: true,
     };
     let encoding = match format {
-        Format::Fast5 => None,
+        Format::Fast5 => {
+            arguments.output.format.refuse_compression(format)?;
+            None
+        }
         _ => Some(arguments.output.encoding(format, SignalCompression::SvbZd)?),
     };
-    let joined = join(&pass, &found.paths, options)?;
+    let joined = join(&pass, &found.paths, options, Unfit::Lose)?;
     let stage = Transcode {
         header: &joined.header,
         encoding: encoding.unwrap_or(Encoding::Slow5),

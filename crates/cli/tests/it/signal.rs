@@ -198,6 +198,95 @@ fn folders_are_walked_and_leftovers_of_macos_passed_over() {
     assert!(stats.contains("number of records\t10\n"), "{stats}");
 }
 
+/// A SLOW5 file of one read: its run, its auxiliary field as name, type and value.
+fn one_read(path: &Path, read: &str, run: &str, field: (&str, &str, &str)) {
+    let (name, kind, value) = field;
+    let run = if run.is_empty() { String::new() } else { format!("@run_id\t{run}\n") };
+    let text = format!(
+        "#slow5_version\t0.2.0\n#num_read_groups\t1\n{run}\
+         #char*\tuint32_t\tdouble\tdouble\tdouble\tdouble\tuint64_t\tint16_t*\t{kind}\n\
+         #read_id\tread_group\tdigitisation\toffset\trange\tsampling_rate\t\
+         len_raw_signal\traw_signal\t{name}\n\
+         {read}\t0\t8192\t1\t2\t4000\t2\t3,4\t{value}\n"
+    );
+    fs::write(path, text).unwrap();
+}
+
+#[test]
+fn a_file_that_does_not_fit_the_others_is_lost_alone() {
+    let here = folder();
+    let at = |name: &str| here.path().join(name);
+    let ends = |labels: &str| format!("enum{{{labels}}}");
+    one_read(&at("a.slow5"), "r1", "run1", ("end_reason", &ends("x,y"), "1"));
+    one_read(&at("b.slow5"), "r2", "", ("end_reason", &ends("x,y"), "1"));
+    one_read(&at("c.slow5"), "r3", "run1", ("end_reason", "uint8_t", "1"));
+    one_read(&at("d.slow5"), "r4", "run2", ("end_reason", &ends("z,x"), "0"));
+    one_read(&at("e.slow5"), "r5", "run2", ("end_reason", &ends("z,x"), "."));
+    let (from, out) = (here.path().display().to_string(), at("x/out.slow5"));
+    fs::create_dir(at("x")).unwrap();
+    let line = format!("convert {from} -o {}", out.display());
+    let ran = signal_line(&line).fails_with(3);
+    ran.says(&[
+        "b.slow5: read group 0 has no run_id",
+        "c.slow5: auxiliary field end_reason is not",
+        "3 reads read; lost: 0 reads",
+        "2 whole files",
+    ]);
+    let text = fs::read_to_string(&out).unwrap();
+    assert!(text.contains("\tenum{x,y,z}\n"), "{text}");
+    for line in ["r1\t0\t", "r4\t1\t", "r5\t1\t"] {
+        assert!(text.contains(&format!("\n{line}")), "{text}");
+    }
+    let values: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with('r'))
+        .map(|line| line.rsplit('\t').next().unwrap())
+        .collect();
+    assert_eq!(values, ["1", "2", "."]);
+    fs::remove_file(&out).unwrap();
+    signal_line(&format!("{line} --strict")).fails_with(3).says(&["b.slow5", "--strict"]);
+    assert!(!out.exists());
+}
+
+#[test]
+fn options_that_would_be_ignored_are_refused() {
+    let here = folder();
+    let path = here.path().join("a.slow5");
+    one_read(&path, "r1", "run1", ("mux", "uint8_t", "1"));
+    let path = path.display();
+    for line in [
+        format!("view {path} -c zstd"),
+        format!("view {path} --to slow5 -s ex-zd"),
+        format!("convert {path} -c zstd -o {path}.fast5"),
+        format!("view {path} -K 10"),
+        format!("split -r 1 {path} -d {path}.d -m none"),
+        format!("split -g {path} -d {path}.d --demux-rid id"),
+    ] {
+        signal_line(&line).fails_with(2);
+    }
+}
+
+#[test]
+fn a_split_that_fails_late_leaves_nothing() {
+    let here = folder();
+    let at = |name: &str| here.path().join(name);
+    let out = at("out");
+    fs::create_dir_all(at("other")).unwrap();
+    one_read(&at("a.slow5"), "r1", "run1", ("mux", "uint8_t", "1"));
+    fs::copy(at("a.slow5"), at("other/a.slow5")).unwrap();
+    let text = fs::read_to_string(at("a.slow5")).unwrap();
+    fs::write(at("b.slow5"), format!("{text}r2\t0\tbad\n")).unwrap();
+    let [a, b, other] =
+        ["a.slow5", "b.slow5", "other/a.slow5"].map(|it| at(it).display().to_string());
+    let split = |line: &str| signal_line(&format!("split -r 1 {line} -d {}", out.display()));
+    split(&format!("{a} {b} --strict")).fails_with(3);
+    assert_eq!(names_in(&out), [""; 0]);
+    split(&format!("{a} {other}")).fails_with(1).says(&["a_0.blow5"]);
+    assert_eq!(names_in(&out), [""; 0]);
+    split(&format!("{a} {b}")).fails_with(3);
+    assert_eq!(names_in(&out), ["a_0.blow5", "b_0.blow5"]);
+}
+
 #[test]
 fn an_index_is_made_when_it_is_missing_and_never_left_beside_another_file() {
     let here = folder();
