@@ -216,8 +216,8 @@ impl AlignmentSource {
 
     /// Gives a block's buffer back.
     pub fn recycle(&self, block: Box<RecordBlock>) {
-        // A buffer that grew for a giant record is not worth keeping.
-        if block.bytes.capacity() > self.options.block_bytes.saturating_mul(4).max(1 << 20) {
+        // A buffer that grew for a giant record is not worth keeping. BAM inflates up to ten times.
+        if block.bytes.capacity() > self.options.block_bytes.saturating_mul(16).max(1 << 20) {
             return;
         }
         let mut free = lock(&self.free);

@@ -15,6 +15,7 @@ pub mod layout;
 pub mod metrics;
 pub mod optical;
 pub mod order;
+pub mod quality_metrics;
 pub mod read_end;
 pub mod recalibrate;
 pub mod redistribute;

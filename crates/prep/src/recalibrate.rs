@@ -22,6 +22,7 @@ mod counts;
 mod covariates;
 mod datum;
 mod gather;
+mod log10;
 mod mask;
 mod prepare;
 mod quantize;

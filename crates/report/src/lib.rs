@@ -4,3 +4,4 @@ pub mod flagstat;
 pub mod idxstats;
 pub mod picard;
 pub mod run;
+pub mod samtools_stats;

@@ -1,9 +1,18 @@
-//! Duplication metrics in the layout of Picard MarkDuplicates, as MultiQC reads it.
+//! Metrics in the layout of Picard, as MultiQC reads it: duplication metrics here, the others below.
+
+mod alignment_summary;
+mod insert_size;
+mod qualities;
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
 use seqloom_prep::metrics::{DuplicateSetHistogram, DuplicationMetrics, SetSizes};
+use seqloom_prep::quality_metrics::histogram::Histogram;
+
+pub use alignment_summary::write_alignment_summary;
+pub use insert_size::write_insert_sizes;
+pub use qualities::{write_quality_by_cycle, write_quality_distribution, write_quality_yield};
 
 const COLUMNS: &str = "LIBRARY\tUNPAIRED_READS_EXAMINED\tREAD_PAIRS_EXAMINED\t\
     SECONDARY_OR_SUPPLEMENTARY_RDS\tUNMAPPED_READS\tUNPAIRED_READ_DUPLICATES\t\
@@ -34,8 +43,7 @@ pub fn write_duplication_metrics(
     rows: &[DuplicationMetrics],
     histogram: &DuplicateSetHistogram,
 ) -> fmt::Result {
-    writeln!(out, "## htsjdk.samtools.metrics.StringHeader")?;
-    writeln!(out, "# {}", command_line.replace(['\n', '\r', '\t'], " "))?;
+    write_command(out, command_line)?;
     if let Some(date) = started_on {
         writeln!(out, "## htsjdk.samtools.metrics.StringHeader")?;
         writeln!(out, "# Started on: {date}")?;
@@ -66,13 +74,15 @@ fn write_row(out: &mut impl Write, row: &DuplicationMetrics) -> fmt::Result {
     writeln!(out)
 }
 
+/// A column of a histogram: its name, its cells by key.
+type Column<'a> = (&'a str, BTreeMap<u64, f64>);
+
 /// Writes the histogram; an empty line where it has no column.
 fn write_histogram(
     out: &mut impl Write,
     rows: &[DuplicationMetrics],
     histogram: &DuplicateSetHistogram,
 ) -> fmt::Result {
-    type Column<'a> = (&'a str, BTreeMap<u64, f64>);
     let sizes = |sizes: &SetSizes| sizes.iter().map(|(size, n)| (size, n as f64)).collect();
     let columns: Vec<Column<'_>> = [
         ("CoverageMult", return_on_investment(rows)),
@@ -85,20 +95,64 @@ fn write_histogram(
     .collect();
     let Some((first, _)) = columns.first() else { return writeln!(out) };
     let key_name = if *first == "CoverageMult" { "BIN" } else { "set_size" };
-    write!(out, "## HISTOGRAM\tjava.lang.Double\n{key_name}")?;
+    write_columns(out, ("Double", key_name, java_double), &columns)
+}
+
+/// Writes columns by key: the class, the name and the text of keys, then the columns, of which
+/// there is at least one. Where a column has no cell it has 0.
+fn write_columns(
+    out: &mut impl Write,
+    (class, key_name, key_text): (&str, &str, fn(u64) -> String),
+    columns: &[Column<'_>],
+) -> fmt::Result {
+    write!(out, "## HISTOGRAM\tjava.lang.{class}\n{key_name}")?;
     columns.iter().try_for_each(|(name, _)| write!(out, "\t{name}"))?;
     writeln!(out)?;
     let mut keys: Vec<u64> = columns.iter().flat_map(|(_, cells)| cells.keys().copied()).collect();
     keys.sort_unstable();
     keys.dedup();
     for key in keys {
-        write!(out, "{}", java_double(key))?;
-        for (_, cells) in &columns {
+        write!(out, "{}", key_text(key))?;
+        for (_, cells) in columns {
             write!(out, "\t{}", decimal(cells.get(&key).copied().unwrap_or(0.0)))?;
         }
         writeln!(out)?;
     }
     writeln!(out)
+}
+
+/// Writes the histogram of whole numbers (class `Integer` or `Byte`); an empty line where no
+/// column has a cell. Columns without cells are left out.
+fn write_whole_columns(
+    out: &mut impl Write,
+    class: &str,
+    key_name: &str,
+    mut columns: Vec<Column<'_>>,
+) -> fmt::Result {
+    columns.retain(|(_, cells)| !cells.is_empty());
+    if columns.is_empty() {
+        return writeln!(out);
+    }
+    write_columns(out, (class, key_name, |key| key.to_string()), &columns)
+}
+
+/// Writes the heading: what the file is like, where MultiQC looks for the name of a tool, and the
+/// command line.
+fn write_heading(out: &mut impl Write, tool: &str, command_line: &str) -> fmt::Result {
+    writeln!(out, "## htsjdk.samtools.metrics.StringHeader")?;
+    writeln!(out, "# {tool}, as seqloom counts it")?;
+    write_command(out, command_line)
+}
+
+/// The command line on one line of the heading.
+fn write_command(out: &mut impl Write, command_line: &str) -> fmt::Result {
+    writeln!(out, "## htsjdk.samtools.metrics.StringHeader")?;
+    writeln!(out, "# {}", command_line.replace(['\n', '\r', '\t'], " "))
+}
+
+/// Cells of a histogram.
+fn cells_of(histogram: &Histogram) -> BTreeMap<u64, f64> {
+    histogram.iter().map(|(size, count)| (size.into(), count as f64)).collect()
 }
 
 /// How many times the unique pairs so far more sequencing would give: x times the sequencing for

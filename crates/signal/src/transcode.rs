@@ -165,8 +165,8 @@ impl Stage for Transcode<'_> {
     }
 }
 
-/// A read that is lost, as a fault. `read` holds its id if decoding came that far; where it did not,
-/// the id alone may still be there to be read.
+/// A read that is lost, as a fault. `read` holds its id if decoding came that far; where it did
+/// not, the id alone may still be there to be read.
 #[must_use]
 pub fn read_fault(
     store: &dyn SignalStore,

@@ -5,6 +5,7 @@
 //! by name, enums first as they are met, then the others in byte order. Differences of attributes
 //! between files of the same run are an error, or, where allowed, leave the attribute empty.
 //! (slow5tools 1.3.0 forgets a difference when a later comparison finds none; here each counts.)
+//! Where asked for, enums of one name are joined too: the labels of all files, in the order met.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -16,48 +17,51 @@ use seqloom_format::signal::{
 
 /// The attribute that tells runs apart.
 const RUN_ID: &[u8] = b"run_id";
+/// Most labels of an enum: a value is a byte, and 255 is "missing".
+const MAX_LABELS: usize = 255;
 
-/// Why files cannot be joined.
+/// Why a file cannot be joined to those before it.
 #[derive(Debug, thiserror::Error)]
-pub enum UnionError {
+#[error("{}: {misfit}", path.display())]
+pub struct UnionError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub misfit: Misfit,
+}
+
+/// What does not fit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Misfit {
     /// A read group has no `run_id`.
-    #[error("{}: read group {group} has no run_id", path.display())]
+    #[error("read group {group} has no run_id")]
     NoRunId {
-        /// The file.
-        path: PathBuf,
         /// The read group.
         group: u32,
     },
-    /// Two files of one run differ.
-    #[error(
-        "{}: attributes are different for the same run_id {run_id}: {attributes}", path.display()
-    )]
+    /// It differs from another file of the same run.
+    #[error("attributes are different for the same run_id {run_id}: {attributes}")]
     Attributes {
-        /// The file that differs from those before it.
-        path: PathBuf,
         /// The run.
         run_id: String,
         /// Names of the attributes that differ.
         attributes: String,
     },
-    /// A file has no auxiliary fields.
+    /// It has no auxiliary fields.
     #[error(
-        "{}: there are no auxiliary fields; with --lossless no those of the other files are left \
-         out too",
-        path.display()
+        "there are no auxiliary fields; with --lossless no those of the other files are left out \
+         too"
     )]
-    NoAuxiliary {
-        /// The file.
-        path: PathBuf,
-    },
+    NoAuxiliary,
     /// An auxiliary field has different types, or an enum different labels.
-    #[error(
-        "{}: auxiliary field {field} is not of the type it has in the files before it",
-        path.display()
-    )]
+    #[error("auxiliary field {field} is not of the type it has in the files before it")]
     Type {
-        /// The file that differs from those before it.
-        path: PathBuf,
+        /// The field.
+        field: String,
+    },
+    /// The labels of all files are more than an enum can have.
+    #[error("auxiliary field {field} would have more than {MAX_LABELS} labels")]
+    Labels {
         /// The field.
         field: String,
     },
@@ -82,8 +86,11 @@ pub struct UnionOptions {
     pub keep_auxiliary: bool,
     /// What becomes of attributes that differ within a run.
     pub differences: Differences,
-    /// Keep the order of the auxiliary fields where all files have the same ones.
+    /// Keep auxiliary fields in the order in which they are met, as `slow5tools f2s` does.
     pub keep_order: bool,
+    /// Join enums of one name that have different labels, and take files without auxiliary fields:
+    /// their reads have missing values.
+    pub widen: bool,
 }
 
 /// See the module documentation.
@@ -94,9 +101,8 @@ pub struct HeaderUnion {
     attributes: BTreeMap<Vec<u8>, Vec<Vec<u8>>>,
     enums: Vec<AuxiliaryField>,
     others: BTreeMap<Vec<u8>, AuxiliaryField>,
-    /// Fields of the first file, while all others had the same.
-    common: Option<Vec<AuxiliaryField>>,
-    is_first: bool,
+    /// Names of all fields, in the order in which they were met.
+    met: Vec<Vec<u8>>,
     /// Read groups of the last file added; files of one run share them.
     last_groups: Arc<[u32]>,
     /// What was tolerated.
@@ -113,8 +119,7 @@ impl HeaderUnion {
             attributes: BTreeMap::new(),
             enums: Vec::new(),
             others: BTreeMap::new(),
-            common: None,
-            is_first: true,
+            met: Vec::new(),
             last_groups: Arc::from([]),
             warnings: Vec::new(),
         }
@@ -123,14 +128,22 @@ impl HeaderUnion {
     /// Adds a file's header; returns which read group of the union each of its read groups is.
     ///
     /// # Errors
-    /// [`UnionError`]; the union is then as it was but for fields that only it has.
+    /// [`UnionError`]; the union is then as it was, unless it is for attributes that differ.
     pub fn add(&mut self, path: &Path, header: &SignalHeader) -> Result<Arc<[u32]>, UnionError> {
-        if self.options.keep_auxiliary {
-            self.add_fields(path, &header.auxiliary)?;
+        self.join(path, header).map_err(|misfit| UnionError { path: path.to_owned(), misfit })
+    }
+
+    fn join(&mut self, path: &Path, header: &SignalHeader) -> Result<Arc<[u32]>, Misfit> {
+        for group in 0..header.read_groups {
+            if value(&header.attributes, RUN_ID, group).is_empty() {
+                return Err(Misfit::NoRunId { group });
+            }
         }
+        let fields = self.new_fields(&header.auxiliary)?;
         let groups: Result<Vec<u32>, _> =
             (0..header.read_groups).map(|group| self.add_group(path, header, group)).collect();
         let groups = groups?;
+        fields.into_iter().for_each(|field| self.put(field));
         if *self.last_groups != *groups {
             self.last_groups = Arc::from(groups);
         }
@@ -145,55 +158,77 @@ impl HeaderUnion {
     /// The header of all files added.
     #[must_use]
     pub fn into_header(self) -> SignalHeader {
-        let auxiliary = match self.common {
-            Some(common) if self.options.keep_order => common,
-            _ => self.enums.into_iter().chain(self.others.into_values()).collect(),
-        };
+        let Self { enums, others, met, .. } = self;
+        let mut auxiliary: Vec<AuxiliaryField> =
+            enums.into_iter().chain(others.into_values()).collect();
+        if self.options.keep_order {
+            auxiliary.sort_by_key(|field| met.iter().position(|name| *name == field.name));
+        }
         let read_groups = self.runs.len() as u32;
         SignalHeader { read_groups, attributes: self.attributes, auxiliary, ..Default::default() }
     }
 
-    fn add_fields(&mut self, path: &Path, fields: &[AuxiliaryField]) -> Result<(), UnionError> {
-        if fields.is_empty() {
-            return Err(UnionError::NoAuxiliary { path: path.to_owned() });
+    /// What `fields` add to those of the union: new ones, and known ones that become wider.
+    fn new_fields(&self, fields: &[AuxiliaryField]) -> Result<Vec<AuxiliaryField>, Misfit> {
+        if !self.options.keep_auxiliary {
+            return Ok(Vec::new());
         }
-        for field in fields {
+        if fields.is_empty() && !self.options.widen {
+            return Err(Misfit::NoAuxiliary);
+        }
+        let wider = |field: &AuxiliaryField| {
             let known = self.enums.iter().find(|known| known.name == field.name);
-            if let Some(known) = known.or_else(|| self.others.get(&field.name)) {
-                if is_string(known) && is_integer(field) {
-                    continue;
-                }
-                if is_integer(known) && is_string(field) {
-                    self.others.insert(field.name.clone(), field.clone());
-                } else if known != field {
-                    let name = String::from_utf8_lossy(&field.name).into_owned();
-                    return Err(UnionError::Type { path: path.to_owned(), field: name });
-                }
-            } else if matches!(field.kind, AuxiliaryType::Enum(_)) {
-                self.enums.push(field.clone());
-            } else {
-                self.others.insert(field.name.clone(), field.clone());
+            match known.or_else(|| self.others.get(&field.name)) {
+                None => Ok(Some(field.clone())),
+                Some(known) if known == field => Ok(None),
+                Some(known) => self.wider(known, field),
             }
-        }
-        if self.is_first {
-            self.common = Some(fields.to_vec());
-        } else if self.common.as_deref() != Some(fields) {
-            self.common = None;
-        }
-        self.is_first = false;
-        Ok(())
+        };
+        fields.iter().filter_map(|field| wider(field).transpose()).collect()
     }
 
-    fn add_group(
-        &mut self,
-        path: &Path,
-        header: &SignalHeader,
-        group: u32,
-    ) -> Result<u32, UnionError> {
-        let run_id = value(&header.attributes, RUN_ID, group);
-        if run_id.is_empty() {
-            return Err(UnionError::NoRunId { path: path.to_owned(), group });
+    /// What holds the values of both of two fields of one name; `None` when `known` does.
+    fn wider(
+        &self,
+        known: &AuxiliaryField,
+        field: &AuxiliaryField,
+    ) -> Result<Option<AuxiliaryField>, Misfit> {
+        let name = || String::from_utf8_lossy(&field.name).into_owned();
+        match (&known.kind, &field.kind) {
+            _ if is_string(known) && is_integer(field) => Ok(None),
+            _ if is_integer(known) && is_string(field) => Ok(Some(field.clone())),
+            (AuxiliaryType::Enum(labels), AuxiliaryType::Enum(others))
+                if self.options.widen && known.is_array == field.is_array =>
+            {
+                let new: Vec<_> = others.iter().filter(|label| !labels.contains(label)).collect();
+                if labels.len() + new.len() > MAX_LABELS {
+                    return Err(Misfit::Labels { field: name() });
+                }
+                let joined = || labels.iter().chain(new.iter().copied()).cloned().collect();
+                let wide =
+                    || AuxiliaryField { kind: AuxiliaryType::Enum(joined()), ..known.clone() };
+                Ok((!new.is_empty()).then(wide))
+            }
+            _ => Err(Misfit::Type { field: name() }),
         }
+    }
+
+    /// Adds a field, or puts it in the place of the one of its name.
+    fn put(&mut self, field: AuxiliaryField) {
+        if !self.met.contains(&field.name) {
+            self.met.push(field.name.clone());
+        }
+        if !matches!(field.kind, AuxiliaryType::Enum(_)) {
+            self.others.insert(field.name.clone(), field);
+        } else if let Some(known) = self.enums.iter_mut().find(|known| known.name == field.name) {
+            *known = field;
+        } else {
+            self.enums.push(field);
+        }
+    }
+
+    fn add_group(&mut self, path: &Path, header: &SignalHeader, group: u32) -> Result<u32, Misfit> {
+        let run_id = value(&header.attributes, RUN_ID, group);
         let Some(&known) = self.runs.get(run_id) else {
             let new = self.runs.len() as u32;
             for name in header.attributes.keys() {
@@ -218,7 +253,7 @@ impl HeaderUnion {
         header: &SignalHeader,
         group: u32,
         known: u32,
-    ) -> Result<(), UnionError> {
+    ) -> Result<(), Misfit> {
         let mut names: Vec<&Vec<u8>> =
             self.attributes.keys().chain(header.attributes.keys()).collect();
         names.sort_unstable();
@@ -231,18 +266,18 @@ impl HeaderUnion {
             return Ok(());
         }
         let words = differing.iter().map(|name| String::from_utf8_lossy(name).into_owned());
-        let error = UnionError::Attributes {
-            path: path.to_owned(),
+        let misfit = Misfit::Attributes {
             run_id: String::from_utf8_lossy(value(&header.attributes, RUN_ID, group)).into_owned(),
             attributes: words.collect::<Vec<_>>().join(", "),
         };
+        let told = format!("{}: {misfit}", path.display());
         match self.options.differences {
-            Differences::Refuse => return Err(error),
+            Differences::Refuse => return Err(misfit),
             Differences::First => {
-                self.warnings.push(format!("{error}; those of the first file are kept"));
+                self.warnings.push(format!("{told}; those of the first file are kept"));
                 return Ok(());
             }
-            Differences::Empty => self.warnings.push(format!("{error}; they are left empty")),
+            Differences::Empty => self.warnings.push(format!("{told}; they are left empty")),
         }
         let groups = self.runs.len();
         for name in differing {
@@ -282,6 +317,8 @@ enum Source {
     Field(usize),
     /// An integer of this type, as text.
     Decimal(usize, AuxiliaryType),
+    /// An enum with other labels: for each of its values the one that stands for the same label.
+    Labels(usize, Box<[u8; 256]>),
     Missing(Vec<u8>),
 }
 
@@ -295,6 +332,9 @@ impl FieldMap {
                 Some((at, other)) if other == field => Source::Field(at),
                 Some((at, other)) if is_string(field) && is_integer(other) => {
                     Source::Decimal(at, other.kind.clone())
+                }
+                Some((at, other)) if let Some(values) = label_values(other, field) => {
+                    Source::Labels(at, Box::new(values))
                 }
                 _ if field.is_array => Source::Missing(Vec::new()),
                 _ => Source::Missing(field.kind.missing()),
@@ -322,11 +362,36 @@ impl FieldMap {
                     let text = if value == kind.missing() { None } else { decimal(value, kind) };
                     self.values.push(text.unwrap_or_default().as_bytes());
                 }
+                Source::Labels(index, values) => {
+                    let stored = read.auxiliary.get(*index).iter();
+                    let renumbered = stored.map(|&value| values[usize::from(value)]);
+                    self.values.push_with(|out| {
+                        out.extend(renumbered);
+                        Some(())
+                    });
+                }
                 Source::Missing(bytes) => self.values.push(bytes),
             }
         }
         std::mem::swap(&mut self.values, &mut read.auxiliary);
     }
+}
+
+/// The value in `to` for each value in `from`, where both are enums; labels that `to` does not have
+/// become "missing".
+fn label_values(from: &AuxiliaryField, to: &AuxiliaryField) -> Option<[u8; 256]> {
+    let (AuxiliaryType::Enum(old), AuxiliaryType::Enum(new)) = (&from.kind, &to.kind) else {
+        return None;
+    };
+    if from.is_array != to.is_array {
+        return None;
+    }
+    let mut values = [u8::MAX; 256];
+    for (value, label) in values.iter_mut().zip(old) {
+        let at = new.iter().position(|other| other == label);
+        *value = at.and_then(|at| u8::try_from(at).ok()).unwrap_or(u8::MAX);
+    }
+    Some(values)
 }
 
 /// A little-endian integer as text.
@@ -369,7 +434,17 @@ mod tests {
     }
 
     fn union(differences: Differences, keep_order: bool) -> HeaderUnion {
-        HeaderUnion::new(UnionOptions { keep_auxiliary: true, differences, keep_order })
+        let widen = false;
+        HeaderUnion::new(UnionOptions { keep_auxiliary: true, differences, keep_order, widen })
+    }
+
+    fn widening() -> HeaderUnion {
+        HeaderUnion::new(UnionOptions {
+            keep_auxiliary: true,
+            differences: Differences::First,
+            keep_order: true,
+            widen: true,
+        })
     }
 
     fn mux() -> Vec<AuxiliaryField> {
@@ -434,15 +509,62 @@ mod tests {
             field("a_time", labels("a")),
         ] {
             let error = union.add(path, &header(&["run_id=c"], vec![wrong])).unwrap_err();
-            assert!(matches!(error, UnionError::Type { .. }), "{error}");
+            assert!(matches!(error.misfit, Misfit::Type { .. }), "{error}");
         }
         let none = union.add(path, &header(&["run_id=c"], Vec::new())).unwrap_err();
-        assert!(matches!(none, UnionError::NoAuxiliary { .. }));
+        assert!(matches!(none.misfit, Misfit::NoAuxiliary));
         let nameless = union.add(path, &header(&["x=c"], mux())).unwrap_err();
-        assert!(matches!(nameless, UnionError::NoRunId { .. }));
+        assert!(matches!(nameless.misfit, Misfit::NoRunId { .. }));
         let header = union.into_header();
         let names: Vec<_> = header.auxiliary.iter().map(|field| field.name.as_slice()).collect();
         assert_eq!(names, [b"end_reason".as_slice(), b"a_time", b"mux"]);
+    }
+
+    #[test]
+    fn labels_of_several_files_become_one_list() {
+        let path = Path::new("f");
+        let ends = |text: &str| field("end_reason", labels(text));
+        let mut union = widening();
+        union.add(path, &header(&["run_id=a"], vec![ends("a,b")])).unwrap();
+        union.add(path, &header(&["run_id=b"], vec![mux()[0].clone(), ends("c,b")])).unwrap();
+        union.add(path, &header(&["run_id=c"], Vec::new())).unwrap();
+        union.add(path, &header(&["run_id=d"], vec![ends("b,a")])).unwrap();
+        let many: Vec<String> = (0..253).map(|label| format!("l{label}")).collect();
+        let error = union.add(path, &header(&["run_id=e"], vec![ends(&many.join(","))]));
+        assert!(matches!(error.unwrap_err().misfit, Misfit::Labels { .. }));
+        let array = AuxiliaryField { is_array: true, ..ends("a,b") };
+        let error = union.add(path, &header(&["run_id=e"], vec![array])).unwrap_err();
+        assert!(matches!(error.misfit, Misfit::Type { .. }));
+        assert_eq!(union.into_header().auxiliary, [ends("a,b,c"), mux()[0].clone()]);
+
+        fn t(from: &str, to: &str, values: &[u8], expected: &[u8]) {
+            let [from, to] = [from, to].map(|text| field("end_reason", labels(text)));
+            let mut read = SignalRead::default();
+            read.auxiliary.push(values);
+            FieldMap::new(&[from], &[to]).apply(&mut read);
+            assert_eq!(read.auxiliary.get(0), expected);
+        }
+        t("c,b", "a,b,c", &[0], &[2]);
+        t("c,b", "a,b,c", &[1], &[1]);
+        t("c,b", "a,b,c", &[255], &[255]);
+        t("c,b", "a,b,c", &[2], &[255]);
+        t("c,b", "a,b", &[0], &[255]);
+    }
+
+    #[test]
+    fn a_file_that_does_not_fit_leaves_nothing_behind() {
+        let path = Path::new("f");
+        let mut union = widening();
+        union.add(path, &header(&["run_id=a"], mux())).unwrap();
+        let new = field("new", AuxiliaryType::U8);
+        let wrong = field("mux", AuxiliaryType::U16);
+        union.add(path, &header(&["run_id=b"], vec![new.clone(), wrong])).unwrap_err();
+        union.add(path, &header(&["run_id=b y=1", "y=1"], vec![new])).unwrap_err();
+        let groups = union.add(path, &header(&["run_id=c"], mux())).unwrap();
+        assert_eq!(*groups, [1]);
+        let header = union.into_header();
+        assert_eq!((header.read_groups, header.auxiliary), (2, mux()));
+        assert!(!header.attributes.contains_key(b"y".as_slice()));
     }
 
     #[test]
@@ -473,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_fields_is_kept_where_it_is_common() {
+    fn the_order_of_fields_can_be_kept() {
         fn t(keep_order: bool, second: &[&str], expected: &[&str]) {
             let fields = |names: &[&str]| -> Vec<_> {
                 names.iter().map(|name| field(name, AuxiliaryType::U8)).collect()
@@ -484,8 +606,8 @@ mod tests {
             assert_eq!(union.into_header().auxiliary, fields(expected));
         }
         t(true, &["b", "a"], &["b", "a"]);
-        t(true, &["a", "b"], &["a", "b"]);
-        t(true, &["b", "a", "c"], &["a", "b", "c"]);
+        t(true, &["a", "b"], &["b", "a"]);
+        t(true, &["c", "a", "0"], &["b", "a", "c", "0"]);
         t(false, &["b", "a"], &["a", "b"]);
     }
 

@@ -107,8 +107,8 @@ pub(super) fn align<E: AlignmentEngine>(
     Ok(Summary::sorted(totals, finished, duplicates, index, &backing, &trace))
 }
 
-/// Counts covariates and gives what applies them, if recalibration is asked for. The reference takes
-/// memory that the index has left.
+/// Counts covariates and gives what applies them, if recalibration is asked for. The reference
+/// takes memory that the index has left.
 fn recalibrate<'s>(
     job: &Job<'_>,
     stores: &[&'s ChunkStore<'s>],

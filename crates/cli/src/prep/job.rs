@@ -23,6 +23,10 @@ use crate::output::run::Run;
 use crate::recalibration::{Recalibration, load_reference};
 use crate::signals;
 
+/// Compressed bytes of a block of input: inflated three to ten times as many, a few blocks per
+/// worker, which the plan's share of a worker has room for.
+const BLOCK_BYTES: usize = 256 << 10;
+
 /// See the module documentation.
 pub(super) struct Job<'a> {
     pub(super) arguments: &'a PrepArguments,
@@ -62,7 +66,8 @@ impl<'a> Job<'a> {
         let run = Run::new(&arguments.run, console);
         let options = AlignmentOptions {
             allow_truncated: arguments.allow_truncated,
-            ..AlignmentOptions::default()
+            block_bytes: BLOCK_BYTES,
+            free_blocks: run.threads.get(),
         };
         let source = AlignmentSource::open(&arguments.inputs, options)?;
         let order = InputOrder::of(source.headers());

@@ -31,9 +31,6 @@ pub(crate) struct RunArguments {
     /// Say nothing but errors
     #[arg(long)]
     pub(crate) quiet: bool,
-    /// Taken and not needed: batches have a size of their own
-    #[arg(short = 'K', long, value_name = "N", hide = true)]
-    batchsize: Option<u64>,
 }
 
 impl RunArguments {
@@ -76,15 +73,9 @@ pub(crate) struct FormatArguments {
     /// Format of the output [default: by the suffix of the output file]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<Format>,
-    /// Compression of BLOW5 records
-    #[arg(
-        short = 'c',
-        long,
-        visible_alias = "compress",
-        value_name = "METHOD",
-        default_value = "zlib"
-    )]
-    record_compression: RecordMethod,
+    /// Compression of BLOW5 records [default: zlib]
+    #[arg(short = 'c', long, visible_alias = "compress", value_name = "METHOD")]
+    record_compression: Option<RecordMethod>,
     /// Compression of BLOW5 samples [default: svb-zd, with degrade ex-zd]
     #[arg(short = 's', long, visible_alias = "sig-compress", value_name = "METHOD")]
     signal_compression: Option<SignalMethod>,
@@ -106,13 +97,23 @@ impl FormatArguments {
         Ok(self.to.or(named).unwrap_or(default))
     }
 
+    /// # Errors
+    /// When compressions are asked for and `format` has none of them.
+    pub(crate) fn refuse_compression(&self, format: Format) -> Result<(), UsageError> {
+        let is_asked = self.record_compression.is_some() || self.signal_compression.is_some();
+        if is_asked && format != Format::Blow5 {
+            return Err(UsageError("-c and -s are for BLOW5; the output is not".to_owned()));
+        }
+        Ok(())
+    }
+
     /// The compressions of BLOW5, samples by `default` where nothing is said.
     pub(crate) fn compression(&self, default: SignalCompression) -> Compression {
         Compression {
             record: match self.record_compression {
-                RecordMethod::None => RecordCompression::None,
-                RecordMethod::Zlib => RecordCompression::Zlib,
-                RecordMethod::Zstd => RecordCompression::Zstd,
+                Some(RecordMethod::None) => RecordCompression::None,
+                None | Some(RecordMethod::Zlib) => RecordCompression::Zlib,
+                Some(RecordMethod::Zstd) => RecordCompression::Zstd,
             },
             signal: match self.signal_compression {
                 None => default,
@@ -126,12 +127,13 @@ impl FormatArguments {
     /// How records of `format` are encoded.
     ///
     /// # Errors
-    /// For FAST5, which this command does not write.
+    /// For FAST5, which this command does not write, and for compressions that are not BLOW5's.
     pub(crate) fn encoding(
         &self,
         format: Format,
         default: SignalCompression,
     ) -> Result<Encoding, UsageError> {
+        self.refuse_compression(format)?;
         match format {
             Format::Slow5 => Ok(Encoding::Slow5),
             Format::Blow5 => Ok(Encoding::Blow5(self.compression(default))),

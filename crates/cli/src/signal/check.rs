@@ -93,7 +93,9 @@ impl Stage for DecodeAll<'_> {
         for frame in &work.batch.frames {
             read.clear();
             let decode = || store.decode(scratch, &work.batch, frame, read);
-            match self.components.decode.time(decode) {
+            let decoded = self.components.decode.time(decode);
+            self.components.inflate.add(scratch.take_inflate_time());
+            match decoded {
                 Ok(()) => output.reads += 1,
                 Err(error) => {
                     let store = store.as_ref();

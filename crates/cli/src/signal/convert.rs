@@ -3,18 +3,20 @@
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use seqloom_format::slow5::SignalCompression;
 use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_io::sink::output::OutputError;
-use seqloom_signal::fast5::{Fast5Options, Fast5Writer};
+use seqloom_signal::account::{Fault, Loss};
+use seqloom_signal::fast5::{Fast5Options, Fast5WriteError, Fast5Writer};
 use seqloom_signal::inputs::{self, ALL_SUFFIXES};
 use seqloom_signal::sources::Sequential;
 use seqloom_signal::transcode::{Deflate, DeflatedRead, Encoding, Route, Transcode};
 use seqloom_signal::union::{Differences, UnionOptions};
 
 use super::arguments::{Format, LosslessArguments, OutputArguments, RunArguments};
-use super::join::join;
+use super::join::{Unfit, join};
 use super::pass::{Pass, PassError};
 use super::view::rewrite;
 use crate::console::Console;
@@ -25,7 +27,8 @@ use crate::exit::at_path;
 #[command(after_help = "Examples:\n  seqloom signal convert fast5_pass/ -o reads.blow5\n  \
     seqloom signal convert reads.pod5 -c zstd -o reads.blow5\n\n\
     Several runs become several read groups (FAST5 has room for one). Where files of one run \
-    differ in an\nattribute, that of the first is kept.")]
+    differ in an\nattribute, that of the first is kept; end reasons are joined to one list. A file that \
+    does not fit\nthe others (no run_id, a field of another type) is lost alone.")]
 pub(crate) struct ConvertArguments {
     /// SLOW5, BLOW5, FAST5 and POD5 files, and folders of them
     #[arg(value_name = "FILE|DIR", required = true)]
@@ -60,12 +63,16 @@ pub(super) fn run(arguments: &ConvertArguments, console: &Console) -> anyhow::Re
         keep_auxiliary: arguments.lossless.lossless,
         differences: Differences::First,
         keep_order: true,
+        widen: true,
     };
     let encoding = match format {
-        Format::Fast5 => None,
+        Format::Fast5 => {
+            arguments.output.format.refuse_compression(format)?;
+            None
+        }
         _ => Some(arguments.output.encoding(format, SignalCompression::SvbZd)?),
     };
-    let joined = join(&pass, &found.paths, options)?;
+    let joined = join(&pass, &found.paths, options, Unfit::Lose)?;
     let stage = Transcode {
         header: &joined.header,
         encoding: encoding.unwrap_or(Encoding::Slow5),
@@ -95,7 +102,10 @@ fn to_fast5(
         let field = String::from_utf8_lossy(field);
         pass.warn(&format!("FAST5 has no place for the auxiliary field {field}; it is left out"));
     }
-    let file = AtomicFile::create(path).map_err(OutputError::from)?;
+    // Its first bytes are written last.
+    let is_stdout = path == Path::new("-");
+    let file = if is_stdout { Path::new("/dev/stdout") } else { path };
+    let file = AtomicFile::create(file).map_err(OutputError::from)?;
     if file.is_direct() {
         let text = "FAST5 cannot be written front to back; the output must be a regular file";
         return Err(PassError::Refused(text.to_owned()));
@@ -107,7 +117,20 @@ fn to_fast5(
         pass.book(&deflated.tally)?;
         bytes.clear();
         for DeflatedRead { read, chunk } in deflated.reads() {
-            writer.push(read, chunk, &mut bytes)?;
+            match writer.push(read, chunk, &mut bytes) {
+                Ok(()) => {}
+                Err(error @ (Fast5WriteError::Hdf5(_) | Fast5WriteError::ReadGroups(_))) => {
+                    return Err(error.into());
+                }
+                // A read that FAST5 cannot hold; the others can go on.
+                Err(error) => pass.lose(&Fault {
+                    path: Arc::from(path),
+                    read_id: Some(read.read_id.clone()),
+                    offset: None,
+                    reason: error.to_string(),
+                    loss: Loss::Read,
+                })?,
+            }
         }
         written_bytes += bytes.len() as u64;
         Ok(write(&bytes)?)

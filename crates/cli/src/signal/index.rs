@@ -56,6 +56,10 @@ pub(super) fn load(
     given: Option<&Path>,
 ) -> Result<ReadIndex, PassError> {
     if !has_index_file(store.as_ref()) {
+        if given.is_some() {
+            let text = format!("{} has its own table of reads, no index", store.path().display());
+            return Err(PassError::Refused(text));
+        }
         return Ok(build(pass, store.clone())?.0);
     }
     let default = index_path(store.path());

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use seqloom_format::signal::SignalHeader;
+use seqloom_signal::account::{Fault, Loss};
 use seqloom_signal::flow::{Components, Stage, Work};
 use seqloom_signal::sources::{Input, Numbers};
 use seqloom_signal::store::{self, OpenOptions, SignalStore, StoreError};
@@ -57,11 +58,21 @@ impl Stage for OpenFiles<'_> {
     }
 }
 
+/// What becomes of a file that does not fit the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unfit {
+    /// Nothing is joined.
+    Refuse,
+    /// It is booked as lost.
+    Lose,
+}
+
 /// Looks at the headers of all files, in order. Files that cannot be read are booked as lost.
 pub(super) fn join(
     pass: &Pass<'_>,
     paths: &[PathBuf],
     options: UnionOptions,
+    unfit: Unfit,
 ) -> Result<Joined, PassError> {
     let mut union = HeaderUnion::new(options);
     let (mut groups, mut inputs) = (Vec::new(), Vec::new());
@@ -78,7 +89,11 @@ pub(super) fn join(
             only = Some(store.header().clone());
         } else {
             let path = store.path().clone();
-            groups.push(union.add(&path, store.header()).map_err(JoinError::from)?);
+            match union.add(&path, store.header()) {
+                Ok(of_file) => groups.push(of_file),
+                Err(error) if unfit == Unfit::Lose => return pass.lose(&fault(&error)),
+                Err(error) => return Err(JoinError::from(error).into()),
+            }
         }
         for warning in union.take_warnings() {
             pass.warn(&warning);
@@ -96,6 +111,17 @@ pub(super) fn join(
         None => union.into_header(),
     };
     Ok(Joined { header, groups, inputs })
+}
+
+/// A file that does not fit, as a loss.
+fn fault(error: &UnionError) -> Fault {
+    Fault {
+        path: Arc::from(error.path.as_path()),
+        read_id: None,
+        offset: None,
+        reason: error.misfit.to_string(),
+        loss: Loss::File,
+    }
 }
 
 /// The header as it is, or without auxiliary fields.

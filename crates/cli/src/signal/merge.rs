@@ -9,7 +9,7 @@ use seqloom_signal::transcode::{Route, Transcode};
 use seqloom_signal::union::{Differences, UnionOptions};
 
 use super::arguments::{Format, LosslessArguments, OutputArguments, RunArguments};
-use super::join::join;
+use super::join::{Unfit, join};
 use super::pass::Pass;
 use super::view::rewrite;
 use crate::console::Console;
@@ -42,8 +42,9 @@ pub(super) fn run(arguments: &MergeArguments, console: &Console) -> anyhow::Resu
         keep_auxiliary: arguments.lossless.lossless,
         differences: if arguments.allow { Differences::Empty } else { Differences::Refuse },
         keep_order: false,
+        widen: false,
     };
-    let joined = join(&pass, &found.paths, options)?;
+    let joined = join(&pass, &found.paths, options, Unfit::Refuse)?;
     let stage = Transcode {
         header: &joined.header,
         encoding,

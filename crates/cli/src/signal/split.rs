@@ -1,5 +1,5 @@
 //! `seqloom signal split`: one file to several, by read groups, by numbers of reads, into a number
-//! of files, or by categories.
+//! of files, or by categories. All files get their names at the end, or none does.
 
 use std::fs;
 use std::num::NonZeroU64;
@@ -9,6 +9,8 @@ use std::sync::Arc;
 use anyhow::Context;
 use seqloom_format::signal::SignalHeader;
 use seqloom_format::slow5::SignalCompression;
+use seqloom_io::sink::output::OutputError;
+use seqloom_io::sink::staging::StagedFolder;
 use seqloom_signal::demux::{DemuxError, DemuxOptions, DemuxTable};
 use seqloom_signal::inputs::{self, ALL_SUFFIXES};
 use seqloom_signal::sources::Sequential;
@@ -33,7 +35,7 @@ pub(crate) struct SplitArguments {
     /// SLOW5, BLOW5, FAST5 and POD5 files, and folders of them, each split by itself
     #[arg(value_name = "FILE|DIR", required = true)]
     inputs: Vec<PathBuf>,
-    /// Folder for the files; must be new or empty
+    /// Folder for the files; must be new or empty. They appear when all are complete
     #[arg(short = 'd', long, value_name = "DIR")]
     out_dir: PathBuf,
     /// One file per read group
@@ -53,7 +55,8 @@ pub(crate) struct SplitArguments {
         long,
         visible_alias = "demux-code-hdr",
         value_name = "NAME",
-        default_value = "barcode_arrangement"
+        default_value = "barcode_arrangement",
+        requires = "demux"
     )]
     demux_code: String,
     /// Column of the read ids
@@ -61,14 +64,15 @@ pub(crate) struct SplitArguments {
         long,
         visible_alias = "demux-rid-hdr",
         value_name = "NAME",
-        default_value = "parent_read_id"
+        default_value = "parent_read_id",
+        requires = "demux"
     )]
     demux_rid: String,
     /// Category for reads that the table does not name [default: they are lost]
-    #[arg(short = 'm', long, value_name = "NAME")]
+    #[arg(short = 'm', long, value_name = "NAME", requires = "demux")]
     demux_missing: Option<String>,
     /// Category for reads of several categories [default: they go to each]
-    #[arg(short = 'u', long, value_name = "NAME")]
+    #[arg(short = 'u', long, value_name = "NAME", requires = "demux")]
     demux_uniq: Option<String>,
     #[command(flatten)]
     lossless: LosslessArguments,
@@ -94,6 +98,7 @@ pub(super) fn run(arguments: &SplitArguments, console: &Console) -> anyhow::Resu
     let found = inputs::find(&arguments.inputs, &ALL_SUFFIXES)?;
     make_folder(&arguments.out_dir)?;
     let pass = Pass::new(&arguments.run, console);
+    let staged = StagedFolder::create(&arguments.out_dir).map_err(OutputError::from)?;
     pass.tell_apple_double(found.apple_double);
     for path in &found.paths {
         let store = match pass.open(path) {
@@ -110,9 +115,10 @@ pub(super) fn run(arguments: &SplitArguments, console: &Console) -> anyhow::Resu
             version: SignalHeader::default().version,
             ..without_auxiliary_unless(keep, store.header().clone())
         };
-        let names = Names::new(&arguments.out_dir, path, format);
+        let names = Names::new(staged.path(), path, format);
         split(&pass, store, &header, encoding, &how, &names)?;
     }
+    staged.publish().map_err(OutputError::from)?;
     pass.finish("split")
 }
 
@@ -172,9 +178,18 @@ impl Names {
         Self { folder: folder.to_owned(), stem, suffix }
     }
 
-    fn path(&self, part: &dyn std::fmt::Display) -> PathBuf {
+    /// # Errors
+    /// When an earlier input had a file of that name: of two inputs of one name in two folders the
+    /// second would replace the first.
+    fn path(&self, part: &dyn std::fmt::Display) -> Result<PathBuf, PassError> {
         let Self { folder, stem, suffix } = self;
-        folder.join(format!("{stem}_{part}.{suffix}"))
+        let name = format!("{stem}_{part}.{suffix}");
+        let path = folder.join(&name);
+        if path.exists() {
+            let text = format!("two inputs would be split into {name}; split them apart");
+            return Err(PassError::Refused(text));
+        }
+        Ok(path)
     }
 }
 
@@ -192,7 +207,7 @@ fn split(
         How::Reads(_) | How::Files(_) => Route::Together(&[]),
     };
     let create = |part: &dyn std::fmt::Display, header: &SignalHeader| {
-        RecordSink::create(&names.path(part), encoding, header)
+        RecordSink::create(&names.path(part)?, encoding, header)
     };
     let mut sinks = match how {
         How::Groups => {

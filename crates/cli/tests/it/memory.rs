@@ -1,6 +1,6 @@
 //! `-m` is the memory of the whole process: the peak of the resident set stays below it.
 
-use crate::common::{LIMIT, cache, folder, memory_floor, seqloom};
+use crate::common::{cache, folder, limit, memory_floor, seqloom};
 use crate::data::{align, chr20, pairs_with_duplicates, simulate, small};
 use seqloom_testkit::reads::ReadOptions;
 use std::fs;
@@ -62,7 +62,7 @@ fn stays_below(base: &[String], threads: &str, folder: &Path) {
     for cap in [floor, 2 * floor] {
         let mut capped = arguments.clone();
         capped.extend(["-m".to_owned(), cap.to_string()]);
-        let peak = peak_bytes(&capped, 4 * LIMIT);
+        let peak = peak_bytes(&capped, 4 * limit());
         eprintln!("-t {threads} -m {cap}: peak {peak}");
         assert!(peak <= cap, "-t {threads} -m {cap}: the peak was {peak}");
     }

@@ -1,6 +1,6 @@
 //! `prep` of several inputs, of SAM and BAM in every compression, from pipes and to pipes.
 
-use crate::common::{LIMIT, assert_same_bytes, finish, folder, has, run, run_into, words};
+use crate::common::{assert_same_bytes, finish, folder, has, run, run_into, words};
 use crate::prep::{
     assert_same_lines, assert_same_records, hard, has_referees, header, lines, metrics_body,
     metrics_file, picard_all, prep, prep_into, with_sorted_tags, write_both,
@@ -170,7 +170,7 @@ fn every_form_of_input_gives_the_same_bytes() {
                 Some(cat) => command.stdin(cat.stdout.take().unwrap()),
                 None => command.stdin(File::open(&form).unwrap()),
             };
-            finish(command.spawn().unwrap(), LIMIT).ok();
+            finish(command.spawn().unwrap(), crate::common::limit()).ok();
             cat.map(|mut cat| cat.wait().unwrap());
             let what = format!("{} from standard input, pipe {pipe}", form.display());
             assert_same_bytes(&whole, &path("stdout.bam"), &what);

@@ -1,6 +1,6 @@
 //! `-m` is the memory of the whole process for `prep`, too, and does not show in the bytes.
 
-use crate::common::{LIMIT, assert_same_bytes, folder, has, memory_floor, run, words};
+use crate::common::{assert_same_bytes, folder, has, memory_floor, run, words};
 use crate::data::{align, chr20, pairs_with_duplicates, simulate};
 use crate::memory::{peak_bytes, size_bytes};
 use crate::prep::{hard, prep_into, samtools_sort};
@@ -21,7 +21,7 @@ fn stays_below(here: &Path, input: &Path, options: &str, caps: &[u64]) {
         let cap = cap.max(floor);
         let mut capped = base.clone();
         capped.extend(["-m".to_owned(), cap.to_string()]);
-        let peak = peak_bytes(&capped, 4 * LIMIT);
+        let peak = peak_bytes(&capped, 4 * crate::common::limit());
         eprintln!("{options} -m {cap}: peak {peak}");
         assert!(peak <= cap, "{options} -m {cap}: the peak was {peak}");
         assert_same_bytes(&plenty, &out, &format!("{options} -m {cap}"));

@@ -44,7 +44,7 @@ fn many_reads(folder: &Path, copies: u32) -> Option<PathBuf> {
 #[test]
 fn the_number_of_threads_does_not_show() {
     let here = folder();
-    let Some(source) = many_reads(here.path(), 12) else { return };
+    let Some(source) = many_reads(here.path(), 5) else { return };
     let source = source.display();
     let at = |name: &str| here.path().join(name);
     let blow5 = at("many.blow5").display().to_string();
@@ -55,8 +55,8 @@ fn the_number_of_threads_does_not_show() {
         .lines()
         .map(str::to_owned)
         .collect();
-    assert_eq!(ids.len(), 120);
-    let list: Vec<&str> = (0..ids.len()).map(|at| ids[at * 77 % 120].as_str()).collect();
+    assert_eq!(ids.len(), 50);
+    let list: Vec<&str> = (0..ids.len()).map(|at| ids[at * 27 % 50].as_str()).collect();
     fs::write(at("list"), list.join("\n")).unwrap();
     let list = at("list").display().to_string();
     for line in [
@@ -85,7 +85,7 @@ fn the_number_of_threads_does_not_show() {
     assert!([2, 7, 64].into_iter().all(|threads| index(threads) == one));
     let split = |threads| -> Vec<Vec<u8>> {
         let parts = at(&format!("parts{threads}"));
-        let line = format!("split {blow5} -r 50 -d {} -t {threads}", parts.display());
+        let line = format!("split {blow5} -r 20 -d {} -t {threads}", parts.display());
         signal_line(&line).ok();
         names_in(&parts).iter().map(|name| fs::read(parts.join(name)).unwrap()).collect()
     };
@@ -198,6 +198,95 @@ fn folders_are_walked_and_leftovers_of_macos_passed_over() {
     assert!(stats.contains("number of records\t10\n"), "{stats}");
 }
 
+/// A SLOW5 file of one read: its run, its auxiliary field as name, type and value.
+fn one_read(path: &Path, read: &str, run: &str, field: (&str, &str, &str)) {
+    let (name, kind, value) = field;
+    let run = if run.is_empty() { String::new() } else { format!("@run_id\t{run}\n") };
+    let text = format!(
+        "#slow5_version\t0.2.0\n#num_read_groups\t1\n{run}\
+         #char*\tuint32_t\tdouble\tdouble\tdouble\tdouble\tuint64_t\tint16_t*\t{kind}\n\
+         #read_id\tread_group\tdigitisation\toffset\trange\tsampling_rate\t\
+         len_raw_signal\traw_signal\t{name}\n\
+         {read}\t0\t8192\t1\t2\t4000\t2\t3,4\t{value}\n"
+    );
+    fs::write(path, text).unwrap();
+}
+
+#[test]
+fn a_file_that_does_not_fit_the_others_is_lost_alone() {
+    let here = folder();
+    let at = |name: &str| here.path().join(name);
+    let ends = |labels: &str| format!("enum{{{labels}}}");
+    one_read(&at("a.slow5"), "r1", "run1", ("end_reason", &ends("x,y"), "1"));
+    one_read(&at("b.slow5"), "r2", "", ("end_reason", &ends("x,y"), "1"));
+    one_read(&at("c.slow5"), "r3", "run1", ("end_reason", "uint8_t", "1"));
+    one_read(&at("d.slow5"), "r4", "run2", ("end_reason", &ends("z,x"), "0"));
+    one_read(&at("e.slow5"), "r5", "run2", ("end_reason", &ends("z,x"), "."));
+    let (from, out) = (here.path().display().to_string(), at("x/out.slow5"));
+    fs::create_dir(at("x")).unwrap();
+    let line = format!("convert {from} -o {}", out.display());
+    let ran = signal_line(&line).fails_with(3);
+    ran.says(&[
+        "b.slow5: read group 0 has no run_id",
+        "c.slow5: auxiliary field end_reason is not",
+        "3 reads read; lost: 0 reads",
+        "2 whole files",
+    ]);
+    let text = fs::read_to_string(&out).unwrap();
+    assert!(text.contains("\tenum{x,y,z}\n"), "{text}");
+    for line in ["r1\t0\t", "r4\t1\t", "r5\t1\t"] {
+        assert!(text.contains(&format!("\n{line}")), "{text}");
+    }
+    let values: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with('r'))
+        .map(|line| line.rsplit('\t').next().unwrap())
+        .collect();
+    assert_eq!(values, ["1", "2", "."]);
+    fs::remove_file(&out).unwrap();
+    signal_line(&format!("{line} --strict")).fails_with(3).says(&["b.slow5", "--strict"]);
+    assert!(!out.exists());
+}
+
+#[test]
+fn options_that_would_be_ignored_are_refused() {
+    let here = folder();
+    let path = here.path().join("a.slow5");
+    one_read(&path, "r1", "run1", ("mux", "uint8_t", "1"));
+    let path = path.display();
+    for line in [
+        format!("view {path} -c zstd"),
+        format!("view {path} --to slow5 -s ex-zd"),
+        format!("convert {path} -c zstd -o {path}.fast5"),
+        format!("view {path} -K 10"),
+        format!("split -r 1 {path} -d {path}.d -m none"),
+        format!("split -g {path} -d {path}.d --demux-rid id"),
+    ] {
+        signal_line(&line).fails_with(2);
+    }
+}
+
+#[test]
+fn a_split_that_fails_late_leaves_nothing() {
+    let here = folder();
+    let at = |name: &str| here.path().join(name);
+    let out = at("out");
+    fs::create_dir_all(at("other")).unwrap();
+    one_read(&at("a.slow5"), "r1", "run1", ("mux", "uint8_t", "1"));
+    fs::copy(at("a.slow5"), at("other/a.slow5")).unwrap();
+    let text = fs::read_to_string(at("a.slow5")).unwrap();
+    fs::write(at("b.slow5"), format!("{text}r2\t0\tbad\n")).unwrap();
+    let [a, b, other] =
+        ["a.slow5", "b.slow5", "other/a.slow5"].map(|it| at(it).display().to_string());
+    let split = |line: &str| signal_line(&format!("split -r 1 {line} -d {}", out.display()));
+    split(&format!("{a} {b} --strict")).fails_with(3);
+    assert_eq!(names_in(&out), [""; 0]);
+    split(&format!("{a} {other}")).fails_with(1).says(&["a_0.blow5"]);
+    assert_eq!(names_in(&out), [""; 0]);
+    split(&format!("{a} {b}")).fails_with(3);
+    assert_eq!(names_in(&out), ["a_0.blow5", "b_0.blow5"]);
+}
+
 #[test]
 fn an_index_is_made_when_it_is_missing_and_never_left_beside_another_file() {
     let here = folder();
@@ -238,7 +327,8 @@ x, y = reads(a), reads(b)
 assert list(x) == list(y), 'ids'
 for i in x:
     for k in x[i]:
-        same = (x[i][k] == y[i][k]) or x[i][k] != x[i][k] and y[i][k] != y[i][k] if k != 'signal' else (x[i][k] == y[i][k]).all()
+        p, q = x[i][k], y[i][k]
+        same = (p == q).all() if k == 'signal' else p == q or p != p and q != q
         assert same, (i, k)
 assert a.get_all_headers() == b.get_all_headers()
 print(len(x))
@@ -290,7 +380,9 @@ fn pod5_and_fast5_give_the_same_reads() {
 #[test]
 fn fast5_comes_back_from_blow5() {
     let here = folder();
-    let Some(root) = data("nanopore/slow5tools_test/raw/f2s/multi-fast5") else { return };
+    let Some(root) = data("nanopore/slow5tools_test/raw/f2s/multi-fast5/ssm1.fast5") else {
+        return;
+    };
     let at = |name: &str| here.path().join(name).display().to_string();
     for threads in [1, 4] {
         let options = format!("--quiet -t {threads}");
@@ -313,7 +405,7 @@ fn fast5_comes_back_from_blow5() {
         let field_names = |file: &str| {
             names(file).lines().find(|line| line.starts_with("auxiliary fields")).map(str::to_owned)
         };
-        assert_eq!(records(&fast5).len(), 9);
+        assert_eq!(records(&fast5).len(), 3);
         assert_eq!(field_names(&fast5), field_names(&blow5));
         assert!(records(&fast5) == records(&blow5));
     }

@@ -1,5 +1,7 @@
 //! Version 2 B-trees (specification, III.A.2): the indices of dense links and attributes.
 
+use std::ops::Range;
+
 use super::bytes::{Fields, UNDEFINED, encoded_width};
 use super::checksum;
 use super::error::Hdf5Error;
@@ -10,6 +12,9 @@ const WHAT: &str = "B-tree";
 const NODE_OVERHEAD: u64 = 10;
 /// Deepest tree. With two records a node this holds more than any file.
 const MAX_DEPTH: u16 = 32;
+
+/// Takes a record.
+pub(super) type Visit<'a, E> = dyn FnMut(&mut PageCache, &[u8]) -> Result<(), E> + 'a;
 
 /// What all nodes of a tree have in common.
 struct Tree {
@@ -36,8 +41,14 @@ struct Node {
     records: u64,
 }
 
-/// Visits every record of a tree. Records of inner nodes come with their node, before those below:
-/// callers that want an order sort by themselves.
+/// An inner node on the way to the leaf that is visited.
+struct Frame {
+    records: Vec<u8>,
+    children: Vec<Node>,
+    next: usize,
+}
+
+/// Visits every record of a tree, in its order.
 ///
 /// # Errors
 /// Damage in the tree; what `visit` returns.
@@ -47,25 +58,42 @@ pub(super) fn visit<E: From<Hdf5Error>>(
     address: u64,
     kind: u8,
     buffer: &mut Vec<u8>,
-    visit: &mut dyn FnMut(&mut PageCache, &[u8]) -> Result<(), E>,
+    visit: &mut Visit<'_, E>,
 ) -> Result<(), E> {
     let (tree, root) = open(file, cache, address, kind, buffer)?;
-    let Some(root) = root else { return Ok(()) };
-    let mut stack = vec![root];
+    let record_bytes = tree.record_bytes as usize;
+    let mut frames: Vec<Frame> = Vec::new();
     let mut visited_bytes = 0u64;
-    while let Some(node) = stack.pop() {
-        visited_bytes = visited_bytes.saturating_add(tree.node_bytes);
-        if visited_bytes > file.size_bytes {
-            let why = "it has more nodes than the file has room for";
-            return Err(Hdf5Error::malformed(WHAT, address, why).into());
+    let mut node = root;
+    loop {
+        if let Some(node) = node.take() {
+            visited_bytes = visited_bytes.saturating_add(tree.node_bytes);
+            if visited_bytes > file.size_bytes {
+                let why = "it has more nodes than the file has room for";
+                return Err(Hdf5Error::malformed(WHAT, address, why).into());
+            }
+            let mut children = Vec::new();
+            let records = read_node(file, cache, &tree, node, buffer, &mut children)?;
+            if node.level == 0 {
+                let mut records = buffer[records].chunks_exact(record_bytes);
+                records.try_for_each(|record| visit(cache, record))?;
+            } else {
+                frames.push(Frame { records: buffer[records].to_vec(), children, next: 0 });
+            }
         }
-        let records = read_node(file, cache, &tree, node, buffer, &mut stack)?;
-        for index in 0..node.records as usize {
-            let start = records + index * tree.record_bytes as usize;
-            visit(cache, &buffer[start..start + tree.record_bytes as usize])?;
+        let Some(frame) = frames.last_mut() else { return Ok(()) };
+        let next = frame.next;
+        frame.next += 1;
+        if let Some(before) = next.checked_sub(1)
+            && let Some(record) = frame.records.chunks_exact(record_bytes).nth(before)
+        {
+            visit(cache, record)?;
+        }
+        match frame.children.get(next) {
+            Some(&child) => node = Some(child),
+            None => drop(frames.pop()),
         }
     }
-    Ok(())
 }
 
 /// Reads the header of a tree.
@@ -116,15 +144,15 @@ fn pointer_bytes(file: &Hdf5File, count_width: usize, total_width: usize) -> u64
     u64::from(file.sizes.offset) + (count_width + total_width) as u64
 }
 
-/// Reads a node into `buffer`, stacks its children, and returns where its records start.
+/// Reads a node into `buffer`, appends its children, and returns where its records stand.
 fn read_node(
     file: &Hdf5File,
     cache: &mut PageCache,
     tree: &Tree,
     node: Node,
     buffer: &mut Vec<u8>,
-    stack: &mut Vec<Node>,
-) -> Result<usize, Hdf5Error> {
+    children: &mut Vec<Node>,
+) -> Result<Range<usize>, Hdf5Error> {
     let Node { address, level, records } = node;
     if records > tree.levels[usize::from(level)].max_records {
         return Err(Hdf5Error::malformed(WHAT, address, "a node has more records than fit"));
@@ -145,15 +173,14 @@ fn read_node(
     }
     let start = fields.position();
     fields.skip((records * tree.record_bytes) as usize)?;
+    let range = start..fields.position();
     if let Some(total_width) = below {
         for _ in 0..=records {
             let child = fields.offset()?;
             let records = fields.unsigned(tree.count_width)?;
             fields.unsigned(total_width)?;
-            if records > 0 {
-                stack.push(Node { address: child, level: level - 1, records });
-            }
+            children.push(Node { address: child, level: level - 1, records });
         }
     }
-    Ok(start)
+    Ok(range)
 }

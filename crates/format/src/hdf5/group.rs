@@ -11,8 +11,10 @@ use super::object::{Message, MessageKind};
 
 /// Record type of the tree of dense links by name (III.A.2).
 const NAME_INDEX: u8 = 5;
-/// How many soft links may follow each other, with the groups on their way.
-const MAX_LINK_STEPS: u8 = 16;
+/// Most names on the way of a soft link, with those of the links that it leads over.
+const MAX_LINK_STEPS: u8 = 32;
+/// Most soft links of a group that are followed; each may read whole groups.
+const MAX_SOFT_LINKS: usize = 1000;
 /// Most links of one group.
 const MAX_LINKS: usize = 1 << 24;
 
@@ -111,51 +113,31 @@ impl Hdf5File {
         scratch: &mut Hdf5Scratch,
         out: &mut Links,
     ) -> Result<(), Hdf5Error> {
-        self.links_within(group, scratch, out, MAX_LINK_STEPS)
+        let first = out.len();
+        self.links_as_they_are(group, scratch, out)?;
+        out.sort_from(first);
+        let mut followed = 0;
+        for index in first..out.len() {
+            let entry = out.entries[index];
+            if entry.path_end > entry.end && followed < MAX_SOFT_LINKS {
+                followed += 1;
+                let path = out.texts[entry.end..entry.path_end].to_vec();
+                let mut steps = MAX_LINK_STEPS;
+                let target = self.follow(group, &path, scratch, &mut steps)?;
+                out.entries[index].target = target.map_or(LinkTarget::Nowhere, LinkTarget::Object);
+            }
+        }
+        Ok(())
     }
 
-    /// The object that `name` leads to from `group`.
-    ///
-    /// # Errors
-    /// Damage in the group.
-    pub fn child(
-        &self,
-        group: u64,
-        name: &[u8],
-        scratch: &mut Hdf5Scratch,
-        links: &mut Links,
-    ) -> Result<Option<u64>, Hdf5Error> {
-        self.child_within(group, name, scratch, links, MAX_LINK_STEPS)
-    }
-
-    fn child_within(
-        &self,
-        group: u64,
-        name: &[u8],
-        scratch: &mut Hdf5Scratch,
-        links: &mut Links,
-        steps: u8,
-    ) -> Result<Option<u64>, Hdf5Error> {
-        let first = links.len();
-        self.links_within(group, scratch, links, steps)?;
-        let found = (first..links.len()).map(|index| links.get(index)).find(|it| it.name == name);
-        let target = found.map(|link| link.target);
-        links.truncate(first);
-        Ok(match target {
-            Some(LinkTarget::Object(address)) => Some(address),
-            _ => None,
-        })
-    }
-
-    fn links_within(
+    /// Appends the links of a group without an order, soft links with their path and no target.
+    fn links_as_they_are(
         &self,
         group: u64,
         scratch: &mut Hdf5Scratch,
         out: &mut Links,
-        steps: u8,
     ) -> Result<(), Hdf5Error> {
         scratch.object.load(self, &mut scratch.cache, group)?;
-        let first = out.len();
         for index in 0..scratch.object.messages().len() {
             let message = scratch.object.messages()[index];
             match message.kind {
@@ -168,40 +150,36 @@ impl Hdf5File {
                 _ => {}
             }
         }
-        out.sort_from(first);
-        for index in first..out.len() {
-            let entry = out.entries[index];
-            if entry.path_end > entry.end {
-                let path = out.texts[entry.end..entry.path_end].to_vec();
-                let target = match steps.checked_sub(1) {
-                    Some(steps) => self.follow(group, &path, scratch, steps)?,
-                    None => None,
-                };
-                let target = target.map_or(LinkTarget::Nowhere, LinkTarget::Object);
-                out.entries[index].target = target;
-            }
-        }
         Ok(())
     }
 
     /// Follows the path of a soft link from `group`, or from the root when it starts with a slash.
+    /// Every name on the way, and on the way of links met there, takes one of `steps`.
     fn follow(
         &self,
         group: u64,
         path: &[u8],
         scratch: &mut Hdf5Scratch,
-        steps: u8,
+        steps: &mut u8,
     ) -> Result<Option<u64>, Hdf5Error> {
         let mut at = if path.starts_with(b"/") { self.root() } else { group };
-        let mut links = Links::default();
-        let parts = path.split(|&byte| byte == b'/').filter(|part| !matches!(part, [] | [b'.']));
-        for (count, part) in parts.enumerate() {
-            let left = steps.checked_sub(count.min(255) as u8);
-            let Some(steps) = left else { return Ok(None) };
-            match self.child_within(at, part, scratch, &mut links, steps)? {
-                Some(address) => at = address,
-                None => return Ok(None),
-            }
+        for part in path.split(|&byte| byte == b'/').filter(|part| !matches!(part, [] | [b'.'])) {
+            let Some(left) = steps.checked_sub(1) else { return Ok(None) };
+            *steps = left;
+            let mut links = Links::default();
+            self.links_as_they_are(at, scratch, &mut links)?;
+            let found = links.entries.iter().find(|it| &links.texts[it.start..it.end] == part);
+            let Some(&entry) = found else { return Ok(None) };
+            let target = match entry.target {
+                LinkTarget::Object(address) => Some(address),
+                LinkTarget::Nowhere if entry.path_end > entry.end => {
+                    let path = &links.texts[entry.end..entry.path_end];
+                    self.follow(at, path, scratch, steps)?
+                }
+                LinkTarget::Nowhere => None,
+            };
+            let Some(address) = target else { return Ok(None) };
+            at = address;
         }
         Ok(Some(at))
     }

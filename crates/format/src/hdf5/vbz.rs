@@ -1,14 +1,15 @@
 //! VBZ, the filter that nanopore signal is compressed with in HDF5 (registered number 32020).
 //!
 //! A chunk is the number of bytes that it stands for (`u32`, little-endian), then a payload, as a
-//! zstd frame unless the level is 0. The payload is the bytes themselves (integer size 0), or
-//! StreamVByte of 32-bit values: keys of two bits, four to a byte from the lowest bits on, then the
-//! bytes of the values. Values are zigzag-coded differences where the client asked for them.
-//! Sources: D. Lemire, N. Kurz, C. Rupp, *Stream VByte: Faster Byte-Oriented Integer Compression*,
-//! 2018; the layout is that of Oxford Nanopore's vbz_compression 1.0, versions 0 and 1.
+//! zstd frame unless the level is 0. The payload is the bytes themselves (integer size 0), or the
+//! [`stream_vbyte`] coding of 32-bit values, which are zigzag-coded differences where the client
+//! asked for them: for 16-bit integers that is the coding of BLOW5's svb-zd. Version 1 codes single
+//! bytes in half bytes. The layout is that of Oxford Nanopore's vbz_compression 1.0.
 
 use zstd::bulk::Decompressor;
 use zstd::zstd_safe::get_frame_content_size;
+
+use crate::slow5::{SignalError, stream_vbyte, svb_zd};
 
 /// Number of the filter in HDF5's registry.
 pub const FILTER_ID: u16 = 32020;
@@ -26,13 +27,8 @@ pub enum VbzError {
     #[error("damaged zstd frame in a VBZ chunk")]
     Zstd,
     /// Keys or values are missing, or there is more than they account for.
-    #[error("a VBZ chunk has {found} bytes of values instead of {expected}")]
-    Values {
-        /// Bytes that the keys ask for; those of the keys where these are not complete.
-        expected: usize,
-        /// Bytes that there are.
-        found: usize,
-    },
+    #[error("{0}")]
+    Values(#[from] SignalError),
 }
 
 /// Parameters of the filter, as HDF5 keeps them: four numbers.
@@ -61,7 +57,14 @@ impl Parameters {
 #[derive(Default)]
 pub struct VbzDecoder {
     zstd: Option<Decompressor<'static>>,
+    buffers: Buffers,
+}
+
+#[derive(Default)]
+struct Buffers {
     payload: Vec<u8>,
+    samples: Vec<i16>,
+    values: Vec<u32>,
 }
 
 impl VbzDecoder {
@@ -77,64 +80,66 @@ impl VbzDecoder {
         out: &mut Vec<u8>,
     ) -> Result<(), VbzError> {
         let parameters = Parameters::new(parameters)?;
-        let Some((prefix, payload)) = chunk.split_first_chunk::<4>() else {
-            return Err(VbzError::Values { expected: 4, found: chunk.len() });
-        };
+        let (prefix, payload) = chunk.split_first_chunk().ok_or(SignalError::Truncated)?;
         let size = u32::from_le_bytes(*prefix);
         let bytes = size as usize;
         let integer_bytes = parameters.integer_bytes;
-        if bytes > limit_bytes || (integer_bytes > 0 && bytes % integer_bytes != 0) {
+        if bytes > limit_bytes || (integer_bytes > 0 && !bytes.is_multiple_of(integer_bytes)) {
             return Err(VbzError::Size(size));
         }
-        let values = bytes.checked_div(integer_bytes).unwrap_or(0);
+        let count = bytes.checked_div(integer_bytes).unwrap_or(0);
+        // Keys and the longest values; or the bytes themselves.
+        let most = if integer_bytes == 0 { bytes } else { count.div_ceil(4) + 4 * count };
+        let Self { zstd, buffers: Buffers { payload: unpacked, samples, values } } = self;
         let payload = if parameters.is_zstd {
-            // Keys and the longest values; or the bytes themselves.
-            let most = if integer_bytes == 0 { bytes } else { values.div_ceil(4) + 4 * values };
-            self.unpack(payload, most)?
+            unpack(zstd, payload, most, unpacked)?;
+            &unpacked[..]
         } else {
             payload
         };
         out.clear();
-        if integer_bytes == 0 {
-            if payload.len() != bytes {
-                return Err(VbzError::Values { expected: bytes, found: payload.len() });
-            }
-            out.extend_from_slice(payload);
-            return Ok(());
-        }
-        if payload.len() < values.div_ceil(4) {
-            let (expected, found) = (values.div_ceil(4), payload.len());
-            return Err(VbzError::Values { expected, found });
-        }
-        let (keys, data) = payload.split_at(values.div_ceil(4));
-        // Every four values have a byte of keys, so this is at most 16 times the payload.
-        out.resize(bytes, 0);
         match (parameters.version, integer_bytes, parameters.is_zigzag) {
-            (1, 1, zigzag) => half_bytes(keys, data, zigzag, out),
-            (_, 1, zigzag) => whole_bytes::<1>(keys, data, zigzag, out),
-            (_, 2, zigzag) => whole_bytes::<2>(keys, data, zigzag, out),
-            (_, _, zigzag) => whole_bytes::<4>(keys, data, zigzag, out),
+            (_, 0, _) if payload.len() == bytes => out.extend_from_slice(payload),
+            (_, 0, _) => return Err(VbzError::Size(size)),
+            (_, 2, true) => {
+                svb_zd::decode_coded(count, payload, samples)?;
+                out.extend(samples.iter().flat_map(|sample| sample.to_le_bytes()));
+            }
+            (1, 1, is_zigzag) => half_bytes(count, payload, is_zigzag, out)?,
+            (_, _, is_zigzag) => {
+                stream_vbyte::decode(count, payload, values)?;
+                let mut running = Running { is_zigzag, last: 0 };
+                for &value in &*values {
+                    let bytes = running.next(value).to_le_bytes();
+                    out.extend_from_slice(&bytes[..integer_bytes]);
+                }
+            }
         }
+        Ok(())
     }
+}
 
-    /// Decompresses a zstd frame of at most `most` bytes.
-    fn unpack(&mut self, frame: &[u8], most: usize) -> Result<&[u8], VbzError> {
-        let size = get_frame_content_size(frame).map_err(|_| VbzError::Zstd)?;
-        let size = usize::try_from(size.unwrap_or(most as u64)).unwrap_or(usize::MAX);
-        if size > most {
-            return Err(VbzError::Zstd);
-        }
-        if self.zstd.is_none() {
-            self.zstd = Some(Decompressor::new().map_err(|_| VbzError::Zstd)?);
-        }
-        self.payload.clear();
-        // Memory that zstd does not write to is never touched.
-        self.payload.reserve(size);
-        let Some(zstd) = &mut self.zstd else { return Err(VbzError::Zstd) };
-        let unpacked = zstd.decompress_to_buffer(frame, &mut self.payload);
-        unpacked.map_err(|_| VbzError::Zstd)?;
-        Ok(&self.payload)
+/// Decompresses a zstd frame of at most `most` bytes.
+fn unpack(
+    zstd: &mut Option<Decompressor<'static>>,
+    frame: &[u8],
+    most: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), VbzError> {
+    let size = get_frame_content_size(frame).map_err(|_| VbzError::Zstd)?;
+    let size = usize::try_from(size.unwrap_or(most as u64)).unwrap_or(usize::MAX);
+    if size > most {
+        return Err(VbzError::Zstd);
     }
+    if zstd.is_none() {
+        *zstd = Some(Decompressor::new().map_err(|_| VbzError::Zstd)?);
+    }
+    let Some(zstd) = zstd else { return Err(VbzError::Zstd) };
+    out.clear();
+    // Memory that zstd does not write to is never touched.
+    out.reserve(size);
+    zstd.decompress_to_buffer(frame, out).map_err(|_| VbzError::Zstd)?;
+    Ok(())
 }
 
 /// Adds up differences where there are any. All sums wrap: only the low bits are kept.
@@ -155,55 +160,84 @@ impl Running {
     }
 }
 
-/// StreamVByte-1234: keys 0 to 3 for one to four bytes.
-fn whole_bytes<const SIZE: usize>(
-    keys: &[u8],
-    data: &[u8],
-    is_zigzag: bool,
-    out: &mut [u8],
-) -> Result<(), VbzError> {
-    const MASKS: [u32; 4] = [0xff, 0xffff, 0x00ff_ffff, u32::MAX];
-    let mut running = Running { is_zigzag, last: 0 };
-    let mut at = 0;
-    for (&keys, out) in keys.iter().zip(out.chunks_mut(4 * SIZE)) {
-        let lengths = [keys & 3, keys >> 2 & 3, keys >> 4 & 3, keys >> 6];
-        for (length, out) in lengths.into_iter().zip(out.chunks_mut(SIZE)) {
-            let length = usize::from(length);
-            let value = match data.get(at..at + 4) {
-                Some(&[a, b, c, d]) => u32::from_le_bytes([a, b, c, d]) & MASKS[length],
-                _ => {
-                    let bytes = data
-                        .get(at..at + length + 1)
-                        .ok_or(VbzError::Values { expected: at + length + 1, found: data.len() })?;
-                    bytes.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte))
-                }
-            };
-            at += length + 1;
-            out.copy_from_slice(&running.next(value).to_le_bytes()[..SIZE]);
-        }
-    }
-    ends_at(at, data.len())
-}
-
 /// Version 1 of single bytes: keys 0 to 3 for no, one, two and four half bytes, low half first.
-fn half_bytes(keys: &[u8], data: &[u8], is_zigzag: bool, out: &mut [u8]) -> Result<(), VbzError> {
+fn half_bytes(
+    count: usize,
+    payload: &[u8],
+    is_zigzag: bool,
+    out: &mut Vec<u8>,
+) -> Result<(), VbzError> {
+    let keys_and_data = payload.split_at_checked(stream_vbyte::key_bytes(count));
+    let (keys, data) = keys_and_data.ok_or(SignalError::Truncated)?;
     let mut running = Running { is_zigzag, last: 0 };
     let mut at = 0;
-    for (index, out) in out.iter_mut().enumerate() {
+    for index in 0..count {
         let key = keys[index / 4] >> (2 * (index % 4)) & 3;
         let halves = [0, 1, 2, 4][usize::from(key)];
         let mut value = 0;
         for half in 0..halves {
-            let byte = data.get(at / 2);
-            let byte = byte.ok_or(VbzError::Values { expected: at / 2 + 1, found: data.len() })?;
+            let byte = data.get(at / 2).ok_or(SignalError::Truncated)?;
             value |= u32::from(byte >> (4 * (at % 2)) & 0x0f) << (4 * half);
             at += 1;
         }
-        *out = running.next(value) as u8;
+        out.push(running.next(value) as u8);
     }
-    ends_at(at.div_ceil(2), data.len())
+    match data.len() - at.div_ceil(2) {
+        0 => Ok(()),
+        rest => Err(SignalError::TrailingBytes(rest).into()),
+    }
 }
 
-fn ends_at(expected: usize, found: usize) -> Result<(), VbzError> {
-    if expected == found { Ok(()) } else { Err(VbzError::Values { expected, found }) }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decoded(parameters: &[u32], chunk: &[u8]) -> Result<Vec<u8>, VbzError> {
+        let mut out = vec![9];
+        VbzDecoder::default().decode(parameters, chunk, 100, &mut out).map(|()| out)
+    }
+
+    #[test]
+    fn chunks_of_every_form_are_decoded() {
+        fn t(parameters: &[u32], chunk: &[u8], expected: &[u8]) {
+            assert_eq!(decoded(parameters, chunk).unwrap(), expected, "{parameters:?}");
+        }
+        t(&[0, 0, 0, 0], &[3, 0, 0, 0, 7, 8, 9], &[7, 8, 9]);
+        t(&[1, 2, 1, 0], &[0, 0, 0, 0], &[]);
+        // Values 2 (as 4), then -1 (3 down, as 5), in 16 bits.
+        t(&[0, 2, 1, 0], &[4, 0, 0, 0, 0, 4, 5], &[2, 0, 0xff, 0xff]);
+        t(&[1, 2, 0, 0], &[4, 0, 0, 0, 4, 4, 5, 6], &[4, 0, 5, 6]);
+        t(&[0, 4, 0, 0], &[4, 0, 0, 0, 3, 1, 2, 3, 4], &[1, 2, 3, 4]);
+        t(&[0, 1, 1, 0], &[2, 0, 0, 0, 0, 4, 5], &[2, 0xff]);
+        // Half bytes: none (0), one (5), two (0x21).
+        t(&[1, 1, 0, 0], &[3, 0, 0, 0, 0b10_01_00, 0x15, 0x02], &[0, 5, 0x21]);
+        let frame = zstd::bulk::compress(&[0, 4, 5], 1).unwrap();
+        for level in [&[0, 2, 1, 1][..], &[0, 2, 1]] {
+            t(level, &[&[4, 0, 0, 0], &frame[..]].concat(), &[2, 0, 0xff, 0xff]);
+        }
+    }
+
+    #[test]
+    fn damage_is_named() {
+        fn t(parameters: &[u32], chunk: &[u8], expected: &str) {
+            assert_eq!(decoded(parameters, chunk).unwrap_err().to_string(), expected);
+        }
+        t(&[2, 2, 1, 0], &[], "VBZ with parameters [2, 2, 1, 0] does not exist");
+        t(&[0, 3, 1, 0], &[], "VBZ with parameters [0, 3, 1, 0] does not exist");
+        t(&[0, 2], &[], "VBZ with parameters [0, 2] does not exist");
+        t(&[0, 2, 1, 0], &[1, 0, 0], "coded signal is cut short");
+        t(&[0, 2, 1, 0], &[3, 0, 0, 0], "a VBZ chunk stands for 3 bytes");
+        t(&[0, 2, 1, 0], &[102, 0, 0, 0], "a VBZ chunk stands for 102 bytes");
+        t(&[0, 0, 1, 0], &[2, 0, 0, 0, 1], "a VBZ chunk stands for 2 bytes");
+        t(&[0, 2, 1, 0], &[2, 0, 0, 0, 0, 1, 1], "coded signal has 1 bytes too many");
+        t(&[1, 1, 1, 0], &[2, 0, 0, 0, 0, 1], "coded signal has 1 bytes too many");
+        t(&[1, 1, 1, 0], &[2, 0, 0, 0, 1], "coded signal is cut short");
+        t(&[0, 2, 1, 1], &[2, 0, 0, 0, 0, 1], "damaged zstd frame in a VBZ chunk");
+        let frame = zstd::bulk::compress(&[0; 1000], 1).unwrap();
+        t(
+            &[0, 2, 1, 1],
+            &[&[2, 0, 0, 0], &frame[..]].concat(),
+            "damaged zstd frame in a VBZ chunk",
+        );
+    }
 }

@@ -46,6 +46,14 @@ pub fn decode(frame: &[u8], samples: &mut Vec<i16>) -> Result<(), SignalError> {
     decode_by(simd::decode_differences, frame, samples)
 }
 
+/// As [`decode`], of a coding that stands without its count.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_coded(count: usize, coded: &[u8], samples: &mut Vec<i16>) -> Result<(), SignalError> {
+    decode_coded_by(simd::decode_differences, count, coded, samples)
+}
+
 /// As [`decode`], one number after the other: the oracle.
 ///
 /// # Errors
@@ -62,6 +70,15 @@ fn decode_by(
     samples: &mut Vec<i16>,
 ) -> Result<(), SignalError> {
     let (count, coded) = count(frame)?;
+    decode_coded_by(kernel, count, coded, samples)
+}
+
+fn decode_coded_by(
+    kernel: impl Fn(&[u8], &[u8], &mut [i16]) -> (usize, usize),
+    count: usize,
+    coded: &[u8],
+    samples: &mut Vec<i16>,
+) -> Result<(), SignalError> {
     let (keys, data) = stream_vbyte::split(count, coded)?;
     samples.resize(count, 0); // without clearing: what is there is overwritten
     let (done, at) = kernel(keys, data, samples);

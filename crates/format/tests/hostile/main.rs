@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod exercise;
+mod hdf5;
 mod pod5;
 mod pod5_exercise;
 mod pod5_file;

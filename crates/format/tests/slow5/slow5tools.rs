@@ -4,7 +4,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use seqloom_format::signal::Slow5Version;
 use seqloom_testkit::skip;
 
 use crate::file::File;
@@ -141,7 +140,4 @@ fn an_index_of_slow5tools_is_made_again() {
     let file = File::read(&fs::read(folder.join("raw/get/example2.slow5")).unwrap()).unwrap();
     let expected = fs::read(folder.join("raw/get/example2.slow5.idx")).unwrap();
     assert!(file.index() == expected);
-    let file = "exp/one_fast5/exp_1_lossless_zstd_svb_v0.2.0.blow5";
-    let file = File::read(&fs::read(folder.join(file)).unwrap()).unwrap();
-    assert_eq!(file.header.version, Slow5Version::V0_2_0);
 }

@@ -62,8 +62,7 @@ fn real_reads() -> Option<File> {
 #[test]
 #[allow(clippy::print_stderr)] // the figures
 fn slow_decoding_takes_less_time_than_slow5lib() {
-    if std::env::var_os("SEQLOOM_SLOW").is_none() {
-        skip::skip("SEQLOOM_SLOW is not set");
+    if !skip::slow_tests() {
         return;
     }
     let Some(file) = real_reads() else { return };

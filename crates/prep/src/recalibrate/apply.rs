@@ -212,6 +212,11 @@ impl Applier {
         if too_high || options.preserve_below > MAX_QUALITY {
             return Err(RecalibrationError::BadOption("qualities must be 0 to 93"));
         }
+        let is_dynamic = options.quantize_levels != DynamicQuantization::Off;
+        if is_dynamic && !options.static_quantized.is_empty() {
+            let problem = "static and dynamic quantization cannot be used together";
+            return Err(RecalibrationError::BadOption(problem));
+        }
         let prior = options.global_prior.filter(|&prior| prior > 0.0);
         if options.global_prior.is_some_and(|prior| !prior.is_finite()) {
             return Err(RecalibrationError::BadOption("the global prior must be a quality"));

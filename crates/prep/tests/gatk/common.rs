@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use seqloom_format::bam::Header;
+use seqloom_format::bam::{AuxValue, Header, RecordRef};
 use seqloom_io::{known_sites, reference};
 use seqloom_prep::known_sites::{KnownSites, KnownSitesBuilder};
 use seqloom_prep::recalibrate::{
@@ -121,4 +121,37 @@ pub(crate) fn assert_reports_equal(ours: &str, theirs: &str) {
 /// Reads a report.
 pub(crate) fn table(path: &Path) -> Table {
     report::parse(text(path).as_bytes()).unwrap()
+}
+
+/// Name, qualities, tags in the order of their names, and all in front of the qualities.
+fn parts(body: &[u8]) -> (String, Vec<u8>, Vec<String>, Vec<u8>) {
+    let record = RecordRef::new(body).unwrap();
+    let tag = |(name, value): ([u8; 2], AuxValue<'_>)| {
+        // GATK stores integers in other widths.
+        let value = value.as_int().map_or_else(|| format!("{value:?}"), |value| value.to_string());
+        format!("{}:{value}", String::from_utf8_lossy(&name))
+    };
+    let mut tags: Vec<String> = record.aux().map(|field| tag(field.unwrap())).collect();
+    tags.sort();
+    let front = body[..record.aux_start() - record.base_count()].to_vec();
+    (String::from_utf8_lossy(record.name()).into(), record.qualities().to_vec(), tags, front)
+}
+
+/// Requires the same records; the order of tags apart, which GATK changes.
+#[track_caller]
+pub(crate) fn assert_records_equal(ours: &[Vec<u8>], theirs: &[Vec<u8>]) {
+    assert_eq!(ours.len(), theirs.len());
+    let mut differing = 0;
+    for (ours, theirs) in ours.iter().zip(theirs) {
+        let (ours, theirs) = (parts(ours), parts(theirs));
+        if ours != theirs {
+            differing += 1;
+            if differing < 4 {
+                let front = if ours.3 == theirs.3 { "same" } else { "other" };
+                println!("{}: {front} front\n{:?}\n{:?}", ours.0, ours.1, theirs.1);
+                println!("{:?}\n{:?}", ours.2, theirs.2);
+            }
+        }
+    }
+    assert_eq!(differing, 0, "of {} records", ours.len());
 }

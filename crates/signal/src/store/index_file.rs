@@ -41,7 +41,8 @@ pub enum IndexFileError {
     },
     /// A read is said to lie where the file has none.
     #[error(
-        "{}: read {read_id} would end at byte {end} of a file of {size_bytes}; index the file again",
+        "{}: read {read_id} would end at byte {end} of a file of {size_bytes}; index the file \
+         again",
         path.display()
     )]
     PastEnd {

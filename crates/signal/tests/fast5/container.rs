@@ -1,7 +1,7 @@
 //! The HDF5 reader beside h5py: every attribute of every object, every signal.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seqloom_format::hdf5::{
@@ -102,4 +102,27 @@ fn every_object_of_every_real_file_is_as_h5py_reads_it() {
         }
     }
     assert_eq!(expected.next(), None);
+}
+
+#[test]
+fn every_kind_of_storage_is_as_h5py_reads_it() {
+    let Some(python) = seqloom_testkit::python::with("h5py, vbz_h5py_plugin") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let made = referee(&python, "make.py", &[folder.path().to_owned()]);
+    let paths: Vec<PathBuf> = made.lines().map(PathBuf::from).collect();
+    assert_eq!(paths.len(), 6);
+    for path in paths {
+        let expected = referee(&python, "referee.py", std::slice::from_ref(&path));
+        let ours = dump(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert_lines(&ours, &expected, &path);
+    }
+}
+
+fn assert_lines(ours: &str, expected: &str, path: &Path) {
+    let mut object = "";
+    for (ours, expected) in ours.lines().zip(expected.lines()) {
+        assert_eq!(ours, expected, "{} in {object}", path.display());
+        object = if ours.starts_with("object") { ours } else { object };
+    }
+    assert!(ours == expected, "{}", path.display());
 }

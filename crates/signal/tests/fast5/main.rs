@@ -4,5 +4,6 @@
 
 mod container;
 mod conversion;
+mod damage;
 mod support;
 mod written;

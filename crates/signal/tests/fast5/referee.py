@@ -41,9 +41,10 @@ def attribute(item, identifier):
     if code == h5py.h5t.ENUM:
         out = numpy.zeros(identifier.shape, dtype=kind.get_super().dtype)
         identifier.read(out, mtype=kind)
+        bits = (1 << 8 * kind.get_size()) - 1  # our reader does not know a sign in enums
         names = range(kind.get_nmembers())
-        names = ["%s=%d" % (kind.get_member_name(i).decode(), kind.get_member_value(i)) for i in names]
-        return "enum:%d:%s" % (int(out.reshape(-1)[0]), ",".join(names))
+        names = ["%s=%d" % (kind.get_member_name(i).decode(), kind.get_member_value(i) & bits) for i in names]
+        return "enum:%d:%s" % (int(out.reshape(-1)[0]) & bits, ",".join(names))
     return "other"
 
 
@@ -62,7 +63,7 @@ def walk(item, path):
         for name in sorted(item, key=lambda name: name.encode()):
             try:
                 member = item[name]
-            except KeyError:
+            except (KeyError, OSError, RuntimeError):
                 print("nowhere", path + "/" + name, sep="\t")
             else:
                 walk(member, path + "/" + name)

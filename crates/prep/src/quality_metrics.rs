@@ -1,0 +1,202 @@
+//! Metrics of sequencing and alignment quality, counted as records are written: insert sizes,
+//! alignment summary, quality yield, quality by cycle, quality distribution (as Picard counts
+//! them), and the summary numbers of `samtools stats`.
+//!
+//! Every worker counts for itself. All counts are integers, so that their sum depends neither on
+//! the order of the records nor on who saw them.
+
+mod adapters;
+pub mod alignment_summary;
+pub mod histogram;
+pub mod insert_size;
+mod observed;
+pub mod qualities;
+pub mod samtools_stats;
+
+use std::sync::{Mutex, PoisonError};
+
+use seqloom_format::bam::RecordRef;
+use seqloom_runtime::failure::lock;
+
+use crate::finish::hooks::{HookError, RecordVisitor, VisitorSource};
+use crate::reference::ReferenceSequences;
+use adapters::AdapterStarts;
+use alignment_summary::AlignmentSummaryCounts;
+use insert_size::InsertSizeCounts;
+use observed::{Observed, ObservedScratch};
+use qualities::{QualityByCycleCounts, QualityDistributionCounts, QualityYieldCounts};
+use samtools_stats::SamtoolsStatsCounts;
+
+/// Which metrics are counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MetricsRequest {
+    /// Picard CollectInsertSizeMetrics.
+    pub insert_size: bool,
+    /// Picard CollectAlignmentSummaryMetrics.
+    pub alignment_summary: bool,
+    /// Picard CollectQualityYieldMetrics.
+    pub quality_yield: bool,
+    /// Picard MeanQualityByCycle.
+    pub quality_by_cycle: bool,
+    /// Picard QualityScoreDistribution.
+    pub quality_distribution: bool,
+    /// Summary numbers of `samtools stats`.
+    pub samtools_stats: bool,
+}
+
+impl MetricsRequest {
+    /// Everything.
+    pub const ALL: Self = Self {
+        insert_size: true,
+        alignment_summary: true,
+        quality_yield: true,
+        quality_by_cycle: true,
+        quality_distribution: true,
+        samtools_stats: true,
+    };
+
+    /// Whether nothing is asked for.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What was counted: of each kind that was asked for.
+#[derive(Debug, Clone, Default)]
+pub struct GatheredMetrics {
+    /// Insert sizes.
+    pub insert_size: Option<InsertSizeCounts>,
+    /// Alignment summary.
+    pub alignment_summary: Option<AlignmentSummaryCounts>,
+    /// Quality yield.
+    pub quality_yield: Option<QualityYieldCounts>,
+    /// Quality by cycle.
+    pub quality_by_cycle: Option<QualityByCycleCounts>,
+    /// Quality distribution.
+    pub quality_distribution: Option<QualityDistributionCounts>,
+    /// Summary numbers.
+    pub samtools_stats: Option<SamtoolsStatsCounts>,
+}
+
+/// Adds up counts where both are there.
+fn merge_both<T>(sum: &mut Option<T>, more: &Option<T>, merge: impl Fn(&mut T, &T)) {
+    if let (Some(sum), Some(more)) = (sum, more) {
+        merge(sum, more);
+    }
+}
+
+impl GatheredMetrics {
+    /// Nothing counted yet.
+    #[must_use]
+    pub fn new(request: MetricsRequest) -> Self {
+        Self {
+            insert_size: request.insert_size.then(Default::default),
+            alignment_summary: request.alignment_summary.then(Default::default),
+            quality_yield: request.quality_yield.then(Default::default),
+            quality_by_cycle: request.quality_by_cycle.then(Default::default),
+            quality_distribution: request.quality_distribution.then(Default::default),
+            samtools_stats: request.samtools_stats.then(Default::default),
+        }
+    }
+
+    fn add(
+        &mut self,
+        observed: &Observed<'_>,
+        reference: Option<&ReferenceSequences>,
+        adapters: &AdapterStarts,
+    ) {
+        if let Some(counts) = &mut self.insert_size {
+            counts.add(observed.record);
+        }
+        if let Some(counts) = &mut self.alignment_summary {
+            counts.add(observed, reference, adapters);
+        }
+        if let Some(counts) = &mut self.quality_yield {
+            counts.add(observed);
+        }
+        if let Some(counts) = &mut self.quality_by_cycle {
+            counts.add(observed);
+        }
+        if let Some(counts) = &mut self.quality_distribution {
+            counts.add(observed);
+        }
+        if let Some(counts) = &mut self.samtools_stats {
+            counts.add(observed);
+        }
+    }
+
+    /// Adds another worker's counts of the same request.
+    pub fn merge(&mut self, other: &Self) {
+        merge_both(&mut self.insert_size, &other.insert_size, InsertSizeCounts::merge);
+        merge_both(
+            &mut self.alignment_summary,
+            &other.alignment_summary,
+            AlignmentSummaryCounts::merge,
+        );
+        merge_both(&mut self.quality_yield, &other.quality_yield, QualityYieldCounts::merge);
+        merge_both(
+            &mut self.quality_by_cycle,
+            &other.quality_by_cycle,
+            QualityByCycleCounts::merge,
+        );
+        merge_both(
+            &mut self.quality_distribution,
+            &other.quality_distribution,
+            QualityDistributionCounts::merge,
+        );
+        merge_both(&mut self.samtools_stats, &other.samtools_stats, SamtoolsStatsCounts::merge);
+    }
+}
+
+/// Counts what it is shown; to be the observer of the finish phase.
+#[derive(Debug)]
+pub struct MetricsVisitors<'a> {
+    request: MetricsRequest,
+    reference: Option<&'a ReferenceSequences>,
+    adapters: AdapterStarts,
+    total: Mutex<GatheredMetrics>,
+}
+
+impl<'a> MetricsVisitors<'a> {
+    /// Nothing counted yet. With a reference the alignment summary counts mismatches; its sequences
+    /// are those of the header of the records to come.
+    #[must_use]
+    pub fn new(request: MetricsRequest, reference: Option<&'a ReferenceSequences>) -> Self {
+        let total = Mutex::new(GatheredMetrics::new(request));
+        Self { request, reference, adapters: AdapterStarts::illumina(), total }
+    }
+
+    /// What all workers have counted.
+    #[must_use]
+    pub fn into_metrics(self) -> GatheredMetrics {
+        self.total.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl VisitorSource for MetricsVisitors<'_> {
+    fn visitor(&self) -> Box<dyn RecordVisitor + '_> {
+        let counts = GatheredMetrics::new(self.request);
+        Box::new(MetricsVisitor { visitors: self, scratch: ObservedScratch::default(), counts })
+    }
+}
+
+/// One worker's counts.
+struct MetricsVisitor<'a> {
+    visitors: &'a MetricsVisitors<'a>,
+    scratch: ObservedScratch,
+    counts: GatheredMetrics,
+}
+
+impl RecordVisitor for MetricsVisitor<'_> {
+    fn visit(&mut self, _: u64, record: &RecordRef<'_>) -> Result<(), HookError> {
+        let observed = Observed::new(record, self.visitors.request, &mut self.scratch)?;
+        self.counts.add(&observed, self.visitors.reference, &self.visitors.adapters);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), HookError> {
+        lock(&self.visitors.total).merge(&self.counts);
+        Ok(())
+    }
+}

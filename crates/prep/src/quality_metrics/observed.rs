@@ -1,0 +1,118 @@
+//! A record as counters look at it: bases unpacked and tags found once for all of them.
+
+use seqloom_format::bam::{AuxValue, Flags, RecordError, RecordRef};
+
+use super::MetricsRequest;
+
+/// Code of N among the 4-bit codes of BAM.
+pub(super) const NO_CALL: u8 = 15;
+/// What missing qualities are in BAM.
+const MISSING_QUALITY: u8 = 0xff;
+/// Quality 0 in text.
+const TEXT_OFFSET: u8 = b'!';
+
+/// The two 4-bit codes of each byte of packed bases.
+const CODE_PAIRS: [[u8; 2]; 256] = {
+    let mut pairs = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        pairs[byte] = [(byte >> 4) as u8, (byte & 15) as u8];
+        byte += 1;
+    }
+    pairs
+};
+
+/// The tags that counters look at.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tags<'r> {
+    /// `XN:i:1`: noise, composed of A and N only.
+    pub(super) is_noise: bool,
+    /// `MQ`, the mate's mapping quality.
+    pub(super) mate_mapping_quality: Option<i64>,
+    /// `SA` is there: the alignment is chimeric.
+    pub(super) is_split: bool,
+    /// `OQ` as text; `None` when it is empty.
+    pub(super) original_qualities: Option<&'r [u8]>,
+    /// `NM`; 0 when it is not there or no integer.
+    pub(super) edit_distance: i64,
+}
+
+impl<'r> Tags<'r> {
+    /// The first tag of each name counts.
+    fn of(record: &RecordRef<'r>) -> Result<Self, RecordError> {
+        let (mut tags, mut has_nm) = (Self::default(), false);
+        for field in record.aux() {
+            let (name, value): ([u8; 2], AuxValue<'r>) = field?;
+            match &name {
+                b"XN" => tags.is_noise |= value.as_int() == Some(1),
+                b"MQ" if tags.mate_mapping_quality.is_none() => {
+                    tags.mate_mapping_quality = value.as_int();
+                }
+                b"SA" => tags.is_split = true,
+                b"OQ" if tags.original_qualities.is_none() => {
+                    tags.original_qualities = value.as_string().filter(|text| !text.is_empty());
+                }
+                b"NM" if !has_nm => {
+                    has_nm = true;
+                    tags.edit_distance = value.as_int().unwrap_or(0);
+                }
+                _ => {}
+            }
+        }
+        Ok(tags)
+    }
+}
+
+/// Memory that is used again for every record.
+#[derive(Debug, Default)]
+pub(super) struct ObservedScratch {
+    codes: Vec<u8>,
+    original_qualities: Vec<u8>,
+}
+
+/// A record and what was made of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Observed<'r> {
+    pub(super) record: &'r RecordRef<'r>,
+    /// 4-bit codes of the bases, one a byte; empty where nobody looks at them.
+    pub(super) codes: &'r [u8],
+    pub(super) tags: Tags<'r>,
+    /// Phred qualities; empty when they are missing.
+    pub(super) qualities: &'r [u8],
+    /// Those of tag `OQ`; empty when they are missing.
+    pub(super) original_qualities: &'r [u8],
+}
+
+impl<'r> Observed<'r> {
+    /// Unpacks what `request` needs.
+    pub(super) fn new(
+        record: &'r RecordRef<'r>,
+        request: MetricsRequest,
+        scratch: &'r mut ObservedScratch,
+    ) -> Result<Self, RecordError> {
+        let tags = Tags::of(record)?;
+        let ObservedScratch { codes, original_qualities } = scratch;
+        codes.clear();
+        if request.alignment_summary || request.quality_distribution {
+            codes.extend(record.packed_bases().iter().flat_map(|&b| CODE_PAIRS[usize::from(b)]));
+            codes.truncate(record.base_count());
+        }
+        original_qualities.clear();
+        let text = tags.original_qualities.unwrap_or_default();
+        original_qualities.extend(text.iter().map(|&letter| letter.saturating_sub(TEXT_OFFSET)));
+        let qualities = match record.qualities() {
+            [MISSING_QUALITY, ..] => &[],
+            qualities => qualities,
+        };
+        Ok(Self { record, codes, tags, qualities, original_qualities })
+    }
+
+    pub(super) fn has_flags(&self, bits: u16) -> bool {
+        self.record.has_flags(bits)
+    }
+
+    /// Whether this record is the read itself, and no further alignment of it.
+    pub(super) fn is_primary(&self) -> bool {
+        self.record.flags() & (Flags::SECONDARY | Flags::SUPPLEMENTARY) == 0
+    }
+}

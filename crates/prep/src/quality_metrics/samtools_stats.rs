@@ -1,0 +1,332 @@
+//! The summary numbers of `samtools stats` (1.16.1, default options).
+//!
+//! Counted: the checksum takes all records; secondary alignments are else only counted themselves.
+//! Supplementary ones, duplicates and QC-failed records take part, but reads, bases and qualities
+//! are counted once, of the primary record.
+
+use seqloom_format::bam::Flags;
+
+use super::observed::Observed;
+
+/// Longer inserts count as this long.
+const LONGEST_INSERT_BP: u32 = 8000;
+/// Average and deviation are those of the shortest inserts that make up this share.
+const MAIN_SHARE: f64 = 0.99;
+
+const MATCH: u8 = 0;
+const INSERTION: u8 = 1;
+const HARD_CLIP: u8 = 5;
+const EQUAL: u8 = 7;
+const DIFFERENT: u8 = 8;
+
+/// Sums of CRC-32 of names, packed bases and the first half of the qualities.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Checksum {
+    /// Of names.
+    pub names: u32,
+    /// Of bases, two a byte.
+    pub bases: u32,
+    /// Of as many bytes of the qualities as the packed bases have.
+    pub qualities: u32,
+}
+
+/// Numbers of reads and bases, named as samtools names them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs)] // they are samtools', whose manual explains them
+pub struct StatsSums {
+    pub first_fragments: u64,
+    pub last_fragments: u64,
+    pub mapped_and_paired: u64,
+    pub mapped_single: u64,
+    pub unmapped: u64,
+    pub properly_paired: u64,
+    pub paired: u64,
+    pub duplicated: u64,
+    pub mapping_quality_0: u64,
+    pub qc_failed: u64,
+    pub secondary: u64,
+    pub supplementary: u64,
+    pub total_first_length: u64,
+    pub total_last_length: u64,
+    pub bases_mapped: u64,
+    pub bases_mapped_cigar: u64,
+    pub bases_duplicated: u64,
+    pub mismatches: i64,
+    pub quality_sum: u64,
+    /// Records of pairs on different sequences: two a pair.
+    pub on_different_sequences: u64,
+}
+
+/// Longest reads, hard clips included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LongestReads {
+    /// Of all.
+    pub all: u32,
+    /// Of first fragments.
+    pub first: u32,
+    /// Of last fragments.
+    pub last: u32,
+}
+
+/// Where a record lies, for the question whether records are sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    reference: i32,
+    position: i32,
+}
+
+/// See the module documentation.
+#[derive(Debug, Clone)]
+pub struct SamtoolsStatsCounts {
+    /// CHK.
+    pub checksum: Checksum,
+    /// SN.
+    pub sums: StatsSums,
+    /// SN.
+    pub longest: LongestReads,
+    is_unsorted: bool,
+    last: Option<Place>,
+    /// Records by insert size and orientation: inward, outward, other.
+    inserts: Vec<[u64; 3]>,
+}
+
+/// Pairs by orientation, and their insert sizes.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct InsertSummary {
+    /// insert size average.
+    pub mean_bp: f64,
+    /// insert size standard deviation.
+    pub standard_deviation_bp: f64,
+    /// inward oriented pairs.
+    pub inward: u64,
+    /// outward oriented pairs.
+    pub outward: u64,
+    /// pairs with other orientation.
+    pub other: u64,
+}
+
+impl Default for SamtoolsStatsCounts {
+    fn default() -> Self {
+        Self {
+            checksum: Checksum::default(),
+            sums: StatsSums::default(),
+            longest: LongestReads::default(),
+            is_unsorted: false,
+            last: None,
+            inserts: vec![[0; 3]; LONGEST_INSERT_BP as usize + 1],
+        }
+    }
+}
+
+impl SamtoolsStatsCounts {
+    pub(super) fn add(&mut self, observed: &Observed<'_>) {
+        let record = observed.record;
+        self.add_checksum(observed);
+        if record.has_flags(Flags::SECONDARY) {
+            self.sums.secondary += 1;
+            return;
+        }
+        self.sums.supplementary += u64::from(record.has_flags(Flags::SUPPLEMENTARY));
+        let bases = record.base_count();
+        if bases == 0 {
+            return;
+        }
+        if record.has_flags(Flags::DUPLICATE) {
+            self.sums.duplicated += 1;
+            self.sums.bases_duplicated += bases as u64;
+        }
+        self.add_length(observed);
+        if !record.has_flags(Flags::SUPPLEMENTARY) {
+            self.add_read(observed);
+        }
+        if !record.has_flags(Flags::UNMAPPED) {
+            self.add_alignment(observed);
+        }
+    }
+
+    fn add_checksum(&mut self, observed: &Observed<'_>) {
+        let record = observed.record;
+        let add = |sum: &mut u32, bytes: &[u8]| *sum = sum.wrapping_add(crc32fast::hash(bytes));
+        add(&mut self.checksum.names, record.name());
+        if record.base_count() > 0 {
+            let packed = record.packed_bases();
+            add(&mut self.checksum.bases, packed);
+            add(&mut self.checksum.qualities, &record.qualities()[..packed.len()]);
+        }
+    }
+
+    fn add_length(&mut self, observed: &Observed<'_>) {
+        let clips = observed.record.full_cigar().codes().filter(|&(code, _)| code == HARD_CLIP);
+        let bases = observed.record.base_count() as u32;
+        let length = clips.fold(bases, |sum, (_, len)| sum.saturating_add(len));
+        let longest = &mut self.longest;
+        longest.all = longest.all.max(length);
+        if observed.has_flags(Flags::FIRST_OF_PAIR) {
+            longest.first = longest.first.max(length);
+        }
+        if observed.has_flags(Flags::SECOND_OF_PAIR) {
+            longest.last = longest.last.max(length);
+        }
+    }
+
+    /// What is counted once per read.
+    fn add_read(&mut self, observed: &Observed<'_>) {
+        let (record, sums) = (observed.record, &mut self.sums);
+        let bases = record.base_count() as u64;
+        sums.qc_failed += u64::from(record.has_flags(Flags::QC_FAIL));
+        sums.paired += u64::from(record.has_flags(Flags::PAIRED));
+        if record.has_flags(Flags::SECOND_OF_PAIR) {
+            sums.last_fragments += 1;
+            sums.total_last_length += bases;
+        } else {
+            sums.first_fragments += 1;
+            sums.total_first_length += bases;
+        }
+        // Missing qualities count as 255, which is what they are in BAM.
+        sums.quality_sum += record.qualities().iter().map(|&q| u64::from(q)).sum::<u64>();
+        if record.has_flags(Flags::UNMAPPED) {
+            sums.unmapped += 1;
+            return;
+        }
+        sums.bases_mapped += bases;
+        sums.mapping_quality_0 += u64::from(record.mapping_quality() == 0);
+        if !is_pair_mapped(observed) {
+            sums.mapped_single += 1;
+            return;
+        }
+        sums.mapped_and_paired += 1;
+        sums.properly_paired += u64::from(record.has_flags(Flags::PAIRED | Flags::PROPER_PAIR));
+        let is_apart = record.reference_id() != record.mate_reference_id();
+        sums.on_different_sequences += u64::from(is_apart);
+    }
+
+    /// What is counted of every mapped record.
+    fn add_alignment(&mut self, observed: &Observed<'_>) {
+        let record = observed.record;
+        if is_pair_mapped(observed) {
+            self.add_insert(observed);
+        }
+        self.sums.mismatches += observed.tags.edit_distance;
+        for (code, len) in record.full_cigar().codes() {
+            if matches!(code, MATCH | INSERTION | EQUAL | DIFFERENT) {
+                self.sums.bases_mapped_cigar += u64::from(len);
+            }
+        }
+        let place = Place { reference: record.reference_id(), position: record.position() };
+        let before = self.last.replace(place);
+        self.is_unsorted |= before
+            .is_some_and(|it| it.reference == place.reference && it.position > place.position);
+    }
+
+    fn add_insert(&mut self, observed: &Observed<'_>) {
+        const INWARD: usize = 0;
+        const OUTWARD: usize = 1;
+        const OTHER: usize = 2;
+        let record = observed.record;
+        let size = record.template_length().unsigned_abs().min(LONGEST_INSERT_BP);
+        if size == 0 && record.reference_id() != record.mate_reference_id() {
+            return;
+        }
+        let is_first = record.has_flags(Flags::FIRST_OF_PAIR);
+        let is_reverse = record.has_flags(Flags::REVERSE);
+        let offset = i64::from(record.mate_position()) - i64::from(record.position());
+        // Seen from the first read: is the last one to the right, or in the same place?
+        let is_right = if is_first { offset >= 0 } else { offset <= 0 };
+        let orientation = if is_reverse == record.has_flags(Flags::MATE_REVERSE) {
+            OTHER
+        } else if is_right == (is_first != is_reverse) {
+            INWARD
+        } else {
+            OUTWARD
+        };
+        self.inserts[size as usize][orientation] += 1;
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        let (sums, more) = (&mut self.sums, &other.sums);
+        let pairs: [(&mut u64, u64); 19] = [
+            (&mut sums.first_fragments, more.first_fragments),
+            (&mut sums.last_fragments, more.last_fragments),
+            (&mut sums.mapped_and_paired, more.mapped_and_paired),
+            (&mut sums.mapped_single, more.mapped_single),
+            (&mut sums.unmapped, more.unmapped),
+            (&mut sums.properly_paired, more.properly_paired),
+            (&mut sums.paired, more.paired),
+            (&mut sums.duplicated, more.duplicated),
+            (&mut sums.mapping_quality_0, more.mapping_quality_0),
+            (&mut sums.qc_failed, more.qc_failed),
+            (&mut sums.secondary, more.secondary),
+            (&mut sums.supplementary, more.supplementary),
+            (&mut sums.total_first_length, more.total_first_length),
+            (&mut sums.total_last_length, more.total_last_length),
+            (&mut sums.bases_mapped, more.bases_mapped),
+            (&mut sums.bases_mapped_cigar, more.bases_mapped_cigar),
+            (&mut sums.bases_duplicated, more.bases_duplicated),
+            (&mut sums.quality_sum, more.quality_sum),
+            (&mut sums.on_different_sequences, more.on_different_sequences),
+        ];
+        pairs.into_iter().for_each(|(sum, more)| *sum += more);
+        sums.mismatches += more.mismatches;
+        let (checksum, more) = (&mut self.checksum, other.checksum);
+        checksum.names = checksum.names.wrapping_add(more.names);
+        checksum.bases = checksum.bases.wrapping_add(more.bases);
+        checksum.qualities = checksum.qualities.wrapping_add(more.qualities);
+        let (longest, more) = (&mut self.longest, other.longest);
+        longest.all = longest.all.max(more.all);
+        longest.first = longest.first.max(more.first);
+        longest.last = longest.last.max(more.last);
+        self.is_unsorted |= other.is_unsorted;
+        let inserts = self.inserts.as_flattened_mut().iter_mut().zip(other.inserts.as_flattened());
+        inserts.for_each(|(sum, more)| *sum += more);
+    }
+
+    /// "is sorted". Each worker looks at the records that it was shown, in their order: that whole
+    /// stretches of sorted records follow each other in the wrong order is not seen.
+    #[must_use]
+    pub fn is_sorted(&self) -> bool {
+        !self.is_unsorted
+    }
+
+    /// Pairs by orientation and their insert sizes. Each pair was counted twice.
+    #[must_use]
+    pub fn inserts(&self) -> InsertSummary {
+        let pairs = |records: &[u64; 3]| records.map(|count| count / 2);
+        let [inward, outward, other] = self
+            .inserts
+            .iter()
+            .map(pairs)
+            .fold([0; 3], |sum, it| [sum[0] + it[0], sum[1] + it[1], sum[2] + it[2]]);
+        let sizes = || {
+            let by_size = (0_u64..).zip(&self.inserts);
+            by_size.map(|(size, records)| (size, pairs(records).iter().sum::<u64>()))
+        };
+        let mut total = inward + outward + other;
+        let (mut main, mut sum, mut end) = (0, 0_u64, 0);
+        for (size, count) in sizes() {
+            if count > 0 {
+                end = size + 1;
+            }
+            main += count;
+            sum += size * count;
+            if main as f64 / total as f64 > MAIN_SHARE {
+                (end, total) = (size + 1, main);
+                break;
+            }
+        }
+        let of = total.max(1) as f64;
+        let mean_bp = sum as f64 / of;
+        let square = |(size, count): (u64, u64)| {
+            let difference = size as f64 - mean_bp;
+            count as f64 * difference * difference / of
+        };
+        let variance: f64 = sizes().take(end as usize).skip(1).map(square).sum();
+        let standard_deviation_bp = variance.sqrt();
+        InsertSummary { mean_bp, standard_deviation_bp, inward, outward, other }
+    }
+}
+
+/// Whether read and mate are mapped.
+fn is_pair_mapped(observed: &Observed<'_>) -> bool {
+    const LOOKED_AT: u16 = Flags::PAIRED | Flags::UNMAPPED | Flags::MATE_UNMAPPED;
+    observed.record.flags() & LOOKED_AT == Flags::PAIRED
+}
