@@ -3,7 +3,7 @@
 use crate::common::{assert_same_bytes, finish, folder, has, run, run_into, words};
 use crate::prep::{
     assert_same_lines, assert_same_records, hard, has_referees, header, lines, metrics_body,
-    metrics_file, picard_all, prep, prep_into, write_both,
+    metrics_file, picard_all, prep, prep_into, with_sorted_tags, write_both,
 };
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -48,7 +48,12 @@ fn several_inputs_of_one_header_are_one_behind_the_other() {
     let options = format!("--sort coordinate {MARK} --metrics-dir {}", metrics.display());
     prep_into(&path("ours.bam"), &inputs, "--sort coordinate");
     run(words("samtools merge --no-PG -c -p").arg(path("merge.bam")).args(&inputs)).ok();
-    assert_same_lines(lines(&path("ours.bam")), lines(&path("merge.bam")), "samtools merge");
+    // samtools merge removes read groups that no header has.
+    let sets = |name: &str| -> Vec<String> {
+        let all = lines(&path(name)).into_iter();
+        all.map(|line| with_sorted_tags(&line.replace("\tRG:Z:nowhere", ""))).collect()
+    };
+    assert_same_lines(sets("ours.bam"), sets("merge.bam"), "samtools merge");
     prep_into(&path("ours.bam"), &inputs, &options);
     let names: Vec<String> = inputs.iter().map(|i| format!("I={}", i.display())).collect();
     picard_all(&[format!(
@@ -59,8 +64,7 @@ fn several_inputs_of_one_header_are_one_behind_the_other() {
         path("picard.txt").display()
     )]);
     let sets = |name: &str| {
-        let mut all: Vec<String> =
-            lines(&path(name)).iter().map(|l| crate::prep::with_sorted_tags(l)).collect();
+        let mut all: Vec<String> = lines(&path(name)).iter().map(|l| with_sorted_tags(l)).collect();
         // Picard merges equal places in its own order.
         all.sort_unstable();
         all
@@ -98,7 +102,9 @@ fn headers_that_differ_are_joined() {
         ),
     );
     prep_into(&path("ours.bam"), &[&first, &second], "--sort coordinate");
-    run(words("samtools merge --no-PG").arg(path("merge.bam")).args([&first, &second])).ok();
+    // The second file is not sorted in the joined header's order, which samtools does not see to.
+    run(words("samtools merge --no-PG").arg(path("merged.bam")).args([&first, &second])).ok();
+    run(words("samtools sort --no-PG -o").arg(path("merge.bam")).arg(path("merged.bam"))).ok();
     assert_same_records(&path("ours.bam"), &path("merge.bam"), "samtools merge");
     let names = |path: &Path| -> Vec<String> {
         header(path).lines().filter(|l| l.starts_with("@SQ")).map(str::to_owned).collect()

@@ -15,13 +15,7 @@ use std::path::Path;
 fn equals_samtools(here: &Path, input: &Path, ours: &str, theirs: &str) {
     let (a, b) = (here.join("ours.bam"), here.join("theirs.bam"));
     prep_into(&a, &[input], ours);
-    let mut samtools = words(&format!("samtools {theirs}"));
-    if theirs.starts_with("fixmate") {
-        samtools.arg(input).arg(&b);
-    } else {
-        samtools.arg("-o").arg(&b).arg(input);
-    }
-    run(&mut samtools).ok();
+    run(words(&format!("samtools {theirs} -o")).arg(&b).arg(input)).ok();
     assert_same_records(&a, &b, ours);
 }
 
@@ -62,7 +56,16 @@ fn changes_are_those_of_samtools() {
     }
     let here = folder();
     let data = hard(here.path(), 302, 4000, 4);
-    equals_samtools(here.path(), &data.grouped, "--fix-mates", "fixmate --no-PG -m");
+    let (ours, theirs) = (here.path().join("ours.bam"), here.path().join("theirs.bam"));
+    prep_into(&ours, &[&data.grouped], "--fix-mates");
+    run(words("samtools fixmate --no-PG -m").arg(&data.grouped).arg(&theirs)).ok();
+    // samtools moves secondary records to the front of their template.
+    let sorted = |path: &Path| {
+        let mut all: Vec<String> = lines(path).iter().map(|l| with_sorted_tags(l)).collect();
+        all.sort_unstable();
+        all
+    };
+    assert_same_lines(sorted(&ours), sorted(&theirs), "fixmate");
     let group = r"@RG\tID:new\tSM:s\tLB:l\tPL:ILLUMINA";
     for (mode, theirs) in [("replace", "overwrite_all -w"), ("orphan", "orphan_only")] {
         let ours = format!("--read-group {group} --read-group-mode {mode}");
