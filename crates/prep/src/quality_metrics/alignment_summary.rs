@@ -172,7 +172,8 @@ impl AlignmentSummaryCounts {
         if is_passed && is_mapped {
             counts.add_aligned(observed);
             let reference = reference.filter(|_| observed.record.reference_id() >= 0);
-            counts.add_bases(observed, reference.map(|it| it.bases(observed.record.reference_id())));
+            counts
+                .add_bases(observed, reference.map(|it| it.bases(observed.record.reference_id())));
         } else {
             counts.add_no_calls(observed);
         }
@@ -219,7 +220,8 @@ impl AlignmentSummaryCounts {
     /// Lengths of reads without mates.
     #[must_use]
     pub fn unpaired_lengths(&self) -> ReadLengths {
-        let ReadCounts { read_lengths: total, aligned_lengths: aligned, .. } = self.unpaired.clone();
+        let ReadCounts { read_lengths: total, aligned_lengths: aligned, .. } =
+            self.unpaired.clone();
         ReadLengths { total, aligned }
     }
 }
@@ -319,14 +321,16 @@ impl ReadCounts {
                     let bases = observed.codes.get(read_at..).unwrap_or_default();
                     let bases = &bases[..len.min(bases.len())];
                     let facing = reference.map(|it| it.get(reference_at..).unwrap_or_default());
-                    let bases = &bases[..facing.map_or(bases.len(), |it| it.len().min(bases.len()))];
+                    let bases =
+                        &bases[..facing.map_or(bases.len(), |it| it.len().min(bases.len()))];
                     aligned += bases.len() as u64;
                     if is_high {
                         let qualities = observed.qualities.get(read_at..).unwrap_or_default();
                         let qualities = &qualities[..bases.len().min(qualities.len())];
                         q20 += qualities.iter().filter(|&&q| q >= HIGH_QUALITY).count() as u64;
                     }
-                    mismatches += self.add_bad_bases(bases, facing, is_reverse, observed.codes.len());
+                    mismatches +=
+                        self.add_bad_bases(bases, facing, is_reverse, observed.codes.len());
                     read_at += len;
                     reference_at += len;
                 }

@@ -61,8 +61,7 @@ impl QualityYieldCounts {
             return;
         }
         let has_original = !observed.original_qualities.is_empty();
-        let qualities =
-            if has_original { observed.original_qualities } else { observed.qualities };
+        let qualities = if has_original { observed.original_qualities } else { observed.qualities };
         let at_least = |level: u8| qualities.iter().filter(|&&q| q >= level).count() as u64;
         let read = YieldCounts {
             reads: 1,
