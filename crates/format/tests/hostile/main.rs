@@ -12,6 +12,7 @@ use seqloom_testkit::damage::{Change, damaged};
 const FASTQ: &[u8] = b"@r1/1 BC:Z:A\nACGTN\n+\nIIII!\n@r2\r\nAC\r\n+r2\r\n@+\r\n@r3\n\n+\n\n\n";
 const WRAPPED: &[u8] = b"@r1\nACGT\nAC\n+\n@III\n+I\n@r2 x\nA\n+r2\nI\n";
 const FASTA: &[u8] = b">c1 a comment\r\nACGT\nacgtnRY\n\n>c2\nAC-*\nG\n";
+const VCF: &[u8] = b"c1\t10\trs1\tACGT\tA,<DEL>\t30.5\tPASS\tAC=1;END=2000;DB\tGT\t0/1";
 const HEADER: &str = "@HD\tVN:1.6\tSO:unsorted\n@SQ\tSN:c1\tLN:1000\n@SQ\tSN:c2\tLN:9\tAH:*\n\
                       @RG\tID:a\tSM:s\tLB:l\n@PG\tID:p\tCL:x y\n@PG\tID:q\tPP:p\n@CO\tfree text\n";
 
@@ -52,6 +53,12 @@ proptest! {
     fn fasta(noise in "[>AC\r\n 1a]{0,60}", changes in changes()) {
         exercise::fasta(noise.as_bytes());
         exercise::fasta(&damaged(FASTA, &changes));
+    }
+
+    #[test]
+    fn vcf(noise in "[c1\t.A;END=0-9]{0,60}", changes in changes()) {
+        exercise::vcf(noise.as_bytes());
+        exercise::vcf(&damaged(VCF, &changes));
     }
 
     #[test]
