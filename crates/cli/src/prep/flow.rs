@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 use seqloom_io::sink::output::Output;
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::collect::{Collected, Collector, Destination, EndCollector, Grouping};
-use seqloom_prep::duplicates::{DuplicateMode, DuplicateOptions, LibraryTable, resolve_all};
+use seqloom_prep::duplicates::{
+    DuplicateMode, DuplicateOptions, LibraryTable, ResolveError, resolve_all,
+};
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace};
 use seqloom_prep::ingest::{self, IngestOptions, IngestTrace};
 use seqloom_prep::last_changes::LastChanges;
@@ -51,6 +53,7 @@ pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summ
             let mode = mark_mode(job);
             let threads = job.run.threads;
             resolve_all(ends, totals.templates, mode, &options, &backing, threads, &watch)
+                .map_err(|error| name_inputs(error, job))
         })
         .transpose()?;
     job.run.end_phase("resolve");
@@ -105,6 +108,13 @@ pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summ
         histogram: counters.histogram,
     });
     Ok(Summary::new((totals, &trace), (finished, &finish_trace), duplicates, index, &backing))
+}
+
+/// Says whose records an error means by their numbers, which run on over all inputs.
+fn name_inputs(error: ResolveError, job: &Job<'_>) -> anyhow::Error {
+    let is_about_records = matches!(error, ResolveError::Name(_));
+    let error = anyhow::Error::from(error);
+    if is_about_records { error.context(job.inputs()) } else { error }
 }
 
 /// Whether records that have no place on the reference are sorted by name.

@@ -117,15 +117,19 @@ impl<'a> Job<'a> {
 
     /// Says what is about to happen.
     pub(super) fn announce(&self) {
-        let inputs: Vec<_> =
-            self.arguments.inputs.iter().map(|path| path.display().to_string()).collect();
         self.run.console.info(&format!(
             "prep: {} threads, {} of memory, {} to {}",
             self.run.threads,
             self.run.memory,
-            inputs.join(" + "),
+            self.inputs(),
             self.output.path().display()
         ));
+    }
+
+    /// The names of all inputs.
+    pub(super) fn inputs(&self) -> String {
+        let inputs = self.arguments.inputs.iter().map(|path| path.display().to_string());
+        inputs.collect::<Vec<_>>().join(" + ")
     }
 
     /// Draws progress; `false` when a signal asks to stop.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Runs `seqloom` and returns the highest resident set that the kernel noted, read every few
 /// milliseconds until the process is gone.
 #[track_caller]
-fn peak_bytes(arguments: &[String], limit: Duration) -> u64 {
+pub(crate) fn peak_bytes(arguments: &[String], limit: Duration) -> u64 {
     let errors = tempfile::tempfile_in(crate::common::scratch()).unwrap();
     let mut command = seqloom(arguments);
     command.stdout(Stdio::null()).stderr(errors.try_clone().unwrap());
@@ -39,7 +39,7 @@ fn peak_bytes(arguments: &[String], limit: Duration) -> u64 {
 }
 
 /// A size as the command line takes it: a number and perhaps k, M or G, binary.
-fn size_bytes(text: &str) -> u64 {
+pub(crate) fn size_bytes(text: &str) -> u64 {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match text[digits.len()..].chars().next().map(|c| c.to_ascii_lowercase()) {
         None => 1,

@@ -131,6 +131,23 @@ fn options_mean_what_they_mean_in_picard() {
     equal_picard(here.path(), &cases);
 }
 
+/// The records of a BAM file, each a template of its own.
+fn with_names_of_their_own(bam: &Path) -> PathBuf {
+    let text = crate::common::run(words("samtools view --no-PG -h").arg(bam)).ok().text();
+    let sam: String = text
+        .lines()
+        .enumerate()
+        .map(|(n, line)| match line.strip_prefix("@HD") {
+            Some(_) => "@HD\tVN:1.6\tGO:query\n".to_owned(),
+            None if line.starts_with('@') => format!("{line}\n"),
+            None => format!("n{n}_{line}\n"),
+        })
+        .collect();
+    let folder = bam.parent().unwrap();
+    let name = format!("{}.own", bam.file_stem().unwrap().to_str().unwrap());
+    write_both(folder, &name, &sam).1
+}
+
 #[test]
 fn real_data_equals_picard() {
     if !has_referees() {
@@ -142,9 +159,13 @@ fn real_data_equals_picard() {
     let mut cases = Vec::new();
     for (number, file) in [na12878].iter().chain(&files).enumerate() {
         let Some(sorted) = skip::data(file) else { return };
-        let grouped = here.path().join(format!("{number}.bam"));
-        std::fs::copy(&sorted, &grouped).unwrap();
-        let grouped = samtools_sort(&grouped, "byname.bam", "-n");
+        let copy = here.path().join(format!("{number}.bam"));
+        std::fs::copy(&sorted, &copy).unwrap();
+        let grouped = match number {
+            0 => samtools_sort(&copy, "byname.bam", "-n"),
+            // These have lost the flags of pairs but not the names, see `is_regular`.
+            _ => with_names_of_their_own(&copy),
+        };
         cases.extend([case(&sorted, false, TAGS), case(&grouped, true, TAGS)]);
     }
     equal_picard(here.path(), &cases);
@@ -168,45 +189,63 @@ fn alignments_in(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// Whether Picard's answer counts: sorted input, or input in which every name stands in one place
+/// with at most one primary record per read. (With two, Picard 2.27.5 keeps two entries of one
+/// index in its list of duplicates, of which it takes one at each name, and misses others.)
+fn is_regular(records: &[String], is_sorted: bool) -> bool {
+    let mut seen = std::collections::HashSet::new();
+    let mut reads = std::collections::HashSet::new();
+    let mut name = "";
+    for line in records {
+        let mut columns = line.split('\t');
+        let this = columns.next().unwrap();
+        let flag: u16 = columns.next().unwrap().parse().unwrap();
+        if this != name && !seen.insert(this) && !is_sorted {
+            return false;
+        }
+        name = this;
+        if flag & 0x904 == 0 && !reads.insert((this, flag & 0xc1)) && !is_sorted {
+            return false;
+        }
+    }
+    true
+}
+
 #[test]
 fn test_inputs_of_picard_equal_picard() {
-    let (true, Some(folder_of_inputs)) = (has_referees(), skip::data("bam/picard_testdata/sam"))
-    else {
+    let (true, Some(inputs)) = (has_referees(), skip::data("bam/picard_testdata/sam")) else {
         return;
     };
     let here = folder();
     let mut files = Vec::new();
-    alignments_in(&folder_of_inputs, &mut files);
+    alignments_in(&inputs, &mut files);
     assert!(files.len() > 150, "{}", files.len());
-    // Picard goes by the header; where that says nothing it must be told.
-    let is_sorted = |path: &PathBuf| {
-        let head = crate::common::run(words("samtools view --no-PG -H").arg(path)).text();
-        head.lines().next().unwrap_or_default().contains("SO:coordinate")
-    };
-    let cases: Vec<Case> = files.iter().map(|file| case(file, !is_sorted(file), TAGS)).collect();
+    let mut cases = Vec::new();
+    for file in &files {
+        let text = crate::common::run(words("samtools view --no-PG -h").arg(file)).text();
+        let is_sorted = text.lines().next().unwrap_or_default().contains("SO:coordinate");
+        let records = text.lines().filter(|line| !line.starts_with('@'));
+        if is_regular(&records.map(str::to_owned).collect::<Vec<_>>(), is_sorted) {
+            cases.push(case(file, !is_sorted, TAGS));
+        }
+    }
     let commands: Vec<String> =
         cases.iter().enumerate().map(|(i, case)| case.picard_line(here.path(), i)).collect();
     let codes = picard_codes(&commands);
     let mut compared = 0;
     for (i, (case, code)) in cases.iter().zip(codes).enumerate() {
         let ours = run_for(&mut case.command(here.path(), i), SOON);
-        if code == 0 && ours.code() != 0 {
-            eprintln!("WRONG {}: {}", case.input.display(), ours.stderr);
-        } else if code == 0 {
-            if std::panic::catch_unwind(|| case.compare(here.path(), i)).is_err() {
-                eprintln!("WRONG {}: {}", case.input.display(), ours.stderr);
-            }
+        if code == 0 {
+            assert_eq!(ours.code(), 0, "{}: {}", case.input.display(), ours.stderr);
+            case.compare(here.path(), i);
             compared += 1;
         } else {
-            eprintln!(
-                "Picard refuses {}; ours: {} {}",
-                case.input.display(),
-                ours.code(),
-                ours.stderr.lines().last().unwrap_or_default()
-            );
+            // Files that are not sorted as they say.
+            ours.fails_with(3).says(&["record", "sorted by coordinate"]);
         }
     }
-    assert!(compared > 100, "{compared} files compared");
+    eprintln!("{compared} of {} files compared", files.len());
+    assert!(compared > 150, "{compared} files compared");
 }
 
 /// Pairs of one place whose names say where their clusters lay, grouped by name.

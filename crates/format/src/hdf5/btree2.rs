@@ -13,6 +13,9 @@ const NODE_OVERHEAD: u64 = 10;
 /// Deepest tree. With two records a node this holds more than any file.
 const MAX_DEPTH: u16 = 32;
 
+/// Takes a record.
+pub(super) type Visit<'a, E> = dyn FnMut(&mut PageCache, &[u8]) -> Result<(), E> + 'a;
+
 /// What all nodes of a tree have in common.
 struct Tree {
     kind: u8,
@@ -55,7 +58,7 @@ pub(super) fn visit<E: From<Hdf5Error>>(
     address: u64,
     kind: u8,
     buffer: &mut Vec<u8>,
-    visit: &mut dyn FnMut(&mut PageCache, &[u8]) -> Result<(), E>,
+    visit: &mut Visit<'_, E>,
 ) -> Result<(), E> {
     let (tree, root) = open(file, cache, address, kind, buffer)?;
     let record_bytes = tree.record_bytes as usize;

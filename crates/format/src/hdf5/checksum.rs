@@ -57,7 +57,8 @@ pub(super) fn verify(bytes: &[u8], what: &'static str, address: u64) -> Result<(
     let Some((body, stored)) = bytes.split_last_chunk::<4>() else {
         return Err(Hdf5Error::malformed(what, address, "it is shorter than its checksum"));
     };
-    if lookup3(body) == u32::from_le_bytes(*stored) {
+    // A fuzzer cannot guess checksums, and what they guard must be safe without them.
+    if cfg!(fuzzing) || lookup3(body) == u32::from_le_bytes(*stored) {
         return Ok(());
     }
     Err(Hdf5Error::Checksum { what, address })

@@ -130,7 +130,7 @@ impl Hdf5File {
         }
         self.sizes = Sizes { offset, length };
         fields.sizes = self.sizes;
-        // Versions 0 and 1: reserved byte, two tree ranks, flags, and in 1 another rank and padding.
+        // Versions 0 and 1: reserved byte, two tree ranks, flags; in 1 another rank and padding.
         fields.skip([9, 13, 1, 1][usize::from(version)])?;
         fields.offset()?; // base address
         fields.offset()?; // free space, or the superblock's extension

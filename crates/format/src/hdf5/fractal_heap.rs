@@ -42,7 +42,7 @@ impl FractalHeap {
             return Err(Hdf5Error::unsupported("filtered fractal heap", filter_bytes, address));
         }
         checksum::verify(buffer, WHAT, address)?;
-        fields.u8()?; // flags: checksums of direct blocks are not verified, nor is huge storage read
+        fields.u8()?; // flags: whether direct blocks have checksums, which are not verified
         let max_managed_bytes = u64::from(fields.u32()?);
         fields.length()?; // next huge ID
         fields.offset()?; // tree of huge objects

@@ -2,9 +2,10 @@
 //! groups as symbol tables, attributes of one value, and datasets of one deflated chunk.
 //!
 //! Everything is appended in the order in which it is made, so a file of any size needs no more
-//! memory than what the caller collects for its root group. Only the superblock, at byte 0, is known
-//! last: [`superblock`] makes it, and the caller puts it over the [`SUPERBLOCK_BYTES`] bytes that it
-//! left free there. Section numbers are those of the *HDF5 File Format Specification*, version 3.0.
+//! memory than what the caller collects for its root group. Only the superblock, at byte 0, is
+//! known last: [`superblock`] makes it, and the caller puts it over the [`SUPERBLOCK_BYTES`] bytes
+//! that it left free there. Section numbers are those of the *HDF5 File Format Specification*,
+//! version 3.0.
 
 use libdeflater::{CompressionLvl, Compressor};
 

@@ -205,6 +205,7 @@ impl<E: Engine> Fast5File<E> {
             &scratch.fields
         };
         let (signal, numbers) = fields.complete()?;
+        scratch.buffers.at = signal;
         out.read_id.extend_from_slice(&fields.read_id);
         [out.digitisation, out.offset, out.range, out.sampling_rate] = numbers;
         fields.auxiliary.values(&self.header.auxiliary, &mut out.auxiliary)?;

@@ -2,12 +2,12 @@
 //!
 //! Header attributes go to `context_tags` where nanopore software puts them, and else to
 //! `tracking_id`; both groups stand once and are shared by all reads, as in files of MinKNOW.
-//! Auxiliary fields that FAST5 knows become attributes of `Raw` and `channel_id`. Missing values are
-//! written as SLOW5's missing values, so that reading the file back finds every field.
+//! Auxiliary fields that FAST5 knows become attributes of `Raw` and `channel_id`. Missing values
+//! are written as SLOW5's missing values, so that reading the file back finds every field.
 //!
 //! The caller writes what is appended, one piece behind the other, and at the end puts
-//! [`Fast5Writer::finish`]'s bytes over the start of the file. Memory grows by about 100 bytes a read,
-//! for the root group.
+//! [`Fast5Writer::finish`]'s bytes over the start of the file. Memory grows by about 100 bytes a
+//! read, for the root group.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -149,8 +149,8 @@ impl Fast5Writer {
         columns.filter(|(column, _)| **column == Column::None).map(|(_, field)| &field.name[..])
     }
 
-    /// Appends a read. `chunk` is what [`seqloom_format::hdf5::write::SignalCompressor`] made of its
-    /// samples, in any thread.
+    /// Appends a read. `chunk` is what [`seqloom_format::hdf5::write::SignalCompressor`] made of
+    /// its samples, in any thread.
     ///
     /// # Errors
     /// The read cannot be written; nothing was appended then.

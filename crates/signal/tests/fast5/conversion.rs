@@ -204,3 +204,23 @@ fn a_read_is_found_by_its_id() {
         assert!(file.read(file.reads(), &mut scratch, &mut read).is_err());
     }
 }
+
+#[test]
+fn threads_that_share_a_file_read_what_one_thread_reads() {
+    let Some(data) = skip::data("nanopore/pod5-file-format/test_data") else { return };
+    let path = data.join("multi_fast5_zip.fast5");
+    let (_, expected) = load(&path, OPTIONS).unwrap();
+    let file = open(&path, OPTIONS).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (file, expected) = (&file, &expected);
+            scope.spawn(move || {
+                let (mut scratch, mut read) = (Fast5Scratch::default(), SignalRead::default());
+                for index in (0..200).map(|step| (step * 7 + thread) % expected.len()) {
+                    file.read(index, &mut scratch, &mut read).unwrap();
+                    assert_eq!(read, expected[index]);
+                }
+            });
+        }
+    });
+}

@@ -1,5 +1,5 @@
-//! Real FAST5 files cut short or with bits turned over: an error or other values, never a panic, and
-//! no more time or memory than a good file takes.
+//! Real FAST5 files cut short or with bits turned over: an error or other values, never a panic,
+//! and within seconds.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -64,7 +64,7 @@ fn made(count: usize, seed: u64) -> (SignalHeader, Vec<SignalRead>) {
             read_id: format!("{:08x}-{index:04x}", next()).into(),
             digitisation: 8192.0,
             offset: f64::from(next() % 30),
-            range: 1402.882_324_218_75,
+            range: 1_402.882_324_218_75,
             sampling_rate: 4000.0,
             ..SignalRead::default()
         };
