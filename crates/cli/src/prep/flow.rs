@@ -149,7 +149,8 @@ fn collector<'a>(
         let locate = job.arguments.duplicates.optical_distance.0.is_some();
         let options =
             ReadEndOptions { mode, locate, barcodes: job.arguments.duplicates.barcodes() };
-        EndCollector::new(backing, chunk_bytes, job.grouping, libraries, options)
+        let ends = EndCollector::new(backing, chunk_bytes, job.grouping, libraries, options);
+        if job.arguments.inputs.len() > 1 { ends.for_merging() } else { ends }
     });
     let order = job.arguments.sort;
     let names = needs_names(order).then_some(names);

@@ -15,7 +15,7 @@ const MARK: [&str; 4] = ["--mark-duplicates", "--sort", "coordinate", "-t"];
 
 /// The hard data, and a run of it that must spill, with temporary files in `spill`.
 fn spilling(here: &Path, spill: &Path) -> Vec<String> {
-    let data = hard(here, 801, 100_000, 4);
+    let data = hard(here, 801, 130_000, 4);
     let mut arguments = vec!["prep".to_owned(), data.grouped.display().to_string()];
     arguments.extend(MARK.map(str::to_owned));
     arguments.extend(["2", "--tmp-dir"].map(str::to_owned));
@@ -43,7 +43,7 @@ fn full_disks() {
     let arguments = spilling(here.path(), &spill);
     let binary = env!("CARGO_BIN_EXE_seqloom");
     let line = format!("{binary} {}", arguments.join(" "));
-    let spilled = run_for(&mut in_small_files(64, &line), SOON);
+    let spilled = run_for(&mut in_small_files(16, &line), SOON);
     spilled.fails_with(4).says(&["temporary file", "spill"]);
     nothing_in(&spill);
     nothing_in(&here.path().join("results"));
