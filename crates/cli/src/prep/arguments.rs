@@ -255,7 +255,7 @@ impl PrepArguments {
 
 fn read_regions(path: &Path) -> anyhow::Result<BedIntervals> {
     let text = std::fs::read(path).with_context(|| path.display().to_string())?;
-    Ok(BedIntervals::parse(&text).with_context(|| path.display().to_string())?)
+    BedIntervals::parse(&text).with_context(|| path.display().to_string())
 }
 
 /// The header of a SAM, .dict or BAM file.

@@ -89,8 +89,8 @@ const REFUSED: [(&str, &str); 10] = [
     ("1.quickcheck.badeof.bam", "byte 1228"),
 ];
 
-/// SAM and BAM files of htslib, samtools, sambamba and Picard: we accept what samtools accepts, but for
-/// [`REFUSED`], and nothing else.
+/// SAM and BAM files of htslib, samtools, sambamba and Picard: we accept what samtools accepts, but
+/// for [`REFUSED`], and nothing else.
 #[test]
 fn files_of_other_tools() {
     if !has("samtools") {

@@ -147,7 +147,7 @@ fn write_template(
     for _ in 0..=random.below(2) * u64::from(kind == Reads::Mixed) {
         let flags = flags_of(random, kind);
         let reference = random.pick(&[0, 0, 0, 1, 2]);
-        let start = random.below(sequences[reference].len() as u64 - 150.min(150)) as usize;
+        let start = random.below(sequences[reference].len() as u64 - 150) as usize;
         let is_mapped = flags & 4 == 0;
         let is_placed = is_mapped || random.percent(50);
         let (mut cigar, mut bases, _) = align(random, &sequences[reference], start);
