@@ -9,6 +9,7 @@ pub mod flow;
 pub mod indexing;
 pub mod inputs;
 pub mod pod5;
+pub mod pool;
 pub mod skimming;
 pub mod sources;
 pub mod store;

@@ -96,7 +96,7 @@ impl<'a> Pass<'a> {
             reports: run.report,
             lost_path: run.lost.clone(),
             components: Components::default(),
-            options: OpenOptions::default(),
+            options: OpenOptions { fast5_engine: run.fast5.engine(), ..OpenOptions::default() },
             account: Mutex::default(),
             lost: Mutex::default(),
             told: AtomicU64::new(0),

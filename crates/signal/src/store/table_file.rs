@@ -13,6 +13,7 @@ use super::{
 };
 use crate::fast5::Fast5File;
 use crate::pod5::{Pod5Error, Pod5File};
+use crate::pool::PooledFile;
 
 /// Reads of a batch: enough that taking one costs little, few enough for many workers to share a
 /// file of 4,000 reads.
@@ -56,6 +57,31 @@ impl Table for Fast5File {
         read: &mut SignalRead,
     ) -> Result<(), ReadError> {
         self.read(index, &mut scratch.fast5, read).map_err(|error| ReadError::new(error.problem))
+    }
+}
+
+impl Table for PooledFile {
+    const FORMAT: StoreFormat = StoreFormat::Fast5;
+
+    fn header(&self) -> &SignalHeader {
+        self.header()
+    }
+
+    fn reads(&self) -> usize {
+        self.reads()
+    }
+
+    fn read_id(&self, index: usize) -> Vec<u8> {
+        self.read_id(index).to_vec()
+    }
+
+    fn read(
+        &self,
+        index: usize,
+        _: &mut DecodeScratch,
+        read: &mut SignalRead,
+    ) -> Result<(), ReadError> {
+        self.read(index, read).map_err(ReadError)
     }
 }
 
