@@ -177,6 +177,11 @@ impl Fast5Pool {
         self.deaths.load(Ordering::Relaxed)
     }
 
+    /// Ends the workers that have nothing to do, so that what they used is counted.
+    pub fn end_idle(&self) {
+        lock(&self.idle).clear();
+    }
+
     /// A worker: one that has the file open, else any that is idle, else a new one.
     fn borrow(&self, file: u64) -> Result<Worker, PoolError> {
         loop {

@@ -6,12 +6,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use seqloom_format::hdf5::Hdf5File;
 use seqloom_format::signal::{SignalHeader, SignalRead};
 
 use super::{
     Cursor, DecodeScratch, Frame, FrameBatch, ReadError, SignalStore, StoreError, StoreFormat,
 };
-use crate::fast5::Fast5File;
+use crate::fast5::{Engine, Fast5File, Fast5Scratch};
 use crate::pod5::{Pod5Error, Pod5File};
 use crate::pool::PooledFile;
 
@@ -35,7 +36,25 @@ pub(super) trait Table: Send + Sync {
     ) -> Result<(), ReadError>;
 }
 
-impl Table for Fast5File {
+/// An engine whose buffers are part of a worker's.
+trait HasScratch: Engine + Sized {
+    fn scratch(of: &mut DecodeScratch) -> &mut Fast5Scratch<Self>;
+}
+
+impl HasScratch for Hdf5File {
+    fn scratch(of: &mut DecodeScratch) -> &mut Fast5Scratch {
+        &mut of.fast5
+    }
+}
+
+#[cfg(feature = "libhdf5")]
+impl HasScratch for crate::hdf5_library::LibraryFile {
+    fn scratch(of: &mut DecodeScratch) -> &mut Fast5Scratch<Self> {
+        &mut of.library
+    }
+}
+
+impl<E: HasScratch> Table for Fast5File<E> {
     const FORMAT: StoreFormat = StoreFormat::Fast5;
 
     fn header(&self) -> &SignalHeader {
@@ -56,7 +75,8 @@ impl Table for Fast5File {
         scratch: &mut DecodeScratch,
         read: &mut SignalRead,
     ) -> Result<(), ReadError> {
-        self.read(index, &mut scratch.fast5, read).map_err(|error| ReadError::new(error.problem))
+        let scratch = E::scratch(scratch);
+        self.read(index, scratch, read).map_err(|error| ReadError::new(error.problem))
     }
 }
 
