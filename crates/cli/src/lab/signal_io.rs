@@ -25,8 +25,11 @@ pub(super) const READ: &str = "__signal-io-read";
 )]
 pub(crate) struct SignalIoArguments {
     /// Folder of single-read FAST5 files; each must have the same auxiliary fields
-    #[arg(long, value_name = "DIR")]
-    source: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "again")]
+    source: Option<PathBuf>,
+    /// Run nothing: write the report of this folder once more from its table
+    #[arg(long, value_name = "DIR", conflicts_with = "source")]
+    again: Option<PathBuf>,
     /// Where table, plots and report go
     #[arg(long, value_name = "DIR", default_value = "out/lab/signal-io")]
     out: PathBuf,
@@ -66,10 +69,13 @@ pub(crate) struct ReadArguments {
 
 /// Runs the experiment and writes its report.
 pub(super) fn run(arguments: &SignalIoArguments, console: &Console) -> anyhow::Result<()> {
+    if let Some(folder) = &arguments.again {
+        return Ok(signal_io::write_again(folder)?);
+    }
     let experiment = SignalIo {
         program: PathBuf::from("/proc/self/exe"),
         arguments: ["lab", READ].map(str::to_owned).to_vec(),
-        source: arguments.source.clone(),
+        source: arguments.source.clone().unwrap_or_default(),
         work: arguments.work.clone().unwrap_or_else(|| std::env::temp_dir().join("seqloom-lab")),
         blue_crab: arguments.blue_crab.clone(),
         copies: arguments.copies,
@@ -97,6 +103,7 @@ pub(super) fn run(arguments: &SignalIoArguments, console: &Console) -> anyhow::R
         ("program", format!("seqloom {}", env!("CARGO_PKG_VERSION"))),
         ("again", format!("`cargo build --release -p seqloom{build} && {line} --out DIR`")),
     ];
+    let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
     signal_io::write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())

@@ -67,10 +67,10 @@ fn disk_full_while_spilling() {
 }
 
 /// A file system of its own that holds `size`; `None` where this process may not mount.
-struct SmallDisk(PathBuf);
+pub(crate) struct SmallDisk(pub(crate) PathBuf);
 
 impl SmallDisk {
-    fn mount(at: &Path, options: &str) -> Option<SmallDisk> {
+    pub(crate) fn mount(at: &Path, options: &str) -> Option<SmallDisk> {
         fs::create_dir_all(at).unwrap();
         let mut mount = words(&format!("mount -t tmpfs -o {options} tmpfs"));
         let done = mount.arg(at).stderr(Stdio::null()).status().is_ok_and(|s| s.success());

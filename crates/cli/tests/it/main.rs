@@ -15,5 +15,6 @@ mod identity;
 mod input;
 mod memory;
 mod signal;
+mod signal_pool;
 mod signal_slow5tools;
 mod validity;

@@ -30,6 +30,10 @@ pub const FACTORS: [&str; 3] = ["storage", "way", "workers"];
 /// storage, and seconds spent waiting for them, summed over workers.
 pub const COUNTERS: [&str; 4] = ["reads", "samples", "requests", "waited_s"];
 
+/// Files of a report: the table, and what it was measured on.
+const TABLE: &str = "signal-io.tsv";
+const FACTS: &str = "facts.tsv";
+
 /// Name of the runs without a latency layer.
 pub const CACHED: &str = "cached";
 
@@ -119,8 +123,7 @@ impl SignalIo {
         tell("data");
         let volume = prepare::prepare(&self.source, &data, self.copies, self.blue_crab.as_deref())?;
         let layer = LatencyLayer::build(&work)?;
-        let columns: Vec<&str> = TIMES.iter().chain(&COUNTERS).copied().collect();
-        let mut table = Table::new(&FACTORS, &columns);
+        let mut table = empty_table();
         let storages = STORAGES.iter().copied().map(Some).chain([None]);
         for storage in storages.filter(|storage| chosen(&self.storages, name_of(*storage))) {
             for way in WAYS.iter().filter(|way| self.takes(way, &data)) {
@@ -169,6 +172,11 @@ impl SignalIo {
     }
 }
 
+fn empty_table() -> Table {
+    let columns: Vec<&str> = TIMES.iter().chain(&COUNTERS).copied().collect();
+    Table::new(&FACTORS, &columns)
+}
+
 fn name_of(storage: Option<Storage>) -> &'static str {
     storage.map_or(CACHED, |storage| storage.name)
 }
@@ -181,15 +189,35 @@ fn chosen(names: &[String], name: &str) -> bool {
 ///
 /// # Errors
 /// The folder cannot be written.
-pub fn write(table: &Table, facts: &[(&str, String)], folder: &Path) -> Result<(), LabError> {
+pub fn write(table: &Table, facts: &[(String, String)], folder: &Path) -> Result<(), LabError> {
     fs::create_dir_all(folder).map_err(LabError::file(folder))?;
     let put = |name: &str, text: &str| {
         let path = folder.join(name);
         fs::write(&path, text).map_err(LabError::file(&path))
     };
-    put("signal-io.tsv", &table.to_tsv())?;
+    put(TABLE, &table.to_tsv())?;
+    let lines = facts.iter().map(|(name, fact)| format!("{name}\t{fact}\n"));
+    put(FACTS, &lines.collect::<String>())?;
     for (name, plot) in report::plots(table) {
         put(&name, &plot.to_svg())?;
     }
     put("README.md", &report::markdown(table, facts))
+}
+
+/// Writes plots and report of a folder once more, from the table that is there.
+///
+/// # Errors
+/// There is none, or the folder cannot be written.
+pub fn write_again(folder: &Path) -> Result<(), LabError> {
+    let get = |name: &str| {
+        let path = folder.join(name);
+        fs::read_to_string(&path).map_err(LabError::file(&path))
+    };
+    let mut table = empty_table();
+    let bad = |error| LabError::Prepare(format!("{}: {error}", folder.join(TABLE).display()));
+    table.add_tsv(&get(TABLE)?).map_err(bad)?;
+    let text = get(FACTS)?;
+    let facts = text.lines().filter_map(|line| line.split_once('\t'));
+    let facts: Vec<_> = facts.map(|(name, fact)| (name.to_owned(), fact.to_owned())).collect();
+    write(&table, &facts, folder)
 }

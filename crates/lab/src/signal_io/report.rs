@@ -63,7 +63,7 @@ fn words(name: &str) -> String {
 }
 
 /// The whole report.
-pub(super) fn markdown(table: &Table, facts: &[(&str, String)]) -> String {
+pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
     let mut out = String::from(
         "# Raw signal: reads at random, by format, reader and workers\n\n\
          Made by `seqloom lab signal-io`; numbers in [signal-io.tsv](signal-io.tsv). Each run reads \
@@ -204,7 +204,7 @@ mod tests {
     }
 
     fn verdict(times: &[(&str, f64, f64)], title: &str) -> String {
-        let text = markdown(&table(times), &[("machine", "2 cores".to_owned())]);
+        let text = markdown(&table(times), &[("machine".to_owned(), "2 cores".to_owned())]);
         let line = text.lines().find(|line| line.starts_with(&format!("| raid | {title} |")));
         line.unwrap_or_default().rsplit('|').nth(1).unwrap_or_default().trim().to_owned()
     }
