@@ -24,5 +24,6 @@ mod prep_memory;
 mod prep_orders;
 mod prep_steps;
 mod signal;
+mod signal_pool;
 mod signal_slow5tools;
 mod validity;
