@@ -97,7 +97,8 @@ impl Plot {
         // Writing to a String cannot fail.
         let _ = writeln!(
             out,
-            "<text transform=\"translate({side},{up}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+            "<text transform=\"translate({side},{up}) rotate(-90)\" \
+             text-anchor=\"middle\">{}</text>",
             escaped(&self.y)
         );
         axes(&mut out, &x, &y);
@@ -118,7 +119,8 @@ fn axes(out: &mut String, x: &Axis, y: &Axis) {
     let line = |out: &mut String, x1: f64, y1: f64, x2: f64, y2: f64, colour: &str| {
         let _ = writeln!(
             out,
-            "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" stroke=\"{colour}\"/>"
+            "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" \
+             stroke=\"{colour}\"/>"
         );
     };
     for tick in x.ticks(&[1.0], 2.0) {

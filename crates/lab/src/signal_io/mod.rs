@@ -26,8 +26,8 @@ pub const NAME: &str = "signal-io";
 /// Factors of the table.
 pub const FACTORS: [&str; 3] = ["storage", "way", "workers"];
 
-/// Columns of the table behind [`TIMES`]: reads and samples that were read, requests to the modelled
-/// storage, and seconds spent waiting for them, summed over workers.
+/// Columns of the table behind [`TIMES`]: reads and samples that were read, requests to the
+/// modelled storage, and seconds spent waiting for them, summed over workers.
 pub const COUNTERS: [&str; 4] = ["reads", "samples", "requests", "waited_s"];
 
 /// Files of a report: the table, and what it was measured on.
