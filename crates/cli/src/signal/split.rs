@@ -267,7 +267,7 @@ enum Sinks {
     /// All are open, and each read says which it goes to.
     Fixed(Vec<RecordSink>),
     /// One is open at a time; the next follows when it has all its reads.
-    InTurn(InTurn),
+    InTurn(Box<InTurn>),
 }
 
 struct InTurn {
@@ -285,7 +285,7 @@ struct InTurn {
 
 impl Sinks {
     fn in_turn(reads: u64, longer: u64, files: Option<u64>) -> Self {
-        Self::InTurn(InTurn { open: None, reads, longer, files, made: 0, room: 0 })
+        Self::InTurn(Box::new(InTurn { open: None, reads, longer, files, made: 0, room: 0 }))
     }
 
     fn write(
