@@ -10,6 +10,7 @@ use seqloom_prep::finish::{self, FinishOptions, FinishTrace};
 use seqloom_prep::ingest::{self, IngestOptions, IngestTrace};
 use seqloom_prep::last_changes::LastChanges;
 use seqloom_prep::order::SortOrder;
+use seqloom_prep::quality_metrics::MetricsVisitors;
 use seqloom_prep::read_end::ReadEndOptions;
 use seqloom_prep::redistribute::{self, NameSample};
 use seqloom_prep::store::Backing;
@@ -17,7 +18,7 @@ use seqloom_runtime::memory::Ledger;
 
 use super::arguments::DuplicateTags;
 use super::job::Job;
-use super::summary::Summary;
+use super::summary::{Counted, Summary};
 use crate::output::plan::Duplicates;
 
 /// Runs the flow; the output is complete but has no name yet.
@@ -86,6 +87,8 @@ pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summ
         recalibration: applier.as_ref(),
         late: &job.late,
     };
+    let reference = job.arguments.changes.reference.is_some().then_some(&*job.reference);
+    let metrics = MetricsVisitors::new(job.metrics, reference);
     let options = FinishOptions {
         threads: job.run.threads,
         order,
@@ -93,7 +96,7 @@ pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summ
         references,
         marks,
         editor: (!changes.is_empty()).then_some(&changes),
-        observer: None,
+        observer: (!job.metrics.is_empty()).then_some(&metrics),
         remove_duplicates: job.arguments.duplicates.remove_duplicates,
         watch: &watch,
     };
@@ -104,7 +107,9 @@ pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summ
         rows: counters.metrics(&libraries),
         histogram: counters.histogram,
     });
-    Ok(Summary::new((totals, &trace), (finished, &finish_trace), duplicates, index, &backing))
+    let metrics = metrics.into_metrics();
+    let counted = Counted { duplicates, metrics };
+    Ok(Summary::new((totals, &trace), (finished, &finish_trace), counted, index, &backing))
 }
 
 /// Whether records that have no place on the reference are sorted by name.

@@ -14,4 +14,5 @@ mod faults;
 mod identity;
 mod input;
 mod memory;
+mod metrics;
 mod validity;
