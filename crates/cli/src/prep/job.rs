@@ -89,7 +89,8 @@ impl<'a> Job<'a> {
             bins: partitions(&bins, arguments.sort),
             marks_duplicates: marks.is_some(),
             loaded_bytes: reference.size_bytes()
-                + recalibration.as_ref().map_or(0, Recalibration::size_bytes),
+                + recalibration.as_ref().map_or(0, Recalibration::size_bytes)
+                + arguments.metrics_request().memory_bytes(),
         }
         .plan(run.memory)?;
         let in_coordinate_order = match arguments.sort {

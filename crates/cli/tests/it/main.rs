@@ -15,6 +15,7 @@ mod faults;
 mod identity;
 mod input;
 mod memory;
+mod metrics;
 mod prep_determinism;
 mod prep_duplicates;
 mod prep_faults;

@@ -68,12 +68,12 @@ pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
         "# Raw signal: reads at random, by format, reader and workers\n\n\
          Made by `seqloom lab signal-io`; numbers in [signal-io.tsv](signal-io.tsv). Each run \
          reads every read once, in a shuffled order; each worker takes the next read when it is \
-         done with one. A read of single-read FAST5 opens its file, as it must; the other files are \
-         open. Times are those of whole processes, the fastest of the repeats.\n\n\
+         done with one. A read of single-read FAST5 opens its file, as it must; the other files \
+         are open. Times are those of whole processes, the fastest of the repeats.\n\n\
          The storages are a model (`crates/lab/latency/latency.c`): K servers that need a given \
          time for each first open and each read of a page that nobody has read; a network file \
-         system is asked at each open. Transfer and read-ahead are not modelled, and waiting costs no \
-         processor: what is shown is what latency does, which a page cache hides.\n\n",
+         system is asked at each open. Transfer and read-ahead are not modelled, and waiting costs \
+         no processor: what is shown is what latency does, which a page cache hides.\n\n",
     );
     // Writing to a String cannot fail.
     for (name, fact) in facts {
