@@ -6,11 +6,12 @@ use seqloom_io::sink::output::Output;
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::collect::{Collected, Collector, Destination, EndCollector, Grouping};
 use seqloom_prep::duplicates::{
-    DuplicateMode, DuplicateOptions, LibraryTable, ResolveError, resolve_all,
+    DuplicateMarks, DuplicateMode, DuplicateOptions, LibraryTable, ResolveError, resolve_all,
 };
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace};
-use seqloom_prep::ingest::{self, IngestOptions, IngestTrace};
+use seqloom_prep::ingest::{self, IngestOptions, IngestTotals, IngestTrace};
 use seqloom_prep::last_changes::LastChanges;
+use seqloom_prep::metrics::DuplicationCounters;
 use seqloom_prep::order::SortOrder;
 use seqloom_prep::read_end::ReadEndOptions;
 use seqloom_prep::redistribute::{self, NameSample};
@@ -46,16 +47,7 @@ pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summ
 
     // Resolve.
     let Collected { placed, unplaced, stray, ends } = collector.into_collected();
-    let watch = || job.watch("duplicates", totals.records);
-    let resolved = ends
-        .map(|ends| {
-            let options = duplicate_options(job);
-            let mode = mark_mode(job);
-            let threads = job.run.threads;
-            resolve_all(ends, totals.templates, mode, &options, &backing, threads, &watch)
-                .map_err(|error| name_inputs(error, job))
-        })
-        .transpose()?;
+    let resolved = ends.map(|ends| resolve(job, ends, &totals, &backing)).transpose()?;
     job.run.end_phase("resolve");
 
     // Orders by name: the names are known now.
@@ -108,6 +100,18 @@ pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summ
         histogram: counters.histogram,
     });
     Ok(Summary::new((totals, &trace), (finished, &finish_trace), duplicates, index, &backing))
+}
+
+fn resolve(
+    job: &Job<'_>,
+    ends: EndCollector<'_>,
+    totals: &IngestTotals,
+    backing: &Backing,
+) -> anyhow::Result<(DuplicateMarks, DuplicationCounters)> {
+    let watch = || job.watch("duplicates", totals.records);
+    let (mode, options, threads) = (mark_mode(job), duplicate_options(job), job.run.threads);
+    resolve_all(ends, totals.templates, mode, &options, backing, threads, &watch)
+        .map_err(|error| name_inputs(error, job))
 }
 
 /// Says whose records an error means by their numbers, which run on over all inputs.

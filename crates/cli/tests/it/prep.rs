@@ -1,6 +1,6 @@
 //! What the tests of `seqloom prep` share: the command, referees, and records to compare.
 
-use crate::common::{Run, cache, has, names_in, picard, run, run_for, seqloom, words};
+use crate::common::{Run, has, names_in, picard, run, run_for, seqloom, words};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -176,11 +176,4 @@ pub(crate) fn hard(folder: &Path, seed: u64, templates: usize, groups: usize) ->
     let (_, grouped) = write_both(folder, &name, &sam);
     let sorted = samtools_sort(&grouped, "sorted.bam", "");
     Hard { grouped, sorted, records: data.records() }
-}
-
-/// A folder that outlives the run, for this test's slow inputs.
-pub(crate) fn kept(name: &str) -> PathBuf {
-    let path = cache().join(name);
-    fs::create_dir_all(&path).unwrap();
-    path
 }

@@ -39,7 +39,7 @@ fn several_inputs_of_one_header_are_one_behind_the_other() {
     prep_into(&path("ours.bam"), &inputs, "");
     run(words("samtools cat --no-PG -o").arg(path("cat.bam")).args(&inputs)).ok();
     assert_same_lines(lines(&path("ours.bam")), lines(&path("cat.bam")), "samtools cat");
-    assert_eq!(header(&path("ours.bam")), header(&inputs[0]));
+    assert_eq!(header(&path("ours.bam")), header(inputs[0]));
     // Sorted files: as `samtools merge`, whose ties follow the order of the files. (Picard with
     // several inputs merges equal places by name, which decides ties between duplicates.)
     let sorted = deal(here.path(), &data.sorted, 3);
