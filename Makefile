@@ -42,6 +42,7 @@ loom: ## every order in which threads can meet at locks and queues, checked by l
 
 bench: build ## whole programs side by side on this machine
 	tests/bench.sh "$(TARGET)/release" "$(OUT)/bench"
+	tests/bench_signal.sh "$(TARGET)/release" "$(OUT)/bench-signal"
 
 lint: ## formatting and lints, as continuous integration checks them
 	$(CARGO) fmt --all --check

@@ -7,7 +7,7 @@ cd "$(dirname "$0")"
 seconds=${1:-20}
 shift || true
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=($(sed -n 's/^name = "\([a-z_]*\)"$/\1/p' Cargo.toml))
+[ ${#targets[@]} -gt 0 ] || targets=($(sed -n 's/^name = "\([a-z0-9_]*\)"$/\1/p' Cargo.toml))
 
 if cargo +nightly fuzz --version >/dev/null 2>&1; then
   for target in "${targets[@]}"; do

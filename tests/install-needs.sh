@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Installs the programs that the tests compare with: Debian packages where this runs as root on a
-# Debian, and MultiQC in a virtual environment of its own (.venv). What cannot be installed is
-# named; the tests that want it then say that they are skipped.
+# Debian, and those written in Python in a virtual environment of its own (.venv). What cannot be
+# installed is named; the tests that want it then say that they are skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 declare -A package_of=(
   [bwa]=bwa [samtools]=samtools [sambamba]=sambamba [samblaster]=samblaster [dwgsim]=dwgsim
   [bgzip]=tabix [zstd]=zstd [java]=default-jre-headless [g++]=g++ [cmake]=cmake [gzip]=gzip
+  [minimap2]=minimap2 [bamsormadup]=biobambam2 [nanopolish]=nanopolish [h5dump]=hdf5-tools
 )
 missing=()
 for program in "${!package_of[@]}"; do
@@ -15,6 +16,9 @@ for program in "${!package_of[@]}"; do
 done
 [ -e /usr/share/java/picard.jar ] || missing+=(picard-tools)
 [ -e /usr/include/zlib.h ] || missing+=(zlib1g-dev)
+if [ ! -x .venv/bin/python ]; then
+  python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
+fi
 
 if [ ${#missing[@]} -gt 0 ]; then
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
@@ -27,9 +31,28 @@ if [ ${#missing[@]} -gt 0 ]; then
   fi
 fi
 
-if [ ! -x .venv/bin/multiqc ]; then
-  if python3 -m venv .venv && .venv/bin/pip install --quiet --disable-pip-version-check multiqc
-  then echo "installed: MultiQC in .venv"
-  else echo "MultiQC could not be installed in .venv" >&2
-  fi
+if [ ! -x .venv/bin/python ]; then
+  python3 -m venv .venv || { echo "no virtual environment can be made in .venv" >&2; exit 0; }
 fi
+# The module that each package brings; to look for them takes no time, to import them seconds.
+absent=($(.venv/bin/python - <<'PYTHON'
+from importlib.util import find_spec
+
+package_of = {
+    "multiqc": "multiqc",
+    "pyslow5": "pyslow5",
+    "pod5": "pod5",
+    "h5py": "h5py",
+    "vbz_h5py_plugin": "vbz-h5py-plugin",
+    "blue_crab": "blue-crab",
+    "ont_fast5_api": "ont-fast5-api",
+}
+print(*(package for module, package in package_of.items() if find_spec(module) is None))
+PYTHON
+))
+for package in "${absent[@]}"; do
+  if .venv/bin/pip install --quiet --disable-pip-version-check "$package"
+  then echo "installed: $package in .venv"
+  else echo "$package could not be installed in .venv" >&2
+  fi
+done

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 
-#[allow(dead_code)] // shared with the property tests
+#[allow(dead_code)] // shared with the property tests and other targets
 #[path = "../../crates/io/tests/hostile/exercise.rs"]
 mod exercise;
 

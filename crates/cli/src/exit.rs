@@ -21,8 +21,10 @@ use seqloom_prep::inputs::MergeError;
 use seqloom_prep::read_end::ReadEndError;
 use seqloom_prep::recalibrate::RecalibrationError;
 use seqloom_prep::recalibrate::report::ReportError;
+use seqloom_signal::store::{IndexFileError, StoreError};
 
 use crate::console::Console;
+use crate::signal::{JoinError, LostReads, PassError};
 use crate::signals;
 
 /// The run failed.
@@ -42,7 +44,12 @@ pub(crate) struct UsageError(pub(crate) String);
 /// Says what went wrong, if anything did, and gives the exit code.
 pub(crate) fn report(outcome: anyhow::Result<()>, console: &Console) -> ExitCode {
     let Err(error) = outcome else { return ExitCode::SUCCESS };
-    if chain_has::<OutputError>(&error, OutputError::is_closed_pipe) {
+    let is_closed_pipe = chain_has::<OutputError>(&error, OutputError::is_closed_pipe)
+        || chain_has::<PassError>(
+            &error,
+            |e| matches!(e, PassError::Output(output) if output.is_closed_pipe()),
+        );
+    if is_closed_pipe {
         return ExitCode::SUCCESS;
     }
     if let Some(signal) = signals::received() {
@@ -82,6 +89,7 @@ fn code(error: &anyhow::Error) -> u8 {
         return USAGE;
     }
     let is_output = chain_has::<OutputError>(error, |_| true)
+        || chain_has::<PassError>(error, |e| matches!(e, PassError::Output(_)))
         || chain_has::<AtomicFileError>(error, |_| true)
         || chain_has::<BuildError>(error, |e| matches!(e, BuildError::Write { .. }))
         || chain_has::<SpillError>(error, |_| true);
@@ -99,7 +107,8 @@ fn code(error: &anyhow::Error) -> u8 {
         })
         || chain_has::<IndexError>(error, |e| {
             !matches!(e, IndexError::Missing { .. } | IndexError::Io { .. })
-        });
+        })
+        || signal_is_malformed(error);
     if is_malformed { MALFORMED } else { FAILED }
 }
 
@@ -118,6 +127,21 @@ fn is_malformed_alignments(error: &anyhow::Error) -> bool {
         || chain_has::<BedError>(error, |_| true)
         || chain_has::<ReferenceError>(error, |e| !matches!(e, ReferenceError::Source(_)))
         || chain_has::<KnownSitesError>(error, |e| !matches!(e, KnownSitesError::Source(_)))
+}
+
+/// Raw signal that is bad, or that something is missing from.
+fn signal_is_malformed(error: &anyhow::Error) -> bool {
+    chain_has::<LostReads>(error, |_| true)
+        || chain_has::<StoreError>(error, StoreError::is_malformed)
+        || chain_has::<IndexFileError>(error, |e| !matches!(e, IndexFileError::Read { .. }))
+        || chain_has::<PassError>(error, |e| match e {
+            PassError::Store(error) => error.is_malformed(),
+            PassError::Index(error) => !matches!(error, IndexFileError::Read { .. }),
+            PassError::Strict(_) | PassError::Join(JoinError::Union(_) | JoinError::Nothing(_)) => {
+                true
+            }
+            _ => false,
+        })
 }
 
 /// A file that is not there or cannot be read is a failed run, not malformed input.

@@ -78,6 +78,11 @@ impl RecalibrationArguments {
         !self.known_sites.is_empty()
     }
 
+    /// Whether anything is asked for.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.counts() || !self.apply_bqsr.is_empty()
+    }
+
     fn counting(&self) -> RecalibrationOptions {
         RecalibrationOptions {
             preserve_below: self.preserve_qscores_less_than,

@@ -150,6 +150,17 @@ impl AuxiliaryValues {
         self.ends.push(self.bytes.len() as u32);
     }
 
+    /// Appends what `write` appends as the value of the next field; nothing when it gives `None`.
+    pub fn push_with(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Option<()>) -> Option<()> {
+        let start = self.bytes.len();
+        let outcome = write(&mut self.bytes);
+        match outcome {
+            Some(()) => self.ends.push(self.bytes.len() as u32),
+            None => self.bytes.truncate(start),
+        }
+        outcome
+    }
+
     /// Bytes of the value of field `index`; empty when there is no such field.
     #[must_use]
     pub fn get(&self, index: usize) -> &[u8] {

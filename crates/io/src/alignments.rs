@@ -39,14 +39,14 @@ use seqloom_format::sam::ReferenceNames;
 
 use self::lines::SamFile;
 use self::opening::Opened;
-use self::records::{Stop, check_records, parse_lines};
+use self::records::{CUT_RECORD, Stop, check_records, parse_lines};
 use self::stretch::{BgzfFile, BlockPlace, StretchScratch};
 use crate::source::block::Place;
 use crate::source::claims::Stretches;
 use crate::source::error::SourceError;
 use crate::source::lane::{BGZF_RATIO, MAX_BGZF_STRETCH_BYTES};
 use crate::source::raw::Input;
-use crate::source::reader::{Compression, TextReader};
+use crate::source::reader::Compression;
 use crate::source::stream::{Cut, MISSING_EOF_BLOCK, Piece, Pull, StreamLane, StreamState};
 use crate::source::unaligned;
 use crate::source::{MAX_BLOCK_BYTES, POLL_TIME, poll};
@@ -216,8 +216,8 @@ impl AlignmentSource {
 
     /// Gives a block's buffer back.
     pub fn recycle(&self, block: Box<RecordBlock>) {
-        // A buffer that grew for a giant record is not worth keeping.
-        if block.bytes.capacity() > self.options.block_bytes.saturating_mul(4).max(1 << 20) {
+        // A buffer that grew for a giant record is not worth keeping. BAM inflates up to ten times.
+        if block.bytes.capacity() > self.options.block_bytes.saturating_mul(16).max(1 << 20) {
             return;
         }
         let mut free = lock(&self.free);
@@ -355,7 +355,8 @@ impl AlignmentSource {
         scratch: &mut AlignmentScratch,
     ) -> Result<Box<RecordBlock>, AlignmentError> {
         let feed = &self.feeds[input];
-        let Piece { index, last, mut text, too_long, raw_bytes, fault, truncation } = piece;
+        let Piece { index, last, mut text, too_long, raw_bytes, raw_end, fault, truncation } =
+            piece;
         let bytes = match feed.format {
             AlignmentFormat::Bam => Vec::new(),
             AlignmentFormat::Sam => self.free_bytes(),
@@ -379,18 +380,21 @@ impl AlignmentSource {
         };
         match (stop, fault) {
             (Stop::Defect(problem, name), _) => defect(problem, name),
-            (_, Some(SourceError::Compressed { byte, problem, .. })) => {
-                defect(Problem::of_compressed(byte, problem), Vec::new());
+            (_, Some(SourceError::Compressed { byte, problem, is_truncation, .. })) => {
+                let problem = match is_truncation {
+                    true => Problem::Truncated { byte, problem },
+                    false => Problem::Compressed { byte, problem },
+                };
+                defect(problem, Vec::new());
             }
             (_, Some(fault)) => return Err(fault.into()),
             _ if too_long => defect(Problem::TooLong, Vec::new()),
             (Stop::NeedMore(_), None) if truncation.is_none() => {
-                let problem = "truncated: the input ends within this record";
+                let (byte, problem) = (raw_end, CUT_RECORD.to_owned());
                 if self.options.allow_truncated {
-                    let byte = feed.bytes_read.load(Ordering::Relaxed) + raw_bytes;
-                    block.truncation = Some(Truncation { byte, problem: problem.into() });
+                    block.truncation = Some(Truncation { byte, problem });
                 } else {
-                    defect(Problem::Truncated(problem.into()), Vec::new());
+                    defect(Problem::Truncated { byte, problem }, Vec::new());
                 }
             }
             _ => {}
@@ -461,7 +465,7 @@ fn feed(
     references: &[seqloom_format::bam::Reference],
     options: &AlignmentOptions,
 ) -> Result<Feed, AlignmentError> {
-    let Opened { reader, text, format, header_bytes, header_lines, .. } = opened;
+    let Opened { reader, text, format, header_bytes, header_lines, fault, .. } = opened;
     let input = reader.input().clone();
     let block_bytes = options.block_bytes;
     let mut missing_eof = None;
@@ -481,7 +485,10 @@ fn feed(
         (AlignmentFormat::Sam, Some(Compression::Plain), Some(size)) => {
             Way::Lines(Stretches::new(size, block_bytes as u64))
         }
-        _ => stream(reader, format, text, block_bytes),
+        _ => {
+            let state = StreamState::new(reader, StreamCut(format), text, block_bytes);
+            Way::Stream(Box::new(StreamLane::new(state.with_fault(fault))))
+        }
     };
     Ok(Feed {
         input,
@@ -494,9 +501,4 @@ fn feed(
         missing_eof,
         bytes_read: AtomicU64::new(0),
     })
-}
-
-fn stream(reader: TextReader, format: AlignmentFormat, text: Vec<u8>, block_bytes: usize) -> Way {
-    let state = StreamState::new(reader, StreamCut(format), text, block_bytes);
-    Way::Stream(Box::new(StreamLane::new(state)))
 }

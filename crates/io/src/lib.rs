@@ -2,6 +2,7 @@
 
 pub mod alignments;
 pub mod known_sites;
+pub mod random;
 pub mod reference;
 pub mod sink;
 pub mod source;

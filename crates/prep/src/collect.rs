@@ -9,7 +9,7 @@ use seqloom_format::templates::PackedTemplates;
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::failure::lock;
 
-use crate::duplicates::{FragmentEnd, LibraryTable, MateEnd, PairEnd, PairedMarker};
+use crate::duplicates::{DuplicateMode, FragmentEnd, LibraryTable, MateEnd, PairEnd, PairedMarker};
 use crate::layout::{GenomeBins, Home};
 use crate::metrics::DuplicationCounters;
 use crate::order::SortOrder;
@@ -116,6 +116,8 @@ pub struct EndCollector<'a> {
     pub markers: ChunkStore<'a>,
     /// Where every record counts as a template: reads whose mate is to be found yet, by name.
     pub mates: Option<ChunkStore<'a>>,
+    /// What tells which of two such pairs comes first, [`crate::duplicates::pair_mates`].
+    pub(crate) ties: DuplicateMode,
     libraries: &'a LibraryTable,
     options: ReadEndOptions,
     counters: Mutex<DuplicationCounters>,
@@ -137,10 +139,18 @@ impl<'a> EndCollector<'a> {
             fragments: ChunkStore::new(backing, chunk_bytes),
             markers: ChunkStore::new(backing, chunk_bytes),
             mates: (grouping == Grouping::Records).then(|| ChunkStore::new(backing, chunk_bytes)),
+            ties: DuplicateMode::Query,
             libraries,
             options,
             counters: Mutex::new(DuplicationCounters::new(libraries.libraries().len())),
         }
+    }
+
+    /// For several sorted inputs, which stand for the file they would be merged to: their records
+    /// are numbered one input behind the other, so that numbers alone do not tell that order.
+    #[must_use]
+    pub fn for_merging(self) -> Self {
+        Self { ties: DuplicateMode::Coordinate, ..self }
     }
 
     /// Records examined so far.

@@ -17,8 +17,8 @@ use crate::steps::{RecordStep, Stage, StepError, StepScratch, Verdict};
 pub enum MergeError {
     /// One name, two lengths.
     #[error(
-        "sequence {name} is {first_bp} bp long in one input and {second_bp} bp in another: they were \
-         aligned to different references"
+        "sequence {name} is {first_bp} bp long in one input and {second_bp} bp in another: they \
+         were aligned to different references"
     )]
     Length {
         /// The sequence.

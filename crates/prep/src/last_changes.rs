@@ -156,7 +156,6 @@ impl Editor<'_> {
 mod tests {
     use super::*;
     use crate::duplicates::{DuplicateMode, MarkSink, MarkedReads};
-    use crate::recalibrate::{Applier, ApplyScratch};
     use crate::steps::{KeepTags, RemoveTags};
     use crate::test_records::body;
 

@@ -40,8 +40,8 @@ impl OpticalFinder {
         }
     }
 
-    /// The optical duplicates in one pair set, given in Picard's order; `best` is the pair that is no
-    /// duplicate at all.
+    /// The optical duplicates in one pair set, given in Picard's order; `best` is the pair that is
+    /// no duplicate at all.
     ///
     /// Members whose reads lie the other way round (read 1 forward or reverse) came from different
     /// strands of the molecule, so such lists are searched apart.

@@ -29,7 +29,8 @@ use samtools_stats::SamtoolsStatsCounts;
 
 /// A worker with this many large insert sizes hands them over: they are in memory once.
 const LARGE_SIZES_PER_WORKER: u64 = 4096;
-/// What the sum of insert sizes may take: 4 Mi sizes in a map, 12 bytes each, nodes two thirds full.
+/// What the sum of insert sizes may take: 4 Mi sizes in a map, 12 bytes each, nodes two thirds
+/// full.
 const INSERT_SIZE_BYTES: u64 = 96 << 20;
 
 /// Which metrics are counted.

@@ -363,8 +363,8 @@ fn score(qualities: &[u8], flags: u16) -> i16 {
 
 /// Tile, x and y: the last three of 5 or 7 fields between colons (Illumina's names).
 ///
-/// All three are narrowed to 16 bits, as Picard stores them: an x of 32,800, which NovaSeq has, lies
-/// in front of one of 32,700 and far away from it. A tile that narrows to -1 is "not located".
+/// All three are narrowed to 16 bits, as Picard stores them: an x of 32,800, which NovaSeq has,
+/// lies in front of one of 32,700 and far away from it. A tile that narrows to -1 is "not located".
 pub fn parse_location(name: &[u8]) -> Option<Location> {
     let colons = name.iter().filter(|&&byte| byte == b':').count();
     if colons != 4 && colons != 6 {

@@ -1,4 +1,5 @@
-//! Metrics in the layout of Picard, as MultiQC reads it: duplication metrics here, the others below.
+//! Metrics in the layout of Picard, as MultiQC reads it: duplication metrics here, the others
+//! below.
 
 mod alignment_summary;
 mod insert_size;

@@ -1,7 +1,7 @@
 //! Where the time of a run went: busy and waiting time per stage, over all workers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Total time and visits of one stage.
 #[derive(Debug, Default)]
@@ -21,7 +21,12 @@ impl Stage {
 
     /// Books the time since `start`.
     pub fn book(&self, start: Instant) {
-        let spent_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.add(start.elapsed());
+    }
+
+    /// Books time that was measured elsewhere.
+    pub fn add(&self, spent: Duration) {
+        let spent_ns = u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX);
         self.busy_ns.fetch_add(spent_ns, Ordering::Relaxed);
         self.visits.fetch_add(1, Ordering::Relaxed);
     }

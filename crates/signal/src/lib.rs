@@ -1,1 +1,19 @@
 //! Nanopore raw signal: one store over SLOW5, BLOW5, FAST5 and POD5, and what is done with it.
+
+pub mod account;
+pub mod copying;
+pub mod degrade;
+pub mod demux;
+pub mod fast5;
+pub mod flow;
+#[cfg(feature = "libhdf5")]
+pub mod hdf5_library;
+pub mod indexing;
+pub mod inputs;
+pub mod pod5;
+pub mod pool;
+pub mod skimming;
+pub mod sources;
+pub mod store;
+pub mod transcode;
+pub mod union;

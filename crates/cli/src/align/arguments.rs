@@ -9,6 +9,7 @@ use seqloom_align::engine::fake::FakeOptions;
 use seqloom_format::bam::{Header, expand_escapes};
 
 use crate::output::arguments::{ModeArgument, OpticalDistance, OutputArguments, RunArguments};
+use crate::recalibration::RecalibrationArguments;
 
 /// What `seqloom align` is told.
 #[derive(Debug, clap::Args)]
@@ -45,6 +46,16 @@ pub(crate) struct AlignArguments {
     pub(crate) input: InputArguments,
     #[command(flatten)]
     pub(crate) duplicates: DuplicateArguments,
+    /// FASTA of the reference, for recalibration [default: REF]
+    #[arg(
+        long,
+        value_name = "FASTA",
+        requires = "known_sites",
+        help_heading = "Base quality recalibration (as GATK BaseRecalibrator, ApplyBQSR)"
+    )]
+    pub(crate) reference_fasta: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) recalibration: RecalibrationArguments,
     #[command(flatten)]
     pub(crate) algorithm: AlgorithmArguments,
     /// Print help

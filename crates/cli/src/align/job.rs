@@ -23,6 +23,7 @@ use crate::exit::UsageError;
 use crate::output::command_line;
 use crate::output::plan::OutputPlan;
 use crate::output::run::Run;
+use crate::recalibration::Recalibration;
 use crate::signals;
 
 /// Blocks looked at for a read that tells the read length; empty reads may fill many.
@@ -39,6 +40,7 @@ pub(super) struct Job<'a> {
     pub(super) ingest: IngestOptions,
     pub(super) trace: IngestTrace,
     pub(super) output: OutputPlan<'a>,
+    pub(super) recalibration: Option<Recalibration<'a>>,
 }
 
 /// A job, with what it uses up.
@@ -69,11 +71,14 @@ impl<'a> Job<'a> {
             sorted: is_sorted,
             command_line: (!arguments.output.no_pg).then_some(command_line.as_str()),
         })?;
+        let recalibration =
+            Recalibration::prepare(&arguments.recalibration, built.header.references())?;
         let threads = run.threads;
         let bins = GenomeBins::new(built.header.references());
         let input = input_tags(arguments, &source);
         let plan = Demand {
             index_bytes: index.memory_bytes,
+            loaded_bytes: recalibration.as_ref().map_or(0, Recalibration::size_bytes),
             threads,
             pairing,
             cohort_bases: arguments.input.cohort_bases,
@@ -104,6 +109,7 @@ impl<'a> Job<'a> {
             ingest,
             trace: IngestTrace::default(),
             output: plan_of_output,
+            recalibration,
         };
         Ok(Prepared { job, first, output })
     }
@@ -148,6 +154,9 @@ pub(super) fn check_options(arguments: &AlignArguments) -> anyhow::Result<()> {
             "--no-sort streams records as they are made, before duplicates are known; \
              add --no-mark-duplicates",
         );
+    }
+    if arguments.no_sort && arguments.recalibration.is_asked() {
+        return refuse("--no-sort streams records before covariates are counted; leave one out");
     }
     if arguments.second.is_some() && arguments.input.interleaved {
         return refuse("-p takes one file with mates next to each other, not two files");

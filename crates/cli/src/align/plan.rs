@@ -16,6 +16,7 @@ use seqloom_prep::collect::END_PARTITIONS;
 use seqloom_runtime::memory::ByteSize;
 
 use crate::exit::UsageError;
+use crate::output::run::{MIN_CHUNK_BYTES, chunk_bytes};
 
 /// Code, libraries, command line, header, allocator slack.
 const PROGRAM_BYTES: u64 = 64 << 20;
@@ -28,9 +29,6 @@ const HELD_PER_READ_BYTES: u64 = 1280;
 const HELD_PER_BASE_BYTES: u64 = 4;
 /// Name and tags of a read that is kept.
 const INPUT_PER_READ_BYTES: u64 = 256;
-/// Chunks of the stores.
-const MIN_CHUNK_BYTES: u64 = 16 << 10;
-const MAX_CHUNK_BYTES: u64 = 256 << 10;
 /// Below this, too little is left to sort the largest partitions with.
 const MIN_STORE_BYTES: u64 = 32 << 20;
 
@@ -51,6 +49,8 @@ pub(super) struct MemoryPlan {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Demand {
     pub(super) index_bytes: u64,
+    /// Known sites.
+    pub(super) loaded_bytes: u64,
     pub(super) threads: NonZeroUsize,
     pub(super) pairing: Pairing,
     pub(super) cohort_bases: u64,
@@ -100,7 +100,8 @@ impl Demand {
     }
 
     fn fixed_bytes(&self) -> u64 {
-        PROGRAM_BYTES + self.index_bytes + self.threads.get() as u64 * WORKER_BYTES
+        let program = PROGRAM_BYTES + self.loaded_bytes;
+        program + self.index_bytes + self.threads.get() as u64 * WORKER_BYTES
     }
 
     fn min_store_bytes(&self) -> u64 {
@@ -129,8 +130,7 @@ impl Demand {
             cohort_bytes: cohort_bytes + for_held_bytes,
         };
         let store_bytes = self.min_store_bytes() + spare_bytes - for_held_bytes;
-        let chunk_bytes =
-            (store_bytes / 4 / self.open_chunks().max(1)).clamp(MIN_CHUNK_BYTES, MAX_CHUNK_BYTES);
+        let chunk_bytes = chunk_bytes(store_bytes / 4 / self.open_chunks().max(1));
         let freed_bytes = self.index_bytes + held.cohort_bytes;
         Ok(MemoryPlan { held, store_bytes, chunk_bytes, freed_bytes })
     }
@@ -140,7 +140,7 @@ impl Demand {
             "-m {memory} is too small: this run needs at least {} (program {} + index {} \
              + {} threads x {} + one cohort of {} bases in reads of {} bp {} + partitions {})",
             ByteSize(self.floor_bytes()),
-            ByteSize(PROGRAM_BYTES),
+            ByteSize(PROGRAM_BYTES + self.loaded_bytes),
             ByteSize(self.index_bytes),
             self.threads,
             ByteSize(WORKER_BYTES),
@@ -158,6 +158,7 @@ mod tests {
 
     const DEMAND: Demand = Demand {
         index_bytes: 221 << 20,
+        loaded_bytes: 5 << 20,
         threads: NonZeroUsize::new(2).unwrap(),
         pairing: Pairing::TwoFiles,
         cohort_bases: 100_000_000,

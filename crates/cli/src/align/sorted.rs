@@ -9,17 +9,22 @@ use seqloom_io::source::InputBlock;
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::barcode::BarcodeTags;
 use seqloom_prep::collect::{Collected, Collector, Destination, EndCollector, Grouping};
-use seqloom_prep::duplicates::{DuplicateOptions, LibraryTable, resolve_all};
+use seqloom_prep::duplicates::{DuplicateMarks, DuplicateOptions, LibraryTable, resolve_all};
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace};
+use seqloom_prep::last_changes::LastChanges;
 use seqloom_prep::order::SortOrder;
 use seqloom_prep::read_end::ReadEndOptions;
-use seqloom_prep::store::Backing;
+use seqloom_prep::recalibrate::Applier;
+use seqloom_prep::reference::ReferenceSequences;
+use seqloom_prep::steps::Steps;
+use seqloom_prep::store::{Backing, ChunkStore, StoreScratch};
 use seqloom_runtime::memory::{self, Ledger};
 
 use super::job::Job;
 use super::sinks::SortedSink;
 use super::summary::Summary;
 use crate::output::plan::Duplicates;
+use crate::recalibration::{load_reference, reference_bytes};
 
 /// Runs the flow; the output is complete but has no name yet.
 pub(super) fn align<E: AlignmentEngine>(
@@ -61,23 +66,31 @@ pub(super) fn align<E: AlignmentEngine>(
         .transpose()?;
     job.run.end_phase("resolve");
 
+    // Recalibrate.
+    let marks = resolved.as_ref().map(|(marks, _)| marks);
+    let stores = [&placed, &unplaced, &stray];
+    let applier = recalibrate(job, &stores, marks, &backing)?;
+    job.run.end_phase("recalibrate");
+
     // Finish.
     let trace = FinishTrace::default();
     let watch = || job.watch("write", trace.records.load(Ordering::Relaxed));
     let references = job.header.references();
+    let late = Steps::new();
+    let changes = LastChanges { duplicates: None, recalibration: applier.as_ref(), late: &late };
     job.output.write_header(&job.header, output)?;
     let mut index = job.output.index_builder(references.len());
     let finished = finish::run(
-        &[&placed, &unplaced, &stray],
+        &stores,
         &backing,
         &FinishOptions {
             threads: job.run.threads,
             order: SortOrder::Coordinate,
             encoding: job.output.encoding(),
             references,
-            marks: resolved.as_ref().map(|(marks, _)| marks),
+            marks,
             remove_duplicates: job.arguments.duplicates.remove_duplicates,
-            editor: None,
+            editor: applier.is_some().then_some(&changes),
             observer: None,
             watch: &watch,
         },
@@ -92,6 +105,33 @@ pub(super) fn align<E: AlignmentEngine>(
         histogram: counters.histogram,
     });
     Ok(Summary::sorted(totals, finished, duplicates, index, &backing, &trace))
+}
+
+/// Counts covariates and gives what applies them, if recalibration is asked for. The reference
+/// takes memory that the index has left.
+fn recalibrate<'s>(
+    job: &Job<'_>,
+    stores: &[&'s ChunkStore<'s>],
+    marks: Option<&DuplicateMarks>,
+    backing: &Backing,
+) -> anyhow::Result<Option<Applier>> {
+    let Some(asked) = &job.recalibration else { return Ok(None) };
+    let references = job.header.references();
+    if !job.arguments.recalibration.counts() {
+        let none = ReferenceSequences::default();
+        return asked.run(&job.header, &none, (stores, marks), &job.run);
+    }
+    let bytes = reference_bytes(references);
+    if let Some(placed) = stores.first() {
+        placed.spill_for(bytes, &mut StoreScratch::new()?)?;
+    }
+    backing.ledger.charge(bytes);
+    let fasta = job.arguments.reference_fasta.as_ref().unwrap_or(&job.arguments.reference);
+    let bases = load_reference(fasta, references)?;
+    let applier = asked.run(&job.header, &bases, (stores, marks), &job.run)?;
+    drop(bases);
+    backing.ledger.release(bytes);
+    Ok(applier)
 }
 
 fn library_table(job: &Job<'_>) -> anyhow::Result<LibraryTable> {

@@ -29,6 +29,9 @@ pub(crate) struct OutputArguments {
     /// Leave no @PG line and so no trace of the command line
     #[arg(long = "no-pg", alias = "no-PG")]
     pub(crate) no_pg: bool,
+    /// Write the MD5 of the output into FILE.md5 beside it
+    #[arg(long)]
+    pub(crate) md5: bool,
     /// Folder for metrics: NAME.markdup.txt, NAME.flagstat.txt, NAME.idxstats.txt
     #[arg(long, value_name = "DIR")]
     pub(crate) metrics_dir: Option<PathBuf>,

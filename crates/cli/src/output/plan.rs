@@ -57,7 +57,12 @@ impl<'a> OutputPlan<'a> {
         in_coordinate_order: bool,
     ) -> anyhow::Result<(Self, Output)> {
         let format = arguments.format()?;
-        let output = Output::create(&arguments.output)?;
+        let mut output = Output::create(&arguments.output)?;
+        if arguments.md5 {
+            let refuse = "--md5 needs an output file to lie beside";
+            anyhow::ensure!(output.is_regular_file(), UsageError(refuse.to_owned()));
+            output.take_md5();
+        }
         let indexable =
             in_coordinate_order && format == OutputFormat::Bam && output.is_regular_file();
         let index = index_format(arguments.write_index, references, indexable)?;
@@ -115,6 +120,7 @@ impl<'a> OutputPlan<'a> {
     /// Gives the output its name, with its index.
     pub(crate) fn publish(&self, output: Output, index: Option<&[u8]>) -> anyhow::Result<()> {
         let path = self.path();
+        let md5 = output.md5();
         let Some(file) = output.into_file() else { return Ok(()) };
         let old_indices = index_paths(path);
         match (index, self.index) {
@@ -128,7 +134,8 @@ impl<'a> OutputPlan<'a> {
             _ if file.is_direct() => file.commit()?,
             _ => commit_without_index(file, &old_indices)?,
         }
-        Ok(())
+        // As Picard writes it: the digits alone.
+        md5.map_or(Ok(()), |md5| write_text(&with_suffix(path, ".md5"), &md5))
     }
 
     /// Writes what was counted, if a folder for it is given: flagstat, idxstats, duplicates.

@@ -13,6 +13,17 @@ use super::arguments::RunArguments;
 use crate::console::Console;
 use crate::signals;
 
+/// Smallest and largest chunk of the stores.
+pub(crate) const MIN_CHUNK_BYTES: u64 = 16 << 10;
+const MAX_CHUNK_BYTES: u64 = 256 << 10;
+
+/// Size of chunks where each may have `share_bytes`: a power of two, because the allocator rounds
+/// other sizes up by as much as an eighth, which nobody would have counted.
+pub(crate) fn chunk_bytes(share_bytes: u64) -> u64 {
+    let share = share_bytes.clamp(MIN_CHUNK_BYTES, MAX_CHUNK_BYTES);
+    1 << share.ilog2()
+}
+
 /// See the module documentation.
 pub(crate) struct Run<'a> {
     pub(crate) console: &'a Console,

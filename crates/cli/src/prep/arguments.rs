@@ -21,8 +21,8 @@ use crate::recalibration::RecalibrationArguments;
 /// What `seqloom prep` is told.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Steps are applied in this order, whatever the order of the options: filters, clean, mates, reference,
-read group, tags, NM/MD/UQ; then duplicates, recalibration and the sort.
+Steps are applied in this order, whatever the order of the options: filters, clean, reference,
+mates, read group, NM/MD/UQ, duplicates, recalibration, sort, tags.
 
 Examples:
   seqloom prep in.bam --mark-duplicates --sort coordinate -o out.bam
@@ -74,7 +74,8 @@ pub(crate) struct FilterArguments {
     /// Leave out unmapped reads; `strict`: also those without a place (elPrep)
     #[arg(long, value_name = "HOW", num_args = 0..=1, default_missing_value = "flag")]
     filter_unmapped: Option<StrictArgument>,
-    /// Leave out records that do not match exactly: by CIGAR, or `strict` by X0 X1 XM XO XG (elPrep)
+    /// Leave out records that do not match exactly: by CIGAR, or `strict` by X0 X1 XM XO XG
+    /// (elPrep)
     #[arg(long, value_name = "HOW", num_args = 0..=1, default_missing_value = "flag")]
     filter_inexact: Option<StrictArgument>,
     /// Least MAPQ
@@ -101,7 +102,8 @@ pub(crate) struct ChangeArguments {
     /// Set mate fields and MC, MQ, ms (samtools fixmate -m); needs input grouped by name
     #[arg(long)]
     fix_mates: bool,
-    /// SAM, .dict or BAM whose sequences replace those of the header; records on others are left out
+    /// SAM, .dict or BAM whose sequences replace those of the header; records on others are left
+    /// out
     #[arg(long, value_name = "FILE")]
     reference_dict: Option<PathBuf>,
     /// Read group line, such as '@RG\tID:a\tSM:s', or the ID of one that the header has
@@ -253,7 +255,7 @@ impl PrepArguments {
 
 fn read_regions(path: &Path) -> anyhow::Result<BedIntervals> {
     let text = std::fs::read(path).with_context(|| path.display().to_string())?;
-    Ok(BedIntervals::parse(&text).with_context(|| path.display().to_string())?)
+    BedIntervals::parse(&text).with_context(|| path.display().to_string())
 }
 
 /// The header of a SAM, .dict or BAM file.

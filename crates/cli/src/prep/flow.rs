@@ -5,15 +5,18 @@ use std::sync::atomic::Ordering;
 use seqloom_io::sink::output::Output;
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::collect::{Collected, Collector, Destination, EndCollector, Grouping};
-use seqloom_prep::duplicates::{DuplicateMode, DuplicateOptions, LibraryTable, resolve_all};
+use seqloom_prep::duplicates::{
+    DuplicateMarks, DuplicateMode, DuplicateOptions, LibraryTable, ResolveError, resolve_all,
+};
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace};
-use seqloom_prep::ingest::{self, IngestOptions, IngestTrace};
+use seqloom_prep::ingest::{self, IngestOptions, IngestTotals, IngestTrace};
 use seqloom_prep::last_changes::LastChanges;
+use seqloom_prep::metrics::DuplicationCounters;
 use seqloom_prep::order::SortOrder;
 use seqloom_prep::quality_metrics::MetricsVisitors;
 use seqloom_prep::read_end::ReadEndOptions;
 use seqloom_prep::redistribute::{self, NameSample};
-use seqloom_prep::store::Backing;
+use seqloom_prep::store::{Backing, ChunkStore};
 use seqloom_runtime::memory::Ledger;
 
 use super::arguments::DuplicateTags;
@@ -45,25 +48,11 @@ pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summ
 
     // Resolve.
     let Collected { placed, unplaced, stray, ends } = collector.into_collected();
-    let watch = || job.watch("duplicates", totals.records);
-    let resolved = ends
-        .map(|ends| {
-            let options = duplicate_options(job);
-            let mode = mark_mode(job);
-            let threads = job.run.threads;
-            resolve_all(ends, totals.templates, mode, &options, &backing, threads, &watch)
-        })
-        .transpose()?;
+    let resolved = ends.map(|ends| resolve(job, ends, &totals, &backing)).transpose()?;
     job.run.end_phase("resolve");
 
     // Orders by name: the names are known now.
-    let order = job.arguments.sort;
-    let unplaced = if needs_names(order) {
-        let watch = || job.watch("sort", totals.records);
-        redistribute::by_name(unplaced, &names, order, &backing, job.run.threads, &watch)?
-    } else {
-        unplaced
-    };
+    let unplaced = redistribute(job, unplaced, &names, &totals, &backing)?;
     job.run.end_phase("redistribute");
 
     // Recalibrate.
@@ -91,7 +80,7 @@ pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summ
     let metrics = MetricsVisitors::new(job.metrics, reference);
     let options = FinishOptions {
         threads: job.run.threads,
-        order,
+        order: job.arguments.sort,
         encoding: job.output.encoding(),
         references,
         marks,
@@ -107,9 +96,44 @@ pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summ
         rows: counters.metrics(&libraries),
         histogram: counters.histogram,
     });
-    let metrics = metrics.into_metrics();
-    let counted = Counted { duplicates, metrics };
+    let counted = Counted { duplicates, metrics: metrics.into_metrics() };
     Ok(Summary::new((totals, &trace), (finished, &finish_trace), counted, index, &backing))
+}
+
+/// Which records are duplicates, and what was counted of them.
+fn resolve(
+    job: &Job<'_>,
+    ends: EndCollector<'_>,
+    totals: &IngestTotals,
+    backing: &Backing,
+) -> anyhow::Result<(DuplicateMarks, DuplicationCounters)> {
+    let watch = || job.watch("duplicates", totals.records);
+    let (options, mode, threads) = (duplicate_options(job), mark_mode(job), job.run.threads);
+    resolve_all(ends, totals.templates, mode, &options, backing, threads, &watch)
+        .map_err(|error| name_inputs(error, job))
+}
+
+/// Moves records that are sorted by name to where they will be sorted.
+fn redistribute<'a>(
+    job: &Job<'_>,
+    unplaced: ChunkStore<'a>,
+    names: &NameSample,
+    totals: &IngestTotals,
+    backing: &'a Backing,
+) -> anyhow::Result<ChunkStore<'a>> {
+    let order = job.arguments.sort;
+    if !needs_names(order) {
+        return Ok(unplaced);
+    }
+    let watch = || job.watch("sort", totals.records);
+    Ok(redistribute::by_name(unplaced, names, order, backing, job.run.threads, &watch)?)
+}
+
+/// Says whose records an error means by their numbers, which run on over all inputs.
+fn name_inputs(error: ResolveError, job: &Job<'_>) -> anyhow::Error {
+    let is_about_records = matches!(error, ResolveError::Name(_));
+    let error = anyhow::Error::from(error);
+    if is_about_records { error.context(job.inputs()) } else { error }
 }
 
 /// Whether records that have no place on the reference are sorted by name.
@@ -144,7 +168,8 @@ fn collector<'a>(
         let locate = job.arguments.duplicates.optical_distance.0.is_some();
         let options =
             ReadEndOptions { mode, locate, barcodes: job.arguments.duplicates.barcodes() };
-        EndCollector::new(backing, chunk_bytes, job.grouping, libraries, options)
+        let ends = EndCollector::new(backing, chunk_bytes, job.grouping, libraries, options);
+        if job.arguments.inputs.len() > 1 { ends.for_merging() } else { ends }
     });
     let order = job.arguments.sort;
     let names = needs_names(order).then_some(names);

@@ -24,6 +24,10 @@ use crate::output::run::Run;
 use crate::recalibration::{Recalibration, load_reference};
 use crate::signals;
 
+/// Compressed bytes of a block of input: inflated three to ten times as many, a few blocks per
+/// worker, which the plan's share of a worker has room for.
+const BLOCK_BYTES: usize = 256 << 10;
+
 /// See the module documentation.
 pub(super) struct Job<'a> {
     pub(super) arguments: &'a PrepArguments,
@@ -65,7 +69,8 @@ impl<'a> Job<'a> {
         let run = Run::new(&arguments.run, console);
         let options = AlignmentOptions {
             allow_truncated: arguments.allow_truncated,
-            ..AlignmentOptions::default()
+            block_bytes: BLOCK_BYTES,
+            free_blocks: run.threads.get(),
         };
         let source = AlignmentSource::open(&arguments.inputs, options)?;
         let order = InputOrder::of(source.headers());
@@ -117,15 +122,19 @@ impl<'a> Job<'a> {
 
     /// Says what is about to happen.
     pub(super) fn announce(&self) {
-        let inputs: Vec<_> =
-            self.arguments.inputs.iter().map(|path| path.display().to_string()).collect();
         self.run.console.info(&format!(
             "prep: {} threads, {} of memory, {} to {}",
             self.run.threads,
             self.run.memory,
-            inputs.join(" + "),
+            self.inputs(),
             self.output.path().display()
         ));
+    }
+
+    /// The names of all inputs.
+    pub(super) fn inputs(&self) -> String {
+        let inputs = self.arguments.inputs.iter().map(|path| path.display().to_string());
+        inputs.collect::<Vec<_>>().join(" + ")
     }
 
     /// Draws progress; `false` when a signal asks to stop.

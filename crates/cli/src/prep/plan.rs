@@ -13,14 +13,12 @@ use seqloom_prep::collect::END_PARTITIONS;
 use seqloom_runtime::memory::ByteSize;
 
 use crate::exit::UsageError;
+use crate::output::run::{MIN_CHUNK_BYTES, chunk_bytes};
 
 /// Code, libraries, header, allocator slack.
 const PROGRAM_BYTES: u64 = 48 << 20;
 /// Per worker: blocks being fetched and processed, compressors, the unit being encoded.
 const WORKER_BYTES: u64 = 24 << 20;
-/// Chunks of the stores.
-const MIN_CHUNK_BYTES: u64 = 16 << 10;
-const MAX_CHUNK_BYTES: u64 = 256 << 10;
 /// Below this, too little is left to sort the largest partitions with.
 const MIN_STORE_BYTES: u64 = 32 << 20;
 /// Kinds of read ends: pairs, fragments, markers, mates.
@@ -83,8 +81,7 @@ impl Demand {
             )));
         }
         let store_bytes = memory.0 - self.fixed_bytes();
-        let chunk_bytes =
-            (store_bytes / 4 / self.open_chunks().max(1)).clamp(MIN_CHUNK_BYTES, MAX_CHUNK_BYTES);
+        let chunk_bytes = chunk_bytes(store_bytes / 4 / self.open_chunks().max(1));
         Ok(MemoryPlan { store_bytes, chunk_bytes })
     }
 }

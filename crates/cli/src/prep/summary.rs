@@ -4,6 +4,7 @@ use seqloom_prep::duplicates::DuplicateMode;
 use seqloom_prep::finish::{FinishTrace, Finished};
 use seqloom_prep::ingest::{IngestTotals, IngestTrace};
 use seqloom_prep::quality_metrics::GatheredMetrics;
+use seqloom_prep::steps::Steps;
 use seqloom_prep::store::Backing;
 use seqloom_prep::tally::{FlagCounts, Tally};
 use seqloom_report::run::{Bytes, Counts, RunReport, SCHEMA, StageReport};
@@ -120,9 +121,21 @@ impl Summary {
         }
     }
 
-    /// The closing line.
+    /// What is worth knowing, and the closing line.
     pub(super) fn close(&self, job: &Job<'_>) {
         let counts = self.counts();
+        for (path, truncation) in &self.totals.truncations {
+            job.run.console.info(&format!(
+                "{}: cut short at byte {}: {}; what is whole was taken",
+                path.display(),
+                truncation.byte,
+                truncation.problem
+            ));
+        }
+        let names = job.steps.first().into_iter().flat_map(Steps::names);
+        for (step, dropped) in names.zip(&self.totals.steps.dropped).filter(|it| *it.1 > 0) {
+            job.run.console.info(&format!("step {step}: {dropped} records left out"));
+        }
         job.run.close(&format!(
             "prep: {} records read, {} written, {} marked as duplicates",
             counts.reads, counts.records_written, counts.duplicate_records,

@@ -151,7 +151,7 @@ fn standard_input_and_interleaving() {
     let mut command = seqloom(align(small(), &[Path::new("-")]));
     common(&mut command, &out);
     command.arg("-p").stdin(File::open(&small_pairs().interleaved).unwrap());
-    finish(command.stderr(Stdio::piped()).spawn().unwrap(), crate::common::LIMIT).ok();
+    finish(command.stderr(Stdio::piped()).spawn().unwrap(), crate::common::limit()).ok();
     same(&plain, &out, "standard input");
     let mut cat = words("cat");
     let mut cat = cat.arg(&small_pairs().interleaved).stdout(Stdio::piped()).spawn().unwrap();
@@ -159,7 +159,7 @@ fn standard_input_and_interleaving() {
     let mut command = seqloom(align(small(), &[Path::new("-")]));
     common(&mut command, &out);
     command.arg("-p").stdin(cat.stdout.take().unwrap());
-    finish(command.stderr(Stdio::piped()).spawn().unwrap(), crate::common::LIMIT).ok();
+    finish(command.stderr(Stdio::piped()).spawn().unwrap(), crate::common::limit()).ok();
     cat.wait().unwrap();
     same(&plain, &out, "pipe");
 }
@@ -189,7 +189,7 @@ fn two_fifos_with_one_writer() {
                 }
             }
         });
-        finish(child, crate::common::LIMIT).ok();
+        finish(child, crate::common::limit()).ok();
         writer.join().unwrap();
         same(&plain, &out, &format!("FIFOs -t {t}"));
     }

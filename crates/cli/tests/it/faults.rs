@@ -19,7 +19,7 @@ fn shell_line(extra: &str) -> String {
 
 /// A shell in which files cannot grow beyond `blocks` of 1 KiB, which is how a full disk looks
 /// (EFBIG instead of ENOSPC) without the right to mount one.
-fn in_small_files(blocks: u32, line: &str) -> Command {
+pub(crate) fn in_small_files(blocks: u32, line: &str) -> Command {
     let mut shell = Command::new("bash");
     shell.arg("-c").arg(format!("trap '' XFSZ; ulimit -f {blocks}; exec {line}"));
     shell
@@ -67,10 +67,10 @@ fn disk_full_while_spilling() {
 }
 
 /// A file system of its own that holds `size`; `None` where this process may not mount.
-struct SmallDisk(PathBuf);
+pub(crate) struct SmallDisk(pub(crate) PathBuf);
 
 impl SmallDisk {
-    fn mount(at: &Path, options: &str) -> Option<SmallDisk> {
+    pub(crate) fn mount(at: &Path, options: &str) -> Option<SmallDisk> {
         fs::create_dir_all(at).unwrap();
         let mut mount = words(&format!("mount -t tmpfs -o {options} tmpfs"));
         let done = mount.arg(at).stderr(Stdio::null()).status().is_ok_and(|s| s.success());
@@ -198,7 +198,7 @@ fn signals_leave_nothing_behind() {
 
 /// Starts a run, waits until `ready`, sends the signal and requires a prompt end that says so.
 #[track_caller]
-fn stops(command: &mut Command, ready: impl Fn(&Child) -> bool, name: &str, code: i32) {
+pub(crate) fn stops(command: &mut Command, ready: impl Fn(&Child) -> bool, name: &str, code: i32) {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let started = Instant::now();
     while !ready(&child) {
@@ -251,7 +251,7 @@ fn signals_end_what_waits_for_somebody_else() {
 
 /// Whether the run has begun to write a file in `folder`. Such files have no name yet, which the
 /// kernel calls deleted.
-fn writes_in(child: &Child, folder: &Path) -> bool {
+pub(crate) fn writes_in(child: &Child, folder: &Path) -> bool {
     let Ok(entries) = fs::read_dir(format!("/proc/{}/fd", child.id())) else { return false };
     entries.flatten().any(|entry| {
         let is_ours = |path: PathBuf| {

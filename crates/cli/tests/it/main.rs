@@ -6,6 +6,7 @@
 
 mod common;
 mod data;
+mod prep;
 
 mod command_line;
 mod determinism;
@@ -15,4 +16,15 @@ mod identity;
 mod input;
 mod memory;
 mod metrics;
+mod prep_determinism;
+mod prep_duplicates;
+mod prep_faults;
+mod prep_inputs;
+mod prep_malformed;
+mod prep_memory;
+mod prep_orders;
+mod prep_steps;
+mod signal;
+mod signal_pool;
+mod signal_slow5tools;
 mod validity;

@@ -1,6 +1,6 @@
 //! `-m` is the memory of the whole process: the peak of the resident set stays below it.
 
-use crate::common::{LIMIT, cache, folder, memory_floor, seqloom};
+use crate::common::{cache, folder, limit, memory_floor, seqloom};
 use crate::data::{align, chr20, pairs_with_duplicates, simulate, small};
 use seqloom_testkit::reads::ReadOptions;
 use std::fs;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Runs `seqloom` and returns the highest resident set that the kernel noted, read every few
 /// milliseconds until the process is gone.
 #[track_caller]
-fn peak_bytes(arguments: &[String], limit: Duration) -> u64 {
+pub(crate) fn peak_bytes(arguments: &[String], limit: Duration) -> u64 {
     let errors = tempfile::tempfile_in(crate::common::scratch()).unwrap();
     let mut command = seqloom(arguments);
     command.stdout(Stdio::null()).stderr(errors.try_clone().unwrap());
@@ -39,7 +39,7 @@ fn peak_bytes(arguments: &[String], limit: Duration) -> u64 {
 }
 
 /// A size as the command line takes it: a number and perhaps k, M or G, binary.
-fn size_bytes(text: &str) -> u64 {
+pub(crate) fn size_bytes(text: &str) -> u64 {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match text[digits.len()..].chars().next().map(|c| c.to_ascii_lowercase()) {
         None => 1,
@@ -62,7 +62,7 @@ fn stays_below(base: &[String], threads: &str, folder: &Path) {
     for cap in [floor, 2 * floor] {
         let mut capped = arguments.clone();
         capped.extend(["-m".to_owned(), cap.to_string()]);
-        let peak = peak_bytes(&capped, 4 * LIMIT);
+        let peak = peak_bytes(&capped, 4 * limit());
         eprintln!("-t {threads} -m {cap}: peak {peak}");
         assert!(peak <= cap, "-t {threads} -m {cap}: the peak was {peak}");
     }

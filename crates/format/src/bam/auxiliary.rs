@@ -88,7 +88,7 @@ impl<'a> AuxArray<'a> {
 }
 
 /// Size of a value of a type whose size is fixed.
-fn fixed_size(kind: u8) -> Option<usize> {
+pub(super) fn fixed_size(kind: u8) -> Option<usize> {
     Some(match kind {
         b'A' | b'c' | b'C' => 1,
         b's' | b'S' => 2,

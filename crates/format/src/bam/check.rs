@@ -1,7 +1,7 @@
 //! Whether a record is well-formed, every part of it, and where records may start in bytes of which
 //! neither the first nor the last belongs to a known one.
 
-use super::auxiliary::{AuxFields, AuxValue};
+use super::auxiliary::fixed_size;
 use super::error::RecordError;
 use super::flags::Flags;
 use super::numbers::u32_at;
@@ -25,10 +25,10 @@ const SEARCH_EFFORT: usize = 16;
 /// place when it reads a record with a CIGAR, whatever was stored (often 0).
 ///
 /// Beyond [`RecordRef::new`]: the name is not empty, printable, and does not start with `@`; both
-/// reference indices are in the header; the CIGAR of a mapped record covers its bases, clips stand
-/// only at its ends; qualities are at most 93, or all of them absent; every auxiliary field is
-/// well-formed. Left alone are values that are odd but readable: positions behind the end of the
-/// reference, unmapped records with a CIGAR, unknown read groups, a field that occurs twice.
+/// reference indices are in the header; the CIGAR of a mapped record covers its bases, and hard
+/// clips stand only at its ends; qualities are at most 93, or all of them absent; every auxiliary
+/// field is well-formed. Left alone are values that are odd but readable: positions behind the end
+/// of the reference, unmapped records with a CIGAR, unknown read groups, a field that occurs twice.
 ///
 /// # Errors
 /// A [`RecordError`] that names the first part at fault.
@@ -43,12 +43,13 @@ pub fn check_record(body: &[u8], reference_count: usize) -> Result<u16, RecordEr
         }
     }
     check_qualities(record.qualities())?;
-    check_aux(record.aux())?;
+    check_aux(body, record.aux_start())?;
     check_cigar(&record)
 }
 
 fn check_name(name: &[u8]) -> Result<(), RecordError> {
-    let is_printable = name.iter().all(u8::is_ascii_graphic);
+    // Without an early exit, as all that follows: this is made of vector instructions.
+    let is_printable = name.iter().fold(true, |good, byte| good & byte.is_ascii_graphic());
     match name.first() {
         Some(b'@') | None => Err(RecordError::BadName),
         Some(_) if !is_printable => Err(RecordError::BadName),
@@ -76,7 +77,7 @@ fn check_cigar(record: &RecordRef<'_>) -> Result<u16, RecordError> {
     if is_mapped && base_count > 0 && bases != base_count as u64 {
         return Err(RecordError::CigarLength { cigar_bases: bases, bases: base_count });
     }
-    if !clips_stand_at_the_ends(cigar) {
+    if !hard_clips_stand_at_the_ends(cigar) {
         return Err(RecordError::BadClip);
     }
     let start = i64::from(record.position());
@@ -96,41 +97,61 @@ fn lengths(cigar: CigarOps<'_>) -> (u64, i64) {
     })
 }
 
-/// H only as first and last operation, S only there or behind and before an H.
-fn clips_stand_at_the_ends(cigar: CigarOps<'_>) -> bool {
-    const SOFT: u8 = 4;
+/// H only as first and last operation (SAM specification 1.4.6). The same rule for S is not held
+/// here: samtools does not, and its own test data break it.
+pub(crate) fn hard_clips_stand_at_the_ends(cigar: CigarOps<'_>) -> bool {
     const HARD: u8 = 5;
-    let last = cigar.len() - 1;
-    if !cigar.codes().any(|(code, _)| code == HARD || code == SOFT) {
-        return true;
-    }
-    let code_at = |index: usize| cigar.codes().nth(index).map(|(code, _)| code);
-    let front = usize::from(code_at(0) == Some(HARD));
-    let back = last - usize::from(code_at(last) == Some(HARD)).min(last);
-    cigar.codes().enumerate().all(|(index, (code, _))| match code {
-        HARD => index == 0 || index == last,
-        SOFT => index <= front || index >= back,
-        _ => true,
-    })
+    let last = cigar.len().saturating_sub(1);
+    let mut codes = cigar.codes().enumerate();
+    codes.all(|(index, (code, _))| code != HARD || index == 0 || index == last)
 }
 
-fn check_aux(mut fields: AuxFields<'_>) -> Result<(), RecordError> {
-    loop {
-        let offset = fields.offset();
-        let Some(field) = fields.next() else { return Ok(()) };
-        let (tag, value) = field?;
-        let is_value = match value {
-            AuxValue::Character(letter) => letter.is_ascii_graphic(),
-            AuxValue::String(text) => is_text(text),
-            AuxValue::Hex(digits) => {
-                digits.len() % 2 == 0 && digits.iter().all(u8::is_ascii_hexdigit)
-            }
-            _ => true,
-        };
-        if !is_tag(tag) || !is_value {
-            return Err(RecordError::BadAux(offset));
-        }
+fn check_aux(body: &[u8], mut at: usize) -> Result<(), RecordError> {
+    while at < body.len() {
+        at += field_bytes(&body[at..]).ok_or(RecordError::BadAux(at))?;
     }
+    Ok(())
+}
+
+/// Size of the field at the start of `field`; `None` if it is malformed. As [`AuxFields`] reads
+/// it, but it makes no values of what is only looked at, and looks at all of it.
+///
+/// [`AuxFields`]: super::AuxFields
+fn field_bytes(field: &[u8]) -> Option<usize> {
+    let &[t0, t1, kind, ref data @ ..] = field else { return None };
+    if !is_tag([t0, t1]) {
+        return None;
+    }
+    let value_bytes = match kind {
+        b'Z' => text_bytes(data)?,
+        b'A' => usize::from(data.first()?.is_ascii_graphic()),
+        b'H' => {
+            let digits = &data[..memchr::memchr(0, data)?];
+            let is_hex = digits.len().is_multiple_of(2) && digits.iter().all(u8::is_ascii_hexdigit);
+            is_hex.then_some(digits.len() + 1)?
+        }
+        b'B' => {
+            let (&subtype, count) = data.split_first()?;
+            let count = u32::from_le_bytes(*count.first_chunk()?) as usize;
+            let is_element = !matches!(subtype, b'A' | b'd');
+            let size = fixed_size(subtype).filter(|_| is_element)?;
+            size.checked_mul(count)?.checked_add(5)?
+        }
+        kind => fixed_size(kind)?,
+    };
+    (1..=data.len()).contains(&value_bytes).then_some(3 + value_bytes)
+}
+
+/// Bytes of the text at the start of `data`, NUL included.
+fn text_bytes(data: &[u8]) -> Option<usize> {
+    /// Most texts end within so many bytes, for which a search is not worth setting up.
+    const SHORT_BYTES: usize = 32;
+    let short = &data[..data.len().min(SHORT_BYTES)];
+    if let Some(end) = short.iter().position(|&byte| byte < b' ' || byte == 0x7f) {
+        return (short[end] == 0).then_some(end + 1);
+    }
+    let end = short.len() + memchr::memchr(0, &data[short.len()..])?;
+    is_text(&data[short.len()..end]).then_some(end + 1)
 }
 
 /// Printable. The specification has a letter and a letter or digit (1.5); htslib writes and reads
@@ -142,7 +163,6 @@ pub(crate) fn is_tag(tag: [u8; 2]) -> bool {
 /// No control characters: a tab or a newline would be another field or record as SAM text. More
 /// than the specification's ASCII is let through, because free text in UTF-8 is found in practice.
 pub(crate) fn is_text(text: &[u8]) -> bool {
-    // Without an early exit: this is made of vector instructions.
     text.iter().fold(true, |good, &byte| good & (byte >= b' ') & (byte != 0x7f))
 }
 
@@ -252,3 +272,7 @@ impl Search<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

@@ -53,8 +53,8 @@ pub enum RecordError {
         /// Length of SEQ.
         bases: usize,
     },
-    /// A clip between other CIGAR operations.
-    #[error("record has a CIGAR with a clip that is not at an end")]
+    /// A hard clip between other CIGAR operations.
+    #[error("record has a CIGAR with a hard clip that is not at an end")]
     BadClip,
     /// A reference index that the header does not have, in the field that it stands in.
     #[error("record has {field} {id}, and the header has {reference_count} references")]

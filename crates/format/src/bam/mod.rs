@@ -17,7 +17,7 @@ pub(crate) mod test_data;
 
 pub use auxiliary::{AuxArray, AuxFields, AuxValue};
 pub use check::{RecordSearch, check_record, find_record};
-pub(crate) use check::{is_tag, is_text};
+pub(crate) use check::{hard_clips_stand_at_the_ends, is_tag, is_text};
 pub use error::RecordError;
 pub use flags::Flags;
 pub use header::{Header, HeaderError, LineFault, ReadGroup, Reference, expand_escapes};

@@ -241,7 +241,12 @@ pub struct CigarOps<'a> {
     bytes: &'a [u8],
 }
 
-impl CigarOps<'_> {
+impl<'a> CigarOps<'a> {
+    /// The operations in a whole number of 4-byte words, each with a code of at most 8.
+    pub(crate) fn of(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
     /// Bases of the reference that these operations consume.
     #[must_use]
     pub fn reference_span(self) -> i64 {

@@ -65,7 +65,7 @@ fn append_integer(text: &[u8], out: &mut Vec<u8>) -> Result<(), &'static str> {
         .ok_or("is not an integer from -2147483648 to 4294967295")?;
     let bytes = value.to_le_bytes();
     let (kind, size) = match value {
-        -0x80..=0 if text.starts_with(b"-") => (b'c', 1),
+        0 if text.starts_with(b"-") => (b'c', 1),
         0..=0xff => (b'C', 1),
         0x100..=0xffff => (b'S', 2),
         0x1_0000.. => (b'I', 4),

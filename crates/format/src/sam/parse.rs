@@ -8,7 +8,9 @@ use std::collections::HashMap;
 
 use super::aux_text;
 use super::error::SamError;
-use crate::bam::{CIGAR_LETTERS, Flags, Reference, reg2bin};
+use crate::bam::{
+    CIGAR_LETTERS, CigarOps, Flags, Reference, hard_clips_stand_at_the_ends, reg2bin,
+};
 
 /// Longest name: its length with the NUL is one byte.
 const MAX_NAME_BYTES: usize = 254;
@@ -225,6 +227,7 @@ fn append_cigar(text: &[u8], out: &mut Vec<u8>) -> Result<Lengths, SamError> {
     if text == b"*" {
         return Ok(lengths);
     }
+    let start = out.len();
     let mut len: Option<u64> = None;
     for &byte in text {
         if byte.is_ascii_digit() {
@@ -243,7 +246,8 @@ fn append_cigar(text: &[u8], out: &mut Vec<u8>) -> Result<Lengths, SamError> {
         let in_reference = matches!(byte, b'M' | b'D' | b'N' | b'=' | b'X');
         lengths.span += if in_reference { count as i64 } else { 0 };
     }
-    if len.is_some() || lengths.ops == 0 {
+    let ops = CigarOps::of(&out[start..]);
+    if len.is_some() || lengths.ops == 0 || !hard_clips_stand_at_the_ends(ops) {
         return Err(bad("CIGAR", text));
     }
     Ok(lengths)
@@ -304,3 +308,6 @@ fn move_cigar(
     out.splice(cigar, placeholder.concat());
     Ok(2)
 }
+
+#[cfg(test)]
+mod tests;

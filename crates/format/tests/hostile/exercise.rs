@@ -5,7 +5,8 @@ use seqloom_format::bam::edit::{
     append_tag, replace_cigar, replace_tag, retain_tags, set_tag, update_bin,
 };
 use seqloom_format::bam::{
-    AuxFields, AuxValue, Header, RecordRef, Reference, expand_escapes, framed_records,
+    AuxFields, AuxValue, Header, RecordRef, RecordSearch, Reference, check_record, expand_escapes,
+    find_record, framed_records,
 };
 use seqloom_format::bed::{BedIntervals, overlaps};
 use seqloom_format::bgzf::{BlockDecompressor, MAX_BLOCK_BYTES, parse_block_header};
@@ -143,7 +144,15 @@ pub(crate) fn bam_record(body: &[u8]) {
         Ok(()) => assert!(line.ends_with(b"\n")),
         Err(_) => assert_eq!(line, b"before"),
     }
-    let Ok(record) = RecordRef::new(body) else { return };
+    let is_good = check_record(body, references.len()).is_ok();
+    let Ok(record) = RecordRef::new(body) else {
+        assert!(!is_good);
+        return;
+    };
+    if is_good {
+        assert!(record.aux().all(|field| field.is_ok()));
+        sam_line(line.strip_prefix(b"before").unwrap().strip_suffix(b"\n").unwrap());
+    }
     assert_eq!(record.qualities().len(), record.base_count());
     assert_eq!(record.base_code(record.base_count()), None);
     assert!(record.aux_start() <= body.len());
@@ -199,8 +208,33 @@ pub(crate) fn bed(text: &[u8]) {
     }
 }
 
-/// A run of records with their sizes in front.
+/// One line of SAM text: what is read is a good record, and reads the same when it is printed.
+pub(crate) fn sam_line(line: &[u8]) {
+    let references = [("c1", 1_000), ("c2", 1 << 29)]
+        .map(|(name, length)| Reference { name: name.into(), length });
+    let names = sam::ReferenceNames::new(&references);
+    let mut body = b"before".to_vec();
+    if sam::parse_record(line, &names, &mut body).is_err() {
+        assert_eq!(body, b"before");
+        return;
+    }
+    let body = &body[6..];
+    let record = RecordRef::new(body).unwrap();
+    assert_eq!(check_record(body, 2), Ok(record.bin()));
+    let (mut printed, mut again) = (Vec::new(), Vec::new());
+    sam::append_record(body, &references, &mut printed).unwrap();
+    sam::parse_record(printed.strip_suffix(b"\n").unwrap(), &names, &mut again).unwrap();
+    let mut printed_again = Vec::new();
+    sam::append_record(&again, &references, &mut printed_again).unwrap();
+    assert_eq!(printed, printed_again);
+}
+
+/// A run of records with their sizes in front; and whatever it is, the search for one in it.
 pub(crate) fn framed(bytes: &[u8]) {
+    match find_record(bytes, bytes.len() / 3, 2) {
+        RecordSearch::At(at) => assert!(at >= bytes.len() / 3 && at + 36 <= bytes.len()),
+        RecordSearch::NeedMore(at) => assert!(at <= bytes.len()),
+    }
     let mut covered = 0;
     for body in framed_records(bytes) {
         let Ok(body) = body else { return };
@@ -231,4 +265,12 @@ pub(crate) fn sam_header(text: &[u8]) {
         assert_eq!(header.read_groups().len(), groups + 1);
     }
     assert_eq!(Header::parse(&header.text()).unwrap(), header);
+}
+
+/// A line of a VCF: its bases lie in order, and no more is read of it than there is.
+pub(crate) fn vcf(line: &[u8]) {
+    if let Ok(Some(site)) = seqloom_format::vcf::parse_line(line) {
+        assert!(site.bases.start <= site.bases.end && site.bases.end < 1 << 31);
+        assert!(line.starts_with(site.sequence));
+    }
 }

@@ -113,15 +113,16 @@ impl RecordCheck {
         let first_block = source.starts_in_stretch(self.input, block.index, self.raw_end);
         let is_joined = block.place.raw.map(|(first, _)| first) == first_block;
         let is_covered = self.expected >= self.base + block.place.own_bytes;
-        if is_joined && is_covered {
-            // One record reaches from in front of the stretch to behind it.
-            if block.place.first.is_some() {
-                block.discard_records();
-            }
+        let starts_right = match block.place.first {
+            Some(first) => self.base + first == self.expected && !is_covered,
+            None => is_covered,
+        };
+        if is_joined && starts_right && !block.is_unfinished {
             return Ok(());
         }
-        let starts_right = block.place.first.map(|first| self.base + first) == Some(self.expected);
-        if is_joined && starts_right && !block.is_unfinished {
+        if is_joined && is_covered && block.defect.is_none() && block.truncation.is_none() {
+            // One record reaches from in front of the stretch to behind it.
+            block.discard_records();
             return Ok(());
         }
         let Some(first_block) = first_block else {

@@ -104,8 +104,13 @@ pub enum Problem {
     Size(u64),
     /// A line of SAM text, or a record of a stream, is longer than [`MAX_RECORD_BYTES`].
     TooLong,
-    /// The input ends within it, or behind it where it may not.
-    Truncated(String),
+    /// The input ends within it or right in front of it, where it may not.
+    Truncated {
+        /// Offset in the file, compressed as it is, where the data are that are cut.
+        byte: u64,
+        /// How it shows.
+        problem: String,
+    },
     /// The data are corrupt here or in front of the record's end.
     Compressed {
         /// Offset in the file, compressed as it is.
@@ -116,18 +121,9 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// What a decompressor said; whether it is a truncation is told by its words' start.
-    pub(super) fn of_compressed(byte: u64, problem: String) -> Self {
-        if problem.starts_with("truncated: ") {
-            Self::Truncated(format!("byte {byte} of the compressed file: {problem}"))
-        } else {
-            Self::Compressed { byte, problem }
-        }
-    }
-
     fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Truncated(_) => Some(
+            Self::Truncated { .. } => Some(
                 "the file was probably cut short while it was copied or written; with \
                  --allow-truncated the records in front are read",
             ),
@@ -147,9 +143,8 @@ impl fmt::Display for Problem {
                 "record claims a size of {bytes} bytes; 32 to {MAX_RECORD_BYTES} are possible"
             ),
             Self::TooLong => write!(f, "record is longer than {MAX_RECORD_BYTES} bytes"),
-            Self::Truncated(problem) => f.write_str(problem),
-            Self::Compressed { byte, problem } => {
-                write!(f, "byte {byte} of the compressed file: {problem}")
+            Self::Compressed { byte, problem } | Self::Truncated { byte, problem } => {
+                write!(f, "at byte {byte} of the file: {problem}")
             }
         }
     }

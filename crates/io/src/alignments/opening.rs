@@ -36,6 +36,8 @@ pub(super) struct Opened {
     pub(super) header_bytes: u64,
     /// Lines of a SAM header.
     pub(super) header_lines: u64,
+    /// Decompressing failed behind `text`.
+    pub(super) fault: Option<SourceError>,
 }
 
 /// Opens one input and reads its header, waiting for data of a pipe as long as it takes.
@@ -47,27 +49,51 @@ pub(super) fn open(path: &Path, allow_truncated: bool) -> Result<Opened, Alignme
     let mut text = Vec::new();
     let mut want = SAMPLE_BYTES;
     loop {
-        let ended = fill(&mut reader, &mut text, want)?;
-        let format = sniff(&text, ended).map_err(|(problem, hint)| {
-            let path = reader.input().path.to_path_buf();
-            SourceError::Unsupported { path, problem, hint }
-        })?;
-        let header = match format {
-            AlignmentFormat::Bam => decode_bam(&text, ended),
-            AlignmentFormat::Sam => parse_sam(&text, ended),
+        // Data that are damaged behind the header are a record's fault.
+        let (ended, fault) = match fill(&mut reader, &mut text, want) {
+            Ok(ended) => (ended, None),
+            Err(fault) => (true, Some(fault)),
         };
-        let header = header.map_err(|source| {
-            let path = reader.input().path.to_path_buf();
-            AlignmentError::Header { path, source }
-        })?;
-        let Some((header, header_bytes, header_lines)) = header else {
-            want = text.len().saturating_mul(2).min(MAX_HEADER_BYTES + SAMPLE_BYTES);
-            continue;
-        };
-        text.drain(..header_bytes);
-        let header_bytes = header_bytes as u64;
-        return Ok(Opened { reader, text, format, header, header_bytes, header_lines });
+        match read_header(&text, ended, reader.input()) {
+            Ok(None) => {
+                want = text.len().saturating_mul(2).min(MAX_HEADER_BYTES + SAMPLE_BYTES);
+            }
+            Ok(Some((format, header, header_bytes, header_lines))) => {
+                text.drain(..header_bytes);
+                let header_bytes = header_bytes as u64;
+                return Ok(Opened {
+                    reader,
+                    text,
+                    format,
+                    header,
+                    header_bytes,
+                    header_lines,
+                    fault,
+                });
+            }
+            Err(error) => return Err(fault.map_or(error, AlignmentError::Source)),
+        }
     }
+}
+
+/// Format, header, its bytes and lines; `None` if more text is wanted first.
+fn read_header(
+    text: &[u8],
+    ended: bool,
+    input: &Input,
+) -> Result<Option<(AlignmentFormat, Header, usize, u64)>, AlignmentError> {
+    let path = || input.path.to_path_buf();
+    let format = sniff(text, ended).map_err(|(problem, hint)| SourceError::Unsupported {
+        path: path(),
+        problem,
+        hint,
+    })?;
+    let header = match format {
+        AlignmentFormat::Bam => decode_bam(text, ended),
+        AlignmentFormat::Sam => parse_sam(text, ended),
+    };
+    let header = header.map_err(|source| AlignmentError::Header { path: path(), source })?;
+    Ok(header.map(|(header, bytes, lines)| (format, header, bytes, lines)))
 }
 
 /// Whether the input ends with what is in `text` now.

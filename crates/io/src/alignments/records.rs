@@ -9,6 +9,9 @@ use crate::source::MAX_RECORD_BYTES;
 /// Bytes of a record in front of its name: the least that a record has.
 const FIXED_BYTES: usize = seqloom_format::bam::FIXED_BYTES;
 
+/// What is wrong with a record of which the end is missing.
+pub(super) const CUT_RECORD: &str = "truncated: the input ends within this record";
+
 /// Why a walk over records ended.
 #[derive(Debug)]
 pub(super) enum Stop {

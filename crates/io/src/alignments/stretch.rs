@@ -10,7 +10,7 @@ use seqloom_format::bgzf::{BgzfError, MAX_BLOCK_BYTES, VirtualOffset};
 
 use super::block::{Defect, RecordBlock};
 use super::error::Problem;
-use super::records::{Stop, check_records};
+use super::records::{CUT_RECORD, Stop, check_records};
 use crate::source::Truncation;
 use crate::source::block::Place;
 use crate::source::claims::{BgzfScratch, BgzfWindow, Stretches};
@@ -232,11 +232,11 @@ impl Reading<'_> {
         if self.fault.is_some() {
             return;
         }
-        let problem = "truncated: the file ends within this record".to_owned();
+        let (byte, problem) = (self.file.stretches.size, CUT_RECORD.to_owned());
         if self.file.allow_truncated {
-            block.truncation = Some(Truncation { byte: self.file.stretches.size, problem });
+            block.truncation = Some(Truncation { byte, problem });
         } else {
-            let problem = Problem::Truncated(problem);
+            let problem = Problem::Truncated { byte, problem };
             block.defect = Some(self.defect(problem, Vec::new(), records, at));
         }
     }
@@ -255,7 +255,7 @@ impl Reading<'_> {
                     block.truncation = Some(Truncation { byte, problem });
                     return;
                 }
-                Problem::Truncated(format!("byte {byte} of the compressed file: {problem}"))
+                Problem::Truncated { byte, problem }
             }
             error => Problem::Compressed { byte, problem: error.to_string() },
         };

@@ -3,7 +3,8 @@
 //! [`AtomicFile`] writes to a nameless file (`O_TMPFILE`) in the target's folder, so that not even
 //! `kill -9` leaves anything behind; where the file system has none, to a hidden one that is
 //! removed on drop. [`AtomicFile::commit`] syncs it to disk, names it and renames it over the
-//! target. This is the only place that makes final names.
+//! target. This is the only place that makes final names, but for [`super::staging`], where there
+//! are too many files to be kept open.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
@@ -37,7 +38,10 @@ pub struct AtomicFileError {
 }
 
 /// Makes an [`AtomicFileError`] of an I/O error.
-fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> AtomicFileError {
+pub(super) fn failed(
+    action: &'static str,
+    path: &Path,
+) -> impl FnOnce(io::Error) -> AtomicFileError {
     move |source| AtomicFileError { action, path: path.to_owned(), source }
 }
 

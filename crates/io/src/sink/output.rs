@@ -6,6 +6,8 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use md5::{Digest, Md5};
+
 use super::atomic::{AtomicFile, AtomicFileError};
 
 /// Why output could not be written.
@@ -44,6 +46,7 @@ pub struct Output {
     target: Target,
     path: PathBuf,
     written_bytes: u64,
+    md5: Option<Md5>,
 }
 
 impl Output {
@@ -59,7 +62,19 @@ impl Output {
         } else {
             Target::File(AtomicFile::create(path)?)
         };
-        Ok(Self { target, path: path.to_owned(), written_bytes: 0 })
+        Ok(Self { target, path: path.to_owned(), written_bytes: 0, md5: None })
+    }
+
+    /// From now on takes the MD5 of what is written; call before anything is.
+    pub fn take_md5(&mut self) {
+        self.md5 = Some(Md5::new());
+    }
+
+    /// The MD5 of all that was written, in hexadecimal, if it was to be taken.
+    #[must_use]
+    pub fn md5(&self) -> Option<String> {
+        let digest = self.md5.clone()?.finalize();
+        Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
     /// Bytes written so far.
@@ -85,6 +100,9 @@ impl Output {
         };
         outcome.map_err(|source| OutputError::Write { path: self.path.clone(), source })?;
         self.written_bytes += bytes.len() as u64;
+        if let Some(md5) = &mut self.md5 {
+            md5.update(bytes);
+        }
         Ok(())
     }
 

@@ -50,6 +50,8 @@ pub enum SourceError {
         byte: u64,
         /// What is wrong.
         problem: String,
+        /// The input ends where it may not; all in front of that is good.
+        is_truncation: bool,
     },
     /// A record is malformed.
     #[error("{0}")]

@@ -76,7 +76,13 @@ impl Input {
     }
 
     pub(crate) fn compressed_error(&self, byte: u64, problem: impl Into<String>) -> SourceError {
-        SourceError::Compressed { path: self.path.to_path_buf(), byte, problem: problem.into() }
+        let (path, problem) = (self.path.to_path_buf(), problem.into());
+        SourceError::Compressed { path, byte, problem, is_truncation: false }
+    }
+
+    pub(crate) fn truncation_error(&self, byte: u64, problem: impl Into<String>) -> SourceError {
+        let (path, problem) = (self.path.to_path_buf(), problem.into());
+        SourceError::Compressed { path, byte, problem, is_truncation: true }
     }
 }
 

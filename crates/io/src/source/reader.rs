@@ -159,11 +159,14 @@ impl TextReader {
             }
             Err(error) => {
                 let byte = self.raw.offset() - (self.to - self.from - error.at) as u64;
-                if error.is_truncation && self.allows_truncation {
-                    self.truncation = Some(Truncation { byte, problem: error.problem });
-                    return Ok(State::End);
+                if !error.is_truncation {
+                    return Err(self.raw.input.compressed_error(byte, error.problem));
                 }
-                Err(self.raw.input.compressed_error(byte, error.problem))
+                if !self.allows_truncation {
+                    return Err(self.raw.input.truncation_error(byte, error.problem));
+                }
+                self.truncation = Some(Truncation { byte, problem: error.problem });
+                Ok(State::End)
             }
         }
     }

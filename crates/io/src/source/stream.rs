@@ -71,6 +71,8 @@ pub(crate) struct Piece {
     pub(crate) too_long: bool,
     /// Raw bytes read since the piece before.
     pub(crate) raw_bytes: u64,
+    /// Raw bytes read so far.
+    pub(crate) raw_end: u64,
     /// Reading or decompressing failed behind `text`, which may end within a record then. Only the
     /// last piece has one.
     pub(crate) fault: Option<SourceError>,
@@ -146,6 +148,12 @@ impl<C: Cut> StreamState<C> {
         }
     }
 
+    /// Nothing can be read behind the text that it was made with, if there is a fault.
+    pub(crate) fn with_fault(mut self, fault: Option<SourceError>) -> Self {
+        self.fault = fault;
+        self
+    }
+
     pub(crate) fn pull(&mut self, buffer: impl FnOnce() -> Vec<u8>) -> Result<Pull, SourceError> {
         loop {
             let Some(ended) = self.fill() else { return Ok(Pull::Waiting) };
@@ -199,7 +207,7 @@ impl<C: Cut> StreamState<C> {
         if self.reader.allows_truncation() {
             piece.truncation = Some(Truncation { byte, problem: problem.into() });
         } else {
-            piece.fault = Some(self.reader.input().compressed_error(byte, problem));
+            piece.fault = Some(self.reader.input().truncation_error(byte, problem));
         }
     }
 
@@ -239,6 +247,6 @@ impl<C: Cut> StreamState<C> {
         self.index += 1;
         let raw = self.reader.raw_offset();
         let raw_bytes = raw - std::mem::replace(&mut self.raw_reported, raw);
-        Piece { index, last, text, raw_bytes, ..Piece::default() }
+        Piece { index, last, text, raw_bytes, raw_end: raw, ..Piece::default() }
     }
 }

@@ -17,11 +17,15 @@ pub(crate) struct ParsedRecords {
 }
 
 /// Where to cut `text`, which starts with a record: behind as many whole ones as it has, 0 for none
-/// (the caller bounds how much more it gathers for one).
+/// (the caller bounds how much more it gathers for one). An impossible size is no reason to gather
+/// more: whoever parses the text finds it there.
 pub(crate) fn last_boundary(text: &[u8]) -> usize {
     let mut end = 0;
     while let Some((size, rest)) = text[end..].split_first_chunk::<4>() {
         let size = u32::from_le_bytes(*size) as usize;
+        if size > MAX_RECORD_BYTES {
+            return text.len();
+        }
         if size > rest.len() {
             break;
         }

@@ -1,8 +1,12 @@
-//! Any bytes as an input file: what `ReadSource` must survive. The property test beside this file
-//! and the fuzz target call the same function.
+//! Any bytes as an input file: what `ReadSource` and `AlignmentSource` must survive. The property
+//! tests beside this file and the fuzz targets call the same functions.
 
 use std::path::Path;
 
+use seqloom_format::bam::{check_record, framed_records};
+use seqloom_io::alignments::{
+    AlignmentFetch, AlignmentOptions, AlignmentScratch, AlignmentSource, RecordCheck,
+};
 use seqloom_io::source::{Fetch, FetchScratch, ReadSource, SequenceCheck, SourceOptions};
 
 type Read = [Vec<u8>; 4];
@@ -43,6 +47,50 @@ pub(crate) fn source(folder: &Path, bytes: &[u8]) {
     assert_eq!(large.is_ok(), small.is_ok(), "{large:?} but in small blocks {small:?}");
     match large {
         Ok(reads) => assert_eq!(Ok(reads), small),
+        Err(error) => assert!(error.contains(&path.display().to_string()), "{error}"),
+    }
+}
+
+/// Every record of `path`, or what the error says.
+fn align_all(path: &Path, block_bytes: usize, allow_truncated: bool) -> Result<Vec<u8>, String> {
+    let options = AlignmentOptions { block_bytes, allow_truncated, ..Default::default() };
+    let source =
+        AlignmentSource::open(&[path.to_path_buf()], options).map_err(|error| error.to_string())?;
+    let references = source.headers()[0].references().len();
+    let mut check = RecordCheck::new(&source, 0);
+    let mut scratch = AlignmentScratch::default();
+    let mut bytes = Vec::new();
+    let mut records = 0;
+    loop {
+        match source.fetch(&mut scratch).map_err(|error| error.to_string())? {
+            AlignmentFetch::Block(mut block) => {
+                check.accept(&source, &mut block).map_err(|error| error.to_string())?;
+                for body in framed_records(&block.bytes) {
+                    assert!(check_record(body.unwrap(), references).is_ok());
+                    records += 1;
+                }
+                bytes.extend_from_slice(&block.bytes);
+                source.recycle(block);
+            }
+            AlignmentFetch::Busy => {}
+            AlignmentFetch::End => break,
+        }
+    }
+    assert_eq!(check.records(), records);
+    Ok(bytes)
+}
+
+/// Reads `bytes` as aligned reads, in large blocks and in small ones: the same records, each of
+/// them well-formed, or the same error, which names the file; and no fewer with truncation allowed.
+pub(crate) fn alignments(folder: &Path, bytes: &[u8]) {
+    let path = folder.join("alignments");
+    std::fs::write(&path, bytes).unwrap();
+    let large = align_all(&path, 1 << 20, false);
+    assert_eq!(large, align_all(&path, 61, false));
+    let cut = align_all(&path, 1 << 20, true);
+    assert_eq!(cut, align_all(&path, 61, true));
+    match large {
+        Ok(records) => assert_eq!(Ok(records), cut),
         Err(error) => assert!(error.contains(&path.display().to_string()), "{error}"),
     }
 }

@@ -14,15 +14,16 @@ use seqloom_testkit::damage::{Change, damaged};
 const FASTQ: &[u8] = b"@r1/1 BC:Z:A\nACGTN\n+\nIIII!\n@r2\nAC\n+r2\n@+\n@r3\n\n+\n\n@r4\nGATTACA\n\
                        +\n#######\n";
 
+fn gzip_of(text: &[u8]) -> Vec<u8> {
+    let level = flate2::Compression::fast();
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), level);
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
 fn gzip() -> Vec<u8> {
     let (head, tail) = FASTQ.split_at(31);
-    let member = |text: &[u8]| {
-        let level = flate2::Compression::fast();
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), level);
-        encoder.write_all(text).unwrap();
-        encoder.finish().unwrap()
-    };
-    [member(head), member(tail)].concat()
+    [gzip_of(head), gzip_of(tail)].concat()
 }
 
 fn bgzf(text: &[u8], block_bytes: usize) -> Vec<u8> {
@@ -80,6 +81,51 @@ proptest! {
         for good in seeds() {
             exercise::source(folder.path(), &damaged(&good, &changes));
         }
+    }
+}
+
+const SAM: &[u8] =
+    b"@HD\tVN:1.6\n@SQ\tSN:c\tLN:99\nr\t0\tc\t1\t9\t1S2M\t=\t5\t7\tACG\tIII\tNM:i:0\n\
+                     s\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\tXB:B:c,1,-1\tXZ:Z:z\n";
+
+fn alignment_seeds() -> [Vec<u8>; 7] {
+    [
+        SAM.to_vec(),
+        gzip_of(SAM),
+        bgzf(SAM, 50),
+        bgzf(&bam(), 70),
+        bgzf(&bam(), 1000),
+        gzip_of(&bam()),
+        bam(),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damaged_alignments(
+        noise in prop::collection::vec(any::<u8>(), 0..60),
+        changes in prop::collection::vec(any::<Change>(), 0..4),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        exercise::alignments(folder.path(), &noise);
+        exercise::alignments(folder.path(), &bgzf(&damaged(&bam(), &changes), 80));
+        for good in alignment_seeds() {
+            exercise::alignments(folder.path(), &damaged(&good, &changes));
+        }
+    }
+}
+
+#[test]
+fn the_seeds_of_alignments_are_good() {
+    let folder = tempfile::tempdir().unwrap();
+    for (seed, bytes) in alignment_seeds().iter().enumerate() {
+        let path = folder.path().join("seed");
+        std::fs::write(&path, bytes).unwrap();
+        let opened = seqloom_io::alignments::AlignmentSource::open(&[path], Default::default());
+        assert!(opened.is_ok(), "seed {seed}: {:?}", opened.err().map(|error| error.to_string()));
+        exercise::alignments(folder.path(), bytes);
     }
 }
 

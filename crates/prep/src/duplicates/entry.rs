@@ -463,7 +463,10 @@ mod tests {
         }
 
         #[test]
-        fn fragment_end_round_trip(bytes in prop::collection::vec(any::<u8>(), 36), bits in 0u8..4) {
+        fn fragment_end_round_trip(
+            bytes in prop::collection::vec(any::<u8>(), 36),
+            bits in 0u8..4,
+        ) {
             let mut form = [bits; FragmentEnd::BYTES];
             form[..36].copy_from_slice(&bytes);
             let entry = FragmentEnd::from_bytes(&form);

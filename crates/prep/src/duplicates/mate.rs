@@ -23,19 +23,19 @@ pub struct MateEnd {
 /// Two reads of one name wait for a mate on the same reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "records {first} and {second} (from 0) have the same name and both wait for a mate on the same \
-     reference: names of templates must be unique"
+    "records {} and {} have the same name and both wait for a mate on the same reference: names of \
+     templates must be unique", first + 1, second + 1
 )]
 pub struct NameUsedTwice {
-    /// Number of the earlier record.
+    /// Number of the earlier record, from 0.
     pub first: u64,
-    /// Number of the later record.
+    /// Number of the later record, from 0.
     pub second: u64,
 }
 
 impl MateEnd {
     /// Size of the serialised form.
-    pub const BYTES: usize = 60;
+    pub const BYTES: usize = 64;
 
     pub(crate) fn new(name: &[u8], record: u64, location: Location, read: MappedRead) -> Self {
         // SipHash; the second half hashes what the first one came to as well.
@@ -43,8 +43,6 @@ impl MateEnd {
         hasher.write(name);
         let first = hasher.finish();
         hasher.write_u64(first);
-        // Where the record starts tells nothing that its number in the input does not.
-        let read = MappedRead { start: 0, ..read };
         Self { name: [first, hasher.finish()], record, location, read }
     }
 
@@ -66,6 +64,7 @@ impl MateEnd {
         out.put(self.read.read_group.to_le_bytes());
         out.put(self.read.flags.to_le_bytes());
         out.put(self.read.reference.to_le_bytes());
+        out.put(self.read.start.to_le_bytes());
         out.put(self.read.position.to_le_bytes());
         out.put(self.read.mate_reference.to_le_bytes());
         out.put(self.read.score.to_le_bytes());
@@ -83,12 +82,11 @@ impl MateEnd {
         let location = input.location();
         let [library, read_group, flags] =
             std::array::from_fn(|_| u16::from_le_bytes(input.take()));
-        let [reference, position, mate_reference] =
+        let [reference, start, position, mate_reference] =
             std::array::from_fn(|_| i32::from_le_bytes(input.take()));
         let score = i16::from_le_bytes(input.take());
         let [template, own] = std::array::from_fn(|_| u32::from_le_bytes(input.take()));
         let barcodes = ReadBarcodes::of_flags(template, own, flags);
-        let start = 0;
         let read = MappedRead {
             library,
             read_group,
@@ -103,9 +101,9 @@ impl MateEnd {
         Self { name, record, location, read }
     }
 
-    fn pair_with(&self, later: &Self) -> Option<PairEnd> {
+    fn pair_with(&self, later: &Self, ties: DuplicateMode) -> Option<PairEnd> {
         let both = [(self.record, &self.read), (later.record, &later.read)];
-        pair_up(both, || self.location, DuplicateMode::Query)
+        pair_up(both, || self.location, ties)
     }
 }
 
@@ -115,10 +113,15 @@ impl MateEnd {
 /// As Picard's map of pending reads: a read takes the pending one of its name that expects its mate
 /// on this reference; if there is none it waits itself, under the reference of its own mate.
 ///
+/// `ties` says what tells which of two pairs comes first: the number of the record
+/// ([`DuplicateMode::Query`]: one sorted file, whatever its order of equal places), or its place
+/// first ([`DuplicateMode::Coordinate`]: several files that are not merged yet).
+///
 /// # Errors
-/// Two reads that wait in the same place, or an error of `pair`.
+/// Two reads that wait in the same place for a mate that may come, or an error of `pair`.
 pub fn pair_mates<E: From<NameUsedTwice>>(
     mates: &mut [MateEnd],
+    ties: DuplicateMode,
     mut pair: impl FnMut(&PairEnd) -> Result<(), E>,
 ) -> Result<(), E> {
     mates.sort_unstable_by_key(|mate| (mate.name, mate.record));
@@ -130,12 +133,18 @@ pub fn pair_mates<E: From<NameUsedTwice>>(
                 |reference: i32| move |other: &&MateEnd| other.read.mate_reference == reference;
             if let Some(at) = pending.iter().position(waits_for(mate.read.reference)) {
                 let first = pending.swap_remove(at);
-                first.pair_with(mate).iter().try_for_each(&mut pair)?;
-            } else if let Some(at) = pending.iter().position(waits_for(mate.read.mate_reference)) {
-                let (first, second) = (pending[at].record, mate.record);
-                return Err(NameUsedTwice { first, second }.into());
-            } else {
-                pending.push(mate);
+                first.pair_with(mate, ties).iter().try_for_each(&mut pair)?;
+                continue;
+            }
+            // On a reference that the sorted file has left behind no mate can come, so that nobody
+            // is mistaken for another; Picard does not look there again either.
+            let may_come = mate.read.mate_reference >= mate.read.reference;
+            match pending.iter().position(waits_for(mate.read.mate_reference)) {
+                Some(at) if may_come => {
+                    let (first, second) = (pending[at].record, mate.record);
+                    return Err(NameUsedTwice { first, second }.into());
+                }
+                _ => pending.push(mate),
             }
         }
     }
@@ -153,7 +162,7 @@ mod tests {
             read_group: 4,
             flags: if record.is_multiple_of(2) { 0x41 } else { 0x91 },
             reference,
-            start: 0,
+            start: 50,
             position: 100 - record as i32,
             mate_reference,
             score: 7,
@@ -164,7 +173,7 @@ mod tests {
 
     fn pairs(mates: &mut [MateEnd]) -> Result<Vec<(u64, u64)>, NameUsedTwice> {
         let mut found = Vec::new();
-        pair_mates(mates, |pair| {
+        pair_mates(mates, DuplicateMode::Query, |pair| {
             found.push((pair.template, pair.template2));
             Ok::<(), NameUsedTwice>(())
         })?;
@@ -193,9 +202,30 @@ mod tests {
     }
 
     #[test]
+    fn ties_of_several_files_follow_their_places() {
+        let both = [mate("a", 4, 0, 0), mate("a", 7, 0, 0)];
+        let tie = |ties| {
+            let mut found = Vec::new();
+            pair_mates(&mut both.clone(), ties, |pair| {
+                found.push((pair.tie_position, pair.tie_reverse));
+                Ok::<(), NameUsedTwice>(())
+            })
+            .unwrap();
+            found
+        };
+        assert_eq!(tie(DuplicateMode::Query), [(0, false)]);
+        assert_eq!(tie(DuplicateMode::Coordinate), [(50, true)]);
+    }
+
+    #[test]
     fn a_name_that_waits_twice_is_an_error() {
         let mut mates = [mate("a", 5, 0, 1), mate("a", 8, 0, 1), mate("a", 9, 1, 0)];
         assert_eq!(pairs(&mut mates), Err(NameUsedTwice { first: 5, second: 8 }));
+        let text = NameUsedTwice { first: 5, second: 8 }.to_string();
+        assert!(text.starts_with("records 6 and 9 have the same name"), "{text}");
+        // Both name a reference that lies in front of theirs.
+        let mut mates = [mate("a", 5, 2, 1), mate("a", 8, 2, 1)];
+        assert_eq!(pairs(&mut mates), Ok(vec![]));
     }
 
     proptest! {

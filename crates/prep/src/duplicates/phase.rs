@@ -134,7 +134,7 @@ fn pair_partition(
     for_each_chunk(mates, partition, backing, scratch, |bytes| {
         found.extend(EndCollector::mates_of(bytes));
     })?;
-    pair_mates(&mut found, |pair| Ok(ends.append_pair(pair, scratch)?))
+    pair_mates(&mut found, ends.ties, |pair| Ok(ends.append_pair(pair, scratch)?))
 }
 
 fn resolve_partition(

@@ -6,8 +6,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
+use std::path::PathBuf;
 
-use seqloom_io::alignments::{AlignmentSource, RecordBlock, RecordCheck};
+use seqloom_io::alignments::{AlignmentSource, RecordBlock, RecordCheck, Truncation};
 
 use super::IngestError;
 use super::templates::{Survey, Templates, name_of, survey};
@@ -132,6 +133,16 @@ impl<'a> Board<'a> {
     /// Records and templates of the input so far.
     pub(super) fn totals(&self) -> (u64, u64) {
         (self.records, self.templates)
+    }
+
+    /// Inputs that were cut short, and where.
+    pub(super) fn truncations(&self) -> Vec<(PathBuf, Truncation)> {
+        let checks = self.checks.iter().enumerate();
+        let found = checks.filter_map(|(input, check)| {
+            let truncation = check.truncation()?.clone();
+            Some((self.source.path(input).to_owned(), truncation))
+        });
+        found.collect()
     }
 
     /// Whether the last block of the last input was taken.

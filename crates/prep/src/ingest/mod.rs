@@ -1,5 +1,5 @@
-//! The ingest phase of aligned input: records of BAM or SAM through the steps into partitions, every
-//! worker doing whichever is next.
+//! The ingest phase of aligned input: records of BAM or SAM through the steps into partitions,
+//! every worker doing whichever is next.
 
 mod board;
 mod templates;
@@ -10,7 +10,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use seqloom_format::templates::PackedTemplates;
-use seqloom_io::alignments::{AlignmentError, AlignmentFetch, AlignmentScratch, AlignmentSource};
+use seqloom_io::alignments::{
+    AlignmentError, AlignmentFetch, AlignmentScratch, AlignmentSource, Truncation,
+};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::monitor::Monitor;
 use seqloom_runtime::pool::{self, WorkerPanic};
@@ -103,6 +105,8 @@ pub struct IngestTotals {
     pub templates: u64,
     /// What the steps left out.
     pub steps: StepCounts,
+    /// Inputs that were cut short, and where, if that is allowed.
+    pub truncations: Vec<(PathBuf, Truncation)>,
 }
 
 /// Reads all of `source` into `collector`.
@@ -137,7 +141,8 @@ pub fn run(
     let (records_read, templates) = board.totals();
     let records = trace.records.load(Ordering::Relaxed);
     let steps = std::mem::take(&mut *lock(&ingest.steps));
-    Ok(IngestTotals { records_read, records, templates, steps })
+    let truncations = board.truncations();
+    Ok(IngestTotals { records_read, records, templates, steps, truncations })
 }
 
 struct Ingest<'a> {

@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use super::log10::log10;
+
 /// GATK keeps errors times 100,000, which decides the last bits of their sums.
 const ERROR_SCALE: f64 = 100_000.0;
 
@@ -38,7 +40,7 @@ impl Datum {
         let expected = self.expected_errors() + other.expected_errors();
         self.observations = self.observations.saturating_add(other.observations);
         self.scaled_errors += other.errors() * ERROR_SCALE;
-        self.reported = -10.0 * (expected / self.observations as f64).log10();
+        self.reported = -10.0 * log10(expected / self.observations as f64);
     }
 
     fn expected_errors(&self) -> f64 {

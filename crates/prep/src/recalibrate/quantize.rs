@@ -1,5 +1,6 @@
 //! Dynamic quantization: qualities merged to a few levels, at the least cost.
 
+use super::log10::log10;
 use super::{MAX_QUALITY, QUALITIES};
 
 /// Qualities up to this one may be merged at no cost.
@@ -55,7 +56,7 @@ impl Interval {
         match (self.parts, self.error_rate()) {
             (None, _) => self.first as u8,
             (_, 0.0) => MAX_QUALITY,
-            (_, rate) => ((-10.0 * rate.log10()).round() as u8).clamp(1, MAX_QUALITY),
+            (_, rate) => ((-10.0 * log10(rate)).round() as u8).clamp(1, MAX_QUALITY),
         }
     }
 }
@@ -70,7 +71,7 @@ fn penalty(intervals: &[Interval], interval: &Interval, rate: f64) -> f64 {
         _ if rate == 0.0 => 0.0,
         None if interval.last <= MIN_INTERESTING => 0.0,
         None => {
-            let distance = interval.error_rate().log10() - rate.log10();
+            let distance = log10(interval.error_rate()) - log10(rate);
             distance.abs() * interval.observations as f64
         }
         Some((left, right)) => {

@@ -17,8 +17,11 @@ enum Cell {
 
 use Cell::{Fraction, Whole};
 
+/// A column's name and what stands in it.
+type Column = (&'static str, fn(&AlignmentSummaryMetrics) -> Cell);
+
 /// Columns behind CATEGORY.
-const COLUMNS: [(&str, fn(&AlignmentSummaryMetrics) -> Cell); 32] = [
+const COLUMNS: [Column; 32] = [
     ("TOTAL_READS", |row| Whole(row.total_reads)),
     ("PF_READS", |row| Whole(row.pf_reads)),
     ("PCT_PF_READS", |row| Fraction(row.pct_pf_reads)),

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use crate::hard_data::Random;
+use seqloom_testkit::random::Random;
 
 /// Lengths of the sequences.
 const REFERENCES: [usize; 3] = [5_000, 3_000, 200];
@@ -31,7 +31,7 @@ pub(crate) enum Reads {
 impl HardReads {
     /// `templates` templates.
     pub(crate) fn new(seed: u64, templates: usize, kind: Reads) -> Self {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut sam = String::from("@HD\tVN:1.6\n");
         let (mut fasta, mut sequences) = (String::new(), Vec::new());
         for (index, length) in REFERENCES.into_iter().enumerate() {
@@ -147,7 +147,7 @@ fn write_template(
     for _ in 0..=random.below(2) * u64::from(kind == Reads::Mixed) {
         let flags = flags_of(random, kind);
         let reference = random.pick(&[0, 0, 0, 1, 2]);
-        let start = random.below(sequences[reference].len() as u64 - 150.min(150)) as usize;
+        let start = random.below(sequences[reference].len() as u64 - 150) as usize;
         let is_mapped = flags & 4 == 0;
         let is_placed = is_mapped || random.percent(50);
         let (mut cigar, mut bases, _) = align(random, &sequences[reference], start);

@@ -6,7 +6,6 @@
 //! Needs java, samtools, bgzip and Picard's jar (`PICARD_JAR`, else where Debian puts it).
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)] // all of it is a test
 
-mod hard_data;
 mod hard_reads;
 mod quality_metrics;
 
@@ -14,7 +13,6 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hard_data::HardData;
 use seqloom_format::bam::{Flags, Header, RecordRef, framed_records, set_duplicate};
 use seqloom_prep::barcode::BarcodeTags;
 use seqloom_prep::duplicates::{
@@ -27,6 +25,7 @@ use seqloom_prep::tally::{TalliedRecord, Tally};
 use seqloom_report::flagstat::write_flagstat;
 use seqloom_report::idxstats::write_idxstats;
 use seqloom_report::picard::write_duplication_metrics;
+use seqloom_testkit::hard_data::HardData;
 
 /// Partitions of ours; the outcome must not depend on them.
 const PARTITIONS: usize = 3;

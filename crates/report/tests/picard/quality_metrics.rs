@@ -182,13 +182,16 @@ fn made(reads: &HardReads, order: &[&str]) -> (tempfile::TempDir, PathBuf, PathB
     (folder, bam, fasta)
 }
 
+/// Name, seed, templates, kind of reads, options, whether with a reference.
+type Case = (&'static str, u64, usize, Reads, &'static [&'static str], bool);
+
 #[test]
 fn hard_reads_are_counted_as_picard_and_samtools_count_them() {
     let Some(jar) = picard_jar() else {
         seqloom_testkit::skip::skip("java, samtools, bgzip or Picard's jar is not there");
         return;
     };
-    let cases: [(&str, u64, usize, Reads, &[&str], bool); 6] = [
+    let cases: [Case; 6] = [
         ("sorted, with reference", 1, 4000, Reads::Mixed, &["sort"], true),
         ("sorted", 2, 4000, Reads::Mixed, &["sort"], false),
         ("grouped by name", 3, 3000, Reads::Mixed, &["sort", "-n"], false),

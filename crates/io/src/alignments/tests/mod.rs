@@ -1,6 +1,8 @@
 //! Tests of the source as a whole; the helpers that they share.
 
 mod files;
+mod inputs;
+mod synthetic;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -48,7 +50,7 @@ fn fetch_all(
 }
 
 /// What an input gave.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Stream {
     bytes: Vec<u8>,
     records: u64,
@@ -87,6 +89,20 @@ fn collect(source: &AlignmentSource, threads: usize) -> Result<Vec<Stream>, Alig
 fn read(path: &Path, options: AlignmentOptions, threads: usize) -> Result<Stream, AlignmentError> {
     let source = AlignmentSource::open(&[path.to_path_buf()], options)?;
     Ok(collect(&source, threads)?.remove(0))
+}
+
+/// A file in a folder of its own.
+struct TestFile {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+fn file(content: &[u8]) -> TestFile {
+    let folder = tempfile::tempdir().unwrap();
+    // The suffix says nothing: formats are told by content.
+    let path = folder.path().join("alignments");
+    std::fs::write(&path, content).unwrap();
+    TestFile { _folder: folder, path }
 }
 
 /// The folder of test data, or `None` after saying so.

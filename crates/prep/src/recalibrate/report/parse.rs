@@ -152,12 +152,12 @@ pub fn parse(bytes: &[u8]) -> Result<Table, ReportError> {
 fn raw_tables(text: &str) -> Result<HashMap<&str, RawTable<'_>>, ReportError> {
     const PREFIX: &str = "#:GATKTable:";
     let mut lines = text.lines().zip(1..).map(|(text, line)| (text.trim_end_matches('\r'), line));
-    match lines.next() {
-        Some((first, _)) if first.starts_with("#:GATKReport.v1.1") => {}
-        _ => return Err(ReportError::NotAReport),
-    }
+    let first = lines.next().and_then(|(text, _)| text.strip_prefix("#:GATKReport.v1.1:"));
+    let count: usize = first.and_then(|it| it.parse().ok()).ok_or(ReportError::NotAReport)?;
     let mut tables = HashMap::new();
-    while let Some((shape, line)) = lines.by_ref().find(|(text, _)| !text.trim().is_empty()) {
+    // As GATK does, nothing is read behind the tables that the first line announces.
+    for _ in 0..count {
+        let Some((shape, line)) = lines.find(|(text, _)| !text.trim().is_empty()) else { break };
         let Some(shape) = shape.strip_prefix(PREFIX) else {
             return fail(line, "a table does not start with #:GATKTable");
         };
@@ -314,11 +314,14 @@ fn by_quality_rows(
     Ok(rows)
 }
 
+/// Rows by read group, quality, covariate and event.
+type CovariateRows = BTreeMap<(usize, u8, Covariate, Event), Datum>;
+
 fn by_covariate_rows(
     table: &RawTable<'_>,
     groups: &Groups,
     arguments: &Arguments,
-) -> Result<BTreeMap<(usize, u8, Covariate, Event), Datum>, ReportError> {
+) -> Result<CovariateRows, ReportError> {
     let columns = DatumColumns::of(table)?;
     let (group, event) = (table.column("ReadGroup")?, table.column("EventType")?);
     let quality_column = table.column("QualityScore")?;

@@ -2,33 +2,10 @@
 
 use std::fmt::Write;
 
+use crate::random::Random;
+
 /// Lengths of the references.
 const REFERENCES: [i64; 3] = [60_000, 20_000, 900];
-
-/// SplitMix64 (Steele, Lea, Flood 2014).
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number in `0..end`.
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    pub(crate) fn percent(&mut self, chance: u64) -> bool {
-        self.below(100) < chance
-    }
-
-    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
-    }
-}
 
 /// Unclipped 5' end of a read.
 #[derive(Clone, Copy)]
@@ -51,24 +28,28 @@ struct Record {
     group: Option<String>,
 }
 
-/// SAM text in query-grouped order; every record has a tag `XI:Z:<template>/<record>`.
-pub(crate) struct HardData {
+/// SAM text in query-grouped order; every record has a tag `XI:Z:<template>/<record>`, most have
+/// barcodes in tags RX, B1 and B2.
+#[derive(Debug)]
+pub struct HardData {
     sam: String,
     records: usize,
 }
 
 impl HardData {
-    /// Data of this many templates over this many read groups (1 to 4).
-    pub(crate) fn new(seed: u64, templates: usize, groups: usize) -> Self {
-        let mut random = Random(seed);
+    /// Data of this many templates over this many read groups (1 to 4); they make 1, 2, 2 and 3
+    /// libraries.
+    #[must_use]
+    pub fn new(seed: u64, templates: usize, groups: usize) -> Self {
+        let mut random = Random::new(seed);
         let mut sam = String::from("@HD\tVN:1.6\n");
         for (index, length) in REFERENCES.iter().enumerate() {
-            writeln!(sam, "@SQ\tSN:chr{index}\tLN:{length}").unwrap();
+            sam += &format!("@SQ\tSN:chr{index}\tLN:{length}\n");
         }
         // Two read groups share a library, one has none.
         let libraries = ["\tLB:one", "\tLB:two", "\tLB:one", ""];
         for (index, library) in libraries.iter().take(groups).enumerate() {
-            writeln!(sam, "@RG\tID:g{index}\tSM:s{library}").unwrap();
+            sam += &format!("@RG\tID:g{index}\tSM:s{library}\n");
         }
         let mut data = Self { sam, records: 0 };
         // Few places, so that many templates share one; the first few take many.
@@ -80,11 +61,15 @@ impl HardData {
         data
     }
 
-    pub(crate) fn sam(&self) -> &str {
+    /// The text.
+    #[must_use]
+    pub fn sam(&self) -> &str {
         &self.sam
     }
 
-    pub(crate) fn records(&self) -> usize {
+    /// Number of records.
+    #[must_use]
+    pub fn records(&self) -> usize {
         self.records
     }
 
@@ -94,6 +79,7 @@ impl HardData {
             records.swap(index, random.below(index as u64 + 1) as usize);
         }
         let quality = random.pick(b"+???I");
+        let barcodes = [0; 3].map(|_| random_barcode(random));
         for (index, record) in records.iter().enumerate() {
             let reference = |at: Option<usize>| at.map_or("*".to_owned(), |r| format!("chr{r}"));
             let quality = match random.below(20) {
@@ -108,14 +94,21 @@ impl HardData {
             let mate_pos = record.mate.map_or(0, |mate| mate.1);
             let mapq = random.below(9);
             let sequence = "A".repeat(*bases);
-            write!(
+            let _ = write!(
                 self.sam,
                 "{name}\t{flags}\t{name_at}\t{pos}\t{mapq}\t{cigar}\t{mate_at}\t{mate_pos}\t0\t\
                  {sequence}\t{quality}\tXI:Z:{template}/{index}"
-            )
-            .unwrap();
+            );
             if let Some(group) = &record.group {
-                write!(self.sam, "\tRG:Z:{group}").unwrap();
+                let _ = write!(self.sam, "\tRG:Z:{group}");
+            }
+            for (tag, barcode) in [("RX", barcodes[0]), ("B1", barcodes[1]), ("B2", barcodes[2])] {
+                // Reads of a template differ now and then.
+                let differs = random.percent(5);
+                let barcode = if differs { random_barcode(random) } else { barcode };
+                if let Some(barcode) = barcode {
+                    let _ = write!(self.sam, "\t{tag}:Z:{barcode}");
+                }
             }
             self.sam.push('\n');
             self.records += 1;
@@ -134,12 +127,19 @@ fn random_place(random: &mut Random, places: &[End]) -> End {
     if random.percent(30) { places[random.below(4) as usize] } else { random.pick(places) }
 }
 
+/// Few different ones, so that templates share them.
+fn random_barcode(random: &mut Random) -> Option<&'static str> {
+    random.pick(&[Some("ACGT-AAAA"), Some("ACGT-AAAA"), Some("NCGT-AAAA"), Some("ac"), None])
+}
+
 /// Names with a location (5 or 7 fields, tiles beyond 16 bits, trailing letters) and without.
 fn random_name(random: &mut Random, template: usize) -> String {
     let tile = random.pick(&[1, 1, 1, 1, 1, 1, 1, 2, 1101, 40_000, 65_535, -3]);
     // Half of the clusters lie about a few spots, so that there are chains of near ones.
     let (spots, spread) = if random.percent(50) { (4, 40) } else { (1, 700) };
-    let [x, y] = [0; 2].map(|_| 90 * random.below(spots) + random.below(spread));
+    // Some lie round the places where 16 bits wrap, as on large flow cells.
+    let far = random.pick(&[0, 0, 0, 0, 32_600, 65_400]);
+    let [x, y] = [0; 2].map(|_| far + 90 * random.below(spots) + random.below(spread));
     match random.below(12) {
         0 => format!("read{template}"),
         1 => format!("r{template}:1:{tile}:{x}"),
@@ -295,4 +295,21 @@ fn pair(
     let mut b = mapped(random, second, flags2 | common, other_group);
     mate(&mut a, &mut b);
     vec![a, b]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_text_of_whole_lines() {
+        let data = HardData::new(3, 400, 4);
+        assert_eq!(data.sam(), HardData::new(3, 400, 4).sam());
+        assert_ne!(data.sam(), HardData::new(4, 400, 4).sam());
+        let records = data.sam().lines().filter(|line| !line.starts_with('@'));
+        let fields = records.map(|line| line.split('\t').count());
+        assert!(fields.clone().all(|count| (12..=16).contains(&count)));
+        assert_eq!(fields.count(), data.records());
+        assert_eq!(HardData::new(1, 0, 1).records(), 0);
+    }
 }

@@ -1,0 +1,108 @@
+//! `seqloom signal check`: whether files are whole.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use seqloom_format::signal::SignalRead;
+use seqloom_signal::account::Fault;
+use seqloom_signal::flow::{Components, Stage, Tally, Work};
+use seqloom_signal::inputs::{self, ALL_SUFFIXES};
+use seqloom_signal::sources::{Sequential, file_fault};
+use seqloom_signal::store::{Cursor, DecodeScratch, FrameBatch, SignalStore, StoreError};
+use seqloom_signal::transcode::read_fault;
+
+use super::arguments::RunArguments;
+use super::pass::Pass;
+use crate::console::Console;
+
+/// Arguments of `seqloom signal check`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Looks at the header, the first read and the end of each file, with --full at \
+    every read.\nExit code 0 if all files are whole, 3 if one is not."
+)]
+pub(crate) struct CheckArguments {
+    /// SLOW5, BLOW5, FAST5 and POD5 files, and folders of them
+    #[arg(value_name = "FILE|DIR", required = true)]
+    inputs: Vec<PathBuf>,
+    /// Decode every read
+    #[arg(long)]
+    full: bool,
+    #[command(flatten)]
+    run: RunArguments,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &CheckArguments, console: &Console) -> anyhow::Result<()> {
+    let found = inputs::find(&arguments.inputs, &ALL_SUFFIXES)?;
+    let pass = Pass::new(&arguments.run, console);
+    pass.tell_apple_double(found.apple_double);
+    for path in &found.paths {
+        match pass.open(path) {
+            Err(error) => pass.lose_file(error)?,
+            Ok(store) if arguments.full => {
+                let stage = DecodeAll { components: &pass.components };
+                pass.run("check", Sequential::of(store), &stage, |tally| pass.book(tally))?;
+            }
+            Ok(store) => {
+                if let Some(fault) = quick_check(&store)? {
+                    pass.lose(&fault)?;
+                }
+            }
+        }
+    }
+    pass.finish("check")
+}
+
+/// Looks at the first read and the end of a file.
+fn quick_check(store: &Arc<dyn SignalStore>) -> Result<Option<Fault>, StoreError> {
+    match store.check_end() {
+        Ok(()) => {}
+        Err(error) if error.is_malformed() => return Ok(Some(file_fault(error))),
+        Err(error) => return Err(error),
+    }
+    let mut batch = FrameBatch::default();
+    let mut read = SignalRead::default();
+    let has_reads = store.next(&mut Cursor::default(), &mut batch)?;
+    let Some(frame) = batch.frames.first() else {
+        return Ok(batch.faults.into_iter().next().filter(|_| has_reads));
+    };
+    let scratch = &mut DecodeScratch::default();
+    let decoded = store.decode(scratch, &batch, frame, &mut read);
+    let fault = |error| read_fault(store.as_ref(), scratch, &batch, frame, &mut read, &error);
+    Ok(decoded.err().map(fault))
+}
+
+/// Decodes every read and keeps none.
+struct DecodeAll<'a> {
+    components: &'a Components,
+}
+
+impl Stage for DecodeAll<'_> {
+    type Scratch = (DecodeScratch, SignalRead);
+    type Output = Tally;
+
+    fn scratch(&self) -> Self::Scratch {
+        Self::Scratch::default()
+    }
+
+    fn process(&self, (scratch, read): &mut Self::Scratch, work: &Work, output: &mut Tally) {
+        output.clear();
+        output.faults.extend_from_slice(&work.batch.faults);
+        let Some(store) = &work.store else { return };
+        for frame in &work.batch.frames {
+            read.clear();
+            let decode = || store.decode(scratch, &work.batch, frame, read);
+            let decoded = self.components.decode.time(decode);
+            self.components.inflate.add(scratch.take_inflate_time());
+            match decoded {
+                Ok(()) => output.reads += 1,
+                Err(error) => {
+                    let store = store.as_ref();
+                    let fault = read_fault(store, scratch, &work.batch, frame, read, &error);
+                    output.faults.push(fault);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! `seqloom signal convert`: files of any of the formats to one file.
+
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use seqloom_format::slow5::SignalCompression;
+use seqloom_io::sink::atomic::AtomicFile;
+use seqloom_io::sink::output::OutputError;
+use seqloom_signal::account::{Fault, Loss};
+use seqloom_signal::fast5::{Fast5Options, Fast5WriteError, Fast5Writer};
+use seqloom_signal::inputs::{self, ALL_SUFFIXES};
+use seqloom_signal::sources::Sequential;
+use seqloom_signal::transcode::{Deflate, DeflatedRead, Encoding, Route, Transcode};
+use seqloom_signal::union::{Differences, UnionOptions};
+
+use super::arguments::{Format, LosslessArguments, OutputArguments, RunArguments};
+use super::join::{Unfit, join};
+use super::pass::{Pass, PassError};
+use super::view::rewrite;
+use crate::console::Console;
+use crate::exit::at_path;
+
+/// Arguments of `seqloom signal convert`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  seqloom signal convert fast5_pass/ -o reads.blow5\n  \
+    seqloom signal convert reads.pod5 -c zstd -o reads.blow5\n\n\
+    Several runs become several read groups (FAST5 has room for one). Where files of one run \
+    differ in an\nattribute, that of the first is kept; end reasons are joined to one list. \
+    A file that does not fit\nthe others (no run_id, a field of another type) is lost alone.")]
+pub(crate) struct ConvertArguments {
+    /// SLOW5, BLOW5, FAST5 and POD5 files, and folders of them
+    #[arg(value_name = "FILE|DIR", required = true)]
+    inputs: Vec<PathBuf>,
+    /// Take FAST5 files with reads of several runs; all are then taken for the first
+    #[arg(short, long)]
+    allow: bool,
+    /// Keep attributes of FAST5 reads that have no place of their own as auxiliary fields
+    #[arg(long)]
+    dump_all: bool,
+    #[command(flatten)]
+    lossless: LosslessArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+    #[command(flatten)]
+    run: RunArguments,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &ConvertArguments, console: &Console) -> anyhow::Result<()> {
+    let path = &arguments.output.output;
+    let format = arguments.output.format.format(path, Format::Blow5)?;
+    let found = inputs::find(&arguments.inputs, &ALL_SUFFIXES)?;
+    let mut pass = Pass::new(&arguments.run, console);
+    pass.options.fast5 = Fast5Options {
+        allow_run_id_mismatch: arguments.allow,
+        keep_unknown: arguments.dump_all,
+        complete_header: true,
+    };
+    pass.tell_apple_double(found.apple_double);
+    let options = UnionOptions {
+        keep_auxiliary: arguments.lossless.lossless,
+        differences: Differences::First,
+        keep_order: true,
+        widen: true,
+    };
+    let encoding = match format {
+        Format::Fast5 => {
+            arguments.output.format.refuse_compression(format)?;
+            None
+        }
+        _ => Some(arguments.output.encoding(format, SignalCompression::SvbZd)?),
+    };
+    let joined = join(&pass, &found.paths, options, Unfit::Lose)?;
+    let stage = Transcode {
+        header: &joined.header,
+        encoding: encoding.unwrap_or(Encoding::Slow5),
+        route: Route::Together(&joined.groups),
+        bits: 0,
+        dataset: None,
+        components: &pass.components,
+    };
+    let source = Sequential::new(joined.inputs, pass.options.clone());
+    match encoding {
+        Some(_) => rewrite(&pass, "convert", source, &stage, path)?,
+        None => to_fast5(&pass, source, Deflate(stage), path)?,
+    }
+    pass.finish("convert")
+}
+
+/// All reads of `source` to one FAST5 file.
+fn to_fast5(
+    pass: &Pass<'_>,
+    source: Sequential,
+    stage: Deflate<'_>,
+    path: &Path,
+) -> Result<(), PassError> {
+    let mut bytes = Vec::new();
+    let mut writer = Fast5Writer::new(stage.0.header, &mut bytes)?;
+    for field in writer.left_out() {
+        let field = String::from_utf8_lossy(field);
+        pass.warn(&format!("FAST5 has no place for the auxiliary field {field}; it is left out"));
+    }
+    // Its first bytes are written last.
+    let is_stdout = path == Path::new("-");
+    let file = if is_stdout { Path::new("/dev/stdout") } else { path };
+    let file = AtomicFile::create(file).map_err(OutputError::from)?;
+    if file.is_direct() {
+        let text = "FAST5 cannot be written front to back; the output must be a regular file";
+        return Err(PassError::Refused(text.to_owned()));
+    }
+    let write = |bytes: &[u8]| file.file().write_all(bytes).map_err(at_path(path));
+    write(&bytes)?;
+    let mut written_bytes = bytes.len() as u64;
+    pass.run("convert", source, &stage, |deflated| {
+        pass.book(&deflated.tally)?;
+        bytes.clear();
+        for DeflatedRead { read, chunk } in deflated.reads() {
+            match writer.push(read, chunk, &mut bytes) {
+                Ok(()) => {}
+                Err(error @ (Fast5WriteError::Hdf5(_) | Fast5WriteError::ReadGroups(_))) => {
+                    return Err(error.into());
+                }
+                // A read that FAST5 cannot hold; the others can go on.
+                Err(error) => pass.lose(&Fault {
+                    path: Arc::from(path),
+                    read_id: Some(read.read_id.clone()),
+                    offset: None,
+                    reason: error.to_string(),
+                    loss: Loss::Read,
+                })?,
+            }
+        }
+        written_bytes += bytes.len() as u64;
+        Ok(write(&bytes)?)
+    })?;
+    bytes.clear();
+    let start = writer.finish(&mut bytes)?;
+    write(&bytes)?;
+    file.file().write_all_at(&start, 0).map_err(at_path(path))?;
+    pass.wrote(written_bytes + bytes.len() as u64);
+    Ok(file.commit().map_err(OutputError::from)?)
+}

@@ -1,0 +1,105 @@
+//! `seqloom signal get`: reads by their ids, in the order asked for.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use seqloom_format::slow5::SignalCompression;
+use seqloom_signal::store::ReadIndex;
+use seqloom_signal::store::requests::{Location, Requests};
+use seqloom_signal::transcode::{Route, Transcode};
+
+use super::arguments::{Format, OutputArguments, RunArguments};
+use super::index;
+use super::pass::{Pass, PassError};
+use super::view::rewrite;
+use crate::console::Console;
+
+/// Most missing reads that are named.
+const MAX_NAMED: usize = 10;
+
+/// Arguments of `seqloom signal get`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  seqloom signal get reads.blow5 READ_ID -o some.blow5\n  \
+    seqloom signal get reads.blow5 --list ids.txt --to slow5")]
+pub(crate) struct GetArguments {
+    /// SLOW5, BLOW5, FAST5 or POD5
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Read ids
+    #[arg(value_name = "ID", required_unless_present = "list")]
+    ids: Vec<String>,
+    /// File of read ids, one a line
+    #[arg(short, long, value_name = "FILE", conflicts_with = "ids")]
+    list: Option<PathBuf>,
+    /// Warn of reads that are not there, instead of writing nothing
+    #[arg(long)]
+    skip: bool,
+    /// Index to use [default: FILE.idx, made if it is not there]
+    #[arg(long, value_name = "FILE")]
+    index: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArguments,
+    #[command(flatten)]
+    run: RunArguments,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &GetArguments, console: &Console) -> anyhow::Result<()> {
+    let encoding = arguments.output.encoding(Format::Blow5, SignalCompression::SvbZd)?;
+    let ids = read_ids(arguments)?;
+    let pass = Pass::new(&arguments.run, console);
+    let store = pass.open(&arguments.file)?;
+    let header = store.header().clone();
+    let index = index::load(&pass, &store, arguments.index.as_deref())?;
+    let wanted = locate(&pass, &index, &ids, arguments)?;
+    let stage = Transcode {
+        header: &header,
+        encoding,
+        route: Route::Together(&[]),
+        bits: 0,
+        dataset: None,
+        components: &pass.components,
+    };
+    let requests = Requests::new(store, wanted, pass.threads.get());
+    rewrite(&pass, "get", requests, &stage, &arguments.output.output)?;
+    pass.finish("get")
+}
+
+/// The ids asked for. Lines may end in `\r\n`; empty ones are passed over.
+fn read_ids(arguments: &GetArguments) -> anyhow::Result<Vec<Vec<u8>>> {
+    let Some(path) = &arguments.list else {
+        return Ok(arguments.ids.iter().map(|id| id.clone().into_bytes()).collect());
+    };
+    let text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let lines =
+        text.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    Ok(lines.filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect())
+}
+
+/// Where the reads are; those that are not there end the run, or are left out.
+fn locate(
+    pass: &Pass<'_>,
+    index: &ReadIndex,
+    ids: &[Vec<u8>],
+    arguments: &GetArguments,
+) -> Result<Vec<Location>, PassError> {
+    let (mut wanted, mut missing) = (Vec::with_capacity(ids.len()), Vec::new());
+    for id in ids {
+        match index.find(id) {
+            Some(location) => wanted.push(location),
+            None => missing.push(String::from_utf8_lossy(id)),
+        }
+    }
+    if missing.is_empty() {
+        return Ok(wanted);
+    }
+    let more = if missing.len() > MAX_NAMED { " ..." } else { "" };
+    let named = missing[..missing.len().min(MAX_NAMED)].join(" ");
+    let (path, count, all) = (arguments.file.display(), missing.len(), ids.len());
+    let text = format!("{path}: {count} of {all} reads are not there: {named}{more}");
+    if !arguments.skip {
+        return Err(PassError::Refused(format!("{text}; with --skip they are left out")));
+    }
+    pass.warn(&text);
+    Ok(wanted)
+}

@@ -1,0 +1,300 @@
+//! What every `signal` command does around its passes: progress, the account of what was lost, the
+//! output, and the closing words.
+
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use seqloom_format::signal::SignalHeader;
+use seqloom_format::slow5::HeaderError;
+use seqloom_io::sink::atomic::{AtomicFile, commit_without_index};
+use seqloom_io::sink::output::{Output, OutputError};
+use seqloom_runtime::failure::lock;
+use seqloom_runtime::machine;
+use seqloom_runtime::pool::WorkerPanic;
+use seqloom_signal::account::{Account, Fault};
+use seqloom_signal::fast5::Fast5WriteError;
+use seqloom_signal::flow::{self, BatchSource, Components, Stage, Tally};
+use seqloom_signal::sources::file_fault;
+use seqloom_signal::store::{
+    self, Fast5Engine, IndexFileError, OpenOptions, SignalStore, StoreError, index_path,
+};
+use seqloom_signal::transcode::Encoding;
+
+use super::arguments::RunArguments;
+use super::join::JoinError;
+use crate::console::Console;
+use crate::exit::at_path;
+use crate::signals;
+
+/// Most faults that are told of one by one; all are counted, and `--lost` has them all.
+const MAX_TOLD: u64 = 100;
+
+/// Reads are missing from the output.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct LostReads(Account);
+
+/// A read is bad, and `--strict` was asked for.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} (--strict: nothing is written)")]
+pub(crate) struct StrictFault(Fault);
+
+/// Why a pass ended early.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PassError {
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    #[error("{0}")]
+    Output(#[from] OutputError),
+    #[error("{0}")]
+    Header(#[from] HeaderError),
+    #[error("{0}")]
+    Worker(#[from] WorkerPanic),
+    #[error("{0}")]
+    Strict(#[from] StrictFault),
+    #[error("{0}")]
+    Join(#[from] JoinError),
+    #[error("{0}")]
+    Index(#[from] IndexFileError),
+    #[error("{0}")]
+    Fast5(#[from] Fast5WriteError),
+    #[error("{0}")]
+    Refused(String),
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// See the module documentation.
+pub(super) struct Pass<'a> {
+    console: &'a Console,
+    pub(super) threads: NonZeroUsize,
+    strict: bool,
+    reports: bool,
+    lost_path: Option<PathBuf>,
+    pub(super) components: Components,
+    /// How inputs are opened.
+    pub(super) options: OpenOptions,
+    account: Mutex<Account>,
+    /// Lines of the file of `--lost`.
+    lost: Mutex<Vec<u8>>,
+    told: AtomicU64,
+    reads: AtomicU64,
+    written_bytes: AtomicU64,
+}
+
+impl<'a> Pass<'a> {
+    /// Takes the signals over: from here on there may be something to tidy up.
+    pub(super) fn new(run: &RunArguments, console: &'a Console) -> Self {
+        if run.quiet {
+            console.be_quiet();
+        }
+        signals::defer();
+        Self {
+            console,
+            threads: run.threads(),
+            strict: run.strict,
+            reports: run.report,
+            lost_path: run.lost.clone(),
+            components: Components::default(),
+            options: OpenOptions { fast5_engine: run.fast5.engine(), ..OpenOptions::default() },
+            account: Mutex::default(),
+            lost: Mutex::default(),
+            told: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
+            written_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// Runs one pass; `what` is the word for it in the progress line.
+    pub(super) fn run<B: BatchSource, S: Stage>(
+        &self,
+        what: &str,
+        source: B,
+        stage: &S,
+        commit: impl FnMut(&mut S::Output) -> Result<(), PassError> + Send,
+    ) -> Result<(), PassError> {
+        let watch = || {
+            let reads = self.reads.load(Ordering::Relaxed);
+            let cpu_s = machine::usage().cpu.as_secs_f64();
+            let cores = cpu_s / self.console.wall().as_secs_f64().max(1e-3);
+            self.console.progress(&format!("{what}: {reads} reads, {cores:.1} cores busy"));
+            if signals::interrupted() { Err(PassError::Interrupted) } else { Ok(()) }
+        };
+        flow::run(self.threads, source, stage, &self.components, &watch, commit)
+    }
+
+    /// Books what a batch read and lost.
+    pub(super) fn book(&self, tally: &Tally) -> Result<(), PassError> {
+        self.reads.fetch_add(tally.reads, Ordering::Relaxed);
+        lock(&self.account).reads += tally.reads;
+        tally.faults.iter().try_for_each(|fault| self.lose(fault))
+    }
+
+    /// Books one fault.
+    pub(super) fn lose(&self, fault: &Fault) -> Result<(), PassError> {
+        if self.strict {
+            return Err(StrictFault(fault.clone()).into());
+        }
+        lock(&self.account).book(fault);
+        if self.lost_path.is_some() {
+            let id = fault.read_id.as_ref().map_or("*".into(), |id| String::from_utf8_lossy(id));
+            let offset = fault.offset.map_or_else(|| "*".to_owned(), |offset| offset.to_string());
+            let (path, reason) = (fault.path.display(), &fault.reason);
+            lock(&self.lost).extend(format!("{path}\t{id}\t{offset}\t{reason}\n").into_bytes());
+        }
+        match self.told.fetch_add(1, Ordering::Relaxed) {
+            MAX_TOLD => self.console.error("seqloom: more like this; they are counted"),
+            told if told < MAX_TOLD => self.console.error(&format!("seqloom: {fault}")),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Books a file that cannot be opened.
+    pub(super) fn lose_file(&self, error: StoreError) -> Result<(), PassError> {
+        self.lose(&file_fault(error))
+    }
+
+    /// Opens a file.
+    pub(super) fn open(&self, path: &Path) -> Result<Arc<dyn SignalStore>, StoreError> {
+        self.components.open.time(|| store::open(path, &self.options))
+    }
+
+    /// Whether anything was lost so far.
+    pub(super) fn is_lossy(&self) -> bool {
+        lock(&self.account).is_lossy()
+    }
+
+    /// Reads counted so far were only looked for.
+    pub(super) fn forget_reads(&self) {
+        lock(&self.account).reads = 0;
+        self.reads.store(0, Ordering::Relaxed);
+    }
+
+    /// Says how many files were passed over.
+    pub(super) fn tell_apple_double(&self, files: u64) {
+        if files > 0 {
+            self.warn(&format!("{files} files named ._* are left out (AppleDouble, no signal)"));
+        }
+    }
+
+    /// A log line.
+    pub(super) fn info(&self, text: &str) {
+        self.console.info(text);
+    }
+
+    /// A warning.
+    pub(super) fn warn(&self, text: &str) {
+        self.console.error(&format!("seqloom: warning: {text}"));
+    }
+
+    /// Says what was done; an error when anything was lost.
+    pub(super) fn finish(self, what: &str) -> anyhow::Result<()> {
+        if let Some(path) = &self.lost_path {
+            let file = AtomicFile::create(path)?;
+            let mut text = b"file\tread_id\tbyte\treason\n".to_vec();
+            text.extend_from_slice(&lock(&self.lost));
+            file.file().write_all(&text).map_err(at_path(path))?;
+            file.commit()?;
+        }
+        let account = *lock(&self.account);
+        let wall_s = self.console.wall().as_secs_f64();
+        // Processes of a pool are counted when they have ended.
+        if let Fast5Engine::Pool(pool) = &self.options.fast5_engine {
+            pool.end_idle();
+        }
+        let cpu_s = (machine::usage().cpu + machine::usage_of_children().cpu).as_secs_f64();
+        let reads = account.reads;
+        self.console.info(&format!("{what}: {reads} reads in {wall_s:.2} s, {cpu_s:.2} s of CPU"));
+        if self.reports {
+            self.report(wall_s, cpu_s, reads);
+        }
+        if account.is_lossy() { Err(LostReads(account).into()) } else { Ok(()) }
+    }
+
+    /// The columns of Gamaarachchi 2020 (thesis, chapter on nanopore I/O): a name and a value a
+    /// line. Components are summed over threads and are waiting as well as working.
+    fn report(&self, wall_s: f64, cpu_s: f64, reads: u64) {
+        let threads = self.threads.get();
+        let utilisation = 100.0 * cpu_s / (wall_s * threads as f64).max(1e-9);
+        let components = &self.components;
+        let mut rows = vec![
+            ("threads", threads.to_string()),
+            ("reads", reads.to_string()),
+            ("written_bytes", self.written_bytes.load(Ordering::Relaxed).to_string()),
+            ("peak_rss_bytes", machine::usage().peak_rss_bytes.to_string()),
+            ("wall_s", format!("{wall_s:.3}")),
+            ("cpu_s", format!("{cpu_s:.3}")),
+            ("cpu_utilisation_percent", format!("{utilisation:.1}")),
+            ("core_hours", format!("{:.6}", cpu_s / 3600.0)),
+        ];
+        // Some formats read while they decode, and records are inflated while they are decoded.
+        let inner_s = self.options.reading.seconds();
+        let inflate_s = components.inflate.seconds();
+        for (name, seconds) in [
+            ("open_s", components.open.seconds()),
+            ("read_s", components.read.seconds() + inner_s),
+            ("inflate_s", inflate_s),
+            ("decode_s", (components.decode.seconds() - inner_s - inflate_s).max(0.0)),
+            ("encode_s", components.encode.seconds()),
+            ("write_s", components.write.seconds()),
+        ] {
+            rows.push((name, format!("{seconds:.3}")));
+        }
+        for (name, value) in rows {
+            self.console.error(&format!("report\t{name}\t{value}"));
+        }
+    }
+
+    /// Counts bytes of an output that is complete.
+    pub(super) fn wrote(&self, bytes: u64) {
+        self.written_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// One SLOW5 or BLOW5 output, written front to back.
+pub(super) struct RecordSink {
+    output: Output,
+    path: PathBuf,
+    encoding: Encoding,
+}
+
+impl RecordSink {
+    /// Opens the output and writes its header.
+    pub(super) fn create(
+        path: &Path,
+        encoding: Encoding,
+        header: &SignalHeader,
+    ) -> Result<Self, PassError> {
+        let header = encoding.header(header)?;
+        let mut output = Output::create(path)?;
+        output.write(&header)?;
+        Ok(Self { output, path: path.to_owned(), encoding })
+    }
+
+    /// Appends whole records.
+    pub(super) fn write(&mut self, records: &[u8]) -> Result<(), PassError> {
+        Ok(self.output.write(records)?)
+    }
+
+    /// Ends the file and gives it its name. An index that lies beside it was another file's.
+    pub(super) fn publish(mut self, pass: &Pass<'_>) -> Result<(), PassError> {
+        self.output.write(self.encoding.end())?;
+        pass.wrote(self.output.written_bytes());
+        publish(self.output, &self.path)
+    }
+}
+
+/// Gives a complete output its name; an index that lies beside it was another file's.
+pub(super) fn publish(output: Output, path: &Path) -> Result<(), PassError> {
+    let Some(file) = output.into_file() else { return Ok(()) };
+    let committed = if file.is_direct() {
+        file.commit()
+    } else {
+        commit_without_index(file, &[index_path(path)])
+    };
+    Ok(committed.map_err(OutputError::from)?)
+}

@@ -1,0 +1,74 @@
+//! `seqloom signal stats`: what a file is and holds.
+
+use std::path::{Path, PathBuf};
+
+use seqloom_format::slow5::{Compression, RecordCompression, SignalCompression};
+use seqloom_io::sink::output::Output;
+use seqloom_signal::copying::Copy;
+use seqloom_signal::sources::Sequential;
+use seqloom_signal::store::{SignalStore, StoreFormat};
+
+use super::arguments::RunArguments;
+use super::pass::Pass;
+use crate::console::Console;
+
+/// Arguments of `seqloom signal stats`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct StatsArguments {
+    /// SLOW5, BLOW5, FAST5 or POD5
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    run: RunArguments,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &StatsArguments, console: &Console) -> anyhow::Result<()> {
+    let pass = Pass::new(&arguments.run, console);
+    let store = pass.open(&arguments.file)?;
+    let mut text = summary(&arguments.file, store.as_ref());
+    let mut reads = 0;
+    pass.run("stats", Sequential::of(store), &Copy, |copied| {
+        reads += copied.tally.reads;
+        pass.book(&copied.tally)
+    })?;
+    text.push_str(&format!("number of records\t{reads}\n"));
+    Output::create(Path::new("-"))?.write(text.as_bytes())?;
+    pass.finish("stats")
+}
+
+/// The lines that slow5tools prints of a header.
+fn summary(path: &Path, store: &dyn SignalStore) -> String {
+    let header = store.header();
+    let version = header.version;
+    let (format, compression) = match store.format() {
+        StoreFormat::Slow5 => ("SLOW5 ASCII", Compression::NONE),
+        StoreFormat::Blow5(compression) => ("BLOW5", compression),
+        StoreFormat::Fast5 => ("FAST5", Compression::NONE),
+        StoreFormat::Pod5 => ("POD5", Compression::NONE),
+    };
+    let record = match compression.record {
+        RecordCompression::None => "none",
+        RecordCompression::Zlib => "zlib",
+        RecordCompression::Zstd => "zstd",
+    };
+    let signal = match compression.signal {
+        SignalCompression::None => "none",
+        SignalCompression::SvbZd => "svb-zd",
+        SignalCompression::ExZd => "ex-zd",
+    };
+    let names: Vec<_> =
+        header.auxiliary.iter().map(|field| String::from_utf8_lossy(&field.name)).collect();
+    let names = if names.is_empty() { String::new() } else { format!("\t{}", names.join(",")) };
+    format!(
+        "file path\t{}\nfile version\t{}.{}.{}\nfile format\t{format}\n\
+         record compression method\t{record}\nsignal compression method\t{signal}\n\
+         number of read groups\t{}\nnumber of auxiliary fields\t{}\nauxiliary fields{names}\n",
+        path.display(),
+        version.0,
+        version.1,
+        version.2,
+        header.read_groups,
+        header.auxiliary.len(),
+    )
+}

@@ -1,0 +1,60 @@
+//! `seqloom signal view`: one file, read by read, in another form.
+
+use std::path::{Path, PathBuf};
+
+use seqloom_format::slow5::SignalCompression;
+use seqloom_signal::flow::BatchSource;
+use seqloom_signal::sources::Sequential;
+use seqloom_signal::transcode::{Route, Transcode};
+
+use super::arguments::{Format, OutputArguments, RunArguments};
+use super::pass::{Pass, PassError, RecordSink};
+use crate::console::Console;
+
+/// Arguments of `seqloom signal view`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  seqloom signal view reads.blow5 | less -S\n  \
+    seqloom signal view reads.blow5 -c zstd -o smaller.blow5")]
+pub(crate) struct ViewArguments {
+    /// SLOW5, BLOW5, FAST5 or POD5
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    output: OutputArguments,
+    #[command(flatten)]
+    run: RunArguments,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &ViewArguments, console: &Console) -> anyhow::Result<()> {
+    let encoding = arguments.output.encoding(Format::Slow5, SignalCompression::SvbZd)?;
+    let pass = Pass::new(&arguments.run, console);
+    let store = pass.open(&arguments.file)?;
+    let header = store.header().clone();
+    let stage = Transcode {
+        header: &header,
+        encoding,
+        route: Route::Together(&[]),
+        bits: 0,
+        dataset: None,
+        components: &pass.components,
+    };
+    rewrite(&pass, "view", Sequential::of(store), &stage, &arguments.output.output)?;
+    pass.finish("view")
+}
+
+/// All reads of `source` to one output.
+pub(super) fn rewrite<B: BatchSource>(
+    pass: &Pass<'_>,
+    what: &str,
+    source: B,
+    stage: &Transcode<'_>,
+    output: &Path,
+) -> Result<(), PassError> {
+    let mut sink = RecordSink::create(output, stage.encoding, stage.header)?;
+    pass.run(what, source, stage, |encoded| {
+        pass.book(&encoded.tally)?;
+        sink.write(&encoded.bytes)
+    })?;
+    sink.publish(pass)
+}

@@ -1,0 +1,343 @@
+//! `prep --mark-duplicates`: flags, DT tags and metrics of Picard MarkDuplicates, run live.
+
+use crate::common::{SOON, folder, has, run_for, words};
+use crate::prep::{
+    Hard, assert_same_records, hard, has_referees, lines, metrics_body, metrics_file, picard_all,
+    picard_codes, prep, prep_into, samtools_sort, write_both,
+};
+use seqloom_testkit::skip;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// One run of both programs.
+struct Case {
+    input: PathBuf,
+    /// Whether the input is grouped by name, not sorted by coordinate.
+    query: bool,
+    ours: &'static str,
+    picard: &'static str,
+}
+
+const TAGS: (&str, &str) = ("--tag-duplicates all", "TAGGING_POLICY=All");
+
+fn case(input: &Path, query: bool, (ours, picard): (&'static str, &'static str)) -> Case {
+    Case { input: input.to_owned(), query, ours, picard }
+}
+
+impl Case {
+    fn picard_line(&self, folder: &Path, number: usize) -> String {
+        let order = if self.query { "queryname" } else { "coordinate" };
+        let path = |name: &str| folder.join(format!("{number}.{name}")).display().to_string();
+        format!(
+            "MarkDuplicates I={} O={} M={} ASSUME_SORT_ORDER={order} TMP_DIR={} \
+             VALIDATION_STRINGENCY=SILENT {}",
+            self.input.display(),
+            path("picard.bam"),
+            path("picard.txt"),
+            folder.display(),
+            self.picard
+        )
+    }
+
+    fn command(&self, folder: &Path, number: usize) -> std::process::Command {
+        let mode = if self.query { "query" } else { "coordinate" };
+        let mut command = prep(&[&self.input]);
+        command.args(["--mark-duplicates", "--duplicate-mode", mode]);
+        command.args(self.ours.split_whitespace());
+        command.arg("--metrics-dir").arg(folder.join(format!("{number}.metrics")));
+        command.arg("-o").arg(folder.join(format!("{number}.ours.bam")));
+        command
+    }
+
+    #[track_caller]
+    fn compare(&self, folder: &Path, number: usize) {
+        let path = |name: &str| folder.join(format!("{number}.{name}"));
+        let what = format!("{} {} {}", self.input.display(), self.query, self.ours);
+        assert_same_records(&path("ours.bam"), &path("picard.bam"), &what);
+        let ours = metrics_body(&metrics_file(&path("metrics")));
+        assert_eq!(ours, metrics_body(&path("picard.txt")), "{what}");
+    }
+}
+
+/// Runs both programs on all cases and compares records and metrics.
+#[track_caller]
+fn equal_picard(folder: &Path, cases: &[Case]) {
+    let commands: Vec<String> =
+        cases.iter().enumerate().map(|(i, case)| case.picard_line(folder, i)).collect();
+    picard_all(&commands);
+    for (i, case) in cases.iter().enumerate() {
+        crate::common::run(&mut case.command(folder, i)).ok();
+        case.compare(folder, i);
+    }
+}
+
+/// Records of a BAM file that are duplicates.
+fn duplicates(bam: &Path) -> usize {
+    let text = crate::common::run(words("samtools view -c -f 0x400").arg(bam)).ok().text();
+    text.trim().parse().unwrap()
+}
+
+#[test]
+fn a_hundred_thousand_hard_records() {
+    if !has_referees() {
+        return;
+    }
+    let here = folder();
+    let one = hard(here.path(), 101, 55_000, 1);
+    let three = hard(here.path(), 102, 55_000, 4);
+    let mut cases = Vec::new();
+    for Hard { grouped, sorted, records } in [&one, &three] {
+        assert!(*records >= 100_000, "{records}");
+        cases.extend([case(grouped, true, TAGS), case(sorted, false, TAGS)]);
+    }
+    equal_picard(here.path(), &cases);
+    for number in 0..cases.len() {
+        let found = duplicates(&here.path().join(format!("{number}.ours.bam")));
+        assert!(found > 20_000, "{found} duplicates prove too little");
+    }
+}
+
+#[test]
+fn options_mean_what_they_mean_in_picard() {
+    if !has_referees() {
+        return;
+    }
+    let here = folder();
+    let data = hard(here.path(), 103, 6000, 4);
+    let options = [
+        ("--tag-duplicates optical", "TAGGING_POLICY=OpticalOnly"),
+        ("--remove-duplicates", "REMOVE_DUPLICATES=true"),
+        ("--optical-distance off", "READ_NAME_REGEX=null"),
+        (
+            "--optical-distance 2500 --tag-duplicates all",
+            "OPTICAL_DUPLICATE_PIXEL_DISTANCE=2500 TAGGING_POLICY=All",
+        ),
+        ("--barcode-tag RX", "BARCODE_TAG=RX"),
+        (
+            "--read-one-barcode-tag B1 --read-two-barcode-tag B2",
+            "READ_ONE_BARCODE_TAG=B1 READ_TWO_BARCODE_TAG=B2",
+        ),
+        (
+            "--barcode-tag RX --read-one-barcode-tag B1 --read-two-barcode-tag B2 \
+             --tag-duplicates all",
+            "BARCODE_TAG=RX READ_ONE_BARCODE_TAG=B1 READ_TWO_BARCODE_TAG=B2 TAGGING_POLICY=All",
+        ),
+    ];
+    let cases: Vec<Case> = options
+        .iter()
+        .flat_map(|&pair| [case(&data.grouped, true, pair), case(&data.sorted, false, pair)])
+        .collect();
+    equal_picard(here.path(), &cases);
+}
+
+/// The records of a BAM file, each a template of its own.
+fn with_names_of_their_own(bam: &Path) -> PathBuf {
+    let text = crate::common::run(words("samtools view --no-PG -h").arg(bam)).ok().text();
+    let sam: String = text
+        .lines()
+        .enumerate()
+        .map(|(n, line)| match line.strip_prefix("@HD") {
+            Some(_) => "@HD\tVN:1.6\tGO:query\n".to_owned(),
+            None if line.starts_with('@') => format!("{line}\n"),
+            None => format!("n{n}_{line}\n"),
+        })
+        .collect();
+    let folder = bam.parent().unwrap();
+    let name = format!("{}.own", bam.file_stem().unwrap().to_str().unwrap());
+    write_both(folder, &name, &sam).1
+}
+
+#[test]
+fn real_data_equals_picard() {
+    if !has_referees() {
+        return;
+    }
+    let files = [1, 2, 3, 4, 5].map(|n| format!("bam/nf-cmgg/Sample{n}.bam"));
+    let na12878 = "bam/htsjdk_testdata/samtools/cram/NA12878.20.21.unmapped.orig.bam".to_owned();
+    let here = folder();
+    let mut cases = Vec::new();
+    for (number, file) in [na12878].iter().chain(&files).enumerate() {
+        let Some(sorted) = skip::data(file) else { return };
+        let copy = here.path().join(format!("{number}.bam"));
+        std::fs::copy(&sorted, &copy).unwrap();
+        let grouped = match number {
+            0 => samtools_sort(&copy, "byname.bam", "-n"),
+            // These have lost the flags of pairs but not the names, see `is_regular`.
+            _ => with_names_of_their_own(&copy),
+        };
+        cases.extend([case(&sorted, false, TAGS), case(&grouped, true, TAGS)]);
+    }
+    equal_picard(here.path(), &cases);
+    for (number, case) in cases.iter().enumerate() {
+        let found = duplicates(&here.path().join(format!("{number}.ours.bam")));
+        assert!(found > 0, "no duplicates in {}", case.input.display());
+    }
+}
+
+/// SAM and BAM files below a folder, sorted.
+fn alignments_in(folder: &Path, found: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            alignments_in(&path, found);
+        } else if path.extension().is_some_and(|e| e == "sam" || e == "bam") {
+            found.push(path);
+        }
+    }
+}
+
+/// Whether Picard's answer counts: sorted input, or input in which every name stands in one place
+/// with at most one primary record per read. (With two, Picard 2.27.5 keeps two entries of one
+/// index in its list of duplicates, of which it takes one at each name, and misses others.)
+fn is_regular(records: &[String], is_sorted: bool) -> bool {
+    let mut seen = std::collections::HashSet::new();
+    let mut reads = std::collections::HashSet::new();
+    let mut name = "";
+    for line in records {
+        let mut columns = line.split('\t');
+        let this = columns.next().unwrap();
+        let flag: u16 = columns.next().unwrap().parse().unwrap();
+        if this != name && !seen.insert(this) && !is_sorted {
+            return false;
+        }
+        name = this;
+        if flag & 0x904 == 0 && !reads.insert((this, flag & 0xc1)) && !is_sorted {
+            return false;
+        }
+    }
+    true
+}
+
+#[test]
+fn test_inputs_of_picard_equal_picard() {
+    let (true, Some(inputs)) = (has_referees(), skip::data("bam/picard_testdata/sam")) else {
+        return;
+    };
+    let here = folder();
+    let mut files = Vec::new();
+    alignments_in(&inputs, &mut files);
+    assert!(files.len() > 150, "{}", files.len());
+    let mut cases = Vec::new();
+    for file in &files {
+        let text = crate::common::run(words("samtools view --no-PG -h").arg(file)).text();
+        let is_sorted = text.lines().next().unwrap_or_default().contains("SO:coordinate");
+        let records = text.lines().filter(|line| !line.starts_with('@'));
+        if is_regular(&records.map(str::to_owned).collect::<Vec<_>>(), is_sorted) {
+            cases.push(case(file, !is_sorted, TAGS));
+        }
+    }
+    let commands: Vec<String> =
+        cases.iter().enumerate().map(|(i, case)| case.picard_line(here.path(), i)).collect();
+    let codes = picard_codes(&commands);
+    let mut compared = 0;
+    for (i, (case, code)) in cases.iter().zip(codes).enumerate() {
+        let ours = run_for(&mut case.command(here.path(), i), SOON);
+        if code == 0 {
+            assert_eq!(ours.code(), 0, "{}: {}", case.input.display(), ours.stderr);
+            case.compare(here.path(), i);
+            compared += 1;
+        } else {
+            // Files that are not sorted as they say.
+            ours.fails_with(3).says(&["record", "sorted by coordinate"]);
+        }
+    }
+    eprintln!("{compared} of {} files compared", files.len());
+    assert!(compared > 150, "{compared} files compared");
+}
+
+/// Pairs of one place whose names say where their clusters lay, grouped by name.
+fn pile(pairs: u32, place: impl Fn(u32) -> (u32, u32)) -> String {
+    let mut sam = String::from(
+        "@HD\tVN:1.6\tSO:unsorted\tGO:query\n@SQ\tSN:c\tLN:100000\n@RG\tID:g\tSM:s\tLB:l\n",
+    );
+    for n in 0..pairs {
+        let (x, y) = place(n);
+        let score = char::from(b'5' + (n % 20) as u8);
+        for (flag, pos, mate, tlen) in [(99, 1000, 1200, 210), (147, 1200, 1000, -210)] {
+            writeln!(
+                sam,
+                "p{n}:1:f:1:1101:{x}:{y}\t{flag}\tc\t{pos}\t60\t10M\t=\t{mate}\t{tlen}\t\
+                 ACGTACGTAC\t{score}FFFFFFFFF\tRG:Z:g"
+            )
+            .unwrap();
+        }
+    }
+    sam
+}
+
+/// Scattered such that some are near others and some alone.
+fn scattered(n: u32) -> (u32, u32) {
+    let hash = n.wrapping_mul(0x9e37_79b1);
+    (hash >> 16 & 0x3fff, hash & 0x3fff)
+}
+
+#[test]
+fn a_pile_of_five_thousand_equals_picard() {
+    if !has_referees() {
+        return;
+    }
+    let here = folder();
+    let (_, grouped) = write_both(here.path(), "pile", &pile(5000, scattered));
+    let sorted = samtools_sort(&grouped, "sorted.bam", "");
+    let (_, chain) = write_both(here.path(), "chain", &pile(3000, |n| (n * 37 % 9000, 50)));
+    equal_picard(
+        here.path(),
+        &[case(&grouped, true, TAGS), case(&sorted, false, TAGS), case(&chain, true, TAGS)],
+    );
+}
+
+#[test]
+fn an_optical_pile_of_two_hundred_thousand_takes_seconds() {
+    let here = folder();
+    let sam = here.path().join("pile.sam");
+    std::fs::write(&sam, pile(200_000, scattered)).unwrap();
+    let out = here.path().join("x.sam");
+    let started = Instant::now();
+    prep_into(&out, &[&sam], "--mark-duplicates --tag-duplicates all");
+    let taken = started.elapsed();
+    eprintln!("{taken:?}");
+    assert!(taken < Duration::from_secs(20), "{taken:?}");
+    let text = std::fs::read_to_string(&out).unwrap();
+    assert!(text.matches("DT:Z:SQ").count() > 300_000);
+}
+
+#[test]
+fn slow_a_set_of_more_than_three_hundred_thousand_reads() {
+    if !skip::slow_tests() || !has_referees() {
+        return;
+    }
+    let here = folder();
+    // Above Picard's largest set: no optical duplicates are looked for. Below: they are.
+    let (_, above) = write_both(here.path(), "above", &pile(310_000, scattered));
+    let sorted = samtools_sort(&above, "sorted.bam", "");
+    equal_picard(here.path(), &[case(&above, true, TAGS), case(&sorted, false, TAGS)]);
+    assert!(!lines(&here.path().join("0.ours.bam")).iter().any(|l| l.contains("DT:Z:SQ")));
+}
+
+#[test]
+fn modes_follow_the_header() {
+    if !has("samtools") {
+        return;
+    }
+    let here = folder();
+    let data = hard(here.path(), 104, 500, 2);
+    let out = |name: &str| here.path().join(name);
+    for (input, mode) in [(&data.grouped, "query"), (&data.sorted, "coordinate")] {
+        prep_into(&out("a.bam"), &[input], "--mark-duplicates");
+        let told = format!("--mark-duplicates --duplicate-mode {mode}");
+        prep_into(&out("b.bam"), &[input], &told);
+        crate::common::assert_same_bytes(&out("a.bam"), &out("b.bam"), mode);
+    }
+    // No order in the header: it must be said.
+    let (_, silent) = write_both(here.path(), "silent", "@SQ\tSN:c\tLN:9\n");
+    let mut command = prep(&[&silent]);
+    let refused = run_for(command.arg("--mark-duplicates").arg("-o").arg(out("c.bam")), SOON);
+    refused.fails_with(2).says(&["--duplicate-mode"]);
+    let mut command = prep(&[&data.sorted]);
+    command.args(["--mark-duplicates", "--duplicate-mode", "query", "-o"]).arg(out("c.bam"));
+    run_for(&mut command, SOON).fails_with(2).says(&["sorted by coordinate"]);
+    assert!(!out("c.bam").exists());
+}

@@ -1,0 +1,73 @@
+//! `-m` is the memory of the whole process for `prep`, too, and does not show in the bytes.
+
+use crate::common::{assert_same_bytes, folder, has, memory_floor, run, words};
+use crate::data::{align, chr20, pairs_with_duplicates, simulate};
+use crate::memory::{peak_bytes, size_bytes};
+use crate::prep::{hard, prep_into, samtools_sort};
+use std::path::Path;
+
+/// Runs with a cap, unless it is below the floor, and compares with what there is without.
+#[track_caller]
+fn stays_below(here: &Path, input: &Path, options: &str, caps: &[u64]) {
+    let plenty = here.join("plenty.bam");
+    prep_into(&plenty, &[input], &format!("-m 16G {options}"));
+    let out = here.join("capped.bam");
+    let mut base = vec!["prep".to_owned(), "--no-pg".to_owned(), input.display().to_string()];
+    base.extend(options.split_whitespace().map(str::to_owned));
+    base.extend(["--tmp-dir".to_owned(), here.display().to_string()]);
+    base.extend(["-o".to_owned(), out.display().to_string()]);
+    let floor = size_bytes(&memory_floor(&base));
+    for &cap in caps {
+        let cap = cap.max(floor);
+        let mut capped = base.clone();
+        capped.extend(["-m".to_owned(), cap.to_string()]);
+        let peak = peak_bytes(&capped, 4 * crate::common::limit());
+        eprintln!("{options} -m {cap}: peak {peak}");
+        assert!(peak <= cap, "{options} -m {cap}: the peak was {peak}");
+        assert_same_bytes(&plenty, &out, &format!("{options} -m {cap}"));
+    }
+}
+
+const OPTIONS: [&str; 3] = [
+    "-l 1 --mark-duplicates --sort coordinate",
+    "-l 1 --mark-duplicates --sort queryname",
+    "-l 1 --mark-duplicates --sort keep",
+];
+
+#[test]
+fn two_hundred_thousand_records_stay_below_the_floor() {
+    if !has("samtools") {
+        return;
+    }
+    let here = folder();
+    let data = hard(here.path(), 701, 110_000, 4);
+    assert!(data.records >= 200_000, "{}", data.records);
+    for (threads, options) in ["2", "2", "16"].iter().zip(OPTIONS) {
+        for input in [&data.grouped, &data.sorted] {
+            stays_below(here.path(), input, &format!("-t {threads} {options}"), &[0]);
+        }
+    }
+}
+
+#[test]
+fn slow_two_million_records_under_half_a_gibibyte() {
+    if !seqloom_testkit::skip::slow_tests() || !has("samtools") {
+        return;
+    }
+    let Some(reference) = chr20() else { return };
+    let here = tempfile::tempdir_in(crate::common::cache()).unwrap();
+    let reads = simulate(reference, &pairs_with_duplicates(1_000_000), here.path());
+    let bam = here.path().join("million.bam");
+    let mut command = crate::common::seqloom(align(reference, &[&reads.unaligned_sam]));
+    command.args(["--engine", "fake", "--no-sort", "--no-mark-duplicates", "-o"]).arg(&bam);
+    run(&mut command).ok();
+    let count = run(words("samtools view -c").arg(&bam)).ok().text();
+    assert!(count.trim().parse::<u64>().unwrap() >= 2_000_000, "{count}");
+    let sorted = samtools_sort(&bam, "sorted.bam", "-@ 2");
+    for options in OPTIONS {
+        for input in [&bam, &sorted] {
+            let grouped = if input == &bam { "--duplicate-mode query" } else { "" };
+            stays_below(here.path(), input, &format!("-t 2 {options} {grouped}"), &[512 << 20]);
+        }
+    }
+}

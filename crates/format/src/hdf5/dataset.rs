@@ -1,0 +1,392 @@
+//! One-dimensional datasets of integers (specification, IV.A.2.i and VII), read as 16-bit samples.
+
+use super::array_index::{ExtensibleArray, FixedArray};
+use super::attribute::elements_of;
+use super::btree1::{self, TreeKind};
+use super::bytes::{Fields, UNDEFINED};
+use super::datatype::{Datatype, DatatypeClass, integer, sign_extended};
+use super::error::Hdf5Error;
+use super::file::{Hdf5File, Hdf5Scratch, PageCache};
+use super::filter::{self, Filter, FilterScratch};
+use super::object::{MessageKind, shared_address};
+
+const WHAT: &str = "dataset";
+
+/// Most samples of a dataset: two days of signal at 5 kHz.
+pub const MAX_ELEMENTS: u64 = 1 << 30;
+/// Most samples that were never written and stand for themselves as fill values.
+const MAX_UNWRITTEN: usize = 1 << 24;
+
+/// All that is known of a dataset before its values are read.
+#[derive(Debug, Default)]
+pub(super) struct DatasetShape {
+    datatype: Datatype,
+    elements: u64,
+    layout: Layout,
+    filters: Vec<Filter>,
+    fill: i16,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+enum Layout {
+    #[default]
+    None,
+    /// In the message: from and to.
+    Compact(usize, usize),
+    Contiguous {
+        address: u64,
+        bytes: u64,
+    },
+    Chunked(Chunked),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Chunked {
+    address: u64,
+    /// Values of a chunk.
+    elements: u64,
+    index: Index,
+    /// A last chunk that the data does not fill is stored without filters.
+    plain_edge: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Index {
+    Tree,
+    /// One chunk: its stored bytes and filter mask when it has filters.
+    Single(Option<(u64, u32)>),
+    Implicit,
+    FixedArray,
+    ExtensibleArray,
+}
+
+/// Where a chunk is stored.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chunk {
+    /// Its first value in the dataset.
+    pub(super) first: u64,
+    pub(super) address: u64,
+    pub(super) stored_bytes: u64,
+    /// Filters that were left out.
+    pub(super) mask: u32,
+}
+
+impl Hdf5File {
+    /// Reads a dataset of one dimension and of integers into `out`. Values that do not fit 16 bits
+    /// become the nearest that does, as HDF5 converts them.
+    ///
+    /// # Errors
+    /// The object is no such dataset, it is damaged, or it is larger than [`MAX_ELEMENTS`].
+    pub fn read_i16(
+        &self,
+        address: u64,
+        scratch: &mut Hdf5Scratch,
+        out: &mut Vec<i16>,
+    ) -> Result<(), Hdf5Error> {
+        out.clear();
+        self.load_shape(address, scratch)?;
+        let Hdf5Scratch { cache, object, shape, filters, node, stack, .. } = scratch;
+        let elements = shape.elements as usize;
+        let value_bytes = u64::from(shape.datatype.size_bytes);
+        match shape.layout {
+            Layout::None => return Err(Hdf5Error::malformed(WHAT, address, "it has no layout")),
+            Layout::Compact(start, end) => {
+                let bytes = object.bytes_between(start, end);
+                let needed = elements.checked_mul(value_bytes as usize);
+                let bytes = needed.and_then(|needed| bytes.get(..needed));
+                let short = "its values are fewer than its size";
+                let bytes = bytes.ok_or_else(|| Hdf5Error::malformed(WHAT, address, short))?;
+                append(&shape.datatype, bytes, out);
+            }
+            Layout::Contiguous { address: UNDEFINED, .. } => {}
+            Layout::Contiguous { address: data, bytes } => {
+                let needed = shape.elements.saturating_mul(value_bytes);
+                if bytes < needed {
+                    let short = "its values are fewer than its size";
+                    return Err(Hdf5Error::malformed(WHAT, address, short));
+                }
+                self.fetch_direct(data, needed, WHAT, &mut filters.chunk)?;
+                append(&shape.datatype, &filters.chunk, out);
+            }
+            Layout::Chunked(chunked) if chunked.address == UNDEFINED => {}
+            Layout::Chunked(chunked) => {
+                let mut take = |chunk| self.take_chunk(chunk, chunked, shape, filters, out);
+                self.visit_chunks(cache, shape, chunked, node, stack, &mut take)?;
+            }
+        }
+        fill_to(elements, shape.fill, address, out)
+    }
+
+    /// Reads the messages of a dataset.
+    fn load_shape(&self, address: u64, scratch: &mut Hdf5Scratch) -> Result<(), Hdf5Error> {
+        let Hdf5Scratch { cache, object, shared, shape, .. } = scratch;
+        object.load(self, cache, address)?;
+        let find = |kind, why| {
+            let message = object.find(kind);
+            message.ok_or_else(|| Hdf5Error::malformed(WHAT, address, why))
+        };
+        let message = find(MessageKind::DATATYPE, "it has no datatype")?;
+        let (place, what) = (message.address, "datatype");
+        let body = object.body(message);
+        let mut fields = Fields::new(body, place, what, self.sizes);
+        if message.is_shared() {
+            shared.load(self, cache, shared_address(fields)?)?;
+            let committed = shared.find(MessageKind::DATATYPE);
+            let why = "its committed datatype is none";
+            let committed = committed.ok_or_else(|| Hdf5Error::malformed(WHAT, address, why))?;
+            fields = Fields::new(shared.body(committed), committed.address, what, self.sizes);
+        }
+        shape.datatype.parse(&mut fields)?;
+        if !matches!(shape.datatype.class, DatatypeClass::Integer { .. })
+            || !matches!(shape.datatype.size_bytes, 1 | 2 | 4 | 8)
+        {
+            return Err(Hdf5Error::malformed(WHAT, address, "its values are no integers"));
+        }
+        let message = find(MessageKind::DATASPACE, "it has no dataspace")?;
+        let body = object.body(message);
+        if body.get(1) != Some(&1) {
+            return Err(Hdf5Error::malformed(WHAT, address, "it has not one dimension"));
+        }
+        let mut fields = Fields::new(body, message.address, "dataspace", self.sizes);
+        shape.elements = elements_of(&mut fields)?;
+        if shape.elements > MAX_ELEMENTS {
+            let (value, limit) = (shape.elements, MAX_ELEMENTS);
+            return Err(Hdf5Error::Limit { what: "samples of a dataset", value, limit, address });
+        }
+        shape.filters.clear();
+        if let Some(message) = object.find(MessageKind::FILTERS) {
+            let body = object.body(message);
+            let mut fields = Fields::new(body, message.address, "filter pipeline", self.sizes);
+            filter::parse(&mut fields, &mut shape.filters)?;
+        }
+        shape.fill = match object.find(MessageKind::FILL_VALUE) {
+            Some(message) => {
+                let body = object.body(message);
+                let mut fields = Fields::new(body, message.address, "fill value", self.sizes);
+                parse_fill(&mut fields, &shape.datatype)?
+            }
+            None => 0,
+        };
+        let message = find(MessageKind::LAYOUT, "it has no layout")?;
+        let body = object.body(message);
+        let mut fields = Fields::new(body, message.address, "data layout", self.sizes);
+        let start = object.start(message);
+        shape.layout = parse_layout(&mut fields, start, &shape.datatype, &shape.filters)?;
+        Ok(())
+    }
+
+    /// Visits the chunks of a dataset from its start to its end.
+    fn visit_chunks(
+        &self,
+        cache: &mut PageCache,
+        shape: &DatasetShape,
+        chunked: Chunked,
+        node: &mut Vec<u8>,
+        stack: &mut Vec<(u64, u8)>,
+        visit: &mut dyn FnMut(Chunk) -> Result<(), Hdf5Error>,
+    ) -> Result<(), Hdf5Error> {
+        let chunks = shape.elements.div_ceil(chunked.elements);
+        // At most `MAX_ELEMENTS` times eight bytes.
+        let plain_bytes = chunked.elements * u64::from(shape.datatype.size_bytes);
+        let address = chunked.address;
+        let limit = self.size_bytes;
+        if chunks > limit {
+            return Err(Hdf5Error::Limit { what: "chunks", value: chunks, limit, address });
+        }
+        let plain = |number: u64, address: u64| {
+            let first = number * chunked.elements;
+            Chunk { first, address, stored_bytes: plain_bytes, mask: 0 }
+        };
+        match chunked.index {
+            Index::Tree => {
+                let kind = TreeKind::Chunks { rank: 1 };
+                btree1::visit(self, cache, address, kind, node, stack, &mut |_, key, child| {
+                    let mut key = key;
+                    let stored_bytes = u64::from(key.u32()?);
+                    let mask = key.u32()?;
+                    visit(Chunk { first: key.u64()?, address: child, stored_bytes, mask })
+                })
+            }
+            Index::Single(None) => visit(plain(0, address)),
+            Index::Single(Some((stored_bytes, mask))) => {
+                visit(Chunk { first: 0, address, stored_bytes, mask })
+            }
+            Index::Implicit => (0..chunks).try_for_each(|number| {
+                let at = number.checked_mul(plain_bytes).and_then(|at| at.checked_add(address));
+                visit(plain(number, at.unwrap_or(UNDEFINED)))
+            }),
+            Index::FixedArray => {
+                let array = FixedArray::open(self, cache, address, node)?;
+                (0..chunks).try_for_each(|number| {
+                    let entry = array.entry(self, cache, number, plain(number, UNDEFINED))?;
+                    if entry.address == UNDEFINED { Ok(()) } else { visit(entry) }
+                })
+            }
+            Index::ExtensibleArray => {
+                let array = ExtensibleArray::open(self, cache, address, node)?;
+                (0..chunks).try_for_each(|number| {
+                    let entry = array.entry(self, cache, number, plain(number, UNDEFINED))?;
+                    if entry.address == UNDEFINED { Ok(()) } else { visit(entry) }
+                })
+            }
+        }
+    }
+
+    /// Reads one chunk and appends its values. Chunks must come in order, so that no file makes
+    /// more work than its values.
+    fn take_chunk(
+        &self,
+        chunk: Chunk,
+        chunked: Chunked,
+        shape: &DatasetShape,
+        filters: &mut FilterScratch,
+        out: &mut Vec<i16>,
+    ) -> Result<(), Hdf5Error> {
+        let Chunk { first, address, stored_bytes, mask } = chunk;
+        if first >= shape.elements {
+            return Ok(()); // the dataset was made shorter
+        }
+        if !first.is_multiple_of(chunked.elements) || first < out.len() as u64 {
+            return Err(Hdf5Error::malformed("chunk", address, "it is not where it belongs"));
+        }
+        fill_to(first as usize, shape.fill, address, out)?;
+        let value_bytes = shape.datatype.size_bytes as usize;
+        let chunk_bytes = chunked.elements as usize * value_bytes;
+        self.fetch_direct(address, stored_bytes, "chunk", &mut filters.chunk)?;
+        let is_edge = shape.elements - first < chunked.elements;
+        if !(chunked.plain_edge && is_edge) {
+            filter::undo(&shape.filters, mask, chunk_bytes, address, filters)?;
+        }
+        let wanted = chunked.elements.min(shape.elements - first) as usize * value_bytes;
+        let short = "its values are fewer than its size";
+        let bytes = filters.chunk.get(..wanted);
+        let bytes = bytes.ok_or_else(|| Hdf5Error::malformed("chunk", address, short))?;
+        append(&shape.datatype, bytes, out);
+        Ok(())
+    }
+}
+
+/// Appends fill values until there are `len` values.
+fn fill_to(len: usize, fill: i16, address: u64, out: &mut Vec<i16>) -> Result<(), Hdf5Error> {
+    let missing = len.saturating_sub(out.len());
+    if missing > MAX_UNWRITTEN {
+        let (value, limit) = (missing as u64, MAX_UNWRITTEN as u64);
+        return Err(Hdf5Error::Limit { what: "unwritten samples", value, limit, address });
+    }
+    out.resize(len.max(out.len()), fill);
+    Ok(())
+}
+
+/// Converts values and appends them.
+fn append(datatype: &Datatype, bytes: &[u8], out: &mut Vec<i16>) {
+    let signed = datatype.class == DatatypeClass::Integer { signed: true };
+    match (datatype.size_bytes, signed, datatype.is_big_endian) {
+        (2, true, false) => out.extend(bytes.as_chunks().0.iter().map(|&b| i16::from_le_bytes(b))),
+        (2, true, true) => out.extend(bytes.as_chunks().0.iter().map(|&b| i16::from_be_bytes(b))),
+        (size, signed, is_big_endian) => {
+            let limits = (i64::from(i16::MIN), i64::from(i16::MAX));
+            out.extend(bytes.chunks_exact(size as usize).map(|bytes| {
+                let bits = integer(bytes, is_big_endian);
+                let value = match signed {
+                    true => sign_extended(bits, size),
+                    false => bits.min(i64::MAX as u64) as i64,
+                };
+                value.clamp(limits.0, limits.1) as i16
+            }));
+        }
+    }
+}
+
+/// The fill value message (IV.A.2.e), as a sample.
+fn parse_fill(fields: &mut Fields<'_>, datatype: &Datatype) -> Result<i16, Hdf5Error> {
+    let version = fields.u8()?;
+    let is_defined = match version {
+        1 | 2 => {
+            fields.skip(2)?;
+            fields.u8()? != 0 || version == 1
+        }
+        3 => fields.u8()? & 0x20 != 0,
+        _ => return Err(Hdf5Error::unsupported("fill value version", version, fields.address)),
+    };
+    if !is_defined {
+        return Ok(0);
+    }
+    let size = fields.u32()?;
+    if size != datatype.size_bytes {
+        return Ok(0); // no value: zeros
+    }
+    let mut value = Vec::with_capacity(1);
+    append(datatype, fields.take(size as usize)?, &mut value);
+    Ok(value.first().copied().unwrap_or(0))
+}
+
+/// The data layout message (IV.A.2.i), whose body starts at `start` of the object's bytes.
+fn parse_layout(
+    fields: &mut Fields<'_>,
+    start: usize,
+    datatype: &Datatype,
+    filters: &[Filter],
+) -> Result<Layout, Hdf5Error> {
+    let version = fields.u8()?;
+    if !matches!(version, 3 | 4) {
+        return Err(Hdf5Error::unsupported("data layout version", version, fields.address));
+    }
+    match fields.u8()? {
+        0 => {
+            let length = usize::from(fields.u16()?);
+            let at = start + fields.position();
+            fields.skip(length)?;
+            Ok(Layout::Compact(at, at + length))
+        }
+        1 => Ok(Layout::Contiguous { address: fields.offset()?, bytes: fields.length()? }),
+        2 if version == 3 => {
+            check_rank(fields)?;
+            let address = fields.offset()?;
+            let sizes = [u64::from(fields.u32()?), u64::from(fields.u32()?)];
+            chunked(fields, address, sizes, Index::Tree, false, datatype)
+        }
+        2 => {
+            let flags = fields.u8()?;
+            check_rank(fields)?;
+            let width = usize::from(fields.u8()?);
+            let sizes = [fields.unsigned(width)?, fields.unsigned(width)?];
+            let index = match fields.u8()? {
+                1 if flags & 2 != 0 => Index::Single(Some((fields.length()?, fields.u32()?))),
+                1 if filters.is_empty() => Index::Single(None),
+                1 => return Err(fields.malformed("a filtered chunk has no size")),
+                2 => Index::Implicit,
+                3 => {
+                    fields.skip(1)?;
+                    Index::FixedArray
+                }
+                4 => {
+                    fields.skip(5)?;
+                    Index::ExtensibleArray
+                }
+                kind => return Err(Hdf5Error::unsupported("chunk index", kind, fields.address)),
+            };
+            let address = fields.offset()?;
+            chunked(fields, address, sizes, index, flags & 1 != 0, datatype)
+        }
+        class => Err(Hdf5Error::unsupported("data layout class", class, fields.address)),
+    }
+}
+
+/// The rank of chunks counts the bytes of a value as a dimension.
+fn check_rank(fields: &mut Fields<'_>) -> Result<(), Hdf5Error> {
+    if fields.u8()? == 2 { Ok(()) } else { Err(fields.malformed("chunks have not one dimension")) }
+}
+
+fn chunked(
+    fields: &Fields<'_>,
+    address: u64,
+    [elements, value_bytes]: [u64; 2],
+    index: Index,
+    plain_edge: bool,
+    datatype: &Datatype,
+) -> Result<Layout, Hdf5Error> {
+    if elements == 0 || elements > MAX_ELEMENTS || value_bytes != u64::from(datatype.size_bytes) {
+        return Err(fields.malformed("the size of its chunks makes no sense"));
+    }
+    Ok(Layout::Chunked(Chunked { address, elements, index, plain_edge }))
+}

@@ -1,0 +1,19 @@
+//! Arrow's IPC file format ("Feather V2"), as far as tables of POD5 use it (Arrow Columnar Format,
+//! "IPC File Format").
+//!
+//! A table is opened by its footer: the schema and the places of its batches. A batch is a
+//! FlatBuffer that says where in its body the buffers of each column lie. Bodies are read by
+//! whoever needs them: [`ArrowTable::load`] reads a whole one, [`ArrowTable::layout`] only says
+//! where things are.
+
+mod array;
+mod dictionary;
+mod layout;
+mod schema;
+mod table;
+
+pub use array::{Array, Batch, ValueError};
+pub use dictionary::Dictionary;
+pub use layout::{Buffer, ColumnLayout};
+pub use schema::{DataType, Field, Schema};
+pub use table::{ArrowTable, BatchLayout};

@@ -1,0 +1,59 @@
+//! SLOW5 and its binary form BLOW5: headers, records, compression of signal and record, and the
+//! index, as pure functions on bytes.
+//!
+//! Source: SLOW5 specification 1.0.0 (slow5specs). Where slow5lib does otherwise its way is
+//! followed, and the place says so. Nothing that a file states is believed before it is checked:
+//! a length never asks for more memory than the bytes at hand can hold.
+
+pub mod binary;
+pub mod error;
+pub mod ex_zd;
+pub mod header;
+pub mod index;
+mod number;
+mod simd;
+pub mod stream_vbyte;
+pub mod svb_zd;
+pub mod text;
+mod zlib;
+
+pub use error::{FrameError, HeaderError, IndexError, RecordError, SignalError};
+
+/// How the bytes of a record are compressed, each record by itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum RecordCompression {
+    /// Not at all.
+    None,
+    /// A zlib stream (RFC 1950), level 6.
+    #[default]
+    Zlib,
+    /// A Zstandard frame (RFC 8878), level 1.
+    Zstd,
+}
+
+/// How the samples of a record are coded before the record is compressed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum SignalCompression {
+    /// Two bytes each.
+    None,
+    /// Zigzag of differences in StreamVByte ([`svb_zd`]).
+    #[default]
+    SvbZd,
+    /// Zigzag of differences in single bytes, with exceptions ([`ex_zd`]).
+    ExZd,
+}
+
+/// Both compressions of a BLOW5 file. The default is that of slow5tools: zlib and svb-zd.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Compression {
+    /// Of records.
+    pub record: RecordCompression,
+    /// Of samples.
+    pub signal: SignalCompression,
+}
+
+impl Compression {
+    /// Neither.
+    pub const NONE: Self =
+        Self { record: RecordCompression::None, signal: SignalCompression::None };
+}

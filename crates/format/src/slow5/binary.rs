@@ -1,0 +1,544 @@
+//! Records of BLOW5: `u64` stored bytes, then the record, compressed by itself.
+//!
+//! Source: SLOW5 specification 1.0.0, "BLOW5". Inflated, a record is: `u16` length and the read id,
+//! `u32` read group, four `f64` (digitisation, offset, range, sampling rate), `u64` length and the
+//! signal, the auxiliary fields of the header. The signal's length counts samples when the signal
+//! is not coded and bytes when it is (so slow5lib; the specification does not say). An array has
+//! its `u64` number of elements in front. Everything is little-endian.
+
+use std::time::{Duration, Instant};
+
+use libdeflater::{DecompressionError, Decompressor};
+use zstd::zstd_safe::{self, CCtx, DCtx, InBuffer, OutBuffer, ResetDirective};
+
+use super::zlib::{Deflater, Inflater, ZlibError};
+use super::{
+    Compression, FrameError, RecordCompression, RecordError, SignalCompression, ex_zd, header,
+    svb_zd,
+};
+use crate::signal::{AuxiliaryValues, SignalHeader, SignalRead};
+
+/// What ends a BLOW5 file.
+pub const END_OF_FILE: [u8; 5] = *b"5WOLB";
+/// Bytes in front of a record.
+pub const LENGTH_BYTES: usize = 8;
+/// Most bytes of a record, stored or inflated: hours of signal of one pore.
+pub const MAX_BODY_BYTES: usize = 1 << 30;
+
+/// Level of Zstandard, as slow5lib has it.
+const ZSTD_LEVEL: i32 = 1;
+/// Deflate makes at most 1032 bytes of one (zlib's documentation), and a stream has a header.
+const MAX_INFLATION: usize = 1032;
+/// A block of Zstandard has at least four bytes and at most 128 KiB inflated (RFC 8878).
+const ZSTD_BLOCK_BYTES: usize = 128 << 10;
+/// Bytes that hold the read id of nearly every record: its length and a UUID.
+const USUAL_ID_BYTES: usize = 2 + 64;
+
+/// What stands where a record may start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Frame {
+    /// A record of so many stored bytes behind its length.
+    Record {
+        /// Stored bytes; they are within the file where its end is known.
+        stored_bytes: usize,
+    },
+    /// The end marker, and the file's end behind it.
+    EndOfFile,
+}
+
+/// Tells what stands at a record boundary. `bytes` are the next [`LENGTH_BYTES`] there, fewer only
+/// where the file ends; `remaining_bytes` is what the file has from here on, where that is known.
+///
+/// # Errors
+/// When it is neither a record nor the end.
+pub fn parse_frame(bytes: &[u8], remaining_bytes: Option<u64>) -> Result<Frame, FrameError> {
+    let Some(length) = bytes.first_chunk::<LENGTH_BYTES>() else {
+        let is_end = bytes == END_OF_FILE;
+        return if is_end { Ok(Frame::EndOfFile) } else { Err(FrameError::NoEndMarker) };
+    };
+    // Files that were joined byte by byte have an end marker and a header in the middle.
+    let (marker, behind) = length.split_at(END_OF_FILE.len());
+    if length.starts_with(&header::BINARY_MAGIC)
+        || marker == END_OF_FILE && header::BINARY_MAGIC.starts_with(behind)
+    {
+        return Err(FrameError::SecondHeader);
+    }
+    let stored_bytes = u64::from_le_bytes(*length);
+    let left = remaining_bytes.map(|remaining| remaining.saturating_sub(LENGTH_BYTES as u64));
+    if let Some(remaining_bytes) = left.filter(|&left| stored_bytes > left) {
+        return Err(FrameError::PastEnd { stored_bytes, remaining_bytes });
+    }
+    match usize::try_from(stored_bytes).ok().filter(|&bytes| bytes <= MAX_BODY_BYTES) {
+        Some(stored_bytes) => Ok(Frame::Record { stored_bytes }),
+        None => Err(FrameError::TooLong(stored_bytes)),
+    }
+}
+
+/// Decodes records of one file, with buffers and streams that it keeps.
+pub struct RecordDecoder {
+    signal: SignalCompression,
+    inflation: Inflation,
+    inflate_time: Duration,
+    scratch: ex_zd::Scratch,
+}
+
+/// What inflates records.
+enum Inflation {
+    None,
+    Zlib { whole: Decompressor, first: Inflater, body: Vec<u8> },
+    Zstd { context: DCtx<'static>, body: Vec<u8> },
+}
+
+impl RecordDecoder {
+    /// For records of this compression.
+    ///
+    /// # Errors
+    /// [`RecordError::OutOfMemory`].
+    pub fn new(compression: Compression) -> Result<Self, RecordError> {
+        let inflation = match compression.record {
+            RecordCompression::None => Inflation::None,
+            RecordCompression::Zlib => Inflation::Zlib {
+                whole: Decompressor::new(),
+                first: Inflater::new().map_err(from_zlib)?,
+                body: Vec::new(),
+            },
+            RecordCompression::Zstd => Inflation::Zstd {
+                context: DCtx::try_create().ok_or(RecordError::OutOfMemory(0))?,
+                body: Vec::new(),
+            },
+        };
+        let (inflate_time, scratch) = (Duration::ZERO, ex_zd::Scratch::default());
+        Ok(Self { signal: compression.signal, inflation, inflate_time, scratch })
+    }
+
+    /// Replaces `read` by the record in `stored`, the bytes behind its length.
+    ///
+    /// # Errors
+    /// When the bytes are not a record of this header; `read` is undefined then.
+    pub fn decode(
+        &mut self,
+        stored: &[u8],
+        header: &SignalHeader,
+        read: &mut SignalRead,
+    ) -> Result<(), RecordError> {
+        let mut fields = Fields::new(self.inflation.timed(stored, &mut self.inflate_time)?);
+        let signal = fields.read_primary(self.signal, header, read)?;
+        match self.signal {
+            SignalCompression::None => {
+                read.samples.clear();
+                let (samples, _) = signal.as_chunks::<2>();
+                read.samples.extend(samples.iter().map(|bytes| i16::from_le_bytes(*bytes)));
+            }
+            SignalCompression::SvbZd => svb_zd::decode(signal, &mut read.samples)?,
+            SignalCompression::ExZd => {
+                ex_zd::decode(signal, &mut self.scratch, &mut read.samples)?;
+            }
+        }
+        fields.read_auxiliary(header, &mut read.auxiliary)
+    }
+
+    /// As [`RecordDecoder::decode`], but for the samples, which are left empty. Gives their number,
+    /// as the record states it.
+    ///
+    /// # Errors
+    /// As [`RecordDecoder::decode`]; coded samples are not looked at behind their number.
+    pub fn decode_without_samples(
+        &mut self,
+        stored: &[u8],
+        header: &SignalHeader,
+        read: &mut SignalRead,
+    ) -> Result<u64, RecordError> {
+        let mut fields = Fields::new(self.inflation.timed(stored, &mut self.inflate_time)?);
+        read.samples.clear();
+        let signal = fields.read_primary(self.signal, header, read)?;
+        let samples = match self.signal {
+            SignalCompression::None => signal.len() / 2,
+            SignalCompression::SvbZd => svb_zd::count(signal)?.0,
+            SignalCompression::ExZd => ex_zd::count(signal)?,
+        };
+        fields.read_auxiliary(header, &mut read.auxiliary)?;
+        Ok(samples as u64)
+    }
+
+    /// Time spent inflating whole records since the last call: a part of the time of decoding them
+    /// that reports show by itself.
+    pub fn take_inflate_time(&mut self) -> Duration {
+        std::mem::take(&mut self.inflate_time)
+    }
+
+    /// Replaces `out` by the record's read id, inflating no more than it takes: some bytes of zlib,
+    /// a block of zstd. `stored` may end anywhere behind those.
+    ///
+    /// # Errors
+    /// When the bytes do not give a read id.
+    pub fn read_id(&mut self, stored: &[u8], out: &mut Vec<u8>) -> Result<(), RecordError> {
+        out.resize(USUAL_ID_BYTES, 0);
+        let mut found = self.inflation.first_bytes(stored, out)?;
+        let truncated = RecordError::Truncated { field: "read_id", offset: 0 };
+        let length = out[..found].first_chunk().ok_or(truncated.clone())?;
+        let end = 2 + usize::from(u16::from_le_bytes(*length));
+        if end > USUAL_ID_BYTES {
+            out.resize(end, 0);
+            found = self.inflation.first_bytes(stored, out)?;
+        }
+        if found < end {
+            return Err(truncated);
+        }
+        out.truncate(end);
+        out.drain(..2);
+        Ok(())
+    }
+}
+
+fn from_zlib(error: ZlibError) -> RecordError {
+    match error {
+        ZlibError::Data => RecordError::BadZlib,
+        ZlibError::Memory => RecordError::OutOfMemory(0),
+    }
+}
+
+/// Makes room for `size_bytes` at the front of `buffer`.
+fn grow(buffer: &mut Vec<u8>, size_bytes: usize) -> Result<(), RecordError> {
+    if let Some(more) = size_bytes.checked_sub(buffer.len()) {
+        buffer.try_reserve(more).map_err(|_| RecordError::OutOfMemory(size_bytes))?;
+        buffer.resize(size_bytes, 0);
+    }
+    Ok(())
+}
+
+impl Inflation {
+    /// The whole record; the time it takes is added to `time`.
+    fn timed<'a>(
+        &'a mut self,
+        stored: &'a [u8],
+        time: &mut Duration,
+    ) -> Result<&'a [u8], RecordError> {
+        let start = Instant::now();
+        let body = self.inflate(stored);
+        *time += start.elapsed();
+        body
+    }
+
+    /// The whole record.
+    fn inflate<'a>(&'a mut self, stored: &'a [u8]) -> Result<&'a [u8], RecordError> {
+        if stored.len() > MAX_BODY_BYTES {
+            return Err(RecordError::TooLong);
+        }
+        match self {
+            Self::None => Ok(stored),
+            Self::Zlib { whole, body, .. } => {
+                let size = inflate_zlib(whole, stored, body)?;
+                Ok(&body[..size])
+            }
+            Self::Zstd { context, body } => {
+                let size = inflate_zstd(context, stored, body)?;
+                Ok(&body[..size])
+            }
+        }
+    }
+
+    /// Fills `out` from the front as far as the stored bytes give bytes for it; tells how far.
+    fn first_bytes(&mut self, stored: &[u8], out: &mut [u8]) -> Result<usize, RecordError> {
+        match self {
+            Self::None => {
+                let size = stored.len().min(out.len());
+                out[..size].copy_from_slice(&stored[..size]);
+                Ok(size)
+            }
+            Self::Zlib { first, .. } => first.first_bytes(stored, out).map_err(from_zlib),
+            Self::Zstd { context, .. } => {
+                let bad = |code| RecordError::BadZstd(zstd_safe::get_error_name(code));
+                context.reset(ResetDirective::SessionOnly).map_err(bad)?;
+                let mut input = InBuffer::around(stored);
+                let mut output = OutBuffer::around(out);
+                // One call gives what one block has; the id of a long one may take more.
+                loop {
+                    let before = (input.pos, output.pos());
+                    let left = context.decompress_stream(&mut output, &mut input).map_err(bad)?;
+                    let is_full = output.pos() == output.capacity();
+                    if left == 0 || is_full || before == (input.pos, output.pos()) {
+                        return Ok(output.pos());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Inflates a zlib stream to the front of `body`, whose length is what was needed so far.
+fn inflate_zlib(
+    inflater: &mut Decompressor,
+    stored: &[u8],
+    body: &mut Vec<u8>,
+) -> Result<usize, RecordError> {
+    let most = MAX_BODY_BYTES.min(stored.len().saturating_mul(MAX_INFLATION));
+    grow(body, most.min(stored.len().saturating_mul(2)))?;
+    loop {
+        match inflater.zlib_decompress(stored, body) {
+            Ok(size) => return Ok(size),
+            Err(DecompressionError::BadData) => return Err(RecordError::BadZlib),
+            Err(DecompressionError::InsufficientSpace) if body.len() >= most => {
+                return Err(RecordError::TooLong);
+            }
+            Err(DecompressionError::InsufficientSpace) => {
+                let size = most.min(body.len().saturating_mul(2));
+                grow(body, size)?;
+            }
+        }
+    }
+}
+
+/// Inflates a zstd frame that states its size to the front of `body`.
+fn inflate_zstd(
+    context: &mut DCtx<'static>,
+    stored: &[u8],
+    body: &mut Vec<u8>,
+) -> Result<usize, RecordError> {
+    let stated = zstd_safe::get_frame_content_size(stored)
+        .map_err(|_| RecordError::BadZstd("not a frame"))?
+        .ok_or(RecordError::BadZstd("its size is not stated"))?;
+    let most = (stored.len() / 4 + 1).saturating_mul(ZSTD_BLOCK_BYTES);
+    let size = usize::try_from(stated)
+        .ok()
+        .filter(|&size| size <= MAX_BODY_BYTES)
+        .ok_or(RecordError::TooLong)?;
+    if size > most {
+        return Err(RecordError::BadZstd("it states more bytes than it can hold"));
+    }
+    // Not filled with zeros, which would cost more than the frame is worth where it lies.
+    body.clear();
+    body.try_reserve(size).map_err(|_| RecordError::OutOfMemory(size))?;
+    match context.decompress(body, stored) {
+        Ok(found) if found == size => Ok(size),
+        Ok(_) => Err(RecordError::BadZstd("it has not as many bytes as it states")),
+        Err(code) => Err(RecordError::BadZstd(zstd_safe::get_error_name(code))),
+    }
+}
+
+/// The fields of an inflated record, from the front.
+struct Fields<'a> {
+    body: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Fields<'a> {
+    fn new(body: &'a [u8]) -> Self {
+        Self { body, at: 0 }
+    }
+
+    fn take(&mut self, size: usize, field: &'static str) -> Result<&'a [u8], RecordError> {
+        let rest = &self.body[self.at..];
+        let taken = rest.get(..size).ok_or(RecordError::Truncated { field, offset: self.at })?;
+        self.at += size;
+        Ok(taken)
+    }
+
+    fn array<const SIZE: usize>(&mut self, field: &'static str) -> Result<[u8; SIZE], RecordError> {
+        let offset = self.at;
+        let bytes = self.take(SIZE, field)?;
+        bytes.try_into().map_err(|_| RecordError::Truncated { field, offset })
+    }
+
+    fn double(&mut self, field: &'static str) -> Result<f64, RecordError> {
+        Ok(f64::from_le_bytes(self.array(field)?))
+    }
+
+    /// `u64` number of elements, then these.
+    fn counted(&mut self, size: usize, field: &'static str) -> Result<&'a [u8], RecordError> {
+        let offset = self.at;
+        let count = u64::from_le_bytes(self.array(field)?);
+        let bytes = usize::try_from(count).ok().and_then(|count| count.checked_mul(size));
+        self.take(bytes.ok_or(RecordError::Truncated { field, offset })?, field)
+    }
+
+    /// Everything in front of the auxiliary fields; gives the bytes of the signal.
+    fn read_primary(
+        &mut self,
+        signal: SignalCompression,
+        header: &SignalHeader,
+        read: &mut SignalRead,
+    ) -> Result<&'a [u8], RecordError> {
+        let length = u16::from_le_bytes(self.array("read_id")?);
+        read.read_id.clear();
+        read.read_id.extend_from_slice(self.take(length.into(), "read_id")?);
+        read.read_group = u32::from_le_bytes(self.array("read_group")?);
+        if read.read_group >= header.read_groups {
+            let (read_group, read_groups) = (read.read_group, header.read_groups);
+            return Err(RecordError::ReadGroup { read_group, read_groups });
+        }
+        read.digitisation = self.double("digitisation")?;
+        read.offset = self.double("offset")?;
+        read.range = self.double("range")?;
+        read.sampling_rate = self.double("sampling_rate")?;
+        let unit = if signal == SignalCompression::None { 2 } else { 1 };
+        self.counted(unit, "raw_signal")
+    }
+
+    /// The auxiliary fields, up to the end.
+    fn read_auxiliary(
+        mut self,
+        header: &SignalHeader,
+        values: &mut AuxiliaryValues,
+    ) -> Result<(), RecordError> {
+        values.clear();
+        for field in &header.auxiliary {
+            let size = field.kind.size_bytes();
+            values.push(if field.is_array {
+                self.counted(size, "an auxiliary array")?
+            } else {
+                self.take(size, "an auxiliary value")?
+            });
+        }
+        match self.body.len() - self.at {
+            0 => Ok(()),
+            rest => Err(RecordError::TrailingBytes(rest)),
+        }
+    }
+}
+
+/// Encodes reads of one file, with buffers and streams that it keeps.
+pub struct RecordEncoder {
+    signal: SignalCompression,
+    deflation: Deflation,
+    scratch: ex_zd::Scratch,
+    body: Vec<u8>,
+}
+
+/// What compresses records.
+enum Deflation {
+    None,
+    Zlib(Deflater),
+    Zstd(CCtx<'static>),
+}
+
+impl RecordEncoder {
+    /// For records of this compression.
+    ///
+    /// # Errors
+    /// [`RecordError::OutOfMemory`].
+    pub fn new(compression: Compression) -> Result<Self, RecordError> {
+        let deflation = match compression.record {
+            RecordCompression::None => Deflation::None,
+            RecordCompression::Zlib => Deflation::Zlib(Deflater::new().map_err(from_zlib)?),
+            RecordCompression::Zstd => {
+                Deflation::Zstd(CCtx::try_create().ok_or(RecordError::OutOfMemory(0))?)
+            }
+        };
+        let scratch = ex_zd::Scratch::default();
+        Ok(Self { signal: compression.signal, deflation, scratch, body: Vec::new() })
+    }
+
+    /// Appends the read as a record with its length in front; nothing when it fails. The bytes are
+    /// those that slow5lib writes.
+    ///
+    /// # Errors
+    /// When the read does not fit the header or is too long.
+    pub fn append(
+        &mut self,
+        read: &SignalRead,
+        header: &SignalHeader,
+        out: &mut Vec<u8>,
+    ) -> Result<(), RecordError> {
+        check_read(read, header)?;
+        self.body.clear();
+        append_body(read, header, self.signal, &mut self.scratch, &mut self.body)?;
+        if self.body.len() > MAX_BODY_BYTES {
+            return Err(RecordError::TooLong);
+        }
+        let start = out.len();
+        out.extend_from_slice(&[0; LENGTH_BYTES]);
+        if let Err(error) = self.deflation.append(&self.body, out) {
+            out.truncate(start);
+            return Err(error);
+        }
+        let stored_bytes = (out.len() - start - LENGTH_BYTES) as u64;
+        out[start..start + LENGTH_BYTES].copy_from_slice(&stored_bytes.to_le_bytes());
+        Ok(())
+    }
+}
+
+impl Deflation {
+    fn append(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<(), RecordError> {
+        match self {
+            Self::None => out.extend_from_slice(body),
+            Self::Zlib(deflater) => deflater.append(body, out).map_err(from_zlib)?,
+            Self::Zstd(context) => {
+                let start = out.len();
+                out.resize(start + zstd_safe::compress_bound(body.len()), 0);
+                let size = context
+                    .compress(&mut out[start..], body, ZSTD_LEVEL)
+                    .map_err(|code| RecordError::BadZstd(zstd_safe::get_error_name(code)))?;
+                out.truncate(start + size);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a read has what a record of this header needs.
+pub(super) fn check_read(read: &SignalRead, header: &SignalHeader) -> Result<(), RecordError> {
+    if u16::try_from(read.read_id.len()).is_err() {
+        return Err(RecordError::ReadId(read.read_id.len()));
+    }
+    if read.read_group >= header.read_groups {
+        let (read_group, read_groups) = (read.read_group, header.read_groups);
+        return Err(RecordError::ReadGroup { read_group, read_groups });
+    }
+    if read.auxiliary.len() != header.auxiliary.len() {
+        let (values, fields) = (read.auxiliary.len(), header.auxiliary.len());
+        return Err(RecordError::AuxiliaryCount { values, fields });
+    }
+    for (field, value) in header.auxiliary.iter().zip(read.auxiliary.iter()) {
+        let size = field.kind.size_bytes();
+        let fits = if field.is_array { value.len() % size == 0 } else { value.len() == size };
+        if !fits {
+            let name = String::from_utf8_lossy(&field.name).into_owned();
+            return Err(RecordError::AuxiliarySize(name));
+        }
+    }
+    Ok(())
+}
+
+fn append_body(
+    read: &SignalRead,
+    header: &SignalHeader,
+    signal: SignalCompression,
+    scratch: &mut ex_zd::Scratch,
+    out: &mut Vec<u8>,
+) -> Result<(), RecordError> {
+    out.extend_from_slice(&(read.read_id.len() as u16).to_le_bytes());
+    out.extend_from_slice(&read.read_id);
+    out.extend_from_slice(&read.read_group.to_le_bytes());
+    for value in [read.digitisation, read.offset, read.range, read.sampling_rate] {
+        out.extend_from_slice(&value.to_le_bytes());
+    }
+    let length_at = out.len();
+    out.extend_from_slice(&[0; 8]);
+    let length = match signal {
+        SignalCompression::None => {
+            out.reserve(2 * read.samples.len());
+            read.samples.iter().for_each(|sample| out.extend_from_slice(&sample.to_le_bytes()));
+            read.samples.len()
+        }
+        SignalCompression::SvbZd => {
+            svb_zd::encode(&read.samples, out)?;
+            out.len() - length_at - 8
+        }
+        SignalCompression::ExZd => {
+            ex_zd::encode(&read.samples, scratch, out)?;
+            out.len() - length_at - 8
+        }
+    };
+    out[length_at..length_at + 8].copy_from_slice(&(length as u64).to_le_bytes());
+    for (field, value) in header.auxiliary.iter().zip(read.auxiliary.iter()) {
+        if field.is_array {
+            let count = (value.len() / field.kind.size_bytes()) as u64;
+            out.extend_from_slice(&count.to_le_bytes());
+        }
+        out.extend_from_slice(value);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! Decoding of samples with vector instructions, chosen at run time: SSSE3 on x86-64, which every
+//! machine of the last fifteen years has; elsewhere nothing is done here and the callers' plain
+//! loops do all.
+//!
+//! Every function does a part of the work, from the front, and tells how much; what it does is what
+//! the plain loops would do. Sums are modulo 2^16, as a sample is.
+#![allow(unsafe_code)]
+
+/// Decodes svb-zd from the front: StreamVByte numbers of `keys` and `data` to differences to
+/// samples, for as long as eight samples and sixteen bytes are left. Gives the number of samples
+/// done, a multiple of eight, and the bytes of `data` that they took.
+pub(super) fn decode_differences(keys: &[u8], data: &[u8], samples: &mut [i16]) -> (usize, usize) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("ssse3") {
+        // SAFETY: the machine has SSSE3.
+        return unsafe { x86::decode_differences(keys, data, samples) };
+    }
+    let _ = (keys, data, samples);
+    (0, 0)
+}
+
+/// Turns zigzag-coded differences of 16 bits into the samples they stand for, in place: sums from
+/// `previous` on, shifted left by `shift` bits. Does a multiple of eight from the front and gives
+/// their number and the sum behind them, not shifted.
+pub(super) fn accumulate(values: &mut [i16], previous: i16, shift: u32) -> (usize, i16) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("ssse3") {
+        // SAFETY: the machine has SSSE3.
+        return unsafe { x86::accumulate(values, previous, shift) };
+    }
+    let _ = (values, shift);
+    (0, previous)
+}
+
+/// Puts the first `count` of `bytes`, as 16-bit numbers, at the front of `out`. What stands behind
+/// them in `out` may be overwritten.
+pub(super) fn widen(bytes: &[u8], out: &mut [i16], count: usize) {
+    // Whole chunks are copied where there is room, beyond `count` if need be: a loop with a count
+    // of its own for every dozen bytes takes longer than what it does.
+    const CHUNK: usize = 16;
+    let mut at = 0;
+    while at < count {
+        let (from, to) = (&bytes[at..], &mut out[at..]);
+        match (from.first_chunk::<CHUNK>(), to.first_chunk_mut::<CHUNK>()) {
+            (Some(from), Some(to)) => *to = from.map(i16::from),
+            _ => to.iter_mut().zip(&from[..(count - at).min(CHUNK)]).for_each(|(to, &from)| {
+                *to = i16::from(from);
+            }),
+        }
+        at += CHUNK;
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use crate::slow5::svb_zd::unzigzag;
+
+    /// For every set of eight numbers of one or two bytes (bit set: two): where in sixteen bytes
+    /// each of the eight 16-bit lanes finds its bytes; 0x80 gives zero.
+    static SHUFFLES: [[u8; 16]; 256] = shuffles();
+
+    const fn shuffles() -> [[u8; 16]; 256] {
+        let mut table = [[0x80; 16]; 256];
+        let mut codes = 0;
+        while codes < 256 {
+            let (mut lane, mut at) = (0, 0);
+            while lane < 8 {
+                table[codes][2 * lane] = at;
+                at += 1;
+                if codes >> lane & 1 == 1 {
+                    table[codes][2 * lane + 1] = at;
+                    at += 1;
+                }
+                lane += 1;
+            }
+            codes += 1;
+        }
+        table
+    }
+
+    /// The even bits of a word, put together.
+    fn even_bits(word: u16) -> usize {
+        let mut bits = u32::from(word) & 0x5555;
+        bits = (bits | bits >> 1) & 0x3333;
+        bits = (bits | bits >> 2) & 0x0F0F;
+        ((bits | bits >> 4) & 0xFF) as usize
+    }
+
+    /// Differences of eight zigzag-coded lanes.
+    #[target_feature(enable = "ssse3")]
+    fn unzigzag_lanes(coded: __m128i) -> __m128i {
+        let sign = _mm_sub_epi16(_mm_setzero_si128(), _mm_and_si128(coded, _mm_set1_epi16(1)));
+        _mm_xor_si128(_mm_srli_epi16::<1>(coded), sign)
+    }
+
+    /// Each lane the sum of itself and those before.
+    #[target_feature(enable = "ssse3")]
+    fn prefix_sums(lanes: __m128i) -> __m128i {
+        let lanes = _mm_add_epi16(lanes, _mm_slli_si128::<2>(lanes));
+        let lanes = _mm_add_epi16(lanes, _mm_slli_si128::<4>(lanes));
+        _mm_add_epi16(lanes, _mm_slli_si128::<8>(lanes))
+    }
+
+    /// The last lane in all lanes.
+    #[target_feature(enable = "ssse3")]
+    fn broadcast_last(lanes: __m128i) -> __m128i {
+        _mm_shuffle_epi8(lanes, _mm_set1_epi16(0x0F0E))
+    }
+
+    #[target_feature(enable = "ssse3")]
+    fn load(from: &[u8; 16]) -> __m128i {
+        // SAFETY: sixteen bytes can be read; the load needs no alignment.
+        unsafe { _mm_loadu_si128(from.as_ptr().cast()) }
+    }
+
+    #[target_feature(enable = "ssse3")]
+    fn store(to: &mut [i16; 8], lanes: __m128i) {
+        // SAFETY: sixteen bytes can be written; the store needs no alignment.
+        unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), lanes) }
+    }
+
+    /// As [`super::decode_differences`].
+    #[target_feature(enable = "ssse3")]
+    pub(super) fn decode_differences(
+        keys: &[u8],
+        data: &[u8],
+        samples: &mut [i16],
+    ) -> (usize, usize) {
+        let mut previous = _mm_setzero_si128(); // the last sample, in all lanes
+        let (mut done, mut at) = (0, 0);
+        let (groups, _) = samples.as_chunks_mut::<8>();
+        let (key_pairs, _) = keys.as_chunks::<2>();
+        for (group, key_pair) in groups.iter_mut().zip(key_pairs) {
+            let Some(bytes) = data[at..].first_chunk::<16>() else { break };
+            let key = u16::from_le_bytes(*key_pair);
+            let differences = if key & 0xAAAA == 0 {
+                let codes = even_bits(key);
+                at += 8 + codes.count_ones() as usize;
+                unzigzag_lanes(_mm_shuffle_epi8(load(bytes), load(&SHUFFLES[codes])))
+            } else {
+                // A number of three or four bytes is rare: a jump over more than half the range.
+                let Some((numbers, taken)) = eight_numbers(key, &data[at..]) else { break };
+                at += taken;
+                load(&numbers)
+            };
+            let sums = prefix_sums(differences);
+            store(group, _mm_add_epi16(sums, previous));
+            previous = _mm_add_epi16(previous, broadcast_last(sums));
+            done += 8;
+        }
+        (done, at)
+    }
+
+    /// Differences of eight numbers of any length, and the bytes they take.
+    #[cold]
+    fn eight_numbers(key: u16, data: &[u8]) -> Option<([u8; 16], usize)> {
+        let (mut differences, mut at) = ([0; 16], 0);
+        for lane in 0..8 {
+            let length = usize::from(key >> (2 * lane) & 3) + 1;
+            let mut number = [0; 4];
+            number[..length].copy_from_slice(data.get(at..at + length)?);
+            let difference = unzigzag(u32::from_le_bytes(number));
+            differences[2 * lane..2 * lane + 2].copy_from_slice(&difference.to_le_bytes());
+            at += length;
+        }
+        Some((differences, at))
+    }
+
+    /// As [`super::accumulate`].
+    #[target_feature(enable = "ssse3")]
+    pub(super) fn accumulate(values: &mut [i16], previous: i16, shift: u32) -> (usize, i16) {
+        let mut sum = _mm_set1_epi16(previous);
+        let shift = _mm_cvtsi32_si128(shift as i32);
+        let (groups, _) = values.as_chunks_mut::<8>();
+        for group in groups {
+            // SAFETY: eight values of two bytes can be read; the load needs no alignment.
+            let coded = unsafe { _mm_loadu_si128(group.as_ptr().cast()) };
+            let sums = prefix_sums(unzigzag_lanes(coded));
+            store(group, _mm_sll_epi16(_mm_add_epi16(sums, sum), shift));
+            sum = _mm_add_epi16(sum, broadcast_last(sums));
+        }
+        (values.len() - values.len() % 8, _mm_extract_epi16::<0>(sum) as i16)
+    }
+}

@@ -1,0 +1,208 @@
+//! Read ids to places, in little memory.
+//!
+//! A read takes 32 bytes: almost all read ids are UUIDs, of which 16 bytes say as much as their 36
+//! letters. Other ids are kept as they are and take more.
+
+use super::requests::Location;
+
+/// Bytes of a UUID.
+const UUID_BYTES: usize = 16;
+/// Letters of a UUID as text: 32 digits and four hyphens.
+const UUID_TEXT_BYTES: usize = 36;
+
+/// A read id that occurs twice: nobody can say which read is meant by it.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("read {0} is there twice; an index needs distinct read ids")]
+pub struct DuplicateReadId(pub String);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct UuidEntry {
+    key: [u8; UUID_BYTES],
+    location: Place,
+}
+
+/// As [`Location`], but ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    offset: u64,
+    size_bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct OtherEntry {
+    name_start: u64,
+    name_bytes: u32,
+    location: Place,
+}
+
+/// See the module documentation.
+#[derive(Debug, Default)]
+pub struct ReadIndex {
+    uuids: Vec<UuidEntry>,
+    others: Vec<OtherEntry>,
+    names: Vec<u8>,
+}
+
+impl ReadIndex {
+    /// Adds a read; it is found only after [`ReadIndex::sort`].
+    pub fn push(&mut self, read_id: &[u8], location: Location) {
+        let Location { offset, size_bytes } = location;
+        let location = Place { offset, size_bytes };
+        if let Some(key) = packed_uuid(read_id) {
+            self.uuids.push(UuidEntry { key, location });
+            return;
+        }
+        let name_start = self.names.len() as u64;
+        self.names.extend_from_slice(read_id);
+        let name_bytes = read_id.len() as u32;
+        self.others.push(OtherEntry { name_start, name_bytes, location });
+    }
+
+    /// Sorts what was pushed.
+    ///
+    /// # Errors
+    /// [`DuplicateReadId`], the first in order.
+    pub fn sort(&mut self) -> Result<(), DuplicateReadId> {
+        self.uuids.sort_unstable();
+        let names = &self.names;
+        self.others.sort_unstable_by(|a, b| name(names, a).cmp(name(names, b)));
+        if let Some(pair) = self.uuids.windows(2).find(|pair| pair[0].key == pair[1].key) {
+            return Err(DuplicateReadId(uuid_text(&pair[0].key)));
+        }
+        let twice = |pair: &&[OtherEntry]| name(names, &pair[0]) == name(names, &pair[1]);
+        self.others.windows(2).find(twice).map_or(Ok(()), |pair| {
+            Err(DuplicateReadId(String::from_utf8_lossy(name(names, &pair[0])).into_owned()))
+        })
+    }
+
+    /// Number of reads.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.uuids.len() + self.others.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Where a read is.
+    #[must_use]
+    pub fn find(&self, read_id: &[u8]) -> Option<Location> {
+        let place = if let Some(key) = packed_uuid(read_id) {
+            let found = self.uuids.binary_search_by(|entry| entry.key.cmp(&key));
+            self.uuids[found.ok()?].location
+        } else {
+            let of = |entry: &OtherEntry| name(&self.names, entry).cmp(read_id);
+            self.others[self.others.binary_search_by(of).ok()?].location
+        };
+        Some(Location { offset: place.offset, size_bytes: place.size_bytes })
+    }
+}
+
+fn name<'a>(names: &'a [u8], entry: &OtherEntry) -> &'a [u8] {
+    let start = entry.name_start as usize;
+    &names[start..start + entry.name_bytes as usize]
+}
+
+/// The 16 bytes of a UUID as it is usually written, `8-4-4-4-12` in small letters. Whatever is
+/// written otherwise stands for another id, and is not packed.
+fn packed_uuid(text: &[u8]) -> Option<[u8; UUID_BYTES]> {
+    let text: &[u8; UUID_TEXT_BYTES] = text.try_into().ok()?;
+    let mut key = [0; UUID_BYTES];
+    let mut at = 0;
+    for (index, byte) in key.iter_mut().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            if text[at] != b'-' {
+                return None;
+            }
+            at += 1;
+        }
+        *byte = digit(text[at])? << 4 | digit(text[at + 1])?;
+        at += 2;
+    }
+    Some(key)
+}
+
+fn digit(letter: u8) -> Option<u8> {
+    match letter {
+        b'0'..=b'9' => Some(letter - b'0'),
+        b'a'..=b'f' => Some(letter - b'a' + 10),
+        _ => None,
+    }
+}
+
+fn uuid_text(key: &[u8; UUID_BYTES]) -> String {
+    let mut text = String::with_capacity(UUID_TEXT_BYTES);
+    for (index, byte) in key.iter().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const UUID: &[u8] = b"0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
+
+    #[test]
+    fn an_entry_of_a_uuid_takes_32_bytes() {
+        assert_eq!(size_of::<UuidEntry>(), 32);
+    }
+
+    #[test]
+    fn only_the_usual_spelling_is_packed() {
+        let key = packed_uuid(UUID).unwrap();
+        assert_eq!(uuid_text(&key).as_bytes(), UUID);
+        for other in [
+            b"0A1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9".as_slice(),
+            b"0a1b2c3d04e5f-6071-8293-a4b5c6d7e8f9",
+            b"0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f",
+            b"0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8fg",
+            b"",
+        ] {
+            assert_eq!(packed_uuid(other), None);
+        }
+    }
+
+    #[test]
+    fn a_read_id_that_is_there_twice_is_named() {
+        for id in [UUID, b"r1"] {
+            let mut index = ReadIndex::default();
+            for (name, offset) in [(id, 1), (b"other", 2), (id, 3)] {
+                index.push(name, Location { offset, size_bytes: 1 });
+            }
+            let expected = String::from_utf8_lossy(id).into_owned();
+            assert_eq!(index.sort(), Err(DuplicateReadId(expected)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_read_is_found_and_no_other(
+            ids in prop::collection::btree_set("[a-f0-9]{1,4}", 0..50),
+            keys in prop::collection::btree_set(any::<[u8; 16]>(), 0..50),
+        ) {
+            let texts = keys.iter().map(uuid_text).chain(ids);
+            let all: Vec<Vec<u8>> = texts.map(String::into_bytes).collect();
+            let mut index = ReadIndex::default();
+            for (number, id) in all.iter().enumerate().rev() {
+                let offset = number as u64;
+                index.push(id, Location { offset, size_bytes: offset + 1 });
+            }
+            index.sort().unwrap();
+            prop_assert_eq!(index.len(), all.len());
+            for (offset, id) in (0..).zip(&all) {
+                prop_assert_eq!(index.find(id), Some(Location { offset, size_bytes: offset + 1 }));
+            }
+            prop_assert_eq!(index.find(b"fffff"), None);
+            prop_assert_eq!(index.find(b""), None);
+        }
+    }
+}
