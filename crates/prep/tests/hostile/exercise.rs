@@ -9,8 +9,10 @@ use seqloom_prep::duplicates::{
     DuplicateMode, DuplicateOptions, FragmentEnd, LibraryTable, PairEnd, PairedMarker,
     resolve_pairs,
 };
+use seqloom_prep::finish::hooks::VisitorSource;
 use seqloom_prep::known_sites::KnownSitesBuilder;
 use seqloom_prep::metrics::DuplicationCounters;
+use seqloom_prep::quality_metrics::{MetricsRequest, MetricsVisitors};
 use seqloom_prep::read_end::{ReadEndOptions, examine_template};
 use seqloom_prep::recalibrate::{
     Applied, Applier, ApplyOptions, ApplyScratch, CountScratch, Counted, Counter, Counts,
@@ -108,6 +110,24 @@ pub(crate) fn steps(records: &[u8]) {
             }
         }
     }
+}
+
+/// Every metric of `records`, with a reference that is shorter than they may say.
+pub(crate) fn metrics(records: &[u8]) {
+    let reference = ReferenceSequences::new(vec![b"ACGTNacgt".to_vec()]);
+    let visitors = MetricsVisitors::new(MetricsRequest::ALL, Some(&reference));
+    let mut visitor = visitors.visitor();
+    for body in framed_records(records).map_while(Result::ok) {
+        if let Ok(record) = RecordRef::new(body) {
+            let _ = visitor.visit(0, &record);
+        }
+    }
+    visitor.finish().unwrap();
+    let metrics = visitors.into_metrics();
+    metrics.insert_size.unwrap_or_default().rows();
+    metrics.alignment_summary.unwrap_or_default().rows();
+    metrics.samtools_stats.unwrap_or_default().inserts();
+    metrics.quality_by_cycle.unwrap_or_default().means();
 }
 
 /// A reference that records of [`HEADER`]'s sequence may reach beyond.

@@ -62,6 +62,8 @@ proptest! {
         exercise::template(&damaged(&pair(), &changes));
         exercise::steps(&noise);
         exercise::steps(&damaged(&pair(), &changes));
+        exercise::metrics(&noise);
+        exercise::metrics(&damaged(&pair(), &changes));
     }
 
     #[test]
