@@ -239,10 +239,10 @@ pub(super) fn read_frame(input: &mut impl Read, frame: &mut Vec<u8>) -> io::Resu
 
 /// Appends read ids, each with its length in front.
 pub(super) fn append_names<'a>(
-    names: impl Iterator<Item = &'a [u8]>,
+    mut names: impl Iterator<Item = &'a [u8]>,
     out: &mut Vec<u8>,
 ) -> Result<(), BadFrame> {
-    names.map(|name| piece(name, out)).collect()
+    names.try_for_each(|name| piece(name, out))
 }
 
 /// Read ids, one behind the other.
