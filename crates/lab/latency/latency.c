@@ -51,6 +51,8 @@ static _Atomic uint64_t file_of[MAX_DESCRIPTORS];
 static int (*real_open)(const char *, int, ...);
 static int (*real_openat)(int, const char *, int, ...);
 static int (*real_close)(int);
+static int (*real_dup)(int);
+static int (*real_dup2)(int, int);
 static ssize_t (*real_read)(int, void *, size_t);
 static ssize_t (*real_readv)(int, const struct iovec *, int);
 static ssize_t (*real_pread)(int, void *, size_t, off_t);
@@ -59,6 +61,8 @@ __attribute__((constructor)) static void start(void) {
     real_open = dlsym(RTLD_NEXT, "open");
     real_openat = dlsym(RTLD_NEXT, "openat");
     real_close = dlsym(RTLD_NEXT, "close");
+    real_dup = dlsym(RTLD_NEXT, "dup");
+    real_dup2 = dlsym(RTLD_NEXT, "dup2");
     real_read = dlsym(RTLD_NEXT, "read");
     real_readv = dlsym(RTLD_NEXT, "readv");
     real_pread = dlsym(RTLD_NEXT, "pread");
@@ -194,6 +198,16 @@ int close(int fd) {
     if (fd >= 0 && fd < MAX_DESCRIPTORS) file_of[fd] = 0;
     return real_close(fd);
 }
+
+static int copied(int from, int to) {
+    if (from >= 0 && from < MAX_DESCRIPTORS && to >= 0 && to < MAX_DESCRIPTORS)
+        file_of[to] = file_of[from];
+    return to;
+}
+
+int dup(int fd) { return copied(fd, real_dup(fd)); }
+
+int dup2(int fd, int to) { return copied(fd, real_dup2(fd, to)); }
 
 ssize_t read(int fd, void *out, size_t bytes) {
     if (state && fd >= 0 && fd < MAX_DESCRIPTORS && file_of[fd])
