@@ -129,18 +129,6 @@ fn redistribute<'a>(
     Ok(redistribute::by_name(unplaced, names, order, backing, job.run.threads, &watch)?)
 }
 
-fn resolve(
-    job: &Job<'_>,
-    ends: EndCollector<'_>,
-    totals: &IngestTotals,
-    backing: &Backing,
-) -> anyhow::Result<(DuplicateMarks, DuplicationCounters)> {
-    let watch = || job.watch("duplicates", totals.records);
-    let (mode, options, threads) = (mark_mode(job), duplicate_options(job), job.run.threads);
-    resolve_all(ends, totals.templates, mode, &options, backing, threads, &watch)
-        .map_err(|error| name_inputs(error, job))
-}
-
 /// Says whose records an error means by their numbers, which run on over all inputs.
 fn name_inputs(error: ResolveError, job: &Job<'_>) -> anyhow::Error {
     let is_about_records = matches!(error, ResolveError::Name(_));
