@@ -19,7 +19,7 @@ pub(super) const READ: &str = "__signal-io-read";
 /// Arguments of `seqloom lab signal-io`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  seqloom lab signal-io --source fast5_files/ --out docs/lab/signal-io\n\n\
+    after_help = "Example:\n  seqloom lab signal-io --source fast5_files/ --out report/\n\n\
     The comparison with libhdf5 needs a program built with --features libhdf5; the latency layer \
     needs a C compiler, POD5 needs blue-crab."
 )]
