@@ -18,11 +18,9 @@ pub(super) const READ: &str = "__signal-io-read";
 
 /// Arguments of `seqloom lab signal-io`.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example:\n  seqloom lab signal-io --source fast5_files/ --out report/\n\n\
+#[command(after_help = "Example:\n  seqloom lab signal-io --source fast5_files/ --out report/\n\n\
     The comparison with libhdf5 needs a program built with --features libhdf5; the latency layer \
-    needs a C compiler, POD5 needs blue-crab."
-)]
+    needs a C compiler, POD5 needs blue-crab.")]
 pub(crate) struct SignalIoArguments {
     /// Folder of single-read FAST5 files; each must have the same auxiliary fields
     #[arg(long, value_name = "DIR", required_unless_present = "again")]
