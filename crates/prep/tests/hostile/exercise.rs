@@ -124,10 +124,10 @@ pub(crate) fn metrics(records: &[u8]) {
     }
     visitor.finish().unwrap();
     let metrics = visitors.into_metrics();
-    metrics.insert_size.unwrap_or_default().rows();
-    metrics.alignment_summary.unwrap_or_default().rows();
-    metrics.samtools_stats.unwrap_or_default().inserts();
-    metrics.quality_by_cycle.unwrap_or_default().means();
+    let _ = metrics.insert_size.unwrap_or_default().rows();
+    let _ = metrics.alignment_summary.unwrap_or_default().rows();
+    let _ = metrics.samtools_stats.unwrap_or_default().inserts();
+    let _ = metrics.quality_by_cycle.unwrap_or_default().means();
 }
 
 /// A reference that records of [`HEADER`]'s sequence may reach beyond.
