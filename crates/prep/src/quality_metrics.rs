@@ -220,3 +220,55 @@ impl RecordVisitor for MetricsVisitor<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_records::body;
+    use seqloom_format::bam::Flags;
+    use seqloom_format::bam::edit::{
+        set_mate_position, set_mate_reference_id, set_template_length,
+    };
+
+    /// The second read of a pair with this insert size.
+    fn pair(size: i32) -> Vec<u8> {
+        let flags = Flags::PAIRED | Flags::SECOND_OF_PAIR | Flags::MATE_REVERSE;
+        let mut body = body("p", flags, 0, 100, 20);
+        set_mate_reference_id(&mut body, 0).unwrap();
+        set_mate_position(&mut body, 100 + size).unwrap();
+        set_template_length(&mut body, size).unwrap();
+        body
+    }
+
+    #[test]
+    fn large_sizes_that_are_handed_over_early_are_counted_once() {
+        let visitors = MetricsVisitors::new(MetricsRequest::ALL, None);
+        let mut workers = [visitors.visitor(), visitors.visitor()];
+        let sizes = || (0..20_000).map(|i| if i % 2 == 0 { 300 } else { 70_000 + i });
+        for (index, size) in sizes().enumerate() {
+            let body = pair(size);
+            let record = RecordRef::new(&body).unwrap();
+            workers[index % 3 / 2].visit(0, &record).unwrap();
+        }
+        let held = lock(&visitors.total).insert_size.as_ref().unwrap().large_sizes();
+        assert!(held >= LARGE_SIZES_PER_WORKER, "nothing was handed over");
+        workers.into_iter().for_each(|worker| worker.finish().unwrap());
+        let metrics = visitors.into_metrics();
+        let [row] = &metrics.insert_size.unwrap().rows()[..] else { panic!("one row") };
+        assert_eq!((row.read_pairs, row.mode_bp, row.max_bp), (20_000, 300, 89_999));
+        assert_eq!(metrics.samtools_stats.unwrap().sums.last_fragments, 20_000);
+        assert!(metrics.quality_yield.is_some_and(|it| it.all.bases == 400_000));
+    }
+
+    #[test]
+    fn what_is_not_asked_for_is_not_counted() {
+        let request = MetricsRequest { quality_yield: true, ..MetricsRequest::default() };
+        let visitors = MetricsVisitors::new(request, None);
+        let (body, mut worker) = (pair(300), visitors.visitor());
+        worker.visit(0, &RecordRef::new(&body).unwrap()).unwrap();
+        worker.finish().unwrap();
+        let metrics = visitors.into_metrics();
+        assert!(metrics.insert_size.is_none() && metrics.samtools_stats.is_none());
+        assert_eq!(metrics.quality_yield.map(|it| it.all.reads), Some(1));
+    }
+}
