@@ -209,9 +209,13 @@ impl<'a> Counter<'a> {
             // Without a branch, so that many bases are done at a time.
             *flag |= u8::from((code >= NO_BASE) | (quality < preserve_below)) * SKIP_BIT;
         }
-        let span = cigar::reference_span(ops).max(1);
+        let span = cigar::reference_span(ops);
+        if span == 0 && record.full_cigar().reference_span() == 0 {
+            // Nothing but insertions: GATK looks up no sites.
+            return;
+        }
         let start = u32::try_from(clipped.start).unwrap_or(0);
-        let end = u32::try_from(clipped.start + span).unwrap_or(u32::MAX);
+        let end = u32::try_from(clipped.start + span.max(1)).unwrap_or(u32::MAX);
         for site in self.known_sites.overlapping(record.reference_id(), start..end) {
             if let Some(bases) = masked(ops, clipped.start, flags.len(), site) {
                 flags[bases].iter_mut().for_each(|flag| *flag |= SKIP_BIT);

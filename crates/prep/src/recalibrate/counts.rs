@@ -6,7 +6,8 @@ use super::{Event, QUALITIES, RecalibrationOptions};
 /// One error in units of [`Cell::errors`] where base alignment quality shares errors between bases:
 /// 30 times the smallest common multiple of 1 to 22. Shares of an error between up to 22 bases,
 /// and most up to 40, are whole numbers of units, so that sums which end in exactly half of the
-/// last decimal shown are rounded as they should be. A cell holds up to 2.6e9 errors then.
+/// last decimal shown are rounded half up, whatever the order of reads (GATK's floating sums round
+/// some of them down). A cell holds up to 2.6e9 errors then.
 const SHARED_ERROR: u64 = 30 * 232_792_560;
 
 impl RecalibrationOptions {

@@ -337,3 +337,13 @@ fn tags_of_original_qualities_are_text() {
     let record = RecordRef::new(&body).unwrap();
     assert_eq!(record.find_aux(*b"OQ"), Ok(Some(AuxValue::Int32(1))));
 }
+
+/// Workers share one counter and one applier.
+#[test]
+fn counters_and_appliers_are_shared() {
+    fn is_shared<T: Send + Sync>() {}
+    is_shared::<Counter<'_>>();
+    is_shared::<Applier>();
+    is_shared::<Table>();
+    is_shared::<Counts>();
+}

@@ -97,25 +97,42 @@ pub(crate) fn apply(bam: &Bam, table: &Table, options: &ApplyOptions) -> Vec<Vec
     kept
 }
 
-/// Requires that two reports are the same, line by line; what they say about files apart.
+/// Requires that two reports are the same, line by line.
 #[track_caller]
 pub(crate) fn assert_reports_equal(ours: &str, theirs: &str) {
-    let lines = |text: &str| -> Vec<String> {
-        text.lines()
-            .filter(|line| !line.starts_with("recalibration_report"))
-            .map(Into::into)
-            .collect()
-    };
-    let (ours, theirs) = (lines(ours), lines(theirs));
-    let differ = ours.iter().zip(&theirs).enumerate().filter(|(_, (a, b))| a != b);
-    let shown: Vec<String> = differ
-        .clone()
-        .take(10)
-        .map(|(at, (a, b))| format!("{at}: ours {a}\n    theirs {b}"))
-        .collect();
-    let count = differ.count();
-    let sizes = (ours.len(), theirs.len());
-    assert!(count == 0 && sizes.0 == sizes.1, "{count} lines, {sizes:?}:\n{}", shown.join("\n"));
+    assert_lines_equal(ours, theirs, |_, _| false);
+}
+
+/// As [`assert_reports_equal`], but a few sums of shared errors may be rounded otherwise: GATK adds
+/// them up in floating point, in the order of the reads, and where a sum ends in exactly half of
+/// the last decimal its rounding follows from that order. Ours are exact.
+#[track_caller]
+pub(crate) fn assert_reports_equal_but_for_ties(ours: &str, theirs: &str) {
+    let mut ties = 0;
+    let allowed = 1 + ours.lines().count() / 50_000;
+    assert_lines_equal(ours, theirs, |ours, theirs| {
+        let errors = |line: &str| -> Option<(String, f64)> {
+            let (front, errors) = line.rsplit_once(' ')?;
+            Some((front.to_owned(), errors.parse().ok()?))
+        };
+        let both = errors(ours).zip(errors(theirs));
+        ties += 1;
+        ties <= allowed && both.is_some_and(|(a, b)| a.0 == b.0 && (a.1 - b.1).abs() < 0.011)
+    });
+}
+
+#[track_caller]
+fn assert_lines_equal(ours: &str, theirs: &str, mut is_same: impl FnMut(&str, &str) -> bool) {
+    let sizes = (ours.lines().count(), theirs.lines().count());
+    let mut differ = Vec::new();
+    for (at, (ours, theirs)) in ours.lines().zip(theirs.lines()).enumerate() {
+        if ours != theirs && !is_same(ours, theirs) {
+            differ.push(format!("{}: ours {ours}\n    theirs {theirs}", at + 1));
+        }
+    }
+    let count = differ.len();
+    differ.truncate(10);
+    assert!(count == 0 && sizes.0 == sizes.1, "{count} lines, {sizes:?}:\n{}", differ.join("\n"));
 }
 
 /// Reads a report.

@@ -190,8 +190,12 @@ impl Read {
         read
     }
 
-    /// Operations between the clips: at least one match, indels anywhere.
+    /// Operations between the clips: indels anywhere, rarely nothing but an insertion.
     fn middle(&mut self, random: &mut Random, reference: &[u8]) {
+        if random.chance(0.004) {
+            let length = 1 + random.index(20);
+            return self.push(random, reference, length, 'I');
+        }
         let limit = reference.len() - 60;
         let mut last = ' ';
         let most = if random.chance(0.3) { 8 } else { 2 };
