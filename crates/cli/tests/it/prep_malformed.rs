@@ -89,8 +89,8 @@ const REFUSED: [(&str, &str); 10] = [
     ("1.quickcheck.badeof.bam", "byte 1228"),
 ];
 
-/// SAM and BAM files of htslib, samtools, sambamba and Picard: we accept what samtools accepts, but for
-/// [`REFUSED`], and nothing else.
+/// SAM and BAM files of htslib, samtools, sambamba and Picard: we accept what samtools accepts, but
+/// for [`REFUSED`], and nothing else.
 #[test]
 fn files_of_other_tools() {
     if !has("samtools") {
@@ -230,7 +230,7 @@ fn unsorted_input_that_claims_to_be_sorted() {
         assert_eq!(code, 3, "{text}");
         assert!(text.contains("record 100001"), "{text}");
     }
-    // Nothing depends on the claim where the output is sorted by name, but it is wrong all the same.
+    // Output sorted by name does not depend on the claim, but it is wrong all the same.
     let (code, _) = outcome(&path, "--sort queryname");
     assert_eq!(code, 3);
 }

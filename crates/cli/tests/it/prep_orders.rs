@@ -1,4 +1,5 @@
-//! `prep --sort`: the streams of `samtools sort`, `samtools sort -n` and Picard SortSam, down to ties.
+//! `prep --sort`: the streams of `samtools sort`, `samtools sort -n` and Picard SortSam, ties and
+//! all.
 
 use crate::common::{folder, has, run, words};
 use crate::prep::{
