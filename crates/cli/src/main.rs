@@ -4,6 +4,7 @@ mod align;
 mod console;
 mod exit;
 mod index;
+mod lab;
 mod output;
 mod prep;
 mod recalibration;
@@ -37,10 +38,18 @@ enum Command {
     /// Nanopore raw signal: SLOW5, BLOW5, FAST5, POD5
     #[command(subcommand)]
     Signal(signal::SignalCommand),
+    /// Measure how ways of working compare on this machine
+    #[command(subcommand)]
+    Lab(lab::LabCommand),
+    #[command(name = signal::fast5_worker::NAME, hide = true)]
+    Fast5Worker(signal::fast5_worker::WorkerArguments),
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if let Command::Fast5Worker(arguments) = arguments.command {
+        return signal::fast5_worker::run(&arguments);
+    }
     // Without a stderr there is nobody to tell why.
     let Ok(console) = console::Console::open() else { return ExitCode::from(exit::FAILED) };
     let Ok(stderr) = console.stderr() else { return ExitCode::from(exit::FAILED) };
@@ -50,6 +59,8 @@ fn main() -> ExitCode {
         Command::Align(arguments) => align::run(&arguments, &console),
         Command::Prep(arguments) => prep::run(&arguments, &console),
         Command::Signal(command) => signal::run(&command, &console),
+        Command::Lab(command) => lab::run(&command, &console),
+        Command::Fast5Worker(_) => Ok(()), // it has run, without a console
     };
     exit::report(outcome, &console)
 }

@@ -110,7 +110,9 @@ pub fn read(
 mod tests {
     use super::*;
 
-    fn sites(text: &[u8]) -> Result<(Vec<(usize, Range<u32>)>, KnownSitesRead), String> {
+    type Sites = Vec<(usize, Range<u32>)>;
+
+    fn sites(text: &[u8]) -> Result<(Sites, KnownSitesRead), String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sites.vcf");
         std::fs::write(&path, text).unwrap();

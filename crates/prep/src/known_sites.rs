@@ -193,6 +193,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::single_range_in_vec_init)] // one site is what is meant
     fn sites_are_found() {
         let sites = built(&[
             (0, 5..6),
@@ -204,16 +205,16 @@ mod tests {
             (2, 1..2),
             (0, 4_000_000_000..u32::MAX),
         ]);
-        assert_eq!(found(&sites, 0, 0..21), [5..6, 6..13]);
-        assert_eq!(found(&sites, 0, 5..6), [5..6]);
-        assert_eq!(found(&sites, 0, 12..14), [6..13]);
-        assert_eq!(found(&sites, 0, 13..100_000), []);
-        assert_eq!(found(&sites, 0, 150_000..150_001), [100_000..200_001]);
-        assert_eq!(found(&sites, 0, 200_001..200_002), []);
-        assert_eq!(found(&sites, 0, u32::MAX - 1..u32::MAX), [4_000_000_000..u32::MAX]);
-        assert_eq!(found(&sites, 1, 0..100), [7..8]);
-        assert_eq!(found(&sites, 2, 0..100), []);
-        assert_eq!(found(&sites, -1, 0..100), []);
+        assert_eq!(found(&sites, 0, 0..21), vec![5..6, 6..13]);
+        assert_eq!(found(&sites, 0, 5..6), vec![5..6]);
+        assert_eq!(found(&sites, 0, 12..14), vec![6..13]);
+        assert_eq!(found(&sites, 0, 13..100_000), vec![]);
+        assert_eq!(found(&sites, 0, 150_000..150_001), vec![100_000..200_001]);
+        assert_eq!(found(&sites, 0, 200_001..200_002), vec![]);
+        assert_eq!(found(&sites, 0, u32::MAX - 1..u32::MAX), vec![4_000_000_000..u32::MAX]);
+        assert_eq!(found(&sites, 1, 0..100), vec![7..8]);
+        assert_eq!(found(&sites, 2, 0..100), vec![]);
+        assert_eq!(found(&sites, -1, 0..100), vec![]);
         assert_eq!(found(&KnownSites::default(), 0, 0..100), []);
     }
 

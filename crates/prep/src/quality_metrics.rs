@@ -27,6 +27,12 @@ use observed::{Observed, ObservedScratch};
 use qualities::{QualityByCycleCounts, QualityDistributionCounts, QualityYieldCounts};
 use samtools_stats::SamtoolsStatsCounts;
 
+/// A worker with this many large insert sizes hands them over: they are in memory once.
+const LARGE_SIZES_PER_WORKER: u64 = 4096;
+/// What the sum of insert sizes may take: 4 Mi sizes in a map, 12 bytes each, nodes two thirds
+/// full.
+const INSERT_SIZE_BYTES: u64 = 96 << 20;
+
 /// Which metrics are counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MetricsRequest {
@@ -54,6 +60,12 @@ impl MetricsRequest {
         quality_distribution: true,
         samtools_stats: true,
     };
+
+    /// Memory that counting may take beyond a few MiB per worker.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        if self.insert_size { INSERT_SIZE_BYTES } else { 0 }
+    }
 
     /// Whether nothing is asked for.
     #[must_use]
@@ -192,6 +204,14 @@ impl RecordVisitor for MetricsVisitor<'_> {
     fn visit(&mut self, _: u64, record: &RecordRef<'_>) -> Result<(), HookError> {
         let observed = Observed::new(record, self.visitors.request, &mut self.scratch)?;
         self.counts.add(&observed, self.visitors.reference, &self.visitors.adapters);
+        if let Some(counts) = &mut self.counts.insert_size
+            && counts.large_sizes() >= LARGE_SIZES_PER_WORKER
+        {
+            let counts = std::mem::take(counts);
+            if let Some(total) = &mut lock(&self.visitors.total).insert_size {
+                total.merge(&counts);
+            }
+        }
         Ok(())
     }
 

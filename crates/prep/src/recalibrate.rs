@@ -52,8 +52,9 @@ pub(crate) const QUALITIES: usize = MAX_QUALITY as usize + 1;
 /// Largest context that is counted, in bases: its table has 4^7 columns for each quality.
 pub const MAX_CONTEXT_BASES: u8 = 7;
 
-/// Largest value that [`RecalibrationOptions::max_cycle`] may have.
-pub const MAX_CYCLE_LIMIT: u32 = 1 << 20;
+/// Largest value that [`RecalibrationOptions::max_cycle`] may have. Reads that long need 200 MB
+/// of counts per worker and read group, and 12 MB per read group when they are applied.
+pub const MAX_CYCLE_LIMIT: u32 = 1 << 16;
 
 /// How covariates are counted. The defaults are GATK's.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,7 +106,7 @@ impl RecalibrationOptions {
         } else if !is_context(self.indels_context_bases) {
             "the context of indels must have 1 to 7 bases"
         } else if !(1..=MAX_CYCLE_LIMIT).contains(&self.max_cycle) {
-            "the largest cycle must be 1 to 1048576"
+            "the largest cycle must be 1 to 65536"
         } else if self.preserve_below > MAX_QUALITY || self.low_quality_tail > MAX_QUALITY {
             "qualities must be 0 to 93"
         } else if self.baq_gap_open_penalty.is_some_and(|it| !(it > 0.0 && it < 1000.0)) {

@@ -1,4 +1,5 @@
-//! Metrics in the layout of Picard, as MultiQC reads it: duplication metrics here, the others below.
+//! Metrics in the layout of Picard, as MultiQC reads it: duplication metrics here, the others
+//! below.
 
 mod alignment_summary;
 mod insert_size;
@@ -136,12 +137,27 @@ fn write_whole_columns(
     write_columns(out, (class, key_name, |key| key.to_string()), &columns)
 }
 
-/// Writes the heading: what the file is like, where MultiQC looks for the name of a tool, and the
-/// command line.
-fn write_heading(out: &mut impl Write, tool: &str, command_line: &str) -> fmt::Result {
-    writeln!(out, "## htsjdk.samtools.metrics.StringHeader")?;
-    writeln!(out, "# {tool}, as seqloom counts it")?;
-    write_command(out, command_line)
+/// What stands above the metrics.
+#[derive(Debug, Clone, Copy)]
+pub struct Heading<'a> {
+    /// The command line, which is written on one line.
+    pub command_line: &'a str,
+    /// Name of the sample.
+    pub sample: &'a str,
+}
+
+impl Heading<'_> {
+    /// Writes the heading. MultiQC knows some files by the name of the tool in front, and takes the
+    /// name of the sample from the word behind; one of several words is left to the file's name.
+    fn write(&self, out: &mut impl Write, tool: &str) -> fmt::Result {
+        writeln!(out, "## htsjdk.samtools.metrics.StringHeader")?;
+        if self.sample.is_empty() || self.sample.contains(char::is_whitespace) {
+            writeln!(out, "# {tool}, as seqloom counts it")?;
+        } else {
+            writeln!(out, "# {tool} INPUT={} as seqloom counts it", self.sample)?;
+        }
+        write_command(out, self.command_line)
+    }
 }
 
 /// The command line on one line of the heading.

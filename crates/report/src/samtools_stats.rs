@@ -43,7 +43,7 @@ fn line(out: &mut impl Write, name: &str, value: impl fmt::Display, note: &str) 
 
 fn write_reads(out: &mut impl Write, counts: &SamtoolsStatsCounts) -> fmt::Result {
     let sums = &counts.sums;
-    let reads = sums.first_fragments + sums.last_fragments;
+    let reads = sums.sequences;
     let mapped = sums.mapped_and_paired + sums.mapped_single;
     line(out, "raw total sequences", reads, "excluding supplementary and secondary reads")?;
     line(out, "filtered sequences", 0, "")?;
@@ -66,9 +66,8 @@ fn write_reads(out: &mut impl Write, counts: &SamtoolsStatsCounts) -> fmt::Resul
 
 fn write_bases(out: &mut impl Write, counts: &SamtoolsStatsCounts) -> fmt::Result {
     let (sums, longest) = (&counts.sums, counts.longest);
-    let reads = sums.first_fragments + sums.last_fragments;
+    let (reads, total) = (sums.sequences, sums.total_length);
     let (first, last) = (sums.total_first_length, sums.total_last_length);
-    let total = first + last;
     let clips = "ignores clipping";
     line(out, "total length", total, clips)?;
     line(out, "total first fragment length", first, clips)?;
@@ -100,7 +99,6 @@ fn write_bases(out: &mut impl Write, counts: &SamtoolsStatsCounts) -> fmt::Resul
 
 fn write_inserts(out: &mut impl Write, counts: &SamtoolsStatsCounts) -> fmt::Result {
     let (sums, inserts) = (&counts.sums, counts.inserts());
-    let reads = sums.first_fragments + sums.last_fragments;
     line(out, "insert size average", format_args!("{:.1}", inserts.mean_bp), "")?;
     let deviation = inserts.standard_deviation_bp;
     line(out, "insert size standard deviation", format_args!("{deviation:.1}"), "")?;
@@ -108,7 +106,7 @@ fn write_inserts(out: &mut impl Write, counts: &SamtoolsStatsCounts) -> fmt::Res
     line(out, "outward oriented pairs", inserts.outward, "")?;
     line(out, "pairs with other orientation", inserts.other, "")?;
     line(out, "pairs on different chromosomes", sums.on_different_sequences / 2, "")?;
-    let share = quotient((100 * sums.properly_paired) as f32, reads as f32);
+    let share = quotient((100 * sums.properly_paired) as f32, sums.sequences as f32);
     line(out, "percentage of properly paired reads (%)", format_args!("{share:.1}"), "")
 }
 

@@ -63,7 +63,17 @@ pub struct Usage {
 /// Reads [`Usage`]; zero where the system gives none.
 #[must_use]
 pub fn usage() -> Usage {
-    let ticks = crate::sys::rusage_self();
+    usage_from(&crate::sys::rusage_self())
+}
+
+/// The same of all children of this process, and theirs, that have ended and were waited for: their
+/// time summed, the memory of the largest.
+#[must_use]
+pub fn usage_of_children() -> Usage {
+    usage_from(&crate::sys::rusage_children())
+}
+
+fn usage_from(ticks: &crate::sys::SelfUsage) -> Usage {
     Usage {
         cpu: Duration::from_micros(ticks.cpu_us),
         peak_rss_bytes: ticks.max_rss_kib.saturating_mul(1024),

@@ -9,11 +9,20 @@ pub(crate) struct SelfUsage {
 
 /// `getrusage(RUSAGE_SELF)`; zeros if the call fails.
 pub(crate) fn rusage_self() -> SelfUsage {
+    rusage(libc::RUSAGE_SELF)
+}
+
+/// `getrusage(RUSAGE_CHILDREN)`; zeros if the call fails.
+pub(crate) fn rusage_children() -> SelfUsage {
+    rusage(libc::RUSAGE_CHILDREN)
+}
+
+fn rusage(who: libc::c_int) -> SelfUsage {
     let mut raw = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `raw` is valid writable memory of the size the call expects; all-zero is a valid
     // `rusage`, so reading it is sound whether or not the call succeeded.
     let raw = unsafe {
-        libc::getrusage(libc::RUSAGE_SELF, raw.as_mut_ptr());
+        libc::getrusage(who, raw.as_mut_ptr());
         raw.assume_init()
     };
     let us = |t: libc::timeval| (t.tv_sec as u64) * 1_000_000 + t.tv_usec as u64;

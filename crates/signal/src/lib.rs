@@ -6,9 +6,12 @@ pub mod degrade;
 pub mod demux;
 pub mod fast5;
 pub mod flow;
+#[cfg(feature = "libhdf5")]
+pub mod hdf5_library;
 pub mod indexing;
 pub mod inputs;
 pub mod pod5;
+pub mod pool;
 pub mod skimming;
 pub mod sources;
 pub mod store;

@@ -7,14 +7,6 @@ use crate::random::Random;
 /// Lengths of the references.
 const REFERENCES: [i64; 3] = [60_000, 20_000, 900];
 
-fn percent(random: &mut Random, chance: u64) -> bool {
-    random.below(100) < chance
-}
-
-fn pick<T: Copy>(random: &mut Random, from: &[T]) -> T {
-    from[random.index(from.len())]
-}
-
 /// Unclipped 5' end of a read.
 #[derive(Clone, Copy)]
 struct End {
@@ -86,7 +78,7 @@ impl HardData {
         for index in (1..records.len()).rev() {
             records.swap(index, random.below(index as u64 + 1) as usize);
         }
-        let quality = pick(random, b"+???I");
+        let quality = random.pick(b"+???I");
         let barcodes = [0; 3].map(|_| random_barcode(random));
         for (index, record) in records.iter().enumerate() {
             let reference = |at: Option<usize>| at.map_or("*".to_owned(), |r| format!("chr{r}"));
@@ -112,7 +104,7 @@ impl HardData {
             }
             for (tag, barcode) in [("RX", barcodes[0]), ("B1", barcodes[1]), ("B2", barcodes[2])] {
                 // Reads of a template differ now and then.
-                let differs = percent(random, 5);
+                let differs = random.percent(5);
                 let barcode = if differs { random_barcode(random) } else { barcode };
                 if let Some(barcode) = barcode {
                     let _ = write!(self.sam, "\t{tag}:Z:{barcode}");
@@ -125,28 +117,28 @@ impl HardData {
 }
 
 fn random_end(random: &mut Random) -> End {
-    let reference = pick(random, &[0, 0, 0, 1, 1, 2]);
+    let reference = random.pick(&[0, 0, 0, 1, 1, 2]);
     let position = 1 + random.below(REFERENCES[reference] as u64 - 100) as i64;
-    End { reference, position, reverse: percent(random, 50) }
+    End { reference, position, reverse: random.percent(50) }
 }
 
 /// One of the places, the first four far more often than others.
 fn random_place(random: &mut Random, places: &[End]) -> End {
-    if percent(random, 30) { places[random.below(4) as usize] } else { pick(random, places) }
+    if random.percent(30) { places[random.below(4) as usize] } else { random.pick(places) }
 }
 
 /// Few different ones, so that templates share them.
 fn random_barcode(random: &mut Random) -> Option<&'static str> {
-    pick(random, &[Some("ACGT-AAAA"), Some("ACGT-AAAA"), Some("NCGT-AAAA"), Some("ac"), None])
+    random.pick(&[Some("ACGT-AAAA"), Some("ACGT-AAAA"), Some("NCGT-AAAA"), Some("ac"), None])
 }
 
 /// Names with a location (5 or 7 fields, tiles beyond 16 bits, trailing letters) and without.
 fn random_name(random: &mut Random, template: usize) -> String {
-    let tile = pick(random, &[1, 1, 1, 1, 1, 1, 1, 2, 1101, 40_000, 65_535, -3]);
+    let tile = random.pick(&[1, 1, 1, 1, 1, 1, 1, 2, 1101, 40_000, 65_535, -3]);
     // Half of the clusters lie about a few spots, so that there are chains of near ones.
-    let (spots, spread) = if percent(random, 50) { (4, 40) } else { (1, 700) };
+    let (spots, spread) = if random.percent(50) { (4, 40) } else { (1, 700) };
     // Some lie round the places where 16 bits wrap, as on large flow cells.
-    let far = pick(random, &[0, 0, 0, 0, 32_600, 65_400]);
+    let far = random.pick(&[0, 0, 0, 0, 32_600, 65_400]);
     let [x, y] = [0; 2].map(|_| far + 90 * random.below(spots) + random.below(spread));
     match random.below(12) {
         0 => format!("read{template}"),
@@ -168,17 +160,14 @@ fn mapped(random: &mut Random, end: End, flags: u16, group: Option<String>) -> R
         _ => (0, 0),
     };
     let ((hard5, soft5), (hard3, soft3)) = (clip(random), clip(random));
-    let (core, bases, span) = pick(
-        random,
-        &[
-            ("30M", 30, 30),
-            ("30M", 30, 30),
-            ("12M3D18M", 30, 33),
-            ("10M2I15M", 27, 25),
-            ("8=1X20=", 29, 29),
-            ("9M100N20M", 29, 129),
-        ],
-    );
+    let (core, bases, span) = random.pick(&[
+        ("30M", 30, 30),
+        ("30M", 30, 30),
+        ("12M3D18M", 30, 33),
+        ("10M2I15M", 27, 25),
+        ("8=1X20=", 29, 29),
+        ("9M100N20M", 29, 129),
+    ]);
     let (clips5, clips3) = (hard5 + soft5, hard3 + soft3);
     let text = |n: i64, letter: char| if n > 0 { format!("{n}{letter}") } else { String::new() };
     let ends = [text(hard5, 'H') + &text(soft5, 'S'), text(soft3, 'S') + &text(hard3, 'H')];
@@ -221,16 +210,16 @@ fn mate(a: &mut Record, b: &mut Record) {
 /// The records of one template.
 fn random_template(random: &mut Random, places: &[End], groups: usize) -> Vec<Record> {
     let group = Some(format!("g{}", random.below(groups as u64)));
-    let common = pick(random, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0x200]);
+    let common = random.pick(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0x200]);
     let first = random_place(random, places);
     let kind = random.below(100);
     let mut records = match kind {
         0..15 => {
             // Unpaired; some without a read group or with one that the header lacks.
-            let group = pick(random, &[Some(0), Some(0), Some(0), Some(1), None]).map(|unknown| {
+            let group = random.pick(&[Some(0), Some(0), Some(0), Some(1), None]).map(|unknown| {
                 if unknown == 1 { "nowhere".to_owned() } else { group.clone().unwrap_or_default() }
             });
-            let end = if percent(random, 50) { first } else { random_end(random) };
+            let end = if random.percent(50) { first } else { random_end(random) };
             vec![mapped(random, end, common, group)]
         }
         15..28 => orphan(random, first, common, &group),
@@ -242,15 +231,15 @@ fn random_template(random: &mut Random, places: &[End], groups: usize) -> Vec<Re
         }
         _ => pair(random, first, common, &group, groups),
     };
-    if kind >= 31 && percent(random, 4) {
+    if kind >= 31 && random.percent(4) {
         // The mate never appears.
         records.truncate(1);
     }
     for _ in 0..2 {
-        if records[0].flags & 0x1 != 0 && percent(random, 12) {
+        if records[0].flags & 0x1 != 0 && random.percent(12) {
             let other = random_place(random, places);
-            let kind = pick(random, &[0x100, 0x800, 0x900]);
-            let flags = 0x1 | common | kind | pick(random, &[0x40, 0x80]);
+            let kind = random.pick(&[0x100, 0x800, 0x900]);
+            let flags = 0x1 | common | kind | random.pick(&[0x40, 0x80]);
             let mut more = mapped(random, other, flags, group.clone());
             more.mate = records[0].mate;
             records.push(more);
@@ -258,15 +247,14 @@ fn random_template(random: &mut Random, places: &[End], groups: usize) -> Vec<Re
     }
     for record in &mut records {
         // Marks of an earlier run must not survive; proper pairs only matter to flagstat.
-        record.flags |=
-            pick(random, &[0, 0, 0x400]) | (pick(random, &[0, 0x2]) & record.flags << 1);
+        record.flags |= random.pick(&[0, 0, 0x400]) | (random.pick(&[0, 0x2]) & record.flags << 1);
     }
     records
 }
 
 /// A mapped read and its unmapped mate, which is placed beside it.
 fn orphan(random: &mut Random, end: End, common: u16, group: &Option<String>) -> Vec<Record> {
-    let (mapped_read, unmapped_read) = pick(random, &[(0x41, 0x81), (0x81, 0x41)]);
+    let (mapped_read, unmapped_read) = random.pick(&[(0x41, 0x81), (0x81, 0x41)]);
     let mut a = mapped(random, end, mapped_read | common, group.clone());
     let mut b = unmapped(unmapped_read | common, group.clone());
     (b.reference, b.pos) = (a.reference, a.pos);
@@ -283,9 +271,9 @@ fn pair(
     group: &Option<String>,
     groups: usize,
 ) -> Vec<Record> {
-    let offset = pick(random, &[120, 120, 120, 120, 120, 120, 0, 40]);
+    let offset = random.pick(&[120, 120, 120, 120, 120, 120, 0, 40]);
     let second = match random.below(12) {
-        0 => End { reference: pick(random, &[0, 1, 2]), position: 500, reverse: first.reverse },
+        0 => End { reference: random.pick(&[0, 1, 2]), position: 500, reverse: first.reverse },
         1 => End { position: first.position + offset, ..first },
         2 => End { reverse: !first.reverse, ..first },
         _ => End {
@@ -298,9 +286,9 @@ fn pair(
             ..first
         },
     };
-    let (flags1, flags2) = pick(random, &[(0x41, 0x81), (0x81, 0x41)]);
+    let (flags1, flags2) = random.pick(&[(0x41, 0x81), (0x81, 0x41)]);
     let other_group = match group.as_deref() {
-        Some("g0") if groups > 2 && percent(random, 5) => Some("g2".to_owned()),
+        Some("g0") if groups > 2 && random.percent(5) => Some("g2".to_owned()),
         _ => group.clone(),
     };
     let mut a = mapped(random, first, flags1 | common, group.clone());

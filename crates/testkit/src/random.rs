@@ -42,6 +42,16 @@ impl Random {
         self.below(n as u64) as usize
     }
 
+    /// True in `chance` of 100 cases.
+    pub fn percent(&mut self, chance: u64) -> bool {
+        self.below(100) < chance
+    }
+
+    /// One of `from`, which is not empty.
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.index(from.len())]
+    }
+
     /// Uniform in `low..=high` (`low` when the range is empty).
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high.saturating_sub(low) + 1)

@@ -12,8 +12,9 @@ use seqloom_io::sink::atomic::{AtomicFile, commit_with_index, commit_without_ind
 use seqloom_io::sink::output::Output;
 use seqloom_prep::encode::Encoding;
 use seqloom_prep::metrics::{DuplicateSetHistogram, DuplicationMetrics};
+use seqloom_prep::quality_metrics::GatheredMetrics;
 use seqloom_prep::tally::Tally;
-use seqloom_report::{flagstat, idxstats, picard};
+use seqloom_report::{flagstat, idxstats, picard, samtools_stats};
 
 use super::arguments::{IndexKind, OutputArguments, OutputFormat};
 use super::write_text;
@@ -146,7 +147,7 @@ impl<'a> OutputPlan<'a> {
     ) -> anyhow::Result<()> {
         let Some(folder) = &self.arguments.metrics_dir else { return Ok(()) };
         fs::create_dir_all(folder).map_err(at_path(folder))?;
-        let file = |kind: &str| folder.join(format!("{}.{kind}.txt", self.sample()));
+        let file = |kind: &str| self.metrics_file(folder, kind);
         let mut text = String::new();
         flagstat::write_flagstat(&mut text, tally)?;
         write_text(&file("flagstat"), &text)?;
@@ -160,6 +161,49 @@ impl<'a> OutputPlan<'a> {
             write_text(&file("markdup"), &text)?;
         }
         Ok(())
+    }
+
+    /// Writes the further metrics, if a folder for them is given: of each kind that was counted, a
+    /// file. Without pairs there is no file of insert sizes, as with Picard.
+    pub(crate) fn write_quality_metrics(&self, metrics: &GatheredMetrics) -> anyhow::Result<()> {
+        let Some(folder) = &self.arguments.metrics_dir else { return Ok(()) };
+        fs::create_dir_all(folder).map_err(at_path(folder))?;
+        let (command_line, sample) = (super::command_line(), self.sample());
+        let heading = picard::Heading { command_line: &command_line, sample: &sample };
+        let write = |kind: &str, text: String| write_text(&self.metrics_file(folder, kind), &text);
+        let mut text = String::new();
+        if let Some(counts) = &metrics.insert_size {
+            let rows = counts.rows();
+            if !rows.is_empty() {
+                picard::write_insert_sizes(&mut text, &heading, &rows)?;
+                write("insert_size", std::mem::take(&mut text))?;
+            }
+        }
+        if let Some(counts) = &metrics.alignment_summary {
+            picard::write_alignment_summary(&mut text, &heading, counts)?;
+            write("alignment_summary", std::mem::take(&mut text))?;
+        }
+        if let Some(counts) = &metrics.quality_yield {
+            picard::write_quality_yield(&mut text, &heading, counts)?;
+            write("quality_yield", std::mem::take(&mut text))?;
+        }
+        if let Some(counts) = &metrics.quality_by_cycle {
+            picard::write_quality_by_cycle(&mut text, &heading, counts)?;
+            write("quality_by_cycle", std::mem::take(&mut text))?;
+        }
+        if let Some(counts) = &metrics.quality_distribution {
+            picard::write_quality_distribution(&mut text, &heading, counts)?;
+            write("quality_distribution", std::mem::take(&mut text))?;
+        }
+        if let Some(counts) = &metrics.samtools_stats {
+            samtools_stats::write_samtools_stats(&mut text, &command_line, counts)?;
+            write("stats", text)?;
+        }
+        Ok(())
+    }
+
+    fn metrics_file(&self, folder: &Path, kind: &str) -> PathBuf {
+        folder.join(format!("{}.{kind}.txt", self.sample()))
     }
 
     /// The output's name without suffix.

@@ -9,6 +9,7 @@ use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
 use seqloom_prep::barcode::BarcodeTags;
 use seqloom_prep::last_changes::DuplicateTagging;
 use seqloom_prep::order::SortOrder;
+use seqloom_prep::quality_metrics::MetricsRequest;
 use seqloom_prep::steps::{
     FixMatesOptions, MismatchTags, ReadGroupMode, ReadGroupOptions, StepOptions, Strictness,
     read_group_line,
@@ -39,6 +40,18 @@ pub(crate) struct PrepArguments {
     /// queryname-picard (as Picard SortSam, with its ties), or keep, that of the input
     #[arg(long, value_name = "ORDER", default_value = "keep", help_heading = "Output")]
     pub(crate) sort: SortOrder,
+    /// Further metrics for --metrics-dir, as Picard and samtools count them: insert-size,
+    /// alignment-summary (with mismatches where there is a --reference), quality-yield,
+    /// quality-by-cycle, quality-distribution, samtools-stats, or all
+    #[arg(
+        long,
+        value_name = "KIND,...",
+        value_delimiter = ',',
+        requires = "metrics_dir",
+        help_heading = "Output",
+        hide_possible_values = true
+    )]
+    metrics: Vec<MetricsArgument>,
     #[command(flatten)]
     pub(crate) run: RunArguments,
     /// Take what is whole of an input that ends too early
@@ -99,7 +112,7 @@ pub(crate) struct ChangeArguments {
     /// Which records get the read group
     #[arg(long, value_name = "MODE", default_value = "replace", requires = "read_group")]
     read_group_mode: ReadGroupArgument,
-    /// FASTA of the reference, for --set-tags and recalibration
+    /// FASTA of the reference, for --set-tags, recalibration and the alignment summary
     #[arg(long, value_name = "FASTA")]
     pub(crate) reference: Option<PathBuf>,
     /// Tags to compute: NM, MD, UQ
@@ -160,6 +173,18 @@ enum SetTagArgument {
     Uq,
 }
 
+/// `--metrics`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum MetricsArgument {
+    InsertSize,
+    AlignmentSummary,
+    QualityYield,
+    QualityByCycle,
+    QualityDistribution,
+    SamtoolsStats,
+    All,
+}
+
 fn flag_bits(text: &str) -> Result<u16, String> {
     let parsed = match text.strip_prefix("0x") {
         Some(digits) => u16::from_str_radix(digits, 16),
@@ -205,6 +230,20 @@ impl PrepArguments {
         })
     }
 
+    /// The metrics that are counted as records are written.
+    pub(super) fn metrics_request(&self) -> MetricsRequest {
+        let has =
+            |kind| self.metrics.contains(&kind) || self.metrics.contains(&MetricsArgument::All);
+        MetricsRequest {
+            insert_size: has(MetricsArgument::InsertSize),
+            alignment_summary: has(MetricsArgument::AlignmentSummary),
+            quality_yield: has(MetricsArgument::QualityYield),
+            quality_by_cycle: has(MetricsArgument::QualityByCycle),
+            quality_distribution: has(MetricsArgument::QualityDistribution),
+            samtools_stats: has(MetricsArgument::SamtoolsStats),
+        }
+    }
+
     /// The tags that are computed from the reference, if any.
     pub(super) fn mismatch_tags(&self) -> Option<MismatchTags> {
         let has = |tag| self.changes.set_tags.contains(&tag);
@@ -216,7 +255,7 @@ impl PrepArguments {
 
 fn read_regions(path: &Path) -> anyhow::Result<BedIntervals> {
     let text = std::fs::read(path).with_context(|| path.display().to_string())?;
-    Ok(BedIntervals::parse(&text).with_context(|| path.display().to_string())?)
+    BedIntervals::parse(&text).with_context(|| path.display().to_string())
 }
 
 /// The header of a SAM, .dict or BAM file.

@@ -13,14 +13,15 @@ use seqloom_prep::ingest::{self, IngestOptions, IngestTotals, IngestTrace};
 use seqloom_prep::last_changes::LastChanges;
 use seqloom_prep::metrics::DuplicationCounters;
 use seqloom_prep::order::SortOrder;
+use seqloom_prep::quality_metrics::MetricsVisitors;
 use seqloom_prep::read_end::ReadEndOptions;
 use seqloom_prep::redistribute::{self, NameSample};
-use seqloom_prep::store::Backing;
+use seqloom_prep::store::{Backing, ChunkStore};
 use seqloom_runtime::memory::Ledger;
 
 use super::arguments::DuplicateTags;
 use super::job::Job;
-use super::summary::Summary;
+use super::summary::{Counted, Summary};
 use crate::output::plan::Duplicates;
 
 /// Runs the flow; the output is complete but has no name yet.
@@ -51,13 +52,7 @@ pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summ
     job.run.end_phase("resolve");
 
     // Orders by name: the names are known now.
-    let order = job.arguments.sort;
-    let unplaced = if needs_names(order) {
-        let watch = || job.watch("sort", totals.records);
-        redistribute::by_name(unplaced, &names, order, &backing, job.run.threads, &watch)?
-    } else {
-        unplaced
-    };
+    let unplaced = redistribute(job, unplaced, &names, &totals, &backing)?;
     job.run.end_phase("redistribute");
 
     // Recalibrate.
@@ -81,14 +76,16 @@ pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summ
         recalibration: applier.as_ref(),
         late: &job.late,
     };
+    let reference = job.arguments.changes.reference.is_some().then_some(&*job.reference);
+    let metrics = MetricsVisitors::new(job.metrics, reference);
     let options = FinishOptions {
         threads: job.run.threads,
-        order,
+        order: job.arguments.sort,
         encoding: job.output.encoding(),
         references,
         marks,
         editor: (!changes.is_empty()).then_some(&changes),
-        observer: None,
+        observer: (!job.metrics.is_empty()).then_some(&metrics),
         remove_duplicates: job.arguments.duplicates.remove_duplicates,
         watch: &watch,
     };
@@ -99,9 +96,11 @@ pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summ
         rows: counters.metrics(&libraries),
         histogram: counters.histogram,
     });
-    Ok(Summary::new((totals, &trace), (finished, &finish_trace), duplicates, index, &backing))
+    let counted = Counted { duplicates, metrics: metrics.into_metrics() };
+    Ok(Summary::new((totals, &trace), (finished, &finish_trace), counted, index, &backing))
 }
 
+/// Which records are duplicates, and what was counted of them.
 fn resolve(
     job: &Job<'_>,
     ends: EndCollector<'_>,
@@ -109,9 +108,25 @@ fn resolve(
     backing: &Backing,
 ) -> anyhow::Result<(DuplicateMarks, DuplicationCounters)> {
     let watch = || job.watch("duplicates", totals.records);
-    let (mode, options, threads) = (mark_mode(job), duplicate_options(job), job.run.threads);
+    let (options, mode, threads) = (duplicate_options(job), mark_mode(job), job.run.threads);
     resolve_all(ends, totals.templates, mode, &options, backing, threads, &watch)
         .map_err(|error| name_inputs(error, job))
+}
+
+/// Moves records that are sorted by name to where they will be sorted.
+fn redistribute<'a>(
+    job: &Job<'_>,
+    unplaced: ChunkStore<'a>,
+    names: &NameSample,
+    totals: &IngestTotals,
+    backing: &'a Backing,
+) -> anyhow::Result<ChunkStore<'a>> {
+    let order = job.arguments.sort;
+    if !needs_names(order) {
+        return Ok(unplaced);
+    }
+    let watch = || job.watch("sort", totals.records);
+    Ok(redistribute::by_name(unplaced, names, order, backing, job.run.threads, &watch)?)
 }
 
 /// Says whose records an error means by their numbers, which run on over all inputs.

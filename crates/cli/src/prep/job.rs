@@ -10,6 +10,7 @@ use seqloom_prep::duplicates::DuplicateMode;
 use seqloom_prep::inputs;
 use seqloom_prep::layout::GenomeBins;
 use seqloom_prep::order::SortOrder;
+use seqloom_prep::quality_metrics::MetricsRequest;
 use seqloom_prep::reference::ReferenceSequences;
 use seqloom_prep::steps::{SetMismatchTags, Steps};
 
@@ -40,6 +41,8 @@ pub(super) struct Job<'a> {
     /// Bases, where they are needed.
     pub(super) reference: Arc<ReferenceSequences>,
     pub(super) recalibration: Option<Recalibration<'a>>,
+    /// Metrics that are counted as records are written.
+    pub(super) metrics: MetricsRequest,
     /// Whose decisions on duplicates, if they are wanted.
     pub(super) marks: Option<DuplicateMode>,
     pub(super) grouping: Grouping,
@@ -86,7 +89,8 @@ impl<'a> Job<'a> {
             bins: partitions(&bins, arguments.sort),
             marks_duplicates: marks.is_some(),
             loaded_bytes: reference.size_bytes()
-                + recalibration.as_ref().map_or(0, Recalibration::size_bytes),
+                + recalibration.as_ref().map_or(0, Recalibration::size_bytes)
+                + arguments.metrics_request().memory_bytes(),
         }
         .plan(run.memory)?;
         let in_coordinate_order = match arguments.sort {
@@ -105,6 +109,7 @@ impl<'a> Job<'a> {
             late,
             reference,
             recalibration,
+            metrics: arguments.metrics_request(),
             marks,
             grouping,
             claims_sorted: order == InputOrder::Coordinate,
@@ -247,10 +252,12 @@ fn reference(
     arguments: &PrepArguments,
     header: &Header,
 ) -> anyhow::Result<Arc<ReferenceSequences>> {
-    if arguments.mismatch_tags().is_none() && !arguments.recalibration.counts() {
+    let path = arguments.changes.reference.as_deref();
+    let is_compared = arguments.metrics_request().alignment_summary && path.is_some();
+    let is_needed = arguments.mismatch_tags().is_some() || arguments.recalibration.counts();
+    if !is_needed && !is_compared {
         return Ok(Arc::default());
     }
-    let path = arguments.changes.reference.as_deref();
     let missing = || UsageError("--known-sites needs --reference FASTA".to_owned());
     load_reference(path.ok_or_else(missing)?, header.references())
 }

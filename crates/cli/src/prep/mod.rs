@@ -11,6 +11,7 @@ mod summary;
 
 pub(crate) use arguments::PrepArguments;
 use job::{Job, Prepared};
+use summary::Counted;
 
 use crate::console::Console;
 
@@ -26,7 +27,9 @@ pub(crate) fn run(arguments: &PrepArguments, console: &Console) -> anyhow::Resul
     let written_bytes = output.written_bytes();
     job.output.publish(output, summary.index.as_deref())?;
     let references = job.header.references();
-    job.output.write_metrics(references, &summary.tally, summary.duplicates.as_ref())?;
+    let Counted { duplicates, metrics } = &summary.counted;
+    job.output.write_metrics(references, &summary.tally, duplicates.as_ref())?;
+    job.output.write_quality_metrics(metrics)?;
     job.output.write_report(|| Ok(summary.report(&job, written_bytes).to_json()?))?;
     summary.close(&job);
     Ok(())

@@ -1,7 +1,7 @@
 //! Who gets how much of `-m`.
 //!
 //! ```text
-//! floor = program + reference + known sites + threads * (blocks, compressors)
+//! floor = program + reference, known sites, metrics + threads * (blocks, compressors)
 //!       + open chunks + room to sort
 //! ```
 //!
@@ -40,7 +40,7 @@ pub(super) struct Demand {
     /// Partitions of records that have an open chunk.
     pub(super) bins: usize,
     pub(super) marks_duplicates: bool,
-    /// Reference and known sites.
+    /// Reference, known sites and what metrics may hold.
     pub(super) loaded_bytes: u64,
 }
 
@@ -71,7 +71,7 @@ impl Demand {
         if memory.0 < self.floor_bytes() {
             return Err(UsageError(format!(
                 "-m {memory} is too small: this run needs at least {} (program {} + {} threads x \
-                 {} + reference and known sites {} + partitions {})",
+                 {} + reference, known sites and metrics {} + partitions {})",
                 ByteSize(self.floor_bytes()),
                 ByteSize(PROGRAM_BYTES),
                 self.threads,

@@ -3,6 +3,7 @@
 use seqloom_prep::duplicates::DuplicateMode;
 use seqloom_prep::finish::{FinishTrace, Finished};
 use seqloom_prep::ingest::{IngestTotals, IngestTrace};
+use seqloom_prep::quality_metrics::GatheredMetrics;
 use seqloom_prep::steps::Steps;
 use seqloom_prep::store::Backing;
 use seqloom_prep::tally::{FlagCounts, Tally};
@@ -12,10 +13,18 @@ use super::job::Job;
 use crate::output::plan::Duplicates;
 use crate::output::run::{Peaks, stage_row};
 
+/// Metrics.
+pub(super) struct Counted {
+    /// Of duplicates, if they are marked.
+    pub(super) duplicates: Option<Duplicates>,
+    /// Those that were asked for.
+    pub(super) metrics: GatheredMetrics,
+}
+
 /// See the module documentation.
 pub(super) struct Summary {
     pub(super) tally: Tally,
-    pub(super) duplicates: Option<Duplicates>,
+    pub(super) counted: Counted,
     /// Bytes of the index file.
     pub(super) index: Option<Vec<u8>>,
     pub(super) totals: IngestTotals,
@@ -30,7 +39,7 @@ impl Summary {
     pub(super) fn new(
         (totals, ingest): (IngestTotals, &IngestTrace),
         (finished, finish): (Finished, &FinishTrace),
-        duplicates: Option<Duplicates>,
+        counted: Counted,
         index: Option<Vec<u8>>,
         backing: &Backing,
     ) -> Self {
@@ -45,7 +54,7 @@ impl Summary {
         ];
         Self {
             tally: finished.tally,
-            duplicates,
+            counted,
             index,
             totals,
             records_written: finished.records_written,

@@ -31,6 +31,8 @@ pub(crate) struct RunArguments {
     /// Say nothing but errors
     #[arg(long)]
     pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) fast5: super::fast5_worker::EngineArguments,
 }
 
 impl RunArguments {

@@ -27,8 +27,8 @@ use crate::exit::at_path;
 #[command(after_help = "Examples:\n  seqloom signal convert fast5_pass/ -o reads.blow5\n  \
     seqloom signal convert reads.pod5 -c zstd -o reads.blow5\n\n\
     Several runs become several read groups (FAST5 has room for one). Where files of one run \
-    differ in an\nattribute, that of the first is kept; end reasons are joined to one list. A file that \
-    does not fit\nthe others (no run_id, a field of another type) is lost alone.")]
+    differ in an\nattribute, that of the first is kept; end reasons are joined to one list. \
+    A file that does not fit\nthe others (no run_id, a field of another type) is lost alone.")]
 pub(crate) struct ConvertArguments {
     /// SLOW5, BLOW5, FAST5 and POD5 files, and folders of them
     #[arg(value_name = "FILE|DIR", required = true)]

@@ -7,6 +7,7 @@ mod cat;
 mod check;
 mod convert;
 mod degrade;
+pub(crate) mod fast5_worker;
 mod get;
 mod index;
 mod join;

@@ -19,7 +19,7 @@ use seqloom_signal::fast5::Fast5WriteError;
 use seqloom_signal::flow::{self, BatchSource, Components, Stage, Tally};
 use seqloom_signal::sources::file_fault;
 use seqloom_signal::store::{
-    self, IndexFileError, OpenOptions, SignalStore, StoreError, index_path,
+    self, Fast5Engine, IndexFileError, OpenOptions, SignalStore, StoreError, index_path,
 };
 use seqloom_signal::transcode::Encoding;
 
@@ -99,7 +99,7 @@ impl<'a> Pass<'a> {
             reports: run.report,
             lost_path: run.lost.clone(),
             components: Components::default(),
-            options: OpenOptions::default(),
+            options: OpenOptions { fast5_engine: run.fast5.engine(), ..OpenOptions::default() },
             account: Mutex::default(),
             lost: Mutex::default(),
             told: AtomicU64::new(0),
@@ -202,7 +202,11 @@ impl<'a> Pass<'a> {
         }
         let account = *lock(&self.account);
         let wall_s = self.console.wall().as_secs_f64();
-        let cpu_s = machine::usage().cpu.as_secs_f64();
+        // Processes of a pool are counted when they have ended.
+        if let Fast5Engine::Pool(pool) = &self.options.fast5_engine {
+            pool.end_idle();
+        }
+        let cpu_s = (machine::usage().cpu + machine::usage_of_children().cpu).as_secs_f64();
         let reads = account.reads;
         self.console.info(&format!("{what}: {reads} reads in {wall_s:.2} s, {cpu_s:.2} s of CPU"));
         if self.reports {

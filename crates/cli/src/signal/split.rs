@@ -23,6 +23,9 @@ use super::pass::{Pass, PassError, RecordSink};
 use crate::console::Console;
 use crate::exit::{UsageError, at_path};
 
+/// Ways to split that want no table, so that options of the table would have no effect.
+const NO_TABLE: [&str; 3] = ["groups", "reads", "files"];
+
 /// Arguments of `seqloom signal split`.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -56,7 +59,7 @@ pub(crate) struct SplitArguments {
         visible_alias = "demux-code-hdr",
         value_name = "NAME",
         default_value = "barcode_arrangement",
-        requires = "demux"
+        conflicts_with_all = NO_TABLE
     )]
     demux_code: String,
     /// Column of the read ids
@@ -65,14 +68,14 @@ pub(crate) struct SplitArguments {
         visible_alias = "demux-rid-hdr",
         value_name = "NAME",
         default_value = "parent_read_id",
-        requires = "demux"
+        conflicts_with_all = NO_TABLE
     )]
     demux_rid: String,
     /// Category for reads that the table does not name [default: they are lost]
-    #[arg(short = 'm', long, value_name = "NAME", requires = "demux")]
+    #[arg(short = 'm', long, value_name = "NAME", conflicts_with_all = NO_TABLE)]
     demux_missing: Option<String>,
     /// Category for reads of several categories [default: they go to each]
-    #[arg(short = 'u', long, value_name = "NAME", requires = "demux")]
+    #[arg(short = 'u', long, value_name = "NAME", conflicts_with_all = NO_TABLE)]
     demux_uniq: Option<String>,
     #[command(flatten)]
     lossless: LosslessArguments,
@@ -264,7 +267,7 @@ enum Sinks {
     /// All are open, and each read says which it goes to.
     Fixed(Vec<RecordSink>),
     /// One is open at a time; the next follows when it has all its reads.
-    InTurn(InTurn),
+    InTurn(Box<InTurn>),
 }
 
 struct InTurn {
@@ -282,7 +285,7 @@ struct InTurn {
 
 impl Sinks {
     fn in_turn(reads: u64, longer: u64, files: Option<u64>) -> Self {
-        Self::InTurn(InTurn { open: None, reads, longer, files, made: 0, room: 0 })
+        Self::InTurn(Box::new(InTurn { open: None, reads, longer, files, made: 0, room: 0 }))
     }
 
     fn write(

@@ -79,8 +79,8 @@ fn headers_that_differ_are_joined() {
         here.path(),
         "first",
         &format!(
-            "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:a\tLN:100\n@SQ\tSN:b\tLN:90\n@RG\tID:x\tSM:1\n\
-             {}{}",
+            "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:a\tLN:100\n@SQ\tSN:b\tLN:90\n\
+             @RG\tID:x\tSM:1\n{}{}",
             read("r1", "a", "x"),
             read("r2", "b", "x")
         ),
@@ -89,8 +89,8 @@ fn headers_that_differ_are_joined() {
         here.path(),
         "second",
         &format!(
-            "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:c\tLN:80\n@SQ\tSN:a\tLN:100\n@RG\tID:y\tSM:2\n\
-             {}{}",
+            "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:c\tLN:80\n@SQ\tSN:a\tLN:100\n\
+             @RG\tID:y\tSM:2\n{}{}",
             read("r3", "c", "y"),
             read("r4", "a", "y")
         ),

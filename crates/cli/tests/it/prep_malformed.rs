@@ -230,7 +230,8 @@ fn unsorted_input_that_claims_to_be_sorted() {
         assert_eq!(code, 3, "{text}");
         assert!(text.contains("record 100001"), "{text}");
     }
-    // Output sorted by name does not depend on the claim, but it is wrong all the same.
+    // Nothing depends on the claim where the output is sorted by name, but it is wrong all the
+    // same.
     let (code, _) = outcome(&path, "--sort queryname");
     assert_eq!(code, 3);
 }

@@ -1,5 +1,5 @@
-//! `prep --sort`: the streams of `samtools sort`, `samtools sort -n` and Picard SortSam, ties and
-//! all.
+//! `prep --sort`: the streams of `samtools sort`, `samtools sort -n` and Picard SortSam, down to
+//! ties.
 
 use crate::common::{folder, has, run, words};
 use crate::prep::{

@@ -260,7 +260,7 @@ fn options_that_would_be_ignored_are_refused() {
         format!("convert {path} -c zstd -o {path}.fast5"),
         format!("view {path} -K 10"),
         format!("split -r 1 {path} -d {path}.d -m none"),
-        format!("split -g {path} -d {path}.d --demux-rid id"),
+        format!("split -r 1 {path} -d {path}.d --demux-rid id"),
     ] {
         signal_line(&line).fails_with(2);
     }

@@ -53,6 +53,17 @@ pub struct Datatype {
 }
 
 impl Datatype {
+    /// An enum that another library found: names and values in the order of the file.
+    #[must_use]
+    pub fn of_enum(size_bytes: u32, members: &[(Vec<u8>, u64)]) -> Self {
+        let mut datatype = Self { class: DatatypeClass::Enum, size_bytes, ..Self::default() };
+        for (name, value) in members {
+            datatype.names.extend_from_slice(name);
+            datatype.members.push((datatype.names.len(), *value));
+        }
+        datatype
+    }
+
     /// Names of an enum's values, in the order of the file.
     pub fn members(&self) -> impl ExactSizeIterator<Item = EnumMember<'_>> {
         (0..self.members.len()).map(|index| {

@@ -82,6 +82,14 @@ impl Links {
         self.entries.truncate(len);
     }
 
+    /// Appends a link that another library found.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn add(&mut self, name: &[u8], target: LinkTarget) -> Result<(), Hdf5Error> {
+        self.push(name, target, b"")
+    }
+
     fn push(&mut self, name: &[u8], target: LinkTarget, path: &[u8]) -> Result<(), Hdf5Error> {
         if self.entries.len() == MAX_LINKS {
             let (value, limit) = (MAX_LINKS as u64 + 1, MAX_LINKS as u64);

@@ -266,3 +266,11 @@ pub(crate) fn sam_header(text: &[u8]) {
     }
     assert_eq!(Header::parse(&header.text()).unwrap(), header);
 }
+
+/// A line of a VCF: its bases lie in order, and no more is read of it than there is.
+pub(crate) fn vcf(line: &[u8]) {
+    if let Ok(Some(site)) = seqloom_format::vcf::parse_line(line) {
+        assert!(site.bases.start <= site.bases.end && site.bases.end < 1 << 31);
+        assert!(line.starts_with(site.sequence));
+    }
+}

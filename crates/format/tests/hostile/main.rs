@@ -24,6 +24,7 @@ const SAM_LINES: [&[u8]; 2] = [
     b"r\t99\tc1\t5\t60\t1H2S3M1D2I1N1P1=1X\t=\t20\t-9\tACGTACGTAC\tIIIIIIIIII\tNM:i:-3\tXA:A:!",
     b"s\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\tXZ:Z:\tXH:H:1A\tXF:f:1.5\tXB:B:s,1,-2\tXI:i:4294967295",
 ];
+const VCF: &[u8] = b"c1\t10\trs1\tACGT\tA,<DEL>\t30.5\tPASS\tAC=1;END=2000;DB\tGT\t0/1";
 const HEADER: &str = "@HD\tVN:1.6\tSO:unsorted\n@SQ\tSN:c1\tLN:1000\n@SQ\tSN:c2\tLN:9\tAH:*\n\
                       @RG\tID:a\tSM:s\tLB:l\n@PG\tID:p\tCL:x y\n@PG\tID:q\tPP:p\n@CO\tfree text\n";
 
@@ -118,6 +119,12 @@ proptest! {
     fn fasta(noise in "[>AC\r\n 1a]{0,60}", changes in changes()) {
         exercise::fasta(noise.as_bytes());
         exercise::fasta(&damaged(FASTA, &changes));
+    }
+
+    #[test]
+    fn vcf(noise in "[c1\t.A;END=0-9]{0,60}", changes in changes()) {
+        exercise::vcf(noise.as_bytes());
+        exercise::vcf(&damaged(VCF, &changes));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! [`AtomicFile`] writes to a nameless file (`O_TMPFILE`) in the target's folder, so that not even
 //! `kill -9` leaves anything behind; where the file system has none, to a hidden one that is
 //! removed on drop. [`AtomicFile::commit`] syncs it to disk, names it and renames it over the
-//! target. This is the only place that makes final names, but for [`super::staging`], where there are
-//! too many files to be kept open.
+//! target. This is the only place that makes final names, but for [`super::staging`], where there
+//! are too many files to be kept open.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};

@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(found.last_place, 2 << 32);
         assert_eq!(
             survey(&records(&[("a", -1, -1)]), Grouping::Records).last_place,
-            (1 << 32) - 1 << 32
+            ((1 << 32) - 1) << 32
         );
         assert!(found.first_place < found.last_place);
     }

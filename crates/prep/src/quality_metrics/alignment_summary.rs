@@ -20,7 +20,7 @@ const LONGEST_INSERT_BP: u32 = 100_000;
 /// A cycle is bad when this share of all reads has a no-call or a mismatch there.
 const BAD_SHARE: f64 = 0.8;
 /// Cycles behind this one are never bad: a bound of memory.
-const MOST_CYCLES: usize = 1 << 20;
+const MOST_CYCLES: usize = 1 << 17;
 
 const INSERTION: u8 = 1;
 const DELETION: u8 = 2;

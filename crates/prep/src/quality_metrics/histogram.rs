@@ -76,6 +76,12 @@ impl Histogram {
         self.table.iter().sum::<u64>() + self.large_values
     }
 
+    /// How many values have sizes above the table.
+    #[must_use]
+    pub fn large_values(&self) -> u64 {
+        self.large_values
+    }
+
     /// Sum of all values.
     #[must_use]
     pub fn sum(&self) -> f64 {

@@ -101,6 +101,11 @@ impl InsertSizeCounts {
         }
     }
 
+    /// Pairs counted whose sizes take memory for each size.
+    pub(super) fn large_sizes(&self) -> u64 {
+        self.histograms.iter().map(Histogram::large_values).sum()
+    }
+
     pub(super) fn merge(&mut self, other: &Self) {
         let pairs = self.histograms.iter_mut().zip(&other.histograms);
         pairs.for_each(|(sum, more)| sum.merge(more));

@@ -11,7 +11,7 @@ use super::observed::{NO_CALL, Observed};
 /// Qualities are below this one; BAM allows for more, SAM does not.
 const QUALITIES: usize = 128;
 /// Cycles behind this one are not counted: a bound of memory.
-const MOST_CYCLES: usize = 1 << 20;
+const MOST_CYCLES: usize = 1 << 17;
 /// One "Q20 equivalent" base.
 const EQUIVALENT: u64 = 20;
 

@@ -1,8 +1,8 @@
 //! The summary numbers of `samtools stats` (1.16.1, default options).
 //!
 //! Counted: the checksum takes all records; secondary alignments are else only counted themselves.
-//! Supplementary ones, duplicates and QC-failed records take part, but reads, bases and qualities
-//! are counted once, of the primary record.
+//! Supplementary ones take part in mapped bases by CIGAR, mismatches, longest reads and duplicates;
+//! all else is counted of primary records, duplicates and QC-failed ones among them.
 
 use seqloom_format::bam::Flags;
 
@@ -34,6 +34,7 @@ pub struct Checksum {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(missing_docs)] // they are samtools', whose manual explains them
 pub struct StatsSums {
+    pub sequences: u64,
     pub first_fragments: u64,
     pub last_fragments: u64,
     pub mapped_and_paired: u64,
@@ -46,6 +47,7 @@ pub struct StatsSums {
     pub qc_failed: u64,
     pub secondary: u64,
     pub supplementary: u64,
+    pub total_length: u64,
     pub total_first_length: u64,
     pub total_last_length: u64,
     pub bases_mapped: u64,
@@ -66,6 +68,28 @@ pub struct LongestReads {
     pub first: u32,
     /// Of last fragments.
     pub last: u32,
+}
+
+/// Which read of its template a record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fragment {
+    /// The first of a pair, or a read without a mate.
+    First,
+    Last,
+    /// Both or neither, by its flags.
+    Other,
+}
+
+impl Fragment {
+    fn of(observed: &Observed<'_>) -> Self {
+        const ORDER: u16 = Flags::FIRST_OF_PAIR | Flags::SECOND_OF_PAIR;
+        match observed.record.flags() & ORDER {
+            _ if !observed.has_flags(Flags::PAIRED) => Self::First,
+            Flags::FIRST_OF_PAIR => Self::First,
+            Flags::SECOND_OF_PAIR => Self::Last,
+            _ => Self::Other,
+        }
+    }
 }
 
 /// Where a record lies, for the question whether records are sorted.
@@ -161,11 +185,10 @@ impl SamtoolsStatsCounts {
         let length = clips.fold(bases, |sum, (_, len)| sum.saturating_add(len));
         let longest = &mut self.longest;
         longest.all = longest.all.max(length);
-        if observed.has_flags(Flags::FIRST_OF_PAIR) {
-            longest.first = longest.first.max(length);
-        }
-        if observed.has_flags(Flags::SECOND_OF_PAIR) {
-            longest.last = longest.last.max(length);
+        match Fragment::of(observed) {
+            Fragment::First => longest.first = longest.first.max(length),
+            Fragment::Last => longest.last = longest.last.max(length),
+            Fragment::Other => {}
         }
     }
 
@@ -175,15 +198,23 @@ impl SamtoolsStatsCounts {
         let bases = record.base_count() as u64;
         sums.qc_failed += u64::from(record.has_flags(Flags::QC_FAIL));
         sums.paired += u64::from(record.has_flags(Flags::PAIRED));
-        if record.has_flags(Flags::SECOND_OF_PAIR) {
-            sums.last_fragments += 1;
-            sums.total_last_length += bases;
-        } else {
-            sums.first_fragments += 1;
-            sums.total_first_length += bases;
-        }
+        sums.sequences += 1;
+        sums.total_length += bases;
         // Missing qualities count as 255, which is what they are in BAM.
-        sums.quality_sum += record.qualities().iter().map(|&q| u64::from(q)).sum::<u64>();
+        let quality_sum: u64 = record.qualities().iter().map(|&q| u64::from(q)).sum();
+        match Fragment::of(observed) {
+            Fragment::First => {
+                sums.first_fragments += 1;
+                sums.total_first_length += bases;
+                sums.quality_sum += quality_sum;
+            }
+            Fragment::Last => {
+                sums.last_fragments += 1;
+                sums.total_last_length += bases;
+                sums.quality_sum += quality_sum;
+            }
+            Fragment::Other => {}
+        }
         if record.has_flags(Flags::UNMAPPED) {
             sums.unmapped += 1;
             return;
@@ -198,14 +229,12 @@ impl SamtoolsStatsCounts {
         sums.properly_paired += u64::from(record.has_flags(Flags::PAIRED | Flags::PROPER_PAIR));
         let is_apart = record.reference_id() != record.mate_reference_id();
         sums.on_different_sequences += u64::from(is_apart);
+        self.add_insert(observed);
     }
 
     /// What is counted of every mapped record.
     fn add_alignment(&mut self, observed: &Observed<'_>) {
         let record = observed.record;
-        if is_pair_mapped(observed) {
-            self.add_insert(observed);
-        }
         self.sums.mismatches += observed.tags.edit_distance;
         for (code, len) in record.full_cigar().codes() {
             if matches!(code, MATCH | INSERTION | EQUAL | DIFFERENT) {
@@ -244,7 +273,9 @@ impl SamtoolsStatsCounts {
 
     pub(super) fn merge(&mut self, other: &Self) {
         let (sums, more) = (&mut self.sums, &other.sums);
-        let pairs: [(&mut u64, u64); 19] = [
+        let pairs: [(&mut u64, u64); 21] = [
+            (&mut sums.sequences, more.sequences),
+            (&mut sums.total_length, more.total_length),
             (&mut sums.first_fragments, more.first_fragments),
             (&mut sums.last_fragments, more.last_fragments),
             (&mut sums.mapped_and_paired, more.mapped_and_paired),
@@ -319,7 +350,8 @@ impl SamtoolsStatsCounts {
             let difference = size as f64 - mean_bp;
             count as f64 * difference * difference / of
         };
-        let variance: f64 = sizes().take(end as usize).skip(1).map(square).sum();
+        // A sum of nothing is -0.0.
+        let variance = sizes().take(end as usize).skip(1).map(square).fold(0.0, |sum, it| sum + it);
         let standard_deviation_bp = variance.sqrt();
         InsertSummary { mean_bp, standard_deviation_bp, inward, outward, other }
     }

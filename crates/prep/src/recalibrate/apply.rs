@@ -2,17 +2,16 @@
 
 use std::collections::HashMap;
 
-use seqloom_format::bam::{AuxFields, Header, RecordRef};
+use seqloom_format::bam::{AuxFields, Flags, Header, RecordError, RecordRef};
 
 use super::count::{check_qualities, is_well_formed, lengths, name, take_tag, unknown_group};
 use super::covariates::{NO_CONTEXT, context_columns, contexts, cycles};
 use super::datum::Datum;
 use super::prepare::unpack;
 use super::quantize::Quantization;
-use super::read_groups::{LastGroup, ReadGroups, read_group};
+use super::read_groups::{LastGroup, ReadGroups};
 use super::table::{Covariate, Table};
 use super::{Event, MAX_QUALITY, QUALITIES, RecalibrationError};
-use seqloom_format::bam::Flags;
 
 /// Qualities below are never changed by static quantization: they are codes of the sequencer.
 const MIN_USABLE_QUALITY: usize = 6;
@@ -255,13 +254,13 @@ impl Applier {
         scratch: &mut ApplyScratch,
     ) -> Result<Applied, RecalibrationError> {
         let record = RecordRef::new(body)?;
-        let Some(id) = read_group(&record)? else { return Ok(Applied::NotWellFormed) };
+        let tags = Tags::of(&record)?;
+        let Some(id) = tags.read_group else { return Ok(Applied::NotWellFormed) };
         if !is_well_formed(&record, &self.lengths) {
             return Ok(Applied::NotWellFormed);
         }
         let group = scratch.last_group.find(id, &self.groups);
         let group = group.ok_or_else(|| unknown_group(&record, id))?;
-        let has_original = record.find_aux(*b"OQ")?.is_some();
         let is_original =
             self.options.use_original && take_tag(&record, *b"OQ", "OQ", &mut scratch.qualities)?;
         if !is_original {
@@ -272,8 +271,11 @@ impl Applier {
         let applied = self.recalibrate(&record, group.name, scratch)?;
         let qualities_start = record.aux_start() - record.base_count();
         let aux_start = record.aux_start();
-        remove_tags(body, aux_start);
-        if self.options.emit_original && !has_original {
+        let is_emitted = self.options.emit_original && !tags.has_original;
+        if tags.has_indel_qualities {
+            remove_indel_qualities(body, aux_start);
+        }
+        if is_emitted {
             body.extend_from_slice(b"OQZ");
             body.extend_from_within(qualities_start..aux_start);
             let text = body.len() - scratch.qualities.len();
@@ -320,8 +322,36 @@ impl Applier {
     }
 }
 
+/// What the auxiliary fields say that matters here.
+struct Tags<'a> {
+    read_group: Option<&'a [u8]>,
+    /// There is an `OQ`.
+    has_original: bool,
+    /// There is a `BI` or `BD`.
+    has_indel_qualities: bool,
+}
+
+impl<'a> Tags<'a> {
+    /// Reads all fields: what follows a malformed one would be lost.
+    fn of(record: &RecordRef<'a>) -> Result<Self, RecordError> {
+        let mut tags = Self { read_group: None, has_original: false, has_indel_qualities: false };
+        for field in record.aux() {
+            match field? {
+                (tag, value) if &tag == b"RG" => {
+                    tags.read_group = tags.read_group.or(value.as_string());
+                }
+                (tag, _) => {
+                    tags.has_original |= &tag == b"OQ";
+                    tags.has_indel_qualities |= matches!(&tag, b"BI" | b"BD");
+                }
+            }
+        }
+        Ok(tags)
+    }
+}
+
 /// Removes `BI` and `BD` from a body; its auxiliary fields have been read before.
-fn remove_tags(body: &mut Vec<u8>, aux_start: usize) {
+fn remove_indel_qualities(body: &mut Vec<u8>, aux_start: usize) {
     let mut kept = aux_start;
     let mut from = aux_start;
     loop {
@@ -414,7 +444,7 @@ mod tests {
     fn tags_are_removed() {
         let t = |aux: &[u8], expected: &[u8]| {
             let mut body = [b"fixed", aux].concat();
-            remove_tags(&mut body, 5);
+            remove_indel_qualities(&mut body, 5);
             assert_eq!(body, [b"fixed", expected].concat());
         };
         t(b"", b"");

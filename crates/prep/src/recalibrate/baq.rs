@@ -7,7 +7,7 @@
 //! are the same.
 
 use super::cigar::{self, DELETION, INSERTION, Op};
-use super::prepare::{NO_BASE, REFERENCE_CODES};
+use super::prepare::{NO_BASE, reference_code};
 use super::{MAX_QUALITY, QUALITIES};
 
 /// Probability that a gap goes on.
@@ -20,6 +20,9 @@ const MISMATCH_SHARE: f64 = 0.333_333_333_33;
 const INSERTED_BASE: f64 = 0.25;
 /// Lower qualities count as this one.
 const MIN_QUALITY: u8 = 4;
+/// Most values of a read's lattice: 128 MB forward, and as many backward. Reads with deletions so
+/// long that more were needed are not counted.
+const MAX_VALUES: usize = 1 << 24;
 /// Values of a cell: match, insertion, deletion.
 const STATES: usize = 3;
 
@@ -60,8 +63,8 @@ impl BaqModel {
         Self { gap_open: 10_f64.powf(-gap_open_penalty / 10.0), emissions }
     }
 
-    /// Appends, for each base, whether its alignment lowers its quality; false where the reference
-    /// around the read is not all there.
+    /// Appends, for each base, whether its alignment lowers its quality; false where that cannot be
+    /// told because the reference around the read is not all there.
     pub(super) fn uncertain(
         &self,
         read: &Read<'_>,
@@ -81,8 +84,11 @@ impl BaqModel {
             return false;
         };
         scratch.window.clear();
-        scratch.window.extend(window.iter().map(|&base| REFERENCE_CODES[usize::from(base)]));
+        scratch.window.extend(window.iter().map(|&base| reference_code(base)));
         let lattice = Lattice::new(self, read, &scratch.window);
+        if lattice.row.saturating_mul(read.codes.len() + 1) > MAX_VALUES {
+            return false;
+        }
         lattice.forward(&mut scratch.forward, &mut scratch.scales);
         lattice.backward(&mut scratch.backward, &scratch.scales);
         uncertain.resize(read.codes.len(), false);

@@ -221,11 +221,6 @@ pub(super) fn reference_span(ops: &[Op]) -> i64 {
     ops.iter().filter(|op| consumes_reference(op.0)).map(|op| i64::from(op.1)).sum()
 }
 
-/// Bases of the read that `ops` cover.
-pub(super) fn read_span(ops: &[Op]) -> u64 {
-    ops.iter().filter(|op| consumes_read(op.0)).map(|op| u64::from(op.1)).sum()
-}
-
 /// Length of the soft clip in front.
 pub(super) fn leading_soft_clip(ops: &[Op]) -> i64 {
     let leading = ops.iter().take_while(|op| is_clip(op.0));
@@ -256,6 +251,11 @@ pub(super) fn read_index(ops: &[Op], soft_start: i64, position: i64) -> Option<(
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+
+    /// Bases of the read that `ops` cover.
+    pub(in super::super) fn read_span(ops: &[Op]) -> usize {
+        ops.iter().filter(|op| consumes_read(op.0)).map(|op| op.1 as usize).sum()
+    }
 
     /// Operations of CIGAR text.
     pub(in super::super) fn ops(text: &str) -> Vec<Op> {

@@ -4,10 +4,10 @@ use seqloom_format::bam::{AuxValue, Flags, Header, RecordRef, Reference};
 
 use super::baq::{self, BaqModel, BaqScratch};
 use super::cigar::{self, DELETION, INSERTION, Op, SKIP};
-use super::counts::{Counts, ERROR, EventCounts};
+use super::counts::{Counts, EventCounts};
 use super::covariates::{contexts, cycles};
 use super::mask::masked;
-use super::prepare::{Clipped, NO_BASE, REFERENCE_CODES, prepare, unpack};
+use super::prepare::{Clipped, NO_BASE, prepare, reference_code, unpack};
 use super::read_groups::{Group, LastGroup, ReadGroups, read_group};
 use super::table::Table;
 use super::{MAX_QUALITY, RecalibrationError, RecalibrationOptions};
@@ -123,8 +123,8 @@ impl<'a> Counter<'a> {
         };
         self.take_qualities(&record, &clipped, scratch)?;
         unpack(&record, clipped.first, clipped.last, &mut scratch.codes);
-        let events = flag_bases(&record, aligned, scratch);
-        if !self.find_uncertain(events, reference, &clipped, scratch) {
+        flag_bases(&record, aligned, scratch);
+        if !self.find_uncertain(reference, &clipped, scratch) {
             return Ok(Counted::No);
         }
         self.skip_bases(&record, &clipped, scratch);
@@ -186,15 +186,14 @@ impl<'a> Counter<'a> {
     /// Finds where base alignment quality would spread errors; false where it cannot be told.
     fn find_uncertain(
         &self,
-        events: usize,
         reference: &[u8],
         clipped: &Clipped,
         scratch: &mut CountScratch,
     ) -> bool {
-        let CountScratch { ops, codes, qualities, uncertain, baq, .. } = scratch;
+        let CountScratch { ops, codes, flags, qualities, uncertain, baq, .. } = scratch;
         uncertain.clear();
         match &self.baq {
-            Some(model) if events > 0 => {
+            Some(model) if flags.iter().any(|&flag| flag != 0) => {
                 let read = baq::Read { ops, codes, qualities, start: clipped.start };
                 model.uncertain(&read, reference, baq, uncertain)
             }
@@ -205,10 +204,10 @@ impl<'a> Counter<'a> {
     /// Flags bases that are not counted: no A, C, G or T, of low quality, or in a known site.
     fn skip_bases(&self, record: &RecordRef<'_>, clipped: &Clipped, scratch: &mut CountScratch) {
         let CountScratch { ops, codes, flags, qualities, .. } = scratch;
+        let preserve_below = self.options.preserve_below;
         for ((flag, &code), &quality) in flags.iter_mut().zip(&*codes).zip(&*qualities) {
-            if code >= NO_BASE || quality < self.options.preserve_below {
-                *flag |= SKIP_BIT;
-            }
+            // Without a branch, so that many bases are done at a time.
+            *flag |= u8::from((code >= NO_BASE) | (quality < preserve_below)) * SKIP_BIT;
         }
         let span = cigar::reference_span(ops).max(1);
         let start = u32::try_from(clipped.start).unwrap_or(0);
@@ -235,16 +234,16 @@ impl<'a> Counter<'a> {
         let (mut cycle, step) = cycles(flags.len(), is_reverse, is_second);
         let cells = &mut counts.group(group, &self.options).mismatches;
         let mut rows = cells.rows(flags.len());
-        let is_whole = uncertain.is_empty();
+        let (is_whole, units) = (uncertain.is_empty(), self.options.error_units());
         if !is_whole {
-            share_errors(flags, MISMATCH_BIT, uncertain, shares);
+            share_errors(flags, MISMATCH_BIT, uncertain, units, shares);
         }
         for (at, ((&flag, &quality), &context)) in
             flags.iter().zip(&*qualities).zip(&*columns).enumerate()
         {
             if flag & SKIP_BIT == 0 {
                 let errors = match is_whole {
-                    true => u64::from(flag & MISMATCH_BIT) * ERROR,
+                    true => u64::from(flag & MISMATCH_BIT) * units,
                     false => shares[at],
                 };
                 rows.count(quality, cycle, context, errors);
@@ -277,7 +276,7 @@ impl<'a> Counter<'a> {
                 qualities.clear();
                 qualities.resize(clipped.last - clipped.first, INDEL_QUALITY);
             }
-            count_indel(record, bit, scratch, cells);
+            count_indel(record, bit, self.options.error_units(), scratch, cells);
         }
         Ok(())
     }
@@ -287,6 +286,7 @@ impl<'a> Counter<'a> {
 fn count_indel(
     record: &RecordRef<'_>,
     bit: u8,
+    units: u64,
     scratch: &mut CountScratch,
     cells: &mut EventCounts,
 ) {
@@ -295,9 +295,9 @@ fn count_indel(
     let (mut cycle, step) = cycles(flags.len(), is_reverse, is_second);
     if uncertain.is_empty() {
         shares.clear();
-        shares.extend(flags.iter().map(|flag| u64::from(flag & bit != 0) * ERROR));
+        shares.extend(flags.iter().map(|flag| u64::from(flag & bit != 0) * units));
     } else {
-        share_errors(flags, bit, uncertain, shares);
+        share_errors(flags, bit, uncertain, units, shares);
     }
     let mut rows = cells.rows(flags.len());
     let with_cycle = INDEL_CUSHION_BASES..flags.len().saturating_sub(INDEL_CUSHION_BASES);
@@ -345,59 +345,52 @@ pub(super) fn is_well_formed(record: &RecordRef<'_>, lengths: &[u32]) -> bool {
     bases > 0 && has_qualities && (!is_mapped || (cigar_bases == bases && is_placed()))
 }
 
-/// Flags mismatches and the bases next to insertions and deletions, and returns how many there
-/// are. `aligned` is the reference under the read.
-fn flag_bases(record: &RecordRef<'_>, aligned: &[u8], scratch: &mut CountScratch) -> usize {
+/// Flags mismatches and the bases before insertions and deletions. `aligned` is the reference under
+/// the read.
+fn flag_bases(record: &RecordRef<'_>, aligned: &[u8], scratch: &mut CountScratch) {
     let CountScratch { ops, codes, flags, .. } = scratch;
     let is_reverse = record.has_flags(Flags::REVERSE);
     flags.clear();
     flags.resize(codes.len(), 0);
-    let (mut base, mut reference, mut events) = (0_usize, 0_usize, 0_usize);
-    let mut flag_indel = |flags: &mut [u8], at: Option<usize>, bit: u8| {
-        if let Some(flag) = at.and_then(|at| flags.get_mut(at)).filter(|flag| **flag & bit == 0) {
-            *flag |= bit;
-            events += 1;
-        }
-    };
+    let (mut base, mut reference) = (0_usize, 0_usize);
     for &(code, len) in ops.iter() {
         let len = len as usize;
         // The base before the event in sequencing order.
-        match code {
-            DELETION => {
-                let at = if is_reverse { Some(base) } else { base.checked_sub(1) };
-                flag_indel(flags, at, DELETION_BIT);
-            }
-            INSERTION => {
-                let at = if is_reverse { Some(base + len) } else { base.checked_sub(1) };
-                flag_indel(flags, at, INSERTION_BIT);
-            }
-            _ => {}
+        let (bit, behind) = match code {
+            DELETION => (DELETION_BIT, base),
+            INSERTION => (INSERTION_BIT, base + len),
+            _ => (0, base),
+        };
+        let at = if is_reverse { Some(behind) } else { base.checked_sub(1) };
+        if let Some(flag) = at.filter(|_| bit != 0).and_then(|at| flags.get_mut(at)) {
+            *flag |= bit;
         }
-        if cigar::consumes_read(code) && cigar::consumes_reference(code) {
-            let bases = codes[base..base + len].iter().zip(&aligned[reference..reference + len]);
-            for (flag, (&code, &letter)) in flags[base..].iter_mut().zip(bases) {
-                *flag |= u8::from(code != REFERENCE_CODES[usize::from(letter)]);
+        let next = base + if cigar::consumes_read(code) { len } else { 0 };
+        let next_reference = reference + if cigar::consumes_reference(code) { len } else { 0 };
+        if next > base && next_reference > reference {
+            let letters = &aligned[reference..next_reference];
+            let bases = flags[base..next].iter_mut().zip(&codes[base..next]).zip(letters);
+            for ((flag, &code), &letter) in bases {
+                *flag |= u8::from(code != reference_code(letter));
             }
         }
-        base += if cigar::consumes_read(code) { len } else { 0 };
-        reference += if cigar::consumes_reference(code) { len } else { 0 };
+        (base, reference) = (next, next_reference);
     }
-    events + flags.iter().filter(|&&flag| flag & MISMATCH_BIT != 0).count()
 }
 
 /// Shares the errors of each uncertain stretch, the base before and the base behind it, evenly
 /// between its bases.
-fn share_errors(flags: &[u8], bit: u8, uncertain: &[bool], shares: &mut Vec<u64>) {
+fn share_errors(flags: &[u8], bit: u8, uncertain: &[bool], units: u64, shares: &mut Vec<u64>) {
     let is_error = |flag: &u8| flag & bit != 0;
     shares.clear();
-    shares.extend(flags.iter().map(|flag| u64::from(is_error(flag)) * ERROR));
+    shares.extend(flags.iter().map(|flag| u64::from(is_error(flag)) * units));
     let mut at = 0;
     while let Some(first) = uncertain[at..].iter().position(|&it| it).map(|it| at + it) {
         let behind = uncertain[first..].iter().position(|&it| !it).map(|it| first + it);
         let block = first.saturating_sub(1)..behind.map_or(flags.len(), |behind| behind + 1);
-        let errors = flags[block.clone()].iter().filter(|flag| is_error(flag)).count() as f64;
-        let share = errors / block.len() as f64 * ERROR as f64;
-        shares[block.clone()].fill(share.round() as u64);
+        let errors = flags[block.clone()].iter().filter(|flag| is_error(flag)).count() as u64;
+        let bases = block.len() as u64;
+        shares[block.clone()].fill((errors * units + bases / 2) / bases);
         at = block.end;
     }
 }

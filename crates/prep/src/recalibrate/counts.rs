@@ -3,16 +3,24 @@
 use super::covariates::{NO_CONTEXT, context_columns};
 use super::{Event, QUALITIES, RecalibrationOptions};
 
-/// One error in units of [`Cell::errors`]. Base alignment quality shares an error between n bases,
-/// and 1/n is rounded to 2^-30: a million of such shares are wrong by 0.0005 at most, and tables
-/// show two decimals. A cell overflows beyond 1.7e10 errors.
-pub(super) const ERROR: u64 = 1 << 30;
+/// One error in units of [`Cell::errors`] where base alignment quality shares errors between bases:
+/// 30 times the smallest common multiple of 1 to 22. Shares of an error between up to 22 bases,
+/// and most up to 40, are whole numbers of units, so that sums which end in exactly half of the
+/// last decimal shown are rounded as they should be. A cell holds up to 2.6e9 errors then.
+const SHARED_ERROR: u64 = 30 * 232_792_560;
+
+impl RecalibrationOptions {
+    /// One error in the units of [`Cell::errors`].
+    pub(super) fn error_units(&self) -> u64 {
+        if self.baq_gap_open_penalty.is_some() { SHARED_ERROR } else { 1 }
+    }
+}
 
 /// Observations and errors with the same covariates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Cell {
     pub(super) observations: u64,
-    /// In units of 1 / [`ERROR`].
+    /// In units of `RecalibrationOptions::error_units`.
     pub(super) errors: u64,
 }
 
@@ -255,7 +263,7 @@ mod tests {
             |(group, length, quality, negative, context, errors)| {
                 let cycle = if negative { -(length as i64) } else { length as i64 };
                 let context = if context == 17 { NO_CONTEXT } else { context };
-                (group, length, quality, cycle, context, errors * ERROR)
+                (group, length, quality, cycle, context, errors)
             },
         )
     }
@@ -302,8 +310,9 @@ mod tests {
             let mut parts = counted(&bases[cut..]);
             parts.merge(&counted(&bases[..cut]));
             prop_assert_eq!(content(&parts), content(&whole));
-            let observations: u64 =
-                content(&whole).iter().filter(|it| it.3 == 0 && it.4 == 99).map(|it| it.5.observations).sum();
+            let content = content(&whole);
+            let of_qualities = content.iter().filter(|it| it.3 == 0 && it.4 == 99);
+            let observations: u64 = of_qualities.map(|it| it.5.observations).sum();
             prop_assert_eq!(observations, 2 * bases.len() as u64);
         }
     }

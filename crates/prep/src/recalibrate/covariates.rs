@@ -61,6 +61,9 @@ pub(super) fn contexts(
         return;
     }
     out.resize(codes.len(), NO_CONTEXT);
+    if bases == 2 {
+        return pairs(&codes[first..last], is_reverse, &mut out[first..last]);
+    }
     let mask = (1_u32 << (2 * u32::from(bases))) - 1;
     let (mut key, mut run) = (0_u32, 0_u8);
     let mut next = |code: u8, out: &mut u16| {
@@ -77,6 +80,22 @@ pub(super) fn contexts(
         codes.iter().zip(out).rev().for_each(|(&code, out)| next(complement(code), out));
     } else {
         codes.iter().zip(out).for_each(|(&code, out)| next(code, out));
+    }
+}
+
+/// Contexts of two bases, the usual ones: each on its own, so that many are done at a time.
+fn pairs(codes: &[u8], is_reverse: bool, out: &mut [u16]) {
+    let (left, right) = (&codes[..codes.len() - 1], &codes[1..]);
+    // Codes of bases have two bits, that of no base has the third.
+    let column = |before: u8, base: u8, complement: u8| match (before | base) < NO_BASE {
+        true => u16::from((before << 2 | base) ^ complement),
+        false => NO_CONTEXT,
+    };
+    let both = left.iter().zip(right);
+    if is_reverse {
+        both.zip(out).for_each(|((&base, &before), out)| *out = column(before, base, 15));
+    } else {
+        both.zip(&mut out[1..]).for_each(|((&before, &base), out)| *out = column(before, base, 0));
     }
 }
 
@@ -117,6 +136,21 @@ mod tests {
         t("ACGTA", &[9; 5], 3, false, &["-", "-", "ACG", "CGT", "GTA"]);
         t("A", &[9], 3, false, &["-"]);
         t("", &[], 3, false, &[]);
+    }
+
+    /// Pairs are computed in a way of their own: against contexts of three bases.
+    #[test]
+    fn pairs_are_the_ends_of_triples() {
+        let bases = codes("ACGTNACCNNGTTAGCATNACGGTTTNAC");
+        let qualities: Vec<u8> = (0..bases.len()).map(|at| [2, 9, 30][at * 7 / 5 % 3]).collect();
+        for is_reverse in [false, true] {
+            let (mut two, mut three) = (Vec::new(), Vec::new());
+            contexts(&bases, &qualities, 2, 2, is_reverse, &mut two);
+            contexts(&bases, &qualities, 2, 3, is_reverse, &mut three);
+            let ends = two.iter().zip(&three).filter(|(_, triple)| **triple != NO_CONTEXT);
+            assert!(ends.clone().count() > 5);
+            assert!(ends.clone().all(|(pair, triple)| *pair == triple & 15));
+        }
     }
 
     #[test]

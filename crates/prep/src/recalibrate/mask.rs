@@ -29,7 +29,7 @@ pub(super) fn masked(
 
 #[cfg(test)]
 mod tests {
-    use super::super::cigar::tests::ops;
+    use super::super::cigar::tests::{ops, read_span};
     use super::*;
     use proptest::prelude::*;
 
@@ -37,7 +37,7 @@ mod tests {
     fn sites_mask_bases() {
         let t = |cigar: &str, site: Range<u32>, expected: Option<Range<usize>>| {
             let ops = ops(cigar);
-            let bases = cigar::read_span(&ops) as usize;
+            let bases = read_span(&ops);
             assert_eq!(masked(&ops, 10, bases, site.clone()), expected, "{cigar} {site:?}");
         };
         t("10M", 12..13, Some(2..3));
@@ -76,7 +76,7 @@ mod tests {
             if !cigar::canonical(lengths.into_iter(), &mut canonical) {
                 return Ok(());
             }
-            let bases = cigar::read_span(&canonical) as usize;
+            let bases = read_span(&canonical);
             let first = first.0..first.0 + first.1 + 1;
             let start = first.start + second.0.min(first.end - 1 - first.start);
             let second = start..start + second.1 + 1;

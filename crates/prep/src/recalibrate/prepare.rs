@@ -22,17 +22,16 @@ const PAIRS: [[u8; 2]; 256] = {
     pairs
 };
 
-/// Code 0..=3 of A, C, G, T in either case, else [`NO_BASE`], for each byte of a reference.
-pub(super) const REFERENCE_CODES: [u8; 256] = {
-    let mut codes = [NO_BASE; 256];
-    let mut code = 0;
-    while code < 4 {
-        codes[b"ACGT"[code] as usize] = code as u8;
-        codes[b"acgt"[code] as usize] = code as u8;
-        code += 1;
-    }
-    codes
-};
+/// Code 0..=3 of A, C, G, T in either case, else [`NO_BASE`]. Computed and not looked up, so that
+/// the compiler does many bases at a time.
+#[inline]
+pub(super) fn reference_code(letter: u8) -> u8 {
+    let upper = letter & 0xdf;
+    let is_base = (upper == b'A') | (upper == b'C') | (upper == b'G') | (upper == b'T');
+    // Bits 1 and 2 of the four letters are 0, 1, 3, 2.
+    let gray = letter >> 1 & 3;
+    if is_base { gray ^ gray >> 1 } else { NO_BASE }
+}
 
 /// Unpacks bases `first..last` of a record.
 pub(super) fn unpack(record: &RecordRef<'_>, first: usize, last: usize, codes: &mut Vec<u8>) {
@@ -162,4 +161,17 @@ fn adaptor_boundary(record: &RecordRef<'_>, start: i64, end: i64) -> Option<i64>
     }
     let is_facing = if is_reverse { end > mate } else { start <= mate + template };
     is_facing.then_some(if is_reverse { mate - 1 } else { start + template.abs() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_of_letters() {
+        for letter in 0..=255_u8 {
+            let at = b"ACGTacgt".iter().position(|&it| it == letter);
+            assert_eq!(reference_code(letter), at.map_or(NO_BASE, |at| at as u8 & 3), "{letter}");
+        }
+    }
 }

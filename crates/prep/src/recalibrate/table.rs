@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::counts::{Cell, Counts, ERROR};
+use super::counts::{Cell, Counts};
 use super::datum::Datum;
 use super::quantize::Quantization;
 use super::{Event, QUALITIES, RecalibrationOptions};
@@ -83,8 +83,8 @@ pub struct Table {
     pub(crate) quantization: Quantization,
 }
 
-fn datum(cell: Cell, quality: u8) -> Datum {
-    Datum::new(cell.observations, cell.errors as f64 / ERROR as f64, quality.into())
+fn datum(cell: Cell, error_units: u64, quality: u8) -> Datum {
+    Datum::new(cell.observations, cell.errors as f64 / error_units as f64, quality.into())
 }
 
 impl Table {
@@ -96,6 +96,7 @@ impl Table {
         read_groups: &[String],
     ) -> Self {
         let mut table = Self::empty(Arguments::new(options), read_groups.to_vec());
+        let units = options.error_units();
         for (group, cells) in counts.groups() {
             for (event, cells) in cells.events() {
                 for quality in 0..QUALITIES as u8 {
@@ -103,7 +104,7 @@ impl Table {
                     if cell.is_empty() {
                         continue;
                     }
-                    let of_quality = datum(cell, quality);
+                    let of_quality = datum(cell, units, quality);
                     let of_group = table.by_group.entry((group, event));
                     of_group.and_modify(|it| it.combine(&of_quality)).or_insert(of_quality);
                     table.by_quality.insert((group, quality, event), of_quality.rounded());
@@ -112,7 +113,7 @@ impl Table {
                     let cycles = cells.by_cycle(quality);
                     let cycles = cycles.map(|(cycle, cell)| (Covariate::Cycle(cycle), cell));
                     let rows = contexts.chain(cycles).map(|(value, cell)| {
-                        ((group, quality, value, event), datum(cell, quality).rounded())
+                        ((group, quality, value, event), datum(cell, units, quality).rounded())
                     });
                     table.by_covariate.extend(rows);
                 }

@@ -20,6 +20,15 @@ const READ_GROUPS: [&str; 5] = [
     "@RG\tID:e\tPL:ILLUMINA\tPU:unit two\tSM:s",
 ];
 
+/// What reads may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// All that GATK reads.
+    Any,
+    /// What it reads with base alignment quality: no `=` and `X`, no qualities above 60.
+    ForBaq,
+}
+
 /// Files that GATK and we read.
 pub(crate) struct HardReads {
     pub(crate) bam: PathBuf,
@@ -42,7 +51,7 @@ fn text(path: &Path) -> &str {
 impl HardReads {
     /// Writes `reads` random reads, their reference and known sites to `folder`; `None` after
     /// saying that a program is missing.
-    pub(crate) fn write(folder: &Path, seed: u64, reads: usize) -> Option<Self> {
+    pub(crate) fn write(folder: &Path, seed: u64, reads: usize, kind: Kind) -> Option<Self> {
         let mut random = Random::new(seed);
         let genome: Vec<Vec<u8>> =
             LENGTHS.iter().map(|&length| sequence(&mut random, length)).collect();
@@ -58,7 +67,7 @@ impl HardReads {
         }
         READ_GROUPS.iter().for_each(|group| writeln!(sam, "{group}").unwrap());
         (0..reads).for_each(|index| {
-            Read::random(&mut random, &genome).write(&mut random, index, &mut sam);
+            Read::random(&mut random, &genome).write(&mut random, index, kind, &mut sam);
         });
         let sam_path = folder.join("reads.sam");
         std::fs::write(&fasta, reference).unwrap();
@@ -283,7 +292,7 @@ impl Read {
         (flags, "=".to_owned(), mate, length)
     }
 
-    fn write(&self, random: &mut Random, index: usize, sam: &mut String) {
+    fn write(&self, random: &mut Random, index: usize, kind: Kind, sam: &mut String) {
         let (mut flags, mate_sequence, mate, length) = self.pairing(random);
         flags |= [0, 0x400, 0x200, 0x100, 0x800, 0x4][match random.index(60) {
             special @ 1..=5 => special,
@@ -292,33 +301,37 @@ impl Read {
         }];
         let quality = [60, 60, 60, 60, 37, 1, 0, 255][random.index(8)];
         let bases = std::str::from_utf8(&self.bases).unwrap();
-        let qualities = qualities(random, self.bases.len());
+        let qualities = qualities(random, self.bases.len(), kind);
         let qualities = if random.chance(0.005) { "*".to_owned() } else { qualities };
         let (name, position) = (format!("r{index}"), self.position + 1);
         let columns = format!("{name}\t{flags}\tc{}\t{position}\t{quality}", self.sequence);
-        write!(sam, "{columns}\t{}\t{mate_sequence}\t{mate}\t{length}", self.cigar).unwrap();
+        let cigar = match kind {
+            Kind::Any => self.cigar.clone(),
+            Kind::ForBaq => self.cigar.replace(['=', 'X'], "M"),
+        };
+        write!(sam, "{columns}\t{cigar}\t{mate_sequence}\t{mate}\t{length}").unwrap();
         write!(sam, "\t{bases}\t{qualities}\tNM:i:{}", index % 7).unwrap();
         if random.chance(0.3) {
-            write!(sam, "\tOQ:Z:{}", self::qualities(random, bases.len())).unwrap();
+            write!(sam, "\tOQ:Z:{}", self::qualities(random, bases.len(), kind)).unwrap();
         }
         if !random.chance(0.005) {
             let group = READ_GROUPS[random.index(READ_GROUPS.len())];
             write!(sam, "\tRG:Z:{}", &group[7..8]).unwrap();
         }
-        for tag in ["BI", "BD"].into_iter().filter(|_| index % 11 == 0) {
-            write!(sam, "\t{tag}:Z:{}", self::qualities(random, bases.len())).unwrap();
+        for tag in ["BI", "BD"].into_iter().filter(|_| index.is_multiple_of(11)) {
+            write!(sam, "\t{tag}:Z:{}", self::qualities(random, bases.len(), kind)).unwrap();
         }
         sam.push_str("\tXX:B:S,1,2\n");
     }
 }
 
 /// Qualities as sequencers give them: a walk, four bins, or one value; with tails of 2.
-fn qualities(random: &mut Random, length: usize) -> String {
+fn qualities(random: &mut Random, length: usize, kind: Kind) -> String {
     let mut walk = 20 + random.index(20) as i64;
-    let kind = random.index(5);
+    let pattern = random.index(5);
     let constant = random.index(61) as i64;
     let mut values: Vec<i64> = (0..length)
-        .map(|_| match kind {
+        .map(|_| match pattern {
             0 => [2, 12, 23, 37][random.index(4)],
             1 if constant < 45 => constant,
             _ => {
@@ -335,7 +348,7 @@ fn qualities(random: &mut Random, length: usize) -> String {
         let tail = random.index(length + 1);
         values[length - tail..].fill(2);
     }
-    if random.chance(0.02) {
+    if kind == Kind::Any && random.chance(0.02) {
         values.iter_mut().for_each(|value| *value = 93 - *value);
     }
     values.iter().map(|&value| char::from(b'!' + value as u8)).collect()

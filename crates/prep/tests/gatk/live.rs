@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use seqloom_prep::recalibrate::{RecalibrationOptions, report};
+use seqloom_prep::recalibrate::{ApplyOptions, DynamicQuantization, RecalibrationOptions, report};
 use seqloom_testkit::gatk::Gatk;
+use seqloom_testkit::skip::slow_tests;
 
-use crate::apply::compare_all_ways;
+use crate::apply::{compare, ways_to_apply};
 use crate::common::{Bam, assert_reports_equal, count, text};
-use crate::hard_reads::HardReads;
+use crate::hard_reads::{HardReads, Kind};
 
 /// Ways to count: GATK's arguments, and ours.
 fn ways() -> Vec<(Vec<&'static str>, RecalibrationOptions)> {
@@ -62,26 +63,71 @@ fn gatk_report(gatk: &Gatk, reads: &HardReads, arguments: &[&str], out: &Path) -
     text(out)
 }
 
+/// Reads in the short run, and in the long one.
+fn reads() -> usize {
+    if slow_tests() { 120_000 } else { 20_000 }
+}
+
 #[test]
-fn hard_reads_are_counted_in_all_ways() {
+fn hard_reads_are_counted() {
     let Some(gatk) = Gatk::find() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let Some(reads) = HardReads::write(folder.path(), 1, 30_000) else { return };
+    let Some(reads) = HardReads::write(folder.path(), 1, reads(), Kind::Any) else { return };
     let bam = Bam::read(&reads.bam);
-    for (arguments, options) in ways() {
+    let ways = ways();
+    for (arguments, options) in &ways[..if slow_tests() { ways.len() } else { 1 }] {
         println!("{arguments:?}");
-        let theirs = gatk_report(&gatk, &reads, &arguments, &folder.path().join("theirs.txt"));
-        let ours = report::write(&count(&bam, &reads.fasta, &reads.sites, &options));
+        let theirs = gatk_report(&gatk, &reads, arguments, &folder.path().join("theirs.txt"));
+        let ours = report::write(&count(&bam, &reads.fasta, &reads.sites, options));
         assert_reports_equal(&ours, &theirs);
     }
 }
 
 #[test]
-fn hard_reads_are_recalibrated_in_all_ways() {
+fn hard_reads_are_counted_with_base_alignment_quality() {
     let Some(gatk) = Gatk::find() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let Some(reads) = HardReads::write(folder.path(), 2, 30_000) else { return };
+    let Some(reads) = HardReads::write(folder.path(), 3, reads(), Kind::ForBaq) else { return };
+    let arguments = ["--enable-baq", "--compute-indel-bqsr-tables"];
+    let theirs = gatk_report(&gatk, &reads, &arguments, &folder.path().join("theirs.txt"));
+    let options = RecalibrationOptions {
+        indel_tables: true,
+        baq_gap_open_penalty: Some(40.0),
+        ..RecalibrationOptions::default()
+    };
+    let ours = count(&Bam::read(&reads.bam), &reads.fasta, &reads.sites, &options);
+    assert_reports_equal(&report::write(&ours), &theirs);
+}
+
+#[test]
+fn hard_reads_are_recalibrated() {
+    let Some(gatk) = Gatk::find() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let Some(reads) = HardReads::write(folder.path(), 2, reads(), Kind::Any) else { return };
     let report = folder.path().join("theirs.txt");
     gatk_report(&gatk, &reads, &[], &report);
-    compare_all_ways(&gatk, &reads.bam, &report, folder.path());
+    compare(&gatk, &ways_to_apply(), &reads.bam, &report, folder.path());
+}
+
+#[test]
+fn slow_reads_whose_group_is_not_in_the_table() {
+    let Some(gatk) = Gatk::find().filter(|_| slow_tests()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let Some(reads) = HardReads::write(folder.path(), 4, 5_000, Kind::Any) else { return };
+    let report = folder.path().join("theirs.txt");
+    let filter =
+        ["--read-filter", "ReadGroupBlackListReadFilter", "--read-group-black-list", "PU:4"];
+    gatk_report(&gatk, &reads, &filter, &report);
+    let allowed = ApplyOptions { allow_missing_read_group: true, ..ApplyOptions::default() };
+    let fixed = ApplyOptions { static_quantized: vec![10, 20, 30], ..allowed.clone() };
+    let dynamic =
+        ApplyOptions { quantize_levels: DynamicQuantization::AsReported, ..allowed.clone() };
+    let allow = "--allow-missing-read-group";
+    let levels = "--static-quantized-quals";
+    let ways = [
+        (vec![allow], allowed),
+        (vec![allow, levels, "10", levels, "20", levels, "30"], fixed),
+        (vec![allow, "--quantize-quals", "-1"], dynamic),
+    ];
+    compare(&gatk, &ways, &reads.bam, &report, folder.path());
 }

@@ -73,33 +73,38 @@ fn original_qualities() {
     assert_reports_equal(&report::write(&table), &text(&expected));
 }
 
-/// Our reader and writer keep every report that GATK wrote as it is.
+/// Every report of GATK's tests is read; those of this version are written back as they were.
 #[test]
 fn reports_are_read_and_written_back() {
     let Some(bam) = data("NA12878.chr17_69k_70k.dictFix.bam") else { return };
     let more = bam.parent().unwrap().join("../../utils/recalibration");
-    let mut compared = 0;
+    let (mut same, mut read) = (0, 0);
     for folder in [bam.parent().unwrap(), &more] {
         for path in std::fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()) {
-            let name = path.to_string_lossy().into_owned();
-            if ![".txt", ".table", ".table.gz", ".tbl.gz", ".txt.gz"]
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if ![".txt", ".table", ".tbl"]
                 .iter()
-                .any(|it| name.ends_with(it))
+                .any(|it| name.trim_end_matches(".gz").ends_with(it))
             {
                 continue;
             }
             let text = text(&path);
-            match report::parse(text.as_bytes()) {
-                Ok(table) => {
-                    let again = report::write(&table);
-                    let table_again = report::parse(again.as_bytes()).unwrap();
-                    assert_eq!(table, table_again, "{name}");
-                    println!("{name}: {}", if again == text { "same" } else { "DIFFERS" });
-                    compared += 1;
-                }
-                Err(error) => println!("{name}: {error}"),
+            let parsed = report::parse(text.as_bytes());
+            if name == "HiSeq.1mb.1RG.lowMaxCycle.table.gz" {
+                // It has cycles above the largest that it states.
+                assert!(parsed.unwrap_err().to_string().contains("not a good value of Cycle"));
+                continue;
+            }
+            let table = parsed.unwrap_or_else(|error| panic!("{name}: {error}"));
+            let again = report::write(&table);
+            assert_eq!(report::parse(again.as_bytes()).unwrap(), table, "{name}");
+            read += 1;
+            // GATK 3 had other empirical qualities; gathered reports had more digits than shown.
+            if name.starts_with("expected") || name.starts_with("gatk4_chr") {
+                assert_reports_equal(&again, &text);
+                same += 1;
             }
         }
     }
-    assert!(compared > 10, "{compared}");
+    assert_eq!((read, same), (27, 12));
 }

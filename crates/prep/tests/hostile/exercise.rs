@@ -1,5 +1,5 @@
-//! Any bytes as records of a template: what the collection of read ends must survive. The property
-//! test beside this file and the fuzz target call the same function.
+//! Any bytes as records and as recalibration reports: what duplicate marking and recalibration must
+//! survive. The property tests beside this file and the fuzz targets call the same functions.
 
 use std::sync::Arc;
 
@@ -9,8 +9,15 @@ use seqloom_prep::duplicates::{
     DuplicateMode, DuplicateOptions, FragmentEnd, LibraryTable, PairEnd, PairedMarker,
     resolve_pairs,
 };
+use seqloom_prep::finish::hooks::VisitorSource;
+use seqloom_prep::known_sites::KnownSitesBuilder;
 use seqloom_prep::metrics::DuplicationCounters;
+use seqloom_prep::quality_metrics::{MetricsRequest, MetricsVisitors};
 use seqloom_prep::read_end::{ReadEndOptions, examine_template};
+use seqloom_prep::recalibrate::{
+    Applied, Applier, ApplyOptions, ApplyScratch, CountScratch, Counted, Counter, Counts,
+    RecalibrationOptions, Table, gather, report,
+};
 use seqloom_prep::reference::ReferenceSequences;
 use seqloom_prep::steps::{
     FixMatesOptions, MismatchTags, ReadGroupMode, ReadGroupOptions, SetMismatchTags, StepCounts,
@@ -103,4 +110,82 @@ pub(crate) fn steps(records: &[u8]) {
             }
         }
     }
+}
+
+/// Every metric of `records`, with a reference that is shorter than they may say.
+pub(crate) fn metrics(records: &[u8]) {
+    let reference = ReferenceSequences::new(vec![b"ACGTNacgt".to_vec()]);
+    let visitors = MetricsVisitors::new(MetricsRequest::ALL, Some(&reference));
+    let mut visitor = visitors.visitor();
+    for body in framed_records(records).map_while(Result::ok) {
+        if let Ok(record) = RecordRef::new(body) {
+            let _ = visitor.visit(0, &record);
+        }
+    }
+    visitor.finish().unwrap();
+    let metrics = visitors.into_metrics();
+    let _ = metrics.insert_size.unwrap_or_default().rows();
+    let _ = metrics.alignment_summary.unwrap_or_default().rows();
+    let _ = metrics.samtools_stats.unwrap_or_default().inserts();
+    let _ = metrics.quality_by_cycle.unwrap_or_default().means();
+}
+
+/// A reference that records of [`HEADER`]'s sequence may reach beyond.
+const BASES: &[u8] = b"ACGTNacgtACGTACGTACGTRCGTACGTACGT";
+
+/// One record's body, counted and recalibrated in all ways: what is counted can be written, read
+/// back and applied, and only qualities and a few tags change. The report, where it was counted.
+pub(crate) fn recalibration(body: &[u8]) -> Option<String> {
+    let text = format!("@SQ\tSN:c\tLN:{}\n@RG\tID:a\tPL:x\n@RG\tID:b\tPL:x\n", BASES.len());
+    let header = Header::parse(text.as_bytes()).unwrap();
+    let reference = ReferenceSequences::new(vec![BASES.to_vec()]);
+    let mut sites = KnownSitesBuilder::new(header.references());
+    [2..3, 7..12, 30..60].into_iter().for_each(|site| sites.add(0, site));
+    let sites = sites.finish();
+    let options = RecalibrationOptions {
+        indel_tables: true,
+        baq_gap_open_penalty: Some(40.0),
+        use_original_qualities: true,
+        ..RecalibrationOptions::default()
+    };
+    let counter = Counter::new(&options, &header, &reference, &sites).unwrap();
+    let mut counts = Counts::new();
+    let counted = counter.count(body, &mut CountScratch::default(), &mut counts);
+    let table = counter.table(&counts);
+    let written = report::write(&table);
+    let read_back = report::parse(written.as_bytes()).unwrap();
+    assert_eq!(report::write(&read_back), written);
+    apply(&read_back, &header, body);
+    (counted == Ok(Counted::Yes)).then_some(written)
+}
+
+fn apply(table: &Table, header: &Header, body: &[u8]) {
+    let options =
+        ApplyOptions { emit_original: true, allow_missing_read_group: true, ..Default::default() };
+    let applier = Applier::new(table, &options, header).unwrap();
+    let mut changed = body.to_vec();
+    match applier.apply(&mut changed, &mut ApplyScratch::default()) {
+        Ok(Applied::NotWellFormed) => assert_eq!(changed, body),
+        Ok(_) => {
+            let (before, after) =
+                (RecordRef::new(body).unwrap(), RecordRef::new(&changed).unwrap());
+            let front = before.aux_start() - before.base_count();
+            assert_eq!(body[..front], changed[..front]);
+            let tags = after.aux().map(|field| field.unwrap().0);
+            assert!(tags.clone().any(|tag| tag == *b"OQ"));
+            assert!(tags.clone().all(|tag| tag != *b"BI" && tag != *b"BD"));
+        }
+        Err(_) => assert_eq!(changed, body),
+    }
+}
+
+/// A report: what is read can be written, read back, added to itself and applied.
+pub(crate) fn recalibration_report(text: &[u8]) {
+    let Ok(table) = report::parse(text) else { return };
+    let written = report::write(&table);
+    let read_back = report::parse(written.as_bytes());
+    assert!(read_back.is_ok(), "{read_back:?}");
+    let _ = gather([table.clone(), table.clone()]);
+    let header = Header::parse(HEADER).unwrap();
+    assert!(Applier::new(&table, &ApplyOptions::default(), &header).is_ok());
 }

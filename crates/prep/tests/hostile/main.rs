@@ -1,7 +1,10 @@
-//! Damaged records through the collection of read ends: errors, never a panic.
+//! Damaged records through the collection of read ends and recalibration, and damaged reports:
+//! errors, never a panic.
 #![allow(clippy::unwrap_used)]
 
 mod exercise;
+
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use seqloom_testkit::damage::{Change, damaged};
@@ -25,6 +28,28 @@ fn pair() -> Vec<u8> {
     records
 }
 
+/// A record with everything that recalibration looks at.
+fn record() -> Vec<u8> {
+    let mut body = Vec::new();
+    [0, 3].iter().for_each(|word: &i32| body.extend_from_slice(&word.to_le_bytes()));
+    body.extend_from_slice(&[2, 60, 0x49, 0x12, 6, 0, 0x63, 0]);
+    [12, 0, 9, 15].iter().for_each(|word: &i32| body.extend_from_slice(&word.to_le_bytes()));
+    body.extend_from_slice(b"r\0");
+    for (code, len) in [(4_u32, 1_u32), (0, 4), (2, 2), (1, 2), (0, 4), (4, 1)] {
+        body.extend_from_slice(&(len << 4 | code).to_le_bytes());
+    }
+    body.extend_from_slice(b"\x12\x48\x12\xf4\x82\x14");
+    body.extend((0..12).map(|at| [2, 30, 12, 37][at % 4]));
+    body.extend_from_slice(b"RGZa\0OQZ??????5?????\0BIZNNNNNNNNNNNN\0BDZNNNNNNNNNNNN\0NMC\x01");
+    body
+}
+
+/// The report of that record.
+fn report() -> &'static [u8] {
+    static REPORT: LazyLock<String> = LazyLock::new(|| exercise::recalibration(&record()).unwrap());
+    REPORT.as_bytes()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
@@ -37,6 +62,8 @@ proptest! {
         exercise::template(&damaged(&pair(), &changes));
         exercise::steps(&noise);
         exercise::steps(&damaged(&pair(), &changes));
+        exercise::metrics(&noise);
+        exercise::metrics(&damaged(&pair(), &changes));
     }
 
     #[test]
@@ -46,5 +73,23 @@ proptest! {
         records[at..at + 17].fill(b':');
         records[at..at + name.len()].copy_from_slice(name.as_bytes());
         exercise::template(&records);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn recalibrated_records(
+        noise in prop::collection::vec(any::<u8>(), 0..80),
+        changes in prop::collection::vec(any::<Change>(), 0..4),
+    ) {
+        let _ = exercise::recalibration(&noise);
+        let _ = exercise::recalibration(&damaged(&record(), &changes));
+    }
+
+    #[test]
+    fn damaged_reports(changes in prop::collection::vec(any::<Change>(), 0..4)) {
+        exercise::recalibration_report(&damaged(report(), &changes));
     }
 }

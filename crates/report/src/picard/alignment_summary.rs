@@ -6,7 +6,7 @@ use seqloom_prep::quality_metrics::alignment_summary::{
     AlignmentSummaryCounts, AlignmentSummaryMetrics, Category, ReadLengths,
 };
 
-use super::{cells_of, decimal, write_heading, write_whole_columns};
+use super::{Heading, cells_of, decimal, write_whole_columns};
 
 /// A cell's value.
 #[derive(Clone, Copy)]
@@ -17,8 +17,11 @@ enum Cell {
 
 use Cell::{Fraction, Whole};
 
+/// A column's name and what stands in it.
+type Column = (&'static str, fn(&AlignmentSummaryMetrics) -> Cell);
+
 /// Columns behind CATEGORY.
-const COLUMNS: [(&str, fn(&AlignmentSummaryMetrics) -> Cell); 32] = [
+const COLUMNS: [Column; 32] = [
     ("TOTAL_READS", |row| Whole(row.total_reads)),
     ("PF_READS", |row| Whole(row.pf_reads)),
     ("PCT_PF_READS", |row| Fraction(row.pct_pf_reads)),
@@ -59,10 +62,10 @@ const COLUMNS: [(&str, fn(&AlignmentSummaryMetrics) -> Cell); 32] = [
 /// Only those of `out`.
 pub fn write_alignment_summary(
     out: &mut impl Write,
-    command_line: &str,
+    heading: &Heading<'_>,
     counts: &AlignmentSummaryCounts,
 ) -> fmt::Result {
-    write_heading(out, "CollectAlignmentSummaryMetrics", command_line)?;
+    heading.write(out, "CollectAlignmentSummaryMetrics")?;
     write!(out, "\n## METRICS CLASS\tpicard.analysis.AlignmentSummaryMetrics\nCATEGORY")?;
     COLUMNS.iter().try_for_each(|(name, _)| write!(out, "\t{name}"))?;
     writeln!(out, "\tSAMPLE\tLIBRARY\tREAD_GROUP")?;

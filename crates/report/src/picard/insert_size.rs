@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use seqloom_prep::quality_metrics::insert_size::{InsertSizeMetrics, PairOrientation};
 
-use super::{cells_of, decimal, write_heading, write_whole_columns};
+use super::{Heading, cells_of, decimal, write_whole_columns};
 
 const COLUMNS: &str = "MEDIAN_INSERT_SIZE\tMODE_INSERT_SIZE\tMEDIAN_ABSOLUTE_DEVIATION\t\
     MIN_INSERT_SIZE\tMAX_INSERT_SIZE\tMEAN_INSERT_SIZE\tSTANDARD_DEVIATION\tREAD_PAIRS\t\
@@ -19,10 +19,10 @@ const COLUMNS: &str = "MEDIAN_INSERT_SIZE\tMODE_INSERT_SIZE\tMEDIAN_ABSOLUTE_DEV
 /// Only those of `out`.
 pub fn write_insert_sizes(
     out: &mut impl Write,
-    command_line: &str,
+    heading: &Heading<'_>,
     rows: &[InsertSizeMetrics],
 ) -> fmt::Result {
-    write_heading(out, "CollectInsertSizeMetrics", command_line)?;
+    heading.write(out, "CollectInsertSizeMetrics")?;
     writeln!(out, "\n## METRICS CLASS\tpicard.analysis.InsertSizeMetrics\n{COLUMNS}")?;
     rows.iter().try_for_each(|row| write_row(out, row))?;
     writeln!(out)?;

@@ -6,7 +6,7 @@ use seqloom_prep::quality_metrics::qualities::{
     QualityByCycleCounts, QualityDistributionCounts, QualityYieldCounts,
 };
 
-use super::{Column, write_heading, write_whole_columns};
+use super::{Column, Heading, write_whole_columns};
 
 const YIELD_COLUMNS: &str = "TOTAL_READS\tPF_READS\tREAD_LENGTH\tTOTAL_BASES\tPF_BASES\t\
     Q20_BASES\tPF_Q20_BASES\tQ30_BASES\tPF_Q30_BASES\tQ20_EQUIVALENT_YIELD\t\
@@ -18,10 +18,10 @@ const YIELD_COLUMNS: &str = "TOTAL_READS\tPF_READS\tREAD_LENGTH\tTOTAL_BASES\tPF
 /// Only those of `out`.
 pub fn write_quality_yield(
     out: &mut impl Write,
-    command_line: &str,
+    heading: &Heading<'_>,
     counts: &QualityYieldCounts,
 ) -> fmt::Result {
-    write_heading(out, "CollectQualityYieldMetrics", command_line)?;
+    heading.write(out, "CollectQualityYieldMetrics")?;
     let class = "picard.analysis.CollectQualityYieldMetrics$QualityYieldMetrics";
     writeln!(out, "\n## METRICS CLASS\t{class}\n{YIELD_COLUMNS}")?;
     let QualityYieldCounts { all, passed } = counts;
@@ -43,10 +43,10 @@ pub fn write_quality_yield(
 /// Only those of `out`.
 pub fn write_quality_by_cycle(
     out: &mut impl Write,
-    command_line: &str,
+    heading: &Heading<'_>,
     counts: &QualityByCycleCounts,
 ) -> fmt::Result {
-    write_heading(out, "MeanQualityByCycle", command_line)?;
+    heading.write(out, "MeanQualityByCycle")?;
     writeln!(out, "\n")?;
     let column = |name, means: Vec<(u32, f64)>| -> Column<'_> {
         (name, means.into_iter().map(|(cycle, mean)| (cycle.into(), mean)).collect())
@@ -64,10 +64,10 @@ pub fn write_quality_by_cycle(
 /// Only those of `out`.
 pub fn write_quality_distribution(
     out: &mut impl Write,
-    command_line: &str,
+    heading: &Heading<'_>,
     counts: &QualityDistributionCounts,
 ) -> fmt::Result {
-    write_heading(out, "QualityScoreDistribution", command_line)?;
+    heading.write(out, "QualityScoreDistribution")?;
     writeln!(out, "\n")?;
     let column = |name, counts: &[u64]| -> Column<'_> {
         let met = (0..).zip(counts).filter(|&(_, &count)| count > 0);

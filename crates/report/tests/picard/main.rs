@@ -1,8 +1,13 @@
 //! Referee: Picard MarkDuplicates, samtools flagstat and samtools idxstats run beside ours on
 //! random hard data; every flag and every line of text must be equal.
 //!
+//! The other metrics are compared in `quality_metrics`.
+//!
 //! Needs java, samtools, bgzip and Picard's jar (`PICARD_JAR`, else where Debian puts it).
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)] // all of it is a test
+
+mod hard_reads;
+mod quality_metrics;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

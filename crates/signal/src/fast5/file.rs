@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use seqloom_format::hdf5::{Hdf5File, LinkTarget};
 use seqloom_format::read_at::ReadAt;
-use seqloom_format::signal::{SignalHeader, SignalRead};
+use seqloom_format::signal::{AuxiliaryField, SignalHeader, SignalRead};
 
 use super::collect::{Attributes, HeaderSink, ReadFields, Walk, WalkBuffers, is_passed_over};
 use super::engine::{Engine, FieldValue};
@@ -140,6 +140,12 @@ impl<E: Engine> Fast5File<E> {
         &self.header
     }
 
+    /// Has reads give values of these auxiliary fields, as another opening of the same file found
+    /// them with [`Fast5Options::complete_header`].
+    pub fn set_auxiliary(&mut self, fields: Vec<AuxiliaryField>) {
+        self.header.auxiliary = fields;
+    }
+
     /// Number of reads. Some may turn out to be damaged.
     #[must_use]
     pub fn reads(&self) -> usize {
@@ -205,6 +211,7 @@ impl<E: Engine> Fast5File<E> {
             &scratch.fields
         };
         let (signal, numbers) = fields.complete()?;
+        scratch.buffers.at = signal;
         out.read_id.extend_from_slice(&fields.read_id);
         [out.digitisation, out.offset, out.range, out.sampling_rate] = numbers;
         fields.auxiliary.values(&self.header.auxiliary, &mut out.auxiliary)?;

@@ -24,9 +24,10 @@ use seqloom_io::random::RandomFile;
 use seqloom_runtime::trace;
 
 use crate::account::Fault;
-use crate::fast5::{Fast5File, Fast5Options};
+use crate::fast5::{Fast5Error, Fast5File, Fast5Options};
 use crate::pod5::{Pod5Error, Pod5File};
-use table_file::TableFile;
+use crate::pool::{Fast5Pool, PooledFile};
+use table_file::{Table, TableFile};
 
 pub use frames::{FrameDefect, MAX_LINE_BYTES};
 pub use index_file::{IndexFileError, check_index, index_path, read_index_file};
@@ -263,11 +264,26 @@ pub trait SignalStore: Send + Sync {
     ) -> Result<(), ReadError>;
 }
 
+/// What reads FAST5 files.
+#[derive(Debug, Clone, Default)]
+pub enum Fast5Engine {
+    /// The reader of this crate: threads read at once.
+    #[default]
+    Own,
+    /// libhdf5 in this process: one thread reads at a time.
+    #[cfg(feature = "libhdf5")]
+    Library,
+    /// Child processes, one for each thread: what crashes costs one read.
+    Pool(Arc<Fast5Pool>),
+}
+
 /// How files are opened.
 #[derive(Debug, Clone, Default)]
 pub struct OpenOptions {
     /// For FAST5.
     pub fast5: Fast5Options,
+    /// What reads it.
+    pub fast5_engine: Fast5Engine,
     /// Where the time of reading bytes is booked for formats that read while they decode.
     pub reading: Arc<trace::Stage>,
 }
@@ -306,15 +322,7 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<dyn SignalStore>, 
     let known = file.read_exact_at(&mut magic, 0).map(|()| magic);
     let timed = |file| TimedFile { file, reading: options.reading.clone() };
     match known {
-        Ok(HDF5_MAGIC) => {
-            let scratch = &mut DecodeScratch::default().fast5;
-            let table = Fast5File::open(Arc::new(timed(file)), path, options.fast5, scratch);
-            let table = table.map_err(|error| {
-                let group = error.read.map(|group| format!("group {group}: ")).unwrap_or_default();
-                StoreError::malformed(path, format!("{group}{}", error.problem))
-            })?;
-            Ok(Arc::new(TableFile { path: name, table, size_bytes }))
-        }
+        Ok(HDF5_MAGIC) => open_fast5(timed(file), name, options),
         Ok(POD5_MAGIC) => {
             let table =
                 Pod5File::open(Arc::new(timed(file)), path).map_err(|error| match error {
@@ -324,5 +332,43 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<dyn SignalStore>, 
             Ok(Arc::new(TableFile { path: name, table, size_bytes }))
         }
         _ => Ok(Arc::new(RecordFile::new(Box::new(file), name)?)),
+    }
+}
+
+/// What is wrong with a whole FAST5 file, without its name.
+pub(crate) fn fast5_reason(error: Fast5Error) -> String {
+    let group = error.read.map(|group| format!("group {group}: ")).unwrap_or_default();
+    format!("{group}{}", error.problem)
+}
+
+fn open_fast5(
+    file: TimedFile,
+    path: Arc<Path>,
+    options: &OpenOptions,
+) -> Result<Arc<dyn SignalStore>, StoreError> {
+    fn store<T: Table + 'static>(
+        table: Result<T, String>,
+        path: Arc<Path>,
+        size_bytes: u64,
+    ) -> Result<Arc<dyn SignalStore>, StoreError> {
+        let table = table.map_err(|reason| StoreError::malformed(&path, reason))?;
+        Ok(Arc::new(TableFile { path, table, size_bytes }))
+    }
+    let size_bytes = file.size_bytes();
+    let DecodeScratch { fast5: scratch, .. } = &mut DecodeScratch::default();
+    match &options.fast5_engine {
+        Fast5Engine::Own => {
+            let table = Fast5File::open(Arc::new(file), &path, options.fast5, scratch);
+            store(table.map_err(fast5_reason), path, size_bytes)
+        }
+        #[cfg(feature = "libhdf5")]
+        Fast5Engine::Library => {
+            let table = crate::hdf5_library::open(&path, options.fast5);
+            store(table, path, size_bytes)
+        }
+        Fast5Engine::Pool(pool) => {
+            let table = PooledFile::open(pool, &path, options.fast5);
+            store(table, path, size_bytes)
+        }
     }
 }

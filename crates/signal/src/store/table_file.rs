@@ -6,13 +6,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use seqloom_format::hdf5::Hdf5File;
 use seqloom_format::signal::{SignalHeader, SignalRead};
 
 use super::{
     Cursor, DecodeScratch, Frame, FrameBatch, ReadError, SignalStore, StoreError, StoreFormat,
 };
-use crate::fast5::Fast5File;
+use crate::fast5::{Engine, Fast5File, Fast5Scratch};
 use crate::pod5::{Pod5Error, Pod5File};
+use crate::pool::PooledFile;
 
 /// Reads of a batch: enough that taking one costs little, few enough for many workers to share a
 /// file of 4,000 reads.
@@ -34,7 +36,25 @@ pub(super) trait Table: Send + Sync {
     ) -> Result<(), ReadError>;
 }
 
-impl Table for Fast5File {
+/// An engine whose buffers are part of a worker's.
+trait HasScratch: Engine + Sized {
+    fn scratch(of: &mut DecodeScratch) -> &mut Fast5Scratch<Self>;
+}
+
+impl HasScratch for Hdf5File {
+    fn scratch(of: &mut DecodeScratch) -> &mut Fast5Scratch {
+        &mut of.fast5
+    }
+}
+
+#[cfg(feature = "libhdf5")]
+impl HasScratch for crate::hdf5_library::LibraryFile {
+    fn scratch(of: &mut DecodeScratch) -> &mut Fast5Scratch<Self> {
+        &mut of.library
+    }
+}
+
+impl<E: HasScratch> Table for Fast5File<E> {
     const FORMAT: StoreFormat = StoreFormat::Fast5;
 
     fn header(&self) -> &SignalHeader {
@@ -55,7 +75,33 @@ impl Table for Fast5File {
         scratch: &mut DecodeScratch,
         read: &mut SignalRead,
     ) -> Result<(), ReadError> {
-        self.read(index, &mut scratch.fast5, read).map_err(|error| ReadError::new(error.problem))
+        let scratch = E::scratch(scratch);
+        self.read(index, scratch, read).map_err(|error| ReadError::new(error.problem))
+    }
+}
+
+impl Table for PooledFile {
+    const FORMAT: StoreFormat = StoreFormat::Fast5;
+
+    fn header(&self) -> &SignalHeader {
+        self.header()
+    }
+
+    fn reads(&self) -> usize {
+        self.reads()
+    }
+
+    fn read_id(&self, index: usize) -> Vec<u8> {
+        self.read_id(index).to_vec()
+    }
+
+    fn read(
+        &self,
+        index: usize,
+        _: &mut DecodeScratch,
+        read: &mut SignalRead,
+    ) -> Result<(), ReadError> {
+        self.read(index, read).map_err(ReadError)
     }
 }
 

@@ -17,15 +17,7 @@ use seqloom_signal::pod5::{Pod5Error, Pod5File, Pod5Scratch};
 
 /// Python with the referees, or `None` after saying that the test is skipped.
 fn python() -> Option<PathBuf> {
-    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin/python");
-    let has = |modules: &str| {
-        Command::new(&python).args(["-c", modules]).output().is_ok_and(|out| out.status.success())
-    };
-    if has("import pod5, blue_crab, pyslow5") {
-        return Some(python);
-    }
-    seqloom_testkit::skip::skip(".venv has no Python with pod5, blue-crab and pyslow5");
-    None
+    seqloom_testkit::python::with("pod5, blue_crab, pyslow5")
 }
 
 fn referee(python: &Path, arguments: &[&Path]) -> String {

@@ -314,11 +314,14 @@ fn by_quality_rows(
     Ok(rows)
 }
 
+/// Rows by read group, quality, covariate and event.
+type CovariateRows = BTreeMap<(usize, u8, Covariate, Event), Datum>;
+
 fn by_covariate_rows(
     table: &RawTable<'_>,
     groups: &Groups,
     arguments: &Arguments,
-) -> Result<BTreeMap<(usize, u8, Covariate, Event), Datum>, ReportError> {
+) -> Result<CovariateRows, ReportError> {
     let columns = DatumColumns::of(table)?;
     let (group, event) = (table.column("ReadGroup")?, table.column("EventType")?);
     let quality_column = table.column("QualityScore")?;

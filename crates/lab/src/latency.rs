@@ -1,0 +1,157 @@
+//! Slow disks for experiments: a shared library, compiled when an experiment runs, that is loaded
+//! before the programs under test and makes their file access as slow as a modelled storage.
+//!
+//! The model stands in `latency/latency.c`. It is preloaded, so that C libraries are slowed as our
+//! own readers are; child processes share the same servers.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::experiment::LabError;
+
+const SOURCE: &str = include_str!("../latency/latency.c");
+
+/// Bytes of `struct state` there: numbers, 256 servers, 4 Mi pages. Zeros take no room.
+const STATE_BYTES: u64 = 24 + 256 * 8 + (1 << 22) * 8;
+
+/// A storage of some servers that each need some time for a request.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Storage {
+    /// Its name.
+    pub name: &'static str,
+    /// Time of one request.
+    pub service_ms: f64,
+    /// How many requests are served at once.
+    pub servers: u32,
+    /// Whether each open asks it, not only the first one of a file.
+    pub each_open: bool,
+}
+
+/// The storages of Gamaarachchi 2020's machines, as a model: a solid-state disk, an array of 12
+/// spinning disks, and a network file system, which checks a file at each open (close-to-open
+/// consistency, RFC 7530 section 10.3).
+pub const STORAGES: [Storage; 3] = [
+    Storage { name: "ssd", service_ms: 0.1, servers: 64, each_open: false },
+    Storage { name: "raid", service_ms: 8.0, servers: 12, each_open: false },
+    Storage { name: "nfs", service_ms: 1.0, servers: 8, each_open: true },
+];
+
+/// The compiled library.
+#[derive(Debug)]
+pub struct LatencyLayer {
+    library: PathBuf,
+}
+
+impl LatencyLayer {
+    /// Compiles it with `cc` into `folder`.
+    ///
+    /// # Errors
+    /// There is no C compiler, or the folder cannot be written.
+    pub fn build(folder: &Path) -> Result<Self, LabError> {
+        let (source, library) = (folder.join("latency.c"), folder.join("latency.so"));
+        fs::write(&source, SOURCE).map_err(LabError::file(&source))?;
+        let mut cc = Command::new("cc");
+        cc.args(["-std=gnu11", "-O2", "-fPIC", "-shared", "-o"]).arg(&library).arg(&source);
+        let output = cc.arg("-ldl").output();
+        let output =
+            output.map_err(|source| LabError::Start { program: "cc".to_owned(), source })?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(LabError::Prepare(format!("cc cannot compile the latency layer: {said}")));
+        }
+        Ok(Self { library })
+    }
+
+    /// Slows the files below `folder` (an absolute path) down for a program and its children. The
+    /// state of the storage begins anew in the file `state`.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn slow(
+        &self,
+        command: &mut Command,
+        storage: Storage,
+        folder: &Path,
+        state: &Path,
+    ) -> Result<(), LabError> {
+        let file = File::create(state).map_err(LabError::file(state))?;
+        file.set_len(STATE_BYTES).map_err(LabError::file(state))?;
+        command
+            .env("LD_PRELOAD", &self.library)
+            .env("SEQLOOM_LATENCY_STATE", state)
+            .env("SEQLOOM_LATENCY_FOLDER", folder)
+            .env("SEQLOOM_LATENCY_SERVICE_US", format!("{}", storage.service_ms * 1000.0))
+            .env("SEQLOOM_LATENCY_SERVERS", storage.servers.to_string())
+            .env("SEQLOOM_LATENCY_OPENS", if storage.each_open { "1" } else { "0" });
+        Ok(())
+    }
+}
+
+/// Requests served so far, and seconds spent waiting for them, summed.
+#[must_use]
+pub fn served(state: &Path) -> Option<(u64, f64)> {
+    let file = File::open(state).ok()?;
+    let mut numbers = [[0; 8]; 2];
+    for (index, number) in numbers.iter_mut().enumerate() {
+        file.read_exact_at(number, 8 * index as u64).ok()?;
+    }
+    let [requests, waited_ns] = numbers.map(u64::from_ne_bytes);
+    Some((requests, waited_ns as f64 / 1e9))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    /// Time and requests of a shell line over files of a folder.
+    fn timed(line: &str, storage: Storage) -> Option<(f64, u64)> {
+        let folder = tempfile::tempdir().unwrap();
+        let layer = match LatencyLayer::build(folder.path()) {
+            Err(LabError::Start { .. }) => return None, // no C compiler: nothing to test
+            other => other.unwrap(),
+        };
+        let data = folder.path().join("data");
+        fs::create_dir(&data).unwrap();
+        for name in ["a", "b", "c", "d"] {
+            fs::write(data.join(name), vec![b'x'; 10_000]).unwrap();
+        }
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).current_dir(&data);
+        command.env("D", &data);
+        layer.slow(&mut command, storage, &data, &folder.path().join("state")).unwrap();
+        let started = Instant::now();
+        assert!(command.status().unwrap().success());
+        let wall_s = started.elapsed().as_secs_f64();
+        Some((wall_s, served(&folder.path().join("state")).unwrap().0))
+    }
+
+    const DISK: Storage = Storage { name: "", service_ms: 100.0, servers: 1, each_open: false };
+    /// dd with blocks larger than the file: one open, one read (the end is no request).
+    const READ: &str = "dd bs=64k of=/dev/null status=none if=$D/";
+
+    #[test]
+    fn servers_work_side_by_side_and_over_processes() {
+        let all = ["a", "b", "c", "d"].map(|name| format!("{READ}{name} &")).join(" ") + " wait";
+        let Some((one_s, requests)) = timed(&all, DISK) else { return };
+        assert_eq!(requests, 8);
+        assert!(one_s >= 0.8, "{one_s}");
+        let (four_s, _) = timed(&all, Storage { servers: 4, ..DISK }).unwrap();
+        assert!((0.2..one_s - 0.2).contains(&four_s), "{four_s}");
+    }
+
+    #[test]
+    fn what_was_read_once_is_in_the_page_cache() {
+        let twice = format!("{READ}a; {READ}a");
+        let Some((_, requests)) = timed(&twice, DISK) else { return };
+        assert_eq!(requests, 2);
+        let network = Storage { each_open: true, ..DISK };
+        assert_eq!(timed(&twice, network).unwrap().1, 3);
+        // Three pages, read 100 bytes at a time: three requests and the open.
+        let small = "dd bs=100 of=/dev/null status=none if=$D/b";
+        assert_eq!(timed(small, DISK).unwrap().1, 4);
+        assert_eq!(timed("cat /etc/passwd > /dev/null", DISK).unwrap().1, 0);
+    }
+}

@@ -1,0 +1,12 @@
+//! Experiments: how the ways to read, lock, parse and place that papers compare behave on the
+//! machine at hand. Nothing here is used by the product's own commands.
+//!
+//! An experiment is a plan of runs ([`experiment`]), each a program or a piece of code with some
+//! factors set; what is measured becomes a table of tab-separated values ([`table`]) and a report
+//! with plots ([`plot`]).
+
+pub mod experiment;
+pub mod latency;
+pub mod plot;
+pub mod signal_io;
+pub mod table;

@@ -1,0 +1,223 @@
+//! How fast reads of raw signal are had at random from files of each format, by how many workers,
+//! from disks of how much latency: the comparison of Gamaarachchi 2020 (thesis, chapter on nanopore
+//! I/O, figures 1.10 and 1.12 to 1.15), with the formats and readers that came since.
+//!
+//! Each run is a process of its own that reads every read once, in a shuffled order, with some
+//! number of workers, each of which takes the next read when it is done with one.
+
+mod prepare;
+mod reading;
+mod report;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+pub use prepare::Volume;
+pub use reading::{ReadingError, ReadingOptions, read_all};
+
+use crate::experiment::{Counters, LabError, Run, TIMES, Work, perform};
+use crate::latency::{LatencyLayer, STORAGES, Storage, served};
+use crate::table::Table;
+
+/// Name of the experiment.
+pub const NAME: &str = "signal-io";
+
+/// Factors of the table.
+pub const FACTORS: [&str; 3] = ["storage", "way", "workers"];
+
+/// Columns of the table behind [`TIMES`]: reads and samples that were read, requests to the
+/// modelled storage, and seconds spent waiting for them, summed over workers.
+pub const COUNTERS: [&str; 4] = ["reads", "samples", "requests", "waited_s"];
+
+/// Files of a report: the table, and what it was measured on.
+const TABLE: &str = "signal-io.tsv";
+const FACTS: &str = "facts.tsv";
+
+/// Name of the runs without a latency layer.
+pub const CACHED: &str = "cached";
+
+/// A format and what reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Way {
+    /// Its name in tables and on the command line.
+    pub name: &'static str,
+    /// Its words in the report.
+    pub title: &'static str,
+    /// Folder or file below that of the data.
+    pub data: &'static str,
+    /// What `--fast5-engine` says; nothing for formats that are not FAST5.
+    pub engine: Option<&'static str>,
+    /// Whether libhdf5 is needed.
+    pub needs_library: bool,
+}
+
+const fn way(
+    name: &'static str,
+    title: &'static str,
+    data: &'static str,
+    engine: Option<&'static str>,
+) -> Way {
+    Way { name, title, data, engine, needs_library: false }
+}
+
+const fn library_way(
+    name: &'static str,
+    title: &'static str,
+    data: &'static str,
+    engine: &'static str,
+) -> Way {
+    Way { name, title, data, engine: Some(engine), needs_library: true }
+}
+
+/// All ways that are compared.
+pub const WAYS: [Way; 10] = [
+    library_way("fast5-library", "FAST5, threads and libhdf5", "single", "library"),
+    library_way("fast5-library-pool", "FAST5, processes and libhdf5", "single", "library-pool"),
+    way("fast5-pool", "FAST5, processes and own reader", "single", Some("pool")),
+    way("fast5-own", "FAST5, threads and own reader", "single", Some("own")),
+    library_way("multi-library", "multi-FAST5, threads and libhdf5", "reads.fast5", "library"),
+    library_way("multi-pool", "multi-FAST5, processes and libhdf5", "reads.fast5", "library-pool"),
+    way("multi-own", "multi-FAST5, threads and own reader", "reads.fast5", Some("own")),
+    way("slow5", "SLOW5", "reads.slow5", None),
+    way("blow5", "BLOW5", "reads.blow5", None),
+    way("pod5", "POD5", "reads.pod5", None),
+];
+
+/// What is run.
+#[derive(Debug, Clone)]
+pub struct SignalIo {
+    /// The program that is its own subject: called with `arguments`, then with a way and so on.
+    pub program: PathBuf,
+    /// The arguments that make it read, before `--data`, `--way`, `--threads`.
+    pub arguments: Vec<String>,
+    /// Folder of single-read FAST5 files that the data are made of.
+    pub source: PathBuf,
+    /// Where data are made; it may hold those of an earlier run.
+    pub work: PathBuf,
+    /// blue-crab, which makes the POD5 file; without it POD5 is left out.
+    pub blue_crab: Option<PathBuf>,
+    /// How often the source is copied.
+    pub copies: u32,
+    /// Numbers of workers.
+    pub workers: Vec<u32>,
+    /// Names of ways, empty for all; of storages likewise.
+    pub ways: Vec<String>,
+    /// See `ways`.
+    pub storages: Vec<String>,
+    /// Whether the program has libhdf5.
+    pub has_library: bool,
+    /// Repeats of each run; tables hold all, the report takes the fastest.
+    pub repeats: u32,
+}
+
+impl SignalIo {
+    /// Makes the data and all runs; `tell` is called with what is done next.
+    ///
+    /// # Errors
+    /// The data cannot be made, or a run fails.
+    pub fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<(Table, Volume), LabError> {
+        fs::create_dir_all(&self.work).map_err(LabError::file(&self.work))?;
+        let work = self.work.canonicalize().map_err(LabError::file(&self.work))?;
+        let data = work.join("data");
+        tell("data");
+        let volume = prepare::prepare(&self.source, &data, self.copies, self.blue_crab.as_deref())?;
+        let layer = LatencyLayer::build(&work)?;
+        let mut table = empty_table();
+        let storages = STORAGES.iter().copied().map(Some).chain([None]);
+        for storage in storages.filter(|storage| chosen(&self.storages, name_of(*storage))) {
+            for way in WAYS.iter().filter(|way| self.takes(way, &data)) {
+                for &workers in &self.workers {
+                    for _ in 0..self.repeats {
+                        tell(&format!("{} {} {workers}", name_of(storage), way.name));
+                        self.one(&layer, storage, way, workers, &work, &mut table)?;
+                    }
+                }
+            }
+        }
+        Ok((table, volume))
+    }
+
+    fn takes(&self, way: &Way, data: &Path) -> bool {
+        chosen(&self.ways, way.name)
+            && (self.has_library || !way.needs_library)
+            && data.join(way.data).exists()
+    }
+
+    fn one(
+        &self,
+        layer: &LatencyLayer,
+        storage: Option<Storage>,
+        way: &Way,
+        workers: u32,
+        work: &Path,
+        table: &mut Table,
+    ) -> Result<(), LabError> {
+        let (data, state) = (work.join("data"), work.join("state"));
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).arg("--data").arg(&data);
+        command.args(["--way", way.name, "--threads", &workers.to_string()]);
+        if let Some(storage) = storage {
+            layer.slow(&mut command, storage, &data, &state)?;
+        }
+        let after = || -> Counters {
+            let Some((requests, waited_s)) = storage.and_then(|_| served(&state)) else {
+                return Counters::new();
+            };
+            vec![("requests".to_owned(), requests as f64), ("waited_s".to_owned(), waited_s)]
+        };
+        let factors = vec![name_of(storage).into(), way.name.into(), workers.to_string()];
+        let work = Work::Program(Box::new(command));
+        perform(&mut Run { factors, work, after: Box::new(after) }, table)
+    }
+}
+
+fn empty_table() -> Table {
+    let columns: Vec<&str> = TIMES.iter().chain(&COUNTERS).copied().collect();
+    Table::new(&FACTORS, &columns)
+}
+
+fn name_of(storage: Option<Storage>) -> &'static str {
+    storage.map_or(CACHED, |storage| storage.name)
+}
+
+fn chosen(names: &[String], name: &str) -> bool {
+    names.is_empty() || names.iter().any(|chosen| chosen == name)
+}
+
+/// Writes the table, the plots and the report into a folder.
+///
+/// # Errors
+/// The folder cannot be written.
+pub fn write(table: &Table, facts: &[(String, String)], folder: &Path) -> Result<(), LabError> {
+    fs::create_dir_all(folder).map_err(LabError::file(folder))?;
+    let put = |name: &str, text: &str| {
+        let path = folder.join(name);
+        fs::write(&path, text).map_err(LabError::file(&path))
+    };
+    put(TABLE, &table.to_tsv())?;
+    let lines = facts.iter().map(|(name, fact)| format!("{name}\t{fact}\n"));
+    put(FACTS, &lines.collect::<String>())?;
+    for (name, plot) in report::plots(table) {
+        put(&name, &plot.to_svg())?;
+    }
+    put("README.md", &report::markdown(table, facts))
+}
+
+/// Writes plots and report of a folder once more, from the table that is there.
+///
+/// # Errors
+/// There is none, or the folder cannot be written.
+pub fn write_again(folder: &Path) -> Result<(), LabError> {
+    let get = |name: &str| {
+        let path = folder.join(name);
+        fs::read_to_string(&path).map_err(LabError::file(&path))
+    };
+    let mut table = empty_table();
+    let bad = |error| LabError::Prepare(format!("{}: {error}", folder.join(TABLE).display()));
+    table.add_tsv(&get(TABLE)?).map_err(bad)?;
+    let text = get(FACTS)?;
+    let facts = text.lines().filter_map(|line| line.split_once('\t'));
+    let facts: Vec<_> = facts.map(|(name, fact)| (name.to_owned(), fact.to_owned())).collect();
+    write(&table, &facts, folder)
+}

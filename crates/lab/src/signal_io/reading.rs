@@ -1,0 +1,193 @@
+//! One run: every read of some files once, in a shuffled order, by some workers.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use seqloom_format::signal::SignalRead;
+use seqloom_format::slow5::index;
+use seqloom_runtime::failure::Failure;
+use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_signal::inputs::{self, InputsError};
+use seqloom_signal::store::{
+    self, DecodeScratch, Fast5Engine, Frame, FrameBatch, OpenOptions, ReadError, SignalStore,
+    StoreError, StoreFormat, index_path,
+};
+
+use super::Way;
+
+/// Begin of the shuffle: any number; the same one in all runs.
+const SEED: u64 = 42;
+
+/// What is read, and how.
+pub struct ReadingOptions {
+    /// The data folder.
+    pub data: PathBuf,
+    /// Format and reader.
+    pub way: Way,
+    /// The reader of FAST5.
+    pub engine: Fast5Engine,
+    /// Workers.
+    pub threads: NonZeroUsize,
+}
+
+/// Why reads cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadingError {
+    /// The files cannot be found.
+    #[error("{0}")]
+    Inputs(#[from] InputsError),
+    /// A file cannot be opened or read.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// A read cannot be decoded.
+    #[error("{0}")]
+    Read(#[from] ReadError),
+    /// A worker failed.
+    #[error("{0}")]
+    Worker(#[from] WorkerPanic),
+    /// The index of a file is missing or bad.
+    #[error("{0}")]
+    Index(String),
+}
+
+/// A read: where its file is, or the open file, and its place there.
+#[derive(Clone)]
+struct Request {
+    file: File,
+    frame: Frame,
+}
+
+#[derive(Clone)]
+enum File {
+    /// To be opened for this read, as a folder of single-read files must be.
+    Path(Arc<Path>),
+    Open(Arc<dyn SignalStore>),
+}
+
+/// Reads all; the numbers of reads and samples.
+///
+/// # Errors
+/// Any file or read that is not in order: times of part of the work compare with nothing.
+pub fn read_all(options: &ReadingOptions) -> Result<(u64, u64), ReadingError> {
+    let open = OpenOptions { fast5_engine: options.engine.clone(), ..OpenOptions::default() };
+    let mut requests = requests(options, &open)?;
+    shuffle(&mut requests);
+    let next = AtomicUsize::new(0);
+    let (reads, samples) = (AtomicU64::new(0), AtomicU64::new(0));
+    let failure = Failure::<ReadingError>::default();
+    let worker = |_| {
+        let mut scratch = DecodeScratch::default();
+        let (mut batch, mut read) = (FrameBatch::default(), SignalRead::default());
+        while let Some(request) = requests.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if failure.stopped() {
+                break;
+            }
+            one(request, &open, &mut scratch, &mut batch, &mut read)?;
+            reads.fetch_add(1, Ordering::Relaxed);
+            samples.fetch_add(read.samples.len() as u64, Ordering::Relaxed);
+        }
+        Ok(())
+    };
+    pool::run(options.threads, &failure, || (), &|| Ok(()), worker)?;
+    Ok((reads.into_inner(), samples.into_inner()))
+}
+
+fn one(
+    request: &Request,
+    options: &OpenOptions,
+    scratch: &mut DecodeScratch,
+    batch: &mut FrameBatch,
+    read: &mut SignalRead,
+) -> Result<(), ReadingError> {
+    let opened;
+    let store = match &request.file {
+        File::Open(store) => store,
+        File::Path(path) => {
+            opened = store::open(path, options)?;
+            &opened
+        }
+    };
+    batch.frames.clear();
+    batch.frames.push(request.frame);
+    store.fetch(batch)?;
+    read.clear();
+    store.decode(scratch, batch, &batch.frames[0], read)?;
+    Ok(())
+}
+
+fn requests(options: &ReadingOptions, open: &OpenOptions) -> Result<Vec<Request>, ReadingError> {
+    let path = options.data.join(options.way.data);
+    if path.is_dir() {
+        let found = inputs::find(&[path], &inputs::ALL_SUFFIXES)?;
+        let request =
+            |path: PathBuf| Request { file: File::Path(Arc::from(path)), frame: Frame::default() };
+        return Ok(found.paths.into_iter().map(request).collect());
+    }
+    let store = store::open(&path, open)?;
+    let has_index = matches!(store.format(), StoreFormat::Slow5 | StoreFormat::Blow5(_));
+    let frames = if has_index { indexed(&path)? } else { listed(store.as_ref())? };
+    let request = |frame| Request { file: File::Open(store.clone()), frame };
+    Ok(frames.into_iter().map(request).collect())
+}
+
+/// Places of the reads by the index beside the file.
+fn indexed(path: &Path) -> Result<Vec<Frame>, ReadingError> {
+    let path = index_path(path);
+    let bad =
+        |error: &dyn std::fmt::Display| ReadingError::Index(format!("{}: {error}", path.display()));
+    let bytes = std::fs::read(&path).map_err(|error| bad(&error))?;
+    let (_, entries) = index::parse(&bytes).map_err(|error| bad(&error))?;
+    let frame = |entry: Result<index::Entry<'_>, _>| {
+        let index::Entry { offset, size_bytes, .. } = entry.map_err(|error| bad(&error))?;
+        Ok(Frame { offset, size_bytes, ..Frame::default() })
+    };
+    entries.map(frame).collect()
+}
+
+/// Numbers of the reads of a file that has a table of them.
+fn listed(store: &dyn SignalStore) -> Result<Vec<Frame>, ReadingError> {
+    let (mut cursor, mut batch) = (store::Cursor::default(), FrameBatch::default());
+    let mut frames = Vec::new();
+    while store.next(&mut cursor, &mut batch)? {
+        frames.extend_from_slice(&batch.frames);
+    }
+    Ok(frames)
+}
+
+/// Fisher and Yates with SplitMix64 (Steele, Lea and Flood 2014).
+fn shuffle<T>(items: &mut [T]) {
+    let mut state = SEED;
+    let mut random = || {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = state;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ mixed >> 31
+    };
+    for end in (1..items.len()).rev() {
+        items.swap(end, (random() % (end as u64 + 1)) as usize);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shuffle_keeps_all_and_is_the_same_each_time() {
+        let shuffled = || {
+            let mut items: Vec<u32> = (0..500).collect();
+            shuffle(&mut items);
+            items
+        };
+        let mut items = shuffled();
+        assert_eq!(items, shuffled());
+        let in_place = items.iter().enumerate().filter(|(at, item)| *at as u32 == **item).count();
+        assert!(in_place < 10, "{in_place}");
+        items.sort_unstable();
+        assert!(items.into_iter().eq(0..500));
+        shuffle::<u32>(&mut []);
+    }
+}

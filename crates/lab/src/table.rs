@@ -1,0 +1,142 @@
+//! Tables of measurements: factors as text, measured values as numbers.
+
+/// What was measured in one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// One for each factor of the table.
+    pub factors: Vec<String>,
+    /// One for each measured column.
+    pub values: Vec<f64>,
+}
+
+/// A table of runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Names of the factors.
+    pub factors: Vec<String>,
+    /// Names of what is measured, units last.
+    pub columns: Vec<String>,
+    /// The runs, in the order in which they were made.
+    pub rows: Vec<Row>,
+}
+
+/// A file that is no such table.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("line {line}: {what}")]
+pub struct TableError {
+    /// From 1.
+    pub line: usize,
+    /// What is wrong.
+    pub what: &'static str,
+}
+
+impl Table {
+    /// Without rows.
+    #[must_use]
+    pub fn new(factors: &[&str], columns: &[&str]) -> Self {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Self { factors: owned(factors), columns: owned(columns), rows: Vec::new() }
+    }
+
+    /// As tab-separated values: a line of names, a line for each row.
+    #[must_use]
+    pub fn to_tsv(&self) -> String {
+        let names = self.factors.iter().chain(&self.columns);
+        let mut text = names.cloned().collect::<Vec<_>>().join("\t") + "\n";
+        for row in &self.rows {
+            let values = row.values.iter().map(|value| number(*value));
+            text += &row.factors.iter().cloned().chain(values).collect::<Vec<_>>().join("\t");
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Reads rows of a table of these columns.
+    ///
+    /// # Errors
+    /// Another first line, lines of another number of fields, values that are no numbers.
+    pub fn add_tsv(&mut self, text: &str) -> Result<(), TableError> {
+        let mut lines = text.lines().enumerate();
+        let names: Vec<&String> = self.factors.iter().chain(&self.columns).collect();
+        let first = lines.next().map(|(_, line)| line.split('\t').collect::<Vec<_>>());
+        if first.is_none_or(|first| first != names) {
+            return Err(TableError { line: 1, what: "other columns" });
+        }
+        for (at, line) in lines {
+            let bad = |what| TableError { line: at + 1, what };
+            let fields: Vec<&str> = line.split('\t').collect();
+            if fields.len() != names.len() {
+                return Err(bad("another number of fields"));
+            }
+            let (factors, values) = fields.split_at(self.factors.len());
+            let values: Result<Vec<f64>, _> = values.iter().map(|value| value.parse()).collect();
+            let values = values.map_err(|_| bad("a value that is no number"))?;
+            let factors = factors.iter().map(|factor| (*factor).to_owned()).collect();
+            self.rows.push(Row { factors, values });
+        }
+        Ok(())
+    }
+
+    /// A measured value of the row with these factors, the smallest where there are several.
+    #[must_use]
+    pub fn value(&self, factors: &[&str], column: &str) -> Option<f64> {
+        let at = self.columns.iter().position(|name| name == column)?;
+        let rows = self.rows.iter().filter(|row| row.factors == factors);
+        rows.map(|row| row.values[at]).min_by(f64::total_cmp)
+    }
+
+    /// The different values of a factor, in the order in which they appear.
+    #[must_use]
+    pub fn levels(&self, factor: &str) -> Vec<&str> {
+        let Some(at) = self.factors.iter().position(|name| name == factor) else {
+            return Vec::new();
+        };
+        let mut levels: Vec<&str> = Vec::new();
+        for row in &self.rows {
+            if !levels.contains(&row.factors[at].as_str()) {
+                levels.push(&row.factors[at]);
+            }
+        }
+        levels
+    }
+}
+
+/// Whole numbers as they are, others with six digits behind the point.
+fn number(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.6}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_comes_back_from_its_text() {
+        let mut table = Table::new(&["way", "workers"], &["wall_s", "reads"]);
+        for (way, wall_s) in [("a", 1.5), ("b", 0.25), ("a", 1.25)] {
+            let factors = vec![way.to_owned(), "2".to_owned()];
+            table.rows.push(Row { factors, values: vec![wall_s, 10.0] });
+        }
+        let text = table.to_tsv();
+        assert!(text.starts_with("way\tworkers\twall_s\treads\na\t2\t1.500000\t10\n"), "{text}");
+        let mut again = Table::new(&["way", "workers"], &["wall_s", "reads"]);
+        again.add_tsv(&text).unwrap();
+        assert_eq!(again, table);
+        assert_eq!(table.value(&["a", "2"], "wall_s"), Some(1.25));
+        assert_eq!(table.value(&["c", "2"], "wall_s"), None);
+        assert_eq!(table.levels("way"), ["a", "b"]);
+    }
+
+    #[test]
+    fn what_is_no_such_table_is_refused() {
+        let mut table = Table::new(&["way"], &["wall_s"]);
+        assert_eq!(table.add_tsv("").unwrap_err().line, 1);
+        assert_eq!(table.add_tsv("way\tcpu_s\n").unwrap_err().line, 1);
+        assert_eq!(table.add_tsv("way\twall_s\na\t1\nb\n").unwrap_err().line, 3);
+        assert_eq!(table.add_tsv("way\twall_s\na\tx\n").unwrap_err().line, 2);
+    }
+}

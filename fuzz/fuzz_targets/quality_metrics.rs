@@ -1,0 +1,10 @@
+//! Records, as the counters of metrics see them.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[allow(dead_code)] // shared with the property tests and other targets
+#[path = "../../crates/prep/tests/hostile/exercise.rs"]
+mod exercise;
+
+fuzz_target!(|data: &[u8]| exercise::metrics(data));
