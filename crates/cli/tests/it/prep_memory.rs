@@ -3,7 +3,7 @@
 use crate::common::{assert_same_bytes, folder, has, memory_floor, run, words};
 use crate::data::{align, chr20, pairs_with_duplicates, simulate};
 use crate::memory::{peak_bytes, size_bytes};
-use crate::prep::{hard, prep_into, samtools_sort};
+use crate::prep::{hard, prep_into};
 use std::path::Path;
 
 /// Runs with a cap, unless it is below the floor, and compares with what there is without.
@@ -54,20 +54,12 @@ fn slow_two_million_records_under_half_a_gibibyte() {
     if !seqloom_testkit::skip::slow_tests() || !has("samtools") {
         return;
     }
-    let Some(reference) = chr20() else { return };
     let here = tempfile::tempdir_in(crate::common::cache()).unwrap();
-    let reads = simulate(reference, &pairs_with_duplicates(1_000_000), here.path());
-    let bam = here.path().join("million.bam");
-    let mut command = crate::common::seqloom(align(reference, &[&reads.unaligned_sam]));
-    command.args(["--engine", "fake", "--no-sort", "--no-mark-duplicates", "-o"]).arg(&bam);
-    run(&mut command).ok();
-    let count = run(words("samtools view -c").arg(&bam)).ok().text();
-    assert!(count.trim().parse::<u64>().unwrap() >= 2_000_000, "{count}");
-    let sorted = samtools_sort(&bam, "sorted.bam", "-@ 2");
+    let data = hard(here.path(), 702, 1_120_000, 4);
+    assert!(data.records >= 2_000_000, "{}", data.records);
     for options in OPTIONS {
-        for input in [&bam, &sorted] {
-            let grouped = if input == &bam { "--duplicate-mode query" } else { "" };
-            stays_below(here.path(), input, &format!("-t 2 {options} {grouped}"), &[512 << 20]);
+        for input in [&data.grouped, &data.sorted] {
+            stays_below(here.path(), input, &format!("-t 2 {options}"), &[512 << 20]);
         }
     }
 }
