@@ -1,7 +1,6 @@
 //! `-m` is the memory of the whole process for `prep`, too, and does not show in the bytes.
 
-use crate::common::{assert_same_bytes, folder, has, memory_floor, run, words};
-use crate::data::{align, chr20, pairs_with_duplicates, simulate};
+use crate::common::{assert_same_bytes, folder, has, memory_floor};
 use crate::memory::{peak_bytes, size_bytes};
 use crate::prep::{hard, prep_into};
 use std::path::Path;
