@@ -1,0 +1,61 @@
+//! Events: stretches of samples of one level, how they follow the k-mers of a read, and how a
+//! read's levels are scaled to those of the pore model.
+
+/// The events of a read, one array for each property, all of the same length.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Events {
+    /// First sample of each event.
+    pub start_samples: Vec<u64>,
+    /// Number of samples of each event.
+    pub length_samples: Vec<f32>,
+    /// Mean of its samples, in picoampere.
+    pub mean_pa: Vec<f32>,
+    /// Standard deviation of its samples, in picoampere.
+    pub stdv_pa: Vec<f32>,
+}
+
+/// How levels of the model become levels of a read: `shift + scale * level`, with standard
+/// deviations `var` times as large.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scaling {
+    /// Added, in picoampere.
+    pub shift_pa: f64,
+    /// Factor of the level.
+    pub scale: f64,
+    /// Factor of the standard deviation.
+    pub var: f64,
+}
+
+/// Events of one k-mer: those from `first` to `last`, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventRange {
+    /// First event, or [`EventRange::NONE`]'s.
+    pub first: u32,
+    /// Last event.
+    pub last: u32,
+}
+
+impl EventRange {
+    /// A k-mer without events.
+    pub const NONE: Self = Self { first: u32::MAX, last: u32::MAX };
+
+    /// The range, if there is one.
+    #[must_use]
+    pub fn get(self) -> Option<(u32, u32)> {
+        (self != Self::NONE).then_some((self.first, self.last))
+    }
+}
+
+/// A read's signal, aligned to its own bases: what methylation calls and event tables start from.
+/// Callers keep one and have it filled again and again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReadEvents {
+    /// The events, in the order of the signal.
+    pub events: Events,
+    /// Events of each k-mer of the basecalled sequence.
+    pub of_kmer: Vec<EventRange>,
+    /// After recalibration.
+    pub scaling: Scaling,
+    /// Events per base between the first and the last aligned event.
+    pub events_per_base: f64,
+}

@@ -1,0 +1,1 @@
+//! Event tables: which event belongs to which base of the reference.

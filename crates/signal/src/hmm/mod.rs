@@ -1,0 +1,1 @@
+//! Profile hidden Markov model of events over the k-mers of a sequence.

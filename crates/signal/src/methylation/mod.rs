@@ -1,0 +1,21 @@
+//! CpG methylation: log-likelihood ratios of groups of CpG sites, and what is made of them.
+
+/// The call of one group of CpG sites in one read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CpgCall {
+    /// Position of the first C of the group on the reference, 0-based.
+    pub first: u64,
+    /// Position of the last C.
+    pub last: u64,
+    /// CpG sites in the group.
+    pub motif_count: u32,
+    /// Natural log-likelihood of the events with all sites methylated.
+    pub log_lik_methylated: f64,
+    /// The same with no site methylated.
+    pub log_lik_unmethylated: f64,
+    /// Where the group and its flanks (k-1 bases before, k behind the last C) begin in
+    /// `AlignedRead::reference`.
+    pub context_start: u32,
+    /// Where they end.
+    pub context_end: u32,
+}
