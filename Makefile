@@ -38,7 +38,7 @@ fuzz: ## every parser of foreign bytes under a fuzzer, 20 s each; skipped where 
 # A folder of its own, or changed RUSTFLAGS would rebuild everything each time.
 loom: ## every order in which threads can meet at locks and queues, checked by loom
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR="$(TARGET)/loom" \
-		$(CARGO) test --release -p seqloom-runtime --lib models
+		$(CARGO) test --release -p seqloom-locks -p seqloom-runtime --lib models
 
 bench: build ## whole programs side by side on this machine
 	tests/bench.sh "$(TARGET)/release" "$(OUT)/bench"
