@@ -16,6 +16,7 @@ pub mod hard_data;
 pub mod python;
 pub mod random;
 pub mod reads;
+pub mod recorded;
 pub mod sam;
 pub mod skip;
 pub mod truth;

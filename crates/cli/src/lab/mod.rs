@@ -1,6 +1,7 @@
 //! `seqloom lab`: experiments on the machine at hand.
 
 mod signal_io;
+mod topology;
 
 use crate::console::Console;
 
@@ -9,6 +10,8 @@ use crate::console::Console;
 pub(crate) enum LabCommand {
     /// Reads of raw signal at random: formats, readers, workers, and disks of some latency
     SignalIo(signal_io::SignalIoArguments),
+    /// The machine: nodes, cores, distances, memory, page sizes, and what of it may be used
+    Topology(topology::TopologyArguments),
     #[command(name = signal_io::READ, hide = true)]
     SignalIoRead(signal_io::ReadArguments),
 }
@@ -17,6 +20,7 @@ pub(crate) enum LabCommand {
 pub(crate) fn run(command: &LabCommand, console: &Console) -> anyhow::Result<()> {
     match command {
         LabCommand::SignalIo(arguments) => signal_io::run(arguments, console),
+        LabCommand::Topology(arguments) => topology::run(arguments, console),
         LabCommand::SignalIoRead(arguments) => signal_io::read(arguments),
     }
 }

@@ -1,6 +1,8 @@
 //! Thin wrappers of the system calls this crate needs.
 #![allow(unsafe_code)]
 
+pub(crate) mod numa;
+
 /// Processor time and peak memory of the process.
 pub(crate) struct SelfUsage {
     pub(crate) cpu_us: u64,
