@@ -3,6 +3,7 @@
 pub mod bam;
 pub mod bed;
 pub mod bgzf;
+pub mod fai;
 pub mod fasta;
 pub mod fastq;
 pub mod hdf5;
@@ -11,6 +12,7 @@ pub mod pod5;
 pub mod read_at;
 pub mod reads;
 pub mod sam;
+pub mod sequence_scan;
 pub mod signal;
 pub mod slow5;
 pub mod templates;
