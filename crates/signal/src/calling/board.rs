@@ -335,6 +335,3 @@ impl<'a> Board<'a> {
 
 #[cfg(test)]
 mod tests;
-
-#[cfg(test)]
-mod tests;

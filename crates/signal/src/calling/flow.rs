@@ -129,8 +129,8 @@ pub struct Committed<'a, O> {
     pub skipped: &'a [u8],
     /// The record, likewise; none at the end of a block.
     pub record: Option<&'a [u8]>,
-    /// What was made of it, if it was called.
-    pub output: Option<&'a O>,
+    /// What was made of it, or why nothing was.
+    pub outcome: Option<Result<&'a O, &'a Skip>>,
 }
 
 /// Result of a job.
@@ -401,8 +401,8 @@ where
             Ok(path) => path,
             Err(SignalProblem::Missing) => return Ok(Err(Skip::NoSignal)),
             Err(SignalProblem::Twice) => return Ok(Err(Skip::SignalTwice)),
-            Err(SignalProblem::Unreadable(text)) => {
-                return Ok(Err(Skip::SignalUnreadable(text)));
+            Err(SignalProblem::Unreadable(fault)) => {
+                return Ok(Err(Skip::SignalUnreadable(fault)));
             }
         };
         let start = u64::from(record.position().unsigned_abs());
@@ -484,8 +484,9 @@ where
                 }
                 Err(skip) => account.skip(name_of(framed), skip),
             }
-            let output = (record.is_some() && outcome.is_ok()).then_some(&output);
-            let committed = Committed { skipped, record, output };
+            let outcome = outcome.as_ref().map(|_| &output);
+            let outcome = record.is_some().then_some(outcome);
+            let committed = Committed { skipped, record, outcome };
             self.components.write.time(|| commit(committed))?;
         }
         lock(&self.recycled).push(output);

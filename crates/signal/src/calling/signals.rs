@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use seqloom_format::signal::{SignalHeader, SignalRead};
 use seqloom_runtime::failure::lock;
 
-use crate::account::Fault;
+use crate::account::{Fault, Loss};
 use crate::flow::{Components, Stage, Work};
 use crate::indexing::{Locate, LocateScratch, Located};
 use crate::sources::file_fault;
@@ -337,8 +337,8 @@ pub enum SignalProblem {
     Missing,
     /// It is there more than once.
     Twice,
-    /// It, or its file, cannot be read: file, place, reason.
-    Unreadable(String),
+    /// It, or its file, cannot be read.
+    Unreadable(Box<Fault>),
 }
 
 /// See the module documentation.
@@ -386,9 +386,16 @@ impl SignalFiles {
         let file = (place.size_bytes >> SIZE_BITS) as usize;
         let size_bytes = place.size_bytes & ((1 << SIZE_BITS) - 1);
         let frame = Frame { offset: place.offset, size_bytes, ..Frame::default() };
-        let store = self.store(file, components)?;
+        let store = self.store(file, read_id, components)?;
+        let has_records = matches!(store.format(), StoreFormat::Slow5 | StoreFormat::Blow5(_));
         let unreadable = |reason: String| {
-            SignalProblem::Unreadable(format!("{}: {reason}", store.path().display()))
+            SignalProblem::Unreadable(Box::new(Fault {
+                path: store.path().clone(),
+                read_id: Some(read_id.to_vec()),
+                offset: has_records.then_some(place.offset),
+                reason,
+                loss: Loss::Read,
+            }))
         };
         if size_bytes > MAX_RECORD_BYTES {
             return Err(unreadable(format!("a record of {size_bytes} bytes")));
@@ -415,6 +422,7 @@ impl SignalFiles {
     fn store(
         &self,
         file: usize,
+        read_id: &[u8],
         components: &Components,
     ) -> Result<Arc<dyn SignalStore>, SignalProblem> {
         {
@@ -428,7 +436,10 @@ impl SignalFiles {
         }
         // Not under the lock: others go on meanwhile. Two may open a file at once; one is kept.
         let opened = components.open.time(|| store::open(&self.paths[file], &self.options.open));
-        let opened = opened.map_err(|error| SignalProblem::Unreadable(error.to_string()))?;
+        let opened = opened.map_err(|error| {
+            let fault = Fault { read_id: Some(read_id.to_vec()), ..file_fault(error) };
+            SignalProblem::Unreadable(Box::new(Fault { loss: Loss::Read, ..fault }))
+        })?;
         let mut open = lock(&self.open);
         let now = open.clock;
         if open.files.len() >= self.options.open_files.max(1) {
