@@ -1,5 +1,7 @@
 //! CpG methylation: log-likelihood ratios of groups of CpG sites, and what is made of them.
 
+pub mod table;
+
 /// The call of one group of CpG sites in one read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CpgCall {
