@@ -8,4 +8,4 @@ pub mod sink;
 pub mod source;
 pub mod spill;
 mod sys;
-mod text;
+pub mod text;
