@@ -1,6 +1,7 @@
 //! Records and codecs of sequencing formats, as pure functions on bytes: no files, no threads.
 
 pub mod bam;
+pub mod base_modifications;
 pub mod bed;
 pub mod bgzf;
 pub mod fai;

@@ -11,4 +11,4 @@ pub mod sink;
 pub mod source;
 pub mod spill;
 mod sys;
-mod text;
+pub mod text;

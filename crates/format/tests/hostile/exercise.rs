@@ -8,6 +8,7 @@ use seqloom_format::bam::{
     AuxFields, AuxValue, Header, RecordRef, RecordSearch, Reference, check_record, expand_escapes,
     find_record, framed_records,
 };
+use seqloom_format::base_modifications::{Called, decode, decode_record};
 use seqloom_format::bed::{BedIntervals, overlaps};
 use seqloom_format::bgzf::{BlockDecompressor, MAX_BLOCK_BYTES, parse_block_header};
 use seqloom_format::fasta::{FastaParser, FastaSink};
@@ -316,4 +317,29 @@ pub(crate) fn sequences(data: &[u8]) {
         let _ = scanner.finish(&mut sink);
     }
     assert!(sink.0 <= data.len() as u64);
+}
+
+/// MM with ML, on a read: positions are of the read and of the base that is counted, in order within
+/// a list, and what fails gives nothing.
+pub(crate) fn base_modifications(mm: &[u8], ml: &[u8], bases: &[u8]) {
+    for ml in [None, Some(ml)] {
+        let mut called = Vec::new();
+        if decode(mm, ml, bases, &mut called).is_err() {
+            assert!(called.is_empty());
+        }
+        assert!(called.iter().all(|it: &Called| it.group.counts(bases[it.position])));
+        assert!(called.iter().all(|it| it.probability.is_some() == ml.is_some()));
+        if let Some(ml) = ml.filter(|_| !called.is_empty()) {
+            assert_eq!(called.len(), ml.len());
+        }
+    }
+}
+
+/// The tags of a whole record.
+pub(crate) fn record_modifications(body: &[u8]) {
+    let Ok(record) = RecordRef::new(body) else { return };
+    let (mut bases, mut called) = (Vec::new(), Vec::new());
+    if decode_record(&record, &mut bases, &mut called).is_ok() && !called.is_empty() {
+        assert_eq!(bases.len(), record.base_count());
+    }
 }

@@ -25,6 +25,9 @@ const SAM_LINES: [&[u8]; 2] = [
     b"s\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\tXZ:Z:\tXH:H:1A\tXF:f:1.5\tXB:B:s,1,-2\tXI:i:4294967295",
 ];
 const VCF: &[u8] = b"c1\t10\trs1\tACGT\tA,<DEL>\t30.5\tPASS\tAC=1;END=2000;DB\tGT\t0/1";
+/// MM of five modifications, and the read that has them.
+const MODIFICATIONS: &[u8] = b"C+mh?,1,0;G-m.,0;N+76792,9;";
+const READ: &[u8] = b"ACCGTCNGAACGT";
 const HEADER: &str = "@HD\tVN:1.6\tSO:unsorted\n@SQ\tSN:c1\tLN:1000\n@SQ\tSN:c2\tLN:9\tAH:*\n\
                       @RG\tID:a\tSM:s\tLB:l\n@PG\tID:p\tCL:x y\n@PG\tID:q\tPP:p\n@CO\tfree text\n";
 
@@ -156,6 +159,7 @@ proptest! {
         for bytes in [noise, damaged(&body, &changes)] {
             exercise::bam_record(&bytes);
             exercise::record_edits(&bytes);
+            exercise::record_modifications(&bytes);
         }
         exercise::framed(&damaged(&run, &changes));
     }
@@ -163,6 +167,16 @@ proptest! {
     #[test]
     fn bed(noise in "[c#0-9\t \r\n-]{0,60}") {
         exercise::bed(noise.as_bytes());
+    }
+
+    #[test]
+    fn modifications(
+        noise in "[ACGTUN+.?,;mh0-9-]{0,40}",
+        ml in prop::collection::vec(any::<u8>(), 0..6),
+        changes in changes(),
+    ) {
+        exercise::base_modifications(noise.as_bytes(), &ml, READ);
+        exercise::base_modifications(&damaged(MODIFICATIONS, &changes), &ml, READ);
     }
 
     #[test]
