@@ -21,6 +21,7 @@ use seqloom_prep::inputs::MergeError;
 use seqloom_prep::read_end::ReadEndError;
 use seqloom_prep::recalibrate::RecalibrationError;
 use seqloom_prep::recalibrate::report::ReportError;
+use seqloom_signal::methylation::frequency::FrequencyError;
 use seqloom_signal::store::{IndexFileError, StoreError};
 
 use crate::console::Console;
@@ -132,6 +133,7 @@ fn is_malformed_alignments(error: &anyhow::Error) -> bool {
 /// Raw signal that is bad, or that something is missing from.
 fn signal_is_malformed(error: &anyhow::Error) -> bool {
     chain_has::<LostReads>(error, |_| true)
+        || chain_has::<FrequencyError>(error, |e| !matches!(e, FrequencyError::Source(_)))
         || chain_has::<StoreError>(error, StoreError::is_malformed)
         || chain_has::<IndexFileError>(error, |e| !matches!(e, IndexFileError::Read { .. }))
         || chain_has::<PassError>(error, |e| match e {

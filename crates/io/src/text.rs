@@ -18,7 +18,7 @@ const WAIT: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// The input cannot be read, its compressed data are damaged or cut short, or `on_chunk` fails.
-pub(crate) fn for_each_chunk<E: From<SourceError>>(
+pub fn for_each_chunk<E: From<SourceError>>(
     path: &Path,
     mut on_chunk: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
@@ -49,7 +49,7 @@ pub(crate) fn for_each_chunk<E: From<SourceError>>(
 ///
 /// # Errors
 /// As [`for_each_chunk`]; a line longer than [`MAX_RECORD_BYTES`].
-pub(crate) fn for_each_line<E: From<SourceError>>(
+pub fn for_each_line<E: From<SourceError>>(
     path: &Path,
     mut on_line: impl FnMut(u64, &[u8]) -> Result<(), E>,
 ) -> Result<(), E> {

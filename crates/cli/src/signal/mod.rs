@@ -8,6 +8,7 @@ mod check;
 mod convert;
 mod degrade;
 pub(crate) mod fast5_worker;
+mod frequency;
 mod get;
 mod index;
 mod join;
@@ -32,6 +33,8 @@ pub(crate) enum SignalCommand {
     View(view::ViewArguments),
     /// Write the index of a SLOW5 or BLOW5 file
     Index(index::IndexArguments),
+    /// How often sites are methylated, from tables of calls
+    Frequency(frequency::FrequencyArguments),
     /// Get reads by their ids
     Get(get::GetArguments),
     /// Merge SLOW5 and BLOW5 files; each run becomes a read group
@@ -57,6 +60,7 @@ pub(crate) fn run(command: &SignalCommand, console: &Console) -> anyhow::Result<
         SignalCommand::Convert(arguments) => convert::run(arguments, console),
         SignalCommand::View(arguments) => view::run(arguments, console),
         SignalCommand::Index(arguments) => index::run(arguments, console),
+        SignalCommand::Frequency(arguments) => frequency::run(arguments, console),
         SignalCommand::Get(arguments) => get::run(arguments, console),
         SignalCommand::Merge(arguments) => merge::run(arguments, console),
         SignalCommand::Split(arguments) => split::run(arguments, console),

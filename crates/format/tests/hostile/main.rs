@@ -25,6 +25,9 @@ const SAM_LINES: [&[u8]; 2] = [
     b"s\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\tXZ:Z:\tXH:H:1A\tXF:f:1.5\tXB:B:s,1,-2\tXI:i:4294967295",
 ];
 const VCF: &[u8] = b"c1\t10\trs1\tACGT\tA,<DEL>\t30.5\tPASS\tAC=1;END=2000;DB\tGT\t0/1";
+/// MM of five modifications, and the read that has them.
+const MODIFICATIONS: &[u8] = b"C+mh?,1,0;G-m.,0;N+76792,9;";
+const READ: &[u8] = b"ACCGTCNGAACGT";
 const HEADER: &str = "@HD\tVN:1.6\tSO:unsorted\n@SQ\tSN:c1\tLN:1000\n@SQ\tSN:c2\tLN:9\tAH:*\n\
                       @RG\tID:a\tSM:s\tLB:l\n@PG\tID:p\tCL:x y\n@PG\tID:q\tPP:p\n@CO\tfree text\n";
 
@@ -128,6 +131,21 @@ proptest! {
     }
 
     #[test]
+    fn fasta_index(noise in "[>a0-9\t\nAC\r]{0,60}", changes in changes()) {
+        exercise::fasta_index(noise.as_bytes());
+        exercise::fasta_index(&damaged(b"c1\t90\t4\t60\t61\nc2\t5\t100\t5\t7\n", &changes));
+        let gzi = [2_u64, 100, 60_000, 200, 65_000].map(u64::to_le_bytes).concat();
+        exercise::fasta_index(&damaged(&gzi, &changes));
+        exercise::fasta_index(&damaged(FASTA, &changes));
+    }
+
+    #[test]
+    fn sequences(noise in "[>@+ACGI \r\n]{0,60}", changes in changes()) {
+        exercise::sequences(noise.as_bytes());
+        [FASTA, FASTQ, WRAPPED].map(|text| exercise::sequences(&damaged(text, &changes)));
+    }
+
+    #[test]
     fn bgzf(noise in prop::collection::vec(any::<u8>(), 0..80), changes in changes()) {
         exercise::bgzf(&noise);
         exercise::bgzf(&damaged(&block(), &changes));
@@ -141,6 +159,7 @@ proptest! {
         for bytes in [noise, damaged(&body, &changes)] {
             exercise::bam_record(&bytes);
             exercise::record_edits(&bytes);
+            exercise::record_modifications(&bytes);
         }
         exercise::framed(&damaged(&run, &changes));
     }
@@ -148,6 +167,16 @@ proptest! {
     #[test]
     fn bed(noise in "[c#0-9\t \r\n-]{0,60}") {
         exercise::bed(noise.as_bytes());
+    }
+
+    #[test]
+    fn modifications(
+        noise in "[ACGTUN+.?,;mh0-9-]{0,40}",
+        ml in prop::collection::vec(any::<u8>(), 0..6),
+        changes in changes(),
+    ) {
+        exercise::base_modifications(noise.as_bytes(), &ml, READ);
+        exercise::base_modifications(&damaged(MODIFICATIONS, &changes), &ml, READ);
     }
 
     #[test]

@@ -1,5 +1,11 @@
 //! CpG methylation: log-likelihood ratios of groups of CpG sites, and what is made of them.
 
+pub mod call;
+pub mod frequency;
+pub mod groups;
+pub mod table;
+pub mod tallies;
+
 /// The call of one group of CpG sites in one read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CpgCall {

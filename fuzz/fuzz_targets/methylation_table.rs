@@ -1,0 +1,9 @@
+//! Tables of methylation calls.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../../crates/signal/tests/hostile/exercise.rs"]
+mod exercise;
+
+fuzz_target!(|data: &[u8]| exercise::methylation_table(data));
