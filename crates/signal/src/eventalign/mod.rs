@@ -1,1 +1,23 @@
 //! Event tables: which event belongs to which base of the reference.
+//!
+//! [`align`] walks along an alignment piece by piece, [`table`] writes what it found in nanopolish's
+//! columns.
+
+pub mod decimal;
+pub mod table;
+mod walk;
+
+pub use walk::{WalkScratch, align};
+
+/// An event on the reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventRow {
+    /// First base of its k-mer on the reference, from the start of the alignment.
+    pub offset: u32,
+    /// Which event of the read.
+    pub event: u32,
+    /// Rank of the k-mer in the model, on the strand that was sequenced.
+    pub rank: u32,
+    /// The event has no level, and stands at this k-mer only for its order.
+    pub is_bad: bool,
+}

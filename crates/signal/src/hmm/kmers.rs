@@ -1,0 +1,129 @@
+//! Ranks of the k-mers of a reference window, on the strand that went through the pore.
+
+use crate::pore_model::Alphabet;
+
+/// Which molecule a window of the reference stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Molecule {
+    /// It is the reverse complement of the window.
+    pub is_reverse: bool,
+    /// The C of every CpG is methylated. Takes [`Alphabet::Cpg`].
+    pub is_methylated: bool,
+}
+
+/// The lexicographically lowest base that an IUPAC code stands for; upper case. Anything else is A.
+#[must_use]
+pub const fn lowest_base(code: u8) -> u8 {
+    match code.to_ascii_uppercase() {
+        b'C' | b'S' | b'Y' | b'B' => b'C',
+        b'G' | b'K' => b'G',
+        b'T' | b'U' => b'T',
+        _ => b'A',
+    }
+}
+
+/// The base that pairs with `base`.
+#[must_use]
+pub const fn complement(base: u8) -> u8 {
+    match base {
+        b'A' => b'T',
+        b'C' => b'G',
+        b'G' => b'C',
+        _ => b'A',
+    }
+}
+
+/// The letter of the molecule at base `at` of `window`, which is of A, C, G and T only.
+fn letter(window: &[u8], at: usize, molecule: Molecule) -> u8 {
+    let base = window[at];
+    if molecule.is_reverse {
+        let paired = molecule.is_methylated && base == b'G' && at > 0 && window[at - 1] == b'C';
+        if paired { b'M' } else { complement(base) }
+    } else {
+        let paired = molecule.is_methylated && base == b'C' && window.get(at + 1) == Some(&b'G');
+        if paired { b'M' } else { base }
+    }
+}
+
+/// Rank of a letter in its alphabet.
+fn code(letter: u8, alphabet: Alphabet) -> u32 {
+    match (letter, alphabet) {
+        (b'A', _) => 0,
+        (b'C', _) => 1,
+        (b'G', _) => 2,
+        (b'M', _) | (_, Alphabet::Nucleotide) => 3,
+        (_, Alphabet::Cpg) => 4,
+    }
+}
+
+/// Appends the rank of each k-mer of the molecule to `ranks`, in the order of the window: for a
+/// reverse molecule, the rank of the reverse complement of each. Nothing if the window is shorter
+/// than a k-mer. The window is of A, C, G and T only.
+pub fn push_ranks(
+    window: &[u8],
+    molecule: Molecule,
+    alphabet: Alphabet,
+    kmer_length: usize,
+    ranks: &mut Vec<u32>,
+) {
+    let base = alphabet.letters().len() as u32;
+    let Some(top) = base.checked_pow((kmer_length as u32).saturating_sub(1)) else { return };
+    let mut rank = 0;
+    for at in 0..window.len() {
+        let code = code(letter(window, at, molecule), alphabet);
+        rank = match molecule.is_reverse {
+            true => rank / base + code * top,
+            false => rank % top * base + code,
+        };
+        if at + 1 >= kmer_length {
+            ranks.push(rank);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranks(window: &[u8], is_reverse: bool, is_methylated: bool, alphabet: Alphabet) -> Vec<u32> {
+        let mut ranks = Vec::new();
+        let molecule = Molecule { is_reverse, is_methylated };
+        push_ranks(window, molecule, alphabet, 3, &mut ranks);
+        ranks
+    }
+
+    /// Rank by the definition: letters as digits.
+    fn rank(kmer: &[u8], alphabet: Alphabet) -> u32 {
+        let letters = alphabet.letters();
+        kmer.iter().fold(0, |rank, letter| {
+            let digit = letters.iter().position(|l| l == letter).unwrap();
+            rank * letters.len() as u32 + digit as u32
+        })
+    }
+
+    #[test]
+    fn kmers_are_ranked_on_their_own_strand() {
+        let t = |window: &[u8], is_reverse, is_methylated, alphabet, expected: &[&[u8]]| {
+            let expected: Vec<u32> = expected.iter().map(|kmer| rank(kmer, alphabet)).collect();
+            assert_eq!(ranks(window, is_reverse, is_methylated, alphabet), expected);
+        };
+        t(b"", false, false, Alphabet::Nucleotide, &[]);
+        t(b"AC", true, false, Alphabet::Nucleotide, &[]);
+        t(b"ACGTT", false, false, Alphabet::Nucleotide, &[b"ACG", b"CGT", b"GTT"]);
+        t(b"ACGTT", true, false, Alphabet::Nucleotide, &[b"CGT", b"ACG", b"AAC"]);
+        t(b"ACGTT", false, false, Alphabet::Cpg, &[b"ACG", b"CGT", b"GTT"]);
+        t(b"ACGTT", false, true, Alphabet::Cpg, &[b"AMG", b"MGT", b"GTT"]);
+        t(b"ACGTT", true, true, Alphabet::Cpg, &[b"MGT", b"AMG", b"AAC"]);
+        t(b"GACTC", false, true, Alphabet::Cpg, &[b"GAC", b"ACT", b"CTC"]);
+        t(b"GACTC", true, true, Alphabet::Cpg, &[b"GTC", b"AGT", b"GAG"]);
+    }
+
+    #[test]
+    fn a_code_becomes_its_lowest_base() {
+        for (codes, base) in
+            [("ANMRWVHDaXn-", b'A'), ("CSYBcs", b'C'), ("GKg", b'G'), ("TUt", b'T')]
+        {
+            assert!(codes.bytes().all(|code| lowest_base(code) == base), "{codes}");
+        }
+    }
+}

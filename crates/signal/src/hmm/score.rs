@@ -1,0 +1,425 @@
+//! How likely events are under a sequence: the forward algorithm, for eight questions at once.
+//!
+//! Probabilities are plain numbers, scaled by powers of two every few events, so there is no sum of
+//! logarithms. Each of eight lanes is a question of its own; no lane sees another. All widths of
+//! vectors execute the same operations in the same order and none contracts a product and a sum, so
+//! a score has the same bits on every machine.
+//!
+//! What is too small beside the rest becomes zero. `lost_nothing` bounds what that can cost; a
+//! question for which the bound does not hold is answered by [`in_logarithms`], which has no such
+//! limit.
+
+use super::{Clipping, LN_INVERSE_SQRT_TWO_PI, ScaledLevel, Transitions, background, simd};
+
+/// Questions that are answered at once.
+pub const LANES: usize = 8;
+
+/// One number for each lane.
+pub(crate) type Lanes = [f64; LANES];
+
+/// Events after which probabilities are scaled. A bad event costs a factor of 1000 at most, so eight
+/// of them cannot use up the range of a double.
+const SCALE_EVERY: usize = 8;
+
+/// Emissions below two to this power count as zero.
+const LEAST_EXPONENT: f64 = -900.0;
+
+/// Nats by which the sum must exceed the bound on what was lost: 900 times ln 2, less ln(1e12) for
+/// the number of lost terms and their share of the sum.
+const RANGE_NATS: f64 = 623.8 - 27.6;
+
+/// How likely are these events, if they come from these k-mers in this order?
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// Means of the events, in picoampere.
+    pub levels: Levels<'a>,
+    /// Expected levels of the k-mers.
+    pub kmers: &'a [ScaledLevel],
+}
+
+/// Means of events in the order in which they are walked.
+#[derive(Debug, Clone, Copy)]
+pub struct Levels<'a> {
+    /// Means in the order of the signal, in picoampere.
+    pub mean_pa: &'a [f32],
+    /// Walk them from the last to the first.
+    pub backwards: bool,
+}
+
+impl Levels<'_> {
+    /// The mean of the `step`-th event of the walk.
+    #[inline(always)]
+    fn at(&self, step: usize) -> f32 {
+        let len = self.mean_pa.len();
+        self.mean_pa[if self.backwards { len - 1 - step } else { step }]
+    }
+}
+
+/// The three states of a block.
+#[derive(Debug, Clone, Copy, Default)]
+struct Block {
+    matched: Lanes,
+    bad: Lanes,
+    skipped: Lanes,
+}
+
+/// The density of a k-mer's events: `2^(peak - ((x - mean) * narrow)^2)`.
+#[derive(Debug, Clone, Copy, Default)]
+struct Density {
+    mean: Lanes,
+    narrow: Lanes,
+    peak: Lanes,
+}
+
+/// Buffers of [`score`], to be kept by the caller.
+#[derive(Debug, Default)]
+pub struct ScoreScratch {
+    levels: Vec<Lanes>,
+    densities: Vec<Density>,
+    blocks: Vec<Block>,
+}
+
+/// Natural log-likelihood of each question, at most [`LANES`] of them. A question without events or
+/// k-mers gives minus infinity.
+pub fn score(
+    scratch: &mut ScoreScratch,
+    questions: &[Question<'_>],
+    transitions: &Transitions,
+    clipping: Clipping,
+) -> Lanes {
+    let questions = &questions[..questions.len().min(LANES)];
+    let last = load(scratch, questions);
+    let mut scores = simd::forward(scratch, &last, transitions, clipping);
+    for (lane, question) in questions.iter().enumerate() {
+        if !lost_nothing(question, scores[lane]) {
+            scores[lane] = in_logarithms(question, transitions, clipping);
+        }
+    }
+    scores
+}
+
+/// Where a lane ends.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Extent {
+    /// Number of its events.
+    events: usize,
+    /// Number of its k-mers.
+    kmers: usize,
+}
+
+/// Transposes the questions into the scratch. Lanes that end early are filled up with their last
+/// event and k-mer, empty ones with zeros: what they give is not looked at.
+fn load(scratch: &mut ScoreScratch, questions: &[Question<'_>]) -> [Extent; LANES] {
+    let events = questions.iter().map(|q| q.levels.mean_pa.len()).max().unwrap_or(0);
+    let kmers = questions.iter().map(|q| q.kmers.len()).max().unwrap_or(0);
+    scratch.levels.clear();
+    scratch.levels.resize(events, [0.0; LANES]);
+    scratch.densities.clear();
+    scratch.densities.resize(kmers, Density::default());
+    scratch.blocks.clear();
+    scratch.blocks.resize(kmers, Block::default());
+    let mut extents = [Extent::default(); LANES];
+    for (lane, question) in questions.iter().enumerate() {
+        let extent = Extent { events: question.levels.mean_pa.len(), kmers: question.kmers.len() };
+        extents[lane] = extent;
+        if extent.events == 0 || extent.kmers == 0 {
+            continue;
+        }
+        for (step, levels) in scratch.levels.iter_mut().enumerate() {
+            levels[lane] = f64::from(question.levels.at(step.min(extent.events - 1)));
+        }
+        for (at, density) in scratch.densities.iter_mut().enumerate() {
+            let kmer = question.kmers[at.min(extent.kmers - 1)];
+            density.mean[lane] = f64::from(kmer.mean_pa);
+            density.narrow[lane] = NARROW / f64::from(kmer.stdv_pa);
+            density.peak[lane] = peak_ln(kmer) * std::f64::consts::LOG2_E;
+        }
+    }
+    extents
+}
+
+/// Turns a squared deviation into a halved one in binary digits: `sqrt(log2(e) / 2)`.
+const NARROW: f64 = 0.849_321_800_288_019_1;
+
+/// Natural logarithm of a density's greatest value.
+fn peak_ln(kmer: ScaledLevel) -> f64 {
+    f64::from(LN_INVERSE_SQRT_TWO_PI - kmer.log_stdv)
+}
+
+/// The forward algorithm over what [`load`] left. Inlined into one function for each set of vector
+/// instructions.
+#[inline(always)]
+pub(crate) fn forward_lanes(
+    scratch: &mut ScoreScratch,
+    extents: &[Extent; LANES],
+    transitions: &Transitions,
+    clipping: Clipping,
+) -> Lanes {
+    let ScoreScratch { levels, densities, blocks } = scratch;
+    let clip = background::STAY * background::LN_EMISSION.exp();
+    let to_background = background::ENTER * background::LN_EMISSION.exp();
+    let from_background = 1.0 - background::STAY;
+    let mut scores = [f64::NEG_INFINITY; LANES];
+    let mut exponents = [0_i64; LANES];
+    // What enters the first block at this event, and what has left the last one for good.
+    let mut entering = [1.0 - background::ENTER; LANES];
+    let mut clipped = [0.0; LANES];
+    let mut leaving = [0.0; LANES];
+    for (row, level) in levels.iter().enumerate() {
+        advance(blocks, densities, level, entering, &Weights::new(transitions));
+        for lane in 0..LANES {
+            let stays = clipped[lane] * clip + leaving[lane] * to_background;
+            clipped[lane] = if clipping.end { stays } else { 0.0 };
+            entering[lane] = match (clipping.start, row) {
+                (false, _) => 0.0,
+                (true, 0) => to_background * from_background,
+                (true, _) => entering[lane] * clip,
+            };
+            let Extent { events, kmers } = extents[lane];
+            if row >= events || kmers == 0 {
+                continue;
+            }
+            let last = &blocks[kmers - 1];
+            leaving[lane] = last.matched[lane] + last.bad[lane] + last.skipped[lane];
+            if row + 1 == events {
+                let sum =
+                    leaving[lane] * (1.0 - background::ENTER) + clipped[lane] * from_background;
+                scores[lane] = sum.ln() + exponents[lane] as f64 * std::f64::consts::LN_2;
+            }
+        }
+        if row % SCALE_EVERY == SCALE_EVERY - 1 {
+            rescale(blocks, [&mut entering, &mut clipped, &mut leaving], &mut exponents);
+        }
+    }
+    scores
+}
+
+/// Transitions as they are multiplied with.
+#[derive(Debug, Clone, Copy)]
+struct Weights {
+    stay: f64,
+    next: f64,
+    bad: f64,
+    skip: f64,
+    bad_again: f64,
+    bad_left: f64,
+    skip_again: f64,
+    skip_left: f64,
+}
+
+impl Weights {
+    #[inline(always)]
+    fn new(transitions: &Transitions) -> Self {
+        Self {
+            stay: f64::from(transitions.stay),
+            next: f64::from(transitions.next),
+            bad: f64::from(transitions.bad),
+            skip: f64::from(transitions.skip),
+            bad_again: f64::from(transitions.bad_again),
+            bad_left: f64::from(transitions.bad_left),
+            skip_again: f64::from(transitions.skip_again),
+            skip_left: f64::from(transitions.skip_left),
+        }
+    }
+}
+
+/// Takes all blocks from one event to the next, in place: a block needs its own last values and
+/// what its left neighbour sends, which is at hand.
+#[inline(always)]
+fn advance(
+    blocks: &mut [Block],
+    densities: &[Density],
+    level: &Lanes,
+    entering: Lanes,
+    weights: &Weights,
+) {
+    let mut inflow = entering;
+    let mut skipped = [0.0; LANES];
+    for (block, density) in blocks.iter_mut().zip(densities) {
+        let emission = emission(level, density);
+        let old = *block;
+        for lane in 0..LANES {
+            let left_bad = weights.bad_left * old.bad[lane];
+            let stay = weights.stay * old.matched[lane] + left_bad;
+            let matched = (stay + inflow[lane]) * emission[lane];
+            let bad = weights.bad * old.matched[lane] + weights.bad_again * old.bad[lane];
+            let passed = skipped[lane];
+            block.matched[lane] = matched;
+            block.bad[lane] = bad;
+            block.skipped[lane] = passed;
+            inflow[lane] =
+                weights.next * old.matched[lane] + left_bad + weights.skip_left * old.skipped[lane];
+            skipped[lane] =
+                weights.skip * matched + weights.bad_left * bad + weights.skip_again * passed;
+        }
+    }
+}
+
+/// Density of an event at a k-mer.
+#[inline(always)]
+fn emission(level: &Lanes, density: &Density) -> Lanes {
+    let mut exponent = [0.0; LANES];
+    for lane in 0..LANES {
+        let deviation = (level[lane] - density.mean[lane]) * density.narrow[lane];
+        exponent[lane] = density.peak[lane] - deviation * deviation;
+    }
+    exp2(&exponent)
+}
+
+/// Coefficients of `2^f` for `f` from -1/2 to 1/2: those of the series, `(ln 2)^n / n!`. The first
+/// one left out is below 1e-7 times 2^-9, so the relative error is below 2e-10.
+const EXP2: [f64; 9] = [
+    1.0,
+    std::f64::consts::LN_2,
+    0.240_226_506_959_100_7,
+    0.055_504_108_664_821_58,
+    0.009_618_129_107_628_477,
+    0.001_333_355_814_642_844_2,
+    0.000_154_035_303_933_816_1,
+    0.000_015_252_733_804_059_84,
+    0.000_001_321_548_679_014_431,
+];
+
+/// Added to a double, leaves its nearest integer in the lowest bits.
+const ROUND: f64 = 6_755_399_441_055_744.0;
+
+/// Two to the power of each, zero below [`LEAST_EXPONENT`]. Powers above 1000 are not asked for.
+#[inline(always)]
+fn exp2(exponents: &Lanes) -> Lanes {
+    let mut powers = [0.0; LANES];
+    for lane in 0..LANES {
+        let exponent = exponents[lane];
+        let bounded = if exponent > LEAST_EXPONENT { exponent } else { LEAST_EXPONENT };
+        let shifted = bounded + ROUND;
+        let fraction = bounded - (shifted - ROUND);
+        let mut sum = EXP2[8];
+        sum = sum * fraction + EXP2[7];
+        sum = sum * fraction + EXP2[6];
+        sum = sum * fraction + EXP2[5];
+        sum = sum * fraction + EXP2[4];
+        sum = sum * fraction + EXP2[3];
+        sum = sum * fraction + EXP2[2];
+        sum = sum * fraction + EXP2[1];
+        sum = sum * fraction + EXP2[0];
+        let power = f64::from_bits(sum.to_bits().wrapping_add(shifted.to_bits() << 52));
+        powers[lane] = if exponent > LEAST_EXPONENT { power } else { 0.0 };
+    }
+    powers
+}
+
+/// Multiplies everything in a lane by the power of two that brings its greatest probability near 1.
+#[inline(always)]
+fn rescale(blocks: &mut [Block], others: [&mut Lanes; 3], exponents: &mut [i64; LANES]) {
+    let mut greatest = [0.0_f64; LANES];
+    let raise = |greatest: &mut Lanes, values: &Lanes| {
+        for lane in 0..LANES {
+            greatest[lane] =
+                if values[lane] > greatest[lane] { values[lane] } else { greatest[lane] };
+        }
+    };
+    for block in blocks.iter() {
+        raise(&mut greatest, &block.matched);
+        raise(&mut greatest, &block.bad);
+        raise(&mut greatest, &block.skipped);
+    }
+    others.iter().for_each(|values| raise(&mut greatest, values));
+    let mut factor = [1.0; LANES];
+    for lane in 0..LANES {
+        let exponent = ((greatest[lane].to_bits() >> 52) & 0x7ff) as i64;
+        // Zero, and what is close to it or to infinity, is left as it is.
+        if (64..1984).contains(&exponent) {
+            factor[lane] = f64::from_bits(((2046 - exponent) as u64) << 52);
+            exponents[lane] += exponent - 1023;
+        }
+    }
+    let scale = |values: &mut Lanes| {
+        for lane in 0..LANES {
+            values[lane] *= factor[lane];
+        }
+    };
+    for block in blocks.iter_mut() {
+        scale(&mut block.matched);
+        scale(&mut block.bad);
+        scale(&mut block.skipped);
+    }
+    others.into_iter().for_each(scale);
+}
+
+/// Whether zeros that stand for tiny probabilities cannot have changed the score. Transitions out of
+/// a state sum to one at most, so no event multiplies the sum by more than its greatest density; what
+/// was lost is below the least emission times the product of these.
+fn lost_nothing(question: &Question<'_>, score: f64) -> bool {
+    let clip = background::LN_EMISSION;
+    let greatest = question.kmers.iter().map(|kmer| peak_ln(*kmer)).fold(clip, f64::max);
+    score > greatest * question.levels.mean_pa.len() as f64 - RANGE_NATS
+}
+
+/// The same by the definition: one question, sums of logarithms. Slow, exact at any range.
+#[must_use]
+pub fn in_logarithms(
+    question: &Question<'_>,
+    transitions: &Transitions,
+    clipping: Clipping,
+) -> f64 {
+    let never = f64::NEG_INFINITY;
+    let logs = transitions.ln();
+    let [stay, next, to_bad, skip] = [logs.stay, logs.next, logs.bad, logs.skip].map(f64::from);
+    let [bad_again, bad_left] = [logs.bad_again, logs.bad_left].map(f64::from);
+    let [skip_again, skip_left] = [logs.skip_again, logs.skip_left].map(f64::from);
+    let clip = background::STAY.ln() + background::LN_EMISSION;
+    let to_background = background::ENTER.ln() + background::LN_EMISSION;
+    let from_background = (1.0 - background::STAY).ln();
+    let events = question.levels.mean_pa.len();
+    // Match, bad event and skip of each block.
+    let mut blocks = vec![[never; 3]; question.kmers.len()];
+    let (mut entering, mut end) = ((1.0 - background::ENTER).ln(), never);
+    for row in 0..events {
+        let level = question.levels.at(row);
+        let mut before = [never; 3];
+        let mut left = [never; 3];
+        for (at, (block, kmer)) in blocks.iter_mut().zip(question.kmers).enumerate() {
+            let deviation = (f64::from(level) - f64::from(kmer.mean_pa)) / f64::from(kmer.stdv_pa);
+            let old = *block;
+            let matched = ln_sum(&[
+                stay + old[0],
+                next + before[0],
+                bad_left + old[1],
+                bad_left + before[1],
+                skip_left + before[2],
+                if at == 0 { entering } else { never },
+            ]) + peak_ln(*kmer)
+                - 0.5 * deviation * deviation;
+            let bad = ln_sum(&[to_bad + old[0], bad_again + old[1]]);
+            let skipped = ln_sum(&[skip + left[0], bad_left + left[1], skip_again + left[2]]);
+            *block = [matched, bad, skipped];
+            (before, left) = (old, *block);
+        }
+        entering = match (clipping.start, row) {
+            (false, _) => never,
+            (true, 0) => to_background + from_background,
+            (true, _) => entering + clip,
+        };
+        // Steps from here to the last event are clipped.
+        let leave = match events - 1 - row {
+            0 => (1.0 - background::ENTER).ln(),
+            _ if !clipping.end => never,
+            rest => to_background + from_background + clip * (rest - 1) as f64,
+        };
+        let last = blocks.last().map_or(never, |block| ln_sum(block));
+        end = ln_sum(&[end, last + leave]);
+    }
+    end
+}
+
+/// Logarithm of the sum of what these are the logarithms of.
+fn ln_sum(logarithms: &[f64]) -> f64 {
+    let greatest = logarithms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if greatest == f64::NEG_INFINITY {
+        return greatest;
+    }
+    greatest + logarithms.iter().map(|l| (l - greatest).exp()).sum::<f64>().ln()
+}
+
+#[cfg(test)]
+#[path = "score_tests.rs"]
+mod tests;

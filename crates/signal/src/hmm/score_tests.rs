@@ -1,0 +1,143 @@
+//! Vectors against the definition.
+
+use super::*;
+use proptest::prelude::*;
+
+/// A question that owns its numbers: means of k-mers and their standard deviations, events.
+#[derive(Debug, Clone)]
+struct Owned {
+    kmers: Vec<ScaledLevel>,
+    levels: Vec<f32>,
+    backwards: bool,
+}
+
+impl Owned {
+    fn question(&self) -> Question<'_> {
+        let levels = Levels { mean_pa: &self.levels, backwards: self.backwards };
+        Question { levels, kmers: &self.kmers }
+    }
+}
+
+fn level(mean_pa: f32, stdv_pa: f32) -> ScaledLevel {
+    ScaledLevel { mean_pa, stdv_pa, log_stdv: stdv_pa.ln() }
+}
+
+/// Questions whose events follow the k-mers more or less, or not at all.
+fn owned(most_kmers: usize) -> impl Strategy<Value = Owned> {
+    let kmer = (60.0..120.0_f32, 1.0..4.0_f32, 0..4_usize, prop::array::uniform4(-2.5..2.5_f32));
+    let noise = prop_oneof![4 => Just(1.0_f32), 1 => Just(12.0)];
+    (prop::collection::vec(kmer, 1..most_kmers), noise, any::<bool>()).prop_map(
+        |(kmers, noise, backwards)| {
+            let mut levels = Vec::new();
+            for (mean, stdv, count, deviations) in &kmers {
+                levels.extend(deviations[..*count].iter().map(|d| mean + stdv * noise * d));
+            }
+            if backwards {
+                levels.reverse();
+            }
+            let kmers = kmers.iter().map(|kmer| level(kmer.0, kmer.1)).collect();
+            Owned { kmers, levels, backwards }
+        },
+    )
+}
+
+fn clipping() -> impl Strategy<Value = Clipping> {
+    any::<(bool, bool)>().prop_map(|(start, end)| Clipping { start, end })
+}
+
+proptest! {
+    #[test]
+    fn eight_at_once_score_as_the_definition(
+        owned in prop::collection::vec(owned(40), 0..10),
+        clipping in clipping(),
+        events_per_base in 0.5..5.0_f64,
+    ) {
+        let transitions = Transitions::new(events_per_base);
+        let questions: Vec<_> = owned.iter().map(Owned::question).collect();
+        let scores = score(&mut ScoreScratch::default(), &questions, &transitions, clipping);
+        for (question, score) in questions.iter().zip(scores) {
+            let expected = in_logarithms(question, &transitions, clipping);
+            let close = (score - expected).abs() < 1e-6 || score == expected;
+            prop_assert!(close, "{score} instead of {expected} for {question:?}");
+        }
+    }
+
+    #[test]
+    fn every_width_of_vectors_and_every_lane_give_the_same_bits(
+        owned in prop::collection::vec(owned(30), 1..9),
+        events_per_base in 1.1..3.0_f64,
+    ) {
+        let transitions = Transitions::new(events_per_base);
+        let questions: Vec<_> = owned.iter().map(Owned::question).collect();
+        let mut scratch = ScoreScratch::default();
+        let extents = load(&mut scratch, &questions);
+        let wide = simd::forward(&mut scratch, &extents, &transitions, Clipping::BOTH);
+        load(&mut scratch, &questions);
+        let plain = forward_lanes(&mut scratch, &extents, &transitions, Clipping::BOTH);
+        prop_assert_eq!(wide.map(f64::to_bits), plain.map(f64::to_bits));
+        for (question, score) in questions.iter().zip(plain) {
+            let extents = load(&mut scratch, &[*question]);
+            let alone = forward_lanes(&mut scratch, &extents, &transitions, Clipping::BOTH);
+            prop_assert_eq!(alone[0].to_bits(), score.to_bits());
+        }
+    }
+}
+
+#[test]
+fn one_kmer_and_one_event_can_be_added_up_by_hand() {
+    let owned = Owned { kmers: vec![level(80.0, 2.0)], levels: vec![82.0], backwards: false };
+    let density = (-0.5_f64).exp() / (2.0 * (2.0 * std::f64::consts::PI).sqrt());
+    let expected = (0.5 * density * 0.5).ln();
+    let transitions = Transitions::new(1.8);
+    for clipping in [Clipping::BOTH, Clipping::NEITHER] {
+        let questions = [owned.question()];
+        let found = score(&mut ScoreScratch::default(), &questions, &transitions, clipping)[0];
+        assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+    }
+}
+
+#[test]
+fn questions_beyond_the_range_of_doubles_are_answered_too() {
+    let kmers = (0..150).map(|at| level(60.0 + (at * 37 % 60) as f32, 1.2)).collect();
+    let levels = (0..900).map(|at| 500.0 + (at % 7) as f32).collect();
+    let owned = Owned { kmers, levels, backwards: false };
+    let transitions = Transitions::new(1.8);
+    for clipping in [Clipping::BOTH, Clipping::NEITHER] {
+        let question = owned.question();
+        let found = score(&mut ScoreScratch::default(), &[question], &transitions, clipping)[0];
+        assert_eq!(found, in_logarithms(&question, &transitions, clipping));
+        assert!(found.is_finite() && found < -2000.0, "{found}");
+    }
+}
+
+#[test]
+fn nothing_scores_minus_infinity() {
+    let none = Owned { kmers: vec![], levels: vec![80.0], backwards: false };
+    let no_events = Owned { kmers: vec![level(80.0, 2.0)], levels: vec![], backwards: true };
+    let questions = [none.question(), no_events.question()];
+    let transitions = Transitions::new(1.8);
+    let scores = score(&mut ScoreScratch::default(), &questions, &transitions, Clipping::BOTH);
+    assert_eq!(scores, [f64::NEG_INFINITY; LANES]);
+}
+
+#[test]
+fn reads_with_no_more_events_than_bases_have_scores() {
+    let kmers = vec![level(80.0, 2.0), level(90.0, 2.0)];
+    let owned = Owned { kmers, levels: vec![80.0, 81.0, 90.0], backwards: false };
+    for events_per_base in [0.2, 1.0, 1.000_000_1] {
+        let transitions = Transitions::new(events_per_base);
+        let questions = [owned.question()];
+        let found = score(&mut ScoreScratch::default(), &questions, &transitions, Clipping::BOTH);
+        assert!(found[0].is_finite(), "{events_per_base}: {}", found[0]);
+    }
+}
+
+#[test]
+fn powers_of_two_are_exact_enough() {
+    for step in 0..20_000 {
+        let exponent = -905.0 + f64::from(step) * 0.0455;
+        let found = exp2(&[exponent; LANES])[0];
+        let expected = if exponent > LEAST_EXPONENT { exponent.exp2() } else { 0.0 };
+        assert!((found - expected).abs() <= 3e-10 * expected, "{exponent}: {found} {expected}");
+    }
+}
