@@ -3,6 +3,7 @@
 pub mod bam;
 pub mod bed;
 pub mod bgzf;
+pub mod deflate;
 pub mod fasta;
 pub mod fastq;
 pub mod hdf5;
