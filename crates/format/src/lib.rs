@@ -5,6 +5,7 @@ pub mod base_modifications;
 pub mod bed;
 pub mod bgzf;
 pub mod fai;
+pub mod deflate;
 pub mod fasta;
 pub mod fastq;
 pub mod hdf5;
