@@ -5,11 +5,10 @@ use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use seqloom_format::bam::Header;
+use seqloom_format::bam::{Header, RecordRef};
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
 use seqloom_io::indexed_fasta::IndexedFasta;
 use seqloom_io::reference::ReferenceError;
-use seqloom_io::sink::output::Output;
 use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_signal::calling::account::{CallAccount, Skip};
@@ -37,9 +36,6 @@ const WORKER_BYTES: u64 = 8 << 20;
 
 /// Least memory for the records and results that wait.
 const WINDOW_BYTES: u64 = 32 << 20;
-
-/// Text that is handed to the system at once.
-const WRITE_BYTES: usize = 1 << 20;
 
 /// Inputs of a call, and how it runs.
 #[derive(Debug, clap::Args)]
@@ -160,9 +156,22 @@ impl Job {
     }
 
     /// The header of the aligned reads.
-    #[expect(dead_code, reason = "for BAM output")]
     pub(super) fn header(&self) -> &Header {
         &self.alignments.headers()[0]
+    }
+
+    /// Name of the reference sequence of a record.
+    pub(super) fn contig_name(&self, record: &RecordRef<'_>) -> &[u8] {
+        let id = usize::try_from(record.reference_id()).ok();
+        let reference = id.and_then(|id| self.header().references().get(id));
+        reference.map(|it| it.name.as_bytes()).unwrap_or_default()
+    }
+
+    /// Whether a record reaches into the region, if there is one.
+    pub(super) fn is_in_region(&self, record: &RecordRef<'_>) -> bool {
+        let region = self.region.as_ref().map(|it| it.region);
+        let filter = Filter { min_mapping_quality: 0, region };
+        region.is_none() || filter.refuses(record).is_none_or(|skip| skip == Skip::Secondary)
     }
 
     /// Calls all reads; `commit` takes one after the other, in the order of the BAM.
@@ -428,39 +437,6 @@ pub(super) fn load_model(path: &Path, request: &ModelRequest) -> anyhow::Result<
         .map_err(|error| PassError::Refused(format!("cannot read {}: {error}", path.display())))?;
     let model = text::parse(&bytes, request);
     Ok(model.map_err(|error| PassError::Model { path: path.to_owned(), source: error })?)
-}
-
-/// One output of text.
-pub(super) struct TextSink {
-    output: Output,
-    waiting: Vec<u8>,
-}
-
-impl TextSink {
-    /// Opens it; `header` is its first line.
-    pub(super) fn create(path: &Path, header: &[u8]) -> Result<Self, PassError> {
-        Ok(Self { output: Output::create(path)?, waiting: header.to_vec() })
-    }
-
-    /// Appends whole lines.
-    pub(super) fn write(&mut self, text: &[u8]) -> Result<(), PassError> {
-        self.waiting.extend_from_slice(text);
-        if self.waiting.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
-    }
-
-    fn flush(&mut self) -> Result<(), PassError> {
-        self.output.write(&self.waiting)?;
-        self.waiting.clear();
-        Ok(())
-    }
-
-    /// Ends the file and gives it its name.
-    pub(super) fn publish(mut self, pass: &Pass<'_>) -> Result<(), PassError> {
-        self.flush()?;
-        pass.wrote(self.output.written_bytes());
-        let named = self.output.into_file().map_or(Ok(()), |file| file.commit());
-        Ok(named.map_err(seqloom_io::sink::output::OutputError::from)?)
-    }
 }
 
 /// Reads were there to be called, and none was.

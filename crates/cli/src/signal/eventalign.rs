@@ -6,7 +6,8 @@ use seqloom_signal::calling::kernels::EventalignKernel;
 use seqloom_signal::event::read::ReadOptions;
 use seqloom_signal::eventalign::table::{TableOptions, push_header, push_summary_header};
 
-use super::calling::{CallArguments, Job, TextSink, refuse_nothing, tell};
+use super::calling::{CallArguments, Job, refuse_nothing, tell};
+use super::calling_sinks::TextSink;
 use super::pass::Pass;
 use crate::console::Console;
 

@@ -4,6 +4,7 @@
 
 mod arguments;
 mod calling;
+mod calling_sinks;
 mod cat;
 mod check;
 mod convert;

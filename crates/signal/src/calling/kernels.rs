@@ -10,7 +10,11 @@ use crate::event::read::{self, ReadOptions, SkipReason, align_read};
 use crate::eventalign::table::{self, TableOptions, TableRead};
 use crate::eventalign::{self, EventRow, WalkScratch};
 use crate::methylation::CpgCall;
+use crate::methylation::bedmethyl::{SiteOutcome, push_outcomes};
 use crate::methylation::call::{CallOptions, CallScratch, call_read};
+use crate::methylation::frequency::Cutoff;
+use crate::methylation::modbam::{ModbamError, ModbamScratch, Tagging, tag_record};
+use crate::methylation::sites::{CalledSite, push_sites};
 use crate::methylation::table::{TableFormat, append_calls};
 use crate::pore_model::PoreModel;
 
@@ -79,6 +83,10 @@ pub struct MethylationKernel {
     pub format: TableFormat,
     /// Where groups must lie, first and last C.
     pub region: Option<RangeInclusive<u64>>,
+    /// Records get tags.
+    pub has_record: bool,
+    /// What each read says of single sites is wanted, with this cut-off.
+    pub outcomes: Option<Cutoff>,
 }
 
 /// What a worker keeps.
@@ -86,6 +94,9 @@ pub struct MethylationKernel {
 pub struct MethylationScratch {
     events: EventScratch,
     call: CallScratch,
+    sites: Vec<CalledSite>,
+    modbam: ModbamScratch,
+    body: Vec<u8>,
 }
 
 /// Calls of one read.
@@ -95,6 +106,40 @@ pub struct MethylationOutput {
     pub calls: Vec<CpgCall>,
     /// The same as lines.
     pub text: Vec<u8>,
+    /// The record with its tags, and its length in front.
+    pub record: Vec<u8>,
+    /// What became of the record.
+    pub tagging: Option<Tagging>,
+    /// What the read says of single sites.
+    pub outcomes: Vec<(u64, SiteOutcome)>,
+}
+
+impl MethylationKernel {
+    /// Tags and single sites, from the calls.
+    fn add_sites(
+        &self,
+        scratch: &mut MethylationScratch,
+        input: &ReadInput<'_>,
+        output: &mut MethylationOutput,
+    ) -> Result<(), KernelSkip> {
+        let MethylationScratch { sites, modbam, body, .. } = scratch;
+        sites.clear();
+        push_sites(&input.aligned, &output.calls, sites);
+        if let Some(cutoff) = &self.outcomes {
+            push_outcomes(&input.aligned, sites, cutoff, &mut output.outcomes);
+        }
+        if self.has_record {
+            body.clear();
+            body.extend_from_slice(input.record.body());
+            let tagging = tag_record(body, sites, modbam);
+            let failed =
+                |error: ModbamError| KernelSkip { key: "bad_tags", text: error.to_string() };
+            output.tagging = Some(tagging.map_err(failed)?);
+            output.record.extend_from_slice(&(body.len() as u32).to_le_bytes());
+            output.record.extend_from_slice(body);
+        }
+        Ok(())
+    }
 }
 
 impl ReadKernel for MethylationKernel {
@@ -107,12 +152,16 @@ impl ReadKernel for MethylationKernel {
 
     fn result_bytes(&self, bases: u64) -> u64 {
         // A site in 16 bases of random sequence, most in groups of their own: 48 bytes, and a line
-        // of about 130.
-        bases * 12
+        // of about 130. A record has a byte of quality and half a one of base, and tags.
+        let record = if self.has_record { 2 } else { 0 };
+        let outcomes = if self.outcomes.is_some() { 1 } else { 0 };
+        bases * (12 + record + outcomes)
     }
 
     fn held_bytes(&self, output: &MethylationOutput) -> u64 {
-        (output.calls.capacity() * size_of::<CpgCall>() + output.text.capacity()) as u64
+        let calls = output.calls.capacity() * size_of::<CpgCall>();
+        let outcomes = output.outcomes.capacity() * size_of::<(u64, SiteOutcome)>();
+        (calls + outcomes + output.text.capacity() + output.record.capacity()) as u64
     }
 
     fn call(
@@ -124,8 +173,11 @@ impl ReadKernel for MethylationKernel {
     ) -> Result<(), KernelSkip> {
         output.calls.clear();
         output.text.clear();
+        output.record.clear();
+        output.outcomes.clear();
+        output.tagging = None;
         scratch.events.align(input, &self.nucleotides, &self.read, times)?;
-        let MethylationOutput { calls, text } = output;
+        let MethylationOutput { calls, text, .. } = &mut *output;
         let events = &scratch.events.events;
         times.hmm.time(|| {
             call_read(&mut scratch.call, &input.aligned, events, &self.cpg, &self.call, calls);
@@ -133,8 +185,10 @@ impl ReadKernel for MethylationKernel {
         if let Some(region) = &self.region {
             calls.retain(|call| region.contains(&call.first) && region.contains(&call.last));
         }
-        times.format.time(|| append_calls(self.format, &input.aligned, calls, text));
-        Ok(())
+        times.format.time(|| {
+            append_calls(self.format, &input.aligned, calls, text);
+            self.add_sites(scratch, input, output)
+        })
     }
 }
 

@@ -1,8 +1,11 @@
 //! CpG methylation: log-likelihood ratios of groups of CpG sites, and what is made of them.
 
+pub mod bedmethyl;
 pub mod call;
 pub mod frequency;
 pub mod groups;
+pub mod modbam;
+pub mod sites;
 pub mod table;
 pub mod tallies;
 

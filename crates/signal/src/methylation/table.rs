@@ -5,10 +5,10 @@
 //! names of the columns, as nanopolish's own script does, so that both programs' tables of any
 //! version serve.
 
-use std::io::Write;
-
 use super::CpgCall;
 use crate::aligned_read::AlignedRead;
+use crate::eventalign::decimal::{push_fixed_double, push_integer};
+use crate::hmm::kmers::lowest_base;
 
 /// Columns of a table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -37,7 +37,8 @@ impl TableFormat {
     }
 }
 
-/// Appends the lines of the calls of one read.
+/// Appends the lines of the calls of one read. Ambiguous bases of the reference are written as the
+/// base that they were taken for.
 pub fn append_calls(
     format: TableFormat,
     read: &AlignedRead<'_>,
@@ -45,24 +46,24 @@ pub fn append_calls(
     out: &mut Vec<u8>,
 ) {
     for call in calls {
+        let row = CallRow {
+            chromosome: read.contig,
+            is_reverse: Some(read.is_reverse),
+            start: call.first,
+            end: call.last,
+            read_name: read.name,
+            log_lik_ratio: call.log_lik_methylated - call.log_lik_unmethylated,
+            log_lik_methylated: call.log_lik_methylated,
+            log_lik_unmethylated: call.log_lik_unmethylated,
+            calling_strands: 1,
+            motif_count: call.motif_count,
+            sequence: &[],
+        };
+        append_fields(format, &row, out);
         let context = call.context_start as usize..call.context_end as usize;
-        append_row(
-            format,
-            &CallRow {
-                chromosome: read.contig,
-                is_reverse: Some(read.is_reverse),
-                start: call.first,
-                end: call.last,
-                read_name: read.name,
-                log_lik_ratio: call.log_lik_methylated - call.log_lik_unmethylated,
-                log_lik_methylated: call.log_lik_methylated,
-                log_lik_unmethylated: call.log_lik_unmethylated,
-                calling_strands: 1,
-                motif_count: call.motif_count,
-                sequence: read.reference.get(context).unwrap_or_default(),
-            },
-            out,
-        );
+        let context = read.reference.get(context).unwrap_or_default();
+        out.extend(context.iter().copied().map(lowest_base));
+        out.push(b'\n');
     }
 }
 
@@ -95,25 +96,33 @@ pub struct CallRow<'a> {
 
 /// Appends a line.
 pub fn append_row(format: TableFormat, row: &CallRow<'_>, out: &mut Vec<u8>) {
+    append_fields(format, row, out);
+    out.extend_from_slice(row.sequence);
+    out.push(b'\n');
+}
+
+/// Appends all but the last field of a line.
+fn append_fields(format: TableFormat, row: &CallRow<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(row.chromosome);
     if format == TableFormat::Nanopolish {
         let strand = if row.is_reverse.unwrap_or_default() { b"\t-" } else { b"\t+" };
         out.extend_from_slice(strand);
     }
-    // Writing to a Vec does not fail.
-    let _ = write!(out, "\t{}\t{}\t", row.start, row.end);
+    for position in [row.start, row.end] {
+        out.push(b'\t');
+        push_integer(out, position);
+    }
+    out.push(b'\t');
     out.extend_from_slice(row.read_name);
-    let _ = write!(
-        out,
-        "\t{:.2}\t{:.2}\t{:.2}\t{}\t{}\t",
-        row.log_lik_ratio,
-        row.log_lik_methylated,
-        row.log_lik_unmethylated,
-        row.calling_strands,
-        row.motif_count
-    );
-    out.extend_from_slice(row.sequence);
-    out.push(b'\n');
+    for value in [row.log_lik_ratio, row.log_lik_methylated, row.log_lik_unmethylated] {
+        out.push(b'\t');
+        push_fixed_double(out, value, 2);
+    }
+    for count in [row.calling_strands, row.motif_count] {
+        out.push(b'\t');
+        push_integer(out, count.into());
+    }
+    out.push(b'\t');
 }
 
 /// What is wrong with a line.
@@ -339,7 +348,7 @@ mod tests {
             start: 90,
             is_reverse: true,
             sequence: b"",
-            reference: b"TTTTTTTTAACGTACGTTTT",
+            reference: b"TTTTTTTTAACGTRCGTTTT",
             pairs: &[],
         };
         let call = CpgCall {
