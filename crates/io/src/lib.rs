@@ -1,9 +1,12 @@
 //! Bytes in and out: files and pipes of reads, output files, temporary files.
 
 pub mod alignments;
+pub mod indexed_fasta;
 pub mod known_sites;
 pub mod random;
+pub mod random_text;
 pub mod reference;
+pub mod sequences;
 pub mod sink;
 pub mod source;
 pub mod spill;

@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod aligned_read;
+pub mod calling;
 pub mod copying;
 pub mod degrade;
 pub mod demux;

@@ -276,6 +276,49 @@ pub(crate) fn vcf(line: &[u8]) {
     }
 }
 
+/// An index of a FASTA: every base that it says is there has a place that can be computed.
+pub(crate) fn fasta_index(data: &[u8]) {
+    use seqloom_format::fai::{FaiBuilder, parse_fai, parse_gzi};
+    for entry in parse_fai(data).unwrap_or_default() {
+        let last = entry.length_bp.saturating_sub(1);
+        assert!(entry.place(0) <= entry.place(last) && entry.place(last) <= entry.place(u64::MAX));
+    }
+    let starts = parse_gzi(data).unwrap_or_default();
+    assert!(starts.windows(2).all(|it| it[0].raw < it[1].raw && it[0].text <= it[1].text));
+    let mut builder = FaiBuilder::default();
+    if data.chunks(7).try_for_each(|chunk| builder.push(chunk)).is_ok()
+        && let Ok(entries) = builder.finish()
+    {
+        let size = data.len() as u64;
+        assert!(entries.iter().all(|entry| entry.place(entry.length_bp) <= size));
+    }
+}
+
+/// FASTA or FASTQ text: reads lie in it, one behind the other, with as many bases as they have.
+pub(crate) fn sequences(data: &[u8]) {
+    use seqloom_format::sequence_scan::{SequenceScanner, SequenceSink};
+    #[derive(Default)]
+    struct Sink(u64, u64);
+    impl SequenceSink for Sink {
+        fn begin(&mut self, name: &[u8]) {
+            assert!(!name.is_empty());
+            self.1 = 0;
+        }
+        fn bases(&mut self, bases: &[u8]) {
+            self.1 += bases.len() as u64;
+        }
+        fn end(&mut self, text: std::ops::Range<u64>) {
+            assert!(self.0 <= text.start && self.1 <= text.end - text.start);
+            self.0 = text.end;
+        }
+    }
+    let (mut scanner, mut sink) = (SequenceScanner::default(), Sink::default());
+    if data.chunks(5).try_for_each(|chunk| scanner.push(chunk, &mut sink)).is_ok() {
+        let _ = scanner.finish(&mut sink);
+    }
+    assert!(sink.0 <= data.len() as u64);
+}
+
 /// MM with ML, on a read: positions are of the read and of the base that is counted, in order within
 /// a list, and what fails gives nothing.
 pub(crate) fn base_modifications(mm: &[u8], ml: &[u8], bases: &[u8]) {

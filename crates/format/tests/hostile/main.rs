@@ -131,6 +131,21 @@ proptest! {
     }
 
     #[test]
+    fn fasta_index(noise in "[>a0-9\t\nAC\r]{0,60}", changes in changes()) {
+        exercise::fasta_index(noise.as_bytes());
+        exercise::fasta_index(&damaged(b"c1\t90\t4\t60\t61\nc2\t5\t100\t5\t7\n", &changes));
+        let gzi = [2_u64, 100, 60_000, 200, 65_000].map(u64::to_le_bytes).concat();
+        exercise::fasta_index(&damaged(&gzi, &changes));
+        exercise::fasta_index(&damaged(FASTA, &changes));
+    }
+
+    #[test]
+    fn sequences(noise in "[>@+ACGI \r\n]{0,60}", changes in changes()) {
+        exercise::sequences(noise.as_bytes());
+        [FASTA, FASTQ, WRAPPED].map(|text| exercise::sequences(&damaged(text, &changes)));
+    }
+
+    #[test]
     fn bgzf(noise in prop::collection::vec(any::<u8>(), 0..80), changes in changes()) {
         exercise::bgzf(&noise);
         exercise::bgzf(&damaged(&block(), &changes));

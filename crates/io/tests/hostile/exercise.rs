@@ -94,3 +94,37 @@ pub(crate) fn alignments(folder: &Path, bytes: &[u8]) {
         Err(error) => assert!(error.contains(&path.display().to_string()), "{error}"),
     }
 }
+
+/// Reads `bytes` as a FASTA, and as the indices of one: every base that is said to be there can be
+/// had or is refused, and an index that was accepted gives nothing but what is in the file.
+pub(crate) fn indexed_fasta(folder: &Path, bytes: &[u8]) {
+    use seqloom_io::indexed_fasta::IndexedFasta;
+    use seqloom_io::random_text::{RandomText, TextScratch};
+    const TEXT: &[u8] = b">c1 x\nACGTACGT\nAC\n>c2\nGGG\n";
+    let (fasta, mut scratch) = (folder.join("f.fa"), TextScratch::default());
+    for (name, content) in [("f.fa", bytes), ("f.fa.fai", bytes), ("f.fa.gzi", bytes)] {
+        for old in ["f.fa", "f.fa.fai", "f.fa.gzi"] {
+            let _ = std::fs::remove_file(folder.join(old));
+        }
+        let mut blocks = Vec::new();
+        seqloom_format::bgzf::BlockCompressor::new(1).unwrap().compress(TEXT, &mut blocks).unwrap();
+        let text = if name == "f.fa.gzi" { &blocks } else { TEXT };
+        std::fs::write(&fasta, text).unwrap();
+        std::fs::write(folder.join(name), content).unwrap();
+        if let Ok(text) = RandomText::open(&fasta) {
+            let (all, mut out) = (text.text_bytes().min(1 << 20) as usize, Vec::new());
+            if text.read(&mut scratch, 0, all, &mut out).is_ok() {
+                assert_eq!(out.len(), all);
+            }
+        }
+        let Ok(opened) = IndexedFasta::open(&fasta) else { continue };
+        let (mut sequence, mut out) = (0, Vec::new());
+        while opened.length_bp(sequence) > 0 {
+            let end = opened.length_bp(sequence).min(1 << 20);
+            if opened.fetch(&mut scratch, sequence, 0..end, &mut out).is_ok() {
+                assert_eq!(out.len() as u64, end);
+            }
+            sequence += 1;
+        }
+    }
+}

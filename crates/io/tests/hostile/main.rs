@@ -117,6 +117,24 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damaged_fasta_and_indices(
+        noise in "[>c12\\tACGT\n0-9]{0,60}",
+        changes in prop::collection::vec(any::<Change>(), 0..4),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let fasta = b">c1 x\nACGTACGT\nAC\n>c2\nGGG\n".as_slice();
+        let gzi = [1_u64, 60, 20].map(u64::to_le_bytes).concat();
+        exercise::indexed_fasta(folder.path(), noise.as_bytes());
+        for good in [fasta, &bgzf(fasta, 9), b"c1\t10\t6\t8\t9\nc2\t3\t22\t3\t4\n", &gzi] {
+            exercise::indexed_fasta(folder.path(), &damaged(good, &changes));
+        }
+    }
+}
+
 #[test]
 fn the_seeds_of_alignments_are_good() {
     let folder = tempfile::tempdir().unwrap();

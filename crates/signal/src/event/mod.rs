@@ -1,5 +1,15 @@
 //! Events: stretches of samples of one level, how they follow the k-mers of a read, and how a
 //! read's levels are scaled to those of the pore model.
+//!
+//! [`read::align_read`] does all of it for a read; the parts are pure functions on buffers that the
+//! caller owns. Sources: the two-window t-test of scrappie and the adaptive banded alignment and
+//! scaling of nanopolish 0.14 (Loman, Quick, Simpson 2015; Simpson et al. 2017) and f5c
+//! (Gamaarachchi et al. 2020), which our results are compared with.
+
+pub mod align;
+pub mod detect;
+pub mod read;
+pub mod scaling;
 
 /// The events of a read, one array for each property, all of the same length.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -14,6 +24,36 @@ pub struct Events {
     pub stdv_pa: Vec<f32>,
 }
 
+impl Events {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.mean_pa.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.mean_pa.is_empty()
+    }
+
+    /// Empties them, keeping their memory.
+    pub fn clear(&mut self) {
+        self.start_samples.clear();
+        self.length_samples.clear();
+        self.mean_pa.clear();
+        self.stdv_pa.clear();
+    }
+
+    /// Puts the last one first.
+    pub fn reverse(&mut self) {
+        self.start_samples.reverse();
+        self.length_samples.reverse();
+        self.mean_pa.reverse();
+        self.stdv_pa.reverse();
+    }
+}
+
 /// How levels of the model become levels of a read: `shift + scale * level`, with standard
 /// deviations `var` times as large.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,6 +64,13 @@ pub struct Scaling {
     pub scale: f64,
     /// Factor of the standard deviation.
     pub var: f64,
+}
+
+impl Default for Scaling {
+    /// Levels as the model has them.
+    fn default() -> Self {
+        Self { shift_pa: 0.0, scale: 1.0, var: 1.0 }
+    }
 }
 
 /// Events of one k-mer: those from `first` to `last`, both included.
@@ -48,9 +95,10 @@ impl EventRange {
 
 /// A read's signal, aligned to its own bases: what methylation calls and event tables start from.
 /// Callers keep one and have it filled again and again.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReadEvents {
-    /// The events, in the order of the signal.
+    /// The events, in the order of the bases: that of the signal, but for RNA, which is sequenced
+    /// from its 3' end.
     pub events: Events,
     /// Events of each k-mer of the basecalled sequence.
     pub of_kmer: Vec<EventRange>,

@@ -91,13 +91,29 @@ pub fn check_index(
     path: &Path,
     store: &dyn SignalStore,
 ) -> Result<ReadIndex, IndexFileError> {
+    let mut reads = ReadIndex::default();
+    for_each_entry(bytes, path, store, |read_id, location| reads.push(read_id, location))?;
+    let duplicate = |source| IndexFileError::Duplicate { path: path.to_owned(), source };
+    reads.sort().map_err(duplicate)?;
+    Ok(reads)
+}
+
+/// Hands every entry of an index to `on_entry`; `path` is for messages.
+///
+/// # Errors
+/// [`IndexFileError`].
+pub fn for_each_entry(
+    bytes: &[u8],
+    path: &Path,
+    store: &dyn SignalStore,
+    mut on_entry: impl FnMut(&[u8], Location),
+) -> Result<(), IndexFileError> {
     let malformed = |source| IndexFileError::Malformed { path: path.to_owned(), source };
     let (version, entries) = index::parse(bytes).map_err(malformed)?;
     if version != store.header().version {
         return Err(IndexFileError::Version { path: path.to_owned(), version });
     }
     let size_bytes = store.size_bytes();
-    let mut reads = ReadIndex::default();
     for entry in entries {
         let entry = entry.map_err(malformed)?;
         let end = entry.offset.saturating_add(entry.size_bytes);
@@ -111,9 +127,7 @@ pub fn check_index(
             });
         }
         let location = Location { offset: entry.offset, size_bytes: entry.size_bytes };
-        reads.push(entry.read_id, location);
+        on_entry(entry.read_id, location);
     }
-    let duplicate = |source| IndexFileError::Duplicate { path: path.to_owned(), source };
-    reads.sort().map_err(duplicate)?;
-    Ok(reads)
+    Ok(())
 }

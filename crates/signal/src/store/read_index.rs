@@ -35,6 +35,26 @@ struct OtherEntry {
     location: Place,
 }
 
+const TWICE: Place = Place { offset: u64::MAX, size_bytes: u64::MAX };
+
+/// Sorts, has the first of equal entries marked and leaves the others out.
+fn mark_twice<T: Copy>(
+    entries: &mut Vec<T>,
+    order: impl Fn(&T, &T) -> std::cmp::Ordering,
+    mut mark: impl FnMut(&mut T),
+) {
+    entries.sort_unstable_by(&order);
+    let mut is_marked = false;
+    entries.dedup_by(|entry, kept| {
+        let is_same = order(entry, kept).is_eq();
+        if is_same && !is_marked {
+            mark(kept);
+        }
+        is_marked = is_same;
+        is_same
+    });
+}
+
 /// See the module documentation.
 #[derive(Debug, Default)]
 pub struct ReadIndex {
@@ -73,6 +93,36 @@ impl ReadIndex {
         self.others.windows(2).find(twice).map_or(Ok(()), |pair| {
             Err(DuplicateReadId(String::from_utf8_lossy(name(names, &pair[0])).into_owned()))
         })
+    }
+
+    /// Sorts what was pushed, whatever it is: reads that are there twice get the location
+    /// [`ReadIndex::TWICE`]. Gives how many such ids there are, and one of them.
+    pub fn sort_marking_twice(&mut self) -> (u64, Option<DuplicateReadId>) {
+        let (mut count, mut example) = (0, None);
+        mark_twice(&mut self.uuids, |a, b| a.key.cmp(&b.key), |entry| {
+            entry.location = TWICE;
+            count += 1;
+            example.get_or_insert_with(|| uuid_text(&entry.key));
+        });
+        let names = &self.names;
+        mark_twice(&mut self.others, |a, b| name(names, a).cmp(name(names, b)), |entry| {
+            entry.location = TWICE;
+            count += 1;
+            example
+                .get_or_insert_with(|| String::from_utf8_lossy(name(names, entry)).into_owned());
+        });
+        (count, example.map(DuplicateReadId))
+    }
+
+    /// Where a read lies that is there twice; no file is so large.
+    pub const TWICE: Location = Location { offset: TWICE.offset, size_bytes: TWICE.size_bytes };
+
+    /// Bytes that the index holds.
+    #[must_use]
+    pub fn held_bytes(&self) -> u64 {
+        let entries = self.uuids.capacity() * size_of::<UuidEntry>()
+            + self.others.capacity() * size_of::<OtherEntry>();
+        (entries + self.names.capacity()) as u64
     }
 
     /// Number of reads.
@@ -181,6 +231,23 @@ mod tests {
             let expected = String::from_utf8_lossy(id).into_owned();
             assert_eq!(index.sort(), Err(DuplicateReadId(expected)));
         }
+    }
+
+    #[test]
+    fn reads_that_are_there_twice_are_marked_and_the_others_found() {
+        let mut index = ReadIndex::default();
+        let at = |offset| Location { offset, size_bytes: 1 };
+        for (offset, id) in [b"a", b"b", b"b", b"b", b"c", b"d", b"d"].into_iter().enumerate() {
+            index.push(id, at(offset as u64));
+        }
+        for offset in 0..2 {
+            index.push(UUID, at(offset));
+        }
+        let (count, example) = index.sort_marking_twice();
+        assert_eq!((count, example.map(|it| it.0.into_bytes())), (3, Some(UUID.to_vec())));
+        let found = [b"a".as_slice(), b"b", b"c", b"d", UUID].map(|id| index.find(id).unwrap());
+        assert_eq!(found, [at(0), ReadIndex::TWICE, at(4), ReadIndex::TWICE, ReadIndex::TWICE]);
+        assert_eq!(index.len(), 5);
     }
 
     proptest! {

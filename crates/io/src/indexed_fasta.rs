@@ -1,0 +1,264 @@
+//! A FASTA read by region, by many threads at once and without a lock.
+//!
+//! The htslib way (one file position and one cache behind a lock, or one open file per thread) is
+//! what f5c's threads queue up for. Here a region is one positional read into the caller's scratch.
+//!
+//! The `.fai` beside the file is used after it was compared with the file: the header line of every
+//! sequence must stand where the index says that the sequence before ends. An index that is merely
+//! older than its file is used with a warning; one that is missing is made in memory.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use seqloom_format::fai::{
+    FaiBuildError, FaiBuilder, FaiEntry, IndexTextError, MAX_NAME_BYTES, parse_fai,
+};
+
+use crate::random::RandomFile;
+use crate::random_text::{RandomText, TextError, TextScratch};
+use crate::source::SourceError;
+use crate::text::for_each_chunk;
+
+/// Sequences whose header is looked for: all of any genome, and few enough that a file of millions
+/// of contigs is opened at once.
+const MAX_CHECKED: usize = 100_000;
+
+/// Why a FASTA cannot be read by region.
+#[derive(Debug, thiserror::Error)]
+pub enum IndexedFastaError {
+    /// Its text cannot be read.
+    #[error("{0}")]
+    Text(#[from] TextError),
+    /// It could not be read through.
+    #[error("{0}")]
+    Source(#[from] SourceError),
+    /// No index can be made of it.
+    #[error("{}: {source}", path.display())]
+    Build {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: FaiBuildError,
+    },
+    /// The index cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    ReadIndex {
+        /// The index.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The index is malformed.
+    #[error("{}: {source}", path.display())]
+    Index {
+        /// The index.
+        path: PathBuf,
+        /// What is wrong.
+        source: IndexTextError,
+    },
+    /// The index is another file's.
+    #[error("{}: not the index of its file: {problem}; make it again with samtools faidx",
+            path.display())]
+    OtherIndex {
+        /// The index.
+        path: PathBuf,
+        /// How that shows.
+        problem: String,
+    },
+    /// A region that the sequence does not have.
+    #[error("{}: {name} has {length_bp} bases, not {start} to {end}", path.display())]
+    Region {
+        /// The file.
+        path: PathBuf,
+        /// The sequence.
+        name: String,
+        /// Its length.
+        length_bp: u64,
+        /// First base asked for, from 0.
+        start: u64,
+        /// Behind the last base asked for.
+        end: u64,
+    },
+}
+
+/// See the module documentation.
+#[derive(Debug)]
+pub struct IndexedFasta {
+    text: RandomText,
+    sequences: Vec<FaiEntry>,
+    by_name: HashMap<Vec<u8>, usize>,
+    index_path: PathBuf,
+    is_index_old: bool,
+}
+
+impl IndexedFasta {
+    /// Opens a FASTA, plain or BGZF.
+    ///
+    /// # Errors
+    /// [`IndexedFastaError`].
+    pub fn open(path: &Path) -> Result<Self, IndexedFastaError> {
+        let text = RandomText::open(path)?;
+        let mut name = OsString::from(path);
+        name.push(".fai");
+        let index_path = PathBuf::from(name);
+        let (sequences, has_index) = match std::fs::read(&index_path) {
+            Ok(bytes) => {
+                let path = index_path.clone();
+                let malformed = |source| IndexedFastaError::Index { path, source };
+                (parse_fai(&bytes).map_err(malformed)?, true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (build(path)?, false),
+            Err(source) => {
+                return Err(IndexedFastaError::ReadIndex { path: index_path, source });
+            }
+        };
+        let names = sequences.iter().enumerate();
+        let by_name = names.map(|(number, it)| (it.name.clone(), number)).collect();
+        let index = has_index.then(|| RandomFile::open(&index_path).ok()).flatten();
+        let is_index_old = index
+            .and_then(|index| index.modified())
+            .zip(text.file().modified())
+            .is_some_and(|(index, data)| index < data);
+        let fasta = Self { text, sequences, by_name, index_path, is_index_old };
+        if has_index {
+            fasta.check_index()?;
+        }
+        Ok(fasta)
+    }
+
+    /// The index, if it is older than its file (and yet fits it).
+    #[must_use]
+    pub fn old_index(&self) -> Option<&Path> {
+        self.is_index_old.then_some(self.index_path.as_path())
+    }
+
+    /// Where the FASTA is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.text.path()
+    }
+
+    /// Number of the sequence of this name.
+    #[must_use]
+    pub fn find(&self, name: &[u8]) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    /// Bases of a sequence; 0 for one that is not there.
+    #[must_use]
+    pub fn length_bp(&self, sequence: usize) -> u64 {
+        self.sequences.get(sequence).map_or(0, |it| it.length_bp)
+    }
+
+    /// Replaces `out` by bases of a sequence, as they are in the file.
+    ///
+    /// # Errors
+    /// [`IndexedFastaError`]; a region that reaches out of the sequence is one.
+    pub fn fetch(
+        &self,
+        scratch: &mut TextScratch,
+        sequence: usize,
+        region: Range<u64>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), IndexedFastaError> {
+        out.clear();
+        let entry = self.sequences.get(sequence);
+        let length_bp = entry.map_or(0, |it| it.length_bp);
+        let Some(entry) = entry.filter(|_| region.start <= region.end && region.end <= length_bp)
+        else {
+            return Err(IndexedFastaError::Region {
+                path: self.path().to_owned(),
+                name: entry.map_or("?".into(), |it| String::from_utf8_lossy(&it.name)).into_owned(),
+                length_bp,
+                start: region.start,
+                end: region.end,
+            });
+        };
+        if region.is_empty() {
+            return Ok(());
+        }
+        let first = entry.place(region.start);
+        let behind = entry.place(region.end - 1) + 1;
+        let read = self.text.read(scratch, first, (behind - first) as usize, out);
+        read.map_err(|error| match error {
+            TextError::Read { source, .. } if source.kind() == io::ErrorKind::UnexpectedEof => {
+                self.other_index(format!("{} ends behind the file", lossy(&entry.name)))
+            }
+            error => error.into(),
+        })?;
+        out.retain(|byte| !matches!(byte, b'\n' | b'\r'));
+        if out.len() as u64 != region.end - region.start || out.contains(&b'>') {
+            return Err(self.other_index(format!("{} has other lines", lossy(&entry.name))));
+        }
+        Ok(())
+    }
+
+    fn other_index(&self, problem: String) -> IndexedFastaError {
+        IndexedFastaError::OtherIndex { path: self.index_path.clone(), problem }
+    }
+
+    /// Compares the index with the file; see the module documentation.
+    fn check_index(&self) -> Result<(), IndexedFastaError> {
+        let (mut scratch, mut between) = (TextScratch::default(), Vec::new());
+        let (mut last_end, mut has_line) = (0, false);
+        for entry in self.sequences.iter().take(MAX_CHECKED) {
+            let name = lossy(&entry.name);
+            let gap = entry.offset.checked_sub(last_end);
+            let Some(gap) = gap.filter(|&gap| gap <= 4 * MAX_NAME_BYTES as u64) else {
+                return Err(self.other_index(format!("no header of {name} is there")));
+            };
+            between.clear();
+            if self.text.read(&mut scratch, last_end, gap as usize, &mut between).is_err() {
+                return Err(self.other_index(format!("{name} lies behind the end of the file")));
+            }
+            if !is_header(&between, &entry.name, !has_line) {
+                return Err(self.other_index(format!("the header of {name} is elsewhere")));
+            }
+            last_end = entry.place(entry.length_bp);
+            has_line = entry.length_bp > 0;
+        }
+        if self.sequences.len() > MAX_CHECKED {
+            return Ok(());
+        }
+        let rest = self.text.text_bytes().checked_sub(last_end);
+        let Some(rest) = rest else {
+            return Err(self.other_index("its last sequence lies behind the end".to_owned()));
+        };
+        between.clear();
+        self.text.read(&mut scratch, last_end, rest.min(64) as usize, &mut between)?;
+        if between.iter().any(|byte| !byte.is_ascii_whitespace()) {
+            return Err(self.other_index("the file goes on behind its last sequence".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+fn lossy(name: &[u8]) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(name)
+}
+
+/// Whether `text` is line ends and the header line of `name`; `starts_line` where the text starts at
+/// the start of a line.
+fn is_header(text: &[u8], name: &[u8], starts_line: bool) -> bool {
+    let blank = text.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let Some(line) = text[blank..].strip_prefix(b">").and_then(|it| it.strip_prefix(name)) else {
+        return false;
+    };
+    let is_whole = line.first().is_some_and(u8::is_ascii_whitespace);
+    let newlines = memchr::memchr_iter(b'\n', line).count();
+    (starts_line || blank > 0) && is_whole && newlines == 1 && line.ends_with(b"\n")
+}
+
+/// The index of a FASTA that has none.
+fn build(path: &Path) -> Result<Vec<FaiEntry>, IndexedFastaError> {
+    let mut builder = FaiBuilder::default();
+    let failed = |source| IndexedFastaError::Build { path: path.to_owned(), source };
+    for_each_chunk(path, |chunk| builder.push(chunk).map_err(failed))?;
+    builder.finish().map_err(failed)
+}
+
+#[cfg(test)]
+mod tests;

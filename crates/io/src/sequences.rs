@@ -1,0 +1,46 @@
+//! Reads of a FASTA or FASTQ (plain, gzip, BGZF or zstd), front to back, for those who look them up
+//! by name later.
+
+use std::path::{Path, PathBuf};
+
+use seqloom_format::sequence_scan::{SequenceScanError, SequenceScanner, SequenceSink};
+
+use crate::source::SourceError;
+use crate::text::for_each_chunk;
+
+/// Why reads cannot be listed.
+#[derive(Debug, thiserror::Error)]
+pub enum SequencesError {
+    /// The file cannot be read.
+    #[error("{0}")]
+    Source(#[from] SourceError),
+    /// It is malformed.
+    #[error("{}: {source}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        source: SequenceScanError,
+    },
+    /// The caller wants no more.
+    #[error("interrupted")]
+    Stopped,
+}
+
+/// Hands every read of `path` to `sink`; `may_go_on` is asked after every megabyte of text.
+///
+/// # Errors
+/// [`SequencesError`].
+pub fn scan<S: SequenceSink>(
+    path: &Path,
+    sink: &mut S,
+    may_go_on: impl Fn(&S) -> bool,
+) -> Result<(), SequencesError> {
+    let malformed = |source| SequencesError::Malformed { path: path.to_owned(), source };
+    let mut scanner = SequenceScanner::default();
+    for_each_chunk(path, |chunk| {
+        scanner.push(chunk, sink).map_err(malformed)?;
+        if may_go_on(sink) { Ok(()) } else { Err(SequencesError::Stopped) }
+    })?;
+    scanner.finish(sink).map_err(malformed)
+}

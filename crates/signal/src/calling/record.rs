@@ -1,0 +1,293 @@
+//! One BAM record: whether it is to be called, and its alignment and bases as kernels want them.
+
+use seqloom_format::bam::{Flags, RecordRef, framed_records};
+
+use super::account::Skip;
+
+/// A stretch of a reference sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Region {
+    /// Index of the sequence in the header of the BAM.
+    pub reference_id: i32,
+    /// First base, 0-based.
+    pub start: u64,
+    /// Behind the last base.
+    pub end: u64,
+}
+
+/// Which records are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Filter {
+    /// Lowest mapping quality.
+    pub min_mapping_quality: u8,
+    /// Where records must reach into.
+    pub region: Option<Region>,
+}
+
+impl Filter {
+    /// Why a record is not to be called, if so.
+    #[must_use]
+    pub fn refuses(&self, record: &RecordRef<'_>) -> Option<Skip> {
+        let has_place = record.reference_id() >= 0 && record.position() >= 0;
+        if record.has_flags(Flags::UNMAPPED) || !has_place {
+            return Some(Skip::Unmapped);
+        }
+        if record.has_flags(Flags::SECONDARY) {
+            return Some(Skip::Secondary);
+        }
+        if self.region.is_some_and(|region| !reaches_into(record, &region)) {
+            return Some(Skip::OutsideRegion);
+        }
+        let is_low = record.mapping_quality() < self.min_mapping_quality;
+        is_low.then_some(Skip::LowMappingQuality)
+    }
+}
+
+fn reaches_into(record: &RecordRef<'_>, region: &Region) -> bool {
+    let start = u64::from(record.position().unsigned_abs());
+    let end = start + record.full_cigar().reference_span().unsigned_abs().max(1);
+    record.reference_id() == region.reference_id && start < region.end && end > region.start
+}
+
+/// Where a record stands in an order by coordinate; those without a place come last.
+#[must_use]
+pub(super) fn place(record: &RecordRef<'_>) -> u64 {
+    u64::from(record.reference_id().cast_unsigned()) << 32
+        | u64::from(record.position().cast_unsigned())
+}
+
+/// A record to be called, and those in front of it that are not: ranges of a block.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Unit {
+    /// Where the skipped records begin.
+    pub(super) start: usize,
+    /// Where the record begins (with its length in front).
+    pub(super) record: usize,
+    /// Where it ends; `record` if there is none.
+    pub(super) end: usize,
+    /// Number of the record in the block.
+    pub(super) ordinal: u64,
+    /// Bases of its read.
+    pub(super) bases: u64,
+}
+
+/// What one look at the records of a block says.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    pub(super) units: Vec<Unit>,
+    /// Places of the first and last record.
+    pub(super) first_place: Option<u64>,
+    pub(super) last_place: u64,
+    /// Number of the first record that lies in front of the one before it.
+    pub(super) unsorted_record: Option<u64>,
+}
+
+/// Looks at the records of a block.
+pub(super) fn survey(bytes: &[u8], filter: &Filter) -> Survey {
+    let mut survey = Survey::default();
+    let mut unit_start = 0;
+    let mut records = framed_records(bytes);
+    let (mut start, mut ordinal) = (0, 0);
+    while let Some(Ok(body)) = records.next() {
+        let end = records.offset();
+        // The source has checked all records.
+        let Ok(record) = RecordRef::new(body) else { continue };
+        let place = place(&record);
+        if survey.first_place.is_some() && place < survey.last_place {
+            survey.unsorted_record.get_or_insert(ordinal);
+        }
+        survey.first_place.get_or_insert(place);
+        survey.last_place = place;
+        if filter.refuses(&record).is_none() {
+            let bases = read_bases(&record);
+            survey.units.push(Unit { start: unit_start, record: start, end, ordinal, bases });
+            unit_start = end;
+        }
+        start = end;
+        ordinal += 1;
+    }
+    if unit_start < bytes.len() {
+        let (record, end) = (bytes.len(), bytes.len());
+        survey.units.push(Unit { start: unit_start, record, end, ordinal, bases: 0 });
+    }
+    survey
+}
+
+/// Bases of a record's read, those that are clipped included.
+fn read_bases(record: &RecordRef<'_>) -> u64 {
+    let of_read = |(op, _): &(u8, u32)| matches!(op, b'M' | b'I' | b'S' | b'H' | b'=' | b'X');
+    record.full_cigar().filter(of_read).map(|(_, bases)| u64::from(bases)).sum()
+}
+
+/// Shape of an alignment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Bases of the read, those that are clipped included.
+    pub read_bases: u64,
+    /// Bases of the reference from the first to the last aligned one.
+    pub reference_bases: u64,
+    /// Whether the record lacks bases of its read.
+    pub is_hard_clipped: bool,
+}
+
+/// The shape of a record's alignment.
+///
+/// # Errors
+/// Why it has none that can be called.
+pub fn shape(record: &RecordRef<'_>) -> Result<Shape, Skip> {
+    let mut shape = Shape { read_bases: read_bases(record), ..Shape::default() };
+    let mut aligned = 0_u64;
+    for (op, bases) in record.full_cigar() {
+        match op {
+            b'N' => return Err(Skip::Spliced),
+            b'M' | b'=' | b'X' => aligned += u64::from(bases),
+            b'H' => shape.is_hard_clipped = true,
+            b'D' => shape.reference_bases += u64::from(bases),
+            _ => {}
+        }
+    }
+    shape.reference_bases += aligned;
+    let fits = shape.read_bases.max(shape.reference_bases) <= u64::from(u32::MAX / 2);
+    if aligned == 0 || !fits { Err(Skip::BadCigar) } else { Ok(shape) }
+}
+
+/// Replaces `pairs` by the aligned bases of a record: offset from its first reference base, and
+/// position in the read, those that are clipped counted (hard clips too, as nanopolish counts
+/// them).
+pub fn aligned_pairs(record: &RecordRef<'_>, pairs: &mut Vec<(u32, u32)>) {
+    pairs.clear();
+    let (mut reference, mut read) = (0_u32, 0_u32);
+    for (op, bases) in record.full_cigar() {
+        match op {
+            b'M' | b'=' | b'X' => {
+                pairs.extend((0..bases).map(|at| (reference + at, read + at)));
+                reference += bases;
+                read += bases;
+            }
+            b'I' | b'S' | b'H' => read += bases,
+            b'D' | b'N' => reference += bases,
+            _ => {}
+        }
+    }
+}
+
+/// Replaces `out` by the bases of a record as they were sequenced.
+pub fn sequenced_bases(record: &RecordRef<'_>, out: &mut Vec<u8>) {
+    out.clear();
+    let packed = record.packed_bases();
+    let codes = packed.iter().flat_map(|byte| [byte >> 4, byte & 0xf]).take(record.base_count());
+    if !record.has_flags(Flags::REVERSE) {
+        out.extend(codes.map(letter));
+        return;
+    }
+    // Bits of a code are A, C, G and T: the complement has them the other way round.
+    out.extend(codes.map(|code| letter(code.reverse_bits() >> 4)));
+    out.reverse();
+}
+
+fn letter(code: u8) -> u8 {
+    seqloom_format::bam::BASE_LETTERS[usize::from(code & 0xf)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seqloom_format::bam::Reference;
+    use seqloom_format::sam::{ReferenceNames, parse_record};
+
+    fn body(line: &str) -> Vec<u8> {
+        let reference = |name: &str| Reference { name: name.into(), length: 1000 };
+        let names = ReferenceNames::new(&[reference("c"), reference("d")]);
+        let mut out = Vec::new();
+        parse_record(line.replace(' ', "\t").as_bytes(), &names, &mut out).unwrap();
+        out
+    }
+
+    fn framed(lines: &[&str]) -> Vec<u8> {
+        let framed = |line: &&str| {
+            let body = body(line);
+            [&(body.len() as u32).to_le_bytes()[..], &body].concat()
+        };
+        lines.iter().flat_map(framed).collect()
+    }
+
+    const ALL: Filter = Filter { min_mapping_quality: 0, region: None };
+
+    #[test]
+    fn pairs_count_clipped_bases_and_follow_the_reference() {
+        fn t(cigar: &str, bases: &str, expected: &[(u32, u32)], shape_of: Shape) {
+            let body = body(&format!("r 0 c 5 60 {cigar} * 0 0 {bases} *"));
+            let record = RecordRef::new(&body).unwrap();
+            let mut pairs = vec![(9, 9)];
+            aligned_pairs(&record, &mut pairs);
+            assert_eq!(pairs, expected);
+            assert_eq!(shape(&record), Ok(shape_of));
+        }
+        let shape = |read_bases, reference_bases, is_hard_clipped| Shape {
+            read_bases,
+            reference_bases,
+            is_hard_clipped,
+        };
+        t("2M", "AC", &[(0, 0), (1, 1)], shape(2, 2, false));
+        t("1H1S1M1I1=2D1X3H", "ACGTA", &[(0, 2), (1, 4), (4, 5)], shape(9, 5, true));
+    }
+
+    #[test]
+    fn alignments_that_cannot_be_called_are_refused() {
+        let t = |line: &str| shape(&RecordRef::new(&body(line)).unwrap()).unwrap_err();
+        assert_eq!(t("r 0 c 5 60 1M5N1M * 0 0 AC *"), Skip::Spliced);
+        assert_eq!(t("r 0 c 5 60 2S * 0 0 AC *"), Skip::BadCigar);
+        assert_eq!(t("r 0 c 5 60 * * 0 0 AC *"), Skip::BadCigar);
+    }
+
+    #[test]
+    fn bases_come_as_they_were_sequenced() {
+        let t = |flags: u16, expected: &[u8]| {
+            let body = body(&format!("r {flags} c 5 60 7M * 0 0 ACGTNRY *"));
+            let mut out = b"x".to_vec();
+            sequenced_bases(&RecordRef::new(&body).unwrap(), &mut out);
+            assert_eq!(out, expected);
+        };
+        t(0, b"ACGTNRY");
+        t(16, b"RYNACGT");
+    }
+
+    #[test]
+    fn records_are_refused_for_what_they_are() {
+        let region = Region { reference_id: 0, start: 10, end: 20 };
+        let filter = Filter { min_mapping_quality: 20, region: Some(region) };
+        let t = |filter: &Filter, line: &str, expected: Option<Skip>| {
+            let body = body(line);
+            assert_eq!(filter.refuses(&RecordRef::new(&body).unwrap()), expected, "{line}");
+        };
+        t(&filter, "r 4 * 0 0 * * 0 0 A *", Some(Skip::Unmapped));
+        t(&filter, "r 256 c 11 60 1M * 0 0 A *", Some(Skip::Secondary));
+        t(&filter, "r 2048 c 11 60 1M * 0 0 A *", None);
+        t(&filter, "r 0 c 11 19 1M * 0 0 A *", Some(Skip::LowMappingQuality));
+        t(&filter, "r 0 c 10 60 1M * 0 0 A *", Some(Skip::OutsideRegion));
+        t(&filter, "r 0 c 10 60 2M * 0 0 AC *", None);
+        t(&filter, "r 0 c 21 60 1M * 0 0 A *", Some(Skip::OutsideRegion));
+        t(&filter, "r 0 d 11 60 1M * 0 0 A *", Some(Skip::OutsideRegion));
+        t(&ALL, "r 0 d 11 0 1M * 0 0 A *", None);
+    }
+
+    #[test]
+    fn a_survey_cuts_behind_every_record_that_is_called() {
+        let bytes = framed(&[
+            "a 4 * 0 0 * * 0 0 A *",
+            "b 0 c 5 60 2M * 0 0 AC *",
+            "c 0 c 4 60 2M1H * 0 0 AC *",
+            "d 256 d 4 60 1M * 0 0 A *",
+        ]);
+        let found = survey(&bytes, &ALL);
+        let ordinals: Vec<(u64, u64)> =
+            found.units.iter().map(|unit| (unit.ordinal, unit.bases)).collect();
+        assert_eq!(ordinals, [(1, 2), (2, 3), (4, 0)]);
+        assert_eq!(found.units[0].start, 0);
+        assert!(found.units.windows(2).all(|it| it[0].end == it[1].start));
+        assert_eq!(found.units[2].record, found.units[2].end);
+        assert_eq!(found.unsorted_record, Some(1));
+        assert_eq!(found.first_place, Some(u64::MAX));
+        assert_eq!(survey(b"", &ALL).units, []);
+    }
+}

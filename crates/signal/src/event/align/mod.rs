@@ -1,0 +1,104 @@
+//! Adaptive banded alignment of events to k-mers (ABEA): which k-mer of its own bases each event
+//! of a read belongs to.
+//!
+//! Cell (e, k) is the best log-probability with event e on k-mer k. It comes from (e-1, k-1), a
+//! step; from (e-1, k), a stay; or from (e, k-1), a skip without an event. Of each anti-diagonal
+//! e + k only [`BANDWIDTH`] cells are computed; the band moves right or down depending on which of
+//! its ends is better (Suzuki and Kasahara 2018). Events and k-mers lie side by side in opposite
+//! orders, so that a band reads all it needs from consecutive places.
+//!
+//! Kernels: [`Kernel::Scalar`] is what others must equal, cell by cell: all of them compute the same
+//! roundings in the same order, in 32 bits, without fused operations.
+
+mod operands;
+mod scalar;
+mod trace;
+
+use super::Scaling;
+use crate::pore_model::PoreModel;
+use operands::Operands;
+use trace::Trace;
+
+/// Cells of a band.
+pub const BANDWIDTH: usize = 100;
+/// The mean log-probability of events on their k-mers below which an alignment is none.
+pub const MIN_MEAN_LOG_EMISSION: f64 = -5.0;
+/// Most k-mers that may be skipped in a row.
+pub const MAX_SKIPPED_KMERS: u32 = 50;
+/// Log-probability of an event before or behind the bases.
+const LOG_TRIM: f64 = -4.605_170_185_988_091;
+
+/// What computes the cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kernel {
+    /// One cell at a time.
+    Scalar,
+}
+
+impl Kernel {
+    /// The fastest that this machine has.
+    #[must_use]
+    pub fn best() -> Self {
+        Self::Scalar
+    }
+}
+
+/// Buffers of one caller.
+#[derive(Debug, Default)]
+pub struct AlignScratch {
+    operands: Operands,
+    trace: Trace,
+}
+
+/// An event on a k-mer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AlignedPair {
+    /// K-mer of the read.
+    pub kmer: u32,
+    /// Event of the read.
+    pub event: u32,
+}
+
+/// Why an alignment is none. Each is "no alignment" to nanopolish and f5c.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum NoAlignment {
+    /// There is nothing to align, or more than 2^31 of it.
+    #[error("no events or no k-mers, or too many of them")]
+    Nothing,
+    /// No path to the last k-mer stayed in the band.
+    #[error("the band lost the last k-mer")]
+    Lost,
+    /// Events do not look like their k-mers.
+    #[error("the mean log-probability of events is below -5")]
+    Unlikely,
+    /// The path does not begin with the first k-mer.
+    #[error("the first k-mers have no events")]
+    NotSpanned,
+    /// Too many k-mers in a row are without events.
+    #[error("more than 50 k-mers in a row are skipped")]
+    Gap,
+}
+
+/// Aligns events, by their mean levels, to the k-mers of `ranks`. The pairs, in the order of both,
+/// replace those in `pairs`; k-mers follow each other without gaps, and an event that is on several
+/// k-mers belongs to the first of them.
+///
+/// # Errors
+/// [`NoAlignment`]; `pairs` then holds nothing of use.
+pub fn align(
+    scratch: &mut AlignScratch,
+    kernel: Kernel,
+    event_means_pa: &[f32],
+    ranks: &[u32],
+    model: &PoreModel,
+    scaling: &Scaling,
+    pairs: &mut Vec<AlignedPair>,
+) -> Result<(), NoAlignment> {
+    let AlignScratch { operands, trace } = scratch;
+    pairs.clear();
+    operands.fill(event_means_pa, ranks, model, scaling)?;
+    let last_event = match kernel {
+        Kernel::Scalar => scalar::fill(operands, trace),
+    };
+    trace::walk(operands, trace, last_event.ok_or(NoAlignment::Lost)?, pairs)
+}

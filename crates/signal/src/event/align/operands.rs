@@ -1,0 +1,142 @@
+//! What all kernels read: events and k-mers laid out so that a band is a stretch of each, with
+//! borders that make every cell outside of the table impossible.
+
+use super::{BANDWIDTH, LOG_TRIM, NoAlignment};
+use crate::event::Scaling;
+use crate::pore_model::PoreModel;
+
+/// Places before and behind the events and the k-mers that no band can leave: a band's cells, and
+/// what a kernel computes beyond them, with half a band to spare.
+pub(super) const BORDER: usize = 192;
+/// Level of an event that is none: so far from any that it is impossible on every k-mer.
+const NO_EVENT_PA: f32 = 1e30;
+/// ln(1/sqrt(2 pi)), as 32 bits have it.
+const LOG_INVERSE_SQRT_2PI: f32 = -0.918_938_5;
+
+/// Moves of a path.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Transitions {
+    pub(super) step: f32,
+    pub(super) stay: f32,
+}
+
+/// See the module documentation.
+#[derive(Debug, Default)]
+pub(super) struct Operands {
+    pub(super) events: usize,
+    pub(super) kmers: usize,
+    pub(super) transitions: Transitions,
+    /// Mean levels, last event first.
+    pub(super) levels_pa: Vec<f32>,
+    /// Of each k-mer: expected level.
+    pub(super) means_pa: Vec<f32>,
+    /// 1 / (stdv sqrt 2): what a difference of levels is multiplied with before it is squared.
+    pub(super) factors: Vec<f32>,
+    /// Log-probability density at the expected level; minus infinity in the borders.
+    pub(super) peaks: Vec<f32>,
+    /// Log-probability of skipping to the k-mer; minus infinity in the borders.
+    pub(super) skips: Vec<f32>,
+}
+
+/// Where the operands of a band begin.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BandStart {
+    /// In the events.
+    pub(super) event: usize,
+    /// In the arrays of k-mers.
+    pub(super) kmer: usize,
+}
+
+impl Operands {
+    pub(super) fn fill(
+        &mut self,
+        event_means_pa: &[f32],
+        ranks: &[u32],
+        model: &PoreModel,
+        scaling: &Scaling,
+    ) -> Result<(), NoAlignment> {
+        (self.events, self.kmers) = (event_means_pa.len(), ranks.len());
+        let fits = |count| (1..1 << 30).contains(&count);
+        if !fits(self.events) || !fits(self.kmers) {
+            return Err(NoAlignment::Nothing);
+        }
+        self.transitions = transitions(self.events as f64 / self.kmers as f64);
+        fill_bordered(&mut self.levels_pa, NO_EVENT_PA, event_means_pa.iter().rev().copied());
+        let (scale, shift) = (scaling.scale, scaling.shift_pa);
+        let mean =
+            |rank: u32| (scale * f64::from(model.level_mean_pa[rank as usize]) + shift) as f32;
+        let factor =
+            |rank: u32| std::f32::consts::FRAC_1_SQRT_2 / model.level_stdv_pa[rank as usize];
+        let peak = |rank: u32| LOG_INVERSE_SQRT_2PI - model.level_log_stdv[rank as usize];
+        let log_skip = 1e-10_f64.ln() as f32;
+        fill_bordered(&mut self.means_pa, 0.0, ranks.iter().map(|&rank| mean(rank)));
+        fill_bordered(&mut self.factors, 0.0, ranks.iter().map(|&rank| factor(rank)));
+        fill_bordered(&mut self.peaks, f32::NEG_INFINITY, ranks.iter().map(|&rank| peak(rank)));
+        fill_bordered(&mut self.skips, f32::NEG_INFINITY, ranks.iter().map(|_| log_skip));
+        Ok(())
+    }
+
+    /// Number of bands.
+    pub(super) fn bands(&self) -> usize {
+        self.events + self.kmers + 2
+    }
+
+    /// Log-probability density of an event's level on a k-mer.
+    pub(super) fn log_emission(&self, event: usize, kmer: usize) -> f32 {
+        let (event, kmer) = (BORDER + self.events - 1 - event, BORDER + kmer);
+        log_emission(
+            self.levels_pa[event],
+            self.means_pa[kmer],
+            self.factors[kmer],
+            self.peaks[kmer],
+        )
+    }
+
+    /// Where the operands begin of a band whose first cell is (`event`, `kmer`). Beyond the borders
+    /// there is nothing but more of the same, so they are never left.
+    pub(super) fn start(&self, event: i32, kmer: i32) -> BandStart {
+        let place = |first: i64, count: usize| {
+            let last = (BORDER + count) as i64;
+            (first + BORDER as i64).clamp(0, last) as usize
+        };
+        BandStart {
+            event: place(self.events as i64 - 1 - i64::from(event), self.events),
+            kmer: place(i64::from(kmer), self.kmers),
+        }
+    }
+
+    /// Score of a path that has gone past `events` events before the first k-mer.
+    pub(super) fn trimmed(events: i32) -> f32 {
+        (LOG_TRIM * f64::from(events)) as f32
+    }
+
+    /// The score of ending with `event` on the last k-mer, when the cell's is `score`.
+    pub(super) fn ended(&self, score: f32, event: i32) -> f32 {
+        let behind = self.events as f64 - f64::from(event);
+        (f64::from(score) + behind * LOG_TRIM) as f32
+    }
+}
+
+/// Place of the first cell of band 0; band 1 is one event down.
+pub(super) const FIRST_EVENT: i32 = BANDWIDTH as i32 / 2 - 1;
+/// The same, its k-mer.
+pub(super) const FIRST_KMER: i32 = -1 - BANDWIDTH as i32 / 2;
+
+/// Emission in the order of operations that all kernels have.
+#[inline(always)]
+pub(super) fn log_emission(level_pa: f32, mean_pa: f32, factor: f32, peak: f32) -> f32 {
+    let distance = (level_pa - mean_pa) * factor;
+    peak - distance * distance
+}
+
+fn transitions(events_per_kmer: f64) -> Transitions {
+    let stay = 1.0 - 1.0 / (events_per_kmer + 1.0);
+    Transitions { step: (1.0 - 1e-10 - stay).ln() as f32, stay: stay.ln() as f32 }
+}
+
+fn fill_bordered(out: &mut Vec<f32>, border: f32, values: impl Iterator<Item = f32>) {
+    out.clear();
+    out.resize(BORDER, border);
+    out.extend(values);
+    out.resize(out.len() + BORDER, border);
+}

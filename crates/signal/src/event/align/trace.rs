@@ -1,0 +1,69 @@
+//! Where each cell's path came from, two bits a cell, and the way back through them.
+
+use super::operands::Operands;
+use super::{AlignedPair, BANDWIDTH, MAX_SKIPPED_KMERS, MIN_MEAN_LOG_EMISSION, NoAlignment};
+
+/// Of the cells of one band, a bit each, from the first cell on. Bits from [`BANDWIDTH`] on mean
+/// nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C, align(32))]
+pub(super) struct BandTrace {
+    /// The path came from a stay rather than from a step.
+    pub(super) stay: u128,
+    /// The path came from a skip, whatever the other bit says.
+    pub(super) skip: u128,
+}
+
+/// Of all bands.
+#[derive(Debug, Default)]
+pub(super) struct Trace {
+    pub(super) bands: Vec<BandTrace>,
+    /// Event of the first cell of each band.
+    pub(super) first_events: Vec<i32>,
+}
+
+impl Trace {
+    /// Makes room for all bands; what is in them is of an earlier read.
+    pub(super) fn resize(&mut self, bands: usize) {
+        self.bands.resize(bands, BandTrace::default());
+        self.first_events.resize(bands, 0);
+    }
+}
+
+/// Walks back from `last_event` on the last k-mer, and gives the pairs in their order.
+pub(super) fn walk(
+    operands: &Operands,
+    trace: &Trace,
+    last_event: usize,
+    pairs: &mut Vec<AlignedPair>,
+) -> Result<(), NoAlignment> {
+    let (mut event, mut kmer) = (last_event, operands.kmers - 1);
+    let (mut emission_sum, mut skipped, mut most_skipped) = (0.0, 0, 0);
+    loop {
+        pairs.push(AlignedPair { kmer: kmer as u32, event: event as u32 });
+        emission_sum += f64::from(operands.log_emission(event, kmer));
+        let band = event + kmer + 2;
+        let cell = trace.first_events[band] as usize - event;
+        debug_assert!(cell < BANDWIDTH);
+        let BandTrace { stay, skip } = trace.bands[band];
+        let is_skip = skip >> cell & 1 == 1;
+        skipped = if is_skip { skipped + 1 } else { 0 };
+        most_skipped = skipped.max(most_skipped);
+        let is_stay = !is_skip && stay >> cell & 1 == 1;
+        let before =
+            (event.checked_sub(usize::from(!is_skip))).zip(kmer.checked_sub(usize::from(!is_stay)));
+        let Some(before) = before else { break };
+        (event, kmer) = before;
+    }
+    pairs.reverse();
+    if emission_sum / (pairs.len() as f64) < MIN_MEAN_LOG_EMISSION {
+        return Err(NoAlignment::Unlikely);
+    }
+    if kmer != 0 {
+        return Err(NoAlignment::NotSpanned);
+    }
+    if most_skipped > MAX_SKIPPED_KMERS {
+        return Err(NoAlignment::Gap);
+    }
+    Ok(())
+}

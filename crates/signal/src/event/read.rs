@@ -1,0 +1,222 @@
+//! A read's signal to [`ReadEvents`]: current, events, scaling, alignment, checks, recalibration.
+
+use std::time::Instant;
+
+use seqloom_format::signal::SignalRead;
+
+use super::align::{AlignScratch, AlignedPair, Kernel, align};
+use super::detect::{DetectOptions, DetectScratch, detect, samples_to_pa};
+use super::scaling::{from_moments, recalibrate};
+use super::{EventRange, ReadEvents};
+use crate::pore_model::PoreModel;
+
+/// Events per base from which on a read is not aligned (f5c's `AVG_EVENTS_PER_KMER_MAX`).
+pub const TOO_MANY_EVENTS_PER_BASE: usize = 15;
+/// Events per base above which an alignment is no good (nanopolish, f5c).
+pub const MAX_EVENTS_PER_BASE: f64 = 5.0;
+/// What remains after recalibration, in standard deviations, above which it failed (the same).
+pub const MAX_VAR: f64 = 2.5;
+
+/// How reads are aligned.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ReadOptions {
+    /// Event detection.
+    pub detect: DetectOptions,
+    /// Whether the signal runs from the 3' end to the 5' end, as that of RNA does.
+    pub signal_is_reversed: bool,
+    /// Events that recalibration needs (f5c's `--min-recalib-events`).
+    pub min_recalibration_events: usize,
+    /// What aligns.
+    pub kernel: Kernel,
+}
+
+impl ReadOptions {
+    /// For DNA.
+    #[must_use]
+    pub fn dna() -> Self {
+        Self {
+            detect: DetectOptions::DNA,
+            signal_is_reversed: false,
+            min_recalibration_events: 200,
+            kernel: Kernel::best(),
+        }
+    }
+
+    /// For RNA.
+    #[must_use]
+    pub fn rna() -> Self {
+        Self { detect: DetectOptions::RNA, signal_is_reversed: true, ..Self::dna() }
+    }
+}
+
+/// Why a read has no [`ReadEvents`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
+pub enum SkipReason {
+    /// There are fewer bases than a k-mer has, or no samples.
+    #[error("the read is shorter than a k-mer, or has no samples")]
+    TooShort,
+    /// Digitisation, range or offset make no current.
+    #[error("digitisation, range or offset of the read are unusable")]
+    BadSignal,
+    /// So few events that more k-mers than allowed would have to be skipped.
+    #[error("the signal has too few events for the bases")]
+    TooFewEvents,
+    /// See [`TOO_MANY_EVENTS_PER_BASE`].
+    #[error("the signal has too many events for the bases")]
+    TooManyEvents,
+    /// Events and k-mers do not fit together.
+    #[error("events cannot be aligned to the bases")]
+    NoAlignment,
+    /// Too few events to recalibrate with, or too much remains.
+    #[error("the signal cannot be calibrated")]
+    CouldNotCalibrate,
+    /// See [`MAX_EVENTS_PER_BASE`].
+    #[error("the aligned events are too many for the bases")]
+    QcFail,
+}
+
+impl SkipReason {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::TooShort,
+        Self::BadSignal,
+        Self::TooFewEvents,
+        Self::TooManyEvents,
+        Self::NoAlignment,
+        Self::CouldNotCalibrate,
+        Self::QcFail,
+    ];
+
+    /// A short name that does not change, for reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TooShort => "too_short",
+            Self::BadSignal => "bad_signal",
+            Self::TooFewEvents => "too_few_events",
+            Self::TooManyEvents => "too_many_events",
+            Self::NoAlignment => "no_alignment",
+            Self::CouldNotCalibrate => "could_not_calibrate",
+            Self::QcFail => "qc_fail",
+        }
+    }
+}
+
+/// Where time went, summed over the reads since the caller last set it to 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StepTimes {
+    /// Samples to current, and current to events.
+    pub events_ns: u64,
+    /// Banded alignment.
+    pub align_ns: u64,
+    /// Both scalings, and the map from k-mers to events.
+    pub scaling_ns: u64,
+    /// Cells of the banded alignment that were computed.
+    pub cells: u64,
+}
+
+/// Buffers of one caller, and where its time went.
+#[derive(Debug, Default)]
+pub struct ReadScratch {
+    /// Added to by every read.
+    pub times: StepTimes,
+    samples_pa: Vec<f32>,
+    ranks: Vec<u32>,
+    pairs: Vec<AlignedPair>,
+    detect: DetectScratch,
+    align: AlignScratch,
+}
+
+/// Aligns a read's signal to its own bases, `sequence`, as they were called (not clipped, not
+/// reverse-complemented). `out` is replaced; after an error it holds nothing of use. No memory is
+/// asked for once the buffers have grown.
+///
+/// # Errors
+/// [`SkipReason`].
+pub fn align_read(
+    scratch: &mut ReadScratch,
+    read: &SignalRead,
+    sequence: &[u8],
+    model: &PoreModel,
+    options: &ReadOptions,
+    out: &mut ReadEvents,
+) -> Result<(), SkipReason> {
+    let start = Instant::now();
+    scratch.ranks.clear();
+    scratch.ranks.extend(model.ranks(sequence));
+    if scratch.ranks.is_empty() || read.samples.is_empty() {
+        return Err(SkipReason::TooShort);
+    }
+    samples_to_pa(read, &mut scratch.samples_pa);
+    detect(&mut scratch.detect, &scratch.samples_pa, &options.detect, &mut out.events);
+    let detected = Instant::now();
+    scratch.times.events_ns += nanoseconds(start, detected);
+    let (events, kmers) = (out.events.len(), scratch.ranks.len());
+    if events >= TOO_MANY_EVENTS_PER_BASE * sequence.len() {
+        return Err(SkipReason::TooManyEvents);
+    }
+    if events * (super::align::MAX_SKIPPED_KMERS as usize + 1) < kmers {
+        return Err(SkipReason::TooFewEvents);
+    }
+    let scaling = from_moments(&out.events.mean_pa, &scratch.ranks, model);
+    if !scaling.shift_pa.is_finite() || !scaling.scale.is_normal() {
+        return Err(SkipReason::BadSignal);
+    }
+    if options.signal_is_reversed {
+        out.events.reverse();
+    }
+    let scaled = Instant::now();
+    scratch.times.scaling_ns += nanoseconds(detected, scaled);
+    let ReadScratch { ranks, pairs, align: scratch_of_align, .. } = &mut *scratch;
+    let levels = &out.events.mean_pa;
+    let aligned = align(scratch_of_align, options.kernel, levels, ranks, model, &scaling, pairs);
+    let finished = Instant::now();
+    scratch.times.align_ns += nanoseconds(scaled, finished);
+    scratch.times.cells += ((events + kmers) * super::align::BANDWIDTH) as u64;
+    aligned.map_err(|_| SkipReason::NoAlignment)?;
+    let calibrated = calibrate(&scratch.pairs, &scratch.ranks, model, options, out);
+    scratch.times.scaling_ns += nanoseconds(finished, Instant::now());
+    calibrated
+}
+
+fn nanoseconds(from: Instant, to: Instant) -> u64 {
+    u64::try_from(to.duration_since(from).as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The map from k-mers to events, and what follows from it.
+fn calibrate(
+    pairs: &[AlignedPair],
+    ranks: &[u32],
+    model: &PoreModel,
+    options: &ReadOptions,
+    out: &mut ReadEvents,
+) -> Result<(), SkipReason> {
+    let (Some(first), Some(last)) = (pairs.first(), pairs.last()) else {
+        return Err(SkipReason::NoAlignment);
+    };
+    map_kmers(pairs, ranks.len(), &mut out.of_kmer);
+    out.events_per_base = f64::from(last.event - first.event) / ranks.len() as f64;
+    let min_events = options.min_recalibration_events;
+    out.scaling = recalibrate(&out.events.mean_pa, &out.of_kmer, ranks, model, min_events)
+        .filter(|scaling| scaling.var <= MAX_VAR)
+        .ok_or(SkipReason::CouldNotCalibrate)?;
+    if out.events_per_base > MAX_EVENTS_PER_BASE {
+        return Err(SkipReason::QcFail);
+    }
+    Ok(())
+}
+
+/// First and last event of each k-mer. An event that is on several k-mers counts for the first.
+fn map_kmers(pairs: &[AlignedPair], kmers: usize, of_kmer: &mut Vec<EventRange>) {
+    of_kmer.clear();
+    of_kmer.resize(kmers, EventRange::NONE);
+    let mut before = None;
+    for &AlignedPair { kmer, event } in pairs {
+        if before.replace(event) == Some(event) {
+            continue;
+        }
+        let range = &mut of_kmer[kmer as usize];
+        let first = range.get().map_or(event, |(first, _)| first);
+        *range = EventRange { first, last: event };
+    }
+}

@@ -1,0 +1,67 @@
+//! The models that come with the program: R9.4.1 DNA, 6-mers, four letters and five.
+//!
+//! Tables are little-endian `f32`: the mean levels by rank, then the standard deviations. They were
+//! made from nanopolish's text models by `examples/pack_model.rs`; `tables/NOTICE` names source
+//! and licence. Other models, R10.4.1 among them, are read from files.
+
+use super::{Alphabet, ModelError, PoreModel};
+
+/// K-mers of both tables have this many letters.
+pub const KMER_LENGTH: usize = 6;
+
+static NUCLEOTIDE: &[u8] = include_bytes!("tables/r9.4.1_nucleotide_6mer.f32");
+static CPG: &[u8] = include_bytes!("tables/r9.4.1_cpg_6mer.f32");
+
+/// R9.4.1 DNA at 450 bases a second, letters ACGT: nanopolish's
+/// `r9.4_450bps.nucleotide.6mer.template.model`.
+///
+/// # Errors
+/// None but by a bug: the tables are tested.
+pub fn r9_4_1_nucleotide() -> Result<PoreModel, ModelError> {
+    unpack("r9.4_450bps.nucleotide.6mer", Alphabet::Nucleotide, NUCLEOTIDE)
+}
+
+/// The same with methylated CpG, letters ACGMT: nanopolish's
+/// `r9.4_450bps.cpg.6mer.template.model`.
+///
+/// # Errors
+/// None but by a bug: the tables are tested.
+pub fn r9_4_1_cpg() -> Result<PoreModel, ModelError> {
+    unpack("r9.4_450bps.cpg.6mer", Alphabet::Cpg, CPG)
+}
+
+/// A model as its table: what `examples/pack_model.rs` writes.
+#[must_use]
+pub fn pack(model: &PoreModel) -> Vec<u8> {
+    let levels = model.level_mean_pa.iter().chain(&model.level_stdv_pa);
+    levels.flat_map(|level| level.to_le_bytes()).collect()
+}
+
+fn unpack(name: &str, alphabet: Alphabet, table: &[u8]) -> Result<PoreModel, ModelError> {
+    let mut levels: Vec<_> =
+        table.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
+    let stdvs = levels.split_off(levels.len() / 2);
+    PoreModel::new(name.to_owned(), alphabet, KMER_LENGTH, levels, stdvs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_are_whole() {
+        // First, one inner and last row of each text, to the digits that f32 keeps.
+        fn t(model: &PoreModel, kmer: &[u8], mean_pa: f32, stdv_pa: f32) {
+            let rank = model.rank(kmer).unwrap();
+            assert_eq!(model.level_mean_pa[rank], mean_pa);
+            assert_eq!(model.level_stdv_pa[rank], stdv_pa);
+        }
+        let (nucleotide, cpg) = (r9_4_1_nucleotide().unwrap(), r9_4_1_cpg().unwrap());
+        t(&nucleotide, b"AAAAAA", 86.486_336, 1.517_846);
+        t(&nucleotide, b"AAAAAT", 84.423_907, 1.517_846);
+        t(&cpg, b"AAAAAA", 86.9596, 1.61061);
+        t(&cpg, b"AAAAAM", 84.0604, 1.23283);
+        t(&cpg, b"AAAAAT", 86.5058, 2.79715);
+        assert_eq!(pack(&cpg), CPG);
+    }
+}

@@ -1,0 +1,62 @@
+//! Against the files of f5c's own tests.
+
+use std::collections::HashMap;
+use std::fs;
+
+use seqloom_signal::event::Events;
+use seqloom_signal::event::detect::{DetectOptions, DetectScratch, detect, samples_to_pa};
+
+use crate::support::{aligned, folder, reads};
+
+#[test]
+fn events_are_those_of_f5c_on_one_read() {
+    let Some(folder) = folder() else { return };
+    let text = fs::read_to_string(folder.join("single_read/read1.events.exp")).unwrap();
+    let fasta = fs::read_to_string(folder.join("single_read/read1.fasta")).unwrap();
+    let name = fasta[1..].split_ascii_whitespace().next().unwrap().to_owned();
+    let reads = reads(&folder);
+    let read = reads.iter().find(|read| read.name() == name).unwrap();
+    let (mut samples_pa, mut events) = (Vec::new(), Events::default());
+    samples_to_pa(&read.signal, &mut samples_pa);
+    detect(&mut DetectScratch::default(), &samples_pa, &DetectOptions::DNA, &mut events);
+    // {start,length,mean,stdv,-1,-1}, six decimals.
+    let mut count = 0;
+    for row in text.split('{').skip(1) {
+        let expected: Vec<&str> = row.split(',').take(4).collect();
+        let ours = [
+            format!("{}", events.start_samples[count]),
+            format!("{:.6}", events.length_samples[count]),
+            format!("{:.6}", events.mean_pa[count]),
+            format!("{:.6}", events.stdv_pa[count]),
+        ];
+        assert_eq!(ours, expected.as_slice(), "event {count}");
+        count += 1;
+    }
+    assert_eq!(count, events.len());
+    assert!(count > 1000);
+}
+
+#[test]
+fn scalings_are_those_of_f5c() {
+    let Some(folder) = folder() else { return };
+    let text = fs::read_to_string(folder.join("eventalign.summary.exp")).unwrap();
+    let mut lines = text.lines();
+    let columns: Vec<&str> = lines.next().unwrap().split('\t').collect();
+    let column = |name| columns.iter().position(|&it| it == name).unwrap();
+    let wanted = ["shift", "scale", "var"].map(column);
+    let mut expected: HashMap<String, [String; 3]> = HashMap::new();
+    for line in lines {
+        let fields: Vec<&str> = line.split('\t').collect();
+        expected.insert(fields[column("read_name")].into(), wanted.map(|it| fields[it].into()));
+    }
+    let reads = reads(&folder);
+    let mut differing = Vec::new();
+    for (read, aligned) in reads.iter().zip(aligned(&reads)) {
+        let scaling = aligned.unwrap_or_else(|why| panic!("{}: {why}", read.name())).scaling;
+        let ours = [scaling.shift_pa, scaling.scale, scaling.var].map(|it| format!("{it:.3}"));
+        if ours != expected[&read.name()] {
+            differing.push((read.name(), ours, expected[&read.name()].clone()));
+        }
+    }
+    assert!(differing.is_empty(), "{} of 112: {differing:#?}", differing.len());
+}
