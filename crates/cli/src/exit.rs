@@ -9,8 +9,11 @@ use seqloom_align::cohort::CohortError;
 use seqloom_align::index::{BuildError, IndexError};
 use seqloom_format::bed::BedError;
 use seqloom_io::alignments::AlignmentError;
+use seqloom_io::indexed_fasta::IndexedFastaError;
 use seqloom_io::known_sites::KnownSitesError;
+use seqloom_io::random_text::TextError;
 use seqloom_io::reference::ReferenceError;
+use seqloom_io::sequences::SequencesError;
 use seqloom_io::sink::atomic::AtomicFileError;
 use seqloom_io::sink::output::OutputError;
 use seqloom_io::source::SourceError;
@@ -22,10 +25,12 @@ use seqloom_prep::read_end::ReadEndError;
 use seqloom_prep::recalibrate::RecalibrationError;
 use seqloom_prep::recalibrate::report::ReportError;
 use seqloom_signal::methylation::frequency::FrequencyError;
+use seqloom_signal::calling::flow::CallError;
+use seqloom_signal::pore_model::ModelError;
 use seqloom_signal::store::{IndexFileError, StoreError};
 
 use crate::console::Console;
-use crate::signal::{JoinError, LostReads, PassError};
+use crate::signal::{JoinError, LostReads, NothingCalled, PassError};
 use crate::signals;
 
 /// The run failed.
@@ -133,6 +138,7 @@ fn is_malformed_alignments(error: &anyhow::Error) -> bool {
 /// Raw signal that is bad, or that something is missing from.
 fn signal_is_malformed(error: &anyhow::Error) -> bool {
     chain_has::<LostReads>(error, |_| true)
+        || calling_is_malformed(error)
         || chain_has::<FrequencyError>(error, |e| !matches!(e, FrequencyError::Source(_)))
         || chain_has::<StoreError>(error, StoreError::is_malformed)
         || chain_has::<IndexFileError>(error, |e| !matches!(e, IndexFileError::Read { .. }))
@@ -143,6 +149,21 @@ fn signal_is_malformed(error: &anyhow::Error) -> bool {
                 true
             }
             _ => false,
+        })
+}
+
+/// What reads are called from.
+fn calling_is_malformed(error: &anyhow::Error) -> bool {
+    chain_has::<NothingCalled>(error, |_| true)
+        || chain_has::<CallError>(error, |e| matches!(e, CallError::Unsorted { .. }))
+        || chain_has::<SequencesError>(error, |e| matches!(e, SequencesError::Malformed { .. }))
+        || chain_has::<ModelError>(error, |_| true)
+        || chain_has::<IndexedFastaError>(error, |e| {
+            use IndexedFastaError::{Build, Index, OtherIndex};
+            matches!(e, Build { .. } | Index { .. } | OtherIndex { .. })
+        })
+        || chain_has::<TextError>(error, |e| {
+            !matches!(e, TextError::Open { .. } | TextError::Read { .. })
         })
 }
 

@@ -3,22 +3,27 @@
 //! Each command is one file and one short function: source, stage, sink.
 
 mod arguments;
+mod calling;
+mod calling_sinks;
 mod cat;
 mod check;
 mod convert;
 mod degrade;
+mod eventalign;
 pub(crate) mod fast5_worker;
 mod frequency;
 mod get;
 mod index;
 mod join;
 mod merge;
+mod methylation;
 mod pass;
 mod skim;
 mod split;
 mod stats;
 mod view;
 
+pub(crate) use calling::NothingCalled;
 pub(crate) use join::JoinError;
 pub(crate) use pass::{LostReads, PassError};
 
@@ -50,6 +55,11 @@ pub(crate) enum SignalCommand {
     /// Check whether files are whole
     #[command(visible_alias = "quickcheck")]
     Check(check::CheckArguments),
+    /// Call CpG methylation from the signal of aligned reads
+    #[command(visible_alias = "call-methylation")]
+    Methylation(Box<methylation::MethylationArguments>),
+    /// Align the events of the signal of aligned reads to the reference
+    Eventalign(Box<eventalign::EventalignArguments>),
     /// Round away the bits of the signal that are noise
     Degrade(degrade::DegradeArguments),
 }
@@ -68,6 +78,8 @@ pub(crate) fn run(command: &SignalCommand, console: &Console) -> anyhow::Result<
         SignalCommand::Stats(arguments) => stats::run(arguments, console),
         SignalCommand::Skim(arguments) => skim::run(arguments, console),
         SignalCommand::Check(arguments) => check::run(arguments, console),
+        SignalCommand::Methylation(arguments) => methylation::run(arguments, console),
+        SignalCommand::Eventalign(arguments) => eventalign::run(arguments, console),
         SignalCommand::Degrade(arguments) => degrade::run(arguments, console),
     }
 }

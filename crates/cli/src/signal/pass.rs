@@ -15,8 +15,11 @@ use seqloom_runtime::failure::lock;
 use seqloom_runtime::machine;
 use seqloom_runtime::pool::WorkerPanic;
 use seqloom_signal::account::{Account, Fault};
+use seqloom_signal::calling::flow::CallError;
+use seqloom_signal::calling::signals::SignalFilesError;
 use seqloom_signal::fast5::Fast5WriteError;
 use seqloom_signal::flow::{self, BatchSource, Components, Stage, Tally};
+use seqloom_signal::pore_model::ModelError;
 use seqloom_signal::sources::file_fault;
 use seqloom_signal::store::{
     self, Fast5Engine, IndexFileError, OpenOptions, SignalStore, StoreError, index_path,
@@ -62,6 +65,15 @@ pub(crate) enum PassError {
     #[error("{0}")]
     Fast5(#[from] Fast5WriteError),
     #[error("{0}")]
+    Call(#[from] CallError),
+    #[error("{0}")]
+    SignalFiles(#[from] SignalFilesError),
+    #[error("{}: {source}", path.display())]
+    Model {
+        path: PathBuf,
+        source: ModelError,
+    },
+    #[error("{0}")]
     Refused(String),
     #[error("interrupted")]
     Interrupted,
@@ -83,6 +95,7 @@ pub(super) struct Pass<'a> {
     told: AtomicU64,
     reads: AtomicU64,
     written_bytes: AtomicU64,
+    own_components: Mutex<Vec<(&'static str, f64)>>,
 }
 
 impl<'a> Pass<'a> {
@@ -105,6 +118,7 @@ impl<'a> Pass<'a> {
             told: AtomicU64::new(0),
             reads: AtomicU64::new(0),
             written_bytes: AtomicU64::new(0),
+            own_components: Mutex::default(),
         }
     }
 
@@ -116,14 +130,39 @@ impl<'a> Pass<'a> {
         stage: &S,
         commit: impl FnMut(&mut S::Output) -> Result<(), PassError> + Send,
     ) -> Result<(), PassError> {
-        let watch = || {
-            let reads = self.reads.load(Ordering::Relaxed);
-            let cpu_s = machine::usage().cpu.as_secs_f64();
-            let cores = cpu_s / self.console.wall().as_secs_f64().max(1e-3);
-            self.console.progress(&format!("{what}: {reads} reads, {cores:.1} cores busy"));
-            if signals::interrupted() { Err(PassError::Interrupted) } else { Ok(()) }
-        };
+        let watch = || self.watch(what);
         flow::run(self.threads, source, stage, &self.components, &watch, commit)
+    }
+
+    /// Draws progress; an error when a signal asks to stop.
+    pub(super) fn watch(&self, what: &str) -> Result<(), PassError> {
+        let reads = self.reads.load(Ordering::Relaxed);
+        let cpu_s = machine::usage().cpu.as_secs_f64();
+        let cores = cpu_s / self.console.wall().as_secs_f64().max(1e-3);
+        self.console.progress(&format!("{what}: {reads} reads, {cores:.1} cores busy"));
+        if signals::interrupted() { Err(PassError::Interrupted) } else { Ok(()) }
+    }
+
+    /// Counts a read that was worked on.
+    pub(super) fn count_read(&self) {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        lock(&self.account).reads += 1;
+    }
+
+    /// Time since the start, and of all cores, in seconds.
+    pub(super) fn wall_and_cpu(&self) -> (f64, f64) {
+        // Processes of a pool are counted when they have ended.
+        if let Fast5Engine::Pool(pool) = &self.options.fast5_engine {
+            pool.end_idle();
+        }
+        let cpu = machine::usage().cpu + machine::usage_of_children().cpu;
+        (self.console.wall().as_secs_f64(), cpu.as_secs_f64())
+    }
+
+    /// Components of which only this command has any; they stand in the report in front of the
+    /// others.
+    pub(super) fn add_components(&self, seconds: Vec<(&'static str, f64)>) {
+        lock(&self.own_components).extend(seconds);
     }
 
     /// Books what a batch read and lost.
@@ -201,12 +240,7 @@ impl<'a> Pass<'a> {
             file.commit()?;
         }
         let account = *lock(&self.account);
-        let wall_s = self.console.wall().as_secs_f64();
-        // Processes of a pool are counted when they have ended.
-        if let Fast5Engine::Pool(pool) = &self.options.fast5_engine {
-            pool.end_idle();
-        }
-        let cpu_s = (machine::usage().cpu + machine::usage_of_children().cpu).as_secs_f64();
+        let (wall_s, cpu_s) = self.wall_and_cpu();
         let reads = account.reads;
         self.console.info(&format!("{what}: {reads} reads in {wall_s:.2} s, {cpu_s:.2} s of CPU"));
         if self.reports {
@@ -220,7 +254,6 @@ impl<'a> Pass<'a> {
     fn report(&self, wall_s: f64, cpu_s: f64, reads: u64) {
         let threads = self.threads.get();
         let utilisation = 100.0 * cpu_s / (wall_s * threads as f64).max(1e-9);
-        let components = &self.components;
         let mut rows = vec![
             ("threads", threads.to_string()),
             ("reads", reads.to_string()),
@@ -231,22 +264,30 @@ impl<'a> Pass<'a> {
             ("cpu_utilisation_percent", format!("{utilisation:.1}")),
             ("core_hours", format!("{:.6}", cpu_s / 3600.0)),
         ];
+        for (name, seconds) in self.component_seconds() {
+            rows.push((name, format!("{seconds:.3}")));
+        }
+        for (name, value) in rows {
+            self.console.error(&format!("report\t{name}\t{value}"));
+        }
+    }
+
+    /// Seconds of each component, summed over threads.
+    pub(super) fn component_seconds(&self) -> Vec<(&'static str, f64)> {
+        let components = &self.components;
         // Some formats read while they decode, and records are inflated while they are decoded.
         let inner_s = self.options.reading.seconds();
         let inflate_s = components.inflate.seconds();
-        for (name, seconds) in [
+        let mut seconds = lock(&self.own_components).clone();
+        seconds.extend([
             ("open_s", components.open.seconds()),
             ("read_s", components.read.seconds() + inner_s),
             ("inflate_s", inflate_s),
             ("decode_s", (components.decode.seconds() - inner_s - inflate_s).max(0.0)),
             ("encode_s", components.encode.seconds()),
             ("write_s", components.write.seconds()),
-        ] {
-            rows.push((name, format!("{seconds:.3}")));
-        }
-        for (name, value) in rows {
-            self.console.error(&format!("report\t{name}\t{value}"));
-        }
+        ]);
+        seconds
     }
 
     /// Counts bytes of an output that is complete.

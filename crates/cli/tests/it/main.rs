@@ -25,6 +25,8 @@ mod prep_memory;
 mod prep_orders;
 mod prep_steps;
 mod signal;
+mod signal_frequency;
 mod signal_pool;
 mod signal_slow5tools;
+mod signal_truth;
 mod validity;

@@ -23,6 +23,7 @@ use super::signals::{SignalFiles, SignalProblem, SignalScratch};
 use super::{CallTimes, ReadInput, ReadKernel};
 use crate::aligned_read::AlignedRead;
 use crate::flow::Components;
+use crate::hmm::kmers::lowest_base;
 
 /// Samples per base that are expected of a read before its signal is read: 5 kHz at 400 bases a
 /// second, the most of today's chemistries.
@@ -508,15 +509,4 @@ struct Prepared<'a> {
 fn name_of(framed: &[u8]) -> &[u8] {
     let body = framed_records(framed).next().and_then(Result::ok);
     body.and_then(|body| RecordRef::new(body).ok()).map(|it| it.name()).unwrap_or_default()
-}
-
-/// A base in upper case; for an IUPAC code the first letter in the alphabet that it stands for, as
-/// nanopolish and f5c take it.
-fn lowest_base(base: u8) -> u8 {
-    match base.to_ascii_uppercase() {
-        b'C' | b'Y' | b'S' | b'B' => b'C',
-        b'G' | b'K' => b'G',
-        b'T' | b'U' => b'T',
-        _ => b'A',
-    }
 }

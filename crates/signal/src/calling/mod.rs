@@ -16,6 +16,7 @@
 pub mod account;
 mod board;
 pub mod flow;
+pub mod kernels;
 pub mod record;
 pub mod sequences;
 pub mod signals;
@@ -35,8 +36,12 @@ pub struct CallTimes {
     pub reference: Stage,
     /// Reading the reads' bases.
     pub sequences: Stage,
-    /// Events: detecting them, aligning them to the read, scaling.
+    /// Current and events.
     pub events: Stage,
+    /// Events aligned to the read's bases.
+    pub align: Stage,
+    /// Scaling, recalibration.
+    pub scaling: Stage,
     /// Likelihoods of sequences, or events along the reference.
     pub hmm: Stage,
     /// Text and records of the output.

@@ -307,7 +307,7 @@ mod tests {
         assert!(error.contains("bgzip"), "{error}");
         fs::write(&path, TEXT).unwrap();
         let error = open(&path, 1 << 30).unwrap_err().to_string();
-        assert!(error.contains("line 10"), "{error}");
+        assert!(error.contains("line 12"), "{error}");
         assert!(open(&folder.path().join("none"), 1 << 30).is_err());
         let stopped = ReadSequences::open(&path, ByteSize(1 << 30), || false);
         assert!(stopped.is_err());

@@ -1,0 +1,584 @@
+//! What `methylation` and `eventalign` have in common: their inputs, the checks that these belong
+//! together, and the account of what was called.
+
+use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use seqloom_format::bam::{Header, RecordRef};
+use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
+use seqloom_io::indexed_fasta::IndexedFasta;
+use seqloom_io::reference::ReferenceError;
+use seqloom_runtime::machine;
+use seqloom_runtime::memory::ByteSize;
+use seqloom_signal::calling::account::{CallAccount, Skip};
+use seqloom_signal::calling::flow::{self, CallInputs, CallOptions, CallTotals, Committed};
+use seqloom_signal::calling::record::{Filter, Region};
+use seqloom_signal::calling::sequences::ReadSequences;
+use seqloom_signal::calling::signals::{
+    Kit, ListFiles, ScanFiles, SignalFiles, SignalFilesBuilder, SignalOptions,
+};
+use seqloom_signal::calling::{CallTimes, ReadKernel};
+use seqloom_signal::indexing::Locate;
+use seqloom_signal::inputs;
+use seqloom_signal::pore_model::{Alphabet, Chemistry, ModelRequest, PoreModel, text};
+use seqloom_signal::sources::{Input, Numbers, Sequential};
+
+use super::arguments::RunArguments;
+use super::pass::{Pass, PassError};
+use crate::exit::UsageError;
+
+/// What the program itself takes: code, models, buffers of the reader and of the output.
+const OWN_BYTES: u64 = 96 << 20;
+
+/// Least memory for the reads that a worker has in hand: one of 10,000 bases.
+const WORKER_BYTES: u64 = 8 << 20;
+
+/// Least memory for the records and results that wait.
+const WINDOW_BYTES: u64 = 32 << 20;
+
+/// Inputs of a call, and how it runs.
+#[derive(Debug, clap::Args)]
+pub(super) struct CallArguments {
+    /// Aligned reads, sorted by coordinate: BAM or SAM
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) bam: PathBuf,
+    /// Reference that they are aligned to: FASTA, plain or BGZF; read by region
+    #[arg(short = 'g', long, visible_alias = "genome", value_name = "FASTA")]
+    pub(super) reference: PathBuf,
+    /// The reads as they were basecalled: FASTA or FASTQ [default: their bases in the BAM]
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) reads: Option<PathBuf>,
+    /// Their signal: SLOW5, BLOW5, FAST5 or POD5 files, or folders of them
+    #[arg(short, long, value_name = "FILE", required = true, num_args = 1..)]
+    pub(super) signal: Vec<PathBuf>,
+    /// Output file; `-` is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub(super) output: PathBuf,
+    /// Only this stretch of the reference; positions count from 1, both ends are part of it
+    #[arg(short = 'w', long, value_name = "NAME[:FIRST-LAST]")]
+    region: Option<String>,
+    /// Pore model of the four bases, in nanopolish's or f5c's form [default: R9.4.1 DNA, 6-mers]
+    #[arg(long, value_name = "FILE")]
+    kmer_model: Option<PathBuf>,
+    /// Memory of the whole process [default: three quarters of what there is]
+    #[arg(short, long, value_name = "SIZE", help_heading = "Run")]
+    memory: Option<ByteSize>,
+    /// Report of the run: counts, reads that were not called, time and memory
+    #[arg(long, value_name = "FILE", help_heading = "Run")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) run: RunArguments,
+}
+
+/// A stretch of the reference, as the BAM's header numbers it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct WantedRegion {
+    region: Region,
+    /// First and last base, 0-based.
+    bases: RangeInclusive<u64>,
+}
+
+/// Everything that reads are called from.
+pub(super) struct Job {
+    alignments: AlignmentSource,
+    reference: IndexedFasta,
+    contigs: Vec<Option<usize>>,
+    sequences: Option<ReadSequences>,
+    signals: SignalFiles,
+    region: Option<WantedRegion>,
+    memory_bytes: u64,
+    limit: ByteSize,
+    block_bytes: u64,
+    pub(super) nucleotides: PoreModel,
+}
+
+impl Job {
+    /// Opens all inputs and makes sure that they belong together; what needs no reading through is
+    /// refused first.
+    pub(super) fn open(arguments: &CallArguments, pass: &Pass<'_>) -> anyhow::Result<Self> {
+        let limit = arguments.memory.unwrap_or_else(default_memory);
+        let least = OWN_BYTES + WINDOW_BYTES + WORKER_BYTES * pass.threads.get() as u64;
+        if limit.0 < least {
+            let text = format!(
+                "-m {limit} is too little for {} threads: {} is the least",
+                pass.threads,
+                ByteSize(least)
+            );
+            return Err(UsageError(text).into());
+        }
+        let block_bytes = (limit.0 / 256).clamp(64 << 10, 1 << 20);
+        let free_blocks = pass.threads.get().clamp(4, 64);
+        let options = AlignmentOptions {
+            block_bytes: block_bytes as usize,
+            free_blocks,
+            ..AlignmentOptions::default()
+        };
+        let alignments = AlignmentSource::open(std::slice::from_ref(&arguments.bam), options)?;
+        let header = &alignments.headers()[0];
+        let region = arguments.region.as_deref().map(|it| parse_region(it, header)).transpose()?;
+        let reference = IndexedFasta::open(&arguments.reference)?;
+        if let Some(index) = reference.old_index() {
+            pass.warn(&format!("{} is older than its file, but fits it", index.display()));
+        }
+        let contigs = match_contigs(pass, header, &reference, &arguments.bam)?;
+        let kmer_model = arguments.kmer_model.as_deref();
+        let (signals, chemistry) = open_signals(arguments, pass)?;
+        let nucleotides = nucleotide_model(kmer_model, chemistry.as_ref())?;
+        let sequences = open_sequences(arguments, pass, ByteSize(limit.0 / 2))?;
+        let held = signals.held_bytes() + sequences.as_ref().map_or(0, ReadSequences::held_bytes);
+        let memory_bytes = limit.0.saturating_sub(OWN_BYTES + held);
+        if memory_bytes < least - OWN_BYTES {
+            let (held, wanted) = (ByteSize(held), ByteSize(least + held));
+            let text = format!(
+                "-m {limit} is too little: names and places of the reads take {held}, {wanted} is \
+                 the least"
+            );
+            return Err(UsageError(text).into());
+        }
+        Ok(Self {
+            alignments,
+            reference,
+            contigs,
+            sequences,
+            signals,
+            region,
+            memory_bytes,
+            limit,
+            block_bytes,
+            nucleotides,
+        })
+    }
+
+    /// First and last base of the region, 0-based.
+    pub(super) fn region(&self) -> Option<RangeInclusive<u64>> {
+        self.region.as_ref().map(|it| it.bases.clone())
+    }
+
+    /// The header of the aligned reads.
+    pub(super) fn header(&self) -> &Header {
+        &self.alignments.headers()[0]
+    }
+
+    /// Name of the reference sequence of a record.
+    pub(super) fn contig_name(&self, record: &RecordRef<'_>) -> &[u8] {
+        let id = usize::try_from(record.reference_id()).ok();
+        let reference = id.and_then(|id| self.header().references().get(id));
+        reference.map(|it| it.name.as_bytes()).unwrap_or_default()
+    }
+
+    /// Whether a record reaches into the region, if there is one.
+    pub(super) fn is_in_region(&self, record: &RecordRef<'_>) -> bool {
+        let region = self.region.as_ref().map(|it| it.region);
+        let filter = Filter { min_mapping_quality: 0, region };
+        region.is_none() || filter.refuses(record).is_none_or(|skip| skip == Skip::Secondary)
+    }
+
+    /// Calls all reads; `commit` takes one after the other, in the order of the BAM.
+    pub(super) fn call<K: ReadKernel>(
+        &self,
+        pass: &Pass<'_>,
+        min_mapping_quality: u8,
+        kernel: &K,
+        mut commit: impl FnMut(&Committed<'_, K::Output>) -> Result<(), PassError> + Send,
+    ) -> Result<CallTotals, PassError> {
+        let region = self.region.as_ref().map(|it| it.region);
+        let inputs = CallInputs {
+            alignments: &self.alignments,
+            reference: &self.reference,
+            contigs: self.contigs.clone(),
+            sequences: self.sequences.as_ref(),
+            signals: &self.signals,
+            filter: Filter { min_mapping_quality, region },
+        };
+        let options = CallOptions {
+            threads: pass.threads,
+            memory_bytes: self.memory_bytes,
+            block_bytes: self.block_bytes,
+        };
+        let times = CallTimes::default();
+        let watch = || pass.watch("call");
+        let booked = (&times, &pass.components);
+        let totals = flow::run(&inputs, kernel, &options, booked, &watch, |committed| {
+            match committed.outcome {
+                Some(Ok(_)) => pass.count_read(),
+                Some(Err(Skip::SignalUnreadable(fault))) => pass.lose(fault)?,
+                _ => {}
+            }
+            commit(&committed)
+        })?;
+        pass.add_components(vec![
+            ("bam_s", times.bam.seconds()),
+            ("fasta_s", times.reference.seconds()),
+            ("reads_s", times.sequences.seconds()),
+            ("events_s", times.events.seconds()),
+            ("abea_s", times.align.seconds()),
+            ("scaling_s", times.scaling.seconds()),
+            ("hmm_s", times.hmm.seconds()),
+            ("format_s", times.format.seconds()),
+            ("wait_s", times.wait.seconds()),
+        ]);
+        Ok(totals)
+    }
+}
+
+fn default_memory() -> ByteSize {
+    ByteSize(machine::available_memory_bytes() / 4 * 3)
+}
+
+/// `NAME`, `NAME:FIRST` or `NAME:FIRST-LAST`; names may have colons.
+fn parse_region(text: &str, header: &Header) -> Result<WantedRegion, UsageError> {
+    let references = header.references();
+    let find = |name: &str| references.iter().position(|it| it.name == name);
+    let refuse = |why: &str| UsageError(format!("--region {text}: {why}"));
+    let number = |text: &str| {
+        let digits = text.replace(',', "");
+        digits.parse::<u64>().ok().filter(|&it| it > 0)
+    };
+    let (name, bases) = match text.rsplit_once(':') {
+        _ if find(text).is_some() => (text, None),
+        Some((name, bases)) => (name, Some(bases)),
+        None => (text, None),
+    };
+    let index = find(name).ok_or_else(|| refuse("the header of the BAM has no such sequence"))?;
+    let length = u64::from(references[index].length);
+    let (first, last) = match bases.map(|bases| bases.split_once('-').unwrap_or((bases, ""))) {
+        None => (Some(1), Some(length)),
+        Some((first, "")) => (number(first), Some(length)),
+        Some((first, last)) => (number(first), number(last)),
+    };
+    let (first, last) =
+        first.zip(last).ok_or_else(|| refuse("NAME:FIRST-LAST is expected, from 1 on"))?;
+    let last = last.min(length);
+    if first > last {
+        return Err(refuse(&format!("the sequence has {length} bases; nothing is in the region")));
+    }
+    let reference_id = i32::try_from(index).unwrap_or(i32::MAX);
+    let region = Region { reference_id, start: first - 1, end: last };
+    Ok(WantedRegion { region, bases: first - 1..=last - 1 })
+}
+
+/// Which sequence of the FASTA each one of the header is.
+fn match_contigs(
+    pass: &Pass<'_>,
+    header: &Header,
+    reference: &IndexedFasta,
+    bam: &Path,
+) -> anyhow::Result<Vec<Option<usize>>> {
+    let mut contigs = Vec::new();
+    for it in header.references() {
+        let found = reference.find(it.name.as_bytes());
+        let length = found.map(|sequence| reference.length_bp(sequence));
+        if let Some(found) = length.filter(|&length| length != u64::from(it.length)) {
+            let (path, name) = (reference.path().to_owned(), it.name.clone());
+            let expected = it.length;
+            return Err(ReferenceError::Length { path, name, found, expected }.into());
+        }
+        contigs.push(found);
+    }
+    let missing = contigs.iter().filter(|it| it.is_none()).count();
+    let first = contigs.iter().position(Option::is_none).map(|at| &header.references()[at].name);
+    let (path, bam) = (reference.path().display(), bam.display());
+    match first {
+        Some(name) if missing == contigs.len() => {
+            let (path, name) = (reference.path().to_owned(), name.clone());
+            return Err(ReferenceError::Missing { path, count: missing, name }.into());
+        }
+        Some(name) => pass.warn(&format!(
+            "{path} lacks {missing} sequences of the header of {bam}, {name} the first; reads \
+             aligned to them are skipped"
+        )),
+        None => {}
+    }
+    Ok(contigs)
+}
+
+fn open_sequences(
+    arguments: &CallArguments,
+    pass: &Pass<'_>,
+    limit: ByteSize,
+) -> anyhow::Result<Option<ReadSequences>> {
+    let Some(path) = &arguments.reads else {
+        pass.info(
+            "without --reads the bases of reads are those of the BAM; records with hard clips are \
+             skipped",
+        );
+        return Ok(None);
+    };
+    let reads = ReadSequences::open(path, limit, || pass.watch("list reads").is_ok());
+    pass.watch("list reads")?;
+    let reads = reads?;
+    if reads.twice() > 0 {
+        let (path, twice) = (path.display(), reads.twice());
+        pass.warn(&format!("{path}: {twice} names are there more than once; they are skipped"));
+    }
+    pass.info(&format!("{} reads in {}", reads.len(), path.display()));
+    Ok(Some(reads))
+}
+
+/// Lists the reads of all files of signal; what they were made with, if the files say.
+fn open_signals(
+    arguments: &CallArguments,
+    pass: &Pass<'_>,
+) -> anyhow::Result<(SignalFiles, Option<(Chemistry, PathBuf)>)> {
+    let found = inputs::find(&arguments.signal, &inputs::ALL_SUFFIXES)?;
+    pass.tell_apple_double(found.apple_double);
+    let mut builder = SignalFilesBuilder::new(distinct(found.paths)).map_err(PassError::from)?;
+    let paths = builder.paths().to_vec();
+    let stage =
+        ListFiles { paths: &paths, options: &pass.options, components: &pass.components };
+    let numbers = Numbers { count: paths.len(), next: 0 };
+    pass.run("list signal", numbers, &stage, |listed| {
+        builder.take_listed(listed)?.map_or(Ok(()), |fault| pass.lose(&fault))
+    })?;
+    let must_scan = builder.must_scan();
+    if let Some(first) = must_scan.first() {
+        pass.info(&format!(
+            "{} files have no index and are read through; `seqloom signal index {}` makes one",
+            must_scan.len(),
+            first.display()
+        ));
+    }
+    let stage = ScanFiles(Locate { components: &pass.components });
+    let inputs = must_scan.into_iter().map(Input::Path).collect();
+    pass.run("scan signal", Sequential::new(inputs, pass.options.clone()), &stage, |scanned| {
+        builder.take_scanned(scanned);
+        scanned.faults().iter().try_for_each(|fault| pass.lose(fault))
+    })?;
+    for index in builder.old_indices() {
+        pass.warn(&format!("{} is older than its file", index.display()));
+    }
+    let chemistry = one_chemistry(builder.kits())?;
+    let options = SignalOptions { open: pass.options.clone(), ..SignalOptions::default() };
+    let (signals, twice) = builder.finish(options);
+    if twice > 0 {
+        pass.warn(&format!("signal: {twice} read ids are there more than once; they are skipped"));
+    }
+    pass.info(&format!("signal: {} reads in {} files", signals.len(), paths.len()));
+    Ok((signals, chemistry))
+}
+
+/// Files without those that were given before, under whatever name.
+fn distinct(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    let mut seen = std::collections::HashSet::new();
+    let is_new = |path: &PathBuf| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone()));
+    paths.into_iter().filter(is_new).collect()
+}
+
+/// What a kit is for: f5c's rules, by `experiment_type` and `sequencing_kit`.
+fn chemistry_of(kit: &Kit) -> Option<Chemistry> {
+    let name = &kit.sequencing_kit;
+    match () {
+        () if name.is_empty() && kit.experiment_type.is_empty() => None,
+        () if name.contains("rna004") => Some(Chemistry::Rna004),
+        () if name.contains("rna") || kit.experiment_type == "rna" => Some(Chemistry::R9Rna),
+        () if name.contains("114") => Some(Chemistry::R10Dna),
+        () => Some(Chemistry::R9Dna),
+    }
+}
+
+fn one_chemistry(
+    kits: &std::collections::BTreeMap<Kit, PathBuf>,
+) -> anyhow::Result<Option<(Chemistry, PathBuf)>> {
+    let mut known: Option<(Chemistry, PathBuf)> = None;
+    for (kit, path) in kits {
+        let Some(chemistry) = chemistry_of(kit) else { continue };
+        match &known {
+            Some((other, of)) if *other != chemistry => {
+                let text = format!(
+                    "the signal is of different chemistries: {other} in {}, {chemistry} in {}; \
+                     call them one by one",
+                    of.display(),
+                    path.display()
+                );
+                return Err(PassError::Refused(text).into());
+            }
+            _ => known = Some((chemistry, path.clone())),
+        }
+    }
+    Ok(known)
+}
+
+/// The model that reads are aligned with; its chemistry must be that of the signal.
+fn nucleotide_model(
+    path: Option<&Path>,
+    chemistry: Option<&(Chemistry, PathBuf)>,
+) -> anyhow::Result<PoreModel> {
+    let found = chemistry.map(|(chemistry, _)| *chemistry);
+    if let Some((chemistry, of)) = chemistry.filter(|(chemistry, _)| chemistry.is_rna()) {
+        let text = format!("{}: the signal is {chemistry}; only DNA is called", of.display());
+        return Err(PassError::Refused(text).into());
+    }
+    if let Some(path) = path {
+        let request = ModelRequest {
+            alphabet: Some(Alphabet::Nucleotide),
+            kmer_length: None,
+            chemistry: found,
+        };
+        return load_model(path, &request);
+    }
+    match chemistry {
+        Some((chemistry, of)) if *chemistry != Chemistry::R9Dna => {
+            let text = format!(
+                "{}: the signal is {chemistry}, and the model that comes with the program is for \
+                 {}; give one with --kmer-model",
+                of.display(),
+                Chemistry::R9Dna
+            );
+            Err(PassError::Refused(text).into())
+        }
+        _ => Ok(seqloom_signal::pore_model::builtin::r9_4_1_nucleotide()?),
+    }
+}
+
+/// Reads a model from a file.
+pub(super) fn load_model(path: &Path, request: &ModelRequest) -> anyhow::Result<PoreModel> {
+    let bytes = std::fs::read(path)
+        .map_err(|error| PassError::Refused(format!("cannot read {}: {error}", path.display())))?;
+    let model = text::parse(&bytes, request);
+    Ok(model.map_err(|error| PassError::Model { path: path.to_owned(), source: error })?)
+}
+
+/// Reads were there to be called, and none was.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "none of {records} records could be called; {missed} of them: {text} (first: {example}); \
+     nothing is written"
+)]
+pub(crate) struct NothingCalled {
+    records: u64,
+    missed: u64,
+    text: String,
+    example: String,
+}
+
+/// # Errors
+/// [`NothingCalled`], which is no success with an empty file.
+pub(super) fn refuse_nothing(account: &CallAccount) -> Result<(), NothingCalled> {
+    let missed = account.skipped.values().filter(|it| !it.is_filter);
+    match missed.max_by_key(|it| it.records) {
+        Some(most) if account.called == 0 => Err(NothingCalled {
+            records: account.missed(),
+            missed: most.records,
+            text: most.text.clone(),
+            example: most.example.clone(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Says what was called and what was not, here and in the report of `--json`.
+pub(super) fn tell(
+    what: &str,
+    arguments: &CallArguments,
+    pass: &Pass<'_>,
+    job: &Job,
+    totals: &CallTotals,
+) -> anyhow::Result<()> {
+    let account = &totals.account;
+    for (key, it) in &account.skipped {
+        let (records, text, example) = (it.records, &it.text, &it.example);
+        pass.info(&format!("{records} records skipped, {key}: {text} (first: {example})"));
+    }
+    pass.info(&format!(
+        "{what}: {} of {} records called, {} bases, {} samples",
+        account.called, totals.records, account.bases, account.samples
+    ));
+    let Some(path) = &arguments.json else { return Ok(()) };
+    let report = report(pass, job, arguments, totals);
+    crate::output::write_text(path, &(serde_json::to_string_pretty(&report)? + "\n"))
+}
+
+fn report(
+    pass: &Pass<'_>,
+    job: &Job,
+    arguments: &CallArguments,
+    totals: &CallTotals,
+) -> serde_json::Value {
+    let account = &totals.account;
+    let skipped: serde_json::Map<_, _> = account
+        .skipped
+        .iter()
+        .map(|(&key, it)| {
+            let value = serde_json::json!({
+                "records": it.records, "text": it.text, "example": it.example,
+                "is_filter": it.is_filter,
+            });
+            (key.to_owned(), value)
+        })
+        .collect();
+    let seconds: serde_json::Map<_, _> = pass
+        .component_seconds()
+        .into_iter()
+        .map(|(name, seconds)| (name.to_owned(), seconds.into()))
+        .collect();
+    let (wall_s, cpu_s) = pass.wall_and_cpu();
+    let threads: NonZeroUsize = pass.threads;
+    serde_json::json!({
+        "schema": seqloom_report::run::SCHEMA,
+        "program": format!("seqloom {}", env!("CARGO_PKG_VERSION")),
+        "command": std::env::args().collect::<Vec<_>>(),
+        "inputs": [arguments.bam.display().to_string(), arguments.reference.display().to_string()],
+        "output": arguments.output.display().to_string(),
+        "threads": threads,
+        "memory_bytes": job.limit.0,
+        "counts": {
+            "records": totals.records, "called": account.called, "missed": account.missed(),
+            "bases": account.bases, "samples": account.samples, "signal_reads": job.signals.len(),
+        },
+        "skipped": skipped,
+        "component_seconds": seconds,
+        "usage": {
+            "wall_seconds": wall_s,
+            "cpu_seconds": cpu_s,
+            "cores_busy": cpu_s / wall_s.max(1e-9),
+            "cpu_utilisation": cpu_s / (wall_s * threads.get() as f64).max(1e-9),
+            "core_hours": cpu_s / 3600.0,
+            "peak_rss_bytes": machine::usage().peak_rss_bytes,
+            "peak_charged_bytes": totals.peak_bytes,
+        },
+        "bytes": { "read": job.alignments.bytes_read() },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header() -> Header {
+        Header::parse(b"@SQ\tSN:c1\tLN:1000\n@SQ\tSN:HLA:1-2\tLN:50\n").unwrap()
+    }
+
+    #[test]
+    fn regions_are_read_as_samtools_reads_them() {
+        fn t(text: &str, reference_id: i32, start: u64, end: u64) {
+            let wanted = parse_region(text, &header()).unwrap();
+            assert_eq!(wanted.region, Region { reference_id, start, end }, "{text}");
+            assert_eq!(wanted.bases, start..=end - 1);
+        }
+        t("c1", 0, 0, 1000);
+        t("c1:5-7", 0, 4, 7);
+        t("c1:5", 0, 4, 1000);
+        t("c1:1,00-9999", 0, 99, 1000);
+        t("HLA:1-2", 1, 0, 50);
+        t("HLA:1-2:3-3", 1, 2, 3);
+        for bad in ["c2", "c1:0-5", "c1:7-5", "c1:1001", "c1:x", "c1:-3", "", ":"] {
+            assert!(parse_region(bad, &header()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn kits_tell_the_chemistry() {
+        let t = |kind: &str, kit: &str, expected| {
+            let kit = Kit { experiment_type: kind.into(), sequencing_kit: kit.into() };
+            assert_eq!(chemistry_of(&kit), expected);
+        };
+        t("", "", None);
+        t("genomic_dna", "sqk-lsk109", Some(Chemistry::R9Dna));
+        t("genomic_dna", "", Some(Chemistry::R9Dna));
+        t("genomic_dna", "sqk-lsk114-xl", Some(Chemistry::R10Dna));
+        t("rna", "", Some(Chemistry::R9Rna));
+        t("", "sqk-rna002", Some(Chemistry::R9Rna));
+        t("rna", "sqk-rna004", Some(Chemistry::Rna004));
+    }
+}

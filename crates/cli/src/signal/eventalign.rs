@@ -1,0 +1,75 @@
+//! `seqloom signal eventalign`: which event of the signal belongs to which base of the reference.
+
+use std::path::PathBuf;
+
+use seqloom_signal::calling::kernels::EventalignKernel;
+use seqloom_signal::event::read::ReadOptions;
+use seqloom_signal::eventalign::table::{TableOptions, push_header, push_summary_header};
+
+use super::calling::{CallArguments, Job, refuse_nothing, tell};
+use super::calling_sinks::TextSink;
+use super::pass::Pass;
+use crate::console::Console;
+
+/// Arguments of `seqloom signal eventalign`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  seqloom signal eventalign --bam reads.bam --reference ref.fa \
+    --reads reads.fastq --signal reads.blow5 --print-read-names -o events.tsv\n\n\
+    Columns are those of nanopolish.")]
+pub(crate) struct EventalignArguments {
+    #[command(flatten)]
+    call: CallArguments,
+    /// Lowest mapping quality
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    min_mapq: u8,
+    /// Name reads instead of numbering them
+    #[arg(short = 'n', long)]
+    print_read_names: bool,
+    /// Scale events to the model instead of the model to the events
+    #[arg(long)]
+    scale_events: bool,
+    /// Add the samples from which to which an event reaches
+    #[arg(long)]
+    signal_index: bool,
+    /// Add the samples of an event
+    #[arg(long)]
+    samples: bool,
+    /// Write a line for each read to this file
+    #[arg(long, value_name = "FILE")]
+    summary: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &EventalignArguments, console: &Console) -> anyhow::Result<()> {
+    let pass = Pass::new(&arguments.call.run, console);
+    let job = Job::open(&arguments.call, &pass)?;
+    let table = TableOptions {
+        read_names: arguments.print_read_names,
+        scale_events: arguments.scale_events,
+        signal_index: arguments.signal_index,
+        samples: arguments.samples,
+    };
+    let kernel = EventalignKernel {
+        nucleotides: job.nucleotides.clone(),
+        read: ReadOptions::dna(),
+        table,
+        has_summary: arguments.summary.is_some(),
+        region: job.region(),
+    };
+    let (mut header, mut summary_header) = (Vec::new(), Vec::new());
+    push_header(&table, &mut header);
+    push_summary_header(&mut summary_header);
+    let mut sink = TextSink::create(&arguments.call.output, &header)?;
+    let create = |path: &PathBuf| TextSink::create(path, &summary_header);
+    let mut summary = arguments.summary.as_ref().map(create).transpose()?;
+    let totals = job.call(&pass, arguments.min_mapq, &kernel, |committed| {
+        let Some(Ok(output)) = committed.outcome else { return Ok(()) };
+        sink.write(&output.text)?;
+        summary.as_mut().map_or(Ok(()), |summary| summary.write(&output.summary))
+    })?;
+    refuse_nothing(&totals.account)?;
+    sink.publish(&pass)?;
+    summary.map_or(Ok(()), |summary| summary.publish(&pass))?;
+    tell("eventalign", &arguments.call, &pass, &job, &totals)?;
+    pass.finish("eventalign")
+}

@@ -1,0 +1,224 @@
+//! `seqloom signal methylation`: CpG methylation from raw signal.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use seqloom_format::bam::{Flags, RecordRef, framed_records};
+use seqloom_signal::aligned_read::AlignedRead;
+use seqloom_signal::calling::flow::Committed;
+use seqloom_signal::calling::kernels::{MethylationKernel, MethylationOutput};
+use seqloom_signal::event::read::ReadOptions;
+use seqloom_signal::methylation::bedmethyl::BedMethyl;
+use seqloom_signal::methylation::call::CallOptions;
+use seqloom_signal::methylation::frequency::{Cutoff, CutoffStyle};
+use seqloom_signal::methylation::modbam::{ModbamScratch, tag_record};
+use seqloom_signal::methylation::table::TableFormat;
+use seqloom_signal::pore_model::{Alphabet, ModelRequest, PoreModel, builtin};
+
+use super::calling::{CallArguments, Job, load_model, refuse_nothing, tell};
+use super::calling_sinks::{BamSink, TextSink};
+use super::pass::{Pass, PassError};
+use crate::console::Console;
+
+/// Columns of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Those of nanopolish 0.14 and f5c from 1.0 on
+    Nanopolish,
+    /// Those of f5c before 1.0: without strand
+    F5c,
+}
+
+/// Calls that count in bedMethyl: nanopolish's rule, as in `seqloom signal frequency`.
+const CUTOFF: Cutoff = Cutoff { style: CutoffStyle::Nanopolish, threshold: 2.0 };
+
+/// Arguments of `seqloom signal methylation`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  seqloom signal methylation --bam reads.bam --reference ref.fa \
+    --reads reads.fastq --signal reads.blow5 -o calls.tsv\n\n\
+    Positive log-likelihood ratios say methylated. `seqloom signal frequency` makes a table of \
+    sites of them.")]
+pub(crate) struct MethylationArguments {
+    #[command(flatten)]
+    call: CallArguments,
+    /// Lowest mapping quality
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    min_mapq: u8,
+    /// Columns of the table
+    #[arg(long, value_name = "PROGRAM", default_value = "nanopolish")]
+    format: Format,
+    /// Pore model of bases and methylated C, in nanopolish's or f5c's form [default: R9.4.1 CpG,
+    /// 6-mers]
+    #[arg(long, visible_alias = "meth-model", value_name = "FILE")]
+    methylation_model: Option<PathBuf>,
+    /// Write the records with their calls as MM and ML tags to this BAM; tags that they came with
+    /// are removed
+    #[arg(long, value_name = "FILE")]
+    modbam: Option<PathBuf>,
+    /// Write counts of methylated reads by site and strand to this bedMethyl
+    #[arg(long, value_name = "FILE")]
+    bedmethyl: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &MethylationArguments, console: &Console) -> anyhow::Result<()> {
+    let pass = Pass::new(&arguments.call.run, console);
+    let job = Job::open(&arguments.call, &pass)?;
+    let format = match arguments.format {
+        Format::Nanopolish => TableFormat::Nanopolish,
+        Format::F5c => TableFormat::F5c,
+    };
+    let kernel = MethylationKernel {
+        cpg: cpg_model(arguments, &job.nucleotides)?,
+        nucleotides: job.nucleotides.clone(),
+        read: ReadOptions::dna(),
+        call: CallOptions::default(),
+        format,
+        region: job.region(),
+        has_record: arguments.modbam.is_some(),
+        outcomes: arguments.bedmethyl.is_some().then_some(CUTOFF),
+    };
+    let mut table = TextSink::create(&arguments.call.output, format.header().as_bytes())?;
+    let create = |path: &PathBuf| ModbamSink::create(path, &job);
+    let mut bam = arguments.modbam.as_ref().map(create).transpose()?;
+    let mut bed = arguments.bedmethyl.as_ref().map(|path| BedSink::create(path)).transpose()?;
+    let totals = job.call(&pass, arguments.min_mapq, &kernel, |committed| {
+        if let Some(Ok(output)) = committed.outcome {
+            table.write(&output.text)?;
+            if let Some(bed) = &mut bed {
+                bed.add(committed, output, &job)?;
+            }
+        }
+        bam.as_mut().map_or(Ok(()), |bam| bam.add(committed, &job))
+    })?;
+    refuse_nothing(&totals.account)?;
+    table.publish(&pass)?;
+    bam.map_or(Ok(()), |bam| bam.publish(&pass))?;
+    bed.map_or(Ok(()), |bed| bed.publish(&pass))?;
+    tell("methylation", &arguments.call, &pass, &job, &totals)?;
+    pass.finish("methylation")
+}
+
+/// Counts by site, of primary alignments: others count a read twice.
+struct BedSink {
+    text: TextSink,
+    counts: BedMethyl,
+    rows: Vec<u8>,
+}
+
+impl BedSink {
+    fn create(path: &Path) -> Result<Self, PassError> {
+        let text = TextSink::create(path, b"")?;
+        Ok(Self { text, counts: BedMethyl::default(), rows: Vec::new() })
+    }
+
+    fn add(
+        &mut self,
+        committed: &Committed<'_, MethylationOutput>,
+        output: &MethylationOutput,
+        job: &Job,
+    ) -> Result<(), PassError> {
+        let Some(record) = committed.record.and_then(record_of) else { return Ok(()) };
+        if record.has_flags(Flags::SUPPLEMENTARY) {
+            return Ok(());
+        }
+        let read = AlignedRead {
+            name: record.name(),
+            contig: job.contig_name(&record),
+            start: u64::from(record.position().unsigned_abs()),
+            is_reverse: record.has_flags(Flags::REVERSE),
+            sequence: &[],
+            reference: &[],
+            pairs: &[],
+        };
+        self.counts.add(&read, &output.outcomes, &mut self.rows);
+        self.text.write(&self.rows)?;
+        self.rows.clear();
+        Ok(())
+    }
+
+    fn publish(mut self, pass: &Pass<'_>) -> Result<(), PassError> {
+        self.counts.finish(&mut self.rows);
+        self.text.write(&self.rows)?;
+        self.text.publish(pass)
+    }
+}
+
+/// The records of the BAM, those of the region where there is one, with the tags of their calls.
+struct ModbamSink {
+    bam: BamSink,
+    scratch: ModbamScratch,
+    body: Vec<u8>,
+}
+
+impl ModbamSink {
+    fn create(path: &Path, job: &Job) -> anyhow::Result<Self> {
+        let bam = BamSink::create(path, job.header())?;
+        Ok(Self { bam, scratch: ModbamScratch::default(), body: Vec::new() })
+    }
+
+    fn add(
+        &mut self,
+        committed: &Committed<'_, MethylationOutput>,
+        job: &Job,
+    ) -> Result<(), PassError> {
+        for body in framed_records(committed.skipped).flatten() {
+            self.add_uncalled(body, job)?;
+        }
+        match (committed.record, committed.outcome) {
+            (_, Some(Ok(output))) => self.bam.write(&output.record),
+            (Some(framed), _) => {
+                framed_records(framed).flatten().try_for_each(|it| self.add_uncalled(it, job))
+            }
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// A record without calls, without the tags of others' calls.
+    fn add_uncalled(&mut self, body: &[u8], job: &Job) -> Result<(), PassError> {
+        let is_wanted = RecordRef::new(body).is_ok_and(|record| job.is_in_region(&record));
+        if !is_wanted {
+            return Ok(());
+        }
+        self.body.clear();
+        self.body.extend_from_slice(body);
+        tag_record(&mut self.body, &[], &mut self.scratch)
+            .map_err(|error| PassError::Refused(error.to_string()))?;
+        self.bam.write(&(self.body.len() as u32).to_le_bytes())?;
+        self.bam.write(&self.body)
+    }
+
+    fn publish(self, pass: &Pass<'_>) -> Result<(), PassError> {
+        self.bam.publish(pass)
+    }
+}
+
+fn record_of(framed: &[u8]) -> Option<RecordRef<'_>> {
+    RecordRef::new(framed_records(framed).next()?.ok()?).ok()
+}
+
+/// The model that sites are scored with; its k-mers must be as long as those of the other.
+fn cpg_model(
+    arguments: &MethylationArguments,
+    nucleotides: &PoreModel,
+) -> anyhow::Result<PoreModel> {
+    let kmer_length = nucleotides.kmer_length;
+    if let Some(path) = &arguments.methylation_model {
+        let request = ModelRequest {
+            alphabet: Some(Alphabet::Cpg),
+            kmer_length: Some(kmer_length),
+            chemistry: None,
+        };
+        return load_model(path, &request);
+    }
+    let model = builtin::r9_4_1_cpg()?;
+    if model.kmer_length != kmer_length {
+        let text = format!(
+            "the model of --kmer-model has {kmer_length}-mers, that of methylated sites which \
+             comes with the program {}-mers; give one with --methylation-model",
+            model.kmer_length
+        );
+        return Err(PassError::Refused(text).into());
+    }
+    Ok(model)
+}
