@@ -126,7 +126,8 @@ impl Chains {
             if let &[a, b, c] = &input[at..] {
                 let now = self.start.wrapping_add(at as u32);
                 let three = u32::from_le_bytes([0, a, b, c]);
-                let (rank, back) = put(&mut self.heads, &mut self.counts, now, three);
+                let hash = [a, b, c].into_iter().fold(0, next_hash);
+                let (rank, back) = put(&mut self.heads, &mut self.counts, now, three, hash);
                 (self.ranks[at % RING], self.bucket[at % RING]) = (rank, back);
             }
             self.same[at % RING] = self.walk(input, at) as u16;
@@ -135,6 +136,7 @@ impl Chains {
     }
 
     /// The first pass, over places that have four bytes: ranks and links of buckets.
+    #[inline(never)] // its registers are wanted
     fn count(&mut self, input: &[u8], mut start: usize, end: usize) {
         if start == 0 && end > 0 {
             // zlib takes the first place of an input for no place at all: it is never linked to.
@@ -146,16 +148,20 @@ impl Chains {
         // Blocks of places never cross the end of the ring.
         let ring = start % RING..;
         let places = ranks[ring.clone()].iter_mut().zip(&mut bucket[ring]);
+        // zlib's hash goes from place to place: what is shifted out at the top is forgotten.
+        let mut hash = input[start..].iter().take(2).fold(0, |hash, &byte| next_hash(hash, byte));
         for (bytes, (rank, bucket)) in input[start..input.len().min(end + 3)].windows(4).zip(places)
         {
             let three = bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes)) << 8;
-            (*rank, *bucket) = put(heads, counts, now, three);
+            hash = next_hash(hash, bytes[2]);
+            (*rank, *bucket) = put(heads, counts, now, three, hash);
             now += 1;
         }
     }
 
     /// The second pass: links to places that are the first of their bucket. Gives how many places
     /// there are whose bucket has other bytes first.
+    #[inline(never)] // its registers are wanted
     fn compare(&mut self, input: &[u8], start: usize, end: usize) -> usize {
         let Self { same, bucket, others, .. } = self;
         let ring = start % RING..;
@@ -190,21 +196,28 @@ impl Chains {
 }
 
 /// Puts a place at the heads of its chain and its bucket; gives its rank, and how far back the
-/// bucket's last one is. The place is counted as `now`, its bytes are the upper three of `three`.
+/// bucket's last one is. The place is counted as `now`, its bytes are the upper three of `three`, and
+/// `hash` is zlib's of them.
 #[inline]
 fn put(
     heads: &mut [u32; 1 << BUCKET_BITS],
     counts: &mut [u16; 1 << ZLIB_HASH_BITS],
     now: u32,
     three: u32,
+    hash: u32,
 ) -> (u16, u16) {
-    let hash = (three << 2 ^ three >> 11 & 0x1FE0 ^ three >> 24) % (1 << ZLIB_HASH_BITS);
     let count = &mut counts[hash as usize];
     *count = count.wrapping_add(1);
     let head = &mut heads[bucket_of(three)];
     let back = now.wrapping_sub(*head);
     *head = now;
     (*count, select_unpredictable(back <= MAX_DISTANCE as u32, back as u16, 0))
+}
+
+/// zlib's hash with one byte more; three bytes make it anew.
+#[inline]
+fn next_hash(hash: u32, byte: u8) -> u32 {
+    (hash << (ZLIB_HASH_BITS / 3) ^ u32::from(byte)) % (1 << ZLIB_HASH_BITS)
 }
 
 /// The bucket of the upper three bytes: Knuth's multiplicative hash, by the golden ratio of 2^32.

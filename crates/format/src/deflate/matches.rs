@@ -144,6 +144,7 @@ impl Parser {
 
 /// The copy that zlib takes at `at`, where it has one that is longer than `longest` bytes: it looks
 /// at the places of its chain, the nearest first, and takes the first of the longest.
+#[inline(never)] // its registers are wanted
 fn find(input: &[u8], chains: &Chains, at: usize, longest: usize) -> Copy {
     let left = &input[at..];
     let left = &left[..left.len().min(MAX_LENGTH)];
@@ -154,7 +155,7 @@ fn find(input: &[u8], chains: &Chains, at: usize, longest: usize) -> Copy {
         let more = chains.same(at - distance);
         distance += more;
         let Some(&needed) = left.get(found.length) else { break };
-        if more == 0 || distance > MAX_DISTANCE || distance >= at {
+        if more == 0 || distance > MAX_DISTANCE {
             break;
         }
         let from = at - distance;
