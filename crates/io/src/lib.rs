@@ -3,6 +3,7 @@
 pub mod alignments;
 pub mod known_sites;
 pub mod random;
+pub mod reblock;
 pub mod reference;
 pub mod sink;
 pub mod source;
