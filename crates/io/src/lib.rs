@@ -5,6 +5,7 @@ pub mod indexed_fasta;
 pub mod known_sites;
 pub mod random;
 pub mod random_text;
+pub mod reblock;
 pub mod reference;
 pub mod sequences;
 pub mod sink;

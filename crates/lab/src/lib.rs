@@ -7,6 +7,9 @@
 
 pub mod experiment;
 pub mod latency;
+pub mod locks;
+mod output;
+pub mod parsing;
 pub mod plot;
 pub mod signal_io;
 pub mod table;

@@ -58,6 +58,10 @@ pub struct Usage {
     pub cpu: Duration,
     /// Largest resident set so far.
     pub peak_rss_bytes: u64,
+    /// Times a thread gave its core up: it slept, or called `sched_yield` and another one ran.
+    pub voluntary_switches: u64,
+    /// Times a thread's core was taken away.
+    pub involuntary_switches: u64,
 }
 
 /// Reads [`Usage`]; zero where the system gives none.
@@ -77,6 +81,8 @@ fn usage_from(ticks: &crate::sys::SelfUsage) -> Usage {
     Usage {
         cpu: Duration::from_micros(ticks.cpu_us),
         peak_rss_bytes: ticks.max_rss_kib.saturating_mul(1024),
+        voluntary_switches: ticks.voluntary_switches,
+        involuntary_switches: ticks.involuntary_switches,
     }
 }
 

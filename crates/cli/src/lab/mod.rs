@@ -1,5 +1,6 @@
 //! `seqloom lab`: experiments on the machine at hand.
 
+mod locks;
 mod signal_io;
 mod topology;
 
@@ -8,6 +9,8 @@ use crate::console::Console;
 /// Commands of `seqloom lab`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum LabCommand {
+    /// Locks: threads that all want one, hand-overs, cost without contention
+    Locks(locks::LocksArguments),
     /// Reads of raw signal at random: formats, readers, workers, and disks of some latency
     SignalIo(signal_io::SignalIoArguments),
     /// The machine: nodes, cores, distances, memory, page sizes, and what of it may be used
@@ -19,6 +22,7 @@ pub(crate) enum LabCommand {
 /// Runs the command.
 pub(crate) fn run(command: &LabCommand, console: &Console) -> anyhow::Result<()> {
     match command {
+        LabCommand::Locks(arguments) => locks::run(arguments, console),
         LabCommand::SignalIo(arguments) => signal_io::run(arguments, console),
         LabCommand::Topology(arguments) => topology::run(arguments, console),
         LabCommand::SignalIoRead(arguments) => signal_io::read(arguments),

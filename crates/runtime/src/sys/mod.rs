@@ -7,6 +7,8 @@ pub(crate) mod numa;
 pub(crate) struct SelfUsage {
     pub(crate) cpu_us: u64,
     pub(crate) max_rss_kib: u64,
+    pub(crate) voluntary_switches: u64,
+    pub(crate) involuntary_switches: u64,
 }
 
 /// `getrusage(RUSAGE_SELF)`; zeros if the call fails.
@@ -28,7 +30,12 @@ fn rusage(who: libc::c_int) -> SelfUsage {
         raw.assume_init()
     };
     let us = |t: libc::timeval| (t.tv_sec as u64) * 1_000_000 + t.tv_usec as u64;
-    SelfUsage { cpu_us: us(raw.ru_utime) + us(raw.ru_stime), max_rss_kib: raw.ru_maxrss as u64 }
+    SelfUsage {
+        cpu_us: us(raw.ru_utime) + us(raw.ru_stime),
+        max_rss_kib: raw.ru_maxrss as u64,
+        voluntary_switches: raw.ru_nvcsw as u64,
+        involuntary_switches: raw.ru_nivcsw as u64,
+    }
 }
 
 /// Gives freed memory of the C heap back to the system (glibc only; elsewhere nothing happens).
