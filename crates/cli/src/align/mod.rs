@@ -6,6 +6,7 @@
 mod arguments;
 mod header;
 mod job;
+mod placing;
 mod plan;
 mod sinks;
 mod sorted;
@@ -41,18 +42,24 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
     prepared.job.announce();
     match &arguments.algorithm.engine {
         EngineChoice::Bwa => {
-            let engine = load_bwa(arguments, &index, &prepared.job)?;
-            align(engine, prepared)
+            let threads = prepared.job.run.threads.get().min(machine::available_cores().get());
+            align(|| load_bwa(arguments, &index, threads), prepared)
         }
         EngineChoice::Fake(options) => {
-            let lengths = index.contigs.iter().map(|contig| contig.length.into()).collect();
-            align(FakeEngine::new(options.clone(), lengths), prepared)
+            let lengths = || index.contigs.iter().map(|contig| contig.length.into()).collect();
+            align(|| Ok(FakeEngine::new(options.clone(), lengths())), prepared)
         }
     }
 }
 
-fn align<E: AlignmentEngine>(engine: E, prepared: Prepared<'_>) -> anyhow::Result<()> {
-    let Prepared { job, first, mut output } = prepared;
+fn align<E: AlignmentEngine + Send>(
+    load: impl Fn() -> anyhow::Result<E> + Sync,
+    prepared: Prepared<'_>,
+) -> anyhow::Result<()> {
+    let Prepared { mut job, first, mut output } = prepared;
+    let (engine, placement) = placing::load(&job.ingest.placement, load)?;
+    job.announce_placement(&placement);
+    job.placement = Some(placement);
     job.run.end_phase("load");
     let summary = if job.is_sorted() {
         sorted::align(engine, &job, first, &mut output)?
@@ -72,12 +79,11 @@ fn align<E: AlignmentEngine>(engine: E, prepared: Prepared<'_>) -> anyhow::Resul
 fn load_bwa(
     arguments: &AlignArguments,
     index: &index::IndexInfo,
-    job: &Job<'_>,
+    threads: usize,
 ) -> anyhow::Result<BwaEngine> {
     let contigs: Vec<_> =
         index.contigs.iter().map(|c| (c.name.clone(), u64::from(c.length))).collect();
     let options = arguments.algorithm.bwa_options();
-    let threads = job.run.threads.get().min(machine::available_cores().get());
     let prefix = &arguments.reference;
     Ok(if arguments.algorithm.ignore_alt {
         let plain = index::WithoutAlt::of(prefix)?;

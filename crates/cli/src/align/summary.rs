@@ -110,6 +110,7 @@ impl Summary {
                     DuplicateMode::Coordinate => "coordinate",
                 }
             }),
+            placement: job.placement.clone(),
             counts: self.counts(),
             stages,
             usage: job.run.usage(

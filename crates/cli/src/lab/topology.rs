@@ -49,7 +49,11 @@ pub(super) fn run(arguments: &TopologyArguments, console: &Console) -> anyhow::R
 
 /// The probes move their thread about: they get one of their own.
 fn self_test(topology: &Topology, limits: &Limits) -> anyhow::Result<Vec<Finding>> {
-    let found = pool::run_one(|| probe::run(topology, limits))?;
+    let found = pool::run_one(|| {
+        let mut findings = probe::run(topology, limits)?;
+        findings.extend(probe::run_plans(topology, limits)?);
+        Ok::<_, std::io::Error>(findings)
+    })?;
     found.map_err(|error| anyhow::anyhow!("the kernel refuses to place memory here: {error}"))
 }
 

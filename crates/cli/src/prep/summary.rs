@@ -98,6 +98,7 @@ impl Summary {
     pub(super) fn report(&self, job: &Job<'_>, written_bytes: u64) -> RunReport {
         let peaks = Peaks { charged_bytes: self.peak_charged_bytes, held_bytes: 0 };
         RunReport {
+            placement: None,
             schema: SCHEMA,
             program: format!("seqloom {}", env!("CARGO_PKG_VERSION")),
             command: std::env::args().collect(),

@@ -97,7 +97,8 @@ impl Plan {
         replicas_fit: impl Fn(usize) -> bool,
     ) -> Result<Self, PlacementError> {
         let homes = homes(topology, limits);
-        let order = wishes.pin.map_or(PinOrder::default(), |(_, order)| order);
+        // Unless asked otherwise workers are spread, so that every node's memory is used alike.
+        let order = wishes.pin.map_or(PinOrder::Scatter, |(_, order)| order);
         let cpus = cpu_order(topology, &homes, order);
         let mut plan = if let Some((instances, memory)) = wishes.instances {
             let groups = instance_groups(&homes, instances.get(), memory);
@@ -141,8 +142,9 @@ impl Plan {
         let replicated = Self::replicated(homes, cpus, threads);
         let (placement, reason) = match wishes.index {
             IndexPlacement::Auto if homes.len() < 2 => (IndexPlacement::Default, "one node"),
-            IndexPlacement::Auto if replicated.groups.len() < 2 => {
-                (IndexPlacement::Local, "all workers fit one node")
+            // Where exactly is the kernel's choice: other processes may sit on some nodes already.
+            IndexPlacement::Auto if homes.iter().any(|home| home.cpus.len() >= threads) => {
+                (IndexPlacement::Default, "all workers fit one node")
             }
             IndexPlacement::Auto if replicated.check_room(homes, index_bytes).is_err() => {
                 (IndexPlacement::Interleave, "a copy does not fit every node")

@@ -51,7 +51,8 @@ fn auto_follows_the_size_of_the_index() {
     }
     t(NPS4, 32, SMALL, IndexPlacement::Replicate);
     t(NPS4, 32, 100 << 20, IndexPlacement::Interleave);
-    t(NPS4, 2, SMALL, IndexPlacement::Local);
+    t(NPS4, 4, SMALL, IndexPlacement::Default);
+    t(NPS4, 5, SMALL, IndexPlacement::Replicate);
     t(EIGHT, 32, SMALL, IndexPlacement::Replicate);
     t(MEMORY_ONLY, 16, SMALL, IndexPlacement::Default);
     t(CONTAINER, 8, SMALL, IndexPlacement::Replicate);
@@ -96,8 +97,11 @@ fn replicas_lie_where_workers_are() {
     }
     assert!(made.seats.iter().all(|s| s.cpus.as_ref() == Some(&made.groups[s.group].cpus)));
     // Two workers fill the cores of the first node; scattered, each has a node of its own.
-    let made = plan(NPS4, asked(IndexPlacement::Replicate), 2, SMALL);
+    let pin = Some((PinLevel::Core, PinOrder::Compact));
+    let made = plan(NPS4, Wishes { pin, ..asked(IndexPlacement::Replicate) }, 2, SMALL);
     assert_eq!(group_nodes(&made), ["0"]);
+    let made = plan(NPS4, asked(IndexPlacement::Replicate), 2, SMALL);
+    assert_eq!(group_nodes(&made), ["0", "1"]);
     let pin = Some((PinLevel::Core, PinOrder::Scatter));
     let made = plan(NPS4, Wishes { pin, ..asked(IndexPlacement::Replicate) }, 4, SMALL);
     assert_eq!(group_nodes(&made), ["0", "1", "2", "3"]);

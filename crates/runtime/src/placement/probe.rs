@@ -6,7 +6,8 @@
 use std::io;
 
 use super::evidence::Evidence;
-use super::{MemoryPolicy, Region};
+use super::{GroupMemory, IndexPlacement, MemoryPolicy, PinLevel, PinOrder, Plan, Region, Wishes};
+use crate::pool;
 use crate::sys::numa;
 use crate::topology::{IdSet, Limits, Topology};
 
@@ -64,10 +65,13 @@ fn all_on(name: String, nodes: &IdSet, evidence: Evidence) -> Finding {
 
 /// Every node has its share, give or take two pages for where the kernel starts.
 fn even(name: &str, nodes: &IdSet, evidence: Evidence) -> Finding {
+    Finding { name: name.to_owned(), passed: is_even(&evidence, nodes), evidence }
+}
+
+fn is_even(evidence: &Evidence, nodes: &IdSet) -> bool {
     let share = evidence.pages() / nodes.len().max(1) as u64;
     let of = |node| evidence.pages_of_node.get(&node).copied().unwrap_or(0);
-    let passed = share > 0 && nodes.iter().all(|node| of(node).abs_diff(share) <= 2);
-    Finding { name: name.to_owned(), passed, evidence }
+    share > 0 && nodes.iter().all(|node| of(node).abs_diff(share) <= 2)
 }
 
 fn evidence_of(region: &Region) -> io::Result<Evidence> {
@@ -147,6 +151,107 @@ fn moved(nodes: &IdSet) -> io::Result<Option<Finding>> {
     Ok(Some(all_on(name, &only, evidence_of(&region)?)))
 }
 
+/// Every plan tried out: each worker takes its seat and each replica's loader its own, on threads
+/// of their own; where they run and where their memory comes to lie must be what the plan says.
+///
+/// # Errors
+/// When the kernel refuses a call.
+pub fn run_plans(topology: &Topology, limits: &Limits) -> io::Result<Vec<Finding>> {
+    let threads = limits.cpus.len().min(MOST_SEATS);
+    let mut findings = Vec::new();
+    for (name, wishes) in wishes(topology.nodes.len(), threads) {
+        let made = Plan::new((topology, limits), &wishes, threads, 1 << 20, |_| true);
+        let Ok(plan) = made else { continue };
+        let mut finding =
+            Finding { name: format!("plan: {name}"), passed: true, evidence: Evidence::default() };
+        for group in 0..plan.groups.len() {
+            let policy = &plan.groups[group].index;
+            let seat = on_its_own(|| plan.take_loader_seat(group), &plan, policy)?;
+            finding.add(seat.evidence, policy, &plan.groups[group].nodes);
+        }
+        for (worker, place) in plan.seats.iter().enumerate() {
+            let policy = &plan.groups[place.group].private;
+            let seat = on_its_own(|| plan.take_seat(worker), &plan, policy)?;
+            let kept = place.cpus.is_some() || plan.instances;
+            finding.passed &= place.cpus.as_ref().is_none_or(|cpus| cpus.contains(seat.cpu));
+            finding.passed &= !kept || seat.group == place.group;
+            let policy = if kept { policy } else { &MemoryPolicy::Default };
+            finding.add(seat.evidence, policy, &plan.groups[place.group].nodes);
+        }
+        findings.push(finding);
+    }
+    Ok(findings)
+}
+
+/// Seats tried of a plan, at most.
+const MOST_SEATS: usize = 64;
+
+fn wishes(nodes: usize, threads: usize) -> Vec<(String, Wishes)> {
+    let mut all = Vec::new();
+    for index in [IndexPlacement::Local, IndexPlacement::Interleave, IndexPlacement::Replicate] {
+        all.push((index.to_string(), Wishes { index, ..Wishes::default() }));
+    }
+    for (word, order) in [("compact", PinOrder::Compact), ("scatter", PinOrder::Scatter)] {
+        for (level_word, level) in [("node", PinLevel::Node), ("core", PinLevel::Core)] {
+            let index = IndexPlacement::Replicate;
+            let wishes = Wishes { index, pin: Some((level, order)), ..Wishes::default() };
+            all.push((format!("replicate, pinned to {level_word}, {word}"), wishes));
+        }
+    }
+    for count in [nodes / 2, nodes, 2 * nodes].into_iter().filter_map(std::num::NonZero::new) {
+        let kinds = [
+            ("bind", GroupMemory::Bind),
+            ("local", GroupMemory::Local),
+            ("interleave", GroupMemory::Interleave),
+        ];
+        for (word, memory) in kinds.into_iter().filter(|_| count.get() <= threads) {
+            let wishes = Wishes { instances: Some((count, memory)), ..Wishes::default() };
+            all.push((format!("{count} instances, {word}"), wishes));
+        }
+    }
+    all
+}
+
+impl Finding {
+    /// Adds what was found of memory that `policy` and a group's `nodes` should hold.
+    fn add(&mut self, evidence: Evidence, policy: &MemoryPolicy, nodes: &IdSet) {
+        self.passed &= evidence.pages() > 0
+            && match policy {
+                MemoryPolicy::Default => true,
+                MemoryPolicy::Local | MemoryPolicy::Bind(_) => evidence.share_on(nodes) >= 1.0,
+                MemoryPolicy::Interleave(nodes) => is_even(&evidence, nodes),
+            };
+        for (node, pages) in evidence.pages_of_node {
+            *self.evidence.pages_of_node.entry(node).or_default() += pages;
+        }
+    }
+}
+
+/// Where a thread came to run and its memory to lie.
+struct TakenSeat {
+    cpu: u32,
+    group: usize,
+    evidence: Evidence,
+}
+
+fn on_its_own(
+    take: impl Fn() -> io::Result<()> + Sync,
+    plan: &Plan,
+    policy: &MemoryPolicy,
+) -> io::Result<TakenSeat> {
+    let nodes = match policy {
+        MemoryPolicy::Bind(nodes) | MemoryPolicy::Interleave(nodes) => nodes.len(),
+        MemoryPolicy::Default | MemoryPolicy::Local => 1,
+    };
+    let seat = pool::run_one(|| {
+        take()?;
+        let region = touched(nodes * 16 * PAGE_BYTES, false)?;
+        let evidence = evidence_of(&region)?;
+        Ok(TakenSeat { cpu: numa::current_place()?.0, group: plan.group_here(), evidence })
+    });
+    seat.unwrap_or_else(|panic| Err(io::Error::other(panic)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,6 +270,17 @@ mod tests {
             }
             // Containers without the right to place memory.
             Err(error) => assert_eq!(error.raw_os_error(), Some(libc::EPERM), "{error}"),
+        }
+    }
+
+    #[test]
+    fn seats_are_where_plans_say() {
+        let topology = Topology::read(Path::new("/")).unwrap();
+        let limits = Limits::of_this_process(Path::new("/"), &topology);
+        if super::super::permitted().is_ok() {
+            let findings = run_plans(&topology, &limits).unwrap();
+            assert!(findings.len() >= 7);
+            findings.iter().for_each(|finding| assert!(finding.passed, "{finding:?}"));
         }
     }
 

@@ -6,6 +6,7 @@ use std::io;
 use super::evidence::Range;
 use super::{MemoryPolicy, PinLevel, Plan};
 use crate::sys::numa;
+use crate::topology::IdSet;
 
 thread_local! {
     /// Group of the calling thread, where it keeps to one.
@@ -48,9 +49,14 @@ impl Plan {
     /// When the kernel refuses.
     pub fn take_loader_seat(&self, group: usize) -> io::Result<()> {
         let Some(group) = self.groups.get(group) else { return Ok(()) };
-        let bound = matches!(group.index, MemoryPolicy::Bind(_) | MemoryPolicy::Local);
-        if bound && self.groups.len() > 1 {
-            numa::set_affinity(&group.cpus)?;
+        match &group.index {
+            // One index on one node: that of the thread that loads it, which must not wander.
+            MemoryPolicy::Local if self.groups.len() == 1 => {
+                let (cpu, _) = numa::current_place()?;
+                numa::set_affinity(&IdSet::from_iter([cpu]))?;
+            }
+            MemoryPolicy::Bind(_) | MemoryPolicy::Local => numa::set_affinity(&group.cpus)?,
+            MemoryPolicy::Default | MemoryPolicy::Interleave(_) => {}
         }
         match &group.index {
             MemoryPolicy::Default => Ok(()),
