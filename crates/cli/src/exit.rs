@@ -9,6 +9,7 @@ use seqloom_align::cohort::CohortError;
 use seqloom_align::index::{BuildError, IndexError};
 use seqloom_format::bed::BedError;
 use seqloom_io::alignments::AlignmentError;
+use seqloom_io::kept::KeptError;
 use seqloom_io::known_sites::KnownSitesError;
 use seqloom_io::reference::ReferenceError;
 use seqloom_io::sink::atomic::AtomicFileError;
@@ -92,6 +93,7 @@ fn code(error: &anyhow::Error) -> u8 {
         || chain_has::<PassError>(error, |e| matches!(e, PassError::Output(_)))
         || chain_has::<AtomicFileError>(error, |_| true)
         || chain_has::<BuildError>(error, |e| matches!(e, BuildError::Write { .. }))
+        || chain_has::<KeptError>(error, |_| true)
         || chain_has::<SpillError>(error, |_| true);
     if is_output {
         return OUTPUT;

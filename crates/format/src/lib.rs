@@ -13,5 +13,6 @@ pub mod reads;
 pub mod sam;
 pub mod signal;
 pub mod slow5;
+pub mod state;
 pub mod templates;
 pub mod vcf;

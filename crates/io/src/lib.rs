@@ -1,6 +1,8 @@
 //! Bytes in and out: files and pipes of reads, output files, temporary files.
 
 pub mod alignments;
+pub mod fingerprint;
+pub mod kept;
 pub mod known_sites;
 pub mod random;
 pub mod reference;

@@ -90,7 +90,7 @@ impl<'a> Job<'a> {
         }
         .plan(run.memory)?;
         let (plan_of_output, output) =
-            OutputPlan::open(&arguments.output, built.header.references(), is_sorted)?;
+            OutputPlan::open(&arguments.output, built.header.references(), is_sorted, None)?;
         signals::defer();
         let ingest = IngestOptions {
             threads,
