@@ -10,6 +10,7 @@ use seqloom_align::index::{BuildError, IndexError};
 use seqloom_format::bed::BedError;
 use seqloom_io::alignments::AlignmentError;
 use seqloom_io::indexed_fasta::IndexedFastaError;
+use seqloom_io::kept::KeptError;
 use seqloom_io::known_sites::KnownSitesError;
 use seqloom_io::random_text::TextError;
 use seqloom_io::reference::ReferenceError;
@@ -24,8 +25,8 @@ use seqloom_prep::inputs::MergeError;
 use seqloom_prep::read_end::ReadEndError;
 use seqloom_prep::recalibrate::RecalibrationError;
 use seqloom_prep::recalibrate::report::ReportError;
-use seqloom_signal::methylation::frequency::FrequencyError;
 use seqloom_signal::calling::flow::CallError;
+use seqloom_signal::methylation::frequency::FrequencyError;
 use seqloom_signal::pore_model::ModelError;
 use seqloom_signal::store::{IndexFileError, StoreError};
 
@@ -98,6 +99,7 @@ fn code(error: &anyhow::Error) -> u8 {
         || chain_has::<PassError>(error, |e| matches!(e, PassError::Output(_)))
         || chain_has::<AtomicFileError>(error, |_| true)
         || chain_has::<BuildError>(error, |e| matches!(e, BuildError::Write { .. }))
+        || chain_has::<KeptError>(error, |_| true)
         || chain_has::<SpillError>(error, |_| true);
     if is_output {
         return OUTPUT;

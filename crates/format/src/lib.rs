@@ -17,5 +17,6 @@ pub mod sam;
 pub mod sequence_scan;
 pub mod signal;
 pub mod slow5;
+pub mod state;
 pub mod templates;
 pub mod vcf;

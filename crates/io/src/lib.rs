@@ -1,7 +1,9 @@
 //! Bytes in and out: files and pipes of reads, output files, temporary files.
 
 pub mod alignments;
+pub mod fingerprint;
 pub mod indexed_fasta;
+pub mod kept;
 pub mod known_sites;
 pub mod random;
 pub mod random_text;

@@ -30,6 +30,10 @@ pub struct RunReport {
     pub memory_bytes: u64,
     /// Bases per cohort, where reads are aligned.
     pub cohort_bases: Option<u64>,
+    /// Where a run that was killed was gone on with: behind which phase. The counts are of all of
+    /// it, times and bytes of this process alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub continued_behind: Option<&'static str>,
     /// Whose duplicate semantics, `None` when duplicates were not marked.
     pub duplicate_mode: Option<&'static str>,
     /// Where index and workers were put, where reads are aligned.

@@ -99,7 +99,7 @@ impl<'a> Job<'a> {
             placing::plan(&arguments.placement, threads.get(), index.memory_bytes, fit)?;
         let plan = with(placement.groups.len()).plan(run.memory)?;
         let (plan_of_output, output) =
-            OutputPlan::open(&arguments.output, built.header.references(), is_sorted)?;
+            OutputPlan::open(&arguments.output, built.header.references(), is_sorted, None)?;
         signals::defer();
         let ingest = IngestOptions {
             threads,

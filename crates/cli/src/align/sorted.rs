@@ -10,7 +10,7 @@ use seqloom_io::spill::SpillFile;
 use seqloom_prep::barcode::BarcodeTags;
 use seqloom_prep::collect::{Collected, Collector, Destination, EndCollector, Grouping};
 use seqloom_prep::duplicates::{DuplicateMarks, DuplicateOptions, LibraryTable, resolve_all};
-use seqloom_prep::finish::{self, FinishOptions, FinishTrace};
+use seqloom_prep::finish::{self, FinishOptions, FinishTrace, UnitPlan};
 use seqloom_prep::last_changes::LastChanges;
 use seqloom_prep::order::SortOrder;
 use seqloom_prep::read_end::ReadEndOptions;
@@ -80,8 +80,9 @@ pub(super) fn align<E: AlignmentEngine>(
     let changes = LastChanges { duplicates: None, recalibration: applier.as_ref(), late: &late };
     job.output.write_header(&job.header, output)?;
     let mut index = job.output.index_builder(references.len());
+    let plan = UnitPlan::new(&stores);
     let finished = finish::run(
-        &stores,
+        (&stores, plan.all()),
         &backing,
         &FinishOptions {
             threads: job.run.threads,
@@ -119,7 +120,8 @@ fn recalibrate<'s>(
     let references = job.header.references();
     if !job.arguments.recalibration.counts() {
         let none = ReferenceSequences::default();
-        return asked.run(&job.header, &none, (stores, marks), &job.run);
+        let report = asked.report(&job.header, &none, (stores, marks), &job.run)?;
+        return asked.applier(&job.header, &report);
     }
     let bytes = reference_bytes(references);
     if let Some(placed) = stores.first() {
@@ -128,10 +130,10 @@ fn recalibrate<'s>(
     backing.ledger.charge(bytes);
     let fasta = job.arguments.reference_fasta.as_ref().unwrap_or(&job.arguments.reference);
     let bases = load_reference(fasta, references)?;
-    let applier = asked.run(&job.header, &bases, (stores, marks), &job.run)?;
+    let report = asked.report(&job.header, &bases, (stores, marks), &job.run)?;
     drop(bases);
     backing.ledger.release(bytes);
-    Ok(applier)
+    asked.applier(&job.header, &report)
 }
 
 fn library_table(job: &Job<'_>) -> anyhow::Result<LibraryTable> {

@@ -103,6 +103,7 @@ impl Summary {
             output: job.output.path().display().to_string(),
             threads: job.run.threads.get(),
             memory_bytes: job.run.memory.0,
+            continued_behind: None,
             cohort_bases: Some(job.arguments.input.cohort_bases),
             duplicate_mode: job.marks_duplicates().then(|| {
                 match DuplicateMode::from(job.arguments.duplicates.duplicate_mode) {

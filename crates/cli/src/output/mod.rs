@@ -2,6 +2,7 @@
 
 pub(crate) mod arguments;
 pub(crate) mod plan;
+pub(crate) mod resume;
 pub(crate) mod run;
 
 use std::io::Write;

@@ -17,6 +17,7 @@ use seqloom_prep::tally::Tally;
 use seqloom_report::{flagstat, idxstats, picard, samtools_stats};
 
 use super::arguments::{IndexKind, OutputArguments, OutputFormat};
+use super::resume::Kept;
 use super::write_text;
 use crate::exit::{UsageError, at_path};
 
@@ -47,7 +48,7 @@ pub(crate) struct Duplicates {
 }
 
 impl<'a> OutputPlan<'a> {
-    /// Opens the output. `in_coordinate_order` allows an index.
+    /// Opens the output, behind what is `kept` of it. `in_coordinate_order` allows an index.
     ///
     /// # Errors
     /// What cannot be written, or an index that cannot hold the references.
@@ -55,13 +56,17 @@ impl<'a> OutputPlan<'a> {
         arguments: &'a OutputArguments,
         references: &[Reference],
         in_coordinate_order: bool,
+        kept: Option<&Kept>,
     ) -> anyhow::Result<(Self, Output)> {
         let format = arguments.format()?;
-        let mut output = Output::create(&arguments.output)?;
+        let mut output = match kept {
+            Some(kept) => kept.output(&arguments.output)?,
+            None => Output::create(&arguments.output)?,
+        };
         if arguments.md5 {
             let refuse = "--md5 needs an output file to lie beside";
             anyhow::ensure!(output.is_regular_file(), UsageError(refuse.to_owned()));
-            output.take_md5();
+            output.take_md5()?;
         }
         let indexable =
             in_coordinate_order && format == OutputFormat::Bam && output.is_regular_file();

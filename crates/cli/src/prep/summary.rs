@@ -95,7 +95,12 @@ impl Summary {
     }
 
     /// The JSON report.
-    pub(super) fn report(&self, job: &Job<'_>, written_bytes: u64) -> RunReport {
+    pub(super) fn report(
+        &self,
+        job: &Job<'_>,
+        written_bytes: u64,
+        continued: Option<&'static str>,
+    ) -> RunReport {
         let peaks = Peaks { charged_bytes: self.peak_charged_bytes, held_bytes: 0 };
         RunReport {
             placement: None,
@@ -107,6 +112,7 @@ impl Summary {
             threads: job.run.threads.get(),
             memory_bytes: job.run.memory.0,
             cohort_bases: None,
+            continued_behind: continued,
             duplicate_mode: job.marks.map(|mode| match mode {
                 DuplicateMode::Query => "query",
                 DuplicateMode::Coordinate => "coordinate",

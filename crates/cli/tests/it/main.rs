@@ -23,6 +23,7 @@ mod prep_inputs;
 mod prep_malformed;
 mod prep_memory;
 mod prep_orders;
+mod prep_resume;
 mod prep_steps;
 mod signal;
 mod signal_frequency;

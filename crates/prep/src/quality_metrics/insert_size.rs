@@ -84,6 +84,8 @@ pub struct InsertSizeMetrics {
     pub histogram: Histogram,
 }
 
+seqloom_format::state_of_fields!(InsertSizeCounts { histograms });
+
 impl InsertSizeCounts {
     pub(super) fn add(&mut self, record: &RecordRef<'_>) {
         const NOT_COUNTED: u16 = Flags::UNMAPPED
