@@ -185,10 +185,8 @@ impl ReadKernel for MethylationKernel {
         if let Some(region) = &self.region {
             calls.retain(|call| region.contains(&call.first) && region.contains(&call.last));
         }
-        times.format.time(|| {
-            append_calls(self.format, &input.aligned, calls, text);
-            self.add_sites(scratch, input, output)
-        })
+        times.format.time(|| append_calls(self.format, &input.aligned, calls, text));
+        times.format.time(|| self.add_sites(scratch, input, output))
     }
 }
 
