@@ -8,6 +8,8 @@
 pub mod kmers;
 pub mod score;
 mod simd;
+#[cfg(test)]
+pub(crate) mod test_read;
 pub mod viterbi;
 
 use crate::event::Scaling;

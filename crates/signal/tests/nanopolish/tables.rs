@@ -10,29 +10,26 @@ use seqloom_signal::eventalign::table::{
 use seqloom_signal::eventalign::{WalkScratch, align};
 use seqloom_testkit::skip;
 
-use crate::referee::{Alignment, Referee};
+use crate::referee::Referee;
 use crate::support::model;
 
-/// Where the draft has bases. Elsewhere it has N, which becomes a long run of A, on which all paths
-/// are as likely as each other and rounding alone decides.
-const REGION: RangeInclusive<u64> = 191_106..=209_252;
-const REGION_TEXT: &str = "tig00000001:191106-209252";
+/// The only contig with bases, and where it has them. Elsewhere the draft is N, which becomes a long
+/// run of A, on which all paths are as likely as each other and rounding alone decides.
+const CONTIG: &str = "tig00000001";
+const BASES: RangeInclusive<u64> = 191_106..=209_246;
 
-/// Table and summary of all alignments that overlap the region.
+/// Table and summary of all alignments.
 fn ours(referee: &Referee, options: &TableOptions) -> (String, String) {
     let model = model();
     let (mut scratch, mut rows, mut samples_pa) = (WalkScratch::default(), Vec::new(), Vec::new());
     let (mut table, mut summary) = (Vec::new(), Vec::new());
     push_header(options, &mut table);
     push_summary_header(&mut summary);
-    let overlaps = |it: &&Alignment| {
-        it.contig == "tig00000001" && it.start <= *REGION.end() && it.end > *REGION.start()
-    };
-    for (index, alignment) in referee.alignments.iter().filter(overlaps).enumerate() {
+    for (index, alignment) in referee.alignments.iter().enumerate() {
         let (real, events) = referee.read(alignment);
         let read = referee.aligned(alignment);
         rows.clear();
-        align(&mut scratch, &read, events, &model, Some(REGION), &mut rows);
+        align(&mut scratch, &read, events, &model, None, &mut rows);
         samples_to_pa(&real.signal, &mut samples_pa);
         let read = TableRead {
             read: &read,
@@ -58,57 +55,80 @@ fn by_event(table: &str) -> BTreeMap<[&str; 3], Vec<&str>> {
     lines
 }
 
-/// Compares tables. At least 99 of 100 lines are equal; of the others, all but a few are of the same
-/// event at the same place.
+/// Columns before that of the samples, and the samples.
+fn without_samples(line: &str) -> (&str, Vec<f64>) {
+    let (columns, samples) = match line.match_indices('\t').nth(14) {
+        Some((at, _)) => (&line[..at], &line[at + 1..]),
+        None => (line, ""),
+    };
+    let samples = samples.split(',').filter(|it| !it.is_empty());
+    (columns, samples.map(|it| it.parse().unwrap()).collect())
+}
+
+/// Samples have six digits, which shows that ours and their scaling differ in the last bits; in three
+/// reads, whose levels differ in the second decimal, by more.
+fn assert_close(theirs: &[f64], ours: &[f64]) {
+    assert_eq!(theirs.len(), ours.len());
+    for (theirs, ours) in theirs.iter().zip(ours) {
+        assert!((theirs - ours).abs() < 0.03, "{ours} instead of {theirs}");
+    }
+}
+
+/// Compares tables. All events are there; of lines where the reference has bases, at least 99 of 100
+/// are equal, and all but a few of the others are at the same place.
 fn compare_tables(theirs: &str, ours: &str) {
     assert_eq!(theirs.lines().next(), ours.lines().next());
     let (theirs, ours) = (by_event(theirs), by_event(ours));
-    let (mut lines, mut equal, mut moved, mut missing) = (0, 0, 0, 0);
+    assert!(theirs.keys().eq(ours.keys()), "events differ");
+    let place = |line: &str| line.split('\t').nth(1).unwrap().parse::<u64>().unwrap();
+    let (mut lines, mut equal, mut moved) = (0, 0, 0);
     for (event, theirs) in &theirs {
-        lines += theirs.len();
-        let none = Vec::new();
-        let ours = ours.get(event).unwrap_or(&none);
-        missing += theirs.len().abs_diff(ours.len());
+        let ours = &ours[event];
+        assert_eq!(theirs.len(), ours.len(), "{event:?}");
         for (theirs, ours) in theirs.iter().zip(ours) {
-            let place = |line: &str| line.split('\t').nth(1).unwrap().to_owned();
-            equal += usize::from(theirs == ours);
-            moved += usize::from(place(theirs) != place(ours));
+            if event[0] == CONTIG && BASES.contains(&place(theirs)) {
+                let (theirs, ours) = (without_samples(theirs), without_samples(ours));
+                assert_close(&theirs.1, &ours.1);
+                let (theirs, ours) = (theirs.0, ours.0);
+                lines += 1;
+                equal += usize::from(theirs == ours);
+                moved += usize::from(place(theirs) != place(ours));
+            }
         }
     }
-    let extra = ours.keys().filter(|event| !theirs.contains_key(*event)).count();
-    println!("{lines} lines: {equal} equal, {moved} elsewhere, {missing} missing, {extra} extra");
+    println!("{lines} lines on bases: {equal} equal, {moved} at another place");
     assert!(lines > 1000, "{lines}");
     assert!(equal as f64 >= 0.99 * lines as f64, "{equal} of {lines}");
-    assert!((moved + missing + extra) as f64 <= 0.005 * lines as f64, "{moved} {missing} {extra}");
+    assert!(moved as f64 <= 0.0001 * lines as f64, "{moved} of {lines}");
 }
 
-/// Compares summaries, but for the path of the signal's file.
+/// Compares summaries. Steps, skips and stays are left to the tables, for most alignments have bases
+/// that the draft does not have; the path of the signal's file is not ours to know.
 fn compare_summaries(theirs: &str, ours: &str) {
-    let without_path = |text: &str| -> Vec<String> {
-        let line = |line: &str| {
-            let mut fields: Vec<&str> = line.split('\t').collect();
-            fields.remove(2);
-            fields.join("\t")
-        };
-        text.lines().map(line).collect()
+    let fields = |line: &str| -> Vec<String> {
+        let fields: Vec<&str> = line.split('\t').collect();
+        [&fields[..2], &fields[3..6], &fields[9..]].concat().into_iter().map(Into::into).collect()
     };
-    let (theirs, ours) = (without_path(theirs), without_path(ours));
-    assert_eq!(theirs.len(), ours.len());
-    assert_eq!(theirs[0], ours[0]);
-    let equal = theirs.iter().zip(&ours).filter(|(theirs, ours)| theirs == ours).count();
-    println!("summary: {equal} of {} lines equal", theirs.len());
-    for (theirs, ours) in theirs.iter().zip(&ours).filter(|(theirs, ours)| theirs != ours) {
-        println!("{theirs}\n{ours}\n");
+    assert_eq!(theirs.lines().count(), ours.lines().count());
+    assert_eq!(theirs.lines().next(), ours.lines().next());
+    let (mut lines, mut equal) = (0, 0);
+    for (theirs, ours) in theirs.lines().zip(ours.lines()).skip(1) {
+        let (theirs, ours) = (fields(theirs), fields(ours));
+        lines += 1;
+        equal += usize::from(theirs == ours);
+        // Scaling may differ in the last digits.
+        assert_eq!(theirs[..6], ours[..6]);
     }
-    assert!(equal * 10 >= theirs.len() * 9, "{equal} of {}", theirs.len());
+    println!("{lines} summaries: {equal} equal");
+    assert!(equal as f64 >= 0.95 * f64::from(lines), "{equal} of {lines}");
 }
 
 #[test]
 fn rows_are_those_of_nanopolish() {
     let Some(referee) = Referee::new(false) else { return };
     let columns = ["--scale-events", "--signal-index", "--samples", "--print-read-names"];
-    let rest = ["--summary", "sum", "-w", REGION_TEXT];
-    let theirs = referee.nanopolish("eventalign", &[columns, rest].concat());
+    let summary = ["--summary", "sum"];
+    let theirs = referee.nanopolish("eventalign", &[&columns[..], &summary].concat());
     let all =
         TableOptions { read_names: true, scale_events: true, signal_index: true, samples: true };
     let (table, summary) = ours(&referee, &all);
@@ -122,7 +142,7 @@ fn slow_all_rows_are_those_of_nanopolish() {
         return;
     }
     let Some(referee) = Referee::new(true) else { return };
-    let theirs = referee.nanopolish("eventalign", &["--summary", "sum", "-w", REGION_TEXT]);
+    let theirs = referee.nanopolish("eventalign", &["--summary", "sum"]);
     let (table, summary) = ours(&referee, &TableOptions::default());
     compare_tables(&theirs, &table);
     compare_summaries(&referee.written("sum"), &summary);
