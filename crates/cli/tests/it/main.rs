@@ -25,6 +25,7 @@ mod prep_memory;
 mod prep_orders;
 mod prep_steps;
 mod signal;
+mod signal_methylation;
 mod signal_pool;
 mod signal_slow5tools;
 mod validity;
