@@ -24,8 +24,8 @@ use seqloom_prep::inputs::MergeError;
 use seqloom_prep::read_end::ReadEndError;
 use seqloom_prep::recalibrate::RecalibrationError;
 use seqloom_prep::recalibrate::report::ReportError;
-use seqloom_signal::methylation::frequency::FrequencyError;
 use seqloom_signal::calling::flow::CallError;
+use seqloom_signal::methylation::frequency::FrequencyError;
 use seqloom_signal::pore_model::ModelError;
 use seqloom_signal::store::{IndexFileError, StoreError};
 

@@ -237,11 +237,10 @@ mod tests {
         t("", &[]);
         t(">a x\nACGT\nAC\n>b/1\nN", &[("a", "ACGTAC", "ACGT\nAC\n"), ("b/1", "N", "N")]);
         t("@a\tx\r\nAC\r\n+\r\n@I\r\n", &[("a", "AC", "AC\r\n")]);
-        t("@a\nAC\nG\n+a\n+I\nI\n\n@b\n\n+\n\n@c\nA\n+\n@", &[
-            ("a", "ACG", "AC\nG\n"),
-            ("b", "", "\n"),
-            ("c", "A", "A\n"),
-        ]);
+        t(
+            "@a\nAC\nG\n+a\n+I\nI\n\n@b\n\n+\n\n@c\nA\n+\n@",
+            &[("a", "ACG", "AC\nG\n"), ("b", "", "\n"), ("c", "A", "A\n")],
+        );
         t(">a\n>b\n\n", &[("a", "", ""), ("b", "", "\n")]);
     }
 

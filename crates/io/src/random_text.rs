@@ -222,11 +222,12 @@ impl RandomText {
             .and_then(|bytes| {
                 let expected = end.text - start.text;
                 let is_right = bytes as u64 == expected;
-                is_right.then_some(()).ok_or_else(|| {
-                    format!("the block has {bytes} bytes of text, not {expected}")
-                })
+                is_right
+                    .then_some(())
+                    .ok_or_else(|| format!("the block has {bytes} bytes of text, not {expected}"))
             });
-        inflated.map_err(|problem| self.block_error(blocks.index.as_deref(), start.raw, problem))?;
+        inflated
+            .map_err(|problem| self.block_error(blocks.index.as_deref(), start.raw, problem))?;
         scratch.held = Some((self.path.clone(), block));
         Ok(())
     }
@@ -354,7 +355,8 @@ mod tests {
         assert_eq!(read(&path, 3, 0).unwrap(), b"");
         assert!(matches!(read(&path, 2, 2), Err(TextError::Read { byte: 2, .. })));
         assert!(matches!(read(&path, usize::MAX, 2), Err(TextError::Read { .. })));
-        for (bytes, method) in [(&b"\x1f\x8b\x08\0\0\0"[..], "gzip"), (b"\x28\xb5\x2f\xfd", "zstd")] {
+        for (bytes, method) in [(&b"\x1f\x8b\x08\0\0\0"[..], "gzip"), (b"\x28\xb5\x2f\xfd", "zstd")]
+        {
             fs::write(&path, bytes).unwrap();
             let error = read(&path, 0, 0).unwrap_err();
             assert!(matches!(error, TextError::NotRandom { method: it, .. } if it == method));

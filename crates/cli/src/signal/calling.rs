@@ -325,8 +325,7 @@ fn open_signals(
     pass.tell_apple_double(found.apple_double);
     let mut builder = SignalFilesBuilder::new(distinct(found.paths)).map_err(PassError::from)?;
     let paths = builder.paths().to_vec();
-    let stage =
-        ListFiles { paths: &paths, options: &pass.options, components: &pass.components };
+    let stage = ListFiles { paths: &paths, options: &pass.options, components: &pass.components };
     let numbers = Numbers { count: paths.len(), next: 0 };
     pass.run("list signal", numbers, &stage, |listed| {
         builder.take_listed(listed)?.map_or(Ok(()), |fault| pass.lose(&fault))

@@ -34,10 +34,12 @@ const CUTOFF: Cutoff = Cutoff { style: CutoffStyle::Nanopolish, threshold: 2.0 }
 
 /// Arguments of `seqloom signal methylation`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  seqloom signal methylation --bam reads.bam --reference ref.fa \
+#[command(
+    after_help = "Example:\n  seqloom signal methylation --bam reads.bam --reference ref.fa \
     --reads reads.fastq --signal reads.blow5 -o calls.tsv\n\n\
     Positive log-likelihood ratios say methylated. `seqloom signal frequency` makes a table of \
-    sites of them.")]
+    sites of them."
+)]
 pub(crate) struct MethylationArguments {
     #[command(flatten)]
     call: CallArguments,

@@ -69,10 +69,7 @@ pub(crate) enum PassError {
     #[error("{0}")]
     SignalFiles(#[from] SignalFilesError),
     #[error("{}: {source}", path.display())]
-    Model {
-        path: PathBuf,
-        source: ModelError,
-    },
+    Model { path: PathBuf, source: ModelError },
     #[error("{0}")]
     Refused(String),
     #[error("interrupted")]

@@ -94,7 +94,9 @@ impl Ecoli {
 /// Columns of calls by place and read: ratio, sites, text.
 fn calls(text: &str) -> BTreeMap<String, (f64, String)> {
     let mut lines = text.lines();
-    assert!(lines.next().unwrap().starts_with("chromosome\tstrand\tstart\tend\tread_name\tlog_lik"));
+    assert!(
+        lines.next().unwrap().starts_with("chromosome\tstrand\tstart\tend\tread_name\tlog_lik")
+    );
     lines
         .map(|line| {
             let fields: Vec<&str> = line.split('\t').collect();
@@ -110,9 +112,11 @@ fn calls_are_those_of_nanopolish() {
     let Some(set) = ecoli() else { return };
     let (json, out) = (set.at("run.json"), set.at("calls.tsv"));
     let rest = format!("-w {REGION} -o {} --json {}", out.display(), json.display());
-    set.methylation(&set.bam(), &set.fast5(), &format!("{rest} --report"))
-        .ok()
-        .says(&["report\tabea_s", "report\tcore_hours", "report\thmm_s"]);
+    set.methylation(&set.bam(), &set.fast5(), &format!("{rest} --report")).ok().says(&[
+        "report\tabea_s",
+        "report\tcore_hours",
+        "report\thmm_s",
+    ]);
     let found = calls(&fs::read_to_string(&out).unwrap());
     let expected = calls(&fs::read_to_string(&set.expected).unwrap());
     let missing: Vec<_> = expected.keys().filter(|key| !found.contains_key(*key)).collect();
@@ -251,18 +255,32 @@ fn a_record_that_cannot_be_called_costs_that_record() {
     t(&set_field(2, 4, "19"), &[("low_mapq", 1)]);
     t(&set_field(2, 1, "256"), &[("secondary", 1)]);
     t(&set_field(2, 5, "*"), &[("bad_cigar", 1)]);
-    t(&|at, fields: &mut Vec<String>| {
+    t(
+        &|at, fields: &mut Vec<String>| {
+            if at == 2 {
+                fields[5] = "300M5N10M".to_owned();
+                (fields[9], fields[10]) = ("*".to_owned(), "*".to_owned());
+            }
+        },
+        &[("spliced", 1)],
+    );
+    t(
+        &|at, fields: &mut Vec<String>| {
+            if at == 2 {
+                fields[5] = "9M".to_owned();
+                (fields[9], fields[10]) = ("*".to_owned(), "*".to_owned());
+            }
+        },
+        &[("sequence_length", 1)],
+    );
+    // Fewer bases than a k-mer has.
+    let short = set.few(|at, fields| {
         if at == 2 {
-            fields[5] = "300M5N10M".to_owned();
-            (fields[9], fields[10]) = ("*".to_owned(), "*".to_owned());
+            (fields[5], fields[9], fields[10]) = ("3M".into(), "ACG".into(), "*".into());
         }
-    }, &[("spliced", 1)]);
-    t(&|at, fields: &mut Vec<String>| {
-        if at == 2 {
-            fields[5] = "9M".to_owned();
-            (fields[9], fields[10]) = ("*".to_owned(), "*".to_owned());
-        }
-    }, &[("sequence_length", 1)]);
+    });
+    let found = set.line("methylation", &short, &set.fast5(), "").ok();
+    assert_eq!(skipped(&found).get("too_short"), Some(&1), "{}", found.stderr);
     // Signal without a record is nothing to speak of; a read without signal is.
     let all = set.few(|_, _| ());
     let names = set.at("names");

@@ -313,11 +313,7 @@ impl<'a> Board<'a> {
     }
 
     /// Verifies the block; where the check has put its records right, they are surveyed again.
-    fn check(
-        &mut self,
-        block: &mut RecordBlock,
-        found: Survey,
-    ) -> Result<Survey, AlignmentError> {
+    fn check(&mut self, block: &mut RecordBlock, found: Survey) -> Result<Survey, AlignmentError> {
         let before = (self.check.reread_blocks(), block.records);
         self.check.accept(self.source, block)?;
         let unchanged = before == (self.check.reread_blocks(), block.records);

@@ -430,9 +430,9 @@ where
         }
         let region = start..(start + span + 1).min(length_bp);
         let ReadScratch { reference_text, reference, .. } = scratch;
-        self.times.reference.time(|| {
-            self.inputs.reference.fetch(reference_text, contig, region, reference)
-        })?;
+        self.times
+            .reference
+            .time(|| self.inputs.reference.fetch(reference_text, contig, region, reference))?;
         reference.iter_mut().for_each(|base| *base = lowest_base(*base));
         Ok(Ok(name))
     }

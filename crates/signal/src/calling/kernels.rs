@@ -177,7 +177,7 @@ impl ReadKernel for MethylationKernel {
         output.outcomes.clear();
         output.tagging = None;
         scratch.events.align(input, &self.nucleotides, &self.read, times)?;
-        let MethylationOutput { calls, text, .. } = &mut *output;
+        let calls = &mut output.calls;
         let events = &scratch.events.events;
         times.hmm.time(|| {
             call_read(&mut scratch.call, &input.aligned, events, &self.cpg, &self.call, calls);
@@ -186,7 +186,7 @@ impl ReadKernel for MethylationKernel {
             calls.retain(|call| region.contains(&call.first) && region.contains(&call.last));
         }
         times.format.time(|| {
-            append_calls(self.format, &input.aligned, calls, text);
+            append_calls(self.format, &input.aligned, &output.calls, &mut output.text);
             self.add_sites(scratch, input, output)
         })
     }

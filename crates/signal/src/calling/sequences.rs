@@ -137,9 +137,7 @@ impl SequenceSink for Listing {
 
     fn end(&mut self, text: Range<u64>) {
         let location = match &self.packed {
-            Some(packed) => {
-                Location { offset: self.start, size_bytes: packed.bases - self.start }
-            }
+            Some(packed) => Location { offset: self.start, size_bytes: packed.bases - self.start },
             None => Location { offset: text.start, size_bytes: text.end - text.start },
         };
         self.index.push(&self.name, location);
@@ -167,8 +165,9 @@ impl ReadSequences {
             _ if path == Path::new("-") => None,
             Ok(text) => Some(text),
             Err(TextError::NotRandom { .. }) => None,
-            Err(TextError::Open { source, .. })
-                if source.kind() == io::ErrorKind::Unsupported => None,
+            Err(TextError::Open { source, .. }) if source.kind() == io::ErrorKind::Unsupported => {
+                None
+            }
             Err(error) => return Err(error.into()),
         };
         let packed = text.is_none().then(PackedBases::default);

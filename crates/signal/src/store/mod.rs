@@ -30,9 +30,7 @@ use crate::pool::{Fast5Pool, PooledFile};
 use table_file::{Table, TableFile};
 
 pub use frames::{FrameDefect, MAX_LINE_BYTES};
-pub use index_file::{
-    IndexFileError, check_index, for_each_entry, index_path, read_index_file,
-};
+pub use index_file::{IndexFileError, check_index, for_each_entry, index_path, read_index_file};
 pub use read_index::{DuplicateReadId, ReadIndex};
 pub use record_file::{DecodeScratch, RecordFile};
 

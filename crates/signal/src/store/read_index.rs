@@ -99,18 +99,27 @@ impl ReadIndex {
     /// [`ReadIndex::TWICE`]. Gives how many such ids there are, and one of them.
     pub fn sort_marking_twice(&mut self) -> (u64, Option<DuplicateReadId>) {
         let (mut count, mut example) = (0, None);
-        mark_twice(&mut self.uuids, |a, b| a.key.cmp(&b.key), |entry| {
-            entry.location = TWICE;
-            count += 1;
-            example.get_or_insert_with(|| uuid_text(&entry.key));
-        });
+        mark_twice(
+            &mut self.uuids,
+            |a, b| a.key.cmp(&b.key),
+            |entry| {
+                entry.location = TWICE;
+                count += 1;
+                example.get_or_insert_with(|| uuid_text(&entry.key));
+            },
+        );
         let names = &self.names;
-        mark_twice(&mut self.others, |a, b| name(names, a).cmp(name(names, b)), |entry| {
-            entry.location = TWICE;
-            count += 1;
-            example
-                .get_or_insert_with(|| String::from_utf8_lossy(name(names, entry)).into_owned());
-        });
+        mark_twice(
+            &mut self.others,
+            |a, b| name(names, a).cmp(name(names, b)),
+            |entry| {
+                entry.location = TWICE;
+                count += 1;
+                example.get_or_insert_with(|| {
+                    String::from_utf8_lossy(name(names, entry)).into_owned()
+                });
+            },
+        );
         (count, example.map(DuplicateReadId))
     }
 

@@ -103,15 +103,7 @@ fn case(records: &[String]) -> Case {
     let mut sam = format!("@HD\tVN:1.6\n@SQ\tSN:c\tLN:{}\n@SQ\tSN:gone\tLN:9\n", CONTIG.len());
     records.iter().for_each(|record| sam += &format!("{}\n", record.replace(' ', "\t")));
     let filter = Filter { min_mapping_quality: 20, region: None };
-    Case {
-        folder,
-        sam,
-        reads: None,
-        filter,
-        threads: 1,
-        memory_bytes: 1 << 30,
-        bytes_per_base: 1,
-    }
+    Case { folder, sam, reads: None, filter, threads: 1, memory_bytes: 1 << 30, bytes_per_base: 1 }
 }
 
 /// SLOW5 of reads with these ids; the samples of each are its number and one.
@@ -188,8 +180,7 @@ impl Case {
             Ok::<(), Error>(())
         };
         let watch = || Ok::<(), Error>(());
-        let totals =
-            flow::run(&inputs, &kernel, &options, (&times, &components), &watch, commit)?;
+        let totals = flow::run(&inputs, &kernel, &options, (&times, &components), &watch, commit)?;
         let account = totals.account;
         assert_eq!((account.called, account.records()), (lines.len() as u64, totals.records));
         let skipped = account.skipped.iter().map(|(&key, it)| (key, it.records)).collect();
@@ -215,10 +206,13 @@ fn a_kernel_is_given_what_belongs_together() {
     ]);
     let signals = one_file(case.folder.path(), &ids(2));
     let (lines, skipped) = case.run(&signals).unwrap();
-    assert_eq!(lines, [
-        "0 r0 c:2 false TTGCAGT GTAACAC (0, 2) (5, 6) 1\n",
-        "1 r1 c:32 true CGT TACG (0, 0) (2, 2) 2\n",
-    ]);
+    assert_eq!(
+        lines,
+        [
+            "0 r0 c:2 false TTGCAGT GTAACAC (0, 2) (5, 6) 1\n",
+            "1 r1 c:32 true CGT TACG (0, 0) (2, 2) 2\n",
+        ]
+    );
     assert!(skipped.is_empty());
     // From a file they come as they are there, whatever the BAM says.
     case.reads = Some(">r1 x\nAU\nG\n>r0\nGGGGGGG\n");
