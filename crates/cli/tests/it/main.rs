@@ -26,6 +26,7 @@ mod prep_orders;
 mod prep_steps;
 mod signal;
 mod signal_frequency;
+mod signal_methylation;
 mod signal_pool;
 mod signal_slow5tools;
 mod signal_truth;
