@@ -46,6 +46,7 @@ package_of = {
     "vbz_h5py_plugin": "vbz-h5py-plugin",
     "blue_crab": "blue-crab",
     "ont_fast5_api": "ont-fast5-api",
+    "pysam": "pysam",
 }
 print(*(package for module, package in package_of.items() if find_spec(module) is None))
 PYTHON

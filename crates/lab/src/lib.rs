@@ -7,6 +7,7 @@
 
 pub mod experiment;
 pub mod latency;
+pub mod methylation;
 pub mod plot;
 pub mod signal_io;
 pub mod table;
