@@ -10,9 +10,14 @@
 //! Kernels: [`Kernel::Scalar`] is what others must equal, cell by cell: all of them compute the same
 //! roundings in the same order, in 32 bits, without fused operations.
 
+mod course;
 mod operands;
 mod scalar;
+#[cfg(test)]
+mod tests;
 mod trace;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 use super::Scaling;
 use crate::pore_model::PoreModel;
@@ -31,15 +36,48 @@ const LOG_TRIM: f64 = -4.605_170_185_988_091;
 /// What computes the cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kernel {
+    /// Sixteen cells at a time, a band kept in registers.
+    Avx512,
+    /// Eight cells at a time.
+    Avx2,
     /// One cell at a time.
     Scalar,
 }
 
 impl Kernel {
+    /// Those that this machine has, the fastest first.
+    pub fn available() -> impl Iterator<Item = Self> {
+        [Self::Avx512, Self::Avx2, Self::Scalar].into_iter().filter(|kernel| kernel.is_available())
+    }
+
+    /// Whether this machine has it. Where it has not, [`Kernel::Scalar`] does its work.
+    #[must_use]
+    pub fn is_available(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => std::arch::is_x86_feature_detected!("avx512f"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => std::arch::is_x86_feature_detected!("avx2"),
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx512 | Self::Avx2 => false,
+            Self::Scalar => true,
+        }
+    }
+
     /// The fastest that this machine has.
     #[must_use]
     pub fn best() -> Self {
-        Self::Scalar
+        Self::available().next().unwrap_or(Self::Scalar)
+    }
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Avx512 => "avx512",
+            Self::Avx2 => "avx2",
+            Self::Scalar => "scalar",
+        }
     }
 }
 
@@ -98,7 +136,9 @@ pub fn align(
     pairs.clear();
     operands.fill(event_means_pa, ranks, model, scaling)?;
     let last_event = match kernel {
-        Kernel::Scalar => scalar::fill(operands, trace),
+        #[cfg(target_arch = "x86_64")]
+        Kernel::Avx512 | Kernel::Avx2 => x86::fill(kernel, operands, trace),
+        _ => scalar::fill(operands, trace),
     };
     trace::walk(operands, trace, last_event.ok_or(NoAlignment::Lost)?, pairs)
 }

@@ -1,13 +1,16 @@
 //! What all kernels read: events and k-mers laid out so that a band is a stretch of each, with
 //! borders that make every cell outside of the table impossible.
 
-use super::{BANDWIDTH, LOG_TRIM, NoAlignment};
+use super::{LOG_TRIM, NoAlignment};
 use crate::event::Scaling;
 use crate::pore_model::PoreModel;
 
-/// Places before and behind the events and the k-mers that no band can leave: a band's cells, and
-/// what a kernel computes beyond them, with half a band to spare.
-pub(super) const BORDER: usize = 192;
+/// Cells that a kernel may compute, so that it ends with a whole vector; those from
+/// [`super::BANDWIDTH`] on mean nothing.
+pub(super) const LANES: usize = 112;
+/// Places before and behind the events and the k-mers. A band that lies in one of them is made of
+/// nothing but border.
+pub(super) const BORDER: usize = LANES;
 /// Level of an event that is none: so far from any that it is impossible on every k-mer.
 const NO_EVENT_PA: f32 = 1e30;
 /// ln(1/sqrt(2 pi)), as 32 bits have it.
@@ -38,7 +41,7 @@ pub(super) struct Operands {
     pub(super) skips: Vec<f32>,
 }
 
-/// Where the operands of a band begin.
+/// Where the operands of a band begin; [`LANES`] follow.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BandStart {
     /// In the events.
@@ -116,11 +119,6 @@ impl Operands {
         (f64::from(score) + behind * LOG_TRIM) as f32
     }
 }
-
-/// Place of the first cell of band 0; band 1 is one event down.
-pub(super) const FIRST_EVENT: i32 = BANDWIDTH as i32 / 2 - 1;
-/// The same, its k-mer.
-pub(super) const FIRST_KMER: i32 = -1 - BANDWIDTH as i32 / 2;
 
 /// Emission in the order of operations that all kernels have.
 #[inline(always)]

@@ -5,13 +5,27 @@ use super::{AlignedPair, BANDWIDTH, MAX_SKIPPED_KMERS, MIN_MEAN_LOG_EMISSION, No
 
 /// Of the cells of one band, a bit each, from the first cell on. Bits from [`BANDWIDTH`] on mean
 /// nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(32))]
 pub(super) struct BandTrace {
     /// The path came from a stay rather than from a step.
-    pub(super) stay: u128,
+    pub(super) stay: [u8; 16],
     /// The path came from a skip, whatever the other bit says.
-    pub(super) skip: u128,
+    pub(super) skip: [u8; 16],
+}
+
+impl BandTrace {
+    /// Sets both bits of a cell that has none yet.
+    pub(super) fn set(&mut self, cell: usize, stay: bool, skip: bool) {
+        self.stay[cell / 8] |= u8::from(stay) << (cell % 8);
+        self.skip[cell / 8] |= u8::from(skip) << (cell % 8);
+    }
+
+    /// Both bits of a cell.
+    pub(super) fn get(&self, cell: usize) -> (bool, bool) {
+        let bit = |bits: &[u8; 16]| bits[cell / 8] >> (cell % 8) & 1 == 1;
+        (bit(&self.stay), bit(&self.skip))
+    }
 }
 
 /// Of all bands.
@@ -45,11 +59,10 @@ pub(super) fn walk(
         let band = event + kmer + 2;
         let cell = trace.first_events[band] as usize - event;
         debug_assert!(cell < BANDWIDTH);
-        let BandTrace { stay, skip } = trace.bands[band];
-        let is_skip = skip >> cell & 1 == 1;
+        let (stay, is_skip) = trace.bands[band].get(cell);
         skipped = if is_skip { skipped + 1 } else { 0 };
         most_skipped = skipped.max(most_skipped);
-        let is_stay = !is_skip && stay >> cell & 1 == 1;
+        let is_stay = stay && !is_skip;
         let before =
             (event.checked_sub(usize::from(!is_skip))).zip(kmer.checked_sub(usize::from(!is_stay)));
         let Some(before) = before else { break };

@@ -1,0 +1,292 @@
+//! Eight and sixteen cells at a time, with AVX2 and AVX-512F where the machine has them.
+//!
+//! AVX2 keeps three bands in memory and reads them one cell further on or back, as the band moved.
+//! AVX-512 keeps them in registers and shifts them. A cell's step came from the cell that was the
+//! previous band's stay (after a move right) or skip (after a move down), so that only the last
+//! band is ever shifted. Roundings and their order are those of `scalar`.
+#![allow(unsafe_code)] // intrinsics of features that are looked for at run time
+
+use std::arch::x86_64::{
+    __m256, __m512, _CMP_GE_OQ, _mm_cvtss_f32, _mm_permute_ps, _mm256_add_ps, _mm256_blend_ps,
+    _mm256_cmp_ps, _mm256_loadu_ps, _mm256_max_ps, _mm256_movemask_ps, _mm256_mul_ps,
+    _mm256_set1_ps, _mm256_storeu_ps, _mm256_sub_ps, _mm512_add_ps, _mm512_alignr_epi32,
+    _mm512_castps_si512, _mm512_castps512_ps128, _mm512_castsi512_ps, _mm512_cmp_ps_mask,
+    _mm512_cvtss_f32, _mm512_loadu_ps, _mm512_mask_blend_ps, _mm512_max_ps, _mm512_mul_ps,
+    _mm512_set1_ps, _mm512_storeu_ps, _mm512_sub_ps,
+};
+
+use super::course::{Course, MIDDLE};
+use super::operands::{LANES, Operands, Transitions};
+use super::trace::{BandTrace, Trace};
+use super::{BANDWIDTH, Kernel, scalar};
+
+const IMPOSSIBLE: f32 = f32::NEG_INFINITY;
+/// Vectors of eight cells in a band; the last one is half full.
+const EIGHTS: usize = BANDWIDTH.div_ceil(8);
+/// Vectors of sixteen cells; the last one has four.
+const SIXTEENS: usize = BANDWIDTH.div_ceil(16);
+
+/// The cells of that one.
+const TAIL: u16 = 0x000F;
+
+const _: () = assert!(BANDWIDTH % 8 == 4 && BANDWIDTH % 16 == 4 && SIXTEENS * 16 <= LANES);
+
+/// Fills all bands with a kernel that the machine is asked for.
+pub(super) fn fill(kernel: Kernel, operands: &Operands, trace: &mut Trace) -> Option<usize> {
+    match kernel {
+        // SAFETY: the machine has AVX-512F, the only feature that the function asks for.
+        Kernel::Avx512 if kernel.is_available() => unsafe { fill_avx512(operands, trace) },
+        // SAFETY: the machine has AVX2, the only feature that the function asks for.
+        Kernel::Avx2 if kernel.is_available() => unsafe { fill_avx2(operands, trace) },
+        _ => scalar::fill(operands, trace),
+    }
+}
+
+/// Operands of one band: levels, means, factors, peaks, skips.
+#[inline(always)]
+fn operands_of<'a>(operands: &'a Operands, course: &Course) -> Option<[&'a [f32; LANES]; 5]> {
+    let start = course.start(operands);
+    Some([
+        operands.levels_pa.get(start.event..)?.first_chunk()?,
+        operands.means_pa.get(start.kmer..)?.first_chunk()?,
+        operands.factors.get(start.kmer..)?.first_chunk()?,
+        operands.peaks.get(start.kmer..)?.first_chunk()?,
+        operands.skips.get(start.kmer..)?.first_chunk()?,
+    ])
+}
+
+#[target_feature(enable = "avx2")]
+fn load8(values: &[f32], at: usize) -> __m256 {
+    let values: &[f32] = &values[at..at + 8];
+    // SAFETY: eight numbers are there, and the load needs no alignment.
+    unsafe { _mm256_loadu_ps(values.as_ptr()) }
+}
+
+#[target_feature(enable = "avx2")]
+fn store8(cells: __m256, values: &mut [f32], at: usize) {
+    let values: &mut [f32] = &mut values[at..at + 8];
+    // SAFETY: as in `load8`.
+    unsafe { _mm256_storeu_ps(values.as_mut_ptr(), cells) }
+}
+
+#[target_feature(enable = "avx512f")]
+fn load16(values: &[f32], at: usize) -> __m512 {
+    let values: &[f32] = &values[at..at + 16];
+    // SAFETY: sixteen numbers are there, and the load needs no alignment.
+    unsafe { _mm512_loadu_ps(values.as_ptr()) }
+}
+
+#[target_feature(enable = "avx512f")]
+fn store16(cells: __m512, values: &mut [f32], at: usize) {
+    let values: &mut [f32] = &mut values[at..at + 16];
+    // SAFETY: as in `load16`.
+    unsafe { _mm512_storeu_ps(values.as_mut_ptr(), cells) }
+}
+
+/// Place of a row's first cell; before it and behind the last one is nothing but what is impossible.
+const FIRST: usize = 8;
+/// A row of the kernel with AVX2.
+#[repr(align(32))]
+#[derive(Clone, Copy)]
+struct Row([f32; FIRST + EIGHTS * 8 + 8]);
+
+#[target_feature(enable = "avx2")]
+fn fill_avx2(operands: &Operands, trace: &mut Trace) -> Option<usize> {
+    let bands = operands.bands();
+    trace.resize(bands);
+    let mut rows = [Row([IMPOSSIBLE; FIRST + EIGHTS * 8 + 8]); 3];
+    rows[0].0[FIRST + MIDDLE] = 0.0;
+    rows[1].0[FIRST + MIDDLE] = Operands::trimmed(1);
+    let mut course = Course::new();
+    let mut moved_right = false;
+    let [diagonal, before, row] = &mut rows;
+    let (mut diagonal, mut before, mut row) = (diagonal, before, row);
+    for band in 2..bands {
+        let right = course.next(before.0[FIRST], before.0[FIRST + BANDWIDTH - 1], trace);
+        let parts = operands_of(operands, &course)?;
+        let shifts = [usize::from(moved_right) + usize::from(right), usize::from(right)];
+        let transitions = operands.transitions;
+        band_avx2(parts, transitions, shifts, [diagonal, before], row, &mut trace.bands[band]);
+        if let Some((cell, score)) = course.trimmed(operands) {
+            row.0[FIRST + cell] = score;
+        }
+        if let Some(cell) = course.last_kmer(operands) {
+            course.end_at(cell, row.0[FIRST + cell], operands);
+        }
+        moved_right = right;
+        (diagonal, before, row) = (before, row, diagonal);
+    }
+    course.best_event()
+}
+
+/// One band. A step's cell is `shifts[0]` - 1 further on in the band before the last, a skip's
+/// `shifts[1]` - 1 in the last one.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn band_avx2(
+    [levels, means, factors, peaks, skips]: [&[f32; LANES]; 5],
+    transitions: Transitions,
+    shifts: [usize; 2],
+    [diagonal, before]: [&Row; 2],
+    row: &mut Row,
+    trace: &mut BandTrace,
+) {
+    let (step, stay) = (_mm256_set1_ps(transitions.step), _mm256_set1_ps(transitions.stay));
+    let width = EIGHTS * 8;
+    let diagonal = &diagonal.0[FIRST - 1 + shifts[0]..][..width];
+    let left = &before.0[FIRST - 1 + shifts[1]..][..width];
+    let up = &before.0[FIRST + shifts[1]..][..width];
+    for at in 0..EIGHTS {
+        let cell = at * 8;
+        let distance = _mm256_mul_ps(
+            _mm256_sub_ps(load8(levels, cell), load8(means, cell)),
+            load8(factors, cell),
+        );
+        let emission = _mm256_sub_ps(load8(peaks, cell), _mm256_mul_ps(distance, distance));
+        let step = _mm256_add_ps(load8(diagonal, cell), _mm256_add_ps(step, emission));
+        let stay = _mm256_add_ps(load8(up, cell), _mm256_add_ps(stay, emission));
+        let skip = _mm256_add_ps(load8(left, cell), load8(skips, cell));
+        let best = _mm256_max_ps(step, stay);
+        trace.stay[at] = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(stay, step)) as u8;
+        trace.skip[at] = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(skip, best)) as u8;
+        let mut cells = _mm256_max_ps(best, skip);
+        if at == EIGHTS - 1 {
+            cells = _mm256_blend_ps::<0xF0>(cells, _mm256_set1_ps(IMPOSSIBLE));
+        }
+        store8(cells, &mut row.0, FIRST + cell);
+    }
+}
+
+/// A band in registers.
+type Band = [__m512; SIXTEENS];
+
+#[target_feature(enable = "avx512f")]
+fn fill_avx512(operands: &Operands, trace: &mut Trace) -> Option<usize> {
+    let bands = operands.bands();
+    trace.resize(bands);
+    let impossible = _mm512_set1_ps(IMPOSSIBLE);
+    let mut course = Course::new();
+    let mut last = [impossible; SIXTEENS];
+    set_cell(&mut last, MIDDLE, Operands::trimmed(1));
+    // Of band 1: where its stays came from; it moved down, so that these are band 0 itself.
+    let mut ups = [impossible; SIXTEENS];
+    set_cell(&mut ups, MIDDLE, 0.0);
+    let mut lefts = one_back(&ups);
+    for band in 2..bands {
+        let ends = _mm_permute_ps::<3>(_mm512_castps512_ps128(last[SIXTEENS - 1]));
+        let right = course.next(_mm512_cvtss_f32(last[0]), _mm_cvtss_f32(ends), trace);
+        let parts = operands_of(operands, &course)?;
+        let cells;
+        if right {
+            let shifted = one_on(&last);
+            cells = band_avx512(
+                parts,
+                operands.transitions,
+                [&ups, &shifted, &last],
+                &mut trace.bands[band],
+            );
+            (ups, lefts) = (shifted, last);
+        } else {
+            let shifted = one_back(&last);
+            cells = band_avx512(
+                parts,
+                operands.transitions,
+                [&lefts, &last, &shifted],
+                &mut trace.bands[band],
+            );
+            (ups, lefts) = (last, shifted);
+        }
+        last = cells;
+        if let Some((cell, score)) = course.trimmed(operands) {
+            set_cell(&mut last, cell, score);
+        }
+        if let Some(cell) = course.last_kmer(operands) {
+            let score = get_cell(&last, cell);
+            course.end_at(cell, score, operands);
+        }
+    }
+    course.best_event()
+}
+
+/// One band, from the cells that a step, a stay and a skip come from.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn band_avx512(
+    [levels, means, factors, peaks, skips]: [&[f32; LANES]; 5],
+    transitions: Transitions,
+    [diagonal, up, left]: [&Band; 3],
+    trace: &mut BandTrace,
+) -> Band {
+    let (step, stay) = (_mm512_set1_ps(transitions.step), _mm512_set1_ps(transitions.stay));
+    let mut cells = [_mm512_set1_ps(IMPOSSIBLE); SIXTEENS];
+    for at in 0..SIXTEENS {
+        let cell = at * 16;
+        let distance = _mm512_mul_ps(
+            _mm512_sub_ps(load16(levels, cell), load16(means, cell)),
+            load16(factors, cell),
+        );
+        let emission = _mm512_sub_ps(load16(peaks, cell), _mm512_mul_ps(distance, distance));
+        let step = _mm512_add_ps(diagonal[at], _mm512_add_ps(step, emission));
+        let stay = _mm512_add_ps(up[at], _mm512_add_ps(stay, emission));
+        let skip = _mm512_add_ps(left[at], load16(skips, cell));
+        let best = _mm512_max_ps(step, stay);
+        let stay_bits = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(stay, step).to_le_bytes();
+        let skip_bits = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(skip, best).to_le_bytes();
+        trace.stay[2 * at..2 * at + 2].copy_from_slice(&stay_bits);
+        trace.skip[2 * at..2 * at + 2].copy_from_slice(&skip_bits);
+        cells[at] = _mm512_max_ps(best, skip);
+    }
+    let tail = &mut cells[SIXTEENS - 1];
+    *tail = _mm512_mask_blend_ps(TAIL, _mm512_set1_ps(IMPOSSIBLE), *tail);
+    cells
+}
+
+/// The cells one further on.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn one_on(band: &Band) -> Band {
+    let mut out = [_mm512_set1_ps(IMPOSSIBLE); SIXTEENS];
+    for at in 0..SIXTEENS {
+        let next = if at + 1 < SIXTEENS { band[at + 1] } else { _mm512_set1_ps(IMPOSSIBLE) };
+        out[at] = _mm512_castsi512_ps(_mm512_alignr_epi32::<1>(
+            _mm512_castps_si512(next),
+            _mm512_castps_si512(band[at]),
+        ));
+    }
+    out
+}
+
+/// The cells one back.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn one_back(band: &Band) -> Band {
+    let mut out = [_mm512_set1_ps(IMPOSSIBLE); SIXTEENS];
+    for at in 0..SIXTEENS {
+        let before = if at > 0 { band[at - 1] } else { _mm512_set1_ps(IMPOSSIBLE) };
+        out[at] = _mm512_castsi512_ps(_mm512_alignr_epi32::<15>(
+            _mm512_castps_si512(band[at]),
+            _mm512_castps_si512(before),
+        ));
+    }
+    out
+}
+
+/// Sets one cell; rare.
+#[cold]
+#[target_feature(enable = "avx512f")]
+fn set_cell(band: &mut Band, cell: usize, score: f32) {
+    let mut values = [0.0; 16];
+    let part = &mut band[cell / 16];
+    store16(*part, &mut values, 0);
+    values[cell % 16] = score;
+    *part = load16(&values, 0);
+}
+
+/// One cell; rare.
+#[cold]
+#[target_feature(enable = "avx512f")]
+fn get_cell(band: &Band, cell: usize) -> f32 {
+    let mut values = [0.0; 16];
+    store16(band[cell / 16], &mut values, 0);
+    values[cell % 16]
+}
