@@ -102,7 +102,8 @@ pub enum IndexTextError {
 /// Parses a `.fai`.
 ///
 /// # Errors
-/// [`IndexTextError::Line`]: a malformed line, a name that is there twice, lengths that no file has.
+/// [`IndexTextError::Line`]: a malformed line, a name that is there twice, lengths that no
+/// file has.
 pub fn parse_fai(text: &[u8]) -> Result<Vec<FaiEntry>, IndexTextError> {
     let mut entries = Vec::new();
     let mut names = HashSet::new();

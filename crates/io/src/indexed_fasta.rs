@@ -240,8 +240,8 @@ fn lossy(name: &[u8]) -> std::borrow::Cow<'_, str> {
     String::from_utf8_lossy(name)
 }
 
-/// Whether `text` is line ends and the header line of `name`; `starts_line` where the text starts at
-/// the start of a line.
+/// Whether `text` is line ends and the header line of `name`; `starts_line` where the text begins a
+/// line.
 fn is_header(text: &[u8], name: &[u8], starts_line: bool) -> bool {
     let blank = text.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     let Some(line) = text[blank..].strip_prefix(b">").and_then(|it| it.strip_prefix(name)) else {

@@ -10,6 +10,7 @@ pub mod latency;
 pub mod locks;
 mod output;
 pub mod parsing;
+pub mod methylation;
 pub mod plot;
 pub mod signal_io;
 pub mod table;

@@ -1,6 +1,7 @@
 //! `seqloom lab`: experiments on the machine at hand.
 
 mod locks;
+mod methylation;
 mod signal_io;
 mod topology;
 
@@ -11,6 +12,10 @@ use crate::console::Console;
 pub(crate) enum LabCommand {
     /// Locks: threads that all want one, hand-overs, cost without contention
     Locks(locks::LocksArguments),
+    /// Methylation calling: the papers' structures and ours, workers, and disks of some latency
+    Methylation(methylation::MethylationArguments),
+    #[command(name = methylation::CALL, hide = true)]
+    MethylationCall(methylation::CallArguments),
     /// Reads of raw signal at random: formats, readers, workers, and disks of some latency
     SignalIo(signal_io::SignalIoArguments),
     /// The machine: nodes, cores, distances, memory, page sizes, and what of it may be used
@@ -23,6 +28,8 @@ pub(crate) enum LabCommand {
 pub(crate) fn run(command: &LabCommand, console: &Console) -> anyhow::Result<()> {
     match command {
         LabCommand::Locks(arguments) => locks::run(arguments, console),
+        LabCommand::Methylation(arguments) => methylation::run(arguments, console),
+        LabCommand::MethylationCall(arguments) => methylation::call(arguments),
         LabCommand::SignalIo(arguments) => signal_io::run(arguments, console),
         LabCommand::Topology(arguments) => topology::run(arguments, console),
         LabCommand::SignalIoRead(arguments) => signal_io::read(arguments),

@@ -48,7 +48,7 @@ impl TextSink {
     }
 }
 
-/// One output of BAM. Blocks are cut where they are full, so that bytes depend on the records alone.
+/// One output of BAM. Blocks are cut where they are full: bytes depend on the records alone.
 pub(super) struct BamSink {
     text: TextSink,
     compressor: BlockCompressor,

@@ -27,6 +27,7 @@ mod prep_resume;
 mod prep_steps;
 mod signal;
 mod signal_frequency;
+mod signal_methylation;
 mod signal_pool;
 mod signal_slow5tools;
 mod signal_truth;

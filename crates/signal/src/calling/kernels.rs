@@ -177,7 +177,7 @@ impl ReadKernel for MethylationKernel {
         output.outcomes.clear();
         output.tagging = None;
         scratch.events.align(input, &self.nucleotides, &self.read, times)?;
-        let MethylationOutput { calls, text, .. } = &mut *output;
+        let calls = &mut output.calls;
         let events = &scratch.events.events;
         times.hmm.time(|| {
             call_read(&mut scratch.call, &input.aligned, events, &self.cpg, &self.call, calls);
@@ -185,8 +185,10 @@ impl ReadKernel for MethylationKernel {
         if let Some(region) = &self.region {
             calls.retain(|call| region.contains(&call.first) && region.contains(&call.last));
         }
-        times.format.time(|| append_calls(self.format, &input.aligned, calls, text));
-        times.format.time(|| self.add_sites(scratch, input, output))
+        times.format.time(|| {
+            append_calls(self.format, &input.aligned, &output.calls, &mut output.text);
+            self.add_sites(scratch, input, output)
+        })
     }
 }
 

@@ -1,0 +1,451 @@
+//! `seqloom signal methylation` and `eventalign` as users run them: against nanopolish's calls, on
+//! any number of threads, with signal in any format, and with inputs that do not go together.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::common::{Run, folder, has, run, seqloom, words};
+use seqloom_testkit::skip::{data, skip};
+
+/// 112 reads of E. coli, R9.4, with the calls that nanopolish 0.14 makes of them.
+struct Ecoli {
+    here: tempfile::TempDir,
+    set: PathBuf,
+    expected: PathBuf,
+}
+
+/// Where the reference is known.
+const REGION: &str = "tig00000001:191107-209252";
+
+fn ecoli() -> Option<Ecoli> {
+    let set = data("nanopore/f5c_ecoli_2kb/ecoli_2kb_region")?;
+    let expected =
+        data("nanopore/nanopolish_expected_ecoli/draft_reconstructed.call-methylation.tsv")?;
+    if !has("samtools") || !has("gzip") {
+        return None;
+    }
+    let here = folder();
+    let draft = set.join("draft.reconstructed.fa.gz");
+    let text = run(&mut words(&format!("gzip -dc {}", draft.display()))).ok().stdout;
+    fs::write(here.path().join("draft.fa"), text).unwrap();
+    Some(Ecoli { here, set, expected })
+}
+
+impl Ecoli {
+    fn at(&self, name: &str) -> PathBuf {
+        self.here.path().join(name)
+    }
+
+    fn fast5(&self) -> PathBuf {
+        self.set.join("fast5_files")
+    }
+
+    fn reads(&self) -> PathBuf {
+        self.set.join("reads.fasta")
+    }
+
+    fn bam(&self) -> PathBuf {
+        self.set.join("reads.sorted.bam")
+    }
+
+    /// The command on the data set, but for what `rest` says otherwise.
+    fn line(&self, command: &str, bam: &Path, signal: &Path, rest: &str) -> Run {
+        let (bam, signal) = (bam.display(), signal.display());
+        let draft = self.at("draft.fa");
+        let line = format!(
+            "signal {command} --bam {bam} --reference {} --signal {signal} {rest}",
+            draft.display()
+        );
+        run(&mut seqloom(line.split_whitespace()))
+    }
+
+    /// Calls with reads from the file.
+    fn methylation(&self, bam: &Path, signal: &Path, rest: &str) -> Run {
+        let reads = self.reads();
+        self.line("methylation", bam, signal, &format!("--reads {} {rest}", reads.display()))
+    }
+
+    /// The first reads, so that a run takes no time: a BAM of records of these, sorted.
+    fn few(&self, edit: impl Fn(usize, &mut Vec<String>)) -> PathBuf {
+        let path = self.at("few.sam");
+        let bam = self.bam();
+        let text = run(&mut words(&format!("samtools view -h {}", bam.display()))).ok().text();
+        let (mut out, mut taken) = (String::new(), 0);
+        for line in text.lines() {
+            let mut fields: Vec<String> = line.split('\t').map(str::to_owned).collect();
+            let is_header = line.starts_with('@');
+            let is_short = fields.get(9).is_some_and(|bases| (300..3000).contains(&bases.len()));
+            if !is_header && (!is_short || taken == 9) {
+                continue;
+            }
+            if !is_header {
+                edit(taken, &mut fields);
+                taken += 1;
+            }
+            out += &(fields.join("\t") + "\n");
+        }
+        assert_eq!(taken, 9, "the data set has changed");
+        fs::write(&path, out).unwrap();
+        path
+    }
+}
+
+/// Columns of calls by place and read: ratio, sites, text.
+fn calls(text: &str) -> BTreeMap<String, (f64, String)> {
+    let mut lines = text.lines();
+    assert!(
+        lines.next().unwrap().starts_with("chromosome\tstrand\tstart\tend\tread_name\tlog_lik")
+    );
+    lines
+        .map(|line| {
+            let fields: Vec<&str> = line.split('\t').collect();
+            assert_eq!(fields.len(), 11, "{line}");
+            let key = fields[..5].join(" ");
+            (key, (fields[5].parse().unwrap(), fields[8..].join(" ")))
+        })
+        .collect()
+}
+
+#[test]
+fn calls_are_those_of_nanopolish() {
+    let Some(set) = ecoli() else { return };
+    let (json, out) = (set.at("run.json"), set.at("calls.tsv"));
+    let rest = format!("-w {REGION} -o {} --json {}", out.display(), json.display());
+    set.methylation(&set.bam(), &set.fast5(), &format!("{rest} --report")).ok().says(&[
+        "report\tabea_s",
+        "report\tcore_hours",
+        "report\thmm_s",
+    ]);
+    let found = calls(&fs::read_to_string(&out).unwrap());
+    let expected = calls(&fs::read_to_string(&set.expected).unwrap());
+    let missing: Vec<_> = expected.keys().filter(|key| !found.contains_key(*key)).collect();
+    let more: Vec<_> = found.keys().filter(|key| !expected.contains_key(*key)).collect();
+    assert!(missing.is_empty() && more.is_empty(), "missing {missing:?}, more {more:?}");
+    let mut equal = 0;
+    for (key, (ratio, text)) in &expected {
+        let (found, found_text) = &found[key];
+        assert_eq!(found_text, text, "{key}");
+        // f5c's own measure of agreement (its test.awk).
+        assert!((found - ratio).abs() <= 0.1 * ratio.abs() + 0.02, "{key}: {found}, not {ratio}");
+        equal += usize::from((found - ratio).abs() < 0.011);
+    }
+    assert!(equal * 100 >= expected.len() * 99, "{equal} of {} are equal", expected.len());
+    let report = fs::read_to_string(json).unwrap();
+    for word in ["\"abea_s\"", "\"called\"", "\"low_mapq\"", "\"core_hours\"", "\"secondary\""] {
+        assert!(report.contains(word), "no {word} in {report}");
+    }
+}
+
+#[test]
+fn neither_threads_nor_memory_show_in_calls() {
+    let Some(set) = ecoli() else { return };
+    let few = set.few(|_, _| ());
+    for command in ["methylation", "eventalign"] {
+        let with = |rest: &str| {
+            let rest = format!("--reads {} {rest}", set.reads().display());
+            set.line(command, &few, &set.fast5(), &rest).ok().stdout
+        };
+        let expected = with("-t 1");
+        assert!(expected.len() > 3000, "{} bytes", expected.len());
+        for rest in ["-t 2", "-t 7", "-t 64", "-t 2 -m 150M", "-t 7 --fast5-engine pool"] {
+            assert!(with(rest) == expected, "{command} {rest}");
+        }
+    }
+    let bam = |threads| {
+        let (bam, bed) = (set.at("mod.bam"), set.at("mod.bed"));
+        let rest = format!("-t {threads} --modbam {} --bedmethyl {}", bam.display(), bed.display());
+        set.methylation(&few, &set.fast5(), &rest).ok();
+        let view = run(&mut words(&format!("samtools view {}", bam.display()))).ok().text();
+        (view, fs::read_to_string(bed).unwrap())
+    };
+    let expected = bam(1);
+    assert_eq!(expected.0.lines().count(), 9);
+    assert!(expected.0.contains("MM:Z:C+m?") && expected.1.lines().count() > 10);
+    assert_eq!(bam(7), expected);
+}
+
+#[test]
+fn the_format_of_the_signal_does_not_show() {
+    let Some(set) = ecoli() else { return };
+    let few = set.few(|_, _| ());
+    let expected = set.methylation(&few, &set.fast5(), "").ok().stdout;
+    let forms = |name: &str| set.at(name);
+    let convert = |line: String| run(&mut seqloom(line.split_whitespace())).ok();
+    let fast5 = set.fast5();
+    for (name, more) in
+        [("r.slow5", ""), ("r.blow5", ""), ("z.blow5", "-c zstd -s ex-zd"), ("multi.fast5", "")]
+    {
+        let (from, to) = (fast5.display(), forms(name));
+        convert(format!("signal convert --quiet {from} -o {} {more}", to.display()));
+        let found = set.methylation(&few, &to, "").ok();
+        assert!(found.stdout == expected, "{name}");
+    }
+    // The same with an index, and with one that is older than its file.
+    let blow5 = forms("r.blow5");
+    convert(format!("signal index --quiet {}", blow5.display()));
+    assert!(set.methylation(&few, &blow5, "").ok().stdout == expected);
+    let Some(blue_crab) = blue_crab() else { return };
+    let pod5 = forms("r.pod5");
+    let line = format!("{} s2p {} -o {}", blue_crab.display(), blow5.display(), pod5.display());
+    run(&mut words(&line)).ok();
+    assert!(set.methylation(&few, &pod5, "").ok().stdout == expected, "POD5");
+}
+
+fn blue_crab() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let path = root.join(".venv/bin/blue-crab");
+    if !path.exists() {
+        skip("blue-crab is not installed");
+        return None;
+    }
+    Some(path)
+}
+
+#[test]
+fn bases_come_from_the_bam_where_it_has_all_of_them() {
+    let Some(set) = ecoli() else { return };
+    let few = set.few(|_, _| ());
+    let expected = set.methylation(&few, &set.fast5(), "").ok();
+    let found = set.line("methylation", &few, &set.fast5(), "").ok();
+    assert!(found.stderr.contains("those of the BAM"), "{}", found.stderr);
+    assert!(found.stdout == expected.stdout);
+}
+
+/// Words of the account: reason and number of records.
+fn skipped(run: &Run) -> BTreeMap<String, u64> {
+    let lines = run.stderr.lines().filter_map(|line| {
+        let (count, reason) = line.split_once("x] ")?.1.split_once(" records skipped, ")?;
+        Some((reason.split(':').next()?.to_owned(), count.parse().ok()?))
+    });
+    lines.collect()
+}
+
+#[test]
+fn a_record_that_cannot_be_called_costs_that_record() {
+    let Some(set) = ecoli() else { return };
+    let all = set.few(|_, _| ());
+    let count = |run: &Run| {
+        let names = run.text();
+        let mut names: Vec<&str> =
+            names.lines().skip(1).filter_map(|line| line.split('\t').nth(4)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.len()
+    };
+    let whole = set.methylation(&all, &set.fast5(), "").ok();
+    let callable = count(&whole);
+    assert!(callable >= 8, "{callable}: {}", whole.stderr);
+    let t = |edit: &dyn Fn(usize, &mut Vec<String>), expected: &[(&str, u64)]| {
+        let found = set.methylation(&set.few(edit), &set.fast5(), "").ok();
+        let skipped = skipped(&found);
+        for (key, records) in expected {
+            assert_eq!(skipped.get(*key), Some(records), "{key} in {skipped:?}");
+        }
+        count(&found)
+    };
+    let set_field = |which: usize, field: usize, value: &'static str| {
+        move |at: usize, fields: &mut Vec<String>| {
+            if at == which {
+                fields[field] = value.to_owned();
+            }
+        }
+    };
+    t(&set_field(2, 0, "nobody"), &[("no_sequence", 1)]);
+    t(&set_field(2, 4, "19"), &[("low_mapq", 1)]);
+    t(&set_field(2, 1, "256"), &[("secondary", 1)]);
+    t(&set_field(2, 5, "*"), &[("bad_cigar", 1)]);
+    t(
+        &|at, fields: &mut Vec<String>| {
+            if at == 2 {
+                fields[5] = "300M5N10M".to_owned();
+                (fields[9], fields[10]) = ("*".to_owned(), "*".to_owned());
+            }
+        },
+        &[("spliced", 1)],
+    );
+    t(
+        &|at, fields: &mut Vec<String>| {
+            if at == 2 {
+                fields[5] = "9M".to_owned();
+                (fields[9], fields[10]) = ("*".to_owned(), "*".to_owned());
+            }
+        },
+        &[("sequence_length", 1)],
+    );
+    // Fewer bases than a k-mer has.
+    let short = set.few(|at, fields| {
+        if at == 2 {
+            (fields[5], fields[9], fields[10]) = ("3M".into(), "ACG".into(), "*".into());
+        }
+    });
+    let found = set.line("methylation", &short, &set.fast5(), "").ok();
+    assert_eq!(skipped(&found).get("too_short"), Some(&1), "{}", found.stderr);
+    // Signal without a record is nothing to speak of; a read without signal is.
+    let all = set.few(|_, _| ());
+    let names = set.at("names");
+    let text = fs::read_to_string(&all).unwrap();
+    let mut ids: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with('@'))
+        .filter_map(|line| line.split('\t').next())
+        .collect();
+    ids.sort_unstable();
+    ids.dedup();
+    fs::write(&names, ids[1..].join("\n")).unwrap();
+    let (blow5, some) = (set.at("all.blow5"), set.at("some.blow5"));
+    let line = format!("signal convert --quiet {} -o {}", set.fast5().display(), blow5.display());
+    run(&mut seqloom(line.split_whitespace())).ok();
+    let (from, to) = (blow5.display(), some.display());
+    let line = format!("signal get --quiet {from} --list {} -o {to}", names.display());
+    run(&mut seqloom(line.split_whitespace())).ok();
+    let found = set.methylation(&all, &some, "").ok();
+    assert!(skipped(&found)["no_signal"] >= 1, "{}", found.stderr);
+    assert_eq!(count(&found), callable - 1);
+}
+
+#[test]
+fn inputs_that_do_not_go_together_are_refused() {
+    let Some(set) = ecoli() else { return };
+    let few = set.few(|_, _| ());
+    let out = set.at("out.tsv");
+    let refuse = |bam: &Path, signal: &Path, rest: &str, code: i32, said: &[&str]| {
+        let rest = format!("{rest} -o {}", out.display());
+        set.methylation(bam, signal, &rest).fails_with(code).says(said);
+        assert!(!out.exists(), "there is a table after {said:?}");
+    };
+    // None of the reads has signal: no success with an empty table.
+    let other = data("nanopore/derived_official_tools/multi_fast5_zip.blow5");
+    if let Some(other) = other {
+        refuse(&few, &other, "", 3, &["none of 9 records", "no signal of this name"]);
+    }
+    let fast5 = set.fast5();
+    // Models.
+    let models = data("nanopore/f5c_ecoli_2kb/r9-models").unwrap();
+    let model = |name: &str| models.join(name).display().to_string();
+    let five = model("r9.4_450bps.nucleotide.5mer.template.model");
+    refuse(&few, &fast5, &format!("--kmer-model {five}"), 1, &["5-mers", "--methylation-model"]);
+    let cpg = model("r9.4_450bps.cpg.6mer.template.model");
+    refuse(&few, &fast5, &format!("--kmer-model {cpg}"), 3, &["alphabet"]);
+    let rest = format!("--kmer-model {five} --methylation-model {cpg}");
+    refuse(&few, &fast5, &rest, 3, &["6-mers", "5-mers"]);
+    refuse(&few, &fast5, "-w nowhere:1-2", 2, &["no such sequence"]);
+    refuse(&few, &fast5, "-m 1M", 2, &["too little"]);
+    // A reference that is another one, lacks a sequence, or has an old index.
+    let draft = fs::read_to_string(set.at("draft.fa")).unwrap();
+    let index = set.at("draft.fa.fai");
+    fs::write(&index, "tig00000001\t4376233\t14\t100\t101\n").unwrap();
+    refuse(&few, &fast5, "", 3, &["draft.fa.fai", "make it again"]);
+    fs::remove_file(&index).unwrap();
+    let cut = draft.lines().take(40_000).collect::<Vec<_>>().join("\n");
+    fs::write(set.at("draft.fa"), &cut).unwrap();
+    refuse(&few, &fast5, "", 3, &["is it another reference?"]);
+    fs::write(set.at("draft.fa"), ">other\nACGT\n").unwrap();
+    refuse(&few, &fast5, "", 3, &["are missing", "tig00000001"]);
+    let first = &draft[..draft.find(">tig00000005").unwrap()];
+    fs::write(set.at("draft.fa"), first).unwrap();
+    set.methylation(&few, &fast5, "-t 2").ok().says(&["lacks 2 sequences"]);
+}
+
+#[test]
+fn records_must_be_sorted_and_reads_well_formed() {
+    let Some(set) = ecoli() else { return };
+    let text = fs::read_to_string(set.few(|_, _| ())).unwrap();
+    let (header, records): (Vec<&str>, Vec<&str>) =
+        text.lines().partition(|line| line.starts_with('@'));
+    let reversed: Vec<&str> = header.into_iter().chain(records.into_iter().rev()).collect();
+    let unsorted = set.at("unsorted.sam");
+    fs::write(&unsorted, reversed.join("\n") + "\n").unwrap();
+    set.methylation(&unsorted, &set.fast5(), "")
+        .fails_with(3)
+        .says(&["unsorted.sam: record 2", "samtools sort"]);
+    let bad = set.at("bad.fastq");
+    fs::write(&bad, "@r\nACGT\n+\nIIIII\n").unwrap();
+    let few = set.few(|_, _| ());
+    let rest = format!("--reads {}", bad.display());
+    set.line("methylation", &few, &set.fast5(), &rest)
+        .fails_with(3)
+        .says(&["bad.fastq: line 4", "more qualities"]);
+}
+
+/// A SLOW5 whose header says this of the kit.
+fn with_kit(set: &Ecoli, kind: &str, kit: &str) -> PathBuf {
+    let path = set.at("kit.slow5");
+    let text = format!(
+        "#slow5_version\t0.2.0\n#num_read_groups\t1\n@experiment_type\t{kind}\n\
+         @sequencing_kit\t{kit}\n#char*\tuint32_t\tdouble\tdouble\tdouble\tdouble\tuint64_t\t\
+         int16_t*\n#read_id\tread_group\tdigitisation\toffset\trange\tsampling_rate\t\
+         len_raw_signal\traw_signal\nr1\t0\t8192\t4\t1400\t4000\t3\t1,2,3\n"
+    );
+    fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn chemistries_that_the_model_is_not_for_are_refused() {
+    let Some(set) = ecoli() else { return };
+    let few = set.few(|_, _| ());
+    let t = |kind: &str, kit: &str, words: &[&str]| {
+        let signal = with_kit(&set, kind, kit);
+        set.methylation(&few, &signal, "").fails_with(1).says(words);
+    };
+    t("genomic_dna", "sqk-lsk114", &["R10 DNA", "--kmer-model"]);
+    t("rna", "sqk-rna002", &["R9 RNA", "only DNA"]);
+    t("rna", "sqk-rna004", &["RNA004", "only DNA"]);
+}
+
+#[test]
+fn damaged_signal_costs_its_reads_and_is_told_of() {
+    let Some(set) = ecoli() else { return };
+    let few = set.few(|_, _| ());
+    let blow5 = set.at("r.blow5");
+    let line = format!("signal convert --quiet {} -o {}", set.fast5().display(), blow5.display());
+    run(&mut seqloom(line.split_whitespace())).ok();
+    let line = format!("signal index --quiet {}", blow5.display());
+    run(&mut seqloom(line.split_whitespace())).ok();
+    let expected = set.methylation(&few, &blow5, "").ok().text();
+    // Reads whose bytes are changed are lost, and named.
+    let good = fs::read(&blow5).unwrap();
+    let mut bytes = good.clone();
+    let third = bytes.len() / 3;
+    bytes[third..2 * third].iter_mut().step_by(1000).for_each(|byte| *byte ^= 0x55);
+    fs::write(&blow5, &bytes).unwrap();
+    let lossy = set.methylation(&few, &blow5, "").fails_with(3);
+    let lost = skipped(&lossy)["signal_unreadable"];
+    assert!(lost > 0 && lossy.stderr.contains("r.blow5: read "), "{}", lossy.stderr);
+    let kept: Vec<String> = lossy.text().lines().map(str::to_owned).collect();
+    assert!(kept.len() > 1 && kept.iter().all(|line| expected.contains(line.as_str())));
+    set.methylation(&few, &blow5, "--strict").fails_with(3).says(&["--strict"]);
+    // An index of another file.
+    let other = data("nanopore/derived_official_tools/multi_fast5_zip.blow5").unwrap();
+    let copy = set.at("other.blow5");
+    fs::copy(other, &copy).unwrap();
+    let line = format!("signal index --quiet {}", copy.display());
+    run(&mut seqloom(line.split_whitespace())).ok();
+    fs::write(&blow5, &good).unwrap();
+    fs::copy(set.at("r.blow5.idx"), set.at("other.blow5.idx")).unwrap();
+    let run = set.methylation(&few, &copy, "").fails_with(3);
+    assert!(run.stderr.contains("index"), "{}", run.stderr);
+}
+
+#[test]
+fn event_tables_have_what_is_asked_for() {
+    let Some(set) = ecoli() else { return };
+    let few = set.few(|_, _| ());
+    let summary = set.at("summary.tsv");
+    let reads = set.reads();
+    let table = |rest: &str| {
+        let rest = format!("--reads {} {rest}", reads.display());
+        set.line("eventalign", &few, &set.fast5(), &rest).ok().text()
+    };
+    let plain = table(&format!("--summary {}", summary.display()));
+    let all = table("--print-read-names --scale-events --signal-index --samples");
+    let columns = |text: &str| text.lines().next().unwrap().split('\t').count();
+    assert_eq!((columns(&plain), columns(&all)), (13, 16));
+    assert_eq!(plain.lines().count(), all.lines().count());
+    assert!(plain.lines().all(|line| line.split('\t').count() == 13));
+    assert!(all.lines().all(|line| line.split('\t').count() == 16));
+    assert!(all.starts_with("contig\tposition\treference_kmer\tread_name\t"));
+    let summary = fs::read_to_string(summary).unwrap();
+    assert!(summary.lines().count() >= 9 && summary.contains(".fast5\t"), "{summary}");
+}
