@@ -8,5 +8,7 @@
 pub mod experiment;
 pub mod latency;
 pub mod plot;
+pub mod prep_memory;
 pub mod signal_io;
 pub mod table;
+pub mod watch;

@@ -38,7 +38,8 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
     job::check_options(arguments)?;
     let index = index::check(&arguments.reference)?;
     let prepared = Job::prepare(arguments, &index, console)?;
-    prepared.job.announce();
+    let job = &prepared.job;
+    job.run.announce("align", &job.inputs().join(" + "), job.output.path());
     match &arguments.algorithm.engine {
         EngineChoice::Bwa => {
             let engine = load_bwa(arguments, &index, &prepared.job)?;
@@ -54,18 +55,15 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
 fn align<E: AlignmentEngine>(engine: E, prepared: Prepared<'_>) -> anyhow::Result<()> {
     let Prepared { job, first, mut output } = prepared;
     job.run.end_phase("load");
-    let summary = if job.is_sorted() {
+    let (totals, summary) = if job.is_sorted() {
         sorted::align(engine, &job, first, &mut output)?
     } else {
         streamed::align(&engine, &job, first, &mut output)?
     };
-    summary.check_none_lost()?;
-    let written_bytes = output.written_bytes();
-    job.output.publish(output, summary.index.as_deref())?;
-    let references = job.header.references();
-    job.output.write_metrics(references, &summary.tally, summary.duplicates.as_ref())?;
-    job.output.write_report(|| Ok(summary.report(&job, written_bytes).to_json()?))?;
-    summary.close(&job);
+    summary::check_none_lost(&totals, &summary)?;
+    let (references, ingested) = (job.header.references(), || summary::ingested(&job, &totals));
+    job.output.publish(output, references, (&summary, &job.run), ingested)?;
+    summary::close(&job, &totals, &summary);
     Ok(())
 }
 

@@ -23,8 +23,8 @@ pub(crate) struct Summary {
     pub(crate) records_written: u64,
     pub(crate) records_removed: u64,
     pub(crate) stages: Vec<StageReport>,
-    spilled_bytes: u64,
-    peak_charged_bytes: u64,
+    pub(crate) spilled_bytes: u64,
+    pub(crate) peak_charged_bytes: u64,
 }
 
 /// What a command knows of its input.
@@ -88,10 +88,8 @@ impl Summary {
         (run, output): (&Run<'_>, &OutputPlan<'_>),
         written_bytes: u64,
     ) -> RunReport {
-        let peaks = Peaks {
-            charged_bytes: self.peak_charged_bytes,
-            held_bytes: ingested.peak_held_bytes,
-        };
+        let peaks =
+            Peaks { charged_bytes: self.peak_charged_bytes, held_bytes: ingested.peak_held_bytes };
         RunReport {
             schema: SCHEMA,
             program: format!("seqloom {}", env!("CARGO_PKG_VERSION")),

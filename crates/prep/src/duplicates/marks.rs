@@ -134,8 +134,7 @@ impl State for DuplicateMarks {
 
     fn load(bytes: &mut &[u8]) -> Result<Self, MalformedState> {
         let (templates, is_coordinate) = <(u64, bool)>::load(bytes)?;
-        let mode =
-            if is_coordinate { DuplicateMode::Coordinate } else { DuplicateMode::Query };
+        let mode = if is_coordinate { DuplicateMode::Coordinate } else { DuplicateMode::Query };
         let (words, optical) = <(Vec<u64>, Vec<u64>)>::load(bytes)?;
         let size = |tells_optical| Self::size_bytes(templates, mode, tells_optical) / 8;
         let all = words.len() + optical.len();

@@ -155,7 +155,8 @@ fn finish_with(
     };
     let stores = [&placed, &unplaced, &stray];
     let plan = UnitPlan::new(&stores);
-    let finished = run((&stores, plan.all()), &backing, &options, &mut output, Some(&mut index), &trace)?;
+    let finished =
+        run((&stores, plan.all()), &backing, &options, &mut output, Some(&mut index), &trace)?;
     assert_eq!(backing.ledger.charged_bytes(), 0);
     let end = VirtualOffset::new(output.written_bytes(), 0).unwrap();
     output.into_file().unwrap().commit().unwrap();

@@ -104,16 +104,23 @@ pub fn write_out(
     let next = AtomicUsize::new(0);
     let failure = Failure::default();
     let watch = || if watch() { Ok(()) } else { Err(WriteOutError::Interrupted) };
-    pool::run(threads, &failure, || (), &watch, |_| {
-        let mut scratch = StoreScratch::new()?;
-        while !failure.stopped() {
-            let Some(&(store, partition)) = all.get(next.fetch_add(1, Ordering::Relaxed)) else {
-                break;
-            };
-            store.write_out_partition(partition, &mut scratch)?;
-        }
-        Ok(())
-    })
+    pool::run(
+        threads,
+        &failure,
+        || (),
+        &watch,
+        |_| {
+            let mut scratch = StoreScratch::new()?;
+            while !failure.stopped() {
+                let Some(&(store, partition)) = all.get(next.fetch_add(1, Ordering::Relaxed))
+                else {
+                    break;
+                };
+                store.write_out_partition(partition, &mut scratch)?;
+            }
+            Ok(())
+        },
+    )
 }
 
 impl<'a> ChunkStore<'a> {
