@@ -16,6 +16,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 /// Cross-thread frees are the rule here (batches move between workers), which mimalloc is made for.
+/// Without it any allocator can be preloaded, as `seqloom lab prep-memory` does.
+#[cfg(not(feature = "system-allocator"))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -26,7 +26,7 @@ use crate::output::write_text;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Base quality recalibration (as GATK BaseRecalibrator, ApplyBQSR)")]
 pub(crate) struct RecalibrationArguments {
-    /// VCF (plain or compressed) of sites that vary, repeatable: recalibrate
+    /// VCF, or BED by its suffix (plain or compressed), of sites that vary, repeatable: recalibrate
     #[arg(long, value_name = "VCF")]
     known_sites: Vec<PathBuf>,
     /// Where the report goes (GATK's format)

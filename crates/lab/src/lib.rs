@@ -12,5 +12,7 @@ mod output;
 pub mod parsing;
 pub mod methylation;
 pub mod plot;
+pub mod prep_memory;
 pub mod signal_io;
 pub mod table;
+pub mod watch;

@@ -133,17 +133,9 @@ impl<'a> Job<'a> {
         !self.arguments.duplicates.no_mark_duplicates
     }
 
-    /// Says what is about to happen.
-    pub(super) fn announce(&self) {
-        let inputs: Vec<_> =
-            (0..self.source.lanes()).map(|i| self.source.path(i).display().to_string()).collect();
-        self.run.console.info(&format!(
-            "align: {} threads, {} of memory, {} to {}",
-            self.run.threads,
-            self.run.memory,
-            inputs.join(" + "),
-            self.output.path().display()
-        ));
+    /// The names of all inputs.
+    pub(super) fn inputs(&self) -> Vec<String> {
+        (0..self.source.lanes()).map(|i| self.source.path(i).display().to_string()).collect()
     }
 
     /// Says where the index and the workers are, on machines where there is a choice.

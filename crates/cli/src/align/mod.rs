@@ -39,7 +39,8 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
     job::check_options(arguments)?;
     let index = index::check(&arguments.reference)?;
     let prepared = Job::prepare(arguments, &index, console)?;
-    prepared.job.announce();
+    let job = &prepared.job;
+    job.run.announce("align", &job.inputs().join(" + "), job.output.path());
     match &arguments.algorithm.engine {
         EngineChoice::Bwa => {
             let threads = prepared.job.run.threads.get().min(machine::available_cores().get());
@@ -61,18 +62,15 @@ fn align<E: AlignmentEngine + Send>(
     job.announce_placement(&placement);
     job.placement = Some(placement);
     job.run.end_phase("load");
-    let summary = if job.is_sorted() {
+    let (totals, summary) = if job.is_sorted() {
         sorted::align(engine, &job, first, &mut output)?
     } else {
         streamed::align(&engine, &job, first, &mut output)?
     };
-    summary.check_none_lost()?;
-    let written_bytes = output.written_bytes();
-    job.output.publish(output, summary.index.as_deref())?;
-    let references = job.header.references();
-    job.output.write_metrics(references, &summary.tally, summary.duplicates.as_ref())?;
-    job.output.write_report(|| Ok(summary.report(&job, written_bytes).to_json()?))?;
-    summary.close(&job);
+    summary::check_none_lost(&totals, &summary)?;
+    let (references, ingested) = (job.header.references(), || summary::ingested(&job, &totals));
+    job.output.publish(output, references, (&summary, &job.run), ingested)?;
+    summary::close(&job, &totals, &summary);
     Ok(())
 }
 

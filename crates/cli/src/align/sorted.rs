@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use seqloom_align::engine::AlignmentEngine;
-use seqloom_align::ingest;
+use seqloom_align::ingest::{self, IngestTotals};
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::InputBlock;
 use seqloom_io::spill::SpillFile;
@@ -22,8 +22,9 @@ use seqloom_runtime::memory::{self, Ledger};
 
 use super::job::Job;
 use super::sinks::SortedSink;
-use super::summary::Summary;
+use super::summary::ingest_stages;
 use crate::output::plan::Duplicates;
+use crate::output::summary::Summary;
 use crate::recalibration::{load_reference, reference_bytes};
 
 /// Runs the flow; the output is complete but has no name yet.
@@ -32,7 +33,7 @@ pub(super) fn align<E: AlignmentEngine>(
     job: &Job<'_>,
     first: Vec<InputBlock>,
     output: &mut Output,
-) -> anyhow::Result<Summary> {
+) -> anyhow::Result<(IngestTotals, Summary)> {
     let backing = Backing {
         ledger: Ledger::new(job.plan.store_bytes),
         spill: SpillFile::create(&job.arguments.run.spill_folders(job.output.path()))?,
@@ -105,7 +106,8 @@ pub(super) fn align<E: AlignmentEngine>(
         rows: counters.metrics(&libraries),
         histogram: counters.histogram,
     });
-    Ok(Summary::sorted(totals, finished, duplicates, index, &backing, &trace))
+    let sorted = Summary::sorted(ingest_stages(&job.trace), (finished, &trace), &backing);
+    Ok((totals, Summary { duplicates, index, ..sorted }))
 }
 
 /// Counts covariates and gives what applies them, if recalibration is asked for. The reference

@@ -2,6 +2,7 @@
 
 mod locks;
 mod methylation;
+mod prep_memory;
 mod signal_io;
 mod topology;
 
@@ -16,6 +17,8 @@ pub(crate) enum LabCommand {
     Methylation(methylation::MethylationArguments),
     #[command(name = methylation::CALL, hide = true)]
     MethylationCall(methylation::CallArguments),
+    /// Five steps of preparation: time and memory by allocator and program
+    PrepMemory(prep_memory::PrepMemoryArguments),
     /// Reads of raw signal at random: formats, readers, workers, and disks of some latency
     SignalIo(signal_io::SignalIoArguments),
     /// The machine: nodes, cores, distances, memory, page sizes, and what of it may be used
@@ -30,6 +33,7 @@ pub(crate) fn run(command: &LabCommand, console: &Console) -> anyhow::Result<()>
         LabCommand::Locks(arguments) => locks::run(arguments, console),
         LabCommand::Methylation(arguments) => methylation::run(arguments, console),
         LabCommand::MethylationCall(arguments) => methylation::call(arguments),
+        LabCommand::PrepMemory(arguments) => prep_memory::run(arguments, console),
         LabCommand::SignalIo(arguments) => signal_io::run(arguments, console),
         LabCommand::Topology(arguments) => topology::run(arguments, console),
         LabCommand::SignalIoRead(arguments) => signal_io::read(arguments),

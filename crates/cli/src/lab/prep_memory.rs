@@ -76,8 +76,7 @@ pub(super) fn run(arguments: &PrepMemoryArguments, console: &Console) -> anyhow:
     ];
     facts.extend(arguments.memory.iter().map(|memory| ("-m of seqloom", memory.clone())));
     facts.extend(arguments.remark.iter().map(|remark| ("remark", remark.clone())));
-    let facts: Vec<_> =
-        facts.into_iter().map(|(name, fact)| (name.to_owned(), fact)).collect();
+    let facts: Vec<_> = facts.into_iter().map(|(name, fact)| (name.to_owned(), fact)).collect();
     prep_memory::write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use seqloom_report::run::{StageReport, UsageReport};
@@ -49,6 +50,16 @@ impl<'a> Run<'a> {
             phase_started: Cell::new(Instant::now()),
             phases: RefCell::default(),
         }
+    }
+
+    /// Says what is about to happen.
+    pub(crate) fn announce(&self, command: &str, inputs: &str, output: &Path) {
+        self.console.info(&format!(
+            "{command}: {} threads, {} of memory, {inputs} to {}",
+            self.threads,
+            self.memory,
+            output.display()
+        ));
     }
 
     /// Books the wall time since the last phase ended.

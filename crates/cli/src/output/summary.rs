@@ -5,7 +5,7 @@ use seqloom_prep::finish::{FinishTrace, Finished};
 use seqloom_prep::quality_metrics::GatheredMetrics;
 use seqloom_prep::store::Backing;
 use seqloom_prep::tally::{FlagCounts, Tally};
-use seqloom_report::run::{Bytes, Counts, RunReport, SCHEMA, StageReport};
+use seqloom_report::run::{Bytes, Counts, PlacementReport, RunReport, SCHEMA, StageReport};
 
 use super::plan::{Duplicates, OutputPlan};
 use super::run::{Peaks, Run, stage_row};
@@ -23,8 +23,8 @@ pub(crate) struct Summary {
     pub(crate) records_written: u64,
     pub(crate) records_removed: u64,
     pub(crate) stages: Vec<StageReport>,
-    spilled_bytes: u64,
-    peak_charged_bytes: u64,
+    pub(crate) spilled_bytes: u64,
+    pub(crate) peak_charged_bytes: u64,
 }
 
 /// What a command knows of its input.
@@ -35,6 +35,7 @@ pub(crate) struct Ingested {
     pub(crate) cohort_bases: Option<u64>,
     pub(crate) duplicate_mode: Option<DuplicateMode>,
     pub(crate) continued_behind: Option<&'static str>,
+    pub(crate) placement: Option<PlacementReport>,
     pub(crate) engine_seconds: f64,
     pub(crate) peak_held_bytes: u64,
     pub(crate) read_bytes: u64,
@@ -88,10 +89,8 @@ impl Summary {
         (run, output): (&Run<'_>, &OutputPlan<'_>),
         written_bytes: u64,
     ) -> RunReport {
-        let peaks = Peaks {
-            charged_bytes: self.peak_charged_bytes,
-            held_bytes: ingested.peak_held_bytes,
-        };
+        let peaks =
+            Peaks { charged_bytes: self.peak_charged_bytes, held_bytes: ingested.peak_held_bytes };
         RunReport {
             schema: SCHEMA,
             program: format!("seqloom {}", env!("CARGO_PKG_VERSION")),
@@ -102,6 +101,7 @@ impl Summary {
             memory_bytes: run.memory.0,
             continued_behind: ingested.continued_behind,
             cohort_bases: ingested.cohort_bases,
+            placement: ingested.placement,
             duplicate_mode: ingested.duplicate_mode.map(|mode| match mode {
                 DuplicateMode::Query => "query",
                 DuplicateMode::Coordinate => "coordinate",

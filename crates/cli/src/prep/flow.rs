@@ -27,16 +27,17 @@ use seqloom_runtime::memory::Ledger;
 use super::arguments::DuplicateTags;
 use super::checkpoints::{self, WrittenSoFar};
 use super::job::Job;
-use super::summary::{Counted, Summary};
+use super::summary::ingest_stages;
 use crate::output::plan::Duplicates;
 use crate::output::resume::{Kept, Step};
+use crate::output::summary::Summary;
 
 /// Runs the flow; the output is complete but has no name yet.
 pub(super) fn prepare(
     job: &Job<'_>,
     output: &mut Output,
     kept: &mut Option<&mut Kept>,
-) -> anyhow::Result<Summary> {
+) -> anyhow::Result<(IngestTotals, Summary)> {
     let spill = match kept {
         Some(kept) => kept.spill()?,
         None => SpillFile::create(&job.arguments.run.spill_folders(job.output.path()))?,
@@ -75,9 +76,9 @@ pub(super) fn prepare(
         rows: counters.metrics(&libraries),
         histogram: counters.histogram,
     });
-    let counted = Counted { duplicates, metrics };
     let finished = (written.finished, &trace.finish);
-    Ok(Summary::new((totals, &trace.ingest), finished, counted, index, &backing))
+    let sorted = Summary::sorted(ingest_stages(&trace.ingest), finished, &backing);
+    Ok((totals, Summary { duplicates, metrics, index, ..sorted }))
 }
 
 /// Where the time goes.

@@ -129,17 +129,6 @@ impl<'a> Job<'a> {
         Ok(Prepared { job, output, kept })
     }
 
-    /// Says what is about to happen.
-    pub(super) fn announce(&self) {
-        self.run.console.info(&format!(
-            "prep: {} threads, {} of memory, {} to {}",
-            self.run.threads,
-            self.run.memory,
-            self.inputs(),
-            self.output.path().display()
-        ));
-    }
-
     /// The names of all inputs.
     pub(super) fn inputs(&self) -> String {
         let inputs = self.arguments.inputs.iter().map(|path| path.display().to_string());

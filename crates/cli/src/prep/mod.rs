@@ -13,7 +13,6 @@ mod summary;
 pub(crate) use arguments::PrepArguments;
 use job::{Job, Prepared};
 use seqloom_io::sink::output::Output;
-use summary::Counted;
 
 use crate::console::Console;
 use crate::output::resume::Kept;
@@ -24,7 +23,7 @@ pub(crate) fn run(arguments: &PrepArguments, console: &Console) -> anyhow::Resul
         console.be_quiet();
     }
     let Prepared { job, output, mut kept } = Job::prepare(arguments, console)?;
-    job.announce();
+    job.run.announce("prep", &job.inputs(), job.output.path());
     let outcome = make(&job, output, kept.as_mut());
     match kept {
         Some(kept) if outcome.is_ok() => kept.close(&job.run),
@@ -37,15 +36,10 @@ pub(crate) fn run(arguments: &PrepArguments, console: &Console) -> anyhow::Resul
 /// Makes the output and all that goes with it.
 fn make(job: &Job<'_>, mut output: Output, mut kept: Option<&mut Kept>) -> anyhow::Result<()> {
     let continued = kept.as_ref().and_then(|kept| kept.continued());
-    let summary = flow::prepare(job, &mut output, &mut kept)?;
-    summary.check_none_lost()?;
-    let written_bytes = output.written_bytes();
-    job.output.publish(output, summary.index.as_deref())?;
-    let references = job.header.references();
-    let Counted { duplicates, metrics } = &summary.counted;
-    job.output.write_metrics(references, &summary.tally, duplicates.as_ref())?;
-    job.output.write_quality_metrics(metrics)?;
-    job.output.write_report(|| Ok(summary.report(job, written_bytes, continued).to_json()?))?;
-    summary.close(job);
+    let (totals, summary) = flow::prepare(job, &mut output, &mut kept)?;
+    summary::check_none_lost(&totals, &summary)?;
+    let ingested = || summary::ingested(job, &totals, continued);
+    job.output.publish(output, job.header.references(), (&summary, &job.run), ingested)?;
+    summary::close(job, &totals, &summary);
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::experiment::LabError;
+use crate::experiment::{LabError, facts_file, write_files};
 use crate::table::{Row, Table};
 use crate::watch::{Watched, watch};
 
@@ -140,8 +140,8 @@ impl PrepMemory {
         let run = watch(&mut command).map_err(|source| LabError::Start { program, source })?;
         if !run.status.success() {
             let why = fs::read_to_string(&errors).unwrap_or_default();
-            let factors = format!("{command:?}");
-            return Err(LabError::Failed { factors, why: format!("{}: {}", run.status, why.trim()) });
+            let why = format!("{}: {}", run.status, why.trim());
+            return Err(LabError::Failed { factors: format!("{command:?}"), why });
         }
         let told = fs::read_to_string(&json).map(|text| phases(&text)).unwrap_or_default();
         let output_bytes = fs::metadata(&out).map_err(LabError::file(&out))?.len();
@@ -175,20 +175,17 @@ fn values(run: Watched, told: &[(String, f64)], output_bytes: u64) -> Vec<f64> {
     values
 }
 
-/// Writes the table, the plots and the report into a folder.
+/// Writes the table and the report into a folder.
 ///
 /// # Errors
 /// The folder cannot be written.
 pub fn write(table: &Table, facts: &[(String, String)], folder: &Path) -> Result<(), LabError> {
-    fs::create_dir_all(folder).map_err(LabError::file(folder))?;
-    let put = |name: &str, text: &str| {
-        let path = folder.join(name);
-        fs::write(&path, text).map_err(LabError::file(&path))
-    };
-    put(TABLE, &table.to_tsv())?;
-    let lines = facts.iter().map(|(name, fact)| format!("{name}\t{fact}\n"));
-    put(FACTS, &lines.collect::<String>())?;
-    put("README.md", &report::markdown(table, facts))
+    let files = [
+        (TABLE, table.to_tsv()),
+        (FACTS, facts_file(facts)),
+        ("README.md", report::markdown(table, facts)),
+    ];
+    write_files(folder, &files)
 }
 
 #[cfg(test)]

@@ -71,8 +71,9 @@ fn phases(table: &Table, out: &mut String) {
     let _ = writeln!(out, "|---|{}", "---:|".repeat(PHASES.len()));
     for way in table.levels("way") {
         let cells = PHASES.map(|phase| cell(table, way, &format!("{phase}_s"), 1.0, 2));
-        let is_told =
-            PHASES.iter().any(|phase| spread(table, way, &format!("{phase}_s")).is_some_and(|it| it.mean > 0.0));
+        let is_told = PHASES
+            .iter()
+            .any(|phase| spread(table, way, &format!("{phase}_s")).is_some_and(|it| it.mean > 0.0));
         if is_told {
             let _ = writeln!(out, "| {way} | {} |", cells.join(" | "));
         }

@@ -99,7 +99,11 @@ const TOOLS: [Tool; 4] = [
 /// The programs that this machine has.
 #[must_use]
 pub fn tools() -> Vec<Tool> {
-    TOOLS.iter().filter(|tool| tool.needs.iter().all(|program| is_there(program))).cloned().collect()
+    TOOLS
+        .iter()
+        .filter(|tool| tool.needs.iter().all(|program| is_there(program)))
+        .cloned()
+        .collect()
 }
 
 /// Whether a path exists, or a program is on the PATH.
