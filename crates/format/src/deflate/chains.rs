@@ -196,8 +196,8 @@ impl Chains {
 }
 
 /// Puts a place at the heads of its chain and its bucket; gives its rank, and how far back the
-/// bucket's last one is. The place is counted as `now`, its bytes are the upper three of `three`, and
-/// `hash` is zlib's of them.
+/// bucket's last one is. The place is counted as `now`, its bytes are the upper three of `three`,
+/// and `hash` is zlib's of them.
 #[inline]
 fn put(
     heads: &mut [u32; 1 << BUCKET_BITS],

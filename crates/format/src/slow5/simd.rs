@@ -23,9 +23,9 @@ pub(super) fn decode_differences(keys: &[u8], data: &[u8], samples: &mut [i16]) 
 pub(super) const WRITTEN_BYTES: usize = 16;
 
 /// Encodes svb-zd from the front: samples, of which `previous` is the one before, to StreamVByte
-/// numbers in `keys` and `data`, for as long as eight samples and [`WRITTEN_BYTES`] of room are left
-/// and no difference needs 17 bits. Gives the number of samples done, a multiple of eight, and the
-/// bytes of `data` that they took.
+/// numbers in `keys` and `data`, for as long as eight samples and [`WRITTEN_BYTES`] of room are
+/// left and no difference needs 17 bits. Gives the number of samples done, a multiple of eight, and
+/// the bytes of `data` that they took.
 pub(super) fn encode_differences(
     samples: &[i16],
     previous: i16,
