@@ -10,6 +10,7 @@ use seqloom_align::index::{BuildError, IndexError};
 use seqloom_format::bed::BedError;
 use seqloom_io::alignments::AlignmentError;
 use seqloom_io::known_sites::KnownSitesError;
+use seqloom_io::reblock::ReblockError;
 use seqloom_io::reference::ReferenceError;
 use seqloom_io::sink::atomic::AtomicFileError;
 use seqloom_io::sink::output::OutputError;
@@ -84,6 +85,7 @@ fn chain_has<E: Error + Send + Sync + 'static>(
 
 fn code(error: &anyhow::Error) -> u8 {
     let is_usage = chain_has::<UsageError>(error, |_| true)
+        || chain_has::<ReblockError>(error, |e| matches!(e, ReblockError::TooSmall { .. }))
         || chain_has::<BuildError>(error, |e| matches!(e, BuildError::MemoryLimit { .. }));
     if is_usage {
         return USAGE;
@@ -108,6 +110,7 @@ fn code(error: &anyhow::Error) -> u8 {
         || chain_has::<IndexError>(error, |e| {
             !matches!(e, IndexError::Missing { .. } | IndexError::Io { .. })
         })
+        || chain_has::<ReblockError>(error, |e| matches!(e, ReblockError::Unequal { .. }))
         || signal_is_malformed(error);
     if is_malformed { MALFORMED } else { FAILED }
 }

@@ -8,5 +8,6 @@ pub mod reference;
 pub mod sink;
 pub mod source;
 pub mod spill;
+pub mod structure;
 mod sys;
 mod text;
