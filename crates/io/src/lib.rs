@@ -13,5 +13,6 @@ pub mod sequences;
 pub mod sink;
 pub mod source;
 pub mod spill;
+pub mod structure;
 mod sys;
 pub mod text;

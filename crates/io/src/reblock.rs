@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use flate2::Compression as GzipLevel;
 use flate2::write::GzEncoder;
+use memchr::memchr_iter;
 use seqloom_format::bgzf::{self, BgzfError, BlockCompressor};
 use seqloom_format::fastq::pad::{BlockTooSmall, pad_block, unpadded_bytes};
 
@@ -39,6 +40,20 @@ pub enum ReblockError {
         block: u64,
         /// What does not fit.
         source: BlockTooSmall,
+    },
+    /// Files of a pair have different numbers of reads.
+    #[error(
+        "{} has {first} reads, {} has {second}: files of a pair must have equal numbers",
+        paths.0.display(),
+        paths.1.display()
+    )]
+    Unequal {
+        /// The two inputs.
+        paths: (PathBuf, PathBuf),
+        /// Reads of the first.
+        first: u64,
+        /// Reads of the second.
+        second: u64,
     },
     /// Deflating failed.
     #[error("{0}")]
@@ -120,6 +135,9 @@ pub struct Rewritten {
     pub text_bytes: u64,
     /// Bytes written.
     pub written_bytes: u64,
+    /// Time to find the line ends of all the text, from that of the sample: what a reader that
+    /// knows the size of a block need not do under its lock.
+    pub line_scan: Duration,
     /// A sample (its first 8 MiB of text) under gzip level 6, in bytes, before and after padding.
     pub gzip_sample_bytes: (u64, u64),
 }
@@ -159,6 +177,7 @@ pub fn pad(
     let mut done = Rewritten::default();
     let (mut before, mut after) = (GzipSample::new(), GzipSample::new());
     let mut padded = Vec::new();
+    let mut sample_scan = Duration::ZERO;
     let start_bytes = output.written_bytes();
     each_block(input, reads_per_block.max(1), |text, last, count| {
         padded.clear();
@@ -168,6 +187,9 @@ pub fn pad(
             ReblockError::TooSmall { path: input.to_path_buf(), block: done.blocks, source }
         })?;
         if before.taken < SAMPLE_BYTES {
+            let started = Instant::now();
+            std::hint::black_box(memchr_iter(b'\n', text).count());
+            sample_scan += started.elapsed();
             before.add(text)?;
             after.add(&padded)?;
         }
@@ -178,6 +200,8 @@ pub fn pad(
         Ok::<_, ReblockError>(())
     })?;
     done.written_bytes = output.written_bytes() - start_bytes;
+    let sampled = before.taken.max(1) as f64;
+    done.line_scan = sample_scan.mul_f64(done.text_bytes as f64 / sampled);
     done.gzip_sample_bytes = (before.bytes()?, after.bytes()?);
     Ok(done)
 }

@@ -45,19 +45,23 @@ pub(crate) struct LocksArguments {
     repeats: u32,
 }
 
+/// The locks of these names; `None` if there are none.
+pub(super) fn kinds(names: &[String]) -> Result<Option<Vec<Kind>>, UsageError> {
+    let kind = |name: &String| {
+        let names = || Kind::ALL.map(Kind::name).join(", ");
+        Kind::from_name(name).ok_or_else(|| UsageError(format!("no lock {name}: {}", names())))
+    };
+    let kinds: Result<Vec<Kind>, _> = names.iter().map(kind).collect();
+    Ok(Some(kinds?).filter(|kinds| !kinds.is_empty()))
+}
+
 /// Runs the experiment and writes its report.
 pub(super) fn run(arguments: &LocksArguments, console: &Console) -> anyhow::Result<()> {
     if let Some(folder) = &arguments.again {
         return Ok(locks::write_again(folder)?);
     }
-    let kind = |name: &String| {
-        let names = || Kind::ALL.map(Kind::name).join(", ");
-        Kind::from_name(name).ok_or_else(|| UsageError(format!("no lock {name}: {}", names())))
-    };
-    let chosen: Result<Vec<Kind>, _> = arguments.locks.iter().map(kind).collect();
-    let kinds = Some(chosen?).filter(|kinds| !kinds.is_empty());
     let experiment = Locks {
-        kinds: kinds.unwrap_or(Kind::ALL.to_vec()),
+        kinds: kinds(&arguments.locks)?.unwrap_or(Kind::ALL.to_vec()),
         threads: arguments.threads.clone(),
         timed_threads: arguments.timed.clone(),
         nodes: arguments.nodes,

@@ -3,6 +3,7 @@
 mod locks;
 mod methylation;
 mod prep_memory;
+mod parsing;
 mod signal_io;
 mod topology;
 
@@ -19,6 +20,8 @@ pub(crate) enum LabCommand {
     MethylationCall(methylation::CallArguments),
     /// Five steps of preparation: time and memory by allocator and program
     PrepMemory(prep_memory::PrepMemoryArguments),
+    /// Ways to take reads from files by many threads: O, D, B, L, and the source of `align`
+    Parsing(parsing::ParsingArguments),
     /// Reads of raw signal at random: formats, readers, workers, and disks of some latency
     SignalIo(signal_io::SignalIoArguments),
     /// The machine: nodes, cores, distances, memory, page sizes, and what of it may be used
@@ -34,6 +37,7 @@ pub(crate) fn run(command: &LabCommand, console: &Console) -> anyhow::Result<()>
         LabCommand::Methylation(arguments) => methylation::run(arguments, console),
         LabCommand::MethylationCall(arguments) => methylation::call(arguments),
         LabCommand::PrepMemory(arguments) => prep_memory::run(arguments, console),
+        LabCommand::Parsing(arguments) => parsing::run(arguments, console),
         LabCommand::SignalIo(arguments) => signal_io::run(arguments, console),
         LabCommand::Topology(arguments) => topology::run(arguments, console),
         LabCommand::SignalIoRead(arguments) => signal_io::read(arguments),

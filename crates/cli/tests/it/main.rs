@@ -11,6 +11,7 @@ mod prep;
 mod command_line;
 mod determinism;
 mod duplicates;
+mod fastq;
 mod faults;
 mod identity;
 mod input;
