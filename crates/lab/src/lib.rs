@@ -8,9 +8,9 @@
 pub mod experiment;
 pub mod latency;
 pub mod locks;
+pub mod methylation;
 mod output;
 pub mod parsing;
-pub mod methylation;
 pub mod plot;
 pub mod prep_memory;
 pub mod signal_io;

@@ -86,6 +86,12 @@ fn usage_from(ticks: &crate::sys::SelfUsage) -> Usage {
     }
 }
 
+/// Processor time of the calling thread so far: what it waited for a core does not count.
+#[must_use]
+pub fn thread_cpu_time() -> Duration {
+    Duration::from_nanos(crate::sys::thread_cpu_ns())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,6 +116,18 @@ mod tests {
         std::fs::write(inner.join("memory.max"), "10\n").unwrap();
         assert_eq!(limit("0::/outer/inner\n"), Some(10));
         std::fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_sleeping_thread_uses_no_processor_time() {
+        let before = thread_cpu_time();
+        std::thread::sleep(Duration::from_millis(30));
+        assert!(thread_cpu_time() - before < Duration::from_millis(15));
+        let mut sum = 0u64;
+        while thread_cpu_time() - before < Duration::from_millis(20) {
+            sum = std::hint::black_box(sum + 1);
+        }
+        assert!(sum > 0);
     }
 
     #[test]

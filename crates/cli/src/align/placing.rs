@@ -152,14 +152,15 @@ pub(super) fn load<E: Send>(
 ) -> anyhow::Result<(Replicated<E>, PlacementReport)> {
     let mut report = PlacementReport::from(plan);
     let mut load = |group: usize| -> anyhow::Result<E> {
-        let before = Mappings::now();
-        let engine = placement::with_pages(plan.small_pages, || {
+        let (engine, ranges) = placement::with_pages(plan.small_pages, || {
             pool::run_one(|| {
                 plan.take_loader_seat(group)?;
-                load_one()
+                let before = Mappings::now();
+                let engine = load_one()?;
+                let ranges = before.and_then(|before| Ok(Mappings::now()?.since(&before)));
+                Ok::<_, anyhow::Error>((engine, ranges))
             })
         })???;
-        let ranges = before.and_then(|before| Ok(Mappings::now()?.since(&before)));
         if let (Ok(ranges), true) = (&ranges, plan.small_pages) {
             placement::keep_small(ranges)?;
         }

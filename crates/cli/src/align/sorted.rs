@@ -53,6 +53,7 @@ pub(super) fn align<E: AlignmentEngine>(
     backing.ledger.grow(job.plan.freed_bytes);
 
     // Resolve.
+    let threads = job.run.computing_threads();
     let Collected { placed, unplaced, stray, ends } = sink.0.into_collected();
     let options = DuplicateOptions {
         optical_distance_px: job.arguments.duplicates.optical_distance.0,
@@ -61,9 +62,7 @@ pub(super) fn align<E: AlignmentEngine>(
     let mode = job.arguments.duplicates.duplicate_mode.into();
     let watch = || job.watch("duplicates", totals.records);
     let resolved = ends
-        .map(|ends| {
-            resolve_all(ends, totals.templates, mode, &options, &backing, job.run.threads, &watch)
-        })
+        .map(|ends| resolve_all(ends, totals.templates, mode, &options, &backing, threads, &watch))
         .transpose()?;
     job.run.end_phase("resolve");
 
@@ -86,7 +85,7 @@ pub(super) fn align<E: AlignmentEngine>(
         (&stores, plan.all()),
         &backing,
         &FinishOptions {
-            threads: job.run.threads,
+            threads,
             order: SortOrder::Coordinate,
             encoding: job.output.encoding(),
             references,

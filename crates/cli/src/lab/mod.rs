@@ -2,8 +2,8 @@
 
 mod locks;
 mod methylation;
-mod prep_memory;
 mod parsing;
+mod prep_memory;
 mod signal_io;
 mod topology;
 

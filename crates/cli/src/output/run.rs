@@ -18,6 +18,9 @@ use crate::signals;
 pub(crate) const MIN_CHUNK_BYTES: u64 = 16 << 10;
 const MAX_CHUNK_BYTES: u64 = 256 << 10;
 
+/// Threads that compute, on each core.
+const MOST_PER_CORE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(7);
+
 /// Size of chunks where each may have `share_bytes`: a power of two, because the allocator rounds
 /// other sizes up by as much as an eighth, which nobody would have counted.
 pub(crate) fn chunk_bytes(share_bytes: u64) -> u64 {
@@ -60,6 +63,12 @@ impl<'a> Run<'a> {
             self.memory,
             output.display()
         ));
+    }
+
+    /// Threads for work that only computes: more than a few on each core would take memory and
+    /// give nothing back.
+    pub(crate) fn computing_threads(&self) -> NonZeroUsize {
+        self.threads.min(machine::available_cores().saturating_mul(MOST_PER_CORE))
     }
 
     /// Books the wall time since the last phase ended.

@@ -17,6 +17,7 @@ mod identity;
 mod input;
 mod memory;
 mod metrics;
+mod numa;
 mod prep_determinism;
 mod prep_duplicates;
 mod prep_faults;

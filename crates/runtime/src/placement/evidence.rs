@@ -15,7 +15,7 @@ const PAGES_PER_CALL: usize = 4096;
 /// Mappings that are smaller are stacks, buffers and the like.
 const SMALLEST_RANGE_BYTES: usize = 64 << 10;
 /// Size of a page that is not huge.
-const PAGE_BYTES: usize = 4096;
+pub(super) const PAGE_BYTES: usize = 4096;
 
 /// A range of addresses: start and end.
 pub type Range = (usize, usize);

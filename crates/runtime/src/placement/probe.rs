@@ -5,7 +5,7 @@
 
 use std::io;
 
-use super::evidence::Evidence;
+use super::evidence::{Evidence, PAGE_BYTES};
 use super::{GroupMemory, IndexPlacement, MemoryPolicy, PinLevel, PinOrder, Plan, Region, Wishes};
 use crate::pool;
 use crate::sys::numa;
@@ -13,7 +13,6 @@ use crate::topology::{IdSet, Limits, Topology};
 
 /// Pages of each node in a probe with small pages.
 const PAGES_PER_NODE: usize = 64;
-const PAGE_BYTES: usize = 4096;
 /// Size of a transparent huge page on the machines that matter here.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
@@ -175,6 +174,8 @@ pub fn run_plans(topology: &Topology, limits: &Limits) -> io::Result<Vec<Finding
             let kept = place.cpus.is_some() || plan.instances;
             finding.passed &= place.cpus.as_ref().is_none_or(|cpus| cpus.contains(seat.cpu));
             finding.passed &= !kept || seat.group == place.group;
+            let nodes = &plan.groups[place.group].nodes;
+            finding.passed &= place.cpus.is_none() || seat.stack.share_on(nodes) >= 1.0;
             let policy = if kept { policy } else { &MemoryPolicy::Default };
             finding.add(seat.evidence, policy, &plan.groups[place.group].nodes);
         }
@@ -232,6 +233,7 @@ struct TakenSeat {
     cpu: u32,
     group: usize,
     evidence: Evidence,
+    stack: Evidence,
 }
 
 fn on_its_own(
@@ -247,7 +249,9 @@ fn on_its_own(
         take()?;
         let region = touched(nodes * 16 * PAGE_BYTES, false)?;
         let evidence = evidence_of(&region)?;
-        Ok(TakenSeat { cpu: numa::current_place()?.0, group: plan.group_here(), evidence })
+        let (cpu, _) = numa::current_place()?;
+        let stack = super::seat::stack_evidence()?;
+        Ok(TakenSeat { cpu, group: plan.group_here(), evidence, stack })
     });
     seat.unwrap_or_else(|panic| Err(io::Error::other(panic)))
 }

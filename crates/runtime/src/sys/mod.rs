@@ -38,6 +38,14 @@ fn rusage(who: libc::c_int) -> SelfUsage {
     }
 }
 
+/// Processor time of the calling thread in nanoseconds; zero if the clock cannot be read.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is valid writable memory of the type the call expects.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    (time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// Gives freed memory of the C heap back to the system (glibc only; elsewhere nothing happens).
 pub(crate) fn trim_c_heap() {
     #[cfg(target_env = "gnu")]

@@ -125,6 +125,47 @@ pub(crate) fn nodes_of_pages(addresses: &[usize]) -> io::Result<Vec<Option<u32>>
     Ok(status.into_iter().map(|node| u32::try_from(node).ok()).collect())
 }
 
+/// Moves the pages of these addresses to `node`, as far as the kernel can.
+pub(crate) fn move_pages(addresses: &[usize], node: u32) -> io::Result<()> {
+    let nodes = vec![node.cast_signed(); addresses.len()];
+    let mut status = vec![0i32; addresses.len()];
+    // SAFETY: the three arrays have the stated length. Pages move, their contents do not change; an
+    // address that is not mapped only gets an error in its status.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_move_pages,
+            0,
+            addresses.len(),
+            addresses.as_ptr(),
+            nodes.as_ptr(),
+            status.as_mut_ptr(),
+            MPOL_MF_MOVE,
+        )
+    };
+    checked(result).map(|_| ())
+}
+
+/// First and last address of the calling thread's stack, in which its thread-local memory lies too.
+pub(crate) fn own_stack() -> io::Result<(usize, usize)> {
+    let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let (mut start, mut length_bytes) = (ptr::null_mut(), 0);
+    // SAFETY: the first call initialises `attributes` or fails; the others get what it made, and
+    // pointers that are valid for writing.
+    let failed = unsafe {
+        let failed = libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr());
+        if failed == 0 {
+            let attributes = attributes.as_mut_ptr();
+            libc::pthread_attr_getstack(attributes, &raw mut start, &raw mut length_bytes);
+            libc::pthread_attr_destroy(attributes);
+        }
+        failed
+    };
+    if failed != 0 {
+        return Err(io::Error::from_raw_os_error(failed));
+    }
+    Ok((start as usize, start as usize + length_bytes))
+}
+
 /// Whether the kernel should back a range of mapped addresses by huge pages.
 pub(crate) fn advise_huge(start: usize, length_bytes: usize, wanted: bool) -> io::Result<()> {
     let advice = if wanted { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
