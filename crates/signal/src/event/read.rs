@@ -17,6 +17,10 @@ pub const MAX_EVENTS_PER_BASE: f64 = 5.0;
 /// What remains after recalibration, in standard deviations, above which it failed (the same).
 pub const MAX_VAR: f64 = 2.5;
 
+/// Largest current that a converter may be set up for; real ones end below 1e4. What is above could
+/// overflow sums of squares.
+pub const MAX_PA: f64 = 1e9;
+
 /// How reads are aligned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ReadOptions {
@@ -147,6 +151,11 @@ pub fn align_read(
     if scratch.ranks.is_empty() || read.samples.is_empty() {
         return Err(SkipReason::TooShort);
     }
+    let unit_pa = read.range / read.digitisation;
+    let most_pa = (read.offset.abs() + f64::from(i16::MAX) + 1.0) * unit_pa.abs();
+    if !unit_pa.is_normal() || most_pa.is_nan() || most_pa > MAX_PA {
+        return Err(SkipReason::BadSignal);
+    }
     samples_to_pa(read, &mut scratch.samples_pa);
     detect(&mut scratch.detect, &scratch.samples_pa, &options.detect, &mut out.events);
     let detected = Instant::now();
@@ -159,9 +168,6 @@ pub fn align_read(
         return Err(SkipReason::TooFewEvents);
     }
     let scaling = from_moments(&out.events.mean_pa, &scratch.ranks, model);
-    if !scaling.shift_pa.is_finite() || !scaling.scale.is_normal() {
-        return Err(SkipReason::BadSignal);
-    }
     if options.signal_is_reversed {
         out.events.reverse();
     }

@@ -103,6 +103,9 @@ pub enum NoAlignment {
     /// There is nothing to align, or more than 2^31 of it.
     #[error("no events or no k-mers, or too many of them")]
     Nothing,
+    /// A level or the scaling is infinite or no number.
+    #[error("a level is not finite")]
+    NotFinite,
     /// No path to the last k-mer stayed in the band.
     #[error("the band lost the last k-mer")]
     Lost,
