@@ -3,9 +3,9 @@
 //!
 //! `SEQLOOM_DATA=FOLDER cargo bench -p seqloom-signal --bench kernels [-- ROUNDS [KERNEL]]`
 //!
-//! Prints CPU nanoseconds per sample and millions of cells per CPU second, so that other programs on
-//! the machine disturb it less. Reads are decoded, and for the alignment events detected, before the
-//! clock starts. Instructions per kernel:
+//! Prints CPU nanoseconds per sample and millions of cells per CPU second, so that other programs
+//! on the machine disturb it less. Reads are decoded, and for the alignment events detected, before
+//! the clock starts. Instructions per kernel:
 //!
 //! `valgrind --tool=callgrind --toggle-collect='*event::align::align' BENCH 1 avx2`, where BENCH is
 //! `target/release/deps/kernels-*`; `'*event::detect::detect'` for events. Valgrind has no AVX-512.

@@ -30,7 +30,9 @@ proptest! {
     }
 
     #[test]
-    fn noise_as_text_is_survived(text in "(([ACGTM]{1,2}|#k|#alphabet|kmer)[ \t][0-9.e-]{0,4}\t?1?\n){0,30}") {
+    fn noise_as_text_is_survived(
+        text in "(([ACGTM]{1,2}|#k|#alphabet|kmer)[ \t][0-9.e-]{0,4}\t?1?\n){0,30}",
+    ) {
         exercise::model_text(text.as_bytes());
     }
 
