@@ -1,9 +1,9 @@
 //! Welch's t-statistic at every sample of a signal, from prefix sums.
 //!
 //! One body, compiled twice: for any machine, and for AVX2 and FMA, where a division by the
-//! window's width becomes a product and its correction. The corrected quotient is the correctly rounded one
-//! (Markstein 1990, "Computation of elementary functions on the IBM RISC System/6000 processor"),
-//! so both give the same bits.
+//! window's width becomes a product and its correction. The corrected quotient is the correctly
+//! rounded one (Markstein 1990, "Computation of elementary functions on the IBM RISC System/6000
+//! processor"), so both give the same bits.
 #![allow(unsafe_code)] // features that are looked for at run time
 
 /// The statistic at each sample between the `window` samples before it and those from it on; 0
