@@ -8,6 +8,7 @@
 use seqloom_format::signal::SignalRead;
 
 use super::Events;
+use super::welch::statistic;
 
 /// Windows and thresholds of the detection.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -71,72 +72,37 @@ pub fn detect(
     events: &mut Events,
 ) {
     prefix_sums(samples_pa, &mut scratch.sums, &mut scratch.square_sums);
-    let sums = [scratch.sums.as_slice(), scratch.square_sums.as_slice()];
-    statistic(sums, options.short_window, &mut scratch.short_statistic);
-    statistic(sums, options.long_window, &mut scratch.long_statistic);
+    let [sums, square_sums] = [scratch.sums.as_slice(), scratch.square_sums.as_slice()];
+    statistic(sums, square_sums, options.short_window, &mut scratch.short_statistic);
+    statistic(sums, square_sums, options.long_window, &mut scratch.long_statistic);
     let statistics = [scratch.short_statistic.as_slice(), scratch.long_statistic.as_slice()];
     find_boundaries(statistics, options, &mut scratch.boundaries);
-    cut(sums, &scratch.boundaries, events);
+    cut(sums, square_sums, &scratch.boundaries, events);
 }
 
 /// Sums of samples and of squares, each in front of the sample of its place; one more than samples.
 fn prefix_sums(samples: &[f32], sums: &mut Vec<f64>, square_sums: &mut Vec<f64>) {
     let (mut sum, mut square_sum) = (0.0, 0.0);
-    sums.clear();
-    square_sums.clear();
-    sums.push(sum);
-    square_sums.push(square_sum);
-    sums.extend(samples.iter().map(|&sample| {
+    sums.resize(samples.len() + 1, 0.0);
+    square_sums.resize(samples.len() + 1, 0.0);
+    (sums[0], square_sums[0]) = (0.0, 0.0);
+    for ((&sample, sum_here), square_sum_here) in
+        samples.iter().zip(&mut sums[1..]).zip(&mut square_sums[1..])
+    {
         sum += f64::from(sample);
-        sum
-    }));
-    square_sums.extend(samples.iter().map(|&sample| {
         square_sum += f64::from(sample * sample);
-        square_sum
-    }));
-}
-
-/// The t-statistic at each sample between the `window` samples before it and those from it on; 0
-/// where one of the windows is not whole.
-fn statistic([sums, square_sums]: [&[f64]; 2], window: usize, out: &mut Vec<f32>) {
-    let samples = sums.len().saturating_sub(1);
-    out.clear();
-    out.resize(samples, 0.0);
-    if window < 2 || samples < 2 * window {
-        return;
-    }
-    let count = samples - 2 * window + 1;
-    let ends = [0, window, 2 * window].map(|start| start..start + count);
-    let [s0, s1, s2] = ends.clone().map(|part| &sums[part]);
-    let [q0, q1, q2] = ends.map(|part| &square_sums[part]);
-    for (at, out) in out[window..window + count].iter_mut().enumerate() {
-        *out = welch([s0[at], s1[at], s2[at]], [q0[at], q1[at], q2[at]], window as f32);
+        (*sum_here, *square_sum_here) = (sum, square_sum);
     }
 }
 
-/// The statistic of two windows of `width` samples, from the sums at their three ends. Only the
-/// first window's sums are used in 64 bits.
-#[inline(always)]
-fn welch(sums: [f64; 3], squares: [f64; 3], width: f32) -> f32 {
-    let mean_before = ((sums[1] - sums[0]) / f64::from(width)) as f32;
-    let mean_behind = (sums[2] - sums[1]) as f32 / width;
-    let square_before = (squares[1] - squares[0]) / f64::from(width);
-    let square_behind = (squares[2] - squares[1]) as f32 / width;
-    let variance = square_before - f64::from(mean_before * mean_before) + f64::from(square_behind)
-        - f64::from(mean_behind * mean_behind);
-    let variance = (variance as f32).max(f32::MIN_POSITIVE);
-    (mean_behind - mean_before).abs() / (variance / width).sqrt()
-}
+/// Sample of a peak that is not there.
+const NO_PEAK: usize = usize::MAX;
 
 /// What one window length has seen so far.
 #[derive(Debug, Clone, Copy)]
 struct Detector {
-    window: usize,
-    threshold: f32,
-    /// Samples up to this one are not looked at.
-    masked_to: usize,
-    /// The highest sample of the peak that is being climbed.
-    peak: Option<usize>,
+    /// The highest sample of the peak that is being climbed, or [`NO_PEAK`].
+    peak: usize,
     /// Its value; without a peak, the lowest value since the last one.
     value: f32,
     /// Whether the peak was high enough, and the way down from it long enough.
@@ -144,43 +110,35 @@ struct Detector {
 }
 
 impl Detector {
-    fn new(window: usize, threshold: f32) -> Self {
-        Self { window, threshold, masked_to: 0, peak: None, value: f32::MAX, is_valid: false }
-    }
+    const NEW: Self = Self { peak: NO_PEAK, value: f32::MAX, is_valid: false };
 
-    /// Takes the value at sample `at`; a peak that is complete with it is returned. With `masks`,
-    /// a peak above the threshold masks the `other` one.
+    /// Takes the value at sample `at`; a peak that is complete with it is returned.
+    #[inline(always)]
     fn step(
         &mut self,
         at: usize,
         value: f32,
         height: f32,
-        other: Option<&mut Self>,
+        window: usize,
+        threshold: f32,
     ) -> Option<usize> {
-        if self.masked_to >= at {
-            return None;
-        }
-        let Some(mut peak) = self.peak else {
+        if self.peak == NO_PEAK {
             if value < self.value {
                 self.value = value;
             } else if value - self.value > height {
-                (self.value, self.peak) = (value, Some(at));
+                (self.value, self.peak) = (value, at);
             }
             return None;
-        };
+        }
         if value > self.value {
-            (self.value, peak) = (value, at);
-            self.peak = Some(at);
+            (self.value, self.peak) = (value, at);
         }
-        if let Some(other) = other.filter(|_| self.value > self.threshold) {
-            *other =
-                Self { masked_to: peak + self.window, ..Self::new(other.window, other.threshold) };
-        }
-        self.is_valid |= self.value - value > height && self.value > self.threshold;
-        if !self.is_valid || at - peak <= self.window / 2 {
+        self.is_valid |= self.value - value > height && self.value > threshold;
+        if !self.is_valid || at - self.peak <= window / 2 {
             return None;
         }
-        (self.peak, self.value, self.is_valid) = (None, value, false);
+        let peak = self.peak;
+        *self = Self { value, ..Self::NEW };
         Some(peak)
     }
 }
@@ -191,18 +149,32 @@ fn find_boundaries(
     options: &DetectOptions,
     boundaries: &mut Vec<usize>,
 ) {
+    let DetectOptions { short_window, long_window, short_threshold, long_threshold, .. } = *options;
     let height = options.peak_height;
-    let mut short = Detector::new(options.short_window, options.short_threshold);
-    let mut long = Detector::new(options.long_window, options.long_threshold);
+    let (mut short, mut long) = (Detector::NEW, Detector::NEW);
+    // Samples up to this one are not for the long windows.
+    let mut masked_to = 0;
     boundaries.clear();
-    for (at, (&short_value, &long_value)) in short_values.iter().zip(long_values).enumerate() {
-        boundaries.extend(short.step(at, short_value, height, Some(&mut long)));
-        boundaries.extend(long.step(at, long_value, height, None));
+    for (at, (&value, &long_value)) in short_values.iter().zip(long_values).enumerate().skip(1) {
+        let (peak, highest) =
+            if value > short.value { (at, value) } else { (short.peak, short.value) };
+        if short.peak != NO_PEAK && highest > short_threshold {
+            // A peak of the short windows that will count: the long ones begin anew behind it.
+            (long, masked_to) = (Detector::NEW, peak + short_window);
+        }
+        if let Some(peak) = short.step(at, value, height, short_window, short_threshold) {
+            boundaries.push(peak);
+        }
+        if masked_to < at
+            && let Some(peak) = long.step(at, long_value, height, long_window, long_threshold)
+        {
+            boundaries.push(peak);
+        }
     }
 }
 
 /// Events between the boundaries.
-fn cut([sums, square_sums]: [&[f64]; 2], boundaries: &[usize], events: &mut Events) {
+fn cut(sums: &[f64], square_sums: &[f64], boundaries: &[usize], events: &mut Events) {
     events.clear();
     let samples = sums.len().saturating_sub(1);
     let mut start = 0;
@@ -219,5 +191,87 @@ fn cut([sums, square_sums]: [&[f64]; 2], boundaries: &[usize], events: &mut Even
         events.mean_pa.push(mean);
         events.stdv_pa.push(variance.max(0.0).sqrt());
         start = end;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events_of(samples_pa: &[f32], options: &DetectOptions) -> Events {
+        let mut events = Events::default();
+        detect(&mut DetectScratch::default(), samples_pa, options, &mut events);
+        events
+    }
+
+    /// Samples of levels, with a little noise of period 3.
+    fn steps(levels: &[(f32, usize)]) -> Vec<f32> {
+        let noise = |at: usize| [0.0, 0.5, -0.5][at % 3];
+        let level = |&(level, count): &(f32, usize)| std::iter::repeat_n(level, count);
+        levels.iter().flat_map(level).enumerate().map(|(at, it)| it + noise(at)).collect()
+    }
+
+    #[test]
+    fn current_is_made_in_32_bits() {
+        let read = SignalRead {
+            digitisation: 8192.0,
+            offset: 10.0,
+            range: 1467.6,
+            samples: vec![0, 500, -32768, 32767],
+            ..SignalRead::default()
+        };
+        let mut out = vec![1.0];
+        samples_to_pa(&read, &mut out);
+        let unit_pa = 1467.6_f32 / 8192.0;
+        let expected = [10.0, 510.0, -32758.0, 32777.0].map(|it: f32| it * unit_pa);
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn events_are_the_stretches_of_one_level() {
+        let samples = steps(&[(80.0, 12), (100.0, 9), (70.0, 15), (90.0, 12)]);
+        let events = events_of(&samples, &DetectOptions::DNA);
+        assert_eq!(events.start_samples, [0, 12, 21, 36]);
+        assert_eq!(events.length_samples, [12.0, 9.0, 15.0, 12.0]);
+        let near = |a: f32, b: f32| (a - b).abs() < 1e-3;
+        let means: Vec<_> = events.mean_pa.iter().zip([80.0, 100.0, 70.0, 90.0]).collect();
+        assert!(means.iter().all(|&(&a, b)| near(a, b)), "{means:?}");
+        // The deviation of 0, 0.5, -0.5 is sqrt(1/6).
+        assert!(events.stdv_pa.iter().all(|&it| near(it, 0.408_248)), "{:?}", events.stdv_pa);
+    }
+
+    #[test]
+    fn hard_signals() {
+        fn t(samples: &[f32], starts: &[u64]) {
+            let events = events_of(samples, &DetectOptions::DNA);
+            assert_eq!(events.start_samples, starts);
+            assert_eq!(events.length_samples.iter().sum::<f32>(), samples.len() as f32);
+        }
+        t(&[], &[]);
+        t(&[90.0], &[0]);
+        t(&[90.0; 5], &[0]);
+        // A level that never changes has no peak: differences are 0.
+        t(&[90.0; 1000], &[0]);
+        // A step two samples from the end: the last window that fits begins a sample before it.
+        t(&[vec![80.0; 50], vec![100.0; 2]].concat(), &[0, 49]);
+        // A step of a flat line is as high a peak as there is.
+        t(&[vec![80.0; 50], vec![100.0; 50]].concat(), &[0, 50]);
+    }
+
+    #[test]
+    fn buffers_may_hold_another_read() {
+        let (long, short) = (steps(&[(80.0, 300), (99.0, 300)]), steps(&[(80.0, 9), (120.0, 9)]));
+        let mut scratch = DetectScratch::default();
+        let mut events = Events::default();
+        detect(&mut scratch, &long, &DetectOptions::DNA, &mut events);
+        detect(&mut scratch, &short, &DetectOptions::DNA, &mut events);
+        assert_eq!(events, events_of(&short, &DetectOptions::DNA));
+    }
+
+    #[test]
+    fn rna_has_longer_windows() {
+        let samples = steps(&[(80.0, 40), (100.0, 40), (70.0, 40)]);
+        let events = events_of(&samples, &DetectOptions::RNA);
+        assert_eq!(events.start_samples, [0, 40, 80]);
     }
 }

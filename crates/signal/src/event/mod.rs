@@ -10,6 +10,7 @@ pub mod align;
 pub mod detect;
 pub mod read;
 pub mod scaling;
+mod welch;
 
 /// The events of a read, one array for each property, all of the same length.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -17,6 +17,10 @@ pub const MAX_EVENTS_PER_BASE: f64 = 5.0;
 /// What remains after recalibration, in standard deviations, above which it failed (the same).
 pub const MAX_VAR: f64 = 2.5;
 
+/// Largest current that a converter may be set up for; real ones end below 1e4. What is above could
+/// overflow sums of squares.
+pub const MAX_PA: f64 = 1e9;
+
 /// How reads are aligned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ReadOptions {
@@ -147,6 +151,11 @@ pub fn align_read(
     if scratch.ranks.is_empty() || read.samples.is_empty() {
         return Err(SkipReason::TooShort);
     }
+    let unit_pa = read.range / read.digitisation;
+    let most_pa = (read.offset.abs() + f64::from(i16::MAX) + 1.0) * unit_pa.abs();
+    if !unit_pa.is_normal() || most_pa.is_nan() || most_pa > MAX_PA {
+        return Err(SkipReason::BadSignal);
+    }
     samples_to_pa(read, &mut scratch.samples_pa);
     detect(&mut scratch.detect, &scratch.samples_pa, &options.detect, &mut out.events);
     let detected = Instant::now();
@@ -159,9 +168,6 @@ pub fn align_read(
         return Err(SkipReason::TooFewEvents);
     }
     let scaling = from_moments(&out.events.mean_pa, &scratch.ranks, model);
-    if !scaling.shift_pa.is_finite() || !scaling.scale.is_normal() {
-        return Err(SkipReason::BadSignal);
-    }
     if options.signal_is_reversed {
         out.events.reverse();
     }
@@ -218,5 +224,110 @@ fn map_kmers(pairs: &[AlignedPair], kmers: usize, of_kmer: &mut Vec<EventRange>)
         let range = &mut of_kmer[kmer as usize];
         let first = range.get().map_or(event, |(first, _)| first);
         *range = EventRange { first, last: event };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use seqloom_testkit::random::Random;
+
+    use super::*;
+    use crate::pore_model::builtin;
+
+    /// A read of random bases: eight samples for each k-mer at its level and a little noise.
+    fn simulated(model: &PoreModel, bases: usize) -> (SignalRead, Vec<u8>) {
+        let mut random = Random::new(7);
+        let sequence: Vec<u8> = (0..bases).map(|_| random.pick(b"ACGT")).collect();
+        let mut read = SignalRead {
+            digitisation: 8192.0,
+            offset: 0.0,
+            range: 8192.0 * 0.1,
+            sampling_rate: 4000.0,
+            ..SignalRead::default()
+        };
+        for rank in model.ranks(&sequence) {
+            for _ in 0..8 {
+                let level = model.level_mean_pa[rank as usize] * 1.1 + 5.0;
+                let noise = random.below(2001) as f32 / 1000.0 - 1.0;
+                read.samples.push(((level + 1.5 * noise) * 10.0).round() as i16);
+            }
+        }
+        (read, sequence)
+    }
+
+    #[test]
+    fn a_simulated_read_is_calibrated_and_scratch_does_not_show() {
+        let model = builtin::r9_4_1_nucleotide().unwrap();
+        let options = ReadOptions::dna();
+        let (mut scratch, mut out) = (ReadScratch::default(), ReadEvents::default());
+        for bases in [3000, 800] {
+            let (read, sequence) = simulated(&model, bases);
+            align_read(&mut scratch, &read, &sequence, &model, &options, &mut out).unwrap();
+            assert!((out.scaling.scale - 1.1).abs() < 0.02, "{:?}", out.scaling);
+            assert!((out.scaling.shift_pa - 5.0).abs() < 2.0, "{:?}", out.scaling);
+            assert!((0.5..2.0).contains(&out.events_per_base), "{}", out.events_per_base);
+            assert_eq!(out.of_kmer.len(), bases - 5);
+            let found = out.of_kmer.iter().filter(|range| range.get().is_some()).count();
+            assert!(found * 10 > bases * 7, "{found} of {bases} k-mers have events");
+            let mut fresh = ReadEvents::default();
+            let scratch = &mut ReadScratch::default();
+            align_read(scratch, &read, &sequence, &model, &options, &mut fresh).unwrap();
+            assert_eq!(fresh, out);
+        }
+        let times = scratch.times;
+        assert!(times.events_ns > 0 && times.align_ns > 0 && times.scaling_ns > 0);
+        assert!(times.cells > 100 * 3800);
+    }
+
+    #[test]
+    fn signal_that_runs_backwards_gives_the_same_events_in_the_order_of_the_bases() {
+        let model = builtin::r9_4_1_nucleotide().unwrap();
+        let (mut read, sequence) = simulated(&model, 1500);
+        let options = ReadOptions::dna();
+        let mut align = |read: &SignalRead, options: &ReadOptions| {
+            let (scratch, mut out) = (&mut ReadScratch::default(), ReadEvents::default());
+            align_read(scratch, read, &sequence, &model, options, &mut out).unwrap();
+            out
+        };
+        let forward = align(&read, &options);
+        read.samples.reverse();
+        let backward = align(&read, &ReadOptions { signal_is_reversed: true, ..options });
+        assert!((forward.scaling.shift_pa - backward.scaling.shift_pa).abs() < 0.5);
+        let starts = &backward.events.start_samples;
+        assert!(starts.is_sorted_by(|a, b| a > b), "the last samples are the first bases");
+    }
+
+    #[test]
+    fn reads_that_cannot_be_used_say_why() {
+        let model = builtin::r9_4_1_nucleotide().unwrap();
+        let (good, sequence) = simulated(&model, 1000);
+        let t = |change: &dyn Fn(&mut SignalRead), bases: &[u8], expected: SkipReason| {
+            let (mut read, mut out) = (good.clone(), ReadEvents::default());
+            change(&mut read);
+            let scratch = &mut ReadScratch::default();
+            let options = ReadOptions::dna();
+            let outcome = align_read(scratch, &read, bases, &model, &options, &mut out);
+            assert_eq!(outcome, Err(expected), "{}", expected.name());
+        };
+        t(&|_| {}, b"", SkipReason::TooShort);
+        t(&|_| {}, b"ACGTA", SkipReason::TooShort);
+        t(&|read| read.samples.clear(), &sequence, SkipReason::TooShort);
+        t(&|read| read.digitisation = 0.0, &sequence, SkipReason::BadSignal);
+        t(&|read| read.range = f64::NAN, &sequence, SkipReason::BadSignal);
+        t(&|read| read.offset = f64::INFINITY, &sequence, SkipReason::BadSignal);
+        t(&|read| read.range = 1e30, &sequence, SkipReason::BadSignal);
+        t(&|read| read.range = 0.0, &sequence, SkipReason::BadSignal);
+        t(&|read| read.samples.truncate(30), &sequence, SkipReason::TooFewEvents);
+        t(&|_| {}, &sequence[..20], SkipReason::TooManyEvents);
+        let backwards: Vec<u8> = sequence.iter().rev().copied().collect();
+        t(&|_| {}, &backwards, SkipReason::NoAlignment);
+        t(&|read| read.samples.truncate(8 * 95), &sequence[..100], SkipReason::CouldNotCalibrate);
+    }
+
+    #[test]
+    fn names_of_reasons_differ() {
+        let names: std::collections::BTreeSet<_> =
+            SkipReason::ALL.iter().map(|reason| reason.name()).collect();
+        assert_eq!(names.len(), SkipReason::ALL.len());
     }
 }

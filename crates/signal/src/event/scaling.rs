@@ -64,3 +64,73 @@ pub fn recalibrate(
     let var = (first_events().map(residual).sum::<f64>() / f64::from(count as u32)).sqrt();
     Some(Scaling { shift_pa, scale, var })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pore_model::Alphabet;
+
+    /// Levels 10, 20, 40, 80 and deviations 1, 2, 1, 2 for A, C, G, T.
+    fn model() -> PoreModel {
+        let (means, stdvs) = (vec![10.0, 20.0, 40.0, 80.0], vec![1.0, 2.0, 1.0, 2.0]);
+        PoreModel::new(String::new(), Alphabet::Nucleotide, 1, means, stdvs).unwrap()
+    }
+
+    fn one_each(count: u32) -> Vec<EventRange> {
+        (0..count).map(|at| EventRange { first: at, last: at }).collect()
+    }
+
+    #[test]
+    fn moments_of_a_small_read() {
+        // Means 42.5 and 37.5: shift 5. Squares about it: (100 + 400 + 1600 + 6400) / 4, the same.
+        let scaling = from_moments(&[15.0, 25.0, 45.0, 85.0], &[0, 1, 2, 3], &model());
+        assert_eq!(scaling, Scaling { shift_pa: 5.0, scale: 1.0, var: 1.0 });
+        // Ratio of the second moments, without a root: (100 + 900) / 2 to 100, about a shift of 0.
+        let scaling = from_moments(&[-10.0, 30.0], &[0], &model());
+        assert_eq!(scaling, Scaling { shift_pa: 0.0, scale: 5.0, var: 1.0 });
+        assert!(!from_moments(&[], &[0], &model()).shift_pa.is_finite());
+        assert!(!from_moments(&[1.0], &[], &model()).shift_pa.is_finite());
+    }
+
+    #[test]
+    fn a_line_is_found_again() {
+        let (model, ranks) = (model(), [0, 1, 2, 3, 0, 3]);
+        let line = |rank: &u32| model.level_mean_pa[*rank as usize] * 1.5 - 3.0;
+        let events: Vec<f32> = ranks.iter().map(line).collect();
+        let found = recalibrate(&events, &one_each(6), &ranks, &model, 6).unwrap();
+        assert!((found.shift_pa + 3.0).abs() < 1e-9 && (found.scale - 1.5).abs() < 1e-9);
+        assert!(found.var < 1e-6, "{found:?}");
+        assert_eq!(recalibrate(&events, &one_each(6), &ranks, &model, 7), None);
+    }
+
+    #[test]
+    fn residuals_are_weighted() {
+        // Two events on each of A and C, at equal distances from a line: A's 1 away, C's 2 away,
+        // which is one standard deviation each.
+        let events = [9.0, 18.0, 11.0, 22.0];
+        let found = recalibrate(&events, &one_each(4), &[0, 1, 0, 1], &model(), 2).unwrap();
+        assert!(found.shift_pa.abs() < 1e-9 && (found.scale - 1.0).abs() < 1e-9, "{found:?}");
+        assert!((found.var - 1.0).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn repeated_kmers_and_kmers_without_events_do_not_count() {
+        let model = model();
+        // The second A repeats the first, with another k-mer without events between them or not.
+        for ranks in [[0, 0, 1, 2], [0, 3, 0, 2]] {
+            let mut of_kmer = one_each(4);
+            of_kmer[1] = EventRange::NONE;
+            let events = [10.0, 0.0, 999.0, 40.0];
+            let found = recalibrate(&events, &of_kmer, &ranks, &model, 2);
+            if ranks[2] == 0 {
+                let found = found.unwrap();
+                assert!((found.scale - 1.0).abs() < 1e-9, "{found:?}");
+                assert_eq!(recalibrate(&events, &of_kmer, &ranks, &model, 3), None);
+            } else {
+                assert!(found.unwrap().var > 10.0);
+            }
+        }
+        // One level is no line.
+        assert_eq!(recalibrate(&[1.0, 2.0], &one_each(2), &[0, 0], &model, 1), None);
+    }
+}

@@ -39,7 +39,8 @@ pub enum ModelError {
     },
     /// A text ends without some of its k-mers.
     #[error(
-        "{missing} of {expected} {kmer_length}-mers are missing, '{first}' is the first of them; the text ends with line {line}"
+        "{missing} of {expected} {kmer_length}-mers are missing, the first is '{first}'; \
+         the text ends with line {line}"
     )]
     Missing {
         /// How many.

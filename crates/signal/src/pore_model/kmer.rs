@@ -92,7 +92,7 @@ mod tests {
     proptest! {
         #[test]
         fn rolling_ranks_are_those_of_each_kmer(
-            bases in proptest::collection::vec(proptest::sample::select(b"ACGTMNacgu".to_vec()), 0..80),
+            bases in prop::collection::vec(prop::sample::select(b"ACGTMNacgu".to_vec()), 0..80),
             kmer_length in 1_usize..6,
             cpg: bool,
         ) {

@@ -9,6 +9,7 @@ mod error;
 mod kmer;
 mod request;
 pub mod text;
+pub mod uncalled4;
 
 pub use error::ModelError;
 pub use kmer::KmerRanks;

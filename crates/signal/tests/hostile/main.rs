@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod exercise;
+mod models;
+mod npz;
 
 use proptest::prelude::*;
 use seqloom_signal::methylation::table::TableFormat;

@@ -2,4 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod f5c;
+mod models;
+mod nanopolish;
 mod support;

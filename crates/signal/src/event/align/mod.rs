@@ -7,8 +7,10 @@
 //! its ends is better (Suzuki and Kasahara 2018). Events and k-mers lie side by side in opposite
 //! orders, so that a band reads all it needs from consecutive places.
 //!
-//! Kernels: [`Kernel::Scalar`] is what others must equal, cell by cell: all of them compute the same
-//! roundings in the same order, in 32 bits, without fused operations.
+//! [`Kernel::Scalar`] is what the other kernels must equal, cell by cell: all of them compute the
+//! same roundings in the same order, in 32 bits, without fused operations. Of paths that are
+//! equally good a stay goes before a step and a skip before both, as in nanopolish: scores of long
+//! reads have steps of 0.004, so that this decides often.
 
 mod course;
 mod operands;
@@ -103,6 +105,9 @@ pub enum NoAlignment {
     /// There is nothing to align, or more than 2^31 of it.
     #[error("no events or no k-mers, or too many of them")]
     Nothing,
+    /// A level or the scaling is infinite or no number.
+    #[error("a level is not finite")]
+    NotFinite,
     /// No path to the last k-mer stayed in the band.
     #[error("the band lost the last k-mer")]
     Lost,

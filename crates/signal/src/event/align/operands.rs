@@ -63,11 +63,17 @@ impl Operands {
         if !fits(self.events) || !fits(self.kmers) {
             return Err(NoAlignment::Nothing);
         }
+        // NaN has no place in an order: kernels would disagree on which of two scores is higher.
+        let is_finite = scaling.scale.is_finite() && scaling.shift_pa.is_finite();
+        if !is_finite || !event_means_pa.iter().all(|level| level.is_finite()) {
+            return Err(NoAlignment::NotFinite);
+        }
         self.transitions = transitions(self.events as f64 / self.kmers as f64);
         fill_bordered(&mut self.levels_pa, NO_EVENT_PA, event_means_pa.iter().rev().copied());
         let (scale, shift) = (scaling.scale, scaling.shift_pa);
-        let mean =
-            |rank: u32| (scale * f64::from(model.level_mean_pa[rank as usize]) + shift) as f32;
+        let level = |rank: u32| f64::from(model.level_mean_pa[rank as usize]);
+        let limit = f64::from(f32::MAX);
+        let mean = |rank: u32| (scale * level(rank) + shift).clamp(-limit, limit) as f32;
         let factor =
             |rank: u32| std::f32::consts::FRAC_1_SQRT_2 / model.level_stdv_pa[rank as usize];
         let peak = |rank: u32| LOG_INVERSE_SQRT_2PI - model.level_log_stdv[rank as usize];

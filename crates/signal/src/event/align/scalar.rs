@@ -50,15 +50,22 @@ fn fill_band(
     // A row's cell is one behind its place; see `Row`.
     let (up, left) = (usize::from(right) + 1, usize::from(right));
     let diagonal = &diagonal[usize::from(moved_right) + usize::from(right)..][..BANDWIDTH];
-    let mut trace = BandTrace::default();
+    // Two loops: compilers make vectors of the first one.
+    let (mut is_stay, mut is_skip) = ([false; BANDWIDTH], [false; BANDWIDTH]);
+    let (up, left) = (&before[up..][..BANDWIDTH], &before[left..][..BANDWIDTH]);
+    let row = &mut row[1..=BANDWIDTH];
     for cell in 0..BANDWIDTH {
         let emission = log_emission(levels_pa[cell], means_pa[cell], factors[cell], peaks[cell]);
         let step = diagonal[cell] + (operands.transitions.step + emission);
-        let stay = before[cell + up] + (operands.transitions.stay + emission);
-        let skip = before[cell + left] + skips[cell];
+        let stay = up[cell] + (operands.transitions.stay + emission);
+        let skip = left[cell] + skips[cell];
         let best = if stay >= step { stay } else { step };
-        trace.set(cell, stay >= step, skip >= best);
-        row[1 + cell] = if skip >= best { skip } else { best };
+        (is_stay[cell], is_skip[cell]) = (stay >= step, skip >= best);
+        row[cell] = if skip >= best { skip } else { best };
+    }
+    let mut trace = BandTrace::default();
+    for cell in 0..BANDWIDTH {
+        trace.set(cell, is_stay[cell], is_skip[cell]);
     }
     trace
 }

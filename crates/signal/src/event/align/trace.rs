@@ -57,8 +57,11 @@ pub(super) fn walk(
         pairs.push(AlignedPair { kmer: kmer as u32, event: event as u32 });
         emission_sum += f64::from(operands.log_emission(event, kmer));
         let band = event + kmer + 2;
-        let cell = trace.first_events[band] as usize - event;
-        debug_assert!(cell < BANDWIDTH);
+        // A path stays in the band; were it to leave, the traces would not be those of one table.
+        let cell = usize::try_from(i64::from(trace.first_events[band]) - event as i64)
+            .ok()
+            .filter(|&cell| cell < BANDWIDTH)
+            .ok_or(NoAlignment::Lost)?;
         let (stay, is_skip) = trace.bands[band].get(cell);
         skipped = if is_skip { skipped + 1 } else { 0 };
         most_skipped = skipped.max(most_skipped);

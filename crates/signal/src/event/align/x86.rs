@@ -83,7 +83,7 @@ fn store16(cells: __m512, values: &mut [f32], at: usize) {
     unsafe { _mm512_storeu_ps(values.as_mut_ptr(), cells) }
 }
 
-/// Place of a row's first cell; before it and behind the last one is nothing but what is impossible.
+/// Place of a row's first cell; what is before it and behind the last one is impossible.
 const FIRST: usize = 8;
 /// A row of the kernel with AVX2.
 #[repr(align(32))]
