@@ -13,8 +13,8 @@ use seqloom_testkit::skip;
 use crate::referee::Referee;
 use crate::support::model;
 
-/// The only contig with bases, and where it has them. Elsewhere the draft is N, which becomes a long
-/// run of A, on which all paths are as likely as each other and rounding alone decides.
+/// The only contig with bases, and where it has them. Elsewhere the draft is N, which becomes a
+/// long run of A, on which all paths are as likely as each other and rounding alone decides.
 const CONTIG: &str = "tig00000001";
 const BASES: RangeInclusive<u64> = 191_106..=209_246;
 
@@ -65,8 +65,8 @@ fn without_samples(line: &str) -> (&str, Vec<f64>) {
     (columns, samples.map(|it| it.parse().unwrap()).collect())
 }
 
-/// Samples have six digits, which shows that ours and their scaling differ in the last bits; in three
-/// reads, whose levels differ in the second decimal, by more.
+/// Samples have six digits, which shows that ours and their scaling differ in the last bits; in
+/// three reads, whose levels differ in the second decimal, by more.
 fn assert_close(theirs: &[f64], ours: &[f64]) {
     assert_eq!(theirs.len(), ours.len());
     for (theirs, ours) in theirs.iter().zip(ours) {
@@ -105,9 +105,9 @@ fn compare_tables(theirs: &str, ours: &str, scaled: &BTreeSet<String>, share: f6
     assert!(moved as f64 <= 0.0001 * lines as f64, "{moved} of {lines}");
 }
 
-/// Compares summaries. Steps, skips and stays are left to the tables, for most alignments have bases
-/// that the draft does not have; the path of the signal's file is not ours to know. Gives numbers and
-/// names of the reads whose scaling is equal.
+/// Compares summaries. Steps, skips and stays are left to the tables, for most alignments have
+/// bases that the draft does not have; the path of the signal's file is not ours to know. Gives
+/// numbers and names of the reads whose scaling is equal.
 fn compare_summaries(theirs: &str, ours: &str) -> BTreeSet<String> {
     let fields = |line: &str| -> Vec<String> {
         let fields: Vec<&str> = line.split('\t').collect();
