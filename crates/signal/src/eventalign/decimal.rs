@@ -23,8 +23,8 @@ pub fn push_integer(out: &mut Vec<u8>, mut value: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Appends `%.<decimals>f`. Exact: a single has 24 binary digits and 10^9 has 21 that are not zero, so
-/// their product is exact as a double, and ties go to the even digit as in glibc.
+/// Appends `%.<decimals>f`. Exact: a single has 24 binary digits and 10^9 has 21 that are not zero,
+/// so their product is exact as a double, and ties go to the even digit as in glibc.
 pub fn push_fixed(out: &mut Vec<u8>, value: f32, decimals: usize) {
     push_sign_or_special(out, f64::from(value));
     if value.is_finite() {
@@ -32,8 +32,8 @@ pub fn push_fixed(out: &mut Vec<u8>, value: f32, decimals: usize) {
     }
 }
 
-/// Appends `%.<decimals>f` of a double. Where the scaled number is so close to a tie that the product
-/// may have been rounded over it, the standard library, which computes exactly, decides.
+/// Appends `%.<decimals>f` of a double. Where the scaled number is so close to a tie that the
+/// product may have been rounded over it, the standard library, which computes exactly, decides.
 pub fn push_fixed_double(out: &mut Vec<u8>, value: f64, decimals: usize) {
     push_sign_or_special(out, value);
     if !value.is_finite() {

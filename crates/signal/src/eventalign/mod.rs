@@ -1,7 +1,7 @@
 //! Event tables: which event belongs to which base of the reference.
 //!
-//! [`align`] walks along an alignment piece by piece, [`table`] writes what it found in nanopolish's
-//! columns.
+//! [`align`] walks along an alignment piece by piece, [`table`] writes what it found in
+//! nanopolish's columns.
 
 pub mod decimal;
 pub mod table;

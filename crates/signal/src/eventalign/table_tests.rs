@@ -83,7 +83,8 @@ fn lines_have_the_columns_that_were_asked_for() {
         \tstandardized_level\tstart_idx\tend_idx\tsamples\n\
         chr1\t101\tCA\tr1\tt\t1\t63.30\t0.500\t0.00125\tTG\t72.00\t1.50\t-4.83\t4\t9\
         \t57.6,58.4,59.2,60,60.8\n\
-        chr1\t101\tCA\tr1\tt\t2\t70.40\t0.250\t0.00075\tNN\t0.00\t0.00\tinf\t9\t12\t61.6,62.4,63.2\n\
+        chr1\t101\tCA\tr1\tt\t2\t70.40\t0.250\t0.00075\tNN\t0.00\t0.00\tinf\t9\t12\
+        \t61.6,62.4,63.2\n\
         chr1\t103\tTT\tr1\tt\t0\t54.40\t1.000\t0.00100\tAA\t105.00\t1.50\t-28.11\t0\t4\
         \t54.4,55.2,56,56.8\n";
     assert_eq!(lines(all, true), format!("{expected}{SUMMARY}"));

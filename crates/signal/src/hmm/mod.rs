@@ -2,8 +2,9 @@
 //!
 //! Each k-mer is a block of three states: a match, which emits events of the k-mer's level; a bad
 //! event, which is emitted at no cost and belongs to no level; a skip, which emits nothing. Blocks
-//! are left from left to right. The model, its constants and its emissions are nanopolish's (Simpson
-//! et al. 2017, Nature Methods 14:407; `nanopolish_profile_hmm_r9`), so that scores can be compared.
+//! are left from left to right. The model, its constants and its emissions are nanopolish's
+//! (Simpson et al. 2017, Nature Methods 14:407; `nanopolish_profile_hmm_r9`), so that scores can be
+//! compared.
 
 pub mod kmers;
 pub mod score;
@@ -18,8 +19,8 @@ use crate::pore_model::PoreModel;
 /// `ln(1 / sqrt(2 pi))`, the constant of every normal density.
 pub(crate) const LN_INVERSE_SQRT_TWO_PI: f32 = -0.918_938_5;
 
-/// Least probability of staying at a k-mer. A read with no more events than bases would give none or
-/// a negative one, whose logarithm is not a number (nanopolish's scores of such reads are NaN).
+/// Least probability of staying at a k-mer. A read with no more events than bases would give none
+/// or a negative one, whose logarithm is not a number (nanopolish's scores of such reads are NaN).
 const LEAST_STAY: f32 = 1e-6;
 
 /// Expected level of one k-mer in one read.
@@ -34,8 +35,9 @@ pub struct ScaledLevel {
 }
 
 impl ScaledLevel {
-    /// The level of k-mer `rank` of `model` in a read with `scaling`; `log_var` is `ln(scaling.var)`,
-    /// which callers compute once. Rounded as nanopolish rounds, to single precision at the end.
+    /// The level of k-mer `rank` of `model` in a read with `scaling`; `log_var` is
+    /// `ln(scaling.var)`, which callers compute once. Rounded as nanopolish rounds, to single
+    /// precision at the end.
     ///
     /// # Panics
     ///

@@ -17,8 +17,8 @@ pub const LANES: usize = 8;
 /// One number for each lane.
 pub(crate) type Lanes = [f64; LANES];
 
-/// Events after which probabilities are scaled. A bad event costs a factor of 1000 at most, so eight
-/// of them cannot use up the range of a double.
+/// Events after which probabilities are scaled. A bad event costs a factor of 1000 at most, so
+/// eight of them cannot use up the range of a double.
 const SCALE_EVERY: usize = 8;
 
 /// Emissions below two to this power count as zero.
@@ -267,8 +267,8 @@ fn emission(level: &Lanes, density: &Density) -> Lanes {
     exp2(&exponent)
 }
 
-/// A polynomial that is `2^f` for `f` from -1/2 to 1/2, up to a relative error of 2.6e-9: it is exact
-/// at the seven Chebyshev nodes of the interval.
+/// A polynomial that is `2^f` for `f` from -1/2 to 1/2, up to a relative error of 2.6e-9: it is
+/// exact at the seven Chebyshev nodes of the interval.
 const EXP2: [f64; 7] = [
     1.0,
     0.693_147_206_702_832_1,
@@ -339,9 +339,9 @@ fn rescale(blocks: &mut [Block], others: [&mut Lanes; 3], exponents: &mut [i64; 
     others.into_iter().for_each(scale);
 }
 
-/// Whether zeros that stand for tiny probabilities cannot have changed the score. Transitions out of
-/// a state sum to one at most, so no event multiplies the sum by more than its greatest density; what
-/// was lost is below the least emission times the product of these.
+/// Whether zeros that stand for tiny probabilities cannot have changed the score. Transitions out
+/// of a state sum to one at most, so no event multiplies the sum by more than its greatest density;
+/// what was lost is below the least emission times the product of these.
 fn lost_nothing(question: &Question<'_>, score: f64) -> bool {
     let clip = background::LN_EMISSION;
     let greatest = question.kmers.iter().map(|kmer| peak_ln(*kmer)).fold(clip, f64::max);

@@ -1,9 +1,10 @@
 //! The most likely way of events through k-mers.
 //!
-//! Logarithms in single precision, added and compared in nanopolish's order, so that ties fall alike.
-//! Cells of one anti-diagonal depend on the two before it only, so a vector holds neighbours of a
-//! diagonal: events are stored from the last to the first, which makes all that it reads contiguous.
-//! All cells are kept and no pointers: the way back asks each cell on it once more where it came from.
+//! Logarithms in single precision, added and compared in nanopolish's order, so that ties fall
+//! alike. Cells of one anti-diagonal depend on the two before it only, so a vector holds neighbours
+//! of a diagonal: events are stored from the last to the first, which makes all that it reads
+//! contiguous. All cells are kept and no pointers: the way back asks each cell on it once more
+//! where it came from.
 
 use super::score::Levels;
 use super::{LN_INVERSE_SQRT_TWO_PI, ScaledLevel, Transitions, background, simd};
@@ -23,8 +24,8 @@ pub struct PathStep {
 /// `k` with `e + k = d`; two empty diagonals come before the first.
 type Plane = Vec<f32>;
 
-/// Cells that are computed at once. What a diagonal's last vector computes beyond the diagonal's end
-/// is never looked at.
+/// Cells that are computed at once. What a diagonal's last vector computes beyond the diagonal's
+/// end is never looked at.
 const LANES: usize = 16;
 
 /// Neighbours on a diagonal.
@@ -74,9 +75,9 @@ impl ViterbiScratch {
     }
 }
 
-/// Appends the most likely way to `path`, from the first event to the last; it starts with the first
-/// event at the first k-mer and ends with the last event at the last one. Nothing if there are no
-/// events or no k-mers, or if there is no such way.
+/// Appends the most likely way to `path`, from the first event to the last; it starts with the
+/// first event at the first k-mer and ends with the last event at the last one. Nothing if there
+/// are no events or no k-mers, or if there is no such way.
 pub fn align(
     scratch: &mut ViterbiScratch,
     levels: Levels<'_>,

@@ -14,8 +14,8 @@ use super::groups::{EventsByReference, Group, find};
 /// What decides which groups are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallOptions {
-    /// Sites at most so many bases apart are called together; a group must lie further from the start
-    /// of the alignment, with its flank.
+    /// Sites at most so many bases apart are called together; a group must lie further from the
+    /// start of the alignment, with its flank.
     pub gap_bp: u32,
     /// Bases before the first and behind the last C that are scored too.
     pub flank_bp: u32,
@@ -61,8 +61,8 @@ pub struct CallScratch {
     score: ScoreScratch,
 }
 
-/// Appends the calls of one read to `calls`, in the order of the reference. `model` has the alphabet
-/// [`Alphabet::Cpg`](crate::pore_model::Alphabet::Cpg).
+/// Appends the calls of one read to `calls`, in the order of the reference. `model` has the
+/// alphabet [`Alphabet::Cpg`](crate::pore_model::Alphabet::Cpg).
 pub fn call_read(
     scratch: &mut CallScratch,
     read: &AlignedRead<'_>,

@@ -14,8 +14,8 @@ pub struct Group {
     pub count: u32,
 }
 
-/// Appends the groups of `reference` to `groups`, in its order. Sites at most `gap` apart (from C to
-/// C) share a group. `reference` is upper case.
+/// Appends the groups of `reference` to `groups`, in its order. Sites at most `gap` apart (from C
+/// to C) share a group. `reference` is upper case.
 pub fn find(reference: &[u8], gap: u32, groups: &mut Vec<Group>) {
     let begin = groups.len();
     for at in memchr::memmem::find_iter(reference, b"CG") {
@@ -86,8 +86,8 @@ impl<'a> EventsByReference<'a> {
         closest_event(self.of_kmer, kmer)
     }
 
-    /// Events at the first aligned bases from `start` and from `end`, offsets on the reference. None
-    /// if the alignment does not reach from one to the other.
+    /// Events at the first aligned bases from `start` and from `end`, offsets on the reference.
+    /// None if the alignment does not reach from one to the other.
     #[must_use]
     pub fn window(&self, start: u32, end: u32) -> Option<(u32, u32)> {
         let from = self.pairs.partition_point(|pair| pair.0 < start);

@@ -2,6 +2,7 @@
 //!
 //! A few reads are compared always, all of them where slow tests are asked for.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::print_stdout)] // how close it was, for whoever runs with --nocapture
 
 mod calls;
 mod referee;

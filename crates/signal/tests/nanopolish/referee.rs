@@ -140,8 +140,9 @@ fn alignments(path: &Path) -> Vec<Alignment> {
                 }
                 b'D' => reference += length,
                 b'I' | b'S' => read += length,
-                // nanopolish forgets that bases clipped away are part of the read, so its positions in
-                // hard-clipped alignments are off. To compare kernels they are made off here too.
+                // nanopolish forgets that bases clipped away are part of the read, so its positions
+                // in hard-clipped alignments are off. To compare kernels they are made off here
+                // too.
                 b'H' => {}
                 _ => panic!("an operation that these reads do not have"),
             }

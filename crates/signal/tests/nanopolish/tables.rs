@@ -1,6 +1,6 @@
 //! `nanopolish eventalign`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use seqloom_signal::event::detect::samples_to_pa;
@@ -13,8 +13,8 @@ use seqloom_testkit::skip;
 use crate::referee::Referee;
 use crate::support::model;
 
-/// The only contig with bases, and where it has them. Elsewhere the draft is N, which becomes a long
-/// run of A, on which all paths are as likely as each other and rounding alone decides.
+/// The only contig with bases, and where it has them. Elsewhere the draft is N, which becomes a
+/// long run of A, on which all paths are as likely as each other and rounding alone decides.
 const CONTIG: &str = "tig00000001";
 const BASES: RangeInclusive<u64> = 191_106..=209_246;
 
@@ -65,8 +65,8 @@ fn without_samples(line: &str) -> (&str, Vec<f64>) {
     (columns, samples.map(|it| it.parse().unwrap()).collect())
 }
 
-/// Samples have six digits, which shows that ours and their scaling differ in the last bits; in three
-/// reads, whose levels differ in the second decimal, by more.
+/// Samples have six digits, which shows that ours and their scaling differ in the last bits; in
+/// three reads, whose levels differ in the second decimal, by more.
 fn assert_close(theirs: &[f64], ours: &[f64]) {
     assert_eq!(theirs.len(), ours.len());
     for (theirs, ours) in theirs.iter().zip(ours) {
@@ -74,14 +74,15 @@ fn assert_close(theirs: &[f64], ours: &[f64]) {
     }
 }
 
-/// Compares tables. All events are there; of lines where the reference has bases, at least 99 of 100
-/// are equal, and all but a few of the others are at the same place.
-fn compare_tables(theirs: &str, ours: &str) {
+/// Compares tables. All events are there; of lines where the reference has bases all but one of a
+/// thousand are equal in reads whose `scaled` is equal, and of all reads together at least the
+/// `share`. Hardly any event is at another place.
+fn compare_tables(theirs: &str, ours: &str, scaled: &BTreeSet<String>, share: f64) {
     assert_eq!(theirs.lines().next(), ours.lines().next());
     let (theirs, ours) = (by_event(theirs), by_event(ours));
     assert!(theirs.keys().eq(ours.keys()), "events differ");
     let place = |line: &str| line.split('\t').nth(1).unwrap().parse::<u64>().unwrap();
-    let (mut lines, mut equal, mut moved) = (0, 0, 0);
+    let (mut lines, mut equal, mut moved, mut unexplained) = (0, 0, 0, 0);
     for (event, theirs) in &theirs {
         let ours = &ours[event];
         assert_eq!(theirs.len(), ours.len(), "{event:?}");
@@ -92,35 +93,42 @@ fn compare_tables(theirs: &str, ours: &str) {
                 let (theirs, ours) = (theirs.0, ours.0);
                 lines += 1;
                 equal += usize::from(theirs == ours);
+                unexplained += usize::from(theirs != ours && scaled.contains(event[1]));
                 moved += usize::from(place(theirs) != place(ours));
             }
         }
     }
-    println!("{lines} lines on bases: {equal} equal, {moved} at another place");
+    println!("{lines} lines on bases: {equal} equal, {moved} elsewhere, {unexplained} unexplained");
     assert!(lines > 1000, "{lines}");
-    assert!(equal as f64 >= 0.99 * lines as f64, "{equal} of {lines}");
+    assert!(equal as f64 >= share * lines as f64, "{equal} of {lines}");
+    assert!(unexplained as f64 <= 0.001 * lines as f64, "{unexplained} of {lines}");
     assert!(moved as f64 <= 0.0001 * lines as f64, "{moved} of {lines}");
 }
 
-/// Compares summaries. Steps, skips and stays are left to the tables, for most alignments have bases
-/// that the draft does not have; the path of the signal's file is not ours to know.
-fn compare_summaries(theirs: &str, ours: &str) {
+/// Compares summaries. Steps, skips and stays are left to the tables, for most alignments have
+/// bases that the draft does not have; the path of the signal's file is not ours to know. Gives
+/// numbers and names of the reads whose scaling is equal.
+fn compare_summaries(theirs: &str, ours: &str) -> BTreeSet<String> {
     let fields = |line: &str| -> Vec<String> {
         let fields: Vec<&str> = line.split('\t').collect();
         [&fields[..2], &fields[3..6], &fields[9..]].concat().into_iter().map(Into::into).collect()
     };
     assert_eq!(theirs.lines().count(), ours.lines().count());
     assert_eq!(theirs.lines().next(), ours.lines().next());
-    let (mut lines, mut equal) = (0, 0);
+    let (mut lines, mut equal, mut scaled) = (0, 0, BTreeSet::new());
     for (theirs, ours) in theirs.lines().zip(ours.lines()).skip(1) {
         let (theirs, ours) = (fields(theirs), fields(ours));
         lines += 1;
-        equal += usize::from(theirs == ours);
         // Scaling may differ in the last digits.
         assert_eq!(theirs[..6], ours[..6]);
+        if theirs == ours {
+            equal += 1;
+            scaled.extend(theirs[..2].iter().cloned());
+        }
     }
     println!("{lines} summaries: {equal} equal");
-    assert!(equal as f64 >= 0.95 * f64::from(lines), "{equal} of {lines}");
+    assert!(f64::from(equal) >= 0.8 * f64::from(lines), "{equal} of {lines}");
+    scaled
 }
 
 #[test]
@@ -132,8 +140,8 @@ fn rows_are_those_of_nanopolish() {
     let all =
         TableOptions { read_names: true, scale_events: true, signal_index: true, samples: true };
     let (table, summary) = ours(&referee, &all);
-    compare_tables(&theirs, &table);
-    compare_summaries(&referee.written("sum"), &summary);
+    let scaled = compare_summaries(&referee.written("sum"), &summary);
+    compare_tables(&theirs, &table, &scaled, 0.95);
 }
 
 #[test]
@@ -144,6 +152,6 @@ fn slow_all_rows_are_those_of_nanopolish() {
     let Some(referee) = Referee::new(true) else { return };
     let theirs = referee.nanopolish("eventalign", &["--summary", "sum"]);
     let (table, summary) = ours(&referee, &TableOptions::default());
-    compare_tables(&theirs, &table);
-    compare_summaries(&referee.written("sum"), &summary);
+    let scaled = compare_summaries(&referee.written("sum"), &summary);
+    compare_tables(&theirs, &table, &scaled, 0.99);
 }
