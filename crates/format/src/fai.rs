@@ -173,7 +173,7 @@ pub fn parse_gzi(bytes: &[u8]) -> Result<Vec<BlockStart>, IndexTextError> {
             return Err(failed("no block has such a length"));
         }
         let inflated = start.text.checked_sub(last.text);
-        if !inflated.is_some_and(|bytes| bytes <= crate::bgzf::MAX_BLOCK_BYTES as u64) {
+        if inflated.is_none_or(|bytes| bytes > crate::bgzf::MAX_BLOCK_BYTES as u64) {
             return Err(failed("no block has so much text"));
         }
         last = start;

@@ -91,6 +91,8 @@ pub(super) struct Job {
     limit: ByteSize,
     block_bytes: u64,
     pub(super) nucleotides: PoreModel,
+    /// It is the program's.
+    has_own_model: bool,
 }
 
 impl Job {
@@ -147,6 +149,7 @@ impl Job {
             limit,
             block_bytes,
             nucleotides,
+            has_own_model: kmer_model.is_none(),
         })
     }
 
@@ -158,6 +161,11 @@ impl Job {
     /// The header of the aligned reads.
     pub(super) fn header(&self) -> &Header {
         &self.alignments.headers()[0]
+    }
+
+    /// Name of the model that was given; empty for that of the program.
+    pub(super) fn model_name(&self) -> &[u8] {
+        if self.has_own_model { b"" } else { self.nucleotides.name.as_bytes() }
     }
 
     /// Name of the reference sequence of a record.

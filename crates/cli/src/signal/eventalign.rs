@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &EventalignArguments, console: &Console) -> anyhow:
         nucleotides: job.nucleotides.clone(),
         read: ReadOptions::dna(),
         table,
-        has_summary: arguments.summary.is_some(),
+        summary_model: arguments.summary.is_some().then(|| job.model_name().to_vec()),
         region: job.region(),
     };
     let (mut header, mut summary_header) = (Vec::new(), Vec::new());

@@ -200,8 +200,9 @@ pub struct EventalignKernel {
     pub read: ReadOptions,
     /// Columns.
     pub table: TableOptions,
-    /// Lines of the summary are made, too.
-    pub has_summary: bool,
+    /// Lines of the summary are made, too, with this name of the model (nanopolish leaves it empty
+    /// for its own models).
+    pub summary_model: Option<Vec<u8>>,
     /// Which bases of the reference are followed.
     pub region: Option<RangeInclusive<u64>>,
 }
@@ -273,9 +274,8 @@ impl ReadKernel for EventalignKernel {
             samples_pa,
         };
         table::push_rows(&read, rows, &self.table, &mut output.text);
-        if self.has_summary {
+        if let Some(name) = &self.summary_model {
             let path = input.signal_path.as_os_str().as_bytes();
-            let name = self.nucleotides.name.as_bytes();
             table::push_summary(&read, rows, path, name, &mut output.summary);
         }
         times.format.book(start);
