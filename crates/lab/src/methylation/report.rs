@@ -86,8 +86,8 @@ pub(super) fn plots(table: &Table) -> Vec<(String, Plot)> {
 pub(super) fn markdown(table: &Table, facts: &BTreeMap<String, String>) -> String {
     let mut out = String::from(
         "# Methylation calling: structures beside each other\n\n\
-         Made by `seqloom lab methylation`; numbers in [methylation.tsv](methylation.tsv). All ways \
-         run the same kernels on the same reads, and the experiment fails if their tables of calls \
+         Made by `seqloom lab methylation`; numbers in [methylation.tsv](methylation.tsv). All \
+         ways run the same kernels on the same reads, and the experiment fails if their tables of calls \
          differ in a line. What differs:\n\n\
          * **FAST5, reads under one lock**: threads share a batch; each reads its signal under one \
          lock, as libhdf5 makes of every program with threads; the batch ends before the next one \
@@ -97,8 +97,8 @@ pub(super) fn markdown(table: &Table, facts: &BTreeMap<String, String>) -> Strin
          * **FAST5, our flow** and **BLOW5, our flow**: `seqloom signal methylation`. No lock, no \
          batch, no barrier; listing the reads of the files is part of the run.\n\n\
          Times are those of whole processes, start and pore models included, the fastest of the \
-         repeats. The storages are the model of [signal-io](../signal-io/README.md): K servers that \
-         need a given time for each request. Waiting costs no processor: more workers than \
+         repeats. The storages are the model of [signal-io](../signal-io/README.md): K servers \
+         that need a given time for each request. Waiting costs no processor: more workers than \
          processors help as long as they wait.\n\n",
     );
     // Writing to a String cannot fail.

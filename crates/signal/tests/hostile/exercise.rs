@@ -4,8 +4,8 @@
 use seqloom_signal::methylation::frequency::{Cutoff, CutoffStyle, Frequencies, FrequencyOptions};
 use seqloom_signal::methylation::table::{Columns, TableFormat, append_row};
 
-/// A table of methylation calls: what is read is well formed, comes back when it is written, and can
-/// be counted.
+/// A table of methylation calls: what is read is well formed, comes back when it is written, and
+/// can be counted.
 pub(crate) fn methylation_table(text: &[u8]) {
     let mut lines = text.split(|&byte| byte == b'\n');
     let Ok(columns) = Columns::parse(lines.next().unwrap_or_default()) else { return };
