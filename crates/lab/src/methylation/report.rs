@@ -87,8 +87,8 @@ pub(super) fn markdown(table: &Table, facts: &BTreeMap<String, String>) -> Strin
     let mut out = String::from(
         "# Methylation calling: structures beside each other\n\n\
          Made by `seqloom lab methylation`; numbers in [methylation.tsv](methylation.tsv). All \
-         ways run the same kernels on the same reads, and the experiment fails if their tables of calls \
-         differ in a line. What differs:\n\n\
+         ways run the same kernels on the same reads, and the experiment fails if their tables \
+         of calls differ in a line. What differs:\n\n\
          * **FAST5, reads under one lock**: threads share a batch; each reads its signal under one \
          lock, as libhdf5 makes of every program with threads; the batch ends before the next one \
          begins. The original structure.\n\
