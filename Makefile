@@ -8,7 +8,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 OUT ?= out
 
-.PHONY: help demo build test test-slow fuzz loom bench lint needs
+.PHONY: help demo build test test-slow fuzz fuzz-signal loom miri bench lint needs
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -28,17 +28,27 @@ test: needs loom ## all tests but the long ones
 	$(CARGO) test --workspace --exclude seqloom --exclude seqloom-align
 	$(CARGO) test --release -p seqloom-align -p seqloom
 
-test-slow: needs fuzz ## the long tests too (runs of 1 M reads and more)
+test-slow: needs fuzz fuzz-signal miri ## the long tests too (runs of 1 M reads and more)
 	SEQLOOM_SLOW=1 $(CARGO) test --workspace --exclude seqloom --exclude seqloom-align
 	SEQLOOM_SLOW=1 $(CARGO) test --release -p seqloom-align -p seqloom -- --nocapture
 
 fuzz: ## every parser of foreign bytes under a fuzzer, 20 s each; skipped where that is missing
 	fuzz/run.sh 20
 
+# Decoders of raw signal.
+SIGNAL_TARGETS := slow5_header slow5_text slow5_record slow5_signal slow5_file slow5_index \
+	pod5 pod5_parts hdf5 vbz deflate
+
+fuzz-signal: ## the decoders of raw signal, a million executions each
+	fuzz/run.sh 1000000x $(SIGNAL_TARGETS)
+
 # A folder of its own, or changed RUSTFLAGS would rebuild everything each time.
 loom: ## every order in which threads can meet at locks and queues, checked by loom
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR="$(TARGET)/loom" \
-		$(CARGO) test --release -p seqloom-runtime --lib models
+		$(CARGO) test --release -p seqloom-locks -p seqloom-runtime --lib models
+
+miri: ## the codecs' vector code under Miri; skipped where that is missing
+	tests/miri.sh
 
 bench: build ## whole programs side by side on this machine
 	tests/bench.sh "$(TARGET)/release" "$(OUT)/bench"

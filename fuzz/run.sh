@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # Runs every fuzz target for some seconds: with cargo-fuzz and a nightly compiler where both are
 # installed (address sanitizer and all), else with the compiler at hand and coverage alone.
-#   fuzz/run.sh [SECONDS_PER_TARGET] [TARGET...]
+#   fuzz/run.sh [SECONDS_PER_TARGET|EXECUTIONSx] [TARGET...]
 set -euo pipefail
 cd "$(dirname "$0")"
-seconds=${1:-20}
+case ${1:-20} in
+  *x) limit=-runs=${1%x} ;;
+  *) limit=-max_total_time=${1:-20} ;;
+esac
 shift || true
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || targets=($(sed -n 's/^name = "\([a-z0-9_]*\)"$/\1/p' Cargo.toml))
@@ -12,7 +15,7 @@ targets=("$@")
 if cargo +nightly fuzz --version >/dev/null 2>&1; then
   for target in "${targets[@]}"; do
     echo "== $target"
-    cargo +nightly fuzz run "$target" -- -max_total_time="$seconds" -rss_limit_mb=2048 -verbosity=0
+    cargo +nightly fuzz run "$target" -- "$limit" -rss_limit_mb=2048 -verbosity=0
   done
   exit
 fi
@@ -33,5 +36,5 @@ for target in "${targets[@]}"; do
   echo "== $target"
   mkdir -p "corpus/$target" "artifacts/$target"
   "$built/$target" "corpus/$target" -artifact_prefix="artifacts/$target/" \
-    -max_total_time="$seconds" -rss_limit_mb=2048 -print_final_stats=1 -verbosity=0
+    "$limit" -rss_limit_mb=2048 -print_final_stats=1 -verbosity=0
 done

@@ -1,7 +1,7 @@
 """Makes the reads of the benchmark of raw signal, and measures. bench_signal.sh calls it.
 
   replicate FROM TO MB      uncompressed BLOW5 to as many MB of samples, under new read ids
-  measure SEQLOOM DIR THREADS ROUNDS
+  measure SEQLOOM DIR THREADS ROUNDS [WORDS]   WORDS: only the rows that have them
   slow5lib next|get FILE THREADS LIST    reads all reads; prints wall and CPU seconds
   ont FILE                                 as above, through ont-fast5-api
 
@@ -211,7 +211,7 @@ def sizes(folder):
         print(f"| {said} | {size / 1e6:.1f} | {size / raw:.3f} |")
 
 
-def measure(seqloom, folder, threads, rounds):
+def measure(seqloom, folder, threads, rounds, words=""):
     threads, rounds = int(threads), int(rounds)
     reads = len(Path(f"{folder}/shuffled.txt").read_text().split())
     raw_mb = os.path.getsize(f"{folder}/raw.blow5") / 1e6
@@ -219,6 +219,8 @@ def measure(seqloom, folder, threads, rounds):
           f"{rounds} rounds.\n")
     print("| what | program | CPU s | wall s | CPU, ours = 1 |\n|---|---|---:|---:|---:|")
     for what, programs in tasks(seqloom, folder, threads, reads):
+        if words not in what:
+            continue
         best = {}
         for _ in range(rounds):
             for name, run in programs:
@@ -229,7 +231,8 @@ def measure(seqloom, folder, threads, rounds):
         for name, (wall, cpu) in best.items():
             print(f"| {what} | {name} | {cpu:.2f} | {wall:.2f} | {cpu / ours:.2f} |", flush=True)
             what = ""
-    sizes(folder)
+    if not words:
+        sizes(folder)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Raw signal side by side on this machine, in one run: seqloom, slow5lib, blue-crab and
 # ont-fast5-api on the same reads. Prints a table in Markdown.
-#   tests/bench_signal.sh FOLDER_OF_THE_PROGRAMS OUTPUT_FOLDER [MB_OF_SAMPLES] [THREADS] [ROUNDS]
+#   tests/bench_signal.sh FOLDER_OF_THE_PROGRAMS OUTPUT_FOLDER [MB] [THREADS] [ROUNDS] [WORDS]
+# MB: of samples.
+# WORDS: only the rows that have them, such as "decode BLOW5 zlib".
 # The reads are the 112 of SEQLOOM_DATA's f5c_ecoli_2kb, again and again under new ids. The files
 # made of them take about five times the bytes of the samples in OUTPUT_FOLDER and are kept there.
 set -euo pipefail
@@ -10,6 +12,7 @@ out=${2:?output folder}
 mb=${3:-2048}
 threads=${4:-$(nproc)}
 rounds=${5:-2}
+words=${6:-}
 here=$(cd "$(dirname "$0")" && pwd)
 python=$here/../.venv/bin/python
 reads=${SEQLOOM_DATA:-/nonexistent}/nanopore/f5c_ecoli_2kb/ecoli_2kb_region/fast5_files
@@ -37,4 +40,4 @@ made reads.pod5 ||
 made shuffled.txt || seqloom skim --rid "$out/zlib-svb.blow5" |
   shuf --random-source=<(yes) > "$out/shuffled.txt"
 
-"$python" "$here/bench_signal.py" measure "$bin/seqloom" "$out" "$threads" "$rounds"
+"$python" "$here/bench_signal.py" measure "$bin/seqloom" "$out" "$threads" "$rounds" "$words"

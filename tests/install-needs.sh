@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.."
 declare -A package_of=(
   [bwa]=bwa [samtools]=samtools [sambamba]=sambamba [samblaster]=samblaster [dwgsim]=dwgsim
   [bgzip]=tabix [zstd]=zstd [java]=default-jre-headless [g++]=g++ [cmake]=cmake [gzip]=gzip
+  [qemu-system-x86_64]=qemu-system-x86 [busybox]=busybox-static [cpio]=cpio
   [minimap2]=minimap2 [bamsormadup]=biobambam2 [nanopolish]=nanopolish [h5dump]=hdf5-tools
 )
 missing=()

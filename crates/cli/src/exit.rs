@@ -10,8 +10,10 @@ use seqloom_align::index::{BuildError, IndexError};
 use seqloom_format::bed::BedError;
 use seqloom_io::alignments::AlignmentError;
 use seqloom_io::indexed_fasta::IndexedFastaError;
+use seqloom_io::kept::KeptError;
 use seqloom_io::known_sites::KnownSitesError;
 use seqloom_io::random_text::TextError;
+use seqloom_io::reblock::ReblockError;
 use seqloom_io::reference::ReferenceError;
 use seqloom_io::sequences::SequencesError;
 use seqloom_io::sink::atomic::AtomicFileError;
@@ -90,6 +92,7 @@ fn chain_has<E: Error + Send + Sync + 'static>(
 
 fn code(error: &anyhow::Error) -> u8 {
     let is_usage = chain_has::<UsageError>(error, |_| true)
+        || chain_has::<ReblockError>(error, |e| matches!(e, ReblockError::TooSmall { .. }))
         || chain_has::<BuildError>(error, |e| matches!(e, BuildError::MemoryLimit { .. }));
     if is_usage {
         return USAGE;
@@ -98,6 +101,7 @@ fn code(error: &anyhow::Error) -> u8 {
         || chain_has::<PassError>(error, |e| matches!(e, PassError::Output(_)))
         || chain_has::<AtomicFileError>(error, |_| true)
         || chain_has::<BuildError>(error, |e| matches!(e, BuildError::Write { .. }))
+        || chain_has::<KeptError>(error, |_| true)
         || chain_has::<SpillError>(error, |_| true);
     if is_output {
         return OUTPUT;
@@ -114,6 +118,7 @@ fn code(error: &anyhow::Error) -> u8 {
         || chain_has::<IndexError>(error, |e| {
             !matches!(e, IndexError::Missing { .. } | IndexError::Io { .. })
         })
+        || chain_has::<ReblockError>(error, |e| matches!(e, ReblockError::Unequal { .. }))
         || signal_is_malformed(error);
     if is_malformed { MALFORMED } else { FAILED }
 }

@@ -3,6 +3,7 @@
 mod align;
 mod console;
 mod exit;
+mod fastq;
 mod index;
 mod lab;
 mod output;
@@ -16,6 +17,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 /// Cross-thread frees are the rule here (batches move between workers), which mimalloc is made for.
+/// Without it any allocator can be preloaded, as `seqloom lab prep-memory` does.
+#[cfg(not(feature = "system-allocator"))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -35,6 +38,9 @@ enum Command {
     Align(Box<align::AlignArguments>),
     /// Sort, mark duplicates, filter and fix aligned reads in one pass
     Prep(Box<prep::PrepArguments>),
+    /// FASTQ files: what they are and how they scale; padded blocks
+    #[command(subcommand)]
+    Fastq(fastq::FastqCommand),
     /// Nanopore raw signal: SLOW5, BLOW5, FAST5, POD5
     #[command(subcommand)]
     Signal(signal::SignalCommand),
@@ -58,6 +64,7 @@ fn main() -> ExitCode {
         Command::Index(arguments) => index::run(&arguments, &console),
         Command::Align(arguments) => align::run(&arguments, &console),
         Command::Prep(arguments) => prep::run(&arguments, &console),
+        Command::Fastq(command) => fastq::run(&command, &console),
         Command::Signal(command) => signal::run(&command, &console),
         Command::Lab(command) => lab::run(&command, &console),
         Command::Fast5Worker(_) => Ok(()), // it has run, without a console

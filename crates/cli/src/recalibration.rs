@@ -26,7 +26,7 @@ use crate::output::write_text;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Base quality recalibration (as GATK BaseRecalibrator, ApplyBQSR)")]
 pub(crate) struct RecalibrationArguments {
-    /// VCF (plain or compressed) of sites that vary, repeatable: recalibrate
+    /// VCF, or BED by its suffix (plain or compressed), of sites that vary, repeatable: recalibrate
     #[arg(long, value_name = "VCF")]
     known_sites: Vec<PathBuf>,
     /// Where the report goes (GATK's format)
@@ -76,6 +76,11 @@ impl RecalibrationArguments {
     /// Whether covariates are counted, for which the reference is needed.
     pub(crate) fn counts(&self) -> bool {
         !self.known_sites.is_empty()
+    }
+
+    /// What is read.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.known_sites.iter().chain(&self.apply_bqsr)
     }
 
     /// Whether anything is asked for.
@@ -152,28 +157,32 @@ impl<'a> Recalibration<'a> {
         self.known_sites.size_bytes()
     }
 
-    /// Counts what the stores hold, unless a report was given; writes the report if one is wanted;
-    /// gives what applies it, if it is to be applied.
+    /// The text of the report: of what the stores hold, unless a report was given.
     ///
     /// # Errors
-    /// A record that cannot be counted, a report that cannot be written.
-    pub(crate) fn run<'s>(
+    /// A record that cannot be counted.
+    pub(crate) fn report<'s>(
         &self,
         header: &Header,
         reference: &ReferenceSequences,
         (stores, marks): (&[&'s ChunkStore<'s>], Option<&DuplicateMarks>),
         run: &Run<'_>,
-    ) -> anyhow::Result<Option<Applier>> {
-        let counted = match &self.given {
-            Some(_) => None,
-            None => Some(self.count(header, reference, (stores, marks), run)?),
-        };
-        let Some(table) = counted.as_ref().or(self.given.as_ref()) else { return Ok(None) };
+    ) -> anyhow::Result<String> {
+        Ok(match &self.given {
+            Some(table) => report::write(table),
+            None => report::write(&self.count(header, reference, (stores, marks), run)?),
+        })
+    }
+
+    /// Writes the report, if it is wanted; gives what applies it, if it is to be applied.
+    ///
+    /// # Errors
+    /// A report that cannot be written.
+    pub(crate) fn applier(&self, header: &Header, text: &str) -> anyhow::Result<Option<Applier>> {
         // What is written is what is applied: tables are rounded in a report.
-        let text = report::write(table);
         let table = report::parse(text.as_bytes())?;
         if let Some(path) = &self.arguments.bqsr_report {
-            write_text(path, &text)?;
+            write_text(path, text)?;
         }
         if self.arguments.bqsr_report_only {
             return Ok(None);

@@ -101,8 +101,11 @@ pub fn overlaps(intervals: &[Interval], start: i64, end: i64) -> bool {
     intervals.get(first_behind_start).is_some_and(|it| it.start < end)
 }
 
-/// Name and interval of a line; `None` for one without.
-fn parse_line(text: &[u8], line: usize) -> Result<Option<(&[u8], Interval)>, BedError> {
+/// Name and interval of a line, whose number is from 1; `None` for one without.
+///
+/// # Errors
+/// A [`BedError`].
+pub fn parse_line(text: &[u8], line: usize) -> Result<Option<(&[u8], Interval)>, BedError> {
     let mut fields =
         text.split(|byte| matches!(byte, b'\t' | b' ' | b'\r')).filter(|field| !field.is_empty());
     let Some(name) = fields.next() else { return Ok(None) };

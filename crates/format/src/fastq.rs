@@ -19,6 +19,7 @@
 //! Line types of a four-line record, in order: H, S, P, Q.
 
 mod boundary;
+pub mod pad;
 mod scan;
 #[cfg(test)]
 mod tests;

@@ -15,7 +15,7 @@ mod simd;
 pub mod stream_vbyte;
 pub mod svb_zd;
 pub mod text;
-mod zlib;
+pub(crate) mod zlib;
 
 pub use error::{FrameError, HeaderError, IndexError, RecordError, SignalError};
 

@@ -1,10 +1,11 @@
-//! Files of known variants: where they lie, by the sequences of a header.
+//! Files of known variants, VCF or BED: where they lie, by the sequences of a header.
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use seqloom_format::bam::Reference;
+use seqloom_format::bed::{self, BedError, Interval};
 use seqloom_format::vcf::{VCF_MAGIC, VcfError, parse_line};
 
 use crate::source::SourceError;
@@ -16,8 +17,8 @@ pub enum KnownSitesError {
     /// The file cannot be read.
     #[error("{0}")]
     Source(#[from] SourceError),
-    /// It does not start as VCF does.
-    #[error("{}: known sites must be VCF, plain or compressed", path.display())]
+    /// It does not start as VCF does, and its name does not end as that of BED does.
+    #[error("{}: known sites must be VCF, or BED by suffix, plain or compressed", path.display())]
     NotVcf {
         /// The file.
         path: PathBuf,
@@ -31,6 +32,14 @@ pub enum KnownSitesError {
         line: u64,
         /// What is wrong with it.
         source: VcfError,
+    },
+    /// A line of BED is malformed.
+    #[error("{}: {source}", path.display())]
+    Bed {
+        /// The file.
+        path: PathBuf,
+        /// Which line, and what is wrong with it.
+        source: BedError,
     },
     /// There are sites, but on no sequence of the header.
     #[error(
@@ -54,8 +63,23 @@ pub struct KnownSitesRead {
     pub elsewhere: u64,
 }
 
-/// Reads the sites of a VCF (plain, gzip, BGZF or zstd) and hands those on sequences of the header
-/// to `add`: index of the sequence, and bases, 0-based.
+/// Suffixes of BED; all else is VCF, as GATK tells them apart.
+const BED_SUFFIXES: [&str; 4] = [".bed", ".bed.gz", ".bed.bgz", ".bed.zst"];
+
+fn is_bed(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    BED_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+}
+
+/// Sequence and bases of a line of BED. Bases behind the last position of any sequence are none.
+fn bed_site(text: &[u8], line: u64) -> Result<Option<(&[u8], Range<u32>)>, BedError> {
+    let within = |position: i64| position.clamp(0, i32::MAX.into()) as u32;
+    let site = bed::parse_line(text, usize::try_from(line).unwrap_or(usize::MAX))?;
+    Ok(site.map(|(name, Interval { start, end })| (name, within(start)..within(end))))
+}
+
+/// Reads the sites of a VCF or BED (plain, gzip, BGZF or zstd) and hands those on sequences of the
+/// header to `add`: index of the sequence, and bases, 0-based.
 ///
 /// # Errors
 /// The file cannot be read or is malformed, or is of another reference.
@@ -70,25 +94,31 @@ pub fn read(
     // Lines of a sequence stand together: its name is looked up once.
     let (mut name, mut index): (Vec<u8>, Option<usize>) = (Vec::new(), None);
     let mut elsewhere = None;
-    let mut is_vcf = false;
+    let (is_bed, mut is_vcf) = (is_bed(path), false);
     for_each_line(path, |line, text| {
         if line == 1 {
             is_vcf = text.starts_with(VCF_MAGIC);
         }
-        if !is_vcf {
+        if !is_vcf && !is_bed {
             return Err(KnownSitesError::NotVcf { path: path.to_path_buf() });
         }
         let wrong = |source| KnownSitesError::Line { path: path.to_path_buf(), line, source };
-        let Some(site) = parse_line(text).map_err(wrong)? else { return Ok(()) };
-        if site.sequence != name {
+        let site = if is_bed {
+            let wrong = |source| KnownSitesError::Bed { path: path.to_path_buf(), source };
+            bed_site(text, line).map_err(wrong)?
+        } else {
+            parse_line(text).map_err(wrong)?.map(|site| (site.sequence, site.bases))
+        };
+        let Some((sequence, bases)) = site else { return Ok(()) };
+        if sequence != name {
             name.clear();
-            name.extend_from_slice(site.sequence);
-            index = by_name.get(site.sequence).copied();
+            name.extend_from_slice(sequence);
+            index = by_name.get(sequence).copied();
         }
         match index {
             Some(index) => {
                 read.sites += 1;
-                add(index, site.bases);
+                add(index, bases);
             }
             None => {
                 read.elsewhere += 1;
@@ -98,7 +128,7 @@ pub fn read(
         Ok(())
     })?;
     match elsewhere {
-        _ if !is_vcf => Err(KnownSitesError::NotVcf { path: path.to_path_buf() }),
+        _ if !is_vcf && !is_bed => Err(KnownSitesError::NotVcf { path: path.to_path_buf() }),
         Some(name) if read.sites == 0 => {
             Err(KnownSitesError::OtherReference { path: path.to_path_buf(), name })
         }
@@ -113,8 +143,12 @@ mod tests {
     type Sites = Vec<(usize, Range<u32>)>;
 
     fn sites(text: &[u8]) -> Result<(Sites, KnownSitesRead), String> {
+        sites_of("sites.vcf", text)
+    }
+
+    fn sites_of(name: &str, text: &[u8]) -> Result<(Sites, KnownSitesRead), String> {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("sites.vcf");
+        let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
         let references = ["a", "b"].map(|name| Reference { name: name.to_owned(), length: 1000 });
         let mut sites = Vec::new();
@@ -136,6 +170,22 @@ mod tests {
         assert_eq!(sites(&long).unwrap().0, [(0, 0..1)]);
         let read = KnownSitesRead::default();
         assert_eq!(sites(b"##fileformat=VCFv4.2\n#CHROM\n"), Ok((Vec::new(), read)));
+    }
+
+    #[test]
+    fn bed_is_told_by_its_name() {
+        let text = b"track name=x\n# comment\nb\t4\t6\tname\nz\t1\t2\n\na 0 99999999999\na\t7\t7\n";
+        let read = KnownSitesRead { sites: 3, elsewhere: 1 };
+        let expected = vec![(1, 4..6), (0, 0..i32::MAX as u32), (0, 7..7)];
+        assert_eq!(sites_of("a.bed", text), Ok((expected, read)));
+        assert_eq!(sites_of("a.bed", b"").unwrap().1, KnownSitesRead::default());
+        let t = |text: &str, expected: &str| {
+            let error = sites_of("a.bed", text.as_bytes()).unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        };
+        t("a\t5\n", "FILE: BED line 1 has 2 fields");
+        t("a\t5\tx\n", "FILE: BED line 1: \"x\" is not");
+        t("z\t5\t9\n", "FILE: all known sites lie on");
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! Temporary storage for what does not fit into memory: compressed, checksummed, nameless.
 //!
 //! A [`SpillFile`] has no name from the moment it is made, so nothing is left of it however the
-//! process ends. Every thread appends and reads through `&self`.
+//! process ends; unless it is to outlive the process, see [`SpillFile::named`]. Every thread appends
+//! and reads through `&self`.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use seqloom_format::state_of_fields;
 
 use crate::sink::atomic::is_tmpfile_unsupported;
 
@@ -100,6 +103,8 @@ pub struct SpillExtent {
     checksum: u32,
 }
 
+state_of_fields!(SpillExtent { offset, folder, compressed_bytes, raw_bytes, checksum });
+
 impl SpillExtent {
     /// Bytes that [`SpillFile::read`] will append.
     #[must_use]
@@ -174,6 +179,36 @@ impl SpillFile {
             Err(source) => Err(SpillError::Create { folder: folder.clone(), source }),
         };
         Self::of_files(folders.iter().map(open).collect::<Result<_, _>>()?)
+    }
+
+    /// Opens the files at these paths, of each what lies in front of its end, and makes those that
+    /// are missing: for data that another process is to go on with. Nothing removes them.
+    ///
+    /// # Errors
+    /// [`SpillError::NoFolder`], [`SpillError::Create`]; a file that is shorter than it should be.
+    pub fn named(files: &[(PathBuf, u64)]) -> Result<Self, SpillError> {
+        let open = |(path, end): &(PathBuf, u64)| match open_named(path, *end) {
+            Ok(file) => Ok((path.clone(), file)),
+            Err(source) => Err(SpillError::Create { folder: path.clone(), source }),
+        };
+        let spill = Self::of_files(files.iter().map(open).collect::<Result<_, _>>()?)?;
+        for (part, (_, end)) in spill.parts.iter().zip(files) {
+            part.end.store(*end, Ordering::Release);
+        }
+        Ok(spill)
+    }
+
+    /// Writes everything through to disk; gives each file's path, as [`SpillFile::named`] was told,
+    /// and its end. Nothing may be appended meanwhile.
+    ///
+    /// # Errors
+    /// [`SpillError::Write`].
+    pub fn sync(&self) -> Result<Vec<(PathBuf, u64)>, SpillError> {
+        let sync = |part: &Part| match part.file.sync_data() {
+            Ok(()) => Ok((part.folder.clone(), part.end.load(Ordering::Acquire))),
+            Err(source) => Err(SpillError::Write { folder: part.folder.clone(), source }),
+        };
+        self.parts.iter().map(sync).collect()
     }
 
     fn of_files(files: Vec<(PathBuf, File)>) -> Result<Self, SpillError> {
@@ -280,6 +315,18 @@ impl Part {
         })?;
         Ok(offset)
     }
+}
+
+/// Opens a file of this name and cuts it to `end` bytes, all of which must be there.
+fn open_named(path: &Path, end: u64) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let file = options.open(path)?;
+    if file.metadata()?.len() < end {
+        return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
+    }
+    file.set_len(end)?;
+    Ok(file)
 }
 
 /// Opens a file that no name leads to, for reading and writing by this process's user only.
@@ -398,6 +445,27 @@ mod tests {
             assert_eq!(extent.folder, 1);
             assert_eq!(read(&file, extent).unwrap(), b"bytes");
         }
+    }
+
+    #[test]
+    fn what_is_kept_under_a_name_is_read_by_the_next_and_cut_to_its_end() {
+        use seqloom_format::state::State;
+        let folder = tempfile::tempdir().unwrap();
+        let paths = ["a", "b"].map(|name| (folder.path().join(name), 0));
+        let first = SpillFile::named(&paths).unwrap();
+        let mut scratch = SpillScratch::new().unwrap();
+        let kept = [first.append(b"one", &mut scratch), first.append(b"two", &mut scratch)];
+        let bytes = kept.map(Result::unwrap).to_state();
+        let ends = first.sync().unwrap();
+        let lost = first.append(b"behind the end", &mut scratch).unwrap();
+        drop(first);
+        let next = SpillFile::named(&ends).unwrap();
+        let kept = <[SpillExtent; 2]>::from_state(&bytes).unwrap();
+        assert_eq!(kept.map(|it| read(&next, it).unwrap()), [b"one", b"two"]);
+        assert!(matches!(read(&next, lost), Err(SpillError::Foreign)));
+        assert_eq!(next.bytes_written(), ends.iter().map(|it| it.1).sum::<u64>());
+        let longer: Vec<_> = ends.into_iter().map(|(path, end)| (path, end + 1)).collect();
+        assert!(SpillFile::named(&longer).is_err(), "bytes are missing");
     }
 
     #[test]

@@ -7,7 +7,12 @@
 
 pub mod experiment;
 pub mod latency;
+pub mod locks;
 pub mod methylation;
+mod output;
+pub mod parsing;
 pub mod plot;
+pub mod prep_memory;
 pub mod signal_io;
 pub mod table;
+pub mod watch;

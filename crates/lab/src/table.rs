@@ -85,6 +85,18 @@ impl Table {
         rows.map(|row| row.values[at]).min_by(f64::total_cmp)
     }
 
+    /// The median of a measured value over the rows with these factors.
+    #[must_use]
+    pub fn median(&self, factors: &[&str], column: &str) -> Option<f64> {
+        let at = self.columns.iter().position(|name| name == column)?;
+        let rows = self.rows.iter().filter(|row| row.factors == factors);
+        let mut values: Vec<f64> = rows.map(|row| row.values[at]).collect();
+        values.sort_by(f64::total_cmp);
+        let (low, high) =
+            (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
+        Some((low + high) / 2.0)
+    }
+
     /// The different values of a factor, in the order in which they appear.
     #[must_use]
     pub fn levels(&self, factor: &str) -> Vec<&str> {

@@ -5,6 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use seqloom_format::bam::{RecordError, RecordRef, framed_records};
+use seqloom_format::state::MalformedState;
+use seqloom_format::state_of_fields;
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::failure::lock;
@@ -17,7 +19,7 @@ use crate::read_end::{
     ReadEndError, ReadEndOptions, ReadEnds, RecordEnds, examine_single, examine_template,
 };
 use crate::redistribute::NameSample;
-use crate::store::{Backing, ChunkStore, StoreScratch};
+use crate::store::{Backing, ChunkStore, SavedStore, StoreScratch};
 
 /// Partitions of read ends, by a hash of their place.
 pub const END_PARTITIONS: usize = 256;
@@ -95,6 +97,72 @@ pub struct Collected<'a> {
     pub ends: Option<EndCollector<'a>>,
 }
 
+/// Where all that was collected lies in the spill file.
+pub struct SavedCollection {
+    placed: SavedStore,
+    unplaced: SavedStore,
+    stray: SavedStore,
+    ends: Option<SavedEnds>,
+}
+
+/// Where read ends lie, and what was counted of them.
+struct SavedEnds {
+    pairs: SavedStore,
+    fragments: SavedStore,
+    markers: SavedStore,
+    mates: Option<SavedStore>,
+    counters: DuplicationCounters,
+}
+
+state_of_fields!(SavedEnds { pairs, fragments, markers, mates, counters });
+state_of_fields!(SavedCollection { placed, unplaced, stray, ends });
+
+impl<'a> Collected<'a> {
+    /// All stores.
+    #[must_use]
+    pub fn stores(&self) -> Vec<&ChunkStore<'a>> {
+        let Self { placed, unplaced, stray, ends } = self;
+        let mut stores = vec![placed, unplaced, stray];
+        if let Some(EndCollector { pairs, fragments, markers, mates, .. }) = ends {
+            stores.extend([pairs, fragments, markers]);
+            stores.extend(mates);
+        }
+        stores
+    }
+
+    /// Where everything lies, once [`crate::store::write_out`] is through with all stores.
+    #[must_use]
+    pub fn saved(&self) -> SavedCollection {
+        SavedCollection {
+            placed: self.placed.saved(),
+            unplaced: self.unplaced.saved(),
+            stray: self.stray.saved(),
+            ends: self.ends.as_ref().map(|ends| SavedEnds {
+                pairs: ends.pairs.saved(),
+                fragments: ends.fragments.saved(),
+                markers: ends.markers.saved(),
+                mates: ends.mates.as_ref().map(ChunkStore::saved),
+                counters: lock(&ends.counters).clone(),
+            }),
+        }
+    }
+
+    /// Puts what was saved of a collector like this one into its stores, which are empty.
+    ///
+    /// # Errors
+    /// When it was of another collector.
+    pub fn restore(&self, saved: SavedCollection) -> Result<(), MalformedState> {
+        self.placed.restore(saved.placed)?;
+        self.unplaced.restore(saved.unplaced)?;
+        self.stray.restore(saved.stray)?;
+        match (&self.ends, saved.ends) {
+            (None, None) => Ok(()),
+            (Some(ends), Some(saved)) => ends.restore(saved),
+            _ => Err(MalformedState),
+        }
+    }
+}
+
 /// Partitions of records and read ends; see the module documentation.
 pub struct Collector<'a> {
     destination: Destination<'a>,
@@ -151,6 +219,18 @@ impl<'a> EndCollector<'a> {
     #[must_use]
     pub fn for_merging(self) -> Self {
         Self { ties: DuplicateMode::Coordinate, ..self }
+    }
+
+    fn restore(&self, saved: SavedEnds) -> Result<(), MalformedState> {
+        self.pairs.restore(saved.pairs)?;
+        self.fragments.restore(saved.fragments)?;
+        self.markers.restore(saved.markers)?;
+        *lock(&self.counters) = saved.counters;
+        match (&self.mates, saved.mates) {
+            (None, None) => Ok(()),
+            (Some(mates), Some(saved)) => mates.restore(saved),
+            _ => Err(MalformedState),
+        }
     }
 
     /// Records examined so far.

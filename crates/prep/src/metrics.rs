@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use seqloom_format::bam::Flags;
+use seqloom_format::state_of_fields;
 
 use crate::duplicates::LibraryTable;
 
@@ -95,6 +96,19 @@ pub struct DuplicationCounters {
     /// Set sizes.
     pub histogram: DuplicateSetHistogram,
 }
+
+state_of_fields!(LibraryCounts {
+    unpaired_reads,
+    paired_reads,
+    secondary_or_supplementary,
+    unmapped,
+    unpaired_read_duplicates,
+    pair_duplicates,
+    optical_pair_duplicates,
+});
+state_of_fields!(SetSizes { small, large });
+state_of_fields!(DuplicateSetHistogram { all, optical, non_optical });
+state_of_fields!(DuplicationCounters { libraries, histogram });
 
 impl DuplicationCounters {
     /// Counters at zero with room for `libraries` libraries (`table.libraries().len()`); a library

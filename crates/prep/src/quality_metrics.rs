@@ -16,6 +16,7 @@ pub mod samtools_stats;
 use std::sync::{Mutex, PoisonError};
 
 use seqloom_format::bam::RecordRef;
+use seqloom_format::state_of_fields;
 use seqloom_runtime::failure::lock;
 
 use crate::finish::hooks::{HookError, RecordVisitor, VisitorSource};
@@ -90,6 +91,15 @@ pub struct GatheredMetrics {
     /// Summary numbers.
     pub samtools_stats: Option<SamtoolsStatsCounts>,
 }
+
+state_of_fields!(GatheredMetrics {
+    insert_size,
+    alignment_summary,
+    quality_yield,
+    quality_by_cycle,
+    quality_distribution,
+    samtools_stats,
+});
 
 /// Adds up counts where both are there.
 fn merge_both<T>(sum: &mut Option<T>, more: &Option<T>, merge: impl Fn(&mut T, &T)) {
@@ -177,6 +187,17 @@ impl<'a> MetricsVisitors<'a> {
     pub fn new(request: MetricsRequest, reference: Option<&'a ReferenceSequences>) -> Self {
         let total = Mutex::new(GatheredMetrics::new(request));
         Self { request, reference, adapters: AdapterStarts::illumina(), total }
+    }
+
+    /// Adds what was counted of other records, for the same request.
+    pub fn add(&self, counted: &GatheredMetrics) {
+        lock(&self.total).merge(counted);
+    }
+
+    /// What the workers have counted that are through.
+    #[must_use]
+    pub fn so_far(&self) -> GatheredMetrics {
+        lock(&self.total).clone()
     }
 
     /// What all workers have counted.

@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use seqloom_format::bam::{RecordError, RecordRef};
+use seqloom_format::state::{MalformedState, State};
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::pool::{self, WorkerPanic};
@@ -110,6 +111,20 @@ impl NameSample {
         texts.sort_unstable();
         texts.dedup();
         texts
+    }
+}
+
+impl State for NameSample {
+    fn save(&self, out: &mut Vec<u8>) {
+        let names: Vec<(u64, Box<[u8]>)> = lock(&self.names).iter().cloned().collect();
+        (self.max_names, self.max_hash.load(Ordering::Relaxed)).save(out);
+        names.save(out);
+    }
+
+    fn load(bytes: &mut &[u8]) -> Result<Self, MalformedState> {
+        let (max_names, max_hash) = <(usize, u64)>::load(bytes)?;
+        let names = Vec::load(bytes)?.into_iter().collect();
+        Ok(Self { max_names, max_hash: AtomicU64::new(max_hash), names: Mutex::new(names) })
     }
 }
 

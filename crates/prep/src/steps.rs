@@ -216,6 +216,8 @@ pub struct StepCounts {
     pub dropped: Vec<u64>,
 }
 
+seqloom_format::state_of_fields!(StepCounts { examined, kept, dropped });
+
 impl StepCounts {
     /// Records that were removed.
     #[must_use]

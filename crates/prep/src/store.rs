@@ -10,6 +10,7 @@
 //! The ledger's total is exceeded only where all of it is open chunks: who makes a store chooses
 //! partitions and chunk size such that these are a fraction of it.
 
+mod saved;
 mod visit;
 
 use std::collections::VecDeque;
@@ -19,6 +20,8 @@ use std::sync::{Mutex, OnceLock};
 use seqloom_io::spill::{SpillError, SpillExtent, SpillFile, SpillScratch};
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::memory::Ledger;
+
+pub use saved::{SavedStore, SavedValue, WriteOutError, write_out};
 
 /// Partitions are made as they are first used, this many at a time.
 const SEGMENT_PARTITIONS: usize = 1024;

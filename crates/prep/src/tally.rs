@@ -1,6 +1,7 @@
 //! Counters behind `samtools flagstat` and `samtools idxstats`, one set for each worker.
 
 use seqloom_format::bam::{Flags, RecordRef};
+use seqloom_format::state_of_fields;
 
 /// Mates on different references count as such with high confidence from this MAPQ on.
 const CONFIDENT_MAPQ: u8 = 5;
@@ -142,6 +143,27 @@ pub struct Tally {
     /// Records without a reference.
     pub unplaced: u64,
 }
+
+state_of_fields!(FlagCounts {
+    total,
+    primary,
+    secondary,
+    supplementary,
+    duplicates,
+    primary_duplicates,
+    mapped,
+    primary_mapped,
+    paired,
+    first,
+    second,
+    properly_paired,
+    both_mapped,
+    singletons,
+    mate_elsewhere,
+    mate_elsewhere_confident,
+});
+state_of_fields!(ReferenceCounts { mapped, unmapped });
+state_of_fields!(Tally { passed, failed, references, unplaced });
 
 impl Tally {
     /// A tally at zero for this many references (16 bytes each).

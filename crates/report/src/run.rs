@@ -2,7 +2,11 @@
 //!
 //! `schema` is raised when a field changes its meaning or goes away; new fields do not raise it.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
+
+use seqloom_runtime::placement::{PinLevel, Plan};
 
 /// Version of this layout.
 pub const SCHEMA: u32 = 1;
@@ -26,8 +30,15 @@ pub struct RunReport {
     pub memory_bytes: u64,
     /// Bases per cohort, where reads are aligned.
     pub cohort_bases: Option<u64>,
+    /// Where a run that was killed was gone on with: behind which phase. The counts are of all of
+    /// it, times and bytes of this process alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub continued_behind: Option<&'static str>,
     /// Whose duplicate semantics, `None` when duplicates were not marked.
     pub duplicate_mode: Option<&'static str>,
+    /// Where index and workers were put, where reads are aligned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement: Option<PlacementReport>,
     /// What was counted.
     pub counts: Counts,
     /// Where the time went.
@@ -68,6 +79,57 @@ pub struct StageReport {
     pub seconds: f64,
     /// How often it was entered.
     pub visits: u64,
+}
+
+/// Where index and workers were put.
+#[derive(Debug, Clone, Serialize)]
+pub struct PlacementReport {
+    /// default, local, interleave or replicate.
+    pub placement: String,
+    /// Why, in words.
+    pub reason: &'static str,
+    /// What workers were pinned to: none, node or core.
+    pub pinned_to: &'static str,
+    /// Whether huge pages of the index were prevented.
+    pub small_pages: bool,
+    /// Workers of each replica, in the order of `replicas`.
+    pub workers: Vec<usize>,
+    /// The copies of the index.
+    pub replicas: Vec<ReplicaReport>,
+}
+
+/// A copy of the index and where it really lies.
+#[derive(Debug, Clone, Serialize)]
+pub struct ReplicaReport {
+    /// Nodes it belongs on.
+    pub nodes: Vec<u32>,
+    /// default, local, bind or interleave.
+    pub policy: &'static str,
+    /// Pages that were looked at, by the node that they were found on.
+    pub sampled_pages_of_node: BTreeMap<u32, u64>,
+    /// What it holds of memory.
+    pub resident_bytes: u64,
+    /// What of that is in transparent huge pages.
+    pub huge_bytes: u64,
+}
+
+impl From<&Plan> for PlacementReport {
+    /// The plan; replicas are added as they are loaded.
+    fn from(plan: &Plan) -> Self {
+        let workers = |group| plan.seats.iter().filter(|seat| seat.group == group).count();
+        Self {
+            placement: plan.placement.to_string(),
+            reason: plan.reason,
+            pinned_to: match plan.pin {
+                PinLevel::None => "none",
+                PinLevel::Node => "node",
+                PinLevel::Core => "core",
+            },
+            small_pages: plan.small_pages,
+            workers: (0..plan.groups.len()).map(workers).collect(),
+            replicas: Vec::new(),
+        }
+    }
 }
 
 /// Processor and memory.

@@ -58,6 +58,10 @@ pub struct Usage {
     pub cpu: Duration,
     /// Largest resident set so far.
     pub peak_rss_bytes: u64,
+    /// Times a thread gave its core up: it slept, or called `sched_yield` and another one ran.
+    pub voluntary_switches: u64,
+    /// Times a thread's core was taken away.
+    pub involuntary_switches: u64,
 }
 
 /// Reads [`Usage`]; zero where the system gives none.
@@ -77,7 +81,15 @@ fn usage_from(ticks: &crate::sys::SelfUsage) -> Usage {
     Usage {
         cpu: Duration::from_micros(ticks.cpu_us),
         peak_rss_bytes: ticks.max_rss_kib.saturating_mul(1024),
+        voluntary_switches: ticks.voluntary_switches,
+        involuntary_switches: ticks.involuntary_switches,
     }
+}
+
+/// Processor time of the calling thread so far: what it waited for a core does not count.
+#[must_use]
+pub fn thread_cpu_time() -> Duration {
+    Duration::from_nanos(crate::sys::thread_cpu_ns())
 }
 
 #[cfg(test)]
@@ -104,6 +116,18 @@ mod tests {
         std::fs::write(inner.join("memory.max"), "10\n").unwrap();
         assert_eq!(limit("0::/outer/inner\n"), Some(10));
         std::fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_sleeping_thread_uses_no_processor_time() {
+        let before = thread_cpu_time();
+        std::thread::sleep(Duration::from_millis(30));
+        assert!(thread_cpu_time() - before < Duration::from_millis(15));
+        let mut sum = 0u64;
+        while thread_cpu_time() - before < Duration::from_millis(20) {
+            sum = std::hint::black_box(sum + 1);
+        }
+        assert!(sum > 0);
     }
 
     #[test]

@@ -72,6 +72,21 @@ where
     failure.take().map_or(Ok(()), Err)
 }
 
+/// Runs `work` on a thread of its own and waits for it: for what changes the thread it runs on.
+///
+/// # Errors
+/// When the thread panics or cannot be started.
+pub fn run_one<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, WorkerPanic> {
+    let panicked = |message| WorkerPanic { message };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("seqloom-one".to_owned());
+        let thread = thread
+            .spawn_scoped(scope, work)
+            .map_err(|error| panicked(format!("a thread could not be started: {error}")))?;
+        thread.join().map_err(|payload| panicked(panic_message(&*payload)))
+    })
+}
+
 /// Counts workers down to zero.
 struct Running {
     workers: Mutex<usize>,
@@ -128,6 +143,13 @@ mod tests {
         )
         .unwrap();
         assert_eq!(sum.into_inner(), 10);
+    }
+
+    #[test]
+    fn one_thread_gives_its_result_or_its_panic() {
+        assert_eq!(run_one(|| 7).unwrap(), 7);
+        let fallen = run_one(|| assert!(std::hint::black_box(false), "it fell over"));
+        assert_eq!(fallen.unwrap_err().message, "it fell over");
     }
 
     #[test]

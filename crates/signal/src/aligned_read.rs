@@ -17,7 +17,7 @@ pub struct AlignedRead<'a> {
     /// Reference bases from `start` to one past the alignment's end (nanopolish fetches that one
     /// too), upper case.
     pub reference: &'a [u8],
-    /// Aligned bases in the order of the reference: offset from `start`, and position in the read as
-    /// the BAM record has it (reverse-complemented where `is_reverse`).
+    /// Aligned bases in the order of the reference: offset from `start`, and position in the read
+    /// as the BAM record has it (reverse-complemented where `is_reverse`).
     pub pairs: &'a [(u32, u32)],
 }

@@ -17,6 +17,7 @@ pub mod nanopore;
 pub mod python;
 pub mod random;
 pub mod reads;
+pub mod recorded;
 pub mod sam;
 pub mod skip;
 pub mod truth;

@@ -4,13 +4,16 @@
 //! to happen at a chosen read.
 
 use std::str::FromStr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use seqloom_format::bam::reg2bin;
+use seqloom_runtime::machine::thread_cpu_time;
 
 use super::{AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink};
 
 const LONGEST_READ_BASES: usize = 1 << 20;
+/// Pauses between looks at the clock: a few microseconds.
+const SPINS_PER_LOOK: usize = 64;
 /// Distance between the outer ends of the two mates, in bp.
 const INSERT_SIZE_BP: u64 = 400;
 
@@ -19,7 +22,7 @@ const INSERT_SIZE_BP: u64 = 400;
 pub struct FakeOptions {
     /// Time slept per read.
     pub sleep_per_read: Duration,
-    /// Time burnt per read.
+    /// Processor time burnt per read.
     pub spin_per_read: Duration,
     /// Ordinal of the pair (or single read, where there are no pairs) whose batch fails.
     pub fail_at: Option<u64>,
@@ -197,6 +200,14 @@ impl<'a> FakeRecord<'a> {
     }
 }
 
+/// Uses processor time: real work takes longer on the clock when its thread has to wait for a core.
+fn burn(time: Duration) {
+    let end = thread_cpu_time() + time;
+    while !time.is_zero() && thread_cpu_time() < end {
+        (0..SPINS_PER_LOOK).for_each(|_| std::hint::spin_loop());
+    }
+}
+
 impl AlignmentEngine for FakeEngine {
     type Scratch = Vec<u8>;
     type Candidates = FakeCandidates;
@@ -215,10 +226,7 @@ impl AlignmentEngine for FakeEngine {
         if !self.options.sleep_per_read.is_zero() {
             std::thread::sleep(self.options.sleep_per_read * count);
         }
-        let started = Instant::now();
-        while started.elapsed() < self.options.spin_per_read * count {
-            std::hint::spin_loop();
-        }
+        burn(self.options.spin_per_read * count);
         let copy_pair = |[a, b]: &[Read<'_>; 2]| [OwnedRead::copy_of(a), OwnedRead::copy_of(b)];
         Ok(FakeCandidates {
             pairs: reads.pairs.iter().map(copy_pair).collect(),
@@ -279,6 +287,14 @@ mod tests {
         assert_eq!(parsed.fail_at, Some(7));
         assert!("sleep".parse::<FakeOptions>().is_err());
         assert!("nap=3".parse::<FakeOptions>().is_err());
+    }
+
+    #[test]
+    fn spinning_burns_processor_time() {
+        let before = thread_cpu_time();
+        burn(Duration::from_millis(3));
+        assert!(thread_cpu_time() - before >= Duration::from_millis(3));
+        burn(Duration::ZERO);
     }
 
     fn records(engine: &FakeEngine, reads: &EngineReads<'_>) -> Vec<(Origin, Vec<u8>)> {

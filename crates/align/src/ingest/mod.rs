@@ -11,6 +11,7 @@ use seqloom_format::templates::PackedTemplates;
 use seqloom_io::source::{Fetch, FetchScratch, InputBlock, ReadSource, SourceError};
 use seqloom_runtime::failure::Failure;
 use seqloom_runtime::monitor::Monitor;
+use seqloom_runtime::placement::Plan;
 use seqloom_runtime::pool::{self, WorkerPanic};
 use seqloom_runtime::trace::Stage;
 
@@ -66,6 +67,8 @@ pub struct IngestOptions {
     pub tags: RecordTags,
     /// Memory that candidates may hold between seeding and emission.
     pub held_limits: HeldLimits,
+    /// Where workers run and have their memory.
+    pub placement: Plan,
 }
 
 /// Why ingest failed.
@@ -86,6 +89,9 @@ pub enum IngestError<S: std::error::Error> {
     /// A bug.
     #[error("{0}")]
     Panic(#[from] WorkerPanic),
+    /// A worker could not be put where it belongs.
+    #[error("a worker could not be placed: {0}")]
+    Placement(#[source] std::io::Error),
     /// One cohort does not fit the memory.
     #[error(
         "one cohort of {cohort_bases} bases holds {held_bytes} bytes and more, \
@@ -189,7 +195,7 @@ pub fn run<E: AlignmentEngine, S: BatchSink>(
         &ingest.failure,
         || ingest.board.wake_all(),
         &watch,
-        |_| ingest.work(),
+        |index| ingest.work(index),
     )?;
     let board = ingest.board.lock();
     if !board.cut_everything() {
@@ -221,7 +227,9 @@ struct Worker<E: AlignmentEngine, S: BatchSink> {
 type Outcome<S> = Result<(), IngestError<<S as BatchSink>::Error>>;
 
 impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
-    fn work(&self) -> Outcome<S> {
+    fn work(&self, index: usize) -> Outcome<S> {
+        // First of all, so that the worker's own memory is taken where it runs.
+        self.options.placement.take_seat(index).map_err(IngestError::Placement)?;
         let mut worker = Worker {
             engine: self.engine.scratch()?,
             fetch: FetchScratch::default(),

@@ -8,6 +8,7 @@ use seqloom_align::engine::bwa::{BwaOptions, InsertSize, Preset};
 use seqloom_align::engine::fake::FakeOptions;
 use seqloom_format::bam::{Header, expand_escapes};
 
+use super::placing::PlacementArguments;
 use crate::output::arguments::{ModeArgument, OpticalDistance, OutputArguments, RunArguments};
 use crate::recalibration::RecalibrationArguments;
 
@@ -42,6 +43,8 @@ pub(crate) struct AlignArguments {
     pub(crate) no_sort: bool,
     #[command(flatten)]
     pub(crate) run: RunArguments,
+    #[command(flatten)]
+    pub(crate) placement: PlacementArguments,
     #[command(flatten)]
     pub(crate) input: InputArguments,
     #[command(flatten)]

@@ -14,9 +14,11 @@ use seqloom_io::source::{
     Compression, Container, Fetch, FetchScratch, InputBlock, ReadSource, SourceOptions,
 };
 use seqloom_prep::layout::GenomeBins;
+use seqloom_report::run::PlacementReport;
 
 use super::arguments::AlignArguments;
 use super::header::{self, HeaderParts};
+use super::placing;
 use super::plan::{Demand, MemoryPlan, mean_read_bases};
 use crate::console::Console;
 use crate::exit::UsageError;
@@ -41,6 +43,8 @@ pub(super) struct Job<'a> {
     pub(super) trace: IngestTrace,
     pub(super) output: OutputPlan<'a>,
     pub(super) recalibration: Option<Recalibration<'a>>,
+    /// Where the index was put, once it is loaded.
+    pub(super) placement: Option<PlacementReport>,
 }
 
 /// A job, with what it uses up.
@@ -76,8 +80,9 @@ impl<'a> Job<'a> {
         let threads = run.threads;
         let bins = GenomeBins::new(built.header.references());
         let input = input_tags(arguments, &source);
-        let plan = Demand {
+        let demand = Demand {
             index_bytes: index.memory_bytes,
+            replicas: 1,
             loaded_bytes: recalibration.as_ref().map_or(0, Recalibration::size_bytes),
             threads,
             pairing,
@@ -87,10 +92,14 @@ impl<'a> Job<'a> {
             keeps_input: input.wanted(),
             bins: if is_sorted { bins.count() } else { 0 },
             marks_duplicates: !arguments.duplicates.no_mark_duplicates,
-        }
-        .plan(run.memory)?;
+        };
+        let with = |replicas| Demand { replicas, ..demand };
+        let fit = |replicas| with(replicas).floor_bytes() <= run.memory.0;
+        let placement =
+            placing::plan(&arguments.placement, threads.get(), index.memory_bytes, fit)?;
+        let plan = with(placement.groups.len()).plan(run.memory)?;
         let (plan_of_output, output) =
-            OutputPlan::open(&arguments.output, built.header.references(), is_sorted)?;
+            OutputPlan::open(&arguments.output, built.header.references(), is_sorted, None)?;
         signals::defer();
         let ingest = IngestOptions {
             threads,
@@ -98,6 +107,7 @@ impl<'a> Job<'a> {
             pairing,
             tags: RecordTags { read_group: built.read_group, input },
             held_limits: plan.held,
+            placement,
         };
         let job = Self {
             arguments,
@@ -110,6 +120,7 @@ impl<'a> Job<'a> {
             trace: IngestTrace::default(),
             output: plan_of_output,
             recalibration,
+            placement: None,
         };
         Ok(Prepared { job, first, output })
     }
@@ -122,17 +133,16 @@ impl<'a> Job<'a> {
         !self.arguments.duplicates.no_mark_duplicates
     }
 
-    /// Says what is about to happen.
-    pub(super) fn announce(&self) {
-        let inputs: Vec<_> =
-            (0..self.source.lanes()).map(|i| self.source.path(i).display().to_string()).collect();
-        self.run.console.info(&format!(
-            "align: {} threads, {} of memory, {} to {}",
-            self.run.threads,
-            self.run.memory,
-            inputs.join(" + "),
-            self.output.path().display()
-        ));
+    /// The names of all inputs.
+    pub(super) fn inputs(&self) -> Vec<String> {
+        (0..self.source.lanes()).map(|i| self.source.path(i).display().to_string()).collect()
+    }
+
+    /// Says where the index and the workers are, on machines where there is a choice.
+    pub(super) fn announce_placement(&self, placement: &PlacementReport) {
+        if !self.ingest.placement.is_nothing() || self.ingest.placement.small_pages {
+            placing::describe(placement).iter().for_each(|line| self.run.console.info(line));
+        }
     }
 
     /// Draws progress; `false` when a signal asks to stop.

@@ -6,6 +6,7 @@
 mod arguments;
 mod header;
 mod job;
+mod placing;
 mod plan;
 mod sinks;
 mod sorted;
@@ -38,46 +39,49 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
     job::check_options(arguments)?;
     let index = index::check(&arguments.reference)?;
     let prepared = Job::prepare(arguments, &index, console)?;
-    prepared.job.announce();
+    let job = &prepared.job;
+    job.run.announce("align", &job.inputs().join(" + "), job.output.path());
     match &arguments.algorithm.engine {
         EngineChoice::Bwa => {
-            let engine = load_bwa(arguments, &index, &prepared.job)?;
-            align(engine, prepared)
+            let threads = prepared.job.run.threads.get().min(machine::available_cores().get());
+            align(|| load_bwa(arguments, &index, threads), prepared)
         }
         EngineChoice::Fake(options) => {
-            let lengths = index.contigs.iter().map(|contig| contig.length.into()).collect();
-            align(FakeEngine::new(options.clone(), lengths), prepared)
+            let lengths = || index.contigs.iter().map(|contig| contig.length.into()).collect();
+            align(|| Ok(FakeEngine::new(options.clone(), lengths())), prepared)
         }
     }
 }
 
-fn align<E: AlignmentEngine>(engine: E, prepared: Prepared<'_>) -> anyhow::Result<()> {
-    let Prepared { job, first, mut output } = prepared;
+fn align<E: AlignmentEngine + Send>(
+    load: impl Fn() -> anyhow::Result<E> + Sync,
+    prepared: Prepared<'_>,
+) -> anyhow::Result<()> {
+    let Prepared { mut job, first, mut output } = prepared;
+    let (engine, placement) = placing::load(&job.ingest.placement, load)?;
+    job.announce_placement(&placement);
+    job.placement = Some(placement);
     job.run.end_phase("load");
-    let summary = if job.is_sorted() {
+    let (totals, summary) = if job.is_sorted() {
         sorted::align(engine, &job, first, &mut output)?
     } else {
         streamed::align(&engine, &job, first, &mut output)?
     };
-    summary.check_none_lost()?;
-    let written_bytes = output.written_bytes();
-    job.output.publish(output, summary.index.as_deref())?;
-    let references = job.header.references();
-    job.output.write_metrics(references, &summary.tally, summary.duplicates.as_ref())?;
-    job.output.write_report(|| Ok(summary.report(&job, written_bytes).to_json()?))?;
-    summary.close(&job);
+    summary::check_none_lost(&totals, &summary)?;
+    let (references, ingested) = (job.header.references(), || summary::ingested(&job, &totals));
+    job.output.publish(output, references, (&summary, &job.run), ingested)?;
+    summary::close(&job, &totals, &summary);
     Ok(())
 }
 
 fn load_bwa(
     arguments: &AlignArguments,
     index: &index::IndexInfo,
-    job: &Job<'_>,
+    threads: usize,
 ) -> anyhow::Result<BwaEngine> {
     let contigs: Vec<_> =
         index.contigs.iter().map(|c| (c.name.clone(), u64::from(c.length))).collect();
     let options = arguments.algorithm.bwa_options();
-    let threads = job.run.threads.get().min(machine::available_cores().get());
     let prefix = &arguments.reference;
     Ok(if arguments.algorithm.ignore_alt {
         let plain = index::WithoutAlt::of(prefix)?;

@@ -49,6 +49,8 @@ pub(super) struct MemoryPlan {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Demand {
     pub(super) index_bytes: u64,
+    /// Copies of the index.
+    pub(super) replicas: usize,
     /// Known sites.
     pub(super) loaded_bytes: u64,
     pub(super) threads: NonZeroUsize,
@@ -99,9 +101,13 @@ impl Demand {
         sorted as u64
     }
 
+    fn all_replicas_bytes(&self) -> u64 {
+        self.index_bytes.saturating_mul(self.replicas as u64)
+    }
+
     fn fixed_bytes(&self) -> u64 {
         let program = PROGRAM_BYTES + self.loaded_bytes;
-        program + self.index_bytes + self.threads.get() as u64 * WORKER_BYTES
+        program + self.all_replicas_bytes() + self.threads.get() as u64 * WORKER_BYTES
     }
 
     fn min_store_bytes(&self) -> u64 {
@@ -131,17 +137,26 @@ impl Demand {
         };
         let store_bytes = self.min_store_bytes() + spare_bytes - for_held_bytes;
         let chunk_bytes = chunk_bytes(store_bytes / 4 / self.open_chunks().max(1));
-        let freed_bytes = self.index_bytes + held.cohort_bytes;
+        let freed_bytes = self.all_replicas_bytes() + held.cohort_bytes;
         Ok(MemoryPlan { held, store_bytes, chunk_bytes, freed_bytes })
+    }
+
+    fn index_words(&self) -> String {
+        let one = ByteSize(self.index_bytes);
+        if self.replicas == 1 {
+            format!("index {one}")
+        } else {
+            format!("{} copies of the index, {one} each,", self.replicas)
+        }
     }
 
     fn too_small(&self, memory: ByteSize) -> String {
         format!(
-            "-m {memory} is too small: this run needs at least {} (program {} + index {} \
+            "-m {memory} is too small: this run needs at least {} (program {} + {} \
              + {} threads x {} + one cohort of {} bases in reads of {} bp {} + partitions {})",
             ByteSize(self.floor_bytes()),
             ByteSize(PROGRAM_BYTES + self.loaded_bytes),
-            ByteSize(self.index_bytes),
+            self.index_words(),
             self.threads,
             ByteSize(WORKER_BYTES),
             self.cohort_bases,
@@ -158,6 +173,7 @@ mod tests {
 
     const DEMAND: Demand = Demand {
         index_bytes: 221 << 20,
+        replicas: 1,
         loaded_bytes: 5 << 20,
         threads: NonZeroUsize::new(2).unwrap(),
         pairing: Pairing::TwoFiles,
@@ -179,6 +195,19 @@ mod tests {
             assert_eq!(given, memory);
             assert!(DEMAND.open_chunks() * plan.chunk_bytes <= plan.store_bytes);
         }
+    }
+
+    #[test]
+    fn every_copy_of_the_index_is_counted() {
+        let three = Demand { replicas: 3, ..DEMAND };
+        assert_eq!(three.floor_bytes() - DEMAND.floor_bytes(), 2 * DEMAND.index_bytes);
+        let refused = three.plan(ByteSize(DEMAND.floor_bytes())).unwrap_err().to_string();
+        assert!(refused.contains("3 copies of the index, 221M each"), "{refused}");
+        let memory = ByteSize(8 << 30);
+        let freed = |demand: &Demand| demand.plan(memory).unwrap();
+        let (one, three) = (freed(&DEMAND), freed(&three));
+        let index = |plan: &MemoryPlan| plan.freed_bytes - plan.held.cohort_bytes;
+        assert_eq!(index(&three), 3 * index(&one));
     }
 
     #[test]

@@ -3,14 +3,14 @@
 use std::sync::atomic::Ordering;
 
 use seqloom_align::engine::AlignmentEngine;
-use seqloom_align::ingest;
+use seqloom_align::ingest::{self, IngestTotals};
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::InputBlock;
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::barcode::BarcodeTags;
 use seqloom_prep::collect::{Collected, Collector, Destination, EndCollector, Grouping};
 use seqloom_prep::duplicates::{DuplicateMarks, DuplicateOptions, LibraryTable, resolve_all};
-use seqloom_prep::finish::{self, FinishOptions, FinishTrace};
+use seqloom_prep::finish::{self, FinishOptions, FinishTrace, UnitPlan};
 use seqloom_prep::last_changes::LastChanges;
 use seqloom_prep::order::SortOrder;
 use seqloom_prep::read_end::ReadEndOptions;
@@ -22,8 +22,9 @@ use seqloom_runtime::memory::{self, Ledger};
 
 use super::job::Job;
 use super::sinks::SortedSink;
-use super::summary::Summary;
+use super::summary::ingest_stages;
 use crate::output::plan::Duplicates;
+use crate::output::summary::Summary;
 use crate::recalibration::{load_reference, reference_bytes};
 
 /// Runs the flow; the output is complete but has no name yet.
@@ -32,7 +33,7 @@ pub(super) fn align<E: AlignmentEngine>(
     job: &Job<'_>,
     first: Vec<InputBlock>,
     output: &mut Output,
-) -> anyhow::Result<Summary> {
+) -> anyhow::Result<(IngestTotals, Summary)> {
     let backing = Backing {
         ledger: Ledger::new(job.plan.store_bytes),
         spill: SpillFile::create(&job.arguments.run.spill_folders(job.output.path()))?,
@@ -52,6 +53,7 @@ pub(super) fn align<E: AlignmentEngine>(
     backing.ledger.grow(job.plan.freed_bytes);
 
     // Resolve.
+    let threads = job.run.computing_threads();
     let Collected { placed, unplaced, stray, ends } = sink.0.into_collected();
     let options = DuplicateOptions {
         optical_distance_px: job.arguments.duplicates.optical_distance.0,
@@ -60,9 +62,7 @@ pub(super) fn align<E: AlignmentEngine>(
     let mode = job.arguments.duplicates.duplicate_mode.into();
     let watch = || job.watch("duplicates", totals.records);
     let resolved = ends
-        .map(|ends| {
-            resolve_all(ends, totals.templates, mode, &options, &backing, job.run.threads, &watch)
-        })
+        .map(|ends| resolve_all(ends, totals.templates, mode, &options, &backing, threads, &watch))
         .transpose()?;
     job.run.end_phase("resolve");
 
@@ -80,11 +80,12 @@ pub(super) fn align<E: AlignmentEngine>(
     let changes = LastChanges { duplicates: None, recalibration: applier.as_ref(), late: &late };
     job.output.write_header(&job.header, output)?;
     let mut index = job.output.index_builder(references.len());
+    let plan = UnitPlan::new(&stores);
     let finished = finish::run(
-        &stores,
+        (&stores, plan.all()),
         &backing,
         &FinishOptions {
-            threads: job.run.threads,
+            threads,
             order: SortOrder::Coordinate,
             encoding: job.output.encoding(),
             references,
@@ -104,7 +105,8 @@ pub(super) fn align<E: AlignmentEngine>(
         rows: counters.metrics(&libraries),
         histogram: counters.histogram,
     });
-    Ok(Summary::sorted(totals, finished, duplicates, index, &backing, &trace))
+    let sorted = Summary::sorted(ingest_stages(&job.trace), (finished, &trace), &backing);
+    Ok((totals, Summary { duplicates, index, ..sorted }))
 }
 
 /// Counts covariates and gives what applies them, if recalibration is asked for. The reference
@@ -119,7 +121,8 @@ fn recalibrate<'s>(
     let references = job.header.references();
     if !job.arguments.recalibration.counts() {
         let none = ReferenceSequences::default();
-        return asked.run(&job.header, &none, (stores, marks), &job.run);
+        let report = asked.report(&job.header, &none, (stores, marks), &job.run)?;
+        return asked.applier(&job.header, &report);
     }
     let bytes = reference_bytes(references);
     if let Some(placed) = stores.first() {
@@ -128,10 +131,10 @@ fn recalibrate<'s>(
     backing.ledger.charge(bytes);
     let fasta = job.arguments.reference_fasta.as_ref().unwrap_or(&job.arguments.reference);
     let bases = load_reference(fasta, references)?;
-    let applier = asked.run(&job.header, &bases, (stores, marks), &job.run)?;
+    let report = asked.report(&job.header, &bases, (stores, marks), &job.run)?;
     drop(bases);
     backing.ledger.release(bytes);
-    Ok(applier)
+    asked.applier(&job.header, &report)
 }
 
 fn library_table(job: &Job<'_>) -> anyhow::Result<LibraryTable> {

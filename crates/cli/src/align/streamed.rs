@@ -3,13 +3,14 @@
 use std::sync::atomic::Ordering;
 
 use seqloom_align::engine::AlignmentEngine;
-use seqloom_align::ingest;
+use seqloom_align::ingest::{self, IngestTotals};
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::InputBlock;
 
 use super::job::Job;
 use super::sinks::StreamSink;
-use super::summary::Summary;
+use super::summary::ingest_stages;
+use crate::output::summary::Summary;
 
 /// Runs the flow; the output is complete but has no name yet.
 pub(super) fn align<E: AlignmentEngine>(
@@ -17,7 +18,7 @@ pub(super) fn align<E: AlignmentEngine>(
     job: &Job<'_>,
     first: Vec<InputBlock>,
     output: &mut Output,
-) -> anyhow::Result<Summary> {
+) -> anyhow::Result<(IngestTotals, Summary)> {
     job.output.write_header(&job.header, output)?;
     let sink = StreamSink::new(job.output.encoding(), job.header.references(), output);
     let watch = || job.watch("align", job.trace.records.load(Ordering::Relaxed));
@@ -25,5 +26,5 @@ pub(super) fn align<E: AlignmentEngine>(
     let tally = sink.into_tally();
     job.output.close(None, output)?;
     job.run.end_phase("ingest");
-    Ok(Summary::streamed(totals, tally))
+    Ok((totals, Summary::streamed(ingest_stages(&job.trace), tally)))
 }

@@ -1,19 +1,31 @@
 //! `seqloom lab`: experiments on the machine at hand.
 
+mod locks;
 mod methylation;
+mod parsing;
+mod prep_memory;
 mod signal_io;
+mod topology;
 
 use crate::console::Console;
 
 /// Commands of `seqloom lab`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum LabCommand {
+    /// Locks: threads that all want one, hand-overs, cost without contention
+    Locks(locks::LocksArguments),
     /// Methylation calling: the papers' structures and ours, workers, and disks of some latency
     Methylation(methylation::MethylationArguments),
     #[command(name = methylation::CALL, hide = true)]
     MethylationCall(methylation::CallArguments),
+    /// Five steps of preparation: time and memory by allocator and program
+    PrepMemory(prep_memory::PrepMemoryArguments),
+    /// Ways to take reads from files by many threads: O, D, B, L, and the source of `align`
+    Parsing(parsing::ParsingArguments),
     /// Reads of raw signal at random: formats, readers, workers, and disks of some latency
     SignalIo(signal_io::SignalIoArguments),
+    /// The machine: nodes, cores, distances, memory, page sizes, and what of it may be used
+    Topology(topology::TopologyArguments),
     #[command(name = signal_io::READ, hide = true)]
     SignalIoRead(signal_io::ReadArguments),
 }
@@ -21,9 +33,13 @@ pub(crate) enum LabCommand {
 /// Runs the command.
 pub(crate) fn run(command: &LabCommand, console: &Console) -> anyhow::Result<()> {
     match command {
+        LabCommand::Locks(arguments) => locks::run(arguments, console),
         LabCommand::Methylation(arguments) => methylation::run(arguments, console),
         LabCommand::MethylationCall(arguments) => methylation::call(arguments),
+        LabCommand::PrepMemory(arguments) => prep_memory::run(arguments, console),
+        LabCommand::Parsing(arguments) => parsing::run(arguments, console),
         LabCommand::SignalIo(arguments) => signal_io::run(arguments, console),
+        LabCommand::Topology(arguments) => topology::run(arguments, console),
         LabCommand::SignalIoRead(arguments) => signal_io::read(arguments),
     }
 }

@@ -96,6 +96,7 @@ pub(super) fn run(arguments: &SignalIoArguments, console: &Console) -> anyhow::R
     let megabytes = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
     let facts = [
         ("machine", format!("{} cores", machine::available_cores())),
+        ("load", load()),
         ("reads", volume.reads.to_string()),
         ("single-read FAST5", megabytes(volume.single_bytes)),
         ("BLOW5 (zlib, svb-zd)", megabytes(volume.blow5_bytes)),
@@ -106,6 +107,13 @@ pub(super) fn run(arguments: &SignalIoArguments, console: &Console) -> anyhow::R
     signal_io::write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())
+}
+
+/// What else the machine had to do: a busy one shows in times that are not spent waiting.
+fn load() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let averages: Vec<&str> = text.split(' ').take(3).collect();
+    format!("{} (1, 5 and 15 minutes, at the end)", averages.join(", "))
 }
 
 /// Is one run: reads all and says how much that was.

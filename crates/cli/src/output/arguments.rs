@@ -74,6 +74,13 @@ impl RunArguments {
 }
 
 impl OutputArguments {
+    /// What the bytes of the output and of its metrics depend on.
+    pub(crate) fn identity(&self) -> String {
+        let Self { output, output_format, level, write_index, no_pg, md5, metrics_dir, json: _ } =
+            self;
+        format!("{:?}", (output, output_format, level, write_index, no_pg, md5, metrics_dir))
+    }
+
     /// The format asked for, or that of the suffix.
     ///
     /// # Errors

@@ -2,7 +2,9 @@
 
 pub(crate) mod arguments;
 pub(crate) mod plan;
+pub(crate) mod resume;
 pub(crate) mod run;
+pub(crate) mod summary;
 
 use std::io::Write;
 use std::path::Path;

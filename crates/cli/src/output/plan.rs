@@ -17,6 +17,9 @@ use seqloom_prep::tally::Tally;
 use seqloom_report::{flagstat, idxstats, picard, samtools_stats};
 
 use super::arguments::{IndexKind, OutputArguments, OutputFormat};
+use super::resume::Kept;
+use super::run::Run;
+use super::summary::{Ingested, Summary};
 use super::write_text;
 use crate::exit::{UsageError, at_path};
 
@@ -47,7 +50,7 @@ pub(crate) struct Duplicates {
 }
 
 impl<'a> OutputPlan<'a> {
-    /// Opens the output. `in_coordinate_order` allows an index.
+    /// Opens the output, behind what is `kept` of it. `in_coordinate_order` allows an index.
     ///
     /// # Errors
     /// What cannot be written, or an index that cannot hold the references.
@@ -55,13 +58,17 @@ impl<'a> OutputPlan<'a> {
         arguments: &'a OutputArguments,
         references: &[Reference],
         in_coordinate_order: bool,
+        kept: Option<&Kept>,
     ) -> anyhow::Result<(Self, Output)> {
         let format = arguments.format()?;
-        let mut output = Output::create(&arguments.output)?;
+        let mut output = match kept {
+            Some(kept) => kept.output(&arguments.output)?,
+            None => Output::create(&arguments.output)?,
+        };
         if arguments.md5 {
             let refuse = "--md5 needs an output file to lie beside";
             anyhow::ensure!(output.is_regular_file(), UsageError(refuse.to_owned()));
-            output.take_md5();
+            output.take_md5()?;
         }
         let indexable =
             in_coordinate_order && format == OutputFormat::Bam && output.is_regular_file();
@@ -117,8 +124,25 @@ impl<'a> OutputPlan<'a> {
         Ok(Some(bytes))
     }
 
+    /// Gives the output its name, with its index, then writes metrics and, last, the report of
+    /// the run.
+    pub(crate) fn publish(
+        &self,
+        output: Output,
+        references: &[Reference],
+        (summary, run): (&Summary, &Run<'_>),
+        ingested: impl FnOnce() -> Ingested,
+    ) -> anyhow::Result<()> {
+        let written_bytes = output.written_bytes();
+        self.name(output, summary.index.as_deref())?;
+        self.write_metrics(references, &summary.tally, summary.duplicates.as_ref())?;
+        self.write_quality_metrics(&summary.metrics)?;
+        let Some(path) = &self.arguments.json else { return Ok(()) };
+        write_text(path, &summary.report(ingested(), (run, self), written_bytes).to_json()?)
+    }
+
     /// Gives the output its name, with its index.
-    pub(crate) fn publish(&self, output: Output, index: Option<&[u8]>) -> anyhow::Result<()> {
+    fn name(&self, output: Output, index: Option<&[u8]>) -> anyhow::Result<()> {
         let path = self.path();
         let md5 = output.md5();
         let Some(file) = output.into_file() else { return Ok(()) };
@@ -139,7 +163,7 @@ impl<'a> OutputPlan<'a> {
     }
 
     /// Writes what was counted, if a folder for it is given: flagstat, idxstats, duplicates.
-    pub(crate) fn write_metrics(
+    fn write_metrics(
         &self,
         references: &[Reference],
         tally: &Tally,
@@ -165,7 +189,7 @@ impl<'a> OutputPlan<'a> {
 
     /// Writes the further metrics, if a folder for them is given: of each kind that was counted, a
     /// file. Without pairs there is no file of insert sizes, as with Picard.
-    pub(crate) fn write_quality_metrics(&self, metrics: &GatheredMetrics) -> anyhow::Result<()> {
+    fn write_quality_metrics(&self, metrics: &GatheredMetrics) -> anyhow::Result<()> {
         let Some(folder) = &self.arguments.metrics_dir else { return Ok(()) };
         fs::create_dir_all(folder).map_err(at_path(folder))?;
         let (command_line, sample) = (super::command_line(), self.sample());
@@ -210,15 +234,6 @@ impl<'a> OutputPlan<'a> {
     fn sample(&self) -> String {
         let stem = self.path().file_stem().filter(|stem| *stem != "-");
         stem.map_or_else(|| "seqloom".into(), |stem| stem.to_string_lossy().into_owned())
-    }
-
-    /// Writes the report of the run, if one is wanted.
-    pub(crate) fn write_report(
-        &self,
-        report: impl FnOnce() -> anyhow::Result<String>,
-    ) -> anyhow::Result<()> {
-        let Some(path) = &self.arguments.json else { return Ok(()) };
-        write_text(path, &report()?)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use seqloom_report::run::{StageReport, UsageReport};
@@ -16,6 +17,9 @@ use crate::signals;
 /// Smallest and largest chunk of the stores.
 pub(crate) const MIN_CHUNK_BYTES: u64 = 16 << 10;
 const MAX_CHUNK_BYTES: u64 = 256 << 10;
+
+/// Threads that compute, on each core.
+const MOST_PER_CORE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(7);
 
 /// Size of chunks where each may have `share_bytes`: a power of two, because the allocator rounds
 /// other sizes up by as much as an eighth, which nobody would have counted.
@@ -49,6 +53,22 @@ impl<'a> Run<'a> {
             phase_started: Cell::new(Instant::now()),
             phases: RefCell::default(),
         }
+    }
+
+    /// Says what is about to happen.
+    pub(crate) fn announce(&self, command: &str, inputs: &str, output: &Path) {
+        self.console.info(&format!(
+            "{command}: {} threads, {} of memory, {inputs} to {}",
+            self.threads,
+            self.memory,
+            output.display()
+        ));
+    }
+
+    /// Threads for work that only computes: more than a few on each core would take memory and
+    /// give nothing back.
+    pub(crate) fn computing_threads(&self) -> NonZeroUsize {
+        self.threads.min(machine::available_cores().saturating_mul(MOST_PER_CORE))
     }
 
     /// Books the wall time since the last phase ended.

@@ -16,6 +16,7 @@ use seqloom_prep::steps::{
 };
 
 use crate::output::arguments::{ModeArgument, OpticalDistance, OutputArguments, RunArguments};
+use crate::output::resume::ResumeArguments;
 use crate::recalibration::RecalibrationArguments;
 
 /// What `seqloom prep` is told.
@@ -54,6 +55,8 @@ pub(crate) struct PrepArguments {
     metrics: Vec<MetricsArgument>,
     #[command(flatten)]
     pub(crate) run: RunArguments,
+    #[command(flatten)]
+    pub(crate) resume: ResumeArguments,
     /// Take what is whole of an input that ends too early
     #[arg(long, help_heading = "Input")]
     pub(crate) allow_truncated: bool,
@@ -228,6 +231,41 @@ impl PrepArguments {
             remove_tags: changes.remove_tags.clone(),
             keep_tags: changes.keep_tags.clone(),
         })
+    }
+
+    /// All that the bytes of the output depend on: options, and files.
+    pub(super) fn identity(&self) -> (Vec<(String, String)>, Vec<PathBuf>) {
+        // Whoever adds an option is asked here where it belongs.
+        let Self {
+            inputs,
+            output,
+            sort,
+            metrics,
+            run: _,
+            resume: _,
+            allow_truncated,
+            filters,
+            changes,
+            duplicates,
+            recalibration,
+        } = self;
+        let options = [
+            ("inputs", format!("{inputs:?}")),
+            ("output options", output.identity()),
+            ("sort order", format!("{sort:?}")),
+            ("metrics", format!("{metrics:?}")),
+            ("input options", format!("{allow_truncated:?}")),
+            ("filters", format!("{filters:?}")),
+            ("changes", format!("{changes:?}")),
+            ("duplicate options", format!("{duplicates:?}")),
+            ("recalibration options", format!("{recalibration:?}")),
+        ];
+        let mut files = inputs.clone();
+        files.extend(filters.regions.clone());
+        files.extend(changes.reference_dict.clone());
+        files.extend(changes.reference.clone());
+        files.extend(recalibration.files().cloned());
+        (options.map(|(name, value)| (name.to_owned(), value)).into(), files)
     }
 
     /// The metrics that are counted as records are written.

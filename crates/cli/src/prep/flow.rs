@@ -1,41 +1,101 @@
-//! The flow: ingest to partitions, resolve duplicates, finish partitions in order.
+//! The flow: ingest to partitions, resolve duplicates, finish partitions in order. Each phase is
+//! passed over where a run before this one has kept what it made.
 
 use std::sync::atomic::Ordering;
 
+use seqloom_format::state::State;
 use seqloom_io::sink::output::Output;
 use seqloom_io::spill::SpillFile;
-use seqloom_prep::collect::{Collected, Collector, Destination, EndCollector, Grouping};
+use seqloom_prep::collect::{
+    Collected, Collector, Destination, EndCollector, Grouping, SavedCollection,
+};
 use seqloom_prep::duplicates::{
     DuplicateMarks, DuplicateMode, DuplicateOptions, LibraryTable, ResolveError, resolve_all,
 };
-use seqloom_prep::finish::{self, FinishOptions, FinishTrace};
+use seqloom_prep::finish::{self, FinishOptions, FinishTrace, Finished, UnitPlan};
 use seqloom_prep::ingest::{self, IngestOptions, IngestTotals, IngestTrace};
 use seqloom_prep::last_changes::LastChanges;
 use seqloom_prep::metrics::DuplicationCounters;
 use seqloom_prep::order::SortOrder;
-use seqloom_prep::quality_metrics::MetricsVisitors;
+use seqloom_prep::quality_metrics::{GatheredMetrics, MetricsVisitors};
 use seqloom_prep::read_end::ReadEndOptions;
+use seqloom_prep::recalibrate::Applier;
 use seqloom_prep::redistribute::{self, NameSample};
-use seqloom_prep::store::{Backing, ChunkStore};
+use seqloom_prep::store::{Backing, ChunkStore, write_out};
 use seqloom_runtime::memory::Ledger;
 
 use super::arguments::DuplicateTags;
+use super::checkpoints::{self, WrittenSoFar};
 use super::job::Job;
-use super::summary::{Counted, Summary};
+use super::summary::ingest_stages;
 use crate::output::plan::Duplicates;
+use crate::output::resume::{Kept, Step};
+use crate::output::summary::Summary;
 
 /// Runs the flow; the output is complete but has no name yet.
-pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summary> {
-    let backing = Backing {
-        ledger: Ledger::new(job.plan.store_bytes),
-        spill: SpillFile::create(&job.arguments.run.spill_folders(job.output.path()))?,
+pub(super) fn prepare(
+    job: &Job<'_>,
+    output: &mut Output,
+    kept: &mut Option<&mut Kept>,
+) -> anyhow::Result<(IngestTotals, Summary)> {
+    let spill = match kept {
+        Some(kept) => kept.spill()?,
+        None => SpillFile::create(&job.arguments.run.spill_folders(job.output.path()))?,
     };
+    let backing = Backing { ledger: Ledger::new(job.plan.store_bytes), spill };
     let libraries = LibraryTable::new(&job.header)?;
-    let names = NameSample::default();
-    let collector = collector(job, &backing, &libraries, &names);
+    let trace = Trace::default();
 
-    // Ingest.
-    let trace = IngestTrace::default();
+    let mut saved = checkpoints::ingested(kept, &backing)?;
+    let names = saved.as_mut().map(|saved| std::mem::take(&mut saved.names)).unwrap_or_default();
+    let collector = collector(job, &backing, &libraries, &names);
+    let (collected, totals) = match saved {
+        Some(saved) => (restored(collector, saved.collection)?, saved.totals),
+        None => collect(job, kept, (collector, &names), &backing, &trace.ingest)?,
+    };
+    job.run.end_phase("ingest");
+
+    let Collected { placed, unplaced, stray, ends } = collected;
+    let resolved = ends.map(|ends| resolve(job, kept, ends, &totals, &backing)).transpose()?;
+    job.run.end_phase("resolve");
+
+    // Orders by name: the names are known now.
+    let unplaced = redistribute(job, kept, unplaced, &names, &totals, &backing)?;
+    job.run.end_phase("redistribute");
+
+    let marks = resolved.as_ref().map(|(marks, _)| marks);
+    let stores = [&placed, &unplaced, &stray];
+    let applier = recalibrate(job, kept, (&stores, marks), &backing)?;
+    job.run.end_phase("recalibrate");
+
+    let (written, metrics) =
+        finish(job, kept, (&stores, marks, applier.as_ref()), &backing, output, &trace.finish)?;
+    let index = job.output.close(written.index, output)?;
+    job.run.end_phase("finish");
+    let duplicates = resolved.map(|(_, counters)| Duplicates {
+        rows: counters.metrics(&libraries),
+        histogram: counters.histogram,
+    });
+    let finished = (written.finished, &trace.finish);
+    let sorted = Summary::sorted(ingest_stages(&trace.ingest), finished, &backing);
+    Ok((totals, Summary { duplicates, metrics, index, ..sorted }))
+}
+
+/// Where the time goes.
+#[derive(Default)]
+struct Trace {
+    ingest: IngestTrace,
+    finish: FinishTrace,
+}
+
+/// All input to partitions.
+fn collect<'a>(
+    job: &Job<'_>,
+    kept: &mut Option<&mut Kept>,
+    (collector, names): (Collector<'a>, &NameSample),
+    backing: &Backing,
+    trace: &IngestTrace,
+) -> anyhow::Result<(Collected<'a>, IngestTotals)> {
     let watch = || job.watch("read", trace.records.load(Ordering::Relaxed));
     let options = IngestOptions {
         threads: job.run.threads,
@@ -43,37 +103,59 @@ pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summ
         must_be_sorted: job.claims_sorted,
         steps: &job.steps,
     };
-    let totals = ingest::run(&job.source, &collector, &options, &trace, &watch)?;
-    job.run.end_phase("ingest");
+    let totals = ingest::run(&job.source, &collector, &options, trace, &watch)?;
+    let collected = collector.into_collected();
+    if let Some(kept) = kept {
+        let watch = || job.watch("keep", totals.records);
+        write_out(&collected.stores(), job.run.threads, &watch)?;
+        let saved = (collected.saved(), names, &totals);
+        checkpoints::save_ingested(kept, saved, backing)?;
+    }
+    Ok((collected, totals))
+}
 
-    // Resolve.
-    let Collected { placed, unplaced, stray, ends } = collector.into_collected();
-    let resolved = ends.map(|ends| resolve(job, ends, &totals, &backing)).transpose()?;
-    job.run.end_phase("resolve");
+/// The partitions that a run before has filled.
+fn restored(collector: Collector<'_>, saved: SavedCollection) -> anyhow::Result<Collected<'_>> {
+    let collected = collector.into_collected();
+    collected.restore(saved)?;
+    Ok(collected)
+}
 
-    // Orders by name: the names are known now.
-    let unplaced = redistribute(job, unplaced, &names, &totals, &backing)?;
-    job.run.end_phase("redistribute");
-
-    // Recalibrate.
-    let marks = resolved.as_ref().map(|(marks, _)| marks);
-    let stores = [&placed, &unplaced, &stray];
-    let applier = match &job.recalibration {
-        Some(asked) => asked.run(&job.header, &job.reference, (&stores, marks), &job.run)?,
-        None => None,
+/// What changes the qualities of records, if anything does.
+fn recalibrate<'s>(
+    job: &Job<'_>,
+    kept: &mut Option<&mut Kept>,
+    records: (&[&'s ChunkStore<'s>], Option<&DuplicateMarks>),
+    backing: &Backing,
+) -> anyhow::Result<Option<Applier>> {
+    let Some(asked) = &job.recalibration else { return Ok(None) };
+    let report = match checkpoints::report(kept, backing)? {
+        Some(report) => report,
+        None => {
+            let report = asked.report(&job.header, &job.reference, records, &job.run)?;
+            if let Some(kept) = kept {
+                kept.save(Step::Recalibrate, &report.to_state(), backing)?;
+            }
+            report
+        }
     };
-    job.run.end_phase("recalibrate");
+    asked.applier(&job.header, &report)
+}
 
-    // Finish.
-    let finish_trace = FinishTrace::default();
-    let watch = || job.watch("write", finish_trace.records.load(Ordering::Relaxed));
+/// Writes all records, from where a run before has ended; gives what was counted of all of them.
+fn finish<'s>(
+    job: &Job<'_>,
+    kept: &mut Option<&mut Kept>,
+    (stores, marks, applier): (&[&'s ChunkStore<'s>], Option<&DuplicateMarks>, Option<&Applier>),
+    backing: &Backing,
+    output: &mut Output,
+    trace: &FinishTrace,
+) -> anyhow::Result<(WrittenSoFar, GatheredMetrics)> {
+    let watch = || job.watch("write", trace.records.load(Ordering::Relaxed));
     let references = job.header.references();
-    job.output.write_header(&job.header, output)?;
-    let mut index = job.output.index_builder(references.len());
-    let tagging = job.arguments.duplicates.tag_duplicates.into();
     let changes = LastChanges {
-        duplicates: marks.map(|marks| (marks, tagging)),
-        recalibration: applier.as_ref(),
+        duplicates: marks.map(|marks| (marks, job.arguments.duplicates.tag_duplicates.into())),
+        recalibration: applier,
         late: &job.late,
     };
     let reference = job.arguments.changes.reference.is_some().then_some(&*job.reference);
@@ -89,33 +171,58 @@ pub(super) fn prepare(job: &Job<'_>, output: &mut Output) -> anyhow::Result<Summ
         remove_duplicates: job.arguments.duplicates.remove_duplicates,
         watch: &watch,
     };
-    let finished = finish::run(&stores, &backing, &options, output, index.as_mut(), &finish_trace)?;
-    let index = job.output.close(index, output)?;
-    job.run.end_phase("finish");
-    let duplicates = resolved.map(|(_, counters)| Duplicates {
-        rows: counters.metrics(&libraries),
-        histogram: counters.histogram,
-    });
-    let counted = Counted { duplicates, metrics: metrics.into_metrics() };
-    Ok(Summary::new((totals, &trace), (finished, &finish_trace), counted, index, &backing))
+    let mut written = match checkpoints::written(kept)? {
+        Some((written, counted)) => {
+            metrics.add(&counted);
+            written
+        }
+        None => {
+            job.output.write_header(&job.header, output)?;
+            let index = job.output.index_builder(references.len());
+            WrittenSoFar { units: 0, finished: Finished::new(references.len()), index }
+        }
+    };
+    let plan = UnitPlan::new(stores);
+    while written.units < plan.count() {
+        let step_bytes = kept.as_ref().map_or(u64::MAX, |kept| kept.step_bytes());
+        let units = plan.stretch(written.units, step_bytes);
+        let index = written.index.as_mut();
+        let finished = finish::run((stores, units), backing, &options, output, index, trace)?;
+        written.finished.merge(&finished);
+        written.units += units.count();
+        if let Some(kept) = kept {
+            let state = (&written, &metrics.so_far());
+            checkpoints::save_written(kept, state, plan.count(), output)?;
+        }
+    }
+    Ok((written, metrics.into_metrics()))
 }
 
 /// Which records are duplicates, and what was counted of them.
 fn resolve(
     job: &Job<'_>,
+    kept: &mut Option<&mut Kept>,
     ends: EndCollector<'_>,
     totals: &IngestTotals,
     backing: &Backing,
 ) -> anyhow::Result<(DuplicateMarks, DuplicationCounters)> {
+    if let Some(resolved) = checkpoints::resolved(kept, backing)? {
+        return Ok(resolved);
+    }
     let watch = || job.watch("duplicates", totals.records);
     let (options, mode, threads) = (duplicate_options(job), mark_mode(job), job.run.threads);
-    resolve_all(ends, totals.templates, mode, &options, backing, threads, &watch)
-        .map_err(|error| name_inputs(error, job))
+    let resolved = resolve_all(ends, totals.templates, mode, &options, backing, threads, &watch)
+        .map_err(|error| name_inputs(error, job))?;
+    if let Some(kept) = kept {
+        checkpoints::save_resolved(kept, &resolved, backing)?;
+    }
+    Ok(resolved)
 }
 
 /// Moves records that are sorted by name to where they will be sorted.
 fn redistribute<'a>(
     job: &Job<'_>,
+    kept: &mut Option<&mut Kept>,
     unplaced: ChunkStore<'a>,
     names: &NameSample,
     totals: &IngestTotals,
@@ -125,8 +232,18 @@ fn redistribute<'a>(
     if !needs_names(order) {
         return Ok(unplaced);
     }
-    let watch = || job.watch("sort", totals.records);
-    Ok(redistribute::by_name(unplaced, names, order, backing, job.run.threads, &watch)?)
+    if let Some(saved) = checkpoints::redistributed(kept, backing)? {
+        let moved = ChunkStore::new(backing, job.plan.chunk_bytes as usize);
+        moved.restore(saved)?;
+        return Ok(moved);
+    }
+    let (threads, watch) = (job.run.threads, || job.watch("sort", totals.records));
+    let moved = redistribute::by_name(unplaced, names, order, backing, threads, &watch)?;
+    if let Some(kept) = kept {
+        write_out(&[&moved], threads, &watch)?;
+        kept.save(Step::Redistribute, &moved.saved().to_state(), backing)?;
+    }
+    Ok(moved)
 }
 
 /// Says whose records an error means by their numbers, which run on over all inputs.

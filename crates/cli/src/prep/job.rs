@@ -20,6 +20,7 @@ use crate::console::Console;
 use crate::exit::UsageError;
 use crate::output::command_line;
 use crate::output::plan::OutputPlan;
+use crate::output::resume::Kept;
 use crate::output::run::Run;
 use crate::recalibration::{Recalibration, load_reference};
 use crate::signals;
@@ -57,6 +58,8 @@ pub(super) struct Job<'a> {
 pub(super) struct Prepared<'a> {
     pub(super) job: Job<'a>,
     pub(super) output: Output,
+    /// What a run before this one has kept, and this one will.
+    pub(super) kept: Option<Kept>,
 }
 
 impl<'a> Job<'a> {
@@ -97,9 +100,15 @@ impl<'a> Job<'a> {
             SortOrder::Keep => order == InputOrder::Coordinate && arguments.inputs.len() == 1,
             order => order.is_by_coordinate(),
         };
-        let (plan_of_output, output) =
-            OutputPlan::open(&arguments.output, header.references(), in_coordinate_order)?;
+        let files = (&arguments.output, &arguments.run);
         signals::defer();
+        let kept = Kept::open(&arguments.resume, files, arguments.identity(), &run)?;
+        let (plan_of_output, output) = OutputPlan::open(
+            &arguments.output,
+            header.references(),
+            in_coordinate_order,
+            kept.as_ref(),
+        )?;
         let job = Self {
             arguments,
             run,
@@ -117,18 +126,7 @@ impl<'a> Job<'a> {
             plan,
             output: plan_of_output,
         };
-        Ok(Prepared { job, output })
-    }
-
-    /// Says what is about to happen.
-    pub(super) fn announce(&self) {
-        self.run.console.info(&format!(
-            "prep: {} threads, {} of memory, {} to {}",
-            self.run.threads,
-            self.run.memory,
-            self.inputs(),
-            self.output.path().display()
-        ));
+        Ok(Prepared { job, output, kept })
     }
 
     /// The names of all inputs.

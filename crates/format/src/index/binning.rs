@@ -8,6 +8,8 @@ pub struct BinningScheme {
     depth: u32,
 }
 
+crate::state_of_fields!(BinningScheme { min_shift, depth });
+
 impl BinningScheme {
     /// The scheme of BAI: 16 kbp bins, 6 levels, references up to 2^29 bp.
     pub const BAI: Self = Self { min_shift: 14, depth: 5 };

@@ -6,6 +6,7 @@ use super::binning::{first_of_level, parent};
 use super::fragment::{Run, UNSET};
 use super::{BinningScheme, IndexError, IndexFragment};
 use crate::bgzf::VirtualOffset;
+use crate::state_of_fields;
 
 /// A bin whose chunks span less than this many compressed bytes is merged into its parent, as
 /// htslib does (its `HTS_MIN_MARKER_DIST`).
@@ -41,6 +42,10 @@ pub struct IndexBuilder {
     last: Option<(u32, i64)>,
     unplaced: u64,
 }
+
+state_of_fields!(Chunk { start, end });
+state_of_fields!(ReferenceIndex { bins, windows, span, mapped, unmapped });
+state_of_fields!(IndexBuilder { scheme, references, open, last, unplaced });
 
 impl IndexBuilder {
     /// A builder for a file with `reference_count` references.

@@ -33,6 +33,8 @@ pub(super) struct Run {
     pub(super) start: VirtualOffset,
 }
 
+crate::state_of_fields!(Run { reference_id, bin, start });
+
 /// What a fragment knows about one reference.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part {

@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 use libdeflater::{DecompressionError, Decompressor};
 use zstd::zstd_safe::{self, CCtx, DCtx, InBuffer, OutBuffer, ResetDirective};
 
-use super::zlib::{Deflater, Inflater, ZlibError};
+use super::zlib::{Inflater, ZlibError};
 use super::{
     Compression, FrameError, RecordCompression, RecordError, SignalCompression, ex_zd, header,
     svb_zd,
 };
+use crate::deflate::Deflater;
 use crate::signal::{AuxiliaryValues, SignalHeader, SignalRead};
 
 /// What ends a BLOW5 file.
@@ -407,7 +408,7 @@ pub struct RecordEncoder {
 /// What compresses records.
 enum Deflation {
     None,
-    Zlib(Deflater),
+    Zlib(Box<Deflater>),
     Zstd(CCtx<'static>),
 }
 
@@ -419,7 +420,7 @@ impl RecordEncoder {
     pub fn new(compression: Compression) -> Result<Self, RecordError> {
         let deflation = match compression.record {
             RecordCompression::None => Deflation::None,
-            RecordCompression::Zlib => Deflation::Zlib(Deflater::new().map_err(from_zlib)?),
+            RecordCompression::Zlib => Deflation::Zlib(Box::default()),
             RecordCompression::Zstd => {
                 Deflation::Zstd(CCtx::try_create().ok_or(RecordError::OutOfMemory(0))?)
             }
@@ -461,7 +462,7 @@ impl Deflation {
     fn append(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<(), RecordError> {
         match self {
             Self::None => out.extend_from_slice(body),
-            Self::Zlib(deflater) => deflater.append(body, out).map_err(from_zlib)?,
+            Self::Zlib(deflater) => deflater.append(body, out),
             Self::Zstd(context) => {
                 let start = out.len();
                 out.resize(start + zstd_safe::compress_bound(body.len()), 0);

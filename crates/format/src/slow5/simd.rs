@@ -1,6 +1,6 @@
-//! Decoding of samples with vector instructions, chosen at run time: SSSE3 on x86-64, which every
-//! machine of the last fifteen years has; elsewhere nothing is done here and the callers' plain
-//! loops do all.
+//! Coding and decoding of samples with vector instructions, chosen at run time: SSSE3 on x86-64,
+//! which every machine of the last fifteen years has; elsewhere nothing is done here and the
+//! callers' plain loops do all.
 //!
 //! Every function does a part of the work, from the front, and tells how much; what it does is what
 //! the plain loops would do. Sums are modulo 2^16, as a sample is.
@@ -16,6 +16,28 @@ pub(super) fn decode_differences(keys: &[u8], data: &[u8], samples: &mut [i16]) 
         return unsafe { x86::decode_differences(keys, data, samples) };
     }
     let _ = (keys, data, samples);
+    (0, 0)
+}
+
+/// Bytes that are written of eight coded samples, whatever of them counts.
+pub(super) const WRITTEN_BYTES: usize = 16;
+
+/// Encodes svb-zd from the front: samples, of which `previous` is the one before, to StreamVByte
+/// numbers in `keys` and `data`, for as long as eight samples and [`WRITTEN_BYTES`] of room are
+/// left and no difference needs 17 bits. Gives the number of samples done, a multiple of eight, and
+/// the bytes of `data` that they took.
+pub(super) fn encode_differences(
+    samples: &[i16],
+    previous: i16,
+    keys: &mut [u8],
+    data: &mut [u8],
+) -> (usize, usize) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("ssse3") {
+        // SAFETY: the machine has SSSE3.
+        return unsafe { x86::encode_differences(samples, previous, keys, data) };
+    }
+    let _ = (samples, previous, keys, data);
     (0, 0)
 }
 
@@ -78,6 +100,74 @@ mod x86 {
             codes += 1;
         }
         table
+    }
+
+    /// For every set of eight lanes: which bytes of the eight make one string, in which a lane of
+    /// the set keeps both of its bytes and another one its low byte.
+    static PACKS: [[u8; 16]; 256] = packs();
+
+    const fn packs() -> [[u8; 16]; 256] {
+        let mut table = [[0x80; 16]; 256];
+        let mut codes = 0;
+        while codes < 256 {
+            let (mut lane, mut at) = (0, 0);
+            while lane < 8 {
+                table[codes][at] = 2 * lane;
+                at += 1;
+                if codes >> lane & 1 == 1 {
+                    table[codes][at] = 2 * lane + 1;
+                    at += 1;
+                }
+                lane += 1;
+            }
+            codes += 1;
+        }
+        table
+    }
+
+    /// The bits of a byte, put apart to the even bits of a word.
+    fn spread_bits(bits: u8) -> u16 {
+        let bits = u16::from(bits);
+        let bits = (bits | bits << 4) & 0x0F0F;
+        let bits = (bits | bits << 2) & 0x3333;
+        (bits | bits << 1) & 0x5555
+    }
+
+    /// As [`super::encode_differences`].
+    #[target_feature(enable = "ssse3")]
+    pub(super) fn encode_differences(
+        samples: &[i16],
+        previous: i16,
+        keys: &mut [u8],
+        data: &mut [u8],
+    ) -> (usize, usize) {
+        let mut before = _mm_set1_epi16(previous); // of which only the last lane is looked at
+        let (mut done, mut at) = (0, 0);
+        let (groups, _) = samples.as_chunks::<8>();
+        let (key_pairs, _) = keys.as_chunks_mut::<2>();
+        for (group, key_pair) in groups.iter().zip(key_pairs) {
+            let Some(room) = data[at..].first_chunk_mut::<16>() else { break };
+            // SAFETY: eight values of two bytes can be read; the load needs no alignment.
+            let lanes = unsafe { _mm_loadu_si128(group.as_ptr().cast()) };
+            let earlier = _mm_alignr_epi8::<14>(lanes, before);
+            let differences = _mm_sub_epi16(lanes, earlier);
+            let fits = _mm_cmpeq_epi16(differences, _mm_subs_epi16(lanes, earlier));
+            if _mm_movemask_epi8(fits) != 0xFFFF {
+                break;
+            }
+            let doubled = _mm_add_epi16(differences, differences);
+            let coded = _mm_xor_si128(doubled, _mm_srai_epi16::<15>(differences));
+            let is_short = _mm_cmpeq_epi16(_mm_srli_epi16::<8>(coded), _mm_setzero_si128());
+            let codes = !(_mm_movemask_epi8(_mm_packs_epi16(is_short, is_short)) as u8);
+            let packed = _mm_shuffle_epi8(coded, load(&PACKS[usize::from(codes)]));
+            // SAFETY: sixteen bytes can be written; the store needs no alignment.
+            unsafe { _mm_storeu_si128(room.as_mut_ptr().cast(), packed) };
+            *key_pair = spread_bits(codes).to_le_bytes();
+            at += 8 + codes.count_ones() as usize;
+            before = lanes;
+            done += 8;
+        }
+        (done, at)
     }
 
     /// The even bits of a word, put together.

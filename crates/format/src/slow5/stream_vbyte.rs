@@ -16,16 +16,27 @@ pub fn key_bytes(count: usize) -> usize {
 /// Appends the coding of exactly `count` numbers, in as few bytes as the form allows.
 pub fn encode(count: usize, values: impl Iterator<Item = u32>, out: &mut Vec<u8>) {
     let start = out.len();
-    let mut at = start + key_bytes(count);
-    // Numbers are written four bytes wide; what is too much is overwritten by the next.
-    out.resize(at + 4 * count, 0);
-    for (index, value) in values.take(count).enumerate() {
+    let data_at = start + key_bytes(count);
+    out.resize(data_at + WRITTEN_BYTES * count, 0);
+    let (keys, data) = out[start..].split_at_mut(data_at - start);
+    let data_bytes = put(values.take(count), keys, data);
+    out.truncate(data_at + data_bytes);
+}
+
+/// Bytes that are written of a number, whatever of them counts; the next one overwrites the rest.
+pub(super) const WRITTEN_BYTES: usize = 4;
+
+/// Codes numbers from the front of `keys`, which must be zero, and of `data`, which must have
+/// [`WRITTEN_BYTES`] of room behind the bytes of all but the last; gives the bytes of data.
+pub(super) fn put(values: impl Iterator<Item = u32>, keys: &mut [u8], data: &mut [u8]) -> usize {
+    let mut at = 0;
+    for (index, value) in values.enumerate() {
         let code = code_of(value);
-        out[start + index / 4] |= code << (2 * (index % 4));
-        out[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        keys[index / 4] |= code << (2 * (index % 4));
+        data[at..at + WRITTEN_BYTES].copy_from_slice(&value.to_le_bytes());
         at += usize::from(code) + 1;
     }
-    out.truncate(at);
+    at
 }
 
 /// The number's bytes less one, at least 0.

@@ -7,22 +7,82 @@
 use super::stream_vbyte::{self, Numbers};
 use super::{SignalError, simd};
 
-/// Appends the frame of `samples`.
+/// Appends the frame of `samples`, with the machine's vector instructions where it has them.
 ///
 /// # Errors
 /// [`SignalError::TooManySamples`] when their number does not fit 32 bits.
 pub fn encode(samples: &[i16], out: &mut Vec<u8>) -> Result<(), SignalError> {
+    encode_by(simd::encode_differences, samples, out)
+}
+
+/// As [`encode`], sample by sample: the oracle of what vectors do.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_scalar(samples: &[i16], out: &mut Vec<u8>) -> Result<(), SignalError> {
+    encode_by(|_, _, _, _| (0, 0), samples, out)
+}
+
+/// Samples that are coded at a time: little enough for the room they may need to stay in the
+/// nearest cache.
+const BLOCK: usize = 1024;
+/// Samples that are coded one by one where vectors cannot.
+const GROUP: usize = 8;
+
+/// Encodes with `kernel`, which is given samples, the one before, and room for keys and data; it
+/// does as many samples as it likes, a multiple of [`GROUP`], and tells how many and their data's
+/// bytes.
+fn encode_by(
+    kernel: impl Fn(&[i16], i16, &mut [u8], &mut [u8]) -> (usize, usize),
+    samples: &[i16],
+    out: &mut Vec<u8>,
+) -> Result<(), SignalError> {
     let count =
         u32::try_from(samples.len()).map_err(|_| SignalError::TooManySamples(samples.len()))?;
     out.extend_from_slice(&count.to_le_bytes());
+    let keys_at = out.len();
+    let data_at = keys_at + stream_vbyte::key_bytes(samples.len());
+    out.resize(data_at, 0);
     let mut previous = 0;
-    let numbers = samples.iter().map(|&sample| {
-        let difference = i32::from(sample) - previous;
-        previous = i32::from(sample);
-        ((difference << 1) ^ (difference >> 31)) as u32
-    });
-    stream_vbyte::encode(samples.len(), numbers, out);
+    for (index, block) in samples.chunks(BLOCK).enumerate() {
+        let end = out.len();
+        // Three bytes for a difference of 17 bits, and what is written behind the last one.
+        out.resize(end + 3 * block.len() + simd::WRITTEN_BYTES, 0);
+        let (keys, data) = out[keys_at..].split_at_mut(data_at - keys_at);
+        let (keys, data) = (&mut keys[index * (BLOCK / 4)..], &mut data[end - data_at..]);
+        let data_bytes = encode_block(&kernel, block, previous, keys, data);
+        out.truncate(end + data_bytes);
+        previous = block.last().copied().unwrap_or(previous);
+    }
     Ok(())
+}
+
+/// Codes a block behind the sample `previous`; gives its bytes of data.
+fn encode_block(
+    kernel: impl Fn(&[i16], i16, &mut [u8], &mut [u8]) -> (usize, usize),
+    samples: &[i16],
+    mut previous: i16,
+    keys: &mut [u8],
+    data: &mut [u8],
+) -> usize {
+    let (mut done, mut at) = (0, 0);
+    loop {
+        let (more, bytes) =
+            kernel(&samples[done..], previous, &mut keys[done / 4..], &mut data[at..]);
+        (done, at) = (done + more, at + bytes);
+        previous = if more > 0 { samples[done - 1] } else { previous };
+        let group = &samples[done..samples.len().min(done + GROUP)];
+        if group.is_empty() {
+            return at;
+        }
+        let numbers = group.iter().map(|&sample| {
+            let difference = i32::from(sample) - i32::from(previous);
+            previous = sample;
+            ((difference << 1) ^ (difference >> 31)) as u32
+        });
+        at += stream_vbyte::put(numbers, &mut keys[done / 4..], &mut data[at..]);
+        done += group.len();
+    }
 }
 
 /// Number of samples that the frame states, and the bytes behind it.
@@ -108,6 +168,9 @@ mod tests {
     fn round_trip(samples: &[i16]) -> Vec<u8> {
         let mut frame = Vec::new();
         encode(samples, &mut frame).unwrap();
+        let mut plain = b"front".to_vec();
+        encode_scalar(samples, &mut plain).unwrap();
+        assert_eq!(plain[5..], frame);
         let mut back = vec![3; 5];
         decode(&frame, &mut back).unwrap();
         assert_eq!(back, samples);
@@ -166,6 +229,15 @@ mod tests {
     proptest! {
         #[test]
         fn decode_inverts_encode(samples in signal()) {
+            round_trip(&samples);
+        }
+
+        #[test]
+        fn blocks_join(samples in signal(), times in 1_usize..30, far in any::<usize>()) {
+            let mut samples = samples.repeat(times);
+            if let Some(place) = far.checked_rem(samples.len()) {
+                samples[place] = samples[place].wrapping_add(i16::MIN);
+            }
             round_trip(&samples);
         }
 

@@ -1,5 +1,5 @@
-//! Stock zlib, for two things that libdeflate does not do: the very bytes that slow5tools writes,
-//! and the first bytes of a stream without the rest.
+//! Stock zlib, for what libdeflate does not do: the first bytes of a stream without the rest. And,
+//! for tests, the very bytes that slow5tools writes, which `crate::deflate` must make too.
 //!
 //! Each stream is made once and reset between records.
 #![allow(unsafe_code)]
@@ -11,7 +11,7 @@ use libz_sys as z;
 
 /// What went wrong in zlib.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ZlibError {
+pub(crate) enum ZlibError {
     /// The stream is broken, or what is asked of it makes no sense.
     Data,
     /// There is no memory for its state.
@@ -64,10 +64,12 @@ impl Stream {
 }
 
 /// Deflates records one by one at zlib's default level.
-pub(super) struct Deflater(Stream);
+#[cfg(test)]
+pub(crate) struct StockDeflater(Stream);
 
-impl Deflater {
-    pub(super) fn new() -> Result<Self, ZlibError> {
+#[cfg(test)]
+impl StockDeflater {
+    pub(crate) fn new() -> Result<Self, ZlibError> {
         // zlib.h's defaults, which slow5lib takes: level 6, window of 32 KiB, memory level 8.
         let init = |stream| {
             // SAFETY: the stream is zeroed, as zlib wants it.
@@ -85,7 +87,7 @@ impl Deflater {
     }
 
     /// Appends one whole stream of `input`.
-    pub(super) fn append(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<(), ZlibError> {
+    pub(crate) fn append(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<(), ZlibError> {
         let start = out.len();
         let size = z::uLong::try_from(input.len()).map_err(|_| ZlibError::Data)?;
         // SAFETY: the stream is initialised.
@@ -150,7 +152,7 @@ mod tests {
 
     #[test]
     fn streams_are_those_of_zlib() {
-        let mut deflater = Deflater::new().unwrap();
+        let mut deflater = StockDeflater::new().unwrap();
         let mut out = b"x".to_vec();
         deflater.append(b"", &mut out).unwrap();
         assert_eq!(out, b"x\x78\x9c\x03\0\0\0\0\x01");
@@ -165,7 +167,8 @@ mod tests {
         let text: Vec<u8> = (0..50_000_u32)
             .map(|i| (i.wrapping_mul(i).wrapping_mul(0x9E37_79B1) >> 24) as u8)
             .collect();
-        let (mut deflater, mut inflater) = (Deflater::new().unwrap(), Inflater::new().unwrap());
+        let (mut deflater, mut inflater) =
+            (StockDeflater::new().unwrap(), Inflater::new().unwrap());
         let mut stream = Vec::new();
         deflater.append(&text, &mut stream).unwrap();
         let mut out = [0; 100];

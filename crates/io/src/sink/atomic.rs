@@ -8,7 +8,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Seek};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -65,13 +65,22 @@ enum State {
     Direct,
 }
 
-/// A name that is removed on drop, unless it was given away.
+/// A name that is removed on drop, unless it was given away or is kept.
 #[derive(Debug)]
-struct TemporaryName(Option<PathBuf>);
+struct TemporaryName {
+    path: Option<PathBuf>,
+    is_kept: bool,
+}
+
+impl TemporaryName {
+    fn new(path: PathBuf) -> Self {
+        Self { path: Some(path), is_kept: false }
+    }
+}
 
 impl Drop for TemporaryName {
     fn drop(&mut self) {
-        if let Some(path) = &self.0 {
+        if let Some(path) = self.path.as_ref().filter(|_| !self.is_kept) {
             // Nobody is left to be told, and the file is only a leftover.
             let _ = fs::remove_file(path);
         }
@@ -107,6 +116,29 @@ impl AtomicFile {
             _ => {}
         }
         Self::create_named(final_path)
+    }
+
+    /// Opens a file that will become `final_path`, in place of what is there, and is `kept` until
+    /// then, whatever becomes of this process: a path on the same file system. Of a file that lies
+    /// there already the first `bytes` stay, to be followed by what is written.
+    ///
+    /// # Errors
+    /// [`AtomicFileError`]; a file that is shorter than it should be.
+    pub fn keep(final_path: &Path, kept: &Path, bytes: u64) -> Result<Self, AtomicFileError> {
+        let final_path = followed(final_path)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(MODE);
+        let cut = |mut file: File| {
+            if file.metadata()?.len() < bytes {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            file.set_len(bytes)?;
+            file.seek(io::SeekFrom::Start(bytes))?;
+            Ok(file)
+        };
+        let file = options.open(kept).and_then(cut).map_err(failed("go on with", kept))?;
+        let name = TemporaryName { path: Some(kept.to_owned()), is_kept: true };
+        Ok(Self { file, final_path, state: State::Named(name) })
     }
 
     /// The way for file systems without nameless files.
@@ -177,10 +209,10 @@ impl Staged {
     fn publish(self) -> Result<Published, AtomicFileError> {
         let Self { name, final_path } = self;
         let Some(mut name) = name else { return Ok(Published { folder: None }) };
-        if let Some(path) = &name.0 {
+        if let Some(path) = &name.path {
             fs::rename(path, &final_path).map_err(failed("rename a file to", &final_path))?;
         }
-        name.0 = None;
+        name.path = None;
         Ok(Published { folder: Some(folder_of(&final_path).to_owned()) })
     }
 }
@@ -313,7 +345,7 @@ fn with_temporary_name<T>(
     for _ in 0..MAX_NAME_ATTEMPTS {
         let path = temporary_path(final_path);
         match make(&path) {
-            Ok(made) => return Ok((made, TemporaryName(Some(path)))),
+            Ok(made) => return Ok((made, TemporaryName::new(path))),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
             Err(error) => return Err(error),
         }
@@ -393,6 +425,22 @@ mod tests {
             assert!(error.to_string().contains("out.bam"), "{error}");
             assert_eq!(names(folder.path()), ["out.bam"]);
         }
+    }
+
+    #[test]
+    fn what_is_kept_is_gone_on_with_and_renamed_when_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, kept) = (folder.path().join("out.bam"), folder.path().join("kept"));
+        fs::write(&path, b"old").unwrap();
+        for (from, bytes) in [(0, b"first part, and more"), (10, b" and the second part")] {
+            let file = AtomicFile::keep(&path, &kept, from).unwrap();
+            file.file().write_all(bytes).unwrap();
+        }
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert!(AtomicFile::keep(&path, &kept, 99).is_err(), "bytes are missing");
+        AtomicFile::keep(&path, &kept, 30).unwrap().commit().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"first part and the second part");
+        assert_eq!(names(folder.path()), ["out.bam"]);
     }
 
     #[test]

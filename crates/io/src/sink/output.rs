@@ -4,11 +4,15 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use md5::{Digest, Md5};
 
 use super::atomic::{AtomicFile, AtomicFileError};
+
+/// A piece of a kept output that is read at a time.
+const DIGEST_BYTES: u64 = 1 << 20;
 
 /// Why output could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +20,14 @@ pub enum OutputError {
     /// A write failed: a full disk, a closed pipe.
     #[error("cannot write {}: {source}", path.display())]
     Write {
+        /// The output.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// What was kept of an output could not be read.
+    #[error("cannot read what is kept of {}: {source}", path.display())]
+    Read {
         /// The output.
         path: PathBuf,
         /// The system's error.
@@ -65,9 +77,37 @@ impl Output {
         Ok(Self { target, path: path.to_owned(), written_bytes: 0, md5: None })
     }
 
-    /// From now on takes the MD5 of what is written; call before anything is.
-    pub fn take_md5(&mut self) {
-        self.md5 = Some(Md5::new());
+    /// Goes on with an output of which the first `bytes` are `kept`, see [`AtomicFile::keep`].
+    ///
+    /// # Errors
+    /// When they are not there, or the file cannot be opened.
+    pub fn keep(path: &Path, kept: &Path, bytes: u64) -> Result<Self, OutputError> {
+        let target = Target::File(AtomicFile::keep(path, kept, bytes)?);
+        Ok(Self { target, path: path.to_owned(), written_bytes: bytes, md5: None })
+    }
+
+    /// Takes the MD5 of what is written; call before anything is, but for what was kept.
+    ///
+    /// # Errors
+    /// When what was kept cannot be read.
+    pub fn take_md5(&mut self) -> Result<(), OutputError> {
+        let mut md5 = Md5::new();
+        if let Target::File(file) = &self.target {
+            let failed = |source| OutputError::Read { path: self.path.clone(), source };
+            digest(file.file(), self.written_bytes, &mut md5).map_err(failed)?;
+        }
+        self.md5 = Some(md5);
+        Ok(())
+    }
+
+    /// Writes through to disk what was written so far.
+    ///
+    /// # Errors
+    /// When that fails.
+    pub fn sync(&self) -> Result<(), OutputError> {
+        let Target::File(file) = &self.target else { return Ok(()) };
+        let failed = |source| OutputError::Write { path: self.path.clone(), source };
+        file.file().sync_data().map_err(failed)
     }
 
     /// The MD5 of all that was written, in hexadecimal, if it was to be taken.
@@ -114,4 +154,17 @@ impl Output {
             Target::Stdout(_) => None,
         }
     }
+}
+
+/// Takes the first `bytes` of a file into a digest.
+fn digest(file: &File, bytes: u64, md5: &mut Md5) -> io::Result<()> {
+    let mut buffer = vec![0; bytes.min(DIGEST_BYTES) as usize];
+    let mut offset = 0;
+    while offset < bytes {
+        let piece = &mut buffer[..(bytes - offset).min(DIGEST_BYTES) as usize];
+        file.read_exact_at(piece, offset)?;
+        md5.update(&*piece);
+        offset += piece.len() as u64;
+    }
+    Ok(())
 }

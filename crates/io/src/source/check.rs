@@ -54,6 +54,12 @@ impl SequenceCheck {
         }
     }
 
+    /// Blocks accepted so far: the index of the next one.
+    #[must_use]
+    pub fn accepted(&self) -> u64 {
+        self.next_index
+    }
+
     /// Records in the blocks accepted so far.
     #[must_use]
     pub fn records(&self) -> u64 {

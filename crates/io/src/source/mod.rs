@@ -23,6 +23,7 @@ pub(crate) mod parse;
 pub(crate) mod poll;
 pub(crate) mod raw;
 pub(crate) mod reader;
+mod records;
 pub(crate) mod stream;
 pub(crate) mod unaligned;
 
@@ -51,6 +52,7 @@ pub use self::check::SequenceCheck;
 pub use self::error::{Malformed, SourceError};
 pub use self::opening::{Container, InputFormat};
 pub use self::reader::{Compression, Truncation};
+pub use self::records::{RecordReader, Records};
 
 /// Longest record that is read, in bytes of its text or of its BAM body.
 pub const MAX_RECORD_BYTES: usize = 256 * 1024 * 1024;

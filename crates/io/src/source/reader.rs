@@ -33,6 +33,8 @@ pub struct Truncation {
     pub problem: String,
 }
 
+seqloom_format::state_of_fields!(Truncation { byte, problem });
+
 /// What [`TextReader::fill`] reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fill {

@@ -1,6 +1,5 @@
 //! What the numbers say: plots and tables.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::{CACHED, WAYS, Way};
@@ -83,7 +82,7 @@ pub(super) fn plots(table: &Table) -> Vec<(String, Plot)> {
 }
 
 /// The whole report.
-pub(super) fn markdown(table: &Table, facts: &BTreeMap<String, String>) -> String {
+pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
     let mut out = String::from(
         "# Methylation calling: structures beside each other\n\n\
          Made by `seqloom lab methylation`; numbers in [methylation.tsv](methylation.tsv). All \
@@ -188,7 +187,7 @@ mod tests {
                 }
             }
         }
-        let facts = BTreeMap::from([("machine".to_owned(), "2 cores".to_owned())]);
+        let facts = [("machine".to_owned(), "2 cores".to_owned())];
         let text = markdown(&table, &facts);
         for (name, plot) in plots(&table) {
             assert!(text.contains(&format!("![]({name})")), "{name}");

@@ -16,7 +16,7 @@ use std::process::Command;
 pub use prepare::Volume;
 pub use reading::{ReadingError, ReadingOptions, read_all};
 
-use crate::experiment::{Counters, LabError, Run, TIMES, Work, perform};
+use crate::experiment::{Counters, LabError, Run, TIMES, Work, facts_file, perform, write_files};
 use crate::latency::{LatencyLayer, STORAGES, Storage, served};
 use crate::table::Table;
 
@@ -190,18 +190,11 @@ fn chosen(names: &[String], name: &str) -> bool {
 /// # Errors
 /// The folder cannot be written.
 pub fn write(table: &Table, facts: &[(String, String)], folder: &Path) -> Result<(), LabError> {
-    fs::create_dir_all(folder).map_err(LabError::file(folder))?;
-    let put = |name: &str, text: &str| {
-        let path = folder.join(name);
-        fs::write(&path, text).map_err(LabError::file(&path))
-    };
-    put(TABLE, &table.to_tsv())?;
-    let lines = facts.iter().map(|(name, fact)| format!("{name}\t{fact}\n"));
-    put(FACTS, &lines.collect::<String>())?;
-    for (name, plot) in report::plots(table) {
-        put(&name, &plot.to_svg())?;
-    }
-    put("README.md", &report::markdown(table, facts))
+    let plots = report::plots(table);
+    let mut files = vec![(TABLE, table.to_tsv()), (FACTS, facts_file(facts))];
+    files.extend(plots.iter().map(|(name, plot)| (name.as_str(), plot.to_svg())));
+    files.push(("README.md", report::markdown(table, facts)));
+    write_files(folder, &files)
 }
 
 /// Writes plots and report of a folder once more, from the table that is there.

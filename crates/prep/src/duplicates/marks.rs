@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use seqloom_format::bam::Flags;
+use seqloom_format::state::{MalformedState, State};
 
 use super::{DuplicateMode, PairEnd};
 
@@ -122,6 +123,37 @@ impl DuplicateMarks {
     }
 }
 
+impl State for DuplicateMarks {
+    fn save(&self, out: &mut Vec<u8>) {
+        (self.templates, self.mode == DuplicateMode::Coordinate).save(out);
+        let bits = |words: &[AtomicU64]| -> Vec<u64> {
+            words.iter().map(|word| word.load(Ordering::Relaxed)).collect()
+        };
+        (bits(&self.words), bits(&self.optical)).save(out);
+    }
+
+    fn load(bytes: &mut &[u8]) -> Result<Self, MalformedState> {
+        let (templates, is_coordinate) = <(u64, bool)>::load(bytes)?;
+        let mode = if is_coordinate { DuplicateMode::Coordinate } else { DuplicateMode::Query };
+        let (words, optical) = <(Vec<u64>, Vec<u64>)>::load(bytes)?;
+        let size = |tells_optical| Self::size_bytes(templates, mode, tells_optical) / 8;
+        let all = words.len() + optical.len();
+        if words.len() != size(false) || (all != size(false) && all != size(true)) {
+            return Err(MalformedState);
+        }
+        let shared = |words: Vec<u64>| words.into_iter().map(AtomicU64::new).collect();
+        Ok(Self { words: shared(words), mode, templates, optical: shared(optical) })
+    }
+}
+
+impl DuplicateMarks {
+    /// Memory that it takes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        8 * (self.words.len() + self.optical.len()) as u64
+    }
+}
+
 fn words(templates: u64, mode: DuplicateMode) -> Vec<AtomicU64> {
     let mut words = Vec::new();
     words.resize_with(DuplicateMarks::size_bytes(templates, mode, false) / 8, AtomicU64::default);
@@ -175,6 +207,24 @@ mod tests {
         assert!(!marks.is_duplicate(0, 0x4));
         assert!(!marks.is_duplicate(0, 0x100));
         assert!(!marks.is_duplicate(0, 0x880));
+    }
+
+    #[test]
+    fn what_is_saved_is_what_is_loaded() {
+        for mode in [DuplicateMode::Query, DuplicateMode::Coordinate] {
+            let marks = DuplicateMarks::new(100, mode);
+            marks.set(31, MarkedReads::Both);
+            marks.set(99, MarkedReads::First);
+            let bytes = marks.to_state();
+            let loaded = DuplicateMarks::from_state(&bytes).unwrap();
+            for (template, flags) in (0..100).flat_map(|t| [0x41, 0x81].map(|f| (t, f))) {
+                assert_eq!(loaded.kind(template, flags), marks.kind(template, flags));
+            }
+            assert_eq!(loaded.bytes(), marks.bytes());
+            let mut other = bytes.clone();
+            other[0] ^= 0x80;
+            assert!(DuplicateMarks::from_state(&other).is_err(), "templates without words");
+        }
     }
 
     #[test]

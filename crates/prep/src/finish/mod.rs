@@ -15,6 +15,7 @@ use std::sync::{Mutex, PoisonError};
 
 use seqloom_format::bam::{Flags, RecordError, RecordRef, Reference};
 use seqloom_format::index::{IndexBuilder, IndexError};
+use seqloom_format::state_of_fields;
 use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::failure::{Failure, lock};
@@ -33,6 +34,7 @@ use hooks::{Edited, EditorSource, HookError, RecordEditor, RecordVisitor, Visito
 use sorted::{ENTRY_BYTES, Sorting};
 pub use survey::{SurveyOptions, survey};
 use units::Unit;
+pub use units::{UnitPlan, Units};
 
 /// Units that are worked on or wait for their turn, per worker.
 const INSIDE_PER_WORKER: usize = 4;
@@ -118,6 +120,24 @@ pub struct Finished {
     pub records_dropped: u64,
 }
 
+state_of_fields!(Finished { tally, records_written, records_removed, records_dropped });
+
+impl Finished {
+    /// Nothing yet, for a header of this many references.
+    #[must_use]
+    pub fn new(references: usize) -> Self {
+        Self { tally: Tally::new(references), ..Self::default() }
+    }
+
+    /// Adds what was finished of other records.
+    pub fn merge(&mut self, other: &Self) {
+        self.tally.merge(&other.tally);
+        self.records_written += other.records_written;
+        self.records_removed += other.records_removed;
+        self.records_dropped += other.records_dropped;
+    }
+}
+
 /// The output in order: where committed units go.
 struct Committer<'o> {
     output: &'o mut Output,
@@ -143,7 +163,8 @@ impl Committer<'_> {
     }
 }
 
-/// Sorts and writes everything in `stores`, one after the other, behind what `output` holds.
+/// Sorts and writes some units of `stores` behind what `output` holds. All of them, one after the
+/// other, are everything that the stores hold.
 ///
 /// A partition is sorted by itself: that partitions follow each other in the order of the output is
 /// the doing of whoever filled them ([`crate::layout::GenomeBins::home_of`], and
@@ -152,7 +173,7 @@ impl Committer<'_> {
 /// # Errors
 /// The first failure of any worker.
 pub fn run(
-    stores: &[&ChunkStore<'_>],
+    (stores, units): (&[&ChunkStore<'_>], Units<'_>),
     backing: &Backing,
     options: &FinishOptions<'_>,
     output: &mut Output,
@@ -170,7 +191,7 @@ pub fn run(
         observer: options.observer,
         sorting: Sorting { order: options.order, marks: options.marks, backing },
         trace,
-        units: units::plan(stores),
+        units: units.as_slice(),
         turnstile: &turnstile,
         ordered: Ordered::default(),
         committer: Mutex::new(Committer { output, index, unit_start: None }),
@@ -185,11 +206,7 @@ pub fn run(
     let watch = || if (options.watch)() { Ok(()) } else { Err(FinishError::Interrupted) };
     pool::run(options.threads, &finish.failure, wake, &watch, |_| {
         let finished = finish.work()?;
-        let mut total = lock(&total);
-        total.tally.merge(&finished.tally);
-        total.records_written += finished.records_written;
-        total.records_removed += finished.records_removed;
-        total.records_dropped += finished.records_dropped;
+        lock(&total).merge(&finished);
         Ok(())
     })?;
     Ok(total.into_inner().unwrap_or_else(PoisonError::into_inner))
@@ -205,7 +222,7 @@ struct Finish<'a, 'o> {
     observer: Option<&'a dyn VisitorSource>,
     sorting: Sorting<'a>,
     trace: &'a FinishTrace,
-    units: Vec<Unit>,
+    units: &'a [Unit],
     turnstile: &'a Turnstile<'a>,
     ordered: Ordered<(EncodedUnit, Pass<'a>)>,
     committer: Mutex<Committer<'o>>,
@@ -243,7 +260,7 @@ impl<'a> Finish<'a, '_> {
                 edited: Vec::new(),
                 observer: self.observer.map(VisitorSource::visitor),
                 remove_duplicates: self.remove_duplicates,
-                finished: Finished { tally: Tally::new(references.len()), ..Finished::default() },
+                finished: Finished::new(references.len()),
                 trace: self.trace,
             },
         };

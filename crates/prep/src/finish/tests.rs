@@ -154,7 +154,9 @@ fn finish_with(
         watch: &|| true,
     };
     let stores = [&placed, &unplaced, &stray];
-    let finished = run(&stores, &backing, &options, &mut output, Some(&mut index), &trace)?;
+    let plan = UnitPlan::new(&stores);
+    let finished =
+        run((&stores, plan.all()), &backing, &options, &mut output, Some(&mut index), &trace)?;
     assert_eq!(backing.ledger.charged_bytes(), 0);
     let end = VirtualOffset::new(output.written_bytes(), 0).unwrap();
     output.into_file().unwrap().commit().unwrap();
@@ -281,8 +283,10 @@ fn a_failing_output_stops_all_and_leaves_no_worker_waiting() {
             watch: &|| true,
         };
         let trace = FinishTrace::default();
-        let outcome =
-            run(&[&placed, &unplaced, &stray], &backing, &options, &mut output, None, &trace);
+        let stores = [&placed, &unplaced, &stray];
+        let plan = UnitPlan::new(&stores);
+        let all = (&stores[..], plan.all());
+        let outcome = run(all, &backing, &options, &mut output, None, &trace);
         assert!(matches!(outcome, Err(FinishError::Output(_))), "{outcome:?}");
     }
 }

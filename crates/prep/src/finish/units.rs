@@ -18,12 +18,62 @@ pub(super) struct Unit {
     pub(super) bytes: u64,
 }
 
-/// All units in output order: store by store.
-pub(super) fn plan(stores: &[&ChunkStore<'_>]) -> Vec<Unit> {
-    let sizes = |store: &ChunkStore<'_>| {
-        (0..store.partitions()).map(|p| store.bytes(p)).collect::<Vec<_>>()
-    };
-    stores.iter().enumerate().flat_map(|(index, store)| group(index, &sizes(store))).collect()
+/// All that is to be finished, in output order: a function of the records and their order.
+#[derive(Debug)]
+pub struct UnitPlan(Vec<Unit>);
+
+/// Some units of a plan, one behind the other.
+#[derive(Debug, Clone, Copy)]
+pub struct Units<'p>(&'p [Unit]);
+
+impl UnitPlan {
+    /// Units of everything that `stores` hold, store by store.
+    #[must_use]
+    pub fn new(stores: &[&ChunkStore<'_>]) -> Self {
+        let sizes = |store: &ChunkStore<'_>| {
+            (0..store.partitions()).map(|p| store.bytes(p)).collect::<Vec<_>>()
+        };
+        let units = stores.iter().enumerate();
+        Self(units.flat_map(|(index, store)| group(index, &sizes(store))).collect())
+    }
+
+    /// Number of units.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn all(&self) -> Units<'_> {
+        Units(&self.0)
+    }
+
+    /// Those from number `first` on that hold `bytes` of records together, at least one; none where
+    /// there are no more.
+    #[must_use]
+    pub fn stretch(&self, first: usize, bytes: u64) -> Units<'_> {
+        let rest = self.0.get(first..).unwrap_or_default();
+        let mut sum = 0;
+        let has_room = |unit: &&Unit| {
+            let had_room = sum < bytes.max(1);
+            sum += unit.bytes;
+            had_room
+        };
+        Units(&rest[..rest.iter().take_while(has_room).count()])
+    }
+}
+
+impl<'p> Units<'p> {
+    /// Number of units.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn as_slice(self) -> &'p [Unit] {
+        self.0
+    }
 }
 
 fn group(store: usize, sizes: &[u64]) -> Vec<Unit> {
@@ -43,6 +93,16 @@ fn group(store: usize, sizes: &[u64]) -> Vec<Unit> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stretches_follow_each_other() {
+        let unit = |bytes| Unit { store: 0, partitions: 0..1, bytes };
+        let plan = UnitPlan([5, 5, 20, 1, 1].map(unit).into());
+        let counts = |first, bytes| plan.stretch(first, bytes).count();
+        assert_eq!([counts(0, 0), counts(0, 5), counts(0, 6), counts(1, 6)], [1, 1, 2, 2]);
+        assert_eq!([counts(2, 6), counts(3, 99), counts(5, 99), counts(9, 99)], [1, 2, 0, 0]);
+        assert_eq!(plan.all().count(), plan.count());
+    }
 
     #[test]
     fn units_cover_every_record_once_and_end_at_partition_edges() {

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use seqloom_format::state_of_fields;
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::alignments::{
     AlignmentError, AlignmentFetch, AlignmentScratch, AlignmentSource, Truncation,
@@ -108,6 +109,8 @@ pub struct IngestTotals {
     /// Inputs that were cut short, and where, if that is allowed.
     pub truncations: Vec<(PathBuf, Truncation)>,
 }
+
+state_of_fields!(IngestTotals { records_read, records, templates, steps, truncations });
 
 /// Reads all of `source` into `collector`.
 ///

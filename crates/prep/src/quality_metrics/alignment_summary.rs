@@ -6,6 +6,7 @@
 //! with a reference only.
 
 use seqloom_format::bam::{Flags, RecordRef};
+use seqloom_format::state_of_fields;
 
 use super::adapters::AdapterStarts;
 use super::histogram::Histogram;
@@ -145,6 +146,34 @@ pub struct ReadLengths {
     /// What of them is neither clipped nor unmapped.
     pub aligned: Histogram,
 }
+
+state_of_fields!(ReadCounts {
+    total_reads,
+    pf_reads,
+    pf_noise_reads,
+    adapter_reads,
+    aligned_reads,
+    aligned_in_pairs,
+    improper_pairs,
+    forward_reads,
+    chimera_candidates,
+    chimeras,
+    hard_clipped_bases,
+    soft_clipped_bases,
+    three_prime_clips,
+    three_prime_clipped_bases,
+    aligned_bases,
+    high_quality_reads,
+    high_quality_bases,
+    high_quality_q20_bases,
+    mismatches,
+    gaps,
+    high_quality_mismatches,
+    read_lengths,
+    aligned_lengths,
+    bad_bases,
+});
+state_of_fields!(AlignmentSummaryCounts { first, second, unpaired });
 
 impl AlignmentSummaryCounts {
     pub(super) fn add(

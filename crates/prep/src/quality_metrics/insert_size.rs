@@ -31,7 +31,7 @@ impl PairOrientation {
     /// In the order of reports.
     const ALL: [Self; 3] = [Self::Fr, Self::Rf, Self::Tandem];
 
-    /// Orientation of a record whose mate is mapped to the same sequence (htsjdk 3.0 SamPairUtil):
+    /// Orientation of a record whose mate is mapped, on whichever sequence (htsjdk 3.0 SamPairUtil):
     /// where the reverse mate is unknown, TLEN says where it ends.
     #[must_use]
     pub fn of(record: &RecordRef<'_>) -> Self {
@@ -84,6 +84,8 @@ pub struct InsertSizeMetrics {
     pub histogram: Histogram,
 }
 
+seqloom_format::state_of_fields!(InsertSizeCounts { histograms });
+
 impl InsertSizeCounts {
     pub(super) fn add(&mut self, record: &RecordRef<'_>) {
         const NOT_COUNTED: u16 = Flags::UNMAPPED
@@ -94,9 +96,8 @@ impl InsertSizeCounts {
             | Flags::DUPLICATE;
         let is_counted = record.flags() & (NOT_COUNTED | Flags::PAIRED) == Flags::PAIRED;
         let size = record.template_length().unsigned_abs();
-        // TLEN between sequences means nothing; Picard ends with an error there.
-        let is_one_sequence = record.reference_id() == record.mate_reference_id();
-        if is_counted && size != 0 && is_one_sequence {
+        // TLEN between sequences means nothing, and Picard counts it all the same.
+        if is_counted && size != 0 {
             self.histograms[PairOrientation::of(record) as usize].add(size);
         }
     }

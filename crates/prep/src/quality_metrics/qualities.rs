@@ -5,6 +5,8 @@
 //! supplementary alignments are not.
 
 use seqloom_format::bam::Flags;
+use seqloom_format::state::{MalformedState, State};
+use seqloom_format::state_of_fields;
 
 use super::observed::{NO_CALL, Observed};
 
@@ -55,6 +57,9 @@ pub struct QualityYieldCounts {
     pub passed: YieldCounts,
 }
 
+state_of_fields!(YieldCounts { reads, bases, q20_bases, q30_bases, quality_sum });
+state_of_fields!(QualityYieldCounts { all, passed });
+
 impl QualityYieldCounts {
     pub(super) fn add(&mut self, observed: &Observed<'_>) {
         if !observed.is_primary() {
@@ -99,6 +104,18 @@ struct CycleCounts {
 #[derive(Debug, Clone, Default)]
 struct Cycles(Vec<CycleCounts>);
 
+state_of_fields!(CycleCounts { quality_sum, bases });
+
+impl State for Cycles {
+    fn save(&self, out: &mut Vec<u8>) {
+        self.0.save(out);
+    }
+
+    fn load(bytes: &mut &[u8]) -> Result<Self, MalformedState> {
+        State::load(bytes).map(Self)
+    }
+}
+
 impl Cycles {
     fn add(&mut self, qualities: &[u8], is_reverse: bool) {
         let kept = qualities.len().min(MOST_CYCLES);
@@ -134,6 +151,8 @@ struct ByCycle {
     second: Cycles,
 }
 
+state_of_fields!(ByCycle { first, second });
+
 impl ByCycle {
     fn add(&mut self, observed: &Observed<'_>, qualities: &[u8]) {
         let is_second = observed.has_flags(Flags::PAIRED | Flags::SECOND_OF_PAIR);
@@ -162,6 +181,8 @@ pub struct QualityByCycleCounts {
     stated: ByCycle,
     original: ByCycle,
 }
+
+state_of_fields!(QualityByCycleCounts { stated, original });
 
 impl QualityByCycleCounts {
     pub(super) fn add(&mut self, observed: &Observed<'_>) {
@@ -203,6 +224,8 @@ impl Default for QualityDistributionCounts {
         Self { stated: [0; QUALITIES], original: [0; QUALITIES] }
     }
 }
+
+state_of_fields!(QualityDistributionCounts { stated, original });
 
 impl QualityDistributionCounts {
     pub(super) fn add(&mut self, observed: &Observed<'_>) {

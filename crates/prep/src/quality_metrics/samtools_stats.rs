@@ -5,6 +5,7 @@
 //! all else is counted of primary records, duplicates and QC-failed ones among them.
 
 use seqloom_format::bam::Flags;
+use seqloom_format::state_of_fields;
 
 use super::observed::Observed;
 
@@ -141,6 +142,35 @@ impl Default for SamtoolsStatsCounts {
         }
     }
 }
+
+state_of_fields!(Checksum { names, bases, qualities });
+state_of_fields!(StatsSums {
+    sequences,
+    first_fragments,
+    last_fragments,
+    mapped_and_paired,
+    mapped_single,
+    unmapped,
+    properly_paired,
+    paired,
+    duplicated,
+    mapping_quality_0,
+    qc_failed,
+    secondary,
+    supplementary,
+    total_length,
+    total_first_length,
+    total_last_length,
+    bases_mapped,
+    bases_mapped_cigar,
+    bases_duplicated,
+    mismatches,
+    quality_sum,
+    on_different_sequences,
+});
+state_of_fields!(LongestReads { all, first, last });
+state_of_fields!(Place { reference, position });
+state_of_fields!(SamtoolsStatsCounts { checksum, sums, longest, is_unsorted, last, inserts });
 
 impl SamtoolsStatsCounts {
     pub(super) fn add(&mut self, observed: &Observed<'_>) {

@@ -137,7 +137,9 @@ pub(crate) fn sort(input: &Input, order: SortOrder, setup: &Setup, path: &Path) 
     };
     let trace = FinishTrace::default();
     let stores = [&placed, &unplaced, &strays];
-    let finished = finish::run(&stores, &backing, &options, &mut output, None, &trace).unwrap();
+    let plan = finish::UnitPlan::new(&stores);
+    let all = (&stores[..], plan.all());
+    let finished = finish::run(all, &backing, &options, &mut output, None, &trace).unwrap();
     assert_eq!(finished.records_written, input.bodies.len() as u64);
     assert_eq!(backing.ledger.charged_bytes(), 0);
     output.write(&EOF_BLOCK).unwrap();

@@ -103,22 +103,22 @@ pub fn push_general(out: &mut Vec<u8>, value: f32) {
         out.push(b'0');
         return;
     }
-    let mut exponent = value.log10().floor() as i32;
-    // The exponent is that of the rounded number.
-    let exact = (0..TENS.len() as i32).contains(&(GENERAL_DIGITS - 1 - exponent));
-    if exact && value >= 1e-3 {
-        let scaled = value * TENS[(GENERAL_DIGITS - 1 - exponent) as usize];
-        exponent += i32::from(scaled.round_ties_even() >= 1e6);
-        exponent -= i32::from(scaled.round_ties_even() < 1e5);
-        let begin = out.len();
-        push_scaled(out, value, (GENERAL_DIGITS - 1 - exponent).max(0) as usize);
-        trim_zeros(out, begin);
-        return;
+    let exponent = value.log10().floor() as i32;
+    if (-3..GENERAL_DIGITS).contains(&exponent) {
+        let decimals = (GENERAL_DIGITS - 1 - exponent) as usize;
+        let rounded = (value * TENS[decimals]).round_ties_even();
+        // Rounding or the logarithm may have missed the exponent: that is for the slow way.
+        if (1e5..1e6).contains(&rounded) {
+            let begin = out.len();
+            push_scaled(out, value, decimals);
+            trim_zeros(out, begin);
+            return;
+        }
     }
     push_general_slowly(out, value);
 }
 
-/// The same for what is very small or very large.
+/// The same for any number.
 fn push_general_slowly(out: &mut Vec<u8>, value: f64) {
     let text = format!("{value:.*e}", (GENERAL_DIGITS - 1) as usize);
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -171,12 +171,7 @@ mod tests {
         assert_eq!(f(f32::INFINITY, 2), "inf");
         assert_eq!(f(f32::NEG_INFINITY, 2), "-inf");
         assert_eq!(f(0.001, 5), "0.00100");
-        assert_eq!(
-            f(3e30, 2),
-            "3000000013848478679022600749056.00"
-                .to_owned()
-                .replace("3000000013848478679022600749056", &format!("{:.0}", 3e30_f32))
-        );
+        assert_eq!(f(16_777_216e12, 1), "16777215931280523264.0");
         let d = |value| text(|out| push_fixed_double(out, value, 2));
         assert_eq!(d(1.005), "1.00");
         assert_eq!(d(0.125), "0.12");

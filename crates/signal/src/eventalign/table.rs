@@ -54,6 +54,9 @@ pub fn push_header(options: &TableOptions, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
+/// Bytes that are reserved for a row: about what one has with all columns but that of the samples.
+const ROW_BYTES: usize = 160;
+
 /// Appends a line for each row.
 pub fn push_rows(
     table: &TableRead<'_>,
@@ -63,6 +66,7 @@ pub fn push_rows(
 ) {
     let scaling = &table.events.scaling;
     let (log_var, deviations) = (scaling.var.ln(), scaling.var.sqrt());
+    out.reserve(rows.len() * ROW_BYTES);
     for row in rows {
         let begin = row.offset as usize;
         let kmer = table.read.reference.get(begin..begin + table.model.kmer_length);

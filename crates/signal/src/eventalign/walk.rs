@@ -171,3 +171,53 @@ fn walk_piece(
     }));
     rows.len() - before
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hmm::test_read::MadeRead;
+    use crate::pore_model::builtin;
+
+    fn rows(read: &MadeRead, region: Option<RangeInclusive<u64>>) -> Vec<EventRow> {
+        let model = builtin::r9_4_1_nucleotide().unwrap();
+        let mut rows = Vec::new();
+        let scratch = &mut WalkScratch::default();
+        align(scratch, &read.aligned(), &read.events, &model, region, &mut rows);
+        rows
+    }
+
+    #[test]
+    fn events_find_their_kmers_on_both_strands() {
+        let model = builtin::r9_4_1_nucleotide().unwrap();
+        for is_reverse in [false, true] {
+            let read = MadeRead::new(&model, Molecule { is_reverse, is_methylated: false });
+            let rows = rows(&read, None);
+            let right = rows
+                .iter()
+                .filter(|row| !row.is_bad && row.offset == read.kmer_of_event[row.event as usize])
+                .count();
+            assert!(right * 100 >= rows.len() * 95, "{right} of {}", rows.len());
+            // All but the first, and those of k-mers at the ends, where the search stops short.
+            let all = read.kmer_of_event.len();
+            assert!((all - 10..all).contains(&rows.len()), "{} of {all}", rows.len());
+            let next = |pair: &[EventRow]| match is_reverse {
+                true => pair[1].event + 1 == pair[0].event,
+                false => pair[0].event + 1 == pair[1].event,
+            };
+            assert!(rows.windows(2).all(|pair| next(pair) && pair[0].offset <= pair[1].offset));
+        }
+    }
+
+    #[test]
+    fn a_region_bounds_the_walk() {
+        let model = builtin::r9_4_1_nucleotide().unwrap();
+        let molecule = Molecule { is_reverse: false, is_methylated: false };
+        let read = MadeRead::new(&model, molecule);
+        let rows = rows(&read, Some(1200..=1400));
+        let offsets = rows.iter().map(|row| row.offset);
+        assert!(offsets.clone().min().unwrap().abs_diff(200) <= 2);
+        assert!(offsets.max().unwrap().abs_diff(400 - 5) <= 2);
+        assert_eq!(self::rows(&read, Some(5000..=6000)), []);
+        assert_eq!(self::rows(&read, Some(0..=10)), []);
+    }
+}

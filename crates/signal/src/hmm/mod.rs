@@ -8,6 +8,8 @@
 pub mod kmers;
 pub mod score;
 mod simd;
+#[cfg(test)]
+pub(crate) mod test_read;
 pub mod viterbi;
 
 use crate::event::Scaling;
@@ -87,18 +89,19 @@ impl Transitions {
         }
     }
 
-    /// Their natural logarithms.
+    /// Their natural logarithms, computed in double precision and then rounded.
     #[must_use]
     pub fn ln(&self) -> Self {
+        let ln = |probability: f32| f64::from(probability).ln() as f32;
         Self {
-            stay: self.stay.ln(),
-            next: self.next.ln(),
-            bad: self.bad.ln(),
-            skip: self.skip.ln(),
-            bad_again: self.bad_again.ln(),
-            bad_left: self.bad_left.ln(),
-            skip_again: self.skip_again.ln(),
-            skip_left: self.skip_left.ln(),
+            stay: ln(self.stay),
+            next: ln(self.next),
+            bad: ln(self.bad),
+            skip: ln(self.skip),
+            bad_again: ln(self.bad_again),
+            bad_left: ln(self.bad_left),
+            skip_again: ln(self.skip_again),
+            skip_left: ln(self.skip_left),
         }
     }
 }

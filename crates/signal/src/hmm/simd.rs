@@ -19,8 +19,8 @@ pub(crate) fn forward(
             // SAFETY: the processor has AVX-512F and AVX-512DQ, as was asked just now.
             return unsafe { forward_avx512(scratch, extents, transitions, clipping) };
         }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2, as was asked just now.
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            // SAFETY: the processor has AVX2 and FMA, as was asked just now.
             return unsafe { forward_avx2(scratch, extents, transitions, clipping) };
         }
     }
@@ -39,7 +39,7 @@ fn forward_avx512(
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,fma")]
 fn forward_avx2(
     scratch: &mut ScoreScratch,
     extents: &[Extent; LANES],

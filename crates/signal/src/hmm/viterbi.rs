@@ -23,6 +23,13 @@ pub struct PathStep {
 /// `k` with `e + k = d`; two empty diagonals come before the first.
 type Plane = Vec<f32>;
 
+/// Cells that are computed at once. What a diagonal's last vector computes beyond the diagonal's end
+/// is never looked at.
+const LANES: usize = 16;
+
+/// Neighbours on a diagonal.
+type Lanes = [f32; LANES];
+
 /// Buffers of [`align`], to be kept by the caller.
 #[derive(Debug, Default)]
 pub struct ViterbiScratch {
@@ -43,10 +50,22 @@ const NEVER: f32 = f32::NEG_INFINITY;
 const LEAD: usize = 2;
 
 impl ViterbiScratch {
-    /// Cells of one diagonal, with one empty cell on each side.
+    /// Number of k-mers.
+    #[inline(always)]
+    fn kmers(&self) -> usize {
+        self.means.len() - LANES
+    }
+
+    /// Number of events.
+    #[inline(always)]
+    fn events(&self) -> usize {
+        self.levels.len() - LANES
+    }
+
+    /// Cells of one diagonal, with one empty cell on each side and room for a vector.
     #[inline(always)]
     fn stride(&self) -> usize {
-        self.means.len() + 2
+        self.kmers() + 2 + LANES
     }
 
     /// Place of a cell in the planes. `event` and `kmer` may be one below the first.
@@ -86,11 +105,16 @@ fn load(scratch: &mut ViterbiScratch, levels: Levels<'_>, kmers: &[ScaledLevel])
     scratch.stdvs.extend(kmers.iter().map(|kmer| kmer.stdv_pa));
     scratch.peaks.clear();
     scratch.peaks.extend(kmers.iter().map(|kmer| LN_INVERSE_SQRT_TWO_PI - kmer.log_stdv));
+    let ViterbiScratch { levels: events, means, stdvs, peaks, .. } = scratch;
+    for numbers in [events, means, stdvs, peaks] {
+        // Room for a vector.
+        numbers.resize(numbers.len() + LANES, 1.0);
+    }
     let stride = scratch.stride();
-    let cells = (scratch.levels.len() + kmers.len() - 1 + LEAD) * stride;
+    let cells = (levels.mean_pa.len() + kmers.len() - 1 + LEAD) * stride;
     for plane in [&mut scratch.matched, &mut scratch.bad, &mut scratch.skipped] {
-        // What lies beside a diagonal is set when the diagonal is filled.
-        plane.resize(cells, NEVER);
+        // Old cells stay: each diagonal sets what the next ones read of it.
+        plane.resize(plane.len().max(cells), NEVER);
         plane[..LEAD * stride].fill(NEVER);
     }
 }
@@ -98,24 +122,24 @@ fn load(scratch: &mut ViterbiScratch, levels: Levels<'_>, kmers: &[ScaledLevel])
 /// Fills all diagonals. Inlined into one function for each set of vector instructions.
 #[inline(always)]
 pub(crate) fn fill_diagonals(scratch: &mut ViterbiScratch, logs: &Transitions) {
-    let stride = scratch.stride();
+    let (events, kmers, stride) = (scratch.events(), scratch.kmers(), scratch.stride());
     let ViterbiScratch { levels, means, stdvs, peaks, matched, bad, skipped } = scratch;
-    let (events, kmers) = (levels.len(), means.len());
     for diagonal in 0..events + kmers - 1 {
         let first = (diagonal + 1).saturating_sub(events);
         let end = kmers.min(diagonal + 1);
-        let model = (&means[first..end], &stdvs[first..end], &peaks[first..end]);
-        let levels = &levels[events + first - diagonal - 1..];
         let base = (diagonal + LEAD) * stride;
         let (matched_before, matched) = matched.split_at_mut(base);
         let (bad_before, bad) = bad.split_at_mut(base);
         let (skipped_before, skipped) = skipped.split_at_mut(base);
-        let before = [&*matched_before, &*bad_before, &*skipped_before];
+        let before = [&*matched_before, &*bad_before, &*skipped_before]
+            .map(|plane| &plane[base - LEAD * stride..]);
         let after = [&mut matched[..stride], &mut bad[..stride], &mut skipped[..stride]];
+        let levels = &levels[events + first - diagonal - 1..];
+        let model = [&means[first..], &stdvs[first..], &peaks[first..]];
         fill_diagonal(before, after, (first, end), levels, model, logs);
         if diagonal == 0 {
             // The start leads here only.
-            let start = ((1.0 - background::ENTER).ln()) as f32;
+            let start = (1.0 - background::ENTER).ln() as f32;
             matched[1] = start + ln_density(levels[0], means[0], stdvs[0], peaks[0]);
         }
     }
@@ -133,41 +157,62 @@ fn greater(one: f32, other: f32) -> f32 {
     if one > other { one } else { other }
 }
 
-/// Fills the cells from k-mer `first` to below `end` of the diagonal that `after` begins with, from
-/// the planes before it.
+/// The vectors from `offset` on.
+#[inline(always)]
+fn vectors(numbers: &[f32], offset: usize, count: usize) -> &[Lanes] {
+    &numbers[offset..].as_chunks().0[..count]
+}
+
+/// The same, to write to.
+#[inline(always)]
+fn vectors_mut(numbers: &mut [f32], offset: usize, count: usize) -> &mut [Lanes] {
+    &mut numbers[offset..].as_chunks_mut().0[..count]
+}
+
+/// Fills the cells from k-mer `first` to below `end` of a diagonal, `after`, from the two `before`.
 #[inline(always)]
 fn fill_diagonal(
     before: [&[f32]; 3],
     after: [&mut [f32]; 3],
     (first, end): (usize, usize),
     levels: &[f32],
-    (means, stdvs, peaks): (&[f32], &[f32], &[f32]),
+    [means, stdvs, peaks]: [&[f32]; 3],
     logs: &Transitions,
 ) {
-    let count = end - first;
+    let count = (end - first).div_ceil(LANES);
     let [matched, bad, skipped] = after;
-    let stride = matched.len();
-    let one_back = before[0].len() - stride + first;
-    let two_back = one_back - stride;
+    let (two_back, one_back) = (first, matched.len() + first);
     // The event before at this k-mer; this event at the k-mer before; the event before there.
-    let [same_m, same_b] = [0, 1].map(|p| &before[p][one_back + 1..][..count]);
-    let [left_m, left_b, left_k] = [0, 1, 2].map(|p| &before[p][one_back..][..count]);
-    let [prev_m, prev_b, prev_k] = [0, 1, 2].map(|p| &before[p][two_back..][..count]);
-    let levels = &levels[..count];
-    let (means, stdvs, peaks) = (&means[..count], &stdvs[..count], &peaks[..count]);
-    let cells = 1 + first..1 + end;
-    let out_m = &mut matched[cells.clone()];
-    let out_b = &mut bad[cells.clone()];
-    let out_k = &mut skipped[cells];
+    let same_m = vectors(before[0], one_back + 1, count);
+    let same_b = vectors(before[1], one_back + 1, count);
+    let left_m = vectors(before[0], one_back, count);
+    let left_b = vectors(before[1], one_back, count);
+    let left_k = vectors(before[2], one_back, count);
+    let prev_m = vectors(before[0], two_back, count);
+    let prev_b = vectors(before[1], two_back, count);
+    let prev_k = vectors(before[2], two_back, count);
+    let levels = vectors(levels, 0, count);
+    let means = vectors(means, 0, count);
+    let stdvs = vectors(stdvs, 0, count);
+    let peaks = vectors(peaks, 0, count);
+    let out_m = vectors_mut(matched, first + 1, count);
+    let out_b = vectors_mut(bad, first + 1, count);
+    let out_k = vectors_mut(skipped, first + 1, count);
     for at in 0..count {
-        let from_match = greater(logs.stay + same_m[at], logs.next + prev_m[at]);
-        let from_bad = greater(logs.bad_left + same_b[at], logs.bad_left + prev_b[at]);
-        let from_skip = logs.skip_left + prev_k[at];
-        let best = greater(greater(from_match, from_bad), from_skip);
-        out_m[at] = best + ln_density(levels[at], means[at], stdvs[at], peaks[at]);
-        out_b[at] = greater(logs.bad + same_m[at], logs.bad_again + same_b[at]);
-        let from_event = greater(logs.skip + left_m[at], logs.bad_left + left_b[at]);
-        out_k[at] = greater(from_event, logs.skip_again + left_k[at]);
+        let [mut m, mut b, mut k] = [[0.0; LANES]; 3];
+        for lane in 0..LANES {
+            let (stay, next) = (logs.stay + same_m[at][lane], logs.next + prev_m[at][lane]);
+            let (b_same, b_prev) = (same_b[at][lane], prev_b[at][lane]);
+            let from_bad = greater(logs.bad_left + b_same, logs.bad_left + b_prev);
+            let from_event = greater(greater(stay, next), from_bad);
+            let best = greater(from_event, logs.skip_left + prev_k[at][lane]);
+            let (level, mean) = (levels[at][lane], means[at][lane]);
+            m[lane] = best + ln_density(level, mean, stdvs[at][lane], peaks[at][lane]);
+            b[lane] = greater(logs.bad + same_m[at][lane], logs.bad_again + b_same);
+            let (skip, bad_left) = (logs.skip + left_m[at][lane], logs.bad_left + left_b[at][lane]);
+            k[lane] = greater(greater(skip, bad_left), logs.skip_again + left_k[at][lane]);
+        }
+        (out_m[at], out_b[at], out_k[at]) = (m, b, k);
     }
     for plane in [matched, bad, skipped] {
         plane[first] = NEVER;
@@ -186,7 +231,7 @@ enum State {
 /// Follows the best way back from the last event at the last k-mer.
 fn trace_back(scratch: &ViterbiScratch, logs: &Transitions, path: &mut Vec<PathStep>) {
     let begin = path.len();
-    let (mut event, mut kmer) = (scratch.levels.len() - 1, scratch.means.len() - 1);
+    let (mut event, mut kmer) = (scratch.events() - 1, scratch.kmers() - 1);
     let mut state = State::Matched;
     loop {
         if state != State::Skipped {

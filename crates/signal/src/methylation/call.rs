@@ -173,3 +173,65 @@ fn score_jobs(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hmm::test_read::MadeRead;
+    use crate::pore_model::builtin;
+
+    fn calls(read: &MadeRead, options: &CallOptions) -> Vec<CpgCall> {
+        let model = builtin::r9_4_1_cpg().unwrap();
+        let mut calls = Vec::new();
+        let (scratch, read_on) = (&mut CallScratch::default(), read.aligned());
+        call_read(scratch, &read_on, &read.events, &model, options, &mut calls);
+        calls
+    }
+
+    #[test]
+    fn methylated_reads_are_told_from_others_on_both_strands() {
+        let model = builtin::r9_4_1_cpg().unwrap();
+        for is_reverse in [false, true] {
+            for is_methylated in [false, true] {
+                let read = MadeRead::new(&model, Molecule { is_reverse, is_methylated });
+                let calls = calls(&read, &CallOptions::default());
+                assert!(calls.len() > 15, "{}", calls.len());
+                for call in calls {
+                    let ratio = call.log_lik_methylated - call.log_lik_unmethylated;
+                    assert!(ratio.abs() > 0.1 && (ratio > 0.0) == is_methylated, "{call:?}");
+                    let first = (call.first - 1000) as usize;
+                    assert_eq!(&read.reference[first..first + 2], b"CG");
+                    let context = call.context_start as usize..call.context_end as usize;
+                    let context = &read.reference[context];
+                    assert_eq!(context.len() as u64, call.last - call.first + 11);
+                    let sites = context.windows(2).filter(|pair| *pair == b"CG").count();
+                    assert_eq!(sites, call.motif_count as usize);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn options_leave_groups_out() {
+        let model = builtin::r9_4_1_cpg().unwrap();
+        let molecule = Molecule { is_reverse: false, is_methylated: false };
+        let read = MadeRead::new(&model, molecule);
+        let all = calls(&read, &CallOptions::default());
+        let t = |options, keep: &dyn Fn(&CpgCall) -> bool| {
+            let kept: Vec<_> = all.iter().filter(|call| keep(call)).copied().collect();
+            assert!(kept.len() < all.len());
+            assert_eq!(calls(&read, &options), kept);
+        };
+        let options = CallOptions::default();
+        t(CallOptions { span_limit_bp: 9, ..options }, &|call| call.last - call.first <= 9);
+        t(CallOptions { least_events: 10_000, ..options }, &|_| false);
+    }
+
+    #[test]
+    fn a_read_without_events_has_no_calls() {
+        let model = builtin::r9_4_1_cpg().unwrap();
+        let mut read = MadeRead::new(&model, Molecule { is_reverse: true, is_methylated: false });
+        read.events.of_kmer.fill(crate::event::EventRange::NONE);
+        assert_eq!(calls(&read, &CallOptions::default()), []);
+    }
+}

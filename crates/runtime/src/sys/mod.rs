@@ -1,10 +1,14 @@
 //! Thin wrappers of the system calls this crate needs.
 #![allow(unsafe_code)]
 
+pub(crate) mod numa;
+
 /// Processor time and peak memory of the process.
 pub(crate) struct SelfUsage {
     pub(crate) cpu_us: u64,
     pub(crate) max_rss_kib: u64,
+    pub(crate) voluntary_switches: u64,
+    pub(crate) involuntary_switches: u64,
 }
 
 /// `getrusage(RUSAGE_SELF)`; zeros if the call fails.
@@ -26,7 +30,20 @@ fn rusage(who: libc::c_int) -> SelfUsage {
         raw.assume_init()
     };
     let us = |t: libc::timeval| (t.tv_sec as u64) * 1_000_000 + t.tv_usec as u64;
-    SelfUsage { cpu_us: us(raw.ru_utime) + us(raw.ru_stime), max_rss_kib: raw.ru_maxrss as u64 }
+    SelfUsage {
+        cpu_us: us(raw.ru_utime) + us(raw.ru_stime),
+        max_rss_kib: raw.ru_maxrss as u64,
+        voluntary_switches: raw.ru_nvcsw as u64,
+        involuntary_switches: raw.ru_nivcsw as u64,
+    }
+}
+
+/// Processor time of the calling thread in nanoseconds; zero if the clock cannot be read.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is valid writable memory of the type the call expects.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    (time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Gives freed memory of the C heap back to the system (glibc only; elsewhere nothing happens).

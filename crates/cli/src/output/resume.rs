@@ -1,0 +1,359 @@
+//! `--resume`: what a run keeps in a hidden folder beside its output, so that the same command
+//! goes on from there after the process was killed.
+//!
+//! The folder holds a lock, the output as far as it is written, the spill files (unless folders
+//! for those are given) and a manifest: what run it is of, and how far that run has come. After
+//! each step all that later steps need is in the spill files, whose ends stand in the manifest.
+//! What a killed process has written behind these ends is cut off by the next one.
+//!
+//! *Invariant:* a manifest is replaced as a whole, and only when all that it speaks of is on disk.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use seqloom_format::state::{MalformedState, State};
+use seqloom_format::state_of_fields;
+use seqloom_io::fingerprint::Fingerprint;
+use seqloom_io::kept::{FoundManifest, KeptFolder};
+use seqloom_io::sink::output::Output;
+use seqloom_io::spill::SpillFile;
+use seqloom_prep::store::{Backing, SavedValue};
+use seqloom_runtime::memory::ByteSize;
+
+use super::arguments::{OutputArguments, RunArguments};
+use super::run::Run;
+use crate::exit::UsageError;
+
+/// Raised when what is kept changes its layout or its meaning.
+const LAYOUT: u32 = 1;
+/// In front of a manifest; what follows in its first line is for those who look into it.
+const MAGIC: &str = "seqloom resume";
+/// Bytes of records between two manifests while the output is written, for each worker: a few
+/// seconds of work, of which the end, when workers wait for the last one, is a few milliseconds.
+const STEP_BYTES_PER_WORKER: u64 = 256 << 20;
+
+/// Options of runs that can be gone on with.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Machine")]
+pub(crate) struct ResumeArguments {
+    /// Keep what is done in a hidden folder beside the output: the same command goes on from there
+    /// if it is killed once its input is read; -t, -m and --tmp-dir may differ
+    #[arg(long)]
+    resume: bool,
+    /// Bytes of records that are written between two points to go on from
+    #[arg(long, value_name = "SIZE", requires = "resume", hide = true)]
+    resume_step: Option<ByteSize>,
+}
+
+/// What a run can go on behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// All input is in partitions.
+    Ingest,
+    /// Duplicates are known.
+    Resolve,
+    /// Records lie by name.
+    Redistribute,
+    /// The recalibration report is made.
+    Recalibrate,
+}
+
+impl Step {
+    const ALL: [Self; 4] = [Self::Ingest, Self::Resolve, Self::Redistribute, Self::Recalibrate];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ingest => "ingest",
+            Self::Resolve => "resolve",
+            Self::Redistribute => "redistribute",
+            Self::Recalibrate => "recalibrate",
+        }
+    }
+}
+
+/// How much of the output is written, and what was counted of it.
+#[derive(Debug)]
+struct Written {
+    bytes: u64,
+    state: Box<[u8]>,
+}
+
+/// How far a run has come.
+#[derive(Default)]
+struct Manifest {
+    /// Named parts of what the run is: program, options, files.
+    identity: Vec<(String, String)>,
+    /// Spill files and their ends.
+    spill: Vec<(PathBuf, u64)>,
+    /// By [`Step`].
+    steps: [Option<SavedValue>; Step::ALL.len()],
+    written: Option<Written>,
+}
+
+state_of_fields!(Written { bytes, state });
+state_of_fields!(Manifest { identity, spill, steps, written });
+
+impl Manifest {
+    fn parse(bytes: &[u8]) -> Result<Self, MalformedState> {
+        let line_end = bytes.iter().position(|&byte| byte == b'\n').ok_or(MalformedState)?;
+        let (line, rest) = bytes.split_at(line_end);
+        let magic = format!("{MAGIC} {LAYOUT} ");
+        if !line.starts_with(magic.as_bytes()) {
+            return Err(MalformedState);
+        }
+        Self::from_state(&rest[1..])
+    }
+
+    fn encode(&self, stage: &str) -> Vec<u8> {
+        let mut bytes = format!("{MAGIC} {LAYOUT} {stage}\n").into_bytes();
+        self.save(&mut bytes);
+        bytes
+    }
+
+    /// Whether every byte that it speaks of is there.
+    fn has_spilled_data(&self) -> bool {
+        let is_there = |(path, end): &(PathBuf, u64)| {
+            std::fs::metadata(path).is_ok_and(|it| it.is_file() && it.len() >= *end)
+        };
+        !self.spill.is_empty() && self.spill.iter().all(is_there)
+    }
+
+    /// The step that was done last.
+    fn last_step(&self) -> Option<Step> {
+        let done = |step: &&Step| self.steps[**step as usize].is_some();
+        Step::ALL.iter().rev().find(done).copied()
+    }
+}
+
+/// See the module documentation.
+pub(crate) struct Kept {
+    folder: KeptFolder,
+    manifest: Manifest,
+    step_bytes: u64,
+    /// Behind what this process goes on.
+    continued: Option<&'static str>,
+}
+
+impl Kept {
+    /// Opens the folder of the output, if that is asked for. `identity` and `files` are what the
+    /// bytes of the output depend on.
+    ///
+    /// # Errors
+    /// An output or a file that cannot be read twice; another run in the folder.
+    pub(crate) fn open(
+        arguments: &ResumeArguments,
+        (output, machine): (&OutputArguments, &RunArguments),
+        (identity, files): (Vec<(String, String)>, Vec<PathBuf>),
+        run: &Run<'_>,
+    ) -> anyhow::Result<Option<Self>> {
+        if !arguments.resume {
+            return Ok(None);
+        }
+        let identity = whole_identity(identity, &files)?;
+        let path = folder_of(&output.output)?;
+        let mut folder = KeptFolder::open(&path)?;
+        let output_file = path.join("output");
+        folder.adopt(output_file.clone());
+        let default_bytes = STEP_BYTES_PER_WORKER * run.threads.get() as u64;
+        let step_bytes = arguments.resume_step.map_or(default_bytes, |size| size.0);
+        let found = find(&mut folder, &identity, run)?;
+        let continued = found.as_ref().and_then(Manifest::last_step).map(Step::name);
+        let mut manifest = found.unwrap_or_default();
+        if continued.is_none() {
+            manifest = Manifest { identity, ..Manifest::default() };
+            manifest.spill = spill_paths(&folder, &machine.tmp_dir)?;
+        }
+        manifest.spill.iter().for_each(|(path, _)| folder.adopt(path.clone()));
+        let has = |written: &Written| {
+            std::fs::metadata(&output_file).is_ok_and(|it| it.len() >= written.bytes)
+        };
+        manifest.written = manifest.written.filter(has);
+        let mut kept = Self { folder, manifest, step_bytes, continued };
+        kept.announce(run);
+        Ok(Some(kept))
+    }
+
+    fn announce(&mut self, run: &Run<'_>) {
+        let Some(step) = self.continued else { return };
+        let mut text = format!("going on behind {step}");
+        if let Some(written) = &self.manifest.written {
+            self.continued = Some("finish");
+            text = format!("going on behind {} of output", ByteSize(written.bytes));
+        }
+        run.console.info(&format!("resume: {text}, kept in {}", self.folder.path().display()));
+    }
+
+    /// Behind what this process goes on, if it does not begin.
+    pub(crate) fn continued(&self) -> Option<&'static str> {
+        self.continued
+    }
+
+    /// The output, behind what is written of it.
+    pub(crate) fn output(&self, path: &Path) -> anyhow::Result<Output> {
+        let bytes = self.manifest.written.as_ref().map_or(0, |written| written.bytes);
+        Ok(Output::keep(path, &self.folder.path().join("output"), bytes)?)
+    }
+
+    /// The spill files, up to their ends.
+    pub(crate) fn spill(&self) -> anyhow::Result<SpillFile> {
+        Ok(SpillFile::named(&self.manifest.spill)?)
+    }
+
+    /// Bytes of records between two calls of [`Kept::save_written`].
+    pub(crate) fn step_bytes(&self) -> u64 {
+        self.step_bytes
+    }
+
+    /// What a step has saved.
+    pub(crate) fn load(&self, step: Step, backing: &Backing) -> anyhow::Result<Option<Vec<u8>>> {
+        let saved = self.manifest.steps[step as usize].as_ref();
+        Ok(saved.map(|saved| saved.read(backing)).transpose()?)
+    }
+
+    /// Keeps what the steps behind this one need of it. Nothing may be spilled meanwhile.
+    pub(crate) fn save(
+        &mut self,
+        step: Step,
+        state: &[u8],
+        backing: &Backing,
+    ) -> anyhow::Result<()> {
+        self.manifest.steps[step as usize] = Some(SavedValue::write(state, backing)?);
+        self.manifest.spill = backing.spill.sync()?;
+        Ok(self.folder.write_manifest(&self.manifest.encode(step.name()))?)
+    }
+
+    /// What was counted of the output that is written.
+    pub(crate) fn written(&self) -> Option<&[u8]> {
+        self.manifest.written.as_ref().map(|written| &*written.state)
+    }
+
+    /// Keeps how much of the output is written, with what was counted of it.
+    pub(crate) fn save_written(
+        &mut self,
+        (units, of_units): (usize, usize),
+        state: Vec<u8>,
+        output: &Output,
+    ) -> anyhow::Result<()> {
+        output.sync()?;
+        let bytes = output.written_bytes();
+        self.manifest.written = Some(Written { bytes, state: state.into() });
+        let stage = format!("finish {units} of {of_units}");
+        Ok(self.folder.write_manifest(&self.manifest.encode(&stage))?)
+    }
+
+    /// The run is complete: nothing is kept any more.
+    pub(crate) fn close(self, run: &Run<'_>) {
+        if let Err(error) = self.folder.remove() {
+            run.console.error(&format!("seqloom: the output is complete, but: {error}"));
+        }
+    }
+
+    /// What to do about a run that failed.
+    pub(crate) fn advice(&self) -> Option<String> {
+        self.folder.has_manifest().then(|| {
+            format!(
+                "what is done is kept in {}: the same command goes on from there; to begin anew, \
+                 remove that folder",
+                self.folder.path().display()
+            )
+        })
+    }
+}
+
+/// What the folder keeps of this run. Another run's work is not thrown away.
+fn find(
+    folder: &mut KeptFolder,
+    identity: &[(String, String)],
+    run: &Run<'_>,
+) -> anyhow::Result<Option<Manifest>> {
+    let found = match folder.manifest()? {
+        FoundManifest::None => return Ok(None),
+        FoundManifest::Damaged => None,
+        FoundManifest::Whole(bytes) => Manifest::parse(&bytes).ok(),
+    };
+    if let Some(found) = &found {
+        let differs = |(ours, theirs): (&(String, String), &(String, String))| {
+            (ours != theirs).then(|| ours.0.clone())
+        };
+        let first = identity.iter().zip(&found.identity).find_map(differs);
+        let first =
+            first.or((identity.len() != found.identity.len()).then(|| "number of files".into()));
+        if let Some(first) = first {
+            return Err(UsageError(format!(
+                "{} keeps a run that differs in its {first}; go on with that one, or remove the \
+                 folder",
+                folder.path().display()
+            ))
+            .into());
+        }
+    }
+    let found = found.filter(|it| it.last_step().is_some() && it.has_spilled_data());
+    if found.is_none() {
+        let path = folder.path().display().to_string();
+        run.console.error(&format!("seqloom: what {path} keeps is of no use: beginning anew"));
+        folder.forget()?;
+    }
+    Ok(found)
+}
+
+/// Options, then program, then files with their fingerprints.
+fn whole_identity(
+    options: Vec<(String, String)>,
+    files: &[PathBuf],
+) -> anyhow::Result<Vec<(String, String)>> {
+    let mut identity = vec![("version of seqloom".into(), env!("CARGO_PKG_VERSION").into())];
+    identity.extend(options);
+    for path in files {
+        let name = path.display().to_string();
+        let fingerprint = match path == Path::new("-") {
+            true => None,
+            false => Fingerprint::of(path).with_context(|| name.clone())?,
+        };
+        let Some(fingerprint) = fingerprint else {
+            return Err(UsageError(format!(
+                "--resume needs files that can be read again, and {name} is none"
+            ))
+            .into());
+        };
+        identity.push((format!("file {name}"), fingerprint.to_string()));
+    }
+    Ok(identity)
+}
+
+/// `.NAME.seqloom-resume` beside the output, symbolic links followed.
+fn folder_of(output: &Path) -> anyhow::Result<PathBuf> {
+    let refused = || {
+        let text = "--resume needs an output that is a regular file";
+        anyhow::Error::from(UsageError(text.to_owned()))
+    };
+    let is_other = std::fs::metadata(output).is_ok_and(|it| !it.is_file());
+    if output == Path::new("-") || is_other {
+        return Err(refused());
+    }
+    let is_link = std::fs::symlink_metadata(output).is_ok_and(|it| it.is_symlink());
+    let output = if is_link {
+        std::fs::canonicalize(output).with_context(|| output.display().to_string())?
+    } else {
+        output.to_owned()
+    };
+    let mut name = std::ffi::OsString::from(".");
+    name.push(output.file_name().ok_or_else(refused)?);
+    name.push(".seqloom-resume");
+    Ok(output.with_file_name(name))
+}
+
+/// Where a run that begins spills: in the folder, or in each of those that are given, under a name
+/// that the next run will find. (`TMPDIR` is not taken: it is often emptied with a job's end.)
+fn spill_paths(folder: &KeptFolder, given: &[PathBuf]) -> anyhow::Result<Vec<(PathBuf, u64)>> {
+    if given.is_empty() {
+        return Ok(vec![(folder.path().join("spill"), 0)]);
+    }
+    let unique = folder.unique_name()?;
+    let name = |index| format!(".seqloom.spill-{unique}-{index}");
+    let mut paths = Vec::new();
+    for (index, parent) in given.iter().enumerate() {
+        let parent = std::fs::canonicalize(parent).with_context(|| parent.display().to_string())?;
+        paths.push((parent.join(name(index)), 0));
+    }
+    Ok(paths)
+}

@@ -1,0 +1,119 @@
+//! What a run with BAM output did, for the metrics files, the JSON report and the closing line.
+
+use seqloom_prep::duplicates::DuplicateMode;
+use seqloom_prep::finish::{FinishTrace, Finished};
+use seqloom_prep::quality_metrics::GatheredMetrics;
+use seqloom_prep::store::Backing;
+use seqloom_prep::tally::{FlagCounts, Tally};
+use seqloom_report::run::{Bytes, Counts, PlacementReport, RunReport, SCHEMA, StageReport};
+
+use super::plan::{Duplicates, OutputPlan};
+use super::run::{Peaks, Run, stage_row};
+
+/// See the module documentation.
+#[derive(Default)]
+pub(crate) struct Summary {
+    pub(crate) tally: Tally,
+    /// Metrics of duplicates, if they are marked.
+    pub(crate) duplicates: Option<Duplicates>,
+    /// Those that were asked for.
+    pub(crate) metrics: GatheredMetrics,
+    /// Bytes of the index file.
+    pub(crate) index: Option<Vec<u8>>,
+    pub(crate) records_written: u64,
+    pub(crate) records_removed: u64,
+    pub(crate) stages: Vec<StageReport>,
+    pub(crate) spilled_bytes: u64,
+    pub(crate) peak_charged_bytes: u64,
+}
+
+/// What a command knows of its input.
+pub(crate) struct Ingested {
+    pub(crate) inputs: Vec<String>,
+    /// Reads, templates and records; what was written is added.
+    pub(crate) counts: Counts,
+    pub(crate) cohort_bases: Option<u64>,
+    pub(crate) duplicate_mode: Option<DuplicateMode>,
+    pub(crate) continued_behind: Option<&'static str>,
+    pub(crate) placement: Option<PlacementReport>,
+    pub(crate) engine_seconds: f64,
+    pub(crate) peak_held_bytes: u64,
+    pub(crate) read_bytes: u64,
+}
+
+impl Summary {
+    /// Of records that were sorted: what was finished in what time, behind the stages of ingest.
+    pub(crate) fn sorted(
+        mut stages: Vec<StageReport>,
+        (finished, trace): (Finished, &FinishTrace),
+        backing: &Backing,
+    ) -> Self {
+        let finish = [("encode", &trace.encode), ("write", &trace.write), ("wait", &trace.wait)];
+        stages.extend(finish.map(|(name, stage)| stage_row("finish", name, stage)));
+        Self {
+            tally: finished.tally,
+            records_written: finished.records_written,
+            records_removed: finished.records_removed,
+            stages,
+            spilled_bytes: backing.spill.bytes_written(),
+            peak_charged_bytes: backing.ledger.peak_bytes(),
+            ..Self::default()
+        }
+    }
+
+    /// Of records that left in the order of the input.
+    pub(crate) fn streamed(stages: Vec<StageReport>, tally: Tally) -> Self {
+        let records_written = tally.passed.total + tally.failed.total;
+        Self { tally, records_written, stages, ..Self::default() }
+    }
+
+    /// `counts` of the input, with what became of its records.
+    pub(crate) fn counts(&self, counts: &Counts) -> Counts {
+        let both =
+            |count: fn(&FlagCounts) -> u64| count(&self.tally.passed) + count(&self.tally.failed);
+        Counts {
+            reads: counts.reads,
+            templates: counts.templates,
+            records: counts.records,
+            records_written: self.records_written,
+            records_removed: self.records_removed,
+            duplicate_records: both(|c| c.duplicates),
+            mapped_primaries: both(|c| c.primary_mapped),
+        }
+    }
+
+    /// The JSON report.
+    pub(crate) fn report(
+        &self,
+        ingested: Ingested,
+        (run, output): (&Run<'_>, &OutputPlan<'_>),
+        written_bytes: u64,
+    ) -> RunReport {
+        let peaks =
+            Peaks { charged_bytes: self.peak_charged_bytes, held_bytes: ingested.peak_held_bytes };
+        RunReport {
+            schema: SCHEMA,
+            program: format!("seqloom {}", env!("CARGO_PKG_VERSION")),
+            command: std::env::args().collect(),
+            inputs: ingested.inputs,
+            output: output.path().display().to_string(),
+            threads: run.threads.get(),
+            memory_bytes: run.memory.0,
+            continued_behind: ingested.continued_behind,
+            cohort_bases: ingested.cohort_bases,
+            placement: ingested.placement,
+            duplicate_mode: ingested.duplicate_mode.map(|mode| match mode {
+                DuplicateMode::Query => "query",
+                DuplicateMode::Coordinate => "coordinate",
+            }),
+            counts: self.counts(&ingested.counts),
+            stages: self.stages.clone(),
+            usage: run.usage(ingested.engine_seconds, peaks),
+            bytes: Bytes {
+                read: ingested.read_bytes,
+                written: written_bytes,
+                spilled: self.spilled_bytes,
+            },
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Folders of results: tables, plots, facts of the run, and the report.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use crate::experiment::LabError;
+
+/// Writes files of these names into a folder, which is made if need be.
+pub(crate) fn write_files(folder: &Path, files: &[(String, String)]) -> Result<(), LabError> {
+    fs::create_dir_all(folder).map_err(LabError::file(folder))?;
+    for (name, text) in files {
+        let path = folder.join(name);
+        fs::write(&path, text).map_err(LabError::file(&path))?;
+    }
+    Ok(())
+}
+
+/// A Markdown table: heads, then rows of as many cells.
+pub(crate) fn markdown_table(out: &mut String, heads: &[String], rows: &[Vec<String>]) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(out, "| {} |", heads.join(" | "));
+    let _ = writeln!(out, "|---|{}", "---:|".repeat(heads.len().saturating_sub(1)));
+    for row in rows {
+        let _ = writeln!(out, "| {} |", row.join(" | "));
+    }
+}
+
+/// Three digits that count, without an exponent.
+pub(crate) fn short(value: f64) -> String {
+    match value.abs() {
+        v if !v.is_finite() => "-".to_owned(),
+        v if v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        v if v >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+/// Mean number of threads that were ready to run in the last minute, on the whole machine.
+pub(crate) fn load_average() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        let all = [1234.6, 99.95, 9.876, 0.05012, f64::NAN].map(short);
+        assert_eq!(all, ["1235", "100.0", "9.88", "0.050", "-"]);
+    }
+
+    #[test]
+    fn tables_have_as_many_rules_as_heads() {
+        let mut out = String::new();
+        let heads = ["a", "b"].map(str::to_owned);
+        markdown_table(&mut out, &heads, &[vec!["x".to_owned(), "1".to_owned()]]);
+        assert_eq!(out, "| a | b |\n|---|---:|\n| x | 1 |\n");
+    }
+}

@@ -1,0 +1,326 @@
+//! Ways to take reads from files by many threads, side by side: how long each lets nobody else in,
+//! and how many reads it gives to an engine that does nothing.
+//!
+//! All ways use one parser (`format::fastq`), and all are checked to give the same reads before
+//! anything is timed.
+
+mod data;
+mod feed;
+mod report;
+mod ways;
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use seqloom_format::reads::ReadBlock;
+use seqloom_locks::Kind;
+use seqloom_runtime::failure::{Failure, lock};
+use seqloom_runtime::pool::{self, WorkerPanic};
+
+use self::data::Data;
+use self::ways::{Plan, Strategy, Worker};
+use crate::experiment::{Counters, LabError, Run, TIMES, Work, perform};
+use crate::locks::contention::ping_pong_ns;
+use crate::output::{load_average, write_files};
+use crate::table::Table;
+
+pub use self::data::Files;
+pub use self::ways::{BATCH, Way};
+
+/// Factors of the table.
+pub(crate) const FACTORS: [&str; 5] = ["files", "unit", "way", "lock", "threads"];
+/// Counters of the table.
+pub(crate) const COUNTERS: [&str; 7] = [
+    "reads",
+    "held_ns_per_read",
+    "shared_writes_per_read",
+    "exclusive_ns_per_read",
+    "holds",
+    "preempted_holds",
+    "load_average",
+];
+
+/// Writes to shared lines to take a lock and give it back.
+const WRITES_PER_HOLD: f64 = 2.0;
+/// Writes to shared lines of the source for one block, by reading it: one claim, five counters of
+/// progress, and the list of free buffers locked twice.
+const WRITES_PER_CLAIM: f64 = 10.0;
+
+/// What is run.
+#[derive(Debug, Clone)]
+pub struct Parsing {
+    /// Folder for the files that are read.
+    pub work: PathBuf,
+    /// Reads of each file.
+    pub reads: u64,
+    /// Bytes read at a time.
+    pub units: Vec<usize>,
+    /// Locks for O, D, B and L.
+    pub locks: Vec<Kind>,
+    /// Numbers of threads.
+    pub threads: Vec<u32>,
+    /// Repeats of all runs.
+    pub repeats: u32,
+}
+
+/// What one run gave.
+#[derive(Debug, Default)]
+struct Driven {
+    reads: u64,
+    sum: u64,
+    held_ns: u64,
+    holds: u64,
+    preempted: u64,
+    claims: u64,
+}
+
+/// An error of a worker, in words.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Failed(String);
+
+impl From<WorkerPanic> for Failed {
+    fn from(panic: WorkerPanic) -> Self {
+        Self(panic.to_string())
+    }
+}
+
+/// Takes all reads by `threads` threads, gives them to `engine`, and adds up what it returns.
+fn drive(
+    plan: &Plan,
+    threads: u32,
+    engine: &(dyn Fn(&ReadBlock) -> u64 + Sync),
+) -> Result<Driven, String> {
+    let strategy = Strategy::open(plan)?;
+    let all = Mutex::new(Driven::default());
+    let work = |_| {
+        let mut worker = Worker::new(plan.files.len());
+        let mut own = Driven::default();
+        while strategy.next(&mut worker).map_err(Failed)? {
+            own.claims += 1;
+            for block in worker.taken() {
+                own.reads += block.reads.len() as u64;
+                own.sum = own.sum.wrapping_add(engine(block));
+            }
+        }
+        let mut all = lock(&all);
+        all.reads += own.reads;
+        all.sum = all.sum.wrapping_add(own.sum);
+        all.claims += own.claims;
+        all.held_ns += worker.held_ns;
+        all.holds += worker.holds;
+        all.preempted += worker.preempted;
+        Ok(())
+    };
+    let threads = NonZeroUsize::new(threads as usize).unwrap_or(NonZeroUsize::MIN);
+    pool::run(threads, &Failure::<Failed>::default(), || {}, &|| Ok(()), work)
+        .map_err(|error| error.to_string())?;
+    let confirmed = strategy.finish()?;
+    let all = all.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if !confirmed.is_empty() && confirmed.iter().sum::<u64>() != all.reads {
+        return Err(format!("{confirmed:?} reads confirmed, {} given", all.reads));
+    }
+    Ok(all)
+}
+
+/// An engine that looks at every byte: a sum over the reads that does not depend on their order.
+fn digest(block: &ReadBlock) -> u64 {
+    let one = |read: usize| {
+        // FNV-1a, parts set apart by a byte that none of them has.
+        let parts = [block.name(read), block.bases(read), block.qualities(read)];
+        let bytes = parts.iter().flat_map(|part| part.iter().chain(&[0]));
+        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        })
+    };
+    (0..block.reads.len()).fold(0, |sum, read| sum.wrapping_add(one(read)))
+}
+
+/// An engine that does nothing but see that there are reads.
+fn null(block: &ReadBlock) -> u64 {
+    block.reads.iter().map(|read| u64::from(read.bases.len)).sum()
+}
+
+impl Parsing {
+    /// Makes the files and all runs; `tell` is called with what is done next.
+    ///
+    /// # Errors
+    /// The files cannot be made, a run fails, or ways do not give the same reads.
+    pub fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<(Table, Vec<String>), LabError> {
+        tell("data");
+        let data = Data::make(&self.work, self.reads, &self.units)?;
+        tell("that all ways give the same reads");
+        self.compare(&data)?;
+        let cold_ns = ping_pong_ns(None).map_err(|e| LabError::Prepare(e.to_string()))?;
+        let columns: Vec<&str> = TIMES.iter().chain(&COUNTERS).copied().collect();
+        let mut table = Table::new(&FACTORS, &columns);
+        for repeat in 1..=self.repeats {
+            for &threads in &self.threads {
+                for (files, unit) in self.inputs() {
+                    let name = files.name();
+                    tell(&format!("repeat {repeat}, {threads} threads, {name}, {unit} bytes"));
+                    for (way, kind) in self.ways() {
+                        let plan = plan(&data, files, way, unit, kind);
+                        one_run(&plan, files, unit, threads, cold_ns, &mut table)?;
+                    }
+                }
+            }
+        }
+        let mut notes = vec![format!(
+            "{} reads of 100 bp a file, {:.0} MB; a shared line changes hands in {cold_ns:.0} ns",
+            data.reads,
+            data.text_bytes as f64 / 1e6
+        )];
+        for &unit in &self.units {
+            let count = data.reads_per_block(unit);
+            notes.push(format!("L: {count} reads to a block of at most {unit} bytes"));
+        }
+        Ok((table, notes))
+    }
+
+    fn inputs(&self) -> impl Iterator<Item = (Files, usize)> + '_ {
+        let of = |files| self.units.iter().map(move |&unit| (files, unit));
+        Files::ALL.into_iter().flat_map(of)
+    }
+
+    /// Ways with their locks; the source has none.
+    fn ways(&self) -> impl Iterator<Item = (Way, Option<Kind>)> + '_ {
+        let locked = Way::ALL.into_iter().filter(|way| *way != Way::Source);
+        let with_locks =
+            locked.flat_map(|way| self.locks.iter().map(move |&kind| (way, Some(kind))));
+        with_locks.chain([(Way::Source, None)])
+    }
+
+    fn compare(&self, data: &Data) -> Result<(), LabError> {
+        for files in Files::ALL {
+            let mut first = None;
+            for &unit in &self.units {
+                for (way, kind) in self.ways() {
+                    let failed = |why: String| LabError::Failed {
+                        factors: format!("{} {} {unit}", way.name(), files.name()),
+                        why,
+                    };
+                    let plan = plan(data, files, way, unit, kind);
+                    let driven = drive(&plan, 2, &digest).map_err(failed)?;
+                    let found = (driven.reads, driven.sum);
+                    if *first.get_or_insert(found) != found {
+                        return Err(failed("gives other reads than the first way".to_owned()));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn plan(data: &Data, files: Files, way: Way, unit: usize, kind: Option<Kind>) -> Plan {
+    let (paths, unit_bytes) = data.paths(files, way, unit);
+    let lock = kind.unwrap_or(Kind::Standard);
+    Plan { way, files: paths, is_bgzf: files == Files::Bgzf, unit_bytes, lock }
+}
+
+fn one_run(
+    plan: &Plan,
+    files: Files,
+    unit: usize,
+    threads: u32,
+    cold_ns: f64,
+    table: &mut Table,
+) -> Result<(), LabError> {
+    let lock = if plan.way == Way::Source { "none" } else { plan.lock.name() };
+    let work = || {
+        let driven = drive(plan, threads, &null)?;
+        let reads = driven.reads.max(1) as f64;
+        // Holds in which the thread lost its core count as long as the others are on average.
+        let counted = (driven.holds - driven.preempted).max(1) as f64;
+        let held = driven.held_ns as f64 * driven.holds as f64 / counted / reads;
+        let claims = if plan.way == Way::Source { driven.claims as f64 } else { 0.0 };
+        let writes = (WRITES_PER_HOLD * driven.holds as f64 + WRITES_PER_CLAIM * claims) / reads;
+        let values = [
+            driven.reads as f64,
+            held,
+            writes,
+            held + writes * cold_ns,
+            driven.holds as f64,
+            driven.preempted as f64,
+            load_average(),
+        ];
+        Ok(COUNTERS.iter().zip(values).map(|(name, value)| ((*name).to_owned(), value)).collect())
+    };
+    let factors = [files.name(), &unit.to_string(), plan.way.name(), lock, &threads.to_string()];
+    let mut run = Run {
+        factors: factors.map(str::to_owned).to_vec(),
+        work: Work::Code(Box::new(work)),
+        after: Box::new(Counters::new),
+    };
+    perform(&mut run, table)
+}
+
+/// Writes the table, plots and the report into a folder.
+///
+/// # Errors
+/// The folder cannot be written.
+pub fn write(table: &Table, facts: &[(String, String)], folder: &Path) -> Result<(), LabError> {
+    let mut files = vec![
+        ("README.md".to_owned(), report::markdown(table, facts)),
+        ("parsing.tsv".to_owned(), table.to_tsv()),
+    ];
+    files.extend(report::plots(table).into_iter().map(|(name, plot)| (name, plot.to_svg())));
+    write_files(folder, &files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn experiment(work: &Path) -> Parsing {
+        Parsing {
+            work: work.to_path_buf(),
+            reads: 3001,
+            units: vec![4096, 65_536],
+            locks: vec![Kind::Standard, Kind::McsParking],
+            threads: vec![1, 5],
+            repeats: 1,
+        }
+    }
+
+    #[test]
+    fn all_ways_give_the_same_reads_and_a_report() {
+        let folder = tempfile::tempdir().unwrap();
+        let (table, notes) = experiment(&folder.path().join("data")).run(&mut |_| {}).unwrap();
+        // 3 kinds of files, 2 units, 2 numbers of threads; 4 ways with 2 locks, 1 without.
+        assert_eq!(table.rows.len(), 3 * 2 * 2 * 9);
+        assert_eq!(notes.len(), 3);
+        let at = |row: &crate::table::Row, name: &str| {
+            row.values[table.columns.iter().position(|column| column == name).unwrap()]
+        };
+        for row in &table.rows {
+            let files = if row.factors[0] == "paired" { 2.0 } else { 1.0 };
+            assert_eq!(at(row, "reads"), files * 3001.0, "{row:?}");
+            assert!(at(row, "holds") > 0.0 && at(row, "exclusive_ns_per_read") > 0.0, "{row:?}");
+        }
+        let holds = |way: &str| table.value(&["single", "4096", way, "standard", "1"], "holds");
+        assert_eq!((holds("O"), holds("D")), (Some(3002.0), Some(3002.0)));
+        assert_eq!(holds("B"), Some(95.0));
+        write(&table, &[("machine".into(), "x".into())], &folder.path().join("out")).unwrap();
+        let report = std::fs::read_to_string(folder.path().join("out/README.md")).unwrap();
+        assert!(!report.contains("NaN") && !report.contains("inf"), "{report}");
+    }
+
+    #[test]
+    fn ways_that_give_other_reads_are_found_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let experiment = experiment(folder.path());
+        let data = Data::make(folder.path(), 500, &experiment.units).unwrap();
+        experiment.compare(&data).unwrap();
+        // One base of one read of the padded file.
+        let (paths, _) = data.paths(Files::Single, Way::Blocked, 65_536);
+        let mut text = std::fs::read(&paths[0]).unwrap();
+        let at = text.iter().position(|&byte| byte == b'\n').unwrap() + 1;
+        text[at] = if text[at] == b'A' { b'C' } else { b'A' };
+        std::fs::write(&paths[0], text).unwrap();
+        let error = experiment.compare(&data).unwrap_err();
+        assert!(error.to_string().contains("other reads"), "{error}");
+    }
+}

@@ -1,0 +1,195 @@
+//! Tables and plots of what was measured.
+
+use std::fmt::Write;
+
+use super::{Files, Way};
+use crate::output::{markdown_table, short};
+use crate::plot::{Line, Plot};
+use crate::table::Table;
+
+/// Time of an engine per read, in microseconds: from a k-mer tool to a careful aligner.
+const ENGINES_US: [f64; 4] = [2.0, 10.0, 50.0, 200.0];
+
+/// One row of the report: a way with its lock.
+type Row<'a> = (&'a str, &'a str);
+
+fn rows(table: &Table) -> Vec<Row<'_>> {
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for row in &table.rows {
+        let found = (row.factors[2].as_str(), row.factors[3].as_str());
+        if !rows.contains(&found) {
+            rows.push(found);
+        }
+    }
+    let place = |row: &Row<'_>| Way::ALL.iter().position(|way| way.name() == row.0);
+    rows.sort_by_key(place);
+    rows
+}
+
+fn median(table: &Table, (files, unit): (&str, &str), row: Row<'_>, threads: u32, of: &str) -> f64 {
+    let factors = [files, unit, row.0, row.1, &threads.to_string()];
+    table.median(&factors, of).unwrap_or(f64::NAN)
+}
+
+fn threads(table: &Table) -> Vec<u32> {
+    let levels = table.levels("threads");
+    let mut threads: Vec<u32> = levels.iter().filter_map(|level| level.parse().ok()).collect();
+    threads.sort_unstable();
+    threads
+}
+
+fn rate(table: &Table, input: (&str, &str), row: Row<'_>, threads: u32) -> f64 {
+    median(table, input, row, threads, "reads") / median(table, input, row, threads, "wall_s")
+}
+
+fn name((way, lock): Row<'_>) -> String {
+    if lock == "none" { way.to_owned() } else { format!("{way}, {lock}") }
+}
+
+/// Reads per second by threads, a plot for each kind of files.
+pub(super) fn plots(table: &Table) -> Vec<(String, Plot)> {
+    let units = table.levels("unit");
+    let plot = |files: &&str| {
+        let unit = units.last().copied().unwrap_or_default();
+        let line = |row: &Row<'_>| {
+            let point = |n: u32| (f64::from(n), rate(table, (files, unit), *row, n));
+            Line { name: name(*row), points: threads(table).into_iter().map(point).collect() }
+        };
+        let plot = Plot {
+            title: format!("Reads to an engine that does nothing: {files}, units of {unit} bytes"),
+            x: "threads".to_owned(),
+            y: "reads per second".to_owned(),
+            lines: rows(table).iter().map(line).collect(),
+        };
+        (format!("{files}.svg"), plot)
+    };
+    table.levels("files").iter().map(plot).collect()
+}
+
+/// The whole report.
+pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
+    let mut out = String::from(
+        "# Ways to take reads from files by many threads\n\n\
+         Made by `seqloom lab parsing`; numbers in [parsing.tsv](parsing.tsv). O parses inside the \
+         lock, D finds one record inside and parses it outside, B finds 32, L reads a block of known \
+         size from a padded file; the source is that of `seqloom align`, which claims stretches of \
+         unpadded files without a lock. One parser for all; before anything was timed all were \
+         checked to give the same reads. Unlike the aligners of 2018, O, D and B find line ends with \
+         SIMD here, so that they differ in what is locked and in nothing else. Paired: O, D, B, L \
+         take both mates under one lock; the source gives blocks of either file, and its mates are \
+         joined later by their ordinals, which is not timed here.\n\n\
+         *Exclusive* time per read: what locks were held for (holds of more than a millisecond, in \
+         which the thread had lost its core, count as the mean of the others), and for each write to \
+         a line that threads share the time that a line takes from core to core. For the source the \
+         lock is that of the check that blocks join; its shared writes are counted in its code.\n\n",
+    );
+    // Writing to a String cannot fail.
+    for (name, fact) in facts {
+        let _ = writeln!(out, "* {name}: {fact}");
+    }
+    out.push_str(
+        "\nOther work ran on the machine meanwhile: only ratios above 3 mean something, and rates are \
+         lower bounds.\n\n## Exclusive nanoseconds per read (one thread)\n\n",
+    );
+    exclusive(table, &mut out);
+    for files in Files::ALL {
+        rates(table, files.name(), &mut out);
+    }
+    verdict(table, &mut out);
+    saturation(table, &mut out);
+    out
+}
+
+fn inputs(table: &Table) -> Vec<(&str, &str)> {
+    let units = table.levels("unit");
+    let of = |files| units.iter().map(move |unit| (files, *unit)).collect::<Vec<_>>();
+    table.levels("files").into_iter().flat_map(of).collect()
+}
+
+fn exclusive(table: &Table, out: &mut String) {
+    let inputs = inputs(table);
+    let mut heads = vec!["way".to_owned()];
+    heads.extend(inputs.iter().map(|(files, unit)| format!("{files} {unit}")));
+    let row = |row: &Row<'_>| {
+        let mut cells = vec![name(*row)];
+        let cell =
+            |input: &(&str, &str)| short(median(table, *input, *row, 1, "exclusive_ns_per_read"));
+        cells.extend(inputs.iter().map(cell));
+        cells
+    };
+    markdown_table(out, &heads, &rows(table).iter().map(row).collect::<Vec<_>>());
+}
+
+fn rates(table: &Table, files: &str, out: &mut String) {
+    let _ = writeln!(
+        out,
+        "\n## Thousand reads per second, engine that does nothing: {files}\n\n![]({files}.svg)\n"
+    );
+    let (units, threads) = (table.levels("unit"), threads(table));
+    let mut heads = vec!["way".to_owned()];
+    for unit in &units {
+        heads.extend(threads.iter().map(|n| format!("{unit} bytes, {n} threads")));
+    }
+    let row = |row: &Row<'_>| {
+        let mut cells = vec![name(*row)];
+        for unit in &units {
+            let cell = |n: &u32| short(rate(table, (files, unit), *row, *n) / 1e3);
+            cells.extend(threads.iter().map(cell));
+        }
+        cells
+    };
+    markdown_table(out, &heads, &rows(table).iter().map(row).collect::<Vec<_>>());
+}
+
+/// Whether the source leads, where.
+fn verdict(table: &Table, out: &mut String) {
+    out.push_str("\n## Does the source lead?\n\n");
+    let heads = ["files", "unit", "threads", "source / best other", "leads"].map(str::to_owned);
+    let mut lines = Vec::new();
+    for input in inputs(table) {
+        for n in threads(table) {
+            let of = |row: &Row<'_>| rate(table, input, *row, n);
+            let (mut source, mut best, mut who) = (0.0_f64, 0.0_f64, String::new());
+            for row in rows(table) {
+                if row.0 == Way::Source.name() {
+                    source = of(&row);
+                } else if of(&row) > best {
+                    (best, who) = (of(&row), name(row));
+                }
+            }
+            let ratio = source / best;
+            let leads = if ratio >= 1.0 { "yes" } else { "**no**" };
+            lines.push(vec![
+                input.0.to_owned(),
+                input.1.to_owned(),
+                n.to_string(),
+                format!("{} ({who})", short(ratio)),
+                leads.to_owned(),
+            ]);
+        }
+    }
+    markdown_table(out, &heads, &lines);
+}
+
+/// Threads at which the exclusive part is always busy.
+fn saturation(table: &Table, out: &mut String) {
+    out.push_str(
+        "\n## Threads that saturate the input\n\nN* = (T + p) / x: T the engine's time per read, p what \
+         a thread spends on a read outside the exclusive part, x the exclusive part; single file. \
+         Beyond N* threads the input is the limit, whatever the lock.\n",
+    );
+    for unit in table.levels("unit") {
+        let _ = writeln!(out, "\nUnits of {unit} bytes:\n");
+        let mut heads = vec!["way".to_owned()];
+        heads.extend(ENGINES_US.iter().map(|us| format!("{us} us")));
+        let row = |row: &Row<'_>| {
+            let of = |column| median(table, ("single", unit), *row, 1, column);
+            let x = of("exclusive_ns_per_read");
+            let outside = (of("cpu_s") * 1e9 / of("reads") - x).max(0.0);
+            let mut cells = vec![name(*row)];
+            cells.extend(ENGINES_US.map(|us| format!("{:.0}", (us * 1e3 + outside) / x)));
+            cells
+        };
+        markdown_table(out, &heads, &rows(table).iter().map(row).collect::<Vec<_>>());
+    }
+}

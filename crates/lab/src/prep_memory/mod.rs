@@ -1,0 +1,255 @@
+//! Time and memory of elPrep's five steps (leave out unmapped reads, replace the reference's
+//! sequences, replace the read group, mark duplicates, sort by coordinate; and clean what hangs
+//! over) by allocator and program: the comparison of Costanza 2019 (BMC Bioinformatics 20:301),
+//! where memory managers are judged by time, peak memory and their product.
+
+mod report;
+mod ways;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::experiment::{LabError, facts_file, write_files};
+use crate::table::{Row, Table};
+use crate::watch::{Watched, watch};
+
+pub use ways::{Allocator, Tool, allocators, tools};
+
+/// Name of the experiment.
+pub const NAME: &str = "prep-memory";
+
+/// Factors of the table.
+pub const FACTORS: [&str; 2] = ["way", "repeat"];
+
+/// Phases of `prep`, as its report names them.
+pub const PHASES: [&str; 3] = ["ingest", "resolve", "finish"];
+
+/// Columns of the table; `gb_hours` is peak memory in GB times hours on the clock, as in the
+/// paper. Phases are 0 where the program tells none.
+pub const COLUMNS: [&str; 8] = [
+    "wall_s",
+    "cpu_s",
+    "peak_bytes",
+    "gb_hours",
+    "ingest_s",
+    "resolve_s",
+    "finish_s",
+    "output_bytes",
+];
+
+/// Files of a report.
+const TABLE: &str = "prep-memory.tsv";
+const FACTS: &str = "facts.tsv";
+
+/// What is run.
+#[derive(Debug, Clone)]
+pub struct PrepMemory {
+    /// The program with the allocator that it is shipped with.
+    pub program: PathBuf,
+    /// The same program with the system's allocator, which others can take the place of.
+    pub plain_program: Option<PathBuf>,
+    /// Aligned reads, grouped by name.
+    pub input: PathBuf,
+    /// `.dict`, SAM or BAM with the sequences to replace those of the header.
+    pub dictionary: PathBuf,
+    /// Where outputs are made, each in place of the one before.
+    pub work: PathBuf,
+    /// Busy threads.
+    pub threads: usize,
+    /// `-m` of the program, if any.
+    pub memory: Option<String>,
+    /// Runs of each way, taken in turn.
+    pub repeats: u32,
+    /// Runs of other programs.
+    pub tool_repeats: u32,
+    /// Names of ways, empty for all.
+    pub ways: Vec<String>,
+}
+
+/// One way to do the five steps.
+enum Way {
+    Own(PathBuf, Allocator),
+    Other(Tool),
+}
+
+impl PrepMemory {
+    /// Makes all runs, the ways in turn, so that what else the machine does meets all of them;
+    /// `tell` is called with what is done next, `phases` reads the times of phases from the
+    /// program's report.
+    ///
+    /// # Errors
+    /// A run cannot be started or fails.
+    pub fn run(
+        &self,
+        tell: &mut dyn FnMut(&str),
+        phases: &dyn Fn(&str) -> Vec<(String, f64)>,
+    ) -> Result<Table, LabError> {
+        fs::create_dir_all(&self.work).map_err(LabError::file(&self.work))?;
+        let mut table = Table::new(&FACTORS, &COLUMNS);
+        let ways = self.plan();
+        for repeat in 1..=self.repeats.max(self.tool_repeats) {
+            for (name, way) in &ways {
+                let repeats = match way {
+                    Way::Own(..) => self.repeats,
+                    Way::Other(_) => self.tool_repeats,
+                };
+                if repeat <= repeats {
+                    tell(&format!("{name}, {repeat} of {repeats}"));
+                    let values = self.one(way, phases)?;
+                    let factors = vec![name.clone(), repeat.to_string()];
+                    table.rows.push(Row { factors, values });
+                }
+            }
+        }
+        Ok(table)
+    }
+
+    fn plan(&self) -> Vec<(String, Way)> {
+        let mut ways = vec![(
+            "mimalloc (linked)".to_owned(),
+            Way::Own(self.program.clone(), Allocator { name: "mimalloc (linked)", library: None }),
+        )];
+        if let Some(plain) = &self.plain_program {
+            let of = |it: Allocator| (it.name.to_owned(), Way::Own(plain.clone(), it));
+            ways.extend(allocators().into_iter().map(of));
+        }
+        ways.extend(tools().into_iter().map(|tool| (tool.name.to_owned(), Way::Other(tool))));
+        let chosen = |name: &str| self.ways.is_empty() || self.ways.iter().any(|it| it == name);
+        ways.retain(|(name, _)| chosen(name));
+        ways
+    }
+
+    fn one(
+        &self,
+        way: &Way,
+        phases: &dyn Fn(&str) -> Vec<(String, f64)>,
+    ) -> Result<Vec<f64>, LabError> {
+        let (out, json) = (self.work.join("out.bam"), self.work.join("run.json"));
+        let errors = self.work.join("errors.txt");
+        for old in [&out, &json] {
+            let _ = fs::remove_file(old); // it may not be there
+        }
+        let mut command = match way {
+            Way::Own(program, allocator) => self.own(program, allocator, &out, &json),
+            Way::Other(tool) => tool.command(self, &out),
+        };
+        let file = |path: &Path| fs::File::create(path).map_err(LabError::file(path));
+        command.stdout(file(&self.work.join("output.txt"))?).stderr(file(&errors)?);
+        let program = command.get_program().to_string_lossy().into_owned();
+        let run = watch(&mut command).map_err(|source| LabError::Start { program, source })?;
+        if !run.status.success() {
+            let why = fs::read_to_string(&errors).unwrap_or_default();
+            let why = format!("{}: {}", run.status, why.trim());
+            return Err(LabError::Failed { factors: format!("{command:?}"), why });
+        }
+        let told = fs::read_to_string(&json).map(|text| phases(&text)).unwrap_or_default();
+        let output_bytes = fs::metadata(&out).map_err(LabError::file(&out))?.len();
+        Ok(values(run, &told, output_bytes))
+    }
+
+    fn own(&self, program: &Path, allocator: &Allocator, out: &Path, json: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.arg("prep").arg(&self.input);
+        command.args(["--filter-unmapped", "--clean-sam", "--mark-duplicates"]);
+        command.args(["--duplicate-mode", "query", "--sort", "coordinate"]);
+        command.arg("--reference-dict").arg(&self.dictionary);
+        command.args(["--read-group", ways::READ_GROUP, "-t", &self.threads.to_string()]);
+        command.args(self.memory.iter().flat_map(|memory| ["-m", memory]));
+        command.arg("--json").arg(json).arg("-o").arg(out);
+        if let Some(library) = &allocator.library {
+            command.env("LD_PRELOAD", library);
+        }
+        command
+    }
+}
+
+fn values(run: Watched, told: &[(String, f64)], output_bytes: u64) -> Vec<f64> {
+    let phase = |name: &str| told.iter().find(|it| it.0 == name).map_or(0.0, |it| it.1);
+    // The system's own account of the one process knows every moment.
+    let peak_bytes = phase("peak_bytes").max(run.peak_bytes as f64);
+    let gb_hours = peak_bytes / 1e9 * run.wall_s / 3600.0;
+    let mut values = vec![run.wall_s, run.cpu_s, peak_bytes, gb_hours];
+    values.extend(PHASES.map(phase));
+    values.push(output_bytes as f64);
+    values
+}
+
+/// Writes the table and the report into a folder.
+///
+/// # Errors
+/// The folder cannot be written.
+pub fn write(table: &Table, facts: &[(String, String)], folder: &Path) -> Result<(), LabError> {
+    let files = [
+        (TABLE, table.to_tsv()),
+        (FACTS, facts_file(facts)),
+        ("README.md", report::markdown(table, facts)),
+    ];
+    write_files(folder, &files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn runs_are_taken_in_turn_and_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("program");
+        // Writes what the options behind -o and --json name.
+        let script = "#!/bin/sh\nwhile [ $# -gt 0 ]; do case $1 in -o) echo x > \"$2\";; \
+                      --json) echo y > \"$2\";; esac; shift; done\n";
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let experiment = PrepMemory {
+            program: program.clone(),
+            plain_program: Some(program),
+            input: "in.bam".into(),
+            dictionary: "dict".into(),
+            work: folder.path().join("work"),
+            threads: 2,
+            memory: Some("1G".into()),
+            repeats: 2,
+            tool_repeats: 0,
+            ways: vec!["mimalloc (linked)".into(), "system".into()],
+        };
+        let phases = |text: &str| {
+            assert_eq!(text, "y\n");
+            vec![("ingest".to_owned(), 0.5), ("peak_bytes".to_owned(), 7e9)]
+        };
+        let mut told = Vec::new();
+        let table = experiment.run(&mut |what| told.push(what.to_owned()), &phases).unwrap();
+        assert_eq!(told[1..3], ["system, 1 of 2", "mimalloc (linked), 2 of 2"]);
+        assert_eq!(table.rows.len(), 4);
+        let [wall_s, _, peak, gb_hours, ingest_s, resolve_s, _, bytes] = table.rows[0].values[..]
+        else {
+            panic!("eight values")
+        };
+        assert_eq!((peak, ingest_s, resolve_s, bytes), (7e9, 0.5, 0.0, 2.0));
+        assert!((gb_hours - 7.0 * wall_s / 3600.0).abs() < 1e-12);
+        let folder = folder.path().join("report");
+        write(&table, &[("machine".into(), "2 cores".into())], &folder).unwrap();
+        let report = fs::read_to_string(folder.join("README.md")).unwrap();
+        assert!(report.contains("| system | 2 |"), "{report}");
+    }
+
+    #[test]
+    fn a_run_that_fails_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let experiment = PrepMemory {
+            program: "false".into(),
+            plain_program: None,
+            input: "in.bam".into(),
+            dictionary: "dict".into(),
+            work: folder.path().to_owned(),
+            threads: 1,
+            memory: None,
+            repeats: 1,
+            tool_repeats: 0,
+            ways: Vec::new(),
+        };
+        let error = experiment.run(&mut |_| {}, &|_| Vec::new()).unwrap_err();
+        assert!(matches!(error, LabError::Failed { .. }), "{error}");
+    }
+}

@@ -1,0 +1,100 @@
+//! The memory of a program and of all that it starts, looked at from outside.
+//!
+//! Resident memory of all processes of a group is summed every few milliseconds; pages that two of
+//! them share count twice. What a process has between two looks is not seen, but for what the
+//! system itself keeps of the largest.
+
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use seqloom_runtime::machine;
+
+/// Time between two looks: a thousandth of a run of ten seconds.
+const INTERVAL: Duration = Duration::from_millis(5);
+/// Field of `/proc/PID/stat` behind the name: process group; resident pages.
+const GROUP_FIELD: usize = 2;
+const PAGES_FIELD: usize = 21;
+/// Bytes of a page, on every machine that the product runs on.
+const PAGE_BYTES: u64 = 4096;
+
+/// What a run took.
+#[derive(Debug, Clone, Copy)]
+pub struct Watched {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Time on the clock.
+    pub wall_s: f64,
+    /// Time of processors.
+    pub cpu_s: f64,
+    /// Most resident memory of all its processes together.
+    pub peak_bytes: u64,
+}
+
+/// Runs a program whose output and errors go nowhere but where the command says.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn watch(command: &mut Command) -> io::Result<Watched> {
+    let cpu = || machine::usage_of_children().cpu.as_secs_f64();
+    let (before, started) = (cpu(), Instant::now());
+    let mut child = command.stdin(Stdio::null()).process_group(0).spawn()?;
+    let mut peak_bytes = 0;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        peak_bytes = peak_bytes.max(group_bytes(child.id()));
+        std::thread::sleep(INTERVAL);
+    };
+    let wall_s = started.elapsed().as_secs_f64();
+    Ok(Watched { status, wall_s, cpu_s: cpu() - before, peak_bytes })
+}
+
+/// Resident memory of all processes of a group.
+fn group_bytes(group: u32) -> u64 {
+    let Ok(entries) = fs::read_dir("/proc") else { return 0 };
+    let pages = entries.flatten().filter_map(|entry| {
+        entry.file_name().to_str()?.parse::<u32>().ok()?;
+        pages_in(&fs::read_to_string(entry.path().join("stat")).ok()?, group)
+    });
+    pages.sum::<u64>() * PAGE_BYTES
+}
+
+/// Resident pages of a process, by its line of `stat`, if it is of the group.
+fn pages_in(stat: &str, group: u32) -> Option<u64> {
+    // The name may hold spaces and brackets; it ends at the last one.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let is_of_group = fields.get(GROUP_FIELD)?.parse() == Ok(group);
+    fields.get(PAGES_FIELD).filter(|_| is_of_group)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_of_all_processes_is_seen() {
+        // Two processes side by side, each with 64 MiB in a variable.
+        let hog = "x=$(head -c 67108864 /dev/zero | tr '\\0' x); sleep 0.3";
+        let mut command = Command::new("bash");
+        command.arg("-c").arg(format!("(bash -c \"{hog}\" & bash -c \"{hog}\"; wait)"));
+        let watched = watch(&mut command).unwrap();
+        assert!(watched.status.success());
+        assert!(watched.peak_bytes > 100 << 20, "{watched:?}");
+        assert!(watched.wall_s >= 0.3 && watched.cpu_s > 0.0, "{watched:?}");
+    }
+
+    #[test]
+    fn names_with_brackets_do_not_matter() {
+        let stat = |group: u32| {
+            let rest = vec!["0"; 18].join(" ");
+            format!("12 (a) b (c)) S 1 {group} {rest} 77 0 0")
+        };
+        assert_eq!(pages_in(&stat(5), 5), Some(77));
+        assert_eq!(pages_in(&stat(6), 5), None);
+        assert_eq!(pages_in("nonsense", 5), None);
+    }
+}

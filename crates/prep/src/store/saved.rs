@@ -1,0 +1,214 @@
+//! Stores that outlive the process: all chunks in the spill file, and where they lie there.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use seqloom_format::state::{MalformedState, State};
+use seqloom_format::state_of_fields;
+use seqloom_io::spill::{SpillError, SpillExtent};
+use seqloom_runtime::failure::{Failure, lock};
+use seqloom_runtime::pool::{self, WorkerPanic};
+
+use super::{Backing, Chunk, ChunkStore, MAX_SEGMENTS, SEGMENT_PARTITIONS, StoreScratch};
+
+/// Bytes of one piece of a value in the spill file.
+const PIECE_BYTES: usize = 16 << 20;
+
+/// Why stores could not be written out.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteOutError {
+    /// A chunk could not be spilled.
+    #[error("{0}")]
+    Spill(#[from] SpillError),
+    /// A bug.
+    #[error("{0}")]
+    Panic(#[from] WorkerPanic),
+    /// The run was stopped from outside.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// A partition of which all chunks are spilled.
+struct SavedPartition {
+    partition: usize,
+    bytes: u64,
+    chunks: Vec<SpillExtent>,
+}
+
+/// Where the chunks of a store lie.
+pub struct SavedStore(Vec<SavedPartition>);
+
+state_of_fields!(SavedPartition { partition, bytes, chunks });
+
+impl State for SavedStore {
+    fn save(&self, out: &mut Vec<u8>) {
+        self.0.save(out);
+    }
+
+    fn load(bytes: &mut &[u8]) -> Result<Self, MalformedState> {
+        State::load(bytes).map(Self)
+    }
+}
+
+/// A value in the spill file, in pieces.
+pub struct SavedValue(Vec<SpillExtent>);
+
+impl State for SavedValue {
+    fn save(&self, out: &mut Vec<u8>) {
+        self.0.save(out);
+    }
+
+    fn load(bytes: &mut &[u8]) -> Result<Self, MalformedState> {
+        State::load(bytes).map(Self)
+    }
+}
+
+impl SavedValue {
+    /// Spills the bytes of a value.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn write(bytes: &[u8], backing: &Backing) -> Result<Self, SpillError> {
+        let mut scratch = StoreScratch::new()?;
+        let pieces = bytes.chunks(PIECE_BYTES).map(|piece| scratch.write(backing, piece));
+        pieces.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Reads the bytes back.
+    ///
+    /// # Errors
+    /// When the spill file cannot be read or a checksum differs.
+    pub fn read(&self, backing: &Backing) -> Result<Vec<u8>, SpillError> {
+        let mut scratch = StoreScratch::new()?;
+        let mut bytes = Vec::new();
+        for &piece in &self.0 {
+            scratch.read(backing, piece, &mut bytes)?;
+        }
+        Ok(bytes)
+    }
+}
+
+/// Spills everything that `stores` have in memory. Nothing may be appended meanwhile.
+///
+/// # Errors
+/// The first failure of any worker.
+pub fn write_out(
+    stores: &[&ChunkStore<'_>],
+    threads: NonZeroUsize,
+    watch: &dyn Fn() -> bool,
+) -> Result<(), WriteOutError> {
+    let mut all = Vec::new();
+    for &store in stores {
+        all.extend((0..store.partitions()).map(|partition| (store, partition)));
+    }
+    let next = AtomicUsize::new(0);
+    let failure = Failure::default();
+    let watch = || if watch() { Ok(()) } else { Err(WriteOutError::Interrupted) };
+    pool::run(
+        threads,
+        &failure,
+        || (),
+        &watch,
+        |_| {
+            let mut scratch = StoreScratch::new()?;
+            while !failure.stopped() {
+                let Some(&(store, partition)) = all.get(next.fetch_add(1, Ordering::Relaxed))
+                else {
+                    break;
+                };
+                store.write_out_partition(partition, &mut scratch)?;
+            }
+            Ok(())
+        },
+    )
+}
+
+impl<'a> ChunkStore<'a> {
+    fn write_out_partition(
+        &self,
+        partition: usize,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), SpillError> {
+        for chunk in self.take(partition) {
+            match chunk {
+                Chunk::Memory { bytes, charged_bytes } => {
+                    self.spill(partition, bytes, scratch)?;
+                    self.backing.ledger.release(charged_bytes);
+                }
+                spilled @ Chunk::Spilled(_) => {
+                    lock(&self.partition(partition).contents).sealed.push(spilled);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where everything lies, once [`write_out`] is through.
+    #[must_use]
+    pub fn saved(&self) -> SavedStore {
+        let saved = |partition| {
+            let bytes = self.bytes(partition);
+            let extent = |chunk: &Chunk| match chunk {
+                Chunk::Spilled(extent) => Some(*extent),
+                Chunk::Memory { .. } => None,
+            };
+            let slot = self.existing(partition).filter(|_| bytes > 0)?;
+            let chunks = lock(&slot.contents).sealed.iter().filter_map(extent).collect();
+            Some(SavedPartition { partition, bytes, chunks })
+        };
+        SavedStore((0..self.partitions()).filter_map(saved).collect())
+    }
+
+    /// Puts what was saved into this store, which is empty.
+    ///
+    /// # Errors
+    /// A partition that no store has.
+    pub fn restore(&self, saved: SavedStore) -> Result<(), MalformedState> {
+        for SavedPartition { partition, bytes, chunks } in saved.0 {
+            if partition >= MAX_SEGMENTS * SEGMENT_PARTITIONS {
+                return Err(MalformedState);
+            }
+            self.used.fetch_max(partition + 1, Ordering::AcqRel);
+            let slot = self.partition(partition);
+            slot.bytes.store(bytes, Ordering::Relaxed);
+            lock(&slot.contents).sealed = chunks.into_iter().map(Chunk::Spilled).collect();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_records::backing;
+
+    #[test]
+    fn a_store_is_restored_from_where_its_chunks_lie() {
+        let backing = backing(1 << 20);
+        let store = ChunkStore::new(&backing, 64);
+        let mut scratch = StoreScratch::new().unwrap();
+        let part = |partition: usize, i: usize| vec![(partition + i) as u8; 50];
+        let partitions = [0, 3, 2000];
+        for (partition, i) in partitions.iter().flat_map(|&p| (0..5).map(move |i| (p, i))) {
+            store.append(partition, &[&part(partition, i)], &mut scratch).unwrap();
+        }
+        write_out(&[&store], NonZeroUsize::new(3).unwrap(), &|| true).unwrap();
+        assert_eq!(backing.ledger.charged_bytes(), 0);
+        let saved = SavedValue::write(&store.saved().to_state(), &backing).unwrap().to_state();
+        drop(store);
+
+        let saved = SavedValue::from_state(&saved).unwrap().read(&backing).unwrap();
+        let restored = ChunkStore::new(&backing, 16);
+        restored.restore(SavedStore::from_state(&saved).unwrap()).unwrap();
+        assert_eq!(restored.partitions(), 2001);
+        for partition in partitions {
+            assert_eq!(restored.bytes(partition), 250);
+            let chunks = restored.take(partition).into_iter();
+            let mut chunks: Vec<_> =
+                chunks.map(|it| it.load(&backing, &mut scratch).unwrap().bytes.clone()).collect();
+            chunks.sort();
+            let expected: Vec<u8> = (0..5).flat_map(|i| part(partition, i)).collect();
+            assert_eq!(chunks.concat(), expected);
+        }
+    }
+}

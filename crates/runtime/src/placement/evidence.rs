@@ -1,0 +1,223 @@
+//! Where pages really are, and how large: asked of the kernel, not concluded from what was wished.
+//!
+//! What a library allocates is found by comparing the process's mappings before and after
+//! ([`Mappings`]); the nodes of its pages by `move_pages` on a sample; their size by `smaps`.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use crate::sys::numa;
+
+/// Pages of a mapping that are looked at, at most.
+const SAMPLED_PAGES: usize = 16_384;
+/// Pages are asked for in portions of this.
+const PAGES_PER_CALL: usize = 4096;
+/// Mappings that are smaller are stacks, buffers and the like.
+const SMALLEST_RANGE_BYTES: usize = 64 << 10;
+/// Size of a page that is not huge.
+pub(super) const PAGE_BYTES: usize = 4096;
+
+/// A range of addresses: start and end.
+pub type Range = (usize, usize);
+
+/// Writable mappings of this process that belong to no file, in ascending order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mappings(Vec<Range>);
+
+impl Mappings {
+    /// The mappings now.
+    ///
+    /// # Errors
+    /// When `/proc` cannot be read.
+    pub fn now() -> io::Result<Self> {
+        Ok(Self::parse(&std::fs::read_to_string("/proc/self/maps")?))
+    }
+
+    fn parse(maps: &str) -> Self {
+        let mut ranges: Vec<Range> = Vec::new();
+        for line in maps.lines() {
+            let mut fields = line.split_whitespace();
+            let (Some(range), Some(rights)) = (fields.next(), fields.next()) else { continue };
+            // Offset, device and inode: the last is 0 where there is no file.
+            let is_file = fields.nth(2) != Some("0");
+            let is_other = fields.next().is_some_and(|name| name != "[heap]");
+            let Some((start, end)) = parse_range(range) else { continue };
+            if is_file || is_other || !rights.starts_with("rw") {
+                continue;
+            }
+            match ranges.last_mut() {
+                Some(last) if last.1 == start => last.1 = end,
+                _ => ranges.push((start, end)),
+            }
+        }
+        Self(ranges)
+    }
+
+    /// What is mapped now and was not mapped `before`, without small pieces.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Vec<Range> {
+        let mut new = Vec::new();
+        for &(start, end) in &self.0 {
+            let mut at = start;
+            for &(old_start, old_end) in &before.0 {
+                if old_end > at && old_start < end {
+                    new.push((at, old_start.max(at)));
+                    at = old_end.min(end);
+                }
+            }
+            new.push((at, end));
+        }
+        new.retain(|&(start, end)| end - start >= SMALLEST_RANGE_BYTES);
+        new
+    }
+}
+
+fn parse_range(text: &str) -> Option<Range> {
+    let (start, end) = text.split_once('-')?;
+    let hex = |text| usize::from_str_radix(text, 16).ok();
+    Some((hex(start)?, hex(end)?))
+}
+
+/// Where the pages of some memory are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// Pages that were looked at and exist, by node.
+    pub pages_of_node: BTreeMap<u32, u64>,
+    /// Length of the memory, in bytes: what is mapped, with or without pages.
+    pub mapped_bytes: u64,
+    /// What of it is resident.
+    pub resident_bytes: u64,
+    /// What of it is in transparent huge pages.
+    pub huge_bytes: u64,
+}
+
+impl Evidence {
+    /// Looks at `ranges`: at every page, or at an even sample where they are large.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub fn of(ranges: &[Range]) -> io::Result<Self> {
+        let pages: usize = ranges.iter().map(|(start, end)| (end - start) / PAGE_BYTES).sum();
+        let step = pages.div_ceil(SAMPLED_PAGES).max(1) * PAGE_BYTES;
+        let addresses: Vec<usize> =
+            ranges.iter().flat_map(|&(start, end)| (start..end).step_by(step)).collect();
+        let mut evidence = Self::default();
+        for portion in addresses.chunks(PAGES_PER_CALL) {
+            for node in numa::nodes_of_pages(portion)?.into_iter().flatten() {
+                *evidence.pages_of_node.entry(node).or_default() += 1;
+            }
+        }
+        evidence.mapped_bytes = ranges.iter().map(|(start, end)| (end - start) as u64).sum();
+        evidence.count_huge(&std::fs::read_to_string("/proc/self/smaps")?, ranges);
+        Ok(evidence)
+    }
+
+    /// Adds what `smaps` tells of mappings that overlap `ranges`.
+    fn count_huge(&mut self, smaps: &str, ranges: &[Range]) {
+        let mut counts = false;
+        for line in smaps.lines() {
+            let mut fields = line.split_whitespace();
+            let Some(name) = fields.next() else { continue };
+            if let Some((start, end)) = parse_range(name) {
+                counts = ranges.iter().any(|range| range.0 < end && start < range.1);
+                continue;
+            }
+            let mut kib = || fields.next().and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0);
+            match name {
+                "Rss:" if counts => self.resident_bytes += kib() * 1024,
+                "AnonHugePages:" if counts => self.huge_bytes += kib() * 1024,
+                _ => {}
+            }
+        }
+    }
+
+    /// Pages looked at.
+    #[must_use]
+    pub fn pages(&self) -> u64 {
+        self.pages_of_node.values().sum()
+    }
+
+    /// Share of the pages on these nodes, 0 to 1; 0 where no page was found.
+    #[must_use]
+    pub fn share_on(&self, nodes: &crate::topology::IdSet) -> f64 {
+        let there = self.pages_of_node.iter().filter(|(node, _)| nodes.contains(**node));
+        let there: u64 = there.map(|(_, pages)| pages).sum();
+        if self.pages() == 0 { 0.0 } else { there as f64 / self.pages() as f64 }
+    }
+
+    /// Smallest and largest share of any of these nodes.
+    #[must_use]
+    pub fn spread(&self, nodes: &crate::topology::IdSet) -> (f64, f64) {
+        let share = |node| {
+            let pages = self.pages_of_node.get(&node).copied().unwrap_or(0);
+            pages as f64 / self.pages().max(1) as f64
+        };
+        nodes.iter().map(share).fold((1.0, 0.0), |(low, high), s| (s.min(low), s.max(high)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::placement::Region;
+
+    const MAPS: &str = "\
+10000-30000 rw-p 00000000 00:00 0
+30000-40000 rw-p 00000000 00:00 0          [heap]
+40000-50000 rw-p 00000000 08:01 77         /lib/x.so
+50000-90000 r--p 00000000 00:00 0
+100000-200000 rw-p 00000000 00:00 0
+7000000-7100000 rw-p 00000000 00:00 0      [stack]
+";
+
+    #[test]
+    fn new_memory_is_what_was_not_there_before() {
+        let now = Mappings::parse(MAPS);
+        assert_eq!(now.0, [(0x10000, 0x40000), (0x100000, 0x200000)]);
+        fn t(now: &Mappings, before: &[Range], new: &[Range]) {
+            assert_eq!(now.since(&Mappings(before.to_vec())), new, "{before:x?}");
+        }
+        t(&now, &[], &[(0x10000, 0x40000), (0x100000, 0x200000)]);
+        t(&now, &[(0x10000, 0x40000)], &[(0x100000, 0x200000)]);
+        t(
+            &now,
+            &[(0x10000, 0x20000), (0x120000, 0x140000)],
+            &[(0x20000, 0x40000), (0x100000, 0x120000), (0x140000, 0x200000)],
+        );
+        // What is left of the first is too small to count.
+        t(&now, &[(0x10000, 0x3f000), (0x100000, 0x300000)], &[]);
+    }
+
+    #[test]
+    fn huge_pages_are_counted_where_they_were_looked_for() {
+        let smaps = "\
+10000-30000 rw-p 00000000 00:00 0
+Rss:                 100 kB
+AnonHugePages:      2048 kB
+THPeligible:    1
+100000-200000 rw-p 00000000 00:00 0
+Rss:                   8 kB
+AnonHugePages:         0 kB
+";
+        let mut evidence = Evidence::default();
+        evidence.count_huge(smaps, &[(0x20000, 0x20001)]);
+        assert_eq!((evidence.resident_bytes, evidence.huge_bytes), (100 << 10, 2 << 20));
+        evidence.count_huge(smaps, &[(0x0, 0x10000), (0x200000, 0x300000)]);
+        assert_eq!(evidence.resident_bytes, 100 << 10);
+    }
+
+    #[test]
+    fn pages_are_found_once_they_are_touched() {
+        let before = Mappings::now().unwrap();
+        let mut region = Region::map(4 << 20).unwrap();
+        let range = (region.address(), region.address() + region.length_bytes());
+        let new = Mappings::now().unwrap().since(&before);
+        assert!(new.iter().any(|&(start, end)| start <= range.0 && range.1 <= end), "{new:x?}");
+        assert_eq!(Evidence::of(&[range]).unwrap().pages(), 0);
+        region.bytes_mut()[..1 << 20].fill(1);
+        let evidence = Evidence::of(&[range]).unwrap();
+        assert!((256..=1024).contains(&evidence.pages()), "{evidence:?}");
+        assert_eq!(evidence.mapped_bytes, 4 << 20);
+        assert!(evidence.resident_bytes >= 1 << 20);
+    }
+}

@@ -1,0 +1,132 @@
+//! Where workers run and where memory lies, on a machine with several NUMA nodes.
+//!
+//! [`Plan::new`] decides from topology, limits and wishes; it is a pure function. A plan has
+//! *groups*: nodes with their CPUs, each with a copy of the index (a replica). Every worker has a
+//! seat in a group. [`Plan::take_seat`] puts the calling thread there, [`Plan::as_loader`] runs
+//! what allocates a group's replica, and [`evidence`] asks the kernel where pages really are.
+//!
+//! *Invariant:* placement decides where bytes lie, never what they are; no result depends on it.
+
+pub mod evidence;
+mod plan;
+pub mod probe;
+mod seat;
+
+use std::fmt;
+use std::num::NonZeroUsize;
+
+pub use crate::sys::numa::{MemoryPolicy, Region};
+pub use plan::{Group, Plan, Seat};
+pub use seat::{keep_small, permitted, with_pages};
+
+/// Where the index lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IndexPlacement {
+    /// By size: copies where they fit, else interleaved; nothing on a machine with one node.
+    #[default]
+    Auto,
+    /// As the kernel does it: on the node of the thread that loads it.
+    Default,
+    /// On the node of the thread that loads it, whatever policy the process was started with.
+    Local,
+    /// Pages in turn over all nodes.
+    Interleave,
+    /// A copy on every node.
+    Replicate,
+}
+
+/// How narrowly workers are pinned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PinLevel {
+    /// Not at all.
+    None,
+    /// To the CPUs of a node.
+    Node,
+    /// To one CPU.
+    Core,
+}
+
+/// In which order CPUs are given to workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PinOrder {
+    /// Node by node. Cores are filled before their second threads.
+    #[default]
+    Compact,
+    /// A CPU of every node in turn.
+    Scatter,
+}
+
+/// Where a group's memory lies, within the nodes of the group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GroupMemory {
+    /// There and nowhere else.
+    #[default]
+    Bind,
+    /// On the node of the thread that touches it first.
+    Local,
+    /// Pages in turn.
+    Interleave,
+}
+
+/// Huge pages of the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HugePages {
+    /// Yes, but for an index that is interleaved and small.
+    #[default]
+    Auto,
+    /// Ask for them.
+    On,
+    /// Prevent them.
+    Off,
+}
+
+/// What the user asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wishes {
+    /// Where the index lies.
+    pub index: IndexPlacement,
+    /// How workers are pinned; `None` leaves it to the plan.
+    pub pin: Option<(PinLevel, PinOrder)>,
+    /// Groups of workers, each with a replica.
+    pub instances: Option<(NonZeroUsize, GroupMemory)>,
+    /// Huge pages of the index.
+    pub huge_pages: HugePages,
+}
+
+/// A wish that this machine cannot grant.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum PlacementError {
+    /// A replica does not fit its nodes.
+    #[error(
+        "nodes {nodes} have {available_bytes} bytes to give and a copy of the index takes \
+         {index_bytes}; use --placement interleave, or fewer --instances"
+    )]
+    ReplicaTooLarge {
+        /// The nodes.
+        nodes: String,
+        /// What they can give.
+        available_bytes: u64,
+        /// What is needed.
+        index_bytes: u64,
+    },
+    /// More groups than workers.
+    #[error("--instances {instances} needs as many threads; -t is {threads}")]
+    TooFewThreads {
+        /// Groups asked for.
+        instances: usize,
+        /// Workers.
+        threads: usize,
+    },
+}
+
+impl fmt::Display for IndexPlacement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Default => "default",
+            Self::Local => "local",
+            Self::Interleave => "interleave",
+            Self::Replicate => "replicate",
+        })
+    }
+}

@@ -1,0 +1,132 @@
+//! A thread takes its place, and finds the replica that is nearest to it.
+
+use std::cell::Cell;
+use std::io;
+
+use super::evidence::{Evidence, PAGE_BYTES, Range};
+use super::{MemoryPolicy, PinLevel, Plan};
+use crate::sys::numa;
+use crate::topology::IdSet;
+
+thread_local! {
+    /// Group of the calling thread, where it keeps to one.
+    static GROUP: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+impl Plan {
+    /// Whether nothing is to be done: the threads are left as they are.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        let plain = |policy: &MemoryPolicy| *policy == MemoryPolicy::Default;
+        self.pin == PinLevel::None
+            && self.groups.len() == 1
+            && self.groups.iter().all(|group| plain(&group.index) && plain(&group.private))
+    }
+
+    /// Puts the calling thread on the seat of `worker`: pins it, and has its memory taken from
+    /// where its group's private memory lies. Whatever the thread allocates should come after.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn take_seat(&self, worker: usize) -> io::Result<()> {
+        let Some(seat) = self.seats.get(worker % self.seats.len().max(1)) else { return Ok(()) };
+        if let Some(cpus) = &seat.cpus {
+            numa::set_affinity(cpus)?;
+            bring_stack()?;
+        }
+        if seat.cpus.is_some() || self.instances {
+            GROUP.set(Some(seat.group));
+        }
+        match &self.groups[seat.group].private {
+            MemoryPolicy::Default => Ok(()),
+            policy => numa::set_thread_policy(policy),
+        }
+    }
+
+    /// Makes the calling thread, and those it starts, the loader of a group's replica. The thread
+    /// should end with the load.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn take_loader_seat(&self, group: usize) -> io::Result<()> {
+        let Some(group) = self.groups.get(group) else { return Ok(()) };
+        match &group.index {
+            // One index on one node: that of the thread that loads it, which must not wander.
+            MemoryPolicy::Local if self.groups.len() == 1 => {
+                let (cpu, _) = numa::current_place()?;
+                numa::set_affinity(&IdSet::from_iter([cpu]))?;
+            }
+            MemoryPolicy::Bind(_) | MemoryPolicy::Local => numa::set_affinity(&group.cpus)?,
+            MemoryPolicy::Default | MemoryPolicy::Interleave(_) => {}
+        }
+        match &group.index {
+            MemoryPolicy::Default => Ok(()),
+            policy => numa::set_thread_policy(policy),
+        }
+    }
+
+    /// The group whose replica the calling thread should read now: its own where it keeps to one,
+    /// else that of the node it runs on.
+    #[must_use]
+    pub fn group_here(&self) -> usize {
+        if self.groups.len() < 2 {
+            return 0;
+        }
+        if let Some(group) = GROUP.get() {
+            return group.min(self.groups.len() - 1);
+        }
+        let Ok((cpu, _)) = numa::current_place() else { return 0 };
+        self.groups.iter().position(|group| group.cpus.contains(cpu)).unwrap_or(0)
+    }
+}
+
+/// Brings what the calling thread has of stack and thread-local memory to the node it runs on: the
+/// thread that started it has made that, 800 kB with the C++ engine's.
+fn bring_stack() -> io::Result<()> {
+    let (start, end) = numa::own_stack()?;
+    let pages: Vec<usize> = (start & !(PAGE_BYTES - 1)..end).step_by(PAGE_BYTES).collect();
+    let (_, here) = numa::current_place()?;
+    let nodes = numa::nodes_of_pages(&pages)?;
+    let is_elsewhere = |node: &Option<u32>| node.is_some_and(|node| node != here);
+    let elsewhere = pages.iter().zip(&nodes).filter(|(_, node)| is_elsewhere(node));
+    let elsewhere: Vec<usize> = elsewhere.map(|(&page, _)| page).collect();
+    if elsewhere.is_empty() { Ok(()) } else { numa::move_pages(&elsewhere, here) }
+}
+
+/// Where the stack of the calling thread lies, and its thread-local memory.
+pub(super) fn stack_evidence() -> io::Result<Evidence> {
+    Evidence::of(&[numa::own_stack()?])
+}
+
+/// Whether this process may place memory and ask where it is; containers often may not.
+///
+/// # Errors
+/// What the kernel says.
+pub fn permitted() -> io::Result<()> {
+    numa::set_thread_policy(&MemoryPolicy::Local)?;
+    numa::set_thread_policy(&MemoryPolicy::Default)?;
+    let here = 0u8;
+    numa::nodes_of_pages(&[&raw const here as usize]).map(|_| ())
+}
+
+/// Runs `work`; while it runs, the process gets no transparent huge pages if `small` says so.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn with_pages<T>(small: bool, work: impl FnOnce() -> T) -> io::Result<T> {
+    if !small {
+        return Ok(work());
+    }
+    numa::disable_huge_pages(true)?;
+    let result = work();
+    numa::disable_huge_pages(false)?;
+    Ok(result)
+}
+
+/// Keeps the kernel from making huge pages of these ranges later: it collects them on one node.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn keep_small(ranges: &[Range]) -> io::Result<()> {
+    ranges.iter().try_for_each(|&(start, end)| numa::advise_huge(start, end - start, false))
+}

@@ -1,0 +1,10 @@
+//! Methylation calls and event tables against nanopolish, which is run on the same reads.
+//!
+//! A few reads are compared always, all of them where slow tests are asked for.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod calls;
+mod referee;
+#[path = "../kernels/support.rs"]
+mod support;
+mod tables;

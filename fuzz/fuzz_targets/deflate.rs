@@ -1,0 +1,37 @@
+//! Any bytes deflated, twice in a row: the stream of stock zlib, to the byte.
+#![no_main]
+
+use std::cell::RefCell;
+
+use libfuzzer_sys::fuzz_target;
+use seqloom_format::deflate::Deflater;
+
+thread_local! {
+    // One for all inputs: what it keeps of earlier ones must not show.
+    static DEFLATER: RefCell<Deflater> = RefCell::default();
+}
+
+fuzz_target!(|data: &[u8]| {
+    // The fuzzer's inputs are short; a window, a block and a chain are not.
+    let times = data.first().map_or(1, |&first| 1 << (first % 8));
+    let input: Vec<u8> = (0..times).flat_map(|time| data.iter().map(move |x| x ^ time)).collect();
+    DEFLATER.with_borrow_mut(|deflater| {
+        let mut found = Vec::new();
+        deflater.append(&input, &mut found);
+        assert!(found == stock(&input));
+    });
+});
+
+/// zlib's own stream at its default level.
+fn stock(input: &[u8]) -> Vec<u8> {
+    let size = input.len() as libz_sys::uLong;
+    // SAFETY: as zlib.h has it, the output has room for the bound of the input's size.
+    unsafe {
+        let mut length = libz_sys::compressBound(size);
+        let mut out = vec![0; length as usize];
+        let done = libz_sys::compress(out.as_mut_ptr(), &mut length, input.as_ptr(), size);
+        assert_eq!(done, libz_sys::Z_OK);
+        out.truncate(length as usize);
+        out
+    }
+}
