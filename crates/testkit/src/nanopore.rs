@@ -1,11 +1,11 @@
-//! Nanopore reads made from a seed: raw signal of molecules whose methylation is known. **Synthetic**:
-//! what a pore model says a read would look like, not what a sequencer gives. A caller that does
+//! Nanopore reads made from a seed: raw signal of molecules whose methylation is known.
+//! **Synthetic**: what a pore model says a read would look like, not what a sequencer gives. A caller that does
 //! well here may still do worse on real data; one that does badly here is wrong.
 //!
 //! A read is a stretch of a random reference, on either strand. Sites close to each other share
 //! their state, as callers assume; each group of sites has a rate of methylation, and each read is
-//! methylated there or not by chance of that rate. Every k-mer of the molecule stays in the pore for
-//! a random time; its samples lie round one level, drawn for this stay, with noise on top. The
+//! methylated there or not by chance of that rate. Every k-mer of the molecule stays in the pore
+//! for a random time; its samples lie round one level, drawn for this stay, with noise on top. The
 //! basecalls have errors, the alignment is the true one.
 
 use std::fmt::Write;

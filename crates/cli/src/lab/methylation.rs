@@ -111,7 +111,7 @@ pub(super) fn run(arguments: &MethylationArguments, console: &Console) -> anyhow
             ),
         ),
     ];
-    let facts = facts.map(|(name, fact)| (name.to_owned(), fact)).into();
+    let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
     methylation::write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())

@@ -1,3 +1,5 @@
+//! Lists of modifications, read, written, and malformed.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -319,8 +319,8 @@ pub(crate) fn sequences(data: &[u8]) {
     assert!(sink.0 <= data.len() as u64);
 }
 
-/// MM with ML, on a read: positions are of the read and of the base that is counted, in order within
-/// a list, and what fails gives nothing.
+/// MM with ML, on a read: positions are of the read and of the base that is counted, and what fails
+/// gives nothing.
 pub(crate) fn base_modifications(mm: &[u8], ml: &[u8], bases: &[u8]) {
     for ml in [None, Some(ml)] {
         let mut called = Vec::new();

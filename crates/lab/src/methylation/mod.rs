@@ -5,7 +5,6 @@
 mod report;
 mod structures;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +14,7 @@ use seqloom_signal::store::{self, Cursor, DecodeScratch, FrameBatch, OpenOptions
 
 pub use structures::{Structure, StructureError, StructureOptions, call};
 
-use crate::experiment::{Counters, LabError, Run, TIMES, Work, perform};
+use crate::experiment::{Counters, LabError, Run, TIMES, Work, facts_file, perform, write_files};
 use crate::latency::{LatencyLayer, STORAGES, Storage, served};
 use crate::table::Table;
 
@@ -300,23 +299,12 @@ fn chosen(names: &[String], name: &str) -> bool {
 ///
 /// # Errors
 /// The folder cannot be written.
-pub fn write(
-    table: &Table,
-    facts: &BTreeMap<String, String>,
-    folder: &Path,
-) -> Result<(), LabError> {
-    fs::create_dir_all(folder).map_err(LabError::file(folder))?;
-    let put = |name: &str, text: &str| {
-        let path = folder.join(name);
-        fs::write(&path, text).map_err(LabError::file(&path))
-    };
-    put(TABLE, &table.to_tsv())?;
-    let lines = facts.iter().map(|(name, fact)| format!("{name}\t{fact}\n"));
-    put(FACTS, &lines.collect::<String>())?;
-    for (name, plot) in report::plots(table) {
-        put(&name, &plot.to_svg())?;
-    }
-    put("README.md", &report::markdown(table, facts))
+pub fn write(table: &Table, facts: &[(String, String)], folder: &Path) -> Result<(), LabError> {
+    let plots = report::plots(table);
+    let mut files = vec![(TABLE, table.to_tsv()), (FACTS, facts_file(facts))];
+    files.extend(plots.iter().map(|(name, plot)| (name.as_str(), plot.to_svg())));
+    files.push(("README.md", report::markdown(table, facts)));
+    write_files(folder, &files)
 }
 
 /// Writes plots and report of a folder once more, from the table that is there.
@@ -333,6 +321,6 @@ pub fn write_again(folder: &Path) -> Result<(), LabError> {
     table.add_tsv(&get(TABLE)?).map_err(bad)?;
     let text = get(FACTS)?;
     let facts = text.lines().filter_map(|line| line.split_once('\t'));
-    let facts = facts.map(|(name, fact)| (name.to_owned(), fact.to_owned())).collect();
+    let facts: Vec<_> = facts.map(|(name, fact)| (name.to_owned(), fact.to_owned())).collect();
     write(&table, &facts, folder)
 }

@@ -1,6 +1,5 @@
 //! What the numbers say: plots and tables.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::{CACHED, WAYS, Way};
@@ -83,12 +82,12 @@ pub(super) fn plots(table: &Table) -> Vec<(String, Plot)> {
 }
 
 /// The whole report.
-pub(super) fn markdown(table: &Table, facts: &BTreeMap<String, String>) -> String {
+pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
     let mut out = String::from(
         "# Methylation calling: structures beside each other\n\n\
-         Made by `seqloom lab methylation`; numbers in [methylation.tsv](methylation.tsv). All ways \
-         run the same kernels on the same reads, and the experiment fails if their tables of calls \
-         differ in a line. What differs:\n\n\
+         Made by `seqloom lab methylation`; numbers in [methylation.tsv](methylation.tsv). All \
+         ways run the same kernels on the same reads, and the experiment fails if their tables \
+         of calls differ in a line. What differs:\n\n\
          * **FAST5, reads under one lock**: threads share a batch; each reads its signal under one \
          lock, as libhdf5 makes of every program with threads; the batch ends before the next one \
          begins. The original structure.\n\
@@ -97,8 +96,8 @@ pub(super) fn markdown(table: &Table, facts: &BTreeMap<String, String>) -> Strin
          * **FAST5, our flow** and **BLOW5, our flow**: `seqloom signal methylation`. No lock, no \
          batch, no barrier; listing the reads of the files is part of the run.\n\n\
          Times are those of whole processes, start and pore models included, the fastest of the \
-         repeats. The storages are the model of [signal-io](../signal-io/README.md): K servers that \
-         need a given time for each request. Waiting costs no processor: more workers than \
+         repeats. The storages are the model of [signal-io](../signal-io/README.md): K servers \
+         that need a given time for each request. Waiting costs no processor: more workers than \
          processors help as long as they wait.\n\n",
     );
     // Writing to a String cannot fail.
@@ -188,7 +187,7 @@ mod tests {
                 }
             }
         }
-        let facts = BTreeMap::from([("machine".to_owned(), "2 cores".to_owned())]);
+        let facts = [("machine".to_owned(), "2 cores".to_owned())];
         let text = markdown(&table, &facts);
         for (name, plot) in plots(&table) {
             assert!(text.contains(&format!("![]({name})")), "{name}");

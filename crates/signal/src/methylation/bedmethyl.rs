@@ -17,8 +17,8 @@
 //! | 18 | Nnocall: reads with the C, whose group was not called |
 //!
 //! A call passes by the same [`Cutoff`] as in the table of frequencies: a log-likelihood ratio of
-//! 2.0 is a probability of 0.88. These are the counts that modkit makes of the reads' MM and ML tags,
-//! were its threshold that one. Rows stand for sites with a call, passed or not.
+//! 2.0 is a probability of 0.88. These are the counts that modkit makes of the reads' MM and ML
+//! tags, were its threshold that one. Rows stand for sites with a call, passed or not.
 //!
 //! Reads come in the order of the reference, so a site is written once reads begin behind it, and
 //! no more is held than the longest reads cover.
@@ -49,8 +49,8 @@ pub enum SiteOutcome {
 
 /// Appends what a read says of every site under its alignment to `outcomes`: the position of the C
 /// on the read's strand, and the outcome. `sites` are its called ones, in the order of the
-/// reference. A site whose C (on the reverse strand) is the first base of the alignment is not seen,
-/// as the slice of the reference begins there; it is never called.
+/// reference. A site whose C (on the reverse strand) is the first base of the alignment is not
+/// seen, as the slice of the reference begins there; it is never called.
 pub fn push_outcomes(
     read: &AlignedRead<'_>,
     sites: &[CalledSite],

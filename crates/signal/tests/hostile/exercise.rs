@@ -5,8 +5,8 @@ use seqloom_signal::methylation::frequency::{Cutoff, CutoffStyle, Frequencies, F
 use seqloom_signal::methylation::table::{Columns, TableFormat, append_row};
 use seqloom_signal::pore_model::{ModelError, ModelRequest, PoreModel, text, uncalled4};
 
-/// A table of methylation calls: what is read is well formed, comes back when it is written, and can
-/// be counted.
+/// A table of methylation calls: what is read is well formed, comes back when it is written, and
+/// can be counted.
 pub(crate) fn methylation_table(text: &[u8]) {
     let mut lines = text.split(|&byte| byte == b'\n');
     let Ok(columns) = Columns::parse(lines.next().unwrap_or_default()) else { return };

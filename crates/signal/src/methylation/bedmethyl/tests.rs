@@ -1,3 +1,5 @@
+//! What reads say of sites, and when rows are written.
+
 use super::*;
 use crate::methylation::CpgCall;
 use crate::methylation::frequency::CutoffStyle;

@@ -1,3 +1,5 @@
+//! Cut-offs, groups and errors by example, and f5c's own expectation.
+
 use std::fs;
 
 use seqloom_testkit::skip;

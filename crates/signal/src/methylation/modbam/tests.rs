@@ -1,3 +1,5 @@
+//! Tags of records by example: strands, clips, gaps, tags that were there.
+
 use seqloom_format::base_modifications::decode_record;
 use seqloom_format::sam::{ReferenceNames, append_record, parse_record};
 
