@@ -144,18 +144,17 @@ impl Chains {
             start = 1;
         }
         let Self { heads, counts, ranks, bucket, .. } = self;
-        let mut now = self.start.wrapping_add(start as u32);
+        let now = self.start.wrapping_add(start as u32)..;
         // Blocks of places never cross the end of the ring.
         let ring = start % RING..;
         let places = ranks[ring.clone()].iter_mut().zip(&mut bucket[ring]);
         // zlib's hash goes from place to place: what is shifted out at the top is forgotten.
         let mut hash = input[start..].iter().take(2).fold(0, |hash, &byte| next_hash(hash, byte));
-        for (bytes, (rank, bucket)) in input[start..input.len().min(end + 3)].windows(4).zip(places)
-        {
+        let windows = input[start..input.len().min(end + 3)].windows(4);
+        for ((bytes, (rank, bucket)), now) in windows.zip(places).zip(now) {
             let three = bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes)) << 8;
             hash = next_hash(hash, bytes[2]);
             (*rank, *bucket) = put(heads, counts, now, three, hash);
-            now += 1;
         }
     }
 
