@@ -1,8 +1,8 @@
 //! Temporary storage for what does not fit into memory: compressed, checksummed, nameless.
 //!
 //! A [`SpillFile`] has no name from the moment it is made, so nothing is left of it however the
-//! process ends; unless it is to outlive the process, see [`SpillFile::named`]. Every thread appends
-//! and reads through `&self`.
+//! process ends; unless it is to outlive the process, see [`SpillFile::named`]. Every thread
+//! appends and reads through `&self`.
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -43,15 +43,16 @@ pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
          Peak memory is the resident memory of all processes of a way together, looked at every 5 \
          ms, and for seqloom the largest that the system saw. GB h is peak memory times time on \
          the clock, as in the paper. `mimalloc (linked)` is the program as it is built; the other \
-         allocators are preloaded to one built with `--features system-allocator`. Programs in \
-         pipes do not replace the header's sequences, and the one with sambamba does not clean.\n\n",
+         allocators are preloaded to one built with `--features system-allocator`. Only seqloom \
+         and elPrep replace the header's sequences; of the others only Picard cleans.\n\n",
     );
     // Writing to a String cannot fail.
     for (name, fact) in facts {
         let _ = writeln!(out, "* {name}: {fact}");
     }
     out.push_str(
-        "\n| way | runs | wall s | CPU s | peak MB | GB h x 1000 |\n|---|---:|---:|---:|---:|---:|\n",
+        "\n| way | runs | wall s | CPU s | peak MB | GB h x 1000 |\n\
+         |---|---:|---:|---:|---:|---:|\n",
     );
     for way in table.levels("way") {
         let runs = spread(table, way, COLUMNS[0]).map_or(0, |it| it.runs);

@@ -31,8 +31,8 @@ impl PairOrientation {
     /// In the order of reports.
     const ALL: [Self; 3] = [Self::Fr, Self::Rf, Self::Tandem];
 
-    /// Orientation of a record whose mate is mapped, on whichever sequence (htsjdk 3.0 SamPairUtil):
-    /// where the reverse mate is unknown, TLEN says where it ends.
+    /// Orientation of a record whose mate is mapped, on whichever sequence (htsjdk 3.0
+    /// SamPairUtil): where the reverse mate is unknown, TLEN says where it ends.
     #[must_use]
     pub fn of(record: &RecordRef<'_>) -> Self {
         let is_reverse = record.has_flags(Flags::REVERSE);
