@@ -38,7 +38,8 @@ fn padded_pairs_are_in_step_and_hold_the_same_reads() {
             assert_eq!(lines, 4 * if number < 24 { 50 } else { 34 });
             assert!(block.starts_with(format!("@read{} ", 50 * number).as_bytes()));
         }
-        let trimmed: String = padded.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
+        let trimmed: String =
+            padded.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
         assert_eq!(trimmed, *text);
     }
     let found = check(&path("p1.fq"));
