@@ -17,7 +17,8 @@ const BGZF_TEXT_BYTES: usize = 60 * 1024;
 /// Arguments of `seqloom fastq pad`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Blocks of --block-bytes bytes hold --reads-per-block reads each; the \
-    padding is blanks at the end of the header line of a block's last read. Aligners that read such \
+    padding is blanks at the end of the header line of a block's last read. Aligners that read \
+    such \
     blocks in one step (L-parsing, Langmead 2018) need the same two numbers. seqloom itself needs \
     no padding.\n\nExample:\n  seqloom fastq pad R1.fq R2.fq -o P1.fq --output2 P2.fq")]
 pub(crate) struct PadArguments {
@@ -127,7 +128,8 @@ fn growth(done: &Rewritten, bgzf: bool) -> String {
     }
     let (before, after) = done.gzip_sample_bytes;
     format!(
-        "; {text} bytes became {written} ({:+.1} %, {:+.1} % under gzip, measured on the beginning)",
+        "; {text} bytes became {written} ({:+.1} %, {:+.1} % under gzip, measured on the \
+        beginning)",
         percent(text, written),
         percent(before, after)
     )
@@ -138,7 +140,9 @@ fn payoff(done: &Rewritten, cpu_s: f64) -> String {
     let saved_s = done.line_scan.as_secs_f64();
     let runs = (cpu_s / saved_s.max(1e-9)).ceil();
     format!(
-        "pad: took {cpu_s:.2} s of a core; a reader that knows the blocks need not find line ends under its \
-         lock, {saved_s:.3} s a run: where that lock is the limit, padding pays after {runs:.0} runs"
+        "pad: took {cpu_s:.2} s of a core; a reader that knows the blocks need not find line \
+        ends under its \
+         lock, {saved_s:.3} s a run: where that lock is the limit, padding pays after \
+         {runs:.0} runs"
     )
 }
