@@ -39,8 +39,8 @@ pub(crate) const COUNTERS: [&str; 6] = [
     "load_average",
 ];
 
-/// What a write to a shared line is taken to cost where another socket wrote it last. An assumption,
-/// not a measurement: 100 to 400 ns are usual.
+/// What a write to a shared line is taken to cost where another socket wrote it last. Assumed,
+/// not measured: 100 to 400 ns are usual.
 pub(crate) const SHARED_LINE_NS: f64 = 200.0;
 /// Writes to shared lines to take a lock and give it back.
 const WRITES_PER_HOLD: f64 = 2.0;
