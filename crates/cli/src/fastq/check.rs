@@ -128,7 +128,8 @@ fn scaling(path: &Path, found: &Found) -> String {
                 _ => "parses its own stretch",
             };
             return format!(
-                "  scaling  with the threads: each {inflate} of the file, without a lock\n  advice   none needed"
+                "  scaling  with the threads: each {inflate} of the file, without a lock\n  \
+                advice   none needed"
             );
         }
         (Container::WrappedFastq, _) => (

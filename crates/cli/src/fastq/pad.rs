@@ -1,10 +1,10 @@
 //! `seqloom fastq pad`: files whose blocks of equal size hold equal numbers of reads.
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use seqloom_io::reblock::{self, ReblockError, Rewritten, Survey};
 use seqloom_io::sink::output::Output;
+use seqloom_runtime::machine;
 
 use crate::console::Console;
 use crate::exit::UsageError;
@@ -17,7 +17,8 @@ const BGZF_TEXT_BYTES: usize = 60 * 1024;
 /// Arguments of `seqloom fastq pad`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Blocks of --block-bytes bytes hold --reads-per-block reads each; the \
-    padding is blanks at the end of the header line of a block's last read. Aligners that read such \
+    padding is blanks at the end of the header line of a block's last read. Aligners that read \
+    such \
     blocks in one step (L-parsing, Langmead 2018) need the same two numbers. seqloom itself needs \
     no padding.\n\nExample:\n  seqloom fastq pad R1.fq R2.fq -o P1.fq --output2 P2.fq")]
 pub(crate) struct PadArguments {
@@ -49,7 +50,6 @@ pub(crate) struct PadArguments {
 
 /// Runs the command.
 pub(super) fn run(arguments: &PadArguments, console: &Console) -> anyhow::Result<()> {
-    let started = Instant::now();
     let inputs: Vec<&PathBuf> =
         [Some(&arguments.first), arguments.second.as_ref()].into_iter().flatten().collect();
     let paths = [Some(&arguments.output), arguments.output2.as_ref()].into_iter().flatten();
@@ -92,7 +92,8 @@ pub(super) fn run(arguments: &PadArguments, console: &Console) -> anyhow::Result
             growth(&done, arguments.bgzf)
         ));
         if !arguments.bgzf {
-            console.info(&payoff(&done, started.elapsed().as_secs_f64() / inputs.len() as f64));
+            let cpu_s = machine::usage().cpu.as_secs_f64() / inputs.len() as f64;
+            console.info(&payoff(&done, cpu_s));
         }
     }
     Ok(())
@@ -127,18 +128,21 @@ fn growth(done: &Rewritten, bgzf: bool) -> String {
     }
     let (before, after) = done.gzip_sample_bytes;
     format!(
-        "; {text} bytes became {written} ({:+.1} %, {:+.1} % under gzip, measured on the beginning)",
+        "; {text} bytes became {written} ({:+.1} %, {:+.1} % under gzip, measured on the \
+        beginning)",
         percent(text, written),
         percent(before, after)
     )
 }
 
 /// After how many runs padding pays, if a run is limited by what is done under the input's lock.
-fn payoff(done: &Rewritten, wall_s: f64) -> String {
+fn payoff(done: &Rewritten, cpu_s: f64) -> String {
     let saved_s = done.line_scan.as_secs_f64();
-    let runs = (wall_s / saved_s.max(1e-9)).ceil();
+    let runs = (cpu_s / saved_s.max(1e-9)).ceil();
     format!(
-        "pad: took {wall_s:.2} s; a reader that knows the blocks need not find line ends under its \
-         lock, {saved_s:.3} s a run: where that lock is the limit, padding pays after {runs:.0} runs"
+        "pad: took {cpu_s:.2} s of a core; a reader that knows the blocks need not find line \
+        ends under its \
+         lock, {saved_s:.3} s a run: where that lock is the limit, padding pays after \
+         {runs:.0} runs"
     )
 }

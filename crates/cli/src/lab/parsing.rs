@@ -52,7 +52,8 @@ pub(super) fn run(arguments: &ParsingArguments, console: &Console) -> anyhow::Re
     let mut facts = vec![("machine".to_owned(), format!("{} cores", machine::available_cores()))];
     facts.extend(notes.into_iter().map(|note| ("data".to_owned(), note)));
     let again = format!(
-        "`cargo build --release -p seqloom && seqloom lab parsing --reads {} --repeats {} --out DIR`",
+        "`cargo build --release -p seqloom && seqloom lab parsing --reads {} --repeats {} \
+        --out DIR`",
         arguments.reads, arguments.repeats
     );
     facts.push(("program".to_owned(), format!("seqloom {}", env!("CARGO_PKG_VERSION"))));

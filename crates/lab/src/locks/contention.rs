@@ -189,6 +189,11 @@ const BATCH: u32 = 10_000;
 /// Batches, of which the median counts.
 const BATCHES: usize = 15;
 
+/// Turns of each thread whose time is taken together.
+const PASSES: u32 = 50;
+/// Time after which no further batch of turns begins.
+const PING_PONG: Duration = Duration::from_millis(100);
+
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
@@ -215,21 +220,23 @@ pub fn uncontended_ns(kind: Kind) -> f64 {
 /// A thread cannot be started.
 pub fn ping_pong_ns(kind: Option<Kind>) -> Result<f64, WorkerPanic> {
     let guarded = kind.map(|kind| Lock::new(kind.build(1), 0_u64));
-    let turn = AtomicUsize::new(0);
+    let (turn, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let times = std::sync::Mutex::new(Vec::new());
-    let rounds = BATCH as usize / 20;
+    let begun = Instant::now();
     let work = |thread: usize| {
-        for _ in 0..BATCHES {
+        loop {
             let started = Instant::now();
-            for _ in 0..rounds {
+            for _ in 0..PASSES {
                 let mut looks = 0_u32;
                 while turn.load(Ordering::Acquire) % 2 != thread {
                     looks += 1;
+                    if over.load(Ordering::Relaxed) {
+                        return Ok(());
+                    }
                     // On one core, or when the other thread is not running.
-                    if looks.is_multiple_of(1 << 10) {
-                        std::thread::yield_now()
-                    } else {
-                        std::hint::spin_loop()
+                    match looks.is_multiple_of(1 << 8) {
+                        true => std::thread::yield_now(),
+                        false => std::hint::spin_loop(),
                     }
                 }
                 if let Some(guarded) = &guarded {
@@ -237,10 +244,12 @@ pub fn ping_pong_ns(kind: Option<Kind>) -> Result<f64, WorkerPanic> {
                 }
                 turn.fetch_add(1, Ordering::Release);
             }
-            let each = started.elapsed().as_nanos() as f64 / (2 * rounds) as f64;
-            lock(&times).push(each);
+            lock(&times).push(started.elapsed().as_nanos() as f64 / f64::from(2 * PASSES));
+            if begun.elapsed() > PING_PONG {
+                over.store(true, Ordering::Relaxed);
+                return Ok(());
+            }
         }
-        Ok(())
     };
     let two = NonZeroUsize::MIN.saturating_add(1);
     pool::run(two, &Failure::<WorkerPanic>::default(), || {}, &|| Ok(()), work)?;

@@ -67,8 +67,10 @@ pub(super) fn markdown(tables: &LockTables, facts: &[(String, String)]) -> Strin
          Made by `seqloom lab locks`; numbers in [locks.tsv](locks.tsv), \
          [hand-overs.tsv](hand-overs.tsv), [costs.tsv](costs.tsv). Threads do nothing but take one \
          lock, change 32 words and give it back. Medians of the repeats; runs are interleaved. \
-         Threads are not pinned and say that they run on nodes in turn, so that NUMA-aware locks do \
-         what they do, but there is one node: what they cost shows here, what they gain does not.\n\n",
+         Threads are not pinned and say that they run on nodes in turn, so that NUMA-aware \
+         locks do \
+         what they do, but there is one node: what they cost shows here, what they gain does \
+         not.\n\n",
     );
     // Writing to a String cannot fail.
     for (name, fact) in facts {
@@ -76,7 +78,8 @@ pub(super) fn markdown(tables: &LockTables, facts: &[(String, String)]) -> Strin
     }
     let _ = writeln!(
         out,
-        "\nOther work ran on the machine meanwhile: only ratios above {MEANINGFUL} mean something.\n\n\
+        "\nOther work ran on the machine meanwhile: only ratios above {MEANINGFUL} mean \
+        something.\n\n\
          ## More threads than cores\n\n![](locks.svg)\n\nAcquisitions per ms by threads:\n"
     );
     rates(&tables.contention, &mut out);
@@ -121,7 +124,8 @@ fn waiting(table: &Table, out: &mut String) {
     for n in shown {
         let _ = writeln!(
             out,
-            "\nWith {n} threads (fairness is Jain's index; shares are of all acquisitions; the rest is \
+            "\nWith {n} threads (fairness is Jain's index; shares are of all acquisitions; the \
+            rest is \
              per 1,000 acquisitions):\n"
         );
         let heads = head(&[
@@ -154,7 +158,8 @@ fn waiting(table: &Table, out: &mut String) {
 
 fn delays(tables: &LockTables, out: &mut String) {
     out.push_str(
-        "\n## Hand-overs\n\nFrom one holder's last step to the first step of the next one, who was waiting \
+        "\n## Hand-overs\n\nFrom one holder's last step to the first step of the next one, who \
+        was waiting \
          by then: nanoseconds, to a quarter of a doubling. Locks that nobody is handed hardly ever \
          have any.\n",
     );
@@ -177,8 +182,10 @@ fn delays(tables: &LockTables, out: &mut String) {
 
 fn costs(table: &Table, out: &mut String) {
     out.push_str(
-        "\n## Without contention\n\nNanoseconds to take a lock and give it back: in a loop of one thread; \
-         and when the other one of two threads had it last (what the lock adds to passing the turn; \
+        "\n## Without contention\n\nNanoseconds to take a lock and give it back: in a loop of \
+        one thread; \
+         and when the other one of two threads had it last (what the lock adds to passing the \
+         turn; \
          negative numbers are noise).\n\n",
     );
     let heads = head(&["lock", "one thread", "ping-pong"]);
