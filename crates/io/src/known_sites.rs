@@ -71,8 +71,11 @@ fn is_bed(path: &Path) -> bool {
     BED_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }
 
-/// Sequence and bases of a line of BED. Bases behind the last position of any sequence are none.
-fn bed_site(text: &[u8], line: u64) -> Result<Option<(&[u8], Range<u32>)>, BedError> {
+/// Name of a sequence, and bases of it.
+type Site<'a> = (&'a [u8], Range<u32>);
+
+/// The site of a line of BED. Bases behind the last position of any sequence are none.
+fn bed_site(text: &[u8], line: u64) -> Result<Option<Site<'_>>, BedError> {
     let within = |position: i64| position.clamp(0, i32::MAX.into()) as u32;
     let site = bed::parse_line(text, usize::try_from(line).unwrap_or(usize::MAX))?;
     Ok(site.map(|(name, Interval { start, end })| (name, within(start)..within(end))))
