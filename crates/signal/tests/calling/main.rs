@@ -210,7 +210,7 @@ fn a_kernel_is_given_what_belongs_together() {
         lines,
         [
             "0 r0 c:2 false TTGCAGT GTAACAC (0, 2) (5, 6) 1\n",
-            "1 r1 c:32 true CGT TACG (0, 0) (2, 2) 2\n",
+            "1 r1 c:32 true CGT CGTA (0, 0) (2, 2) 2\n",
         ]
     );
     assert!(skipped.is_empty());
