@@ -10,7 +10,8 @@
 # everything is repeated in turn. RUNNER='nice -n -12' gives the runs the machine.
 set -euo pipefail
 bin=$1 out=$2
-repeats=${REPEATS:-3} templates=${TEMPLATES:-1000000} spin_us=${SPIN_US:-20} cohort=${COHORT:-10000000}
+# In-flight reads of 512 threads are a quarter of a cohort of the default size.
+repeats=${REPEATS:-3} templates=${TEMPLATES:-1000000} spin_us=${SPIN_US:-20} cohort=${COHORT:-100000000}
 mkdir -p "$out"
 runner=${RUNNER:-}
 cores=$(nproc)

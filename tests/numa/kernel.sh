@@ -11,6 +11,6 @@ cd "$work"
 package=$(apt-cache depends linux-image-cloud-amd64 | awk '/Depends: linux-image/ { print $2; exit }')
 [ -n "$package" ] || { echo "no package linux-image-cloud-amd64 is known here" >&2; exit 1; }
 apt-get download -qq "$package" 2>/dev/null
-dpkg-deb -x "$package"_*.deb unpacked
-cp unpacked/boot/vmlinuz-* vmlinuz
-mv vmlinuz "$folder/vmlinuz"
+dpkg-deb --fsys-tarfile "$package"_*.deb | tar -x --wildcards './boot/vmlinuz-*'
+cp boot/vmlinuz-* "$folder/vmlinuz.new"
+mv "$folder/vmlinuz.new" "$folder/vmlinuz"

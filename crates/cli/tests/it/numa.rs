@@ -236,7 +236,7 @@ fn four_nodes() {
     let here = folder.path().join("data");
     fs::create_dir(&here).unwrap();
     let sum = prepare(&here);
-    let limit = Duration::from_secs(280);
+    let limit = Duration::from_secs(600);
     let mut machine =
         Machine { nodes: 4, cpus_per_node: 2, mib_per_node: 320, limit, runs: Vec::new() };
     machine.add("probes", "seqloom lab topology --json --self-test > OUT.json");

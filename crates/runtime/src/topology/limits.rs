@@ -129,7 +129,7 @@ fn folders(mount: &Path, controllers: &str, controller: &str, path: &str) -> Vec
     mounts.iter().filter(|mount| mount.is_dir()).take(1).flat_map(up).collect()
 }
 
-/// `cpu.max` (version 2): `QUOTA PERIOD` or `max PERIOD`; version 1 has a file for each, -1 for max.
+/// `cpu.max` (version 2): `QUOTA PERIOD` or `max PERIOD`; version 1 has a file for each, -1 is max.
 fn quota_cores(folder: &Path) -> Option<f64> {
     let of = |quota: f64, period: f64| (quota > 0.0 && period > 0.0).then(|| quota / period);
     if let Some(text) = text(&folder.join("cpu.max")) {

@@ -1,3 +1,5 @@
+//! Topology and limits of recorded machines.
+
 use super::*;
 use seqloom_testkit::recorded::unpack;
 
