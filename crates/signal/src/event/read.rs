@@ -284,7 +284,7 @@ mod tests {
         let model = builtin::r9_4_1_nucleotide().unwrap();
         let (mut read, sequence) = simulated(&model, 1500);
         let options = ReadOptions::dna();
-        let mut align = |read: &SignalRead, options: &ReadOptions| {
+        let align = |read: &SignalRead, options: &ReadOptions| {
             let (scratch, mut out) = (&mut ReadScratch::default(), ReadEvents::default());
             align_read(scratch, read, &sequence, &model, options, &mut out).unwrap();
             out
