@@ -75,7 +75,8 @@ fn an_index_that_is_merely_old_is_used_and_said_to_be() {
         let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
         fs::File::options().append(true).open(path).unwrap().set_modified(time).unwrap();
     };
-    (set(&index, 1000), set(&path, 2000));
+    set(&index, 1000);
+    set(&path, 2000);
     assert_eq!(IndexedFasta::open(&path).unwrap().old_index(), Some(index.as_path()));
     set(&index, 3000);
     assert_eq!(IndexedFasta::open(&path).unwrap().old_index(), None);

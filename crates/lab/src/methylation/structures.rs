@@ -343,7 +343,7 @@ impl Batches {
     }
 
     /// A read to read: of the batch that is worked on, or of the next one. `Some(None)`: no more.
-    fn to_read(&mut self) -> Option<Option<usize>> {
+    fn next_read(&mut self) -> Option<Option<usize>> {
         if self.next_to_read == self.reads {
             return Some(None);
         }
@@ -355,7 +355,7 @@ impl Batches {
     }
 
     /// A read to work on: its whole batch is read, and the batch before is done.
-    fn to_work_on(&mut self) -> Option<Option<(usize, SignalRead)>> {
+    fn next_work(&mut self) -> Option<Option<(usize, SignalRead)>> {
         if self.next_to_work == self.reads {
             return Some(None);
         }
@@ -390,14 +390,14 @@ fn batches_by_processes(lab: &Lab, options: &StructureOptions) -> Result<(), Str
         let mut worker = Worker::default();
         loop {
             if index < readers {
-                let next = batches.wait_for(|it| stopped_or(&failure, || it.to_read()));
+                let next = batches.wait_for(|it| stopped_or(&failure, || it.next_read()));
                 let Some(number) = next else { return Ok(()) };
                 let signal = lab.signal.time(|| lab.fetch(number, &mut worker))?;
                 batches.update(|it| it.signals[number] = Some(signal));
             } else {
                 let next = lab
                     .wait
-                    .time(|| batches.wait_for(|it| stopped_or(&failure, || it.to_work_on())));
+                    .time(|| batches.wait_for(|it| stopped_or(&failure, || it.next_work())));
                 let Some((number, signal)) = next else { return Ok(()) };
                 lab.work_on(number, &signal, &mut worker);
                 batches.update(|it| it.worked += 1);
@@ -430,12 +430,12 @@ mod tests {
             worked: 0,
             signals: vec![None; 5],
         };
-        let work_on = |it: &mut Batches| it.to_work_on().map(|found| found.map(|(at, _)| at));
+        let work_on = |it: &mut Batches| it.next_work().map(|found| found.map(|(at, _)| at));
         // Two batches may be read ahead.
         for number in 0..4 {
-            assert_eq!(batches.to_read(), Some(Some(number)));
+            assert_eq!(batches.next_read(), Some(Some(number)));
         }
-        assert_eq!(batches.to_read(), None);
+        assert_eq!(batches.next_read(), None);
         // One of each is read, which is no batch.
         batches.signals[0] = Some(SignalRead::default());
         batches.signals[2] = Some(SignalRead::default());
@@ -449,8 +449,8 @@ mod tests {
         assert_eq!(work_on(&mut batches), None);
         batches.worked = 2;
         assert_eq!(work_on(&mut batches), Some(Some(2)));
-        assert_eq!(batches.to_read(), Some(Some(4)));
-        assert_eq!(batches.to_read(), Some(None));
+        assert_eq!(batches.next_read(), Some(Some(4)));
+        assert_eq!(batches.next_read(), Some(None));
         assert_eq!(work_on(&mut batches), Some(Some(3)));
         batches.signals[4] = Some(SignalRead::default());
         batches.worked = 4;

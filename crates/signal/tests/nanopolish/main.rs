@@ -7,5 +7,6 @@
 mod calls;
 mod referee;
 #[path = "../kernels/support.rs"]
+#[allow(dead_code)] // scalings are compared there
 mod support;
 mod tables;

@@ -95,7 +95,11 @@ fn the_header_follows_the_first_input() {
         let mut frequencies = Frequencies::new(options(CutoffStyle::F5c, false));
         frequencies.read(&path).unwrap();
         let mut out = Vec::new();
-        frequencies.write(|piece| Ok::<_, ()>(out.extend_from_slice(piece))).unwrap();
+        let collect = |piece: &[u8]| {
+            out.extend_from_slice(piece);
+            Ok::<_, ()>(())
+        };
+        frequencies.write(collect).unwrap();
         assert!(String::from_utf8(out).unwrap().contains(expected));
     };
     t("num_motifs", "\tnum_motifs_in_group\t");
