@@ -343,7 +343,8 @@ fn another_run_and_damage_are_told_apart() {
     touched.fails_with(2).says(&["differs in its file", "hard904"]);
 
     // Damage: said, and begun anew.
-    let damages: [(&str, &dyn Fn(&Path)); 3] = [
+    type Damage<'a> = (&'a str, &'a dyn Fn(&Path));
+    let damages: [Damage<'_>; 3] = [
         ("manifest", &|path| fs::write(path, b"seqloom resume 1 ingest\nnonsense").unwrap()),
         ("manifest", &|path| {
             let mut bytes = fs::read(path).unwrap();
@@ -426,8 +427,11 @@ fn what_cannot_be_read_or_written_twice_is_refused() {
     assert!(!names_in(here.path()).iter().any(|name| name.contains("resume")));
     // A run that fails before there is anything to keep leaves nothing.
     let missing = run_for(
-        &mut seqloom(["prep", "--resume", "--duplicate-mode", "query", "--mark-duplicates"])
-            .args([here.path().join("missing.bam").display().to_string(), "-o".into(), out]),
+        seqloom(["prep", "--resume", "--duplicate-mode", "query", "--mark-duplicates"]).args([
+            here.path().join("missing.bam").display().to_string(),
+            "-o".into(),
+            out,
+        ]),
         SOON,
     );
     missing.fails_with(1);
