@@ -50,6 +50,8 @@ pub struct SequenceScanner {
     at: u64,
     line: u64,
     is_in_line: bool,
+    /// A carriage return that is content, unless the line ends behind it.
+    held_return: bool,
     /// Where the bases of the read begin and end.
     text: (u64, u64),
     bases: u64,
@@ -75,8 +77,13 @@ impl SequenceScanner {
             let (part, rest) = text.split_at(newline.map_or(text.len(), |end| end + 1));
             let content = &part[..newline.unwrap_or(part.len())];
             self.at += part.len() as u64;
-            self.take(content.strip_suffix(b"\r").unwrap_or(content), sink)?;
+            if std::mem::take(&mut self.held_return) && !content.is_empty() {
+                self.take(b"\r", sink)?;
+            }
+            let without_return = content.strip_suffix(b"\r");
+            self.take(without_return.unwrap_or(content), sink)?;
             self.is_in_line = newline.is_none();
+            self.held_return = self.is_in_line && without_return.is_some();
             if !self.is_in_line {
                 self.end_line(sink)?;
             }
@@ -253,6 +260,7 @@ mod tests {
         t("ACGT\n", 1, "neither");
         t(">\nAC\n", 1, "without a name");
         t("> a\nAC\n", 1, "without a name");
+        t(">\r+\n", 1, "without a name");
         t("@a\nAC\n+\nIII\n", 4, "more qualities");
         t("@a\nAC\n+\nI\n", 4, "truncated");
         t("@a\nAC\n", 2, "truncated");
