@@ -7,8 +7,9 @@
 //! on the machine disturb it less. Reads are decoded, and for the alignment events detected, before
 //! the clock starts. Instructions per kernel:
 //!
-//! `valgrind --tool=callgrind --toggle-collect='*event::align::align*' BENCH 1 avx2`, where BENCH is
-//! `target/release/deps/kernels-*`; `'*event::detect::detect*'` for events. Valgrind has no AVX-512.
+//! `valgrind --tool=callgrind --toggle-collect='*event::align::align*' BENCH 1 avx2`, where BENCH
+//! is `target/release/deps/kernels-*`; `'*event::detect::detect*'` for events. Valgrind has no
+//! AVX-512.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[allow(dead_code)] // shared with the tests

@@ -1,6 +1,6 @@
 //! Nanopore reads made from a seed: raw signal of molecules whose methylation is known.
-//! **Synthetic**: what a pore model says a read would look like, not what a sequencer gives. A caller that does
-//! well here may still do worse on real data; one that does badly here is wrong.
+//! **Synthetic**: what a pore model says a read would look like, not what a sequencer gives. A
+//! caller that does well here may still do worse on real data; one that does badly here is wrong.
 //!
 //! A read is a stretch of a random reference, on either strand. Sites close to each other share
 //! their state, as callers assume; each group of sites has a rate of methylation, and each read is

@@ -199,8 +199,8 @@ fn calls_are_those_of_nanopolish() {
     }
 }
 
-/// nanopolish and f5c count positions of a hard-clipped record from its first base that is left, and
-/// look its signal up elsewhere in the read. With the bases put back they agree with us.
+/// nanopolish and f5c count positions of a hard-clipped record from its first base that is left,
+/// and look its signal up elsewhere in the read. With the bases put back they agree with us.
 #[test]
 fn hard_clipped_records_are_called_as_if_they_had_all_bases() {
     let Some(set) = ecoli() else { return };

@@ -108,9 +108,10 @@ fn case(records: &[String]) -> Case {
 
 /// SLOW5 of reads with these ids; the samples of each are its number and one.
 fn slow5(ids: &[String]) -> String {
-    let mut text = "#slow5_version\t0.2.0\n#num_read_groups\t1\n@asic_id\t.\n#char*\tuint32_t\tdouble\t\
-                    double\tdouble\tdouble\tuint64_t\tint16_t*\n#read_id\tread_group\tdigitisation\t\
-                    offset\trange\tsampling_rate\tlen_raw_signal\traw_signal\n"
+    let mut text = "#slow5_version\t0.2.0\n#num_read_groups\t1\n@asic_id\t.\n\
+                    #char*\tuint32_t\tdouble\tdouble\tdouble\tdouble\tuint64_t\tint16_t*\n\
+                    #read_id\tread_group\tdigitisation\toffset\trange\tsampling_rate\t\
+                    len_raw_signal\traw_signal\n"
         .to_owned();
     for (number, id) in ids.iter().enumerate() {
         text += &format!("{id}\t0\t8192\t4\t1400\t4000\t2\t{number},1\n");
