@@ -194,7 +194,7 @@ fn calls_are_those_of_nanopolish() {
     }
     assert!(equal * 100 >= compared.len() * 99, "{equal} of {} are equal", compared.len());
     let report = fs::read_to_string(json).unwrap();
-    for word in ["\"abea_s\"", "\"called\"", "\"low_mapq\"", "\"core_hours\"", "\"secondary\""] {
+    for word in ["\"abea_s\"", "\"called\"", "\"unmapped\"", "\"core_hours\"", "\"secondary\""] {
         assert!(report.contains(word), "no {word} in {report}");
     }
 }
