@@ -1,8 +1,6 @@
 //! The frame of all experiments: runs one after the other, each timed from outside.
 
-use std::fs;
 use std::io;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -116,23 +114,9 @@ fn cpu_s() -> f64 {
     (machine::usage().cpu + machine::usage_of_children().cpu).as_secs_f64()
 }
 
-/// Writes the files of a report into a folder.
-///
-/// # Errors
-/// The folder cannot be made or written.
-pub fn write_files(folder: &Path, files: &[(&str, String)]) -> Result<(), LabError> {
-    fs::create_dir_all(folder).map_err(LabError::file(folder))?;
-    for (name, text) in files {
-        let path = folder.join(name);
-        fs::write(&path, text).map_err(LabError::file(&path))?;
-    }
-    Ok(())
-}
-
-/// Facts of a report as a file: a line each, name and fact.
-#[must_use]
-pub fn facts_file(facts: &[(String, String)]) -> String {
-    facts.iter().map(|(name, fact)| format!("{name}\t{fact}\n")).collect()
+/// Whether a name is among those that were asked for; all are where none was.
+pub(crate) fn chosen(names: &[String], name: &str) -> bool {
+    names.is_empty() || names.iter().any(|chosen| chosen == name)
 }
 
 fn counters_of(text: &str) -> Counters {

@@ -38,6 +38,24 @@ pub const STORAGES: [Storage; 3] = [
     Storage { name: "nfs", service_ms: 1.0, servers: 8, each_open: true },
 ];
 
+/// Name of the runs without a latency layer.
+pub const CACHED: &str = "cached";
+
+/// The name of a storage, or of none.
+pub(crate) fn name_of(storage: Option<Storage>) -> &'static str {
+    storage.map_or(CACHED, |storage| storage.name)
+}
+
+/// Words for the storage of that name, or for none.
+pub(crate) fn words(name: &str) -> String {
+    match STORAGES.iter().find(|storage| storage.name == name) {
+        None => "page cache, no layer".to_owned(),
+        Some(Storage { service_ms, servers, .. }) => {
+            format!("{}, {servers} servers of {service_ms} ms", name.to_uppercase())
+        }
+    }
+}
+
 /// The compiled library.
 #[derive(Debug)]
 pub struct LatencyLayer {

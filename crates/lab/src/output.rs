@@ -5,15 +5,56 @@ use std::fs;
 use std::path::Path;
 
 use crate::experiment::LabError;
+use crate::plot::Plot;
+use crate::table::Table;
 
-/// Writes files of these names into a folder, which is made if need be.
-pub(crate) fn write_files(folder: &Path, files: &[(String, String)]) -> Result<(), LabError> {
+/// What a table was measured on: names and facts.
+pub(crate) type Facts = [(String, String)];
+
+/// Name of the file of facts: a line each, name and fact.
+const FACTS: &str = "facts.tsv";
+
+/// Writes a folder of results, which is made if need be: tables and plots by the names of their
+/// files, facts, and the report in Markdown.
+pub(crate) fn write_results(
+    folder: &Path,
+    tables: &[(&str, &Table)],
+    plots: &[(String, Plot)],
+    facts: &Facts,
+    markdown: &str,
+) -> Result<(), LabError> {
     fs::create_dir_all(folder).map_err(LabError::file(folder))?;
-    for (name, text) in files {
+    let write = |name: &str, text: &str| {
         let path = folder.join(name);
-        fs::write(&path, text).map_err(LabError::file(&path))?;
+        fs::write(&path, text).map_err(LabError::file(&path))
+    };
+    for (name, table) in tables {
+        write(name, &table.to_tsv())?;
     }
-    Ok(())
+    for (name, plot) in plots {
+        write(name, &plot.to_svg())?;
+    }
+    let lines: String = facts.iter().map(|(name, fact)| format!("{name}\t{fact}\n")).collect();
+    write(FACTS, &lines)?;
+    write("README.md", markdown)
+}
+
+fn text_of(folder: &Path, name: &str) -> Result<String, LabError> {
+    let path = folder.join(name);
+    fs::read_to_string(&path).map_err(LabError::file(&path))
+}
+
+/// Adds the rows that a folder has in the file of this name to a table.
+pub(crate) fn read_table(folder: &Path, name: &str, table: &mut Table) -> Result<(), LabError> {
+    let bad = |error| LabError::Prepare(format!("{}: {error}", folder.join(name).display()));
+    table.add_tsv(&text_of(folder, name)?).map_err(bad)
+}
+
+/// The facts of a folder.
+pub(crate) fn read_facts(folder: &Path) -> Result<Vec<(String, String)>, LabError> {
+    let text = text_of(folder, FACTS)?;
+    let facts = text.lines().filter_map(|line| line.split_once('\t'));
+    Ok(facts.map(|(name, fact)| (name.to_owned(), fact.to_owned())).collect())
 }
 
 /// A Markdown table: heads, then rows of as many cells.

@@ -38,6 +38,15 @@ impl Table {
         Self { factors: owned(factors), columns: owned(columns), rows: Vec::new() }
     }
 
+    /// Numbers that a factor has, in their order.
+    #[must_use]
+    pub fn numbers(&self, factor: &str) -> Vec<u32> {
+        let levels = self.levels(factor);
+        let mut numbers: Vec<u32> = levels.iter().filter_map(|level| level.parse().ok()).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
     /// As tab-separated values: a line of names, a line for each row.
     #[must_use]
     pub fn to_tsv(&self) -> String {

@@ -16,7 +16,7 @@ use seqloom_runtime::pool::WorkerPanic;
 
 use self::contention::{Contend, Contention, contend, ping_pong_ns, uncontended_ns};
 use crate::experiment::{Counters, LabError, Run, TIMES, Work, perform};
-use crate::output::{load_average, write_files};
+use crate::output::{load_average, read_facts, read_table, write_results};
 use crate::table::{Row, Table};
 
 /// Counters of runs under contention.
@@ -188,12 +188,9 @@ pub fn write(
     facts: &[(String, String)],
     folder: &Path,
 ) -> Result<(), LabError> {
-    let mut files = vec![("README.md".to_owned(), report::markdown(&tables, facts))];
-    files.extend(report::plots(&tables).into_iter().map(|(name, plot)| (name, plot.to_svg())));
-    files.extend(tables.files().map(|(name, table)| (name.to_owned(), table.to_tsv())));
-    let lines = facts.iter().map(|(name, fact)| format!("{name}\t{fact}\n"));
-    files.push(("facts.tsv".to_owned(), lines.collect()));
-    write_files(folder, &files)
+    let (plots, markdown) = (report::plots(&tables), report::markdown(&tables, facts));
+    let files = tables.files().map(|(name, table)| (name, &*table));
+    write_results(folder, &files, &plots, facts, &markdown)
 }
 
 /// Writes the report of a folder once more, from the tables that are there.
@@ -201,19 +198,11 @@ pub fn write(
 /// # Errors
 /// There are none, or the folder cannot be written.
 pub fn write_again(folder: &Path) -> Result<(), LabError> {
-    let get = |name: &str| {
-        let path = folder.join(name);
-        std::fs::read_to_string(&path).map_err(LabError::file(&path))
-    };
     let mut tables = LockTables::empty();
     for (name, table) in tables.files() {
-        let bad = |error| LabError::Prepare(format!("{}: {error}", folder.join(name).display()));
-        table.add_tsv(&get(name)?).map_err(bad)?;
+        read_table(folder, name, table)?;
     }
-    let text = get("facts.tsv")?;
-    let facts = text.lines().filter_map(|line| line.split_once('\t'));
-    let facts: Vec<_> = facts.map(|(name, fact)| (name.to_owned(), fact.to_owned())).collect();
-    write(tables, &facts, folder)
+    write(tables, &read_facts(folder)?, folder)
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{CACHED, WAYS, Way};
-use crate::latency::{STORAGES, Storage};
+use super::{WAYS, Way};
+use crate::latency::{CACHED, words};
 use crate::plot::{Line, Plot};
 use crate::table::Table;
 
@@ -30,13 +30,6 @@ fn ways(table: &Table) -> Vec<&'static Way> {
     WAYS.iter().filter(|way| present.contains(&way.name)).collect()
 }
 
-fn workers(table: &Table) -> Vec<u32> {
-    let mut workers: Vec<u32> =
-        table.levels("workers").iter().filter_map(|level| level.parse().ok()).collect();
-    workers.sort_unstable();
-    workers
-}
-
 /// A value of the fastest repeat, so that the numbers of a line belong together.
 fn value(table: &Table, storage: &str, way: &Way, workers: u32, column: &str) -> Option<f64> {
     let at = |name: &str| table.columns.iter().position(|it| it == name);
@@ -45,15 +38,6 @@ fn value(table: &Table, storage: &str, way: &Way, workers: u32, column: &str) ->
     let rows = table.rows.iter().filter(|row| row.factors == factors);
     let fastest = rows.min_by(|a, b| a.values[wall].total_cmp(&b.values[wall]))?;
     Some(fastest.values[column])
-}
-
-fn words(name: &str) -> String {
-    match STORAGES.iter().find(|storage| storage.name == name) {
-        None => "page cache, no layer".to_owned(),
-        Some(Storage { service_ms, servers, .. }) => {
-            format!("{}, {servers} servers of {service_ms} ms", name.to_uppercase())
-        }
-    }
 }
 
 /// Plots by workers, for each storage: name of the file and plot.
@@ -66,7 +50,7 @@ pub(super) fn plots(table: &Table) -> Vec<(String, Plot)> {
                     let value = value(table, storage, way, workers, column)?;
                     Some((f64::from(workers), value * factor))
                 };
-                let points = workers(table).into_iter().filter_map(point).collect();
+                let points = table.numbers("workers").into_iter().filter_map(point).collect();
                 Line { name: way.title.to_owned(), points }
             };
             let plot = Plot {
@@ -129,7 +113,7 @@ fn by_workers(
     (column, factor, unit, digits): (&str, f64, &str, usize),
     out: &mut String,
 ) {
-    let workers = workers(table);
+    let workers = table.numbers("workers");
     let heads: Vec<String> = workers.iter().map(u32::to_string).collect();
     let _ = writeln!(out, "| {unit}, by workers | {} |", heads.join(" | "));
     let _ = writeln!(out, "|---|{}", "---:|".repeat(workers.len()));
@@ -146,7 +130,7 @@ fn by_workers(
 
 /// Components for one worker and for most, in seconds summed over workers.
 fn components(table: &Table, storage: &str, out: &mut String) {
-    let workers = workers(table);
+    let workers = table.numbers("workers");
     let (Some(&one), Some(&most)) = (workers.first(), workers.last()) else { return };
     let heads: Vec<&str> = COMPONENTS.iter().map(|(_, words)| *words).collect();
     let _ = writeln!(

@@ -21,7 +21,7 @@ use seqloom_runtime::pool::{self, WorkerPanic};
 use self::data::Data;
 use self::ways::{Plan, Strategy, Worker};
 use crate::experiment::{Counters, LabError, Run, TIMES, Work, perform};
-use crate::output::{load_average, write_files};
+use crate::output::{load_average, write_results};
 use crate::table::Table;
 
 pub use self::data::Files;
@@ -260,12 +260,8 @@ fn one_run(
 /// # Errors
 /// The folder cannot be written.
 pub fn write(table: &Table, facts: &[(String, String)], folder: &Path) -> Result<(), LabError> {
-    let mut files = vec![
-        ("README.md".to_owned(), report::markdown(table, facts)),
-        ("parsing.tsv".to_owned(), table.to_tsv()),
-    ];
-    files.extend(report::plots(table).into_iter().map(|(name, plot)| (name, plot.to_svg())));
-    write_files(folder, &files)
+    let markdown = report::markdown(table, facts);
+    write_results(folder, &[("parsing.tsv", table)], &report::plots(table), facts, &markdown)
 }
 
 #[cfg(test)]

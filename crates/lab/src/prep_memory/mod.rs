@@ -10,7 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::experiment::{LabError, facts_file, write_files};
+use crate::experiment::LabError;
+use crate::output::write_results;
 use crate::table::{Row, Table};
 use crate::watch::{Watched, watch};
 
@@ -40,7 +41,6 @@ pub const COLUMNS: [&str; 8] = [
 
 /// Files of a report.
 const TABLE: &str = "prep-memory.tsv";
-const FACTS: &str = "facts.tsv";
 
 /// What is run.
 #[derive(Debug, Clone)]
@@ -180,12 +180,7 @@ fn values(run: Watched, told: &[(String, f64)], output_bytes: u64) -> Vec<f64> {
 /// # Errors
 /// The folder cannot be written.
 pub fn write(table: &Table, facts: &[(String, String)], folder: &Path) -> Result<(), LabError> {
-    let files = [
-        (TABLE, table.to_tsv()),
-        (FACTS, facts_file(facts)),
-        ("README.md", report::markdown(table, facts)),
-    ];
-    write_files(folder, &files)
+    write_results(folder, &[(TABLE, table)], &[], facts, &report::markdown(table, facts))
 }
 
 #[cfg(test)]

@@ -16,8 +16,9 @@ use std::process::Command;
 pub use prepare::Volume;
 pub use reading::{ReadingError, ReadingOptions, read_all};
 
-use crate::experiment::{Counters, LabError, Run, TIMES, Work, facts_file, perform, write_files};
-use crate::latency::{LatencyLayer, STORAGES, Storage, served};
+use crate::experiment::{Counters, LabError, Run, TIMES, Work, chosen, perform};
+use crate::latency::{LatencyLayer, STORAGES, Storage, name_of, served};
+use crate::output::{Facts, read_facts, read_table, write_results};
 use crate::table::Table;
 
 /// Name of the experiment.
@@ -30,12 +31,8 @@ pub const FACTORS: [&str; 3] = ["storage", "way", "workers"];
 /// modelled storage, and seconds spent waiting for them, summed over workers.
 pub const COUNTERS: [&str; 4] = ["reads", "samples", "requests", "waited_s"];
 
-/// Files of a report: the table, and what it was measured on.
+/// Name of the table\'s file.
 const TABLE: &str = "signal-io.tsv";
-const FACTS: &str = "facts.tsv";
-
-/// Name of the runs without a latency layer.
-pub const CACHED: &str = "cached";
 
 /// A format and what reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,24 +174,13 @@ fn empty_table() -> Table {
     Table::new(&FACTORS, &columns)
 }
 
-fn name_of(storage: Option<Storage>) -> &'static str {
-    storage.map_or(CACHED, |storage| storage.name)
-}
-
-fn chosen(names: &[String], name: &str) -> bool {
-    names.is_empty() || names.iter().any(|chosen| chosen == name)
-}
-
 /// Writes the table, the plots and the report into a folder.
 ///
 /// # Errors
 /// The folder cannot be written.
-pub fn write(table: &Table, facts: &[(String, String)], folder: &Path) -> Result<(), LabError> {
-    let plots = report::plots(table);
-    let mut files = vec![(TABLE, table.to_tsv()), (FACTS, facts_file(facts))];
-    files.extend(plots.iter().map(|(name, plot)| (name.as_str(), plot.to_svg())));
-    files.push(("README.md", report::markdown(table, facts)));
-    write_files(folder, &files)
+pub fn write(table: &Table, facts: &Facts, folder: &Path) -> Result<(), LabError> {
+    let markdown = report::markdown(table, facts);
+    write_results(folder, &[(TABLE, table)], &report::plots(table), facts, &markdown)
 }
 
 /// Writes plots and report of a folder once more, from the table that is there.
@@ -202,15 +188,7 @@ pub fn write(table: &Table, facts: &[(String, String)], folder: &Path) -> Result
 /// # Errors
 /// There is none, or the folder cannot be written.
 pub fn write_again(folder: &Path) -> Result<(), LabError> {
-    let get = |name: &str| {
-        let path = folder.join(name);
-        fs::read_to_string(&path).map_err(LabError::file(&path))
-    };
     let mut table = empty_table();
-    let bad = |error| LabError::Prepare(format!("{}: {error}", folder.join(TABLE).display()));
-    table.add_tsv(&get(TABLE)?).map_err(bad)?;
-    let text = get(FACTS)?;
-    let facts = text.lines().filter_map(|line| line.split_once('\t'));
-    let facts: Vec<_> = facts.map(|(name, fact)| (name.to_owned(), fact.to_owned())).collect();
-    write(&table, &facts, folder)
+    read_table(folder, TABLE, &mut table)?;
+    write(&table, &read_facts(folder)?, folder)
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{CACHED, WAYS, Way};
-use crate::latency::{STORAGES, Storage};
+use super::{WAYS, Way};
+use crate::latency::{CACHED, STORAGES, Storage, words};
 use crate::plot::{Line, Plot};
 use crate::table::Table;
 
@@ -17,13 +17,6 @@ fn ways(table: &Table) -> Vec<&'static Way> {
     WAYS.iter().filter(|way| present.contains(&way.name)).collect()
 }
 
-fn workers(table: &Table) -> Vec<u32> {
-    let mut workers: Vec<u32> =
-        table.levels("workers").iter().filter_map(|level| level.parse().ok()).collect();
-    workers.sort_unstable();
-    workers
-}
-
 fn value(table: &Table, storage: &str, way: &Way, workers: u32, column: &str) -> Option<f64> {
     table.value(&[storage, way.name, &workers.to_string()], column)
 }
@@ -35,7 +28,7 @@ pub(super) fn plots(table: &Table) -> Vec<(String, Plot)> {
             let point = |workers: u32| {
                 Some((f64::from(workers), value(table, storage, way, workers, "wall_s")?))
             };
-            let points = workers(table).into_iter().filter_map(point).collect();
+            let points = table.numbers("workers").into_iter().filter_map(point).collect();
             Line { name: way.title.replace("processes", "proc."), points }
         };
         let plot = Plot {
@@ -47,19 +40,6 @@ pub(super) fn plots(table: &Table) -> Vec<(String, Plot)> {
         (format!("{storage}.svg"), plot)
     };
     table.levels("storage").iter().map(plot).collect()
-}
-
-fn storage_of(name: &str) -> Option<Storage> {
-    STORAGES.iter().copied().find(|storage| storage.name == name)
-}
-
-fn words(name: &str) -> String {
-    match storage_of(name) {
-        None => "page cache, no layer".to_owned(),
-        Some(Storage { service_ms, servers, .. }) => {
-            format!("{}, {servers} servers of {service_ms} ms", name.to_uppercase())
-        }
-    }
 }
 
 /// The whole report.
@@ -90,7 +70,7 @@ pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
 }
 
 fn seconds(table: &Table, storage: &str, out: &mut String) {
-    let workers = workers(table);
+    let workers = table.numbers("workers");
     let heads: Vec<String> = workers.iter().map(u32::to_string).collect();
     let _ = writeln!(out, "Seconds by workers:\n\n| way | {} |", heads.join(" | "));
     let _ = writeln!(out, "|---|{}", "---:|".repeat(workers.len()));
@@ -105,7 +85,7 @@ fn seconds(table: &Table, storage: &str, out: &mut String) {
 
 /// The columns of the paper, for one worker and for most.
 fn costs(table: &Table, storage: &str, out: &mut String) {
-    let workers = workers(table);
+    let workers = table.numbers("workers");
     let Some(&most) = workers.last() else { return };
     let _ = writeln!(
         out,
@@ -143,7 +123,7 @@ fn expected(way: &Way) -> Expected {
 fn gain(table: &Table, storage: Storage, way: &Way) -> Option<(f64, f64)> {
     let (mut gained, mut possible) = (0.0_f64, 0.0_f64);
     let one = value(table, storage.name, way, 1, "wall_s")?;
-    for n in workers(table) {
+    for n in table.numbers("workers") {
         let time = value(table, storage.name, way, n, "wall_s")?;
         let floor = value(table, CACHED, way, n, "wall_s").unwrap_or(0.0);
         let parallel = f64::from(n.min(storage.servers));
