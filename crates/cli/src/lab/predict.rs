@@ -2,6 +2,7 @@
 //! against published curves.
 
 use std::fs;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use seqloom_lab::predict::bands::{self, LOCK_NAMES, Placement, Question, SHIPPED_LAWS};
@@ -51,8 +52,8 @@ pub(crate) struct PredictArguments {
     #[arg(long, value_name = "NS", default_value_t = 30.0)]
     output_ns: f64,
     /// Reads written at a time
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
-    output_reads: u32,
+    #[arg(long, value_name = "N", default_value = "256")]
+    output_reads: NonZeroU32,
     /// Table of `seqloom lab parsing` with the costs of taking reads [default: the shipped one]
     #[arg(long, value_name = "FILE")]
     parsing: Option<PathBuf>,
@@ -170,7 +171,7 @@ fn question(arguments: &PredictArguments, laws: &str, laws_from: &str) -> anyhow
         placement,
         lock,
         output_ns: arguments.output_ns,
-        output_reads: arguments.output_reads,
+        output_reads: arguments.output_reads.get(),
         seed: arguments.seed,
     })
 }
@@ -179,7 +180,8 @@ fn question(arguments: &PredictArguments, laws: &str, laws_from: &str) -> anyhow
 fn threads(text: &str) -> Result<Vec<u32>, UsageError> {
     let bad = || {
         UsageError(format!(
-            "--threads {text}: wanted is 16..512, or numbers such as 1,24,96, of 1 to {MOST_THREADS}"
+            "--threads {text}: wanted is 16..512, or numbers such as 1,24,96, of 1 to \
+             {MOST_THREADS}"
         ))
     };
     let number = |text: &str| {

@@ -279,7 +279,10 @@ impl Question {
             Placement::ALL.iter().find(|it| it.0 == self.placement).map_or("", |it| it.1);
         vec![
             "band: low, middle, high of the following three together".to_owned(),
-            format!("unknown: a write to a line of another socket: {} ns", three(|it| it.remote_write_ns)),
+            format!(
+                "unknown: a write to a line of another socket: {} ns",
+                three(|it| it.remote_write_ns)
+            ),
             format!(
                 "unknown: all threads of a core do {} times what one alone does",
                 three(|it| it.core_gain)
@@ -296,8 +299,8 @@ impl Question {
                 self.engine_us, self.engine_bytes
             ),
             format!(
-                "lock of O, D, B, L: {} ns more for each thread that waits (up to {}), {} ns from {} \
-                 waiting threads on",
+                "lock of O, D, B, L: {} ns more for each thread that waits (up to {}), {} ns from \
+                 {} waiting threads on",
                 short(self.lock.per_waiter_ns),
                 self.lock.most_waiters,
                 short(self.lock.wake_ns),
@@ -307,8 +310,8 @@ impl Question {
                 "output: one lock, {} reads at a time, {} ns a read (0: outputs do not meet)",
                 self.output_reads, self.output_ns
             ),
-            "not in the model: disks, page cache, the clock under load, starved schedulers, ordered \
-             output, memory allocators"
+            "not in the model: disks, page cache, the clock under load, starved schedulers, \
+             ordered output, memory allocators"
                 .to_owned(),
         ]
     }

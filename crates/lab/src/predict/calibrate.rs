@@ -8,8 +8,8 @@
 //!
 //! Two curves cannot tell all of these apart: with D alone nobody can say what part of an
 //! exclusive section is the hand-over. Where the curves say nothing, a parameter stays at what is
-//! usual ([`Usual`]), to which a weak pull draws it. The hand-over may be given instead, which is how
-//! bands are made.
+//! usual ([`Usual`]), to which a weak pull draws it. The hand-over may be given instead, which is
+//! how bands are made.
 
 use super::machine::Machine;
 use super::model::{HandOver, Station, System};

@@ -116,9 +116,7 @@ fn of_tool(
         let found = peak(table, configuration)?;
         let of = |index: usize| best(&fitted[index], way(index), machine, slower[index]);
         let mut krd_s = [0, 1, 2].map(|index| of(index).1 / 1e3);
-        let middle = krd_s[1];
         krd_s.sort_by(f64::total_cmp);
-        krd_s[1] = middle;
         Some(PeakPrediction {
             machine: machine.name,
             tool,

@@ -376,7 +376,8 @@ fn blocks(set: &Published, of: &Calibration) -> Vec<PeakPrediction> {
             let rates = (4..=TABLE_THREADS).step_by(4).map(rate);
             rates.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, f64::NAN))
         };
-        let all = [2, 1, 0].map(best);
+        let mut all = [2, 1, 0].map(best);
+        all.sort_by(|a, b| a.1.total_cmp(&b.1));
         Some(PeakPrediction {
             machine: of.machine.name,
             tool: of.name,
