@@ -5,10 +5,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use seqloom_lab::predict::published::Published;
+use seqloom_lab::predict::published::{Published, curves, peaks};
 use seqloom_lab::predict::report::{self, AIM, ERROR_COLUMNS, ERROR_FACTORS};
 use seqloom_lab::predict::validate::validate;
 use seqloom_lab::table::Table;
+use seqloom_testkit::damage::{changes_of, damaged};
+use seqloom_testkit::random::Random;
 use seqloom_testkit::skip;
 
 /// Errors may differ by this from the recorded ones, and by a twentieth of them: logarithms are
@@ -59,4 +61,39 @@ fn the_model_says_what_the_documents_say_and_every_miss_is_spoken_of() {
     for name in report::missed(&all) {
         assert!(reasons.contains(&name), "misses.md does not speak of {name}");
     }
+}
+
+const CURVES: &str = "experiment\trun\ttool\tlock\tversion\tsensitivity\tpaired\tthreads\tseconds\n\
+    e\ta-id\tbowtie\tTBB mutex\tOriginal parsing\tsensitive\tpe\t1\t23.481\n\
+    e\ta-id\tbowtie\tTBB mutex\tOriginal parsing\tsensitive\tpe\t108\t231.5\n\
+    e\ta-id\tbowtie\tTBB mutex\tOriginal parsing\tsensitive\tunp\t4\t29\n";
+const PEAKS: &str = "# a comment\ntable\ttool\tconfiguration\tmachine\treads\tthreads\tkrd_s\n\
+    2\tBowtie\tMP baseline\tKNL\tpaired\t272\t70.44\n4\tHISAT\tL\tKNL\tunpaired\t128\t468.96\n";
+
+#[test]
+fn damaged_tables_are_refused_or_hold_nothing_but_possible_numbers() {
+    let mut random = Random::new(11);
+    let (mut refused, mut taken) = (0, 0);
+    for _ in 0..20_000 {
+        let noise: Vec<u8> = (0..random.between(4, 40)).map(|_| random.next_u64() as u8).collect();
+        let changes = changes_of(&noise);
+        let text =
+            |good: &str| String::from_utf8_lossy(&damaged(good.as_bytes(), &changes)).into_owned();
+        if let Ok(curves) = curves(&text(CURVES)) {
+            taken += 1;
+            for curve in curves {
+                assert!(curve.points.is_sorted_by(|a, b| a.0 < b.0), "{curve:?}");
+                let is_possible = |&(threads, seconds): &(u32, f64)| {
+                    (1..=4096).contains(&threads) && seconds > 0.0 && seconds.is_finite()
+                };
+                assert!(curve.points.iter().all(is_possible), "{curve:?}");
+            }
+        } else {
+            refused += 1;
+        }
+        for peak in peaks(&text(PEAKS)).unwrap_or_default() {
+            assert!(peak.krd_s > 0.0 && peak.krd_s.is_finite() && peak.threads > 0, "{peak:?}");
+        }
+    }
+    assert!(refused > 1000 && taken > 100, "{refused} {taken}");
 }
