@@ -50,7 +50,19 @@ impl Way {
     pub const BATCH: Self = Self { input_batch: 32, ..Self::DEFERRED };
     /// B, of input and output.
     pub const BATCH_BOTH: Self = Self { output_batch: 32, ..Self::BATCH };
+
+    /// L, copying a read in so many nanoseconds, with so many output files.
+    #[must_use]
+    pub const fn blocks(copy_ns: f64, stripes: u32) -> Self {
+        let input = Input::Block(copy_ns);
+        Self { input, input_batch: BLOCK_READS, stripes, ..Self::BATCH_BOTH }
+    }
 }
+
+/// Reads of about 250 bytes in L's block of 12 KiB.
+const BLOCK_READS: u32 = 44;
+/// Copying a read of about 250 bytes out of the page cache at 8, 4 and 2 GB/s.
+pub const COPIES_NS: [f64; 3] = [30.0, 60.0, 120.0];
 
 /// A tool with one kind of reads, as the model sees it. Times are per read (or pair).
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -4,7 +4,7 @@
 //! lies below what the baseline does; how threads that share a core slow each other down is not
 //! known, so that the band is over that.
 
-use super::calibrate::{Input, Tool, USUAL, Way};
+use super::calibrate::{COPIES_NS, Tool, USUAL, Way};
 use super::machine::{MACHINES, Machine};
 use super::model::HandOver;
 use super::published::Published;
@@ -15,9 +15,6 @@ use super::validate::{HAND_OVERS_NS, PeakPrediction};
 const SLOWER_2: [f64; 3] = [1.8, 1.5, 1.25];
 /// Four siblings: 1.3 to 2.5 times.
 const SLOWER_4: [f64; 3] = [3.0, 2.2, 1.6];
-/// As in `validate`.
-const COPIES_NS: [f64; 3] = [120.0, 60.0, 30.0];
-const BLOCK_READS: u32 = 44;
 
 /// A tool's rate at its best number of threads.
 fn best(tool: &Tool, way: Way, machine: &Machine, slower: f64) -> (u32, f64) {
@@ -96,25 +93,24 @@ fn of_tool(
     };
     let slower = if machine.smt > 2 { SLOWER_4 } else { SLOWER_2 };
     let hand_overs = [HAND_OVERS_NS[1], USUAL.hand_over_ns, HAND_OVERS_NS[0]];
-    let block = |index: usize, stripes| Way {
-        input: Input::Block(COPIES_NS[index]),
-        input_batch: BLOCK_READS,
-        output_batch: Way::BATCH_BOTH.output_batch,
-        stripes,
-    };
-    let ways: [(u32, &'static str, &dyn Fn(usize) -> Way); 3] = [
-        (3, "B-parsing", &|_| Way::BATCH_BOTH),
-        (4, "L-parsing, 1 output", &|index| block(index, 1)),
-        (4, "L-parsing, 16 outputs", &|index| block(index, 16)),
+    let ways = [
+        (3, "B-parsing", None),
+        (4, "L-parsing, 1 output", Some(1)),
+        (4, "L-parsing, 16 outputs", Some(16)),
     ];
     let fitted = [0, 1, 2].map(|index| {
         let rates = [original.krd_s * 1e3, deferred.krd_s * 1e3];
         let baseline = (baseline.threads, baseline.krd_s * 1e3);
         tool_from(baseline, rates, machine, (slower[index], hand_overs[index]))
     });
-    let prediction = |(table, configuration, way): (u32, &'static str, &dyn Fn(usize) -> Way)| {
+    let prediction = |(table, configuration, stripes): (u32, &'static str, Option<u32>)| {
         let found = peak(table, configuration)?;
-        let of = |index: usize| best(&fitted[index], way(index), machine, slower[index]);
+        let of = |index: usize| {
+            // The low end of the band has the dearest copies.
+            let blocks = |stripes| Way::blocks(COPIES_NS[2 - index], stripes);
+            let way = stripes.map_or(Way::BATCH_BOTH, blocks);
+            best(&fitted[index], way, machine, slower[index])
+        };
         let mut krd_s = [0, 1, 2].map(|index| of(index).1 / 1e3);
         krd_s.sort_by(f64::total_cmp);
         Some(PeakPrediction {

@@ -4,7 +4,7 @@
 //! and then asked for B, for other locks (whose law comes from one curve of one tool), and for the
 //! peaks of L. Nothing is pooled: each curve has its errors.
 
-use super::calibrate::{Growth, Input, LawKind, Measured, Setting, Tool, Way};
+use super::calibrate::{COPIES_NS, Growth, LawKind, Measured, Setting, Tool, Way};
 use super::machine::{MACHINES, Machine};
 use super::model::HandOver;
 use super::published::{Curve, Published};
@@ -35,10 +35,6 @@ const LAW_TOOL: &str = "bowtie";
 
 /// Hand-overs of the band: from socket to socket (100 to 400 ns are usual).
 pub const HAND_OVERS_NS: [f64; 2] = [100.0, 400.0];
-/// Copying a read of about 250 bytes out of the page cache at 8, 4 and 2 GB/s.
-const COPIES_NS: [f64; 3] = [30.0, 60.0, 120.0];
-/// Reads of about 250 bytes in L's block of 12 KiB.
-const BLOCK_READS: u32 = 44;
 /// Where the tables end.
 const TABLE_THREADS: u32 = 112;
 
@@ -361,12 +357,7 @@ fn blocks(set: &Published, of: &Calibration) -> Vec<PeakPrediction> {
         let published = set.peak(4, configuration, (of.machine.name, of.name, of.paired))?;
         let best = |index: usize| {
             // Slow copies go with slow hand-overs.
-            let way = Way {
-                input: Input::Block(COPIES_NS[index]),
-                input_batch: BLOCK_READS,
-                output_batch: Way::BATCH_BOTH.output_batch,
-                stripes,
-            };
+            let way = Way::blocks(COPIES_NS[index], stripes);
             let tool = of.tools[index];
             let rate = |threads: u32| {
                 let law = HandOver::constant(tool.hand_over_ns);
