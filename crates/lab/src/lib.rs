@@ -12,6 +12,7 @@ pub mod methylation;
 mod output;
 pub mod parsing;
 pub mod plot;
+pub mod predict;
 pub mod prep_memory;
 pub mod signal_io;
 pub mod table;

@@ -3,6 +3,7 @@
 mod locks;
 mod methylation;
 mod parsing;
+mod predict;
 mod prep_memory;
 mod signal_io;
 mod topology;
@@ -22,6 +23,8 @@ pub(crate) enum LabCommand {
     PrepMemory(prep_memory::PrepMemoryArguments),
     /// Ways to take reads from files by many threads: O, D, B, L, and the source of `align`
     Parsing(parsing::ParsingArguments),
+    /// Machines that are not at hand, in bands; and the model against published curves
+    Predict(predict::PredictArguments),
     /// Reads of raw signal at random: formats, readers, workers, and disks of some latency
     SignalIo(signal_io::SignalIoArguments),
     /// The machine: nodes, cores, distances, memory, page sizes, and what of it may be used
@@ -38,6 +41,7 @@ pub(crate) fn run(command: &LabCommand, console: &Console) -> anyhow::Result<()>
         LabCommand::MethylationCall(arguments) => methylation::call(arguments),
         LabCommand::PrepMemory(arguments) => prep_memory::run(arguments, console),
         LabCommand::Parsing(arguments) => parsing::run(arguments, console),
+        LabCommand::Predict(arguments) => predict::run(arguments, console),
         LabCommand::SignalIo(arguments) => signal_io::run(arguments, console),
         LabCommand::Topology(arguments) => topology::run(arguments, console),
         LabCommand::SignalIoRead(arguments) => signal_io::read(arguments),
