@@ -4,6 +4,8 @@ mod locks;
 mod methylation;
 mod parsing;
 mod prep_memory;
+mod report;
+mod run;
 mod signal_io;
 mod topology;
 
@@ -22,6 +24,10 @@ pub(crate) enum LabCommand {
     PrepMemory(prep_memory::PrepMemoryArguments),
     /// Ways to take reads from files by many threads: O, D, B, L, and the source of `align`
     Parsing(parsing::ParsingArguments),
+    /// Tables and page of `lab run` once more, from what its folder keeps
+    Report(report::ReportArguments),
+    /// An experiment that a TOML file describes: plan, runs, tables, page
+    Run(run::RunArguments),
     /// Reads of raw signal at random: formats, readers, workers, and disks of some latency
     SignalIo(signal_io::SignalIoArguments),
     /// The machine: nodes, cores, distances, memory, page sizes, and what of it may be used
@@ -38,6 +44,8 @@ pub(crate) fn run(command: &LabCommand, console: &Console) -> anyhow::Result<()>
         LabCommand::MethylationCall(arguments) => methylation::call(arguments),
         LabCommand::PrepMemory(arguments) => prep_memory::run(arguments, console),
         LabCommand::Parsing(arguments) => parsing::run(arguments, console),
+        LabCommand::Report(arguments) => report::run(arguments, console),
+        LabCommand::Run(arguments) => run::run(arguments, console),
         LabCommand::SignalIo(arguments) => signal_io::run(arguments, console),
         LabCommand::Topology(arguments) => topology::run(arguments, console),
         LabCommand::SignalIoRead(arguments) => signal_io::read(arguments),
