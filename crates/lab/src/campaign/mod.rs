@@ -156,7 +156,7 @@ impl Campaign {
                     let how = if make.given.is_some() { "given" } else { "make" };
                     text += &format!("{how} {}\n", path.display());
                     let commands = commands.iter().filter(|_| make.given.is_none());
-                    commands.for_each(|words| text += &format!("    {}\n", words.join(" ")));
+                    commands.for_each(|words| text += &format!("    {}\n", in_one_line(words)));
                 }
             }
         }
@@ -306,7 +306,16 @@ fn first_command(
         words.extend(scope.words(&scope.subject().command)?);
         Ok(words)
     });
-    words.map_or_else(|error| error.to_string(), |words| words.join(" "))
+    words.map_or_else(|error| error.to_string(), |words| in_one_line(&words))
+}
+
+/// Words in one line, those with blanks or line ends in quotes.
+fn in_one_line(words: &[String]) -> String {
+    let word = |word: &String| {
+        let is_plain = !word.is_empty() && !word.contains([' ', '\t', '\n', '"', '\'']);
+        if is_plain { word.clone() } else { format!("{word:?}") }
+    };
+    words.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 fn left_out_words(plan: &Plan) -> String {

@@ -239,7 +239,7 @@ fn a_dry_run_says_what_would_be_done_and_does_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let campaign = campaign(TEXT, folder.path());
     let text = campaign.dry_run().unwrap();
-    assert!(text.starts_with("shells: 39 runs of 11 configurations\n"), "{text}");
+    assert!(text.starts_with("shells: 36 runs of 11 configurations\n"), "{text}");
     assert!(text.contains("make ") && text.contains("all.fq\n"), "{text}");
     assert!(text.contains("READS_OF_4"), "{text}");
     assert!(text.contains("left out: 6 of missing: no-such-aligner is not installed"), "{text}");
