@@ -33,7 +33,7 @@ use self::definition::{DefinitionError, Experiment};
 use self::host::Host;
 use self::perf::Perf;
 use self::plan::{Configuration, Plan, Purpose};
-use self::record::{EXPERIMENT, Facts, Log, Record, SCHEMA};
+use self::record::{EXPERIMENT, Facts, Log, RUNS, Record, SCHEMA};
 use self::runner::Runner;
 use self::scope::{Scope, Site};
 use self::template::Words;
@@ -184,6 +184,12 @@ impl Campaign {
         tell: &mut dyn FnMut(&str),
     ) -> Result<Outcome, CampaignError> {
         let mut prepared = self.prepare()?;
+        // Hours of work are not written over by the same command once more.
+        let there = fs::metadata(self.out.join(RUNS)).is_ok_and(|file| file.len() > 0);
+        if there {
+            let what = "holds the runs of a campaign; give another folder, or remove it";
+            return Err(LabError::Prepare(format!("{}: {what}", self.out.display())).into());
+        }
         for folder in [&self.out, &prepared.site.work] {
             fs::create_dir_all(folder).map_err(LabError::file(folder))?;
         }
@@ -192,6 +198,9 @@ impl Campaign {
         fs::write(&path, &self.text).map_err(LabError::file(&path))?;
         let (experiment, site) = (&prepared.experiment, &prepared.site);
         let failed = make::make_all(experiment, &prepared.plan, site, stop, tell);
+        if stop() {
+            return Err(CampaignError::Stopped);
+        }
         let lacks = |c: &Configuration| make::lacks(&Scope::new(experiment, c, site), &failed);
         prepared.plan.retain(experiment, &lacks);
         tell(left_out_words(&prepared.plan).trim_end());

@@ -226,6 +226,8 @@ fn settings_and_smoke_change_what_is_run() {
     let page = read(&campaign, "report.html");
     report(&campaign.out).unwrap();
     assert_eq!(read(&campaign, "report.html"), page, "settings are kept");
+    let again = campaign.run(&|| false, &mut |_| {}).unwrap_err().to_string();
+    assert!(again.contains("holds the runs of a campaign"), "{again}");
     campaign.settings = vec![("colour".into(), vec!["red".into()])];
     let error = campaign.run(&|| false, &mut |_| {}).unwrap_err().to_string();
     assert!(error.contains("there is no colour") && error.contains("way"), "{error}");
@@ -274,7 +276,7 @@ fn what_cannot_be_made_leaves_out_what_needs_it() {
     assert!(told.iter().any(|what| what.contains("disk full")), "{told:?}");
     assert_eq!(outcome.programs, 3 * (2 + 2 + 2), "those without reads");
     // A given file that is not there is the same.
-    let mut other = campaign(TEXT, folder.path());
+    let mut other = campaign(TEXT, &folder.path().join("other"));
     other.settings = vec![("all".into(), vec!["/none.fq".into()])];
     let (_, told) = run(&other);
     assert!(told.iter().any(|what| what.contains("no such file")), "{told:?}");
@@ -309,6 +311,33 @@ fn placements_stand_before_the_program_and_those_that_are_refused_are_left_out()
     assert_eq!(cells(&campaign, &["env"], "where"), ["9"]);
     assert_eq!(cells(&campaign, &["default"], "where"), ["0"]);
     assert!(told.iter().any(|what| what.contains("refused here: not permitted")), "{told:?}");
+}
+
+#[test]
+fn counters_of_the_kernel_come_from_runs_that_are_not_timed() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"
+        name = "counted"
+        title = "t"
+        question = "q"
+        protocol = { repeats = 2 }
+        factor = [{ name = "threads", levels = [1] }]
+        subject = [{ name = "s", command = ["sh", "-c", "sleep 0.01"], time = "wall" }]
+    "#;
+    let mut campaign = campaign(text, folder.path());
+    campaign.counted = true;
+    let (outcome, _) = run(&campaign);
+    let facts: serde_json::Value = serde_json::from_str(&read(&campaign, "campaign.json")).unwrap();
+    let words = facts["counters"].as_str().unwrap();
+    let summary = read(&campaign, "summary.tsv");
+    if words.starts_with("by perf stat") {
+        assert_eq!((outcome.programs, outcome.failed), (3, 0));
+        assert!(cells(&campaign, &["s"], "cpu_migrations")[0].parse::<u32>().is_ok(), "{summary}");
+    } else {
+        assert_eq!((outcome.programs, outcome.failed), (2, 0), "{words}");
+        assert!(!summary.contains("migrations"));
+    }
+    assert_eq!(cells(&campaign, &["s"], "repeats"), ["2"]);
 }
 
 #[test]
