@@ -5,6 +5,7 @@
 //! factors set; what is measured becomes a table of tab-separated values ([`table`]) and a report
 //! with plots ([`plot`]).
 
+pub mod campaign;
 pub mod experiment;
 pub mod latency;
 pub mod locks;
@@ -14,6 +15,8 @@ pub mod parsing;
 pub mod plot;
 pub mod predict;
 pub mod prep_memory;
+mod programs;
+mod random;
 pub mod signal_io;
 pub mod table;
 pub mod watch;

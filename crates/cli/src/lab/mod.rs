@@ -5,6 +5,8 @@ mod methylation;
 mod parsing;
 mod predict;
 mod prep_memory;
+mod report;
+mod run;
 mod signal_io;
 mod topology;
 
@@ -25,6 +27,10 @@ pub(crate) enum LabCommand {
     Parsing(parsing::ParsingArguments),
     /// Machines that are not at hand, in bands; and the model against published curves
     Predict(predict::PredictArguments),
+    /// Tables and page of `lab run` once more, from what its folder keeps
+    Report(report::ReportArguments),
+    /// An experiment that a TOML file describes: plan, runs, tables, page
+    Run(run::RunArguments),
     /// Reads of raw signal at random: formats, readers, workers, and disks of some latency
     SignalIo(signal_io::SignalIoArguments),
     /// The machine: nodes, cores, distances, memory, page sizes, and what of it may be used
@@ -42,6 +48,8 @@ pub(crate) fn run(command: &LabCommand, console: &Console) -> anyhow::Result<()>
         LabCommand::PrepMemory(arguments) => prep_memory::run(arguments, console),
         LabCommand::Parsing(arguments) => parsing::run(arguments, console),
         LabCommand::Predict(arguments) => predict::run(arguments, console),
+        LabCommand::Report(arguments) => report::run(arguments, console),
+        LabCommand::Run(arguments) => run::run(arguments, console),
         LabCommand::SignalIo(arguments) => signal_io::run(arguments, console),
         LabCommand::Topology(arguments) => topology::run(arguments, console),
         LabCommand::SignalIoRead(arguments) => signal_io::read(arguments),
