@@ -5,6 +5,7 @@
 //! factors set; what is measured becomes a table of tab-separated values ([`table`]) and a report
 //! with plots ([`plot`]).
 
+mod digest;
 pub mod experiment;
 pub mod latency;
 pub mod locks;
@@ -13,6 +14,8 @@ mod output;
 pub mod parsing;
 pub mod plot;
 pub mod prep_memory;
+pub mod schedule;
 pub mod signal_io;
+pub mod sinks;
 pub mod table;
 pub mod watch;
