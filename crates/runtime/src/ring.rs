@@ -102,9 +102,8 @@ impl<T: Send> Sender<T> {
     /// # Errors
     /// The item, if the ring is full.
     pub fn try_send(&mut self, item: T) -> Result<(), T> {
-        let is_full = |sender: &Self| {
-            sender.put.wrapping_sub(sender.seen_taken) == sender.ring.slots.len()
-        };
+        let is_full =
+            |sender: &Self| sender.put.wrapping_sub(sender.seen_taken) == sender.ring.slots.len();
         if is_full(self) {
             // Acquire: what the receiver did with the slots it has emptied.
             self.seen_taken = self.ring.taken.0.load(Ordering::Acquire);

@@ -150,7 +150,8 @@ pub(super) fn run(arguments: &ScheduleArguments, console: &Console) -> anyhow::R
         engine.parse::<Subject>().map_err(|why| UsageError(format!("--engines: {why}")))?;
     }
     let mut facts = vec![("machine".to_owned(), format!("{} cores", machine::available_cores()))];
-    let asked = if arguments.schedules.is_empty() { &Schedule::ALL } else { &arguments.schedules[..] };
+    let asked =
+        if arguments.schedules.is_empty() { &Schedule::ALL } else { &arguments.schedules[..] };
     let mut schedules = asked.to_vec();
     if let Err(error) = placement::permitted() {
         schedules.retain(|schedule| !schedule.is_placed());

@@ -219,7 +219,8 @@ mod tests {
     #[test]
     fn presets_follow_from_their_sources() {
         for preset in PRESETS {
-            let (threads, rate) = preset.source.rsplit_once(": ").unwrap().1.split_once(", ").unwrap();
+            let (threads, rate) =
+                preset.source.rsplit_once(": ").unwrap().1.split_once(", ").unwrap();
             let threads: f64 = threads.trim_end_matches(" threads").parse().unwrap();
             let rate: f64 = rate.trim_end_matches(" k/s").parse().unwrap();
             assert_eq!((threads / rate * 1e3).round() as u64, preset.per_read_us, "{preset:?}");

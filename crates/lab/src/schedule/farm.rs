@@ -85,12 +85,16 @@ struct Farm<'a, E: AlignmentEngine> {
 pub(super) fn run<E: AlignmentEngine>(job: &Job<'_, E>) -> Result<Told, ScheduleError> {
     let farm = Farm::new(job)?;
     let everybody = job.threads.saturating_add(1);
-    pool::run(everybody, &farm.failure, || farm.wake_all(), &|| Ok(()), |thread| {
-        match thread.checked_sub(1) {
+    pool::run(
+        everybody,
+        &farm.failure,
+        || farm.wake_all(),
+        &|| Ok(()),
+        |thread| match thread.checked_sub(1) {
             None => farm.emit(),
             Some(worker) => farm.work(worker),
-        }
-    })?;
+        },
+    )?;
     Ok(Told {
         sleeps: farm.home.sleeps() + farm.calls.iter().map(Bell::sleeps).sum::<u64>(),
         master_busy_ns: farm.emitter_busy_ns.into_inner(),
@@ -239,9 +243,8 @@ impl<'f, 'a, E: AlignmentEngine> Emitter<'f, 'a, E> {
     fn one_that_is_home(&mut self) -> Option<(usize, Box<Task>)> {
         let count = self.lines.len();
         let turn = (1..=count).map(|step| (self.last_line + step) % count);
-        let (worker, task) = turn
-            .filter_map(|line| Some((line, self.lines[line].home.try_receive()?)))
-            .next()?;
+        let (worker, task) =
+            turn.filter_map(|line| Some((line, self.lines[line].home.try_receive()?))).next()?;
         self.last_line = worker;
         Some((worker, task))
     }

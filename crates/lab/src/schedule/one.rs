@@ -155,8 +155,10 @@ fn in_process<E: AlignmentEngine>(
         placement: plan,
         chunk_bases,
     };
-    let told = flow(c.schedule, &job)
-        .map_err(|why| LabError::Failed { factors: c.schedule.to_string(), why: why.to_string() })?;
+    let told = flow(c.schedule, &job).map_err(|why| LabError::Failed {
+        factors: c.schedule.to_string(),
+        why: why.to_string(),
+    })?;
     let (after, meters, output) = (machine::usage(), engine.meters(), sink.counts());
     let records = sink.records();
     let paths = sink.finish().map_err(prepare)?;

@@ -95,7 +95,10 @@ fn markdown(table: &Table, facts: &Facts) -> String {
     for (name, fact) in facts {
         let _ = writeln!(out, "* {name}: {fact}");
     }
-    let _ = writeln!(out, "\nWhere other work runs meanwhile only ratios above {MEANINGFUL} mean something.");
+    let _ = writeln!(
+        out,
+        "\nWhere other work runs meanwhile only ratios above {MEANINGFUL} mean something."
+    );
     for engine in table.levels("engine") {
         of_engine(table, engine, &mut out);
     }
@@ -139,8 +142,14 @@ fn kept(table: &Table, engine: &str, out: &mut String) {
     let few = threads.iter().copied().find(|&n| n >= 2).unwrap_or(1);
     let most = threads.last().copied().unwrap_or(1);
     let _ = writeln!(out, "\nWith {most} workers, against {few}:\n");
-    let heads = ["schedule", "throughput kept", "by processor time", "masters busy", "sleeps per 1,000 reads"]
-        .map(str::to_owned);
+    let heads = [
+        "schedule",
+        "throughput kept",
+        "by processor time",
+        "masters busy",
+        "sleeps per 1,000 reads",
+    ]
+    .map(str::to_owned);
     let row = |schedule: &&str| {
         let of = |n: u32, column: &str| median(table, schedule, engine, n, column);
         let by_clock = rate(&|column| of(most, column)) / rate(&|column| of(few, column));

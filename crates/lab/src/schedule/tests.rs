@@ -271,10 +271,8 @@ fn a_run_tells_all_counters() {
 #[test]
 fn what_cannot_be_run_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let bwa = Configuration {
-        subject: Subject::Bwa,
-        ..configuration(folder.path(), Schedule::Pull)
-    };
+    let bwa =
+        Configuration { subject: Subject::Bwa, ..configuration(folder.path(), Schedule::Pull) };
     let error = run_one(&bwa, &|| Ok(())).unwrap_err();
     assert!(error.to_string().contains("needs a reference"), "{error}");
     let not_begun = || Err(LabError::Prepare("not begun".into()));

@@ -179,8 +179,9 @@ fn write_all(
             if sequence * plan.unit >= plan.records || failure.stopped() {
                 return Ok(());
             }
-            let may_begin =
-                || (sequence < files.written_in_order() + window || failure.stopped()).then_some(());
+            let may_begin = || {
+                (sequence < files.written_in_order() + window || failure.stopped()).then_some(())
+            };
             if plan.strategy == Strategy::Ordered {
                 bell.wait_for(may_begin);
             }

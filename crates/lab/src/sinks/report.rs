@@ -60,7 +60,10 @@ fn plots(table: &Table) -> Vec<(String, Plot)> {
                 let of = |column| median(table, *row, unit, n, column);
                 (f64::from(n), of("records") / of("wall_s"))
             };
-            Line { name: name(*row), points: table.numbers("threads").into_iter().map(rate).collect() }
+            Line {
+                name: name(*row),
+                points: table.numbers("threads").into_iter().map(rate).collect(),
+            }
         };
         let plot = Plot {
             title: format!("Records written by threads that do nothing else, {unit} at a time"),
