@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 
 use crate::monitor::Monitor;
 
-/// Pauses of the last round before sleep. Rounds double from 1, so that there are 31 pauses: about a
-/// microsecond, as in TBB's `atomic_backoff`.
+/// Pauses of the last round before sleep. Rounds double from 1, so that there are 31 pauses: about
+/// a microsecond, as in TBB's `atomic_backoff`.
 const LAST_ROUND: u32 = 16;
 
 /// See the module documentation.

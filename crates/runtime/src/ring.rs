@@ -1,8 +1,8 @@
 //! A queue from one thread to one other, without locks (Lamport 1983; with the indices apart and
 //! each side keeping what it last saw of the other's, as in FastFlow and MCRingBuffer).
 //!
-//! Neither side waits: a full ring refuses, an empty one has nothing. Who wants to wait does so with
-//! a [`Bell`](crate::bell::Bell).
+//! Neither side waits: a full ring refuses, an empty one has nothing. Who wants to wait does so
+//! with a [`Bell`](crate::bell::Bell).
 //!
 //! Invariants: `taken <= put <= taken + slots`; a slot between `taken` and `put` is full and the
 //! receiver's, any other is empty and the sender's; each index is written by one side only. There

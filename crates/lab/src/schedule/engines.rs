@@ -27,17 +27,17 @@ pub const PRESETS: [Preset; 3] = [
     Preset {
         name: "bowtie",
         per_read_us: 92,
-        source: "Langmead 2018, Table 2, MP baseline, Broadwell, unpaired: 112 threads, 1215.75 k/s",
+        source: "Langmead 2018, Table 2, MP on Broadwell, unpaired: 112 threads, 1215.75 k/s",
     },
     Preset {
         name: "bowtie2",
         per_read_us: 702,
-        source: "Langmead 2018, Table 2, MP baseline, Broadwell, unpaired: 112 threads, 159.47 k/s",
+        source: "Langmead 2018, Table 2, MP on Broadwell, unpaired: 112 threads, 159.47 k/s",
     },
     Preset {
         name: "hisat",
         per_read_us: 97,
-        source: "Langmead 2018, Table 2, MP baseline, Broadwell, unpaired: 112 threads, 1154.60 k/s",
+        source: "Langmead 2018, Table 2, MP on Broadwell, unpaired: 112 threads, 1154.60 k/s",
     },
 ];
 

@@ -7,8 +7,8 @@
 //! * `processes`: so many of 16 threads (Langmead 2018's baseline).
 //!
 //! Records are those of `align`. It learns a model from each cohort of pairs, which makes all pairs
-//! of a cohort wait for the last; that would be a barrier in all schedules alike, so none but `pull`
-//! has it, and bwa is given the insert sizes.
+//! of a cohort wait for the last; that would be a barrier in all schedules alike, so none
+//! but `pull` has it, and bwa is given the insert sizes.
 //!
 //! [`run_one`] is one run in this process; [`Schedules`] runs a program for each, so that memory,
 //! processor time and context switches are the run's own.
@@ -47,8 +47,8 @@ use crate::experiment::{Counters, LabError, Run, TIMES, Work, perform};
 use crate::output::load_average;
 use crate::table::Table;
 
-/// Bases that a pipeline reads at a time for each worker. BWA-MEM has 10 million; this makes several
-/// chunks of a small input.
+/// Bases that a pipeline reads at a time for each worker. BWA-MEM has 10 million; this makes
+/// several chunks of a small input.
 pub const CHUNK_BASES: u64 = 250_000;
 
 /// Factors of the table.
