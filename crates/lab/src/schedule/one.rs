@@ -20,7 +20,7 @@ use super::input::{Share, open};
 use super::processes::THREADS_PER_PROCESS;
 use super::{Schedule, farm, pipeline, processes, pull};
 use crate::experiment::{Counters, LabError};
-use crate::sinks::{Files, Strategy, records_in};
+use crate::sinks::{Files, Strategy, files_in, records_in};
 
 /// Contigs of the engine that does not align, where there is no reference.
 const CONTIG_BP: u64 = 3_000_000;
@@ -206,7 +206,8 @@ fn by_processes(c: &Configuration) -> Result<Counters, LabError> {
         let mut words = c.again.iter();
         let mut command = Command::new(words.next().map_or("", String::as_str));
         command.args(words).args(["--schedule", "pull", "--wait"]);
-        command.args(["--threads", &threads.to_string()]);
+        command.args(["--threads", &threads.to_string(), "--lock", c.lock.name()]);
+        command.args(["--strategy", &c.strategy.to_string()]);
         command.args(["--first-template", &share.first_template.to_string()]);
         command.arg("--output").arg(output);
         share.files.iter().for_each(|file| {
@@ -214,9 +215,11 @@ fn by_processes(c: &Configuration) -> Result<Counters, LabError> {
         });
         command
     };
-    let (mut counters, paths) = processes::run(&c.inputs, c.threads, &c.output, &command)?;
+    let (mut counters, folders) = processes::run(&c.inputs, c.threads, &c.output, &command)?;
     counters.retain(|(name, _)| name != "digest");
     if c.digest {
+        let paths = folders.iter().map(|folder| files_in(folder));
+        let paths = paths.collect::<Result<Vec<_>, _>>()?.concat();
         counters.push(("digest".to_owned(), records_in(&paths)?.counter()));
     }
     let shares = c.output.join("shares");

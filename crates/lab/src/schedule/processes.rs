@@ -45,7 +45,7 @@ impl Drop for All {
 }
 
 /// Runs the whole input: `command` makes a process of so many threads with this share of the input,
-/// whose output goes into a folder.
+/// whose output goes into a folder; these folders are returned.
 pub(super) fn run(
     inputs: &[PathBuf],
     threads: NonZeroUsize,
@@ -67,7 +67,7 @@ pub(super) fn run(
     for running in &mut all.0 {
         add(&mut counters, running.counters()?);
     }
-    Ok((counters, outputs.iter().map(|output| output.join("records-0")).collect()))
+    Ok((counters, outputs))
 }
 
 /// Threads of each process: as many as there are, in shares that differ by one at most.

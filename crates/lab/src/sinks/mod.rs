@@ -29,6 +29,8 @@ pub use self::report::{write, write_again};
 
 /// Buffer of each file: what is held back until one `write` is worth its while.
 const BUFFER_BYTES: usize = 256 * 1024;
+/// What names of files begin with; the number follows.
+const NAME: &str = "records-";
 /// Nodes that locks are built for; threads run wherever they run.
 const NODES: usize = 2;
 /// A lock that is held for longer was held by a thread that lost its core: such holds are counted,
@@ -150,8 +152,7 @@ impl Files {
     pub fn create(folder: &Path, strategy: Strategy, kind: Kind) -> Result<Self, LabError> {
         fs::create_dir_all(folder).map_err(LabError::file(folder))?;
         let count = if let Strategy::Striped(files) = strategy { files } else { 1 };
-        let paths: Vec<PathBuf> =
-            (0..count).map(|at| folder.join(format!("records-{at}"))).collect();
+        let paths: Vec<PathBuf> = (0..count).map(|at| folder.join(format!("{NAME}{at}"))).collect();
         let open = |path: &PathBuf| -> Result<_, LabError> {
             let file = File::create(path).map_err(LabError::file(path))?;
             Ok(Lock::new(kind.build(NODES), BufWriter::with_capacity(BUFFER_BYTES, file)))
@@ -250,6 +251,17 @@ impl BatchSink for Files {
         let piece = (templates.bytes.clone(), templates.records);
         self.ordered.deposit(sequence, piece, |(bytes, records)| self.write(hand, &bytes, records))
     }
+}
+
+/// The files of records that a folder has.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn files_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+    let entries = fs::read_dir(folder).map_err(LabError::file(folder))?;
+    let names = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(NAME);
+    let paths = entries.flatten().filter(names).map(|entry| entry.path());
+    Ok(paths.collect())
 }
 
 /// The records in these files, one file behind the other.
