@@ -25,7 +25,8 @@ pub fn made(folder: &Path, reads: u64, is_paired: bool) -> Result<Vec<PathBuf>, 
         if path.exists() {
             return Ok(path);
         }
-        let unfinished = path.with_extension("unfinished");
+        // Under a name of its own, should another process be at it too.
+        let unfinished = path.with_extension(format!("{}.unfinished", std::process::id()));
         let write = || -> io::Result<()> {
             let mut out = BufWriter::new(File::create(&unfinished)?);
             simulate(reads / mates as u64, mate, &mut out)?;

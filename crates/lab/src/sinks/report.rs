@@ -30,6 +30,9 @@ pub fn write_again(folder: &Path) -> Result<(), LabError> {
     write(&table, &read_facts(folder)?, folder)
 }
 
+/// Medians of one strategy, unit and number of threads, by column.
+type Of<'a> = &'a dyn Fn(&str) -> f64;
+
 /// A strategy with its lock.
 type Row<'a> = (&'a str, &'a str);
 
@@ -113,12 +116,7 @@ fn markdown(table: &Table, facts: &Facts) -> String {
     out
 }
 
-fn by_threads(
-    table: &Table,
-    unit: &str,
-    out: &mut String,
-    value: &dyn Fn(&dyn Fn(&str) -> f64) -> f64,
-) {
+fn by_threads(table: &Table, unit: &str, out: &mut String, value: &dyn Fn(Of<'_>) -> f64) {
     let threads = table.numbers("threads");
     let mut heads = vec!["strategy".to_owned()];
     heads.extend(threads.iter().map(u32::to_string));
