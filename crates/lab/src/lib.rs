@@ -6,6 +6,7 @@
 //! with plots ([`plot`]).
 
 pub mod campaign;
+mod digest;
 pub mod experiment;
 pub mod latency;
 pub mod locks;
@@ -17,6 +18,8 @@ pub mod predict;
 pub mod prep_memory;
 mod programs;
 mod random;
+pub mod schedule;
 pub mod signal_io;
+pub mod sinks;
 pub mod table;
 pub mod watch;

@@ -16,6 +16,7 @@ mod faults;
 mod identity;
 mod input;
 mod lab;
+mod lab_schedule;
 mod memory;
 mod metrics;
 mod numa;
