@@ -17,7 +17,8 @@ const SPINS_PER_LOOK: usize = 64;
 /// Distance between the outer ends of the two mates, in bp.
 const INSERT_SIZE_BP: u64 = 400;
 
-/// How the engine behaves: `sleep=20us`, `spin=20us`, `fail-at=N`, `panic-at=N`, comma-separated.
+/// How the engine behaves: `sleep=20us`, `spin=20us`, `fail-at=N`, `panic-at=N`, `stall-at=N` for
+/// `stall=3000000us`, comma-separated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FakeOptions {
     /// Time slept per read.
@@ -28,6 +29,10 @@ pub struct FakeOptions {
     pub fail_at: Option<u64>,
     /// The same, for a batch that panics.
     pub panic_at: Option<u64>,
+    /// The same, for a batch whose emission takes `stall` longer.
+    pub stall_at: Option<u64>,
+    /// How long that batch is held up.
+    pub stall: Duration,
 }
 
 impl FromStr for FakeOptions {
@@ -37,7 +42,7 @@ impl FromStr for FakeOptions {
         let refuse = |part: &str| {
             EngineError::Option(format!(
                 "'{part}' is no option of the fake engine; use sleep=20us, spin=20us, fail-at=N, \
-                 panic-at=N"
+                 panic-at=N, stall-at=N, stall=20us"
             ))
         };
         let mut options = Self::default();
@@ -49,6 +54,8 @@ impl FromStr for FakeOptions {
                 "spin" => options.spin_per_read = Duration::from_micros(number),
                 "fail-at" => options.fail_at = Some(number),
                 "panic-at" => options.panic_at = Some(number),
+                "stall-at" => options.stall_at = Some(number),
+                "stall" => options.stall = Duration::from_micros(number),
                 _ => return Err(refuse(part)),
             }
         }
@@ -276,6 +283,9 @@ impl AlignmentEngine for FakeEngine {
         if holds(self.options.fail_at) {
             return Err(EngineError::Failed("the fake engine was told to fail".to_owned()));
         }
+        if holds(self.options.stall_at) {
+            std::thread::sleep(self.options.stall);
+        }
         let mut reads = candidates.reads();
         for i in 0..candidates.pairs {
             let (Some(first), Some(second)) = (reads.next(), reads.next()) else { break };
@@ -304,9 +314,10 @@ mod tests {
 
     #[test]
     fn options_are_parsed_or_refused() {
-        let parsed: FakeOptions = "sleep=20us,fail-at=7".parse().unwrap();
+        let parsed: FakeOptions = "sleep=20us,fail-at=7,stall-at=9,stall=3us".parse().unwrap();
         assert_eq!(parsed.sleep_per_read, Duration::from_micros(20));
         assert_eq!(parsed.fail_at, Some(7));
+        assert_eq!((parsed.stall_at, parsed.stall), (Some(9), Duration::from_micros(3)));
         assert!("sleep".parse::<FakeOptions>().is_err());
         assert!("nap=3".parse::<FakeOptions>().is_err());
     }

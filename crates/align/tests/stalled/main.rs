@@ -164,7 +164,7 @@ fn write_pairs(folder: &Path) -> Vec<PathBuf> {
         write!(text, "@read{pair:07}\n{bases}\n+\n{qualities}\n").unwrap();
     }
     let paths = ["1.fq", "2.fq"].map(|name| folder.join(name));
-    paths.each_ref().map(|path| std::fs::write(path, &text).unwrap());
+    paths.iter().for_each(|path| std::fs::write(path, &text).unwrap());
     paths.to_vec()
 }
 

@@ -107,7 +107,7 @@ fn write_pairs(folder: &Path, pairs: u64) -> Vec<PathBuf> {
         write!(text, "@m:1:f:1:1:{name:08}:1\n{bases}\n+\n{qualities}\n").unwrap();
     }
     let paths = ["1.fq", "2.fq"].map(|name| folder.join(name));
-    paths.each_ref().map(|path| std::fs::write(path, &text).unwrap());
+    paths.iter().for_each(|path| std::fs::write(path, &text).unwrap());
     paths.to_vec()
 }
 
