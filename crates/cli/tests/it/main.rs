@@ -35,4 +35,5 @@ mod signal_methylation;
 mod signal_pool;
 mod signal_slow5tools;
 mod signal_truth;
+mod stripes;
 mod validity;
