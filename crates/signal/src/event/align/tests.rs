@@ -237,7 +237,8 @@ fn what_does_not_fit_is_no_alignment() {
     let mut random = Random::new(4);
     let bases: Vec<u8> = (0..500).map(|_| random.pick(b"ACGT")).collect();
     let ranks: Vec<u32> = model.ranks(&bases).collect();
-    let perfect: Vec<f32> = ranks.iter().map(|&it| model.level_mean_pa[it as usize] as f32).collect();
+    let perfect: Vec<f32> =
+        ranks.iter().map(|&it| model.level_mean_pa[it as usize] as f32).collect();
     let t = |events_pa: &[f32], ranks: &[u32], expected: NoAlignment| {
         for kernel in Kernel::available() {
             let (mut scratch, mut pairs) = (AlignScratch::default(), Vec::new());

@@ -240,10 +240,7 @@ fn fill_avx512(operands: &Operands, trace: &mut Trace) -> Option<usize> {
 #[target_feature(enable = "avx512f")]
 fn halves16(numbers: __m512) -> [__m512d; 2] {
     let high = _mm512_extractf64x4_pd::<1>(_mm512_castps_pd(numbers));
-    [
-        _mm512_cvtps_pd(_mm512_castps512_ps256(numbers)),
-        _mm512_cvtps_pd(_mm256_castpd_ps(high)),
-    ]
+    [_mm512_cvtps_pd(_mm512_castps512_ps256(numbers)), _mm512_cvtps_pd(_mm256_castpd_ps(high))]
 }
 
 /// [`super::operands::moved`] of sixteen cells.
