@@ -54,8 +54,8 @@ fn an_archive_is_read_as_it_was_written() {
         assert_eq!((model.name.as_str(), model.kmer_length), ("dna_r9.4.", 2));
         for rank in 0..16 {
             let row = if reversed { rank % 4 * 4 + rank / 4 } else { rank };
-            assert_eq!(model.level_mean_pa[rank], row as f32 * 2.0 + 10.0);
-            assert_eq!(model.level_stdv_pa[rank], (row + 1) as f32 * 2.0);
+            assert_eq!(model.level_mean_pa[rank], row as f64 * 2.0 + 10.0);
+            assert_eq!(model.level_stdv_pa[rank], (row + 1) as f64 * 2.0);
         }
         exercise::model_npz(&bytes);
     }
