@@ -185,17 +185,17 @@ def tasks(seqloom, folder, threads, reads):
     ]
     pod5, run = f"{folder}/reads.pod5", ["-t", str(threads)]
     crab = str(Path(sys.executable).parent / "blue-crab")
-    for record in ["zlib", "zstd"]:
-        how = [pod5, "-c", record, "-s", "svb-zd", *run]
-        ours = [seqloom, "signal", "convert", *how, "-o", f"{folder}/ours.blow5", "--quiet"]
-        theirs = [crab, "p2s", *how, "-o", f"{folder}/theirs.blow5"]
+    for record, ours_by in [("zlib", "zlib"), ("zlib", "zlib-fast"), ("zstd", "zstd")]:
+        how = [pod5, "-s", "svb-zd", *run]
+        ours = [seqloom, "signal", "convert", *how, "-c", ours_by, "-o", f"{folder}/ours.blow5"]
+        theirs = [crab, "p2s", *how, "-c", record, "-o", f"{folder}/theirs.blow5"]
 
         def blue_crab(command=theirs):
             Path(f"{folder}/theirs.blow5").unlink(missing_ok=True)
             return child(command)
 
-        yield f"POD5 to BLOW5 {record}+svb-zd, {threads} threads", [
-            ("seqloom", lambda command=ours: child(command)), ("blue-crab", blue_crab)
+        yield f"POD5 to BLOW5 {ours_by}+svb-zd, {threads} threads", [
+            ("seqloom", lambda command=[*ours, "--quiet"]: child(command)), ("blue-crab", blue_crab)
         ]
 
 

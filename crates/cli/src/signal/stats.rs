@@ -49,7 +49,7 @@ fn summary(path: &Path, store: &dyn SignalStore) -> String {
     };
     let record = match compression.record {
         RecordCompression::None => "none",
-        RecordCompression::Zlib => "zlib",
+        RecordCompression::Zlib | RecordCompression::ZlibFast => "zlib",
         RecordCompression::Zstd => "zstd",
     };
     let signal = match compression.signal {

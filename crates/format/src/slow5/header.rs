@@ -132,7 +132,7 @@ pub fn append_binary(
     out.extend_from_slice(&[major, minor, patch]);
     out.push(match compression.record {
         RecordCompression::None => 0,
-        RecordCompression::Zlib => 1,
+        RecordCompression::Zlib | RecordCompression::ZlibFast => 1,
         RecordCompression::Zstd => 2,
     });
     out.extend_from_slice(&header.read_groups.to_le_bytes());

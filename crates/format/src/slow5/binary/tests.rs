@@ -4,8 +4,9 @@ use super::*;
 use crate::signal::{AuxiliaryField, AuxiliaryType};
 use proptest::prelude::*;
 
-fn nine() -> impl Iterator<Item = Compression> {
-    let records = [RecordCompression::None, RecordCompression::Zlib, RecordCompression::Zstd];
+fn all() -> impl Iterator<Item = Compression> {
+    use RecordCompression::{None, Zlib, ZlibFast, Zstd};
+    let records = [None, Zlib, ZlibFast, Zstd];
     let signals = [SignalCompression::None, SignalCompression::SvbZd, SignalCompression::ExZd];
     records.into_iter().flat_map(move |record| signals.map(|signal| Compression { record, signal }))
 }
@@ -86,7 +87,7 @@ fn a_body_is_as_specified() {
 fn all_compressions_give_back_what_was_put_in() {
     let jump = [0, i16::MAX, i16::MIN, -1, 0, 5, 5, 5, 300, 0];
     let long: Vec<i16> = (0..30_000).map(|i| (i % 613 + i / 100) as i16).collect();
-    for compression in nine() {
+    for compression in all() {
         for samples in [&[][..], &[0], &jump, &[-8, 16, 64], &long] {
             let read = read(samples);
             let stored = stored(compression, &read);
@@ -103,7 +104,7 @@ fn all_compressions_give_back_what_was_put_in() {
 
 #[test]
 fn a_decoder_forgets_the_record_before() {
-    for compression in nine() {
+    for compression in all() {
         let (one, two) = (read(&[1; 500]), SignalRead { read_id: b"2".to_vec(), ..read(&[3]) });
         let (one_stored, two_stored) = (stored(compression, &one), stored(compression, &two));
         let mut decoder = RecordDecoder::new(compression).unwrap();
@@ -120,7 +121,7 @@ fn a_decoder_forgets_the_record_before() {
 
 #[test]
 fn a_record_cut_anywhere_is_refused() {
-    for compression in nine() {
+    for compression in all() {
         let samples: Vec<i16> = (0..50).map(|i| i * i).collect();
         let whole = stored(compression, &read(&samples));
         for cut in 0..whole.len() {
@@ -189,7 +190,7 @@ fn a_record_that_inflates_without_end_is_refused() {
 
 #[test]
 fn the_read_id_needs_the_first_bytes_only() {
-    for compression in nine() {
+    for compression in all() {
         for length in [0, 1, 36, 62, 63, 64, 65, 300, 65_535] {
             let id = "x1y".repeat(length / 3 + 1).into_bytes()[..length].to_vec();
             let samples: Vec<i16> = (0..9000).map(|i| (i * 7 % 501) as i16).collect();
@@ -202,7 +203,8 @@ fn the_read_id_needs_the_first_bytes_only() {
             let part = match compression.record {
                 RecordCompression::None => 2 + length,
                 RecordCompression::Zlib => (length + 400).min(stored.len()),
-                RecordCompression::Zstd => stored.len(),
+                // libdeflate begins with longer blocks: where the first one ends is its affair.
+                RecordCompression::ZlibFast | RecordCompression::Zstd => stored.len(),
             };
             decoder.read_id(&stored[..part], &mut out).unwrap();
             assert!(out == id, "{compression:?} {length}");
@@ -269,7 +271,7 @@ proptest! {
         samples in prop::collection::vec(any::<i16>(), 0..300),
         id in prop::collection::vec(any::<u8>(), 0..90),
     ) {
-        for compression in nine() {
+        for compression in all() {
             let read = SignalRead { read_id: id.clone(), ..read(&samples) };
             let stored = stored(compression, &read);
             assert_equal(&decoded(compression, &stored).unwrap(), &read);
