@@ -509,7 +509,9 @@ impl Batch {
     /// # Errors
     /// Mates with different names; a read longer than `longest_bases`.
     pub fn engine_reads(&self, longest_bases: usize) -> Result<EngineReads<'_>, CohortError> {
-        let mut reads = EngineReads::default();
+        let (pairs, singles) = self.counts();
+        let mut reads =
+            EngineReads { pairs: Vec::with_capacity(pairs), singles: Vec::with_capacity(singles) };
         for (i, (first, second)) in self.templates().enumerate() {
             let one = self.engine_read(first, longest_bases)?;
             let Some(second) = second else {

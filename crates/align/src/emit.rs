@@ -100,7 +100,9 @@ impl<'a> Emission<'a> {
         } else {
             Vec::new()
         };
-        Ok(Self { batch, tags, out, origins: Vec::new(), input_tags, failure: None })
+        let (pairs, singles) = batch.counts();
+        let origins = Vec::with_capacity(pairs + singles);
+        Ok(Self { batch, tags, out, origins, input_tags, failure: None })
     }
 
     /// Puts the templates in input order and checks that none is missing.

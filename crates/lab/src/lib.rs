@@ -5,6 +5,7 @@
 //! factors set; what is measured becomes a table of tab-separated values ([`table`]) and a report
 //! with plots ([`plot`]).
 
+pub mod campaign;
 mod digest;
 pub mod experiment;
 pub mod latency;
@@ -13,7 +14,10 @@ pub mod methylation;
 mod output;
 pub mod parsing;
 pub mod plot;
+pub mod predict;
 pub mod prep_memory;
+mod programs;
+mod random;
 pub mod schedule;
 pub mod signal_io;
 pub mod sinks;

@@ -8,6 +8,7 @@ pub mod monitor;
 pub mod order;
 pub mod placement;
 pub mod pool;
+pub mod process;
 pub mod ring;
 mod sys;
 pub mod topology;

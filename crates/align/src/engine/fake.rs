@@ -17,7 +17,8 @@ const SPINS_PER_LOOK: usize = 64;
 /// Distance between the outer ends of the two mates, in bp.
 const INSERT_SIZE_BP: u64 = 400;
 
-/// How the engine behaves: `sleep=20us`, `spin=20us`, `fail-at=N`, `panic-at=N`, comma-separated.
+/// How the engine behaves: `sleep=20us`, `spin=20us`, `fail-at=N`, `panic-at=N`, `stall-at=N` for
+/// `stall=3000000us`, comma-separated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FakeOptions {
     /// Time slept per read.
@@ -28,6 +29,10 @@ pub struct FakeOptions {
     pub fail_at: Option<u64>,
     /// The same, for a batch that panics.
     pub panic_at: Option<u64>,
+    /// The same, for a batch whose emission takes `stall` longer.
+    pub stall_at: Option<u64>,
+    /// How long that batch is held up.
+    pub stall: Duration,
 }
 
 impl FromStr for FakeOptions {
@@ -37,7 +42,7 @@ impl FromStr for FakeOptions {
         let refuse = |part: &str| {
             EngineError::Option(format!(
                 "'{part}' is no option of the fake engine; use sleep=20us, spin=20us, fail-at=N, \
-                 panic-at=N"
+                 panic-at=N, stall-at=N, stall=20us"
             ))
         };
         let mut options = Self::default();
@@ -49,6 +54,8 @@ impl FromStr for FakeOptions {
                 "spin" => options.spin_per_read = Duration::from_micros(number),
                 "fail-at" => options.fail_at = Some(number),
                 "panic-at" => options.panic_at = Some(number),
+                "stall-at" => options.stall_at = Some(number),
+                "stall" => options.stall = Duration::from_micros(number),
                 _ => return Err(refuse(part)),
             }
         }
@@ -63,27 +70,52 @@ pub struct FakeEngine {
     contig_lengths_bp: Vec<u64>,
 }
 
-/// Copies of the reads of one batch.
+/// Copies of the reads of one batch, pairs first, one behind the other.
 #[derive(Debug)]
 pub struct FakeCandidates {
-    pairs: Vec<[OwnedRead; 2]>,
-    singles: Vec<OwnedRead>,
+    /// Of each read its name, bases and qualities.
+    text: Vec<u8>,
+    reads: Vec<Lengths>,
+    pairs: usize,
 }
 
-#[derive(Debug)]
-struct OwnedRead {
-    name: Vec<u8>,
-    bases: Vec<u8>,
-    qualities: Option<Vec<u8>>,
+/// What a read takes of the text.
+#[derive(Debug, Clone, Copy)]
+struct Lengths {
+    name: usize,
+    bases: usize,
+    has_qualities: bool,
 }
 
-impl OwnedRead {
-    fn copy_of(read: &Read<'_>) -> Self {
-        Self {
-            name: read.name.to_vec(),
-            bases: read.bases.to_vec(),
-            qualities: read.qualities.map(<[u8]>::to_vec),
-        }
+impl FakeCandidates {
+    fn copy_of(reads: &EngineReads<'_>) -> Self {
+        let all = || reads.pairs.iter().flatten().chain(&reads.singles);
+        let bytes = all().map(|read| read.name.len() + 2 * read.bases.len()).sum();
+        let mut text = Vec::with_capacity(bytes);
+        let copy = |read: &Read<'_>| {
+            text.extend_from_slice(read.name);
+            text.extend_from_slice(read.bases);
+            text.extend_from_slice(read.qualities.unwrap_or_default());
+            let has_qualities = read.qualities.is_some();
+            Lengths { name: read.name.len(), bases: read.bases.len(), has_qualities }
+        };
+        let lengths = all().map(copy).collect();
+        Self { text, reads: lengths, pairs: reads.pairs.len() }
+    }
+
+    /// The reads, pairs first.
+    fn reads(&self) -> impl Iterator<Item = Read<'_>> {
+        let mut rest = &self.text[..];
+        let mut take = move |count: usize| {
+            let (taken, behind) = rest.split_at(count);
+            rest = behind;
+            taken
+        };
+        self.reads.iter().map(move |read| Read {
+            name: take(read.name),
+            bases: take(read.bases),
+            qualities: read.has_qualities.then(|| take(read.bases)),
+        })
     }
 }
 
@@ -103,12 +135,12 @@ impl FakeEngine {
         Some((contig as i32, (hash >> 8) % room_bp))
     }
 
-    fn emit_pair(&self, mates: &[OwnedRead; 2], body: &mut Vec<u8>, mut sink: impl FnMut(&[u8])) {
-        let bases = mates.each_ref().map(|mate| mate.bases.len() as u64);
+    fn emit_pair(&self, mates: [Read<'_>; 2], body: &mut Vec<u8>, mut sink: impl FnMut(&[u8])) {
+        let bases = mates.map(|mate| mate.bases.len() as u64);
         let span_bp = INSERT_SIZE_BP.max(bases[0]).max(bases[1]);
-        let place = self.place(&mates[0].name, span_bp).filter(|_| !bases.contains(&0));
+        let place = self.place(mates[0].name, span_bp).filter(|_| !bases.contains(&0));
         let Some((contig, start)) = place else {
-            for (read, flags) in mates.iter().zip([0x4d, 0x8d]) {
+            for (read, flags) in mates.into_iter().zip([0x4d, 0x8d]) {
                 FakeRecord { flags, ..FakeRecord::unplaced(read) }.write(body);
                 sink(body);
             }
@@ -117,16 +149,16 @@ impl FakeEngine {
         let second = start + span_bp - bases[1];
         let span = span_bp as i32;
         let placed = [(0x63, start, second, span), (0x93, second, start, -span)];
-        for (read, (flags, at, mate_at, template_length)) in mates.iter().zip(placed) {
+        for (read, (flags, at, mate_at, template_length)) in mates.into_iter().zip(placed) {
             let (place, mate) = (Some((contig, at)), Some((contig, mate_at)));
             FakeRecord { read, flags, place, mate, template_length }.write(body);
             sink(body);
         }
     }
 
-    fn emit_single(&self, read: &OwnedRead, body: &mut Vec<u8>, mut sink: impl FnMut(&[u8])) {
+    fn emit_single(&self, read: Read<'_>, body: &mut Vec<u8>, mut sink: impl FnMut(&[u8])) {
         let bases = read.bases.len() as u64;
-        let place = self.place(&read.name, bases).filter(|_| bases > 0);
+        let place = self.place(read.name, bases).filter(|_| bases > 0);
         let flags = if place.is_some() { 0 } else { 0x4 };
         FakeRecord { flags, place, ..FakeRecord::unplaced(read) }.write(body);
         sink(body);
@@ -141,7 +173,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 }
 
 struct FakeRecord<'a> {
-    read: &'a OwnedRead,
+    read: Read<'a>,
     flags: u16,
     /// Contig and 0-based position.
     place: Option<(i32, u64)>,
@@ -150,7 +182,7 @@ struct FakeRecord<'a> {
 }
 
 impl<'a> FakeRecord<'a> {
-    fn unplaced(read: &'a OwnedRead) -> Self {
+    fn unplaced(read: Read<'a>) -> Self {
         Self { read, flags: 0x4, place: None, mate: None, template_length: 0 }
     }
 
@@ -175,7 +207,7 @@ impl<'a> FakeRecord<'a> {
         body.extend_from_slice(&mate_contig.to_le_bytes());
         body.extend_from_slice(&mate_position.to_le_bytes());
         body.extend_from_slice(&self.template_length.to_le_bytes());
-        body.extend_from_slice(&self.read.name);
+        body.extend_from_slice(self.read.name);
         body.push(0);
         if operations > 0 {
             body.extend_from_slice(&(bases << 4).to_le_bytes());
@@ -190,7 +222,7 @@ impl<'a> FakeRecord<'a> {
         for two in self.read.bases.chunks(2) {
             body.push(code(&two[0]) << 4 | two.get(1).map_or(0, code));
         }
-        match &self.read.qualities {
+        match self.read.qualities {
             Some(qualities) => body.extend(qualities.iter().map(|q| q.saturating_sub(33))),
             None => body.resize(body.len() + bases as usize, 0xff),
         }
@@ -227,11 +259,7 @@ impl AlignmentEngine for FakeEngine {
             std::thread::sleep(self.options.sleep_per_read * count);
         }
         burn(self.options.spin_per_read * count);
-        let copy_pair = |[a, b]: &[Read<'_>; 2]| [OwnedRead::copy_of(a), OwnedRead::copy_of(b)];
-        Ok(FakeCandidates {
-            pairs: reads.pairs.iter().map(copy_pair).collect(),
-            singles: reads.singles.iter().map(OwnedRead::copy_of).collect(),
-        })
+        Ok(FakeCandidates::copy_of(reads))
     }
 
     fn infer_cohort(&self, _candidates: &[FakeCandidates]) -> Result<(), EngineError> {
@@ -246,8 +274,8 @@ impl AlignmentEngine for FakeEngine {
         ordinals: Ordinals,
         sink: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
-        let (first, count) = match candidates.pairs.len() as u64 {
-            0 => (ordinals.first_single, candidates.singles.len() as u64),
+        let (first, count) = match candidates.pairs as u64 {
+            0 => (ordinals.first_single, candidates.reads.len() as u64),
             pairs => (ordinals.first_pair, pairs),
         };
         let holds = |at: Option<u64>| at.is_some_and(|at| (first..first + count).contains(&at));
@@ -255,19 +283,23 @@ impl AlignmentEngine for FakeEngine {
         if holds(self.options.fail_at) {
             return Err(EngineError::Failed("the fake engine was told to fail".to_owned()));
         }
-        for (i, mates) in candidates.pairs.iter().enumerate() {
-            self.emit_pair(mates, body, |body| sink.record(Origin::Pair(i), body));
+        if holds(self.options.stall_at) {
+            std::thread::sleep(self.options.stall);
         }
-        for (i, read) in candidates.singles.iter().enumerate() {
+        let mut reads = candidates.reads();
+        for i in 0..candidates.pairs {
+            let (Some(first), Some(second)) = (reads.next(), reads.next()) else { break };
+            self.emit_pair([first, second], body, |body| sink.record(Origin::Pair(i), body));
+        }
+        for (i, read) in reads.enumerate() {
             self.emit_single(read, body, |body| sink.record(Origin::Single(i), body));
         }
         Ok(())
     }
 
     fn held_bytes(&self, candidates: &FakeCandidates) -> u64 {
-        let bytes = |read: &OwnedRead| (read.name.len() + 2 * read.bases.len() + 96) as u64;
-        let pairs: u64 = candidates.pairs.iter().flatten().map(bytes).sum();
-        pairs + candidates.singles.iter().map(bytes).sum::<u64>()
+        let reads = candidates.reads.capacity() * size_of::<Lengths>();
+        (candidates.text.capacity() + reads) as u64
     }
 
     fn longest_read_bases(&self) -> usize {
@@ -282,9 +314,10 @@ mod tests {
 
     #[test]
     fn options_are_parsed_or_refused() {
-        let parsed: FakeOptions = "sleep=20us,fail-at=7".parse().unwrap();
+        let parsed: FakeOptions = "sleep=20us,fail-at=7,stall-at=9,stall=3us".parse().unwrap();
         assert_eq!(parsed.sleep_per_read, Duration::from_micros(20));
         assert_eq!(parsed.fail_at, Some(7));
+        assert_eq!((parsed.stall_at, parsed.stall), (Some(9), Duration::from_micros(3)));
         assert!("sleep".parse::<FakeOptions>().is_err());
         assert!("nap=3".parse::<FakeOptions>().is_err());
     }

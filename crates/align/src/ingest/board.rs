@@ -2,6 +2,10 @@
 //!
 //! A worker takes the task furthest down the line that is ready, so that memory drains before it
 //! fills: emit, infer, then seed, with a fetch first whenever few batches lie ready.
+//!
+//! Where there are more workers than cores, only as many emit as there are cores. A whole cohort can
+//! be emitted all at once; if everybody did, nobody would be left in the engine, which may wait for
+//! something else than a core. When emission falls behind by a cohort, everybody emits.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -15,12 +19,15 @@ use crate::ingest::HeldLimits;
 
 /// Batches emitted ahead of the oldest one in work, per worker: bounds what an ordered sink holds.
 const EMIT_AHEAD_PER_WORKER: u64 = 4;
-/// Batches kept ready for seeding, per worker.
+/// Batches kept ready for seeding, per worker that is supplied.
 const READY_PER_WORKER: usize = 2;
+/// Workers, per core, that input is kept ready for. More than these are in the engine or wait for a
+/// core, and come for a batch one by one: input for each of them would only be memory.
+const SUPPLIED_PER_CORE: usize = 8;
 /// Batches one block yields, roughly: only used to decide how many fetches to have in flight.
 const BATCHES_PER_BLOCK: usize = 3;
-/// Blocks, per worker, that may wait for a block in front of them that is still being fetched:
-/// bounds what piles up behind a worker that is held up.
+/// Blocks, per worker that is supplied, that may wait for a block in front of them that is still
+/// being fetched: bounds what piles up behind a worker that is held up.
 const EARLY_BLOCKS_PER_WORKER: usize = 4;
 
 /// A batch whose candidates wait for their cohort's model, or for their turn to be emitted.
@@ -74,16 +81,38 @@ impl<E: AlignmentEngine> Default for Gathering<E> {
     }
 }
 
+/// How many work, and on how many cores.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Crew {
+    pub(super) workers: usize,
+    /// Cores that the process may use.
+    pub(super) cores: usize,
+}
+
+impl Crew {
+    /// Workers that emit at most, while others can seed.
+    fn emitters(self) -> usize {
+        self.workers.min(self.cores)
+    }
+
+    /// Workers that input is kept ready for.
+    fn supplied(self) -> usize {
+        self.workers.min(self.cores.saturating_mul(SUPPLIED_PER_CORE))
+    }
+}
+
 /// See the module documentation.
 pub(super) struct Board<'a, E: AlignmentEngine> {
     cutter: CohortCutter<'a>,
     pairing: Pairing,
-    workers: usize,
+    crew: Crew,
     limits: HeldLimits,
     ready: VecDeque<Batch>,
     cohorts: BTreeMap<u64, Gathering<E>>,
     emit: VecDeque<EmitTask<E>>,
     emitting: BTreeSet<u64>,
+    /// Batches of the newest cohort whose model is known.
+    newest_batches: u64,
     fetching: usize,
     fetch_blocked: bool,
     source_ended: bool,
@@ -98,18 +127,19 @@ impl<'a, E: AlignmentEngine> Board<'a, E> {
     pub(super) fn new(
         cutter: CohortCutter<'a>,
         pairing: Pairing,
-        workers: usize,
+        crew: Crew,
         limits: HeldLimits,
     ) -> Self {
         Self {
             cutter,
             pairing,
-            workers,
+            crew,
             limits,
             ready: VecDeque::new(),
             cohorts: BTreeMap::new(),
             emit: VecDeque::new(),
             emitting: BTreeSet::new(),
+            newest_batches: 0,
             fetching: 0,
             fetch_blocked: false,
             source_ended: false,
@@ -126,7 +156,7 @@ impl<'a, E: AlignmentEngine> Board<'a, E> {
         if let Some(task) = self.next_emit().or_else(|| self.next_infer()) {
             return Ok(task);
         }
-        let few_ready = self.ready.len() < self.workers;
+        let few_ready = self.ready.len() < self.crew.supplied();
         if few_ready && self.may_fetch() {
             return Ok(self.start_fetch());
         }
@@ -154,17 +184,23 @@ impl<'a, E: AlignmentEngine> Board<'a, E> {
     }
 
     fn within_window(&self, sequence: u64) -> bool {
-        let ahead = EMIT_AHEAD_PER_WORKER * self.workers as u64;
+        let ahead = EMIT_AHEAD_PER_WORKER * self.crew.workers as u64;
         self.emitting.first().is_none_or(|&oldest| sequence < oldest + ahead)
     }
 
     fn next_emit(&mut self) -> Option<Task<E>> {
         let sequence = self.emit.front()?.seeded.batch.sequence;
-        if !self.within_window(sequence) {
+        let enough_emit = self.emitting.len() >= self.crew.emitters() && !self.emission_lags();
+        if enough_emit || !self.within_window(sequence) {
             return None;
         }
         self.emitting.insert(sequence);
         self.emit.pop_front().map(Task::Emit)
+    }
+
+    /// More waits to be emitted than the newest cohort and a batch per worker: seeding is faster.
+    fn emission_lags(&self) -> bool {
+        self.emit.len() as u64 > self.newest_batches + self.crew.workers as u64
     }
 
     /// Cohorts are inferred one by one and in order, so that batches are emitted in order.
@@ -203,9 +239,10 @@ impl<'a, E: AlignmentEngine> Board<'a, E> {
 
     fn may_fetch(&self) -> bool {
         let coming = self.ready.len() + BATCHES_PER_BLOCK * self.fetching;
-        let wanted = READY_PER_WORKER * self.workers + BATCHES_PER_BLOCK;
+        let wanted = READY_PER_WORKER * self.crew.supplied() + BATCHES_PER_BLOCK;
         // Whatever an early block waits for is being fetched, so that a fetch is sure to end.
-        let too_early = self.cutter.early_blocks() >= EARLY_BLOCKS_PER_WORKER * self.workers;
+        let early_at_most = EARLY_BLOCKS_PER_WORKER * self.crew.supplied();
+        let too_early = self.cutter.early_blocks() >= early_at_most;
         !self.source_ended && !self.fetch_blocked && !too_early && coming < wanted
     }
 
@@ -280,6 +317,7 @@ impl<'a, E: AlignmentEngine> Board<'a, E> {
         seeded: Vec<Seeded<E>>,
     ) {
         self.inferring -= 1;
+        self.newest_batches = cohort.batches;
         for seeded in seeded {
             // bwa numbers the single reads of a cohort first, then its pairs.
             let ordinals = Ordinals {

@@ -18,7 +18,7 @@ use seqloom_runtime::trace::Stage;
 use crate::cohort::{Batch, ClosedCohort, CohortCutter, CohortError, Pairing};
 use crate::emit::{Emission, EmitError, RecordTags};
 use crate::engine::{AlignmentEngine, EngineError, Ordinals};
-use board::{Board, EmitTask, Idle, Seeded, Task};
+use board::{Board, Crew, EmitTask, Idle, Seeded, Task};
 
 /// Takes the packed templates of each batch. Called by many workers at once, in any order.
 pub trait BatchSink: Sync {
@@ -59,6 +59,8 @@ pub struct HeldLimits {
 pub struct IngestOptions {
     /// Workers.
     pub threads: NonZeroUsize,
+    /// Cores that the process may use.
+    pub cores: NonZeroUsize,
     /// `-K`: bases per cohort.
     pub cohort_bases: u64,
     /// How reads form templates.
@@ -181,7 +183,7 @@ pub fn run<E: AlignmentEngine, S: BatchSink>(
         board: Monitor::new(Board::new(
             cutter,
             options.pairing,
-            options.threads.get(),
+            Crew { workers: options.threads.get(), cores: options.cores.get() },
             options.held_limits,
         )),
         failure: Failure::default(),

@@ -1,6 +1,7 @@
 //! Arguments of `seqloom align`. Single letters mean what they mean in `bwa mem`, except -o -t -m
 //! -l.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -41,6 +42,11 @@ pub(crate) struct AlignArguments {
     /// Keep the order of the input and stream; needs --no-mark-duplicates
     #[arg(long, help_heading = "Output")]
     pub(crate) no_sort: bool,
+    /// Write FILE.00, FILE.01, ... side by side, each a stretch of the output: `cat FILE.??` is the
+    /// file. The index is that file's. With --no-sort batches go to them in turn
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "Output",
+          value_parser = stripe_count)]
+    pub(crate) stripes: NonZeroUsize,
     #[command(flatten)]
     pub(crate) run: RunArguments,
     #[command(flatten)]
@@ -217,6 +223,14 @@ impl FromStr for OneOrTwo {
         let (first, second) = text.split_once(',').unwrap_or((text, text));
         Ok(Self([number(first).ok_or_else(refuse)?, number(second).ok_or_else(refuse)?]))
     }
+}
+
+/// More files than these would be of no use, and a process may not have many more open.
+const MOST_STRIPES: usize = 512;
+
+fn stripe_count(text: &str) -> Result<NonZeroUsize, String> {
+    let count = text.parse().ok().filter(|count: &NonZeroUsize| count.get() <= MOST_STRIPES);
+    count.ok_or_else(|| format!("must be a number from 1 to {MOST_STRIPES}"))
 }
 
 /// `-R` as it was typed, if it is a read group.

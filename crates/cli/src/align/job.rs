@@ -1,6 +1,7 @@
 //! One run of `align`, prepared: everything that can be known and refused before the engine is
 //! loaded.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use seqloom_align::cohort::Pairing;
@@ -15,6 +16,7 @@ use seqloom_io::source::{
 };
 use seqloom_prep::layout::GenomeBins;
 use seqloom_report::run::PlacementReport;
+use seqloom_runtime::machine;
 
 use super::arguments::AlignArguments;
 use super::header::{self, HeaderParts};
@@ -25,6 +27,7 @@ use crate::exit::UsageError;
 use crate::output::command_line;
 use crate::output::plan::OutputPlan;
 use crate::output::run::Run;
+use crate::output::stripes;
 use crate::recalibration::Recalibration;
 use crate::signals;
 
@@ -52,7 +55,8 @@ pub(super) struct Prepared<'a> {
     pub(super) job: Job<'a>,
     /// Blocks fetched to learn the read length.
     pub(super) first: Vec<InputBlock>,
-    pub(super) output: Output,
+    /// One, or its stripes.
+    pub(super) outputs: Vec<Output>,
 }
 
 impl<'a> Job<'a> {
@@ -77,7 +81,7 @@ impl<'a> Job<'a> {
         })?;
         let recalibration =
             Recalibration::prepare(&arguments.recalibration, built.header.references())?;
-        let threads = run.threads;
+        let (threads, cores) = (run.threads, machine::available_cores());
         let bins = GenomeBins::new(built.header.references());
         let input = input_tags(arguments, &source);
         let demand = Demand {
@@ -85,6 +89,7 @@ impl<'a> Job<'a> {
             replicas: 1,
             loaded_bytes: recalibration.as_ref().map_or(0, Recalibration::size_bytes),
             threads,
+            cores,
             pairing,
             cohort_bases: arguments.input.cohort_bases,
             read_bases: mean_read_bases(&first),
@@ -98,11 +103,16 @@ impl<'a> Job<'a> {
         let placement =
             placing::plan(&arguments.placement, threads.get(), index.memory_bytes, fit)?;
         let plan = with(placement.groups.len()).plan(run.memory)?;
-        let (plan_of_output, output) =
-            OutputPlan::open(&arguments.output, built.header.references(), is_sorted, None)?;
+        let (plan_of_output, outputs) = OutputPlan::open_striped(
+            &arguments.output,
+            arguments.stripes,
+            built.header.references(),
+            is_sorted,
+        )?;
         signals::defer();
         let ingest = IngestOptions {
             threads,
+            cores,
             cohort_bases: arguments.input.cohort_bases,
             pairing,
             tags: RecordTags { read_group: built.read_group, input },
@@ -122,7 +132,7 @@ impl<'a> Job<'a> {
             recalibration,
             placement: None,
         };
-        Ok(Prepared { job, first, output })
+        Ok(Prepared { job, first, outputs })
     }
 
     pub(super) fn is_sorted(&self) -> bool {
@@ -158,6 +168,9 @@ impl<'a> Job<'a> {
 /// [`UsageError`].
 pub(super) fn check_options(arguments: &AlignArguments) -> anyhow::Result<()> {
     arguments.output.format()?;
+    if arguments.stripes > NonZeroUsize::MIN {
+        stripes::check_options(&arguments.output)?;
+    }
     let refuse = |text: &str| Err(UsageError(text.to_owned()).into());
     if arguments.no_sort && !arguments.duplicates.no_mark_duplicates {
         return refuse(

@@ -58,19 +58,19 @@ fn align<E: AlignmentEngine + Send>(
     load: impl Fn() -> anyhow::Result<E> + Sync,
     prepared: Prepared<'_>,
 ) -> anyhow::Result<()> {
-    let Prepared { mut job, first, mut output } = prepared;
+    let Prepared { mut job, first, mut outputs } = prepared;
     let (engine, placement) = placing::load(&job.ingest.placement, load)?;
     job.announce_placement(&placement);
     job.placement = Some(placement);
     job.run.end_phase("load");
     let (totals, summary) = if job.is_sorted() {
-        sorted::align(engine, &job, first, &mut output)?
+        sorted::align(engine, &job, first, &mut outputs)?
     } else {
-        streamed::align(&engine, &job, first, &mut output)?
+        streamed::align(&engine, &job, first, &mut outputs)?
     };
     summary::check_none_lost(&totals, &summary)?;
     let (references, ingested) = (job.header.references(), || summary::ingested(&job, &totals));
-    job.output.publish(output, references, (&summary, &job.run), ingested)?;
+    job.output.publish(outputs, references, (&summary, &job.run), ingested)?;
     summary::close(&job, &totals, &summary);
     Ok(())
 }

@@ -9,7 +9,7 @@
 
 use std::num::NonZeroUsize;
 
-use seqloom_align::cohort::Pairing;
+use seqloom_align::cohort::{BATCH_READS, Pairing};
 use seqloom_align::ingest::HeldLimits;
 use seqloom_io::source::InputBlock;
 use seqloom_prep::collect::END_PARTITIONS;
@@ -54,6 +54,8 @@ pub(super) struct Demand {
     /// Known sites.
     pub(super) loaded_bytes: u64,
     pub(super) threads: NonZeroUsize,
+    /// Cores that the process may use.
+    pub(super) cores: NonZeroUsize,
     pub(super) pairing: Pairing,
     pub(super) cohort_bases: u64,
     /// Mean length of the first reads; 0 when there are none.
@@ -75,6 +77,13 @@ pub(super) fn mean_read_bases(first: &[InputBlock]) -> u64 {
 }
 
 impl Demand {
+    /// What is held of one read between seeding and emission.
+    fn held_per_read_bytes(&self) -> u64 {
+        let engine = HELD_PER_READ_BYTES.max(HELD_PER_BASE_BYTES * self.read_bases);
+        let input = if self.keeps_input { 2 * self.read_bases + INPUT_PER_READ_BYTES } else { 0 };
+        engine + input
+    }
+
     /// What one cohort holds.
     fn cohort_bytes(&self) -> u64 {
         if self.pairing == Pairing::Single || self.read_bases == 0 {
@@ -82,17 +91,24 @@ impl Demand {
         }
         let bases = self.cohort_bases.min(self.input_bases_at_most.unwrap_or(u64::MAX));
         let reads = bases.div_ceil(self.read_bases);
-        let engine = HELD_PER_READ_BYTES.max(HELD_PER_BASE_BYTES * self.read_bases);
-        let input = if self.keeps_input { 2 * self.read_bases + INPUT_PER_READ_BYTES } else { 0 };
         // The reads that take the cohort over its size belong to it.
-        (reads + 2) * (engine + input)
+        (reads + 2) * self.held_per_read_bytes()
     }
 
     /// What is seeded of the next cohort while the model of one is inferred. That takes one worker
     /// 80 ms, in which 128 others seed about half a cohort; more would only touch more memory.
+    ///
+    /// Threads beyond the cores seed nothing meanwhile, but each has a batch in hand, and takes
+    /// another one before the slowest batch of the older cohort is back.
     fn ahead_bytes(&self) -> u64 {
-        let threads = self.threads.get() as u64;
-        self.cohort_bytes() / 8 + (self.cohort_bytes() / 256).saturating_mul(threads.min(224))
+        let running = self.threads.min(self.cores).get() as u64;
+        let others = self.threads.get() as u64 - running;
+        let in_hand_bytes = 2 * BATCH_READS as u64 * self.held_per_read_bytes();
+        let cohort_bytes = self.cohort_bytes();
+        if cohort_bytes == 0 {
+            return 0;
+        }
+        cohort_bytes / 8 + cohort_bytes / 256 * running.min(224) + others * in_hand_bytes
     }
 
     fn open_chunks(&self) -> u64 {
@@ -176,6 +192,7 @@ mod tests {
         replicas: 1,
         loaded_bytes: 5 << 20,
         threads: NonZeroUsize::new(2).unwrap(),
+        cores: NonZeroUsize::new(2).unwrap(),
         pairing: Pairing::TwoFiles,
         cohort_bases: 100_000_000,
         read_bases: 150,
@@ -208,6 +225,19 @@ mod tests {
         let (one, three) = (freed(&DEMAND), freed(&three));
         let index = |plan: &MemoryPlan| plan.freed_bytes - plan.held.cohort_bytes;
         assert_eq!(index(&three), 3 * index(&one));
+    }
+
+    #[test]
+    fn threads_without_a_core_seed_two_batches_ahead() {
+        let ahead = |threads| {
+            let threads = NonZeroUsize::new(threads).unwrap();
+            Demand { threads, ..DEMAND }.ahead_bytes()
+        };
+        let batch_bytes = BATCH_READS as u64 * DEMAND.held_per_read_bytes();
+        assert_eq!(ahead(512) - ahead(2), 510 * 2 * batch_bytes);
+        assert!(ahead(512) < DEMAND.cohort_bytes());
+        let single = Demand { pairing: Pairing::Single, ..DEMAND };
+        assert_eq!(single.ahead_bytes(), 0);
     }
 
     #[test]

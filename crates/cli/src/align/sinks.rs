@@ -45,27 +45,33 @@ pub(super) enum StreamError {
     Output(#[from] OutputError),
 }
 
-/// Records to the output, batch by batch in input order.
+/// Records to the output, batch by batch in input order; in turn to its stripes, where there are
+/// several.
 pub(super) struct StreamSink<'a> {
     encoding: Encoding,
     references: &'a [Reference],
-    ordered: Ordered<(EncodedUnit, Tally)>,
-    output: Mutex<&'a mut Output>,
+    stripes: Vec<Stripe<'a>>,
     /// Of what is written, not of what waits to be.
     tally: Mutex<Tally>,
+}
+
+/// One file, and what waits for its turn in it.
+struct Stripe<'a> {
+    ordered: Ordered<(EncodedUnit, Tally)>,
+    output: Mutex<&'a mut Output>,
 }
 
 impl<'a> StreamSink<'a> {
     pub(super) fn new(
         encoding: Encoding,
         references: &'a [Reference],
-        output: &'a mut Output,
+        outputs: &'a mut [Output],
     ) -> Self {
+        let stripe = |output| Stripe { ordered: Ordered::default(), output: Mutex::new(output) };
         Self {
             encoding,
             references,
-            ordered: Ordered::default(),
-            output: Mutex::new(output),
+            stripes: outputs.iter_mut().map(stripe).collect(),
             tally: Mutex::new(Tally::new(references.len())),
         }
     }
@@ -97,8 +103,11 @@ impl<'a> BatchSink for StreamSink<'a> {
             tally.add(&TalliedRecord::from(&record));
         }
         let unit = encoder.finish_unit()?;
-        self.ordered.deposit(sequence, (unit, tally), |(unit, tally)| {
-            lock(&self.output).write(&unit.bytes)?;
+        // A function of the batch's number: what a stripe holds is a function of the input.
+        let stripes = self.stripes.len() as u64;
+        let Stripe { ordered, output } = &self.stripes[(sequence % stripes) as usize];
+        ordered.deposit(sequence / stripes, (unit, tally), |(unit, tally)| {
+            lock(output).write(&unit.bytes)?;
             lock(&self.tally).merge(&tally);
             Ok(())
         })

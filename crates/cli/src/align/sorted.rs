@@ -32,7 +32,7 @@ pub(super) fn align<E: AlignmentEngine>(
     engine: E,
     job: &Job<'_>,
     first: Vec<InputBlock>,
-    output: &mut Output,
+    outputs: &mut [Output],
 ) -> anyhow::Result<(IngestTotals, Summary)> {
     let backing = Backing {
         ledger: Ledger::new(job.plan.store_bytes),
@@ -78,7 +78,7 @@ pub(super) fn align<E: AlignmentEngine>(
     let references = job.header.references();
     let late = Steps::new();
     let changes = LastChanges { duplicates: None, recalibration: applier.as_ref(), late: &late };
-    job.output.write_header(&job.header, output)?;
+    job.output.write_header(&job.header, outputs)?;
     let mut index = job.output.index_builder(references.len());
     let plan = UnitPlan::new(&stores);
     let finished = finish::run(
@@ -95,11 +95,11 @@ pub(super) fn align<E: AlignmentEngine>(
             observer: None,
             watch: &watch,
         },
-        output,
+        outputs,
         index.as_mut(),
         &trace,
     )?;
-    let index = job.output.close(index, output)?;
+    let index = job.output.close(index, outputs)?;
     job.run.end_phase("finish");
     let duplicates = resolved.map(|(_, counters)| Duplicates {
         rows: counters.metrics(&libraries),

@@ -17,14 +17,14 @@ pub(super) fn align<E: AlignmentEngine>(
     engine: &E,
     job: &Job<'_>,
     first: Vec<InputBlock>,
-    output: &mut Output,
+    outputs: &mut [Output],
 ) -> anyhow::Result<(IngestTotals, Summary)> {
-    job.output.write_header(&job.header, output)?;
-    let sink = StreamSink::new(job.output.encoding(), job.header.references(), output);
+    job.output.write_header(&job.header, outputs)?;
+    let sink = StreamSink::new(job.output.encoding(), job.header.references(), outputs);
     let watch = || job.watch("align", job.trace.records.load(Ordering::Relaxed));
     let totals = ingest::run(&job.source, first, engine, &sink, &job.ingest, &job.trace, &watch)?;
     let tally = sink.into_tally();
-    job.output.close(None, output)?;
+    job.output.close(None, outputs)?;
     job.run.end_phase("ingest");
     Ok((totals, Summary::streamed(ingest_stages(&job.trace), tally)))
 }

@@ -4,7 +4,10 @@ mod locks;
 mod methylation;
 mod output;
 mod parsing;
+mod predict;
 mod prep_memory;
+mod report;
+mod run;
 mod schedule;
 mod signal_io;
 mod topology;
@@ -26,6 +29,12 @@ pub(crate) enum LabCommand {
     PrepMemory(prep_memory::PrepMemoryArguments),
     /// Ways to take reads from files by many threads: O, D, B, L, and the source of `align`
     Parsing(parsing::ParsingArguments),
+    /// Machines that are not at hand, in bands; and the model against published curves
+    Predict(predict::PredictArguments),
+    /// Tables and page of `lab run` once more, from what its folder keeps
+    Report(report::ReportArguments),
+    /// An experiment that a TOML file describes: plan, runs, tables, page
+    Run(run::RunArguments),
     /// Ways to share alignment out: pull, farm, pipeline, processes; more threads than cores
     Schedule(schedule::ScheduleArguments),
     /// One run of one way to share alignment out: prints what it took
@@ -48,6 +57,9 @@ pub(crate) fn run(command: &LabCommand, console: &Console) -> anyhow::Result<()>
         LabCommand::Output(arguments) => output::run(arguments, console),
         LabCommand::PrepMemory(arguments) => prep_memory::run(arguments, console),
         LabCommand::Parsing(arguments) => parsing::run(arguments, console),
+        LabCommand::Predict(arguments) => predict::run(arguments, console),
+        LabCommand::Report(arguments) => report::run(arguments, console),
+        LabCommand::Run(arguments) => run::run(arguments, console),
         LabCommand::Schedule(arguments) => schedule::run(arguments, console),
         LabCommand::ScheduleRun(arguments) => schedule::run_one(arguments),
         LabCommand::SignalIo(arguments) => signal_io::run(arguments, console),

@@ -4,6 +4,7 @@ pub(crate) mod arguments;
 pub(crate) mod plan;
 pub(crate) mod resume;
 pub(crate) mod run;
+pub(crate) mod stripes;
 pub(crate) mod summary;
 
 use std::io::Write;

@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use seqloom_format::bam::{Header, Reference};
 use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK, MAX_PAYLOAD_BYTES, VirtualOffset};
 use seqloom_format::index::{BinningScheme, IndexBuilder};
-use seqloom_io::sink::atomic::{AtomicFile, commit_with_index, commit_without_index};
+use seqloom_io::sink::atomic::{AtomicFile, commit_parts, commit_with_index, commit_without_index};
 use seqloom_io::sink::output::Output;
 use seqloom_prep::encode::Encoding;
 use seqloom_prep::metrics::{DuplicateSetHistogram, DuplicationMetrics};
@@ -19,6 +20,7 @@ use seqloom_report::{flagstat, idxstats, picard, samtools_stats};
 use super::arguments::{IndexKind, OutputArguments, OutputFormat};
 use super::resume::Kept;
 use super::run::Run;
+use super::stripes;
 use super::summary::{Ingested, Summary};
 use super::write_text;
 use crate::exit::{UsageError, at_path};
@@ -76,6 +78,27 @@ impl<'a> OutputPlan<'a> {
         Ok((Self { arguments, format, index }, output))
     }
 
+    /// Opens an output in several files that are one behind the other what a single one would be.
+    ///
+    /// # Errors
+    /// As [`OutputPlan::open`], and what is in the way.
+    pub(crate) fn open_striped(
+        arguments: &'a OutputArguments,
+        stripes: NonZeroUsize,
+        references: &[Reference],
+        in_coordinate_order: bool,
+    ) -> anyhow::Result<(Self, Vec<Output>)> {
+        if stripes == NonZeroUsize::MIN {
+            let (plan, output) = Self::open(arguments, references, in_coordinate_order, None)?;
+            return Ok((plan, vec![output]));
+        }
+        let format = arguments.format()?;
+        let indexable = in_coordinate_order && format == OutputFormat::Bam;
+        let index = index_format(arguments.write_index, references, indexable)?;
+        let outputs = stripes::open(arguments, stripes, index.is_some())?;
+        Ok((Self { arguments, format, index }, outputs))
+    }
+
     /// Where the output goes.
     pub(crate) fn path(&self) -> &'a Path {
         &self.arguments.output
@@ -97,7 +120,12 @@ impl<'a> OutputPlan<'a> {
     }
 
     /// Writes the header in front of the records.
-    pub(crate) fn write_header(&self, header: &Header, output: &mut Output) -> anyhow::Result<()> {
+    pub(crate) fn write_header(
+        &self,
+        header: &Header,
+        outputs: &mut [Output],
+    ) -> anyhow::Result<()> {
+        let Some(output) = outputs.first_mut() else { return Ok(()) };
         match self.encoding() {
             Encoding::Bam { level, .. } => output.write(&compress(&header.encode()?, level)?)?,
             Encoding::Sam => output.write(&header.text())?,
@@ -109,11 +137,11 @@ impl<'a> OutputPlan<'a> {
     pub(crate) fn close(
         &self,
         builder: Option<IndexBuilder>,
-        output: &mut Output,
+        outputs: &mut [Output],
     ) -> anyhow::Result<Option<Vec<u8>>> {
-        let end = VirtualOffset::new(output.written_bytes(), 0).unwrap_or_default();
-        if matches!(self.encoding(), Encoding::Bam { .. }) {
-            output.write(&EOF_BLOCK)?;
+        let end = VirtualOffset::new(written_bytes(outputs), 0).unwrap_or_default();
+        if let (Encoding::Bam { .. }, Some(last)) = (self.encoding(), outputs.last_mut()) {
+            last.write(&EOF_BLOCK)?;
         }
         let (Some(builder), Some(format)) = (builder, self.index) else { return Ok(None) };
         if !format.is_csi {
@@ -128,13 +156,13 @@ impl<'a> OutputPlan<'a> {
     /// the run.
     pub(crate) fn publish(
         &self,
-        output: Output,
+        outputs: Vec<Output>,
         references: &[Reference],
         (summary, run): (&Summary, &Run<'_>),
         ingested: impl FnOnce() -> Ingested,
     ) -> anyhow::Result<()> {
-        let written_bytes = output.written_bytes();
-        self.name(output, summary.index.as_deref())?;
+        let written_bytes = written_bytes(&outputs);
+        self.name(outputs, summary.index.as_deref())?;
         self.write_metrics(references, &summary.tally, summary.duplicates.as_ref())?;
         self.write_quality_metrics(&summary.metrics)?;
         let Some(path) = &self.arguments.json else { return Ok(()) };
@@ -142,21 +170,25 @@ impl<'a> OutputPlan<'a> {
     }
 
     /// Gives the output its name, with its index.
-    fn name(&self, output: Output, index: Option<&[u8]>) -> anyhow::Result<()> {
+    fn name(&self, outputs: Vec<Output>, index: Option<&[u8]>) -> anyhow::Result<()> {
         let path = self.path();
-        let md5 = output.md5();
-        let Some(file) = output.into_file() else { return Ok(()) };
+        let md5 = outputs.first().and_then(Output::md5);
+        let is_striped = outputs.len() > 1;
+        let mut files: Vec<_> = outputs.into_iter().filter_map(Output::into_file).collect();
         let old_indices = index_paths(path);
-        match (index, self.index) {
-            (Some(bytes), Some(format)) => {
-                let suffix = if format.is_csi { ".csi" } else { ".bai" };
-                let index_path = with_suffix(path, suffix);
-                let index = AtomicFile::create(&index_path)?;
-                index.file().write_all(bytes).map_err(at_path(&index_path))?;
-                commit_with_index(file, index, &old_indices)?;
-            }
-            _ if file.is_direct() => file.commit()?,
-            _ => commit_without_index(file, &old_indices)?,
+        let index = index.zip(self.index).map(|(bytes, format)| index_file(path, bytes, format));
+        let index = index.transpose()?;
+        if is_striped {
+            // Without an index of ours, one that is there may be that of a file of this name.
+            let old_indices = if index.is_some() { &old_indices[..] } else { &[] };
+            commit_parts(files, index, old_indices)?;
+            return Ok(());
+        }
+        let Some(file) = files.pop() else { return Ok(()) };
+        match index {
+            Some(index) => commit_with_index(file, index, &old_indices)?,
+            None if file.is_direct() => file.commit()?,
+            None => commit_without_index(file, &old_indices)?,
         }
         // As Picard writes it: the digits alone.
         md5.map_or(Ok(()), |md5| write_text(&with_suffix(path, ".md5"), &md5))
@@ -245,6 +277,19 @@ fn compress(payload: &[u8], level: u8) -> anyhow::Result<Vec<u8>> {
         compressor.compress(piece, &mut out)?;
     }
     Ok(out)
+}
+
+/// The index of the output at `path`, which is still to get its name.
+fn index_file(path: &Path, bytes: &[u8], format: IndexFormat) -> anyhow::Result<AtomicFile> {
+    let path = with_suffix(path, if format.is_csi { ".csi" } else { ".bai" });
+    let file = AtomicFile::create(&path)?;
+    file.file().write_all(bytes).map_err(at_path(&path))?;
+    Ok(file)
+}
+
+/// What all outputs hold together.
+fn written_bytes(outputs: &[Output]) -> u64 {
+    outputs.iter().map(Output::written_bytes).sum()
 }
 
 /// `path` with `suffix` behind its name.

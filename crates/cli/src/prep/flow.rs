@@ -70,7 +70,7 @@ pub(super) fn prepare(
 
     let (written, metrics) =
         finish(job, kept, (&stores, marks, applier.as_ref()), &backing, output, &trace.finish)?;
-    let index = job.output.close(written.index, output)?;
+    let index = job.output.close(written.index, std::slice::from_mut(output))?;
     job.run.end_phase("finish");
     let duplicates = resolved.map(|(_, counters)| Duplicates {
         rows: counters.metrics(&libraries),
@@ -177,7 +177,7 @@ fn finish<'s>(
             written
         }
         None => {
-            job.output.write_header(&job.header, output)?;
+            job.output.write_header(&job.header, std::slice::from_mut(output))?;
             let index = job.output.index_builder(references.len());
             WrittenSoFar { units: 0, finished: Finished::new(references.len()), index }
         }
@@ -187,7 +187,8 @@ fn finish<'s>(
         let step_bytes = kept.as_ref().map_or(u64::MAX, |kept| kept.step_bytes());
         let units = plan.stretch(written.units, step_bytes);
         let index = written.index.as_mut();
-        let finished = finish::run((stores, units), backing, &options, output, index, trace)?;
+        let outputs = std::slice::from_mut(&mut *output);
+        let finished = finish::run((stores, units), backing, &options, outputs, index, trace)?;
         written.finished.merge(&finished);
         written.units += units.count();
         if let Some(kept) = kept {

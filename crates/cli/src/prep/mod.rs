@@ -39,7 +39,7 @@ fn make(job: &Job<'_>, mut output: Output, mut kept: Option<&mut Kept>) -> anyho
     let (totals, summary) = flow::prepare(job, &mut output, &mut kept)?;
     summary::check_none_lost(&totals, &summary)?;
     let ingested = || summary::ingested(job, &totals, continued);
-    job.output.publish(output, job.header.references(), (&summary, &job.run), ingested)?;
+    job.output.publish(vec![output], job.header.references(), (&summary, &job.run), ingested)?;
     summary::close(job, &totals, &summary);
     Ok(())
 }

@@ -3,8 +3,9 @@
 use crate::common::{cache, folder, limit, memory_floor, seqloom};
 use crate::data::{align, chr20, pairs_with_duplicates, simulate, small};
 use seqloom_testkit::reads::ReadOptions;
+use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -77,6 +78,30 @@ fn small_runs_stay_below_their_cap() {
     for threads in ["2", "16"] {
         stays_below(&base, threads, here.path());
     }
+}
+
+/// Two files of pairs for the engine that does not align.
+fn write_pairs(folder: &Path, pairs: usize) -> [PathBuf; 2] {
+    let (bases, qualities) = ("ACGTA".repeat(20), "I".repeat(100));
+    let mut text = String::new();
+    for pair in 0..pairs {
+        writeln!(text, "@read.{pair:07}\n{bases}\n+\n{qualities}").unwrap();
+    }
+    let paths = ["a.fq", "b.fq"].map(|name| folder.join(name));
+    paths.iter().for_each(|path| fs::write(path, &text).unwrap());
+    paths
+}
+
+/// A batch is held up while it is emitted: the others align and read ahead as far as they may. All
+/// of the input would be 280 MB, the floor is less.
+#[test]
+fn one_stalled_worker_does_not_break_the_cap() {
+    let here = folder();
+    let files = write_pairs(here.path(), 600_000);
+    let mut base = align(small(), &[&files[0], &files[1]]);
+    let engine = "--engine fake:stall-at=20000,stall=3000000us -K 200000 -l 1";
+    base.extend(engine.split(' ').map(str::to_owned));
+    stays_below(&base, "4", here.path());
 }
 
 #[test]

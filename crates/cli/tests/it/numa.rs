@@ -131,6 +131,8 @@ struct Machine {
     nodes: usize,
     cpus_per_node: usize,
     mib_per_node: usize,
+    /// `-m` of `align`.
+    memory: &'static str,
     limit: Duration,
     /// Name and command of each run.
     runs: Vec<(String, String)>,
@@ -143,7 +145,8 @@ impl Machine {
 
     /// `align` of the test data with more options.
     fn align(&mut self, name: &str, options: &str) {
-        let command = format!("seqloom {ALIGN} {options} -o OUT.bam --json OUT.json");
+        let memory = self.memory;
+        let command = format!("seqloom {ALIGN} -m {memory} {options} -o OUT.bam --json OUT.json");
         self.add(name, &command);
     }
 
@@ -194,7 +197,7 @@ fn outcomes(console: &str) -> BTreeMap<String, Outcome> {
 }
 
 /// Paths are relative to the folder of the data, on both machines.
-const ALIGN: &str = "align --no-pg -m 900M ref.fa R1.fq R2.fq";
+const ALIGN: &str = "align --no-pg ref.fa R1.fq R2.fq";
 
 /// Makes the data in `here` and gives the checksum of what this machine aligns.
 fn prepare(here: &Path) -> String {
@@ -237,8 +240,9 @@ fn four_nodes() {
     fs::create_dir(&here).unwrap();
     let sum = prepare(&here);
     let limit = Duration::from_secs(600);
+    let (memory, runs) = ("900M", Vec::new());
     let mut machine =
-        Machine { nodes: 4, cpus_per_node: 2, mib_per_node: 320, limit, runs: Vec::new() };
+        Machine { nodes: 4, cpus_per_node: 2, mib_per_node: 320, memory, limit, runs };
     machine.add("probes", "seqloom lab topology --json --self-test > OUT.json");
     machine.add("mask", "taskset 3c seqloom lab topology --json > OUT.json");
     machine.align("auto", "-t 8");
@@ -306,11 +310,12 @@ fn slow_sixteen_nodes() {
     fs::create_dir(&here).unwrap();
     let sum = prepare(&here);
     let limit = Duration::from_secs(1500);
+    let (memory, runs) = ("1400M", Vec::new());
     let mut machine =
-        Machine { nodes: 16, cpus_per_node: 4, mib_per_node: 128, limit, runs: Vec::new() };
+        Machine { nodes: 16, cpus_per_node: 4, mib_per_node: 128, memory, limit, runs };
     machine.add("probes", "seqloom lab topology --json --self-test > OUT.json");
     machine.align("small", "-t 16 --placement interleave");
-    machine.align("replicate", "-t 16 -m 1400M --placement replicate --huge-pages off");
+    machine.align("replicate", "-t 16 --placement replicate --huge-pages off");
     machine.align("bind", "-t 16 --instances 4:bind --pin core");
     machine.align("spread", "-t 16 --instances 4:interleave --huge-pages off");
     let outcomes = machine.boot(&kernel, &here);

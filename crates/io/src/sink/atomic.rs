@@ -250,7 +250,7 @@ pub fn commit_with_index(
     let bam = bam.stage()?;
     let index = index.stage()?;
     let own_index = index.name.as_ref().map(|_| &index.final_path);
-    remove_old_indices(old_index_paths.iter().chain(own_index))?;
+    remove_old(old_index_paths.iter().chain(own_index))?;
     let bam = bam.publish()?;
     let index = index.publish()?;
     bam.sync()?;
@@ -267,17 +267,56 @@ pub fn commit_without_index(
     old_index_paths: &[PathBuf],
 ) -> Result<(), AtomicFileError> {
     let output = output.stage()?;
-    remove_old_indices(old_index_paths)?;
+    remove_old(old_index_paths)?;
     output.publish()?.sync()
 }
 
-fn remove_old_indices<'a>(
-    paths: impl IntoIterator<Item = &'a PathBuf>,
+/// Commits the parts of one output, and the index of what they are one behind the other. All are
+/// on disk before anything changes; then the first part there was and the old indices are removed,
+/// the other parts are renamed, then the index, and last the first part, which holds the header.
+/// So parts that begin with a header are always all of one run. When one of them cannot be renamed
+/// those before it are removed.
+///
+/// # Errors
+/// [`AtomicFileError`] for the first step that failed.
+pub fn commit_parts(
+    parts: Vec<AtomicFile>,
+    index: Option<AtomicFile>,
+    old_index_paths: &[PathBuf],
 ) -> Result<(), AtomicFileError> {
+    let mut staged = parts.into_iter().map(AtomicFile::stage).collect::<Result<Vec<_>, _>>()?;
+    let index = index.map(AtomicFile::stage).transpose()?;
+    let others = staged.len().min(1);
+    staged.rotate_left(others);
+    let first = staged.pop();
+    let names = |staged: &Staged| staged.name.is_some().then(|| staged.final_path.clone());
+    let old_first: Option<PathBuf> = first.as_ref().and_then(names);
+    remove_old(old_first.iter().chain(old_index_paths))?;
+    let mut named = Vec::new();
+    let publish = |_, staged: Staged| {
+        let path = names(&staged);
+        let published = staged.publish()?;
+        named.extend(path);
+        Ok(published)
+    };
+    // All lie in one folder, which is written to disk once.
+    let nothing = Published { folder: None };
+    let outcome = staged.into_iter().chain(index).chain(first).try_fold(nothing, publish);
+    let outcome = outcome.and_then(Published::sync);
+    if outcome.is_err() {
+        for path in named {
+            // The error that is told is the first one.
+            let _ = fs::remove_file(path);
+        }
+    }
+    outcome
+}
+
+fn remove_old<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), AtomicFileError> {
     for path in paths {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(failed("remove the old index", path)(error));
+                return Err(failed("remove the old file", path)(error));
             }
             _ => {}
         }
@@ -573,6 +612,41 @@ mod tests {
         fs::create_dir(path("out.bam")).unwrap();
         commit_with_index(bam, index, &[]).unwrap_err();
         assert_eq!(names(folder.path()), ["out.bam"]);
+    }
+
+    /// Three parts of `bytes`, and their index.
+    fn parts(folder: &Path, is_named: bool, bytes: &[u8]) -> (Vec<AtomicFile>, AtomicFile) {
+        let part = |name: &str| written(&folder.join(name), is_named, bytes);
+        (["out.bam.00", "out.bam.01", "out.bam.02"].map(part).into(), part("out.bam.bai"))
+    }
+
+    const PARTS: [&str; 4] = ["out.bam.00", "out.bam.01", "out.bam.02", "out.bam.bai"];
+
+    #[test]
+    fn parts_and_their_index_appear_and_replace_others() {
+        let folder = tempfile::tempdir().unwrap();
+        for is_named in [false, true] {
+            let (made, index) = parts(folder.path(), is_named, &[u8::from(is_named); 9]);
+            fs::write(folder.path().join("out.bai"), b"old").unwrap();
+            commit_parts(made, Some(index), &[folder.path().join("out.bai")]).unwrap();
+            assert_eq!(names(folder.path()), PARTS);
+            for name in PARTS {
+                assert_eq!(fs::read(folder.path().join(name)).unwrap(), [u8::from(is_named); 9]);
+            }
+        }
+    }
+
+    #[test]
+    fn no_part_stays_when_one_cannot_be_renamed() {
+        for in_the_way in ["out.bam.02", "out.bam.bai"] {
+            let folder = tempfile::tempdir().unwrap();
+            let (made, index) = parts(folder.path(), false, b"new");
+            fs::write(folder.path().join("out.bam.00"), b"old").unwrap();
+            fs::create_dir(folder.path().join(in_the_way)).unwrap();
+            let error = commit_parts(made, Some(index), &[]).unwrap_err();
+            assert!(error.to_string().contains(in_the_way), "{error}");
+            assert_eq!(names(folder.path()), [in_the_way]);
+        }
     }
 
     #[test]

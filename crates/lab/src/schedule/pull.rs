@@ -6,6 +6,7 @@
 use seqloom_align::emit::RecordTags;
 use seqloom_align::engine::AlignmentEngine;
 use seqloom_align::ingest::{self, HeldLimits, IngestOptions, IngestTrace};
+use seqloom_runtime::machine;
 
 use super::aligning::{COHORT_BASES, Job, ScheduleError, Told};
 
@@ -16,6 +17,7 @@ const AHEAD_BYTES: u64 = 256 << 20;
 pub(super) fn run<E: AlignmentEngine>(job: &Job<'_, E>) -> Result<Told, ScheduleError> {
     let options = IngestOptions {
         threads: job.threads,
+        cores: machine::available_cores(),
         cohort_bases: COHORT_BASES,
         pairing: job.pairing,
         tags: RecordTags::default(),

@@ -6,6 +6,7 @@
 pub mod hooks;
 mod merged;
 mod sorted;
+mod stripes;
 mod survey;
 mod units;
 
@@ -20,18 +21,18 @@ use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::monitor::Monitor;
-use seqloom_runtime::order::Ordered;
 use seqloom_runtime::pool::{self, WorkerPanic};
 use seqloom_runtime::trace::Stage;
 use seqloom_runtime::turnstile::{Pass, Turnstile};
 
 use crate::duplicates::DuplicateMarks;
-use crate::encode::{EncodeError, EncodedUnit, Encoder, Encoding};
+use crate::encode::{EncodeError, Encoder, Encoding};
 use crate::order::SortOrder;
 use crate::store::{Backing, Chunk, ChunkStore, StoreScratch};
 use crate::tally::{TalliedRecord, Tally};
 use hooks::{Edited, EditorSource, HookError, RecordEditor, RecordVisitor, VisitorSource};
 use sorted::{ENTRY_BYTES, Sorting};
+use stripes::{Entries, Place, Stripe};
 pub use survey::{SurveyOptions, survey};
 use units::Unit;
 pub use units::{UnitPlan, Units};
@@ -138,33 +139,10 @@ impl Finished {
     }
 }
 
-/// The output in order: where committed units go.
-struct Committer<'o> {
-    output: &'o mut Output,
-    index: Option<&'o mut IndexBuilder>,
-    /// Offset of the unit that is being written in pieces.
-    unit_start: Option<u64>,
-}
-
-impl Committer<'_> {
-    /// Writes bytes of the unit whose turn it is.
-    fn write(&mut self, bytes: &[u8]) -> Result<(), OutputError> {
-        self.unit_start.get_or_insert(self.output.written_bytes());
-        self.output.write(bytes)
-    }
-
-    fn commit(&mut self, unit: &EncodedUnit) -> Result<(), FinishError> {
-        self.write(&unit.bytes)?;
-        let start = self.unit_start.take().unwrap_or_default();
-        if let (Some(builder), Some(fragment)) = (&mut self.index, &unit.index) {
-            builder.append(fragment, start)?;
-        }
-        Ok(())
-    }
-}
-
-/// Sorts and writes some units of `stores` behind what `output` holds. All of them, one after the
-/// other, are everything that the stores hold.
+/// Sorts and writes some units of `stores` behind what `outputs` hold. All of them, one after the
+/// other, are everything that the stores hold. Several outputs, of which only the first may hold
+/// anything yet, are stripes: one behind the other they are what a single one would be, and the
+/// index is one of that.
 ///
 /// A partition is sorted by itself: that partitions follow each other in the order of the output is
 /// the doing of whoever filled them ([`crate::layout::GenomeBins::home_of`], and
@@ -176,11 +154,21 @@ pub fn run(
     (stores, units): (&[&ChunkStore<'_>], Units<'_>),
     backing: &Backing,
     options: &FinishOptions<'_>,
-    output: &mut Output,
-    index: Option<&mut IndexBuilder>,
+    outputs: &mut [Output],
+    mut index: Option<&mut IndexBuilder>,
     trace: &FinishTrace,
 ) -> Result<Finished, FinishError> {
     let turnstile = Turnstile::new(&backing.ledger, INSIDE_PER_WORKER * options.threads.get());
+    let (count, is_indexed) = (outputs.len(), index.is_some());
+    let mut now = if count == 1 { index.take() } else { None };
+    let stripe = |output| {
+        let entries = match now.take() {
+            Some(builder) => Entries::Now(builder),
+            None if is_indexed => Entries::Later(Vec::new()),
+            None => Entries::Unwanted,
+        };
+        Stripe::new(output, entries)
+    };
     let finish = Finish {
         stores,
         threads: options.threads,
@@ -192,9 +180,9 @@ pub fn run(
         sorting: Sorting { order: options.order, marks: options.marks, backing },
         trace,
         units: units.as_slice(),
+        places: stripes::schedule(units.as_slice(), count),
         turnstile: &turnstile,
-        ordered: Ordered::default(),
-        committer: Mutex::new(Committer { output, index, unit_start: None }),
+        stripes: outputs.iter_mut().map(stripe).collect(),
         turn: Monitor::default(),
         failure: Failure::default(),
     };
@@ -209,6 +197,9 @@ pub fn run(
         lock(&total).merge(&finished);
         Ok(())
     })?;
+    if let Some(index) = index {
+        stripes::gather_entries(finish.stripes, index, &backing.ledger)?;
+    }
     Ok(total.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -223,9 +214,10 @@ struct Finish<'a, 'o> {
     sorting: Sorting<'a>,
     trace: &'a FinishTrace,
     units: &'a [Unit],
+    /// By ticket.
+    places: Vec<Place>,
     turnstile: &'a Turnstile<'a>,
-    ordered: Ordered<(EncodedUnit, Pass<'a>)>,
-    committer: Mutex<Committer<'o>>,
+    stripes: Vec<Stripe<'a, 'o>>,
     /// For a unit that must wait until it is next; held by no one while they commit.
     turn: Monitor<()>,
     failure: Failure<FinishError>,
@@ -276,14 +268,15 @@ impl<'a> Finish<'a, '_> {
         Ok(worker.writer.finished)
     }
 
-    fn unit(&self, ticket: u64) -> Option<&Unit> {
-        self.units.get(usize::try_from(ticket).ok()?)
+    fn place(&self, ticket: u64) -> Option<(Place, &Unit)> {
+        let place = *self.places.get(usize::try_from(ticket).ok()?)?;
+        Some((place, self.units.get(place.unit)?))
     }
 
     /// Memory of a unit's work beyond what its chunks are charged already: spilled chunks read
     /// back, sort entries, and output that does not compress; for a merge its runs and pieces.
     fn cost(&self, ticket: u64) -> Option<u64> {
-        let bytes = self.unit(ticket)?.bytes;
+        let bytes = self.place(ticket)?.1.bytes;
         let in_memory = 2 * bytes + bytes / TYPICAL_RECORD_BYTES * ENTRY_BYTES;
         Some(in_memory.min(2 * self.portion_bytes() + 2 * DRAIN_BYTES as u64))
     }
@@ -301,18 +294,18 @@ impl<'a> Finish<'a, '_> {
     }
 
     fn finish_unit(&self, mut pass: Pass<'a>, worker: &mut Worker<'a>) -> Result<(), FinishError> {
-        let sequence = pass.ticket();
-        let Some(unit) = self.unit(sequence) else { return Ok(()) };
+        let Some((place, unit)) = self.place(pass.ticket()) else { return Ok(()) };
+        let (stripe, ledger) = (&self.stripes[place.stripe], &self.sorting.backing.ledger);
         let chunks = self.take_chunks(unit);
         if unit.bytes > self.portion_bytes() {
-            self.merge_unit(sequence, chunks, worker)?;
+            self.merge_unit(place, chunks, worker)?;
         } else {
             self.trace.encode.time(|| self.sort_unit(chunks, worker))?;
         }
         let encoded = worker.writer.encoder.finish_unit()?;
         pass.shrink_to(encoded.bytes.capacity() as u64);
-        self.ordered.deposit(sequence, (encoded, pass), |(unit, pass)| {
-            self.trace.write.time(|| lock(&self.committer).commit(&unit))?;
+        stripe.ordered.deposit(place.sequence, (encoded, pass), |(unit, pass)| {
+            self.trace.write.time(|| stripe.commit(unit, ledger))?;
             drop(pass);
             Ok::<_, FinishError>(())
         })?;
@@ -330,7 +323,7 @@ impl<'a> Finish<'a, '_> {
     /// A unit too large for memory: merged from runs, and written in pieces when its turn has come.
     fn merge_unit(
         &self,
-        sequence: u64,
+        place: Place,
         chunks: Vec<Chunk>,
         worker: &mut Worker<'_>,
     ) -> Result<(), FinishError> {
@@ -340,21 +333,22 @@ impl<'a> Finish<'a, '_> {
         self.sorting.visit_merged(chunks, portion_bytes, store, |ordinal, body| {
             writer.write(ordinal, body)?;
             if writer.encoder.pending_bytes() >= DRAIN_BYTES {
-                self.wait_for_turn(sequence)?;
+                self.wait_for_turn(place)?;
                 writer.encoder.drain(&mut drained);
-                lock(&self.committer).write(&drained)?;
+                self.stripes[place.stripe].write(&drained)?;
                 drained.clear();
             }
             Ok(())
         })
     }
 
-    fn wait_for_turn(&self, sequence: u64) -> Result<(), FinishError> {
+    fn wait_for_turn(&self, place: Place) -> Result<(), FinishError> {
+        let ordered = &self.stripes[place.stripe].ordered;
         self.turn.wait_for(|()| {
             if self.failure.stopped() {
                 return Some(Err(FinishError::Interrupted));
             }
-            (self.ordered.committed() >= sequence).then_some(Ok(()))
+            (ordered.committed() >= place.sequence).then_some(Ok(()))
         })
     }
 }

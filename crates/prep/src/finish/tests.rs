@@ -68,6 +68,7 @@ struct Setup {
     encoding: Encoding,
     marks: bool,
     remove: bool,
+    stripes: usize,
 }
 
 const SETUP: Setup = Setup {
@@ -78,6 +79,7 @@ const SETUP: Setup = Setup {
     encoding: BAM,
     marks: true,
     remove: false,
+    stripes: 1,
 };
 
 fn is_marked(template: u64) -> bool {
@@ -129,8 +131,8 @@ fn finish_with(
     });
     let Collected { placed, unplaced, stray, .. } = collector.into_collected();
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out");
-    let mut output = Output::create(&path).unwrap();
+    let paths: Vec<_> = (0..setup.stripes).map(|i| folder.path().join(i.to_string())).collect();
+    let mut outputs: Vec<_> = paths.iter().map(|path| Output::create(path).unwrap()).collect();
     let mut index = IndexBuilder::new(BinningScheme::BAI, references.len());
     let marks = setup.marks.then(marks);
     let trace = FinishTrace::default();
@@ -156,11 +158,15 @@ fn finish_with(
     let stores = [&placed, &unplaced, &stray];
     let plan = UnitPlan::new(&stores);
     let finished =
-        run((&stores, plan.all()), &backing, &options, &mut output, Some(&mut index), &trace)?;
+        run((&stores, plan.all()), &backing, &options, &mut outputs, Some(&mut index), &trace)?;
     assert_eq!(backing.ledger.charged_bytes(), 0);
-    let end = VirtualOffset::new(output.written_bytes(), 0).unwrap();
-    output.into_file().unwrap().commit().unwrap();
-    Ok((std::fs::read(path).unwrap(), index.finish_bai(end).unwrap(), finished))
+    let mut bytes = Vec::new();
+    for (output, path) in outputs.into_iter().zip(paths) {
+        output.into_file().unwrap().commit().unwrap();
+        bytes.extend(std::fs::read(path).unwrap());
+    }
+    let end = VirtualOffset::new(bytes.len() as u64, 0).unwrap();
+    Ok((bytes, index.finish_bai(end).unwrap(), finished))
 }
 
 /// The records as they must be written.
@@ -231,6 +237,21 @@ fn neither_threads_nor_memory_nor_chunks_reach_the_bytes() {
 }
 
 #[test]
+fn stripes_behind_each_other_are_what_one_output_is() {
+    let templates = templates();
+    let (bytes, index, _) = finish(&templates, &SETUP);
+    for (stripes, threads) in [(2, 1), (3, 2), (7, 7), (100, 3)] {
+        for (memory_bytes, chunk_bytes) in MEMORY {
+            let setup = Setup { stripes, threads, memory_bytes, chunk_bytes, ..SETUP };
+            let (striped, striped_index, finished) = finish(&templates, &setup);
+            assert!(striped == bytes, "{stripes} stripes, {memory_bytes} bytes");
+            assert!(striped_index == index, "{stripes} stripes, {memory_bytes} bytes");
+            assert_eq!(finished.records_written, records(&bytes).len() as u64);
+        }
+    }
+}
+
+#[test]
 fn text_is_the_same_records() {
     let templates = templates();
     let setup = Setup { encoding: Encoding::Sam, marks: false, memory_bytes: 0, ..SETUP };
@@ -262,7 +283,7 @@ fn nothing_in_nothing_out() {
 #[test]
 fn a_failing_output_stops_all_and_leaves_no_worker_waiting() {
     let templates = templates();
-    for (memory_bytes, _) in MEMORY {
+    for ((memory_bytes, _), stripes) in MEMORY.into_iter().zip([1, 2, 9]) {
         let backing = backing(memory_bytes);
         let references = references(&LENGTHS);
         let bins = GenomeBins::new(&references);
@@ -270,7 +291,7 @@ fn a_failing_output_stops_all_and_leaves_no_worker_waiting() {
         let mut scratch = StoreScratch::new().unwrap();
         collector.collect(&packed(0, &templates), &mut scratch).unwrap();
         let Collected { placed, unplaced, stray, .. } = collector.into_collected();
-        let mut output = Output::create(std::path::Path::new("/dev/full")).unwrap();
+        let full = || Output::create(std::path::Path::new("/dev/full")).unwrap();
         let options = FinishOptions {
             threads: NonZeroUsize::new(5).unwrap(),
             order: SortOrder::Coordinate,
@@ -286,7 +307,8 @@ fn a_failing_output_stops_all_and_leaves_no_worker_waiting() {
         let stores = [&placed, &unplaced, &stray];
         let plan = UnitPlan::new(&stores);
         let all = (&stores[..], plan.all());
-        let outcome = run(all, &backing, &options, &mut output, None, &trace);
+        let mut outputs: Vec<_> = (0..stripes).map(|_| full()).collect();
+        let outcome = run(all, &backing, &options, &mut outputs, None, &trace);
         assert!(matches!(outcome, Err(FinishError::Output(_))), "{outcome:?}");
     }
 }

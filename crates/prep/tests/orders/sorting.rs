@@ -139,7 +139,8 @@ pub(crate) fn sort(input: &Input, order: SortOrder, setup: &Setup, path: &Path) 
     let stores = [&placed, &unplaced, &strays];
     let plan = finish::UnitPlan::new(&stores);
     let all = (&stores[..], plan.all());
-    let finished = finish::run(all, &backing, &options, &mut output, None, &trace).unwrap();
+    let outputs = std::slice::from_mut(&mut output);
+    let finished = finish::run(all, &backing, &options, outputs, None, &trace).unwrap();
     assert_eq!(finished.records_written, input.bodies.len() as u64);
     assert_eq!(backing.ledger.charged_bytes(), 0);
     output.write(&EOF_BLOCK).unwrap();

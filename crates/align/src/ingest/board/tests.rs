@@ -182,15 +182,21 @@ impl Simulation<'_> {
     }
 }
 
+/// As many cores as workers, so that everybody may emit.
+fn crew(workers: usize) -> Crew {
+    Crew { workers, cores: workers }
+}
+
 /// Runs `reads` through a board; `limit_cohorts` is the memory limit in largest cohorts.
 fn simulate(
     files: &[&[TestRead]],
     pairing: Pairing,
     cohort_bases: u64,
-    workers: usize,
+    crew: Crew,
     limit_cohorts: f64,
     seed: u64,
 ) {
+    let workers = crew.workers;
     let input = TestInput::new(files, 3000);
     // Reads have 10 bases or more, and the cohort ends with the pair that fills it.
     let cohort_bytes = (cohort_bases / 10 + 4) * READ_BYTES;
@@ -198,7 +204,7 @@ fn simulate(
     let cutter = CohortCutter::new(&input.source, pairing, cohort_bases);
     let mut simulation = Simulation {
         input: &input,
-        board: Board::new(cutter, pairing, workers, both(held_limit_bytes)),
+        board: Board::new(cutter, pairing, crew, both(held_limit_bytes)),
         workers: (0..workers).map(|_| None).collect(),
         random: Random::new(seed),
         emitted: BTreeSet::new(),
@@ -220,7 +226,10 @@ fn simulate(
     let unknown_bytes = (workers * (BATCH_READS + 1)) as u64 * READ_BYTES;
     let most_bytes = held_limit_bytes + unknown_bytes;
     assert!(peak_held_bytes <= most_bytes, "{peak_held_bytes} held, {held_limit_bytes} allowed");
-    assert!(simulation.most_early_blocks < (EARLY_BLOCKS_PER_WORKER + 1) * workers);
+    let supplied = workers.min(SUPPLIED_PER_CORE * crew.cores);
+    let most_fetches = (READY_PER_WORKER * supplied).div_ceil(BATCHES_PER_BLOCK) + 1;
+    let most_early = EARLY_BLOCKS_PER_WORKER * supplied + most_fetches.min(workers);
+    assert!(simulation.most_early_blocks < most_early);
 }
 
 fn reads(count: usize, random: &mut Random) -> Vec<TestRead> {
@@ -241,16 +250,18 @@ proptest! {
         count in 0..15_000_usize,
         cohort_bases in prop_oneof![1..500_u64, 5_000..100_000_u64],
         workers in prop_oneof![Just(1_usize), 2..9_usize, Just(64)],
+        cores in 1..9_usize,
         limit_cohorts in 1.0..3.0_f64,
     ) {
         let mut random = Random::new(seed);
         let first = reads(count, &mut random);
+        let crew = Crew { workers, cores };
         let second: Vec<_> = first.iter().rev().cloned().collect();
         for pairing in [Pairing::Single, Pairing::Adjacent] {
-            simulate(&[&first], pairing, cohort_bases, workers, limit_cohorts, seed);
+            simulate(&[&first], pairing, cohort_bases, crew, limit_cohorts, seed);
         }
         let both = [&first[..], &second];
-        simulate(&both, Pairing::TwoFiles, cohort_bases, workers, limit_cohorts, seed);
+        simulate(&both, Pairing::TwoFiles, cohort_bases, crew, limit_cohorts, seed);
     }
 }
 
@@ -261,7 +272,7 @@ fn a_cohort_over_the_limit_is_told_by_its_own_size() {
     let input = TestInput::new(&[&file, &file], 1 << 20);
     let cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, u64::MAX);
     let limit_bytes = 5 * BATCH_READS as u64 * READ_BYTES;
-    let mut board = Board::<NoEngine>::new(cutter, Pairing::TwoFiles, 1, both(limit_bytes));
+    let mut board = Board::<NoEngine>::new(cutter, Pairing::TwoFiles, crew(1), both(limit_bytes));
     while let Some(block) = input.fetch() {
         board.provided(block).unwrap();
     }
@@ -285,7 +296,7 @@ fn reads_that_never_come_are_no_reason_to_wait() {
     let file = reads(2000, &mut random);
     let input = TestInput::new(&[&file, &file], 3000);
     let cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, 10_000);
-    let mut board = Board::<NoEngine>::new(cutter, Pairing::TwoFiles, 1, both(u64::MAX));
+    let mut board = Board::<NoEngine>::new(cutter, Pairing::TwoFiles, crew(1), both(u64::MAX));
     let mut blocks: Vec<_> = std::iter::from_fn(|| input.fetch()).collect();
     // The source loses its last block.
     blocks.pop();
@@ -304,4 +315,78 @@ fn reads_that_never_come_are_no_reason_to_wait() {
     };
     assert_eq!(finished, Idle::Finished);
     assert!(!board.cut_everything());
+}
+
+/// A board of two cores and eight workers, with a whole number of cohorts of `cohort_batches`
+/// batches in front of it, all cut.
+fn cut_cohorts(input: &TestInput, cohort_batches: u64) -> Board<'_, NoEngine> {
+    let cohort_bases = cohort_batches * BATCH_READS as u64 * 10;
+    let cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, cohort_bases);
+    let crew = Crew { workers: 8, cores: 2 };
+    let mut board = Board::<NoEngine>::new(cutter, Pairing::TwoFiles, crew, both(u64::MAX));
+    while let Some(block) = input.fetch() {
+        board.provided(block).unwrap();
+    }
+    board.start_fetch();
+    board.source_ended();
+    board
+}
+
+/// Pairs of ten bases for so many batches.
+fn pairs_for(batches: usize) -> Vec<TestRead> {
+    (0..batches * BATCH_READS / 2).map(|i| (format!("r{i}"), 10)).collect()
+}
+
+/// Takes a task, which must be one of seeding, and finishes it.
+fn seed_one(board: &mut Board<'_, NoEngine>) -> u64 {
+    let Ok(Task::Seed(batch)) = board.next_task() else { panic!("nothing to seed") };
+    let sequence = batch.sequence;
+    board.seeded(Seeded { batch, candidates: (), held_bytes: 1 });
+    sequence
+}
+
+/// Takes a task, which must be one of emission; the sequence of its batch.
+fn start_emit(board: &mut Board<'_, NoEngine>) -> u64 {
+    let Ok(Task::Emit(task)) = board.next_task() else { panic!("nothing to emit") };
+    task.seeded.batch.sequence
+}
+
+fn infer_one(board: &mut Board<'_, NoEngine>) {
+    let Ok(Task::Infer(cohort, seeded)) = board.next_task() else { panic!("no model due") };
+    board.inferred(cohort, &Arc::new(0), seeded);
+}
+
+#[test]
+fn as_many_emit_as_there_are_cores_while_the_others_seed() {
+    let file = pairs_for(8);
+    let input = TestInput::new(&[&file, &file], 1 << 20);
+    let mut board = cut_cohorts(&input, 4);
+    (0..4).for_each(|sequence| assert_eq!(seed_one(&mut board), sequence));
+    infer_one(&mut board);
+    assert_eq!([start_emit(&mut board), start_emit(&mut board)], [0, 1]);
+    // The other six workers go on with the next cohort, and learn its model.
+    (4..8).for_each(|sequence| assert_eq!(seed_one(&mut board), sequence));
+    infer_one(&mut board);
+    assert_eq!(board.next_task().err(), Some(Idle::Wait));
+    board.emitted(1, 1);
+    assert_eq!(start_emit(&mut board), 2);
+    assert_eq!(board.next_task().err(), Some(Idle::Wait));
+}
+
+#[test]
+fn everybody_emits_when_emission_lags() {
+    let file = pairs_for(20);
+    let input = TestInput::new(&[&file, &file], 1 << 20);
+    let mut board = cut_cohorts(&input, 4);
+    for cohort in 0..4 {
+        (0..4).for_each(|batch| assert_eq!(seed_one(&mut board), 4 * cohort + batch));
+        infer_one(&mut board);
+        // From now on both cores are taken by emission.
+        if cohort == 0 {
+            assert_eq!([start_emit(&mut board), start_emit(&mut board)], [0, 1]);
+        }
+    }
+    // Fourteen wait: more than a cohort of four and a batch for each of eight workers.
+    assert_eq!([start_emit(&mut board), start_emit(&mut board)], [2, 3]);
+    assert_eq!(seed_one(&mut board), 16);
 }

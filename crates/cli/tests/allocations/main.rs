@@ -1,0 +1,206 @@
+//! The hot path of `align` asks for no memory per read outside the engine: a run of as many batches
+//! with twice the reads in each asks hardly more often. The allocator of this program counts.
+//!
+//! The flow is that of `seqloom align`, stage by stage, with the engine that does not align (which
+//! asks for memory per batch): ingest, duplicates, sorting, BAM.
+#![allow(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::fmt::Write as _;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use seqloom_align::cohort::Pairing;
+use seqloom_align::emit::RecordTags;
+use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
+use seqloom_align::ingest::{self, BatchSink, HeldLimits, IngestOptions, IngestTrace};
+use seqloom_format::bam::{Header, Reference};
+use seqloom_format::index::{BinningScheme, IndexBuilder};
+use seqloom_format::templates::PackedTemplates;
+use seqloom_io::sink::output::Output;
+use seqloom_io::source::{ReadSource, SourceOptions};
+use seqloom_io::spill::SpillFile;
+use seqloom_prep::barcode::BarcodeTags;
+use seqloom_prep::collect::{
+    CollectError, Collected, Collector, Destination, EndCollector, Grouping,
+};
+use seqloom_prep::duplicates::{DuplicateMode, DuplicateOptions, LibraryTable, resolve_all};
+use seqloom_prep::encode::Encoding;
+use seqloom_prep::finish::{self, FinishOptions, FinishTrace, UnitPlan};
+use seqloom_prep::layout::GenomeBins;
+use seqloom_prep::order::SortOrder;
+use seqloom_prep::read_end::ReadEndOptions;
+use seqloom_prep::store::{Backing, StoreScratch};
+use seqloom_runtime::memory::Ledger;
+use seqloom_runtime::placement::Plan;
+
+/// How often memory was asked for, or for more of it.
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+struct CountingAllocator;
+
+// SAFETY: everything is the system's allocator's; counting does not touch memory.
+unsafe impl GlobalAlloc for CountingAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `realloc`.
+        unsafe { System.realloc(at, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+const BATCHES: u64 = 400;
+const READ_BASES: u64 = 100;
+/// Allocations for a read more. One for each of a hundred reads would show; what remains are blocks
+/// of input, chunks and units, of a thousand reads and more, and buffers that grow once more.
+const MOST_PER_READ: f64 = 0.01;
+
+/// Records to partitions, as `align` has it.
+struct Sink<'a>(Collector<'a>);
+
+impl BatchSink for Sink<'_> {
+    type Error = CollectError;
+    type Scratch = StoreScratch;
+
+    fn scratch(&self) -> Result<StoreScratch, CollectError> {
+        Ok(StoreScratch::new()?)
+    }
+
+    fn accept(
+        &self,
+        scratch: &mut StoreScratch,
+        _sequence: u64,
+        templates: &PackedTemplates,
+    ) -> Result<(), CollectError> {
+        self.0.collect(templates, scratch).map(|_| ())
+    }
+}
+
+/// Two files of pairs; every tenth pair has the name, and so the place, of an earlier one.
+fn write_pairs(folder: &Path, pairs: u64) -> Vec<PathBuf> {
+    let count = READ_BASES as usize;
+    let (bases, qualities) = ("ACGTA".repeat(count / 5), "I".repeat(count));
+    let mut text = String::new();
+    for pair in 0..pairs {
+        let name = if pair % 10 == 9 { pair / 2 } else { pair };
+        write!(text, "@m:1:f:1:1:{name:08}:1\n{bases}\n+\n{qualities}\n").unwrap();
+    }
+    let paths = ["1.fq", "2.fq"].map(|name| folder.join(name));
+    paths.iter().for_each(|path| std::fs::write(path, &text).unwrap());
+    paths.to_vec()
+}
+
+/// Allocations of each phase of a run of [`BATCHES`] batches of `batch_reads` reads.
+fn count(batch_reads: u64) -> [(&'static str, u64); 3] {
+    let folder = tempfile::tempdir().unwrap();
+    let files = write_pairs(folder.path(), BATCHES * batch_reads / 2);
+    let threads = NonZeroUsize::MIN;
+    let references =
+        [5_000_000, 300_000].map(|length| Reference { name: format!("c{length}"), length });
+    let lengths: Vec<u64> = references.iter().map(|r| r.length.into()).collect();
+    let header = Header::from_references(references.to_vec());
+    let bins = GenomeBins::new(header.references());
+    let libraries = LibraryTable::new(&header).unwrap();
+    let spill = SpillFile::create(&[folder.path().to_owned()]).unwrap();
+    let backing = Backing { ledger: Ledger::new(1 << 30), spill };
+    let ends = ReadEndOptions {
+        mode: DuplicateMode::Query,
+        locate: true,
+        barcodes: BarcodeTags::default(),
+    };
+    let ends = EndCollector::new(&backing, 64 << 10, Grouping::Templates, &libraries, ends);
+    let destination = Destination::by_coordinate(&bins);
+    let sink = Sink(Collector::new(&backing, 64 << 10, destination, Some(ends)));
+    let source = ReadSource::open(&files, SourceOptions::default()).unwrap();
+    let engine = FakeEngine::new(FakeOptions::default(), lengths);
+    let options = IngestOptions {
+        threads,
+        cores: threads,
+        // A cohort is a batch, so that both runs have as many of either.
+        cohort_bases: batch_reads * READ_BASES,
+        pairing: Pairing::TwoFiles,
+        tags: RecordTags { read_group: Some(b"a".to_vec()), ..RecordTags::default() },
+        held_limits: HeldLimits { ahead_bytes: 64 << 20, cohort_bytes: 64 << 20 },
+        placement: Plan::none(1),
+    };
+    let trace = IngestTrace::default();
+    let mut last = CALLS.load(Ordering::SeqCst);
+    let mut since = || {
+        let now = CALLS.load(Ordering::SeqCst);
+        now - std::mem::replace(&mut last, now)
+    };
+
+    let totals =
+        ingest::run(&source, Vec::new(), &engine, &sink, &options, &trace, &|| true).unwrap();
+    let ingest = since();
+    assert_eq!(totals.reads, BATCHES * batch_reads);
+
+    let Collected { placed, unplaced, stray, ends } = sink.0.into_collected();
+    let (mode, options) = (DuplicateMode::Query, DuplicateOptions::default());
+    let ends = ends.unwrap();
+    since();
+    let resolved = resolve_all(ends, totals.templates, mode, &options, &backing, threads, &|| true);
+    let (marks, _) = resolved.unwrap();
+    let resolve = since();
+
+    let scheme = BinningScheme::BAI;
+    let mut outputs = [Output::create(&folder.path().join("x.bam")).unwrap()];
+    let mut index = IndexBuilder::new(scheme, header.references().len());
+    let stores = [&placed, &unplaced, &stray];
+    let plan = UnitPlan::new(&stores);
+    let options = FinishOptions {
+        threads,
+        order: SortOrder::Coordinate,
+        encoding: Encoding::Bam { level: 1, index: Some(scheme) },
+        references: header.references(),
+        marks: Some(&marks),
+        remove_duplicates: true,
+        editor: None,
+        observer: None,
+        watch: &|| true,
+    };
+    since();
+    let trace = FinishTrace::default();
+    let units = (&stores[..], plan.all());
+    let finished =
+        finish::run(units, &backing, &options, &mut outputs, Some(&mut index), &trace).unwrap();
+    let finish = since();
+    assert_eq!(finished.records_written + finished.records_removed, totals.records);
+    assert!(finished.records_removed > totals.records / 20, "{finished:?}");
+    [("ingest", ingest), ("resolve", resolve), ("finish", finish)]
+}
+
+#[test]
+fn a_read_asks_for_no_memory() {
+    let allocations = CALLS.load(Ordering::SeqCst);
+    drop(std::hint::black_box(vec![0u8; 100]));
+    assert!(CALLS.load(Ordering::SeqCst) > allocations, "allocations are counted");
+    let (few, many) = (count(256), count(512));
+    let reads = (BATCHES * 256) as f64;
+    for ((phase, few), (_, many)) in few.into_iter().zip(many) {
+        let per_read = (many as f64 - few as f64) / reads;
+        eprintln!("{phase}: {few} allocations, then {many}: {per_read:.4} for a read more");
+        assert!(per_read < MOST_PER_READ, "{phase}: {few}, then {many}");
+    }
+}

@@ -1,0 +1,169 @@
+//! Units over several outputs that are written side by side. Each output, a stripe, holds a run of
+//! units that follow each other; the stripes one behind the other are what one output would be.
+//!
+//! Units are begun in turn over the stripes, so that all of them grow at a time. Within a stripe
+//! they are begun in their order, so whoever waits for an earlier unit waits for one that is in
+//! work.
+
+use std::sync::Mutex;
+
+use seqloom_format::index::{IndexBuilder, IndexError, IndexFragment};
+use seqloom_io::sink::output::{Output, OutputError};
+use seqloom_runtime::memory::Ledger;
+use seqloom_runtime::order::Ordered;
+use seqloom_runtime::turnstile::Pass;
+
+use super::FinishError;
+use super::units::Unit;
+use crate::encode::EncodedUnit;
+
+/// What is done next, and where it goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) unit: usize,
+    pub(super) stripe: usize,
+    /// Among the units of the stripe.
+    pub(super) sequence: u64,
+}
+
+/// The units in the order in which they are begun. A unit belongs to the stripe in whose share of
+/// all bytes its first byte lies: a function of the records, like the units.
+pub(super) fn schedule(units: &[Unit], stripes: usize) -> Vec<Place> {
+    let total_bytes: u64 = units.iter().map(|unit| unit.bytes).sum();
+    let stripe_of = |bytes_before: u64| {
+        let share = u128::from(bytes_before) * stripes as u128 / u128::from(total_bytes.max(1));
+        (share as usize).min(stripes - 1)
+    };
+    let (mut before, mut counts) = (0, vec![0; stripes]);
+    let mut places: Vec<Place> = Vec::with_capacity(units.len());
+    for (unit, Unit { bytes, .. }) in units.iter().enumerate() {
+        let stripe = stripe_of(before);
+        places.push(Place { unit, stripe, sequence: counts[stripe] });
+        counts[stripe] += 1;
+        before += bytes;
+    }
+    places.sort_by_key(|place| (place.sequence, place.stripe));
+    places
+}
+
+/// Index entries of what is committed.
+#[derive(Debug)]
+pub(super) enum Entries<'o> {
+    /// There will be no index.
+    Unwanted,
+    /// All that is in front is known: they go where they belong at once.
+    Now(&'o mut IndexBuilder),
+    /// How long the stripes in front become is not known yet: fragments, each with where it starts
+    /// in its stripe.
+    Later(Vec<(IndexFragment, u64)>),
+}
+
+/// One output in order: where committed units go.
+struct Committer<'o> {
+    output: &'o mut Output,
+    entries: Entries<'o>,
+    /// Offset of the unit that is being written in pieces.
+    unit_start: Option<u64>,
+}
+
+impl Committer<'_> {
+    /// Writes bytes of the unit whose turn it is.
+    fn write(&mut self, bytes: &[u8]) -> Result<(), OutputError> {
+        self.unit_start.get_or_insert(self.output.written_bytes());
+        self.output.write(bytes)
+    }
+
+    fn commit(&mut self, unit: EncodedUnit, ledger: &Ledger) -> Result<(), FinishError> {
+        self.write(&unit.bytes)?;
+        let start = self.unit_start.take().unwrap_or_default();
+        let Some(fragment) = unit.index else { return Ok(()) };
+        match &mut self.entries {
+            Entries::Unwanted => {}
+            Entries::Now(builder) => builder.append(&fragment, start)?,
+            Entries::Later(kept) => {
+                ledger.charge(fragment.heap_bytes() as u64);
+                kept.push((fragment, start));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An output, and the units that wait for their turn in it.
+pub(super) struct Stripe<'a, 'o> {
+    pub(super) ordered: Ordered<(EncodedUnit, Pass<'a>)>,
+    committer: Mutex<Committer<'o>>,
+}
+
+impl<'a, 'o> Stripe<'a, 'o> {
+    pub(super) fn new(output: &'o mut Output, entries: Entries<'o>) -> Self {
+        let committer = Mutex::new(Committer { output, entries, unit_start: None });
+        Self { ordered: Ordered::default(), committer }
+    }
+
+    /// Writes bytes of the unit whose turn it is.
+    pub(super) fn write(&self, bytes: &[u8]) -> Result<(), OutputError> {
+        seqloom_runtime::failure::lock(&self.committer).write(bytes)
+    }
+
+    pub(super) fn commit(&self, unit: EncodedUnit, ledger: &Ledger) -> Result<(), FinishError> {
+        seqloom_runtime::failure::lock(&self.committer).commit(unit, ledger)
+    }
+}
+
+/// Puts the entries of all stripes together, now that it is known how long each has become.
+pub(super) fn gather_entries(
+    stripes: Vec<Stripe<'_, '_>>,
+    index: &mut IndexBuilder,
+    ledger: &Ledger,
+) -> Result<(), IndexError> {
+    let mut in_front_bytes = 0;
+    for stripe in stripes {
+        let committer = stripe.committer.into_inner();
+        let committer = committer.unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Entries::Later(kept) = committer.entries {
+            for (fragment, start) in kept {
+                index.append(&fragment, in_front_bytes + start)?;
+                ledger.release(fragment.heap_bytes() as u64);
+            }
+        }
+        in_front_bytes += committer.output.written_bytes();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn units(sizes: &[u64]) -> Vec<Unit> {
+        sizes.iter().map(|&bytes| Unit { store: 0, partitions: 0..1, bytes }).collect()
+    }
+
+    #[test]
+    fn stripes_are_runs_of_units_of_like_size_begun_in_turn() {
+        fn t(sizes: &[u64], stripes: usize, expected: &[(usize, usize, u64)]) {
+            let places = schedule(&units(sizes), stripes);
+            let found: Vec<_> = places.iter().map(|p| (p.unit, p.stripe, p.sequence)).collect();
+            assert_eq!(found, expected, "{sizes:?} over {stripes}");
+        }
+        t(&[], 3, &[]);
+        t(&[5, 5, 5], 1, &[(0, 0, 0), (1, 0, 1), (2, 0, 2)]);
+        t(&[5, 5, 5, 5], 2, &[(0, 0, 0), (2, 1, 0), (1, 0, 1), (3, 1, 1)]);
+        // A large unit takes the share of the stripes that it reaches into: they stay empty.
+        t(&[90, 5, 5], 3, &[(0, 0, 0), (1, 2, 0), (2, 2, 1)]);
+        t(&[7], 4, &[(0, 0, 0)]);
+        t(&[0, 0], 2, &[(0, 0, 0), (1, 0, 1)]);
+        t(&[u64::MAX / 2, u64::MAX / 2], 2, &[(0, 0, 0), (1, 1, 0)]);
+    }
+
+    #[test]
+    fn stripes_follow_each_other_in_the_order_of_the_units() {
+        for stripes in 1..20 {
+            let sizes: Vec<u64> = (0..50).map(|i| i * i % 17 + 1).collect();
+            let mut places = schedule(&units(&sizes), stripes);
+            places.sort_by_key(|place| (place.stripe, place.sequence));
+            assert!(places.iter().map(|place| place.unit).eq(0..50), "{stripes}");
+        }
+    }
+}
