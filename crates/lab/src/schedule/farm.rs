@@ -10,8 +10,8 @@
 //! A worker makes its [`TASKS_PER_WORKER`] tasks itself, so that their memory lies where it runs,
 //! and sends them home; a task goes back to its worker as soon as it is home (on demand). Rings
 //! have one sender and one receiver each and no locks. Who finds nothing pauses, then sleeps until
-//! a bell is rung. With pinned workers and an index whose pages are interleaved this is all of the paper's
-//! ablation; which of it is done is the placement's matter.
+//! a bell is rung. With pinned workers and an index whose pages are interleaved this is all of the
+//! paper's ablation; which of it is done is the placement's matter.
 //!
 //! *Bounds:* tasks, and batches that are in front of the oldest one that is out
 //! ([`AHEAD_PER_WORKER`]), because the output may have to keep what comes early.
