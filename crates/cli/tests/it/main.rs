@@ -15,6 +15,7 @@ mod fastq;
 mod faults;
 mod identity;
 mod input;
+mod lab_predict;
 mod memory;
 mod metrics;
 mod numa;
