@@ -2,7 +2,11 @@
 
 use std::fs;
 
-use crate::common::{folder, run, words};
+use crate::common::{Run, folder, run, seqloom};
+
+fn predict(line: &str) -> Run {
+    run(seqloom(["lab", "predict"]).args(line.split_whitespace()))
+}
 
 /// Ways, threads, and low, middle, high of each line that is no comment.
 fn bands(text: &str) -> Vec<(String, u32, [f64; 3])> {
@@ -17,8 +21,8 @@ fn bands(text: &str) -> Vec<(String, u32, [f64; 3])> {
 
 #[test]
 fn bands_have_a_width_and_name_their_assumptions() {
-    let line = "lab predict --threads 16..100 --engine-us 5 --machine nodes=4,cores=64,smt=2";
-    let text = run(&mut words(line)).ok().text();
+    let line = "--threads 16..100 --engine-us 5 --machine nodes=4,cores=64,smt=2";
+    let text = predict(line).ok().text();
     for said in ["4 nodes, 64 cores", "400, 200, 100 ns", "shipped parsing.tsv", "5 us a read"] {
         assert!(text.contains(said), "{said}: {text}");
     }
@@ -29,7 +33,7 @@ fn bands_have_a_width_and_name_their_assumptions() {
     let of = |way: &str| all.iter().find(|row| row.0 == way && row.1 == 100).unwrap().2;
     assert!(of("O")[2] > 1.2 * of("O")[0], "a lock's band has a width: {text}");
     assert!(of("source")[0] > of("O")[2], "{text}");
-    assert_eq!(run(&mut words(line)).ok().text(), text, "the same seed");
+    assert_eq!(predict(line).ok().text(), text, "the same seed");
 }
 
 #[test]
@@ -40,19 +44,19 @@ fn a_table_of_ones_own_is_used_and_a_bad_one_named() {
                 held_ns_per_read\tshared_writes_per_read\tholds\tpreempted_holds\tload_average\n";
     let row = "single\t262144\tO\tstandard\t1\t1\t0.02\t1\t1000\t10000\t2\t1000\t0\t0\n";
     fs::write(&table, format!("{head}{row}")).unwrap();
-    let line = format!("lab predict --threads 64 --parsing {}", table.display());
-    let all = bands(&run(&mut words(&line)).ok().text());
+    let line = format!("--threads 64 --parsing {}", table.display());
+    let all = bands(&predict(&line).ok().text());
     // 10 us under the lock: a hundred thousand reads per second, and no more.
     assert_eq!(all.len(), 1);
     assert!(all[0].2[2] > 85.0 && all[0].2[2] <= 101.0, "{all:?}");
     fs::write(&table, format!("{head}{row}x\n")).unwrap();
-    run(&mut words(&line)).fails_with(1).says(&["parsing.tsv", "line 3"]);
+    predict(&line).fails_with(1).says(&["parsing.tsv", "line 3"]);
 }
 
 #[test]
 fn what_cannot_be_asked_is_refused() {
     let t = |line: &str, said: &str| {
-        run(&mut words(&format!("lab predict {line}"))).fails_with(2).says(&[said]);
+        predict(line).fails_with(2).says(&[said]);
     };
     t("--threads 8..4", "--threads 8..4");
     t("--machine cores=0", "cores=0");
@@ -62,5 +66,5 @@ fn what_cannot_be_asked_is_refused() {
     t("--engine-us=-1", "--engine-us");
     t("--output-reads 0", "--output-reads");
     t("--out somewhere", "--validate");
-    run(&mut words("lab predict --validate /")).fails_with(1).says(&["holds no curves"]);
+    predict("--validate /").fails_with(1).says(&["holds no curves"]);
 }
