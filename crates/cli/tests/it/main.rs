@@ -17,6 +17,7 @@ mod identity;
 mod input;
 mod lab;
 mod lab_schedule;
+mod lab_predict;
 mod memory;
 mod metrics;
 mod numa;

@@ -268,6 +268,21 @@ impl Question {
         table
     }
 
+    fn lock_in_words(&self) -> String {
+        let lock = &self.lock;
+        if lock.per_waiter_ns == 0.0 && lock.wake_ns == 0.0 {
+            return "lock of O, D, B, L: threads that wait cost nothing more".to_owned();
+        }
+        format!(
+            "lock of O, D, B, L: {} ns more for each thread that waits, up to {}; {} ns more from \
+             {} on; fitted to one program's curves, and far off for others",
+            short(lock.per_waiter_ns),
+            lock.most_waiters,
+            short(lock.wake_ns),
+            short(lock.wake_from)
+        )
+    }
+
     /// What was assumed, a line each.
     #[must_use]
     pub fn assumptions(&self) -> Vec<String> {
@@ -298,14 +313,7 @@ impl Question {
                  memory a read, {placement}; a byte of another node counts twice",
                 self.engine_us, self.engine_bytes
             ),
-            format!(
-                "lock of O, D, B, L: {} ns more for each thread that waits (up to {}), {} ns from \
-                 {} waiting threads on",
-                short(self.lock.per_waiter_ns),
-                self.lock.most_waiters,
-                short(self.lock.wake_ns),
-                short(self.lock.wake_from)
-            ),
+            self.lock_in_words(),
             format!(
                 "output: one lock, {} reads at a time, {} ns a read (0: outputs do not meet)",
                 self.output_reads, self.output_ns
