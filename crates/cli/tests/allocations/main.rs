@@ -72,9 +72,9 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 const BATCHES: u64 = 400;
 const READ_BASES: u64 = 100;
-/// Allocations for a read more. One for each of a hundred reads would show; what remains are blocks
+/// Allocations for a read more. One for each of fifty reads would show; what remains are blocks
 /// of input, chunks and units, of a thousand reads and more, and buffers that grow once more.
-const MOST_PER_READ: f64 = 0.01;
+const MOST_PER_READ: f64 = 0.02;
 
 /// Records to partitions, as `align` has it.
 struct Sink<'a>(Collector<'a>);
