@@ -23,14 +23,15 @@ needs: ## install what the tests compare with, where that is possible
 	tests/install-needs.sh
 
 # The pure libraries run with overflow checks and debug assertions; the engine (C++, 40 s a
-# profile) and the binary run as they are shipped, so that `demo` and the tests share one build.
+# profile), the lab, which drives it, and the binary run as they are shipped, so that `demo` and the
+# tests share one build.
 test: needs loom ## all tests but the long ones
-	$(CARGO) test --workspace --exclude seqloom --exclude seqloom-align
-	$(CARGO) test --release -p seqloom-align -p seqloom
+	$(CARGO) test --workspace --exclude seqloom --exclude seqloom-align --exclude seqloom-lab
+	$(CARGO) test --release -p seqloom-align -p seqloom-lab -p seqloom
 
 test-slow: needs fuzz fuzz-signal miri ## the long tests too (runs of 1 M reads and more)
-	SEQLOOM_SLOW=1 $(CARGO) test --workspace --exclude seqloom --exclude seqloom-align
-	SEQLOOM_SLOW=1 $(CARGO) test --release -p seqloom-align -p seqloom -- --nocapture
+	SEQLOOM_SLOW=1 $(CARGO) test --workspace --exclude seqloom --exclude seqloom-align --exclude seqloom-lab
+	SEQLOOM_SLOW=1 $(CARGO) test --release -p seqloom-align -p seqloom-lab -p seqloom -- --nocapture
 
 fuzz: ## every parser of foreign bytes under a fuzzer, 20 s each; skipped where that is missing
 	fuzz/run.sh 20

@@ -119,7 +119,8 @@ pub(crate) fn chosen(names: &[String], name: &str) -> bool {
     names.is_empty() || names.iter().any(|chosen| chosen == name)
 }
 
-fn counters_of(text: &str) -> Counters {
+/// What a program says of itself: its lines `counter`, name, value (tabs between).
+pub(crate) fn counters_of(text: &str) -> Counters {
     let counter = |line: &str| {
         let (name, value) = line.strip_prefix("counter\t")?.split_once('\t')?;
         Some((name.to_owned(), value.parse().ok()?))

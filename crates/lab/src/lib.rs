@@ -5,6 +5,8 @@
 //! factors set; what is measured becomes a table of tab-separated values ([`table`]) and a report
 //! with plots ([`plot`]).
 
+pub mod campaign;
+mod digest;
 pub mod experiment;
 pub mod latency;
 pub mod locks;
@@ -12,7 +14,12 @@ pub mod methylation;
 mod output;
 pub mod parsing;
 pub mod plot;
+pub mod predict;
 pub mod prep_memory;
+mod programs;
+mod random;
+pub mod schedule;
 pub mod signal_io;
+pub mod sinks;
 pub mod table;
 pub mod watch;

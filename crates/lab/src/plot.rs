@@ -3,12 +3,35 @@
 use std::fmt::Write;
 
 /// Size of a plot, and of the space round its axes.
-const WIDTH: f64 = 760.0;
-const HEIGHT: f64 = 440.0;
-const LEFT: f64 = 70.0;
-const RIGHT: f64 = 210.0;
-const TOP: f64 = 40.0;
-const BOTTOM: f64 = 55.0;
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    width: f64,
+    height: f64,
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+}
+
+/// A plot by itself, with its legend on the right.
+const FULL: Frame =
+    Frame { width: 760.0, height: 440.0, left: 70.0, right: 210.0, top: 40.0, bottom: 55.0 };
+/// One of several side by side, whose legend stands elsewhere.
+const SMALL: Frame =
+    Frame { width: 380.0, height: 280.0, left: 62.0, right: 14.0, top: 34.0, bottom: 46.0 };
+
+/// How a plot is drawn, where that is not as [`Plot::to_svg`] does.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Style<'a> {
+    /// One of several side by side: smaller, and without a legend (see [`legend_key`]).
+    pub small: bool,
+    /// Upwards from 0 in equal steps, not by ratios.
+    pub linear_y: bool,
+    /// Powers of ten to the right, not of two.
+    pub decades: bool,
+    /// By line: from where to where values spread, at some points (x, low, high).
+    pub spread: &'a [Vec<(f64, f64, f64)>],
+}
 
 /// Colours that remain different for colour-blind readers (Okabe and Ito 2008), and dashes for the
 /// second time round.
@@ -37,12 +60,13 @@ pub struct Plot {
     pub lines: Vec<Line>,
 }
 
-/// A logarithmic axis.
+/// An axis: logarithmic, or linear from 0.
 struct Axis {
     low: f64,
     high: f64,
     from: f64,
     to: f64,
+    linear: bool,
 }
 
 impl Axis {
@@ -57,24 +81,45 @@ impl Axis {
         if high / low < 1.5 {
             (low, high) = (low / 1.5, high * 1.5);
         }
-        Self { low, high, from, to }
+        Self { low, high, from, to, linear: false }
+    }
+
+    /// The same values, in equal steps from 0, with some room at the end.
+    fn linear(self) -> Self {
+        Self { low: 0.0, high: self.high * 1.05, linear: true, ..self }
     }
 
     fn at(&self, value: f64) -> f64 {
-        let share = (value / self.low).ln() / (self.high / self.low).ln();
+        let share = if self.linear {
+            (value - self.low) / (self.high - self.low)
+        } else {
+            (value / self.low).ln() / (self.high / self.low).ln()
+        };
         self.from + share * (self.to - self.from)
     }
 
     /// Round numbers on it: 1, 2 and 5 of each power of ten, or powers of two.
     fn ticks(&self, steps: &[f64], base: f64) -> Vec<f64> {
+        if self.linear {
+            return self.equal_steps();
+        }
         let first = self.low.log(base).floor() as i32;
         let last = self.high.log(base).ceil() as i32;
         let all = (first..=last).flat_map(|power| steps.iter().map(move |s| s * base.powi(power)));
         all.filter(|tick| (self.low * 0.999..=self.high * 1.001).contains(tick)).collect()
     }
+
+    /// From 0 upwards, by a round number that gives four to nine steps.
+    fn equal_steps(&self) -> Vec<f64> {
+        let power = 10_f64.powf((self.high / 5.0).log10().floor());
+        let rounds = [1.0, 2.0, 5.0, 10.0].map(|round| round * power);
+        let step = rounds.into_iter().find(|step| self.high / step < 8.0).unwrap_or(power);
+        let count = (self.high / step).floor() as u32;
+        (0..=count).map(|n| f64::from(n) * step).collect()
+    }
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -82,18 +127,25 @@ impl Plot {
     /// The plot as an SVG document.
     #[must_use]
     pub fn to_svg(&self) -> String {
+        self.draw(Style::default())
+    }
+
+    /// The plot as an SVG document, in a style.
+    #[must_use]
+    pub fn draw(&self, style: Style<'_>) -> String {
+        let frame = if style.small { SMALL } else { FULL };
+        let (right, down) = (frame.width - frame.right, frame.height - frame.bottom);
         let points = || self.lines.iter().flat_map(|line| &line.points);
-        let x = Axis::over(points().map(|point| point.0), LEFT, WIDTH - RIGHT);
-        let y = Axis::over(points().map(|point| point.1), HEIGHT - BOTTOM, TOP);
-        let mut out = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
-             font-family=\"sans-serif\" font-size=\"12\">\n\
-             <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n"
-        );
-        let middle = (LEFT + WIDTH - RIGHT) / 2.0;
-        text(&mut out, middle, TOP - 16.0, "middle", &self.title);
-        text(&mut out, middle, HEIGHT - 14.0, "middle", &self.x);
-        let (up, side) = ((TOP + HEIGHT - BOTTOM) / 2.0, 18.0);
+        let spread = || style.spread.iter().flatten();
+        let x = Axis::over(points().map(|point| point.0), frame.left, right);
+        let ends = spread().flat_map(|(_, low, high)| [*low, *high]);
+        let y = Axis::over(points().map(|point| point.1).chain(ends), down, frame.top);
+        let y = if style.linear_y { y.linear() } else { y };
+        let mut out = opened(frame.width, frame.height);
+        let middle = (frame.left + right) / 2.0;
+        text(&mut out, middle, frame.top - 16.0, "middle", &self.title);
+        text(&mut out, middle, frame.height - 14.0, "middle", &self.x);
+        let (up, side) = ((frame.top + down) / 2.0, if style.small { 14.0 } else { 18.0 });
         // Writing to a String cannot fail.
         let _ = writeln!(
             out,
@@ -101,13 +153,45 @@ impl Plot {
              text-anchor=\"middle\">{}</text>",
             escaped(&self.y)
         );
-        axes(&mut out, &x, &y);
+        axes(&mut out, &x, &y, if style.decades { 10.0 } else { 2.0 });
         for (number, line) in self.lines.iter().enumerate() {
+            let whiskers = style.spread.get(number).map_or(&[][..], Vec::as_slice);
             draw(&mut out, line, number, &x, &y);
+            whiskers.iter().for_each(|ends| whisker(&mut out, *ends, number, &x, &y));
+            if !style.small {
+                legend(&mut out, line, number, right);
+            }
         }
         out.push_str("</svg>\n");
         out
     }
+}
+
+fn opened(width: f64, height: f64) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+         font-family=\"sans-serif\" font-size=\"12\">\n\
+         <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n"
+    )
+}
+
+/// How the line of that number is drawn, as a small SVG document: for a legend elsewhere.
+#[must_use]
+pub fn legend_key(number: usize) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 26 8\" width=\"26\" \
+         height=\"8\"><path d=\"M1,4 H25\" {}/></svg>",
+        style_of(number)
+    )
+}
+
+fn colour_of(number: usize) -> &'static str {
+    COLOURS[number % COLOURS.len()]
+}
+
+fn style_of(number: usize) -> String {
+    let dash = if number < COLOURS.len() { "" } else { " stroke-dasharray=\"6 3\"" };
+    format!("fill=\"none\" stroke=\"{}\" stroke-width=\"2\"{dash}", colour_of(number))
 }
 
 fn text(out: &mut String, x: f64, y: f64, anchor: &str, what: &str) {
@@ -115,7 +199,7 @@ fn text(out: &mut String, x: f64, y: f64, anchor: &str, what: &str) {
     let _ = writeln!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{what}</text>");
 }
 
-fn axes(out: &mut String, x: &Axis, y: &Axis) {
+fn axes(out: &mut String, x: &Axis, y: &Axis, x_base: f64) {
     let line = |out: &mut String, x1: f64, y1: f64, x2: f64, y2: f64, colour: &str| {
         let _ = writeln!(
             out,
@@ -123,7 +207,7 @@ fn axes(out: &mut String, x: &Axis, y: &Axis) {
              stroke=\"{colour}\"/>"
         );
     };
-    for tick in x.ticks(&[1.0], 2.0) {
+    for tick in x.ticks(&[1.0], x_base) {
         let at = x.at(tick);
         line(out, at, y.from, at, y.to, "#e5e5e5");
         text(out, at, y.from + 18.0, "middle", &format!("{tick}"));
@@ -139,21 +223,95 @@ fn axes(out: &mut String, x: &Axis, y: &Axis) {
 }
 
 fn draw(out: &mut String, line: &Line, number: usize, x: &Axis, y: &Axis) {
-    let colour = COLOURS[number % COLOURS.len()];
-    let dash = if number < COLOURS.len() { "" } else { " stroke-dasharray=\"6 3\"" };
-    let good = |point: &&(f64, f64)| point.0 > 0.0 && point.1 > 0.0;
+    // A share of 0 has a place on a linear axis.
+    let good = |point: &&(f64, f64)| point.0 > 0.0 && (point.1 > 0.0 || y.linear && point.1 == 0.0);
     let places: Vec<(f64, f64)> =
         line.points.iter().filter(good).map(|point| (x.at(point.0), y.at(point.1))).collect();
     let path: Vec<String> = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
-    let style = format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"{dash}");
-    let _ = writeln!(out, "<polyline points=\"{}\" {style}/>", path.join(" "));
+    let _ = writeln!(out, "<polyline points=\"{}\" {}/>", path.join(" "), style_of(number));
+    let colour = colour_of(number);
     for (x, y) in places {
         let _ = writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
     }
-    let (at, height) = (WIDTH - RIGHT + 16.0, TOP + 10.0 + 20.0 * number as f64);
+}
+
+/// A line from the low to the high end of a spread.
+fn whisker(out: &mut String, ends: (f64, f64, f64), number: usize, x: &Axis, y: &Axis) {
+    let (at, low, high) = ends;
+    if [at, low, high].iter().all(|value| *value > 0.0 && value.is_finite()) {
+        let _ = writeln!(
+            out,
+            "<path d=\"M{:.1},{:.1} V{:.1}\" stroke=\"{}\"/>",
+            x.at(at),
+            y.at(low),
+            y.at(high),
+            colour_of(number)
+        );
+    }
+}
+
+fn legend(out: &mut String, line: &Line, number: usize, right: f64) {
+    let (at, height) = (right + 16.0, FULL.top + 10.0 + 20.0 * number as f64);
     let end = at + 24.0;
-    let _ = writeln!(out, "<path d=\"M{at},{height} H{end}\" {style}/>");
+    let _ = writeln!(out, "<path d=\"M{at},{height} H{end}\" {}/>", style_of(number));
     text(out, end + 6.0, height + 4.0, "start", &line.name);
+}
+
+/// Bars of parts of a whole, one below the other.
+#[derive(Debug, Clone)]
+pub struct Bars {
+    /// What it shows.
+    pub title: String,
+    /// Names of the parts.
+    pub parts: Vec<String>,
+    /// Name of each bar, and its parts as shares of 1; what is missing to 1 stays empty.
+    pub bars: Vec<(String, Vec<f64>)>,
+}
+
+/// Height of a bar and of the space up to the next one, and where bars begin and end.
+const BAR: f64 = 13.0;
+const NEXT_BAR: f64 = 17.0;
+const BARS_FROM: f64 = 300.0;
+const BARS_TO: f64 = 740.0;
+/// Space above the bars: title and names of the parts.
+const BARS_TOP: f64 = 56.0;
+
+impl Bars {
+    /// The bars as an SVG document.
+    #[must_use]
+    pub fn to_svg(&self) -> String {
+        let height = BARS_TOP + NEXT_BAR * self.bars.len() as f64 + 8.0;
+        let mut out = opened(FULL.width, height);
+        text(&mut out, FULL.width / 2.0, 18.0, "middle", &self.title);
+        for (number, part) in self.parts.iter().enumerate() {
+            let at = BARS_FROM + 150.0 * number as f64;
+            bar(&mut out, (at, 32.0), 18.0, number);
+            text(&mut out, at + 24.0, 43.0, "start", part);
+        }
+        for (row, (name, parts)) in self.bars.iter().enumerate() {
+            let y = BARS_TOP + NEXT_BAR * row as f64;
+            text(&mut out, BARS_FROM - 8.0, y + 11.0, "end", name);
+            let mut from = BARS_FROM;
+            for (number, part) in parts.iter().enumerate() {
+                let rest = BARS_TO - from;
+                let wanted = part.max(0.0) * (BARS_TO - BARS_FROM);
+                // A share that is no number has no bar.
+                let width = if wanted.is_finite() { wanted.min(rest) } else { 0.0 };
+                bar(&mut out, (from, y), width, number);
+                from += width;
+            }
+        }
+        out.push_str("</svg>\n");
+        out
+    }
+}
+
+fn bar(out: &mut String, (x, y): (f64, f64), width: f64, number: usize) {
+    let colour = colour_of(number);
+    let _ = writeln!(
+        out,
+        "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{BAR}\" fill=\"{colour}\"/>"
+    );
 }
 
 #[cfg(test)]
@@ -189,5 +347,51 @@ mod tests {
             let svg = plot(points).to_svg();
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         }
+    }
+
+    #[test]
+    fn several_plots_side_by_side_have_one_legend_and_show_spread() {
+        let line = Line { name: "named".into(), points: vec![(1.0, 4.0), (8.0, 5.0)] };
+        let empty = Line { name: "other".into(), points: Vec::new() };
+        let plot = Plot {
+            title: "t".into(),
+            x: "threads".into(),
+            y: "s".into(),
+            lines: vec![empty, line],
+        };
+        let spread = [Vec::new(), vec![(1.0, 3.0, 6.0), (8.0, f64::NAN, 6.0)]];
+        let style = Style { small: true, linear_y: true, decades: false, spread: &spread };
+        let svg = plot.draw(style);
+        assert!(!svg.contains("named") && !svg.contains("NaN"), "{svg}");
+        assert!(svg.contains(">0<") && svg.contains(">8<"), "from 0, powers of two: {svg}");
+        assert_eq!(svg.matches(" V").count(), 1, "one whisker: {svg}");
+        assert!(svg.contains(&style_of(1)) && legend_key(1).contains(&style_of(1)));
+        assert_ne!(legend_key(0), legend_key(7));
+        let decades = plot.draw(Style { decades: true, ..Style::default() });
+        assert!(decades.contains("named") && !decades.contains(">8<"), "{decades}");
+    }
+
+    #[test]
+    fn steps_of_a_linear_axis_are_round_and_few() {
+        for high in [0.013, 0.99, 1.0, 7.3, 52.0, 12345.0] {
+            let axis = Axis { low: 0.0, high, from: 0.0, to: 1.0, linear: true };
+            let ticks = axis.ticks(&[], 10.0);
+            assert!((4..=9).contains(&ticks.len()), "{high}: {ticks:?}");
+            assert!(ticks.iter().all(|tick| *tick <= high));
+        }
+    }
+
+    #[test]
+    fn bars_never_leave_their_frame() {
+        let bars = Bars {
+            title: "busy & waiting".into(),
+            parts: vec!["busy".into(), "waiting".into()],
+            bars: vec![("a".into(), vec![0.25, 0.75]), ("b".into(), vec![3.0, f64::NAN, -1.0])],
+        };
+        let svg = bars.to_svg();
+        assert!(svg.contains("busy &amp; waiting") && !svg.contains("NaN"), "{svg}");
+        assert!(svg.contains("x=\"300.0\" y=\"56.0\" width=\"110.0\""), "{svg}");
+        assert!(svg.contains("x=\"300.0\" y=\"73.0\" width=\"440.0\""), "{svg}");
+        assert!(!svg.contains("width=\"-"), "{svg}");
     }
 }

@@ -77,7 +77,7 @@ pub fn usage_of_children() -> Usage {
     usage_from(&crate::sys::rusage_children())
 }
 
-fn usage_from(ticks: &crate::sys::SelfUsage) -> Usage {
+pub(crate) fn usage_from(ticks: &crate::sys::SelfUsage) -> Usage {
     Usage {
         cpu: Duration::from_micros(ticks.cpu_us),
         peak_rss_bytes: ticks.max_rss_kib.saturating_mul(1024),

@@ -49,10 +49,10 @@ fn made_read(model: &PoreModel) -> (Vec<u8>, ReadEvents) {
     for rank in ranks {
         let first = events.mean_pa.len() as u32;
         for _ in 0..=random.below(3) + random.below(10) / 9 {
-            let stdv = model.level_stdv_pa[rank as usize];
             events.start_samples.push(sample);
             events.length_samples.push(5.0);
-            events.mean_pa.push(model.level_mean_pa[rank as usize] + stdv * random.normal());
+            let stdv_pa = model.level_stdv_pa[rank as usize] * f64::from(random.normal());
+            events.mean_pa.push((model.level_mean_pa[rank as usize] + stdv_pa) as f32);
             events.stdv_pa.push(1.0);
             sample += 5;
         }

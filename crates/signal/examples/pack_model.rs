@@ -1,5 +1,5 @@
 //! Makes a table of `pore_model/tables` from a model in text:
-//! `cargo run -p seqloom-signal --example pack_model -- MODEL.model TABLE.f32`.
+//! `cargo run -p seqloom-signal --example pack_model -- MODEL.model TABLE.f64`.
 
 use std::error::Error;
 

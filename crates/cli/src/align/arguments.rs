@@ -241,7 +241,7 @@ fn read_group_line(text: &str) -> Result<String, String> {
 }
 
 /// bwa's `-I` with its defaults: deviation 10 % of the mean, limits 4 deviations away.
-fn parse_insert_size(text: &str) -> Result<InsertSize, String> {
+pub(crate) fn parse_insert_size(text: &str) -> Result<InsertSize, String> {
     let refuse = || "must be mean[,deviation[,max[,min]]]".to_owned();
     let values: Vec<f64> =
         text.split(',').map(str::parse).collect::<Result<_, _>>().map_err(|_| refuse())?;

@@ -22,6 +22,7 @@ use seqloom_runtime::memory;
 
 pub(crate) use arguments::AlignArguments;
 use arguments::EngineChoice;
+pub(crate) use arguments::parse_insert_size;
 use job::{Job, Prepared};
 
 use crate::console::Console;

@@ -15,6 +15,8 @@ mod fastq;
 mod faults;
 mod identity;
 mod input;
+mod lab;
+mod lab_schedule;
 mod memory;
 mod metrics;
 mod numa;

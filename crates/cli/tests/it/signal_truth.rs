@@ -23,7 +23,7 @@ fn simulated() -> NanoporeRun {
     let model = builtin::r9_4_1_cpg().unwrap();
     let level_of = |kmer: &[u8]| {
         let rank = model.rank(kmer).unwrap();
-        (model.level_mean_pa[rank], model.level_stdv_pa[rank])
+        (model.level_mean_pa[rank] as f32, model.level_stdv_pa[rank] as f32)
     };
     simulate(&NanoporeOptions::default(), &level_of)
 }

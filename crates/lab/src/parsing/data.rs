@@ -1,7 +1,7 @@
 //! The files that are read: the same reads plain, in BGZF, and in blocks of whole reads.
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use seqloom_format::bgzf::{self, BlockCompressor};
@@ -61,9 +61,10 @@ impl Data {
         let mut data =
             Self { folder: folder.to_path_buf(), reads, text_bytes: 0, blocks: Vec::new() };
         for mate in 1..=2 {
-            let text = simulate(reads, mate);
-            data.text_bytes = text.len() as u64;
             let path = data.plain(mate);
+            let mut text = Vec::new();
+            simulate(reads, mate, &mut text).map_err(LabError::file(&path))?;
+            data.text_bytes = text.len() as u64;
             fs::write(&path, &text).map_err(LabError::file(&path))?;
             if mate == 1 {
                 let path = data.folder.join("r.bgzf.gz");
@@ -151,9 +152,9 @@ fn deflate(text: &[u8]) -> Result<Vec<u8>, bgzf::BgzfError> {
     Ok(out)
 }
 
-/// Reads as a sequencer names them, of random bases and of qualities that repeat (as real ones do,
-/// or they would not compress).
-fn simulate(reads: u64, mate: usize) -> Vec<u8> {
+/// Writes reads as a sequencer names them, of random bases and of qualities that repeat (as real
+/// ones do, or they would not compress).
+pub(crate) fn simulate(reads: u64, mate: usize, out: &mut impl Write) -> io::Result<()> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(mate as u64);
     let mut next = move || {
         // splitmix64 (Steele, Lea and Flood 2014).
@@ -163,11 +164,11 @@ fn simulate(reads: u64, mate: usize) -> Vec<u8> {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     };
-    let mut text = Vec::with_capacity(reads as usize * (2 * READ_BP + 48));
+    let mut text = Vec::with_capacity(2 * READ_BP + 64);
     for read in 0..reads {
-        // Writing to a Vec cannot fail.
+        text.clear();
         let (tile, x) = (1101 + read / 50_000, 1000 + (read * 7) % 30_000);
-        let _ = writeln!(text, "@SIM:1:FLOW:1:{tile}:{x}:{read} {mate}:N:0:ATCACG");
+        writeln!(text, "@SIM:1:FLOW:1:{tile}:{x}:{read} {mate}:N:0:ATCACG")?;
         text.extend((0..READ_BP).map(|_| b"ACGT"[(next() >> 62) as usize]));
         text.extend_from_slice(b"\n+\n");
         let mut quality = b'F';
@@ -178,6 +179,7 @@ fn simulate(reads: u64, mate: usize) -> Vec<u8> {
             quality
         }));
         text.push(b'\n');
+        out.write_all(&text)?;
     }
-    text
+    Ok(())
 }

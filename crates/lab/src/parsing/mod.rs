@@ -20,11 +20,13 @@ use seqloom_runtime::pool::{self, WorkerPanic};
 
 use self::data::Data;
 use self::ways::{Plan, Strategy, Worker};
+use crate::digest::fnv1a;
 use crate::experiment::{Counters, LabError, Run, TIMES, Work, perform};
 use crate::output::{load_average, write_results};
 use crate::table::Table;
 
 pub use self::data::Files;
+pub(crate) use self::data::simulate;
 pub use self::ways::{BATCH, Way};
 
 /// Factors of the table.
@@ -128,12 +130,9 @@ fn drive(
 /// An engine that looks at every byte: a sum over the reads that does not depend on their order.
 fn digest(block: &ReadBlock) -> u64 {
     let one = |read: usize| {
-        // FNV-1a, parts set apart by a byte that none of them has.
+        // Parts set apart by a byte that none of them has.
         let parts = [block.name(read), block.bases(read), block.qualities(read)];
-        let bytes = parts.iter().flat_map(|part| part.iter().chain(&[0]));
-        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        })
+        fnv1a(parts.into_iter().flat_map(|part| part.iter().chain(&[0])))
     };
     (0..block.reads.len()).fold(0, |sum, read| sum.wrapping_add(one(read)))
 }

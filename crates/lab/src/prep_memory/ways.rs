@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::PrepMemory;
+use crate::programs::is_there;
 
 /// The read group that every record gets.
 pub(super) const READ_GROUP: &str = "ID:lab LB:lib SM:sample PL:ILLUMINA PU:unit";
@@ -104,13 +105,6 @@ pub fn tools() -> Vec<Tool> {
         .filter(|tool| tool.needs.iter().all(|program| is_there(program)))
         .cloned()
         .collect()
-}
-
-/// Whether a path exists, or a program is on the PATH.
-fn is_there(program: &str) -> bool {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    Path::new(program).is_absolute() && Path::new(program).exists()
-        || std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
 }
 
 impl Tool {

@@ -248,7 +248,7 @@ mod tests {
         for rank in model.ranks(&sequence) {
             for _ in 0..8 {
                 let level = model.level_mean_pa[rank as usize] * 1.1 + 5.0;
-                let noise = random.below(2001) as f32 / 1000.0 - 1.0;
+                let noise = random.below(2001) as f64 / 1000.0 - 1.0;
                 read.samples.push(((level + 1.5 * noise) * 10.0).round() as i16);
             }
         }

@@ -8,7 +8,7 @@ use crate::pore_model::PoreModel;
 /// the same mean of squares. `var` is 1. Not finite if an event is not, or if either list is empty.
 #[must_use]
 pub fn from_moments(event_means_pa: &[f32], ranks: &[u32], model: &PoreModel) -> Scaling {
-    let levels = ranks.iter().map(|&rank| f64::from(model.level_mean_pa[rank as usize]));
+    let levels = ranks.iter().map(|&rank| model.level_mean_pa[rank as usize]);
     let (level_sum, level_squares) =
         levels.fold((0.0, 0.0), |(sum, squares), level| (sum + level, squares + level * level));
     let kmers = ranks.len() as f64;
@@ -37,8 +37,8 @@ pub fn recalibrate(
         of_kmer.iter().zip(ranks).filter_map(move |(range, &rank)| {
             let (first, _) = range.get()?;
             let is_new = before.replace(rank) != Some(rank);
-            let level = f64::from(model.level_mean_pa[rank as usize]);
-            let stdv = f64::from(model.level_stdv_pa[rank as usize]);
+            let level = model.level_mean_pa[rank as usize];
+            let stdv = model.level_stdv_pa[rank as usize];
             is_new.then(|| (f64::from(event_means_pa[first as usize]), level, 1.0 / (stdv * stdv)))
         })
     };
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn a_line_is_found_again() {
         let (model, ranks) = (model(), [0, 1, 2, 3, 0, 3]);
-        let line = |rank: &u32| model.level_mean_pa[*rank as usize] * 1.5 - 3.0;
+        let line = |rank: &u32| (model.level_mean_pa[*rank as usize] * 1.5 - 3.0) as f32;
         let events: Vec<f32> = ranks.iter().map(line).collect();
         let found = recalibrate(&events, &one_each(6), &ranks, &model, 6).unwrap();
         assert!((found.shift_pa + 3.0).abs() < 1e-9 && (found.scale - 1.5).abs() < 1e-9);

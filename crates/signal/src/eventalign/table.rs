@@ -76,7 +76,10 @@ pub fn push_rows(
             (level.mean_pa, level.stdv_pa)
         };
         let rank = row.rank as usize;
-        let unscaled = || (table.model.level_mean_pa[rank], table.model.level_stdv_pa[rank]);
+        let unscaled = || {
+            let model = table.model;
+            (model.level_mean_pa[rank] as f32, model.level_stdv_pa[rank] as f32)
+        };
         let (mean, stdv) = match (row.is_bad, options.scale_events) {
             (true, _) => (0.0, 0.0),
             (false, true) => unscaled(),

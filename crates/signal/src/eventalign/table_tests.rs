@@ -5,8 +5,8 @@ use crate::event::{Events, Scaling};
 use crate::pore_model::Alphabet;
 
 fn model() -> PoreModel {
-    let level_mean_pa: Vec<f32> = (0..16).map(|rank| 60.0 + 3.0 * rank as f32).collect();
-    let level_stdv_pa = vec![1.5_f32; 16];
+    let level_mean_pa: Vec<f64> = (0..16).map(|rank| 60.0 + 3.0 * f64::from(rank)).collect();
+    let level_stdv_pa = vec![1.5_f64; 16];
     let level_log_stdv = level_stdv_pa.iter().map(|s| s.ln()).collect();
     PoreModel {
         name: "made".to_owned(),

@@ -45,9 +45,9 @@ impl ScaledLevel {
     #[must_use]
     pub fn of(model: &PoreModel, rank: u32, scaling: &Scaling, log_var: f64) -> Self {
         let rank = rank as usize;
-        let mean = scaling.scale * f64::from(model.level_mean_pa[rank]) + scaling.shift_pa;
-        let stdv = f64::from(model.level_stdv_pa[rank]) * scaling.var;
-        let log_stdv = f64::from(model.level_log_stdv[rank]) + log_var;
+        let mean = scaling.scale * model.level_mean_pa[rank] + scaling.shift_pa;
+        let stdv = model.level_stdv_pa[rank] * scaling.var;
+        let log_stdv = model.level_log_stdv[rank] + log_var;
         Self { mean_pa: mean as f32, stdv_pa: stdv as f32, log_stdv: log_stdv as f32 }
     }
 }

@@ -184,7 +184,7 @@ pub(crate) fn forward_lanes(
             if row + 1 == events {
                 let sum =
                     leaving[lane] * (1.0 - background::ENTER) + clipped[lane] * from_background;
-                scores[lane] = sum.ln() + exponents[lane] as f64 * std::f64::consts::LN_2;
+                scores[lane] = scaled_ln(sum, exponents[lane]);
             }
         }
         if row % SCALE_EVERY == SCALE_EVERY - 1 {
@@ -192,6 +192,18 @@ pub(crate) fn forward_lanes(
         }
     }
     scores
+}
+
+/// Natural logarithm of `value * 2^exponent`. The value's own exponent is added to the other first,
+/// so that how the two share it does not show: it depends on what is in the other lanes.
+#[inline(always)]
+fn scaled_ln(value: f64, exponent: i64) -> f64 {
+    let own = (value.to_bits() >> 52) as i64;
+    if !(1..0x7ff).contains(&own) {
+        return value.ln() + exponent as f64 * std::f64::consts::LN_2;
+    }
+    let mantissa = f64::from_bits((value.to_bits() & ((1 << 52) - 1)) | 1.0_f64.to_bits());
+    mantissa.ln() + (exponent + own - 1023) as f64 * std::f64::consts::LN_2
 }
 
 /// Transitions as they are multiplied with.

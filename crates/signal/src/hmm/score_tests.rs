@@ -84,6 +84,19 @@ proptest! {
 }
 
 #[test]
+fn how_value_and_exponent_share_the_power_does_not_show() {
+    for (value, exponent) in [(1.3, 0), (0.999, -7), (1e-200, 40), (f64::MIN_POSITIVE, 1000)] {
+        let logarithm = scaled_ln(value, exponent);
+        assert!((logarithm - (value.ln() + exponent as f64 * 2.0_f64.ln())).abs() < 1e-11);
+        for shift in [1, 60, 800] {
+            let power = 2.0_f64.powi(shift);
+            assert_eq!(logarithm, scaled_ln(value * power, exponent - i64::from(shift)));
+        }
+    }
+    assert_eq!(scaled_ln(0.0, 5), f64::NEG_INFINITY);
+}
+
+#[test]
 fn one_kmer_and_one_event_can_be_added_up_by_hand() {
     let owned = Owned { kmers: vec![level(80.0, 2.0)], levels: vec![82.0], backwards: false };
     let density = (-0.5_f64).exp() / (2.0 * (2.0 * std::f64::consts::PI).sqrt());

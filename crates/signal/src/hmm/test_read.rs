@@ -43,11 +43,12 @@ impl MadeRead {
         for (at, rank) in kmers {
             let first = kmer_of_event.len() as u32;
             for _ in 0..=random(3) {
-                let deviation = (random(13) as f32 - 6.0) / 10.0;
+                let deviation = (f64::from(random(13)) - 6.0) / 10.0;
                 let stdv_pa = model.level_stdv_pa[rank as usize];
                 events.start_samples.push(5 * kmer_of_event.len() as u64);
                 events.length_samples.push(5.0);
-                events.mean_pa.push(model.level_mean_pa[rank as usize] + deviation * stdv_pa);
+                let level_pa = model.level_mean_pa[rank as usize] + deviation * stdv_pa;
+                events.mean_pa.push(level_pa as f32);
                 events.stdv_pa.push(1.0);
                 kmer_of_event.push(at);
             }

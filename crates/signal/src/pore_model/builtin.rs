@@ -1,6 +1,6 @@
 //! The models that come with the program: R9.4.1 DNA, 6-mers, four letters and five.
 //!
-//! Tables are little-endian `f32`: the mean levels by rank, then the standard deviations. They were
+//! Tables are little-endian `f64`: the mean levels by rank, then the standard deviations. They were
 //! made from nanopolish's text models by `examples/pack_model.rs`; `tables/NOTICE` names source
 //! and licence. Other models, R10.4.1 among them, are read from files.
 
@@ -9,8 +9,8 @@ use super::{Alphabet, ModelError, PoreModel};
 /// K-mers of both tables have this many letters.
 pub const KMER_LENGTH: usize = 6;
 
-static NUCLEOTIDE: &[u8] = include_bytes!("tables/r9.4.1_nucleotide_6mer.f32");
-static CPG: &[u8] = include_bytes!("tables/r9.4.1_cpg_6mer.f32");
+static NUCLEOTIDE: &[u8] = include_bytes!("tables/r9.4.1_nucleotide_6mer.f64");
+static CPG: &[u8] = include_bytes!("tables/r9.4.1_cpg_6mer.f64");
 
 /// R9.4.1 DNA at 450 bases a second, letters ACGT: nanopolish's
 /// `r9.4_450bps.nucleotide.6mer.template.model`.
@@ -39,7 +39,7 @@ pub fn pack(model: &PoreModel) -> Vec<u8> {
 
 fn unpack(name: &str, alphabet: Alphabet, table: &[u8]) -> Result<PoreModel, ModelError> {
     let mut levels: Vec<_> =
-        table.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
+        table.as_chunks().0.iter().map(|&bytes| f64::from_le_bytes(bytes)).collect();
     let stdvs = levels.split_off(levels.len() / 2);
     PoreModel::new(name.to_owned(), alphabet, KMER_LENGTH, levels, stdvs)
 }
@@ -50,8 +50,8 @@ mod tests {
 
     #[test]
     fn the_tables_are_whole() {
-        // First, one inner and last row of each text, to the digits that f32 keeps.
-        fn t(model: &PoreModel, kmer: &[u8], mean_pa: f32, stdv_pa: f32) {
+        // First, one inner and last row of each text.
+        fn t(model: &PoreModel, kmer: &[u8], mean_pa: f64, stdv_pa: f64) {
             let rank = model.rank(kmer).unwrap();
             assert_eq!(model.level_mean_pa[rank], mean_pa);
             assert_eq!(model.level_stdv_pa[rank], stdv_pa);

@@ -80,11 +80,11 @@ pub struct PoreModel {
     /// Letters per k-mer.
     pub kmer_length: usize,
     /// Mean level by k-mer rank, in picoampere.
-    pub level_mean_pa: Vec<f32>,
+    pub level_mean_pa: Vec<f64>,
     /// Standard deviation of the level by k-mer rank, in picoampere.
-    pub level_stdv_pa: Vec<f32>,
+    pub level_stdv_pa: Vec<f64>,
     /// Natural logarithm of the latter.
-    pub level_log_stdv: Vec<f32>,
+    pub level_log_stdv: Vec<f64>,
 }
 
 impl PoreModel {
@@ -97,8 +97,8 @@ impl PoreModel {
         name: String,
         alphabet: Alphabet,
         kmer_length: usize,
-        level_mean_pa: Vec<f32>,
-        level_stdv_pa: Vec<f32>,
+        level_mean_pa: Vec<f64>,
+        level_stdv_pa: Vec<f64>,
     ) -> Result<Self, ModelError> {
         let rows = alphabet.rows(kmer_length).ok_or(ModelError::KmerLength { kmer_length })?;
         for found in [level_mean_pa.len(), level_stdv_pa.len()] {
@@ -106,7 +106,7 @@ impl PoreModel {
                 return Err(ModelError::Rows { found, expected: rows, kmer_length });
             }
         }
-        let is_bad = |(&mean, &stdv): (&f32, &f32)| !(mean.is_finite() && is_deviation(stdv));
+        let is_bad = |(&mean, &stdv): (&f64, &f64)| !(mean.is_finite() && is_deviation(stdv));
         if let Some(rank) = level_mean_pa.iter().zip(&level_stdv_pa).position(is_bad) {
             let mut kmer = Vec::new();
             alphabet.append_kmer(rank, kmer_length, &mut kmer);
@@ -140,7 +140,7 @@ impl PoreModel {
 }
 
 /// Whether a standard deviation can be divided by.
-fn is_deviation(stdv: f32) -> bool {
+fn is_deviation(stdv: f64) -> bool {
     stdv.is_normal() && stdv > 0.0
 }
 
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn models_of_the_wrong_shape_are_refused() {
-        fn t(kmer_length: usize, means: Vec<f32>, stdvs: Vec<f32>) -> ModelError {
+        fn t(kmer_length: usize, means: Vec<f64>, stdvs: Vec<f64>) -> ModelError {
             PoreModel::new(String::new(), Alphabet::Nucleotide, kmer_length, means, stdvs)
                 .unwrap_err()
         }
@@ -179,7 +179,7 @@ mod tests {
         assert!(matches!(t(1, vec![1.0; 4], vec![1.0; 3]), ModelError::Rows { .. }));
         let message = t(1, vec![1.0; 4], vec![1.0, 1.0, 0.0, 1.0]).to_string();
         assert!(message.contains("'G'"), "{message}");
-        let unbounded = vec![1.0, 1.0, 1.0, f32::INFINITY];
+        let unbounded = vec![1.0, 1.0, 1.0, f64::INFINITY];
         assert!(matches!(t(1, unbounded, vec![1.0; 4]), ModelError::Level { .. }));
     }
 }

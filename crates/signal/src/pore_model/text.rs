@@ -52,8 +52,8 @@ struct Row {
     /// Rank of the k-mer among those of five letters until the alphabet is known.
     rank: u32,
     line: u32,
-    mean_pa: f32,
-    stdv_pa: f32,
+    mean_pa: f64,
+    stdv_pa: f64,
 }
 
 fn shown(bytes: &[u8]) -> String {
@@ -185,7 +185,7 @@ fn without_methylated(rank: u32) -> u32 {
     out
 }
 
-fn parse_number(text: &[u8], usable: impl Fn(f32) -> bool) -> Result<f32, LineDefect> {
+fn parse_number(text: &[u8], usable: impl Fn(f64) -> bool) -> Result<f64, LineDefect> {
     std::str::from_utf8(text)
         .ok()
         .and_then(|text| text.parse().ok())
@@ -218,10 +218,10 @@ mod tests {
             let model = parse(text.as_bytes(), &ModelRequest::default()).unwrap();
             assert_eq!((model.name.as_str(), model.alphabet), (name, alphabet));
             assert_eq!(model.kmer_length, kmer_length);
-            let levels: Vec<_> = (0..model.rows()).map(|row| row as f32).collect();
+            let levels: Vec<_> = (0..model.rows()).map(|row| row as f64).collect();
             assert_eq!(model.level_mean_pa, levels);
             assert!(model.level_stdv_pa.iter().zip(&levels).all(|(sd, it)| *sd == it + 1.5));
-            assert_eq!(model.level_log_stdv[0], 1.5_f32.ln());
+            assert_eq!(model.level_log_stdv[0], 1.5_f64.ln());
         }
         let head = "#ont_model_name\tx\n#kit\tr9.4_450bps\n#strand\ttemplate\n#k\t2\n";
         let columns = "kmer\tlevel_mean\tlevel_stdv\n";

@@ -26,7 +26,7 @@ const TRUNCATED: ModelError = ModelError::Archive("it ends too early");
 /// [`ModelError`]: not such a file, a damaged one, or not what `request` asks for.
 pub fn parse(
     bytes: &[u8],
-    missing_stdv_pa: Option<f32>,
+    missing_stdv_pa: Option<f64>,
     request: &ModelRequest,
 ) -> Result<PoreModel, ModelError> {
     let archive = Archive::new(bytes)?;
@@ -52,14 +52,14 @@ pub fn parse(
         }
         _ => stdvs.into_iter().map(|stdv| stdv * pa_stdv).collect(),
     };
-    let mut levels = vec![(f32::NAN, f32::NAN); rows];
+    let mut levels = vec![(f64::NAN, f64::NAN); rows];
     for (row, (&mean, &stdv)) in means.iter().zip(&stdvs).enumerate() {
         let rank = kmers.rank(row, alphabet, kmer_length, reversed)?;
         let level = &mut levels[rank];
         if !level.0.is_nan() {
             return Err(bad_array("kmer", "has a k-mer twice"));
         }
-        *level = (to_pa(mean) as f32, stdv as f32);
+        *level = (to_pa(mean), stdv);
     }
     let (means, stdvs) = levels.into_iter().unzip();
     let name = archive.letters("_name").map(|name| name.text(0)).unwrap_or_default();

@@ -7,7 +7,7 @@ use seqloom_signal::pore_model::{
 };
 use seqloom_testkit::skip;
 
-fn read(folder: &Path, name: &str, missing_stdv_pa: Option<f32>) -> PoreModel {
+fn read(folder: &Path, name: &str, missing_stdv_pa: Option<f64>) -> PoreModel {
     let bytes = std::fs::read(folder.join(name)).unwrap();
     let any = ModelRequest::default();
     let parsed = match name.ends_with(".npz") {
@@ -19,7 +19,7 @@ fn read(folder: &Path, name: &str, missing_stdv_pa: Option<f32>) -> PoreModel {
 
 /// Levels are those of the other model but for rounding.
 fn assert_near(a: &PoreModel, b: &PoreModel) {
-    let near = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 2e-5);
+    let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 2e-5);
     assert_eq!((a.alphabet, a.kmer_length), (b.alphabet, b.kmer_length));
     assert!(near(&a.level_mean_pa, &b.level_mean_pa), "{} {}", a.name, b.name);
     assert!(near(&a.level_stdv_pa, &b.level_stdv_pa), "{} {}", a.name, b.name);

@@ -97,9 +97,8 @@ pub(crate) fn scalings(summary: &str) -> HashMap<String, Scalings> {
     lines.map(row).collect()
 }
 
-/// Ours are theirs to all three digits, but for one read in twenty: scores of long reads have steps
-/// of 0.004 in 32 bits, where another order of additions makes another of two equal paths the
-/// better one. Those reads are near.
+/// Ours are theirs to all three digits, but for two reads, which are near: each has a place where
+/// two paths differ by less than 0.0001, while scores have steps of 0.001 and more.
 pub(crate) fn is_nearly(pairs: &[(Scalings, Scalings)]) {
     let mut others = 0;
     for (ours, theirs) in pairs {
@@ -108,5 +107,5 @@ pub(crate) fn is_nearly(pairs: &[(Scalings, Scalings)]) {
         assert!(is_near, "{ours:?} is not near {theirs:?}");
         others += usize::from(off.iter().any(|&off| off > 0.000_501));
     }
-    assert!(others * 20 <= pairs.len() + 19, "{others} of {}", pairs.len());
+    assert!(others <= 2, "{others} of {}", pairs.len());
 }

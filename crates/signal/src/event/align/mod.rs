@@ -8,9 +8,10 @@
 //! orders, so that a band reads all it needs from consecutive places.
 //!
 //! [`Kernel::Scalar`] is what the other kernels must equal, cell by cell: all of them compute the
-//! same roundings in the same order, in 32 bits, without fused operations. Of paths that are
-//! equally good a stay goes before a step and a skip before both, as in nanopolish: scores of long
-//! reads have steps of 0.004, so that this decides often.
+//! same roundings in the same order, without fused operations, and these are nanopolish's: scores
+//! are kept in 32 bits, and a cell's candidates are summed in 64 bits and rounded once. Of paths
+//! that are equally good a stay goes before a step and a skip before both. Scores of long reads
+//! have steps of 0.004, so that roundings decide often.
 
 mod course;
 mod operands;

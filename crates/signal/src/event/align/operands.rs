@@ -16,11 +16,12 @@ const NO_EVENT_PA: f32 = 1e30;
 /// ln(1/sqrt(2 pi)), as 32 bits have it.
 const LOG_INVERSE_SQRT_2PI: f32 = -0.918_938_5;
 
-/// Moves of a path.
+/// Log-probabilities of the moves of a path.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Transitions {
-    pub(super) step: f32,
-    pub(super) stay: f32,
+    pub(super) step: f64,
+    pub(super) stay: f64,
+    pub(super) skip: f64,
 }
 
 /// See the module documentation.
@@ -33,12 +34,12 @@ pub(super) struct Operands {
     pub(super) levels_pa: Vec<f32>,
     /// Of each k-mer: expected level.
     pub(super) means_pa: Vec<f32>,
-    /// 1 / (stdv sqrt 2): what a difference of levels is multiplied with before it is squared.
-    pub(super) factors: Vec<f32>,
+    /// Of each k-mer: standard deviation of levels.
+    pub(super) stdvs_pa: Vec<f32>,
     /// Log-probability density at the expected level; minus infinity in the borders.
     pub(super) peaks: Vec<f32>,
-    /// Log-probability of skipping to the k-mer; minus infinity in the borders.
-    pub(super) skips: Vec<f32>,
+    /// 0; minus infinity in the borders, for none can be skipped to.
+    pub(super) walls: Vec<f32>,
 }
 
 /// Where the operands of a band begin; [`LANES`] follow.
@@ -71,17 +72,15 @@ impl Operands {
         self.transitions = transitions(self.events as f64 / self.kmers as f64);
         fill_bordered(&mut self.levels_pa, NO_EVENT_PA, event_means_pa.iter().rev().copied());
         let (scale, shift) = (scaling.scale, scaling.shift_pa);
-        let level = |rank: u32| f64::from(model.level_mean_pa[rank as usize]);
+        let level = |rank: u32| model.level_mean_pa[rank as usize];
         let limit = f64::from(f32::MAX);
         let mean = |rank: u32| (scale * level(rank) + shift).clamp(-limit, limit) as f32;
-        let factor =
-            |rank: u32| std::f32::consts::FRAC_1_SQRT_2 / model.level_stdv_pa[rank as usize];
-        let peak = |rank: u32| LOG_INVERSE_SQRT_2PI - model.level_log_stdv[rank as usize];
-        let log_skip = 1e-10_f64.ln() as f32;
+        let stdv = |rank: u32| model.level_stdv_pa[rank as usize] as f32;
+        let peak = |rank: u32| LOG_INVERSE_SQRT_2PI - model.level_log_stdv[rank as usize] as f32;
         fill_bordered(&mut self.means_pa, 0.0, ranks.iter().map(|&rank| mean(rank)));
-        fill_bordered(&mut self.factors, 0.0, ranks.iter().map(|&rank| factor(rank)));
+        fill_bordered(&mut self.stdvs_pa, 1.0, ranks.iter().map(|&rank| stdv(rank)));
         fill_bordered(&mut self.peaks, f32::NEG_INFINITY, ranks.iter().map(|&rank| peak(rank)));
-        fill_bordered(&mut self.skips, f32::NEG_INFINITY, ranks.iter().map(|_| log_skip));
+        fill_bordered(&mut self.walls, f32::NEG_INFINITY, ranks.iter().map(|_| 0.0));
         Ok(())
     }
 
@@ -96,7 +95,7 @@ impl Operands {
         log_emission(
             self.levels_pa[event],
             self.means_pa[kmer],
-            self.factors[kmer],
+            self.stdvs_pa[kmer],
             self.peaks[kmer],
         )
     }
@@ -126,16 +125,24 @@ impl Operands {
     }
 }
 
-/// Emission in the order of operations that all kernels have.
+/// Emission in the order of operations that all kernels have, which is nanopolish's.
 #[inline(always)]
-pub(super) fn log_emission(level_pa: f32, mean_pa: f32, factor: f32, peak: f32) -> f32 {
-    let distance = (level_pa - mean_pa) * factor;
-    peak - distance * distance
+pub(super) fn log_emission(level_pa: f32, mean_pa: f32, stdv_pa: f32, peak: f32) -> f32 {
+    let distance = (level_pa - mean_pa) / stdv_pa;
+    peak - 0.5 * distance * distance
+}
+
+/// Score behind a move, `log_probability` with what the cell adds: summed in 64 bits and rounded
+/// once.
+#[inline(always)]
+pub(super) fn moved(score: f32, log_probability: f64, addend: f32) -> f32 {
+    (f64::from(score) + log_probability + f64::from(addend)) as f32
 }
 
 fn transitions(events_per_kmer: f64) -> Transitions {
-    let stay = 1.0 - 1.0 / (events_per_kmer + 1.0);
-    Transitions { step: (1.0 - 1e-10 - stay).ln() as f32, stay: stay.ln() as f32 }
+    let stay = (1.0 - 1.0 / (events_per_kmer + 1.0)).ln();
+    let skip = 1e-10_f64.ln();
+    Transitions { step: (1.0 - skip.exp() - stay.exp()).ln(), stay, skip }
 }
 
 fn fill_bordered(out: &mut Vec<f32>, border: f32, values: impl Iterator<Item = f32>) {

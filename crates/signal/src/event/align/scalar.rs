@@ -2,7 +2,7 @@
 
 use super::BANDWIDTH;
 use super::course::{Course, MIDDLE};
-use super::operands::{Operands, log_emission};
+use super::operands::{Operands, log_emission, moved};
 use super::trace::{BandTrace, Trace};
 
 /// A band's scores with an impossible cell on either side.
@@ -44,9 +44,10 @@ fn fill_band(
     let start = course.start(operands);
     let levels_pa = &operands.levels_pa[start.event..][..BANDWIDTH];
     let means_pa = &operands.means_pa[start.kmer..][..BANDWIDTH];
-    let factors = &operands.factors[start.kmer..][..BANDWIDTH];
+    let stdvs_pa = &operands.stdvs_pa[start.kmer..][..BANDWIDTH];
     let peaks = &operands.peaks[start.kmer..][..BANDWIDTH];
-    let skips = &operands.skips[start.kmer..][..BANDWIDTH];
+    let walls = &operands.walls[start.kmer..][..BANDWIDTH];
+    let transitions = &operands.transitions;
     // A row's cell is one behind its place; see `Row`.
     let (up, left) = (usize::from(right) + 1, usize::from(right));
     let diagonal = &diagonal[usize::from(moved_right) + usize::from(right)..][..BANDWIDTH];
@@ -55,10 +56,10 @@ fn fill_band(
     let (up, left) = (&before[up..][..BANDWIDTH], &before[left..][..BANDWIDTH]);
     let row = &mut row[1..=BANDWIDTH];
     for cell in 0..BANDWIDTH {
-        let emission = log_emission(levels_pa[cell], means_pa[cell], factors[cell], peaks[cell]);
-        let step = diagonal[cell] + (operands.transitions.step + emission);
-        let stay = up[cell] + (operands.transitions.stay + emission);
-        let skip = left[cell] + skips[cell];
+        let emission = log_emission(levels_pa[cell], means_pa[cell], stdvs_pa[cell], peaks[cell]);
+        let step = moved(diagonal[cell], transitions.step, emission);
+        let stay = moved(up[cell], transitions.stay, emission);
+        let skip = moved(left[cell], transitions.skip, walls[cell]);
         let best = if stay >= step { stay } else { step };
         (is_stay[cell], is_skip[cell]) = (stay >= step, skip >= best);
         row[cell] = if skip >= best { skip } else { best };

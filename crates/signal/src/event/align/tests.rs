@@ -69,7 +69,7 @@ fn random_problem(random: &mut Random, model: &PoreModel) -> Problem {
             continue;
         }
         loop {
-            let level = f64::from(model.level_mean_pa[rank as usize]);
+            let level = model.level_mean_pa[rank as usize];
             let level = if is_noise { 90.0 + 30.0 * uniform(random) } else { level };
             let level = scaling.scale * level + scaling.shift_pa + noise_pa * uniform(random);
             // Levels of few digits make scores that are equal.
@@ -100,7 +100,7 @@ fn kernels_agree_on_random_reads() {
 fn kernels_agree_on_extremes() {
     let model = builtin::r9_4_1_nucleotide().unwrap();
     let ranks: Vec<u32> = model.ranks(&[b"ACGTTGCA".as_slice(); 40].concat()).collect();
-    let level = |at: usize| model.level_mean_pa[ranks[at % ranks.len()] as usize];
+    let level = |at: usize| model.level_mean_pa[ranks[at % ranks.len()] as usize] as f32;
     let levels = |count: usize| (0..count).map(level).collect::<Vec<_>>();
     let scaling = Scaling::default();
     let t = |events_pa: Vec<f32>, kmers: usize, name: &str| {
@@ -156,10 +156,14 @@ fn by_definition(
                 continue;
             }
             let emission = operands.log_emission(event as usize, kmer as usize);
-            let Transitions { step, stay } = operands.transitions;
-            let step = get(&scores, event - 1, kmer - 1) + (step + emission);
-            let stay = get(&scores, event - 1, kmer) + (stay + emission);
-            let skip = get(&scores, event, kmer - 1) + 1e-10_f64.ln() as f32;
+            let Transitions { step, stay, skip } = operands.transitions;
+            let moved = |(event, kmer), log_probability: f64, emission: f32| {
+                let before = f64::from(get(&scores, event, kmer));
+                (before + log_probability + f64::from(emission)) as f32
+            };
+            let step = moved((event - 1, kmer - 1), step, emission);
+            let stay = moved((event - 1, kmer), stay, emission);
+            let skip = moved((event, kmer - 1), skip, 0.0);
             let candidates = [(step, (1, 1)), (stay, (1, 0)), (skip, (0, 1))];
             let best =
                 candidates.into_iter().reduce(|a, b| if b.0 >= a.0 { b } else { a }).unwrap();
@@ -214,7 +218,7 @@ fn perfect_events_are_aligned_as_they_were_made() {
     let bases: Vec<u8> = (0..2000).map(|_| random.pick(b"ACGT")).collect();
     let ranks: Vec<u32> = model.ranks(&bases).collect();
     let events_pa: Vec<f32> =
-        ranks.iter().flat_map(|&rank| [model.level_mean_pa[rank as usize]; 2]).collect();
+        ranks.iter().flat_map(|&rank| [model.level_mean_pa[rank as usize] as f32; 2]).collect();
     for kernel in Kernel::available() {
         let (mut scratch, mut pairs) = (AlignScratch::default(), Vec::new());
         let scaling = Scaling::default();
@@ -233,7 +237,8 @@ fn what_does_not_fit_is_no_alignment() {
     let mut random = Random::new(4);
     let bases: Vec<u8> = (0..500).map(|_| random.pick(b"ACGT")).collect();
     let ranks: Vec<u32> = model.ranks(&bases).collect();
-    let perfect: Vec<f32> = ranks.iter().map(|&it| model.level_mean_pa[it as usize]).collect();
+    let perfect: Vec<f32> =
+        ranks.iter().map(|&it| model.level_mean_pa[it as usize] as f32).collect();
     let t = |events_pa: &[f32], ranks: &[u32], expected: NoAlignment| {
         for kernel in Kernel::available() {
             let (mut scratch, mut pairs) = (AlignScratch::default(), Vec::new());

@@ -7,12 +7,16 @@
 #![allow(unsafe_code)] // intrinsics of features that are looked for at run time
 
 use std::arch::x86_64::{
-    __m256, __m512, _CMP_GE_OQ, _mm_cvtss_f32, _mm_permute_ps, _mm256_add_ps, _mm256_blend_ps,
-    _mm256_cmp_ps, _mm256_loadu_ps, _mm256_max_ps, _mm256_movemask_ps, _mm256_mul_ps,
-    _mm256_set1_ps, _mm256_storeu_ps, _mm256_sub_ps, _mm512_add_ps, _mm512_alignr_epi32,
-    _mm512_castps_si512, _mm512_castps512_ps128, _mm512_castsi512_ps, _mm512_cmp_ps_mask,
-    _mm512_cvtss_f32, _mm512_loadu_ps, _mm512_mask_blend_ps, _mm512_max_ps, _mm512_mul_ps,
-    _mm512_set1_ps, _mm512_storeu_ps, _mm512_sub_ps,
+    __m256, __m256d, __m512, __m512d, _CMP_GE_OQ, _mm_cvtss_f32, _mm_permute_ps, _mm256_add_pd,
+    _mm256_blend_ps, _mm256_castpd_ps, _mm256_castps_pd, _mm256_castps256_ps128, _mm256_cmp_ps,
+    _mm256_cvtpd_ps, _mm256_cvtps_pd, _mm256_div_ps, _mm256_extractf128_ps, _mm256_loadu_ps,
+    _mm256_max_ps, _mm256_movemask_ps, _mm256_mul_ps, _mm256_set_m128, _mm256_set1_pd,
+    _mm256_set1_ps, _mm256_storeu_ps, _mm256_sub_ps, _mm512_add_pd, _mm512_alignr_epi32,
+    _mm512_castpd_ps, _mm512_castpd256_pd512, _mm512_castps_pd, _mm512_castps_si512,
+    _mm512_castps512_ps128, _mm512_castps512_ps256, _mm512_castsi512_ps, _mm512_cmp_ps_mask,
+    _mm512_cvtpd_ps, _mm512_cvtps_pd, _mm512_cvtss_f32, _mm512_div_ps, _mm512_extractf64x4_pd,
+    _mm512_insertf64x4, _mm512_loadu_ps, _mm512_mask_blend_ps, _mm512_max_ps, _mm512_mul_ps,
+    _mm512_set1_pd, _mm512_set1_ps, _mm512_storeu_ps, _mm512_sub_ps,
 };
 
 use super::course::{Course, MIDDLE};
@@ -42,16 +46,16 @@ pub(super) fn fill(kernel: Kernel, operands: &Operands, trace: &mut Trace) -> Op
     }
 }
 
-/// Operands of one band: levels, means, factors, peaks, skips.
+/// Operands of one band: levels, means, standard deviations, peaks, walls.
 #[inline(always)]
 fn operands_of<'a>(operands: &'a Operands, course: &Course) -> Option<[&'a [f32; LANES]; 5]> {
     let start = course.start(operands);
     Some([
         operands.levels_pa.get(start.event..)?.first_chunk()?,
         operands.means_pa.get(start.kmer..)?.first_chunk()?,
-        operands.factors.get(start.kmer..)?.first_chunk()?,
+        operands.stdvs_pa.get(start.kmer..)?.first_chunk()?,
         operands.peaks.get(start.kmer..)?.first_chunk()?,
-        operands.skips.get(start.kmer..)?.first_chunk()?,
+        operands.walls.get(start.kmer..)?.first_chunk()?,
     ])
 }
 
@@ -119,33 +123,56 @@ fn fill_avx2(operands: &Operands, trace: &mut Trace) -> Option<usize> {
     course.best_event()
 }
 
+/// Eight numbers in 64 bits.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn halves8(numbers: __m256) -> [__m256d; 2] {
+    [
+        _mm256_cvtps_pd(_mm256_castps256_ps128(numbers)),
+        _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(numbers)),
+    ]
+}
+
+/// [`super::operands::moved`] of eight cells.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn moved8(scores: __m256, log_probability: __m256d, addends: [__m256d; 2]) -> __m256 {
+    let [low, high] = halves8(scores);
+    let low = _mm256_add_pd(_mm256_add_pd(low, log_probability), addends[0]);
+    let high = _mm256_add_pd(_mm256_add_pd(high, log_probability), addends[1]);
+    _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low))
+}
+
 /// One band. A step's cell is `shifts[0]` - 1 further on in the band before the last, a skip's
 /// `shifts[1]` - 1 in the last one.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn band_avx2(
-    [levels, means, factors, peaks, skips]: [&[f32; LANES]; 5],
+    [levels, means, stdvs, peaks, walls]: [&[f32; LANES]; 5],
     transitions: Transitions,
     shifts: [usize; 2],
     [diagonal, before]: [&Row; 2],
     row: &mut Row,
     trace: &mut BandTrace,
 ) {
-    let (step, stay) = (_mm256_set1_ps(transitions.step), _mm256_set1_ps(transitions.stay));
+    let [to_step, to_stay, to_skip] =
+        [transitions.step, transitions.stay, transitions.skip].map(|log| _mm256_set1_pd(log));
+    let half = _mm256_set1_ps(0.5);
     let width = EIGHTS * 8;
     let diagonal = &diagonal.0[FIRST - 1 + shifts[0]..][..width];
     let left = &before.0[FIRST - 1 + shifts[1]..][..width];
     let up = &before.0[FIRST + shifts[1]..][..width];
     for at in 0..EIGHTS {
         let cell = at * 8;
-        let distance = _mm256_mul_ps(
+        let distance = _mm256_div_ps(
             _mm256_sub_ps(load8(levels, cell), load8(means, cell)),
-            load8(factors, cell),
+            load8(stdvs, cell),
         );
-        let emission = _mm256_sub_ps(load8(peaks, cell), _mm256_mul_ps(distance, distance));
-        let step = _mm256_add_ps(load8(diagonal, cell), _mm256_add_ps(step, emission));
-        let stay = _mm256_add_ps(load8(up, cell), _mm256_add_ps(stay, emission));
-        let skip = _mm256_add_ps(load8(left, cell), load8(skips, cell));
+        let square = _mm256_mul_ps(_mm256_mul_ps(half, distance), distance);
+        let emission = halves8(_mm256_sub_ps(load8(peaks, cell), square));
+        let step = moved8(load8(diagonal, cell), to_step, emission);
+        let stay = moved8(load8(up, cell), to_stay, emission);
+        let skip = moved8(load8(left, cell), to_skip, halves8(load8(walls, cell)));
         let best = _mm256_max_ps(step, stay);
         trace.stay[at] = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(stay, step)) as u8;
         trace.skip[at] = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(skip, best)) as u8;
@@ -208,27 +235,50 @@ fn fill_avx512(operands: &Operands, trace: &mut Trace) -> Option<usize> {
     course.best_event()
 }
 
+/// Sixteen numbers in 64 bits.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn halves16(numbers: __m512) -> [__m512d; 2] {
+    let high = _mm512_extractf64x4_pd::<1>(_mm512_castps_pd(numbers));
+    [_mm512_cvtps_pd(_mm512_castps512_ps256(numbers)), _mm512_cvtps_pd(_mm256_castpd_ps(high))]
+}
+
+/// [`super::operands::moved`] of sixteen cells.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn moved16(scores: __m512, log_probability: __m512d, addends: [__m512d; 2]) -> __m512 {
+    let [low, high] = halves16(scores);
+    let low = _mm512_add_pd(_mm512_add_pd(low, log_probability), addends[0]);
+    let high = _mm512_add_pd(_mm512_add_pd(high, log_probability), addends[1]);
+    let low = _mm512_castpd256_pd512(_mm256_castps_pd(_mm512_cvtpd_ps(low)));
+    let high = _mm256_castps_pd(_mm512_cvtpd_ps(high));
+    _mm512_castpd_ps(_mm512_insertf64x4::<1>(low, high))
+}
+
 /// One band, from the cells that a step, a stay and a skip come from.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn band_avx512(
-    [levels, means, factors, peaks, skips]: [&[f32; LANES]; 5],
+    [levels, means, stdvs, peaks, walls]: [&[f32; LANES]; 5],
     transitions: Transitions,
     [diagonal, up, left]: [&Band; 3],
     trace: &mut BandTrace,
 ) -> Band {
-    let (step, stay) = (_mm512_set1_ps(transitions.step), _mm512_set1_ps(transitions.stay));
+    let [to_step, to_stay, to_skip] =
+        [transitions.step, transitions.stay, transitions.skip].map(|log| _mm512_set1_pd(log));
+    let half = _mm512_set1_ps(0.5);
     let mut cells = [_mm512_set1_ps(IMPOSSIBLE); SIXTEENS];
     for at in 0..SIXTEENS {
         let cell = at * 16;
-        let distance = _mm512_mul_ps(
+        let distance = _mm512_div_ps(
             _mm512_sub_ps(load16(levels, cell), load16(means, cell)),
-            load16(factors, cell),
+            load16(stdvs, cell),
         );
-        let emission = _mm512_sub_ps(load16(peaks, cell), _mm512_mul_ps(distance, distance));
-        let step = _mm512_add_ps(diagonal[at], _mm512_add_ps(step, emission));
-        let stay = _mm512_add_ps(up[at], _mm512_add_ps(stay, emission));
-        let skip = _mm512_add_ps(left[at], load16(skips, cell));
+        let square = _mm512_mul_ps(_mm512_mul_ps(half, distance), distance);
+        let emission = halves16(_mm512_sub_ps(load16(peaks, cell), square));
+        let step = moved16(diagonal[at], to_step, emission);
+        let stay = moved16(up[at], to_stay, emission);
+        let skip = moved16(left[at], to_skip, halves16(load16(walls, cell)));
         let best = _mm512_max_ps(step, stay);
         let stay_bits = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(stay, step).to_le_bytes();
         let skip_bits = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(skip, best).to_le_bytes();

@@ -1,0 +1,276 @@
+//! `seqloom lab schedule`: ways to share alignment out among threads, side by side; and
+//! `seqloom lab schedule-run`: one run of one of them.
+
+use std::io::BufRead;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use seqloom_lab::experiment::LabError;
+use seqloom_lab::schedule::{
+    self, CHUNK_BASES, Configuration, InsertSize, READY, Schedule, Schedules, Subject,
+};
+use seqloom_lab::sinks::Strategy;
+use seqloom_locks::Kind;
+use seqloom_runtime::{machine, placement};
+
+use super::locks::kinds;
+use crate::align::parse_insert_size;
+use crate::console::Console;
+use crate::exit::UsageError;
+
+/// Name of the command that is one run.
+pub(super) const RUN: &str = "schedule-run";
+
+/// Arguments of `seqloom lab schedule`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  seqloom lab schedule --out docs/lab/schedule")]
+pub(crate) struct ScheduleArguments {
+    /// Where table, plots and report go
+    #[arg(long, value_name = "DIR", default_value = "out/lab/schedule")]
+    out: PathBuf,
+    /// Run nothing: write the report of this folder once more from its table
+    #[arg(long, value_name = "DIR")]
+    again: Option<PathBuf>,
+    /// Where reads and records are made [default: a folder of the system's temporary folder]
+    #[arg(long, value_name = "DIR")]
+    work: Option<PathBuf>,
+    /// Reads of each run
+    #[arg(long, value_name = "N", default_value_t = 200_000)]
+    reads: u64,
+    /// The reads are pairs
+    #[arg(long)]
+    paired: bool,
+    /// Numbers of workers
+    #[arg(
+        long,
+        value_name = "N,...",
+        value_delimiter = ',',
+        default_value = "1,2,4,8,16,32,64,128,256"
+    )]
+    threads: Vec<u32>,
+    /// Engines: null, fake:OPTIONS, bowtie, bowtie2, hisat (times per read of those)
+    #[arg(
+        long,
+        value_name = "ENGINE,...",
+        value_delimiter = ',',
+        default_value = "null,fake:spin=5us"
+    )]
+    engines: Vec<String>,
+    /// Only these schedules: pull, farm, farm-pinned, farm-interleaved, pipeline, multiprocess
+    #[arg(long, value_name = "SCHEDULE,...", value_delimiter = ',')]
+    schedules: Vec<Schedule>,
+    /// Repeats of all runs
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    repeats: u32,
+}
+
+/// Arguments of one run.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  \
+    seqloom lab schedule-run --schedule farm --engine fake --us-per-read 20 --threads 16 \\\n    \
+    --reads-per-thread 10000")]
+pub(crate) struct RunArguments {
+    /// How alignment is shared out: pull, farm, farm-pinned, farm-interleaved, pipeline,
+    /// multiprocess
+    #[arg(long)]
+    schedule: Schedule,
+    /// null, fake:OPTIONS, bowtie, bowtie2, hisat (times per read of those), or bwa
+    #[arg(long, default_value = "null")]
+    engine: String,
+    /// Time of an engine that does not align, per read
+    #[arg(long, value_name = "US")]
+    us_per_read: Option<f64>,
+    /// That time is slept; else it is processor time
+    #[arg(long)]
+    sleep: bool,
+    /// Workers
+    #[arg(long, value_name = "N", default_value_t = machine::available_cores())]
+    threads: NonZeroUsize,
+    /// Reads that are made, for each worker
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    reads_per_thread: u64,
+    /// Reads that are made, in all
+    #[arg(long, value_name = "N", conflicts_with = "reads_per_thread")]
+    reads: Option<u64>,
+    /// The reads that are made are pairs
+    #[arg(long)]
+    paired: bool,
+    /// Reads that are there; twice for pairs
+    #[arg(long, value_name = "FASTQ", conflicts_with_all = ["reads", "reads_per_thread", "paired"])]
+    input: Vec<PathBuf>,
+    /// Index, as `align` takes it: for bwa, and for the sequences that other engines put reads on
+    #[arg(long, value_name = "PREFIX")]
+    reference: Option<PathBuf>,
+    /// Insert size of pairs, as `-I` of `align`, which bwa needs here
+    #[arg(long, value_name = "F[,F[,N[,N]]]", value_parser = parse_insert_size)]
+    insert_size: Option<InsertSize>,
+    /// Bases that the pipeline reads at a time for each worker (BWA-MEM: 10,000,000)
+    #[arg(long, value_name = "N", default_value_t = CHUNK_BASES)]
+    chunk_bases: u64,
+    /// Output: locked (one file), striped:N (files) or ordered (one file); processes have a file
+    /// each
+    #[arg(long, default_value = "locked")]
+    strategy: Strategy,
+    /// Lock of the output
+    #[arg(long, default_value = "standard")]
+    lock: String,
+    /// Folder of the records, which is kept [default: one that is not]
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Where reads are made [default: a folder of the system's temporary folder]
+    #[arg(long, value_name = "DIR")]
+    work: Option<PathBuf>,
+    /// Read the records back and add them up
+    #[arg(long)]
+    digest: bool,
+    /// Templates in front of the input
+    #[arg(long, hide = true, default_value_t = 0)]
+    first_template: u64,
+    /// Say when all is loaded, and wait for a line
+    #[arg(long, hide = true)]
+    wait: bool,
+}
+
+fn work(given: Option<&PathBuf>) -> PathBuf {
+    given.cloned().unwrap_or_else(|| std::env::temp_dir().join("seqloom-lab-schedule"))
+}
+
+/// This program as one run.
+fn again() -> Vec<String> {
+    ["/proc/self/exe", "lab", RUN].map(str::to_owned).to_vec()
+}
+
+/// Runs the experiment and writes its report.
+pub(super) fn run(arguments: &ScheduleArguments, console: &Console) -> anyhow::Result<()> {
+    if let Some(folder) = &arguments.again {
+        return Ok(schedule::write_again(folder)?);
+    }
+    for engine in &arguments.engines {
+        engine.parse::<Subject>().map_err(|why| UsageError(format!("--engines: {why}")))?;
+    }
+    let mut facts = vec![("machine".to_owned(), format!("{} cores", machine::available_cores()))];
+    let asked =
+        if arguments.schedules.is_empty() { &Schedule::ALL } else { &arguments.schedules[..] };
+    let mut schedules = asked.to_vec();
+    if let Err(error) = placement::permitted() {
+        schedules.retain(|schedule| !schedule.is_placed());
+        let text = format!("the kernel refuses to place memory ({error}): no pinned farms");
+        facts.push(("left out".to_owned(), text));
+    }
+    let experiment = Schedules {
+        run: again(),
+        work: work(arguments.work.as_ref()),
+        reads: arguments.reads.max(2),
+        is_paired: arguments.paired,
+        schedules,
+        engines: arguments.engines.clone(),
+        threads: arguments.threads.clone(),
+        repeats: arguments.repeats,
+    };
+    let table = experiment.run(&mut |what| console.info(what))?;
+    let kind = if arguments.paired { "pairs" } else { "single" };
+    let repeats = arguments.repeats;
+    let again = format!(
+        "`cargo build --release -p seqloom && seqloom lab schedule --reads {} --repeats {repeats} \
+         --out DIR`",
+        arguments.reads
+    );
+    let more = [
+        ("reads", format!("{} of 100 bases, {kind}; {repeats} repeats", arguments.reads)),
+        ("program", format!("seqloom {}", env!("CARGO_PKG_VERSION"))),
+        ("again", again),
+    ];
+    facts.extend(more.map(|(name, fact)| (name.to_owned(), fact)));
+    schedule::write(&table, &facts, &arguments.out)?;
+    console.info(&format!("report in {}", arguments.out.display()));
+    Ok(())
+}
+
+/// Is one run of one schedule, and says what it took.
+#[allow(clippy::print_stdout)] // its result, read by the experiment
+pub(super) fn run_one(arguments: &RunArguments) -> anyhow::Result<()> {
+    let work = work(arguments.work.as_ref());
+    let reads = arguments.reads;
+    let reads = reads.unwrap_or(arguments.reads_per_thread * arguments.threads.get() as u64);
+    let inputs = match &arguments.input[..] {
+        [] => schedule::made(&work, reads.max(2), arguments.paired)?,
+        given => given.to_vec(),
+    };
+    let given = arguments.output.clone();
+    let output = given.unwrap_or_else(|| work.join(format!("output-{}", std::process::id())));
+    let configuration = configuration(arguments, inputs, output)?;
+    let begin = || if arguments.wait { wait_for_a_line() } else { Ok(()) };
+    let done = schedule::run_one(&configuration, &begin);
+    if arguments.output.is_none() && configuration.output.exists() {
+        std::fs::remove_dir_all(&configuration.output)?;
+    }
+    done?.iter().for_each(|(name, value)| println!("counter\t{name}\t{value}"));
+    Ok(())
+}
+
+fn configuration(
+    arguments: &RunArguments,
+    inputs: Vec<PathBuf>,
+    output: PathBuf,
+) -> anyhow::Result<Configuration> {
+    let lock = kinds(std::slice::from_ref(&arguments.lock))?;
+    Ok(Configuration {
+        schedule: arguments.schedule,
+        subject: subject(arguments)?,
+        reference: arguments.reference.clone(),
+        insert_size: arguments.insert_size,
+        threads: arguments.threads,
+        inputs,
+        first_template: arguments.first_template,
+        chunk_bases: arguments.chunk_bases,
+        strategy: arguments.strategy,
+        lock: lock.and_then(|kinds| kinds.first().copied()).unwrap_or(Kind::Standard),
+        output,
+        digest: arguments.digest,
+        again: again_with(arguments),
+    })
+}
+
+fn subject(arguments: &RunArguments) -> Result<Subject, UsageError> {
+    let subject: Subject =
+        arguments.engine.parse().map_err(|why| UsageError(format!("--engine: {why}")))?;
+    if arguments.us_per_read.is_none() && !arguments.sleep {
+        return Ok(subject);
+    }
+    let time = arguments.us_per_read.map(|us| Duration::try_from_secs_f64(us / 1e6)).transpose();
+    let time = time.map_err(|error| UsageError(format!("--us-per-read: {error}")))?;
+    let refuse = "--us-per-read and --sleep are for engines that do not align";
+    subject.taking(time, arguments.sleep).ok_or_else(|| UsageError(refuse.to_owned()))
+}
+
+/// This program as a run with the same engine, for processes.
+fn again_with(arguments: &RunArguments) -> Vec<String> {
+    let mut words = again();
+    let mut add = |name: &str, value: Option<String>| {
+        words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
+    };
+    add("--engine", Some(arguments.engine.clone()));
+    add("--us-per-read", arguments.us_per_read.map(|us| us.to_string()));
+    add("--reference", arguments.reference.as_ref().map(|path| path.display().to_string()));
+    let insert_size = |size: InsertSize| {
+        format!("{},{},{},{}", size.mean_bp, size.deviation_bp, size.max_bp, size.min_bp)
+    };
+    add("--insert-size", arguments.insert_size.map(insert_size));
+    if arguments.sleep {
+        words.push("--sleep".to_owned());
+    }
+    words
+}
+
+/// Says that all is loaded, and waits until it may begin.
+#[allow(clippy::print_stdout)] // heard by the process that started this one
+fn wait_for_a_line() -> Result<(), LabError> {
+    println!("{READY}");
+    let heard = std::io::stdin().lock().read_line(&mut String::new());
+    match heard {
+        Ok(bytes) if bytes > 0 => Ok(()),
+        Ok(_) => Err(LabError::Prepare("nobody says that it may begin".to_owned())),
+        Err(error) => Err(LabError::Prepare(error.to_string())),
+    }
+}

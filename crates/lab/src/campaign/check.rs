@@ -1,0 +1,242 @@
+//! What a definition has to keep, beyond its form. An error is a place and what is wrong there.
+
+use std::collections::BTreeSet;
+
+use super::definition::{Experiment, Subject, Tell, TimeBasis};
+use super::{settings, template};
+
+type Checked = Result<(), (String, String)>;
+
+/// Placeholders that are known before any run.
+const EVERYWHERE: [&str; 6] = ["seqloom", "testkit", "cores", "seed", "work", "most_reads"];
+/// Placeholders of a run and its instances.
+const IN_RUNS: [&str; 11] = [
+    "threads",
+    "threads_total",
+    "instances",
+    "instance",
+    "reads_total",
+    "reads_of_instance",
+    "reads",
+    "mates",
+    "node",
+    "nodes",
+    "run",
+];
+/// Placeholder of the file that a command makes.
+const FILE: &str = "file";
+
+fn wrong<T>(key: impl Into<String>, what: impl Into<String>) -> Result<T, (String, String)> {
+    Err((key.into(), what.into()))
+}
+
+/// Everything, of a definition as its file states it.
+pub(super) fn check(experiment: &Experiment) -> Checked {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if experiment.name.is_empty() || !experiment.name.chars().all(is_plain) {
+        return wrong("name", "is one word of small letters, digits and '-'");
+    }
+    check_factors(experiment)?;
+    check_settings(experiment)?;
+    check_files(experiment)?;
+    if experiment.subject.is_empty() {
+        return wrong("subject", "there is none");
+    }
+    let mut names = BTreeSet::new();
+    for subject in &experiment.subject {
+        let key = format!("subject {}", subject.name);
+        if !names.insert(&subject.name) {
+            return wrong(key, "is there twice");
+        }
+        check_subject(experiment, subject)
+            .or_else(|(part, what)| wrong(key + ", " + &part, what))?;
+    }
+    check_report(experiment)?;
+    let known = settings::names(experiment);
+    match experiment.smoke.keys().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => wrong("smoke", format!("there is no {name}; there are {}", known.join(", "))),
+        None => Ok(()),
+    }
+}
+
+/// What settings of the command line can break, too.
+pub(super) fn check_settings(experiment: &Experiment) -> Checked {
+    let protocol = &experiment.protocol;
+    if protocol.reads.is_some() && protocol.reads_per_thread.is_some() {
+        return wrong("protocol", "has either reads or reads_per_thread");
+    }
+    let least = [
+        ("repeats", u64::from(protocol.repeats)),
+        ("minimal_reads", protocol.minimal_reads),
+        ("timeout_s", protocol.timeout_s),
+        ("reads", protocol.reads.unwrap_or(1)),
+        ("reads_per_thread", protocol.reads_per_thread.unwrap_or(1)),
+    ];
+    if let Some((name, _)) = least.iter().find(|(_, number)| *number == 0) {
+        return wrong(format!("protocol.{name}"), "is at least 1");
+    }
+    for factor in &experiment.factor {
+        let key = format!("factor {}", factor.name);
+        let levels = &factor.levels.0;
+        if levels.is_empty() || levels.iter().collect::<BTreeSet<_>>().len() < levels.len() {
+            return wrong(key, "has at least one level, and none twice");
+        }
+        let is_number = |level: &&String| level.parse::<u32>().is_ok_and(|n| n > 0);
+        let counts = ["threads", "instances"].contains(&factor.name.as_str());
+        if let Some(level) = levels.iter().find(|level| counts && !is_number(level)) {
+            return wrong(key, format!("'{level}' is no number above 0"));
+        }
+        let is_placement = |level: &&String| experiment.placement.iter().any(|p| p.name == **level);
+        if let Some(level) =
+            levels.iter().find(|level| factor.name == "placement" && !is_placement(level))
+        {
+            return wrong(key, format!("there is no placement '{level}'"));
+        }
+    }
+    Ok(())
+}
+
+fn check_factors(experiment: &Experiment) -> Checked {
+    let mut names = BTreeSet::new();
+    for factor in &experiment.factor {
+        let name = factor.name.as_str();
+        let key = format!("factor {name}");
+        let reserved = EVERYWHERE.iter().chain(&IN_RUNS).chain(&[FILE, "subject"]);
+        let counts = ["threads", "instances"].contains(&name);
+        if !counts && reserved.into_iter().any(|reserved| *reserved == name) {
+            return wrong(key, "is the name of something else");
+        }
+        if !names.insert(name) {
+            return wrong(key, "is there twice");
+        }
+    }
+    for level in &experiment.level {
+        let levels = experiment.levels(&level.of).unwrap_or_default();
+        if !levels.contains(&level.level) {
+            let what = format!("factor {} has no level '{}'", level.of, level.level);
+            return wrong("level", what);
+        }
+    }
+    Ok(())
+}
+
+/// Names of values, of levels' values and of factors that are not numbers of a run.
+fn values(experiment: &Experiment) -> BTreeSet<&str> {
+    let of_levels = experiment.level.iter().flat_map(|level| level.values.keys());
+    let factors = experiment.factor.iter().map(|factor| factor.name.as_str());
+    let names = experiment.values.keys().chain(of_levels).map(String::as_str);
+    let counts = ["threads", "instances", "placement"];
+    names.chain(factors.filter(|name| !counts.contains(name))).chain(EVERYWHERE).collect()
+}
+
+fn check_words(words: &[String], known: &BTreeSet<&str>, key: &str) -> Checked {
+    for word in words {
+        let names = template::names(word).map_err(|error| (key.to_owned(), error.to_string()))?;
+        if let Some(name) = names.iter().find(|name| !known.contains(*name)) {
+            let all: Vec<&str> = known.iter().copied().collect();
+            let what = format!("nothing is known of {{{name}}}; there are {}", all.join(", "));
+            return wrong(key, what);
+        }
+    }
+    Ok(())
+}
+
+fn check_files(experiment: &Experiment) -> Checked {
+    let mut known = values(experiment);
+    for make in &experiment.make {
+        let key = format!("make {}", make.name);
+        if known.contains(make.name.as_str()) || IN_RUNS.contains(&make.name.as_str()) {
+            return wrong(key, "is the name of something else");
+        }
+        if make.commands.is_empty() && make.given.is_none() {
+            return wrong(key, "has neither commands nor a file that is given");
+        }
+        let leaves = make.file.starts_with('/') || make.file.split('/').any(|part| part == "..");
+        if make.file.is_empty() || leaves {
+            return wrong(key, "file is a path within the folder of files");
+        }
+        check_words(std::slice::from_ref(&make.file), &known, &format!("{key}, file"))?;
+        known.insert(FILE);
+        for command in &make.commands {
+            let key = format!("{key}, commands");
+            if command.is_empty() {
+                return wrong(key, "one of them is empty");
+            }
+            check_words(command, &known, &key)?;
+        }
+        known.remove(FILE);
+        // Files are made of those before them: no circles.
+        known.insert(&make.name);
+    }
+    let input = experiment.input.iter();
+    let input: Vec<String> = input
+        .flat_map(|input| std::iter::once(&input.reads).chain(&input.mates))
+        .cloned()
+        .collect();
+    check_words(&input, &known, "input")
+}
+
+fn check_subject(experiment: &Experiment, subject: &Subject) -> Checked {
+    let mut known = values(experiment);
+    known.extend(experiment.make.iter().map(|make| make.name.as_str()));
+    known.extend(IN_RUNS);
+    if experiment.input.is_none() {
+        known.remove("reads");
+    }
+    if experiment.input.as_ref().is_none_or(|input| input.mates.is_none()) {
+        known.remove("mates");
+    }
+    if subject.command.is_empty() {
+        return wrong("command", "is empty");
+    }
+    check_words(&subject.command, &known, "command")?;
+    let environment: Vec<String> = subject.environment.values().cloned().collect();
+    check_words(&environment, &known, "environment")?;
+    check_words(&subject.needs, &known, "needs")?;
+    check_words(&subject.version, &known, "version")?;
+    for (factor, levels) in &subject.only {
+        let all = experiment.levels(factor).unwrap_or_default();
+        if let Some(level) = levels.0.iter().find(|level| !all.contains(level)) {
+            return wrong("only", format!("there is no {factor} '{level}'"));
+        }
+    }
+    let has_reads = experiment.protocol.reads.or(experiment.protocol.reads_per_thread).is_some();
+    if subject.time == TimeBasis::LessMinimalRun && !has_reads {
+        return wrong("time", "a minimal run needs reads or reads_per_thread in [protocol]");
+    }
+    let rows = subject.rows.as_ref();
+    if subject.time == TimeBasis::Told && rows.is_some_and(|r| !r.values.contains_key("align_s")) {
+        return wrong("rows", "values has no align_s, the time that is told");
+    }
+    let files = rows.map(|rows| &rows.file).into_iter();
+    let files: Vec<String> =
+        files.chain(subject.curve.as_ref().map(|curve| &curve.file)).cloned().collect();
+    check_words(&files, &known, "rows or curve")?;
+    subject.tell.iter().try_for_each(|tell| check_tell(tell, &known))
+}
+
+fn check_tell(tell: &Tell, known: &BTreeSet<&str>) -> Checked {
+    let key = format!("tell {}", tell.counter);
+    if tell.after.is_some() != tell.json.is_empty() {
+        return wrong(key, "has either the text after which a number stands, or places in JSON");
+    }
+    if tell.after.as_ref().is_some_and(String::is_empty) || !tell.scale.is_normal() {
+        return wrong(key, "has an empty text, or a scale that multiplies to nothing");
+    }
+    check_words(std::slice::from_ref(&tell.from), known, &key)
+}
+
+fn check_report(experiment: &Experiment) -> Checked {
+    let (report, keys) = (&experiment.report, experiment.keys());
+    let numbers = experiment.levels(&report.x);
+    let is_number = |level: &String| level.parse::<f64>().is_ok_and(|number| number > 0.0);
+    if !numbers.is_some_and(|levels| levels.iter().all(is_number)) {
+        return wrong("report.x", format!("'{}' is no factor of numbers above 0", report.x));
+    }
+    match report.lines.iter().chain(&report.panels).find(|name| !keys.contains(name)) {
+        Some(name) => {
+            wrong("report", format!("there is no factor {name}; there are {}", keys.join(", ")))
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,146 @@
+//! What is kept of a campaign: a file of facts, and a line of JSON for each program that ran,
+//! written when it has ended, so that a campaign that is ended early keeps what it has.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::host::Host;
+use super::plan::{LeftOut, Purpose};
+use super::told::Row;
+use crate::experiment::LabError;
+
+/// Version of these layouts; raised when a field changes its meaning or goes away.
+pub const SCHEMA: u32 = 1;
+/// The file of facts.
+pub const FACTS: &str = "campaign.json";
+/// The lines.
+pub const RUNS: &str = "runs.jsonl";
+/// The experiment, as its file states it.
+pub const EXPERIMENT: &str = "experiment.toml";
+
+/// Facts of a campaign.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Its name.
+    pub experiment: String,
+    /// What was set besides the file: name and words.
+    pub settings: Vec<(String, Vec<String>)>,
+    /// When it began, in UTC.
+    pub began: String,
+    /// When it ended; none when it was ended early.
+    pub ended: Option<String>,
+    /// The command line.
+    pub command_line: Vec<String>,
+    /// The machine.
+    pub host: Host,
+    /// By subject: what it says of its version.
+    pub versions: BTreeMap<String, String>,
+    /// Which counters of the kernel there are, in words.
+    pub counters: String,
+    /// Threads ready to run on the machine before the first run, mean of a minute.
+    pub load_average: f64,
+    /// Runs that were planned.
+    pub planned_runs: usize,
+    /// What is not run, and why.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A program that ran: one of the instances of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Place of the run in the order of all.
+    pub order: usize,
+    /// From 1.
+    pub repeat: u32,
+    /// What the run was for.
+    pub purpose: Purpose,
+    /// Name of the subject.
+    pub subject: String,
+    /// A level for each factor, in the experiment's order.
+    pub levels: Vec<String>,
+    /// Which of the programs of the run, from 0.
+    pub instance: u64,
+    /// How many there were.
+    pub instances: u64,
+    /// Threads of the run.
+    pub threads: u64,
+    /// Reads that it was given.
+    pub reads: u64,
+    /// Why it failed, if it did.
+    pub failure: Option<String>,
+    /// From its start to its end.
+    pub wall_s: f64,
+    /// Time of processors.
+    pub cpu_s: f64,
+    /// Most resident memory, of its largest process.
+    pub peak_rss_bytes: u64,
+    /// Times a thread gave its core up.
+    pub voluntary_switches: u64,
+    /// Times a thread's core was taken away.
+    pub involuntary_switches: u64,
+    /// What it told, and what `perf stat` did.
+    pub told: BTreeMap<String, f64>,
+    /// Rows of a table that it wrote.
+    pub rows: Vec<Row>,
+    /// Points of a curve that it wrote.
+    pub curve: Vec<(f64, f64)>,
+}
+
+/// The file of lines, open.
+#[derive(Debug)]
+pub(super) struct Log(File);
+
+impl Log {
+    /// Begins anew.
+    pub(super) fn create(folder: &Path) -> Result<Self, LabError> {
+        let path = folder.join(RUNS);
+        let file = OpenOptions::new().create(true).write(true).truncate(true).open(&path);
+        Ok(Self(file.map_err(LabError::file(&path))?))
+    }
+
+    pub(super) fn add(&mut self, record: &Record) -> Result<(), LabError> {
+        let line = serde_json::to_string(record).map_err(std::io::Error::from);
+        let written = line.and_then(|line| self.0.write_all((line + "\n").as_bytes()));
+        written.map_err(LabError::file(Path::new(RUNS)))
+    }
+}
+
+/// Writes the facts.
+pub(super) fn write_facts(folder: &Path, facts: &Facts) -> Result<(), LabError> {
+    let path = folder.join(FACTS);
+    let text = serde_json::to_string_pretty(facts).map_err(std::io::Error::from);
+    let written = text.and_then(|text| std::fs::write(&path, text + "\n"));
+    written.map_err(LabError::file(&path))
+}
+
+/// Reads what is kept of a campaign: its experiment's text, facts, and records.
+///
+/// # Errors
+/// A file cannot be read, or is of another form.
+pub(super) fn read(folder: &Path) -> Result<(String, Facts, Vec<Record>), LabError> {
+    let text = |name: &str| {
+        let path = folder.join(name);
+        std::fs::read_to_string(&path).map_err(LabError::file(&path))
+    };
+    let bad = |name: &str, line: usize, error: serde_json::Error| {
+        LabError::Prepare(format!("{}, line {line}: {error}", folder.join(name).display()))
+    };
+    let facts: Facts =
+        serde_json::from_str(&text(FACTS)?).map_err(|error| bad(FACTS, error.line(), error))?;
+    if facts.schema != SCHEMA {
+        let what = format!("has layout {}, this program reads {SCHEMA}", facts.schema);
+        return Err(LabError::Prepare(format!("{}: {what}", folder.join(FACTS).display())));
+    }
+    let runs = text(RUNS)?;
+    // A line that was being written when the program was ended is none.
+    let whole = runs.rfind('\n').map_or("", |end| &runs[..=end]);
+    let record = |(at, line)| serde_json::from_str(line).map_err(|error| bad(RUNS, at + 1, error));
+    let records = whole.lines().enumerate().map(record).collect::<Result<_, _>>()?;
+    Ok((text(EXPERIMENT)?, facts, records))
+}

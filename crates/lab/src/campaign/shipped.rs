@@ -1,0 +1,39 @@
+//! Experiments that come with the program.
+
+/// Names and files.
+pub const SHIPPED: [(&str, &str); 7] = [
+    ("locks", include_str!("../../experiments/locks.toml")),
+    ("numa", include_str!("../../experiments/numa.toml")),
+    ("output", include_str!("../../experiments/output.toml")),
+    ("oversubscription", include_str!("../../experiments/oversubscription.toml")),
+    ("parsing", include_str!("../../experiments/parsing.toml")),
+    ("read-length", include_str!("../../experiments/read-length.toml")),
+    ("schedule", include_str!("../../experiments/schedule.toml")),
+];
+
+/// The file of an experiment by its name.
+#[must_use]
+pub fn by_name(name: &str) -> Option<&'static str> {
+    SHIPPED.iter().find(|(other, _)| *other == name).map(|(_, text)| *text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::campaign::definition::Experiment;
+    use crate::campaign::settings;
+
+    #[test]
+    fn every_experiment_is_one_and_can_be_made_small() {
+        for (name, text) in SHIPPED {
+            let mut experiment = Experiment::parse(name, text).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(experiment.name, name);
+            assert!(!experiment.smoke.is_empty(), "{name} has no smoke run");
+            for (setting, words) in experiment.smoke.clone() {
+                let set = settings::set(&mut experiment, &setting, &words);
+                set.unwrap_or_else(|e| panic!("{name}: {e}"));
+            }
+        }
+        assert!(by_name("locks").is_some() && by_name("none").is_none());
+    }
+}

@@ -1,0 +1,306 @@
+//! From records to tables: every program that ran, and the medians of each configuration with
+//! their spread. Both are functions of experiment and records alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::definition::{Experiment, Join, Subject, TimeBasis};
+use super::plan::Purpose;
+use super::record::Record;
+use super::told::over_instances;
+use crate::table::{Row, Table};
+
+/// What is measured of every program from outside.
+const OUTSIDE: [&str; 7] = [
+    "reads",
+    "wall_s",
+    "cpu_s",
+    "peak_rss_bytes",
+    "voluntary_switches",
+    "involuntary_switches",
+    "failed",
+];
+/// Columns that every summary begins with.
+const FIRST: [&str; 11] = [
+    "repeats",
+    "failed_repeats",
+    "align_s",
+    "wall_s",
+    "cpu_s",
+    "cores_busy",
+    "reads",
+    "reads_per_s",
+    "peak_rss_bytes",
+    "voluntary_switches",
+    "involuntary_switches",
+];
+/// Counters of `perf stat` that are ratios.
+const RATIOS: [&str; 2] = ["instructions_per_cycle", "cache_miss_share"];
+/// Stands for a factor that a row does not have.
+const NONE: &str = "-";
+/// The factor that says what `align_s` is.
+pub(super) const TIME_BASIS: &str = "time_basis";
+
+/// Endings of the columns of spread: quartiles, and the median distance from the median.
+pub(super) const SPREADS: [&str; 3] = ["_q1", "_q3", "_mad"];
+
+type Values = BTreeMap<String, f64>;
+
+/// A table with a line for each program that ran, and for each row of a table that it wrote.
+#[must_use]
+pub fn runs(experiment: &Experiment, records: &[Record]) -> Table {
+    let of_rows = records.iter().flat_map(|r| &r.rows).flat_map(|row| row.values.keys());
+    let told = records.iter().flat_map(|record| record.told.keys()).chain(of_rows);
+    let told: BTreeSet<&str> = told.map(String::as_str).collect();
+    let told = told.into_iter().filter(|name| !OUTSIDE.contains(name));
+    let columns: Vec<&str> = OUTSIDE.into_iter().chain(told).collect();
+    let keys = experiment.keys();
+    let before = ["order", "repeat", "purpose"].into_iter();
+    let names = before.chain(keys.iter().map(String::as_str)).chain(["instance", "failure"]);
+    let mut table = Table::new(&names.collect::<Vec<_>>(), &columns);
+    for record in records {
+        let of = |row: Option<&super::told::Row>| {
+            let mut factors = vec![record.order.to_string(), record.repeat.to_string()];
+            factors.push(record.purpose.name().to_owned());
+            factors.extend(key(experiment, record, row));
+            factors.push(record.instance.to_string());
+            let failure = record.failure.as_deref().unwrap_or(NONE);
+            factors.push(failure.replace(['\t', '\n', '\r'], " "));
+            factors
+        };
+        let mut values = outside(record);
+        values.extend(record.told.clone());
+        let line = |factors, values: &Values| {
+            let value = |name: &&str| values.get(*name).copied().unwrap_or(f64::NAN);
+            Row { factors, values: columns.iter().map(value).collect() }
+        };
+        table.rows.push(line(of(None), &values));
+        table.rows.extend(record.rows.iter().map(|row| line(of(Some(row)), &row.values)));
+    }
+    table
+}
+
+fn outside(record: &Record) -> Values {
+    let values = [
+        record.reads as f64,
+        record.wall_s,
+        record.cpu_s,
+        record.peak_rss_bytes as f64,
+        record.voluntary_switches as f64,
+        record.involuntary_switches as f64,
+        f64::from(u8::from(record.failure.is_some())),
+    ];
+    OUTSIDE.iter().zip(values).map(|(name, value)| ((*name).to_owned(), value)).collect()
+}
+
+/// The levels that tell a row of results apart, in the order of [`Experiment::keys`].
+fn key(experiment: &Experiment, record: &Record, row: Option<&super::told::Row>) -> Vec<String> {
+    let rule = subject_of(experiment, record).and_then(|subject| subject.rows.as_ref());
+    let level = |name: &String| {
+        let of_row = rule.and_then(|rule| rule.factors.iter().position(|other| other == name));
+        let of_row = of_row.and_then(|at| row?.factors.get(at));
+        let at = experiment.factor.iter().position(|factor| factor.name == *name);
+        let of_run = at.and_then(|at| record.levels.get(at));
+        of_row.or(of_run).map_or(NONE, String::as_str).to_owned()
+    };
+    let keys = experiment.keys();
+    std::iter::once(record.subject.clone()).chain(keys.iter().skip(1).map(level)).collect()
+}
+
+fn subject_of<'a>(experiment: &'a Experiment, record: &Record) -> Option<&'a Subject> {
+    experiment.subject.iter().find(|subject| subject.name == record.subject)
+}
+
+/// Runs of one configuration.
+#[derive(Default)]
+struct Group<'a> {
+    /// By repeat: the programs of the run.
+    measured: BTreeMap<u32, Vec<&'a Record>>,
+    minimal: BTreeMap<u32, Vec<&'a Record>>,
+    counted: BTreeMap<u32, Vec<&'a Record>>,
+}
+
+/// Medians of all configurations, in the experiment's order.
+#[must_use]
+pub fn summary(experiment: &Experiment, records: &[Record]) -> Table {
+    let mut groups: BTreeMap<(usize, Vec<usize>), Group<'_>> = BTreeMap::new();
+    for record in records {
+        let group = groups.entry(place(experiment, record)).or_default();
+        let runs = match record.purpose {
+            Purpose::Measured => &mut group.measured,
+            Purpose::Minimal => &mut group.minimal,
+            Purpose::Counted => &mut group.counted,
+        };
+        runs.entry(record.repeat).or_default().push(record);
+    }
+    let mut lines: Vec<(Vec<String>, Values)> = Vec::new();
+    for group in groups.values() {
+        lines.extend(summary_of(experiment, group));
+    }
+    let later: BTreeSet<&String> = lines.iter().flat_map(|(_, values)| values.keys()).collect();
+    let is_first = |name: &&&String| !FIRST.contains(&name.as_str());
+    let mut columns: Vec<&str> = FIRST.to_vec();
+    columns.extend(later.iter().filter(is_first).map(|name| name.as_str()));
+    let keys = experiment.keys();
+    let names = keys.iter().map(String::as_str).chain([TIME_BASIS]);
+    let mut table = Table::new(&names.collect::<Vec<_>>(), &columns);
+    for (factors, values) in &lines {
+        let value = |name: &&str| values.get(*name).copied().unwrap_or(f64::NAN);
+        let values = columns.iter().map(value).collect();
+        table.rows.push(Row { factors: factors.clone(), values });
+    }
+    table
+}
+
+/// Where a record's configuration stands in the experiment's order.
+fn place(experiment: &Experiment, record: &Record) -> (usize, Vec<usize>) {
+    let subject = experiment.subject.iter().position(|subject| subject.name == record.subject);
+    let level = |(factor, level): (&super::definition::Factor, &String)| {
+        factor.levels.0.iter().position(|other| other == level).unwrap_or(usize::MAX)
+    };
+    let levels = experiment.factor.iter().zip(&record.levels).map(level).collect();
+    (subject.unwrap_or(usize::MAX), levels)
+}
+
+/// The rows of one configuration: one, or one for each row of the table that it writes.
+fn summary_of(experiment: &Experiment, group: &Group<'_>) -> Vec<(Vec<String>, Values)> {
+    let Some(first) = group.measured.values().chain(group.minimal.values()).flatten().next() else {
+        return Vec::new();
+    };
+    let Some(subject) = subject_of(experiment, first) else { return Vec::new() };
+    let minimal: Vec<f64> =
+        group.minimal.values().filter(|run| is_whole(run)).map(|run| slowest_s(run)).collect();
+    let load_s = quantile(&minimal, 0.5);
+    // By levels: a set of values for each repeat.
+    let mut samples: BTreeMap<Vec<String>, Vec<Values>> = BTreeMap::new();
+    let failed = group.measured.values().filter(|run| !is_whole(run)).count();
+    for run in group.measured.values().filter(|run| is_whole(run)) {
+        for (key, values) in samples_of(experiment, subject, run, load_s) {
+            samples.entry(key).or_default().push(values);
+        }
+    }
+    if samples.is_empty() {
+        samples.insert(key(experiment, first, None), Vec::new());
+    }
+    let counted = counted(group);
+    let line = |(mut factors, repeats): (Vec<String>, Vec<Values>)| {
+        let mut values = medians(&repeats, &["align_s", experiment.report.y.as_str()]);
+        values.insert("repeats".to_owned(), repeats.len() as f64);
+        values.insert("failed_repeats".to_owned(), failed as f64);
+        if subject.rows.is_none() {
+            values.extend(counted.clone());
+        }
+        factors.push(subject.time.words().to_owned());
+        (factors, values)
+    };
+    samples.into_iter().map(line).collect()
+}
+
+/// Whether all programs of a run ended well.
+fn is_whole(run: &[&Record]) -> bool {
+    let instances = run.first().map_or(0, |record| record.instances);
+    run.len() as u64 == instances && run.iter().all(|record| record.failure.is_none())
+}
+
+fn slowest_s(run: &[&Record]) -> f64 {
+    run.iter().map(|record| record.wall_s).fold(0.0, f64::max)
+}
+
+/// What one run gave: of several programs the slowest counts, what they used is added up.
+fn samples_of(
+    experiment: &Experiment,
+    subject: &Subject,
+    run: &[&Record],
+    load_s: Option<f64>,
+) -> Vec<(Vec<String>, Values)> {
+    let Some(first) = run.first() else { return Vec::new() };
+    if subject.rows.is_some() {
+        let rows = run.iter().flat_map(|record| record.rows.iter().map(move |row| (record, row)));
+        let sample = |(record, row): (&&Record, &super::told::Row)| {
+            let mut values = row.values.clone();
+            add_rate(&mut values);
+            (key(experiment, record, Some(row)), values)
+        };
+        return rows.map(sample).collect();
+    }
+    let mut values = Values::new();
+    let names: BTreeSet<&String> = run.iter().flat_map(|record| record.told.keys()).collect();
+    for name in names {
+        let all: Vec<f64> = run.iter().filter_map(|r| r.told.get(name).copied()).collect();
+        values.extend(over_instances(&subject.tell, name, &all).map(|v| (name.clone(), v)));
+    }
+    let sum = |of: &dyn Fn(&Record) -> f64| run.iter().map(|record| of(record)).sum::<f64>();
+    let (wall_s, cpu_s) = (slowest_s(run), sum(&|r| r.cpu_s));
+    let align_s = match subject.time {
+        TimeBasis::Told => values.get("align_s").copied(),
+        TimeBasis::LessMinimalRun => load_s.map(|load_s| wall_s - load_s),
+        TimeBasis::Wall => Some(wall_s),
+    };
+    // A run that is as short as the minimal one has no time that could be told.
+    let align_s = align_s.filter(|align_s| *align_s > 0.0);
+    values.remove("align_s");
+    values.extend(align_s.map(|align_s| ("align_s".to_owned(), align_s)));
+    let reads = values.get("reads").copied().unwrap_or_else(|| sum(&|r| r.reads as f64));
+    for (name, value) in [
+        ("wall_s", wall_s),
+        ("cpu_s", cpu_s),
+        ("cores_busy", cpu_s / wall_s.max(1e-9)),
+        ("reads", reads),
+        ("peak_rss_bytes", sum(&|r| r.peak_rss_bytes as f64)),
+        ("voluntary_switches", sum(&|r| r.voluntary_switches as f64)),
+        ("involuntary_switches", sum(&|r| r.involuntary_switches as f64)),
+    ] {
+        values.insert(name.to_owned(), value);
+    }
+    add_rate(&mut values);
+    vec![(key(experiment, first, None), values)]
+}
+
+/// Reads per second of the time of the work.
+fn add_rate(values: &mut Values) {
+    let positive = |name: &str| values.get(name).copied().filter(|value| *value > 0.0);
+    if let (Some(reads), Some(align_s)) = (positive("reads"), positive("align_s")) {
+        values.insert("reads_per_s".to_owned(), reads / align_s);
+    }
+}
+
+/// What `perf stat` counted.
+fn counted(group: &Group<'_>) -> Values {
+    let mut values = Values::new();
+    for run in group.counted.values().filter(|run| is_whole(run)) {
+        let names: BTreeSet<&String> = run.iter().flat_map(|record| record.told.keys()).collect();
+        for name in names {
+            let all: Vec<f64> = run.iter().filter_map(|r| r.told.get(name).copied()).collect();
+            let join = if RATIOS.contains(&name.as_str()) { Join::Mean } else { Join::Sum };
+            values.extend(join.of(&all).map(|value| (name.clone(), value)));
+        }
+    }
+    values
+}
+
+/// The median of each value, and the spread of some.
+fn medians(repeats: &[Values], spread: &[&str]) -> Values {
+    let names: BTreeSet<&String> = repeats.iter().flat_map(BTreeMap::keys).collect();
+    let mut medians = Values::new();
+    for name in names {
+        let all: Vec<f64> = repeats.iter().filter_map(|r| r.get(name).copied()).collect();
+        let Some(median) = quantile(&all, 0.5) else { continue };
+        medians.insert(name.clone(), median);
+        if spread.contains(&name.as_str()) {
+            let distances: Vec<f64> = all.iter().map(|value| (value - median).abs()).collect();
+            let values = [quantile(&all, 0.25), quantile(&all, 0.75), quantile(&distances, 0.5)];
+            let named = SPREADS.iter().zip(values);
+            medians.extend(named.filter_map(|(end, value)| Some((format!("{name}{end}"), value?))));
+        }
+    }
+    medians
+}
+
+/// A quantile with straight lines between values (Hyndman and Fan 1996, type 7); `None` of none.
+fn quantile(values: &[f64], share: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let at = share * (sorted.len().checked_sub(1)?) as f64;
+    let (low, part) = (at.floor() as usize, at.fract());
+    let high = (low + 1).min(sorted.len() - 1);
+    Some(sorted[low] + part * (sorted[high] - sorted[low]))
+}

@@ -1,0 +1,31 @@
+//! Workers claim: there is no thread that feeds, and none that writes. This is `align` itself.
+//!
+//! A worker takes the task furthest down the line that is ready: it emits a batch, aligns one, or
+//! claims a stretch of the input and parses it.
+
+use seqloom_align::emit::RecordTags;
+use seqloom_align::engine::AlignmentEngine;
+use seqloom_align::ingest::{self, HeldLimits, IngestOptions, IngestTrace};
+use seqloom_runtime::machine;
+
+use super::aligning::{COHORT_BASES, Job, ScheduleError, Told};
+
+/// Candidates that may wait for their cohort's end, beyond the oldest cohort.
+const AHEAD_BYTES: u64 = 256 << 20;
+
+/// Runs the whole input through the engine.
+pub(super) fn run<E: AlignmentEngine>(job: &Job<'_, E>) -> Result<Told, ScheduleError> {
+    let options = IngestOptions {
+        threads: job.threads,
+        cores: machine::available_cores(),
+        cohort_bases: COHORT_BASES,
+        pairing: job.pairing,
+        tags: RecordTags::default(),
+        held_limits: HeldLimits { ahead_bytes: AHEAD_BYTES, cohort_bytes: u64::MAX },
+        placement: job.placement.clone(),
+    };
+    let trace = IngestTrace::default();
+    let go_on = || true;
+    ingest::run(job.source, Vec::new(), job.engine, job.sink, &options, &trace, &go_on)?;
+    Ok(Told { sleeps: trace.wait.visits(), ..Told::default() })
+}
