@@ -23,7 +23,7 @@ const EMIT_AHEAD_PER_WORKER: u64 = 4;
 const READY_PER_WORKER: usize = 2;
 /// Workers, per core, that input is kept ready for. More than these are in the engine or wait for a
 /// core, and come for a batch one by one: input for each of them would only be memory.
-const SUPPLIED_PER_CORE: usize = 32;
+const SUPPLIED_PER_CORE: usize = 8;
 /// Batches one block yields, roughly: only used to decide how many fetches to have in flight.
 const BATCHES_PER_BLOCK: usize = 3;
 /// Blocks, per worker that is supplied, that may wait for a block in front of them that is still
