@@ -32,9 +32,9 @@ use crate::console::Console;
 /// arenas serve many threads.
 const C_HEAP_ARENAS: i32 = 8;
 
-/// Threads, per core, whose own memory may lie in huge pages. Each thread touches pages of its own:
-/// with 256 on two cores huge ones took 3.2 GB in place of 1.4 GB, and a fifth of the processor time
-/// to be filled with zeros. The index is loaded before, and keeps its huge pages.
+/// Threads, per core, whose own memory may lie in huge pages. Each touches pages of its own: with
+/// 256 threads on two cores huge ones took 3.2 GB in place of 1.4 GB, and a fifth of the processor
+/// time to be filled with zeros. The index is loaded before, and keeps its huge pages.
 const HUGE_PAGES_PER_CORE: usize = 8;
 
 /// Runs the command.
