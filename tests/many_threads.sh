@@ -81,12 +81,12 @@ table=$out/many_threads.tsv
 if has_part spin; then
   pairs "$spin_templates"
   for ((i = 0; i < repeats; i++)); do
-    for threads in 2 16 64 256; do
+    for threads in ${THREADS_SPINNING:-2 16 64 256}; do
       measure spin "$spin_templates" "$threads" "spin=${spin_us}us" >> "$table"
     done
   done
   two=$(column 5 spin 2)
-  for threads in 2 16 64 256; do
+  for threads in ${THREADS_SPINNING:-2 16 64 256}; do
     awk -v t="$threads" -v two="$two" -v cpu="$(column 5 spin "$threads")" -v us="$spin_us" \
       -v faults="$(column 6 spin "$threads")" \
       'BEGIN { printf "spin %s us, %4d threads: %.2f CPU s, %d first touches, throughput %.3f of 2\n",

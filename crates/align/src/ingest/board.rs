@@ -3,9 +3,9 @@
 //! A worker takes the task furthest down the line that is ready, so that memory drains before it
 //! fills: emit, infer, then seed, with a fetch first whenever few batches lie ready.
 //!
-//! Where there are more workers than cores, only as many emit as there are cores. A whole cohort can
-//! be emitted all at once; if everybody did, nobody would be left in the engine, which may wait for
-//! something else than a core. When emission falls behind by a cohort, everybody emits.
+//! Where there are more workers than cores, only as many emit as there are cores. A whole cohort
+//! can be emitted all at once; if everybody did, nobody would be left in the engine, which may wait
+//! for something else than a core. When emission falls behind by a cohort, everybody emits.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

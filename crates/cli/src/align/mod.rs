@@ -19,6 +19,7 @@ use seqloom_align::engine::fake::FakeEngine;
 use seqloom_align::index;
 use seqloom_runtime::machine;
 use seqloom_runtime::memory;
+use seqloom_runtime::placement;
 
 pub(crate) use arguments::AlignArguments;
 use arguments::EngineChoice;
@@ -30,6 +31,11 @@ use crate::console::Console;
 /// Each C heap arena keeps freed memory of its own; the engine allocates in large pieces, so a few
 /// arenas serve many threads.
 const C_HEAP_ARENAS: i32 = 8;
+
+/// Threads, per core, whose own memory may lie in huge pages. Each touches pages of its own: with
+/// 256 threads on two cores huge ones took 3.2 GB in place of 1.4 GB, and a fifth of the processor
+/// time to be filled with zeros. The index is loaded before, and keeps its huge pages.
+const HUGE_PAGES_PER_CORE: usize = 8;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Result<()> {
@@ -59,15 +65,18 @@ fn align<E: AlignmentEngine + Send>(
     prepared: Prepared<'_>,
 ) -> anyhow::Result<()> {
     let Prepared { mut job, first, mut outputs } = prepared;
-    let (engine, placement) = placing::load(&job.ingest.placement, load)?;
-    job.announce_placement(&placement);
-    job.placement = Some(placement);
+    let (engine, placed) = placing::load(&job.ingest.placement, load)?;
+    job.announce_placement(&placed);
+    job.placement = Some(placed);
     job.run.end_phase("load");
-    let (totals, summary) = if job.is_sorted() {
-        sorted::align(engine, &job, first, &mut outputs)?
-    } else {
-        streamed::align(&engine, &job, first, &mut outputs)?
-    };
+    let small_pages = job.run.threads.get() > HUGE_PAGES_PER_CORE * job.ingest.cores.get();
+    let (totals, summary) = placement::with_pages(small_pages, || {
+        if job.is_sorted() {
+            sorted::align(engine, &job, first, &mut outputs)
+        } else {
+            streamed::align(&engine, &job, first, &mut outputs)
+        }
+    })??;
     summary::check_none_lost(&totals, &summary)?;
     let (references, ingested) = (job.header.references(), || summary::ingested(&job, &totals));
     job.output.publish(outputs, references, (&summary, &job.run), ingested)?;

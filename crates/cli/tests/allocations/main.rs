@@ -72,9 +72,9 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 const BATCHES: u64 = 400;
 const READ_BASES: u64 = 100;
-/// Allocations for a read more. One for each of a hundred reads would show; what remains are blocks
+/// Allocations for a read more. One for each of fifty reads would show; what remains are blocks
 /// of input, chunks and units, of a thousand reads and more, and buffers that grow once more.
-const MOST_PER_READ: f64 = 0.01;
+const MOST_PER_READ: f64 = 0.02;
 
 /// Records to partitions, as `align` has it.
 struct Sink<'a>(Collector<'a>);
@@ -111,6 +111,19 @@ fn write_pairs(folder: &Path, pairs: u64) -> Vec<PathBuf> {
     paths.to_vec()
 }
 
+/// One worker; a cohort is a batch, so that all runs have as many of either.
+fn ingest_options(batch_reads: u64) -> IngestOptions {
+    IngestOptions {
+        threads: NonZeroUsize::MIN,
+        cores: NonZeroUsize::MIN,
+        cohort_bases: batch_reads * READ_BASES,
+        pairing: Pairing::TwoFiles,
+        tags: RecordTags { read_group: Some(b"a".to_vec()), ..RecordTags::default() },
+        held_limits: HeldLimits { ahead_bytes: 64 << 20, cohort_bytes: 64 << 20 },
+        placement: Plan::none(1),
+    }
+}
+
 /// Allocations of each phase of a run of [`BATCHES`] batches of `batch_reads` reads.
 fn count(batch_reads: u64) -> [(&'static str, u64); 3] {
     let folder = tempfile::tempdir().unwrap();
@@ -134,16 +147,7 @@ fn count(batch_reads: u64) -> [(&'static str, u64); 3] {
     let sink = Sink(Collector::new(&backing, 64 << 10, destination, Some(ends)));
     let source = ReadSource::open(&files, SourceOptions::default()).unwrap();
     let engine = FakeEngine::new(FakeOptions::default(), lengths);
-    let options = IngestOptions {
-        threads,
-        cores: threads,
-        // A cohort is a batch, so that both runs have as many of either.
-        cohort_bases: batch_reads * READ_BASES,
-        pairing: Pairing::TwoFiles,
-        tags: RecordTags { read_group: Some(b"a".to_vec()), ..RecordTags::default() },
-        held_limits: HeldLimits { ahead_bytes: 64 << 20, cohort_bytes: 64 << 20 },
-        placement: Plan::none(1),
-    };
+    let options = ingest_options(batch_reads);
     let trace = IngestTrace::default();
     let mut last = CALLS.load(Ordering::SeqCst);
     let mut since = || {

@@ -390,3 +390,110 @@ fn everybody_emits_when_emission_lags() {
     assert_eq!([start_emit(&mut board), start_emit(&mut board)], [2, 3]);
     assert_eq!(seed_one(&mut board), 16);
 }
+
+/// Processor time of a batch, in seconds: as its input, while it is seeded, and to be emitted.
+const FETCH_SECONDS: f64 = 0.4e-3;
+const SEED_SECONDS: f64 = 0.2e-3;
+const EMIT_SECONDS: f64 = 0.9e-3;
+/// Events closer together than so many seconds are at the same time.
+const TICK: f64 = 1e-9;
+
+/// What a worker of the virtual machine is at.
+enum Busy {
+    /// Until it is so late, then the rest of seeding.
+    Asleep(f64, Batch),
+    /// Needs so much of a core still.
+    Computing(f64, Task<NoEngine>),
+}
+
+/// Threads that sleep in the engine and share cores for all else, in virtual time. The seconds
+/// between the models of the first and of the last cohort, and the batches of that time.
+fn virtual_time(input: &TestInput, cohort_batches: u64, crew: Crew, sleep: f64) -> (f64, u64) {
+    let cohort_bases = cohort_batches * BATCH_READS as u64;
+    let cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, cohort_bases);
+    let limits = both(cohort_batches * BATCH_READS as u64 * READ_BYTES * 2);
+    let mut board = Board::<NoEngine>::new(cutter, Pairing::TwoFiles, crew, limits);
+    let mut workers: Vec<Option<Busy>> = (0..crew.workers).map(|_| None).collect();
+    let (mut now, mut models) = (0.0, Vec::new());
+    loop {
+        for worker in workers.iter_mut().filter(|worker| worker.is_none()) {
+            *worker = match board.next_task() {
+                Ok(Task::Seed(batch)) => Some(Busy::Asleep(now + sleep, batch)),
+                Ok(Task::Fetch) => {
+                    let batches = BLOCK_READS as f64 / BATCH_READS as f64;
+                    Some(Busy::Computing(FETCH_SECONDS * batches, Task::Fetch))
+                }
+                Ok(task @ Task::Emit(_)) => Some(Busy::Computing(EMIT_SECONDS, task)),
+                Ok(task) => Some(Busy::Computing(0.0, task)),
+                Err(_) => break,
+            };
+        }
+        let computing = |worker: &Option<Busy>| matches!(worker, Some(Busy::Computing(..)));
+        let runnable = workers.iter().filter(|worker| computing(worker)).count();
+        let share = (crew.cores as f64 / runnable.max(1) as f64).min(1.0);
+        let until = |busy: &Busy| match busy {
+            Busy::Asleep(end, _) => end - now,
+            Busy::Computing(rest, _) => rest / share,
+        };
+        let Some(step) = workers.iter().flatten().map(until).reduce(f64::min) else { break };
+        now += step;
+        for worker in &mut workers {
+            *worker = match worker.take() {
+                Some(Busy::Asleep(end, batch)) if end <= now + TICK => {
+                    Some(Busy::Computing(SEED_SECONDS, Task::Seed(batch)))
+                }
+                Some(Busy::Computing(rest, task)) if rest / share <= step + TICK => {
+                    if matches!(task, Task::Infer(..)) {
+                        models.push(now);
+                    }
+                    finish_virtually(&mut board, input, task);
+                    None
+                }
+                Some(Busy::Computing(rest, task)) => {
+                    Some(Busy::Computing(rest - step * share, task))
+                }
+                other => other,
+            };
+        }
+    }
+    assert!(board.cut_everything());
+    (models[models.len() - 1] - models[0], cohort_batches * (models.len() as u64 - 1))
+}
+
+fn finish_virtually(board: &mut Board<'_, NoEngine>, input: &TestInput, task: Task<NoEngine>) {
+    match task {
+        Task::Fetch => match input.fetch() {
+            Some(block) => board.fetched(block).unwrap(),
+            None => board.source_ended(),
+        },
+        Task::Seed(batch) => {
+            let held_bytes = READ_BYTES * batch.reads as u64;
+            board.seeded(Seeded { batch, candidates: (), held_bytes });
+        }
+        Task::Infer(cohort, seeded) => board.inferred(cohort, &Arc::new(0), seeded),
+        Task::Emit(task) => board.emitted(task.seeded.batch.sequence, task.seeded.held_bytes),
+        Task::SeedAndEmit(_) => unreachable!("reads are paired"),
+    }
+}
+
+/// Reads of one block of one file.
+const BLOCK_READS: usize = 2300;
+
+/// Half of what two cores can carry is offered by 16 to 512 threads, and nearly all of it is done:
+/// cohort after cohort, without the beginning and the end of the input.
+#[test]
+fn sleeping_threads_achieve_what_they_offer() {
+    const COHORT_BATCHES: u64 = 1953;
+    let file: Vec<TestRead> = vec![("r".to_owned(), 1); 4 * COHORT_BATCHES as usize * 256];
+    for workers in [16, 64, 256, 512] {
+        let input = TestInput::new(&[&file, &file], BLOCK_READS * 9);
+        let crew = Crew { workers, cores: 2 };
+        let own = FETCH_SECONDS + SEED_SECONDS + EMIT_SECONDS;
+        // Two cores carry 2 / own batches a second.
+        let sleep = workers as f64 * own - own;
+        let (seconds, batches) = virtual_time(&input, COHORT_BATCHES, crew, sleep);
+        let offered = batches as f64 * (sleep + own) / workers as f64;
+        eprintln!("{workers} threads: {:.3} of the offered load", offered / seconds);
+        assert!(offered / seconds >= 0.95, "{workers} threads: {offered} of {seconds} s");
+    }
+}
