@@ -67,8 +67,9 @@ pub fn runs(experiment: &Experiment, records: &[Record]) -> Table {
             factors.push(failure.replace(['\t', '\n', '\r'], " "));
             factors
         };
-        let mut values = outside(record);
-        values.extend(record.told.clone());
+        // What is measured from outside stands above what a program says of itself.
+        let mut values = record.told.clone();
+        values.extend(outside(record));
         let line = |factors, values: &Values| {
             let value = |name: &&str| values.get(*name).copied().unwrap_or(f64::NAN);
             Row { factors, values: columns.iter().map(value).collect() }
