@@ -7,9 +7,9 @@ use std::fs;
 use std::path::Path;
 
 /// Experiments that need this program alone.
-const OWN: [&str; 2] = ["locks", "parsing"];
+const OWN: [&str; 4] = ["locks", "parsing", "output", "schedule"];
 /// Those that make genomes and reads, and call other aligners where they are installed.
-const WITH_OTHERS: [&str; 2] = ["numa", "read-length"];
+const WITH_OTHERS: [&str; 3] = ["numa", "oversubscription", "read-length"];
 const ALL: [&str; 7] =
     ["locks", "parsing", "output", "schedule", "numa", "oversubscription", "read-length"];
 

@@ -93,7 +93,10 @@ pub(super) mod tests {
                 b'<' => {
                     let end = behind.find('>').expect("a tag that ends");
                     let tag = &behind[..end];
-                    assert!(!tag.contains('<') && tag.matches('"').count() % 2 == 0, "<{tag}>");
+                    assert!(
+                        !tag.contains('<') && tag.matches('"').count().is_multiple_of(2),
+                        "<{tag}>"
+                    );
                     let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap();
                     assert!(name.chars().all(|c| c.is_ascii_alphanumeric()), "<{tag}>");
                     if tag.starts_with('/') {

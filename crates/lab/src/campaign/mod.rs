@@ -232,6 +232,7 @@ impl Campaign {
         Facts {
             schema: SCHEMA,
             experiment: experiment.name.clone(),
+            smoke: self.smoke,
             settings: settings.clone(),
             began: host::now(),
             ended: None,

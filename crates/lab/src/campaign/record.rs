@@ -29,7 +29,9 @@ pub struct Facts {
     pub schema: u32,
     /// Its name.
     pub experiment: String,
-    /// What was set besides the file: name and words.
+    /// Whether it was made small, to see that everything works: then nothing was measured.
+    pub smoke: bool,
+    /// What was set, by the command line or to make it small: name and words.
     pub settings: Vec<(String, Vec<String>)>,
     /// When it began, in UTC.
     pub began: String,
@@ -78,8 +80,9 @@ pub struct Record {
     pub wall_s: f64,
     /// Time of processors.
     pub cpu_s: f64,
-    /// Most resident memory, of its largest process.
-    pub peak_rss_bytes: u64,
+    /// Most resident memory, of its largest process. None where that is not above this program's
+    /// own: what Linux keeps of a process begins with the memory of the one that started it.
+    pub peak_rss_bytes: Option<u64>,
     /// Times a thread gave its core up.
     pub voluntary_switches: u64,
     /// Times a thread's core was taken away.

@@ -26,6 +26,9 @@ pub fn page(experiment: &Experiment, facts: &Facts, records: &[Record], table: &
     let view = View::new(experiment, table);
     let mut page = Page::new(&experiment.title);
     page.paragraph(&experiment.question);
+    if facts.smoke {
+        page.paragraph("A smoke run: it shows that everything works, and measures nothing.");
+    }
     about(&mut page, experiment, facts, records);
     not_run(&mut page, experiment, facts, records);
     view.plots(&mut page);
@@ -81,9 +84,12 @@ fn about(page: &mut Page, experiment: &Experiment, facts: &Facts, records: &[Rec
         ("load before", format!("{:.2} threads ready to run", facts.load_average)),
         ("counters", facts.counters.clone()),
     ];
-    rows.extend(facts.settings.iter().map(|(name, words)| {
-        ("set on the command line", format!("{name} = {}", words.join(", ")))
-    }));
+    rows.extend(
+        facts
+            .settings
+            .iter()
+            .map(|(name, words)| ("set", format!("{name} = {}", words.join(", ")))),
+    );
     let versions = facts.versions.iter();
     rows.extend(versions.map(|(subject, said)| ("version", format!("{subject}: {said}"))));
     let rows: Vec<Levels> =

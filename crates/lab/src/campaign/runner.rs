@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use seqloom_runtime::machine;
 use seqloom_runtime::process::{Ended, run_together};
 
 use super::definition::{Experiment, Subject, TimeBasis};
@@ -155,7 +156,7 @@ fn blank(experiment: &Experiment, order: usize, planned: &Planned, instance: u64
         failure: None,
         wall_s: 0.0,
         cpu_s: 0.0,
-        peak_rss_bytes: 0,
+        peak_rss_bytes: None,
         voluntary_switches: 0,
         involuntary_switches: 0,
         told: BTreeMap::new(),
@@ -175,7 +176,8 @@ fn account(
     let ended = ended.map_err(|error| format!("cannot be run: {error}"))?;
     record.wall_s = ended.wall.as_secs_f64();
     record.cpu_s = ended.usage.cpu.as_secs_f64();
-    record.peak_rss_bytes = ended.usage.peak_rss_bytes;
+    let peak = ended.usage.peak_rss_bytes;
+    record.peak_rss_bytes = Some(peak).filter(|peak| *peak > machine::usage().peak_rss_bytes);
     record.voluntary_switches = ended.usage.voluntary_switches;
     record.involuntary_switches = ended.usage.involuntary_switches;
     if ended.out_of_time {

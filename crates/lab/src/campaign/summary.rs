@@ -67,8 +67,9 @@ pub fn runs(experiment: &Experiment, records: &[Record]) -> Table {
             factors.push(failure.replace(['\t', '\n', '\r'], " "));
             factors
         };
-        let mut values = outside(record);
-        values.extend(record.told.clone());
+        // What is measured from outside stands above what a program says of itself.
+        let mut values = record.told.clone();
+        values.extend(outside(record));
         let line = |factors, values: &Values| {
             let value = |name: &&str| values.get(*name).copied().unwrap_or(f64::NAN);
             Row { factors, values: columns.iter().map(value).collect() }
@@ -79,12 +80,17 @@ pub fn runs(experiment: &Experiment, records: &[Record]) -> Table {
     table
 }
 
+/// NaN where it is not known.
+fn peak_rss_bytes(record: &Record) -> f64 {
+    record.peak_rss_bytes.map_or(f64::NAN, |bytes| bytes as f64)
+}
+
 fn outside(record: &Record) -> Values {
     let values = [
         record.reads as f64,
         record.wall_s,
         record.cpu_s,
-        record.peak_rss_bytes as f64,
+        peak_rss_bytes(record),
         record.voluntary_switches as f64,
         record.involuntary_switches as f64,
         f64::from(u8::from(record.failure.is_some())),
@@ -245,7 +251,7 @@ fn samples_of(
         ("cpu_s", cpu_s),
         ("cores_busy", cpu_s / wall_s.max(1e-9)),
         ("reads", reads),
-        ("peak_rss_bytes", sum(&|r| r.peak_rss_bytes as f64)),
+        ("peak_rss_bytes", sum(&peak_rss_bytes)),
         ("voluntary_switches", sum(&|r| r.voluntary_switches as f64)),
         ("involuntary_switches", sum(&|r| r.involuntary_switches as f64)),
     ] {
@@ -282,7 +288,8 @@ fn medians(repeats: &[Values], spread: &[&str]) -> Values {
     let names: BTreeSet<&String> = repeats.iter().flat_map(BTreeMap::keys).collect();
     let mut medians = Values::new();
     for name in names {
-        let all: Vec<f64> = repeats.iter().filter_map(|r| r.get(name).copied()).collect();
+        let all = repeats.iter().filter_map(|values| values.get(name).copied());
+        let all: Vec<f64> = all.filter(|value| value.is_finite()).collect();
         let Some(median) = quantile(&all, 0.5) else { continue };
         medians.insert(name.clone(), median);
         if spread.contains(&name.as_str()) {

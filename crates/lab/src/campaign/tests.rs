@@ -224,6 +224,7 @@ fn settings_and_smoke_change_what_is_run() {
     assert_eq!((outcome.programs, outcome.failed, outcome.left_out), (2, 0, 1));
     assert_eq!(cells(&campaign, &["teller"], "repeats"), ["1"]);
     let page = read(&campaign, "report.html");
+    assert!(page.contains("A smoke run"));
     report(&campaign.out).unwrap();
     assert_eq!(read(&campaign, "report.html"), page, "settings are kept");
     let again = campaign.run(&|| false, &mut |_| {}).unwrap_err().to_string();

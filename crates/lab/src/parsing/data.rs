@@ -10,6 +10,7 @@ use seqloom_io::sink::output::Output;
 
 use super::ways::Way;
 use crate::experiment::LabError;
+use crate::random::SplitMix;
 
 /// Bases of a read.
 const READ_BP: usize = 100;
@@ -155,15 +156,8 @@ fn deflate(text: &[u8]) -> Result<Vec<u8>, bgzf::BgzfError> {
 /// Writes reads as a sequencer names them, of random bases and of qualities that repeat (as real
 /// ones do, or they would not compress).
 pub(crate) fn simulate(reads: u64, mate: usize, out: &mut impl Write) -> io::Result<()> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(mate as u64);
-    let mut next = move || {
-        // splitmix64 (Steele, Lea and Flood 2014).
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
+    let mut random = SplitMix::new(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(mate as u64));
+    let mut next = || random.next();
     let mut text = Vec::with_capacity(2 * READ_BP + 64);
     for read in 0..reads {
         text.clear();
