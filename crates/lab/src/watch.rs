@@ -50,7 +50,7 @@ pub fn watch(command: &mut Command) -> io::Result<Watched> {
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        if looks.next().is_some_and(|look: u32| look % SEARCH_EVERY == 0) {
+        if looks.next().is_some_and(|look: u32| look.is_multiple_of(SEARCH_EVERY)) {
             members = processes();
         }
         peak_bytes = peak_bytes.max(group_bytes(child.id(), &mut members));
