@@ -66,7 +66,7 @@ fn text_of(experiment: &str) -> anyhow::Result<String> {
             format!("there is no file {experiment}, and no experiment of that name: {names}");
         return Err(UsageError(text).into());
     }
-    Ok(std::fs::read_to_string(path).map_err(|error| anyhow::anyhow!("{experiment}: {error}"))?)
+    std::fs::read_to_string(path).map_err(|error| anyhow::anyhow!("{experiment}: {error}"))
 }
 
 fn campaign(arguments: &RunArguments) -> anyhow::Result<Campaign> {
