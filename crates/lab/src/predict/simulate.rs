@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::model::{Station, System};
+use crate::random::SplitMix;
 
 /// How times are spread about their means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,21 +46,13 @@ pub struct Outcome {
     pub waited_ns: Vec<f64>,
 }
 
-/// splitmix64 (Steele, Lea and Flood 2014).
-struct Numbers(u64);
+/// Times, drawn.
+struct Numbers(SplitMix);
 
 impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    }
-
     /// Above 0, at most 1.
     fn share(&mut self) -> f64 {
-        ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+        ((self.0.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
     /// Sum of `count` times of this mean.
@@ -128,7 +121,7 @@ pub fn simulate(system: &System, plan: Plan) -> Outcome {
         system,
         plan,
         unit,
-        numbers: Numbers(plan.seed),
+        numbers: Numbers(SplitMix::new(plan.seed)),
         servers: system.stations.iter().map(copies).collect(),
         threads: (0..threads).map(|_| Thread { at: 0, copy: 0, units: 0 }).collect(),
         events: BinaryHeap::with_capacity(threads),
@@ -224,7 +217,7 @@ impl Run<'_> {
 
     fn arrive(&mut self, thread: usize, at: usize) {
         let copies = self.servers[at].len() as u64;
-        let copy = (self.numbers.next() % copies) as usize;
+        let copy = (self.numbers.0.next() % copies) as usize;
         (self.threads[thread].at, self.threads[thread].copy) = (at, copy);
         if self.servers[at][copy].holder.is_none() {
             self.serve(thread, at, copy, 0);
