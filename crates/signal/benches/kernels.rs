@@ -8,8 +8,8 @@
 //! the clock starts. Instructions per kernel:
 //!
 //! `valgrind --tool=callgrind --toggle-collect='*event::align::align*' BENCH 1 avx2`, where BENCH
-//! is `target/release/deps/kernels-*`; `'*event::detect::detect*'` for events. Valgrind has no
-//! AVX-512.
+//! is `target/release/deps/kernels-*`; `'*event::detect::detect*'` for events, which all reads go
+//! through twice. Valgrind has no AVX-512. What was counted: `docs/methylation.md`.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[allow(dead_code)] // shared with the tests
@@ -62,7 +62,8 @@ fn main() {
             detect(&mut scratch, &samples_pa, &DetectOptions::DNA, &mut events);
         }
     });
-    println!("events: {:.1} ns a sample", seconds * 1e9 / (samples as f64 * f64::from(rounds)));
+    let each_ns = seconds * 1e9 / (samples as f64 * f64::from(rounds));
+    println!("events: {each_ns:.1} ns a sample, {samples} samples");
     let cells: usize =
         prepared.iter().map(|it| (it.events.len() + it.ranks.len()) * BANDWIDTH).sum();
     for kernel in Kernel::available() {
@@ -78,6 +79,6 @@ fn main() {
             }
         });
         let rate = cells as f64 * f64::from(rounds) / seconds / 1e6;
-        println!("alignment, {}: {rate:.0} Mcell/s", kernel.name());
+        println!("alignment, {}: {rate:.0} Mcell/s, {cells} cells", kernel.name());
     }
 }

@@ -21,7 +21,9 @@ use seqloom_signal::calling::signals::{
 use seqloom_signal::calling::{CallTimes, ReadKernel};
 use seqloom_signal::indexing::Locate;
 use seqloom_signal::inputs;
-use seqloom_signal::pore_model::{Alphabet, Chemistry, ModelRequest, PoreModel, text};
+use seqloom_signal::pore_model::{
+    Alphabet, Chemistry, ModelRequest, PoreModel, text, uncalled4,
+};
 use seqloom_signal::sources::{Input, Numbers, Sequential};
 
 use super::arguments::RunArguments;
@@ -58,7 +60,8 @@ pub(super) struct CallArguments {
     /// Only this stretch of the reference; positions count from 1, both ends are part of it
     #[arg(short = 'w', long, value_name = "NAME[:FIRST-LAST]")]
     region: Option<String>,
-    /// Pore model of the four bases, in nanopolish's or f5c's form [default: R9.4.1 DNA, 6-mers]
+    /// Pore model of the four bases: text as nanopolish, f5c and ONT have it, or Uncalled4's .npz
+    /// [default: R9.4.1 DNA, 6-mers]
     #[arg(long, value_name = "FILE")]
     kmer_model: Option<PathBuf>,
     /// Memory of the whole process [default: three quarters of what there is]
@@ -438,11 +441,15 @@ fn nucleotide_model(
     }
 }
 
-/// Reads a model from a file.
+/// Reads a model from a file: an archive of arrays as Uncalled4 publishes them, by its first bytes,
+/// or text.
 pub(super) fn load_model(path: &Path, request: &ModelRequest) -> anyhow::Result<PoreModel> {
     let bytes = std::fs::read(path)
         .map_err(|error| PassError::Refused(format!("cannot read {}: {error}", path.display())))?;
-    let model = text::parse(&bytes, request);
+    let model = match bytes.starts_with(b"PK") {
+        true => uncalled4::parse(&bytes, None, request),
+        false => text::parse(&bytes, request),
+    };
     Ok(model.map_err(|error| PassError::Model { path: path.to_owned(), source: error })?)
 }
 

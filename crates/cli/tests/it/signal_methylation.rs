@@ -420,6 +420,12 @@ fn inputs_that_do_not_go_together_are_refused() {
     refuse(&few, &fast5, &format!("--kmer-model {cpg}"), 3, &["alphabet"]);
     let rest = format!("--kmer-model {five} --methylation-model {cpg}");
     refuse(&few, &fast5, &rest, 3, &["6-mers", "5-mers"]);
+    if let Some(models) = data("nanopore/models/uncalled4") {
+        let nine = format!("--kmer-model {}", models.join("dna_r10.4.1_400bps_9mer.npz").display());
+        refuse(&few, &fast5, &nine, 1, &["9-mers", "--methylation-model"]);
+        let six = format!("--kmer-model {}", models.join("dna_r9.4.1_400bps_6mer.npz").display());
+        assert!(called(&set.methylation(&few, &fast5, &six).ok()) > 0);
+    }
     refuse(&few, &fast5, "-w nowhere:1-2", 2, &["no such sequence"]);
     refuse(&few, &fast5, "-m 1M", 2, &["too little"]);
     // A reference that is another one, lacks a sequence, or has an old index.
