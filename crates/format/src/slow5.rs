@@ -27,8 +27,9 @@ pub enum RecordCompression {
     /// A zlib stream (RFC 1950): stock zlib's bytes at level 6, which are slow5tools'.
     #[default]
     Zlib,
-    /// A zlib stream as well, and files say so, but written by libdeflate in half the time, as small
-    /// within one percent: other bytes than slow5tools'. Only asked for; no file is read as this.
+    /// A zlib stream as well, and files say so, but written by libdeflate in half the time, as
+    /// small within one percent: other bytes than slow5tools'. Only asked for; no file is read as
+    /// this.
     ZlibFast,
     /// A Zstandard frame (RFC 8878), level 1.
     Zstd,

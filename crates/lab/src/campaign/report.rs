@@ -304,8 +304,8 @@ impl<'a> View<'a> {
         parts.push("waiting for anything".to_owned());
         page.heading("Busy and waiting");
         page.paragraph(
-            "Of the time of all threads, loading included: what processors worked, and the rest, in \
-             which threads waited for locks, files, or a core.",
+            "Of the time of all threads, loading included: what processors worked, and the rest, \
+             in which threads waited for locks, files, or a core.",
         );
         let title = "share of the threads' time".to_owned();
         page.figure(&Bars { title, parts, bars }.to_svg());

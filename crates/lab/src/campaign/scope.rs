@@ -202,7 +202,9 @@ mod tests {
         make = [
             { name = "unused", file = "u", commands = [["never"]] },
             { name = "reference", file = "{genome}.fa", commands = [["maker", "-o", "{file}"]] },
-            { name = "index", file = "{genome}/i", commands = [["indexer", "{reference}", "{file}"]] },
+            { name = "index", file = "{genome}/i", commands = [
+                ["indexer", "{reference}", "{file}"],
+            ] },
             { name = "all", file = "{genome}.fq", commands = [["{testkit}", "{reference}"]] },
         ]
         input = { reads = "{all}" }
