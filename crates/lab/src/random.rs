@@ -42,6 +42,7 @@ mod tests {
         assert_ne!(shuffled(1), shuffled(2));
         let mut sorted = shuffled(1);
         assert_ne!(sorted, (0..100).collect::<Vec<_>>());
+        SplitMix::new(1).shuffle::<u32>(&mut []);
         sorted.sort_unstable();
         assert_eq!(sorted, (0..100).collect::<Vec<_>>());
     }

@@ -43,7 +43,8 @@ pub(crate) struct AlignArguments {
     #[arg(long, help_heading = "Output")]
     pub(crate) no_sort: bool,
     /// Write FILE.00, FILE.01, ... side by side, each a stretch of the output: `cat FILE.??` is the
-    /// file. The index is that file's. With --no-sort batches go to them in turn
+    /// file (FILE.??? from 101 on). The index is that file's. With --no-sort batches go to them in
+    /// turn
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Output",
           value_parser = stripe_count)]
     pub(crate) stripes: NonZeroUsize,

@@ -64,7 +64,14 @@ pub(crate) struct PredictArguments {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Try the model on the published curves and tables in this folder, and write a report
-    #[arg(long, value_name = "DIR")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with_all = [
+            "threads", "engine_us", "engine_bytes", "machine", "placement", "lock", "files", "unit",
+            "output_ns", "output_reads", "parsing", "laws", "seed",
+        ]
+    )]
     validate: Option<PathBuf>,
     /// Where the report of --validate goes
     #[arg(long, value_name = "DIR", default_value = "out/lab/prediction", requires = "validate")]

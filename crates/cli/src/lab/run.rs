@@ -15,7 +15,7 @@ const TESTKIT: &str = "seqloom-testkit";
 /// Arguments of `seqloom lab run`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    seqloom lab run numa --out docs/lab/numa\n  \
+    seqloom lab run numa --out docs/lab/numa --work out/lab/numa-files\n  \
     seqloom lab run numa --set reference=hg38.fa --threads 16,32,64 --dry-run\n  \
     seqloom lab run my-experiment.toml --smoke")]
 pub(crate) struct RunArguments {

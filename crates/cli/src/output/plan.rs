@@ -179,8 +179,9 @@ impl<'a> OutputPlan<'a> {
         let index = index.zip(self.index).map(|(bytes, format)| index_file(path, bytes, format));
         let index = index.transpose()?;
         if is_striped {
-            // Without an index of ours, one that is there may be that of a file of this name.
-            let old_indices = if index.is_some() { &old_indices[..] } else { &[] };
+            // Where there is a file of this name, an index that is there may be that one's.
+            let are_of_stripes = index.is_some() || fs::symlink_metadata(path).is_err();
+            let old_indices = if are_of_stripes { &old_indices[..] } else { &[] };
             commit_parts(files, index, old_indices)?;
             return Ok(());
         }

@@ -66,5 +66,6 @@ fn what_cannot_be_asked_is_refused() {
     t("--engine-us=-1", "--engine-us");
     t("--output-reads 0", "--output-reads");
     t("--out somewhere", "--validate");
+    t("--validate / --lock spin", "--lock");
     predict("--validate /").fails_with(1).says(&["holds no curves"]);
 }

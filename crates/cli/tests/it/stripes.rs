@@ -119,6 +119,10 @@ fn what_cannot_be_had_in_stripes_is_refused() {
     aligned(here.path(), "x.bam", "--stripes 2 --write-index none -l 1");
     assert_eq!(names_in(here.path()), all);
     assert_ne!(fs::read(here.path().join("x.bam.01")).unwrap(), before);
+    // Without such a file it is the index of stripes that are gone.
+    fs::remove_file(&out).unwrap();
+    aligned(here.path(), "x.bam", "--stripes 2 --write-index none");
+    assert_eq!(names_in(here.path()), ["x.bam.00", "x.bam.01"]);
 }
 
 #[test]

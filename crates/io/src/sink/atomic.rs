@@ -278,7 +278,8 @@ pub fn commit_without_index(
 /// those before it are removed.
 ///
 /// # Errors
-/// [`AtomicFileError`] for the first step that failed.
+/// [`AtomicFileError`] for the first step that failed. When it was the sync of a folder, all parts
+/// are there.
 pub fn commit_parts(
     parts: Vec<AtomicFile>,
     index: Option<AtomicFile>,
@@ -293,23 +294,22 @@ pub fn commit_parts(
     let old_first: Option<PathBuf> = first.as_ref().and_then(names);
     remove_old(old_first.iter().chain(old_index_paths))?;
     let mut named = Vec::new();
-    let publish = |_, staged: Staged| {
+    let publish = |staged: Staged| -> Result<Published, AtomicFileError> {
         let path = names(&staged);
         let published = staged.publish()?;
         named.extend(path);
         Ok(published)
     };
-    // All lie in one folder, which is written to disk once.
-    let nothing = Published { folder: None };
-    let outcome = staged.into_iter().chain(index).chain(first).try_fold(nothing, publish);
-    let outcome = outcome.and_then(Published::sync);
-    if outcome.is_err() {
+    let all = staged.into_iter().chain(index).chain(first);
+    let published: Result<Vec<_>, _> = all.map(publish).collect();
+    if published.is_err() {
         for path in named {
             // The error that is told is the first one.
             let _ = fs::remove_file(path);
         }
     }
-    outcome
+    // Links may lead parts to folders of their own.
+    published?.into_iter().try_for_each(Published::sync)
 }
 
 fn remove_old<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), AtomicFileError> {

@@ -96,14 +96,17 @@ pub(super) fn check_settings(experiment: &Experiment) -> Checked {
     Ok(())
 }
 
+fn is_reserved(name: &str) -> bool {
+    EVERYWHERE.iter().chain(&IN_RUNS).chain(&[FILE, "subject"]).any(|reserved| *reserved == name)
+}
+
 fn check_factors(experiment: &Experiment) -> Checked {
     let mut names = BTreeSet::new();
     for factor in &experiment.factor {
         let name = factor.name.as_str();
         let key = format!("factor {name}");
-        let reserved = EVERYWHERE.iter().chain(&IN_RUNS).chain(&[FILE, "subject"]);
         let counts = ["threads", "instances"].contains(&name);
-        if !counts && reserved.into_iter().any(|reserved| *reserved == name) {
+        if !counts && is_reserved(name) {
             return wrong(key, "is the name of something else");
         }
         if !names.insert(name) {
@@ -117,7 +120,13 @@ fn check_factors(experiment: &Experiment) -> Checked {
             return wrong("level", what);
         }
     }
-    Ok(())
+    // One of them would stand for nothing, or for a factor whose levels stand for nothing then.
+    let of_levels = experiment.level.iter().flat_map(|level| level.values.keys());
+    let mut keys = experiment.values.keys().chain(of_levels).map(String::as_str);
+    match keys.find(|name| is_reserved(name) || names.contains(*name)) {
+        Some(name) => wrong(format!("value {name}"), "is the name of something else"),
+        None => Ok(()),
+    }
 }
 
 /// Names of values, of levels' values and of factors that are not numbers of a run.

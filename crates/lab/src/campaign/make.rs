@@ -81,6 +81,8 @@ fn make_one(
         return Ok(());
     }
     tell(&format!("making {}", path.display()));
+    // That of other commands: should these fail, nobody has made what is there then.
+    let _ = fs::remove_file(&stamp);
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(told)?;
     }
@@ -145,6 +147,9 @@ mod tests {
             let why = make(&path, &script).unwrap_err();
             assert!(why.contains("7") && why.ends_with("one / disk full"), "{why}");
         }
+        make(&path, "true").unwrap();
+        make(&path, "false").unwrap_err();
+        assert!(!with_suffix(&path, ".made").exists(), "what made it before did not make it");
         let commands = [vec!["/none/such".to_owned()]];
         let why = make_one(&path, &commands, &|| false, &mut |_| {}).unwrap_err();
         assert!(why.starts_with("/none/such: "), "{why}");

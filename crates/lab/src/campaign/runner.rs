@@ -98,6 +98,8 @@ impl Runner<'_> {
         let configuration = &planned.configuration;
         let folder = self.folder.join(format!("{order}-{instance}"));
         let told = |error: io::Error| format!("{}: {error}", folder.display());
+        // What a run of another campaign left there is not this one's.
+        let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).map_err(told)?;
         let mut scope = Scope::new(self.experiment, configuration, self.site);
         let reads = configuration.reads_of_instance(self.experiment, planned.purpose);

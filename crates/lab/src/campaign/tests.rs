@@ -359,6 +359,8 @@ fn errors_of_a_definition_name_file_line_and_key() {
     t("levels = [1, 2]", "levels = [1, 0]", &["factor instances", "'0' is no number above 0"]);
     t("levels = [1, 2]", "levels = [1, 1]", &["factor instances", "none twice"]);
     t("name = \"way\"", "name = \"run\"", &["factor run", "something else"]);
+    t("[values]", "[values]\nway = 1", &["value way", "something else"]);
+    t("[values]", "[values]\nthreads = 1", &["value threads", "something else"]);
     t("{threads}", "{thread}", &["subject teller, command", "{thread}", "threads"]);
     t("{file}", "{reads}", &["make all, commands", "{reads}"]);
     t("only = { way = [\"a\"]", "only = { way = [\"c\"]", &["breaker, only", "no way 'c'"]);

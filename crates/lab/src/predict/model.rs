@@ -87,16 +87,6 @@ impl System {
         self.delay_ns + self.stations.iter().map(|station| station.service_ns(0.0)).sum::<f64>()
     }
 
-    /// Reads per second at which the first station is always busy, at the least cost it has; no
-    /// number of threads does more.
-    #[must_use]
-    pub fn ceiling_per_s(&self) -> f64 {
-        let of = |station: &Station| {
-            f64::from(station.copies.max(1)) * 1e9 / station.service_ns(0.0).max(1e-9)
-        };
-        self.stations.iter().map(of).fold(f64::INFINITY, f64::min)
-    }
-
     /// Reads per second, in product form. At most a few thousand threads.
     #[must_use]
     pub fn throughput(&self) -> f64 {
@@ -235,6 +225,5 @@ pub(super) mod tests {
         // Four exponential servers: close to four times one, and never more.
         let rate = system.throughput();
         assert!(rate > 0.85 * 4e7 && rate <= 4e7, "{rate}");
-        assert_eq!(system.ceiling_per_s(), 4e7);
     }
 }

@@ -62,14 +62,6 @@ impl Curve {
         let share = (threads - f64::from(left.0)) / f64::from(right.0 - left.0);
         Some(left.1 + share * (right.1 - left.1))
     }
-
-    /// Threads at which most reads per second are done, and that rate in shares of one thread's
-    /// reads per second.
-    #[must_use]
-    pub fn peak(&self) -> Option<(u32, f64)> {
-        let rates = self.points.iter().map(|&(threads, s)| (threads, f64::from(threads) / s));
-        rates.max_by(|a, b| a.1.total_cmp(&b.1))
-    }
 }
 
 /// A peak: the most reads per second, and with how many threads.
@@ -276,7 +268,6 @@ mod tests {
             [Some(3.5), Some(4.5), Some(5.0), Some(2.5)]
         );
         assert_eq!(all[1].seconds_between(4.0), None);
-        assert_eq!(all[0].peak(), Some((8, 8.0 / 4.5)));
     }
 
     #[test]

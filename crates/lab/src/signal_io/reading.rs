@@ -16,6 +16,7 @@ use seqloom_signal::store::{
 };
 
 use super::Way;
+use crate::random::SplitMix;
 
 /// Begin of the shuffle: any number; the same one in all runs.
 const SEED: u64 = 42;
@@ -73,7 +74,7 @@ enum File {
 pub fn read_all(options: &ReadingOptions) -> Result<(u64, u64), ReadingError> {
     let open = OpenOptions { fast5_engine: options.engine.clone(), ..OpenOptions::default() };
     let mut requests = requests(options, &open)?;
-    shuffle(&mut requests);
+    SplitMix::new(SEED).shuffle(&mut requests);
     let next = AtomicUsize::new(0);
     let (reads, samples) = (AtomicU64::new(0), AtomicU64::new(0));
     let failure = Failure::<ReadingError>::default();
@@ -154,40 +155,4 @@ fn listed(store: &dyn SignalStore) -> Result<Vec<Frame>, ReadingError> {
         frames.extend_from_slice(&batch.frames);
     }
     Ok(frames)
-}
-
-/// Fisher and Yates with SplitMix64 (Steele, Lea and Flood 2014).
-fn shuffle<T>(items: &mut [T]) {
-    let mut state = SEED;
-    let mut random = || {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = state;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ mixed >> 31
-    };
-    for end in (1..items.len()).rev() {
-        items.swap(end, (random() % (end as u64 + 1)) as usize);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shuffle_keeps_all_and_is_the_same_each_time() {
-        let shuffled = || {
-            let mut items: Vec<u32> = (0..500).collect();
-            shuffle(&mut items);
-            items
-        };
-        let mut items = shuffled();
-        assert_eq!(items, shuffled());
-        let in_place = items.iter().enumerate().filter(|(at, item)| *at as u32 == **item).count();
-        assert!(in_place < 10, "{in_place}");
-        items.sort_unstable();
-        assert!(items.into_iter().eq(0..500));
-        shuffle::<u32>(&mut []);
-    }
 }
