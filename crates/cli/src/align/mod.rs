@@ -76,7 +76,7 @@ fn align<E: AlignmentEngine + Send>(
         } else {
             streamed::align(&engine, &job, first, &mut outputs)
         }
-    })??;
+    })?;
     summary::check_none_lost(&totals, &summary)?;
     let (references, ingested) = (job.header.references(), || summary::ingested(&job, &totals));
     job.output.publish(outputs, references, (&summary, &job.run), ingested)?;

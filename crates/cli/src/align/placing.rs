@@ -160,7 +160,7 @@ pub(super) fn load<E: Send>(
                 let ranges = before.and_then(|before| Ok(Mappings::now()?.since(&before)));
                 Ok::<_, anyhow::Error>((engine, ranges))
             })
-        })???;
+        })??;
         if let (Ok(ranges), true) = (&ranges, plan.small_pages) {
             placement::keep_small(ranges)?;
         }

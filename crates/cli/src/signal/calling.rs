@@ -21,9 +21,7 @@ use seqloom_signal::calling::signals::{
 use seqloom_signal::calling::{CallTimes, ReadKernel};
 use seqloom_signal::indexing::Locate;
 use seqloom_signal::inputs;
-use seqloom_signal::pore_model::{
-    Alphabet, Chemistry, ModelRequest, PoreModel, text, uncalled4,
-};
+use seqloom_signal::pore_model::{Alphabet, Chemistry, ModelRequest, PoreModel, text, uncalled4};
 use seqloom_signal::sources::{Input, Numbers, Sequential};
 
 use super::arguments::RunArguments;

@@ -131,7 +131,7 @@ fn load_bwa(
         BwaEngine::load(reference, contigs, &options, threads).map_err(prepare)
     };
     let loaded = placement::with_pages(plan.small_pages, || pool::run_one(load));
-    loaded.map_err(prepare)?.map_err(prepare)?
+    loaded.map_err(prepare)?
 }
 
 fn in_process<E: AlignmentEngine>(

@@ -110,17 +110,18 @@ pub fn permitted() -> io::Result<()> {
 }
 
 /// Runs `work`; while it runs, the process gets no transparent huge pages if `small` says so.
-///
-/// # Errors
-/// When the kernel refuses.
-pub fn with_pages<T>(small: bool, work: impl FnOnce() -> T) -> io::Result<T> {
-    if !small {
-        return Ok(work());
-    }
-    numa::disable_huge_pages(true)?;
+/// Where the kernel or a sandbox refuses that, `work` runs with the pages it gets: what it got can
+/// be looked up, see [`super::evidence`].
+pub fn with_pages<T>(small: bool, work: impl FnOnce() -> T) -> T {
+    let switched = small
+        && matches!(numa::huge_pages_are_disabled(), Ok(false))
+        && numa::disable_huge_pages(true).is_ok();
     let result = work();
-    numa::disable_huge_pages(false)?;
-    Ok(result)
+    if switched {
+        // A kernel that switched them off switches them on; else later pages are small, no more.
+        let _ = numa::disable_huge_pages(false);
+    }
+    result
 }
 
 /// Keeps the kernel from making huge pages of these ranges later: it collects them on one node.
@@ -129,4 +130,25 @@ pub fn with_pages<T>(small: bool, work: impl FnOnce() -> T) -> io::Result<T> {
 /// When the kernel refuses.
 pub fn keep_small(ranges: &[Range]) -> io::Result<()> {
     ranges.iter().try_for_each(|&(start, end)| numa::advise_huge(start, end - start, false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_as_before_when_the_work_is_done() {
+        let state = || numa::huge_pages_are_disabled().ok();
+        let before = state();
+        assert_eq!(with_pages(false, state), before);
+        let inside = with_pages(true, state);
+        assert!(inside == Some(true) || inside == before, "{inside:?}");
+        assert_eq!(state(), before);
+        // Switched off by whoever started us: left so.
+        if numa::disable_huge_pages(true).is_ok() {
+            assert_eq!(with_pages(true, state), Some(true));
+            assert_eq!(state(), Some(true));
+            numa::disable_huge_pages(false).unwrap();
+        }
+    }
 }

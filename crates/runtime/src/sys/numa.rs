@@ -175,6 +175,14 @@ pub(crate) fn advise_huge(start: usize, length_bytes: usize, wanted: bool) -> io
     checked(result.into()).map(|_| ())
 }
 
+/// Whether transparent huge pages are switched off for the process, by itself or by whoever started
+/// it.
+pub(crate) fn huge_pages_are_disabled() -> io::Result<bool> {
+    // SAFETY: takes plain numbers only.
+    let state = unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) };
+    checked(state.into()).map(|state| state != 0)
+}
+
 /// Switches transparent huge pages off, or on again, for the whole process.
 pub(crate) fn disable_huge_pages(disabled: bool) -> io::Result<()> {
     // SAFETY: takes plain numbers only.
