@@ -33,10 +33,21 @@ const FIRST: [&str; 11] = [
     "voluntary_switches",
     "involuntary_switches",
 ];
+/// Values of rows that instances have between them, and those of which the slowest counts, as
+/// where there are no rows; of others the mean stands.
+const ADDED: [&str; 6] = [
+    "cpu_s",
+    "cores_busy",
+    "reads",
+    "peak_rss_bytes",
+    "voluntary_switches",
+    "involuntary_switches",
+];
+const SLOWEST: [&str; 2] = ["align_s", "wall_s"];
 /// Counters of `perf stat` that are ratios.
 const RATIOS: [&str; 2] = ["instructions_per_cycle", "cache_miss_share"];
 /// Stands for a factor that a row does not have.
-const NONE: &str = "-";
+pub(super) const NONE: &str = "-";
 /// The factor that says what `align_s` is.
 pub(super) const TIME_BASIS: &str = "time_basis";
 
@@ -220,13 +231,7 @@ fn samples_of(
 ) -> Vec<(Vec<String>, Values)> {
     let Some(first) = run.first() else { return Vec::new() };
     if subject.rows.is_some() {
-        let rows = run.iter().flat_map(|record| record.rows.iter().map(move |row| (record, row)));
-        let sample = |(record, row): (&&Record, &super::told::Row)| {
-            let mut values = row.values.clone();
-            add_rate(&mut values);
-            (key(experiment, record, Some(row)), values)
-        };
-        return rows.map(sample).collect();
+        return rows_of(experiment, run);
     }
     let mut values = Values::new();
     let names: BTreeSet<&String> = run.iter().flat_map(|record| record.told.keys()).collect();
@@ -259,6 +264,43 @@ fn samples_of(
     }
     add_rate(&mut values);
     vec![(key(experiment, first, None), values)]
+}
+
+/// Values as one set: each name's by its join.
+fn joined(all: &[Values], join: impl Fn(&str) -> Join) -> Values {
+    let names: BTreeSet<&String> = all.iter().flat_map(BTreeMap::keys).collect();
+    let value = |name: &String| {
+        let of: Vec<f64> = all.iter().filter_map(|values| values.get(name).copied()).collect();
+        Some((name.clone(), join(name).of(&of)?))
+    };
+    names.into_iter().filter_map(value).collect()
+}
+
+/// The rows of one run, each key once: rows of one key that a program wrote are as many looks at
+/// the same, of which the mean stands; then its instances are one.
+fn rows_of(experiment: &Experiment, run: &[&Record]) -> Vec<(Vec<String>, Values)> {
+    let mut of_keys: BTreeMap<Vec<String>, Vec<Values>> = BTreeMap::new();
+    for record in run {
+        let mut of_program: BTreeMap<Vec<String>, Vec<Values>> = BTreeMap::new();
+        for row in &record.rows {
+            let key = key(experiment, record, Some(row));
+            of_program.entry(key).or_default().push(row.values.clone());
+        }
+        for (key, rows) in of_program {
+            of_keys.entry(key).or_default().push(joined(&rows, |_| Join::Mean));
+        }
+    }
+    let over_instances = |name: &str| match name {
+        _ if SLOWEST.contains(&name) => Join::Max,
+        _ if ADDED.contains(&name) => Join::Sum,
+        _ => Join::Mean,
+    };
+    let sample = |(key, instances): (Vec<String>, Vec<Values>)| {
+        let mut values = joined(&instances, over_instances);
+        add_rate(&mut values);
+        (key, values)
+    };
+    of_keys.into_iter().map(sample).collect()
 }
 
 /// Reads per second of the time of the work.
