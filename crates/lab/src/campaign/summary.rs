@@ -353,3 +353,64 @@ fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let high = (low + 1).min(sorted.len() - 1);
     Some(sorted[low] + part * (sorted[high] - sorted[low]))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::told::Row;
+    use super::*;
+
+    /// A program that wrote these seconds, each as a row of ten reads.
+    fn record(repeat: u32, instance: u64, seconds: &[f64]) -> Record {
+        let row = |align_s: &f64| Row {
+            factors: vec!["a".to_owned()],
+            values: [("align_s", *align_s), ("reads", 10.0), ("share", *align_s)]
+                .map(|(name, value)| (name.to_owned(), value))
+                .into(),
+        };
+        Record {
+            order: 0,
+            repeat,
+            purpose: Purpose::Measured,
+            subject: "r".to_owned(),
+            levels: vec!["2".to_owned()],
+            instance,
+            instances: 2,
+            threads: 2,
+            reads: 0,
+            failure: None,
+            wall_s: 1.0,
+            cpu_s: 1.0,
+            peak_rss_bytes: None,
+            voluntary_switches: 0,
+            involuntary_switches: 0,
+            told: Values::new(),
+            rows: seconds.iter().map(row).collect(),
+            curve: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn rows_of_all_programs_of_a_run_are_one_repeat() {
+        let text = r#"
+            name = "x"
+            title = "t"
+            question = "q"
+            factor = [{ name = "threads", levels = [2] }]
+            subject = [{ name = "r", command = ["sh"], time = "told",
+              rows = { file = "f", factors = ["way"], values = { align_s = "s" } } }]
+        "#;
+        let experiment = Experiment::parse("x.toml", text).unwrap();
+        let first = [record(1, 0, &[1.0, 3.0]), record(1, 1, &[4.0])];
+        let second = [record(2, 0, &[2.0]), record(2, 1, &[4.0])];
+        let records = [first, second].concat();
+        let table = summary(&experiment, &records);
+        let [row] = &table.rows[..] else { panic!("one row") };
+        let value = |name: &str| {
+            let at = table.columns.iter().position(|column| column == name).unwrap();
+            row.values[at]
+        };
+        // The slowest of the means; reads added up; the mean of what is neither.
+        let found = ["repeats", "align_s", "reads", "share", "reads_per_s"].map(value);
+        assert_eq!(found, [2.0, 4.0, 20.0, 3.0, 5.0]);
+    }
+}
