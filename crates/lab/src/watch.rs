@@ -2,15 +2,16 @@
 //!
 //! Resident memory of all processes of a group is summed every few milliseconds; pages that two of
 //! them share count twice. What a process has between two looks is not seen, but for what the
-//! system itself keeps of the largest.
+//! system itself keeps of the largest. The group, which a terminal's Ctrl-C does not reach, never
+//! goes on without whoever watches it.
 
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use seqloom_runtime::machine;
+use seqloom_runtime::{machine, process};
 
 /// Time between two looks: a thousandth of a run of ten seconds.
 const INTERVAL: Duration = Duration::from_millis(5);
@@ -36,24 +37,46 @@ pub struct Watched {
     pub peak_bytes: u64,
 }
 
-/// Runs a program whose output and errors go nowhere but where the command says.
+/// A program with all that it starts; they are killed when it is dropped before its end.
+struct Group {
+    child: Child,
+    has_ended: bool,
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            // What has ended meanwhile is what is wanted.
+            let _ = process::kill_group(self.child.id());
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// Runs a program whose output and errors go nowhere but where the command says. Once `stop` says
+/// so, which is asked at every look, it is killed with all that it started.
 ///
 /// # Errors
-/// When it cannot be started.
-pub fn watch(command: &mut Command) -> io::Result<Watched> {
+/// It cannot be started; [`io::ErrorKind::Interrupted`] when it was stopped.
+pub fn watch(command: &mut Command, stop: &dyn Fn() -> bool) -> io::Result<Watched> {
     let cpu = || machine::usage_of_children().cpu.as_secs_f64();
     let (before, started) = (cpu(), Instant::now());
-    let mut child = command.stdin(Stdio::null()).process_group(0).spawn()?;
+    let child = command.stdin(Stdio::null()).process_group(0).spawn()?;
+    let mut group = Group { child, has_ended: false };
     let (mut peak_bytes, mut members) = (0, Vec::new());
     let mut looks = 0..;
     let status = loop {
-        if let Some(status) = child.try_wait()? {
+        if let Some(status) = group.child.try_wait()? {
+            group.has_ended = true;
             break status;
+        }
+        if stop() {
+            return Err(io::ErrorKind::Interrupted.into());
         }
         if looks.next().is_some_and(|look: u32| look.is_multiple_of(SEARCH_EVERY)) {
             members = processes();
         }
-        peak_bytes = peak_bytes.max(group_bytes(child.id(), &mut members));
+        peak_bytes = peak_bytes.max(group_bytes(group.child.id(), &mut members));
         std::thread::sleep(INTERVAL);
     };
     let wall_s = started.elapsed().as_secs_f64();
@@ -96,10 +119,23 @@ mod tests {
         let hog = "x=$(head -c 67108864 /dev/zero | tr '\\0' x); sleep 0.3";
         let mut command = Command::new("bash");
         command.arg("-c").arg(format!("(bash -c \"{hog}\" & bash -c \"{hog}\"; wait)"));
-        let watched = watch(&mut command).unwrap();
+        let watched = watch(&mut command, &|| false).unwrap();
         assert!(watched.status.success());
         assert!(watched.peak_bytes > 100 << 20, "{watched:?}");
         assert!(watched.wall_s >= 0.3 && watched.cpu_s > 0.0, "{watched:?}");
+    }
+
+    #[test]
+    fn what_is_stopped_ends_with_all_that_it_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let (begun, late) = (folder.path().join("begun"), folder.path().join("late"));
+        let script = "(touch \"$0\"; sleep 1; touch \"$1\") & wait";
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).arg(&begun).arg(&late);
+        let error = watch(&mut command, &|| begun.exists()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::Interrupted);
+        std::thread::sleep(Duration::from_millis(1300));
+        assert!(!late.exists(), "its child went on");
     }
 
     #[test]

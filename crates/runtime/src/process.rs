@@ -98,6 +98,15 @@ pub fn run_together(
         .collect()
 }
 
+/// Kills a process group that a caller has made of a program with `process_group(0)` and not yet
+/// waited for: until then the number is its own.
+///
+/// # Errors
+/// The group has ended, or its number is none.
+pub fn kill_group(group: u32) -> io::Result<()> {
+    sys::kill_group(group)
+}
+
 fn stop_all(under_way: &mut UnderWay, out_of_time: bool) {
     under_way.out_of_time |= out_of_time && !under_way.groups.is_empty();
     under_way.stopped = true;
@@ -118,7 +127,8 @@ fn run_one(command: &mut Command, under_way: &Mutex<UnderWay>) -> io::Result<End
         let mut under_way = lock(under_way);
         under_way.groups.push(group);
         if under_way.stopped {
-            sys::kill_group(group)?;
+            // As in `stop_all`; whatever comes of it, the program is waited for below.
+            let _ = sys::kill_group(group);
         }
     }
     sys::await_end(group)?;

@@ -7,6 +7,7 @@ use seqloom_lab::prep_memory::{self, PHASES, PrepMemory};
 use seqloom_runtime::machine;
 
 use crate::console::Console;
+use crate::signals;
 
 /// Arguments of `seqloom lab prep-memory`.
 #[derive(Debug, clap::Args)]
@@ -66,7 +67,9 @@ pub(super) fn run(arguments: &PrepMemoryArguments, console: &Console) -> anyhow:
         tool_repeats: arguments.tool_repeats.unwrap_or(arguments.repeats),
         ways: arguments.ways.clone(),
     };
-    let table = experiment.run(&mut |what| console.info(what), &phases)?;
+    // Programs run in groups of their own: a signal that ended this process would leave them.
+    signals::defer();
+    let table = experiment.run(&mut |what| console.info(what), &phases, &signals::interrupted)?;
     let size = std::fs::metadata(&arguments.input)?.len();
     let mut facts = vec![
         ("machine", format!("{} cores", machine::available_cores())),

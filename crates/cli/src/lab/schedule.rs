@@ -102,19 +102,20 @@ pub(crate) struct RunArguments {
     /// Index, as `align` takes it: for bwa, and for the sequences that other engines put reads on
     #[arg(long, value_name = "PREFIX")]
     reference: Option<PathBuf>,
-    /// Insert size of pairs, as `-I` of `align`, which bwa needs here
+    /// Insert size of pairs, as `-I` of `align`, which bwa needs here, and no other engine
     #[arg(long, value_name = "F[,F[,N[,N]]]", value_parser = parse_insert_size)]
     insert_size: Option<InsertSize>,
     /// Bases that the pipeline reads at a time for each worker (BWA-MEM: 10,000,000)
-    #[arg(long, value_name = "N", default_value_t = CHUNK_BASES)]
-    chunk_bases: u64,
+    /// [default: 250,000]
+    #[arg(long, value_name = "N")]
+    chunk_bases: Option<u64>,
     /// Output: locked (one file), striped:N (files) or ordered (one file); processes have a file
     /// each
     #[arg(long, default_value = "locked")]
     strategy: Strategy,
-    /// Lock of the output
-    #[arg(long, default_value = "standard")]
-    lock: String,
+    /// Lock of the output, which is never waited for where that is ordered [default: standard]
+    #[arg(long)]
+    lock: Option<String>,
     /// Folder of the records, which is kept [default: one that is not]
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -146,9 +147,7 @@ pub(super) fn run(arguments: &ScheduleArguments, console: &Console) -> anyhow::R
     if let Some(folder) = &arguments.again {
         return Ok(schedule::write_again(folder)?);
     }
-    for engine in &arguments.engines {
-        engine.parse::<Subject>().map_err(|why| UsageError(format!("--engines: {why}")))?;
-    }
+    let engines = engines(&arguments.engines)?;
     let mut facts = vec![("machine".to_owned(), format!("{} cores", machine::available_cores()))];
     let asked =
         if arguments.schedules.is_empty() { &Schedule::ALL } else { &arguments.schedules[..] };
@@ -164,7 +163,7 @@ pub(super) fn run(arguments: &ScheduleArguments, console: &Console) -> anyhow::R
         reads: arguments.reads.max(2),
         is_paired: arguments.paired,
         schedules,
-        engines: arguments.engines.clone(),
+        engines,
         threads: arguments.threads.clone(),
         repeats: arguments.repeats,
     };
@@ -187,19 +186,48 @@ pub(super) fn run(arguments: &ScheduleArguments, console: &Console) -> anyhow::R
     Ok(())
 }
 
+/// Engines, of words between commas: options of an engine have commas between them, too.
+fn engines(words: &[String]) -> Result<Vec<String>, UsageError> {
+    let mut engines: Vec<String> = Vec::new();
+    for word in words {
+        let is_option = word.contains('=') && !word.contains(':');
+        match engines.last_mut().filter(|engine| is_option && engine.contains(':')) {
+            Some(engine) => *engine += &format!(",{word}"),
+            None => engines.push(word.clone()),
+        }
+    }
+    for engine in &engines {
+        match engine.parse::<Subject>().map_err(|why| UsageError(format!("--engines: {why}")))? {
+            Subject::Fake(_) => (),
+            Subject::Bwa => {
+                let why = "--engines: bwa needs an index; `seqloom lab schedule-run` takes one";
+                return Err(UsageError(why.to_owned()));
+            }
+        }
+    }
+    Ok(engines)
+}
+
+/// Reads that are made for a run.
+fn reads(arguments: &RunArguments) -> Result<u64, UsageError> {
+    let threads = arguments.threads.get() as u64;
+    let of_threads = || arguments.reads_per_thread.checked_mul(threads);
+    let too_many = || UsageError("--reads-per-thread: too many reads for all threads".to_owned());
+    arguments.reads.or_else(of_threads).ok_or_else(too_many)
+}
+
 /// Is one run of one schedule, and says what it took.
 #[allow(clippy::print_stdout)] // its result, read by the experiment
 pub(super) fn run_one(arguments: &RunArguments) -> anyhow::Result<()> {
     let work = work(arguments.work.as_ref());
-    let reads = arguments.reads;
-    let reads = reads.unwrap_or(arguments.reads_per_thread * arguments.threads.get() as u64);
-    let inputs = match &arguments.input[..] {
-        [] => schedule::made(&work, reads.max(2), arguments.paired)?,
-        given => given.to_vec(),
-    };
     let given = arguments.output.clone();
     let output = given.unwrap_or_else(|| work.join(format!("output-{}", std::process::id())));
-    let configuration = configuration(arguments, inputs, output)?;
+    // What cannot be run is refused before reads are made.
+    let mut configuration = configuration(arguments, output)?;
+    let reads = reads(arguments)?;
+    if configuration.inputs.is_empty() {
+        configuration.inputs = schedule::made(&work, reads.max(2), arguments.paired)?;
+    }
     let begin = || if arguments.wait { wait_for_a_line() } else { Ok(()) };
     let done = schedule::run_one(&configuration, &begin);
     if arguments.output.is_none() && configuration.output.exists() {
@@ -209,21 +237,40 @@ pub(super) fn run_one(arguments: &RunArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn configuration(
-    arguments: &RunArguments,
-    inputs: Vec<PathBuf>,
-    output: PathBuf,
-) -> anyhow::Result<Configuration> {
-    let lock = kinds(std::slice::from_ref(&arguments.lock))?;
+/// What of an option would come to nothing with these others.
+fn unused(arguments: &RunArguments, subject: &Subject) -> Option<&'static str> {
+    let is_pipeline = arguments.schedule == Schedule::Pipeline;
+    let is_bwa = matches!(subject, Subject::Bwa);
+    let cases = [
+        (
+            arguments.chunk_bases.is_some() && !is_pipeline,
+            "--chunk-bases is for the schedule pipeline",
+        ),
+        (arguments.insert_size.is_some() && !is_bwa, "--insert-size is for the engine bwa"),
+        (
+            arguments.lock.is_some() && arguments.strategy == Strategy::Ordered,
+            "--lock is for the strategies locked and striped: nobody waits for it in order",
+        ),
+    ];
+    cases.into_iter().find_map(|(is_unused, why)| is_unused.then_some(why))
+}
+
+/// The run, without reads where they have to be made.
+fn configuration(arguments: &RunArguments, output: PathBuf) -> Result<Configuration, UsageError> {
+    let subject = subject(arguments)?;
+    if let Some(why) = unused(arguments, &subject) {
+        return Err(UsageError(why.to_owned()));
+    }
+    let lock = kinds(arguments.lock.as_slice())?;
     Ok(Configuration {
         schedule: arguments.schedule,
-        subject: subject(arguments)?,
+        subject,
         reference: arguments.reference.clone(),
         insert_size: arguments.insert_size,
         threads: arguments.threads,
-        inputs,
+        inputs: arguments.input.clone(),
         first_template: arguments.first_template,
-        chunk_bases: arguments.chunk_bases,
+        chunk_bases: arguments.chunk_bases.unwrap_or(CHUNK_BASES),
         strategy: arguments.strategy,
         lock: lock.and_then(|kinds| kinds.first().copied()).unwrap_or(Kind::Standard),
         output,
@@ -272,5 +319,28 @@ fn wait_for_a_line() -> Result<(), LabError> {
         Ok(bytes) if bytes > 0 => Ok(()),
         Ok(_) => Err(LabError::Prepare("nobody says that it may begin".to_owned())),
         Err(error) => Err(LabError::Prepare(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_an_engine_may_have_commas() {
+        fn t(text: &str, expected: &[&str]) {
+            let words: Vec<String> = text.split(',').map(str::to_owned).collect();
+            assert_eq!(engines(&words).unwrap(), expected, "{text}");
+        }
+        t("null,fake:spin=5us", &["null", "fake:spin=5us"]);
+        t("fake:spin=5us,stall=3us,bowtie", &["fake:spin=5us,stall=3us", "bowtie"]);
+        t("fake:spin=5us,fake:sleep=1us", &["fake:spin=5us", "fake:sleep=1us"]);
+        let refused = |text: &str| {
+            let words: Vec<String> = text.split(',').map(str::to_owned).collect();
+            engines(&words).unwrap_err().to_string()
+        };
+        assert!(refused("null,bwa").contains("needs an index"));
+        assert!(refused("null,spin=5us").contains("must be"));
+        assert!(refused("fake:spin=5us,colour=3").contains("colour"));
     }
 }

@@ -14,7 +14,10 @@ const INSERT_SIZE: &str = "300,40";
 
 fn schedule_run(schedule: &str, threads: &str, engine: &str, reads: &[&Path]) -> Command {
     let mut command = seqloom(["lab", "schedule-run", "--schedule", schedule, "--digest"]);
-    command.args(["--threads", threads, "--engine", engine, "--chunk-bases", "200000"]);
+    command.args(["--threads", threads, "--engine", engine]);
+    if schedule == "pipeline" {
+        command.args(["--chunk-bases", "200000"]);
+    }
     command.arg("--reference").arg(&small().ours);
     reads.iter().for_each(|file| {
         command.arg("--input").arg(file);
@@ -71,7 +74,10 @@ fn compare(engine: &str, reads: &[&Path]) {
         let threads = if engine == "bwa" { "3" } else { "17" };
         let output = here.path().join(schedule);
         let mut command = schedule_run(schedule, threads, engine, reads);
-        command.args(["--strategy", "ordered", "--insert-size", INSERT_SIZE]);
+        command.args(["--strategy", "ordered"]);
+        if engine == "bwa" {
+            command.args(["--insert-size", INSERT_SIZE]);
+        }
         let told = run(command.arg("--output").arg(&output)).ok().text();
         assert!(told.contains(&format!("counter\trecords\t{}\n", expected.len())), "{told}");
         let by_processes = schedule == "multiprocess" && engine != "bwa";
@@ -129,6 +135,13 @@ fn what_makes_no_sense_is_refused() {
     t(&["--engine", "bwa", "--reads", "100"], &["reference"]);
     t(&["--us-per-read=-3", "--reads", "100"], &["--us-per-read"]);
     t(&["--lock", "none", "--reads", "100"], &["no lock none"]);
+    t(&["--lock", "standard,mcs", "--reads", "100"], &["no lock standard,mcs"]);
+    t(&["--lock", "mcs", "--strategy", "ordered", "--reads", "100"], &["--lock is for"]);
+    t(&["--chunk-bases", "9", "--reads", "100"], &["--chunk-bases is for", "pipeline"]);
+    t(&["--insert-size", "300,40", "--reads", "100"], &["--insert-size is for", "bwa"]);
+    t(&["--threads", "2", "--reads-per-thread", "9223372036854775808"], &["too many reads"]);
+    let mut command = seqloom(["lab", "schedule", "--engines", "null,bwa"]);
+    run(&mut command).says(&["--engines: bwa needs an index"]);
 }
 
 #[test]

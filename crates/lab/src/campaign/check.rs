@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::definition::{Experiment, Subject, Tell, TimeBasis};
+use super::definition::{Experiment, Rows, Subject, Tell, TimeBasis};
 use super::{settings, template};
 
 type Checked = Result<(), (String, String)>;
@@ -51,6 +51,7 @@ pub(super) fn check(experiment: &Experiment) -> Checked {
         check_subject(experiment, subject)
             .or_else(|(part, what)| wrong(key + ", " + &part, what))?;
     }
+    check_used(experiment)?;
     check_report(experiment)?;
     let known = settings::names(experiment);
     match experiment.smoke.keys().find(|name| !known.contains(&name.as_str())) {
@@ -75,6 +76,7 @@ pub(super) fn check_settings(experiment: &Experiment) -> Checked {
     if let Some((name, _)) = least.iter().find(|(_, number)| *number == 0) {
         return wrong(format!("protocol.{name}"), "is at least 1");
     }
+    check_sizes(experiment)?;
     for factor in &experiment.factor {
         let key = format!("factor {}", factor.name);
         let levels = &factor.levels.0;
@@ -91,6 +93,24 @@ pub(super) fn check_settings(experiment: &Experiment) -> Checked {
             levels.iter().find(|level| factor.name == "placement" && !is_placement(level))
         {
             return wrong(key, format!("there is no placement '{level}'"));
+        }
+    }
+    Ok(())
+}
+
+/// Reads of the largest run can be counted.
+fn check_sizes(experiment: &Experiment) -> Checked {
+    let most = |factor| {
+        let levels = experiment.levels(factor).unwrap_or_default();
+        levels.iter().filter_map(|level| level.parse::<u64>().ok()).max().unwrap_or(1)
+    };
+    let protocol = &experiment.protocol;
+    for (name, reads, times) in [
+        ("reads_per_thread", protocol.reads_per_thread.unwrap_or(1), most("threads")),
+        ("minimal_reads", protocol.minimal_reads, most("instances")),
+    ] {
+        if reads.checked_mul(times).is_none() {
+            return wrong(format!("protocol.{name}"), format!("{reads} times {times} is too many"));
         }
     }
     Ok(())
@@ -204,6 +224,9 @@ fn check_subject(experiment: &Experiment, subject: &Subject) -> Checked {
     check_words(&subject.needs, &known, "needs")?;
     check_words(&subject.version, &known, "version")?;
     for (factor, levels) in &subject.only {
+        if levels.0.is_empty() {
+            return wrong(format!("only.{factor}"), "is empty: the subject would never be run");
+        }
         let all = experiment.levels(factor).unwrap_or_default();
         if let Some(level) = levels.0.iter().find(|level| !all.contains(level)) {
             return wrong("only", format!("there is no {factor} '{level}'"));
@@ -214,20 +237,70 @@ fn check_subject(experiment: &Experiment, subject: &Subject) -> Checked {
         return wrong("time", "a minimal run needs reads or reads_per_thread in [protocol]");
     }
     let rows = subject.rows.as_ref();
-    if subject.time == TimeBasis::Told && rows.is_some_and(|r| !r.values.contains_key("align_s")) {
-        return wrong("rows", "values has no align_s, the time that is told");
-    }
+    rows.map_or(Ok(()), |rows| check_rows(subject, rows))?;
     let files = rows.map(|rows| &rows.file).into_iter();
     let files: Vec<String> =
         files.chain(subject.curve.as_ref().map(|curve| &curve.file)).cloned().collect();
     check_words(&files, &known, "rows or curve")?;
+    let mut counters = BTreeSet::new();
+    if let Some(tell) = subject.tell.iter().find(|tell| !counters.insert(&tell.counter)) {
+        return wrong(format!("tell {}", tell.counter), "is there twice");
+    }
     subject.tell.iter().try_for_each(|tell| check_tell(tell, &known))
+}
+
+/// A subject whose results are rows has no others: what is told of a whole run, and the run's own
+/// time, belong to none of them.
+fn check_rows(subject: &Subject, rows: &Rows) -> Checked {
+    if !subject.tell.is_empty() {
+        return wrong("tell", "is for subjects without rows, whose values are all that counts");
+    }
+    if subject.time != TimeBasis::Told {
+        return wrong("time", "is told where there are rows: a run's time is not that of a row");
+    }
+    if !rows.values.contains_key("align_s") {
+        return wrong("rows", "values has no align_s, the time that is told");
+    }
+    Ok(())
+}
+
+/// Files and placements that nothing names.
+fn check_used(experiment: &Experiment) -> Checked {
+    let placed = experiment.levels("placement").unwrap_or_default();
+    if let Some(unused) = experiment.placement.iter().find(|p| !placed.contains(&p.name)) {
+        return wrong(format!("placement {}", unused.name), "is no level of a factor placement");
+    }
+    let of_levels = experiment.level.iter().flat_map(|level| level.values.values());
+    let mut words: Vec<&String> =
+        experiment.values.values().chain(of_levels).flat_map(|words| &words.0).collect();
+    for make in &experiment.make {
+        words.extend(make.commands.iter().flatten().chain([&make.file]));
+    }
+    words.extend(experiment.input.iter().flat_map(|i| i.mates.iter().chain([&i.reads])));
+    words.extend(experiment.placement.iter().flat_map(|placement| &placement.command));
+    for subject in &experiment.subject {
+        words.extend(subject.command.iter().chain(subject.environment.values()));
+        words.extend(subject.needs.iter().chain(&subject.version));
+        words.extend(subject.tell.iter().map(|tell| &tell.from));
+        words.extend(subject.rows.iter().map(|rows| &rows.file));
+        words.extend(subject.curve.iter().map(|curve| &curve.file));
+    }
+    // What is no template stands for itself, in scripts.
+    let named: BTreeSet<&str> =
+        words.iter().flat_map(|word| template::names(word).unwrap_or_default()).collect();
+    match experiment.make.iter().find(|make| !named.contains(make.name.as_str())) {
+        Some(make) => wrong(format!("make {}", make.name), "is a file that nothing names"),
+        None => Ok(()),
+    }
 }
 
 fn check_tell(tell: &Tell, known: &BTreeSet<&str>) -> Checked {
     let key = format!("tell {}", tell.counter);
     if tell.after.is_some() != tell.json.is_empty() {
         return wrong(key, "has either the text after which a number stands, or places in JSON");
+    }
+    if tell.counter == "align_s" && tell.over.is_some() {
+        return wrong(key + ", over", "is for other counters: of times the slowest counts");
     }
     if tell.after.as_ref().is_some_and(String::is_empty) || !tell.scale.is_normal() {
         return wrong(key, "has an empty text, or a scale that multiplies to nothing");
@@ -242,10 +315,28 @@ fn check_report(experiment: &Experiment) -> Checked {
     if !numbers.is_some_and(|levels| levels.iter().all(is_number)) {
         return wrong("report.x", format!("'{}' is no factor of numbers above 0", report.x));
     }
+    check_counters(experiment)?;
     match report.lines.iter().chain(&report.panels).find(|name| !keys.contains(name)) {
         Some(name) => {
             wrong("report", format!("there is no factor {name}; there are {}", keys.join(", ")))
         }
+        None => Ok(()),
+    }
+}
+
+/// What a report shows has to be in rows where all results are. A program without rows may print
+/// any counter, which its file does not say.
+fn check_counters(experiment: &Experiment) -> Checked {
+    let rows: Option<Vec<&Rows>> = experiment.subject.iter().map(|s| s.rows.as_ref()).collect();
+    let Some(rows) = rows else { return Ok(()) };
+    let report = &experiment.report;
+    let of_waits = report.waits.iter().map(|name| ("report.waits", name));
+    let shown = [("report.y", &report.y), ("report.peak", &report.peak)].into_iter();
+    let is_told = |name: &String| {
+        name == "reads_per_s" || rows.iter().any(|rows| rows.values.contains_key(name))
+    };
+    match shown.chain(of_waits).find(|(_, name)| !is_told(name)) {
+        Some((key, name)) => wrong(key, format!("no subject tells {name}")),
         None => Ok(()),
     }
 }

@@ -245,9 +245,9 @@ pub struct Tell {
     /// How several become one in what a program says.
     #[serde(default)]
     pub join: Join,
-    /// The same, of the instances of a run.
-    #[serde(default)]
-    pub over: Join,
+    /// The same, of the instances of a run: added up where it says nothing. Of `align_s` the
+    /// largest always counts.
+    pub over: Option<Join>,
 }
 
 fn one() -> f64 {

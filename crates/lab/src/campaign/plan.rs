@@ -108,7 +108,7 @@ impl Configuration {
         if purpose == Purpose::Minimal {
             return protocol.minimal_reads;
         }
-        let weak = protocol.reads_per_thread.map(|reads| reads * share.threads);
+        let weak = protocol.reads_per_thread.map(|reads| reads.saturating_mul(share.threads));
         let total = weak.or(protocol.reads).unwrap_or(0);
         total / share.instances.max(1)
     }
@@ -238,13 +238,16 @@ fn in_order(
             let mut add = |purpose| {
                 round.push(Planned { repeat, purpose, configuration: configuration.clone() });
             };
+            let subject = &experiment.subject[configuration.subject];
             if repeat > repeats {
-                add(Purpose::Counted);
+                // The kernel's counters are of a whole run, and belong to none of its rows.
+                if subject.rows.is_none() {
+                    add(Purpose::Counted);
+                }
                 continue;
             }
             add(Purpose::Measured);
-            let time = experiment.subject[configuration.subject].time;
-            if time == super::definition::TimeBasis::LessMinimalRun {
+            if subject.time == super::definition::TimeBasis::LessMinimalRun {
                 add(Purpose::Minimal);
             }
         }
@@ -332,6 +335,26 @@ mod tests {
         assert_eq!(plan(&all, 1, true, &nothing).runs, runs, "the same seed");
         let other = plan(&experiment("oversubscribe = true, seed = 2"), 1, true, &nothing).runs;
         assert_ne!(other, runs, "another seed");
+    }
+
+    #[test]
+    fn what_has_rows_is_not_run_for_counters() {
+        let text = r#"
+            name = "x"
+            title = "t"
+            question = "q"
+            factor = [{ name = "threads", levels = [1] }]
+            subject = [
+                { name = "s", command = ["sh"], time = "wall" },
+                { name = "r", command = ["sh"], time = "told",
+                  rows = { file = "f", factors = [], values = { align_s = "s" } } },
+            ]
+        "#;
+        let experiment = Experiment::parse("x.toml", text).unwrap();
+        let runs = plan(&experiment, 1, true, &nothing).runs;
+        let counted = runs.iter().filter(|run| run.purpose == Purpose::Counted);
+        let counted: Vec<usize> = counted.map(|run| run.configuration.subject).collect();
+        assert_eq!((runs.len(), counted), (3 + 3 + 1, vec![0]));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use super::definition::Experiment;
 use super::html::Page;
 use super::record::{Facts, Record};
-use super::summary::{SPREADS, TIME_BASIS};
+use super::summary::{NONE, SPREADS, TIME_BASIS};
 use crate::output::short;
 use crate::plot::{Bars, Line, Plot, Style, legend_key};
 use crate::table::{Row, Table};
@@ -132,6 +132,18 @@ fn not_run(page: &mut Page, experiment: &Experiment, facts: &Facts, records: &[R
     }
 }
 
+/// Parts and the rest as shares of one whole, and whether they came to more than it.
+fn of_a_whole(mut parts: Vec<f64>) -> (Vec<f64>, bool) {
+    let sum: f64 = parts.iter().sum();
+    // Clocks differ by less than a bar shows.
+    let is_over = sum > 1.005;
+    if sum > 1.0 {
+        parts.iter_mut().for_each(|part| *part /= sum);
+    }
+    parts.push((1.0 - sum).max(0.0));
+    (parts, is_over)
+}
+
 impl<'a> View<'a> {
     fn new(experiment: &'a Experiment, table: &'a Table) -> Self {
         let report = &experiment.report;
@@ -241,8 +253,11 @@ impl<'a> View<'a> {
 
     fn peaks(&self, page: &mut Page) {
         let report = &self.experiment.report;
-        let Some(at) = self.column(&report.peak) else { return };
         page.heading(&format!("Peaks: best {}", report.peak));
+        let Some(at) = self.column(&report.peak) else {
+            page.paragraph(&format!("Nothing told {}.", report.peak));
+            return;
+        };
         let mut rows = Vec::new();
         for panel in self.combinations(&self.panels) {
             for line in self.combinations(&self.lines) {
@@ -289,10 +304,11 @@ impl<'a> View<'a> {
                     let whole = (threads * row.values[wall]).max(1e-9);
                     let mut parts = vec![row.values[busy] / threads];
                     parts.extend(wait_columns.iter().map(|&at| row.values[at] / whole));
-                    parts.push((1.0 - parts.iter().sum::<f64>()).max(0.0));
                     let of = Self::words(&self.panels, &panel);
                     let way = Self::words(&self.lines, &line);
-                    bars.push((format!("{of}: {way}, {threads} threads"), parts));
+                    let (parts, over) = of_a_whole(parts);
+                    let mark = if over { " *" } else { "" };
+                    bars.push((format!("{of}: {way}, {threads} threads{mark}"), parts));
                 }
             }
         }
@@ -303,9 +319,14 @@ impl<'a> View<'a> {
         parts.extend(waits.iter().filter(|name| self.column(name).is_some()).cloned());
         parts.push("waiting for anything".to_owned());
         page.heading("Busy and waiting");
+        for name in waits.iter().filter(|name| self.column(name).is_none()) {
+            page.paragraph(&format!("Nothing told {name}."));
+        }
         page.paragraph(
             "Of the time of all threads, loading included: what processors worked, and the rest, \
-             in which threads waited for locks, files, or a core.",
+             in which threads waited for locks, files, or a core. Waiting at a lock that spins is \
+             work of processors, too, and counts twice: where parts come to more than the whole, \
+             they are scaled to it, and the bar is marked *.",
         );
         let title = "share of the threads' time".to_owned();
         page.figure(&Bars { title, parts, bars }.to_svg());
@@ -320,8 +341,11 @@ impl<'a> View<'a> {
         let Some(repeat) = with_curve().map(|record| record.repeat).min() else { return };
         let level = |record: &Record, name: &String| {
             let at = self.experiment.factor.iter().position(|factor| factor.name == *name);
-            let of_run = at.and_then(|at| record.levels.get(at).cloned());
-            of_run.unwrap_or_else(|| record.subject.clone())
+            let of_run = at.and_then(|at| record.levels.get(at).map(String::as_str));
+            if name == "subject" {
+                return record.subject.clone();
+            }
+            of_run.unwrap_or(NONE).to_owned()
         };
         let levels = |record: &Record, names: &[String]| -> Levels {
             names.iter().map(|name| level(record, name)).collect()
@@ -367,5 +391,18 @@ impl<'a> View<'a> {
             row.factors.iter().cloned().chain(values).collect()
         };
         page.table(&heads, &self.table.rows.iter().map(row).collect::<Vec<_>>());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_those_of_one_whole() {
+        assert_eq!(of_a_whole(vec![0.5, 0.25]), (vec![0.5, 0.25, 0.25], false));
+        // All of it busy, a quarter of that at a spinning lock.
+        assert_eq!(of_a_whole(vec![1.0, 0.25]), (vec![0.8, 0.2, 0.0], true));
+        assert_eq!(of_a_whole(Vec::new()), (vec![1.0], false));
     }
 }

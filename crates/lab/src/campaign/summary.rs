@@ -33,10 +33,21 @@ const FIRST: [&str; 11] = [
     "voluntary_switches",
     "involuntary_switches",
 ];
+/// Values of rows that instances have between them, and those of which the slowest counts, as
+/// where there are no rows; of others the mean stands.
+const ADDED: [&str; 6] = [
+    "cpu_s",
+    "cores_busy",
+    "reads",
+    "peak_rss_bytes",
+    "voluntary_switches",
+    "involuntary_switches",
+];
+const SLOWEST: [&str; 2] = ["align_s", "wall_s"];
 /// Counters of `perf stat` that are ratios.
 const RATIOS: [&str; 2] = ["instructions_per_cycle", "cache_miss_share"];
 /// Stands for a factor that a row does not have.
-const NONE: &str = "-";
+pub(super) const NONE: &str = "-";
 /// The factor that says what `align_s` is.
 pub(super) const TIME_BASIS: &str = "time_basis";
 
@@ -220,13 +231,7 @@ fn samples_of(
 ) -> Vec<(Vec<String>, Values)> {
     let Some(first) = run.first() else { return Vec::new() };
     if subject.rows.is_some() {
-        let rows = run.iter().flat_map(|record| record.rows.iter().map(move |row| (record, row)));
-        let sample = |(record, row): (&&Record, &super::told::Row)| {
-            let mut values = row.values.clone();
-            add_rate(&mut values);
-            (key(experiment, record, Some(row)), values)
-        };
-        return rows.map(sample).collect();
+        return rows_of(experiment, run);
     }
     let mut values = Values::new();
     let names: BTreeSet<&String> = run.iter().flat_map(|record| record.told.keys()).collect();
@@ -259,6 +264,43 @@ fn samples_of(
     }
     add_rate(&mut values);
     vec![(key(experiment, first, None), values)]
+}
+
+/// Values as one set: each name's by its join.
+fn joined(all: &[Values], join: impl Fn(&str) -> Join) -> Values {
+    let names: BTreeSet<&String> = all.iter().flat_map(BTreeMap::keys).collect();
+    let value = |name: &String| {
+        let of: Vec<f64> = all.iter().filter_map(|values| values.get(name).copied()).collect();
+        Some((name.clone(), join(name).of(&of)?))
+    };
+    names.into_iter().filter_map(value).collect()
+}
+
+/// The rows of one run, each key once: rows of one key that a program wrote are as many looks at
+/// the same, of which the mean stands; then its instances are one.
+fn rows_of(experiment: &Experiment, run: &[&Record]) -> Vec<(Vec<String>, Values)> {
+    let mut of_keys: BTreeMap<Vec<String>, Vec<Values>> = BTreeMap::new();
+    for record in run {
+        let mut of_program: BTreeMap<Vec<String>, Vec<Values>> = BTreeMap::new();
+        for row in &record.rows {
+            let key = key(experiment, record, Some(row));
+            of_program.entry(key).or_default().push(row.values.clone());
+        }
+        for (key, rows) in of_program {
+            of_keys.entry(key).or_default().push(joined(&rows, |_| Join::Mean));
+        }
+    }
+    let over_instances = |name: &str| match name {
+        _ if SLOWEST.contains(&name) => Join::Max,
+        _ if ADDED.contains(&name) => Join::Sum,
+        _ => Join::Mean,
+    };
+    let sample = |(key, instances): (Vec<String>, Vec<Values>)| {
+        let mut values = joined(&instances, over_instances);
+        add_rate(&mut values);
+        (key, values)
+    };
+    of_keys.into_iter().map(sample).collect()
 }
 
 /// Reads per second of the time of the work.
@@ -310,4 +352,65 @@ fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let (low, part) = (at.floor() as usize, at.fract());
     let high = (low + 1).min(sorted.len() - 1);
     Some(sorted[low] + part * (sorted[high] - sorted[low]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::told::Row;
+    use super::*;
+
+    /// A program that wrote these seconds, each as a row of ten reads.
+    fn record(repeat: u32, instance: u64, seconds: &[f64]) -> Record {
+        let row = |align_s: &f64| Row {
+            factors: vec!["a".to_owned()],
+            values: [("align_s", *align_s), ("reads", 10.0), ("share", *align_s)]
+                .map(|(name, value)| (name.to_owned(), value))
+                .into(),
+        };
+        Record {
+            order: 0,
+            repeat,
+            purpose: Purpose::Measured,
+            subject: "r".to_owned(),
+            levels: vec!["2".to_owned()],
+            instance,
+            instances: 2,
+            threads: 2,
+            reads: 0,
+            failure: None,
+            wall_s: 1.0,
+            cpu_s: 1.0,
+            peak_rss_bytes: None,
+            voluntary_switches: 0,
+            involuntary_switches: 0,
+            told: Values::new(),
+            rows: seconds.iter().map(row).collect(),
+            curve: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn rows_of_all_programs_of_a_run_are_one_repeat() {
+        let text = r#"
+            name = "x"
+            title = "t"
+            question = "q"
+            factor = [{ name = "threads", levels = [2] }]
+            subject = [{ name = "r", command = ["sh"], time = "told",
+              rows = { file = "f", factors = ["way"], values = { align_s = "s" } } }]
+        "#;
+        let experiment = Experiment::parse("x.toml", text).unwrap();
+        let first = [record(1, 0, &[1.0, 3.0]), record(1, 1, &[4.0])];
+        let second = [record(2, 0, &[2.0]), record(2, 1, &[4.0])];
+        let records = [first, second].concat();
+        let table = summary(&experiment, &records);
+        let [row] = &table.rows[..] else { panic!("one row") };
+        let value = |name: &str| {
+            let at = table.columns.iter().position(|column| column == name).unwrap();
+            row.values[at]
+        };
+        // The slowest of the means; reads added up; the mean of what is neither.
+        let found = ["repeats", "align_s", "reads", "share", "reads_per_s"].map(value);
+        assert_eq!(found, [2.0, 4.0, 20.0, 3.0, 5.0]);
+    }
 }

@@ -66,7 +66,7 @@ only = { way = ["a"], instances = [1], threads = [2] }
 
 [[subject]]
 name = "rows"
-command = ["sh", "-c", "printf 'kind\tt\treads\nx\t0.5\t10\ny\t2\t10\n' > {run}/t.tsv"]
+command = ["sh", "-c", "printf 'kind\tt\treads\nx\t0.5\t10\ny\t1\t10\ny\t3\t10\n' > {run}/t.tsv"]
 time = "told"
 only = { way = ["b"], instances = [1] }
 rows = { file = "{run}/t.tsv", factors = ["kind"], values = { align_s = "t", reads = "reads" } }
@@ -150,7 +150,9 @@ fn a_campaign_goes_from_its_file_to_its_page() {
     let loader: f64 = cells(&campaign, &["loader"], "align_s")[0].parse().unwrap();
     assert!((0.1..0.3).contains(&loader), "{loader}");
     assert_eq!(cells(&campaign, &["rows", "x"], "reads_per_s"), ["20", "20"]);
+    // Two rows of one key are one repeat.
     assert_eq!(cells(&campaign, &["rows", "y"], "reads_per_s"), ["5", "5"]);
+    assert_eq!(cells(&campaign, &["rows", "y"], "repeats"), ["3", "3"]);
 }
 
 #[test]
@@ -372,4 +374,52 @@ fn errors_of_a_definition_name_file_line_and_key() {
     t("reads_per_thread = 2", "reads_per_thread = 2\nreads = 3", &["protocol", "either"]);
     t("name = \"shells\"", "name = \"a shell\"", &["name", "one word"]);
     t("values = { align_s", "values = { s", &["subject rows, rows", "align_s"]);
+    let rows = "rows = { file";
+    t(
+        rows,
+        "tell = [{ counter = \"a\", from = \"stdout\", after = \"a\" }]\nrows = { file",
+        &["subject rows, tell"],
+    );
+    for time in ["wall", "less-minimal-run"] {
+        let to = format!("time = \"{time}\"\nonly = {{ way = [\"b\"]");
+        t("time = \"told\"\nonly = { way = [\"b\"]", &to, &["subject rows, time"]);
+    }
+    t("scale = 1e-3", "scale = 1e-3, over = \"sum\"", &["tell align_s, over"]);
+    t("only = { way = [\"a\"]", "only = { way = []", &["breaker, only.way", "empty"]);
+    let tell = "tell = [{ counter = \"align_s\", from = \"stdout\", after = \"x\" }, ";
+    t("tell = [", tell, &["subject teller, tell align_s", "twice"]);
+    t("[input]", "[[placement]]\nname = \"p\"\ncommand = []\n[input]", &["placement p"]);
+    let make = "[[make]]\nname = \"more\"\nfile = \"m\"\ngiven = \"m\"\n[input]";
+    t("[input]", make, &["make more", "nothing names"]);
+    let many = "reads_per_thread = 9223372036854775807";
+    let text = TEXT.replace("levels = [1, 2]", "levels = [1, 4]");
+    let text = text.replace("reads_per_thread = 2", many);
+    let error = Experiment::parse("x.toml", &text).unwrap_err().to_string();
+    assert!(error.contains("protocol.reads_per_thread: ") && error.contains("too many"), "{error}");
+}
+
+#[test]
+fn what_no_row_has_is_not_shown() {
+    let text = |report: &str| {
+        format!(
+            r#"
+            name = "x"
+            title = "t"
+            question = "q"
+            factor = [{{ name = "threads", levels = [1] }}]
+            subject = [{{ name = "r", command = ["sh"], time = "told",
+              rows = {{ file = "f", factors = [], values = {{ align_s = "s" }} }} }}]
+            report = {{ {report} }}
+            "#
+        )
+    };
+    assert!(Experiment::parse("x.toml", &text("")).is_ok());
+    for (report, key) in [
+        ("y = \"z\"", "report.y"),
+        ("peak = \"z\"", "report.peak"),
+        ("waits = [\"align_s\", \"z\"]", "report.waits"),
+    ] {
+        let error = Experiment::parse("x.toml", &text(report)).unwrap_err().to_string();
+        assert!(error.contains(key) && error.contains("no subject tells z"), "{error}");
+    }
 }

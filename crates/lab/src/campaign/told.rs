@@ -132,7 +132,11 @@ pub(super) fn curve(rule: &Curve, path: &Path) -> Result<Vec<(f64, f64)>, String
 pub(super) fn over_instances(tells: &[Tell], counter: &str, values: &[f64]) -> Option<f64> {
     let rule = tells.iter().find(|tell| tell.counter == counter);
     // Of the times that a run has the slowest counts.
-    let join = if counter == "align_s" { Join::Max } else { rule.map_or(Join::Sum, |r| r.over) };
+    let join = if counter == "align_s" {
+        Join::Max
+    } else {
+        rule.and_then(|rule| rule.over).unwrap_or_default()
+    };
     join.of(values)
 }
 
@@ -148,7 +152,7 @@ mod tests {
             json: json.iter().map(|place| (*place).to_owned()).collect(),
             scale: 1.0,
             join,
-            over: Join::Sum,
+            over: None,
         }
     }
 

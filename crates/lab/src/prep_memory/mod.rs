@@ -7,6 +7,7 @@ mod report;
 mod ways;
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -76,14 +77,15 @@ enum Way {
 impl PrepMemory {
     /// Makes all runs, the ways in turn, so that what else the machine does meets all of them;
     /// `tell` is called with what is done next, `phases` reads the times of phases from the
-    /// program's report.
+    /// program's report. Once `stop` says so, the run under way is killed.
     ///
     /// # Errors
-    /// A run cannot be started or fails.
+    /// A run cannot be started, fails or is stopped.
     pub fn run(
         &self,
         tell: &mut dyn FnMut(&str),
         phases: &dyn Fn(&str) -> Vec<(String, f64)>,
+        stop: &dyn Fn() -> bool,
     ) -> Result<Table, LabError> {
         fs::create_dir_all(&self.work).map_err(LabError::file(&self.work))?;
         let mut table = Table::new(&FACTORS, &COLUMNS);
@@ -96,7 +98,7 @@ impl PrepMemory {
                 };
                 if repeat <= repeats {
                     tell(&format!("{name}, {repeat} of {repeats}"));
-                    let values = self.one(way, phases)?;
+                    let values = self.one(way, phases, stop)?;
                     let factors = vec![name.clone(), repeat.to_string()];
                     table.rows.push(Row { factors, values });
                 }
@@ -124,6 +126,7 @@ impl PrepMemory {
         &self,
         way: &Way,
         phases: &dyn Fn(&str) -> Vec<(String, f64)>,
+        stop: &dyn Fn() -> bool,
     ) -> Result<Vec<f64>, LabError> {
         let (out, json) = (self.work.join("out.bam"), self.work.join("run.json"));
         let errors = self.work.join("errors.txt");
@@ -137,7 +140,12 @@ impl PrepMemory {
         let file = |path: &Path| fs::File::create(path).map_err(LabError::file(path));
         command.stdout(file(&self.work.join("output.txt"))?).stderr(file(&errors)?);
         let program = command.get_program().to_string_lossy().into_owned();
-        let run = watch(&mut command).map_err(|source| LabError::Start { program, source })?;
+        let run = watch(&mut command, stop).map_err(|source| match source.kind() {
+            io::ErrorKind::Interrupted => {
+                LabError::Failed { factors: program, why: "stopped".to_owned() }
+            }
+            _ => LabError::Start { program, source },
+        })?;
         if !run.status.success() {
             let why = fs::read_to_string(&errors).unwrap_or_default();
             let why = format!("{}: {}", run.status, why.trim());
@@ -214,7 +222,8 @@ mod tests {
             vec![("ingest".to_owned(), 0.5), ("peak_bytes".to_owned(), 7e9)]
         };
         let mut told = Vec::new();
-        let table = experiment.run(&mut |what| told.push(what.to_owned()), &phases).unwrap();
+        let table =
+            experiment.run(&mut |what| told.push(what.to_owned()), &phases, &|| false).unwrap();
         assert_eq!(told[1..3], ["system, 1 of 2", "mimalloc (linked), 2 of 2"]);
         assert_eq!(table.rows.len(), 4);
         let [wall_s, _, peak, gb_hours, ingest_s, resolve_s, _, bytes] = table.rows[0].values[..]
@@ -244,7 +253,7 @@ mod tests {
             tool_repeats: 0,
             ways: Vec::new(),
         };
-        let error = experiment.run(&mut |_| {}, &|_| Vec::new()).unwrap_err();
+        let error = experiment.run(&mut |_| {}, &|_| Vec::new(), &|| false).unwrap_err();
         assert!(matches!(error, LabError::Failed { .. }), "{error}");
     }
 }

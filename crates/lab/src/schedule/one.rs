@@ -206,8 +206,11 @@ fn by_processes(c: &Configuration) -> Result<Counters, LabError> {
         let mut words = c.again.iter();
         let mut command = Command::new(words.next().map_or("", String::as_str));
         command.args(words).args(["--schedule", "pull", "--wait"]);
-        command.args(["--threads", &threads.to_string(), "--lock", c.lock.name()]);
+        command.args(["--threads", &threads.to_string()]);
         command.args(["--strategy", &c.strategy.to_string()]);
+        if c.strategy != Strategy::Ordered {
+            command.args(["--lock", c.lock.name()]);
+        }
         command.args(["--first-template", &share.first_template.to_string()]);
         command.arg("--output").arg(output);
         share.files.iter().for_each(|file| {

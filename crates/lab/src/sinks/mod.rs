@@ -145,12 +145,16 @@ impl Drop for Hand {
 }
 
 impl Files {
-    /// Makes the files in a folder, which is made if need be.
+    /// Makes the files in a folder, which is made if need be. Those of an earlier run there are
+    /// taken away: it may have had more of them.
     ///
     /// # Errors
-    /// The folder or a file cannot be made.
+    /// The folder or a file cannot be made, or an old one not be taken away.
     pub fn create(folder: &Path, strategy: Strategy, kind: Kind) -> Result<Self, LabError> {
         fs::create_dir_all(folder).map_err(LabError::file(folder))?;
+        for old in files_in(folder)? {
+            fs::remove_file(&old).map_err(LabError::file(&old))?;
+        }
         let count = if let Strategy::Striped(files) = strategy { files } else { 1 };
         let paths: Vec<PathBuf> = (0..count).map(|at| folder.join(format!("{NAME}{at}"))).collect();
         let open = |path: &PathBuf| -> Result<_, LabError> {
@@ -259,7 +263,10 @@ impl BatchSink for Files {
 /// The folder cannot be read.
 pub fn files_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
     let entries = fs::read_dir(folder).map_err(LabError::file(folder))?;
-    let names = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(NAME);
+    let is_number = |rest: &str| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit());
+    let names = |entry: &fs::DirEntry| {
+        entry.file_name().to_str().and_then(|name| name.strip_prefix(NAME)).is_some_and(is_number)
+    };
     let paths = entries.flatten().filter(names).map(|entry| entry.path());
     Ok(paths.collect())
 }
@@ -290,6 +297,19 @@ mod tests {
         for bad in ["", "striped", "striped:0", "locked:2", "sorted"] {
             assert!(bad.parse::<Strategy>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn files_of_an_earlier_run_are_not_this_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = folder.path().join("records-of-mine");
+        fs::write(&other, "kept").unwrap();
+        for (strategy, files) in [(Strategy::Striped(4), 4), (Strategy::Locked, 1)] {
+            let made = Files::create(folder.path(), strategy, Kind::Standard).unwrap();
+            assert_eq!(made.finish().unwrap().len(), files);
+            assert_eq!(files_in(folder.path()).unwrap().len(), files, "{strategy}");
+        }
+        assert!(other.exists());
     }
 
     fn piece(records: &[u8]) -> PackedTemplates {
