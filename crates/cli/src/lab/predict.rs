@@ -170,6 +170,11 @@ fn question(arguments: &PredictArguments, laws: &str, laws_from: &str) -> anyhow
             anyhow::bail!(UsageError(format!("{name} {value} is not between 0 and 1e12")));
         }
     }
+    let most = bands::MOST_HOLD_READS;
+    if arguments.output_reads.get() > most {
+        let what = format!("--output-reads {} is more than {most}", arguments.output_reads);
+        anyhow::bail!(UsageError(what));
+    }
     Ok(Question {
         threads: threads(&arguments.threads)?,
         engine_us: arguments.engine_us,

@@ -51,6 +51,8 @@ fn a_table_of_ones_own_is_used_and_a_bad_one_named() {
     assert!(all[0].2[2] > 85.0 && all[0].2[2] <= 101.0, "{all:?}");
     fs::write(&table, format!("{head}{row}x\n")).unwrap();
     predict(&line).fails_with(1).says(&["parsing.tsv", "line 3"]);
+    fs::write(&table, format!("{head}{row}{}", row.replace("10000", "NaN"))).unwrap();
+    predict(&line).fails_with(1).says(&["parsing.tsv", "line 3"]);
 }
 
 #[test]
@@ -65,6 +67,7 @@ fn what_cannot_be_asked_is_refused() {
     t("--unit 5", "single 262144");
     t("--engine-us=-1", "--engine-us");
     t("--output-reads 0", "--output-reads");
+    t("--output-reads 4000000000", "more than 65536");
     t("--out somewhere", "--validate");
     t("--validate / --lock spin", "--lock");
     predict("--validate /").fails_with(1).says(&["holds no curves"]);

@@ -113,11 +113,9 @@ pub struct Way {
 /// The ways of a table, for files of a kind read by units of so many bytes.
 ///
 /// # Errors
-/// It is no table of `seqloom lab parsing`.
+/// It is no table of `seqloom lab parsing`, or of runs that cannot have been.
 pub fn ways(text: &str, files: &str, unit: &str) -> Result<Vec<Way>, TableError> {
-    let columns: Vec<&str> = TIMES.iter().chain(&COUNTERS).copied().collect();
-    let mut table = Table::new(&FACTORS, &columns);
-    table.add_tsv(text)?;
+    let table = costs(text)?;
     let lock = |way: &str| {
         let of = |row: &&Row| row.factors[2] == way;
         table.rows.iter().find(of).map(|row| row.factors[3].clone())
@@ -140,14 +138,42 @@ pub fn ways(text: &str, files: &str, unit: &str) -> Result<Vec<Way>, TableError>
     Ok(table.levels("way").into_iter().filter_map(way).collect())
 }
 
+/// A table whose values are all amounts.
+fn amounts(mut table: Table, text: &str) -> Result<Table, TableError> {
+    table.add_tsv(text)?;
+    let is_amount = |value: &f64| (0.0..=MOST).contains(value);
+    let bad = table.rows.iter().position(|row| !row.values.iter().all(is_amount));
+    refused(bad, "a value that is not between 0 and 1e15")?;
+    Ok(table)
+}
+
+/// A table of `seqloom lab parsing`.
+fn costs(text: &str) -> Result<Table, TableError> {
+    let columns: Vec<&str> = TIMES.iter().chain(&COUNTERS).copied().collect();
+    let table = amounts(Table::new(&FACTORS, &columns), text)?;
+    let place = |name| table.columns.iter().position(|column| column == name);
+    if let (Some(reads), Some(holds)) = (place("reads"), place("holds")) {
+        let of = |is_bad: &dyn Fn(f64, f64) -> bool| {
+            table.rows.iter().position(|row| is_bad(row.values[reads], row.values[holds]))
+        };
+        refused(of(&|reads, _| reads < 1.0), "no reads")?;
+        let is_long = |reads: f64, holds: f64| reads / holds.max(1.0) > f64::from(MOST_HOLD_READS);
+        refused(of(&is_long), "more than 65536 reads for each time that the lock is held")?;
+    }
+    Ok(table)
+}
+
+/// The row of this index is refused: rows begin in the second line.
+fn refused(row: Option<usize>, what: &'static str) -> Result<(), TableError> {
+    row.map_or(Ok(()), |row| Err(TableError { line: row + 2, what }))
+}
+
 /// Kinds of files and units that a table has.
 ///
 /// # Errors
 /// As [`ways`].
 pub fn inputs(text: &str) -> Result<Vec<(String, String)>, TableError> {
-    let columns: Vec<&str> = TIMES.iter().chain(&COUNTERS).copied().collect();
-    let mut table = Table::new(&FACTORS, &columns);
-    table.add_tsv(text)?;
+    let table = costs(text)?;
     let mut all: Vec<(String, String)> = Vec::new();
     for row in &table.rows {
         let found = (row.factors[0].clone(), row.factors[1].clone());
@@ -161,10 +187,9 @@ pub fn inputs(text: &str) -> Result<Vec<(String, String)>, TableError> {
 /// The law of a lock that threads wait for, from a table of laws; its base is not in there.
 ///
 /// # Errors
-/// It is no such table.
+/// It is no such table, or has values that no law has.
 pub fn law(text: &str, lock: &str, machine: &Machine) -> Result<Option<HandOver>, TableError> {
-    let mut table = Table::new(&LAW_FACTORS, &LAW_COLUMNS);
-    table.add_tsv(text)?;
+    let table = amounts(Table::new(&LAW_FACTORS, &LAW_COLUMNS), text)?;
     let of = |column| table.value(&[lock], column);
     let law = || {
         Some(HandOver {
@@ -229,11 +254,14 @@ impl Question {
     /// Reads per second: low, middle, high; and what is the limit in the middle.
     #[must_use]
     pub fn band(&self, way: &Way, threads: u32) -> ([f64; 3], &'static str) {
+        // Each thread meets every station a few times, also where few reads of each are enough.
+        let output_reads = if self.output_ns > 0.0 { self.output_reads } else { 1 };
+        let round = (way.hold_reads.ceil() as u32).max(output_reads);
         let plan = Plan {
             delay: Spread::Exponential,
             service: Spread::Exponential,
-            warm_reads: WARM_ROUNDS * way.hold_reads.ceil() as u32,
-            reads: (READS / threads.max(1)).max(ROUNDS * way.hold_reads.ceil() as u32),
+            warm_reads: WARM_ROUNDS.saturating_mul(round),
+            reads: (READS / threads.max(1)).max(ROUNDS.saturating_mul(round)),
             seed: self.seed,
         };
         let mut limit = "engine";
@@ -341,6 +369,10 @@ const WRITES_PER_HOLD: f64 = 2.0;
 const READS: u32 = 60_000;
 const ROUNDS: u32 = 6;
 const WARM_ROUNDS: u32 = 2;
+/// Values of a table are at most this: far from where times are no numbers any more.
+const MOST: f64 = 1e15;
+/// Reads taken or given back at a time are at most these: a simulation's time grows with them.
+pub const MOST_HOLD_READS: u32 = 65_536;
 /// A station that is busy for more than this share of the time is the limit.
 const LIMIT_BUSY: f64 = 0.9;
 
@@ -414,6 +446,46 @@ mod tests {
             let level = &LEVELS[level];
             let service = 200.0 * 2.0 / level.core_gain + 2.0 * level.remote_write_ns;
             assert!((rate * service / 1e9 - 1.0).abs() < 0.03, "{rate} {service}");
+        }
+    }
+
+    #[test]
+    fn an_output_in_the_way_gives_its_ceiling_whatever_its_batches_are() {
+        // 20 reads are no multiple of the 16 or 32 that other stations have.
+        for (hold_reads, output_reads) in [(32.0, 20), (1.0, 20), (44.0, 32), (1.0, 256)] {
+            let question = Question { output_ns: 400.0, output_reads, ..question() };
+            let (rates, limit) = question.band(&way(1.0, 0.01, hold_reads), 64);
+            assert_eq!(limit, "output");
+            let service = 400.0 + 2.0 * 200.0 / f64::from(output_reads);
+            let share = rates[1] * service / 1e9;
+            assert!((share - 1.0).abs() < 0.03, "{hold_reads} {output_reads}: {share}");
+        }
+    }
+
+    #[test]
+    fn tables_that_cannot_be_true_are_refused_with_the_place() {
+        let lines: Vec<&str> = SHIPPED_TABLE.lines().collect();
+        let place = |column: &str| lines[0].split('\t').position(|name| name == column).unwrap();
+        let (reads, holds) = (place("reads"), place("holds"));
+        let with = |changes: &[(usize, &str)]| {
+            let mut fields: Vec<&str> = lines[2].split('\t').collect();
+            changes.iter().for_each(|&(at, value)| fields[at] = value);
+            let text = [lines[0], lines[1], &fields.join("\t")].join("\n");
+            ways(&text, "single", "262144").map_err(|error| error.line)
+        };
+        assert!(with(&[]).is_ok());
+        for column in TIMES.iter().chain(&COUNTERS) {
+            for value in ["NaN", "inf", "-inf", "-1", "1e300"] {
+                assert_eq!(with(&[(place(column), value)]), Err(3), "{column} {value}");
+            }
+        }
+        assert_eq!(with(&[(reads, "0")]), Err(3));
+        assert_eq!(with(&[(reads, "4000000000"), (holds, "1")]), Err(3));
+        let laws = "lock\tper_waiter_ns\twake_ns\twake_from\na\t1\t0\t1\n";
+        assert!(law(laws, "a", &MACHINE).unwrap().is_some());
+        for bad in ["b\tNaN\t0\t1\n", "b\t0\tinf\t1\n", "b\t0\t0\t-1\n"] {
+            let found = law(&format!("{laws}{bad}"), "a", &MACHINE);
+            assert_eq!(found.map_err(|error| error.line), Err(3), "{bad}");
         }
     }
 

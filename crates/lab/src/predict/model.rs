@@ -77,50 +77,81 @@ pub struct System {
     pub stations: Vec<Station>,
 }
 
-/// Largest quotient of delay and scale in the convolution: 400^512 / 512! is still a number.
-const MOST_SCALED_DELAY: f64 = 400.0;
-
 impl System {
-    /// Time of one read with one thread.
-    #[must_use]
-    pub fn alone_ns(&self) -> f64 {
-        self.delay_ns + self.stations.iter().map(|station| station.service_ns(0.0)).sum::<f64>()
-    }
-
-    /// Reads per second, in product form. At most a few thousand threads.
+    /// Reads per second, in product form. Time grows with the square of the threads.
     #[must_use]
     pub fn throughput(&self) -> f64 {
         let threads = self.threads.max(1) as usize;
-        let alone: f64 = self.stations.iter().map(|it| it.service_ns(threads as f64)).sum();
-        let scale = alone.max(self.delay_ns / MOST_SCALED_DELAY).max(1e-9);
-        let mut weights = series(threads, |n| self.delay_ns / scale / n as f64);
+        let mut weights = series(threads, |n| self.delay_ns / n as f64);
         for station in &self.stations {
             // Copies are separate stations, each met by its share of the reads.
             let share = 1.0 / f64::from(station.copies.max(1));
-            let one = series(threads, |n| station.service_ns(n as f64 - 1.0) * share / scale);
+            let one = series(threads, |n| station.service_ns(n as f64 - 1.0) * share);
             for _ in 0..station.copies.max(1) {
                 weights = convolved(&weights, &one);
             }
         }
         let (all, but_one) = (weights[threads], weights[threads - 1]);
-        if all > 0.0 { but_one / all / scale * 1e9 } else { 0.0 }
+        if all.part > 0.0 {
+            but_one.part / all.part * ((but_one.power - all.power) as f64).exp2() * 1e9
+        } else {
+            0.0
+        }
     }
 }
 
+/// `part` times two to the `power`. Weights of a thousand threads are beyond what a float holds,
+/// above or below, and no one scale fits all weights of a network.
+#[derive(Debug, Clone, Copy)]
+struct Scaled {
+    /// From 1 to 2, or 0.
+    part: f64,
+    power: i64,
+}
+
+/// The power of 0: below all others, so that it is never the largest of a sum.
+const POWER_OF_ZERO: i64 = i64::MIN / 4;
+/// Smaller terms of a sum do not change it.
+const LEAST_POWER: i64 = -100;
+
+impl Scaled {
+    fn new(part: f64, power: i64) -> Self {
+        if part == 0.0 {
+            return Self { part, power: POWER_OF_ZERO };
+        }
+        let own = ((part.to_bits() >> 52) & 0x7ff) as i64 - 1023;
+        let own = own.clamp(-1022, 1022);
+        Self { part: part * power_of_two(-own), power: power + own }
+    }
+}
+
+/// Two to a power that a float has.
+fn power_of_two(power: i64) -> f64 {
+    f64::from_bits(((1023 + power.clamp(-1022, 1023)) as u64) << 52)
+}
+
 /// 1 and the products of the factors 1 to n, for each n.
-fn series(most: usize, factor: impl Fn(usize) -> f64) -> Vec<f64> {
-    let mut product = 1.0;
-    let mut all = vec![1.0];
+fn series(most: usize, factor: impl Fn(usize) -> f64) -> Vec<Scaled> {
+    let mut product = Scaled::new(1.0, 0);
+    let mut all = vec![product];
     all.extend((1..=most).map(|n| {
-        product *= factor(n);
+        product = Scaled::new(product.part * factor(n), product.power);
         product
     }));
     all
 }
 
-fn convolved(left: &[f64], right: &[f64]) -> Vec<f64> {
-    let term = |n: usize| (0..=n).map(|k| left[k] * right[n - k]).sum();
-    (0..left.len()).map(term).collect()
+fn convolved(left: &[Scaled], right: &[Scaled]) -> Vec<Scaled> {
+    let sum = |n: usize| {
+        let pairs = || left.iter().zip(right[..=n].iter().rev());
+        let largest = pairs().map(|(a, b)| a.power + b.power).max().unwrap_or(0);
+        let term = |(a, b): (&Scaled, &Scaled)| {
+            let power = a.power + b.power - largest;
+            if power < LEAST_POWER { 0.0 } else { a.part * b.part * power_of_two(power) }
+        };
+        Scaled::new(pairs().map(term).sum(), largest)
+    };
+    (0..left.len()).map(sum).collect()
 }
 
 #[cfg(test)]
@@ -150,7 +181,6 @@ pub(super) mod tests {
         system.stations[0].hand_over = HandOver::constant(64.0);
         system.stations[0].batch = 32;
         near(system.throughput(), 1e9 / 1002.0, 1e-9);
-        assert_eq!(system.alone_ns(), 1002.0);
     }
 
     #[test]
@@ -191,6 +221,23 @@ pub(super) mod tests {
     fn a_long_delay_and_many_threads_do_not_overflow() {
         let rate = one_lock(512, 1e9, 1.0).throughput();
         near(rate, 512.0, 1e-3);
+    }
+
+    #[test]
+    fn thousands_of_threads_at_several_stations_are_no_different() {
+        // N threads at K equal stations and nowhere else: N / (N + K - 1) of one station's rate.
+        for (stations, body_ns) in [(2, 100.0), (3, 1e-3), (3, 1e6)] {
+            let mut system = one_lock(4000, 0.0, body_ns);
+            system.stations = vec![system.stations[0].clone(); stations];
+            let share = 4000.0 / (4000.0 + stations as f64 - 1.0);
+            near(system.throughput(), share * 1e9 / body_ns, 1e-9);
+        }
+        // All in their delay; and all but a few at the slower of two.
+        for (delay_ns, expected) in [(1e9, 4000.0), (1000.0, 1e7)] {
+            let mut system = one_lock(4000, delay_ns, 100.0);
+            system.stations.push(Station { body_ns: 50.0, ..system.stations[0].clone() });
+            near(system.throughput(), expected, 1e-3);
+        }
     }
 
     #[test]

@@ -62,10 +62,14 @@ fn names(prediction: &Prediction) -> Vec<String> {
         .to_vec()
 }
 
-/// Predictions with their errors; cores are those of the machine that the fits are of.
+/// Predictions with their errors.
 fn judged(all: &Validation) -> Vec<(&Prediction, Errors)> {
-    let cores = all.calibrations.first().map_or(0, |it| it.machine.cores);
-    all.predictions.iter().map(|it| (it, it.errors(cores))).collect()
+    all.predictions.iter().map(|it| (it, it.errors(cores(all)))).collect()
+}
+
+/// Cores of the machine that the fits are of.
+fn cores(all: &Validation) -> u32 {
+    all.calibrations.first().map_or(0, |it| it.machine.cores)
 }
 
 fn fits(all: &Validation) -> Table {
@@ -84,24 +88,14 @@ fn fits(all: &Validation) -> Table {
         for (tool, level) in of.tools.iter().zip(["low", "fitted", "high"]) {
             let Tool { alone_ns, parse_ns, original_ns, deferred_ns, .. } = *tool;
             let Tool { output_ns, hand_over_ns, shared_core_cost, .. } = *tool;
-            let values = [
-                of.reads,
-                alone_ns,
-                parse_ns,
-                original_ns,
-                deferred_ns,
-                output_ns,
-                hand_over_ns,
-                shared_core_cost,
-            ];
+            // Tenths of a nanosecond: the curves say no more.
+            let rounded = [alone_ns, parse_ns, original_ns, deferred_ns, output_ns, hand_over_ns]
+                .map(|ns| (ns * 10.0).round() / 10.0);
+            let mut values = vec![of.reads];
+            values.extend(rounded);
+            values.push(shared_core_cost);
             let factors = [of.name, reads_word(of.paired), level].map(str::to_owned).to_vec();
-            table.rows.push(Row {
-                factors,
-                values: values.map(|it| (it * 10.0).round() / 10.0).to_vec(),
-            });
-            if let Some(share) = table.rows.last_mut().and_then(|row| row.values.last_mut()) {
-                *share = shared_core_cost;
-            }
+            table.rows.push(Row { factors, values });
         }
     }
     table
@@ -221,7 +215,7 @@ fn markdown(all: &Validation, facts: &[(String, String)]) -> String {
         out.push_str(text);
         let of = judged.iter().filter(|(it, _)| it.kind == kind);
         let rows: Vec<Vec<String>> = of.map(|(it, errors)| row(it, errors)).collect();
-        markdown_table(&mut out, &head(&ERROR_HEADS), &rows);
+        markdown_table(&mut out, &error_heads(cores(all)), &rows);
     }
     out.push_str(PEAKS);
     peak_rows(all, &mut out);
@@ -233,17 +227,20 @@ fn markdown(all: &Validation, facts: &[(String, String)]) -> String {
     out
 }
 
-const ERROR_HEADS: [&str; 9] = [
-    "curve",
-    "median",
-    "56 threads and more",
-    "without a model",
-    "hand-over 100 ns",
-    "hand-over 400 ns",
-    "worst (threads)",
-    "peak",
-    "threads at the peak: measured, model",
-];
+fn error_heads(cores: u32) -> Vec<String> {
+    let mut heads = head(&[
+        "curve",
+        "median",
+        "without a model",
+        "hand-over 100 ns",
+        "hand-over 400 ns",
+        "worst (threads)",
+        "peak",
+        "threads at the peak: measured, model",
+    ]);
+    heads.insert(2, format!("{cores} threads and more"));
+    heads
+}
 
 fn row(prediction: &Prediction, errors: &Errors) -> Vec<String> {
     let has_band = prediction.points.iter().any(|it| it.predicted_s[0] != it.predicted_s[1]);
@@ -311,15 +308,16 @@ fn peak_name(it: &PeakPrediction) -> String {
 }
 
 fn misses(all: &Validation, judged: &[(&Prediction, Errors)], out: &mut String) {
-    out.push_str(MISSES);
+    let cores = cores(all);
+    out.push_str(&MISSES.replace("{cores}", &cores.to_string()));
     for (it, errors) in judged.iter().filter(|(it, errors)| is_missed(it, errors)) {
         let off = |point: &&Point| (point.predicted_s[1] / point.measured_s - 1.0).abs() > AIM;
         let threads: Vec<String> =
             it.points.iter().filter(off).map(|point| point.threads.to_string()).collect();
         let _ = writeln!(
             out,
-            "* {}: median {}, with 56 threads and more {}, peak {}; off by more than a quarter \
-             at {} threads",
+            "* {}: median {}, with {cores} threads and more {}, peak {}; off by more than a \
+             quarter at {} threads",
             curve_name(it),
             percent(errors.median),
             percent(errors.median_full),
@@ -382,8 +380,8 @@ nearly three times.
 ";
 const MISSES: &str = "\n## Misses
 
-Curves with a median, a median with 56 threads and more, or a peak that is off by more than 25 \
-%; peaks of tables off by more. Reasons: [misses.md](misses.md).
+Curves with a median, a median with {cores} threads and more, or a peak that is off by more than \
+25 %; peaks of tables off by more. Reasons: [misses.md](misses.md).
 
 ";
 const PLOTS: &str = "\n## Plots
@@ -478,6 +476,22 @@ mod tests {
         assert!(report.contains("* Broadwell, Bowtie, unpaired: L-parsing"), "{report}");
         assert!(!report.contains("NaN") && !report.contains("inf"), "{report}");
         assert!(read("laws.tsv").contains("TBB spin\t"));
+        // The cores are those of the machine, and only times are rounded.
+        assert!(report.contains("| 56 threads and more |"), "{report}");
+        assert!(report.contains("a median with 56 threads and more, or"), "{report}");
+        let mut of_a_larger = all.clone();
+        of_a_larger.calibrations.iter_mut().for_each(|it| it.machine.cores = 60);
+        let report = markdown(&of_a_larger, &[]);
+        assert!(report.contains("| 60 threads and more |"), "{report}");
+        assert!(!report.contains("56 threads and more"), "{report}");
+        let fits = fits(&all);
+        for (row, tool) in fits.rows.iter().zip(&all.calibrations[0].tools) {
+            assert_eq!(row.values.first(), Some(&all.calibrations[0].reads));
+            assert_eq!(row.values.last(), Some(&tool.shared_core_cost));
+            assert_eq!(row.values[1], (tool.alone_ns * 10.0).round() / 10.0);
+            assert_eq!(row.values[6], (tool.hand_over_ns * 10.0).round() / 10.0);
+        }
+        assert_eq!(fits.rows.len(), 3);
         assert!(read("bowtie-unpaired.svg").contains("D: model"));
         // Published seconds stay where they are: only errors are written.
         assert!(!read("errors.tsv").contains("measured_s"));

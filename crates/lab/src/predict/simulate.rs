@@ -42,8 +42,6 @@ pub struct Outcome {
     pub reads_per_s: f64,
     /// For each station, the share of the time in which it served somebody (mean of its copies).
     pub busy: Vec<f64>,
-    /// For each station, the mean time that a thread waited for it, per read.
-    pub waited_ns: Vec<f64>,
 }
 
 /// Times, drawn.
@@ -78,10 +76,8 @@ impl Numbers {
 #[derive(Default)]
 struct Server {
     holder: Option<usize>,
-    /// Threads and when they came.
-    queue: VecDeque<(usize, f64)>,
+    queue: VecDeque<usize>,
     busy_ns: f64,
-    waited_ns: f64,
 }
 
 /// Where a thread is in its round.
@@ -133,7 +129,7 @@ pub fn simulate(system: &System, plan: Plan) -> Outcome {
     run.until(units(plan.warm_reads));
     let from_ns = run.now_ns;
     for server in run.servers.iter_mut().flatten() {
-        (server.busy_ns, server.waited_ns) = (0.0, 0.0);
+        server.busy_ns = 0.0;
     }
     let done = run.until(units(plan.warm_reads) + units(plan.reads)) - units(plan.warm_reads);
     run.outcome(done, from_ns)
@@ -190,16 +186,13 @@ impl Run<'_> {
     /// true if that.
     fn go_on(&mut self, thread: usize, from: usize) -> bool {
         let units = self.threads[thread].units + 1;
-        let meets = |station: &Station| {
-            let each = station.batch.max(1).div_ceil(self.unit);
-            units.is_multiple_of(u64::from(each))
-        };
-        let behind = self.system.stations.iter().enumerate().skip(from);
-        if let Some((at, _)) = behind.clone().find(|(_, station)| meets(station)) {
+        let stations = &self.system.stations;
+        let mut behind = stations.iter().enumerate().skip(from);
+        if let Some((at, _)) = behind.find(|(_, it)| gives(it.batch, self.unit, units)) {
             self.arrive(thread, at);
             return false;
         }
-        let wants_more = self.system.stations.first().is_some_and(meets);
+        let wants_more = stations.first().is_some_and(|it| takes(it.batch, self.unit, units));
         self.threads[thread].units = units;
         if wants_more {
             self.arrive(thread, 0);
@@ -222,7 +215,7 @@ impl Run<'_> {
         if self.servers[at][copy].holder.is_none() {
             self.serve(thread, at, copy, 0);
         } else {
-            self.servers[at][copy].queue.push_back((thread, self.now_ns));
+            self.servers[at][copy].queue.push_back(thread);
         }
     }
 
@@ -241,8 +234,7 @@ impl Run<'_> {
     fn release(&mut self, at: usize, copy: usize) {
         let server = &mut self.servers[at][copy];
         server.holder = None;
-        if let Some((next, came_ns)) = server.queue.pop_front() {
-            server.waited_ns += self.now_ns - came_ns;
+        if let Some(next) = server.queue.pop_front() {
             // Those who stay behind: the next holder waits no more.
             let waiting = server.queue.len();
             self.serve(next, at, copy, waiting);
@@ -252,17 +244,24 @@ impl Run<'_> {
     fn outcome(&self, units: u64, from_ns: f64) -> Outcome {
         let reads = units as f64 * f64::from(self.unit);
         let ns = (self.now_ns - from_ns).max(1e-9);
-        let mean = |servers: &Vec<Server>, of: fn(&Server) -> f64| {
-            servers.iter().map(of).sum::<f64>() / servers.len().max(1) as f64
-        };
-        let busy = self.servers.iter().map(|all| mean(all, |it| it.busy_ns) / ns);
-        let waited = |all: &Vec<Server>| mean(all, |it| it.waited_ns) * all.len() as f64 / reads;
-        Outcome {
-            reads_per_s: reads / ns * 1e9,
-            busy: busy.map(|share| share.min(1.0)).collect(),
-            waited_ns: self.servers.iter().map(waited).collect(),
-        }
+        let busy_ns = |all: &Vec<Server>| all.iter().map(|it| it.busy_ns).sum::<f64>();
+        let busy = |all: &Vec<Server>| (busy_ns(all) / all.len().max(1) as f64 / ns).min(1.0);
+        Outcome { reads_per_s: reads / ns * 1e9, busy: self.servers.iter().map(busy).collect() }
     }
+}
+
+/// Whether a thread that has done so many units has one batch more to give back than with one unit
+/// less. No unit is larger than a batch; what is over stays for the next, so that there is one
+/// acquisition for each `batch` reads whatever the unit is.
+fn gives(batch: u32, unit: u32, units: u64) -> bool {
+    let batches = |units: u64| units * u64::from(unit) / u64::from(batch.max(1));
+    batches(units) > batches(units.saturating_sub(1))
+}
+
+/// Whether a thread that has done so many units must take a batch more before it can do the next.
+fn takes(batch: u32, unit: u32, units: u64) -> bool {
+    let batches = |units: u64| (units * u64::from(unit)).div_ceil(u64::from(batch.max(1)));
+    batches(units + 1) > batches(units)
 }
 
 #[cfg(test)]
@@ -320,8 +319,6 @@ mod tests {
         }
         let outcome = simulate(&one_lock(64, 900.0, 100.0), plan(FIXED.0, FIXED.1));
         near(outcome.busy[0], 1.0, 1e-6);
-        // 64 threads, one round takes 6,400 ns, of which 900 alone and 100 served.
-        near(outcome.waited_ns[0], 5400.0, 0.02);
     }
 
     #[test]
@@ -346,8 +343,45 @@ mod tests {
         system.stations[0].hand_over = HandOver::constant(64.0);
         system.stations[0].batch = 32;
         system.stations.push(Station { body_ns: 5.0, batch: 16, ..system.stations[0].clone() });
-        near(rate(&system, FIXED), 1e9 / system.alone_ns(), 0.02);
-        near(rate(&system, RANDOM), 1e9 / system.alone_ns(), 0.05);
+        near(rate(&system, FIXED), system.throughput(), 0.02);
+        near(rate(&system, RANDOM), system.throughput(), 0.05);
+    }
+
+    #[test]
+    fn batches_that_are_no_multiples_of_each_other_give_what_the_product_form_gives() {
+        for (input, output) in [(44, 32), (32, 44), (20, 16), (16, 20), (1, 20), (1043, 256)] {
+            for (input_ns, output_ns) in [(100.0, 5.0), (5.0, 100.0)] {
+                // Alone, and with one of both always busy: there the spread of services, which
+                // batches change, counts for nothing.
+                for threads in [1, 100] {
+                    let mut system = one_lock(threads, 900.0, input_ns);
+                    system.stations[0].hand_over = HandOver::constant(640.0);
+                    system.stations.push(Station {
+                        body_ns: output_ns,
+                        batch: output,
+                        ..system.stations[0].clone()
+                    });
+                    system.stations[0].batch = input;
+                    let plan = Plan { warm_reads: 4000, reads: 20_000, ..plan(FIXED.0, FIXED.1) };
+                    let found = simulate(&system, plan).reads_per_s;
+                    let expected = system.throughput();
+                    assert!(
+                        (found / expected - 1.0).abs() < 0.02,
+                        "{input} {output} {input_ns} {threads}: {found}, expected {expected}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn threads_meet_a_station_once_for_each_batch() {
+        for (batch, unit) in [(44, 32), (20, 16), (32, 32), (64, 16), (1, 1), (7, 5)] {
+            let units = 1000 * u64::from(batch);
+            let given = (1..=units).filter(|&it| gives(batch, unit, it)).count();
+            let taken = (0..units).filter(|&it| takes(batch, unit, it)).count();
+            assert_eq!((given, taken), (1000 * unit as usize, 1000 * unit as usize), "{batch}");
+        }
     }
 
     #[test]
