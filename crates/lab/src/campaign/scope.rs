@@ -200,7 +200,6 @@ mod tests {
         level = [{ of = "genome", level = "copies", values = { seconds = 9 } }]
         placement = [{ name = "bind", command = ["numactl", "--membind={node}"] }]
         make = [
-            { name = "unused", file = "u", commands = [["never"]] },
             { name = "reference", file = "{genome}.fa", commands = [["maker", "-o", "{file}"]] },
             { name = "index", file = "{genome}/i", commands = [
                 ["indexer", "{reference}", "{file}"],
@@ -243,7 +242,7 @@ mod tests {
         assert_eq!(files, ["reference", "index", "all"]);
         let programs = ["helper", "aligner", "numactl", "maker", "indexer", "/bin/testkit"];
         assert_eq!(scope.programs().unwrap(), programs);
-        let commands = scope.commands_of(&experiment.make[2]).unwrap();
+        let commands = scope.commands_of(&experiment.make[1]).unwrap();
         assert_eq!(commands, [["indexer", "/w/copies.fa", "/w/copies/i"]]);
     }
 
