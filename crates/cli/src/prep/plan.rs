@@ -21,6 +21,10 @@ const PROGRAM_BYTES: u64 = 48 << 20;
 const WORKER_BYTES: u64 = 24 << 20;
 /// Below this, too little is left to sort the largest partitions with.
 const MIN_STORE_BYTES: u64 = 32 << 20;
+/// Of what is above the floor this part is left to the allocator, which holds more than is charged.
+/// Measured with 2 million records and 512 MiB: without it, 32 KiB over the limit on one machine and
+/// 31 MiB below it on another; with it, 14 to 20 MiB below it on the former.
+const SLACK_SHARE: u64 = 24;
 /// Kinds of read ends: pairs, fragments, markers, mates.
 const KINDS_OF_ENDS: usize = 4;
 
@@ -80,7 +84,8 @@ impl Demand {
                 ByteSize(self.min_store_bytes()),
             )));
         }
-        let store_bytes = memory.0 - self.fixed_bytes();
+        let spare_bytes = memory.0 - self.floor_bytes();
+        let store_bytes = self.min_store_bytes() + spare_bytes - spare_bytes / SLACK_SHARE;
         let chunk_bytes = chunk_bytes(store_bytes / 4 / self.open_chunks().max(1));
         Ok(MemoryPlan { store_bytes, chunk_bytes })
     }
@@ -98,7 +103,8 @@ mod tests {
         assert!(demand.plan(ByteSize(floor - 1)).is_err());
         for memory in [floor, 2 * floor, 64 << 30] {
             let plan = demand.plan(ByteSize(memory)).unwrap();
-            assert_eq!(demand.fixed_bytes() + plan.store_bytes, memory);
+            let slack_bytes = (memory - floor) / SLACK_SHARE;
+            assert_eq!(demand.fixed_bytes() + plan.store_bytes + slack_bytes, memory);
             assert!(demand.open_chunks() * plan.chunk_bytes <= plan.store_bytes);
         }
     }
