@@ -21,9 +21,9 @@ const PROGRAM_BYTES: u64 = 48 << 20;
 const WORKER_BYTES: u64 = 24 << 20;
 /// Below this, too little is left to sort the largest partitions with.
 const MIN_STORE_BYTES: u64 = 32 << 20;
-/// Of what is above the floor this part is left to the allocator, which holds more than is charged.
-/// Measured with 2 million records and 512 MiB: without it, 32 KiB over the limit on one machine and
-/// 31 MiB below it on another; with it, 14 to 20 MiB below it on the former.
+/// Of what is above the floor this part is left to the allocator, which holds more than is
+/// charged. Measured with 2 million records and 512 MiB: without it, 32 KiB over the limit on one
+/// machine and 31 MiB below it on another; with it, 14 to 20 MiB below it on the former.
 const SLACK_SHARE: u64 = 24;
 /// Kinds of read ends: pairs, fragments, markers, mates.
 const KINDS_OF_ENDS: usize = 4;
