@@ -2,41 +2,44 @@
 # Installs the programs that the tests compare with: Debian packages where this runs as root on a
 # Debian, and those written in Python in a virtual environment of its own (.venv). What cannot be
 # installed is named; the tests that want it then say that they are skipped.
+#
+#   tests/install-needs.sh [debian|python]    both without an argument
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-declare -A package_of=(
-  [bwa]=bwa [samtools]=samtools [sambamba]=sambamba [samblaster]=samblaster [dwgsim]=dwgsim
-  [bgzip]=tabix [zstd]=zstd [java]=default-jre-headless [g++]=g++ [cmake]=cmake [gzip]=gzip
-  [qemu-system-x86_64]=qemu-system-x86 [busybox]=busybox-static [cpio]=cpio
-  [minimap2]=minimap2 [bamsormadup]=biobambam2 [nanopolish]=nanopolish [h5dump]=hdf5-tools
-)
-missing=()
-for program in "${!package_of[@]}"; do
-  command -v "$program" >/dev/null || missing+=("${package_of[$program]}")
-done
-[ -e /usr/share/java/picard.jar ] || missing+=(picard-tools)
-[ -e /usr/include/zlib.h ] || missing+=(zlib1g-dev)
-if [ ! -x .venv/bin/python ]; then
-  python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
-fi
-
-if [ ${#missing[@]} -gt 0 ]; then
-  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    echo "installing: ${missing[*]}"
-    apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-      "${missing[@]}" >/dev/null
-  else
-    echo "not installed, and no right to install: ${missing[*]}" >&2
+debian() {
+  local -A package_of=(
+    [bwa]=bwa [samtools]=samtools [sambamba]=sambamba [samblaster]=samblaster [dwgsim]=dwgsim
+    [bgzip]=tabix [zstd]=zstd [java]=default-jre-headless [g++]=g++ [cmake]=cmake [gzip]=gzip
+    [qemu-system-x86_64]=qemu-system-x86 [busybox]=busybox-static [cpio]=cpio
+    [minimap2]=minimap2 [bamsormadup]=biobambam2 [nanopolish]=nanopolish [h5dump]=hdf5-tools
+  )
+  local missing=()
+  for program in "${!package_of[@]}"; do
+    command -v "$program" >/dev/null || missing+=("${package_of[$program]}")
+  done
+  [ -e /usr/share/java/picard.jar ] || missing+=(picard-tools)
+  [ -e /usr/include/zlib.h ] || missing+=(zlib1g-dev)
+  if [ ! -x .venv/bin/python ]; then
+    python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
   fi
-fi
 
-if [ ! -x .venv/bin/python ]; then
-  python3 -m venv .venv || { echo "no virtual environment can be made in .venv" >&2; exit 0; }
-fi
-# The module that each package brings; to look for them takes no time, to import them seconds.
-absent=($(.venv/bin/python - <<'PYTHON'
+  if [ ${#missing[@]} -gt 0 ]; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+      echo "installing: ${missing[*]}"
+      apt-get update -qq
+      DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+        "${missing[@]}" >/dev/null
+    else
+      echo "not installed, and no right to install: ${missing[*]}" >&2
+    fi
+  fi
+}
+
+# Packages of .venv that are not there yet. To look for the module that each of them brings takes no
+# time, to import it would take seconds.
+absent_packages() {
+  .venv/bin/python - <<'PYTHON'
 from importlib.util import find_spec
 
 package_of = {
@@ -51,10 +54,30 @@ package_of = {
 }
 print(*(package for module, package in package_of.items() if find_spec(module) is None))
 PYTHON
-))
-for package in "${absent[@]}"; do
-  if .venv/bin/pip install --quiet --disable-pip-version-check "$package"
-  then echo "installed: $package in .venv"
-  else echo "$package could not be installed in .venv" >&2
+}
+
+# Bytecode is made when a module is first used, which most are never.
+pip_install() {
+  .venv/bin/pip install --quiet --disable-pip-version-check --no-compile "$@"
+}
+
+python() {
+  if [ ! -x .venv/bin/python ]; then
+    python3 -m venv .venv || { echo "no virtual environment can be made in .venv" >&2; return; }
   fi
-done
+  local absent
+  absent=($(absent_packages))
+  if [ ${#absent[@]} = 0 ] || pip_install "${absent[@]}"; then
+    return
+  fi
+  for package in "${absent[@]}"; do # all but those at fault
+    pip_install "$package" || echo "$package could not be installed in .venv" >&2
+  done
+}
+
+case ${1:-both} in
+  debian) debian ;;
+  python) python ;;
+  both) debian; python ;;
+  *) echo "usage: $0 [debian|python]" >&2; exit 2 ;;
+esac

@@ -319,6 +319,6 @@ fn instance_groups(homes: &[Home], instances: usize, memory: GroupMemory) -> Vec
     (0..instances).map(|group| group_of_homes(homes_of(group), memory)).collect()
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 #[path = "plan_tests.rs"]
 mod tests;

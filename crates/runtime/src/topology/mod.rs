@@ -279,5 +279,5 @@ fn transparent_huge_pages(path: &Path) -> TransparentHugePages {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

@@ -1,13 +1,18 @@
-//! `nanopolish call-methylation`.
+//! Calls of `nanopolish call-methylation` and of f5c.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::ops::RangeInclusive;
+use std::path::Path;
 
 use seqloom_signal::hmm::kmers::lowest_base;
 use seqloom_signal::methylation::call::{CallOptions, CallScratch, call_read};
 use seqloom_signal::pore_model::builtin;
 use seqloom_testkit::skip;
 
-use crate::referee::Referee;
+use crate::inputs::{Alignment, Inputs};
+use crate::referee::{ALIGNMENTS, Referee};
+use crate::support::{folder, reads};
 
 /// Contig, strand, first and last C, read, sites, bases: what must be equal.
 type Key = String;
@@ -17,6 +22,11 @@ type Scores = [f64; 3];
 
 /// Calls by key; a read with several alignments can have several.
 type Calls = BTreeMap<Key, Vec<Scores>>;
+
+/// nanopolish leaves out what is mapped with a lower quality.
+fn is_called(alignment: &Alignment) -> bool {
+    alignment.mapq >= 20
+}
 
 fn theirs(referee: &Referee) -> Calls {
     let mut calls = Calls::new();
@@ -29,13 +39,13 @@ fn theirs(referee: &Referee) -> Calls {
     calls
 }
 
-fn ours(referee: &Referee) -> Calls {
+fn ours(inputs: &Inputs) -> Calls {
     let model = builtin::r9_4_1_cpg().unwrap();
     let (mut scratch, mut found) = (CallScratch::default(), Vec::new());
     let mut calls = Calls::new();
-    for alignment in referee.alignments.iter().filter(|it| it.mapq >= 20) {
-        let events = referee.read(alignment).1;
-        let read = referee.aligned(alignment);
+    for alignment in &inputs.alignments {
+        let events = inputs.read(alignment).1;
+        let read = inputs.aligned(alignment);
         found.clear();
         let options = CallOptions::default();
         call_read(&mut scratch, &read, events, &model, &options, &mut found);
@@ -60,9 +70,8 @@ fn ours(referee: &Referee) -> Calls {
     calls
 }
 
-fn compare(all: bool) {
-    let Some(referee) = Referee::new(all) else { return };
-    let (mut theirs, mut ours) = (theirs(&referee), ours(&referee));
+/// Compares calls that have the same keys; says how many there are.
+fn compare(mut theirs: Calls, mut ours: Calls) -> u32 {
     let only_theirs: Vec<_> = theirs.keys().filter(|key| !ours.contains_key(*key)).collect();
     let only_ours: Vec<_> = ours.keys().filter(|key| !theirs.contains_key(*key)).collect();
     assert!(only_theirs.is_empty() && only_ours.is_empty(), "{only_theirs:?} {only_ours:?}");
@@ -88,17 +97,58 @@ fn compare(all: bool) {
     let mean = differences / f64::from(count);
     println!("{count} calls, ratios: mean {mean:.6}, greatest {greatest:.4}; sums: {sums:.4}");
     assert!(mean <= 0.001, "{mean}");
+    count
+}
+
+fn compare_with_nanopolish(all: bool) {
+    let Some(mut referee) = Referee::new(all) else { return };
+    referee.inputs.alignments.retain(is_called);
+    let count = compare(theirs(&referee), ours(&referee.inputs));
     assert!(count > if all { 16_000 } else { 300 }, "{count}");
 }
 
 #[test]
 fn calls_are_those_of_nanopolish() {
-    compare(false);
+    compare_with_nanopolish(false);
 }
 
 #[test]
 fn slow_all_calls_are_those_of_nanopolish() {
     if skip::slow_tests() {
-        compare(true);
+        compare_with_nanopolish(true);
     }
+}
+
+/// The bases of the reference that f5c's tests used which are known; it is N elsewhere.
+const KNOWN: RangeInclusive<u64> = 191_106..=209_252;
+
+/// The calls that f5c's tests expect where the reference is known. They have no strand.
+fn expected_of_f5c(data: &Path) -> Calls {
+    let mut calls = Calls::new();
+    for line in fs::read_to_string(data.join("meth.exp")).unwrap().lines() {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let is_known = [1, 2].iter().all(|&at| KNOWN.contains(&fields[at].parse().unwrap()));
+        if fields[0] == "tig00000001" && is_known {
+            let key = [&fields[..4], &fields[8..10]].concat().join(" ");
+            let scores = [4, 5, 6].map(|at| fields[at].parse().unwrap());
+            calls.entry(key).or_default().push(scores);
+        }
+    }
+    calls
+}
+
+/// A key without its strand, as f5c has them.
+fn without_strand(key: &str) -> Key {
+    let mut fields: Vec<&str> = key.split(' ').collect();
+    fields.remove(1);
+    fields.join(" ")
+}
+
+/// f5c was asked for all alignments, secondary ones and those of the lowest quality too.
+#[test]
+fn all_calls_are_those_that_f5c_expects() {
+    let Some(data) = folder() else { return };
+    let ours = ours(&Inputs::new(&data, ALIGNMENTS, reads(&data))).into_iter();
+    let ours = ours.map(|(key, scores)| (without_strand(&key), scores)).collect();
+    assert_eq!(compare(expected_of_f5c(&data), ours), 16_998);
 }

@@ -10,6 +10,7 @@ use seqloom_signal::eventalign::table::{
 use seqloom_signal::eventalign::{WalkScratch, align};
 use seqloom_testkit::skip;
 
+use crate::inputs::Inputs;
 use crate::referee::Referee;
 use crate::support::model;
 
@@ -19,15 +20,15 @@ const CONTIG: &str = "tig00000001";
 const BASES: RangeInclusive<u64> = 191_106..=209_246;
 
 /// Table and summary of all alignments.
-fn ours(referee: &Referee, options: &TableOptions) -> (String, String) {
+fn ours(inputs: &Inputs, options: &TableOptions) -> (String, String) {
     let model = model();
     let (mut scratch, mut rows, mut samples_pa) = (WalkScratch::default(), Vec::new(), Vec::new());
     let (mut table, mut summary) = (Vec::new(), Vec::new());
     push_header(options, &mut table);
     push_summary_header(&mut summary);
-    for (index, alignment) in referee.alignments.iter().enumerate() {
-        let (real, events) = referee.read(alignment);
-        let read = referee.aligned(alignment);
+    for (index, alignment) in inputs.alignments.iter().enumerate() {
+        let (real, events) = inputs.read(alignment);
+        let read = inputs.aligned(alignment);
         rows.clear();
         align(&mut scratch, &read, events, &model, None, &mut rows);
         samples_to_pa(&real.signal, &mut samples_pa);
@@ -139,7 +140,7 @@ fn rows_are_those_of_nanopolish() {
     let theirs = referee.nanopolish("eventalign", &[&columns[..], &summary].concat());
     let all =
         TableOptions { read_names: true, scale_events: true, signal_index: true, samples: true };
-    let (table, summary) = ours(&referee, &all);
+    let (table, summary) = ours(&referee.inputs, &all);
     let scaled = compare_summaries(&referee.written("sum"), &summary);
     compare_tables(&theirs, &table, &scaled, 0.95);
 }
@@ -155,7 +156,7 @@ fn slow_all_rows_are_those_of_nanopolish() {
         let summary = ["--summary", "sum"];
         let theirs = referee.nanopolish("eventalign", &[scale, &summary].concat());
         let options = TableOptions { scale_events, ..TableOptions::default() };
-        let (table, summary) = ours(&referee, &options);
+        let (table, summary) = ours(&referee.inputs, &options);
         let scaled = compare_summaries(&referee.written("sum"), &summary);
         // In the two reads with another scaling most scaled levels show it.
         compare_tables(&theirs, &table, &scaled, 0.995);
