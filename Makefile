@@ -4,8 +4,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 CARGO ?= cargo
 
-# Where cargo puts what it builds, and where the demo puts what it makes.
+# Where cargo puts what it builds and how it builds that, and where the demo puts what it makes.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+PROFILE ?= release
 OUT ?= out
 
 .PHONY: help demo build test test-slow fuzz fuzz-signal loom miri bench lint needs
@@ -13,25 +14,24 @@ OUT ?= out
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
-build: ## build seqloom and the test kit (release)
-	$(CARGO) build --release -p seqloom -p seqloom-testkit
+build: ## build seqloom and the test kit
+	$(CARGO) build --profile $(PROFILE) -p seqloom -p seqloom-testkit
 
 demo: build ## simulate a genome and reads, align, prepare, judge against the truth
-	tests/demo.sh "$(TARGET)/release" "$(OUT)"
+	tests/demo.sh "$(TARGET)/$(PROFILE)" "$(OUT)"
 
 needs: ## install what the tests compare with, where that is possible
 	tests/install-needs.sh
 
-# The pure libraries run with overflow checks and debug assertions; the engine (C++, 40 s a
-# profile), the lab, which drives it, and the binary run as they are shipped, so that `demo` and the
-# tests share one build.
+# Many tests wait for another program, so that one more than there are cores may run.
+TESTS = RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) + 1))} \
+	$(CARGO) test --profile checked --workspace
+
 test: needs loom ## all tests but the long ones
-	$(CARGO) test --workspace --exclude seqloom --exclude seqloom-align --exclude seqloom-lab
-	$(CARGO) test --release -p seqloom-align -p seqloom-lab -p seqloom
+	$(TESTS)
 
 test-slow: needs fuzz fuzz-signal miri ## the long tests too (runs of 1 M reads and more)
-	SEQLOOM_SLOW=1 $(CARGO) test --workspace --exclude seqloom --exclude seqloom-align --exclude seqloom-lab
-	SEQLOOM_SLOW=1 $(CARGO) test --release -p seqloom-align -p seqloom-lab -p seqloom -- --nocapture
+	SEQLOOM_SLOW=1 $(TESTS) -- --nocapture
 
 fuzz: ## every parser of foreign bytes under a fuzzer, 20 s each; skipped where that is missing
 	fuzz/run.sh 20
@@ -52,9 +52,9 @@ miri: ## the codecs' vector code under Miri; skipped where that is missing
 	tests/miri.sh
 
 bench: build ## whole programs side by side on this machine
-	tests/bench.sh "$(TARGET)/release" "$(OUT)/bench"
-	tests/bench_signal.sh "$(TARGET)/release" "$(OUT)/bench-signal"
+	tests/bench.sh "$(TARGET)/$(PROFILE)" "$(OUT)/bench"
+	tests/bench_signal.sh "$(TARGET)/$(PROFILE)" "$(OUT)/bench-signal"
 
 lint: ## formatting and lints, as continuous integration checks them
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --profile $(PROFILE) --workspace --all-targets -- -D warnings

@@ -13,7 +13,7 @@ use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_signal::calling::account::{CallAccount, Skip};
 use seqloom_signal::calling::flow::{self, CallInputs, CallOptions, CallTotals, Committed};
-use seqloom_signal::calling::record::{Filter, Region};
+use seqloom_signal::calling::record::{Filter, HardClips, Region};
 use seqloom_signal::calling::sequences::ReadSequences;
 use seqloom_signal::calling::signals::{
     Kit, ListFiles, ScanFiles, SignalFiles, SignalFilesBuilder, SignalOptions,
@@ -55,9 +55,8 @@ pub(super) struct CallArguments {
     /// Output file; `-` is standard output
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(super) output: PathBuf,
-    /// Only this stretch of the reference; positions count from 1, both ends are part of it
-    #[arg(short = 'w', long, value_name = "NAME[:FIRST-LAST]")]
-    region: Option<String>,
+    #[command(flatten)]
+    alignments: AlignmentArguments,
     /// Pore model of the four bases: text as nanopolish, f5c and ONT have it, or Uncalled4's .npz
     /// [default: R9.4.1 DNA, 6-mers]
     #[arg(long, value_name = "FILE")]
@@ -70,6 +69,35 @@ pub(super) struct CallArguments {
     json: Option<PathBuf>,
     #[command(flatten)]
     pub(super) run: RunArguments,
+}
+
+/// Which alignments are called.
+#[derive(Debug, clap::Args)]
+struct AlignmentArguments {
+    /// Only this stretch of the reference; positions count from 1, both ends are part of it
+    #[arg(short = 'w', long, value_name = "NAME[:FIRST-LAST]")]
+    region: Option<String>,
+    /// Lowest mapping quality
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    min_mapq: u8,
+    /// Call secondary alignments, too
+    #[arg(long)]
+    secondary: bool,
+    /// Do not count bases that are clipped off a record: signal of another part of the read is
+    /// taken for it, as nanopolish and f5c take it. For comparisons with them
+    #[arg(long)]
+    forget_hard_clips: bool,
+}
+
+impl AlignmentArguments {
+    fn filter(&self, region: Option<Region>) -> Filter {
+        let (min_mapping_quality, has_secondary) = (self.min_mapq, self.secondary);
+        Filter { min_mapping_quality, region, has_secondary }
+    }
+
+    fn hard_clips(&self) -> HardClips {
+        if self.forget_hard_clips { HardClips::Forgotten } else { HardClips::Counted }
+    }
 }
 
 /// A stretch of the reference, as the BAM's header numbers it.
@@ -87,7 +115,10 @@ pub(super) struct Job {
     contigs: Vec<Option<usize>>,
     sequences: Option<ReadSequences>,
     signals: SignalFiles,
-    region: Option<WantedRegion>,
+    filter: Filter,
+    hard_clips: HardClips,
+    /// First and last base that are called, 0-based.
+    region: Option<RangeInclusive<u64>>,
     memory_bytes: u64,
     limit: ByteSize,
     block_bytes: u64,
@@ -119,7 +150,8 @@ impl Job {
         };
         let alignments = AlignmentSource::open(std::slice::from_ref(&arguments.bam), options)?;
         let header = &alignments.headers()[0];
-        let region = arguments.region.as_deref().map(|it| parse_region(it, header)).transpose()?;
+        let which = &arguments.alignments;
+        let region = which.region.as_deref().map(|it| parse_region(it, header)).transpose()?;
         let reference = IndexedFasta::open(&arguments.reference)?;
         if let Some(index) = reference.old_index() {
             pass.warn(&format!("{} is older than its file, but fits it", index.display()));
@@ -145,7 +177,9 @@ impl Job {
             contigs,
             sequences,
             signals,
-            region,
+            filter: which.filter(region.as_ref().map(|it| it.region)),
+            hard_clips: which.hard_clips(),
+            region: region.map(|it| it.bases),
             memory_bytes,
             limit,
             block_bytes,
@@ -156,7 +190,7 @@ impl Job {
 
     /// First and last base of the region, 0-based.
     pub(super) fn region(&self) -> Option<RangeInclusive<u64>> {
-        self.region.as_ref().map(|it| it.bases.clone())
+        self.region.clone()
     }
 
     /// The header of the aligned reads.
@@ -178,27 +212,25 @@ impl Job {
 
     /// Whether a record reaches into the region, if there is one.
     pub(super) fn is_in_region(&self, record: &RecordRef<'_>) -> bool {
-        let region = self.region.as_ref().map(|it| it.region);
-        let filter = Filter { min_mapping_quality: 0, region };
-        region.is_none() || filter.refuses(record).is_none_or(|skip| skip == Skip::Secondary)
+        let all = Filter { min_mapping_quality: 0, has_secondary: true, ..self.filter };
+        all.region.is_none() || all.refuses(record).is_none()
     }
 
     /// Calls all reads; `commit` takes one after the other, in the order of the BAM.
     pub(super) fn call<K: ReadKernel>(
         &self,
         pass: &Pass<'_>,
-        min_mapping_quality: u8,
         kernel: &K,
         mut commit: impl FnMut(&Committed<'_, K::Output>) -> Result<(), PassError> + Send,
     ) -> Result<CallTotals, PassError> {
-        let region = self.region.as_ref().map(|it| it.region);
         let inputs = CallInputs {
             alignments: &self.alignments,
             reference: &self.reference,
             contigs: self.contigs.clone(),
             sequences: self.sequences.as_ref(),
             signals: &self.signals,
-            filter: Filter { min_mapping_quality, region },
+            filter: self.filter,
+            hard_clips: self.hard_clips,
         };
         let options = CallOptions {
             threads: pass.threads,

@@ -19,9 +19,6 @@ use crate::console::Console;
 pub(crate) struct EventalignArguments {
     #[command(flatten)]
     call: CallArguments,
-    /// Lowest mapping quality
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    min_mapq: u8,
     /// Name reads instead of numbering them
     #[arg(short = 'n', long)]
     print_read_names: bool,
@@ -62,7 +59,7 @@ pub(super) fn run(arguments: &EventalignArguments, console: &Console) -> anyhow:
     let mut sink = TextSink::create(&arguments.call.output, &header)?;
     let create = |path: &PathBuf| TextSink::create(path, &summary_header);
     let mut summary = arguments.summary.as_ref().map(create).transpose()?;
-    let totals = job.call(&pass, arguments.min_mapq, &kernel, |committed| {
+    let totals = job.call(&pass, &kernel, |committed| {
         let Some(Ok(output)) = committed.outcome else { return Ok(()) };
         sink.write(&output.text)?;
         summary.as_mut().map_or(Ok(()), |summary| summary.write(&output.summary))

@@ -43,9 +43,6 @@ const CUTOFF: Cutoff = Cutoff { style: CutoffStyle::Nanopolish, threshold: 2.0 }
 pub(crate) struct MethylationArguments {
     #[command(flatten)]
     call: CallArguments,
-    /// Lowest mapping quality
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    min_mapq: u8,
     /// Columns of the table
     #[arg(long, value_name = "PROGRAM", default_value = "nanopolish")]
     format: Format,
@@ -55,7 +52,7 @@ pub(crate) struct MethylationArguments {
     methylation_model: Option<PathBuf>,
     /// Write the records with their calls as MM and ML tags to this BAM; tags that they came with
     /// are removed
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "forget_hard_clips")]
     modbam: Option<PathBuf>,
     /// Write counts of methylated reads by site and strand to this bedMethyl
     #[arg(long, value_name = "FILE")]
@@ -84,7 +81,7 @@ pub(super) fn run(arguments: &MethylationArguments, console: &Console) -> anyhow
     let create = |path: &PathBuf| ModbamSink::create(path, &job);
     let mut bam = arguments.modbam.as_ref().map(create).transpose()?;
     let mut bed = arguments.bedmethyl.as_ref().map(|path| BedSink::create(path)).transpose()?;
-    let totals = job.call(&pass, arguments.min_mapq, &kernel, |committed| {
+    let totals = job.call(&pass, &kernel, |committed| {
         if let Some(Ok(output)) = committed.outcome {
             table.write(&output.text)?;
             if let Some(bed) = &mut bed {
@@ -121,7 +118,7 @@ impl BedSink {
         job: &Job,
     ) -> Result<(), PassError> {
         let Some(record) = committed.record.and_then(record_of) else { return Ok(()) };
-        if record.has_flags(Flags::SUPPLEMENTARY) {
+        if record.has_flags(Flags::SECONDARY) || record.has_flags(Flags::SUPPLEMENTARY) {
             return Ok(());
         }
         let read = AlignedRead {

@@ -2,7 +2,8 @@
 
 use crate::common::{folder, has, names_in, picard, run, seqloom, words};
 use crate::data::{
-    Reference, align, chr20, na12878, pairs_with_duplicates, simulate, small, small_pairs, to_bam,
+    Reference, align, chr20_start, na12878, pairs_with_duplicates, simulate, small, small_pairs,
+    to_bam,
 };
 use seqloom_testkit::bam::{BamReader, BamRecord};
 use seqloom_testkit::reads::ReadOptions;
@@ -166,7 +167,7 @@ fn single_reads_equal_picard() {
 #[test]
 fn na12878_equals_picard() {
     let (true, true) = (has("picard"), has("samtools")) else { return };
-    let (Some(reference), Some(bam)) = (chr20(), na12878()) else { return };
+    let (Some(reference), Some(bam)) = (chr20_start(), na12878()) else { return };
     for mode in ["query", "coordinate"] {
         let checked = equals_picard(reference, &[&bam], mode, 100);
         assert!(checked.duplicates > 0);

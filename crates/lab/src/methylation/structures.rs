@@ -23,7 +23,7 @@ use seqloom_runtime::pool::{self, WorkerPanic};
 use seqloom_runtime::trace::Stage;
 use seqloom_signal::aligned_read::AlignedRead;
 use seqloom_signal::calling::kernels::{MethylationKernel, MethylationOutput, MethylationScratch};
-use seqloom_signal::calling::record::{Filter, aligned_pairs, sequenced_bases, shape};
+use seqloom_signal::calling::record::{Filter, HardClips, aligned_pairs, sequenced_bases, shape};
 use seqloom_signal::calling::sequences::normalise;
 use seqloom_signal::calling::{CallTimes, ReadInput, ReadKernel};
 use seqloom_signal::event::read::ReadOptions;
@@ -222,7 +222,7 @@ fn lab_read(
     fasta: &IndexedFasta,
     paths: &HashMap<&[u8], &str>,
 ) -> Result<Option<LabRead>, StructureError> {
-    const FILTER: Filter = Filter { min_mapping_quality: 20, region: None };
+    const FILTER: Filter = Filter { min_mapping_quality: 20, region: None, has_secondary: false };
     let Ok(record) = RecordRef::new(body) else { return Ok(None) };
     let Ok(shape) = shape(&record) else { return Ok(None) };
     let is_called = FILTER.refuses(&record).is_none()
@@ -241,7 +241,7 @@ fn lab_read(
     reference.iter_mut().for_each(|base| *base = lowest_base(*base));
     sequenced_bases(&record, &mut sequence);
     normalise(&mut sequence);
-    aligned_pairs(&record, &mut pairs);
+    aligned_pairs(&record, HardClips::Counted, &mut pairs);
     let (body, path) = (body.to_vec(), PathBuf::from(path));
     Ok(Some(LabRead { body, contig, start, sequence, reference, pairs, path }))
 }

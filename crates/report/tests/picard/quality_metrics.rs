@@ -1,9 +1,10 @@
 //! Referee: Picard's metrics programs and `samtools stats` beside ours; every line must be equal.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use seqloom_format::bam::{Header, RecordRef, framed_records};
 use seqloom_prep::finish::hooks::VisitorSource;
@@ -99,16 +100,30 @@ fn run_picard(
     if let Some(fasta) = fasta {
         command.arg(format!("REFERENCE_SEQUENCE={}", fasta.display()));
     }
-    let output = command.output().unwrap();
-    if !output.status.success() {
-        eprintln!("Picard fails on {}: {}", bam.display(), last_words(&output.stderr));
+    if let Err(stderr) = finish(&mut command) {
+        eprintln!("Picard fails on {}: {}", bam.display(), last_words(&stderr));
         return None;
     }
     Some(ENDINGS.map(|ending| fs::read_to_string(out.with_extension(ending)).ok()))
 }
 
-fn last_words(stderr: &[u8]) -> String {
-    let text = String::from_utf8_lossy(stderr).into_owned();
+/// Runs Picard; what it says if it fails. Its other threads live on for a minute then, for which
+/// nobody waits here.
+fn finish(picard: &mut Command) -> Result<(), String> {
+    let mut child = picard.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    for line in BufReader::new(child.stderr.take().unwrap()).lines() {
+        let line = line.unwrap();
+        if line.starts_with("Exception in thread") {
+            child.kill().unwrap();
+        }
+        said.push_str(&line);
+        said.push('\n');
+    }
+    if child.wait().unwrap().success() { Ok(()) } else { Err(said) }
+}
+
+fn last_words(stderr: &str) -> String {
     let is_error = |line: &&str| line.contains("xception");
     text.lines().find(is_error).unwrap_or_default().chars().take(200).collect()
 }

@@ -17,7 +17,7 @@ use seqloom_runtime::pool::{self, WorkerPanic};
 
 use super::account::{CallAccount, Skip};
 use super::board::{Board, Cost, Idle, Job, Limits, Task};
-use super::record::{Filter, aligned_pairs, sequenced_bases, shape, survey};
+use super::record::{Filter, HardClips, aligned_pairs, sequenced_bases, shape, survey};
 use super::sequences::{FoundSequence, ReadSequences, normalise};
 use super::signals::{SignalFiles, SignalProblem, SignalScratch};
 use super::{CallTimes, ReadInput, ReadKernel};
@@ -86,6 +86,8 @@ pub struct CallInputs<'a> {
     pub signals: &'a SignalFiles,
     /// Which records are called.
     pub filter: Filter,
+    /// Whether bases that were clipped off a record count.
+    pub hard_clips: HardClips,
 }
 
 /// How calling runs.
@@ -395,7 +397,7 @@ where
         if scratch.sequence.len() as u64 != shape.read_bases {
             return Ok(Err(Skip::SequenceLength));
         }
-        aligned_pairs(record, &mut scratch.pairs);
+        aligned_pairs(record, self.inputs.hard_clips, &mut scratch.pairs);
         let ReadScratch { signals, signal, .. } = scratch;
         let fetched = self.inputs.signals.fetch(signals, record.name(), self.components, signal);
         let signal_path = match fetched {

@@ -22,6 +22,18 @@ pub struct Filter {
     pub min_mapping_quality: u8,
     /// Where records must reach into.
     pub region: Option<Region>,
+    /// Whether secondary alignments are called, too.
+    pub has_secondary: bool,
+}
+
+/// Bases of a read that were clipped off its record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HardClips {
+    /// They count: positions in the read are those in the read as it was sequenced.
+    #[default]
+    Counted,
+    /// They do not: signal is taken of another part of the read, as nanopolish and f5c take it.
+    Forgotten,
 }
 
 impl Filter {
@@ -32,7 +44,7 @@ impl Filter {
         if record.has_flags(Flags::UNMAPPED) || !has_place {
             return Some(Skip::Unmapped);
         }
-        if record.has_flags(Flags::SECONDARY) {
+        if record.has_flags(Flags::SECONDARY) && !self.has_secondary {
             return Some(Skip::Secondary);
         }
         if self.region.is_some_and(|region| !reaches_into(record, &region)) {
@@ -152,9 +164,8 @@ pub fn shape(record: &RecordRef<'_>) -> Result<Shape, Skip> {
 }
 
 /// Replaces `pairs` by the aligned bases of a record: offset from its first reference base, and
-/// position in the read, those that are clipped counted (hard clips too, as nanopolish counts
-/// them).
-pub fn aligned_pairs(record: &RecordRef<'_>, pairs: &mut Vec<(u32, u32)>) {
+/// position in the read, those that are clipped counted (hard clips as `hard_clips` says).
+pub fn aligned_pairs(record: &RecordRef<'_>, hard_clips: HardClips, pairs: &mut Vec<(u32, u32)>) {
     pairs.clear();
     let (mut reference, mut read) = (0_u32, 0_u32);
     for (op, bases) in record.full_cigar() {
@@ -164,6 +175,7 @@ pub fn aligned_pairs(record: &RecordRef<'_>, pairs: &mut Vec<(u32, u32)>) {
                 reference += bases;
                 read += bases;
             }
+            b'H' if hard_clips == HardClips::Forgotten => {}
             b'I' | b'S' | b'H' => read += bases,
             b'D' | b'N' => reference += bases,
             _ => {}
@@ -211,7 +223,7 @@ mod tests {
         lines.iter().flat_map(framed).collect()
     }
 
-    const ALL: Filter = Filter { min_mapping_quality: 0, region: None };
+    const ALL: Filter = Filter { min_mapping_quality: 0, region: None, has_secondary: false };
 
     #[test]
     fn pairs_count_clipped_bases_and_follow_the_reference() {
@@ -219,8 +231,12 @@ mod tests {
             let body = body(&format!("r 0 c 5 60 {cigar} * 0 0 {bases} *"));
             let record = RecordRef::new(&body).unwrap();
             let mut pairs = vec![(9, 9)];
-            aligned_pairs(&record, &mut pairs);
+            aligned_pairs(&record, HardClips::Counted, &mut pairs);
             assert_eq!(pairs, expected);
+            aligned_pairs(&record, HardClips::Forgotten, &mut pairs);
+            let in_front = u32::from(cigar.starts_with("1H"));
+            let moved = expected.iter().map(|&(reference, read)| (reference, read - in_front));
+            assert_eq!(pairs, moved.collect::<Vec<_>>());
             assert_eq!(shape(&record), Ok(shape_of));
         }
         let shape = |read_bases, reference_bases, is_hard_clipped| Shape {
@@ -255,13 +271,15 @@ mod tests {
     #[test]
     fn records_are_refused_for_what_they_are() {
         let region = Region { reference_id: 0, start: 10, end: 20 };
-        let filter = Filter { min_mapping_quality: 20, region: Some(region) };
+        let filter = Filter { min_mapping_quality: 20, region: Some(region), ..ALL };
         let t = |filter: &Filter, line: &str, expected: Option<Skip>| {
             let body = body(line);
             assert_eq!(filter.refuses(&RecordRef::new(&body).unwrap()), expected, "{line}");
         };
         t(&filter, "r 4 * 0 0 * * 0 0 A *", Some(Skip::Unmapped));
         t(&filter, "r 256 c 11 60 1M * 0 0 A *", Some(Skip::Secondary));
+        let with_secondary = Filter { has_secondary: true, ..filter };
+        t(&with_secondary, "r 256 c 11 60 1M * 0 0 A *", None);
         t(&filter, "r 2048 c 11 60 1M * 0 0 A *", None);
         t(&filter, "r 0 c 11 19 1M * 0 0 A *", Some(Skip::LowMappingQuality));
         t(&filter, "r 0 c 10 60 1M * 0 0 A *", Some(Skip::OutsideRegion));

@@ -12,7 +12,7 @@ use seqloom_io::indexed_fasta::IndexedFasta;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::pool::WorkerPanic;
 use seqloom_signal::calling::flow::{self, CallError, CallInputs, CallOptions};
-use seqloom_signal::calling::record::{Filter, Region};
+use seqloom_signal::calling::record::{Filter, HardClips, Region};
 use seqloom_signal::calling::sequences::ReadSequences;
 use seqloom_signal::calling::signals::{
     ListFiles, ScanFiles, SignalFiles, SignalFilesBuilder, SignalOptions,
@@ -102,7 +102,7 @@ fn case(records: &[String]) -> Case {
     let folder = tempfile::tempdir().unwrap();
     let mut sam = format!("@HD\tVN:1.6\n@SQ\tSN:c\tLN:{}\n@SQ\tSN:gone\tLN:9\n", CONTIG.len());
     records.iter().for_each(|record| sam += &format!("{}\n", record.replace(' ', "\t")));
-    let filter = Filter { min_mapping_quality: 20, region: None };
+    let filter = Filter { min_mapping_quality: 20, region: None, has_secondary: false };
     Case { folder, sam, reads: None, filter, threads: 1, memory_bytes: 1 << 30, bytes_per_base: 1 }
 }
 
@@ -166,6 +166,7 @@ impl Case {
             sequences: sequences.as_ref(),
             signals,
             filter: self.filter,
+            hard_clips: HardClips::Counted,
         };
         let options = CallOptions {
             threads: NonZeroUsize::new(self.threads).unwrap(),

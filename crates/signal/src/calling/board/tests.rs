@@ -32,7 +32,7 @@ fn cost(bases: u64) -> Cost {
     Cost { working_bytes: bases * 10, result_bytes: bases }
 }
 
-const ALL: Filter = Filter { min_mapping_quality: 0, region: None };
+const ALL: Filter = Filter { min_mapping_quality: 0, region: None, has_secondary: false };
 
 fn fill(board: &mut Board<'_>) -> Result<(), CallError> {
     let mut scratch = seqloom_io::alignments::AlignmentScratch::default();
@@ -137,7 +137,7 @@ fn reading_ends_behind_the_region() {
     let options = AlignmentOptions { block_bytes: 500, ..AlignmentOptions::default() };
     let source = AlignmentSource::open(&[path], options).unwrap();
     let region = super::super::record::Region { reference_id: 0, start: 20, end: 30 };
-    let filter = Filter { min_mapping_quality: 0, region: Some(region) };
+    let filter = Filter { min_mapping_quality: 0, region: Some(region), has_secondary: false };
     let mut board = Board::new(&source, filter, LIMITS);
     fill(&mut board).unwrap();
     assert!(board.records() < 200, "{} records were read", board.records());
