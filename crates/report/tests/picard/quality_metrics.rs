@@ -125,7 +125,7 @@ fn finish(picard: &mut Command) -> Result<(), String> {
 
 fn last_words(stderr: &str) -> String {
     let is_error = |line: &&str| line.contains("xception");
-    text.lines().find(is_error).unwrap_or_default().chars().take(200).collect()
+    stderr.lines().find(is_error).unwrap_or_default().chars().take(200).collect()
 }
 
 #[track_caller]

@@ -319,6 +319,7 @@ fn instance_groups(homes: &[Home], instances: usize, memory: GroupMemory) -> Vec
     (0..instances).map(|group| group_of_homes(homes_of(group), memory)).collect()
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 #[path = "plan_tests.rs"]
 mod tests;

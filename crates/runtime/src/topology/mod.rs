@@ -279,5 +279,6 @@ fn transparent_huge_pages(path: &Path) -> TransparentHugePages {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 mod tests;
