@@ -8,10 +8,10 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 OUT ?= out
 
-.PHONY: help demo build test test-slow fuzz fuzz-signal loom miri bench lint needs
+.PHONY: help demo build test test-slow fuzz fuzz-signal loom miri avx512 bench lint needs
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 14
 
 build: ## build seqloom and the test kit (release)
 	$(CARGO) build --release -p seqloom -p seqloom-testkit
@@ -29,7 +29,7 @@ test: needs loom ## all tests but the long ones
 	$(CARGO) test --workspace --exclude seqloom --exclude seqloom-align --exclude seqloom-lab
 	$(CARGO) test --release -p seqloom-align -p seqloom-lab -p seqloom
 
-test-slow: needs fuzz fuzz-signal miri ## the long tests too (runs of 1 M reads and more)
+test-slow: needs fuzz fuzz-signal miri avx512 ## the long tests too (runs of 1 M reads and more)
 	SEQLOOM_SLOW=1 $(CARGO) test --workspace --exclude seqloom --exclude seqloom-align --exclude seqloom-lab
 	SEQLOOM_SLOW=1 $(CARGO) test --release -p seqloom-align -p seqloom-lab -p seqloom -- --nocapture
 
@@ -50,6 +50,9 @@ loom: ## every order in which threads can meet at locks and queues, checked by l
 
 miri: ## the codecs' vector code under Miri; skipped where that is missing
 	tests/miri.sh
+
+avx512: ## AVX-512 kernels on an emulated processor; skipped where this one has it
+	tests/avx512.sh
 
 bench: build ## whole programs side by side on this machine
 	tests/bench.sh "$(TARGET)/release" "$(OUT)/bench"
