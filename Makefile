@@ -9,10 +9,10 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROFILE ?= release
 OUT ?= out
 
-.PHONY: help demo build test test-slow fuzz fuzz-signal loom miri bench lint needs
+.PHONY: help demo build test test-slow fuzz fuzz-signal loom miri avx512 bench lint needs
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 14
 
 build: ## build seqloom and the test kit
 	$(CARGO) build --profile $(PROFILE) -p seqloom -p seqloom-testkit
@@ -31,6 +31,7 @@ test: needs loom ## all tests but the long ones
 	$(TESTS)
 
 test-slow: needs fuzz fuzz-signal miri ## the long tests too (runs of 1 M reads and more)
+	SEQLOOM_SLOW=1 tests/avx512.sh
 	SEQLOOM_SLOW=1 $(TESTS) -- --nocapture
 
 fuzz: ## every parser of foreign bytes under a fuzzer, 20 s each; skipped where that is missing
@@ -50,6 +51,9 @@ loom: ## every order in which threads can meet at locks and queues, checked by l
 
 miri: ## the codecs' vector code under Miri; skipped where that is missing
 	tests/miri.sh
+
+avx512: ## AVX-512 kernels on an emulated processor; skipped where this one has it
+	tests/avx512.sh
 
 bench: build ## whole programs side by side on this machine
 	tests/bench.sh "$(TARGET)/$(PROFILE)" "$(OUT)/bench"

@@ -16,7 +16,7 @@ for file in "$root/bin/busybox" "$program"; do
     cp -L "$library" "$root$library"
   done
 done
-cp "$@" "$root/data/"
+cp -rL "$@" "$root/data/"
 cp "$init" "$root/init"
 chmod 755 "$root/init"
 (cd "$root" && find . | cpio -o -H newc --quiet) > "$out"

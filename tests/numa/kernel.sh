@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts a Linux kernel for the NUMA test machine into FOLDER (kept between runs): Debian's cloud
+# Puts a Linux kernel for emulated test machines into FOLDER (kept between runs): Debian's cloud
 # kernel, taken out of its package. It is not installed: that would bring an initramfs and more.
 set -euo pipefail
 folder=$1

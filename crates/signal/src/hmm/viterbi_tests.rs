@@ -2,6 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
+use seqloom_testkit::random::Random;
 
 fn level(mean_pa: f32, stdv_pa: f32) -> ScaledLevel {
     ScaledLevel { mean_pa, stdv_pa, log_stdv: stdv_pa.ln() }
@@ -75,6 +76,31 @@ fn path(levels: &[f32], backwards: bool, kmers: &[ScaledLevel], t: &Transitions)
     path
 }
 
+/// The bits of all cells.
+fn cells(scratch: &ViterbiScratch) -> Vec<[u32; 3]> {
+    let at = |event| (0..scratch.kmers()).map(move |kmer| scratch.cell(event, kmer));
+    let planes = [&scratch.matched, &scratch.bad, &scratch.skipped];
+    (0..scratch.events()).flat_map(at).map(|at| planes.map(|plane| plane[at].to_bits())).collect()
+}
+
+/// Every width of vectors fills the same cells, whatever the scratch held before.
+fn assert_widths_agree(kmers: &[ScaledLevel], levels: &[f32], transitions: &Transitions) {
+    let logs = transitions.ln();
+    let filled = |width| {
+        let mut scratch = ViterbiScratch::default();
+        let larger = vec![80.0; levels.len() + 10];
+        for levels in [&larger, levels] {
+            load(&mut scratch, Levels { mean_pa: levels, backwards: false }, kmers);
+            simd::fill_with(width, &mut scratch, &logs);
+        }
+        cells(&scratch)
+    };
+    let plain = filled(simd::Width::Plain);
+    for width in simd::Width::available() {
+        assert!(filled(width) == plain, "{width:?}: {levels:?} {kmers:?}");
+    }
+}
+
 proptest! {
     #[test]
     fn no_path_is_better(
@@ -104,16 +130,19 @@ proptest! {
         let reversed: Vec<f32> = levels.iter().rev().copied().collect();
         prop_assert_eq!(&forwards, &path(&reversed, true, &kmers, &transitions));
 
-        let mut scratch = ViterbiScratch::default();
-        // A larger table before it must leave nothing behind.
-        load(&mut scratch, Levels { mean_pa: &[80.0; 100], backwards: false }, &[kmers[0]; 70]);
-        fill_diagonals(&mut scratch, &transitions.ln());
-        load(&mut scratch, Levels { mean_pa: &levels, backwards: false }, &kmers);
-        fill_diagonals(&mut scratch, &transitions.ln());
-        let mut plain = Vec::new();
-        trace_back(&scratch, &transitions.ln(), &mut plain);
-        prop_assert_eq!(forwards, plain);
+        assert_widths_agree(&kmers, &levels, &transitions);
     }
+}
+
+#[test]
+fn every_width_fills_a_long_table_alike() {
+    println!("vectors of the Viterbi: {:?}", simd::Width::available().collect::<Vec<_>>());
+    let mut random = Random::new(1);
+    let kmers: Vec<_> = (0..300)
+        .map(|_| level(random.between(60, 120) as f32, random.between(1, 4) as f32))
+        .collect();
+    let levels: Vec<_> = (0..500).map(|_| random.between(600, 1200) as f32 / 10.0).collect();
+    assert_widths_agree(&kmers, &levels, &Transitions::new(1.7));
 }
 
 #[test]

@@ -84,6 +84,7 @@ fn random_problem(random: &mut Random, model: &PoreModel) -> Problem {
 
 #[test]
 fn kernels_agree_on_random_reads() {
+    println!("kernels of the banded alignment: {:?}", Kernel::available().collect::<Vec<_>>());
     let model = builtin::r9_4_1_nucleotide().unwrap();
     let mut random = Random::new(1);
     let count = if skip::slow_tests() { 10_000 } else { 400 };
