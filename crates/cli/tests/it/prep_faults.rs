@@ -158,9 +158,10 @@ fn signals_in_every_phase() {
     let out = here.path().join("results");
     let expected = fs::read(out.join("x.bam")).unwrap();
     let mut ended = 0;
+    let clear = || names_in(&out).iter().for_each(|it| fs::remove_file(out.join(it)).unwrap());
     for step in 1..8 {
         for (name, code) in [("TERM", 143), ("KILL", 137)] {
-            names_in(&out).iter().for_each(|name| fs::remove_file(out.join(name)).unwrap());
+            clear();
             let mut command = seqloom(&arguments);
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
             let child = command.spawn().unwrap();
@@ -183,6 +184,7 @@ fn signals_in_every_phase() {
     }
     assert!(ended >= 8, "only {ended} runs were still going");
     // While the output is written, for sure.
+    clear();
     let ready = |child: &Child| writes_in(child, &out);
     stops(&mut seqloom(&arguments), ready, "TERM", 143);
     nothing_in(&out);
