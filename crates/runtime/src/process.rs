@@ -145,6 +145,7 @@ fn run_one(command: &mut Command, under_way: &Mutex<UnderWay>) -> io::Result<End
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::{Path, PathBuf};
     use std::process::Stdio;
 
     fn shell(script: &str) -> Command {
@@ -155,14 +156,26 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
+    /// A folder of a test's own.
+    fn folder(test: &str) -> PathBuf {
+        let name = format!("seqloom-process-{test}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
     #[test]
     fn programs_run_side_by_side_and_each_is_accounted_for() {
+        let folder = folder("together");
+        // The first waits for what the last one makes, which one after the other never ends.
+        let there = folder.join("there").display().to_string();
+        let waits = format!("until [ -e {there} ]; do sleep 0.1; done; sleep 0.6");
         let busy = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
-        let began = Instant::now();
-        let commands = vec![shell("sleep 0.6"), shell(busy), shell("sleep 0.6; exit 3")];
+        let makes = format!("touch {there}; exit 3");
+        let commands = vec![shell(&waits), shell(busy), shell(&makes)];
         let ended = run_together(commands, LONG, &|| false);
         let ended: Vec<Ended> = ended.into_iter().map(Result::unwrap).collect();
-        assert!(began.elapsed() < Duration::from_millis(1200), "one after the other");
+        std::fs::remove_dir_all(folder).unwrap();
         assert_eq!(
             ended.iter().map(|e| e.status.code()).collect::<Vec<_>>(),
             [Some(0), Some(0), Some(3)]
@@ -175,20 +188,22 @@ mod tests {
 
     #[test]
     fn what_takes_too_long_is_ended_with_its_children() {
-        let folder = std::env::temp_dir().join(format!("seqloom-process-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let late = folder.join("late");
-        let script = format!("(sleep 1.5; touch {}) & wait", late.display());
-        let began = Instant::now();
-        let ended =
-            run_together(vec![shell(&script), shell("true")], Duration::from_millis(100), &|| {
-                false
-            });
-        assert!(began.elapsed() < Duration::from_secs(1));
+        let folder = folder("late");
+        let child = folder.join("child");
+        let script = format!("sleep 600 & echo $! > {}; wait", child.display());
+        let limit = Duration::from_secs(3);
+        let ended = run_together(vec![shell(&script), shell("true")], limit, &|| false);
         let [slow, quick] = &ended[..] else { unreachable!() };
         assert!(slow.as_ref().unwrap().out_of_time && !quick.as_ref().unwrap().out_of_time);
-        std::thread::sleep(Duration::from_millis(1700));
-        assert!(!late.exists(), "its child went on");
+        let process = std::fs::read_to_string(&child).unwrap();
+        let status = Path::new("/proc").join(process.trim()).join("status");
+        let lives =
+            || std::fs::read_to_string(&status).is_ok_and(|text| !text.contains("State:\tZ"));
+        let began = Instant::now();
+        while lives() {
+            assert!(began.elapsed() < LONG, "its child went on");
+            std::thread::sleep(Duration::from_millis(10));
+        }
         std::fs::remove_dir_all(folder).unwrap();
     }
 
