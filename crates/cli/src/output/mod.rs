@@ -1,15 +1,18 @@
 //! What commands with BAM output have in common: their options, the run, and the output itself.
 
 pub(crate) mod arguments;
+pub(crate) mod index;
 pub(crate) mod plan;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod stripes;
 pub(crate) mod summary;
 
+use std::ffi::OsString;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use seqloom_format::bgzf::{BlockCompressor, MAX_PAYLOAD_BYTES};
 use seqloom_io::sink::atomic::AtomicFile;
 
 use crate::exit::at_path;
@@ -28,4 +31,24 @@ pub(crate) fn write_text(path: &Path, text: &str) -> anyhow::Result<()> {
     file.file().write_all(text.as_bytes()).map_err(at_path(path))?;
     file.commit()?;
     Ok(())
+}
+
+/// `payload` as BGZF blocks.
+///
+/// # Errors
+/// There is no such level, or memory is short.
+pub(crate) fn compress(payload: &[u8], level: u8) -> anyhow::Result<Vec<u8>> {
+    let mut compressor = BlockCompressor::new(level)?;
+    let mut out = Vec::new();
+    for piece in payload.chunks(MAX_PAYLOAD_BYTES) {
+        compressor.compress(piece, &mut out)?;
+    }
+    Ok(out)
+}
+
+/// `path` with `suffix` behind its name.
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
 }

@@ -1,15 +1,13 @@
 //! The output of a command: header in front of the records; name, index and metrics behind.
 
-use std::ffi::OsString;
 use std::fs;
-use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use seqloom_format::bam::{Header, Reference};
-use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK, MAX_PAYLOAD_BYTES, VirtualOffset};
-use seqloom_format::index::{BinningScheme, IndexBuilder};
-use seqloom_io::sink::atomic::{AtomicFile, commit_parts, commit_with_index, commit_without_index};
+use seqloom_format::bgzf::{EOF_BLOCK, VirtualOffset};
+use seqloom_format::index::IndexBuilder;
+use seqloom_io::sink::atomic::{commit_parts, commit_with_index, commit_without_index};
 use seqloom_io::sink::output::Output;
 use seqloom_prep::encode::Encoding;
 use seqloom_prep::metrics::{DuplicateSetHistogram, DuplicationMetrics};
@@ -17,25 +15,14 @@ use seqloom_prep::quality_metrics::GatheredMetrics;
 use seqloom_prep::tally::Tally;
 use seqloom_report::{flagstat, idxstats, picard, samtools_stats};
 
-use super::arguments::{IndexKind, OutputArguments, OutputFormat};
+use super::arguments::{OutputArguments, OutputFormat};
+use super::index::{self, IndexFormat};
 use super::resume::Kept;
 use super::run::Run;
 use super::stripes;
 use super::summary::{Ingested, Summary};
-use super::write_text;
+use super::{compress, with_suffix, write_text};
 use crate::exit::{UsageError, at_path};
-
-/// Level of the header's blocks when records have none of their own.
-const HEADER_LEVEL: u8 = 6;
-/// Longest reference that BAI can index, in bp (SAM specification 5.2).
-const BAI_LONGEST_BP: u32 = 1 << 29;
-
-/// BAI or CSI, with the bins it has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct IndexFormat {
-    is_csi: bool,
-    scheme: BinningScheme,
-}
 
 /// What is written where.
 pub(crate) struct OutputPlan<'a> {
@@ -74,7 +61,7 @@ impl<'a> OutputPlan<'a> {
         }
         let indexable =
             in_coordinate_order && format == OutputFormat::Bam && output.is_regular_file();
-        let index = index_format(arguments.write_index, references, indexable)?;
+        let index = IndexFormat::choose(arguments.write_index, references, indexable)?;
         Ok((Self { arguments, format, index }, output))
     }
 
@@ -94,7 +81,7 @@ impl<'a> OutputPlan<'a> {
         }
         let format = arguments.format()?;
         let indexable = in_coordinate_order && format == OutputFormat::Bam;
-        let index = index_format(arguments.write_index, references, indexable)?;
+        let index = IndexFormat::choose(arguments.write_index, references, indexable)?;
         let outputs = stripes::open(arguments, stripes, index.is_some())?;
         Ok((Self { arguments, format, index }, outputs))
     }
@@ -108,7 +95,7 @@ impl<'a> OutputPlan<'a> {
         match self.format {
             OutputFormat::Bam => Encoding::Bam {
                 level: self.arguments.level,
-                index: self.index.map(|format| format.scheme),
+                index: self.index.map(IndexFormat::scheme),
             },
             OutputFormat::Sam => Encoding::Sam,
         }
@@ -116,7 +103,7 @@ impl<'a> OutputPlan<'a> {
 
     /// What gathers index entries, if an index is wanted.
     pub(crate) fn index_builder(&self, references: usize) -> Option<IndexBuilder> {
-        self.index.map(|format| IndexBuilder::new(format.scheme, references))
+        self.index.map(|format| format.builder(references))
     }
 
     /// Writes the header in front of the records.
@@ -144,12 +131,7 @@ impl<'a> OutputPlan<'a> {
             last.write(&EOF_BLOCK)?;
         }
         let (Some(builder), Some(format)) = (builder, self.index) else { return Ok(None) };
-        if !format.is_csi {
-            return Ok(Some(builder.finish_bai(end)?));
-        }
-        let mut bytes = compress(&builder.finish_csi(end)?, HEADER_LEVEL)?;
-        bytes.extend_from_slice(&EOF_BLOCK);
-        Ok(Some(bytes))
+        Ok(Some(format.finish(builder, end)?))
     }
 
     /// Gives the output its name, with its index, then writes metrics and, last, the report of
@@ -175,9 +157,9 @@ impl<'a> OutputPlan<'a> {
         let md5 = outputs.first().and_then(Output::md5);
         let is_striped = outputs.len() > 1;
         let mut files: Vec<_> = outputs.into_iter().filter_map(Output::into_file).collect();
-        let old_indices = index_paths(path);
-        let index = index.zip(self.index).map(|(bytes, format)| index_file(path, bytes, format));
-        let index = index.transpose()?;
+        let old_indices = index::paths_beside(path);
+        let index = index.zip(self.index).map(|(bytes, format)| format.file(path, bytes));
+        let index = index.transpose()?.flatten();
         if is_striped {
             // Where there is a file of this name, an index that is there may be that one's.
             let are_of_stripes = index.is_some() || fs::symlink_metadata(path).is_err();
@@ -270,63 +252,7 @@ impl<'a> OutputPlan<'a> {
     }
 }
 
-/// `payload` as BGZF blocks.
-fn compress(payload: &[u8], level: u8) -> anyhow::Result<Vec<u8>> {
-    let mut compressor = BlockCompressor::new(level)?;
-    let mut out = Vec::new();
-    for piece in payload.chunks(MAX_PAYLOAD_BYTES) {
-        compressor.compress(piece, &mut out)?;
-    }
-    Ok(out)
-}
-
-/// The index of the output at `path`, which is still to get its name.
-fn index_file(path: &Path, bytes: &[u8], format: IndexFormat) -> anyhow::Result<AtomicFile> {
-    let path = with_suffix(path, if format.is_csi { ".csi" } else { ".bai" });
-    let file = AtomicFile::create(&path)?;
-    file.file().write_all(bytes).map_err(at_path(&path))?;
-    Ok(file)
-}
-
 /// What all outputs hold together.
 fn written_bytes(outputs: &[Output]) -> u64 {
     outputs.iter().map(Output::written_bytes).sum()
-}
-
-/// `path` with `suffix` behind its name.
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(suffix);
-    name.into()
-}
-
-/// Where samtools and others look for an index of `bam`.
-fn index_paths(bam: &Path) -> [PathBuf; 4] {
-    [
-        with_suffix(bam, ".bai"),
-        with_suffix(bam, ".csi"),
-        bam.with_extension("bai"),
-        bam.with_extension("csi"),
-    ]
-}
-
-fn index_format(
-    kind: IndexKind,
-    references: &[Reference],
-    indexable: bool,
-) -> Result<Option<IndexFormat>, UsageError> {
-    let longest_bp = references.iter().map(|r| r.length).max().unwrap_or(0);
-    let fits_bai = longest_bp <= BAI_LONGEST_BP;
-    let bai = IndexFormat { is_csi: false, scheme: BinningScheme::BAI };
-    let csi = IndexFormat { is_csi: true, scheme: BinningScheme::csi(longest_bp) };
-    match kind {
-        IndexKind::None => Ok(None),
-        _ if !indexable => Ok(None),
-        IndexKind::Bai if !fits_bai => Err(UsageError(
-            "BAI cannot index sequences longer than 512 Mbp; use --write-index csi".to_owned(),
-        )),
-        IndexKind::Bai => Ok(Some(bai)),
-        IndexKind::Csi => Ok(Some(csi)),
-        IndexKind::Auto => Ok(Some(if fits_bai { bai } else { csi })),
-    }
 }

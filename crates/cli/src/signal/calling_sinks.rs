@@ -1,13 +1,17 @@
 //! Where calls go: text, and BAM. Both are whole or have no name.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use seqloom_format::bam::Header;
-use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK, MAX_PAYLOAD_BYTES};
+use seqloom_format::bam::{Header, RecordRef};
+use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK, MAX_PAYLOAD_BYTES, VirtualOffset};
+use seqloom_format::index::{IndexBuilder, IndexFragment};
+use seqloom_io::sink::atomic::commit_with_index;
 use seqloom_io::sink::output::{Output, OutputError};
 
 use super::pass::{Pass, PassError};
+use crate::output::arguments::IndexKind;
 use crate::output::command_line;
+use crate::output::index::{IndexFormat, paths_beside};
 
 /// Text that is handed to the system at once.
 const WRITE_BYTES: usize = 1 << 20;
@@ -33,6 +37,11 @@ impl TextSink {
         if self.waiting.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
     }
 
+    /// Bytes of the file so far.
+    fn bytes(&self) -> u64 {
+        self.output.written_bytes() + self.waiting.len() as u64
+    }
+
     fn flush(&mut self) -> Result<(), PassError> {
         self.output.write(&self.waiting)?;
         self.waiting.clear();
@@ -48,12 +57,24 @@ impl TextSink {
     }
 }
 
-/// One output of BAM. Blocks are cut where they are full: bytes depend on the records alone.
+/// One output of BAM, sorted by coordinate, with its index where it is a file. Blocks are cut where
+/// they are full: bytes depend on the records alone.
 pub(super) struct BamSink {
+    path: PathBuf,
     text: TextSink,
     compressor: BlockCompressor,
+    /// Begins where a block begins, and is shorter than that.
     waiting: Vec<u8>,
     block: Vec<u8>,
+    index: Option<Entries>,
+}
+
+/// What the index will hold.
+struct Entries {
+    format: IndexFormat,
+    all: IndexBuilder,
+    /// Those of records that begin in the block that waits.
+    waiting: IndexFragment,
 }
 
 impl BamSink {
@@ -61,22 +82,39 @@ impl BamSink {
     pub(super) fn create(path: &Path, header: &Header) -> anyhow::Result<Self> {
         let mut header = header.clone();
         header.add_program("seqloom", env!("CARGO_PKG_VERSION"), &command_line());
-        let mut sink = Self {
-            text: TextSink::create(path, b"")?,
-            compressor: BlockCompressor::new(BAM_LEVEL)?,
-            waiting: Vec::new(),
-            block: Vec::new(),
+        let text = TextSink::create(path, b"")?;
+        let references = header.references();
+        let is_file = text.output.is_regular_file();
+        let index = IndexFormat::choose(IndexKind::Auto, references, is_file)?;
+        let entries = |format: IndexFormat| Entries {
+            format,
+            all: format.builder(references.len()),
+            waiting: IndexFragment::new(format.scheme()),
         };
-        sink.write(&header.encode()?)?;
+        let mut sink = Self {
+            path: path.to_owned(),
+            text,
+            compressor: BlockCompressor::new(BAM_LEVEL)?,
+            waiting: header.encode()?,
+            block: Vec::new(),
+            index: index.map(entries),
+        };
         sink.flush()?;
         Ok(sink)
     }
 
-    /// Appends records, each with its length in front.
-    pub(super) fn write(&mut self, records: &[u8]) -> Result<(), PassError> {
-        self.waiting.extend_from_slice(records);
+    /// Appends a record, its length in front of it.
+    pub(super) fn write(&mut self, body: &[u8]) -> Result<(), PassError> {
+        if let Some(index) = &mut self.index {
+            let start = VirtualOffset::new(self.text.bytes(), self.waiting.len() as u16);
+            let record = RecordRef::new(body).map_err(refused)?;
+            let start = start.ok_or_else(|| refused("the BAM file is too long for an index"))?;
+            index.waiting.push_record(&record, start).map_err(refused)?;
+        }
+        self.waiting.extend_from_slice(&(body.len() as u32).to_le_bytes());
+        self.waiting.extend_from_slice(body);
         let whole = self.waiting.len() / MAX_PAYLOAD_BYTES * MAX_PAYLOAD_BYTES;
-        self.compress(whole)
+        if whole > 0 { self.compress(whole) } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<(), PassError> {
@@ -86,18 +124,34 @@ impl BamSink {
     fn compress(&mut self, bytes: usize) -> Result<(), PassError> {
         for payload in self.waiting[..bytes].chunks(MAX_PAYLOAD_BYTES) {
             self.block.clear();
-            let compressed = self.compressor.compress(payload, &mut self.block);
-            compressed.map_err(|error| PassError::Refused(error.to_string()))?;
+            self.compressor.compress(payload, &mut self.block).map_err(refused)?;
             self.text.write(&self.block)?;
         }
         self.waiting.drain(..bytes);
+        if let Some(index) = &mut self.index {
+            // Offsets count from the start of the file.
+            index.all.append(&index.waiting, 0).map_err(refused)?;
+            index.waiting.clear();
+        }
         Ok(())
     }
 
-    /// Ends the file and gives it its name.
+    /// Ends the file and gives it its name, with its index.
     pub(super) fn publish(mut self, pass: &Pass<'_>) -> Result<(), PassError> {
         self.flush()?;
+        let end = VirtualOffset::new(self.text.bytes(), 0).unwrap_or_default();
         self.text.write(&EOF_BLOCK)?;
-        self.text.publish(pass)
+        let Some(Entries { format, all, .. }) = self.index else { return self.text.publish(pass) };
+        let bytes = format.finish(all, end).map_err(refused)?;
+        self.text.flush()?;
+        pass.wrote(self.text.output.written_bytes());
+        let index = format.file(&self.path, &bytes)?;
+        let Some((file, index)) = self.text.output.into_file().zip(index) else { return Ok(()) };
+        let named = commit_with_index(file, index, &paths_beside(&self.path));
+        Ok(named.map_err(OutputError::from)?)
     }
+}
+
+fn refused(error: impl ToString) -> PassError {
+    PassError::Refused(error.to_string())
 }

@@ -183,7 +183,6 @@ impl ModbamSink {
         self.body.extend_from_slice(body);
         tag_record(&mut self.body, &[], &mut self.scratch)
             .map_err(|error| PassError::Refused(error.to_string()))?;
-        self.bam.write(&(self.body.len() as u32).to_le_bytes())?;
         self.bam.write(&self.body)
     }
 

@@ -291,6 +291,27 @@ fn neither_threads_nor_memory_show_in_calls() {
 }
 
 #[test]
+fn tagged_records_are_found_as_by_the_index_of_samtools() {
+    let Some(set) = ecoli() else { return };
+    let bam = set.at("mod.bam");
+    fs::write(set.at("mod.bai"), "of another file").unwrap();
+    let rest = format!("-o {} --modbam {}", set.at("calls.tsv").display(), bam.display());
+    set.methylation(&set.bam(), &set.fast5(), &rest).ok();
+    assert!(!set.at("mod.bai").exists());
+    let say = |line: String| run(&mut words(&line)).ok().stdout;
+    let answers = || {
+        let regions = (190..211).map(|at| format!("tig00000001:{at}500-{at}900"));
+        let found = regions.map(|region| say(format!("samtools view {} {region}", bam.display())));
+        (found.collect::<Vec<_>>(), say(format!("samtools idxstats {}", bam.display())))
+    };
+    let ours = answers();
+    assert!(ours.0.iter().any(|records| records.len() > 100_000), "nothing is there");
+    fs::remove_file(set.at("mod.bam.bai")).unwrap();
+    say(format!("samtools index {}", bam.display()));
+    assert!(answers() == ours, "the index of samtools finds other records");
+}
+
+#[test]
 fn the_format_of_the_signal_does_not_show() {
     let Some(set) = ecoli() else { return };
     let few = set.few(|_, _| ());

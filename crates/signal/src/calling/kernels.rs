@@ -96,7 +96,6 @@ pub struct MethylationScratch {
     call: CallScratch,
     sites: Vec<CalledSite>,
     modbam: ModbamScratch,
-    body: Vec<u8>,
 }
 
 /// Calls of one read.
@@ -106,7 +105,7 @@ pub struct MethylationOutput {
     pub calls: Vec<CpgCall>,
     /// The same as lines.
     pub text: Vec<u8>,
-    /// The record with its tags, and its length in front.
+    /// The record with its tags.
     pub record: Vec<u8>,
     /// What became of the record.
     pub tagging: Option<Tagging>,
@@ -122,21 +121,18 @@ impl MethylationKernel {
         input: &ReadInput<'_>,
         output: &mut MethylationOutput,
     ) -> Result<(), KernelSkip> {
-        let MethylationScratch { sites, modbam, body, .. } = scratch;
+        let MethylationScratch { sites, modbam, .. } = scratch;
         sites.clear();
         push_sites(&input.aligned, &output.calls, sites);
         if let Some(cutoff) = &self.outcomes {
             push_outcomes(&input.aligned, sites, cutoff, &mut output.outcomes);
         }
         if self.has_record {
-            body.clear();
-            body.extend_from_slice(input.record.body());
-            let tagging = tag_record(body, sites, modbam);
+            output.record.extend_from_slice(input.record.body());
+            let tagging = tag_record(&mut output.record, sites, modbam);
             let failed =
                 |error: ModbamError| KernelSkip { key: "bad_tags", text: error.to_string() };
             output.tagging = Some(tagging.map_err(failed)?);
-            output.record.extend_from_slice(&(body.len() as u32).to_le_bytes());
-            output.record.extend_from_slice(body);
         }
         Ok(())
     }

@@ -1,0 +1,103 @@
+//! The index that lies beside a BAM file.
+
+use std::path::{Path, PathBuf};
+
+use seqloom_format::bam::Reference;
+use seqloom_format::bgzf::{EOF_BLOCK, VirtualOffset};
+use seqloom_format::index::{BinningScheme, IndexBuilder};
+use seqloom_io::sink::atomic::AtomicFile;
+use seqloom_io::sink::output::{Output, OutputError};
+
+use super::arguments::IndexKind;
+use super::{compress, with_suffix};
+use crate::exit::UsageError;
+
+/// Level of the blocks of a CSI index.
+const CSI_LEVEL: u8 = 6;
+/// Longest reference that BAI can index, in bp (SAM specification 5.2).
+const BAI_LONGEST_BP: u32 = 1 << 29;
+
+/// BAI or CSI, with the bins it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct IndexFormat {
+    is_csi: bool,
+    scheme: BinningScheme,
+}
+
+impl IndexFormat {
+    /// The index of an output that may have one; of others there is none.
+    ///
+    /// # Errors
+    /// The format that is asked for cannot hold the references.
+    pub(crate) fn choose(
+        kind: IndexKind,
+        references: &[Reference],
+        is_indexable: bool,
+    ) -> Result<Option<Self>, UsageError> {
+        let longest_bp = references.iter().map(|r| r.length).max().unwrap_or(0);
+        let fits_bai = longest_bp <= BAI_LONGEST_BP;
+        let bai = Self { is_csi: false, scheme: BinningScheme::BAI };
+        let csi = Self { is_csi: true, scheme: BinningScheme::csi(longest_bp) };
+        match kind {
+            IndexKind::None => Ok(None),
+            _ if !is_indexable => Ok(None),
+            IndexKind::Bai if !fits_bai => Err(UsageError(
+                "BAI cannot index sequences longer than 512 Mbp; use --write-index csi".to_owned(),
+            )),
+            IndexKind::Bai => Ok(Some(bai)),
+            IndexKind::Csi => Ok(Some(csi)),
+            IndexKind::Auto => Ok(Some(if fits_bai { bai } else { csi })),
+        }
+    }
+
+    /// Its bins.
+    pub(crate) fn scheme(self) -> BinningScheme {
+        self.scheme
+    }
+
+    /// What gathers its entries.
+    pub(crate) fn builder(self, references: usize) -> IndexBuilder {
+        IndexBuilder::new(self.scheme, references)
+    }
+
+    /// The bytes of the index; records end at `end`.
+    ///
+    /// # Errors
+    /// The entries do not fit the format.
+    pub(crate) fn finish(
+        self,
+        entries: IndexBuilder,
+        end: VirtualOffset,
+    ) -> anyhow::Result<Vec<u8>> {
+        if !self.is_csi {
+            return Ok(entries.finish_bai(end)?);
+        }
+        let mut bytes = compress(&entries.finish_csi(end)?, CSI_LEVEL)?;
+        bytes.extend_from_slice(&EOF_BLOCK);
+        Ok(bytes)
+    }
+
+    /// The index of the output at `bam`, which is still to get its name.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn file(self, bam: &Path, bytes: &[u8]) -> Result<Option<AtomicFile>, OutputError> {
+        let mut output = Output::create(&with_suffix(bam, self.suffix()))?;
+        output.write(bytes)?;
+        Ok(output.into_file())
+    }
+
+    fn suffix(self) -> &'static str {
+        if self.is_csi { ".csi" } else { ".bai" }
+    }
+}
+
+/// Where samtools and others look for an index of `bam`.
+pub(crate) fn paths_beside(bam: &Path) -> [PathBuf; 4] {
+    [
+        with_suffix(bam, ".bai"),
+        with_suffix(bam, ".csi"),
+        bam.with_extension("bai"),
+        bam.with_extension("csi"),
+    ]
+}
