@@ -9,6 +9,7 @@ use seqloom_align::cohort::CohortError;
 use seqloom_align::index::{BuildError, IndexError};
 use seqloom_format::bed::BedError;
 use seqloom_io::alignments::AlignmentError;
+use seqloom_io::bam_index::BamIndexError;
 use seqloom_io::indexed_fasta::IndexedFastaError;
 use seqloom_io::kept::KeptError;
 use seqloom_io::known_sites::KnownSitesError;
@@ -126,11 +127,13 @@ fn code(error: &anyhow::Error) -> u8 {
 /// Aligned input, and the files that go with it.
 fn is_malformed_alignments(error: &anyhow::Error) -> bool {
     chain_has::<AlignmentError>(error, |e| {
-        use AlignmentError::{Header, Malformed, MissingEof};
-        matches!(e, Header { .. } | MissingEof { .. } | Malformed(_))
-    }) || chain_has::<IngestError>(error, |e| {
-        matches!(e, IngestError::Unsorted { .. } | IngestError::TooManyRecords { .. })
-    }) || chain_has::<NameUsedTwice>(error, |_| true)
+        use AlignmentError::{Header, Malformed, MissingEof, Start};
+        matches!(e, Header { .. } | MissingEof { .. } | Start { .. } | Malformed(_))
+    }) || chain_has::<BamIndexError>(error, |e| matches!(e, BamIndexError::Bad { .. }))
+        || chain_has::<IngestError>(error, |e| {
+            matches!(e, IngestError::Unsorted { .. } | IngestError::TooManyRecords { .. })
+        })
+        || chain_has::<NameUsedTwice>(error, |_| true)
         || chain_has::<ReadEndError>(error, |_| true)
         || chain_has::<MergeError>(error, |_| true)
         || chain_has::<RecalibrationError>(error, |_| true)

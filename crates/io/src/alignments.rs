@@ -35,6 +35,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use seqloom_format::bam::Header;
+use seqloom_format::bgzf::VirtualOffset;
 use seqloom_format::sam::ReferenceNames;
 
 use self::lines::SamFile;
@@ -188,6 +189,33 @@ impl AlignmentSource {
     #[must_use]
     pub fn headers(&self) -> &[Header] {
         &self.headers
+    }
+
+    /// Whether an input can be read from any of its records on: BAM in a file of BGZF.
+    #[must_use]
+    pub fn can_start_anywhere(&self, input: usize) -> bool {
+        matches!(self.feeds[input].way, Way::Stretches(..))
+    }
+
+    /// Has an input that can be read from any record on read from the one at `offset` on, or, if
+    /// that is `None`, not at all. To be called before anything is fetched.
+    ///
+    /// # Errors
+    /// [`AlignmentError::Start`] if nothing can be there, [`AlignmentError::Source`] if it cannot
+    /// be looked at.
+    pub fn start_at(
+        &mut self,
+        input: usize,
+        offset: Option<VirtualOffset>,
+    ) -> Result<(), AlignmentError> {
+        let Feed { input, way, .. } = &mut self.feeds[input];
+        let Way::Stretches(stretches, first) = way else { return Ok(()) };
+        let place = match offset {
+            Some(offset) => opening::place_at(input, stretches.size, offset)?,
+            None => BlockPlace { block: stretches.size, skip: 0 },
+        };
+        (*stretches, *first) = (stretches.starting_at(place.block), place);
+        Ok(())
     }
 
     /// Path of an input, `standard input` for `-`.

@@ -8,7 +8,6 @@
 //! older than its file is used with a warning; one that is missing is made in memory.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ use seqloom_format::fai::{
     FaiBuildError, FaiBuilder, FaiEntry, IndexTextError, MAX_NAME_BYTES, parse_fai,
 };
 
-use crate::random::RandomFile;
+use crate::beside::{is_older, with_suffix};
 use crate::random_text::{RandomText, TextError, TextScratch};
 use crate::source::SourceError;
 use crate::text::for_each_chunk;
@@ -101,9 +100,7 @@ impl IndexedFasta {
     /// [`IndexedFastaError`].
     pub fn open(path: &Path) -> Result<Self, IndexedFastaError> {
         let text = RandomText::open(path)?;
-        let mut name = OsString::from(path);
-        name.push(".fai");
-        let index_path = PathBuf::from(name);
+        let index_path = with_suffix(path, ".fai");
         let (sequences, has_index) = match std::fs::read(&index_path) {
             Ok(bytes) => {
                 let path = index_path.clone();
@@ -117,11 +114,7 @@ impl IndexedFasta {
         };
         let names = sequences.iter().enumerate();
         let by_name = names.map(|(number, it)| (it.name.clone(), number)).collect();
-        let index = has_index.then(|| RandomFile::open(&index_path).ok()).flatten();
-        let is_index_old = index
-            .and_then(|index| index.modified())
-            .zip(text.file().modified())
-            .is_some_and(|(index, data)| index < data);
+        let is_index_old = has_index && is_older(&index_path, path);
         let fasta = Self { text, sequences, by_name, index_path, is_index_old };
         if has_index {
             fasta.check_index()?;

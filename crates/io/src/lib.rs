@@ -1,6 +1,8 @@
 //! Bytes in and out: files and pipes of reads, output files, temporary files.
 
 pub mod alignments;
+pub mod bam_index;
+pub mod beside;
 pub mod fingerprint;
 pub mod indexed_fasta;
 pub mod kept;

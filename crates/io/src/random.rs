@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::{self, Error, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::time::SystemTime;
 
 use seqloom_format::read_at::ReadAt;
 
@@ -14,7 +13,6 @@ use seqloom_format::read_at::ReadAt;
 pub struct RandomFile {
     file: File,
     size_bytes: u64,
-    modified: Option<SystemTime>,
 }
 
 impl RandomFile {
@@ -29,14 +27,8 @@ impl RandomFile {
             return Err(Error::new(ErrorKind::Unsupported, "not a regular file"));
         }
         let file = File::open(path)?;
-        let metadata = file.metadata()?;
-        Ok(Self { file, size_bytes: metadata.len(), modified: metadata.modified().ok() })
-    }
-
-    /// When the file was last written to, where the file system knows.
-    #[must_use]
-    pub fn modified(&self) -> Option<SystemTime> {
-        self.modified
+        let size_bytes = file.metadata()?.len();
+        Ok(Self { file, size_bytes })
     }
 }
 
@@ -61,7 +53,6 @@ mod tests {
         std::fs::write(&path, b"abcde").unwrap();
         let file = RandomFile::open(&path).unwrap();
         assert_eq!(file.size_bytes(), 5);
-        assert!(file.modified().is_some());
         let mut out = [0; 2];
         file.read_exact_at(&mut out, 3).unwrap();
         assert_eq!(&out, b"de");

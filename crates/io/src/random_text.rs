@@ -4,7 +4,6 @@
 //! Where the blocks of a BGZF file lie is read from the `.gzi` beside it, or found by walking from
 //! block header to block header.
 
-use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use seqloom_format::bgzf::{self, BlockDecompressor};
 use seqloom_format::fai::{BlockStart, IndexTextError, parse_gzi};
 use seqloom_format::read_at::ReadAt;
 
+use crate::beside::with_suffix;
 use crate::random::RandomFile;
 
 /// Bytes looked at for the header of a block: as much as gzip's largest extra field makes it.
@@ -243,9 +243,7 @@ impl RandomText {
     }
 
     fn find_blocks(&self) -> Result<Blocks, TextError> {
-        let mut name = OsString::from(&*self.path);
-        name.push(".gzi");
-        let index = PathBuf::from(name);
+        let index = with_suffix(&self.path, ".gzi");
         let mut starts = vec![BlockStart { raw: 0, text: 0 }];
         let mut blocks = Blocks { starts: Vec::new(), index: None };
         match std::fs::read(&index) {

@@ -36,8 +36,9 @@
 //! A hole is a run of one ambiguous byte. In `.pac` each of its bases is a pseudo-random one:
 //! `lrand48() & 3` from seed 11, as in bwa, so that both tools index the same text.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+
+use seqloom_io::beside::with_suffix;
 
 mod annotation;
 pub mod build;
@@ -82,10 +83,7 @@ impl IndexPaths {
     /// `PREFIX.suffix`.
     #[must_use]
     pub fn with(&self, suffix: &str) -> PathBuf {
-        let mut path = OsString::from(&self.prefix);
-        path.push(".");
-        path.push(suffix);
-        PathBuf::from(path)
+        with_suffix(&self.prefix, &format!(".{suffix}"))
     }
 
     /// `PREFIX.pac`, the packed forward strand.

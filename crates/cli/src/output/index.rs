@@ -1,15 +1,16 @@
 //! The index that lies beside a BAM file.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use seqloom_format::bam::Reference;
 use seqloom_format::bgzf::{EOF_BLOCK, VirtualOffset};
 use seqloom_format::index::{BinningScheme, IndexBuilder};
+use seqloom_io::beside::with_suffix;
 use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_io::sink::output::{Output, OutputError};
 
 use super::arguments::IndexKind;
-use super::{compress, with_suffix};
+use super::compress;
 use crate::exit::UsageError;
 
 /// Level of the blocks of a CSI index.
@@ -90,14 +91,4 @@ impl IndexFormat {
     fn suffix(self) -> &'static str {
         if self.is_csi { ".csi" } else { ".bai" }
     }
-}
-
-/// Where samtools and others look for an index of `bam`.
-pub(crate) fn paths_beside(bam: &Path) -> [PathBuf; 4] {
-    [
-        with_suffix(bam, ".bai"),
-        with_suffix(bam, ".csi"),
-        bam.with_extension("bai"),
-        bam.with_extension("csi"),
-    ]
 }

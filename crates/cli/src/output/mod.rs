@@ -8,9 +8,8 @@ pub(crate) mod run;
 pub(crate) mod stripes;
 pub(crate) mod summary;
 
-use std::ffi::OsString;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use seqloom_format::bgzf::{BlockCompressor, MAX_PAYLOAD_BYTES};
 use seqloom_io::sink::atomic::AtomicFile;
@@ -44,11 +43,4 @@ pub(crate) fn compress(payload: &[u8], level: u8) -> anyhow::Result<Vec<u8>> {
         compressor.compress(piece, &mut out)?;
     }
     Ok(out)
-}
-
-/// `path` with `suffix` behind its name.
-pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(suffix);
-    name.into()
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use seqloom_format::bam::{Header, Reference};
 use seqloom_format::bgzf::{EOF_BLOCK, VirtualOffset};
 use seqloom_format::index::IndexBuilder;
+use seqloom_io::beside::{bam_indices, with_suffix};
 use seqloom_io::sink::atomic::{commit_parts, commit_with_index, commit_without_index};
 use seqloom_io::sink::output::Output;
 use seqloom_prep::encode::Encoding;
@@ -16,12 +17,12 @@ use seqloom_prep::tally::Tally;
 use seqloom_report::{flagstat, idxstats, picard, samtools_stats};
 
 use super::arguments::{OutputArguments, OutputFormat};
-use super::index::{self, IndexFormat};
+use super::index::IndexFormat;
 use super::resume::Kept;
 use super::run::Run;
 use super::stripes;
 use super::summary::{Ingested, Summary};
-use super::{compress, with_suffix, write_text};
+use super::{compress, write_text};
 use crate::exit::{UsageError, at_path};
 
 /// What is written where.
@@ -157,7 +158,7 @@ impl<'a> OutputPlan<'a> {
         let md5 = outputs.first().and_then(Output::md5);
         let is_striped = outputs.len() > 1;
         let mut files: Vec<_> = outputs.into_iter().filter_map(Output::into_file).collect();
-        let old_indices = index::paths_beside(path);
+        let old_indices = bam_indices(path);
         let index = index.zip(self.index).map(|(bytes, format)| format.file(path, bytes));
         let index = index.transpose()?.flatten();
         if is_striped {

@@ -26,6 +26,7 @@ use seqloom_signal::sources::{Input, Numbers, Sequential};
 
 use super::arguments::RunArguments;
 use super::pass::{Pass, PassError};
+use super::region;
 use crate::exit::UsageError;
 
 /// What the program itself takes: code, models, buffers of the reader and of the output.
@@ -100,14 +101,6 @@ impl AlignmentArguments {
     }
 }
 
-/// A stretch of the reference, as the BAM's header numbers it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct WantedRegion {
-    region: Region,
-    /// First and last base, 0-based.
-    bases: RangeInclusive<u64>,
-}
-
 /// Everything that reads are called from.
 pub(super) struct Job {
     alignments: AlignmentSource,
@@ -148,14 +141,18 @@ impl Job {
             free_blocks,
             ..AlignmentOptions::default()
         };
-        let alignments = AlignmentSource::open(std::slice::from_ref(&arguments.bam), options)?;
-        let header = &alignments.headers()[0];
+        let mut alignments = AlignmentSource::open(std::slice::from_ref(&arguments.bam), options)?;
         let which = &arguments.alignments;
-        let region = which.region.as_deref().map(|it| parse_region(it, header)).transpose()?;
+        let parse = |it| region::parse(it, &alignments.headers()[0]);
+        let region = which.region.as_deref().map(parse).transpose()?;
+        if let Some(wanted) = &region {
+            region::go_to(&mut alignments, wanted, pass)?;
+        }
         let reference = IndexedFasta::open(&arguments.reference)?;
         if let Some(index) = reference.old_index() {
             pass.warn(&format!("{} is older than its file, but fits it", index.display()));
         }
+        let header = &alignments.headers()[0];
         let contigs = match_contigs(pass, header, &reference, &arguments.bam)?;
         let kmer_model = arguments.kmer_model.as_deref();
         let (signals, chemistry) = open_signals(arguments, pass)?;
@@ -212,8 +209,7 @@ impl Job {
 
     /// Whether a record reaches into the region, if there is one.
     pub(super) fn is_in_region(&self, record: &RecordRef<'_>) -> bool {
-        let all = Filter { min_mapping_quality: 0, has_secondary: true, ..self.filter };
-        all.region.is_none() || all.refuses(record).is_none()
+        self.filter.covers(record)
     }
 
     /// Calls all reads; `commit` takes one after the other, in the order of the BAM.
@@ -265,38 +261,6 @@ impl Job {
 
 fn default_memory() -> ByteSize {
     ByteSize(machine::available_memory_bytes() / 4 * 3)
-}
-
-/// `NAME`, `NAME:FIRST` or `NAME:FIRST-LAST`; names may have colons.
-fn parse_region(text: &str, header: &Header) -> Result<WantedRegion, UsageError> {
-    let references = header.references();
-    let find = |name: &str| references.iter().position(|it| it.name == name);
-    let refuse = |why: &str| UsageError(format!("--region {text}: {why}"));
-    let number = |text: &str| {
-        let digits = text.replace(',', "");
-        digits.parse::<u64>().ok().filter(|&it| it > 0)
-    };
-    let (name, bases) = match text.rsplit_once(':') {
-        _ if find(text).is_some() => (text, None),
-        Some((name, bases)) => (name, Some(bases)),
-        None => (text, None),
-    };
-    let index = find(name).ok_or_else(|| refuse("the header of the BAM has no such sequence"))?;
-    let length = u64::from(references[index].length);
-    let (first, last) = match bases.map(|bases| bases.split_once('-').unwrap_or((bases, ""))) {
-        None => (Some(1), Some(length)),
-        Some((first, "")) => (number(first), Some(length)),
-        Some((first, last)) => (number(first), number(last)),
-    };
-    let (first, last) =
-        first.zip(last).ok_or_else(|| refuse("NAME:FIRST-LAST is expected, from 1 on"))?;
-    let last = last.min(length);
-    if first > last {
-        return Err(refuse(&format!("the sequence has {length} bases; nothing is in the region")));
-    }
-    let reference_id = i32::try_from(index).unwrap_or(i32::MAX);
-    let region = Region { reference_id, start: first - 1, end: last };
-    Ok(WantedRegion { region, bases: first - 1..=last - 1 })
 }
 
 /// Which sequence of the FASTA each one of the header is.
@@ -588,28 +552,6 @@ fn report(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn header() -> Header {
-        Header::parse(b"@SQ\tSN:c1\tLN:1000\n@SQ\tSN:HLA:1-2\tLN:50\n").unwrap()
-    }
-
-    #[test]
-    fn regions_are_read_as_samtools_reads_them() {
-        fn t(text: &str, reference_id: i32, start: u64, end: u64) {
-            let wanted = parse_region(text, &header()).unwrap();
-            assert_eq!(wanted.region, Region { reference_id, start, end }, "{text}");
-            assert_eq!(wanted.bases, start..=end - 1);
-        }
-        t("c1", 0, 0, 1000);
-        t("c1:5-7", 0, 4, 7);
-        t("c1:5", 0, 4, 1000);
-        t("c1:1,00-9999", 0, 99, 1000);
-        t("HLA:1-2", 1, 0, 50);
-        t("HLA:1-2:3-3", 1, 2, 3);
-        for bad in ["c2", "c1:0-5", "c1:7-5", "c1:1001", "c1:x", "c1:-3", "", ":"] {
-            assert!(parse_region(bad, &header()).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn kits_tell_the_chemistry() {

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use seqloom_format::bam::{Header, RecordRef};
 use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK, MAX_PAYLOAD_BYTES, VirtualOffset};
 use seqloom_format::index::{IndexBuilder, IndexFragment};
+use seqloom_io::beside::bam_indices;
 use seqloom_io::sink::atomic::commit_with_index;
 use seqloom_io::sink::output::{Output, OutputError};
 
 use super::pass::{Pass, PassError};
 use crate::output::arguments::IndexKind;
 use crate::output::command_line;
-use crate::output::index::{IndexFormat, paths_beside};
+use crate::output::index::IndexFormat;
 
 /// Text that is handed to the system at once.
 const WRITE_BYTES: usize = 1 << 20;
@@ -147,7 +148,7 @@ impl BamSink {
         pass.wrote(self.text.output.written_bytes());
         let index = format.file(&self.path, &bytes)?;
         let Some((file, index)) = self.text.output.into_file().zip(index) else { return Ok(()) };
-        let named = commit_with_index(file, index, &paths_beside(&self.path));
+        let named = commit_with_index(file, index, &bam_indices(&self.path));
         Ok(named.map_err(OutputError::from)?)
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seqloom_format::slow5::index::{append_footer, append_header};
+use seqloom_io::beside::is_older;
 use seqloom_io::sink::output::Output;
 use seqloom_signal::indexing::Locate;
 use seqloom_signal::sources::Sequential;
@@ -106,8 +107,7 @@ fn write(pass: &Pass<'_>, path: &Path, bytes: &[u8]) -> Result<(), PassError> {
 
 /// slow5lib goes on with an old index, and so do we: reads are checked when they are fetched.
 fn warn_if_old(pass: &Pass<'_>, data: &Path, index: &Path) {
-    let modified = |path: &Path| std::fs::metadata(path).and_then(|it| it.modified()).ok();
-    if modified(data).zip(modified(index)).is_some_and(|(data, index)| index < data) {
+    if is_older(index, data) {
         pass.warn(&format!("{} is older than its file", index.display()));
     }
 }

@@ -18,6 +18,7 @@ mod join;
 mod merge;
 mod methylation;
 mod pass;
+mod region;
 mod skim;
 mod split;
 mod stats;

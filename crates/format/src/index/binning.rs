@@ -1,5 +1,8 @@
 //! The hierarchy of bins that BAI and CSI share (SAM specification 5.1.1, CSI specification).
 
+/// Deepest hierarchy whose bins have 32-bit numbers.
+const MAX_DEPTH: u32 = 9;
+
 /// Sizes of the bins: the smallest has 2^`min_shift` bp, and each of `depth` levels above it has
 /// bins 8 times as large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -13,6 +16,14 @@ crate::state_of_fields!(BinningScheme { min_shift, depth });
 impl BinningScheme {
     /// The scheme of BAI: 16 kbp bins, 6 levels, references up to 2^29 bp.
     pub const BAI: Self = Self { min_shift: 14, depth: 5 };
+
+    /// Smallest bins of 2^`min_shift` bp and `depth` levels above; `None` where numbers of bins or
+    /// positions would not fit.
+    #[must_use]
+    pub(super) const fn new(min_shift: u32, depth: u32) -> Option<Self> {
+        let fits = depth <= MAX_DEPTH && min_shift <= 62 - 3 * MAX_DEPTH;
+        if fits { Some(Self { min_shift, depth }) } else { None }
+    }
 
     /// The scheme that `samtools index -c` uses for references of at most `longest_bp`:
     /// 16 kbp bins and the fewest levels that hold the longest reference and 256 bp more.
@@ -90,6 +101,17 @@ impl BinningScheme {
             level += 1;
         }
         level
+    }
+
+    /// Whether `bin` is one of the hierarchy and has some of the positions `first..=last`.
+    pub(super) const fn overlaps(self, bin: u32, first: u64, last: u64) -> bool {
+        if bin >= self.bin_count() {
+            return false;
+        }
+        let level = self.level(bin);
+        let shift = self.min_shift + 3 * (self.depth - level);
+        let at = (bin - first_of_level(level)) as u64;
+        first >> shift <= at && at <= last >> shift
     }
 
     /// First window of the linear index that `bin` covers.

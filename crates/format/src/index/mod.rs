@@ -1,4 +1,5 @@
-//! BAI and CSI indices, built in parallel while a BAM file is written.
+//! BAI and CSI indices, built in parallel while a BAM file is written; and what they say of where
+//! the records of a region begin.
 //!
 //! A worker that deflates a run of sorted records collects an [`IndexFragment`] with positions
 //! relative to its own bytes; [`IndexBuilder`] puts the fragments together in file order. However
@@ -11,6 +12,7 @@
 mod binning;
 mod builder;
 mod fragment;
+mod query;
 
 #[cfg(test)]
 mod tests;
@@ -18,6 +20,7 @@ mod tests;
 pub use binning::BinningScheme;
 pub use builder::IndexBuilder;
 pub use fragment::IndexFragment;
+pub use query::{BadIndex, IndexedRegion, first_offset};
 
 /// Why records cannot be indexed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

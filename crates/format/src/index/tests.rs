@@ -198,6 +198,35 @@ proptest! {
     }
 
     #[test]
+    fn regions_begin_in_front_of_their_records(
+        entries in entries(), reference in 0_usize..3, start in prop_oneof![0_u64..60_000, 0_u64..1 << 29],
+        length in prop_oneof![1_u64..100, 1_u64..1 << 29], cut in any::<prop::sample::Index>(),
+    ) {
+        let end = (start + length).min(1 << 29);
+        let region = IndexedRegion { reference_count: 4, reference, bases: start..end };
+        let of_reference = || entries.iter().filter(|entry| entry.0 == reference as i32);
+        let reaches = |from: u64, to: u64| move |entry: &&Entry| {
+            let bases = entry.1 as u64..entry.2.max(entry.1 + 1) as u64;
+            bases.start < to && bases.end > from
+        };
+        let first = of_reference().filter(reaches(start, end)).map(|entry| entry.4).min();
+        // As far as windows and chunks tell: what reaches into the first window or lies behind.
+        let nearest = of_reference().filter(reaches(start >> 14 << 14, 1 << 30)).map(|it| it.4);
+        let nearest = nearest.min();
+        for is_csi in [false, true] {
+            let index = index_of(&entries, &[100], is_csi);
+            let found = first_offset(&index, &region).unwrap();
+            prop_assert!(first.is_none() || found.is_some() && found <= first, "{:?}", found);
+            if !is_csi && let Some(found) = found {
+                prop_assert!(Some(found) >= nearest, "{:?} {:?}", found, nearest);
+            }
+            let cut = cut.index(index.len());
+            let of_part = first_offset(&index[..cut], &region);
+            prop_assert!(of_part.is_err() || of_part == Ok(found));
+        }
+    }
+
+    #[test]
     fn every_record_is_found(entries in entries()) {
         let (references, unplaced) = decode(&index_of(&entries, &[80, 160], false));
         prop_assert_eq!(unplaced, entries.iter().filter(|entry| entry.0 < 0).count() as u64);
@@ -217,6 +246,53 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_region_s_first_record_is_told() {
+    let at = |block| VirtualOffset::new(block, 7).unwrap();
+    // Two to a window of 16 kbp, and one that reaches over three windows.
+    let places = [(0, 100), (9_000, 9_100), (20_000, 60_000), (30_000, 30_100), (70_000, 70_100)];
+    let record = |(number, (start, end)): (usize, (i64, i64))| {
+        (1, start, end, true, at(1_000_000 * number as u64))
+    };
+    let entries: Vec<Entry> = places.into_iter().enumerate().map(record).collect();
+    for is_csi in [false, true] {
+        let index = index_of(&entries, &[], is_csi);
+        let t = |reference, bases, expected: Option<u64>| {
+            let region = IndexedRegion { reference_count: 4, reference, bases };
+            let expected = expected.map(|number| at(1_000_000 * number));
+            assert_eq!(first_offset(&index, &region), Ok(expected), "{region:?}");
+        };
+        t(1, 0..10, Some(0));
+        t(1, 40_000..40_001, Some(2));
+        // The small bin of the last record is merged into one that begins in front of it, and CSI
+        // has no windows.
+        t(1, 69_000..80_000, Some(if is_csi { 2 } else { 4 }));
+        t(1, 200_000..300_000, None);
+        t(0, 0..1 << 29, None);
+        t(2, 0..1 << 29, None);
+        t(4, 0..10, None);
+    }
+}
+
+#[test]
+fn bad_indices_are_refused() {
+    let region = |reference_count| IndexedRegion { reference_count, reference: 1, bases: 0..10 };
+    let t = |index: &[u8], expected| assert_eq!(first_offset(index, &region(2)), Err(expected));
+    t(b"", BadIndex::NotAnIndex);
+    t(b"BAM\x01", BadIndex::NotAnIndex);
+    t(b"BAI\x01", BadIndex::Truncated { byte: 4 });
+    t(b"BAI\x01\x03\0\0\0", BadIndex::References { found: 3, expected: 2 });
+    // Counts that nothing stands behind.
+    t(b"BAI\x01\x02\0\0\0\xff\xff\xff\xff", BadIndex::Truncated { byte: 12 });
+    let csi = |words: [u32; 4]| {
+        let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+        b"CSI\x01".iter().copied().chain(bytes).collect::<Vec<u8>>()
+    };
+    t(&csi([14, 99, 0, 2]), BadIndex::Scheme { min_shift: 14, depth: 99 });
+    t(&csi([99, 5, 0, 2]), BadIndex::Scheme { min_shift: 99, depth: 5 });
+    t(&csi([14, 5, u32::MAX, 2]), BadIndex::Truncated { byte: 16 });
 }
 
 #[test]

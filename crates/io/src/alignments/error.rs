@@ -41,6 +41,17 @@ pub enum AlignmentError {
         /// What is wrong.
         problem: &'static str,
     },
+    /// An index says that a record begins where none can.
+    #[error(
+        "{}: no record can begin at virtual offset {}: its index is of another file; `samtools \
+         index` makes a new one", path.display(), offset.raw()
+    )]
+    Start {
+        /// The input.
+        path: PathBuf,
+        /// Where a record was to begin.
+        offset: VirtualOffset,
+    },
     /// A record is malformed or cut off.
     #[error("{0}")]
     Malformed(Box<MalformedRecord>),

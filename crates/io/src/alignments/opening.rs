@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use seqloom_format::bam::{Header, HeaderError};
-use seqloom_format::bgzf;
+use seqloom_format::bgzf::{self, BgzfError, VirtualOffset};
 
 use super::error::AlignmentError;
 use super::stretch::BlockPlace;
@@ -191,23 +191,51 @@ fn more(text: &[u8]) -> Result<ReadHeader, HeaderError> {
 /// file where nothing is there.
 pub(super) fn locate(input: &Input, size: u64, byte: u64) -> Result<BlockPlace, SourceError> {
     let (mut block, mut skip) = (0, byte);
-    let mut head = [0; bgzf::MAX_BLOCK_BYTES];
     while block < size {
-        let bytes = (size - block).min(head.len() as u64) as usize;
-        input.read_exact_at(&mut head[..bytes], block)?;
-        let parsed = bgzf::parse_block_header(&head[..bytes])
-            .map_err(|error| input.compressed_error(block, error.to_string()))?;
-        let inflated = head[..bytes].get(parsed.block_bytes - 4..parsed.block_bytes);
-        let inflated = inflated.and_then(<[u8]>::first_chunk).copied().map(u32::from_le_bytes);
+        let sizes = block_sizes(input, size, block)?;
+        let sizes = sizes.map_err(|error| input.compressed_error(block, error.to_string()))?;
         // A block that is cut short is found out by whoever reads it.
-        let Some(inflated) = inflated else { break };
-        if skip < u64::from(inflated) {
+        let Some((bytes, inflated)) = sizes else { break };
+        if skip < inflated {
             break;
         }
-        skip -= u64::from(inflated);
-        block += parsed.block_bytes as u64;
+        skip -= inflated;
+        block += bytes;
     }
     Ok(BlockPlace { block: block.min(size), skip })
+}
+
+/// The place of an offset of an index, if it can be one.
+pub(super) fn place_at(
+    input: &Input,
+    size: u64,
+    offset: VirtualOffset,
+) -> Result<BlockPlace, AlignmentError> {
+    let (block, skip) = (offset.block_offset(), u64::from(offset.offset_in_block()));
+    let is_block = match block_sizes(input, size, block)? {
+        Ok(Some((_, inflated))) => skip <= inflated,
+        _ => false,
+    };
+    let path = || input.path.to_path_buf();
+    is_block
+        .then_some(BlockPlace { block, skip })
+        .ok_or_else(|| AlignmentError::Start { path: path(), offset })
+}
+
+/// Bytes of the BGZF block at `block`, and of what it inflates to; `None` if it is cut short.
+fn block_sizes(
+    input: &Input,
+    size: u64,
+    block: u64,
+) -> Result<Result<Option<(u64, u64)>, BgzfError>, SourceError> {
+    let mut head = [0; bgzf::MAX_BLOCK_BYTES];
+    let bytes = size.saturating_sub(block).min(head.len() as u64) as usize;
+    input.read_exact_at(&mut head[..bytes], block)?;
+    Ok(bgzf::parse_block_header(&head[..bytes]).map(|parsed| {
+        let inflated = head[..bytes].get(parsed.block_bytes - 4..parsed.block_bytes)?;
+        let inflated = inflated.first_chunk().copied().map(u32::from_le_bytes)?;
+        Some((parsed.block_bytes as u64, u64::from(inflated)))
+    }))
 }
 
 /// Whether a BGZF file ends with an empty block.

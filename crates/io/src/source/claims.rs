@@ -22,6 +22,7 @@ pub(crate) struct Stretches {
     next: AtomicU64,
     count: u64,
     stretch_bytes: u64,
+    start: u64,
     pub(crate) size: u64,
 }
 
@@ -29,7 +30,14 @@ impl Stretches {
     pub(crate) fn new(size: u64, stretch_bytes: u64) -> Self {
         let stretch_bytes = stretch_bytes.max(1);
         let count = size.div_ceil(stretch_bytes).max(1);
-        Self { next: AtomicU64::new(0), count, stretch_bytes, size }
+        Self { next: AtomicU64::new(0), count, stretch_bytes, start: 0, size }
+    }
+
+    /// As these, but of the file from `start` on; none of them is taken.
+    pub(crate) fn starting_at(&self, start: u64) -> Self {
+        let start = start.min(self.size);
+        let count = (self.size - start).div_ceil(self.stretch_bytes).max(1);
+        Self { next: AtomicU64::new(0), count, start, ..*self }
     }
 
     /// The next index, `None` when all are taken.
@@ -52,7 +60,7 @@ impl Stretches {
 
     /// First byte of a stretch and the byte behind it.
     pub(crate) fn range(&self, index: u64) -> (u64, u64) {
-        let lo = (index * self.stretch_bytes).min(self.size);
+        let lo = (self.start + index * self.stretch_bytes).min(self.size);
         (lo, lo.saturating_add(self.stretch_bytes).min(self.size))
     }
 }

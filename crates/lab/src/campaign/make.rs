@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use seqloom_io::beside::with_suffix;
 use seqloom_runtime::process::run_together;
 
 use super::definition::Experiment;
@@ -100,13 +101,6 @@ fn make_one(
         }
     }
     fs::write(&stamp, wanted).map_err(told)
-}
-
-/// The path with something behind its name.
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }
 
 /// The end of what a program said, in one line.

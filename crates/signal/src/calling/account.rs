@@ -14,8 +14,6 @@ pub enum Skip {
     Secondary,
     /// Its mapping quality is too low.
     LowMappingQuality,
-    /// It does not reach into the region.
-    OutsideRegion,
     /// Its alignment skips reference bases (`N`), as spliced RNA does.
     Spliced,
     /// It has no alignment, or one that is not that of its bases.
@@ -50,7 +48,6 @@ impl Skip {
             Self::Unmapped => "unmapped",
             Self::Secondary => "secondary",
             Self::LowMappingQuality => "low_mapq",
-            Self::OutsideRegion => "outside_region",
             Self::Spliced => "spliced",
             Self::BadCigar => "bad_cigar",
             Self::ContigMissing => "contig_missing",
@@ -73,7 +70,6 @@ impl Skip {
             Self::Unmapped => "not aligned",
             Self::Secondary => "secondary alignment",
             Self::LowMappingQuality => "mapping quality below --min-mapq",
-            Self::OutsideRegion => "outside of --region",
             Self::Spliced => "the alignment skips reference bases (N in the CIGAR)",
             Self::BadCigar => "the CIGAR is missing or does not fit the record's bases",
             Self::ContigMissing => "the reference sequence is not in the FASTA",
@@ -93,8 +89,7 @@ impl Skip {
     /// Whether the record was not meant to be called: no calls are missed.
     #[must_use]
     pub fn is_filter(&self) -> bool {
-        let filters = [Self::Unmapped, Self::Secondary, Self::LowMappingQuality];
-        filters.contains(self) || *self == Self::OutsideRegion
+        [Self::Unmapped, Self::Secondary, Self::LowMappingQuality].contains(self)
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use seqloom_io::alignments::{AlignmentError, AlignmentSource, RecordBlock, RecordCheck};
 
 use super::flow::CallError;
-use super::record::{Filter, Survey, Unit, survey};
+use super::record::{Filter, Survey, Unit, place_of, survey};
 
 /// Blocks, per worker, that are being fetched or wait for a block in front of them.
 const BLOCKS_PER_WORKER: usize = 2;
@@ -125,7 +125,7 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// Records of the BAM that were read.
+    /// Records that were read, of the region if there is one.
     pub(super) fn records(&self) -> u64 {
         self.records
     }
@@ -271,10 +271,9 @@ impl<'a> Board<'a> {
     ) -> Result<(), CallError> {
         let found = self.check(&mut block, found)?;
         if let Some(first) = found.first_place {
-            let unsorted = (first < self.last_place).then_some(0).or(found.unsorted_record);
-            if let Some(record) = unsorted {
-                let record = self.records + record + 1;
-                return Err(CallError::unsorted(self.source.path(0), record));
+            let unsorted = (first < self.last_place).then_some(0).or(found.unsorted_at);
+            if let Some(at) = unsorted {
+                return Err(CallError::unsorted(self.source.path(0), &block.bytes[at..]));
             }
             self.last_place = found.last_place;
         }
@@ -284,7 +283,7 @@ impl<'a> Board<'a> {
             self.early.clear();
         }
         let first_record = self.records;
-        self.records += block.records;
+        self.records += found.records;
         let block: Arc<RecordBlock> = Arc::from(block);
         for unit in found.units {
             self.push(&block, unit, first_record, cost);
@@ -323,8 +322,7 @@ impl<'a> Board<'a> {
     /// Whether nothing of the region is at this place or behind it.
     fn is_behind_region(&self, place: u64) -> bool {
         self.filter.region.is_some_and(|region| {
-            let reference = u64::from(region.reference_id.cast_unsigned());
-            place >= (reference << 32).saturating_add(region.end.min(1 << 31))
+            place >= place_of(region.reference_id, region.end.min(1 << 31).cast_signed())
         })
     }
 }

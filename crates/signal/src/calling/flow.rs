@@ -43,14 +43,14 @@ pub enum CallError {
     Alignments(#[from] AlignmentError),
     /// It is not sorted by coordinate.
     #[error(
-        "{}: record {record} lies in front of the one before it; calling wants reads sorted by \
+        "{}: record {name} lies in front of the one before it; calling wants reads sorted by \
          coordinate: `seqloom prep` or `samtools sort` sorts them", path.display()
     )]
     Unsorted {
         /// The BAM.
         path: PathBuf,
-        /// Number of the record, from 1.
-        record: u64,
+        /// Name of the record.
+        name: String,
     },
     /// The reference cannot be read.
     #[error("{0}")]
@@ -67,8 +67,10 @@ pub enum CallError {
 }
 
 impl CallError {
-    pub(super) fn unsorted(path: &Path, record: u64) -> Self {
-        Self::Unsorted { path: path.to_owned(), record }
+    /// `framed` begins with the record.
+    pub(super) fn unsorted(path: &Path, framed: &[u8]) -> Self {
+        let name = String::from_utf8_lossy(name_of(framed)).escape_debug().to_string();
+        Self::Unsorted { path: path.to_owned(), name }
     }
 }
 
@@ -120,7 +122,7 @@ impl CallOptions {
 pub struct CallTotals {
     /// What became of all records.
     pub account: CallAccount,
-    /// Records of the BAM.
+    /// Records of the BAM, or of its region.
     pub records: u64,
     /// The most that was charged for records, results and work.
     pub peak_bytes: u64,
@@ -128,7 +130,7 @@ pub struct CallTotals {
 
 /// A record whose turn it is, and those in front of it that are not called.
 pub struct Committed<'a, O> {
-    /// Records that are not called, each with its length in front.
+    /// Records that are not called, each with its length in front; not all are of the region.
     pub skipped: &'a [u8],
     /// The record, likewise; none at the end of a block.
     pub record: Option<&'a [u8]>,
@@ -470,7 +472,7 @@ where
             let (account, commit) = &mut *guard;
             let skipped = &block.bytes[unit.start..unit.record];
             for body in framed_records(skipped).flatten() {
-                let record = RecordRef::new(body).ok();
+                let record = RecordRef::new(body).ok().filter(|it| self.inputs.filter.covers(it));
                 let skip = record.and_then(|it| self.inputs.filter.refuses(&it).zip(Some(it)));
                 if let Some((skip, record)) = skip {
                     account.skip(record.name(), &skip);

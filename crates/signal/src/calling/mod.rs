@@ -59,7 +59,7 @@ pub struct ReadInput<'a> {
     pub signal: &'a SignalRead,
     /// File that the signal is from.
     pub signal_path: &'a std::path::Path,
-    /// Number of the BAM record among those of the input, from 0.
+    /// Number of the BAM record among those of the input, or of its region, from 0.
     pub ordinal: u64,
     /// The BAM record.
     pub record: seqloom_format::bam::RecordRef<'a>,

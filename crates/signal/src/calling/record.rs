@@ -20,7 +20,7 @@ pub struct Region {
 pub struct Filter {
     /// Lowest mapping quality.
     pub min_mapping_quality: u8,
-    /// Where records must reach into.
+    /// Where records must reach into; others do not count at all.
     pub region: Option<Region>,
     /// Whether secondary alignments are called, too.
     pub has_secondary: bool,
@@ -37,6 +37,13 @@ pub enum HardClips {
 }
 
 impl Filter {
+    /// Whether a record reaches into the region, if there is one. Others are as if they were not
+    /// there.
+    #[must_use]
+    pub fn covers(&self, record: &RecordRef<'_>) -> bool {
+        self.region.is_none_or(|region| reaches_into(record, &region))
+    }
+
     /// Why a record is not to be called, if so.
     #[must_use]
     pub fn refuses(&self, record: &RecordRef<'_>) -> Option<Skip> {
@@ -47,25 +54,28 @@ impl Filter {
         if record.has_flags(Flags::SECONDARY) && !self.has_secondary {
             return Some(Skip::Secondary);
         }
-        if self.region.is_some_and(|region| !reaches_into(record, &region)) {
-            return Some(Skip::OutsideRegion);
-        }
         let is_low = record.mapping_quality() < self.min_mapping_quality;
         is_low.then_some(Skip::LowMappingQuality)
     }
 }
 
 fn reaches_into(record: &RecordRef<'_>, region: &Region) -> bool {
-    let start = u64::from(record.position().unsigned_abs());
+    let Ok(start) = u64::try_from(record.position()) else { return false };
     let end = start + record.full_cigar().reference_span().unsigned_abs().max(1);
     record.reference_id() == region.reference_id && start < region.end && end > region.start
 }
 
-/// Where a record stands in an order by coordinate; those without a place come last.
+/// Where a record stands in an order by coordinate: those without a reference sequence come last,
+/// those without a position first of their sequence.
 #[must_use]
 pub(super) fn place(record: &RecordRef<'_>) -> u64 {
-    u64::from(record.reference_id().cast_unsigned()) << 32
-        | u64::from(record.position().cast_unsigned())
+    place_of(record.reference_id(), i64::from(record.position()))
+}
+
+/// The place of a record at `position`, from 0 or -1.
+pub(super) fn place_of(reference_id: i32, position: i64) -> u64 {
+    u64::from(reference_id.cast_unsigned()) << 32
+        | (position + 1).clamp(0, i64::from(u32::MAX)).cast_unsigned()
 }
 
 /// A record to be called, and those in front of it that are not: ranges of a block.
@@ -77,7 +87,7 @@ pub(super) struct Unit {
     pub(super) record: usize,
     /// Where it ends; `record` if there is none.
     pub(super) end: usize,
-    /// Number of the record in the block.
+    /// Number of the record among those of the block that count.
     pub(super) ordinal: u64,
     /// Bases of its read.
     pub(super) bases: u64,
@@ -87,11 +97,13 @@ pub(super) struct Unit {
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     pub(super) units: Vec<Unit>,
+    /// Records that count.
+    pub(super) records: u64,
     /// Places of the first and last record.
     pub(super) first_place: Option<u64>,
     pub(super) last_place: u64,
-    /// Number of the first record that lies in front of the one before it.
-    pub(super) unsorted_record: Option<u64>,
+    /// Where the first record begins that lies in front of the one before it.
+    pub(super) unsorted_at: Option<usize>,
 }
 
 /// Looks at the records of a block.
@@ -99,27 +111,28 @@ pub(super) fn survey(bytes: &[u8], filter: &Filter) -> Survey {
     let mut survey = Survey::default();
     let mut unit_start = 0;
     let mut records = framed_records(bytes);
-    let (mut start, mut ordinal) = (0, 0);
+    let mut start = 0;
     while let Some(Ok(body)) = records.next() {
         let end = records.offset();
         // The source has checked all records.
         let Ok(record) = RecordRef::new(body) else { continue };
         let place = place(&record);
         if survey.first_place.is_some() && place < survey.last_place {
-            survey.unsorted_record.get_or_insert(ordinal);
+            survey.unsorted_at.get_or_insert(start);
         }
         survey.first_place.get_or_insert(place);
         survey.last_place = place;
-        if filter.refuses(&record).is_none() {
+        let (counts, ordinal) = (filter.covers(&record), survey.records);
+        if counts && filter.refuses(&record).is_none() {
             let bases = read_bases(&record);
             survey.units.push(Unit { start: unit_start, record: start, end, ordinal, bases });
             unit_start = end;
         }
+        survey.records += u64::from(counts);
         start = end;
-        ordinal += 1;
     }
     if unit_start < bytes.len() {
-        let (record, end) = (bytes.len(), bytes.len());
+        let (record, end, ordinal) = (bytes.len(), bytes.len(), survey.records);
         survey.units.push(Unit { start: unit_start, record, end, ordinal, bases: 0 });
     }
     survey
@@ -282,11 +295,57 @@ mod tests {
         t(&with_secondary, "r 256 c 11 60 1M * 0 0 A *", None);
         t(&filter, "r 2048 c 11 60 1M * 0 0 A *", None);
         t(&filter, "r 0 c 11 19 1M * 0 0 A *", Some(Skip::LowMappingQuality));
-        t(&filter, "r 0 c 10 60 1M * 0 0 A *", Some(Skip::OutsideRegion));
-        t(&filter, "r 0 c 10 60 2M * 0 0 AC *", None);
-        t(&filter, "r 0 c 21 60 1M * 0 0 A *", Some(Skip::OutsideRegion));
-        t(&filter, "r 0 d 11 60 1M * 0 0 A *", Some(Skip::OutsideRegion));
         t(&ALL, "r 0 d 11 0 1M * 0 0 A *", None);
+    }
+
+    #[test]
+    fn records_count_that_reach_into_the_region() {
+        let region = Region { reference_id: 0, start: 10, end: 20 };
+        let filter = Filter { region: Some(region), ..ALL };
+        let t = |line: &str, expected: bool| {
+            let body = body(line);
+            assert_eq!(filter.covers(&RecordRef::new(&body).unwrap()), expected, "{line}");
+        };
+        t("r 0 c 10 60 1M * 0 0 A *", false);
+        t("r 0 c 10 60 2M * 0 0 AC *", true);
+        t("r 0 c 20 60 1M * 0 0 A *", true);
+        t("r 4 c 20 0 * * 0 0 A *", true);
+        t("r 0 c 21 60 1M * 0 0 A *", false);
+        t("r 0 d 11 60 1M * 0 0 A *", false);
+        t("r 4 * 0 0 * * 0 0 A *", false);
+    }
+
+    #[test]
+    fn records_outside_of_the_region_are_passed_over() {
+        let region = Region { reference_id: 0, start: 4, end: 5 };
+        let filter = Filter { region: Some(region), ..ALL };
+        let bytes = framed(&[
+            "a 0 c 1 60 2M * 0 0 AC *",
+            "b 256 c 3 60 3M * 0 0 ACG *",
+            "c 0 c 4 60 2M * 0 0 AC *",
+            "d 0 c 6 60 1M * 0 0 A *",
+        ]);
+        let found = survey(&bytes, &filter);
+        assert_eq!(found.records, 2);
+        let ordinals: Vec<u64> = found.units.iter().map(|unit| unit.ordinal).collect();
+        assert_eq!(ordinals, [1, 2]);
+        assert_eq!(found.units[0].start, 0);
+    }
+
+    #[test]
+    fn places_are_those_of_samtools_sort() {
+        // SAM text has no record with a reference sequence and without a position, BAM may have.
+        let mut first = body("a 4 c 1 0 * * 0 0 A *");
+        first[4..8].copy_from_slice(&(-1_i32).to_le_bytes());
+        let lines = [
+            "b 0 c 1 60 1M * 0 0 A *",
+            "c 0 c 2 60 1M * 0 0 A *",
+            "d 0 d 1 60 1M * 0 0 A *",
+            "e 4 * 0 0 * * 0 0 A *",
+        ];
+        let bodies = std::iter::once(first).chain(lines.map(body));
+        let places: Vec<u64> = bodies.map(|body| place(&RecordRef::new(&body).unwrap())).collect();
+        assert!(places.is_sorted_by(|a, b| a < b), "{places:?}");
     }
 
     #[test]
@@ -304,8 +363,8 @@ mod tests {
         assert_eq!(found.units[0].start, 0);
         assert!(found.units.windows(2).all(|it| it[0].end == it[1].start));
         assert_eq!(found.units[2].record, found.units[2].end);
-        assert_eq!(found.unsorted_record, Some(1));
-        assert_eq!(found.first_place, Some(u64::MAX));
+        assert_eq!(found.unsorted_at, Some(found.units[0].record));
+        assert_eq!(found.first_place, Some(place_of(-1, -1)));
         assert_eq!(survey(b"", &ALL).units, []);
     }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use seqloom_format::signal::{SignalHeader, SignalRead};
+use seqloom_io::beside::is_older;
 use seqloom_runtime::failure::lock;
 
 use crate::account::{Fault, Loss};
@@ -147,9 +148,7 @@ fn list_index(store: &dyn SignalStore, output: &mut Listed) {
             return;
         }
     };
-    let modified = |path: &Path| std::fs::metadata(path).and_then(|it| it.modified()).ok();
-    output.is_index_old =
-        modified(store.path()).zip(modified(&path)).is_some_and(|(data, index)| index < data);
+    output.is_index_old = is_older(&path, store.path());
     let listed =
         for_each_entry(&bytes, &path, store, |read_id, location| output.push(read_id, location));
     output.index_error = listed.err();

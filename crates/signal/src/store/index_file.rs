@@ -1,10 +1,10 @@
 //! The index file of a SLOW5 or BLOW5 file, and whether it is that file's.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use seqloom_format::signal::Slow5Version;
 use seqloom_format::slow5::{IndexError, index};
+use seqloom_io::beside::with_suffix;
 
 use super::requests::Location;
 use super::{DuplicateReadId, ReadIndex, SignalStore};
@@ -68,9 +68,7 @@ pub enum IndexFileError {
 /// Where the index of a file lies: beside it, its name with `.idx` behind.
 #[must_use]
 pub fn index_path(data: &Path) -> PathBuf {
-    let mut name = OsString::from(data);
-    name.push(".idx");
-    name.into()
+    with_suffix(data, ".idx")
 }
 
 /// Reads the index at `path` of the file `store`.

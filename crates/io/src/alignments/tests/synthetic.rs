@@ -6,10 +6,10 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use seqloom_format::bam::Header;
-use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK};
+use seqloom_format::bgzf::{self, BlockCompressor, EOF_BLOCK, VirtualOffset};
 
-use super::{AlignmentError, Stream, TestFile, file, options, read};
-use crate::alignments::{AlignmentOptions, Problem};
+use super::{AlignmentError, Stream, TestFile, collect, file, options, read};
+use crate::alignments::{AlignmentOptions, AlignmentSource, Problem};
 
 /// A framed record of so many bases, unmapped, with an array of bytes of its own.
 pub(super) fn record(name: &str, bases: usize, data: &[u8]) -> Vec<u8> {
@@ -415,6 +415,47 @@ fn blocks_as_htslib_cuts_them_are_never_read_twice() {
         assert!(stream.bytes == records.concat());
         assert_eq!(stream.reread_blocks, 0);
     }
+}
+
+#[test]
+fn reading_may_begin_at_any_record() {
+    let (records, content) = small_file();
+    let file = file(&content);
+    let place_of = |at: usize| {
+        let (mut block, mut skip) = (0, header(2).len() + records[..at].concat().len());
+        loop {
+            let bytes = bgzf::parse_block_header(&content[block..]).unwrap().block_bytes;
+            let size = &content[block + bytes - 4..block + bytes];
+            let size = u32::from_le_bytes(size.try_into().unwrap()) as usize;
+            if skip < size || block + bytes == content.len() {
+                return VirtualOffset::new(block as u64, skip as u16).unwrap();
+            }
+            (block, skip) = (block + bytes, skip - size);
+        }
+    };
+    let read_from = |offset: Option<VirtualOffset>, block_bytes: usize, threads: usize| {
+        let paths = [file.path.clone()];
+        let mut source = AlignmentSource::open(&paths, options(block_bytes)).unwrap();
+        assert!(source.can_start_anywhere(0));
+        source.start_at(0, offset)?;
+        Ok::<_, AlignmentError>(collect(&source, threads)?.remove(0))
+    };
+    for (block_bytes, threads) in [(1 << 20, 1), (10, 3), (700, 2)] {
+        for at in 0..=records.len() {
+            let stream = read_from(Some(place_of(at)), block_bytes, threads).unwrap();
+            assert!(stream.bytes == records[at..].concat(), "record {at}");
+            assert_eq!(stream.records, (records.len() - at) as u64);
+        }
+        assert_eq!(read_from(None, block_bytes, threads).unwrap().records, 0);
+    }
+    // Places where no record can begin.
+    for (block, skip) in [(1, 0), (0, 131), (content.len() as u64, 0), (1 << 40, 0)] {
+        let offset = VirtualOffset::new(block, skip).unwrap();
+        let error = read_from(Some(offset), 700, 2).unwrap_err().to_string();
+        assert!(error.contains("its index is of another file"), "{error}");
+    }
+    let error = read_from(VirtualOffset::new(0, 3), 700, 2).unwrap_err();
+    assert!(matches!(error, AlignmentError::Malformed(_)), "{error}");
 }
 
 fn sam(lines: &[&str]) -> TestFile {

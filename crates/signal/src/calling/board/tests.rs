@@ -125,7 +125,7 @@ fn records_out_of_order_are_named() {
     let source = source(folder.path(), &[(1, 2), (5, 2), (4, 2)]);
     let mut board = Board::new(&source, ALL, LIMITS);
     let error = fill(&mut board).unwrap_err();
-    assert!(matches!(error, CallError::Unsorted { record: 3, .. }), "{error}");
+    assert!(matches!(&error, CallError::Unsorted { name, .. } if name == "r2"), "{error}");
 }
 
 #[test]
@@ -140,12 +140,14 @@ fn reading_ends_behind_the_region() {
     let filter = Filter { min_mapping_quality: 0, region: Some(region), has_secondary: false };
     let mut board = Board::new(&source, filter, LIMITS);
     fill(&mut board).unwrap();
-    assert!(board.records() < 200, "{} records were read", board.records());
+    assert_eq!(board.records(), 10);
+    let (read, all) = (source.bytes_read(), source.total_bytes().unwrap());
+    assert!(read < all / 4, "{read} bytes of {all} were read");
     let mut called = Vec::new();
     while let Some(mut job) = take(&mut board) {
         board.called(&mut job, 0);
         called.extend((job.unit.record < job.unit.end).then_some(job.ordinal));
     }
     called.sort_unstable();
-    assert_eq!(called, (20..30).collect::<Vec<u64>>());
+    assert_eq!(called, (0..10).collect::<Vec<u64>>());
 }
