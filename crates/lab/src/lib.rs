@@ -11,7 +11,7 @@ pub mod experiment;
 pub mod latency;
 pub mod locks;
 pub mod methylation;
-mod output;
+pub mod output;
 pub mod parsing;
 pub mod plot;
 pub mod predict;

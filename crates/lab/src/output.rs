@@ -9,7 +9,7 @@ use crate::plot::Plot;
 use crate::table::Table;
 
 /// What a table was measured on: names and facts.
-pub(crate) type Facts = [(String, String)];
+pub type Facts = [(String, String)];
 
 /// Name of the file of facts: a line each, name and fact.
 const FACTS: &str = "facts.tsv";
@@ -37,6 +37,46 @@ pub(crate) fn write_results(
     let lines: String = facts.iter().map(|(name, fact)| format!("{name}\t{fact}\n")).collect();
     write(FACTS, &lines)?;
     write("README.md", markdown)
+}
+
+/// The results of an experiment that has one table.
+#[derive(Clone, Copy)]
+pub struct Results {
+    /// Name of the table's file.
+    pub(crate) table: &'static str,
+    pub(crate) factors: &'static [&'static str],
+    /// Columns, in groups.
+    pub(crate) columns: &'static [&'static [&'static str]],
+    /// Plots, by the names of their files.
+    pub(crate) plots: fn(&Table) -> Vec<(String, Plot)>,
+    /// The report.
+    pub(crate) markdown: fn(&Table, &Facts) -> String,
+}
+
+impl Results {
+    /// The table before any run.
+    pub(crate) fn empty_table(&self) -> Table {
+        Table::new(self.factors, &self.columns.concat())
+    }
+
+    /// Writes the table, the plots and the report into a folder.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn write(&self, table: &Table, facts: &Facts, folder: &Path) -> Result<(), LabError> {
+        let (plots, markdown) = ((self.plots)(table), (self.markdown)(table, facts));
+        write_results(folder, &[(self.table, table)], &plots, facts, &markdown)
+    }
+
+    /// Writes plots and report of a folder once more, from the table that is there.
+    ///
+    /// # Errors
+    /// There is none, or the folder cannot be written.
+    pub fn write_again(&self, folder: &Path) -> Result<(), LabError> {
+        let mut table = self.empty_table();
+        read_table(folder, self.table, &mut table)?;
+        self.write(&table, &read_facts(folder)?, folder)
+    }
 }
 
 fn text_of(folder: &Path, name: &str) -> Result<String, LabError> {
@@ -76,6 +116,14 @@ pub(crate) fn short(value: f64) -> String {
         v if v >= 1.0 => format!("{value:.2}"),
         _ => format!("{value:.3}"),
     }
+}
+
+/// Differences below this factor are noise on a machine that others use too.
+pub(crate) const MEANINGFUL: f64 = 3.0;
+
+/// What [`MEANINGFUL`] is, for readers of a report: a paragraph.
+pub(crate) fn noise_note() -> String {
+    format!("\nWhere other work runs meanwhile only ratios above {MEANINGFUL} mean something.\n")
 }
 
 /// Mean number of threads that were ready to run in the last minute, on the whole machine.

@@ -79,7 +79,7 @@ pub(crate) struct CallArguments {
 /// Runs the experiment and writes its report.
 pub(super) fn run(arguments: &MethylationArguments, console: &Console) -> anyhow::Result<()> {
     if let Some(folder) = &arguments.again {
-        return Ok(methylation::write_again(folder)?);
+        return Ok(methylation::RESULTS.write_again(folder)?);
     }
     let experiment = Methylation {
         program: PathBuf::from("/proc/self/exe"),
@@ -112,7 +112,7 @@ pub(super) fn run(arguments: &MethylationArguments, console: &Console) -> anyhow
         ),
     ];
     let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
-    methylation::write(&table, &facts, &arguments.out)?;
+    methylation::RESULTS.write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())
 }

@@ -55,7 +55,7 @@ pub(crate) struct OutputArguments {
 /// Runs the experiment and writes its report.
 pub(super) fn run(arguments: &OutputArguments, console: &Console) -> anyhow::Result<()> {
     if let Some(folder) = &arguments.again {
-        return Ok(sinks::write_again(folder)?);
+        return Ok(sinks::RESULTS.write_again(folder)?);
     }
     let work = arguments.work.clone();
     let experiment = Outputs {
@@ -82,7 +82,7 @@ pub(super) fn run(arguments: &OutputArguments, console: &Console) -> anyhow::Res
         ),
     ];
     let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
-    sinks::write(&table, &facts, &arguments.out)?;
+    sinks::RESULTS.write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())
 }

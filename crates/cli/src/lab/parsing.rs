@@ -16,6 +16,9 @@ pub(crate) struct ParsingArguments {
     /// Where table, plots and report go
     #[arg(long, value_name = "DIR", default_value = "out/lab/parsing")]
     out: PathBuf,
+    /// Run nothing: write the report of this folder once more from its table
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "work"])]
+    again: Option<PathBuf>,
     /// Where files to read are made [default: a folder of the system's temporary folder]
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
@@ -38,6 +41,9 @@ pub(crate) struct ParsingArguments {
 
 /// Runs the experiment and writes its report.
 pub(super) fn run(arguments: &ParsingArguments, console: &Console) -> anyhow::Result<()> {
+    if let Some(folder) = &arguments.again {
+        return Ok(parsing::RESULTS.write_again(folder)?);
+    }
     let work = arguments.work.clone();
     let work = work.unwrap_or_else(|| std::env::temp_dir().join("seqloom-lab-parsing"));
     let experiment = Parsing {
@@ -58,7 +64,7 @@ pub(super) fn run(arguments: &ParsingArguments, console: &Console) -> anyhow::Re
     );
     facts.push(("program".to_owned(), format!("seqloom {}", env!("CARGO_PKG_VERSION"))));
     facts.push(("again".to_owned(), again));
-    parsing::write(&table, &facts, &arguments.out)?;
+    parsing::RESULTS.write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())
 }

@@ -145,7 +145,7 @@ fn again() -> Vec<String> {
 /// Runs the experiment and writes its report.
 pub(super) fn run(arguments: &ScheduleArguments, console: &Console) -> anyhow::Result<()> {
     if let Some(folder) = &arguments.again {
-        return Ok(schedule::write_again(folder)?);
+        return Ok(schedule::RESULTS.write_again(folder)?);
     }
     let engines = engines(&arguments.engines)?;
     let mut facts = vec![("machine".to_owned(), format!("{} cores", machine::available_cores()))];
@@ -181,7 +181,7 @@ pub(super) fn run(arguments: &ScheduleArguments, console: &Console) -> anyhow::R
         ("again", again),
     ];
     facts.extend(more.map(|(name, fact)| (name.to_owned(), fact)));
-    schedule::write(&table, &facts, &arguments.out)?;
+    schedule::RESULTS.write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())
 }

@@ -69,7 +69,7 @@ pub(crate) struct ReadArguments {
 /// Runs the experiment and writes its report.
 pub(super) fn run(arguments: &SignalIoArguments, console: &Console) -> anyhow::Result<()> {
     if let Some(folder) = &arguments.again {
-        return Ok(signal_io::write_again(folder)?);
+        return Ok(signal_io::RESULTS.write_again(folder)?);
     }
     let experiment = SignalIo {
         program: PathBuf::from("/proc/self/exe"),
@@ -104,7 +104,7 @@ pub(super) fn run(arguments: &SignalIoArguments, console: &Console) -> anyhow::R
         ("again", format!("`cargo build --release -p seqloom{build} && {line} --out DIR`")),
     ];
     let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
-    signal_io::write(&table, &facts, &arguments.out)?;
+    signal_io::RESULTS.write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())
 }

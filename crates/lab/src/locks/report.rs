@@ -3,12 +3,9 @@
 use std::fmt::Write;
 
 use super::LockTables;
-use crate::output::{markdown_table, short};
+use crate::output::{MEANINGFUL, markdown_table, noise_note, short};
 use crate::plot::{Line, Plot};
 use crate::table::Table;
-
-/// Differences below this factor are noise on a machine that others use too.
-const MEANINGFUL: f64 = 3.0;
 
 fn numbers(table: &Table, factor: &str) -> Vec<u32> {
     let levels = table.levels(factor);
@@ -76,11 +73,10 @@ pub(super) fn markdown(tables: &LockTables, facts: &[(String, String)]) -> Strin
     for (name, fact) in facts {
         let _ = writeln!(out, "* {name}: {fact}");
     }
+    out.push_str(&noise_note());
     let _ = writeln!(
         out,
-        "\nOther work ran on the machine meanwhile: only ratios above {MEANINGFUL} mean \
-        something.\n\n\
-         ## More threads than cores\n\n![](locks.svg)\n\nAcquisitions per ms by threads:\n"
+        "\n## More threads than cores\n\n![](locks.svg)\n\nAcquisitions per ms by threads:\n"
     );
     rates(&tables.contention, &mut out);
     waiting(&tables.contention, &mut out);

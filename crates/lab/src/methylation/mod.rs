@@ -16,7 +16,7 @@ pub use structures::{Structure, StructureError, StructureOptions, call};
 
 use crate::experiment::{Counters, LabError, Run, TIMES, Work, chosen, perform};
 use crate::latency::{LatencyLayer, STORAGES, Storage, name_of, served};
-use crate::output::{Facts, read_facts, read_table, write_results};
+use crate::output::Results;
 use crate::table::Table;
 
 /// Name of the experiment.
@@ -40,9 +40,6 @@ pub const COUNTERS: [&str; 10] = [
     "format_s",
     "wait_s",
 ];
-
-/// Name of the table\'s file.
-const TABLE: &str = "methylation.tsv";
 
 /// A structure and the format that it reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +126,7 @@ impl Methylation {
         tell("data");
         self.prepare(&work)?;
         let layer = LatencyLayer::build(&work)?;
-        let mut table = empty_table();
+        let mut table = RESULTS.empty_table();
         let mut expected = None;
         let storages = STORAGES.iter().copied().map(Some).chain([None]);
         for storage in storages.filter(|storage| chosen(&self.storages, name_of(*storage))) {
@@ -279,26 +276,11 @@ fn check(work: &Path, expected: &mut Option<Vec<u8>>, way: &Way) -> Result<(), L
     }
 }
 
-fn empty_table() -> Table {
-    let columns: Vec<&str> = TIMES.iter().chain(&COUNTERS).copied().collect();
-    Table::new(&FACTORS, &columns)
-}
-
-/// Writes the table, the plots and the report into a folder.
-///
-/// # Errors
-/// The folder cannot be written.
-pub fn write(table: &Table, facts: &Facts, folder: &Path) -> Result<(), LabError> {
-    let markdown = report::markdown(table, facts);
-    write_results(folder, &[(TABLE, table)], &report::plots(table), facts, &markdown)
-}
-
-/// Writes plots and report of a folder once more, from the table that is there.
-///
-/// # Errors
-/// There is none, or the folder cannot be written.
-pub fn write_again(folder: &Path) -> Result<(), LabError> {
-    let mut table = empty_table();
-    read_table(folder, TABLE, &mut table)?;
-    write(&table, &read_facts(folder)?, folder)
-}
+/// What the experiment leaves behind.
+pub const RESULTS: Results = Results {
+    table: "methylation.tsv",
+    factors: &FACTORS,
+    columns: &[&TIMES, &COUNTERS],
+    plots: report::plots,
+    markdown: report::markdown,
+};

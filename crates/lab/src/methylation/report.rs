@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_report_has_every_way_storage_and_plot() {
-        let mut table = super::super::empty_table();
+        let mut table = super::super::RESULTS.empty_table();
         for storage in ["raid", CACHED] {
             for way in &WAYS {
                 for (workers, wall_s) in [("1", 8.0), ("8", 1.0), ("8", 2.0)] {

@@ -10,7 +10,7 @@ mod report;
 mod ways;
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use seqloom_format::reads::ReadBlock;
@@ -22,7 +22,7 @@ use self::data::Data;
 use self::ways::{Plan, Strategy, Worker};
 use crate::digest::fnv1a;
 use crate::experiment::{Counters, LabError, Run, TIMES, Work, perform};
-use crate::output::{load_average, write_results};
+use crate::output::{Results, load_average};
 use crate::table::Table;
 
 pub use self::data::Files;
@@ -152,8 +152,7 @@ impl Parsing {
         let data = Data::make(&self.work, self.reads, &self.units)?;
         tell("that all ways give the same reads");
         self.compare(&data)?;
-        let columns: Vec<&str> = TIMES.iter().chain(&COUNTERS).copied().collect();
-        let mut table = Table::new(&FACTORS, &columns);
+        let mut table = RESULTS.empty_table();
         for repeat in 1..=self.repeats {
             for &threads in &self.threads {
                 for (files, unit) in self.inputs() {
@@ -254,17 +253,19 @@ fn one_run(
     perform(&mut run, table)
 }
 
-/// Writes the table, plots and the report into a folder.
-///
-/// # Errors
-/// The folder cannot be written.
-pub fn write(table: &Table, facts: &[(String, String)], folder: &Path) -> Result<(), LabError> {
-    let markdown = report::markdown(table, facts);
-    write_results(folder, &[("parsing.tsv", table)], &report::plots(table), facts, &markdown)
-}
+/// What the experiment leaves behind.
+pub const RESULTS: Results = Results {
+    table: "parsing.tsv",
+    factors: &FACTORS,
+    columns: &[&TIMES, &COUNTERS],
+    plots: report::plots,
+    markdown: report::markdown,
+};
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn experiment(work: &Path) -> Parsing {
@@ -296,7 +297,9 @@ mod tests {
         let holds = |way: &str| table.value(&["single", "4096", way, "standard", "1"], "holds");
         assert_eq!((holds("O"), holds("D")), (Some(3002.0), Some(3002.0)));
         assert_eq!(holds("B"), Some(95.0));
-        write(&table, &[("machine".into(), "x".into())], &folder.path().join("out")).unwrap();
+        RESULTS
+            .write(&table, &[("machine".into(), "x".into())], &folder.path().join("out"))
+            .unwrap();
         let report = std::fs::read_to_string(folder.path().join("out/README.md")).unwrap();
         assert!(!report.contains("NaN") && !report.contains("inf"), "{report}");
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Files, SHARED_LINE_NS, Way};
-use crate::output::{markdown_table, short};
+use crate::output::{MEANINGFUL, markdown_table, noise_note, short};
 use crate::plot::{Line, Plot};
 use crate::table::Table;
 
@@ -43,9 +43,6 @@ fn exclusive_ns(table: &Table, input: (&str, &str), row: Row<'_>, threads: u32) 
     let writes = median(table, input, row, threads, "shared_writes_per_read");
     median(table, input, row, threads, "held_ns_per_read") + SHARED_LINE_NS * writes
 }
-
-/// Differences below this factor are noise on a machine that others use too.
-const MEANINGFUL: f64 = 3.0;
 
 fn rate(table: &Table, input: (&str, &str), row: Row<'_>, threads: u32) -> f64 {
     median(table, input, row, threads, "reads") / median(table, input, row, threads, "wall_s")
@@ -101,11 +98,8 @@ pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
     for (name, fact) in facts {
         let _ = writeln!(out, "* {name}: {fact}");
     }
-    out.push_str(
-        "\nOther work ran on the machine meanwhile: only ratios above 3 mean something, and \
-        rates are \
-         lower bounds.\n\n## Exclusive nanoseconds per read (one thread)\n\n",
-    );
+    out.push_str(&noise_note());
+    out.push_str("\n## Exclusive nanoseconds per read (one thread)\n\n");
     exclusive(table, &mut out);
     for files in Files::ALL {
         rates(table, files.name(), &mut out);

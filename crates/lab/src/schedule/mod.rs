@@ -38,12 +38,12 @@ pub use self::engines::{PRESETS, Preset, Subject};
 pub use self::input::made;
 pub use self::one::{Configuration, run_one};
 pub use self::processes::{READY, THREADS_PER_PROCESS};
-pub use self::report::{write, write_again};
+pub use self::report::RESULTS;
 
 /// Insert sizes of pairs, as bwa takes them.
 pub use bwa::InsertSize;
 
-use crate::experiment::{Counters, LabError, Run, TIMES, Work, perform};
+use crate::experiment::{Counters, LabError, Run, Work, perform};
 use crate::output::load_average;
 use crate::table::Table;
 
@@ -166,11 +166,6 @@ pub struct Schedules {
     pub repeats: u32,
 }
 
-pub(crate) fn empty_table() -> Table {
-    let columns: Vec<&str> = TIMES.iter().chain(&COUNTERS).copied().collect();
-    Table::new(&FACTORS, &columns)
-}
-
 impl Schedules {
     /// Checks that all schedules give the same records, then makes all runs; `tell` is called with
     /// what is done next.
@@ -182,7 +177,7 @@ impl Schedules {
         let inputs = made(&self.work, self.reads, self.is_paired)?;
         tell("that all schedules give the same records");
         self.compare(&inputs)?;
-        let mut table = empty_table();
+        let mut table = RESULTS.empty_table();
         for repeat in 1..=self.repeats {
             for &threads in &self.threads {
                 for engine in &self.engines {

@@ -1,36 +1,21 @@
 //! Tables and plots of what was measured.
 
 use std::fmt::Write;
-use std::path::Path;
 
-use super::{PRESETS, empty_table};
-use crate::experiment::LabError;
-use crate::output::{Facts, markdown_table, read_facts, read_table, short, write_results};
+use super::{COUNTERS, FACTORS, PRESETS};
+use crate::experiment::TIMES;
+use crate::output::{Facts, Results, markdown_table, noise_note, short};
 use crate::plot::{Line, Plot};
 use crate::table::Table;
 
-/// Name of the table's file.
-const TABLE: &str = "schedule.tsv";
-/// Differences below this factor are noise on a machine that others use too.
-const MEANINGFUL: f64 = 3.0;
-
-/// Writes the table, the plots and the report into a folder.
-///
-/// # Errors
-/// The folder cannot be written.
-pub fn write(table: &Table, facts: &Facts, folder: &Path) -> Result<(), LabError> {
-    write_results(folder, &[(TABLE, table)], &plots(table), facts, &markdown(table, facts))
-}
-
-/// Writes plots and report of a folder once more, from the table that is there.
-///
-/// # Errors
-/// There is none, or the folder cannot be written.
-pub fn write_again(folder: &Path) -> Result<(), LabError> {
-    let mut table = empty_table();
-    read_table(folder, TABLE, &mut table)?;
-    write(&table, &read_facts(folder)?, folder)
-}
+/// What the experiment leaves behind.
+pub const RESULTS: Results = Results {
+    table: "schedule.tsv",
+    factors: &FACTORS,
+    columns: &[&TIMES, &COUNTERS],
+    plots,
+    markdown,
+};
 
 /// Medians of one schedule, engine and number of threads, by column.
 type Of<'a> = &'a dyn Fn(&str) -> f64;
@@ -95,10 +80,7 @@ fn markdown(table: &Table, facts: &Facts) -> String {
     for (name, fact) in facts {
         let _ = writeln!(out, "* {name}: {fact}");
     }
-    let _ = writeln!(
-        out,
-        "\nWhere other work runs meanwhile only ratios above {MEANINGFUL} mean something."
-    );
+    out.push_str(&noise_note());
     for engine in table.levels("engine") {
         of_engine(table, engine, &mut out);
     }

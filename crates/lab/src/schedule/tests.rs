@@ -308,13 +308,13 @@ fn schedules_are_compared_run_and_reported() {
     };
     let table = experiment("7").run(&mut |_| {}).unwrap();
     assert_eq!(table.rows.len(), 2 * 2 * 3);
-    write(&table, &[("machine".into(), "x".into())], folder.path()).unwrap();
+    RESULTS.write(&table, &[("machine".into(), "x".into())], folder.path()).unwrap();
     let read = || std::fs::read_to_string(folder.path().join("README.md")).unwrap();
     let report = read();
     assert!(report.contains("| pipeline | 50.0 | 50.0 | 50.0 |"), "{report}");
     assert!(report.contains("92 us a read: Langmead"), "{report}");
     std::fs::remove_file(folder.path().join("README.md")).unwrap();
-    write_again(folder.path()).unwrap();
+    RESULTS.write_again(folder.path()).unwrap();
     assert_eq!(read(), report);
     let error = experiment("${#schedule}").run(&mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("other records"), "{error}");

@@ -18,7 +18,7 @@ pub use reading::{ReadingError, ReadingOptions, read_all};
 
 use crate::experiment::{Counters, LabError, Run, TIMES, Work, chosen, perform};
 use crate::latency::{LatencyLayer, STORAGES, Storage, name_of, served};
-use crate::output::{Facts, read_facts, read_table, write_results};
+use crate::output::Results;
 use crate::table::Table;
 
 /// Name of the experiment.
@@ -30,9 +30,6 @@ pub const FACTORS: [&str; 3] = ["storage", "way", "workers"];
 /// Columns of the table behind [`TIMES`]: reads and samples that were read, requests to the
 /// modelled storage, and seconds spent waiting for them, summed over workers.
 pub const COUNTERS: [&str; 4] = ["reads", "samples", "requests", "waited_s"];
-
-/// Name of the table\'s file.
-const TABLE: &str = "signal-io.tsv";
 
 /// A format and what reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +117,7 @@ impl SignalIo {
         tell("data");
         let volume = prepare::prepare(&self.source, &data, self.copies, self.blue_crab.as_deref())?;
         let layer = LatencyLayer::build(&work)?;
-        let mut table = empty_table();
+        let mut table = RESULTS.empty_table();
         let storages = STORAGES.iter().copied().map(Some).chain([None]);
         for storage in storages.filter(|storage| chosen(&self.storages, name_of(*storage))) {
             for way in WAYS.iter().filter(|way| self.takes(way, &data)) {
@@ -169,26 +166,11 @@ impl SignalIo {
     }
 }
 
-fn empty_table() -> Table {
-    let columns: Vec<&str> = TIMES.iter().chain(&COUNTERS).copied().collect();
-    Table::new(&FACTORS, &columns)
-}
-
-/// Writes the table, the plots and the report into a folder.
-///
-/// # Errors
-/// The folder cannot be written.
-pub fn write(table: &Table, facts: &Facts, folder: &Path) -> Result<(), LabError> {
-    let markdown = report::markdown(table, facts);
-    write_results(folder, &[(TABLE, table)], &report::plots(table), facts, &markdown)
-}
-
-/// Writes plots and report of a folder once more, from the table that is there.
-///
-/// # Errors
-/// There is none, or the folder cannot be written.
-pub fn write_again(folder: &Path) -> Result<(), LabError> {
-    let mut table = empty_table();
-    read_table(folder, TABLE, &mut table)?;
-    write(&table, &read_facts(folder)?, folder)
-}
+/// What the experiment leaves behind.
+pub const RESULTS: Results = Results {
+    table: "signal-io.tsv",
+    factors: &FACTORS,
+    columns: &[&TIMES, &COUNTERS],
+    plots: report::plots,
+    markdown: report::markdown,
+};

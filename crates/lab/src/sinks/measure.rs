@@ -16,9 +16,9 @@ use seqloom_runtime::bell::Bell;
 use seqloom_runtime::failure::Failure;
 use seqloom_runtime::pool::{self, WorkerPanic};
 
-use super::{Files, SinkError, Strategy, records_in};
+use super::{Files, RESULTS, SinkError, Strategy, records_in};
 use crate::digest::Records;
-use crate::experiment::{Counters, LabError, Run, TIMES, Work, perform};
+use crate::experiment::{Counters, LabError, Run, Work, perform};
 use crate::output::load_average;
 use crate::table::Table;
 
@@ -85,12 +85,6 @@ enum WriteError {
     Panic(#[from] WorkerPanic),
 }
 
-/// An empty table of this experiment.
-pub(super) fn empty_table() -> Table {
-    let columns: Vec<&str> = TIMES.iter().chain(&COUNTERS).copied().collect();
-    Table::new(&FACTORS, &columns)
-}
-
 impl Outputs {
     /// Makes all runs, each of which is checked to have written the same records; `tell` is called
     /// with what is done next.
@@ -101,7 +95,7 @@ impl Outputs {
         let record = record().map_err(|error| LabError::Prepare(error.to_string()))?;
         let expected = expected(&record, self.records)
             .map_err(|error| LabError::Prepare(error.to_string()))?;
-        let mut table = empty_table();
+        let mut table = RESULTS.empty_table();
         for repeat in 1..=self.repeats {
             for &threads in &self.threads {
                 tell(&format!("repeat {repeat}, {threads} threads"));
@@ -300,11 +294,11 @@ mod tests {
             let unit: f64 = row.factors[2].parse().unwrap();
             assert_eq!(row.values[at("holds")], (2001.0 / unit).ceil(), "{row:?}");
         }
-        super::super::write(&table, &[("machine".into(), "x".into())], folder.path()).unwrap();
+        RESULTS.write(&table, &[("machine".into(), "x".into())], folder.path()).unwrap();
         let again = || {
             let path = folder.path().join("README.md");
             fs::remove_file(&path).unwrap();
-            super::super::write_again(folder.path()).unwrap();
+            RESULTS.write_again(folder.path()).unwrap();
             fs::read_to_string(path).unwrap()
         };
         let report = again();

@@ -25,7 +25,7 @@ use crate::digest::Records;
 use crate::experiment::LabError;
 
 pub use self::measure::Outputs;
-pub use self::report::{write, write_again};
+pub use self::report::RESULTS;
 
 /// Buffer of each file: what is held back until one `write` is worth its while.
 const BUFFER_BYTES: usize = 256 * 1024;

@@ -1,34 +1,21 @@
 //! Tables and plots of what was measured.
 
 use std::fmt::Write;
-use std::path::Path;
 
-use super::measure::empty_table;
-use crate::experiment::LabError;
-use crate::output::{Facts, markdown_table, read_facts, read_table, short, write_results};
+use super::measure::{COUNTERS, FACTORS};
+use crate::experiment::TIMES;
+use crate::output::{Facts, Results, markdown_table, short};
 use crate::plot::{Line, Plot};
 use crate::table::Table;
 
-/// Name of the table's file.
-const TABLE: &str = "output.tsv";
-
-/// Writes the table, the plots and the report into a folder.
-///
-/// # Errors
-/// The folder cannot be written.
-pub fn write(table: &Table, facts: &Facts, folder: &Path) -> Result<(), LabError> {
-    write_results(folder, &[(TABLE, table)], &plots(table), facts, &markdown(table, facts))
-}
-
-/// Writes plots and report of a folder once more, from the table that is there.
-///
-/// # Errors
-/// There is none, or the folder cannot be written.
-pub fn write_again(folder: &Path) -> Result<(), LabError> {
-    let mut table = empty_table();
-    read_table(folder, TABLE, &mut table)?;
-    write(&table, &read_facts(folder)?, folder)
-}
+/// What the experiment leaves behind.
+pub const RESULTS: Results = Results {
+    table: "output.tsv",
+    factors: &FACTORS,
+    columns: &[&TIMES, &COUNTERS],
+    plots,
+    markdown,
+};
 
 /// Medians of one strategy, unit and number of threads, by column.
 type Of<'a> = &'a dyn Fn(&str) -> f64;
