@@ -16,12 +16,6 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Cross-thread frees are the rule here (batches move between workers), which mimalloc is made for.
-/// Without it any allocator can be preloaded, as `seqloom lab prep-memory` does.
-#[cfg(not(feature = "system-allocator"))]
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Turns sequencing reads into analysis-ready data on every core a machine has.
 #[derive(Debug, Parser)]
 #[command(name = "seqloom", version, propagate_version = false, arg_required_else_help = true)]

@@ -331,7 +331,7 @@ fn a_region_is_called_as_by_nanopolish() {
         );
         set.line(command, &bam, &set.fast5(), &rest).ok().text()
     };
-    // Groups of sites begin at the first base of the first, which the second lacks; likewise its last.
+    // A group of sites begins and ends at the bases that only the first one has.
     for region in ["tig00000001:200010-200269", "tig00000001:200011-200268"] {
         let expected = calls(&theirs(region));
         assert_same(&calls(&ours("methylation", region, 20)), &expected);

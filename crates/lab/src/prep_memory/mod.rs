@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::experiment::LabError;
-use crate::output::write_results;
+use crate::output::Results;
 use crate::table::{Row, Table};
 use crate::watch::{Watched, watch};
 
@@ -40,16 +40,11 @@ pub const COLUMNS: [&str; 8] = [
     "output_bytes",
 ];
 
-/// Files of a report.
-const TABLE: &str = "prep-memory.tsv";
-
 /// What is run.
 #[derive(Debug, Clone)]
 pub struct PrepMemory {
-    /// The program with the allocator that it is shipped with.
+    /// The program, which has the system's allocator: others can take the place of that.
     pub program: PathBuf,
-    /// The same program with the system's allocator, which others can take the place of.
-    pub plain_program: Option<PathBuf>,
     /// Aligned reads, grouped by name.
     pub input: PathBuf,
     /// `.dict`, SAM or BAM with the sequences to replace those of the header.
@@ -70,7 +65,7 @@ pub struct PrepMemory {
 
 /// One way to do the five steps.
 enum Way {
-    Own(PathBuf, Allocator),
+    Own(Allocator),
     Other(Tool),
 }
 
@@ -88,7 +83,7 @@ impl PrepMemory {
         stop: &dyn Fn() -> bool,
     ) -> Result<Table, LabError> {
         fs::create_dir_all(&self.work).map_err(LabError::file(&self.work))?;
-        let mut table = Table::new(&FACTORS, &COLUMNS);
+        let mut table = RESULTS.empty_table();
         let ways = self.plan();
         for repeat in 1..=self.repeats.max(self.tool_repeats) {
             for (name, way) in &ways {
@@ -108,14 +103,8 @@ impl PrepMemory {
     }
 
     fn plan(&self) -> Vec<(String, Way)> {
-        let mut ways = vec![(
-            "mimalloc (linked)".to_owned(),
-            Way::Own(self.program.clone(), Allocator { name: "mimalloc (linked)", library: None }),
-        )];
-        if let Some(plain) = &self.plain_program {
-            let of = |it: Allocator| (it.name.to_owned(), Way::Own(plain.clone(), it));
-            ways.extend(allocators().into_iter().map(of));
-        }
+        let own = |it: Allocator| (it.name.to_owned(), Way::Own(it));
+        let mut ways: Vec<_> = allocators().into_iter().map(own).collect();
         ways.extend(tools().into_iter().map(|tool| (tool.name.to_owned(), Way::Other(tool))));
         let chosen = |name: &str| self.ways.is_empty() || self.ways.iter().any(|it| it == name);
         ways.retain(|(name, _)| chosen(name));
@@ -134,7 +123,7 @@ impl PrepMemory {
             let _ = fs::remove_file(old); // it may not be there
         }
         let mut command = match way {
-            Way::Own(program, allocator) => self.own(program, allocator, &out, &json),
+            Way::Own(allocator) => self.own(allocator, &out, &json),
             Way::Other(tool) => tool.command(self, &out),
         };
         let file = |path: &Path| fs::File::create(path).map_err(LabError::file(path));
@@ -156,8 +145,8 @@ impl PrepMemory {
         Ok(values(run, &told, output_bytes))
     }
 
-    fn own(&self, program: &Path, allocator: &Allocator, out: &Path, json: &Path) -> Command {
-        let mut command = Command::new(program);
+    fn own(&self, allocator: &Allocator, out: &Path, json: &Path) -> Command {
+        let mut command = Command::new(&self.program);
         command.arg("prep").arg(&self.input);
         command.args(["--filter-unmapped", "--clean-sam", "--mark-duplicates"]);
         command.args(["--duplicate-mode", "query", "--sort", "coordinate"]);
@@ -183,13 +172,14 @@ fn values(run: Watched, told: &[(String, f64)], output_bytes: u64) -> Vec<f64> {
     values
 }
 
-/// Writes the table and the report into a folder.
-///
-/// # Errors
-/// The folder cannot be written.
-pub fn write(table: &Table, facts: &[(String, String)], folder: &Path) -> Result<(), LabError> {
-    write_results(folder, &[(TABLE, table)], &[], facts, &report::markdown(table, facts))
-}
+/// What the experiment leaves behind.
+pub const RESULTS: Results = Results {
+    table: "prep-memory.tsv",
+    factors: &FACTORS,
+    columns: &[&COLUMNS],
+    plots: |_| Vec::new(),
+    markdown: report::markdown,
+};
 
 #[cfg(test)]
 mod tests {
@@ -205,9 +195,10 @@ mod tests {
                       --json) echo y > \"$2\";; esac; shift; done\n";
         fs::write(&program, script).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        // The system's allocator, and others where they are installed.
+        let names: Vec<String> = allocators().iter().map(|it| it.name.to_owned()).collect();
         let experiment = PrepMemory {
-            program: program.clone(),
-            plain_program: Some(program),
+            program,
             input: "in.bam".into(),
             dictionary: "dict".into(),
             work: folder.path().join("work"),
@@ -215,7 +206,7 @@ mod tests {
             memory: Some("1G".into()),
             repeats: 2,
             tool_repeats: 0,
-            ways: vec!["mimalloc (linked)".into(), "system".into()],
+            ways: names.clone(),
         };
         let phases = |text: &str| {
             assert_eq!(text, "y\n");
@@ -224,8 +215,9 @@ mod tests {
         let mut told = Vec::new();
         let table =
             experiment.run(&mut |what| told.push(what.to_owned()), &phases, &|| false).unwrap();
-        assert_eq!(told[1..3], ["system, 1 of 2", "mimalloc (linked), 2 of 2"]);
-        assert_eq!(table.rows.len(), 4);
+        let in_turn = [1, 2].map(|turn| names.iter().map(move |it| format!("{it}, {turn} of 2")));
+        assert_eq!(told, in_turn.into_iter().flatten().collect::<Vec<_>>());
+        assert_eq!(table.rows.len(), told.len());
         let [wall_s, _, peak, gb_hours, ingest_s, resolve_s, _, bytes] = table.rows[0].values[..]
         else {
             panic!("eight values")
@@ -233,7 +225,7 @@ mod tests {
         assert_eq!((peak, ingest_s, resolve_s, bytes), (7e9, 0.5, 0.0, 2.0));
         assert!((gb_hours - 7.0 * wall_s / 3600.0).abs() < 1e-12);
         let folder = folder.path().join("report");
-        write(&table, &[("machine".into(), "2 cores".into())], &folder).unwrap();
+        RESULTS.write(&table, &[("machine".into(), "2 cores".into())], &folder).unwrap();
         let report = fs::read_to_string(folder.join("README.md")).unwrap();
         assert!(report.contains("| system | 2 |"), "{report}");
     }
@@ -243,7 +235,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let experiment = PrepMemory {
             program: "false".into(),
-            plain_program: None,
             input: "in.bam".into(),
             dictionary: "dict".into(),
             work: folder.path().to_owned(),
