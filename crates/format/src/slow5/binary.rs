@@ -486,10 +486,10 @@ impl Deflation {
     }
 }
 
-/// libdeflate's level 4: of its levels 1 to 6 the one whose streams of svb-zd are smallest, in a
-/// third of stock zlib's time.
+/// libdeflate's level 1: streams of svb-zd are 0.5 % smaller than stock zlib's. Level 4, whose are
+/// smallest of 1 to 6, saves another 0.2 % in twice the time.
 fn fast_level() -> CompressionLvl {
-    CompressionLvl::new(4).unwrap_or_default()
+    CompressionLvl::new(1).unwrap_or_default()
 }
 
 /// Whether a read has what a record of this header needs.
