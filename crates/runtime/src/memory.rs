@@ -114,10 +114,9 @@ impl Ledger {
     }
 }
 
-/// Gives freed memory of the C heap back to the system.
+/// Gives freed memory of the C heap, which is this program's own, back to the system.
 ///
-/// The alignment engine allocates with `malloc`, and glibc keeps what is freed: between the phases
-/// of a run that memory is needed elsewhere.
+/// glibc keeps what is freed: between the phases of a run that memory is needed elsewhere.
 pub fn trim_c_heap() {
     crate::sys::trim_c_heap();
 }

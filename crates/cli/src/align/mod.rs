@@ -28,8 +28,8 @@ use job::{Job, Prepared};
 
 use crate::console::Console;
 
-/// Each C heap arena keeps freed memory of its own; the engine allocates in large pieces, so a few
-/// arenas serve many threads.
+/// Each arena of the heap keeps freed memory of its own. The engine allocates in large pieces, and
+/// nothing is allocated for single reads: a few arenas serve many threads.
 const C_HEAP_ARENAS: i32 = 8;
 
 /// Threads, per core, whose own memory may lie in huge pages. Each touches pages of its own: with

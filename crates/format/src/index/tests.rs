@@ -199,7 +199,8 @@ proptest! {
 
     #[test]
     fn regions_begin_in_front_of_their_records(
-        entries in entries(), reference in 0_usize..3, start in prop_oneof![0_u64..60_000, 0_u64..1 << 29],
+        entries in entries(), reference in 0_usize..3,
+        start in prop_oneof![0_u64..60_000, 0_u64..1 << 29],
         length in prop_oneof![1_u64..100, 1_u64..1 << 29], cut in any::<prop::sample::Index>(),
     ) {
         let end = (start + length).min(1 << 29);

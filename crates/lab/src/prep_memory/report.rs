@@ -43,7 +43,8 @@ pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
          Peak memory is the resident memory of all processes of a way together, looked at every 5 \
          ms, and for seqloom the largest that the system saw. GB h is peak memory times time on \
          the clock, as in the paper. `system` is the program as it is; the other allocators are \
-         preloaded. Only seqloom and elPrep replace the header's sequences; of the others only Picard cleans.\n\n",
+         preloaded. Only seqloom and elPrep replace the header's sequences; of the others only \
+         Picard cleans.\n\n",
     );
     // Writing to a String cannot fail.
     for (name, fact) in facts {
