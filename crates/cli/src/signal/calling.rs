@@ -75,7 +75,8 @@ pub(super) struct CallArguments {
 /// Which alignments are called.
 #[derive(Debug, clap::Args)]
 struct AlignmentArguments {
-    /// Only this stretch of the reference; positions count from 1, both ends are part of it
+    /// Only this stretch of the reference; positions count from 1, both ends are part of it. A BAM
+    /// that has an index is read from where it begins
     #[arg(short = 'w', long, value_name = "NAME[:FIRST-LAST]")]
     region: Option<String>,
     /// Lowest mapping quality
