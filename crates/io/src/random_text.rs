@@ -141,12 +141,6 @@ impl RandomText {
         &self.path
     }
 
-    /// The file as it is.
-    #[must_use]
-    pub fn file(&self) -> &RandomFile {
-        &self.file
-    }
-
     /// Bytes of the text.
     #[must_use]
     pub fn text_bytes(&self) -> u64 {
