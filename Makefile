@@ -9,7 +9,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROFILE ?= release
 OUT ?= out
 
-.PHONY: help demo build test test-slow fuzz fuzz-signal loom miri avx512 bench lint needs
+.PHONY: help demo build test test-slow fuzz fuzz-signal loom miri tsan avx512 bench lint needs
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 14
@@ -30,7 +30,7 @@ TESTS = RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) + 1))} \
 test: needs loom ## all tests but the long ones
 	$(TESTS)
 
-test-slow: needs fuzz fuzz-signal miri ## the long tests too (runs of 1 M reads and more)
+test-slow: needs fuzz fuzz-signal miri tsan ## the long tests too (runs of 1 M reads and more)
 	SEQLOOM_SLOW=1 tests/avx512.sh
 	SEQLOOM_SLOW=1 $(TESTS) -- --nocapture
 
@@ -51,6 +51,9 @@ loom: ## every order in which threads can meet at locks and queues, checked by l
 
 miri: ## the codecs' vector code under Miri; skipped where that is missing
 	tests/miri.sh
+
+tsan: ## threads under ThreadSanitizer; skipped where a nightly compiler is missing
+	tests/tsan.sh
 
 avx512: ## AVX-512 kernels on an emulated processor; skipped where this one has it
 	tests/avx512.sh

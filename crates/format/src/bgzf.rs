@@ -143,6 +143,15 @@ pub struct BlockHeader {
     pub header_bytes: usize,
 }
 
+impl BlockHeader {
+    /// The deflate stream of the block that `bytes` starts with, as far as they have it.
+    #[must_use]
+    pub fn deflated(self, bytes: &[u8]) -> &[u8] {
+        let end = self.block_bytes.saturating_sub(FOOTER_BYTES).min(bytes.len());
+        bytes.get(self.header_bytes..end).unwrap_or_default()
+    }
+}
+
 /// Reads the header at the start of `bytes`, which may go on behind the block or end within it.
 ///
 /// # Errors
@@ -297,6 +306,25 @@ impl BlockDecompressor {
     /// # Errors
     /// Every kind of [`BgzfError`] about reading; `out` is then as it was.
     pub fn decompress(&mut self, block: &[u8], out: &mut Vec<u8>) -> Result<usize, BgzfError> {
+        let start = out.len();
+        let result = self.decompress_at(block, out, start);
+        if result.is_err() {
+            out.truncate(start);
+        }
+        result
+    }
+
+    /// As [`Self::decompress`], but writes the inflated bytes to `out` from `at` on, over what is
+    /// there; `out` grows where it has to, and never shrinks.
+    ///
+    /// # Errors
+    /// Every kind of [`BgzfError`] about reading; what `out` has from `at` on is then of no use.
+    pub fn decompress_at(
+        &mut self,
+        block: &[u8],
+        out: &mut Vec<u8>,
+        at: usize,
+    ) -> Result<usize, BgzfError> {
         let header = parse_block_header(block)?;
         if block.len() < header.block_bytes {
             return Err(BgzfError::Truncated {
@@ -318,14 +346,12 @@ impl BlockDecompressor {
         if inflated_bytes > MAX_BLOCK_BYTES {
             return Err(BgzfError::InflatedSizeTooLarge(isize));
         }
-        let start = out.len();
-        out.resize(start + inflated_bytes, 0);
-        let deflated = &block[header.header_bytes..footer];
-        let result = self.inflate_checked(deflated, &mut out[start..], stored);
-        if result.is_err() {
-            out.truncate(start);
+        let end = at + inflated_bytes;
+        if out.len() < end {
+            out.resize(end, 0);
         }
-        result.map(|()| inflated_bytes)
+        self.inflate_checked(header.deflated(block), &mut out[at..end], stored)?;
+        Ok(inflated_bytes)
     }
 
     fn inflate_checked(

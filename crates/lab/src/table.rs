@@ -94,16 +94,18 @@ impl Table {
         rows.map(|row| row.values[at]).min_by(f64::total_cmp)
     }
 
+    /// A measured value of all rows with these factors, in the order of the runs.
+    #[must_use]
+    pub fn runs(&self, factors: &[&str], column: &str) -> Vec<f64> {
+        let at = self.columns.iter().position(|name| name == column);
+        let rows = self.rows.iter().filter(|row| row.factors == factors);
+        rows.filter_map(|row| row.values.get(at?).copied()).collect()
+    }
+
     /// The median of a measured value over the rows with these factors.
     #[must_use]
     pub fn median(&self, factors: &[&str], column: &str) -> Option<f64> {
-        let at = self.columns.iter().position(|name| name == column)?;
-        let rows = self.rows.iter().filter(|row| row.factors == factors);
-        let mut values: Vec<f64> = rows.map(|row| row.values[at]).collect();
-        values.sort_by(f64::total_cmp);
-        let (low, high) =
-            (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
-        Some((low + high) / 2.0)
+        quantile(&self.runs(factors, column), 0.5)
     }
 
     /// The different values of a factor, in the order in which they appear.
@@ -120,6 +122,16 @@ impl Table {
         }
         levels
     }
+}
+
+/// A quantile with straight lines between values (Hyndman and Fan 1996, type 7); `None` of none.
+#[must_use]
+pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let at = share * sorted.len().checked_sub(1)? as f64;
+    let (low, high) = (sorted.get(at.floor() as usize)?, sorted.get(at.ceil() as usize)?);
+    Some(low + (high - low) * at.fract())
 }
 
 /// Whole numbers as they are, others with six digits behind the point.
@@ -150,6 +162,16 @@ mod tests {
         assert_eq!(table.value(&["a", "2"], "wall_s"), Some(1.25));
         assert_eq!(table.value(&["c", "2"], "wall_s"), None);
         assert_eq!(table.levels("way"), ["a", "b"]);
+    }
+
+    #[test]
+    fn quantiles_lie_between_the_values() {
+        assert_eq!(quantile(&[], 0.5), None);
+        assert_eq!(quantile(&[3.0], 0.25), Some(3.0));
+        assert_eq!(quantile(&[4.0, 1.0, 2.0], 0.5), Some(2.0));
+        assert_eq!(quantile(&[4.0, 1.0, 2.0, 3.0], 0.5), Some(2.5));
+        assert_eq!(quantile(&[5.0, 1.0, 2.0, 3.0, 4.0], 0.25), Some(2.0));
+        assert_eq!(quantile(&[1.0, 2.0], 1.0), Some(2.0));
     }
 
     #[test]

@@ -13,9 +13,10 @@ use super::error::Problem;
 use super::records::{CUT_RECORD, Stop, check_records};
 use crate::source::Truncation;
 use crate::source::block::Place;
-use crate::source::claims::{BgzfScratch, BgzfWindow, Stretches};
+use crate::source::claims::Stretches;
 use crate::source::error::SourceError;
 use crate::source::raw::Input;
+use crate::source::window::{BgzfScratch, BgzfWindow};
 
 /// How far behind its stretch a worker reads for a record whose start is a guess. A longer one is
 /// read when its start is sure; so bytes that look like a record of 256 MiB cost little.
@@ -124,7 +125,7 @@ impl Reading<'_> {
         }
         let (start, offset) = (self.end(), self.window.next);
         match self.window.try_inflate_next(&mut self.text)? {
-            Ok(()) => self.blocks.push((start, offset)),
+            Ok(_) => self.blocks.push((start, offset)),
             Err(error) => self.fault = Some((offset, error)),
         }
         Ok(self.fault.is_none())

@@ -25,6 +25,26 @@ pub struct InputBlock {
     pub defect: Option<Defect>,
     /// Where the block lies.
     pub(crate) place: Place,
+    /// Name of the last read, where the reads were taken out.
+    pub(crate) kept_name: Vec<u8>,
+}
+
+impl InputBlock {
+    /// Takes the reads out of a block that still waits for its check, where
+    /// [`SequenceCheck::looks_at_reads`](super::SequenceCheck::looks_at_reads) says that it can do
+    /// without: their memory is free for others meanwhile.
+    pub fn take_reads(&mut self) -> ReadBlock {
+        self.kept_name = self.last_name().unwrap_or_default().to_vec();
+        std::mem::take(&mut self.reads)
+    }
+
+    /// Name of the last read, `None` without reads.
+    pub(crate) fn last_name(&self) -> Option<&[u8]> {
+        match self.reads.reads.len().checked_sub(1) {
+            Some(last) => Some(self.reads.name(last)),
+            None => Some(&self.kept_name[..]).filter(|name| !name.is_empty()),
+        }
+    }
 }
 
 /// Where a block lies in the lane's text. The block *owns* `own_bytes` of it; these stretches join

@@ -78,6 +78,13 @@ impl SequenceCheck {
         self.bases
     }
 
+    /// Whether blocks must have their reads still when they are accepted: the first ones of a lane,
+    /// whose qualities tell their offset.
+    #[must_use]
+    pub fn looks_at_reads(&self) -> bool {
+        self.qualities.open
+    }
+
     /// Accepts the next block. `block` must be the one with the next index.
     ///
     /// # Errors
@@ -113,9 +120,9 @@ impl SequenceCheck {
         if block.last && self.expected != self.base {
             return Err(self.diagnose(source));
         }
-        if let Some(last) = block.reads.reads.len().checked_sub(1) {
+        if let Some(name) = block.last_name() {
             self.last_name.clear();
-            self.last_name.extend_from_slice(block.reads.name(last));
+            self.last_name.extend_from_slice(name);
         }
         self.check_phred_offset(source, block)
     }
@@ -164,8 +171,7 @@ impl SequenceCheck {
         defect.record += self.records;
         defect.line = defect.line.map(|line| line + self.lines);
         defect.byte += self.base;
-        let before = block.reads.reads.len().checked_sub(1).map(|last| block.reads.name(last));
-        self.error(source, &defect, before)
+        self.error(source, &defect, block.last_name())
     }
 
     /// `defect` counts from the start of the lane; `before` is the name of the read before it.

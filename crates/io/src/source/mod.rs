@@ -26,6 +26,7 @@ pub(crate) mod reader;
 mod records;
 pub(crate) mod stream;
 pub(crate) mod unaligned;
+pub(crate) mod window;
 
 #[cfg(test)]
 mod tests;
@@ -39,13 +40,14 @@ use seqloom_format::bam::Header;
 use seqloom_format::fastq::{DefectKind, Grammar, ParseOptions};
 use seqloom_format::reads::ReadBlock;
 
-use self::claims::{BgzfScratch, Stretches};
+use self::claims::Stretches;
 use self::lane::{Lane, Source};
 use self::opening::Opened;
 use self::parse::ParsedText;
 use self::raw::Input;
 use self::reader::TextReader;
 use self::stream::{Piece, Pull, StreamGrammar, StreamState};
+use self::window::BgzfScratch;
 
 pub use self::block::{Defect, InputBlock, Problem};
 pub use self::check::SequenceCheck;
@@ -204,8 +206,9 @@ impl ReadSource {
 
     /// Gives a block's buffers back.
     pub fn recycle(&self, mut block: ReadBlock) {
-        // A buffer that grew for a giant record is not worth keeping.
-        if block.bytes.capacity() > self.options.block_bytes.saturating_mul(4).max(1 << 20) {
+        // A buffer that grew for a giant record is not worth keeping, nor is none at all.
+        let most = self.options.block_bytes.saturating_mul(4).max(1 << 20);
+        if !(1..=most).contains(&block.bytes.capacity()) {
             return;
         }
         block.reads.clear();
@@ -401,6 +404,7 @@ impl ReadSource {
             bases,
             defect,
             place,
+            kept_name: Vec::new(),
         }))
     }
 

@@ -7,7 +7,7 @@ use super::definition::{Experiment, Join, Subject, TimeBasis};
 use super::plan::Purpose;
 use super::record::Record;
 use super::told::over_instances;
-use crate::table::{Row, Table};
+use crate::table::{Row, Table, quantile};
 
 /// What is measured of every program from outside.
 const OUTSIDE: [&str; 7] = [
@@ -342,16 +342,6 @@ fn medians(repeats: &[Values], spread: &[&str]) -> Values {
         }
     }
     medians
-}
-
-/// A quantile with straight lines between values (Hyndman and Fan 1996, type 7); `None` of none.
-fn quantile(values: &[f64], share: f64) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let at = share * (sorted.len().checked_sub(1)?) as f64;
-    let (low, part) = (at.floor() as usize, at.fract());
-    let high = (low + 1).min(sorted.len() - 1);
-    Some(sorted[low] + part * (sorted[high] - sorted[low]))
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::machine;
 use seqloom_runtime::pool::{self, WorkerPanic};
 
+use crate::table::quantile;
+
 /// Words that a holder changes: the critical section of all runs.
 const WORDS: usize = 32;
 
@@ -194,9 +196,8 @@ const PASSES: u32 = 50;
 /// Time after which no further batch of turns begins.
 const PING_PONG: Duration = Duration::from_millis(100);
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+fn median(values: &[f64]) -> f64 {
+    quantile(values, 0.5).unwrap_or(f64::NAN)
 }
 
 /// Nanoseconds to take and give back a lock that nobody else wants.
@@ -210,7 +211,7 @@ pub fn uncontended_ns(kind: Kind) -> f64 {
         }
         started.elapsed().as_nanos() as f64 / f64::from(BATCH)
     };
-    median((0..BATCHES).map(batch).collect())
+    median(&(0..BATCHES).map(batch).collect::<Vec<_>>())
 }
 
 /// Nanoseconds from one of two threads to the other and through the lock, which only the other one
@@ -254,5 +255,5 @@ pub fn ping_pong_ns(kind: Option<Kind>) -> Result<f64, WorkerPanic> {
     let two = NonZeroUsize::MIN.saturating_add(1);
     pool::run(two, &Failure::<WorkerPanic>::default(), || {}, &|| Ok(()), work)?;
     let times = times.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    Ok(median(times))
+    Ok(median(&times))
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use seqloom_format::bgzf::BlockDecompressor;
+use seqloom_format::bgzf::{self, BlockDecompressor};
 use seqloom_format::fastq::{Grammar, ParseOptions, Stop, TextRange, parse};
 use seqloom_format::reads::ReadBlock;
 use seqloom_io::source::{
@@ -20,6 +20,9 @@ use super::feed::Feed;
 
 /// Reads that are taken at once by B: the paper's 32.
 pub const BATCH: usize = 32;
+/// Least text of a stretch of BGZF: as much as makes its compressed bytes, a quarter of that, reach
+/// over a start of a block wherever they lie. No way takes less than a block.
+const BGZF_UNIT_BYTES: usize = 4 * bgzf::MAX_BLOCK_BYTES;
 /// Nodes that locks are built for; the threads run wherever they run.
 const NODES: usize = 2;
 /// A lock that is held for longer was held by a thread that lost its core: such holds are counted,
@@ -146,8 +149,9 @@ impl Strategy {
     /// In words.
     pub(super) fn open(plan: &Plan) -> Result<Self, String> {
         let reading = if plan.way == Way::Source {
-            let options =
-                SourceOptions { block_bytes: plan.unit_bytes, ..SourceOptions::default() };
+            let least_bytes = if plan.is_bgzf { BGZF_UNIT_BYTES } else { 1 };
+            let block_bytes = plan.unit_bytes.max(least_bytes);
+            let options = SourceOptions { block_bytes, ..SourceOptions::default() };
             let source = ReadSource::open(&plan.files, options).map_err(|e| e.to_string())?;
             let lanes = 0..source.lanes();
             let checks = lanes.map(|lane| SequenceCheck::new(&source, lane)).collect();
@@ -262,10 +266,15 @@ impl Strategy {
         order: &Mutex<Order>,
         worker: &mut Worker,
     ) -> Result<(), String> {
-        let Some(block) = worker.claimed.take() else { return Ok(()) };
+        let Some(mut block) = worker.claimed.take() else { return Ok(()) };
         let mut order = lock(order);
         let taken = Instant::now();
         let lane = block.lane;
+        // The engine is done with the reads. A thread without a core would have the blocks of all
+        // others wait for its own, and with their reads they are many times the caches.
+        if !order.checks[lane].looks_at_reads() {
+            worker.done.push(block.take_reads());
+        }
         order.waiting.insert((lane, block.index), block);
         loop {
             let Order { checks, waiting } = &mut *order;

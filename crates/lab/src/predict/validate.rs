@@ -9,6 +9,7 @@ use super::machine::{MACHINES, Machine};
 use super::model::HandOver;
 use super::published::{Curve, Published};
 use super::simulate::{Plan, Spread, simulate};
+use crate::table::quantile;
 
 /// Sets of curves and the machine they come from. Of other sets the cores are not known here.
 const EXPERIMENTS: [(&str, &str); 1] = [("pub_reshuf3_lbm", "Broadwell")];
@@ -139,13 +140,8 @@ pub struct Errors {
     pub within: f64,
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = |at: usize| values.get(at).copied().unwrap_or(f64::NAN);
-    match values.len() {
-        0 => f64::NAN,
-        n => f64::midpoint(middle((n - 1) / 2), middle(n / 2)),
-    }
+fn median(values: &[f64]) -> f64 {
+    quantile(values, 0.5).unwrap_or(f64::NAN)
 }
 
 impl Point {
@@ -160,7 +156,7 @@ impl Prediction {
     pub fn errors(&self, cores: u32) -> Errors {
         let of = |index: usize, from: u32| {
             let points = self.points.iter().filter(|point| point.threads >= from);
-            median(points.map(|point| point.error(index).abs()).collect())
+            median(&points.map(|point| point.error(index).abs()).collect::<Vec<_>>())
         };
         let worst = self.points.iter().map(|point| (point.error(1), point.threads));
         let worst = worst.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
@@ -182,7 +178,7 @@ impl Prediction {
             worst: worst.unwrap_or((f64::NAN, 0)),
             peak: predicted.0 / measured.0 - 1.0,
             peak_threads: (measured.1, predicted.1),
-            naive: median(naive.collect()),
+            naive: median(&naive.collect::<Vec<_>>()),
             ends: [of(0, 0), of(2, 0)],
             within: within.count() as f64 / self.points.len().max(1) as f64,
         }

@@ -80,17 +80,20 @@ fn fetch_all(
 
 /// Reads of each lane, verified in order.
 fn collect(source: &ReadSource, threads: usize) -> Result<Vec<Vec<Read>>, SourceError> {
-    let blocks = fetch_all(source, threads)?;
+    let mut blocks = fetch_all(source, threads)?;
     let mut lanes = Vec::new();
     for lane in 0..source.lanes() {
         let mut check = SequenceCheck::new(source, lane);
         let (mut reads, mut ended) = (Vec::new(), false);
-        for (index, block) in blocks.iter().filter(|((of, _), _)| *of == lane) {
+        for (index, block) in blocks.iter_mut().filter(|((of, _), _)| *of == lane) {
             assert!(!ended, "a block behind the last one");
             assert_eq!(index.1, check.next_index);
             ended = block.last;
-            check.accept(source, block)?;
             reads.extend(reads_of(block));
+            if !check.looks_at_reads() {
+                block.take_reads();
+            }
+            check.accept(source, block)?;
         }
         assert!(ended, "no last block");
         assert_eq!(check.bases(), reads.iter().map(|it| it.bases.len() as u64).sum::<u64>());

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Threads under ThreadSanitizer: locks, queues, the block source, the schedulers of align (with
+# engines that do not align) and of prep. The standard library is built with it too: without that,
+# its joins and its mutexes look like races.
+#   tests/tsan.sh [PATTERN...]   only tests with these words in their names
+# Skipped where there is no nightly compiler. The source of the standard library is that of the
+# compiler (rustup component rust-src), or RUST_SRC (its folder `library`), or it is taken from
+# Debian's package of the compiler's version where Debian has that.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+skip() {
+  echo "skipped: $1"
+  [ -z "${SEQLOOM_SKIP_LOG:-}" ] || echo "make tsan: ThreadSanitizer: $1" >> "$SEQLOOM_SKIP_LOG"
+  exit
+}
+
+# debian_source VERSION FOLDER: unpacks package rust-src of a version that starts so, of the
+# unstable distribution, by lists and settings that are apt's in nothing but where packages are.
+debian_source() {
+  local version=$1 folder=$2 uri found
+  uri=$(grep -rhoE '(deb|URIs:) +https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list \
+    /etc/apt/sources.list.d 2>/dev/null | grep -oE 'http[^ ]+' | head -1) || return 1
+  mkdir -p "$folder/lists/partial"
+  echo "deb $uri sid main" > "$folder/sources.list"
+  local apt=(-qq -o "Dir::Etc::SourceList=$folder/sources.list" -o Dir::Etc::SourceParts=-
+    -o "Dir::State::Lists=$folder/lists" -o "Dir::Cache=$folder" -o APT::Sandbox::User=root)
+  apt-get "${apt[@]}" update || return 1
+  found=$(apt-cache "${apt[@]}" madison rust-src | awk '{ print $3 }' |
+    grep -m1 "^${version//./\\.}\.") || return 1
+  (cd "$folder" && apt-get "${apt[@]}" download "rust-src=$found" && dpkg-deb -x rust-src_*.deb .)
+}
+
+cargo +nightly --version >/dev/null 2>&1 || skip "no nightly compiler"
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")/tsan
+source=${RUST_SRC:-$(rustc +nightly --print sysroot)/lib/rustlib/src/rust/library}
+if [ ! -e "$source/std/src/lib.rs" ]; then
+  version=$(rustc +nightly --version | grep -oE '[0-9]+\.[0-9]+' | head -1)
+  source=$(echo "$target"/debian/usr/src/rustc-*/library)
+  [ -e "$source/std/src/lib.rs" ] || debian_source "$version" "$target/debian" >/dev/null ||
+    skip "no source of the standard library of $version"
+  source=$(echo "$target"/debian/usr/src/rustc-*/library)
+fi
+
+host=$(rustc +nightly -vV | sed -n 's/^host: //p')
+export __CARGO_TESTS_ONLY_SRC_ROOT=$source CARGO_TARGET_DIR=$target
+export RUSTFLAGS="-Zsanitizer=thread" TSAN_OPTIONS="halt_on_error=1 ${TSAN_OPTIONS:-}"
+run() {
+  cargo +nightly test -Zbuild-std --target "$host" --release "$@" -- "${patterns[@]}"
+}
+patterns=("$@")
+run -p seqloom-locks -p seqloom-runtime --lib
+run -p seqloom-io --lib
+run -p seqloom-align --lib ingest
+run -p seqloom-prep --lib
