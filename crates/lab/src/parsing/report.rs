@@ -87,8 +87,8 @@ pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
          take both mates under one lock; the source gives blocks of either file, and its mates are \
          joined later by their ordinals, which is not timed here. BGZF: O, D, B inflate a block of \
          64 KiB inside the lock, L takes one that has whole reads, of as many bytes as the unit \
-         says, but 64 KiB at most; the source claims stretches of at least 64 KiB of compressed bytes, so that each \
-         has a block.\n\n\
+         says, but 64 KiB at most; the source claims stretches of at least 64 KiB of compressed \
+         bytes, so that each has a block.\n\n\
          *Exclusive* time per read: what locks were held for (holds of more than a millisecond, in \
          which the thread had lost its core, count as the mean of the others), and for each \
          write to a line that threads share 200 ns, which is an assumption (100 to 400 ns from \
@@ -237,7 +237,8 @@ mod tests {
     #[test]
     fn the_lead_is_that_of_runs_of_one_repeat() {
         let mut runs = Table::new(&["files", "unit", "way", "lock", "threads"], &["wall_s"]);
-        // The machine is three times slower in every second repeat; the source leads in all but one.
+        // The machine is three times slower in every second repeat;
+        // the source leads in all but one.
         for repeat in 0..25 {
             let slow = if repeat % 2 == 0 { 1.0 } else { 3.0 };
             let gain = if repeat == 7 { 0.5 } else { 1.1 + f64::from(repeat) / 100.0 };
