@@ -49,7 +49,7 @@ run() {
   cargo +nightly test -Zbuild-std --target "$host" --release "$@" -- "${patterns[@]}"
 }
 patterns=("$@")
-run -p seqloom-locks -p seqloom-runtime --lib
+run -p seqloom-locks -p seqloom-runtime --tests
 run -p seqloom-io --lib
 run -p seqloom-align --lib ingest
 run -p seqloom-prep --lib

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::experiment::LabError;
+use crate::experiment::{Counters, LabError, chosen};
 
 const SOURCE: &str = include_str!("../latency/latency.c");
 
@@ -44,6 +44,12 @@ pub const CACHED: &str = "cached";
 /// The name of a storage, or of none.
 pub(crate) fn name_of(storage: Option<Storage>) -> &'static str {
     storage.map_or(CACHED, |storage| storage.name)
+}
+
+/// Those of all storages, and of none, that are among `names`; all where that is empty.
+pub(crate) fn chosen_storages(names: &[String]) -> impl Iterator<Item = Option<Storage>> {
+    let all = STORAGES.iter().copied().map(Some).chain([None]);
+    all.filter(|storage| chosen(names, name_of(*storage)))
 }
 
 /// Words for the storage of that name, or for none.
@@ -82,18 +88,19 @@ impl LatencyLayer {
         Ok(Self { library })
     }
 
-    /// Slows the files below `folder` (an absolute path) down for a program and its children. The
-    /// state of the storage begins anew in the file `state`.
+    /// Slows the files below `folder` (an absolute path) down for a program and its children, if
+    /// they are to lie on a storage. Its state begins anew in the file `state`.
     ///
     /// # Errors
     /// The file cannot be made.
     pub fn slow(
         &self,
         command: &mut Command,
-        storage: Storage,
+        storage: Option<Storage>,
         folder: &Path,
         state: &Path,
     ) -> Result<(), LabError> {
+        let Some(storage) = storage else { return Ok(()) };
         let file = File::create(state).map_err(LabError::file(state))?;
         file.set_len(STATE_BYTES).map_err(LabError::file(state))?;
         command
@@ -119,6 +126,14 @@ pub fn served(state: &Path) -> Option<(u64, f64)> {
     Some((requests, waited_ns as f64 / 1e9))
 }
 
+/// As counters of a run whose files lay on `storage`; none of a run without a layer.
+pub(crate) fn served_by(storage: Option<Storage>, state: &Path) -> Counters {
+    let Some((requests, waited_s)) = storage.and_then(|_| served(state)) else {
+        return Counters::new();
+    };
+    vec![("requests".to_owned(), requests as f64), ("waited_s".to_owned(), waited_s)]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,7 +154,7 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", line]).current_dir(&data);
         command.env("D", &data);
-        layer.slow(&mut command, storage, &data, &folder.path().join("state")).unwrap();
+        layer.slow(&mut command, Some(storage), &data, &folder.path().join("state")).unwrap();
         let started = Instant::now();
         assert!(command.status().unwrap().success());
         let wall_s = started.elapsed().as_secs_f64();

@@ -121,6 +121,14 @@ pub(crate) fn short(value: f64) -> String {
 /// Differences below this factor are noise on a machine that others use too.
 pub(crate) const MEANINGFUL: f64 = 3.0;
 
+/// In the place of a lock's name.
+pub(crate) const NO_LOCK: &str = "none";
+
+/// A way to do things with the lock that it is done with.
+pub(crate) fn with_lock((way, lock): (&str, &str)) -> String {
+    if lock == NO_LOCK { way.to_owned() } else { format!("{way}, {lock}") }
+}
+
 /// What [`MEANINGFUL`] is, for readers of a report: a paragraph.
 pub(crate) fn noise_note() -> String {
     format!("\nWhere other work runs meanwhile only ratios above {MEANINGFUL} mean something.\n")

@@ -108,6 +108,21 @@ impl Table {
         quantile(&self.runs(factors, column), 0.5)
     }
 
+    /// The different pairs of values of two factors, in the order in which they appear.
+    #[must_use]
+    pub fn pairs(&self, first: &str, second: &str) -> Vec<(&str, &str)> {
+        let place = |of: &str| self.factors.iter().position(|name| name == of);
+        let (Some(first), Some(second)) = (place(first), place(second)) else { return Vec::new() };
+        let mut pairs: Vec<(&str, &str)> = Vec::new();
+        for row in &self.rows {
+            let found = (row.factors[first].as_str(), row.factors[second].as_str());
+            if !pairs.contains(&found) {
+                pairs.push(found);
+            }
+        }
+        pairs
+    }
+
     /// The different values of a factor, in the order in which they appear.
     #[must_use]
     pub fn levels(&self, factor: &str) -> Vec<&str> {

@@ -15,7 +15,7 @@ use seqloom_signal::store::{self, Cursor, DecodeScratch, FrameBatch, OpenOptions
 pub use structures::{Structure, StructureError, StructureOptions, call};
 
 use crate::experiment::{Counters, LabError, Run, TIMES, Work, chosen, perform};
-use crate::latency::{LatencyLayer, STORAGES, Storage, name_of, served};
+use crate::latency::{LatencyLayer, Storage, chosen_storages, name_of, served_by};
 use crate::output::Results;
 use crate::table::Table;
 
@@ -128,8 +128,7 @@ impl Methylation {
         let layer = LatencyLayer::build(&work)?;
         let mut table = RESULTS.empty_table();
         let mut expected = None;
-        let storages = STORAGES.iter().copied().map(Some).chain([None]);
-        for storage in storages.filter(|storage| chosen(&self.storages, name_of(*storage))) {
+        for storage in chosen_storages(&self.storages) {
             for way in WAYS.iter().filter(|way| chosen(&self.ways, way.name)) {
                 for &workers in &self.workers {
                     for _ in 0..self.repeats {
@@ -195,16 +194,11 @@ impl Methylation {
     ) -> Result<(), LabError> {
         let (state, json) = (work.join("state"), work.join("run.json"));
         let mut command = self.command(way, workers, work);
-        if let Some(storage) = storage {
-            layer.slow(&mut command, storage, &work.join("data"), &state)?;
-        }
+        layer.slow(&mut command, storage, &work.join("data"), &state)?;
         let is_flow = way.structure.is_none();
         let after = || -> Counters {
             let mut counters = if is_flow { told(&json) } else { Counters::new() };
-            if let Some((requests, waited_s)) = storage.and_then(|_| served(&state)) {
-                counters.push(("requests".to_owned(), requests as f64));
-                counters.push(("waited_s".to_owned(), waited_s));
-            }
+            counters.extend(served_by(storage, &state));
             counters
         };
         let factors = vec![name_of(storage).into(), way.name.into(), workers.to_string()];

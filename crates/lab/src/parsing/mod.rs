@@ -22,7 +22,7 @@ use self::data::Data;
 use self::ways::{Plan, Strategy, Worker};
 use crate::digest::fnv1a;
 use crate::experiment::{Counters, LabError, Run, TIMES, Work, perform};
-use crate::output::{Results, load_average};
+use crate::output::{NO_LOCK, Results, load_average};
 use crate::table::Table;
 
 pub use self::data::Files;
@@ -49,8 +49,6 @@ const WRITES_PER_HOLD: f64 = 2.0;
 /// Writes to shared lines of the source for one block, by reading it: one claim, five counters of
 /// progress, and the list of free buffers locked twice.
 const WRITES_PER_CLAIM: f64 = 10.0;
-/// In the place of a lock's name.
-const NO_LOCK: &str = "none";
 
 /// What is run.
 #[derive(Debug, Clone)]

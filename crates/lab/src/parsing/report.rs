@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{Files, NO_LOCK, SHARED_LINE_NS, Way};
-use crate::output::{markdown_table, noise_note, short};
+use super::{Files, SHARED_LINE_NS, Way};
+use crate::output::{NO_LOCK, markdown_table, noise_note, short, with_lock};
 use crate::plot::{Line, Plot};
 use crate::table::{Table, quantile};
 
@@ -14,13 +14,7 @@ const ENGINES_US: [f64; 4] = [2.0, 10.0, 50.0, 200.0];
 type Row<'a> = (&'a str, &'a str);
 
 fn rows(table: &Table) -> Vec<Row<'_>> {
-    let mut rows: Vec<Row<'_>> = Vec::new();
-    for row in &table.rows {
-        let found = (row.factors[2].as_str(), row.factors[3].as_str());
-        if !rows.contains(&found) {
-            rows.push(found);
-        }
-    }
+    let mut rows = table.pairs("way", "lock");
     let place = |row: &Row<'_>| Way::ALL.iter().position(|way| way.name() == row.0);
     rows.sort_by_key(place);
     rows
@@ -29,13 +23,6 @@ fn rows(table: &Table) -> Vec<Row<'_>> {
 fn median(table: &Table, (files, unit): (&str, &str), row: Row<'_>, threads: u32, of: &str) -> f64 {
     let factors = [files, unit, row.0, row.1, &threads.to_string()];
     table.median(&factors, of).unwrap_or(f64::NAN)
-}
-
-fn threads(table: &Table) -> Vec<u32> {
-    let levels = table.levels("threads");
-    let mut threads: Vec<u32> = levels.iter().filter_map(|level| level.parse().ok()).collect();
-    threads.sort_unstable();
-    threads
 }
 
 /// Time per read in which nobody else gets on.
@@ -48,10 +35,6 @@ fn rate(table: &Table, input: (&str, &str), row: Row<'_>, threads: u32) -> f64 {
     median(table, input, row, threads, "reads") / median(table, input, row, threads, "wall_s")
 }
 
-fn name((way, lock): Row<'_>) -> String {
-    if lock == NO_LOCK { way.to_owned() } else { format!("{way}, {lock}") }
-}
-
 /// Reads per second by threads, a plot for each kind of files.
 pub(super) fn plots(table: &Table) -> Vec<(String, Plot)> {
     let units = table.levels("unit");
@@ -59,7 +42,10 @@ pub(super) fn plots(table: &Table) -> Vec<(String, Plot)> {
         let unit = units.last().copied().unwrap_or_default();
         let line = |row: &Row<'_>| {
             let point = |n: u32| (f64::from(n), rate(table, (files, unit), *row, n));
-            Line { name: name(*row), points: threads(table).into_iter().map(point).collect() }
+            Line {
+                name: with_lock(*row),
+                points: table.numbers("threads").into_iter().map(point).collect(),
+            }
         };
         let plot = Plot {
             title: format!("Reads to an engine that does nothing: {files}, units of {unit} bytes"),
@@ -123,7 +109,7 @@ fn exclusive(table: &Table, out: &mut String) {
     let mut heads = vec!["way".to_owned()];
     heads.extend(inputs.iter().map(|(files, unit)| format!("{files} {unit}")));
     let row = |row: &Row<'_>| {
-        let mut cells = vec![name(*row)];
+        let mut cells = vec![with_lock(*row)];
         let cell = |input: &(&str, &str)| short(exclusive_ns(table, *input, *row, 1));
         cells.extend(inputs.iter().map(cell));
         cells
@@ -136,13 +122,13 @@ fn rates(table: &Table, files: &str, out: &mut String) {
         out,
         "\n## Thousand reads per second, engine that does nothing: {files}\n\n![]({files}.svg)\n"
     );
-    let (units, threads) = (table.levels("unit"), threads(table));
+    let (units, threads) = (table.levels("unit"), table.numbers("threads"));
     let mut heads = vec!["way".to_owned()];
     for unit in &units {
         heads.extend(threads.iter().map(|n| format!("{unit} bytes, {n} threads")));
     }
     let row = |row: &Row<'_>| {
-        let mut cells = vec![name(*row)];
+        let mut cells = vec![with_lock(*row)];
         for unit in &units {
             let cell = |n: &u32| short(rate(table, (files, unit), *row, *n) / 1e3);
             cells.extend(threads.iter().map(cell));
@@ -164,7 +150,7 @@ fn verdict(table: &Table, out: &mut String) {
     let heads = ["files", "unit", "threads", "source / best other", "interval", "leads"];
     let mut lines = Vec::new();
     for input in inputs(table) {
-        for n in threads(table) {
+        for n in table.numbers("threads") {
             let others = rows(table).into_iter().filter(|row| row.0 != Way::Source.name());
             let by_rate = |a: &Row<'_>, b: &Row<'_>| {
                 rate(table, input, *a, n).total_cmp(&rate(table, input, *b, n))
@@ -180,7 +166,7 @@ fn verdict(table: &Table, out: &mut String) {
                 input.0.to_owned(),
                 input.1.to_owned(),
                 n.to_string(),
-                format!("{} ({})", short(ratio), name(best)),
+                format!("{} ({})", short(ratio), with_lock(best)),
                 format!("{} to {}", short(low), short(high)),
                 leads.to_owned(),
             ]);
@@ -221,7 +207,7 @@ fn saturation(table: &Table, out: &mut String) {
             let of = |column| median(table, ("single", unit), *row, 1, column);
             let x = exclusive_ns(table, ("single", unit), *row, 1);
             let outside = (of("cpu_s") * 1e9 / of("reads") - x).max(0.0);
-            let mut cells = vec![name(*row)];
+            let mut cells = vec![with_lock(*row)];
             cells.extend(ENGINES_US.map(|us| format!("{:.0}", (us * 1e3 + outside) / x)));
             cells
         };

@@ -16,8 +16,8 @@ use std::process::Command;
 pub use prepare::Volume;
 pub use reading::{ReadingError, ReadingOptions, read_all};
 
-use crate::experiment::{Counters, LabError, Run, TIMES, Work, chosen, perform};
-use crate::latency::{LatencyLayer, STORAGES, Storage, name_of, served};
+use crate::experiment::{LabError, Run, TIMES, Work, chosen, perform};
+use crate::latency::{LatencyLayer, Storage, chosen_storages, name_of, served_by};
 use crate::output::Results;
 use crate::table::Table;
 
@@ -118,8 +118,7 @@ impl SignalIo {
         let volume = prepare::prepare(&self.source, &data, self.copies, self.blue_crab.as_deref())?;
         let layer = LatencyLayer::build(&work)?;
         let mut table = RESULTS.empty_table();
-        let storages = STORAGES.iter().copied().map(Some).chain([None]);
-        for storage in storages.filter(|storage| chosen(&self.storages, name_of(*storage))) {
+        for storage in chosen_storages(&self.storages) {
             for way in WAYS.iter().filter(|way| self.takes(way, &data)) {
                 for &workers in &self.workers {
                     for _ in 0..self.repeats {
@@ -151,15 +150,8 @@ impl SignalIo {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).arg("--data").arg(&data);
         command.args(["--way", way.name, "--threads", &workers.to_string()]);
-        if let Some(storage) = storage {
-            layer.slow(&mut command, storage, &data, &state)?;
-        }
-        let after = || -> Counters {
-            let Some((requests, waited_s)) = storage.and_then(|_| served(&state)) else {
-                return Counters::new();
-            };
-            vec![("requests".to_owned(), requests as f64), ("waited_s".to_owned(), waited_s)]
-        };
+        layer.slow(&mut command, storage, &data, &state)?;
+        let after = || served_by(storage, &state);
         let factors = vec![name_of(storage).into(), way.name.into(), workers.to_string()];
         let work = Work::Program(Box::new(command));
         perform(&mut Run { factors, work, after: Box::new(after) }, table)

@@ -19,7 +19,7 @@ use seqloom_runtime::pool::{self, WorkerPanic};
 use super::{Files, RESULTS, SinkError, Strategy, records_in};
 use crate::digest::Records;
 use crate::experiment::{Counters, LabError, Run, Work, perform};
-use crate::output::load_average;
+use crate::output::{NO_LOCK, load_average};
 use crate::table::Table;
 
 /// Factors of the table.
@@ -128,7 +128,7 @@ impl Outputs {
         expected: Records,
         table: &mut Table,
     ) -> Result<(), LabError> {
-        let lock = if plan.strategy == Strategy::Ordered { "none" } else { plan.lock.name() };
+        let lock = if plan.strategy == Strategy::Ordered { NO_LOCK } else { plan.lock.name() };
         let factors = [
             plan.strategy.to_string(),
             lock.to_owned(),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::measure::{COUNTERS, FACTORS};
 use crate::experiment::TIMES;
-use crate::output::{Facts, Results, markdown_table, short};
+use crate::output::{Facts, Results, markdown_table, short, with_lock};
 use crate::plot::{Line, Plot};
 use crate::table::Table;
 
@@ -24,18 +24,7 @@ type Of<'a> = &'a dyn Fn(&str) -> f64;
 type Row<'a> = (&'a str, &'a str);
 
 fn rows(table: &Table) -> Vec<Row<'_>> {
-    let mut rows: Vec<Row<'_>> = Vec::new();
-    for row in &table.rows {
-        let found = (row.factors[0].as_str(), row.factors[1].as_str());
-        if !rows.contains(&found) {
-            rows.push(found);
-        }
-    }
-    rows
-}
-
-fn name((strategy, lock): Row<'_>) -> String {
-    if lock == "none" { strategy.to_owned() } else { format!("{strategy}, {lock}") }
+    table.pairs("strategy", "lock")
 }
 
 fn median(table: &Table, row: Row<'_>, unit: &str, threads: u32, column: &str) -> f64 {
@@ -51,7 +40,7 @@ fn plots(table: &Table) -> Vec<(String, Plot)> {
                 (f64::from(n), of("records") / of("wall_s"))
             };
             Line {
-                name: name(*row),
+                name: with_lock(*row),
                 points: table.numbers("threads").into_iter().map(rate).collect(),
             }
         };
@@ -108,7 +97,7 @@ fn by_threads(table: &Table, unit: &str, out: &mut String, value: &dyn Fn(Of<'_>
     let mut heads = vec!["strategy".to_owned()];
     heads.extend(threads.iter().map(u32::to_string));
     let row = |row: &Row<'_>| {
-        let mut cells = vec![name(*row)];
+        let mut cells = vec![with_lock(*row)];
         let cell = |n: &u32| short(value(&|column| median(table, *row, unit, *n, column)));
         cells.extend(threads.iter().map(cell));
         cells
