@@ -19,15 +19,18 @@ skip() {
 # unstable distribution, by lists and settings that are apt's in nothing but where packages are.
 debian_source() {
   local version=$1 folder=$2 uri found
-  uri=$(grep -rhoE '(deb|URIs:) +https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list \
-    /etc/apt/sources.list.d 2>/dev/null | grep -oE 'http[^ ]+' | head -1) || return 1
+  uri=$({ cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null || true; } |
+    awk '!seen && /^(deb|URIs:) / && match($0, /https?:[^ ]+\/debian\/?( |$)/) {
+      print substr($0, RSTART, RLENGTH); seen = 1 }')
+  [ -n "$uri" ] || return 1
   mkdir -p "$folder/lists/partial"
   echo "deb $uri sid main" > "$folder/sources.list"
   local apt=(-qq -o "Dir::Etc::SourceList=$folder/sources.list" -o Dir::Etc::SourceParts=-
     -o "Dir::State::Lists=$folder/lists" -o "Dir::Cache=$folder" -o APT::Sandbox::User=root)
   apt-get "${apt[@]}" update || return 1
-  found=$(apt-cache "${apt[@]}" madison rust-src | awk '{ print $3 }' |
-    grep -m1 "^${version//./\\.}\.") || return 1
+  found=$(apt-cache "${apt[@]}" madison rust-src |
+    awk -v version="$version." '!seen && index($3, version) == 1 { print $3; seen = 1 }')
+  [ -n "$found" ] || return 1
   (cd "$folder" && apt-get "${apt[@]}" download "rust-src=$found" && dpkg-deb -x rust-src_*.deb .)
 }
 
@@ -40,6 +43,25 @@ if [ ! -e "$source/std/src/lib.rs" ]; then
   [ -e "$source/std/src/lib.rs" ] || debian_source "$version" "$target/debian" >/dev/null ||
     skip "no source of the standard library of $version"
   source=$(echo "$target"/debian/usr/src/rustc-*/library)
+fi
+
+# A race that must be found, or silence about all others would say nothing.
+mkdir -p "$target"
+cat > "$target/race.rs" <<'RUST'
+static mut COUNT: u64 = 0;
+fn main() {
+    let count = || (0..1000).for_each(|_| unsafe { COUNT += 1 });
+    let other = std::thread::spawn(count);
+    count();
+    other.join().unwrap();
+}
+RUST
+# Its standard library is the one at hand, without the sanitizer.
+rustc +nightly --edition 2024 -Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer \
+  -o "$target/race" "$target/race.rs"
+if found=$("$target/race" 2>&1) || ! grep -q "data race" <<< "$found"; then
+  echo "ThreadSanitizer finds no race where there is one" >&2
+  exit 1
 fi
 
 host=$(rustc +nightly -vV | sed -n 's/^host: //p')
