@@ -199,6 +199,7 @@ impl SequenceCheck {
         if !self.qualities.open {
             return Ok(());
         }
+        debug_assert!(block.kept_name.is_empty(), "the reads were taken too early");
         for read in 0..block.reads.reads.len() {
             self.qualities.add(block.reads.qualities(read));
         }
