@@ -18,7 +18,6 @@ use seqloom_align::engine::bwa::BwaEngine;
 use seqloom_align::engine::fake::FakeEngine;
 use seqloom_align::index;
 use seqloom_runtime::machine;
-use seqloom_runtime::memory;
 use seqloom_runtime::placement;
 
 pub(crate) use arguments::AlignArguments;
@@ -27,10 +26,6 @@ pub(crate) use arguments::parse_insert_size;
 use job::{Job, Prepared};
 
 use crate::console::Console;
-
-/// Each arena of the heap keeps freed memory of its own. The engine allocates in large pieces, and
-/// nothing is allocated for single reads: a few arenas serve many threads.
-const C_HEAP_ARENAS: i32 = 8;
 
 /// Threads, per core, whose own memory may lie in huge pages. Each touches pages of its own: with
 /// 256 threads on two cores huge ones took 3.2 GB in place of 1.4 GB, and a fifth of the processor
@@ -42,7 +37,6 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
     if arguments.run.quiet {
         console.be_quiet();
     }
-    memory::cap_c_heap_arenas(C_HEAP_ARENAS);
     job::check_options(arguments)?;
     let index = index::check(&arguments.reference)?;
     let prepared = Job::prepare(arguments, &index, console)?;
