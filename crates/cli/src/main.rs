@@ -1,6 +1,7 @@
 //! The `seqloom` command line: one file per command, each a readable flow.
 
 mod align;
+mod allocator;
 mod console;
 mod exit;
 mod fastq;
@@ -15,13 +16,6 @@ mod signals;
 use std::process::ExitCode;
 
 use clap::Parser;
-
-/// Cross-thread frees are the rule here: a worker emits what another has aligned. mimalloc frees
-/// without a lock, and serves the C++ engine, too. With the system's allocator two workers slept
-/// 30,000 times in a run of 20 s, waiting for each other's heaps.
-#[cfg(not(feature = "system-allocator"))]
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Turns sequencing reads into analysis-ready data on every core a machine has.
 #[derive(Debug, Parser)]

@@ -25,6 +25,7 @@ use arguments::EngineChoice;
 pub(crate) use arguments::parse_insert_size;
 use job::{Job, Prepared};
 
+use crate::allocator;
 use crate::console::Console;
 
 /// Threads, per core, whose own memory may lie in huge pages. Each touches pages of its own: with
@@ -59,7 +60,8 @@ fn align<E: AlignmentEngine + Send>(
     prepared: Prepared<'_>,
 ) -> anyhow::Result<()> {
     let Prepared { mut job, first, mut outputs } = prepared;
-    let (engine, placed) = placing::load(&job.ingest.placement, load)?;
+    let (engine, placed) =
+        allocator::with_own_mappings(|| placing::load(&job.ingest.placement, load))?;
     job.announce_placement(&placed);
     job.placement = Some(placed);
     job.run.end_phase("load");
