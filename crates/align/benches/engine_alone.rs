@@ -18,10 +18,6 @@ use bwa_mem3_rs::{
 };
 use seqloom_runtime::machine;
 
-/// As in the program: the engine allocates what it finds, read by read.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 const COHORT_BASES: usize = 100_000_000;
 const BATCH_PAIRS: usize = 256;
 
