@@ -6,6 +6,7 @@
 //! the same folder gives the same page.
 
 mod check;
+mod curves;
 pub mod definition;
 mod host;
 mod html;

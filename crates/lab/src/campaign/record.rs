@@ -95,6 +95,33 @@ pub struct Record {
     pub curve: Vec<(f64, f64)>,
 }
 
+#[cfg(test)]
+impl Record {
+    /// A run of `subject` with these levels, on its own, of the first repeat.
+    pub(super) fn example(subject: &str, levels: &[&str]) -> Self {
+        Self {
+            order: 0,
+            repeat: 1,
+            purpose: Purpose::Measured,
+            subject: subject.to_owned(),
+            levels: levels.iter().map(|level| (*level).to_owned()).collect(),
+            instance: 0,
+            instances: 1,
+            threads: 2,
+            reads: 0,
+            failure: None,
+            wall_s: 1.0,
+            cpu_s: 1.0,
+            peak_rss_bytes: None,
+            voluntary_switches: 0,
+            involuntary_switches: 0,
+            told: BTreeMap::new(),
+            rows: Vec::new(),
+            curve: Vec::new(),
+        }
+    }
+}
+
 /// The file of lines, open.
 #[derive(Debug)]
 pub(super) struct Log(File);

@@ -1,10 +1,11 @@
 //! The report of a campaign: one page that needs nothing but itself. A function of what is kept in
 //! the campaign's folder.
 
+use super::curves::Curves;
 use super::definition::Experiment;
 use super::html::Page;
 use super::record::{Facts, Record};
-use super::summary::{NONE, SPREADS, TIME_BASIS};
+use super::summary::{SPREADS, TIME_BASIS};
 use crate::output::short;
 use crate::plot::{Bars, Line, Plot, Style, legend_key};
 use crate::table::{Row, Table};
@@ -199,9 +200,9 @@ impl<'a> View<'a> {
         if words.is_empty() { "all".to_owned() } else { words.join(", ") }
     }
 
-    fn legend(&self) -> Vec<(String, String)> {
-        let key = |(number, line)| (legend_key(number), Self::words(&self.lines, line));
-        self.combinations(&self.lines).iter().enumerate().map(key).collect()
+    fn legend(names: &[String], lines: &[Levels]) -> Vec<(String, String)> {
+        let key = |(number, line)| (legend_key(number), Self::words(names, line));
+        lines.iter().enumerate().map(key).collect()
     }
 
     fn plots(&self, page: &mut Page) {
@@ -248,7 +249,7 @@ impl<'a> View<'a> {
             plot.draw(Style { small: true, linear_y: true, decades: false, spread: &spread })
         };
         let plots: Vec<String> = self.combinations(&self.panels).iter().map(panel).collect();
-        page.panels(&self.legend(), &plots);
+        page.panels(&Self::legend(&self.lines, &lines), &plots);
     }
 
     fn peaks(&self, page: &mut Page) {
@@ -337,50 +338,30 @@ impl<'a> View<'a> {
         let Some(rule) = self.experiment.subject.iter().find_map(|s| s.curve.as_ref()) else {
             return;
         };
-        let with_curve = || records.iter().filter(|record| !record.curve.is_empty());
-        let Some(repeat) = with_curve().map(|record| record.repeat).min() else { return };
-        let level = |record: &Record, name: &String| {
-            let at = self.experiment.factor.iter().position(|factor| factor.name == *name);
-            let of_run = at.and_then(|at| record.levels.get(at).map(String::as_str));
-            if name == "subject" {
-                return record.subject.clone();
-            }
-            of_run.unwrap_or(NONE).to_owned()
-        };
-        let levels = |record: &Record, names: &[String]| -> Levels {
-            names.iter().map(|name| level(record, name)).collect()
-        };
-        let mut panels = self.panels.clone();
-        panels.push(self.experiment.report.x.clone());
-        let mut found: Vec<Levels> = with_curve().map(|record| levels(record, &panels)).collect();
-        found.sort_by_key(|levels| {
-            levels
-                .iter()
-                .map(|level| (level.parse().unwrap_or(0), level.clone()))
-                .collect::<Vec<(u64, String)>>()
-        });
-        found.dedup();
-        let lines = self.combinations(&self.lines);
-        let plot = |panel: &Levels| {
-            let line = |line: &Levels| {
-                let of = with_curve().filter(|record| record.repeat == repeat);
-                let mut of = of.filter(|record| {
-                    levels(record, &panels) == *panel && levels(record, &self.lines) == *line
-                });
-                let points = of.next().map(|record| record.curve.clone()).unwrap_or_default();
-                Line { name: String::new(), points }
+        let Some(curves) = Curves::new(self.experiment, records) else { return };
+        let names = curves.names(&self.lines);
+        let with_curve = curves.combinations(&names);
+        let mut lines = self.combinations(&names);
+        lines.retain(|line| with_curve.contains(line));
+        let x = std::slice::from_ref(&self.experiment.report.x);
+        let panel_names = curves.names(&[&self.panels, x].concat());
+        let plot = |panel: Levels| {
+            let line = |line: &Levels| Line {
+                name: String::new(),
+                points: curves.points([&panel_names, &names], [&panel, line]),
             };
             let plot = Plot {
-                title: Self::words(&panels, panel),
+                title: Self::words(&panel_names, &panel),
                 x: rule.title.clone(),
                 y: "share within".to_owned(),
                 lines: lines.iter().map(line).collect(),
             };
             plot.draw(Style { small: true, linear_y: true, decades: true, spread: &[] })
         };
+        let plots: Vec<_> = curves.combinations(&panel_names).into_iter().map(plot).collect();
         page.heading(&format!("Distribution: {}", rule.title));
-        page.paragraph(&format!("Share that took no longer, of repeat {repeat}."));
-        page.panels(&self.legend(), &found.iter().map(plot).collect::<Vec<_>>());
+        page.paragraph(&format!("Share that took no longer, of repeat {}.", curves.repeat));
+        page.panels(&Self::legend(&names, &lines), &plots);
     }
 
     fn medians(&self, page: &mut Page) {

@@ -47,7 +47,7 @@ const SLOWEST: [&str; 2] = ["align_s", "wall_s"];
 /// Counters of `perf stat` that are ratios.
 const RATIOS: [&str; 2] = ["instructions_per_cycle", "cache_miss_share"];
 /// Stands for a factor that a row does not have.
-pub(super) const NONE: &str = "-";
+const NONE: &str = "-";
 /// The factor that says what `align_s` is.
 pub(super) const TIME_BASIS: &str = "time_basis";
 
@@ -357,26 +357,8 @@ mod tests {
                 .map(|(name, value)| (name.to_owned(), value))
                 .into(),
         };
-        Record {
-            order: 0,
-            repeat,
-            purpose: Purpose::Measured,
-            subject: "r".to_owned(),
-            levels: vec!["2".to_owned()],
-            instance,
-            instances: 2,
-            threads: 2,
-            reads: 0,
-            failure: None,
-            wall_s: 1.0,
-            cpu_s: 1.0,
-            peak_rss_bytes: None,
-            voluntary_switches: 0,
-            involuntary_switches: 0,
-            told: Values::new(),
-            rows: seconds.iter().map(row).collect(),
-            curve: Vec::new(),
-        }
+        let rows = seconds.iter().map(row).collect();
+        Record { repeat, instance, instances: 2, rows, ..Record::example("r", &["2"]) }
     }
 
     #[test]
