@@ -162,8 +162,10 @@ impl<'a> ChunkStore<'a> {
     ) -> Result<(), SpillError> {
         let added: usize = parts.iter().map(|part| part.len()).sum();
         let slot = self.partition(partition);
-        self.used.fetch_max(partition + 1, Ordering::AcqRel);
-        slot.bytes.fetch_add(added as u64, Ordering::Relaxed);
+        // Looked at first: every worker would write to this line for every record.
+        if self.partitions() <= partition {
+            self.used.fetch_max(partition + 1, Ordering::AcqRel);
+        }
         let mut contents = lock(&slot.contents);
         if contents.open.capacity() == 0 {
             drop(contents);
@@ -174,6 +176,8 @@ impl<'a> ChunkStore<'a> {
         }
         let full = self.make_room(&mut contents, partition, added, &mut scratch.spare);
         parts.iter().for_each(|part| contents.open.extend_from_slice(part));
+        // Written under the lock alone, so that it need not be an addition at once.
+        slot.bytes.store(slot.bytes.load(Ordering::Relaxed) + added as u64, Ordering::Relaxed);
         drop(contents);
         let Some(full) = full else { return Ok(()) };
         scratch.spare = self.spill(partition, full, scratch)?;
