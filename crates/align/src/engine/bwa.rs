@@ -12,7 +12,9 @@ use crate_api::{
     ReadBatch, ReadPair, RecordOrigin, SingleRead,
 };
 
-use super::{AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink};
+use super::{
+    AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink, lockstep,
+};
 
 /// Longest read handed to the library. A noisy read of 200 kb makes it abort, one of 100 kb does
 /// not but takes seconds; Illumina reads are 1,000 times shorter.
@@ -99,6 +101,7 @@ impl BwaEngine {
         threads: usize,
     ) -> Result<Self, EngineError> {
         let shown = prefix.display().to_string();
+        lockstep::fit_to_processor();
         let index = BwaIndex::load_with_threads(prefix, threads)
             .map_err(|e| EngineError::Load { prefix: shown.clone(), message: e.to_string() })?;
         // The library may attach to a shared-memory index of the same file name.

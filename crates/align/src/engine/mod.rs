@@ -12,6 +12,7 @@
 pub mod bwa;
 pub mod fake;
 pub mod fence;
+pub mod lockstep;
 pub mod replicated;
 
 /// One unaligned read, borrowed from the input.
