@@ -64,8 +64,10 @@ impl Results {
     /// # Errors
     /// The folder cannot be written.
     pub fn write(&self, table: &Table, facts: &Facts, folder: &Path) -> Result<(), LabError> {
-        let (plots, markdown) = ((self.plots)(table), (self.markdown)(table, facts));
-        write_results(folder, &[(self.table, table)], &plots, facts, &markdown)
+        let mut table = table.clone();
+        table.round();
+        let (plots, markdown) = ((self.plots)(&table), (self.markdown)(&table, facts));
+        write_results(folder, &[(self.table, &table)], &plots, facts, &markdown)
     }
 
     /// Writes plots and report of a folder once more, from the table that is there.

@@ -188,6 +188,7 @@ pub fn write(
     facts: &[(String, String)],
     folder: &Path,
 ) -> Result<(), LabError> {
+    tables.files().into_iter().for_each(|(_, table)| table.round());
     let (plots, markdown) = (report::plots(&tables), report::markdown(&tables, facts));
     let files = tables.files().map(|(name, table)| (name, &*table));
     write_results(folder, &files, &plots, facts, &markdown)
