@@ -16,7 +16,12 @@ use bwa_mem3_rs::{
     AlignScratch, AlnRegs, BwaIndex, IdBases, MemOpts, MemPeStat, ReadBatch, ReadPair,
     RecordOrigin, RecordSink, pair_emit, seed_extend,
 };
+use seqloom_align::engine::lockstep;
 use seqloom_runtime::machine;
+
+/// As in the program: the engine allocates what it finds, read by read.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const COHORT_BASES: usize = 100_000_000;
 const BATCH_PAIRS: usize = 256;
@@ -110,6 +115,7 @@ fn main() {
     let threads: usize = threads.parse().expect("a number of threads");
     let texts = [fs::read(first).expect("R1"), fs::read(second).expect("R2")];
     let pairs = pairs(&parse(&texts[0]), &parse(&texts[1]));
+    lockstep::fit_to_processor();
     let index = BwaIndex::load(prefix).expect("index");
     let mut options = MemOpts::new().expect("options");
     options.set_pe(true);

@@ -1,6 +1,7 @@
 //! The `seqloom` command line: one file per command, each a readable flow.
 
 mod align;
+mod allocator;
 mod console;
 mod exit;
 mod fastq;

@@ -114,18 +114,6 @@ impl Ledger {
     }
 }
 
-/// Gives freed memory of the C heap, which is this program's own, back to the system.
-///
-/// glibc keeps what is freed: between the phases of a run that memory is needed elsewhere.
-pub fn trim_c_heap() {
-    crate::sys::trim_c_heap();
-}
-
-/// Caps the number of C heap arenas; call before workers start.
-pub fn cap_c_heap_arenas(arenas: i32) {
-    crate::sys::cap_c_heap_arenas(arenas);
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;

@@ -18,7 +18,6 @@ use seqloom_align::engine::bwa::BwaEngine;
 use seqloom_align::engine::fake::FakeEngine;
 use seqloom_align::index;
 use seqloom_runtime::machine;
-use seqloom_runtime::memory;
 use seqloom_runtime::placement;
 
 pub(crate) use arguments::AlignArguments;
@@ -26,23 +25,14 @@ use arguments::EngineChoice;
 pub(crate) use arguments::parse_insert_size;
 use job::{Job, Prepared};
 
+use crate::allocator;
 use crate::console::Console;
-
-/// Each arena of the heap keeps freed memory of its own. The engine allocates in large pieces, and
-/// nothing is allocated for single reads: a few arenas serve many threads.
-const C_HEAP_ARENAS: i32 = 8;
-
-/// Threads, per core, whose own memory may lie in huge pages. Each touches pages of its own: with
-/// 256 threads on two cores huge ones took 3.2 GB in place of 1.4 GB, and a fifth of the processor
-/// time to be filled with zeros. The index is loaded before, and keeps its huge pages.
-const HUGE_PAGES_PER_CORE: usize = 8;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Result<()> {
     if arguments.run.quiet {
         console.be_quiet();
     }
-    memory::cap_c_heap_arenas(C_HEAP_ARENAS);
     job::check_options(arguments)?;
     let index = index::check(&arguments.reference)?;
     let prepared = Job::prepare(arguments, &index, console)?;
@@ -65,12 +55,13 @@ fn align<E: AlignmentEngine + Send>(
     prepared: Prepared<'_>,
 ) -> anyhow::Result<()> {
     let Prepared { mut job, first, mut outputs } = prepared;
-    let (engine, placed) = placing::load(&job.ingest.placement, load)?;
+    let (engine, placed) =
+        allocator::with_own_mappings(|| placing::load(&job.ingest.placement, load))?;
     job.announce_placement(&placed);
     job.placement = Some(placed);
     job.run.end_phase("load");
-    let small_pages = job.run.threads.get() > HUGE_PAGES_PER_CORE * job.ingest.cores.get();
-    let (totals, summary) = placement::with_pages(small_pages, || {
+    // The index keeps its huge pages. In workers' memory they would pass the cap.
+    let (totals, summary) = placement::with_pages(true, || {
         if job.is_sorted() {
             sorted::align(engine, &job, first, &mut outputs)
         } else {

@@ -18,7 +18,7 @@ use seqloom_prep::recalibrate::Applier;
 use seqloom_prep::reference::ReferenceSequences;
 use seqloom_prep::steps::Steps;
 use seqloom_prep::store::{Backing, ChunkStore, StoreScratch};
-use seqloom_runtime::memory::{self, Ledger};
+use seqloom_runtime::memory::Ledger;
 
 use super::job::Job;
 use super::sinks::SortedSink;
@@ -49,7 +49,6 @@ pub(super) fn align<E: AlignmentEngine>(
 
     // The engine's memory is free for what follows.
     drop(engine);
-    memory::trim_c_heap();
     backing.ledger.grow(job.plan.freed_bytes);
 
     // Resolve.

@@ -12,8 +12,9 @@ use crate::signals;
 /// Arguments of `seqloom lab prep-memory`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
+    cargo build --release -p seqloom --features system-allocator --target-dir target/plain\n  \
     seqloom lab prep-memory --input grouped.bam --reference-dict ref.dict \\\n    \
-    --out docs/lab/prep-memory\n\n\
+    --plain target/plain/release/seqloom --out docs/lab/prep-memory\n\n\
     Allocators are looked for among the system's libraries (jemalloc, tcmalloc, tbbmalloc,\n\
     mimalloc), programs on the PATH (samtools, samblaster, sambamba, Picard, elPrep).")]
 pub(crate) struct PrepMemoryArguments {
@@ -23,6 +24,9 @@ pub(crate) struct PrepMemoryArguments {
     /// SAM, .dict or BAM whose sequences replace those of the header
     #[arg(long, value_name = "FILE")]
     reference_dict: PathBuf,
+    /// seqloom, built with --features system-allocator; without it no allocators are compared
+    #[arg(long, value_name = "PROGRAM")]
+    plain: Option<PathBuf>,
     /// Where table and report go
     #[arg(long, value_name = "DIR", default_value = "out/lab/prep-memory")]
     out: PathBuf,
@@ -41,7 +45,7 @@ pub(crate) struct PrepMemoryArguments {
     /// Runs of other programs [default: as many]
     #[arg(long, value_name = "N")]
     tool_repeats: Option<u32>,
-    /// Only these ways, such as system,jemalloc,sambamba
+    /// Only these ways, such as seqloom,jemalloc,sambamba
     #[arg(long, value_name = "WAY,...", value_delimiter = ',')]
     ways: Vec<String>,
     /// What else is to be said of the machine, such as what ran beside
@@ -53,6 +57,7 @@ pub(crate) struct PrepMemoryArguments {
 pub(super) fn run(arguments: &PrepMemoryArguments, console: &Console) -> anyhow::Result<()> {
     let experiment = PrepMemory {
         program: std::env::current_exe()?,
+        plain_program: arguments.plain.clone(),
         input: arguments.input.clone(),
         dictionary: arguments.reference_dict.clone(),
         work: arguments.work.clone().unwrap_or_else(|| std::env::temp_dir().join("seqloom-lab")),

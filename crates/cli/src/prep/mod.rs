@@ -13,6 +13,7 @@ mod summary;
 pub(crate) use arguments::PrepArguments;
 use job::{Job, Prepared};
 use seqloom_io::sink::output::Output;
+use seqloom_runtime::placement;
 
 use crate::console::Console;
 use crate::output::resume::Kept;
@@ -36,7 +37,9 @@ pub(crate) fn run(arguments: &PrepArguments, console: &Console) -> anyhow::Resul
 /// Makes the output and all that goes with it.
 fn make(job: &Job<'_>, mut output: Output, mut kept: Option<&mut Kept>) -> anyhow::Result<()> {
     let continued = kept.as_ref().and_then(|kept| kept.continued());
-    let (totals, summary) = flow::prepare(job, &mut output, &mut kept)?;
+    // Huge pages in workers' memory would pass the cap.
+    let (totals, summary) =
+        placement::with_pages(true, || flow::prepare(job, &mut output, &mut kept))?;
     summary::check_none_lost(&totals, &summary)?;
     let ingested = || summary::ingested(job, &totals, continued);
     job.output.publish(vec![output], job.header.references(), (&summary, &job.run), ingested)?;

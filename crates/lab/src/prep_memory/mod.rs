@@ -40,11 +40,16 @@ pub const COLUMNS: [&str; 8] = [
     "output_bytes",
 ];
 
+/// The program as it is shipped.
+const SHIPPED: &str = "seqloom";
+
 /// What is run.
 #[derive(Debug, Clone)]
 pub struct PrepMemory {
-    /// The program, which has the system's allocator: others can take the place of that.
+    /// The program as it is shipped, with an allocator of its own.
     pub program: PathBuf,
+    /// The same program built for the system's allocator, which others can take the place of.
+    pub plain_program: Option<PathBuf>,
     /// Aligned reads, grouped by name.
     pub input: PathBuf,
     /// `.dict`, SAM or BAM with the sequences to replace those of the header.
@@ -65,7 +70,7 @@ pub struct PrepMemory {
 
 /// One way to do the five steps.
 enum Way {
-    Own(Allocator),
+    Own { program: PathBuf, library: Option<PathBuf> },
     Other(Tool),
 }
 
@@ -88,7 +93,7 @@ impl PrepMemory {
         for repeat in 1..=self.repeats.max(self.tool_repeats) {
             for (name, way) in &ways {
                 let repeats = match way {
-                    Way::Own(..) => self.repeats,
+                    Way::Own { .. } => self.repeats,
                     Way::Other(_) => self.tool_repeats,
                 };
                 if repeat <= repeats {
@@ -103,8 +108,13 @@ impl PrepMemory {
     }
 
     fn plan(&self) -> Vec<(String, Way)> {
-        let own = |it: Allocator| (it.name.to_owned(), Way::Own(it));
-        let mut ways: Vec<_> = allocators().into_iter().map(own).collect();
+        let own = |name: &str, program: &Path, library| {
+            (name.to_owned(), Way::Own { program: program.to_owned(), library })
+        };
+        let mut ways = vec![own(SHIPPED, &self.program, None)];
+        if let Some(plain) = &self.plain_program {
+            ways.extend(allocators().into_iter().map(|it| own(it.name, plain, it.library)));
+        }
         ways.extend(tools().into_iter().map(|tool| (tool.name.to_owned(), Way::Other(tool))));
         let chosen = |name: &str| self.ways.is_empty() || self.ways.iter().any(|it| it == name);
         ways.retain(|(name, _)| chosen(name));
@@ -123,7 +133,7 @@ impl PrepMemory {
             let _ = fs::remove_file(old); // it may not be there
         }
         let mut command = match way {
-            Way::Own(allocator) => self.own(allocator, &out, &json),
+            Way::Own { program, library } => self.own(program, library.as_deref(), &out, &json),
             Way::Other(tool) => tool.command(self, &out),
         };
         let file = |path: &Path| fs::File::create(path).map_err(LabError::file(path));
@@ -145,8 +155,8 @@ impl PrepMemory {
         Ok(values(run, &told, output_bytes))
     }
 
-    fn own(&self, allocator: &Allocator, out: &Path, json: &Path) -> Command {
-        let mut command = Command::new(&self.program);
+    fn own(&self, program: &Path, library: Option<&Path>, out: &Path, json: &Path) -> Command {
+        let mut command = Command::new(program);
         command.arg("prep").arg(&self.input);
         command.args(["--filter-unmapped", "--clean-sam", "--mark-duplicates"]);
         command.args(["--duplicate-mode", "query", "--sort", "coordinate"]);
@@ -154,7 +164,7 @@ impl PrepMemory {
         command.args(["--read-group", ways::READ_GROUP, "-t", &self.threads.to_string()]);
         command.args(self.memory.iter().flat_map(|memory| ["-m", memory]));
         command.arg("--json").arg(json).arg("-o").arg(out);
-        if let Some(library) = &allocator.library {
+        if let Some(library) = library {
             command.env("LD_PRELOAD", library);
         }
         command
@@ -195,10 +205,12 @@ mod tests {
                       --json) echo y > \"$2\";; esac; shift; done\n";
         fs::write(&program, script).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        // The system's allocator, and others where they are installed.
-        let names: Vec<String> = allocators().iter().map(|it| it.name.to_owned()).collect();
+        // As shipped, with the system's allocator, and with others where they are installed.
+        let mut names = vec![SHIPPED.to_owned()];
+        names.extend(allocators().iter().map(|it| it.name.to_owned()));
         let experiment = PrepMemory {
-            program,
+            program: program.clone(),
+            plain_program: Some(program),
             input: "in.bam".into(),
             dictionary: "dict".into(),
             work: folder.path().join("work"),
@@ -227,6 +239,7 @@ mod tests {
         let folder = folder.path().join("report");
         RESULTS.write(&table, &[("machine".into(), "2 cores".into())], &folder).unwrap();
         let report = fs::read_to_string(folder.join("README.md")).unwrap();
+        assert!(report.contains("| seqloom | 2 |"), "{report}");
         assert!(report.contains("| system | 2 |"), "{report}");
     }
 
@@ -235,6 +248,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let experiment = PrepMemory {
             program: "false".into(),
+            plain_program: None,
             input: "in.bam".into(),
             dictionary: "dict".into(),
             work: folder.path().to_owned(),

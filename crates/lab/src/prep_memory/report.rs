@@ -42,9 +42,10 @@ pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
          standard deviation of all runs.\n\n\
          Peak memory is the resident memory of all processes of a way together, looked at every 5 \
          ms, and for seqloom the largest that the system saw. GB h is peak memory times time on \
-         the clock, as in the paper. `system` is the program as it is; the other allocators are \
-         preloaded. Only seqloom and elPrep replace the header's sequences; of the others only \
-         Picard cleans.\n\n",
+         the clock, as in the paper. `seqloom` is the program as it is shipped, with mimalloc in \
+         it; for `system` it is built with `--features system-allocator`, and the other \
+         allocators are preloaded to that. Only seqloom and elPrep replace the header's sequences; \
+         of the others only Picard cleans.\n\n",
     );
     // Writing to a String cannot fail.
     for (name, fact) in facts {

@@ -97,22 +97,3 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     (time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64
 }
-
-/// Gives freed memory of the C heap back to the system (glibc only; elsewhere nothing happens).
-pub(crate) fn trim_c_heap() {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: `malloc_trim` takes no pointers and may be called at any time from any thread.
-    unsafe {
-        libc::malloc_trim(0);
-    }
-}
-
-/// Caps the number of C heap arenas: each keeps its own freed memory, so the resident set would
-/// grow with the thread count.
-pub(crate) fn cap_c_heap_arenas(arenas: i32) {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: `mallopt` takes no pointers; called before the workers start.
-    unsafe {
-        libc::mallopt(libc::M_ARENA_MAX, arenas);
-    }
-}
