@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn rounded_values_are_those_of_the_file() {
         let mut table = Table::new(&["way"], &["ns"]);
-        // The first one is just above a half of the last digit that a report has, in the file on it.
+        // The first one lies just above the edge between two last digits, in the file on it.
         for ns in [65.65 + 3e-7, -1.0 / 3.0, 1e15 + 0.5, 4.0, f64::NAN, f64::INFINITY] {
             table.rows.push(Row { factors: vec!["a".to_owned()], values: vec![ns] });
         }
