@@ -2,7 +2,6 @@
 //! for signal n.
 
 use std::error::Error;
-use std::io;
 use std::process::ExitCode;
 
 use seqloom_align::cohort::CohortError;
@@ -27,14 +26,15 @@ use seqloom_prep::inputs::MergeError;
 use seqloom_prep::read_end::ReadEndError;
 use seqloom_prep::recalibrate::RecalibrationError;
 use seqloom_prep::recalibrate::report::ReportError;
-use seqloom_signal::calling::flow::CallError;
+use seqloom_signal::calling::error::CallError;
 use seqloom_signal::methylation::frequency::FrequencyError;
 use seqloom_signal::pore_model::ModelError;
 use seqloom_signal::store::{IndexFileError, StoreError};
 
 use crate::console::Console;
-use crate::signal::{JoinError, LostReads, NothingCalled, PassError};
+use crate::signal::error::{JoinError, LostReads, NothingCalled, PassError};
 use crate::signals;
+use crate::usage::UsageError;
 
 /// The run failed.
 pub(crate) const FAILED: u8 = 1;
@@ -44,11 +44,6 @@ const USAGE: u8 = 2;
 const MALFORMED: u8 = 3;
 /// The output, or a temporary file, could not be written.
 const OUTPUT: u8 = 4;
-
-/// A command line that parses but makes no sense.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct UsageError(pub(crate) String);
 
 /// Says what went wrong, if anything did, and gives the exit code.
 pub(crate) fn report(outcome: anyhow::Result<()>, console: &Console) -> ExitCode {
@@ -181,10 +176,4 @@ fn source_is_malformed(error: &SourceError) -> bool {
         error,
         SourceError::Open { .. } | SourceError::Read { .. } | SourceError::InputCount(_)
     )
-}
-
-/// An I/O error with the path it happened at.
-pub(crate) fn at_path(path: &std::path::Path) -> impl FnOnce(io::Error) -> OutputError {
-    let path = path.to_owned();
-    move |source| OutputError::Write { path, source }
 }

@@ -12,6 +12,7 @@ mod prep;
 mod recalibration;
 mod signal;
 mod signals;
+mod usage;
 
 use std::process::ExitCode;
 

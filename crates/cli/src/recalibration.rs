@@ -18,9 +18,9 @@ use seqloom_prep::recalibrate::{
 use seqloom_prep::reference::ReferenceSequences;
 use seqloom_prep::store::ChunkStore;
 
-use crate::exit::UsageError;
 use crate::output::run::Run;
 use crate::output::write_text;
+use crate::usage::UsageError;
 
 /// What is recalibrated, and how.
 #[derive(Debug, clap::Args)]

@@ -3,7 +3,7 @@
 use seqloom_align::index::IndexInfo;
 use seqloom_format::bam::{Header, HeaderError, expand_escapes};
 
-use crate::exit::UsageError;
+use crate::usage::UsageError;
 
 /// What goes into the header.
 pub(super) struct HeaderParts<'a> {

@@ -23,13 +23,13 @@ use super::header::{self, HeaderParts};
 use super::placing;
 use super::plan::{Demand, MemoryPlan, mean_read_bases};
 use crate::console::Console;
-use crate::exit::UsageError;
 use crate::output::command_line;
 use crate::output::plan::OutputPlan;
 use crate::output::run::Run;
 use crate::output::stripes;
 use crate::recalibration::Recalibration;
 use crate::signals;
+use crate::usage::UsageError;
 
 /// Blocks looked at for a read that tells the read length; empty reads may fill many.
 const MAX_FIRST_BLOCKS: usize = 16;

@@ -15,8 +15,8 @@ use seqloom_io::source::InputBlock;
 use seqloom_prep::collect::END_PARTITIONS;
 use seqloom_runtime::memory::ByteSize;
 
-use crate::exit::UsageError;
 use crate::output::run::{MIN_CHUNK_BYTES, chunk_bytes};
+use crate::usage::UsageError;
 
 /// Code, libraries, command line, header, allocator slack.
 const PROGRAM_BYTES: u64 = 64 << 20;

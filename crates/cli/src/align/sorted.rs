@@ -23,8 +23,7 @@ use seqloom_runtime::memory::Ledger;
 use super::job::Job;
 use super::sinks::SortedSink;
 use super::summary::ingest_stages;
-use crate::output::plan::Duplicates;
-use crate::output::summary::Summary;
+use crate::output::summary::{Duplicates, Summary};
 use crate::recalibration::{load_reference, reference_bytes};
 
 /// Runs the flow; the output is complete but has no name yet.

@@ -7,7 +7,7 @@ use seqloom_io::sink::output::Output;
 use seqloom_runtime::machine;
 
 use crate::console::Console;
-use crate::exit::UsageError;
+use crate::usage::UsageError;
 
 /// Size of a block that is aimed at, as in Langmead 2018.
 const BLOCK_BYTES: usize = 12 * 1024;

@@ -8,7 +8,7 @@ use seqloom_locks::Kind;
 use seqloom_runtime::machine;
 
 use crate::console::Console;
-use crate::exit::UsageError;
+use crate::usage::UsageError;
 
 /// Arguments of `seqloom lab locks`.
 #[derive(Debug, clap::Args)]

@@ -9,8 +9,8 @@ use seqloom_runtime::machine;
 use seqloom_signal::pool::DEFAULT_TIMEOUT;
 
 use crate::console::Console;
-use crate::exit::UsageError;
 use crate::signal::fast5_worker::{Engine, engine};
+use crate::usage::UsageError;
 
 /// Name of the hidden command that is one run of a structure.
 pub(super) const CALL: &str = "__methylation-call";

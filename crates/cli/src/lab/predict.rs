@@ -13,7 +13,7 @@ use seqloom_lab::predict::{report, validate};
 use seqloom_lab::table::Table;
 
 use crate::console::Console;
-use crate::exit::UsageError;
+use crate::usage::UsageError;
 
 /// Most threads that are asked for: a simulation's time grows with them.
 const MOST_THREADS: u32 = 4096;

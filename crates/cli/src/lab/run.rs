@@ -6,8 +6,8 @@ use seqloom_lab::campaign::shipped::{SHIPPED, by_name};
 use seqloom_lab::campaign::{Campaign, CampaignError, Setting};
 
 use crate::console::Console;
-use crate::exit::UsageError;
 use crate::signals;
+use crate::usage::UsageError;
 
 /// Name of the program that simulates genomes and reads.
 const TESTKIT: &str = "seqloom-testkit";

@@ -17,7 +17,7 @@ use seqloom_runtime::{machine, placement};
 use super::locks::kinds;
 use crate::align::parse_insert_size;
 use crate::console::Console;
-use crate::exit::UsageError;
+use crate::usage::UsageError;
 
 /// Name of the command that is one run.
 pub(super) const RUN: &str = "schedule-run";

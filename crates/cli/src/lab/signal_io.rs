@@ -10,8 +10,8 @@ use seqloom_signal::pool::DEFAULT_TIMEOUT;
 use seqloom_signal::store::Fast5Engine;
 
 use crate::console::Console;
-use crate::exit::UsageError;
 use crate::signal::fast5_worker::{Engine, engine};
+use crate::usage::UsageError;
 
 /// Name of the hidden command that is one run.
 pub(super) const READ: &str = "__signal-io-read";

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use seqloom_prep::duplicates::DuplicateMode;
 use seqloom_runtime::memory::ByteSize;
 
-use crate::exit::UsageError;
+use crate::usage::UsageError;
 
 /// Where results go.
 #[derive(Debug, clap::Args)]

@@ -2,19 +2,19 @@
 
 pub(crate) mod arguments;
 pub(crate) mod index;
+mod metrics;
 pub(crate) mod plan;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod stripes;
 pub(crate) mod summary;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use seqloom_format::bgzf::{BlockCompressor, MAX_PAYLOAD_BYTES};
 use seqloom_io::sink::atomic::AtomicFile;
-
-use crate::exit::at_path;
+use seqloom_io::sink::output::OutputError;
 
 /// The command line as @PG shows it.
 pub(crate) fn command_line() -> String {
@@ -30,6 +30,12 @@ pub(crate) fn write_text(path: &Path, text: &str) -> anyhow::Result<()> {
     file.file().write_all(text.as_bytes()).map_err(at_path(path))?;
     file.commit()?;
     Ok(())
+}
+
+/// An I/O error with the path it happened at.
+pub(crate) fn at_path(path: &Path) -> impl FnOnce(io::Error) -> OutputError {
+    let path = path.to_owned();
+    move |source| OutputError::Write { path, source }
 }
 
 /// `payload` as BGZF blocks.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use seqloom_format::bam::{Header, Reference};
 use seqloom_format::bgzf::{EOF_BLOCK, VirtualOffset};
@@ -11,19 +11,16 @@ use seqloom_io::beside::{bam_indices, with_suffix};
 use seqloom_io::sink::atomic::{commit_parts, commit_with_index, commit_without_index};
 use seqloom_io::sink::output::Output;
 use seqloom_prep::encode::Encoding;
-use seqloom_prep::metrics::{DuplicateSetHistogram, DuplicationMetrics};
-use seqloom_prep::quality_metrics::GatheredMetrics;
-use seqloom_prep::tally::Tally;
-use seqloom_report::{flagstat, idxstats, picard, samtools_stats};
 
 use super::arguments::{OutputArguments, OutputFormat};
 use super::index::IndexFormat;
+use super::metrics::MetricsFolder;
 use super::resume::Kept;
 use super::run::Run;
 use super::stripes;
 use super::summary::{Ingested, Summary};
 use super::{compress, write_text};
-use crate::exit::{UsageError, at_path};
+use crate::usage::UsageError;
 
 /// What is written where.
 pub(crate) struct OutputPlan<'a> {
@@ -31,12 +28,6 @@ pub(crate) struct OutputPlan<'a> {
     format: OutputFormat,
     /// Format of the index that will be written, if one will be.
     index: Option<IndexFormat>,
-}
-
-/// Duplicate metrics.
-pub(crate) struct Duplicates {
-    pub(crate) rows: Vec<DuplicationMetrics>,
-    pub(crate) histogram: DuplicateSetHistogram,
 }
 
 impl<'a> OutputPlan<'a> {
@@ -146,10 +137,11 @@ impl<'a> OutputPlan<'a> {
     ) -> anyhow::Result<()> {
         let written_bytes = written_bytes(&outputs);
         self.name(outputs, summary.index.as_deref())?;
-        self.write_metrics(references, &summary.tally, summary.duplicates.as_ref())?;
-        self.write_quality_metrics(&summary.metrics)?;
+        if let Some(folder) = &self.arguments.metrics_dir {
+            MetricsFolder::create(folder, self.path())?.write(references, summary)?;
+        }
         let Some(path) = &self.arguments.json else { return Ok(()) };
-        write_text(path, &summary.report(ingested(), (run, self), written_bytes).to_json()?)
+        write_text(path, &summary.report(ingested(), run, (self.path(), written_bytes)).to_json()?)
     }
 
     /// Gives the output its name, with its index.
@@ -176,80 +168,6 @@ impl<'a> OutputPlan<'a> {
         }
         // As Picard writes it: the digits alone.
         md5.map_or(Ok(()), |md5| write_text(&with_suffix(path, ".md5"), &md5))
-    }
-
-    /// Writes what was counted, if a folder for it is given: flagstat, idxstats, duplicates.
-    fn write_metrics(
-        &self,
-        references: &[Reference],
-        tally: &Tally,
-        duplicates: Option<&Duplicates>,
-    ) -> anyhow::Result<()> {
-        let Some(folder) = &self.arguments.metrics_dir else { return Ok(()) };
-        fs::create_dir_all(folder).map_err(at_path(folder))?;
-        let file = |kind: &str| self.metrics_file(folder, kind);
-        let mut text = String::new();
-        flagstat::write_flagstat(&mut text, tally)?;
-        write_text(&file("flagstat"), &text)?;
-        text.clear();
-        idxstats::write_idxstats(&mut text, references, tally)?;
-        write_text(&file("idxstats"), &text)?;
-        if let Some(Duplicates { rows, histogram }) = duplicates {
-            text.clear();
-            let command = super::command_line();
-            picard::write_duplication_metrics(&mut text, &command, None, rows, histogram)?;
-            write_text(&file("markdup"), &text)?;
-        }
-        Ok(())
-    }
-
-    /// Writes the further metrics, if a folder for them is given: of each kind that was counted, a
-    /// file. Without pairs there is no file of insert sizes, as with Picard.
-    fn write_quality_metrics(&self, metrics: &GatheredMetrics) -> anyhow::Result<()> {
-        let Some(folder) = &self.arguments.metrics_dir else { return Ok(()) };
-        fs::create_dir_all(folder).map_err(at_path(folder))?;
-        let (command_line, sample) = (super::command_line(), self.sample());
-        let heading = picard::Heading { command_line: &command_line, sample: &sample };
-        let write = |kind: &str, text: String| write_text(&self.metrics_file(folder, kind), &text);
-        let mut text = String::new();
-        if let Some(counts) = &metrics.insert_size {
-            let rows = counts.rows();
-            if !rows.is_empty() {
-                picard::write_insert_sizes(&mut text, &heading, &rows)?;
-                write("insert_size", std::mem::take(&mut text))?;
-            }
-        }
-        if let Some(counts) = &metrics.alignment_summary {
-            picard::write_alignment_summary(&mut text, &heading, counts)?;
-            write("alignment_summary", std::mem::take(&mut text))?;
-        }
-        if let Some(counts) = &metrics.quality_yield {
-            picard::write_quality_yield(&mut text, &heading, counts)?;
-            write("quality_yield", std::mem::take(&mut text))?;
-        }
-        if let Some(counts) = &metrics.quality_by_cycle {
-            picard::write_quality_by_cycle(&mut text, &heading, counts)?;
-            write("quality_by_cycle", std::mem::take(&mut text))?;
-        }
-        if let Some(counts) = &metrics.quality_distribution {
-            picard::write_quality_distribution(&mut text, &heading, counts)?;
-            write("quality_distribution", std::mem::take(&mut text))?;
-        }
-        if let Some(counts) = &metrics.samtools_stats {
-            samtools_stats::write_samtools_stats(&mut text, &command_line, counts)?;
-            write("stats", text)?;
-        }
-        Ok(())
-    }
-
-    fn metrics_file(&self, folder: &Path, kind: &str) -> PathBuf {
-        folder.join(format!("{}.{kind}.txt", self.sample()))
-    }
-
-    /// The output's name without suffix.
-    fn sample(&self) -> String {
-        let stem = self.path().file_stem().filter(|stem| *stem != "-");
-        stem.map_or_else(|| "seqloom".into(), |stem| stem.to_string_lossy().into_owned())
     }
 }
 

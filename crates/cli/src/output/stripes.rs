@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use seqloom_io::sink::output::Output;
 
 use super::arguments::OutputArguments;
-use crate::exit::{UsageError, at_path};
+use crate::output::at_path;
+use crate::usage::UsageError;
 
 /// Digits of a number at least, so that the names of few and of many stripes look alike.
 const MIN_DIGITS: usize = 2;

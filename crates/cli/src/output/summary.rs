@@ -1,13 +1,15 @@
 //! What a run with BAM output did, for the metrics files, the JSON report and the closing line.
 
+use std::path::Path;
+
 use seqloom_prep::duplicates::DuplicateMode;
 use seqloom_prep::finish::{FinishTrace, Finished};
+use seqloom_prep::metrics::{DuplicateSetHistogram, DuplicationMetrics};
 use seqloom_prep::quality_metrics::GatheredMetrics;
 use seqloom_prep::store::Backing;
 use seqloom_prep::tally::{FlagCounts, Tally};
 use seqloom_report::run::{Bytes, Counts, PlacementReport, RunReport, SCHEMA, StageReport};
 
-use super::plan::{Duplicates, OutputPlan};
 use super::run::{Peaks, Run, stage_row};
 
 /// See the module documentation.
@@ -25,6 +27,12 @@ pub(crate) struct Summary {
     pub(crate) stages: Vec<StageReport>,
     pub(crate) spilled_bytes: u64,
     pub(crate) peak_charged_bytes: u64,
+}
+
+/// Duplicate metrics.
+pub(crate) struct Duplicates {
+    pub(crate) rows: Vec<DuplicationMetrics>,
+    pub(crate) histogram: DuplicateSetHistogram,
 }
 
 /// What a command knows of its input.
@@ -86,8 +94,8 @@ impl Summary {
     pub(crate) fn report(
         &self,
         ingested: Ingested,
-        (run, output): (&Run<'_>, &OutputPlan<'_>),
-        written_bytes: u64,
+        run: &Run<'_>,
+        (output, written_bytes): (&Path, u64),
     ) -> RunReport {
         let peaks =
             Peaks { charged_bytes: self.peak_charged_bytes, held_bytes: ingested.peak_held_bytes };
@@ -96,7 +104,7 @@ impl Summary {
             program: format!("seqloom {}", env!("CARGO_PKG_VERSION")),
             command: std::env::args().collect(),
             inputs: ingested.inputs,
-            output: output.path().display().to_string(),
+            output: output.display().to_string(),
             threads: run.threads.get(),
             memory_bytes: run.memory.0,
             continued_behind: ingested.continued_behind,

@@ -28,9 +28,8 @@ use super::arguments::DuplicateTags;
 use super::checkpoints::{self, WrittenSoFar};
 use super::job::Job;
 use super::summary::ingest_stages;
-use crate::output::plan::Duplicates;
 use crate::output::resume::{Kept, Step};
-use crate::output::summary::Summary;
+use crate::output::summary::{Duplicates, Summary};
 
 /// Runs the flow; the output is complete but has no name yet.
 pub(super) fn prepare(

@@ -12,8 +12,8 @@ use std::num::NonZeroUsize;
 use seqloom_prep::collect::END_PARTITIONS;
 use seqloom_runtime::memory::ByteSize;
 
-use crate::exit::UsageError;
 use crate::output::run::{MIN_CHUNK_BYTES, chunk_bytes};
+use crate::usage::UsageError;
 
 /// Code, libraries, header, allocator slack.
 const PROGRAM_BYTES: u64 = 48 << 20;

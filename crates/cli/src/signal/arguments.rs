@@ -10,7 +10,7 @@ use seqloom_format::slow5::{Compression, RecordCompression, SignalCompression};
 use seqloom_runtime::machine;
 use seqloom_signal::transcode::Encoding;
 
-use crate::exit::UsageError;
+use crate::usage::UsageError;
 
 /// How a command runs.
 #[derive(Debug, clap::Args)]

@@ -25,9 +25,10 @@ use seqloom_signal::pore_model::{Alphabet, Chemistry, ModelRequest, PoreModel, t
 use seqloom_signal::sources::{Input, Numbers, Sequential};
 
 use super::arguments::RunArguments;
-use super::pass::{Pass, PassError};
+use super::error::{NothingCalled, PassError};
+use super::pass::Pass;
 use super::region;
-use crate::exit::UsageError;
+use crate::usage::UsageError;
 
 /// What the program itself takes: code, models, buffers of the reader and of the output.
 const OWN_BYTES: u64 = 96 << 20;
@@ -446,19 +447,6 @@ pub(super) fn load_model(path: &Path, request: &ModelRequest) -> anyhow::Result<
         false => text::parse(&bytes, request),
     };
     Ok(model.map_err(|error| PassError::Model { path: path.to_owned(), source: error })?)
-}
-
-/// Reads were there to be called, and none was.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "none of {records} records could be called; {missed} of them: {text} (first: {example}); \
-     nothing is written"
-)]
-pub(crate) struct NothingCalled {
-    records: u64,
-    missed: u64,
-    text: String,
-    example: String,
 }
 
 /// # Errors

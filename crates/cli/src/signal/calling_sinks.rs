@@ -9,7 +9,8 @@ use seqloom_io::beside::bam_indices;
 use seqloom_io::sink::atomic::commit_with_index;
 use seqloom_io::sink::output::{Output, OutputError};
 
-use super::pass::{Pass, PassError};
+use super::error::PassError;
+use super::pass::Pass;
 use crate::output::arguments::IndexKind;
 use crate::output::command_line;
 use crate::output::index::IndexFormat;

@@ -10,7 +10,8 @@ use seqloom_signal::store::{SignalStore, StoreFormat};
 use seqloom_signal::transcode::Encoding;
 
 use super::arguments::{Format, RunArguments, format_of_name, refuse_terminal};
-use super::pass::{Pass, PassError, RecordSink};
+use super::error::PassError;
+use super::pass::{Pass, RecordSink};
 use crate::console::Console;
 
 /// Arguments of `seqloom signal cat`.

@@ -16,11 +16,12 @@ use seqloom_signal::transcode::{Deflate, DeflatedRead, Encoding, Route, Transcod
 use seqloom_signal::union::{Differences, UnionOptions};
 
 use super::arguments::{Format, LosslessArguments, OutputArguments, RunArguments};
+use super::error::PassError;
 use super::join::{Unfit, join};
-use super::pass::{Pass, PassError};
+use super::pass::Pass;
 use super::view::rewrite;
 use crate::console::Console;
-use crate::exit::at_path;
+use crate::output::at_path;
 
 /// Arguments of `seqloom signal convert`.
 #[derive(Debug, clap::Args)]

@@ -12,7 +12,7 @@ use super::arguments::{Format, OutputArguments, RunArguments};
 use super::pass::Pass;
 use super::view::rewrite;
 use crate::console::Console;
-use crate::exit::UsageError;
+use crate::usage::UsageError;
 
 /// From so many bits on basecalling suffers (slow5tools warns from here too).
 const BITS_THAT_HURT: u8 = 5;

@@ -13,8 +13,6 @@ use seqloom_signal::pool::{
 };
 use seqloom_signal::store::Fast5Engine;
 
-use crate::exit;
-
 /// Name of the hidden command.
 pub(crate) const NAME: &str = "__fast5-worker";
 
@@ -93,6 +91,6 @@ pub(crate) fn run(arguments: &WorkerArguments) -> ExitCode {
     let &WorkerArguments { shared_descriptor, parent, library } = arguments;
     match pool::run_worker(WorkerOptions { shared_descriptor, parent, library }) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::from(exit::FAILED),
+        Err(_) => ExitCode::FAILURE,
     }
 }

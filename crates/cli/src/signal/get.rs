@@ -9,8 +9,9 @@ use seqloom_signal::store::requests::{Location, Requests};
 use seqloom_signal::transcode::{Route, Transcode};
 
 use super::arguments::{Format, OutputArguments, RunArguments};
+use super::error::PassError;
 use super::index;
-use super::pass::{Pass, PassError};
+use super::pass::Pass;
 use super::view::rewrite;
 use crate::console::Console;
 

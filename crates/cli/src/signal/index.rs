@@ -13,9 +13,10 @@ use seqloom_signal::store::{
 };
 
 use super::arguments::RunArguments;
-use super::pass::{Pass, PassError};
+use super::error::PassError;
+use super::pass::Pass;
 use crate::console::Console;
-use crate::exit::UsageError;
+use crate::usage::UsageError;
 
 /// Arguments of `seqloom signal index`.
 #[derive(Debug, clap::Args)]

@@ -10,20 +10,12 @@ use seqloom_signal::sources::{Input, Numbers};
 use seqloom_signal::store::{self, OpenOptions, SignalStore, StoreError};
 use seqloom_signal::union::{HeaderUnion, UnionError, UnionOptions};
 
-use super::pass::{Pass, PassError};
+use super::error::{JoinError, PassError};
+use super::pass::Pass;
 
 /// Files that stay open between the look at their headers and their turn. More are opened again:
 /// the system's usual limit is 1,024.
 const MAX_OPEN: usize = 64;
-
-/// Why inputs cannot be joined.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum JoinError {
-    #[error("{0}")]
-    Union(#[from] UnionError),
-    #[error("none of the {0} inputs can be read")]
-    Nothing(usize),
-}
 
 /// Inputs and the header that their reads have in common.
 pub(super) struct Joined {

@@ -17,7 +17,8 @@ use seqloom_signal::pore_model::{Alphabet, ModelRequest, PoreModel, builtin};
 
 use super::calling::{CallArguments, Job, load_model, refuse_nothing, tell};
 use super::calling_sinks::{BamSink, TextSink};
-use super::pass::{Pass, PassError};
+use super::error::PassError;
+use super::pass::Pass;
 use crate::console::Console;
 
 /// Columns of the table.

@@ -9,6 +9,7 @@ mod cat;
 mod check;
 mod convert;
 mod degrade;
+pub(crate) mod error;
 mod eventalign;
 pub(crate) mod fast5_worker;
 mod frequency;
@@ -23,10 +24,6 @@ mod skim;
 mod split;
 mod stats;
 mod view;
-
-pub(crate) use calling::NothingCalled;
-pub(crate) use join::JoinError;
-pub(crate) use pass::{LostReads, PassError};
 
 use crate::console::Console;
 

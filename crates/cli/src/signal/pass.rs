@@ -8,73 +8,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use seqloom_format::signal::SignalHeader;
-use seqloom_format::slow5::HeaderError;
 use seqloom_io::sink::atomic::{AtomicFile, commit_without_index};
 use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::machine;
-use seqloom_runtime::pool::WorkerPanic;
 use seqloom_signal::account::{Account, Fault};
-use seqloom_signal::calling::flow::CallError;
-use seqloom_signal::calling::signals::SignalFilesError;
-use seqloom_signal::fast5::Fast5WriteError;
 use seqloom_signal::flow::{self, BatchSource, Components, Stage, Tally};
-use seqloom_signal::pore_model::ModelError;
 use seqloom_signal::sources::file_fault;
-use seqloom_signal::store::{
-    self, Fast5Engine, IndexFileError, OpenOptions, SignalStore, StoreError, index_path,
-};
+use seqloom_signal::store::{self, Fast5Engine, OpenOptions, SignalStore, StoreError, index_path};
 use seqloom_signal::transcode::Encoding;
 
 use super::arguments::RunArguments;
-use super::join::JoinError;
+use super::error::{LostReads, PassError, StrictFault};
 use crate::console::Console;
-use crate::exit::at_path;
+use crate::output::at_path;
 use crate::signals;
 
 /// Most faults that are told of one by one; all are counted, and `--lost` has them all.
 const MAX_TOLD: u64 = 100;
-
-/// Reads are missing from the output.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct LostReads(Account);
-
-/// A read is bad, and `--strict` was asked for.
-#[derive(Debug, thiserror::Error)]
-#[error("{0} (--strict: nothing is written)")]
-pub(crate) struct StrictFault(Fault);
-
-/// Why a pass ended early.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum PassError {
-    #[error("{0}")]
-    Store(#[from] StoreError),
-    #[error("{0}")]
-    Output(#[from] OutputError),
-    #[error("{0}")]
-    Header(#[from] HeaderError),
-    #[error("{0}")]
-    Worker(#[from] WorkerPanic),
-    #[error("{0}")]
-    Strict(#[from] StrictFault),
-    #[error("{0}")]
-    Join(#[from] JoinError),
-    #[error("{0}")]
-    Index(#[from] IndexFileError),
-    #[error("{0}")]
-    Fast5(#[from] Fast5WriteError),
-    #[error("{0}")]
-    Call(#[from] CallError),
-    #[error("{0}")]
-    SignalFiles(#[from] SignalFilesError),
-    #[error("{}: {source}", path.display())]
-    Model { path: PathBuf, source: ModelError },
-    #[error("{0}")]
-    Refused(String),
-    #[error("interrupted")]
-    Interrupted,
-}
 
 /// See the module documentation.
 pub(super) struct Pass<'a> {

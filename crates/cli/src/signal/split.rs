@@ -18,10 +18,12 @@ use seqloom_signal::store::{Cursor, FrameBatch, SignalStore, StoreError};
 use seqloom_signal::transcode::{Encoded, Encoding, Route, Transcode};
 
 use super::arguments::{Format, FormatArguments, LosslessArguments, RunArguments};
+use super::error::PassError;
 use super::join::without_auxiliary_unless;
-use super::pass::{Pass, PassError, RecordSink};
+use super::pass::{Pass, RecordSink};
 use crate::console::Console;
-use crate::exit::{UsageError, at_path};
+use crate::output::at_path;
+use crate::usage::UsageError;
 
 /// Ways to split that want no table, so that options of the table would have no effect.
 const NO_TABLE: [&str; 3] = ["groups", "reads", "files"];

@@ -8,7 +8,8 @@ use seqloom_signal::sources::Sequential;
 use seqloom_signal::transcode::{Route, Transcode};
 
 use super::arguments::{Format, OutputArguments, RunArguments};
-use super::pass::{Pass, PassError, RecordSink};
+use super::error::PassError;
+use super::pass::{Pass, RecordSink};
 use crate::console::Console;
 
 /// Arguments of `seqloom signal view`.

@@ -1,0 +1,102 @@
+//! Files of metrics: what Picard and samtools would say of the output.
+
+use std::fs;
+use std::path::Path;
+
+use seqloom_format::bam::Reference;
+use seqloom_prep::quality_metrics::GatheredMetrics;
+use seqloom_report::{flagstat, idxstats, picard, samtools_stats};
+
+use super::summary::{Duplicates, Summary};
+use super::{at_path, command_line, write_text};
+
+/// A folder for the metrics of one output.
+pub(super) struct MetricsFolder<'a> {
+    folder: &'a Path,
+    /// The output's name without suffix.
+    sample: String,
+    command_line: String,
+}
+
+impl<'a> MetricsFolder<'a> {
+    /// Makes the folder, if need be, for metrics of `output`.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(super) fn create(folder: &'a Path, output: &Path) -> anyhow::Result<Self> {
+        fs::create_dir_all(folder).map_err(at_path(folder))?;
+        let stem = output.file_stem().filter(|stem| *stem != "-");
+        let sample =
+            stem.map_or_else(|| "seqloom".into(), |stem| stem.to_string_lossy().into_owned());
+        Ok(Self { folder, sample, command_line: command_line() })
+    }
+
+    /// Writes what was counted.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub(super) fn write(&self, references: &[Reference], of: &Summary) -> anyhow::Result<()> {
+        self.write_counts(references, of)?;
+        if let Some(duplicates) = &of.duplicates {
+            self.write_duplicates(duplicates)?;
+        }
+        self.write_quality(&of.metrics)
+    }
+
+    /// flagstat and idxstats.
+    fn write_counts(&self, references: &[Reference], of: &Summary) -> anyhow::Result<()> {
+        let mut text = String::new();
+        flagstat::write_flagstat(&mut text, &of.tally)?;
+        self.write_file("flagstat", &mut text)?;
+        idxstats::write_idxstats(&mut text, references, &of.tally)?;
+        self.write_file("idxstats", &mut text)
+    }
+
+    fn write_duplicates(&self, Duplicates { rows, histogram }: &Duplicates) -> anyhow::Result<()> {
+        let mut text = String::new();
+        picard::write_duplication_metrics(&mut text, &self.command_line, None, rows, histogram)?;
+        self.write_file("markdup", &mut text)
+    }
+
+    /// Of each kind that was counted, a file. Without pairs there is no file of insert sizes, as
+    /// with Picard.
+    fn write_quality(&self, metrics: &GatheredMetrics) -> anyhow::Result<()> {
+        let heading = picard::Heading { command_line: &self.command_line, sample: &self.sample };
+        let mut text = String::new();
+        if let Some(counts) = &metrics.insert_size {
+            let rows = counts.rows();
+            if !rows.is_empty() {
+                picard::write_insert_sizes(&mut text, &heading, &rows)?;
+                self.write_file("insert_size", &mut text)?;
+            }
+        }
+        if let Some(counts) = &metrics.alignment_summary {
+            picard::write_alignment_summary(&mut text, &heading, counts)?;
+            self.write_file("alignment_summary", &mut text)?;
+        }
+        if let Some(counts) = &metrics.quality_yield {
+            picard::write_quality_yield(&mut text, &heading, counts)?;
+            self.write_file("quality_yield", &mut text)?;
+        }
+        if let Some(counts) = &metrics.quality_by_cycle {
+            picard::write_quality_by_cycle(&mut text, &heading, counts)?;
+            self.write_file("quality_by_cycle", &mut text)?;
+        }
+        if let Some(counts) = &metrics.quality_distribution {
+            picard::write_quality_distribution(&mut text, &heading, counts)?;
+            self.write_file("quality_distribution", &mut text)?;
+        }
+        if let Some(counts) = &metrics.samtools_stats {
+            samtools_stats::write_samtools_stats(&mut text, &self.command_line, counts)?;
+            self.write_file("stats", &mut text)?;
+        }
+        Ok(())
+    }
+
+    /// Writes and empties `text`.
+    fn write_file(&self, kind: &str, text: &mut String) -> anyhow::Result<()> {
+        write_text(&self.folder.join(format!("{}.{kind}.txt", self.sample)), text)?;
+        text.clear();
+        Ok(())
+    }
+}
