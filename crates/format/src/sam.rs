@@ -1,6 +1,7 @@
 //! SAM text: of a record, as `samtools view` prints it, and back.
 
 mod aux_text;
+mod decimal;
 mod error;
 mod parse;
 

@@ -10,6 +10,7 @@ pub mod error;
 pub mod ex_zd;
 pub mod header;
 pub mod index;
+pub mod limits;
 mod number;
 mod simd;
 pub mod stream_vbyte;

@@ -3,9 +3,19 @@
 
 use super::bytes::{Fields, UNDEFINED};
 use super::checksum;
-use super::dataset::Chunk;
 use super::error::Hdf5Error;
 use super::file::{Hdf5File, PageCache};
+
+/// Where a chunk is stored.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chunk {
+    /// Its first value in the dataset.
+    pub(super) first: u64,
+    pub(super) address: u64,
+    pub(super) stored_bytes: u64,
+    /// Filters that were left out.
+    pub(super) mask: u32,
+}
 
 /// Signature, version and client of a block.
 const BLOCK_PREFIX: u64 = 6;

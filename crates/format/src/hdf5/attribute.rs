@@ -4,9 +4,10 @@ use super::btree2;
 use super::bytes::{Fields, Sizes, UNDEFINED};
 use super::datatype::{Datatype, DatatypeClass, integer, sign_extended};
 use super::error::Hdf5Error;
-use super::file::{Hdf5File, Hdf5Scratch, PageCache};
+use super::file::{Hdf5File, PageCache};
 use super::fractal_heap::FractalHeap;
 use super::object::{MessageKind, ObjectHeader, shared_address};
+use super::scratch::Hdf5Scratch;
 
 const WHAT: &str = "attribute";
 /// Record type of the tree of dense attributes by name (III.A.2).

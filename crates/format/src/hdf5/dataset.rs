@@ -1,14 +1,15 @@
 //! One-dimensional datasets of integers (specification, IV.A.2.i and VII), read as 16-bit samples.
 
-use super::array_index::{ExtensibleArray, FixedArray};
+use super::array_index::{Chunk, ExtensibleArray, FixedArray};
 use super::attribute::elements_of;
 use super::btree1::{self, TreeKind};
 use super::bytes::{Fields, UNDEFINED};
 use super::datatype::{Datatype, DatatypeClass, integer, sign_extended};
 use super::error::Hdf5Error;
-use super::file::{Hdf5File, Hdf5Scratch, PageCache};
+use super::file::{Hdf5File, PageCache};
 use super::filter::{self, Filter, FilterScratch};
 use super::object::{MessageKind, shared_address};
+use super::scratch::Hdf5Scratch;
 
 const WHAT: &str = "dataset";
 
@@ -58,17 +59,6 @@ enum Index {
     Implicit,
     FixedArray,
     ExtensibleArray,
-}
-
-/// Where a chunk is stored.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Chunk {
-    /// Its first value in the dataset.
-    pub(super) first: u64,
-    pub(super) address: u64,
-    pub(super) stored_bytes: u64,
-    /// Filters that were left out.
-    pub(super) mask: u32,
 }
 
 impl Hdf5File {

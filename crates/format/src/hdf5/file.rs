@@ -1,14 +1,10 @@
-//! The file as a whole: superblock, checked access to its bytes, and the buffers of a caller.
+//! The file as a whole: superblock, and checked access to its bytes.
 
 use std::sync::Arc;
 
-use super::attribute::Attribute;
 use super::bytes::{Fields, Sizes, UNDEFINED};
 use super::checksum;
-use super::dataset::DatasetShape;
 use super::error::Hdf5Error;
-use super::filter::FilterScratch;
-use super::object::{MessageKind, ObjectHeader};
 use crate::read_at::ReadAt;
 
 const SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
@@ -20,17 +16,6 @@ const PAGES: usize = 32;
 /// Largest structure that is read in one piece, but for the chunks of a dataset: the names of a
 /// group of a million reads take 42 MB.
 const MAX_STRUCTURE_BYTES: u64 = 1 << 28;
-
-/// What an object is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ObjectKind {
-    /// Has links.
-    Group,
-    /// Has values.
-    Dataset,
-    /// A committed datatype, or something else without links or values.
-    Other,
-}
 
 /// An open HDF5 file. It never changes; threads may share it.
 #[derive(Clone)]
@@ -44,26 +29,6 @@ pub struct Hdf5File {
     root: u64,
     /// What the cache of a scratch knows this file by.
     identity: Arc<()>,
-}
-
-/// The buffers of one caller: one for each thread, for any number of files.
-#[derive(Default)]
-pub struct Hdf5Scratch {
-    pub(super) cache: PageCache,
-    pub(super) object: ObjectHeader,
-    /// Object header of a committed datatype.
-    pub(super) shared: ObjectHeader,
-    pub(super) attribute: Attribute,
-    /// A node of a tree, or another structure in one piece.
-    pub(super) node: Vec<u8>,
-    /// The names of a group, or a block of a fractal heap.
-    pub(super) heap: Vec<u8>,
-    /// A symbol table node.
-    pub(super) symbols: Vec<u8>,
-    /// Nodes of a tree that are still to be visited, with their levels.
-    pub(super) stack: Vec<(u64, u8)>,
-    pub(super) shape: DatasetShape,
-    pub(super) filters: FilterScratch,
 }
 
 /// Recently read pages of one file.
@@ -159,23 +124,6 @@ impl Hdf5File {
     #[must_use]
     pub fn root(&self) -> u64 {
         self.root
-    }
-
-    /// What the object at `address` is.
-    ///
-    /// # Errors
-    /// The object's header cannot be read.
-    pub fn kind(&self, address: u64, scratch: &mut Hdf5Scratch) -> Result<ObjectKind, Hdf5Error> {
-        scratch.object.load(self, &mut scratch.cache, address)?;
-        let has = |kind| scratch.object.find(kind).is_some();
-        let links = [MessageKind::SYMBOL_TABLE, MessageKind::LINK_INFO, MessageKind::LINK];
-        Ok(if has(MessageKind::LAYOUT) {
-            ObjectKind::Dataset
-        } else if links.into_iter().any(has) {
-            ObjectKind::Group
-        } else {
-            ObjectKind::Other
-        })
     }
 
     /// Checks that `length` bytes at `address` lie in the file.

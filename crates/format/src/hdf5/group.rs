@@ -5,9 +5,21 @@ use super::btree1::{self, TreeKind};
 use super::btree2;
 use super::bytes::{Fields, UNDEFINED};
 use super::error::Hdf5Error;
-use super::file::{Hdf5File, Hdf5Scratch, PageCache};
+use super::file::{Hdf5File, PageCache};
 use super::fractal_heap::FractalHeap;
 use super::object::{Message, MessageKind};
+use super::scratch::Hdf5Scratch;
+
+/// What an object is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ObjectKind {
+    /// Has links.
+    Group,
+    /// Has values.
+    Dataset,
+    /// A committed datatype, or something else without links or values.
+    Other,
+}
 
 /// Record type of the tree of dense links by name (III.A.2).
 const NAME_INDEX: u8 = 5;
@@ -110,6 +122,23 @@ impl Links {
 }
 
 impl Hdf5File {
+    /// What the object at `address` is.
+    ///
+    /// # Errors
+    /// The object's header cannot be read.
+    pub fn kind(&self, address: u64, scratch: &mut Hdf5Scratch) -> Result<ObjectKind, Hdf5Error> {
+        scratch.object.load(self, &mut scratch.cache, address)?;
+        let has = |kind| scratch.object.find(kind).is_some();
+        let links = [MessageKind::SYMBOL_TABLE, MessageKind::LINK_INFO, MessageKind::LINK];
+        Ok(if has(MessageKind::LAYOUT) {
+            ObjectKind::Dataset
+        } else if links.into_iter().any(has) {
+            ObjectKind::Group
+        } else {
+            ObjectKind::Other
+        })
+    }
+
     /// Appends the links of a group to `out`, in byte order of their names, soft links followed.
     /// An object that is no group has none.
     ///

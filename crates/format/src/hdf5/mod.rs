@@ -30,6 +30,7 @@ mod filter;
 mod fractal_heap;
 mod group;
 mod object;
+mod scratch;
 pub mod vbz;
 pub mod write;
 
@@ -37,5 +38,6 @@ pub use attribute::{Attribute, Value};
 pub use dataset::MAX_ELEMENTS;
 pub use datatype::{Datatype, DatatypeClass, EnumMember};
 pub use error::Hdf5Error;
-pub use file::{Hdf5File, Hdf5Scratch, ObjectKind};
-pub use group::{Link, LinkTarget, Links};
+pub use file::Hdf5File;
+pub use group::{Link, LinkTarget, Links, ObjectKind};
+pub use scratch::Hdf5Scratch;

@@ -6,7 +6,16 @@
 //! time.
 #![allow(unsafe_code)] // intrinsics of a feature that is looked for at run time
 
-use super::svb16::Progress;
+/// How far a decoder has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Progress {
+    /// Samples that are done; a multiple of 8.
+    pub(super) samples: usize,
+    /// Bytes of data they took.
+    pub(super) data_bytes: usize,
+    /// The last of them, 0 before the first.
+    pub(super) last: u16,
+}
 
 /// Decodes as many of the samples as it can, from the start; the caller does the rest.
 pub(super) fn decode(keys: &[u8], data: &[u8], out: &mut [i16]) -> Progress {
@@ -27,7 +36,7 @@ mod x86 {
         _mm_sub_epi16, _mm_xor_si128,
     };
 
-    use super::super::svb16::Progress;
+    use super::Progress;
 
     /// For each key byte, from which byte of the data each byte of the eight lanes comes; the high
     /// byte of a one-byte code from none, which gives 0.

@@ -6,7 +6,7 @@
 //! Kurz, C. Rupp: "Stream VByte: faster byte-oriented integer compression", 2018; the 16-bit form
 //! is that of the POD5 library.)
 
-use super::simd;
+use super::simd::{self, Progress};
 
 /// Why bytes are not `n` coded samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -65,17 +65,6 @@ fn split(coded: &[u8], samples: usize) -> Result<(&[u8], &[u8]), Svb16Error> {
         true => Ok((keys, data)),
         false => Err(Svb16Error::Data { want_bytes, have_bytes: data.len(), samples }),
     }
-}
-
-/// How far a decoder has come.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Progress {
-    /// Samples that are done; a multiple of 8.
-    pub(super) samples: usize,
-    /// Bytes of data they took.
-    pub(super) data_bytes: usize,
-    /// The last of them, 0 before the first.
-    pub(super) last: u16,
 }
 
 /// The plain decoder, from where `done` is: the end of what SIMD leaves, and its oracle.

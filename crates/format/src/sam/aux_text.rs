@@ -1,7 +1,7 @@
 //! Auxiliary fields of a SAM line to those of a BAM record (SAM specification 1.5, 4.2.4).
 
-use super::error::SamError;
-use super::parse::{decimal, shown};
+use super::decimal::decimal;
+use super::error::{SamError, shown};
 use crate::bam::{is_tag, is_text};
 
 /// Appends every field of `text`, which are separated by tabs. A tab at the end is dropped: some

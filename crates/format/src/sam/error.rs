@@ -56,3 +56,11 @@ pub enum SamError {
         problem: &'static str,
     },
 }
+
+/// Text of a field for a message.
+pub(super) fn shown(text: &[u8]) -> String {
+    const MOST: usize = 40;
+    let head = String::from_utf8_lossy(&text[..text.len().min(MOST)]);
+    let more = if text.len() > MOST { "..." } else { "" };
+    format!("{}{more}", head.escape_debug())
+}

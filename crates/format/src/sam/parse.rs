@@ -7,7 +7,8 @@
 use std::collections::HashMap;
 
 use super::aux_text;
-use super::error::SamError;
+use super::decimal::decimal;
+use super::error::{SamError, shown};
 use crate::bam::{
     CIGAR_LETTERS, CigarOps, Flags, Reference, hard_clips_stand_at_the_ends, reg2bin,
 };
@@ -75,14 +76,6 @@ impl ReferenceNames {
             has_references: !self.ids.is_empty(),
         })
     }
-}
-
-/// Text of a field for a message.
-pub(super) fn shown(text: &[u8]) -> String {
-    const MOST: usize = 40;
-    let head = String::from_utf8_lossy(&text[..text.len().min(MOST)]);
-    let more = if text.len() > MOST { "..." } else { "" };
-    format!("{}{more}", head.escape_debug())
 }
 
 fn bad(field: &'static str, text: &[u8]) -> SamError {
@@ -184,31 +177,6 @@ fn check_name(name: &[u8]) -> Result<(), SamError> {
         && name[0] != b'@'
         && name.iter().all(u8::is_ascii_graphic);
     if is_name { Ok(()) } else { Err(bad("QNAME", name)) }
-}
-
-/// A decimal number in `lowest..=highest`; nothing but digits and, where there are negative
-/// numbers, a sign.
-pub(super) fn decimal(text: &[u8], lowest: i64, highest: i64) -> Option<i64> {
-    let (sign, digits) = match text {
-        [b'-', digits @ ..] if lowest < 0 => (-1, digits),
-        [b'+', digits @ ..] if lowest < 0 => (1, digits),
-        digits => (1, digits),
-    };
-    let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
-    let has_digits = !digits.is_empty();
-    let digits = &digits[zeros..];
-    if !has_digits || digits.len() > 18 {
-        return None;
-    }
-    let mut value = 0_i64;
-    for &digit in digits {
-        if !digit.is_ascii_digit() {
-            return None;
-        }
-        value = 10 * value + i64::from(digit - b'0');
-    }
-    let value = sign * value;
-    (lowest..=highest).contains(&value).then_some(value)
 }
 
 fn number(field: &'static str, text: &[u8], lowest: i64, highest: i64) -> Result<i64, SamError> {

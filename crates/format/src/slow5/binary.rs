@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
 use zstd::zstd_safe::{self, CCtx, DCtx, InBuffer, OutBuffer, ResetDirective};
 
+use super::limits::MAX_BODY_BYTES;
 use super::zlib::{Inflater, ZlibError};
 use super::{
     Compression, FrameError, RecordCompression, RecordError, SignalCompression, ex_zd, header,
@@ -23,8 +24,6 @@ use crate::signal::{AuxiliaryValues, SignalHeader, SignalRead};
 pub const END_OF_FILE: [u8; 5] = *b"5WOLB";
 /// Bytes in front of a record.
 pub const LENGTH_BYTES: usize = 8;
-/// Most bytes of a record, stored or inflated: hours of signal of one pore.
-pub const MAX_BODY_BYTES: usize = 1 << 30;
 
 /// Level of Zstandard, as slow5lib has it.
 const ZSTD_LEVEL: i32 = 1;

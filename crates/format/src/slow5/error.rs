@@ -22,8 +22,8 @@ pub enum HeaderError {
     /// A code of signal compression that is not known.
     #[error("signal compression {0} is not known (0 none, 1 svb-zd, 2 ex-zd)")]
     SignalCompression(u8),
-    /// The header is longer than [`super::header::MAX_HEADER_BYTES`].
-    #[error("the header is longer than {} bytes", super::header::MAX_HEADER_BYTES)]
+    /// The header is longer than [`super::limits::MAX_HEADER_BYTES`].
+    #[error("the header is longer than {} bytes", super::limits::MAX_HEADER_BYTES)]
     TooLong,
     /// The text of a binary header ends before or behind the stated length.
     #[error("the text of the header has {parsed_bytes} bytes, {stated_bytes} are stated")]
@@ -151,8 +151,8 @@ pub enum RecordError {
     /// Bytes that are not a good Zstandard frame, or not one that states its content's size.
     #[error("record is not a good zstd frame: {0}")]
     BadZstd(&'static str),
-    /// Inflated, the record would be longer than [`super::binary::MAX_BODY_BYTES`].
-    #[error("record has more than {} bytes", super::binary::MAX_BODY_BYTES)]
+    /// Inflated, the record would be longer than [`super::limits::MAX_BODY_BYTES`].
+    #[error("record has more than {} bytes", super::limits::MAX_BODY_BYTES)]
     TooLong,
     /// There is no memory for it.
     #[error("no memory for a record of {0} bytes")]
@@ -224,7 +224,7 @@ pub enum FrameError {
         /// Bytes behind the size.
         remaining_bytes: u64,
     },
-    /// The record's stated size is above [`super::binary::MAX_BODY_BYTES`].
+    /// The record's stated size is above [`super::limits::MAX_BODY_BYTES`].
     #[error("record claims {0} bytes, more than a record can have")]
     TooLong(u64),
     /// Another header follows: two files were put together byte by byte.

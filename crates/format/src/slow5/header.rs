@@ -10,11 +10,10 @@
 use memchr::memchr;
 
 use super::error::LineDefect;
+use super::limits::MAX_HEADER_BYTES;
 use super::{Compression, HeaderError, RecordCompression, SignalCompression, number};
 use crate::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, Slow5Version};
 
-/// Most bytes of a header: room for thousands of read groups of a hundred attributes each.
-pub const MAX_HEADER_BYTES: usize = 1 << 26;
 /// First bytes of a BLOW5 file.
 pub const BINARY_MAGIC: [u8; 6] = *b"BLOW5\x01";
 /// First bytes of a SLOW5 file.

@@ -73,11 +73,16 @@ pub(super) fn widen(bytes: &[u8], out: &mut [i16], count: usize) {
     }
 }
 
+/// The difference that a number stands for, modulo 2^16.
+pub(super) fn unzigzag(number: u32) -> i16 {
+    ((number >> 1) ^ (number & 1).wrapping_neg()) as i16
+}
+
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::*;
 
-    use crate::slow5::svb_zd::unzigzag;
+    use super::unzigzag;
 
     /// For every set of eight numbers of one or two bytes (bit set: two): where in sixteen bytes
     /// each of the eight 16-bit lanes finds its bytes; 0x80 gives zero.

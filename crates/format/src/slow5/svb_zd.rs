@@ -145,18 +145,13 @@ fn decode_coded_by(
     let mut numbers = Numbers { keys, data, index: done, at };
     let mut previous = if done == 0 { 0 } else { samples[done - 1] };
     for sample in &mut samples[done..] {
-        previous = previous.wrapping_add(unzigzag(numbers.next()?));
+        previous = previous.wrapping_add(simd::unzigzag(numbers.next()?));
         *sample = previous;
     }
     match data.len() - numbers.at {
         0 => Ok(()),
         rest => Err(SignalError::TrailingBytes(rest)),
     }
-}
-
-/// The difference that a number stands for, modulo 2^16.
-pub(super) fn unzigzag(number: u32) -> i16 {
-    ((number >> 1) ^ (number & 1).wrapping_neg()) as i16
 }
 
 #[cfg(test)]

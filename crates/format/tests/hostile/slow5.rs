@@ -1,7 +1,8 @@
 //! What the parsers of SLOW5 and BLOW5 must survive, whatever the bytes; see `exercise.rs`.
 
 use seqloom_format::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, SignalRead};
-use seqloom_format::slow5::binary::{self, Frame, MAX_BODY_BYTES, RecordDecoder, RecordEncoder};
+use seqloom_format::slow5::binary::{self, Frame, RecordDecoder, RecordEncoder};
+use seqloom_format::slow5::limits::MAX_BODY_BYTES;
 use seqloom_format::slow5::{
     Compression, RecordCompression, SignalCompression, ex_zd, header, index, stream_vbyte, svb_zd,
     text,
