@@ -12,6 +12,7 @@ use seqloom_io::spill::SpillError;
 use seqloom_runtime::failure::lock;
 
 use crate::duplicates::{DuplicateMode, FragmentEnd, LibraryTable, MateEnd, PairEnd, PairedMarker};
+use crate::frame::{frame_of, record_ordinal};
 use crate::layout::{GenomeBins, Home};
 use crate::metrics::DuplicationCounters;
 use crate::order::SortOrder;
@@ -23,13 +24,9 @@ use crate::store::{Backing, ChunkStore, SavedStore, StoreScratch};
 
 /// Partitions of read ends, by a hash of their place.
 pub const END_PARTITIONS: usize = 256;
-/// Records of one template that an ordinal can tell apart.
-const RECORD_BITS: u32 = 16;
 /// Bins of unplaced records that stay open behind the newest. Batches leave the aligner nearly in
 /// order; where one comes later yet, its bin is opened again.
 const OPEN_UNPLACED_BINS: usize = 16;
-/// In front of every record in a chunk: its ordinal (8 bytes) and the size of its body (4).
-pub const FRAME_BYTES: usize = 12;
 
 /// Why templates could not be collected.
 #[derive(Debug, thiserror::Error)]
@@ -402,13 +399,9 @@ impl<'a> Collector<'a> {
             let malformed = |source| CollectError::Record { template, source };
             let body = body.map_err(malformed)?;
             let record = RecordRef::new(body).map_err(malformed)?;
-            let index = index as u64;
-            if index >> RECORD_BITS != 0 {
-                return Err(CollectError::TooManyRecords { template });
-            }
-            let ordinal = template << RECORD_BITS | index;
-            let size = body.len() as u32;
-            let parts: [&[u8]; 3] = [&ordinal.to_le_bytes(), &size.to_le_bytes(), body];
+            let ordinal = record_ordinal(template, index);
+            let ordinal = ordinal.ok_or(CollectError::TooManyRecords { template })?;
+            let parts: [&[u8]; 2] = [&frame_of(ordinal, body), body];
             let Destination { order, bins, names } = self.destination;
             match bins.home_of(order, template, &record) {
                 Home::Placed(bin) => self.placed.append(bin, &parts, scratch)?,
@@ -441,10 +434,4 @@ impl<'a> Collector<'a> {
         let Self { placed, unplaced, stray, ends, .. } = self;
         Collected { placed, unplaced, stray, ends }
     }
-}
-
-/// Template ordinal of a record ordinal.
-#[must_use]
-pub fn template_of(record_ordinal: u64) -> u64 {
-    record_ordinal >> RECORD_BITS
 }

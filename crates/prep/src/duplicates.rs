@@ -8,6 +8,7 @@
 
 mod entry;
 mod library;
+mod mapped_read;
 mod marks;
 mod mate;
 mod phase;
@@ -16,6 +17,7 @@ mod resolve;
 pub(crate) use entry::mix;
 pub use entry::{FragmentEnd, Location, Orientation, PairEnd, PairedMarker};
 pub use library::{LibraryTable, TooManyReadGroups, UNKNOWN_LIBRARY};
+pub(crate) use mapped_read::{MappedRead, pair_up};
 pub use marks::{DuplicateKind, DuplicateMarks, MarkSink, MarkedReads};
 pub use mate::{MateEnd, NameUsedTwice, pair_mates};
 pub use phase::{ResolveError, resolve_all};

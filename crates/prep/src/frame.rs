@@ -2,8 +2,31 @@
 
 use seqloom_format::bam::{RecordError, RecordRef, set_duplicate};
 
-use crate::collect::{FRAME_BYTES, template_of};
 use crate::duplicates::DuplicateMarks;
+
+/// In front of every record in a chunk: its ordinal (8 bytes) and the size of its body (4).
+pub(crate) const FRAME_BYTES: usize = 12;
+/// Records of one template that an ordinal can tell apart.
+const RECORD_BITS: u32 = 16;
+
+/// Ordinal of a record: its template's, and its number in that; `None` where that is too large.
+pub(crate) fn record_ordinal(template: u64, index: usize) -> Option<u64> {
+    let index = index as u64;
+    (index >> RECORD_BITS == 0).then_some(template << RECORD_BITS | index)
+}
+
+/// Template ordinal of a record ordinal.
+pub(crate) fn template_of(record_ordinal: u64) -> u64 {
+    record_ordinal >> RECORD_BITS
+}
+
+/// What stands in front of a record's body.
+pub(crate) fn frame_of(ordinal: u64, body: &[u8]) -> [u8; FRAME_BYTES] {
+    let mut frame = [0; FRAME_BYTES];
+    frame[..8].copy_from_slice(&ordinal.to_le_bytes());
+    frame[8..].copy_from_slice(&(body.len() as u32).to_le_bytes());
+    frame
+}
 
 /// Ordinal and body of the record at the start of `bytes`.
 pub(crate) fn framed(bytes: &[u8]) -> Option<(u64, &[u8])> {
@@ -26,8 +49,7 @@ pub(crate) fn frames(bytes: &[u8]) -> impl Iterator<Item = (usize, u64, &[u8])> 
 
 /// Appends a record's frame and body.
 pub(crate) fn append_frame(ordinal: u64, body: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(&ordinal.to_le_bytes());
-    out.extend_from_slice(&(body.len() as u32).to_le_bytes());
+    out.extend_from_slice(&frame_of(ordinal, body));
     out.extend_from_slice(body);
 }
 

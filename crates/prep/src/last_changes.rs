@@ -4,9 +4,9 @@
 use seqloom_format::bam::edit::{append_tag, find_tag, remove_tag};
 use seqloom_format::bam::{AuxValue, RecordRef};
 
-use crate::collect::template_of;
 use crate::duplicates::{DuplicateKind, DuplicateMarks};
 use crate::finish::hooks::{Edited, EditorSource, HookError, RecordEditor};
+use crate::frame::template_of;
 use crate::recalibrate::{Applier, ApplyScratch};
 use crate::steps::{StepCounts, StepScratch, Steps};
 

@@ -92,19 +92,6 @@ impl GenomeBins {
     }
 }
 
-/// Coordinate sort key of `samtools sort`: reference, position, strand; ties are broken by record
-/// ordinal. Records without a reference come last, by position and strand among themselves (both
-/// nought for usual ones, which so stay in input order).
-///
-/// Positions beyond the longest reference that SAM can describe (2^31 - 1 bp) are cut to it.
-#[must_use]
-pub fn coordinate_key(reference_id: i32, position: i32, reverse: bool) -> u64 {
-    // Position -1 (none) sorts in front of 0.
-    let position = (i64::from(position) + 1).clamp(0, i64::from(i32::MAX)) as u64;
-    let reference = u64::from(reference_id.cast_unsigned()).min(1 << 31);
-    reference << 32 | position << 1 | u64::from(reverse)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,24 +130,6 @@ mod tests {
         let bins = GenomeBins::new(&references(&[248_956_422, 242_193_529, 2_600_000_000]));
         assert_eq!(bins.bin_of(0, (1 << 20) - 1), Some(0));
         assert_eq!(bins.bin_of(0, 1 << 20), Some(1));
-    }
-
-    #[test]
-    fn keys_order_reference_position_strand_and_put_unplaced_last() {
-        let keys = [
-            coordinate_key(0, -1, false),
-            coordinate_key(0, 0, false),
-            coordinate_key(0, 0, true),
-            coordinate_key(0, i32::MAX, true),
-            coordinate_key(1, 0, false),
-            coordinate_key(i32::MAX, i32::MAX, true),
-            coordinate_key(-1, -1, false),
-            coordinate_key(-1, -1, true),
-            coordinate_key(-1, 0, false),
-            coordinate_key(-1, i32::MAX, false),
-        ];
-        assert!(keys.is_sorted());
-        assert!(keys.windows(2).all(|pair| pair[0] != pair[1]));
     }
 
     #[test]

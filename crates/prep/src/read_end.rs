@@ -3,22 +3,14 @@
 //! Rules of Picard MarkDuplicates' `buildReadEnds`: every mapped primary record gives an end at its
 //! unclipped 5' position; two ends of one template give a pair.
 
-use seqloom_format::bam::{self, Flags, RecordError, RecordRef, framed_records};
+use seqloom_format::bam::{Flags, RecordError, RecordRef, framed_records};
 
-use crate::barcode::{BarcodeTags, ReadBarcodes};
+use crate::barcode::BarcodeTags;
 use crate::duplicates::{
-    DuplicateMode, FragmentEnd, LibraryTable, Location, MateEnd, Orientation, PairEnd, PairedMarker,
+    DuplicateMode, FragmentEnd, LibraryTable, Location, MappedRead, MateEnd, PairEnd, PairedMarker,
+    pair_up,
 };
 use crate::metrics::DuplicationCounters;
-
-/// Base qualities below this one do not count in a score (Picard's SUM_OF_BASE_QUALITIES).
-const LEAST_SCORED_QUALITY: u8 = 15;
-
-/// Upper bound of one read's score: half of Java's largest `short`.
-const MOST_SCORE: u32 = i16::MAX as u32 / 2;
-
-/// Added to the score of a read that fails quality control: half of Java's smallest `short`.
-const QC_FAIL_SCORE: i16 = i16::MIN / 2;
 
 /// Why a template has no read ends.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -100,7 +92,8 @@ pub fn examine_template(
     for (index, read) in primaries.iter().enumerate() {
         let Some((read, name)) = read else { continue };
         if read.mate_reference == -1 {
-            ends.fragments[index] = Some(read.fragment(template, options.locate(name), options));
+            ends.fragments[index] =
+                Some(read.fragment(template, options.locate(name), options.mode));
         } else {
             ends.markers[index] = Some(read.marker());
         }
@@ -144,8 +137,8 @@ pub fn examine_single(
     };
     let location = options.locate(record.name());
     if read.mate_reference == -1 {
-        let options = ReadEndOptions { mode: DuplicateMode::Query, ..*options };
-        return Ok(RecordEnds::Fragment(read.fragment(ordinal, location, &options)));
+        let fragment = read.fragment(ordinal, location, DuplicateMode::Query);
+        return Ok(RecordEnds::Fragment(fragment));
     }
     let mate = MateEnd::new(record.name(), ordinal, location, read);
     Ok(RecordEnds::Mate(read.marker(), mate))
@@ -178,187 +171,11 @@ fn group_of(record: &RecordRef<'_>, table: &LibraryTable) -> Result<(u16, u16), 
     Ok(table.resolve(id))
 }
 
-/// What duplicate marking needs of a mapped primary record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct MappedRead {
-    pub(crate) library: u16,
-    pub(crate) read_group: u16,
-    pub(crate) flags: u16,
-    pub(crate) reference: i32,
-    /// POS, 0-based; what orders the ends of a template that is not sorted yet.
-    pub(crate) start: i32,
-    /// Unclipped 5' position, 0-based.
-    pub(crate) position: i32,
-    /// -1 where the mate is unmapped or there is none.
-    pub(crate) mate_reference: i32,
-    pub(crate) score: i16,
-    pub(crate) barcodes: ReadBarcodes,
-}
-
-impl MappedRead {
-    fn of(
-        record: &RecordRef<'_>,
-        (library, read_group): (u16, u16),
-        barcodes: ReadBarcodes,
-    ) -> Self {
-        let flags = record.flags();
-        let has_mate = flags & Flags::PAIRED != 0 && flags & Flags::MATE_UNMAPPED == 0;
-        Self {
-            library,
-            read_group,
-            flags,
-            reference: record.reference_id(),
-            start: record.position(),
-            position: unclipped_five_prime(record),
-            mate_reference: if has_mate { record.mate_reference_id() } else { -1 },
-            score: score(record.qualities(), flags),
-            barcodes,
-        }
-    }
-
-    fn is_reverse(&self) -> bool {
-        self.flags & Flags::REVERSE != 0
-    }
-
-    fn is_mated(&self) -> bool {
-        self.flags & Flags::PAIRED != 0 && self.flags & Flags::MATE_UNMAPPED == 0
-    }
-
-    /// Place in a file sorted by `samtools sort`; equal keys keep the input's order.
-    fn sort_key(&self) -> (i32, i32, bool) {
-        (self.reference, self.start, self.is_reverse())
-    }
-
-    /// What breaks a tie before the ordinal does.
-    fn tie(&self, mode: DuplicateMode) -> (i32, bool) {
-        match mode {
-            DuplicateMode::Query => (0, false),
-            DuplicateMode::Coordinate => (self.start, self.is_reverse()),
-        }
-    }
-
-    fn fragment(&self, template: u64, location: Location, options: &ReadEndOptions) -> FragmentEnd {
-        FragmentEnd {
-            reference: self.reference,
-            position: self.position,
-            template,
-            location,
-            tie_position: self.tie(options.mode).0,
-            library: self.library,
-            barcode: self.barcodes.of_read(),
-            score: self.score,
-            reverse: self.is_reverse(),
-            second: self.flags & Flags::SECOND_OF_PAIR != 0,
-        }
-    }
-
-    fn marker(&self) -> PairedMarker {
-        PairedMarker {
-            reference: self.reference,
-            position: self.position,
-            library: self.library,
-            barcode: self.barcodes.of_read(),
-            reverse: self.is_reverse(),
-        }
-    }
-}
-
 impl ReadEndOptions {
     fn locate(&self, name: &[u8]) -> Location {
         let parsed = if self.locate { parse_location(name) } else { None };
         parsed.unwrap_or(Location::NONE)
     }
-}
-
-/// The pair of two ends with their ordinals, the first one being earlier in the file; `None` where
-/// they are no mates (RNEXT of the first names another reference than that of the second).
-///
-/// The location, library and read group of the first count; mates with different ones make a pair,
-/// too (Picard's map of pending reads has the constant "RG" in its keys, not the read group).
-pub(crate) fn pair_up(
-    [(first_ordinal, first), (this_ordinal, this)]: [(u64, &MappedRead); 2],
-    location: impl FnOnce() -> Location,
-    mode: DuplicateMode,
-) -> Option<PairEnd> {
-    if !(first.is_mated() && this.is_mated() && first.mate_reference == this.reference) {
-        return None;
-    }
-    let place = |read: &MappedRead| (read.reference, read.position);
-    let keeps_order = place(this) >= place(first);
-    let (end1, end2) = if keeps_order { (first, this) } else { (this, first) };
-    let ordinals = (first_ordinal, this_ordinal);
-    let (template, template2) = if keeps_order { ordinals } else { (ordinals.1, ordinals.0) };
-    let mut orientation = Orientation::of(end1.is_reverse(), end2.is_reverse());
-    if place(end1) == place(end2) && orientation == Orientation::ReverseForward {
-        orientation = Orientation::ForwardReverse;
-    }
-    let this_is_read1 = this.flags & Flags::FIRST_OF_PAIR != 0;
-    let (read1, read2) = if this_is_read1 { (this, first) } else { (first, this) };
-    let (tie_position, tie_reverse) = end1.tie(mode);
-    Some(PairEnd {
-        reference1: end1.reference,
-        position1: end1.position,
-        reference2: end2.reference,
-        position2: end2.position,
-        template,
-        template2,
-        location: location(),
-        tie_position,
-        library: first.library,
-        barcode: first.barcodes.of_pair(&this.barcodes),
-        read_group: first.read_group,
-        score: first.score.wrapping_add(this.score),
-        orientation,
-        optical_orientation: Orientation::of(read1.is_reverse(), read2.is_reverse()),
-        tie_reverse,
-    })
-}
-
-/// Position of the first sequenced base, had it and all clipped ones been aligned; 0-based, held
-/// within 32 bits.
-fn unclipped_five_prime(record: &RecordRef<'_>) -> i32 {
-    let cigar = record.full_cigar();
-    let is_clip = |code: u8| matches!(bam::CIGAR_LETTERS.get(usize::from(code)), Some(b'S' | b'H'));
-    let mut leading = 0_i64;
-    let mut trailing = 0_i64;
-    let mut aligned = false;
-    for (code, length) in cigar.codes() {
-        if is_clip(code) {
-            trailing += i64::from(length);
-        } else {
-            trailing = 0;
-            aligned = true;
-        }
-        if !aligned {
-            leading += i64::from(length);
-        }
-    }
-    let start = i64::from(record.position());
-    let position = if record.has_flags(Flags::REVERSE) {
-        start + cigar.reference_span() - 1 + trailing
-    } else {
-        start - leading
-    };
-    position.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
-}
-
-/// Picard's SUM_OF_BASE_QUALITIES score. Absent qualities give 0; bytes above 127, which are
-/// negative in Java, do not count.
-fn score(qualities: &[u8], flags: u16) -> i16 {
-    let counted = |&quality: &u8| {
-        let counts = (LEAST_SCORED_QUALITY..=i8::MAX as u8).contains(&quality);
-        if counts { u32::from(quality) } else { 0 }
-    };
-    let sum: u32 = match qualities.first() {
-        None | Some(0xff) => 0,
-        // 2^31 qualities of 127 exceed 32 bits, so chunks are capped one by one.
-        Some(_) => qualities
-            .chunks(1 << 16)
-            .fold(0, |sum, chunk| (sum + chunk.iter().map(counted).sum::<u32>()).min(MOST_SCORE)),
-    };
-    let failed = if flags & Flags::QC_FAIL != 0 { QC_FAIL_SCORE } else { 0 };
-    // At most 16383.
-    sum as i16 + failed
 }
 
 /// Tile, x and y: the last three of 5 or 7 fields between colons (Illumina's names).

@@ -6,11 +6,12 @@ use seqloom_format::bam::RecordRef;
 use seqloom_io::spill::SpillExtent;
 
 use super::FinishError;
-use super::sorted::{PIECE_BYTES, compare_bodies};
-use crate::collect::FRAME_BYTES;
-use crate::frame::{append_frame, framed};
+use crate::frame::{FRAME_BYTES, append_frame, framed};
 use crate::order::{PrefixKeys, SortOrder};
 use crate::store::{Backing, StoreScratch};
+
+/// Bytes of one piece of a spilled run: what the merge holds per run.
+pub(super) const PIECE_BYTES: usize = 64 << 10;
 
 /// A sorted run in the spill file.
 pub(super) type Run = Vec<SpillExtent>;
@@ -125,6 +126,19 @@ impl Heads {
             self.cursors.swap(at, child);
             at = child;
         }
+    }
+}
+
+/// Compares records that were checked when their keys were made.
+pub(super) fn compare_bodies(
+    order: SortOrder,
+    left: Option<(u64, &[u8])>,
+    right: Option<(u64, &[u8])>,
+) -> Ordering {
+    let (Some((_, left)), Some((_, right))) = (left, right) else { return Ordering::Equal };
+    match (RecordRef::new(left), RecordRef::new(right)) {
+        (Ok(left), Ok(right)) => order.compare(&left, &right),
+        _ => Ordering::Equal,
     }
 }
 

@@ -1,20 +1,17 @@
 //! Records of a unit in order: sorted in memory, or merged from sorted runs when the unit is too
 //! large for it.
 
-use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use seqloom_format::bam::RecordRef;
 
 use super::FinishError;
-use super::merged::{RunWriter, merge};
+use super::merged::{PIECE_BYTES, RunWriter, compare_bodies, merge};
 use crate::duplicates::DuplicateMarks;
 use crate::frame::{framed, frames, set_duplicates};
 use crate::order::{PrefixKeys, SortOrder};
 use crate::store::{Backing, Chunk, Loaded, StoreScratch};
 
-/// Bytes of one piece of a spilled run: what the merge holds per run.
-pub(super) const PIECE_BYTES: usize = 64 << 10;
 /// Fewest runs that are merged at a time.
 const MIN_FAN_IN: u64 = 4;
 
@@ -142,19 +139,6 @@ fn visit_in_order(
         }
     }
     Ok(())
-}
-
-/// Compares records that were checked when their keys were made.
-pub(super) fn compare_bodies(
-    order: SortOrder,
-    left: Option<(u64, &[u8])>,
-    right: Option<(u64, &[u8])>,
-) -> Ordering {
-    let (Some((_, left)), Some((_, right))) = (left, right) else { return Ordering::Equal };
-    match (RecordRef::new(left), RecordRef::new(right)) {
-        (Ok(left), Ok(right)) => order.compare(&left, &right),
-        _ => Ordering::Equal,
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 use seqloom_format::bam::{Flags, RecordRef};
 
 use super::SortOrder;
-use crate::layout::coordinate_key;
 
 /// Set in the key of a record without reference.
 const UNPLACED_BIT: u64 = 1 << 63;
@@ -15,6 +14,18 @@ pub(super) const UNPLACED_STRAND_MASK: u64 = UNPLACED_BIT | 1;
 pub(super) fn place_key(record: &RecordRef<'_>) -> u64 {
     let reverse = record.has_flags(Flags::REVERSE);
     coordinate_key(record.reference_id(), record.position(), reverse)
+}
+
+/// Coordinate sort key of `samtools sort`: reference, position, strand; ties are broken by record
+/// ordinal. Records without a reference come last, by position and strand among themselves (both
+/// nought for usual ones, which so stay in input order).
+///
+/// Positions beyond the longest reference that SAM can describe (2^31 - 1 bp) are cut to it.
+fn coordinate_key(reference_id: i32, position: i32, reverse: bool) -> u64 {
+    // Position -1 (none) sorts in front of 0.
+    let position = (i64::from(position) + 1).clamp(0, i64::from(i32::MAX)) as u64;
+    let reference = u64::from(reference_id.cast_unsigned()).min(1 << 31);
+    reference << 32 | position << 1 | u64::from(reverse)
 }
 
 /// Makes keys for a set of records.
@@ -82,5 +93,28 @@ impl PrefixKeys {
         let len = text.len().min(8);
         window[..len].copy_from_slice(&text[..len]);
         u64::from_be_bytes(window)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_order_reference_position_strand_and_put_unplaced_last() {
+        let keys = [
+            coordinate_key(0, -1, false),
+            coordinate_key(0, 0, false),
+            coordinate_key(0, 0, true),
+            coordinate_key(0, i32::MAX, true),
+            coordinate_key(1, 0, false),
+            coordinate_key(i32::MAX, i32::MAX, true),
+            coordinate_key(-1, -1, false),
+            coordinate_key(-1, -1, true),
+            coordinate_key(-1, 0, false),
+            coordinate_key(-1, i32::MAX, false),
+        ];
+        assert!(keys.is_sorted());
+        assert!(keys.windows(2).all(|pair| pair[0] != pair[1]));
     }
 }

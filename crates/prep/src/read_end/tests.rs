@@ -1,7 +1,8 @@
 //! Table tests of read ends; the comparison with Picard is in `tests/picard.rs`.
 
 use super::*;
-use seqloom_format::bam::Header;
+use crate::duplicates::Orientation;
+use seqloom_format::bam::{self, Header};
 
 /// One mapped record as it is written in a table of cases.
 #[derive(Clone)]
@@ -120,18 +121,6 @@ fn long_clips_cannot_overflow() {
     let cigar = "1M".to_owned() + &"268435455H".repeat(16);
     let cigar: &'static str = Box::leak(cigar.into_boxed_str());
     assert_eq!(fragment(Sam { cigar, flags: 0x10, ..READ }).position, i32::MAX);
-}
-
-#[test]
-fn scores_are_capped_and_shifted_as_in_picard() {
-    assert_eq!(score(&[], 0), 0);
-    assert_eq!(score(&[14, 15, 16, 127, 128, 254], 0), 15 + 16 + 127);
-    assert_eq!(score(&[255, 255, 40], 0), 0);
-    assert_eq!(score(&[40, 255], 0), 40);
-    assert_eq!(score(&[40; 410], 0), 16383);
-    assert_eq!(score(&vec![93; 1 << 20], 0), 16383);
-    assert_eq!(score(&[40], 0x200), 40 - 16384);
-    assert_eq!(score(&[40; 1000], 0x200), -1);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::collect::template_of;
+use crate::frame::template_of;
 use crate::order::SortOrder;
 
 /// Records by ordinal: FLAG and how often seen.
