@@ -3,6 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
+#[allow(dead_code)] // shared with the property tests and the other targets
 #[path = "../../crates/signal/tests/hostile/exercise.rs"]
 mod exercise;
 

@@ -15,10 +15,10 @@ use std::marker::PhantomData;
 use std::ptr;
 
 use crate::node::{self, NodeOf};
-use crate::place::{GRANTED, Place, UNKNOWN_NODE, linked_next};
+use crate::place::{GRANTED, Place, UNKNOWN_NODE};
 use crate::raw::RawLock;
 use crate::sync::{AtomicPtr, Ordering};
-use crate::waiting::{Waiting, Yielding};
+use crate::waiting::{Waiting, Yielding, linked_next};
 
 /// Hand-overs within a node before the others get a chance.
 pub const RUN: usize = 256;

@@ -14,11 +14,11 @@ use std::marker::PhantomData;
 use std::ptr;
 
 use crate::node::{self, NodeOf};
-use crate::place::{GRANTED, Place, linked_next};
+use crate::place::{GRANTED, Place};
 use crate::raw::RawLock;
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 use crate::ticket::Ticket;
-use crate::waiting::{Waiting, Yielding};
+use crate::waiting::{Waiting, Yielding, linked_next};
 
 /// Hand-overs within a node before others get a chance: the paper's 64.
 pub const PASSES: u32 = 64;

@@ -12,10 +12,10 @@
 use std::marker::PhantomData;
 use std::ptr;
 
-use crate::place::{GRANTED, Place, UNKNOWN_NODE, linked_next};
+use crate::place::{GRANTED, Place, UNKNOWN_NODE};
 use crate::raw::RawLock;
 use crate::sync::{AtomicPtr, Ordering};
-use crate::waiting::{Waiting, Yielding};
+use crate::waiting::{Waiting, Yielding, linked_next};
 
 /// See the module documentation.
 #[derive(Debug)]

@@ -72,19 +72,6 @@ impl Place {
     }
 }
 
-/// The one behind `place`, whose arrival at the tail was seen: it is between its two steps, or was
-/// preempted there, so this yields.
-pub(crate) fn linked_next(place: &Place) -> *mut Place {
-    let mut backoff = crate::waiting::Backoff::default();
-    loop {
-        let next = place.next.load(Ordering::Acquire);
-        if !next.is_null() {
-            return next;
-        }
-        backoff.snooze();
-    }
-}
-
 #[cfg(not(loom))]
 mod kept {
     //! Places that threads keep for their next guards.

@@ -83,6 +83,19 @@ impl Backoff {
     }
 }
 
+/// The one behind `place`, whose arrival at the tail was seen: it is between its two steps, or was
+/// preempted there, so this yields.
+pub(crate) fn linked_next(place: &Place) -> *mut Place {
+    let mut backoff = Backoff::default();
+    loop {
+        let next = place.next.load(Ordering::Acquire);
+        if !next.is_null() {
+            return next;
+        }
+        backoff.snooze();
+    }
+}
+
 /// How threads in a queue wait for the lock to be handed to them.
 pub trait Waiting: Debug + Default + Send + Sync + 'static {
     /// Waits until `place` is granted; returns with what.

@@ -50,7 +50,6 @@ use crate::fast5::{
     Engine, Fast5File, Fast5Options, Fast5Problem, Fast5Scratch, Field, FieldValue,
 };
 use crate::pool::OpenByPath;
-use crate::store::fast5_reason;
 
 /// Largest attribute that is read.
 const MAX_VALUE_BYTES: usize = 1 << 24;
@@ -79,7 +78,7 @@ pub struct LibraryScratch {
 pub(crate) fn open(path: &Path, options: Fast5Options) -> Result<Fast5File<LibraryFile>, String> {
     let scratch = &mut Fast5Scratch::default();
     Fast5File::with_engine(LibraryFile::open_path(path)?, path, options, scratch)
-        .map_err(fast5_reason)
+        .map_err(|error| error.without_path())
 }
 
 fn damaged(what: &'static str, address: u64) -> Hdf5Error {

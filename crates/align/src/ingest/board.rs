@@ -13,9 +13,7 @@ use std::sync::Arc;
 use seqloom_io::source::InputBlock;
 
 use crate::cohort::{Batch, ClosedCohort, CohortCutter, CohortError, Cut, Pairing};
-
 use crate::engine::{AlignmentEngine, Ordinals};
-use crate::ingest::HeldLimits;
 
 /// Batches emitted ahead of the oldest one in work, per worker: bounds what an ordered sink holds.
 const EMIT_AHEAD_PER_WORKER: u64 = 4;
@@ -29,6 +27,15 @@ const BATCHES_PER_BLOCK: usize = 3;
 /// Blocks, per worker that is supplied, that may wait for a block in front of them that is still
 /// being fetched: bounds what piles up behind a worker that is held up.
 const EARLY_BLOCKS_PER_WORKER: usize = 4;
+
+/// Memory that candidates may hold between seeding and emission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeldLimits {
+    /// Held by all cohorts together when a batch of a later cohort is seeded.
+    pub ahead_bytes: u64,
+    /// Held by one cohort, which must be whole before any of it can be emitted: more is an error.
+    pub cohort_bytes: u64,
+}
 
 /// A batch whose candidates wait for their cohort's model, or for their turn to be emitted.
 pub(super) struct Seeded<E: AlignmentEngine> {

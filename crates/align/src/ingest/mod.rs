@@ -18,6 +18,7 @@ use seqloom_runtime::trace::Stage;
 use crate::cohort::{Batch, ClosedCohort, CohortCutter, CohortError, Pairing};
 use crate::emit::{Emission, EmitError, RecordTags};
 use crate::engine::{AlignmentEngine, EngineError, Ordinals};
+pub use board::HeldLimits;
 use board::{Board, Crew, EmitTask, Idle, Seeded, Task};
 
 /// Takes the packed templates of each batch. Called by many workers at once, in any order.
@@ -43,15 +44,6 @@ pub trait BatchSink: Sync {
         sequence: u64,
         templates: &PackedTemplates,
     ) -> Result<(), Self::Error>;
-}
-
-/// Memory that candidates may hold between seeding and emission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HeldLimits {
-    /// Held by all cohorts together when a batch of a later cohort is seeded.
-    pub ahead_bytes: u64,
-    /// Held by one cohort, which must be whole before any of it can be emitted: more is an error.
-    pub cohort_bytes: u64,
 }
 
 /// How the input is cut and run.

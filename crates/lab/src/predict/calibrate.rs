@@ -97,6 +97,9 @@ pub struct Usual {
 /// See there; the shares are assumptions.
 pub const USUAL: Usual = Usual { hand_over_ns: 250.0, output_share: 0.3, shared_core_cost: 0.6 };
 
+/// Hand-overs of the band: from socket to socket (100 to 400 ns are usual).
+pub const HAND_OVERS_NS: [f64; 2] = [100.0, 400.0];
+
 /// A parameter that is off by this factor costs as much as...
 const USUAL_FACTOR: f64 = 2.0;
 /// ...this mean error of all points.

@@ -4,17 +4,47 @@
 //! lies below what the baseline does; how threads that share a core slow each other down is not
 //! known, so that the band is over that.
 
-use super::calibrate::{COPIES_NS, Tool, USUAL, Way};
+use super::calibrate::{COPIES_NS, HAND_OVERS_NS, Tool, USUAL, Way};
 use super::machine::{MACHINES, Machine};
 use super::model::HandOver;
 use super::published::Published;
-use super::validate::{HAND_OVERS_NS, PeakPrediction};
 
 /// How much slower a thread is when every hardware thread of a core is busy, by threads of a core:
 /// two siblings together do 1.1 to 1.6 times as much as one (low, middle, high).
 const SLOWER_2: [f64; 3] = [1.8, 1.5, 1.25];
 /// Four siblings: 1.3 to 2.5 times.
 const SLOWER_4: [f64; 3] = [3.0, 2.2, 1.6];
+
+/// A peak of L, published and predicted.
+#[derive(Debug, Clone)]
+pub struct PeakPrediction {
+    /// Machine.
+    pub machine: &'static str,
+    /// Tool.
+    pub tool: &'static str,
+    /// Whether reads are pairs.
+    pub paired: bool,
+    /// Parsing and outputs, as in the table.
+    pub configuration: &'static str,
+    /// Number of the table.
+    pub table: u32,
+    /// What the model was fitted to: `curves` of O and D, or their `peaks`.
+    pub from: &'static str,
+    /// Threads and thousands of reads per second, as published.
+    pub published: (u32, f64),
+    /// Threads at the predicted peak.
+    pub threads: u32,
+    /// Thousands of reads per second: low, middle, high.
+    pub krd_s: [f64; 3],
+}
+
+impl PeakPrediction {
+    /// The middle's error, with its sign.
+    #[must_use]
+    pub fn error(&self) -> f64 {
+        self.krd_s[1] / self.published.1 - 1.0
+    }
+}
 
 /// A tool's rate at its best number of threads.
 fn best(tool: &Tool, way: Way, machine: &Machine, slower: f64) -> (u32, f64) {

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use super::bands::{LAW_COLUMNS, LAW_FACTORS};
 use super::calibrate::Tool;
-use super::validate::{Errors, PeakPrediction, Point, Prediction, Validation, reads_word};
+use super::peaks::PeakPrediction;
+use super::validate::{Errors, Point, Prediction, Validation, reads_word};
 use crate::experiment::LabError;
 use crate::output::{markdown_table, short, write_results};
 use crate::plot::{Line, Plot};

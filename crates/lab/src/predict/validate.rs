@@ -4,9 +4,10 @@
 //! and then asked for B, for other locks (whose law comes from one curve of one tool), and for the
 //! peaks of L. Nothing is pooled: each curve has its errors.
 
-use super::calibrate::{COPIES_NS, Growth, LawKind, Measured, Setting, Tool, Way};
+use super::calibrate::{COPIES_NS, Growth, HAND_OVERS_NS, LawKind, Measured, Setting, Tool, Way};
 use super::machine::{MACHINES, Machine};
 use super::model::HandOver;
+use super::peaks::{PeakPrediction, from_peaks};
 use super::published::{Curve, Published};
 use super::simulate::{Plan, Spread, simulate};
 use crate::table::quantile;
@@ -34,8 +35,6 @@ const LOCKS: [(&str, &str, LawKind); 3] = [
 /// The curve that each lock's law is fitted to: O of this tool, unpaired.
 const LAW_TOOL: &str = "bowtie";
 
-/// Hand-overs of the band: from socket to socket (100 to 400 ns are usual).
-pub const HAND_OVERS_NS: [f64; 2] = [100.0, 400.0];
 /// Where the tables end.
 const TABLE_THREADS: u32 = 112;
 
@@ -196,37 +195,6 @@ pub struct Law {
     pub from: String,
 }
 
-/// A peak of L, published and predicted.
-#[derive(Debug, Clone)]
-pub struct PeakPrediction {
-    /// Machine.
-    pub machine: &'static str,
-    /// Tool.
-    pub tool: &'static str,
-    /// Whether reads are pairs.
-    pub paired: bool,
-    /// Parsing and outputs, as in the table.
-    pub configuration: &'static str,
-    /// Number of the table.
-    pub table: u32,
-    /// What the model was fitted to: `curves` of O and D, or their `peaks`.
-    pub from: &'static str,
-    /// Threads and thousands of reads per second, as published.
-    pub published: (u32, f64),
-    /// Threads at the predicted peak.
-    pub threads: u32,
-    /// Thousands of reads per second: low, middle, high.
-    pub krd_s: [f64; 3],
-}
-
-impl PeakPrediction {
-    /// The middle's error, with its sign.
-    #[must_use]
-    pub fn error(&self) -> f64 {
-        self.krd_s[1] / self.published.1 - 1.0
-    }
-}
-
 /// All that a validation gives.
 #[derive(Debug, Clone, Default)]
 pub struct Validation {
@@ -272,7 +240,7 @@ pub fn validate(published: &Published, tell: &mut dyn FnMut(&str)) -> Validation
         all.predictions.extend(predictions);
     }
     tell("machines of which only peaks are known");
-    all.peaks.extend(super::peaks::from_peaks(published, &TOOLS.map(|tool| tool.1)));
+    all.peaks.extend(from_peaks(published, &TOOLS.map(|tool| tool.1)));
     all
 }
 

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use seqloom_io::alignments::{AlignmentError, AlignmentSource, RecordBlock, RecordCheck};
 
-use super::flow::CallError;
-use super::record::{Filter, Survey, Unit, place_of, survey};
+use super::error::CallError;
+use super::record::{Filter, Survey, Unit, name_of, place_of, survey};
 
 /// Blocks, per worker, that are being fetched or wait for a block in front of them.
 const BLOCKS_PER_WORKER: usize = 2;
@@ -273,7 +273,7 @@ impl<'a> Board<'a> {
         if let Some(first) = found.first_place {
             let unsorted = (first < self.last_place).then_some(0).or(found.unsorted_at);
             if let Some(at) = unsorted {
-                return Err(CallError::unsorted(self.source.path(0), &block.bytes[at..]));
+                return Err(CallError::unsorted(self.source.path(0), name_of(&block.bytes[at..])));
             }
             self.last_place = found.last_place;
         }

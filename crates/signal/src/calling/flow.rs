@@ -2,14 +2,14 @@
 //! BAM. See the module above.
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use seqloom_format::bam::{Flags, RecordRef, framed_records};
 use seqloom_format::signal::SignalRead;
 use seqloom_io::alignments::{AlignmentError, AlignmentFetch, AlignmentScratch, AlignmentSource};
-use seqloom_io::indexed_fasta::{IndexedFasta, IndexedFastaError};
-use seqloom_io::random_text::{TextError, TextScratch};
+use seqloom_io::indexed_fasta::IndexedFasta;
+use seqloom_io::random_text::TextScratch;
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::monitor::Monitor;
 use seqloom_runtime::order::Ordered;
@@ -17,7 +17,8 @@ use seqloom_runtime::pool::{self, WorkerPanic};
 
 use super::account::{CallAccount, Skip};
 use super::board::{Board, Cost, Idle, Job, Limits, Task};
-use super::record::{Filter, HardClips, aligned_pairs, sequenced_bases, shape, survey};
+use super::error::CallError;
+use super::record::{Filter, HardClips, aligned_pairs, name_of, sequenced_bases, shape, survey};
 use super::sequences::{FoundSequence, ReadSequences, normalise};
 use super::signals::{SignalFiles, SignalProblem, SignalScratch};
 use super::{CallTimes, ReadInput, ReadKernel};
@@ -34,45 +35,6 @@ const BYTES_PER_SAMPLE: u64 = 6;
 
 /// Least memory that a worker has from the start, and most that it keeps between reads.
 const PREPAID_BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=256 << 20;
-
-/// Why calling ended early.
-#[derive(Debug, thiserror::Error)]
-pub enum CallError {
-    /// The BAM cannot be read or is malformed.
-    #[error("{0}")]
-    Alignments(#[from] AlignmentError),
-    /// It is not sorted by coordinate.
-    #[error(
-        "{}: record {name} lies in front of the one before it; calling wants reads sorted by \
-         coordinate: `seqloom prep` or `samtools sort` sorts them", path.display()
-    )]
-    Unsorted {
-        /// The BAM.
-        path: PathBuf,
-        /// Name of the record.
-        name: String,
-    },
-    /// The reference cannot be read.
-    #[error("{0}")]
-    Reference(#[from] IndexedFastaError),
-    /// The reads cannot be read.
-    #[error("{0}")]
-    Sequences(#[from] TextError),
-    /// A bug.
-    #[error("{0}")]
-    Panic(#[from] WorkerPanic),
-    /// The source ended although records are missing.
-    #[error("the BAM ended before its last block was delivered: this is a bug")]
-    Incomplete,
-}
-
-impl CallError {
-    /// `framed` begins with the record.
-    pub(super) fn unsorted(path: &Path, framed: &[u8]) -> Self {
-        let name = String::from_utf8_lossy(name_of(framed)).escape_debug().to_string();
-        Self::Unsorted { path: path.to_owned(), name }
-    }
-}
 
 /// Everything that reads are called from.
 pub struct CallInputs<'a> {
@@ -508,9 +470,4 @@ struct Prepared<'a> {
     contig: &'a [u8],
     start: u64,
     signal_path: Arc<Path>,
-}
-
-fn name_of(framed: &[u8]) -> &[u8] {
-    let body = framed_records(framed).next().and_then(Result::ok);
-    body.and_then(|body| RecordRef::new(body).ok()).map(|it| it.name()).unwrap_or_default()
 }

@@ -15,6 +15,7 @@
 
 pub mod account;
 mod board;
+pub mod error;
 pub mod flow;
 pub mod kernels;
 pub mod record;

@@ -214,6 +214,12 @@ fn letter(code: u8) -> u8 {
     seqloom_format::bam::BASE_LETTERS[usize::from(code & 0xf)]
 }
 
+/// Name of the record that `framed` begins with.
+pub(super) fn name_of(framed: &[u8]) -> &[u8] {
+    let body = framed_records(framed).next().and_then(Result::ok);
+    body.and_then(|body| RecordRef::new(body).ok()).map(|it| it.name()).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,6 @@ use seqloom_format::hdf5::{LinkTarget, Links, ObjectKind};
 use super::auxiliary::{self, Auxiliary};
 use super::engine::{Engine, Field, FieldValue};
 use super::error::{Fast5Problem, lossy};
-use super::file::Fast5Options;
 
 /// Deepest nesting of groups below a read: `Raw/Reads/Read_1` of single-read files is 3.
 const MAX_DEPTH: usize = 12;
@@ -17,6 +16,18 @@ const MAX_OBJECTS: usize = 1000;
 const MAX_READ_ID_BYTES: usize = u16::MAX as usize;
 /// Fields of a read that are numbers, in the order of [`ReadFields::numbers`].
 const NUMBERS: [&str; 4] = ["digitisation", "offset", "range", "sampling_rate"];
+
+/// How a file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Fast5Options {
+    /// Take reads of several runs in one file; the header then names the first (`f2s --allow`).
+    pub allow_run_id_mismatch: bool,
+    /// Keep attributes that have no place as auxiliary fields (`f2s --dump-all`).
+    pub keep_unknown: bool,
+    /// Look at the attributes of all reads when the file is opened, so that no auxiliary field is
+    /// lost because the first read lacks it. f2s does not.
+    pub complete_header: bool,
+}
 
 /// Attributes of a header, each with its one value.
 pub(super) type Attributes = BTreeMap<Vec<u8>, Vec<u8>>;

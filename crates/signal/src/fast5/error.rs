@@ -18,6 +18,14 @@ pub struct Fast5Error {
     pub problem: Fast5Problem,
 }
 
+impl Fast5Error {
+    /// What is wrong with a whole file, without its path.
+    pub(crate) fn without_path(&self) -> String {
+        let group = self.read.as_ref().map(|group| format!("group {group}: ")).unwrap_or_default();
+        format!("{group}{}", self.problem)
+    }
+}
+
 fn place(read: Option<&str>, address: Option<u64>) -> String {
     let read = read.map(|read| format!(", group {read}")).unwrap_or_default();
     let address = address.map(|address| format!(", byte {address}")).unwrap_or_default();

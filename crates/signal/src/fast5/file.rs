@@ -7,7 +7,9 @@ use seqloom_format::hdf5::{Hdf5File, LinkTarget};
 use seqloom_format::read_at::ReadAt;
 use seqloom_format::signal::{AuxiliaryField, SignalHeader, SignalRead};
 
-use super::collect::{Attributes, HeaderSink, ReadFields, Walk, WalkBuffers, is_passed_over};
+use super::collect::{
+    Attributes, Fast5Options, HeaderSink, ReadFields, Walk, WalkBuffers, is_passed_over,
+};
 use super::engine::{Engine, FieldValue};
 use super::error::{Fast5Error, Fast5Problem, lossy};
 
@@ -21,18 +23,6 @@ pub enum Fast5Layout {
     Single,
     /// A group for each read.
     Multi,
-}
-
-/// How a file is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Fast5Options {
-    /// Take reads of several runs in one file; the header then names the first (`f2s --allow`).
-    pub allow_run_id_mismatch: bool,
-    /// Keep attributes that have no place as auxiliary fields (`f2s --dump-all`).
-    pub keep_unknown: bool,
-    /// Look at the attributes of all reads when the file is opened, so that no auxiliary field is
-    /// lost because the first read lacks it. f2s does not.
-    pub complete_header: bool,
 }
 
 /// An open FAST5 file. Threads may share it.

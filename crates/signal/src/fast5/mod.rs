@@ -22,7 +22,8 @@ mod error;
 mod file;
 mod write;
 
+pub use collect::Fast5Options;
 pub use engine::{Engine, Field, FieldValue};
 pub use error::{Fast5Error, Fast5Problem};
-pub use file::{Fast5File, Fast5Layout, Fast5Options, Fast5Scratch};
+pub use file::{Fast5File, Fast5Layout, Fast5Scratch};
 pub use write::{Fast5WriteError, Fast5Writer};

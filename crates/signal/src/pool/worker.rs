@@ -21,7 +21,6 @@ use seqloom_io::random::RandomFile;
 use super::protocol::{self, BadFrame, COMPRESSION, Reply, Request};
 use super::sys;
 use crate::fast5::{Engine, Fast5File, Fast5Options, Fast5Scratch};
-use crate::store::fast5_reason;
 
 /// Environment variable of tests, `READ_ID=FILE`: a worker that is asked for this read writes its
 /// process number to FILE and waits for ever, unless FILE is there already.
@@ -171,7 +170,7 @@ impl<E: OpenByPath> Server<'_, E> {
         let path = Path::new(OsStr::from_bytes(path));
         let engine = E::open_path(path)?;
         let file = Fast5File::with_engine(engine, path, options, &mut self.scratch);
-        Ok(self.file.insert(file.map_err(fast5_reason)?))
+        Ok(self.file.insert(file.map_err(|error| error.without_path())?))
     }
 
     fn open(&mut self, path: &[u8], options: Fast5Options) -> Answer<'_> {

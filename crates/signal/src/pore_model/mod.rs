@@ -5,15 +5,17 @@
 //! [`uncalled4`]) or are [built in](builtin).
 
 pub mod builtin;
+mod chemistry;
 mod error;
 mod kmer;
 mod request;
 pub mod text;
 pub mod uncalled4;
 
+pub use chemistry::Chemistry;
 pub use error::ModelError;
 pub use kmer::KmerRanks;
-pub use request::{Chemistry, ModelRequest};
+pub use request::ModelRequest;
 
 /// Most rows a model may have: 4^12, or 5^10 and a half. The largest in use has 5^9.
 pub const MAX_ROWS: usize = 1 << 24;

@@ -24,7 +24,7 @@ use seqloom_io::random::RandomFile;
 use seqloom_runtime::trace;
 
 use crate::account::Fault;
-use crate::fast5::{Fast5Error, Fast5File, Fast5Options};
+use crate::fast5::{Fast5File, Fast5Options};
 use crate::pod5::{Pod5Error, Pod5File};
 use crate::pool::{Fast5Pool, PooledFile};
 use table_file::{Table, TableFile};
@@ -335,12 +335,6 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<dyn SignalStore>, 
     }
 }
 
-/// What is wrong with a whole FAST5 file, without its name.
-pub(crate) fn fast5_reason(error: Fast5Error) -> String {
-    let group = error.read.map(|group| format!("group {group}: ")).unwrap_or_default();
-    format!("{group}{}", error.problem)
-}
-
 fn open_fast5(
     file: TimedFile,
     path: Arc<Path>,
@@ -359,7 +353,7 @@ fn open_fast5(
     match &options.fast5_engine {
         Fast5Engine::Own => {
             let table = Fast5File::open(Arc::new(file), &path, options.fast5, scratch);
-            store(table.map_err(fast5_reason), path, size_bytes)
+            store(table.map_err(|error| error.without_path()), path, size_bytes)
         }
         #[cfg(feature = "libhdf5")]
         Fast5Engine::Library => {

@@ -11,7 +11,8 @@ use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
 use seqloom_io::indexed_fasta::IndexedFasta;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::pool::WorkerPanic;
-use seqloom_signal::calling::flow::{self, CallError, CallInputs, CallOptions};
+use seqloom_signal::calling::error::CallError;
+use seqloom_signal::calling::flow::{self, CallInputs, CallOptions};
 use seqloom_signal::calling::record::{Filter, HardClips, Region};
 use seqloom_signal::calling::sequences::ReadSequences;
 use seqloom_signal::calling::signals::{

@@ -1,0 +1,47 @@
+//! Why calling fails.
+
+use std::path::{Path, PathBuf};
+
+use seqloom_io::alignments::AlignmentError;
+use seqloom_io::indexed_fasta::IndexedFastaError;
+use seqloom_io::random_text::TextError;
+use seqloom_runtime::pool::WorkerPanic;
+
+/// Why calling ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The BAM cannot be read or is malformed.
+    #[error("{0}")]
+    Alignments(#[from] AlignmentError),
+    /// It is not sorted by coordinate.
+    #[error(
+        "{}: record {name} lies in front of the one before it; calling wants reads sorted by \
+         coordinate: `seqloom prep` or `samtools sort` sorts them", path.display()
+    )]
+    Unsorted {
+        /// The BAM.
+        path: PathBuf,
+        /// Name of the record.
+        name: String,
+    },
+    /// The reference cannot be read.
+    #[error("{0}")]
+    Reference(#[from] IndexedFastaError),
+    /// The reads cannot be read.
+    #[error("{0}")]
+    Sequences(#[from] TextError),
+    /// A bug.
+    #[error("{0}")]
+    Panic(#[from] WorkerPanic),
+    /// The source ended although records are missing.
+    #[error("the BAM ended before its last block was delivered: this is a bug")]
+    Incomplete,
+}
+
+impl CallError {
+    /// `name` is the record's.
+    pub(super) fn unsorted(path: &Path, name: &[u8]) -> Self {
+        let name = String::from_utf8_lossy(name).escape_debug().to_string();
+        Self::Unsorted { path: path.to_owned(), name }
+    }
+}
