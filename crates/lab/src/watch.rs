@@ -118,7 +118,7 @@ mod tests {
         // Two processes side by side, each with 64 MiB in a variable.
         let hog = "x=$(head -c 67108864 /dev/zero | tr '\\0' x); sleep 0.3";
         let mut command = Command::new("bash");
-        command.arg("-c").arg(format!("(bash -c \"{hog}\" & bash -c \"{hog}\"; wait)"));
+        command.args(["-c", r#"bash -c "$0" & bash -c "$0"; wait"#, hog]);
         let watched = watch(&mut command, &|| false).unwrap();
         assert!(watched.status.success());
         assert!(watched.peak_bytes > 100 << 20, "{watched:?}");

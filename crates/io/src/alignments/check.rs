@@ -117,7 +117,9 @@ impl RecordCheck {
             Some(first) => self.base + first == self.expected && !is_covered,
             None => is_covered,
         };
-        if is_joined && starts_right && !block.is_unfinished {
+        // Where no record was found, neither was the place of the one that a defect belongs to.
+        let is_place_open = block.place.first.is_none() && block.defect.is_some();
+        if is_joined && starts_right && !block.is_unfinished && !is_place_open {
             return Ok(());
         }
         if is_joined && is_covered && block.defect.is_none() && block.truncation.is_none() {

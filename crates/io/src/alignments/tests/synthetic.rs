@@ -222,6 +222,27 @@ fn small_file() -> (Vec<Vec<u8>>, Vec<u8>) {
     (records, content)
 }
 
+/// A stretch in which no record starts does not know where the one behind it would.
+#[test]
+fn damage_behind_the_last_record_lies_at_its_own_block_every_way() {
+    let records = [1, 200, 3].map(|bases| record("r", bases, b"some data"));
+    let text = [header(2), records.concat()].concat();
+    // The second block has the end of the second record, too little to tell that no record starts
+    // there; the third has the third record.
+    let tail = 15;
+    let first = header(2).len() + records[0].len() + records[1].len() - tail;
+    let sizes = [first, tail, 3000];
+    let damaged_block = blocks(&text[..first + sizes[1]], &sizes, 1).len();
+    let mut content = bgzf(&text, &sizes);
+    content[damaged_block + 20] ^= 0xff;
+    let file = file(&content);
+    for small in 1..content.len() {
+        let error = read_file_both(&file, &options(0), small, 3).unwrap_err();
+        let place = format!("record 3, byte 0 of the BGZF block at byte {damaged_block} ");
+        assert!(error.contains(&place), "{small}: {error}");
+    }
+}
+
 #[test]
 fn every_truncation_is_an_error_or_said() {
     let (records, content) = small_file();
