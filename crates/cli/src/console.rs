@@ -1,19 +1,31 @@
-//! Everything that seqloom says on stderr: log lines, progress, errors.
+//! Everything that seqloom says on stderr: log lines, progress, errors; and results that go to
+//! stdout as text, see [`print`].
 //!
 //! The C++ engine writes to file descriptor 2 as well; the [`Fence`] takes that away from it, and
 //! the console keeps the user's stderr.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use seqloom_align::engine::fence::Fence;
+use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_runtime::machine;
 
 /// Carriage return, erase the line.
 const REDRAW: &str = "\r\x1b[2K";
+
+/// Writes a command's result, or a part of it, to standard output. In place of `print!`, which
+/// panics where nobody reads or the disk is full.
+///
+/// # Errors
+/// When it cannot be written.
+pub(crate) fn print(text: &str) -> Result<(), OutputError> {
+    Output::create(Path::new("-"))?.write(text.as_bytes())
+}
 
 /// See the module documentation.
 pub(crate) struct Console {

@@ -1,13 +1,15 @@
 //! `seqloom index`: FASTA to the reference index.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use seqloom_align::index::{BuildOptions, Phase, build, plan};
+use seqloom_align::index::{BuildOptions, IndexPaths, Phase, build, plan};
 use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
 
+use crate::clash::refuse_clashes;
 use crate::console::Console;
+use crate::usage::UsageError;
 
 /// Arguments of `seqloom index`.
 #[derive(Debug, clap::Args)]
@@ -45,11 +47,22 @@ fn power_of_two(text: &str) -> Result<u32, String> {
     fits.then_some(value).ok_or_else(|| "must be 1, 2, 4, 8, 16, 32 or 64".to_owned())
 }
 
+/// # Errors
+/// When a file of the index is the reference, as with `index ref.pac -p ref`.
+fn refuse_overwriting(reference: &Path, prefix: &Path, with_0123: bool) -> Result<(), UsageError> {
+    let index = IndexPaths::new(prefix);
+    let mut files = vec![index.pac(), index.ann(), index.amb(), index.bwt()];
+    files.extend(with_0123.then(|| index.unpacked()));
+    refuse_clashes([reference], files.iter().map(|path| ("the index file", path.as_path())))
+}
+
 /// Runs the command.
 pub(crate) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Result<()> {
     if arguments.quiet {
         console.be_quiet();
     }
+    let prefix = arguments.prefix.as_ref().unwrap_or(&arguments.reference);
+    refuse_overwriting(&arguments.reference, prefix, arguments.with_0123)?;
     let limit_bytes = arguments.memory.map_or_else(machine::available_memory_bytes, |size| size.0);
     let options = BuildOptions {
         memory_limit_bytes: Some(limit_bytes),
@@ -73,7 +86,6 @@ pub(crate) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Resu
         ByteSize(prepared.memory_bytes_needed),
         ByteSize(prepared.output_bytes)
     ));
-    let prefix = arguments.prefix.as_ref().unwrap_or(&arguments.reference);
     let built = build(prepared, prefix, &progress)?;
     for stale in &built.stale_files {
         console.error(&format!(

@@ -2,6 +2,7 @@
 
 mod align;
 mod allocator;
+mod clash;
 mod console;
 mod exit;
 mod fastq;

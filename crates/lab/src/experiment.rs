@@ -4,6 +4,7 @@ use std::io;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use seqloom_io::sink::output::OutputError;
 use seqloom_runtime::machine;
 
 use crate::table::{Row, Table};
@@ -63,6 +64,9 @@ pub enum LabError {
     /// What is needed cannot be made.
     #[error("{0}")]
     Prepare(String),
+    /// What a run says cannot be written.
+    #[error("{0}")]
+    Say(#[from] OutputError),
 }
 
 impl LabError {

@@ -12,14 +12,25 @@ pub const ALL_SUFFIXES: [&str; 4] = ["slow5", "blow5", "fast5", "pod5"];
 /// Folders are followed to this depth; more is taken for a loop of links.
 const MAX_DEPTH: usize = 64;
 
-/// A folder that cannot be listed, or a path that is not there.
+/// Why there is nothing to read.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot read {}: {source}", path.display())]
-pub struct InputsError {
-    /// The file or folder.
-    pub path: PathBuf,
-    /// The system's error.
-    pub source: io::Error,
+pub enum InputsError {
+    /// A folder cannot be listed, or a path is not there.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A folder was given that has no such file: most likely the wrong one.
+    #[error("{}: no {suffixes} file in this folder", path.display())]
+    Empty {
+        /// The folder.
+        path: PathBuf,
+        /// What the names of its files should end in.
+        suffixes: String,
+    },
 }
 
 /// The files found.
@@ -35,18 +46,32 @@ pub struct Inputs {
 /// Lists the files: `given` ones as they are, those in folders if their suffix is in `suffixes`.
 ///
 /// # Errors
-/// [`InputsError`].
+/// [`InputsError`]; a folder without such a file is one, whatever else is given.
 pub fn find(given: &[PathBuf], suffixes: &[&str]) -> Result<Inputs, InputsError> {
     let mut inputs = Inputs::default();
     for path in given {
-        let failed = |source| InputsError { path: path.clone(), source };
+        let failed = |source| InputsError::Read { path: path.clone(), source };
         if fs::metadata(path).map_err(failed)?.is_dir() {
+            let found_before = inputs.paths.len();
             walk(path, suffixes, 0, &mut inputs)?;
+            if inputs.paths.len() == found_before {
+                let suffixes = alternatives(suffixes);
+                return Err(InputsError::Empty { path: path.clone(), suffixes });
+            }
         } else {
             inputs.paths.push(path.clone());
         }
     }
     Ok(inputs)
+}
+
+/// `.a, .b or .c`.
+fn alternatives(suffixes: &[&str]) -> String {
+    let dotted: Vec<String> = suffixes.iter().map(|suffix| format!(".{suffix}")).collect();
+    match dotted.split_last() {
+        Some((last, first)) if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => dotted.concat(),
+    }
 }
 
 fn walk(
@@ -55,7 +80,7 @@ fn walk(
     depth: usize,
     inputs: &mut Inputs,
 ) -> Result<(), InputsError> {
-    let failed = |source| InputsError { path: folder.to_owned(), source };
+    let failed = |source| InputsError::Read { path: folder.to_owned(), source };
     if depth > MAX_DEPTH {
         return Err(failed(io::Error::other("folders within folders without end")));
     }
@@ -103,5 +128,23 @@ mod tests {
         assert!(find(&[path("none")], &ALL_SUFFIXES).is_err());
         std::os::unix::fs::symlink("..", path("b/up")).unwrap();
         assert!(find(&[path("b")], &ALL_SUFFIXES).is_err());
+    }
+
+    #[test]
+    fn a_folder_without_signal_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir_all(path("a/b")).unwrap();
+        fs::write(path("x.slow5"), b"").unwrap();
+        fs::write(path("a/notes.txt"), b"").unwrap();
+        fs::write(path("a/b/._x.fast5"), b"").unwrap();
+        let t = |given: &[&str], suffixes: &[&str], expected: &str| {
+            let given: Vec<PathBuf> = given.iter().map(|name| path(name)).collect();
+            let said = find(&given, suffixes).unwrap_err().to_string();
+            assert_eq!(said, format!("{}: no {expected} file in this folder", path("a").display()));
+        };
+        t(&["a"], &ALL_SUFFIXES, ".slow5, .blow5, .fast5 or .pod5");
+        t(&["x.slow5", "a"], &["slow5", "blow5"], ".slow5 or .blow5");
+        t(&["a", "x.slow5"], &["fast5"], ".fast5");
     }
 }

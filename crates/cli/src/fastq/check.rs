@@ -9,6 +9,8 @@ use seqloom_io::source::{
 };
 use seqloom_io::structure;
 
+use crate::console::print;
+
 /// Time of an engine per read for which a limit is told, in microseconds: a short-read aligner.
 const ENGINE_US: f64 = 50.0;
 
@@ -39,11 +41,10 @@ struct Found {
 }
 
 /// Runs the command.
-#[allow(clippy::print_stdout)] // its result
 pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<()> {
     for path in &arguments.inputs {
         let found = look(path)?;
-        println!("{}", describe(path, &found));
+        print(&format!("{}\n", describe(path, &found)))?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use seqloom_io::reblock::{self, ReblockError, Rewritten, Survey};
 use seqloom_io::sink::output::Output;
 use seqloom_runtime::machine;
 
+use crate::clash::refuse_clashes;
 use crate::console::Console;
 use crate::usage::UsageError;
 
@@ -43,8 +44,9 @@ pub(crate) struct PadArguments {
     /// Write BGZF with whole reads in each block, without padding
     #[arg(long)]
     bgzf: bool,
-    /// Compression level of --bgzf
-    #[arg(short = 'l', long, value_name = "LEVEL", default_value_t = 6, requires = "bgzf")]
+    /// Compression level of --bgzf, 0 (none) to 12
+    #[arg(short = 'l', long, value_name = "LEVEL", default_value_t = 6, requires = "bgzf",
+          value_parser = clap::value_parser!(u8).range(0..=12))]
     level: u8,
 }
 
@@ -57,6 +59,9 @@ pub(super) fn run(arguments: &PadArguments, console: &Console) -> anyhow::Result
         let what = "pad reads its input twice: give a file, not standard input";
         return Err(UsageError(what.to_owned()).into());
     }
+    let outputs = [("-o", Some(&arguments.output)), ("--output2", arguments.output2.as_ref())];
+    let given = outputs.into_iter().filter_map(|(label, path)| Some((label, path?.as_path())));
+    refuse_clashes(inputs.iter().map(|path| path.as_path()), given)?;
     let reads_per_block = match arguments.reads_per_block {
         Some(reads) => reads as usize,
         None => {

@@ -8,6 +8,7 @@ use seqloom_lab::methylation::{self, Methylation, StructureOptions, WAYS};
 use seqloom_runtime::machine;
 use seqloom_signal::pool::DEFAULT_TIMEOUT;
 
+use super::print_counters;
 use crate::console::Console;
 use crate::signal::fast5_worker::{Engine, engine};
 use crate::usage::UsageError;
@@ -118,7 +119,6 @@ pub(super) fn run(arguments: &MethylationArguments, console: &Console) -> anyhow
 }
 
 /// Is one run of a structure: calls all reads and says what that took.
-#[allow(clippy::print_stdout)] // its result, read by the experiment
 pub(super) fn call(arguments: &CallArguments) -> anyhow::Result<()> {
     let unknown = || UsageError(format!("there is no way {}", arguments.way));
     let way = *WAYS.iter().find(|way| way.name == arguments.way).ok_or_else(unknown)?;
@@ -133,6 +133,5 @@ pub(super) fn call(arguments: &CallArguments) -> anyhow::Result<()> {
         batch: arguments.batch,
         output: arguments.output.clone(),
     })?;
-    counters.iter().for_each(|(name, value)| println!("counter\t{name}\t{value}"));
-    Ok(())
+    Ok(print_counters(&counters)?)
 }

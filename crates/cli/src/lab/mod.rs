@@ -12,7 +12,11 @@ mod schedule;
 mod signal_io;
 mod topology;
 
-use crate::console::Console;
+use std::fmt::Display;
+
+use seqloom_io::sink::output::OutputError;
+
+use crate::console::{Console, print};
 
 /// Commands of `seqloom lab`.
 #[derive(Debug, clap::Subcommand)]
@@ -66,4 +70,13 @@ pub(crate) fn run(command: &LabCommand, console: &Console) -> anyhow::Result<()>
         LabCommand::Topology(arguments) => topology::run(arguments, console),
         LabCommand::SignalIoRead(arguments) => signal_io::read(arguments),
     }
+}
+
+/// The result of one run, as lines that the experiment which started it reads.
+///
+/// # Errors
+/// When they cannot be written.
+fn print_counters<N: Display, V: Display>(counters: &[(N, V)]) -> Result<(), OutputError> {
+    let line = |(name, value): &(N, V)| format!("counter\t{name}\t{value}\n");
+    print(&counters.iter().map(line).collect::<String>())
 }

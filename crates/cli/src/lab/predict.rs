@@ -12,7 +12,7 @@ use seqloom_lab::predict::published::Published;
 use seqloom_lab::predict::{report, validate};
 use seqloom_lab::table::Table;
 
-use crate::console::Console;
+use crate::console::{Console, print};
 use crate::usage::UsageError;
 
 /// Most threads that are asked for: a simulation's time grows with them.
@@ -108,7 +108,6 @@ fn check(folder: &Path, out: &Path, console: &Console) -> anyhow::Result<()> {
     Ok(())
 }
 
-#[allow(clippy::print_stdout)] // its result
 fn answer(arguments: &PredictArguments) -> anyhow::Result<()> {
     let (costs, from) = text_or(arguments.parsing.as_deref(), bands::SHIPPED_TABLE, "parsing.tsv")?;
     let (laws, laws_from) = text_or(arguments.laws.as_deref(), SHIPPED_LAWS, "laws.tsv")?;
@@ -122,14 +121,14 @@ fn answer(arguments: &PredictArguments) -> anyhow::Result<()> {
         let what = format!("{from} has no rows of {} {}", arguments.files, arguments.unit);
         anyhow::bail!(UsageError(format!("{what}; it has {}", inputs.join(", "))));
     }
-    println!(
-        "# costs of taking reads: {from}, {} files, units of {} bytes, one thread",
-        arguments.files, arguments.unit
+    let mut text = format!(
+        "# costs of taking reads: {from}, {} files, units of {} bytes, one thread\n\
+         # law of the lock: {} ({laws_from})\n",
+        arguments.files, arguments.unit, arguments.lock
     );
-    println!("# law of the lock: {} ({})", arguments.lock, laws_from);
-    question.assumptions().iter().for_each(|line| println!("# {line}"));
-    print!("{}", as_text(&question.answer(&ways)));
-    Ok(())
+    question.assumptions().iter().for_each(|line| text += &format!("# {line}\n"));
+    text += &as_text(&question.answer(&ways));
+    Ok(print(&text)?)
 }
 
 /// A file's text and name, or what is shipped.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use seqloom_lab::campaign::shipped::{SHIPPED, by_name};
 use seqloom_lab::campaign::{Campaign, CampaignError, Setting};
 
-use crate::console::Console;
+use crate::console::{Console, print};
 use crate::signals;
 use crate::usage::UsageError;
 
@@ -104,12 +104,10 @@ fn usage(error: CampaignError) -> anyhow::Error {
 }
 
 /// Runs the experiment and writes its report.
-#[allow(clippy::print_stdout)] // the plan is the result of a dry run
 pub(super) fn run(arguments: &RunArguments, console: &Console) -> anyhow::Result<()> {
     let campaign = campaign(arguments)?;
     if arguments.dry_run {
-        print!("{}", campaign.dry_run().map_err(usage)?);
-        return Ok(());
+        return Ok(print(&campaign.dry_run().map_err(usage)?)?);
     }
     // Programs under way are ended, and what was recorded is kept.
     signals::defer();

@@ -15,8 +15,9 @@ use seqloom_locks::Kind;
 use seqloom_runtime::{machine, placement};
 
 use super::locks::kinds;
+use super::print_counters;
 use crate::align::parse_insert_size;
-use crate::console::Console;
+use crate::console::{Console, print};
 use crate::usage::UsageError;
 
 /// Name of the command that is one run.
@@ -217,7 +218,6 @@ fn reads(arguments: &RunArguments) -> Result<u64, UsageError> {
 }
 
 /// Is one run of one schedule, and says what it took.
-#[allow(clippy::print_stdout)] // its result, read by the experiment
 pub(super) fn run_one(arguments: &RunArguments) -> anyhow::Result<()> {
     let work = work(arguments.work.as_ref());
     let given = arguments.output.clone();
@@ -233,8 +233,7 @@ pub(super) fn run_one(arguments: &RunArguments) -> anyhow::Result<()> {
     if arguments.output.is_none() && configuration.output.exists() {
         std::fs::remove_dir_all(&configuration.output)?;
     }
-    done?.iter().for_each(|(name, value)| println!("counter\t{name}\t{value}"));
-    Ok(())
+    Ok(print_counters(&done?)?)
 }
 
 /// What of an option would come to nothing with these others.
@@ -311,9 +310,8 @@ fn again_with(arguments: &RunArguments) -> Vec<String> {
 }
 
 /// Says that all is loaded, and waits until it may begin.
-#[allow(clippy::print_stdout)] // heard by the process that started this one
 fn wait_for_a_line() -> Result<(), LabError> {
-    println!("{READY}");
+    print(&format!("{READY}\n"))?;
     let heard = std::io::stdin().lock().read_line(&mut String::new());
     match heard {
         Ok(bytes) if bytes > 0 => Ok(()),

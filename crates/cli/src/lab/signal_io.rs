@@ -9,6 +9,7 @@ use seqloom_runtime::machine;
 use seqloom_signal::pool::DEFAULT_TIMEOUT;
 use seqloom_signal::store::Fast5Engine;
 
+use super::print_counters;
 use crate::console::Console;
 use crate::signal::fast5_worker::{Engine, engine};
 use crate::usage::UsageError;
@@ -117,7 +118,6 @@ fn load() -> String {
 }
 
 /// Is one run: reads all and says how much that was.
-#[allow(clippy::print_stdout)] // its result, read by the experiment
 pub(super) fn read(arguments: &ReadArguments) -> anyhow::Result<()> {
     let unknown = || UsageError(format!("there is no way {}", arguments.way));
     let way = *WAYS.iter().find(|way| way.name == arguments.way).ok_or_else(unknown)?;
@@ -127,6 +127,5 @@ pub(super) fn read(arguments: &ReadArguments) -> anyhow::Result<()> {
     };
     let (data, threads) = (arguments.data.clone(), arguments.threads);
     let (reads, samples) = signal_io::read_all(&ReadingOptions { data, way, engine, threads })?;
-    println!("counter\treads\t{reads}\ncounter\tsamples\t{samples}");
-    Ok(())
+    Ok(print_counters(&[("reads", reads), ("samples", samples)])?)
 }

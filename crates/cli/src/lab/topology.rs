@@ -7,7 +7,7 @@ use seqloom_runtime::pool;
 use seqloom_runtime::topology::{Limits, Node, Topology, TransparentHugePages};
 use serde_json::{Value, json};
 
-use crate::console::Console;
+use crate::console::{Console, print};
 
 /// Arguments of `seqloom lab topology`.
 #[derive(Debug, clap::Args)]
@@ -24,7 +24,6 @@ pub(crate) struct TopologyArguments {
 }
 
 /// Runs the command.
-#[allow(clippy::print_stdout)] // its result
 pub(super) fn run(arguments: &TopologyArguments, console: &Console) -> anyhow::Result<()> {
     let root = arguments.root.as_deref();
     let topology = Topology::read(root.unwrap_or(Path::new("/")))?;
@@ -34,10 +33,10 @@ pub(super) fn run(arguments: &TopologyArguments, console: &Console) -> anyhow::R
     };
     let findings = if arguments.self_test { self_test(&topology, &limits)? } else { Vec::new() };
     if arguments.json {
-        println!("{:#}", as_json(&topology, &limits, &findings));
+        print(&format!("{:#}\n", as_json(&topology, &limits, &findings)))?;
     } else {
-        print!("{}", as_text(&topology, &limits));
-        findings.iter().for_each(|finding| println!("{}", shown(finding)));
+        let shown: String = findings.iter().map(shown).collect();
+        print(&(as_text(&topology, &limits) + &shown))?;
     }
     let failed = findings.iter().filter(|finding| !finding.passed).count();
     anyhow::ensure!(failed == 0, "{failed} of {} probes found memory elsewhere", findings.len());
@@ -61,7 +60,7 @@ fn shown(finding: &Finding) -> String {
     let verdict = if finding.passed { "ok  " } else { "FAIL" };
     let pages = finding.evidence.pages_of_node.iter();
     let pages: Vec<String> = pages.map(|(node, pages)| format!("{node}:{pages}")).collect();
-    format!("probe      {verdict} {} (pages by node: {})", finding.name, pages.join(" "))
+    format!("probe      {verdict} {} (pages by node: {})\n", finding.name, pages.join(" "))
 }
 
 const MIB: u64 = 1 << 20;

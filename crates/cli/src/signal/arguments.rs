@@ -1,6 +1,7 @@
 //! Arguments that several of the `signal` commands share. Letters mean what they mean in
 //! slow5tools.
 
+use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -8,8 +9,10 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use seqloom_format::slow5::{Compression, RecordCompression, SignalCompression};
 use seqloom_runtime::machine;
+use seqloom_signal::store::index_path;
 use seqloom_signal::transcode::Encoding;
 
+use crate::clash;
 use crate::usage::UsageError;
 
 /// How a command runs.
@@ -38,6 +41,34 @@ pub(crate) struct RunArguments {
 impl RunArguments {
     pub(crate) fn threads(&self) -> NonZeroUsize {
         self.threads.unwrap_or_else(machine::available_cores)
+    }
+
+    /// As [`clash::refuse_clashes`], with the file of `--lost` among the outputs.
+    ///
+    /// # Errors
+    /// When an output is an input, or two outputs are one.
+    pub(crate) fn refuse_clashes<'a>(
+        &'a self,
+        inputs: impl IntoIterator<Item = &'a Path>,
+        outputs: impl IntoIterator<Item = (&'a str, &'a Path)>,
+    ) -> Result<(), UsageError> {
+        let lost = self.lost.as_deref().map(|path| ("--lost", path));
+        clash::refuse_clashes(inputs, outputs.into_iter().chain(lost))
+    }
+
+    /// As [`Self::refuse_clashes`] for a command that writes records to `output`. The index that
+    /// lies beside that is removed with the old file, and must not be an input either.
+    ///
+    /// # Errors
+    /// When an output is an input, or two outputs are one.
+    pub(crate) fn refuse_record_clashes<'a>(
+        &'a self,
+        inputs: impl IntoIterator<Item = &'a Path>,
+        output: &Path,
+    ) -> Result<(), UsageError> {
+        let index = index_path(output);
+        let inputs: Vec<&Path> = inputs.into_iter().collect();
+        self.refuse_clashes(inputs, [("-o", output), ("the index of -o", &index)])
     }
 }
 
@@ -76,7 +107,8 @@ enum SignalMethod {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct FormatArguments {
-    /// Format of the output [default: by the suffix of the output file]
+    /// Format of the output [default: by the suffix of the output file; where that is none of
+    /// .slow5, .blow5 and .fast5, SLOW5 text from view and degrade, BLOW5 from the others]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<Format>,
     /// Compression of BLOW5 records [default: zlib]
@@ -91,9 +123,9 @@ impl FormatArguments {
     /// The format: what is asked for, else what `output` is called, else `default`.
     ///
     /// # Errors
-    /// When asked for one and called another.
+    /// When asked for one and called another, or called POD5.
     pub(crate) fn format(&self, output: &Path, default: Format) -> Result<Format, UsageError> {
-        let named = format_of_name(output);
+        let named = format_of_name(output)?;
         if let (Some(asked), Some(named)) = (self.to, named)
             && asked != named
         {
@@ -151,14 +183,21 @@ impl FormatArguments {
     }
 }
 
-/// The format that a file's suffix names.
-pub(crate) fn format_of_name(path: &Path) -> Option<Format> {
-    let suffix = path.extension()?.to_str()?.to_ascii_lowercase();
-    match suffix.as_str() {
-        "slow5" => Some(Format::Slow5),
-        "blow5" => Some(Format::Blow5),
-        "fast5" => Some(Format::Fast5),
-        _ => None,
+/// The format that an output's suffix names, if it names one.
+///
+/// # Errors
+/// For POD5, which is not written: under that name any format would be taken for it.
+pub(crate) fn format_of_name(path: &Path) -> Result<Option<Format>, UsageError> {
+    let suffix = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    match suffix.to_ascii_lowercase().as_str() {
+        "slow5" => Ok(Some(Format::Slow5)),
+        "blow5" => Ok(Some(Format::Blow5)),
+        "fast5" => Ok(Some(Format::Fast5)),
+        "pod5" => {
+            let name = path.display();
+            Err(UsageError(format!("POD5 is not written; {name} could end in .blow5 instead")))
+        }
+        _ => Ok(None),
     }
 }
 

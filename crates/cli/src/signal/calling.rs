@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use seqloom_format::bam::{Header, RecordRef};
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
+use seqloom_io::beside::{bam_indices, with_suffix};
 use seqloom_io::indexed_fasta::IndexedFasta;
 use seqloom_io::reference::ReferenceError;
 use seqloom_runtime::machine;
@@ -20,9 +21,10 @@ use seqloom_signal::calling::signals::{
 };
 use seqloom_signal::calling::{CallTimes, ReadKernel};
 use seqloom_signal::indexing::Locate;
-use seqloom_signal::inputs;
+use seqloom_signal::inputs::{self, Inputs};
 use seqloom_signal::pore_model::{Alphabet, Chemistry, ModelRequest, PoreModel, text, uncalled4};
 use seqloom_signal::sources::{Input, Numbers, Sequential};
+use seqloom_signal::store::index_path;
 
 use super::arguments::RunArguments;
 use super::error::{NothingCalled, PassError};
@@ -103,6 +105,13 @@ impl AlignmentArguments {
     }
 }
 
+/// Files that only one of the commands has, as they are given.
+pub(super) struct OwnFiles<'a> {
+    pub(super) input: Option<&'a PathBuf>,
+    /// What the command line calls them, and where they go.
+    pub(super) outputs: &'a [(&'a str, Option<&'a PathBuf>)],
+}
+
 /// Everything that reads are called from.
 pub(super) struct Job {
     alignments: AlignmentSource,
@@ -124,8 +133,14 @@ pub(super) struct Job {
 
 impl Job {
     /// Opens all inputs and makes sure that they belong together; what needs no reading through is
-    /// refused first.
-    pub(super) fn open(arguments: &CallArguments, pass: &Pass<'_>) -> anyhow::Result<Self> {
+    /// refused first. `files` are the command's own, beside those of `arguments`.
+    pub(super) fn open(
+        arguments: &CallArguments,
+        files: &OwnFiles<'_>,
+        pass: &Pass<'_>,
+    ) -> anyhow::Result<Self> {
+        let found = inputs::find(&arguments.signal, &inputs::ALL_SUFFIXES)?;
+        refuse_clashes(arguments, &found.paths, files)?;
         let limit = arguments.memory.unwrap_or_else(default_memory);
         let least = OWN_BYTES + WINDOW_BYTES + WORKER_BYTES * pass.threads.get() as u64;
         if limit.0 < least {
@@ -157,7 +172,7 @@ impl Job {
         let header = &alignments.headers()[0];
         let contigs = match_contigs(pass, header, &reference, &arguments.bam)?;
         let kmer_model = arguments.kmer_model.as_deref();
-        let (signals, chemistry) = open_signals(arguments, pass)?;
+        let (signals, chemistry) = open_signals(found, pass)?;
         let nucleotides = nucleotide_model(kmer_model, chemistry.as_ref())?;
         let sequences = open_sequences(arguments, pass, ByteSize(limit.0 / 2))?;
         let held = signals.held_bytes() + sequences.as_ref().map_or(0, ReadSequences::held_bytes);
@@ -261,6 +276,25 @@ impl Job {
     }
 }
 
+/// # Errors
+/// When an output is an input, or an index of one that is used.
+fn refuse_clashes(
+    arguments: &CallArguments,
+    signal: &[PathBuf],
+    files: &OwnFiles<'_>,
+) -> Result<(), UsageError> {
+    let CallArguments { bam, reference, reads, kmer_model, .. } = arguments;
+    let mut indices: Vec<PathBuf> = signal.iter().map(|path| index_path(path)).collect();
+    indices.extend(bam_indices(bam));
+    indices.extend([".fai", ".gzi"].map(|suffix| with_suffix(reference, suffix)));
+    let inputs = [Some(bam), Some(reference), reads.as_ref(), kmer_model.as_ref(), files.input];
+    let inputs = inputs.into_iter().flatten().chain(signal).chain(&indices);
+    let outputs = [("-o", Some(&arguments.output)), ("--json", arguments.json.as_ref())];
+    let outputs = outputs.into_iter().chain(files.outputs.iter().copied());
+    let given = outputs.filter_map(|(label, path)| Some((label, path?.as_path())));
+    arguments.run.refuse_clashes(inputs.map(PathBuf::as_path), given)
+}
+
 fn default_memory() -> ByteSize {
     ByteSize(machine::available_memory_bytes() / 4 * 3)
 }
@@ -325,10 +359,9 @@ fn open_sequences(
 
 /// Lists the reads of all files of signal; what they were made with, if the files say.
 fn open_signals(
-    arguments: &CallArguments,
+    found: Inputs,
     pass: &Pass<'_>,
 ) -> anyhow::Result<(SignalFiles, Option<(Chemistry, PathBuf)>)> {
-    let found = inputs::find(&arguments.signal, &inputs::ALL_SUFFIXES)?;
     pass.tell_apple_double(found.apple_double);
     let mut builder = SignalFilesBuilder::new(distinct(found.paths)).map_err(PassError::from)?;
     let paths = builder.paths().to_vec();

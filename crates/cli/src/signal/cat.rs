@@ -13,6 +13,7 @@ use super::arguments::{Format, RunArguments, format_of_name, refuse_terminal};
 use super::error::PassError;
 use super::pass::{Pass, RecordSink};
 use crate::console::Console;
+use crate::usage::UsageError;
 
 /// Arguments of `seqloom signal cat`.
 #[derive(Debug, clap::Args)]
@@ -34,6 +35,8 @@ pub(crate) struct CatArguments {
 /// Runs the command.
 pub(super) fn run(arguments: &CatArguments, console: &Console) -> anyhow::Result<()> {
     let found = inputs::find(&arguments.inputs, &["slow5", "blow5"])?;
+    let paths = found.paths.iter().map(PathBuf::as_path);
+    arguments.run.refuse_record_clashes(paths, &arguments.output)?;
     let pass = Pass::new(&arguments.run, console);
     pass.tell_apple_double(found.apple_double);
     let Some((first, rest)) = found.paths.split_first() else {
@@ -58,19 +61,18 @@ pub(super) fn run(arguments: &CatArguments, console: &Console) -> anyhow::Result
 }
 
 /// The encoding of the files, which the output's name must not contradict.
-fn encoding(store: &dyn SignalStore, arguments: &CatArguments) -> Result<Encoding, PassError> {
+fn encoding(store: &dyn SignalStore, arguments: &CatArguments) -> Result<Encoding, UsageError> {
     let (encoding, format) = match store.format() {
         StoreFormat::Slow5 => (Encoding::Slow5, Format::Slow5),
         StoreFormat::Blow5(compression) => (Encoding::Blow5(compression), Format::Blow5),
         StoreFormat::Fast5 | StoreFormat::Pod5 => {
             let path = store.path().display();
-            let text = format!("{path} is neither SLOW5 nor BLOW5; use convert");
-            return Err(PassError::Refused(text));
+            return Err(UsageError(format!("{path} is neither SLOW5 nor BLOW5; use convert")));
         }
     };
-    if format_of_name(&arguments.output).is_some_and(|named| named != format) {
+    if format_of_name(&arguments.output)?.is_some_and(|named| named != format) {
         let text = "cat does not convert: the suffix of the output must be that of the inputs";
-        return Err(PassError::Refused(text.to_owned()));
+        return Err(UsageError(text.to_owned()));
     }
     Ok(encoding)
 }
@@ -80,7 +82,7 @@ fn encoding(store: &dyn SignalStore, arguments: &CatArguments) -> Result<Encodin
 fn require_same(
     first: &Arc<dyn SignalStore>,
     other: &Arc<dyn SignalStore>,
-) -> Result<(), PassError> {
+) -> Result<(), UsageError> {
     let (a, b) = (first.header(), other.header());
     let what = if first.format() != other.format() {
         "format or compression"
@@ -94,5 +96,5 @@ fn require_same(
         return Ok(());
     };
     let (first, other) = (first.path().display(), other.path().display());
-    Err(PassError::Refused(format!("{other}: {what} differ from {first}; use merge")))
+    Err(UsageError(format!("{other}: {what} differ from {first}; use merge")))
 }

@@ -1,6 +1,6 @@
 //! `seqloom signal check`: whether files are whole.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seqloom_format::signal::SignalRead;
@@ -12,6 +12,7 @@ use seqloom_signal::store::{Cursor, DecodeScratch, FrameBatch, SignalStore, Stor
 use seqloom_signal::transcode::read_fault;
 
 use super::arguments::RunArguments;
+use super::error::PassError;
 use super::pass::Pass;
 use crate::console::Console;
 
@@ -35,23 +36,33 @@ pub(crate) struct CheckArguments {
 /// Runs the command.
 pub(super) fn run(arguments: &CheckArguments, console: &Console) -> anyhow::Result<()> {
     let found = inputs::find(&arguments.inputs, &ALL_SUFFIXES)?;
+    arguments.run.refuse_clashes(found.paths.iter().map(PathBuf::as_path), [])?;
     let pass = Pass::new(&arguments.run, console);
     pass.tell_apple_double(found.apple_double);
+    let mut whole = 0;
     for path in &found.paths {
-        match pass.open(path) {
-            Err(error) => pass.lose_file(error)?,
-            Ok(store) if arguments.full => {
-                let stage = DecodeAll { components: &pass.components };
-                pass.run("check", Sequential::of(store), &stage, |tally| pass.book(tally))?;
-            }
-            Ok(store) => {
-                if let Some(fault) = quick_check(&store)? {
-                    pass.lose(&fault)?;
-                }
-            }
-        }
+        let faults_before = pass.faults();
+        check(&pass, path, arguments.full)?;
+        whole += u64::from(pass.faults() == faults_before);
     }
-    pass.finish("check")
+    let looked_at = match arguments.full {
+        true => format!("{} reads decoded", pass.reads()),
+        false => "by header, first read and end (--full decodes every read)".to_owned(),
+    };
+    let files = found.paths.len();
+    pass.finish_saying(&format!("check: {whole} of {files} files whole, {looked_at}"))
+}
+
+/// Books what is wrong with a file.
+fn check(pass: &Pass<'_>, path: &Path, full: bool) -> Result<(), PassError> {
+    match pass.open(path) {
+        Err(error) => pass.lose_file(error),
+        Ok(store) if full => {
+            let stage = DecodeAll { components: &pass.components };
+            pass.run("check", Sequential::of(store), &stage, |tally| pass.book(tally))
+        }
+        Ok(store) => quick_check(&store)?.map_or(Ok(()), |fault| pass.lose(&fault)),
+    }
 }
 
 /// Looks at the first read and the end of a file.

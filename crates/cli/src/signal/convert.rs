@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seqloom_format::slow5::SignalCompression;
-use seqloom_io::sink::atomic::AtomicFile;
+use seqloom_io::sink::atomic::{AtomicFile, is_direct};
 use seqloom_io::sink::output::OutputError;
 use seqloom_signal::account::{Fault, Loss};
 use seqloom_signal::fast5::{Fast5Options, Fast5WriteError, Fast5Writer};
@@ -22,6 +22,7 @@ use super::pass::Pass;
 use super::view::rewrite;
 use crate::console::Console;
 use crate::output::at_path;
+use crate::usage::UsageError;
 
 /// Arguments of `seqloom signal convert`.
 #[derive(Debug, clap::Args)]
@@ -53,6 +54,7 @@ pub(super) fn run(arguments: &ConvertArguments, console: &Console) -> anyhow::Re
     let path = &arguments.output.output;
     let format = arguments.output.format.format(path, Format::Blow5)?;
     let found = inputs::find(&arguments.inputs, &ALL_SUFFIXES)?;
+    arguments.run.refuse_record_clashes(found.paths.iter().map(PathBuf::as_path), path)?;
     let mut pass = Pass::new(&arguments.run, console);
     pass.options.fast5 = Fast5Options {
         allow_run_id_mismatch: arguments.allow,
@@ -69,6 +71,7 @@ pub(super) fn run(arguments: &ConvertArguments, console: &Console) -> anyhow::Re
     let encoding = match format {
         Format::Fast5 => {
             arguments.output.format.refuse_compression(format)?;
+            refuse_stream(path)?;
             None
         }
         _ => Some(arguments.output.encoding(format, SignalCompression::SvbZd)?),
@@ -90,6 +93,17 @@ pub(super) fn run(arguments: &ConvertArguments, console: &Console) -> anyhow::Re
     pass.finish("convert")
 }
 
+/// # Errors
+/// For an output that cannot be written to anywhere but at its end: FAST5's first bytes are written
+/// last.
+fn refuse_stream(path: &Path) -> Result<(), UsageError> {
+    if path == Path::new("-") || is_direct(path) {
+        let text = "FAST5 cannot be written front to back; the output must be a regular file";
+        return Err(UsageError(text.to_owned()));
+    }
+    Ok(())
+}
+
 /// All reads of `source` to one FAST5 file.
 fn to_fast5(
     pass: &Pass<'_>,
@@ -103,14 +117,7 @@ fn to_fast5(
         let field = String::from_utf8_lossy(field);
         pass.warn(&format!("FAST5 has no place for the auxiliary field {field}; it is left out"));
     }
-    // Its first bytes are written last.
-    let is_stdout = path == Path::new("-");
-    let file = if is_stdout { Path::new("/dev/stdout") } else { path };
-    let file = AtomicFile::create(file).map_err(OutputError::from)?;
-    if file.is_direct() {
-        let text = "FAST5 cannot be written front to back; the output must be a regular file";
-        return Err(PassError::Refused(text.to_owned()));
-    }
+    let file = AtomicFile::create(path).map_err(OutputError::from)?;
     let write = |bytes: &[u8]| file.file().write_all(bytes).map_err(at_path(path));
     write(&bytes)?;
     let mut written_bytes = bytes.len() as u64;

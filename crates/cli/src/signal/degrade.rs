@@ -55,6 +55,8 @@ fn bits(text: &str) -> Result<Bits, String> {
 /// Runs the command.
 pub(super) fn run(arguments: &DegradeArguments, console: &Console) -> anyhow::Result<()> {
     let encoding = arguments.output.encoding(Format::Slow5, SignalCompression::ExZd)?;
+    let output = &arguments.output.output;
+    arguments.run.refuse_record_clashes([arguments.file.as_path()], output)?;
     let pass = Pass::new(&arguments.run, console);
     let store = pass.open(&arguments.file)?;
     let header = store.header().clone();
@@ -77,7 +79,7 @@ pub(super) fn run(arguments: &DegradeArguments, console: &Console) -> anyhow::Re
         dataset,
         components: &pass.components,
     };
-    rewrite(&pass, "degrade", Sequential::of(store), &stage, &arguments.output.output)?;
+    rewrite(&pass, "degrade", Sequential::of(store), &stage, output)?;
     pass.finish("degrade")
 }
 

@@ -6,7 +6,7 @@ use seqloom_signal::calling::kernels::EventalignKernel;
 use seqloom_signal::event::read::ReadOptions;
 use seqloom_signal::eventalign::table::{TableOptions, push_header, push_summary_header};
 
-use super::calling::{CallArguments, Job, refuse_nothing, tell};
+use super::calling::{CallArguments, Job, OwnFiles, refuse_nothing, tell};
 use super::calling_sinks::TextSink;
 use super::pass::Pass;
 use crate::console::Console;
@@ -39,7 +39,8 @@ pub(crate) struct EventalignArguments {
 /// Runs the command.
 pub(super) fn run(arguments: &EventalignArguments, console: &Console) -> anyhow::Result<()> {
     let pass = Pass::new(&arguments.call.run, console);
-    let job = Job::open(&arguments.call, &pass)?;
+    let outputs = [("--summary", arguments.summary.as_ref())];
+    let job = Job::open(&arguments.call, &OwnFiles { input: None, outputs: &outputs }, &pass)?;
     let table = TableOptions {
         read_names: arguments.print_read_names,
         scale_events: arguments.scale_events,

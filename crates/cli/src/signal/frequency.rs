@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_signal::methylation::frequency::{Cutoff, CutoffStyle, Frequencies, FrequencyOptions};
 
+use crate::clash::refuse_clashes;
 use crate::console::Console;
 
 /// Which program's rule for ambiguous calls.
@@ -53,6 +54,8 @@ pub(super) fn run(arguments: &FrequencyArguments, console: &Console) -> anyhow::
     if arguments.quiet {
         console.be_quiet();
     }
+    let calls = arguments.calls.iter().map(PathBuf::as_path);
+    refuse_clashes(calls, [("-o", arguments.output.as_path())])?;
     let style = match arguments.cutoff_style {
         Style::Nanopolish => CutoffStyle::Nanopolish,
         Style::F5c => CutoffStyle::F5c,

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use seqloom_format::slow5::SignalCompression;
-use seqloom_signal::store::ReadIndex;
 use seqloom_signal::store::requests::{Location, Requests};
+use seqloom_signal::store::{ReadIndex, index_path};
 use seqloom_signal::transcode::{Route, Transcode};
 
 use super::arguments::{Format, OutputArguments, RunArguments};
@@ -14,6 +14,7 @@ use super::index;
 use super::pass::Pass;
 use super::view::rewrite;
 use crate::console::Console;
+use crate::usage::UsageError;
 
 /// Most missing reads that are named.
 const MAX_NAMED: usize = 10;
@@ -47,6 +48,7 @@ pub(crate) struct GetArguments {
 /// Runs the command.
 pub(super) fn run(arguments: &GetArguments, console: &Console) -> anyhow::Result<()> {
     let encoding = arguments.output.encoding(Format::Blow5, SignalCompression::SvbZd)?;
+    refuse_clashes(arguments)?;
     let ids = read_ids(arguments)?;
     let pass = Pass::new(&arguments.run, console);
     let store = pass.open(&arguments.file)?;
@@ -64,6 +66,17 @@ pub(super) fn run(arguments: &GetArguments, console: &Console) -> anyhow::Result
     let requests = Requests::new(store, wanted, pass.threads.get());
     rewrite(&pass, "get", requests, &stage, &arguments.output.output)?;
     pass.finish("get")
+}
+
+/// An index is an input where it is given; that beside the file may have to be made.
+fn refuse_clashes(arguments: &GetArguments) -> Result<(), UsageError> {
+    let GetArguments { file, list, index, output, run, .. } = arguments;
+    let (made, old) = (index_path(file), index_path(&output.output));
+    let inputs = [Some(file), list.as_ref(), index.as_ref()];
+    let made = index.is_none().then_some(("the index of the reads", made.as_path()));
+    let outputs = [("-o", output.output.as_path()), ("the index of -o", &old)];
+    let inputs = inputs.into_iter().flatten().map(PathBuf::as_path);
+    run.refuse_clashes(inputs, outputs.into_iter().chain(made))
 }
 
 /// The ids asked for. Lines may end in `\r\n`; empty ones are passed over.

@@ -32,6 +32,8 @@ pub(crate) struct IndexArguments {
 
 /// Runs the command. A file with bad reads is not indexed: slow5lib would take the index for whole.
 pub(super) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Result<()> {
+    let output = index_path(&arguments.file);
+    arguments.run.refuse_clashes([arguments.file.as_path()], [("the index", output.as_path())])?;
     let pass = Pass::new(&arguments.run, console);
     let store = pass.open(&arguments.file)?;
     if !has_index_file(store.as_ref()) {
@@ -40,7 +42,7 @@ pub(super) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Resu
     }
     let (_, bytes) = build(&pass, store)?;
     if !pass.is_lossy() {
-        write(&pass, &index_path(&arguments.file), &bytes)?;
+        write(&pass, &output, &bytes)?;
     }
     pass.finish("index")
 }

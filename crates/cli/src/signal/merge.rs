@@ -36,6 +36,8 @@ pub(crate) struct MergeArguments {
 pub(super) fn run(arguments: &MergeArguments, console: &Console) -> anyhow::Result<()> {
     let encoding = arguments.output.encoding(Format::Blow5, SignalCompression::SvbZd)?;
     let found = inputs::find(&arguments.inputs, &["slow5", "blow5"])?;
+    let output = &arguments.output.output;
+    arguments.run.refuse_record_clashes(found.paths.iter().map(PathBuf::as_path), output)?;
     let pass = Pass::new(&arguments.run, console);
     pass.tell_apple_double(found.apple_double);
     let options = UnionOptions {
@@ -53,7 +55,6 @@ pub(super) fn run(arguments: &MergeArguments, console: &Console) -> anyhow::Resu
         dataset: None,
         components: &pass.components,
     };
-    let output = &arguments.output.output;
     rewrite(&pass, "merge", Sequential::new(joined.inputs, pass.options.clone()), &stage, output)?;
     pass.finish("merge")
 }

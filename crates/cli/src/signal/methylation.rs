@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use seqloom_format::bam::{Flags, RecordRef, framed_records};
+use seqloom_io::beside::with_suffix;
 use seqloom_signal::aligned_read::AlignedRead;
 use seqloom_signal::calling::flow::Committed;
 use seqloom_signal::calling::kernels::{MethylationKernel, MethylationOutput};
@@ -15,7 +16,7 @@ use seqloom_signal::methylation::modbam::{ModbamScratch, tag_record};
 use seqloom_signal::methylation::table::TableFormat;
 use seqloom_signal::pore_model::{Alphabet, ModelRequest, PoreModel, builtin};
 
-use super::calling::{CallArguments, Job, load_model, refuse_nothing, tell};
+use super::calling::{CallArguments, Job, OwnFiles, load_model, refuse_nothing, tell};
 use super::calling_sinks::{BamSink, TextSink};
 use super::error::PassError;
 use super::pass::Pass;
@@ -63,7 +64,7 @@ pub(crate) struct MethylationArguments {
 /// Runs the command.
 pub(super) fn run(arguments: &MethylationArguments, console: &Console) -> anyhow::Result<()> {
     let pass = Pass::new(&arguments.call.run, console);
-    let job = Job::open(&arguments.call, &pass)?;
+    let job = open(arguments, &pass)?;
     let format = match arguments.format {
         Format::Nanopolish => TableFormat::Nanopolish,
         Format::F5c => TableFormat::F5c,
@@ -97,6 +98,21 @@ pub(super) fn run(arguments: &MethylationArguments, console: &Console) -> anyhow
     bed.map_or(Ok(()), |bed| bed.publish(&pass))?;
     tell("methylation", &arguments.call, &pass, &job, &totals)?;
     pass.finish("methylation")
+}
+
+/// Opens all inputs; the BAM with tags has an index beside it.
+fn open(arguments: &MethylationArguments, pass: &Pass<'_>) -> anyhow::Result<Job> {
+    let modbam = arguments.modbam.as_ref();
+    let index = |suffix| modbam.map(|path| with_suffix(path, suffix));
+    let (bai, csi) = (index(".bai"), index(".csi"));
+    let outputs = [
+        ("--modbam", modbam),
+        ("the index of --modbam", bai.as_ref()),
+        ("the index of --modbam", csi.as_ref()),
+        ("--bedmethyl", arguments.bedmethyl.as_ref()),
+    ];
+    let files = OwnFiles { input: arguments.methylation_model.as_ref(), outputs: &outputs };
+    Job::open(&arguments.call, &files, pass)
 }
 
 /// Counts by site, of primary alignments: others count a read twice.

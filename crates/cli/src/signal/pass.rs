@@ -155,6 +155,16 @@ impl<'a> Pass<'a> {
         lock(&self.account).is_lossy()
     }
 
+    /// Reads that were worked on so far.
+    pub(super) fn reads(&self) -> u64 {
+        lock(&self.account).reads
+    }
+
+    /// Faults booked so far.
+    pub(super) fn faults(&self) -> u64 {
+        self.told.load(Ordering::Relaxed)
+    }
+
     /// Reads counted so far were only looked for.
     pub(super) fn forget_reads(&self) {
         lock(&self.account).reads = 0;
@@ -178,8 +188,14 @@ impl<'a> Pass<'a> {
         self.console.error(&format!("seqloom: warning: {text}"));
     }
 
-    /// Says what was done; an error when anything was lost.
+    /// Says that reads were worked on; an error when anything was lost.
     pub(super) fn finish(self, what: &str) -> anyhow::Result<()> {
+        let done = format!("{what}: {} reads", self.reads());
+        self.finish_saying(&done)
+    }
+
+    /// Says what was done, and in what time; an error when anything was lost.
+    pub(super) fn finish_saying(self, done: &str) -> anyhow::Result<()> {
         if let Some(path) = &self.lost_path {
             let file = AtomicFile::create(path)?;
             let mut text = b"file\tread_id\tbyte\treason\n".to_vec();
@@ -190,7 +206,7 @@ impl<'a> Pass<'a> {
         let account = *lock(&self.account);
         let (wall_s, cpu_s) = self.wall_and_cpu();
         let reads = account.reads;
-        self.console.info(&format!("{what}: {reads} reads in {wall_s:.2} s, {cpu_s:.2} s of CPU"));
+        self.console.info(&format!("{done} in {wall_s:.2} s, {cpu_s:.2} s of CPU"));
         if self.reports {
             self.report(wall_s, cpu_s, reads);
         }

@@ -101,6 +101,8 @@ pub(super) fn run(arguments: &SplitArguments, console: &Console) -> anyhow::Resu
     let encoding = arguments.format.encoding(format, SignalCompression::SvbZd)?;
     let how = how(arguments)?;
     let found = inputs::find(&arguments.inputs, &ALL_SUFFIXES)?;
+    let inputs = found.paths.iter().chain(&arguments.demux).map(PathBuf::as_path);
+    arguments.run.refuse_clashes(inputs, [])?;
     make_folder(&arguments.out_dir)?;
     let pass = Pass::new(&arguments.run, console);
     let staged = StagedFolder::create(&arguments.out_dir).map_err(OutputError::from)?;
@@ -137,7 +139,7 @@ fn how(arguments: &SplitArguments) -> anyhow::Result<How> {
             several: arguments.demux_uniq.clone(),
             missing: arguments.demux_missing.clone(),
         };
-        let bad = |error: DemuxError| UsageError(format!("{}: {error}", name()));
+        let bad = |error| bad_table(path, &error);
         return Ok(How::Categories(DemuxTable::parse(&text, &options).map_err(bad)?));
     }
     Ok(match (arguments.reads, arguments.files) {
@@ -145,6 +147,16 @@ fn how(arguments: &SplitArguments) -> anyhow::Result<How> {
         (_, Some(files)) => How::Files(files.get()),
         _ => How::Groups,
     })
+}
+
+/// Line 0 is the command line, see [`DemuxError::BadCategory`].
+fn bad_table(path: &Path, error: &DemuxError) -> anyhow::Error {
+    match error {
+        DemuxError::BadCategory { line: 0, category } => {
+            UsageError(format!("category {category:?} cannot be part of a file name")).into()
+        }
+        _ => StoreError::Malformed { path: path.to_owned(), reason: error.to_string() }.into(),
+    }
 }
 
 /// Makes the folder; what is in one that is there must not be mixed with what we write.

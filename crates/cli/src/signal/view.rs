@@ -29,6 +29,8 @@ pub(crate) struct ViewArguments {
 /// Runs the command.
 pub(super) fn run(arguments: &ViewArguments, console: &Console) -> anyhow::Result<()> {
     let encoding = arguments.output.encoding(Format::Slow5, SignalCompression::SvbZd)?;
+    let output = &arguments.output.output;
+    arguments.run.refuse_record_clashes([arguments.file.as_path()], output)?;
     let pass = Pass::new(&arguments.run, console);
     let store = pass.open(&arguments.file)?;
     let header = store.header().clone();
@@ -40,7 +42,7 @@ pub(super) fn run(arguments: &ViewArguments, console: &Console) -> anyhow::Resul
         dataset: None,
         components: &pass.components,
     };
-    rewrite(&pass, "view", Sequential::of(store), &stage, &arguments.output.output)?;
+    rewrite(&pass, "view", Sequential::of(store), &stage, output)?;
     pass.finish("view")
 }
 

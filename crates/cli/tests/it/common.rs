@@ -103,6 +103,15 @@ pub(crate) fn run_into(command: &mut Command, path: &Path) -> Run {
     finish(command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}")), limit())
 }
 
+/// Runs to the end with standard output going into a pipe that nobody reads any more.
+#[track_caller]
+pub(crate) fn run_to_nobody(command: &mut Command) -> Run {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    command.stdin(Stdio::null()).stdout(writer).stderr(Stdio::piped());
+    finish(command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}")), limit())
+}
+
 /// Waits for a child, reading what it says meanwhile.
 #[track_caller]
 pub(crate) fn finish(mut child: Child, limit: Duration) -> Run {

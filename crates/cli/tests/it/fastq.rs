@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{folder, has, run, seqloom, words};
+use crate::common::{folder, has, run, run_into, run_to_nobody, seqloom, words};
 
 /// `reads` reads of 20 to 60 bases; the names tell the mate only in their comments.
 fn fastq(reads: usize, mate: usize) -> String {
@@ -63,6 +63,7 @@ fn what_cannot_be_padded_is_refused_and_leaves_nothing() {
     pad(&mates).fails_with(3).says(&["100 reads", "99"]);
     pad(&["--block-bytes", "100", "--reads-per-block", "10"]).fails_with(2).says(&["block 0"]);
     pad(&["--output2", "x"]).fails_with(2);
+    pad(&["--bgzf", "-l", "20"]).fails_with(2).says(&["0..=12"]);
     run(seqloom(["fastq", "pad", "-", "-o"]).arg(path("p1.fq"))).fails_with(2).says(&["twice"]);
     fs::write(path("1.fq"), ">a\nACGT\n").unwrap();
     pad(&[]).fails_with(3).says(&["FASTA"]);
@@ -93,4 +94,19 @@ fn check_tells_what_scales_and_what_does_not() {
     assert!(wrapped.contains("wrapped") && wrapped.contains("4 to 4 bp"), "{wrapped}");
     fs::write(path("bad.fq"), "@a\nAC\n+\nI\n").unwrap();
     run(seqloom(["fastq", "check"]).arg(path("bad.fq"))).fails_with(3).says(&["2 bases"]);
+}
+
+#[test]
+fn a_check_whose_reader_goes_is_no_failure_and_a_full_disk_is() {
+    let here = folder();
+    let file = here.path().join("a.fq");
+    fs::write(&file, fastq(10, 1)).unwrap();
+    let check = || {
+        let mut command = seqloom(["fastq", "check"]);
+        command.arg(&file).arg(&file);
+        command
+    };
+    let gone = run_to_nobody(&mut check()).ok();
+    assert_eq!(gone.stderr, "");
+    run_into(&mut check(), Path::new("/dev/full")).fails_with(4).says(&["cannot write"]);
 }

@@ -1,6 +1,6 @@
 //! `lab run` and `lab report`: the experiments that come with the program, made tiny.
 
-use crate::common::{Run, SOON, folder, names_in, run, run_for, seqloom};
+use crate::common::{Run, SOON, folder, names_in, run, run_for, run_into, run_to_nobody, seqloom};
 use seqloom_testkit::skip::skip;
 use serde_json::Value;
 use std::fs;
@@ -89,4 +89,27 @@ fn what_is_no_experiment_is_wrong_usage() {
         .says(&["no experiment of that name", "read-length"]);
     let mut set = seqloom(["lab", "run", "locks", "--set", "colour=red"]);
     run_for(&mut set, SOON).fails_with(2).says(&["there is no colour", "threads"]);
+}
+
+#[test]
+fn results_that_nobody_reads_are_no_failure_and_a_full_disk_is() {
+    let here = folder();
+    let work = here.path().join("work").display().to_string();
+    let one = ["lab", "schedule-run", "--schedule", "pull", "--engine", "null", "--work", &work];
+    for (arguments, more) in [
+        (&["lab", "topology"][..], &[][..]),
+        (&["lab", "topology"], &["--json"]),
+        (&["lab", "predict", "--threads", "16"], &[]),
+        (&["lab", "run", "locks", "--dry-run"], &[]),
+        (&one, &["--reads", "100"]),
+        (&one, &["--reads", "100", "--wait"]),
+    ] {
+        let command = || {
+            let mut command = seqloom(arguments);
+            command.args(more).current_dir(here.path());
+            command
+        };
+        run_to_nobody(&mut command()).ok();
+        run_into(&mut command(), Path::new("/dev/full")).fails_with(4).says(&["cannot write"]);
+    }
 }

@@ -419,9 +419,7 @@ fn fast5_comes_back_from_blow5() {
         assert!(records(&fast5) == records(&blow5));
     }
     assert!(fs::read(at("1.fast5")).unwrap() == fs::read(at("4.fast5")).unwrap());
-    // Not front to back, and one run in a file.
-    let line = format!("convert {} --to fast5 -o -", at("1.blow5"));
-    assert_ne!(signal_line(&line).code(), 0);
+    // One run in a file.
     let Some(two) = data("nanopore/slow5tools_test/exp/two_rg/exp_default.slow5") else { return };
     let out = at("two.fast5");
     signal_line(&format!("convert {} -o {out}", two.display()))

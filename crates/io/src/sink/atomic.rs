@@ -97,8 +97,7 @@ impl AtomicFile {
     /// [`AtomicFileError`] when the folder is missing or cannot be written to, or the target is a
     /// folder.
     pub fn create(final_path: &Path) -> Result<Self, AtomicFileError> {
-        let is_special = fs::metadata(final_path).is_ok_and(|it| !it.is_file());
-        if is_special || is_descriptor(final_path) {
+        if is_direct(final_path) {
             let file = OpenOptions::new()
                 .write(true)
                 .open(final_path)
@@ -337,6 +336,12 @@ fn open_nameless(folder: &Path) -> io::Result<File> {
 /// Whether a nameless file can get a name later: that goes through `/proc`, which may be missing.
 fn can_be_named(file: &File) -> bool {
     fs::symlink_metadata(sys::descriptor_path(file)).is_ok()
+}
+
+/// Whether an output of this name would be [direct](AtomicFile::is_direct).
+#[must_use]
+pub fn is_direct(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|it| !it.is_file()) || is_descriptor(path)
 }
 
 /// Whether a path stands for an open file of this process: whoever opened it expects the bytes

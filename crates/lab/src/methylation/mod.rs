@@ -144,11 +144,8 @@ impl Methylation {
 
     /// Copies the files, makes one BLOW5 file of them, and lists which file has which read.
     fn prepare(&self, work: &Path) -> Result<(), LabError> {
-        let bad = |error: &dyn std::fmt::Display| {
-            LabError::Prepare(format!("{}: {error}", self.source.display()))
-        };
         let found = inputs::find(std::slice::from_ref(&self.source), &["fast5"]);
-        let paths = found.map_err(|error| bad(&error))?.paths;
+        let paths = found.map_err(|error| LabError::Prepare(error.to_string()))?.paths;
         let data = work.join("data");
         if data.exists() {
             fs::remove_dir_all(&data).map_err(LabError::file(&data))?;

@@ -39,9 +39,9 @@ pub(super) fn prepare(
     blue_crab: Option<&Path>,
 ) -> Result<Volume, LabError> {
     let found = inputs::find(&[source.to_owned()], &["fast5"]);
-    let paths = found.map_err(|error| bad(source, error))?.paths;
-    if paths.is_empty() || copies == 0 {
-        return Err(bad(source, "no FAST5 files to make data of"));
+    let paths = found.map_err(|error| LabError::Prepare(error.to_string()))?.paths;
+    if copies == 0 {
+        return Err(bad(source, "no copies of its files are to be made"));
     }
     let stamp = format!("{copies} copies of {} files of {}\n", paths.len(), source.display());
     let done = data.join("done");
