@@ -26,6 +26,7 @@ use seqloom_prep::inputs::MergeError;
 use seqloom_prep::read_end::ReadEndError;
 use seqloom_prep::recalibrate::RecalibrationError;
 use seqloom_prep::recalibrate::report::ReportError;
+use seqloom_prep::steps::StepError;
 use seqloom_signal::calling::error::CallError;
 use seqloom_signal::methylation::frequency::FrequencyError;
 use seqloom_signal::pore_model::ModelError;
@@ -89,6 +90,7 @@ fn chain_has<E: Error + Send + Sync + 'static>(
 fn code(error: &anyhow::Error) -> u8 {
     let is_usage = chain_has::<UsageError>(error, |_| true)
         || chain_has::<ReblockError>(error, |e| matches!(e, ReblockError::TooSmall { .. }))
+        || chain_has::<StepError>(error, |e| matches!(e, StepError::UnknownReadGroup(_)))
         || chain_has::<BuildError>(error, |e| matches!(e, BuildError::MemoryLimit { .. }));
     if is_usage {
         return USAGE;

@@ -12,19 +12,22 @@ use seqloom_prep::duplicates::DuplicateMarks;
 use seqloom_prep::finish::{self, SurveyOptions};
 use seqloom_prep::known_sites::{KnownSites, KnownSitesBuilder};
 use seqloom_prep::recalibrate::{
-    Applier, ApplyOptions, Counter, CountingVisitors, DynamicQuantization, RecalibrationOptions,
-    Table, gather, report,
+    Applier, ApplyOptions, Counter, CountingVisitors, DynamicQuantization, RecalibrationError,
+    RecalibrationOptions, Table, gather, report,
 };
 use seqloom_prep::reference::ReferenceSequences;
 use seqloom_prep::store::ChunkStore;
 
 use crate::output::run::Run;
-use crate::output::write_text;
+use crate::output::{check_writable, write_text};
 use crate::usage::UsageError;
 
 /// What is recalibrated, and how.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Base quality recalibration (as GATK BaseRecalibrator, ApplyBQSR)")]
+#[command(
+    next_help_heading = "Base quality recalibration (as GATK BaseRecalibrator, ApplyBQSR)",
+    group = clap::ArgGroup::new("recalibrating").args(["known_sites", "apply_bqsr"]).multiple(true)
+)]
 pub(crate) struct RecalibrationArguments {
     /// VCF, or BED by its suffix (plain or compressed), of sites that vary, repeatable: recalibrate
     #[arg(long, value_name = "VCF")]
@@ -39,7 +42,7 @@ pub(crate) struct RecalibrationArguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["known_sites", "bqsr_report_only"])]
     apply_bqsr: Vec<PathBuf>,
     /// Levels that qualities are set to, such as 10,20,30
-    #[arg(long, value_name = "Q,...", value_delimiter = ',')]
+    #[arg(long, value_name = "Q,...", value_delimiter = ',', requires = "recalibrating")]
     static_quantized_quals: Vec<u8>,
     /// To the level below instead of the nearest one
     #[arg(long, requires = "static_quantized_quals")]
@@ -47,28 +50,28 @@ pub(crate) struct RecalibrationArguments {
     /// Levels of dynamic quantization; 0 for none, -1 for those of the report
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true,
           value_parser = clap::value_parser!(i16).range(-1..=93),
-          conflicts_with = "static_quantized_quals")]
+          conflicts_with = "static_quantized_quals", requires = "recalibrating")]
     quantize_quals: i16,
     /// Start from the qualities in tag OQ
-    #[arg(long)]
+    #[arg(long, requires = "recalibrating")]
     use_original_qualities: bool,
     /// Keep the old qualities in tag OQ
-    #[arg(long)]
+    #[arg(long, requires = "recalibrating")]
     emit_original_quals: bool,
     /// Leave lower qualities as they are
-    #[arg(long, value_name = "Q", default_value_t = 6)]
+    #[arg(long, value_name = "Q", default_value_t = 6, requires = "recalibrating")]
     preserve_qscores_less_than: u8,
     /// Bases at the ends of a read with at most this quality count as N in contexts
-    #[arg(long, value_name = "Q", default_value_t = 2)]
+    #[arg(long, value_name = "Q", default_value_t = 2, requires = "known_sites")]
     low_quality_tail: u8,
-    /// Longest read, after clipping
-    #[arg(long, value_name = "N", default_value_t = 500)]
+    /// Largest number of cycles in the table; a longer read (after clipping) stops the run
+    #[arg(long, value_name = "N", default_value_t = 500, requires = "known_sites")]
     maximum_cycle_value: u32,
     /// Quality expected of every read group, instead of what it reports
-    #[arg(long, value_name = "Q")]
+    #[arg(long, value_name = "Q", requires = "recalibrating")]
     global_qscore_prior: Option<f64>,
     /// Pass reads whose read group the report lacks
-    #[arg(long)]
+    #[arg(long, requires = "recalibrating")]
     allow_missing_read_group: bool,
 }
 
@@ -76,6 +79,11 @@ impl RecalibrationArguments {
     /// Whether covariates are counted, for which the reference is needed.
     pub(crate) fn counts(&self) -> bool {
         !self.known_sites.is_empty()
+    }
+
+    /// What is written.
+    pub(crate) fn outputs(&self) -> impl Iterator<Item = (&str, &Path)> {
+        self.bqsr_report.iter().map(|path| ("--bqsr-report", path.as_path()))
     }
 
     /// What is read.
@@ -125,14 +133,16 @@ pub(crate) struct Recalibration<'a> {
 }
 
 impl<'a> Recalibration<'a> {
-    /// Reads known sites or reports; `None` where nothing is asked for.
+    /// Reads known sites or reports; `None` where nothing is asked for. What the reads' header
+    /// or a report that cannot be written would stop in the end is refused here.
     ///
     /// # Errors
     /// A file that cannot be read or is malformed, options that ask for nothing.
     pub(crate) fn prepare(
         arguments: &'a RecalibrationArguments,
-        references: &[Reference],
+        header: &Header,
     ) -> anyhow::Result<Option<Self>> {
+        let references = header.references();
         let mut tables = Vec::new();
         for path in &arguments.apply_bqsr {
             let named = || path.display().to_string();
@@ -144,6 +154,13 @@ impl<'a> Recalibration<'a> {
             let asked = arguments.bqsr_report.is_some();
             anyhow::ensure!(!asked, UsageError("--bqsr-report needs --known-sites".to_owned()));
             return Ok(None);
+        }
+        if arguments.counts() {
+            let checked = arguments.counting().check_for(header);
+            checked.map_err(|error| UsageError(format!("{error}{}", hint(&error))))?;
+        }
+        if let Some(path) = &arguments.bqsr_report {
+            check_writable(path)?;
         }
         let mut sites = KnownSitesBuilder::new(references);
         for path in &arguments.known_sites {
@@ -205,6 +222,16 @@ impl<'a> Recalibration<'a> {
         let survey = SurveyOptions { threads: run.threads, marks, records: &seen, watch: &watch };
         finish::survey(stores, &survey, &visitors)?;
         Ok(counter.table(&visitors.into_counts()))
+    }
+}
+
+/// Where what the header lacks is given.
+fn hint(error: &RecalibrationError) -> &'static str {
+    match error {
+        RecalibrationError::NoReadGroups | RecalibrationError::NoPlatforms => {
+            "; give it, such as '@RG\\tID:a\\tSM:s\\tPL:ILLUMINA', with --read-group"
+        }
+        _ => "",
     }
 }
 

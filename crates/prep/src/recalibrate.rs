@@ -41,7 +41,8 @@ pub use self::gather::{GatherError, gather};
 pub use self::table::{Arguments, Table};
 pub use self::visit::CountingVisitors;
 
-use seqloom_format::bam::RecordError;
+use read_groups::ReadGroups;
+use seqloom_format::bam::{Header, RecordError};
 
 /// Highest quality of a base: `!` to `~` of FASTQ.
 pub const MAX_QUALITY: u8 = 93;
@@ -98,6 +99,22 @@ impl Default for RecalibrationOptions {
 }
 
 impl RecalibrationOptions {
+    /// Whether reads with this header can be counted so.
+    ///
+    /// # Errors
+    /// An option is out of its bounds, or no read group of the header can be counted.
+    pub fn check_for(&self, header: &Header) -> Result<(), RecalibrationError> {
+        self.check()?;
+        let groups = ReadGroups::new(header);
+        if groups.names().is_empty() {
+            Err(RecalibrationError::NoReadGroups)
+        } else if groups.has_any_platform() {
+            Ok(())
+        } else {
+            Err(RecalibrationError::NoPlatforms)
+        }
+    }
+
     /// The option that is out of bounds, if any.
     fn check(&self) -> Result<(), RecalibrationError> {
         let is_context = |bases| (1..=MAX_CONTEXT_BASES).contains(&bases);
@@ -154,6 +171,9 @@ pub enum RecalibrationError {
     /// The header has no read groups.
     #[error("recalibration needs read groups, and the header has no @RG line")]
     NoReadGroups,
+    /// No read group of the header has a platform.
+    #[error("recalibration needs the platform of read groups, and no @RG line has one (PL)")]
+    NoPlatforms,
     /// A malformed record.
     #[error("{0}")]
     Record(#[from] RecordError),
@@ -186,8 +206,8 @@ pub enum RecalibrationError {
     },
     /// A read is longer than the largest cycle.
     #[error(
-        "read {read} has {length} cycles, more than the {max_cycle} of the table; raise the \
-         largest cycle when the table is made"
+        "read {read} has {length} cycles, more than the {max_cycle} of the table; make the \
+         table with a larger --maximum-cycle-value"
     )]
     TooManyCycles {
         /// Name of the read.

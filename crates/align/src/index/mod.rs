@@ -86,6 +86,12 @@ impl IndexPaths {
         with_suffix(&self.prefix, &format!(".{suffix}"))
     }
 
+    /// All files that alignment reads, those that need not be there among them.
+    #[must_use]
+    pub fn all(&self) -> [PathBuf; 5] {
+        [self.pac(), self.ann(), self.amb(), self.bwt(), self.alt()]
+    }
+
     /// `PREFIX.pac`, the packed forward strand.
     #[must_use]
     pub fn pac(&self) -> PathBuf {

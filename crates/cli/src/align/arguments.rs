@@ -2,11 +2,12 @@
 //! -l.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use seqloom_align::engine::bwa::{BwaOptions, InsertSize, Preset};
 use seqloom_align::engine::fake::FakeOptions;
+use seqloom_align::index::IndexPaths;
 use seqloom_format::bam::{Header, expand_escapes};
 
 use super::placing::PlacementArguments;
@@ -73,6 +74,23 @@ pub(crate) struct AlignArguments {
     help: Option<bool>,
 }
 
+impl AlignArguments {
+    /// The FASTA that recalibration compares reads with.
+    pub(super) fn fasta(&self) -> &Path {
+        self.reference_fasta.as_ref().unwrap_or(&self.reference)
+    }
+
+    /// All files that are read.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        let index = IndexPaths::new(&self.reference);
+        let mut files: Vec<PathBuf> = index.all().into();
+        files.extend([self.fasta().to_owned(), self.first.clone()]);
+        files.extend(self.second.clone());
+        files.extend(self.recalibration.files().cloned());
+        files
+    }
+}
+
 /// How the input is read.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Input")]
@@ -107,10 +125,15 @@ pub(crate) struct DuplicateArguments {
     #[arg(long)]
     pub(crate) remove_duplicates: bool,
     /// As Picard marks reads grouped by name (query) or sorted (coordinate)
-    #[arg(long, value_name = "MODE", default_value = "query")]
+    #[arg(
+        long,
+        value_name = "MODE",
+        default_value = "query",
+        conflicts_with = "no_mark_duplicates"
+    )]
     pub(crate) duplicate_mode: ModeArgument,
     /// Largest distance of optical duplicates in pixels (2500 for patterned flow cells), or `off`
-    #[arg(long, value_name = "N", default_value = "100")]
+    #[arg(long, value_name = "N", default_value = "100", conflicts_with = "no_mark_duplicates")]
     pub(crate) optical_distance: OpticalDistance,
 }
 

@@ -2,7 +2,7 @@
 //! loaded.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use seqloom_align::cohort::Pairing;
 use seqloom_align::emit::RecordTags;
@@ -22,12 +22,13 @@ use super::arguments::AlignArguments;
 use super::header::{self, HeaderParts};
 use super::placing;
 use super::plan::{Demand, MemoryPlan, mean_read_bases};
+use crate::clash::refuse_clashes;
 use crate::console::Console;
 use crate::output::command_line;
 use crate::output::plan::OutputPlan;
 use crate::output::run::Run;
 use crate::output::stripes;
-use crate::recalibration::Recalibration;
+use crate::recalibration::{Recalibration, load_reference};
 use crate::signals;
 use crate::usage::UsageError;
 
@@ -79,8 +80,7 @@ impl<'a> Job<'a> {
             sorted: is_sorted,
             command_line: (!arguments.output.no_pg).then_some(command_line.as_str()),
         })?;
-        let recalibration =
-            Recalibration::prepare(&arguments.recalibration, built.header.references())?;
+        let recalibration = recalibration(arguments, &built.header)?;
         let (threads, cores) = (run.threads, machine::available_cores());
         let bins = GenomeBins::new(built.header.references());
         let input = input_tags(arguments, &source);
@@ -168,6 +168,9 @@ impl<'a> Job<'a> {
 /// [`UsageError`].
 pub(super) fn check_options(arguments: &AlignArguments) -> anyhow::Result<()> {
     arguments.output.format()?;
+    let inputs = arguments.files();
+    let outputs = arguments.output.outputs().chain(arguments.recalibration.outputs());
+    refuse_clashes(inputs.iter().map(PathBuf::as_path), outputs)?;
     if arguments.stripes > NonZeroUsize::MIN {
         stripes::check_options(&arguments.output)?;
     }
@@ -181,10 +184,28 @@ pub(super) fn check_options(arguments: &AlignArguments) -> anyhow::Result<()> {
     if arguments.no_sort && arguments.recalibration.is_asked() {
         return refuse("--no-sort streams records before covariates are counted; leave one out");
     }
+    let stdin = Path::new("-");
+    if arguments.first == stdin && arguments.second.as_deref() == Some(stdin) {
+        return refuse("standard input cannot be both files; -p takes mates next to each other");
+    }
     if arguments.second.is_some() && arguments.input.interleaved {
         return refuse("-p takes one file with mates next to each other, not two files");
     }
     Ok(())
+}
+
+/// What recalibration needs. The reference's bases are loaded twice, for hours of alignment should
+/// not end with a file that is of another reference: here, where there is no index in memory yet,
+/// and once that is gone.
+fn recalibration<'a>(
+    arguments: &'a AlignArguments,
+    header: &Header,
+) -> anyhow::Result<Option<Recalibration<'a>>> {
+    let recalibration = Recalibration::prepare(&arguments.recalibration, header)?;
+    if arguments.recalibration.counts() {
+        drop(load_reference(arguments.fasta(), header.references())?);
+    }
+    Ok(recalibration)
 }
 
 fn open_source(arguments: &AlignArguments) -> anyhow::Result<ReadSource> {

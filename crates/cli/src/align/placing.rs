@@ -193,7 +193,7 @@ fn replica_report(plan: &Plan, group: usize, evidence: &Evidence) -> ReplicaRepo
 /// was done and all is as it always is.
 pub(super) fn describe(report: &PlacementReport) -> Vec<String> {
     let mut lines = vec![format!(
-        "placement: {} ({}), {} of the index, workers pinned to {}, pages of {}",
+        "placement: {} ({}), {} of the index in pages of {}, workers pinned to {}",
         report.placement,
         report.reason,
         if report.replicas.len() == 1 {
@@ -201,8 +201,8 @@ pub(super) fn describe(report: &PlacementReport) -> Vec<String> {
         } else {
             format!("{} copies", report.replicas.len())
         },
-        report.pinned_to,
         if report.small_pages { "4 KiB" } else { "2 MiB where the kernel gives them" },
+        report.pinned_to,
     )];
     for (at, replica) in report.replicas.iter().enumerate() {
         let pages: u64 = replica.sampled_pages_of_node.values().sum();

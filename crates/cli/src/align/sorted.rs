@@ -127,8 +127,7 @@ fn recalibrate<'s>(
         placed.spill_for(bytes, &mut StoreScratch::new()?)?;
     }
     backing.ledger.charge(bytes);
-    let fasta = job.arguments.reference_fasta.as_ref().unwrap_or(&job.arguments.reference);
-    let bases = load_reference(fasta, references)?;
+    let bases = load_reference(job.arguments.fasta(), references)?;
     let report = asked.report(&job.header, &bases, (stores, marks), &job.run)?;
     drop(bases);
     backing.ledger.release(bytes);

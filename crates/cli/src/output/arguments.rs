@@ -1,5 +1,6 @@
 //! Options that every command with BAM output has.
 
+use std::iter;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -7,6 +8,7 @@ use std::str::FromStr;
 use seqloom_prep::duplicates::DuplicateMode;
 use seqloom_runtime::memory::ByteSize;
 
+use super::{check_writable, metrics};
 use crate::usage::UsageError;
 
 /// Where results go.
@@ -32,7 +34,8 @@ pub(crate) struct OutputArguments {
     /// Write the MD5 of the output into FILE.md5 beside it
     #[arg(long)]
     pub(crate) md5: bool,
-    /// Folder for metrics: NAME.markdup.txt, NAME.flagstat.txt, NAME.idxstats.txt
+    /// Folder for metrics: NAME.flagstat.txt, NAME.idxstats.txt and, where duplicates are marked,
+    /// NAME.markdup.txt; NAME is that of the output without suffix, or seqloom for `-`
     #[arg(long, value_name = "DIR")]
     pub(crate) metrics_dir: Option<PathBuf>,
     /// Report of the run: options, counts, time and memory
@@ -79,6 +82,21 @@ impl OutputArguments {
         let Self { output, output_format, level, write_index, no_pg, md5, metrics_dir, json: _ } =
             self;
         format!("{:?}", (output, output_format, level, write_index, no_pg, md5, metrics_dir))
+    }
+
+    /// What is written.
+    pub(crate) fn outputs(&self) -> impl Iterator<Item = (&str, &Path)> {
+        let json = self.json.iter().map(|path| ("--json", path.as_path()));
+        iter::once(("-o", self.output.as_path())).chain(json)
+    }
+
+    /// Looks whether what is written beside the output can be, before there is one.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub(super) fn check_files_beside(&self) -> anyhow::Result<()> {
+        self.metrics_dir.as_deref().map_or(Ok(()), metrics::create_folder)?;
+        self.json.as_deref().map_or(Ok(()), check_writable)
     }
 
     /// The format asked for, or that of the suffix.

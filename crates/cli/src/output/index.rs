@@ -41,7 +41,10 @@ impl IndexFormat {
         let csi = Self { is_csi: true, scheme: BinningScheme::csi(longest_bp) };
         match kind {
             IndexKind::None => Ok(None),
-            _ if !is_indexable => Ok(None),
+            IndexKind::Auto if !is_indexable => Ok(None),
+            _ if !is_indexable => Err(UsageError(
+                "--write-index: only a BAM file sorted by coordinate can have an index".to_owned(),
+            )),
             IndexKind::Bai if !fits_bai => Err(UsageError(
                 "BAI cannot index sequences longer than 512 Mbp; use --write-index csi".to_owned(),
             )),

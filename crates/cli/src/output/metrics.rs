@@ -4,47 +4,56 @@ use std::fs;
 use std::path::Path;
 
 use seqloom_format::bam::Reference;
+use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_prep::quality_metrics::GatheredMetrics;
 use seqloom_report::{flagstat, idxstats, picard, samtools_stats};
 
 use super::summary::{Duplicates, Summary};
-use super::{at_path, command_line, write_text};
+use super::{at_path, command_line, stage_text};
 
-/// A folder for the metrics of one output.
-pub(super) struct MetricsFolder<'a> {
+/// Files of metrics of one output, which are still to get their names.
+pub(super) struct Metrics<'a> {
     folder: &'a Path,
     /// The output's name without suffix.
     sample: String,
     command_line: String,
+    files: Vec<AtomicFile>,
 }
 
-impl<'a> MetricsFolder<'a> {
-    /// Makes the folder, if need be, for metrics of `output`.
-    ///
-    /// # Errors
-    /// It cannot be made.
-    pub(super) fn create(folder: &'a Path, output: &Path) -> anyhow::Result<Self> {
-        fs::create_dir_all(folder).map_err(at_path(folder))?;
-        let stem = output.file_stem().filter(|stem| *stem != "-");
-        let sample =
-            stem.map_or_else(|| "seqloom".into(), |stem| stem.to_string_lossy().into_owned());
-        Ok(Self { folder, sample, command_line: command_line() })
-    }
+/// Makes a folder for metrics, if need be.
+///
+/// # Errors
+/// It cannot be made.
+pub(super) fn create_folder(folder: &Path) -> anyhow::Result<()> {
+    Ok(fs::create_dir_all(folder).map_err(at_path(folder))?)
+}
 
-    /// Writes what was counted.
+impl<'a> Metrics<'a> {
+    /// Writes what was counted of `output`, but for the names of the files.
     ///
     /// # Errors
     /// A file cannot be written.
-    pub(super) fn write(&self, references: &[Reference], of: &Summary) -> anyhow::Result<()> {
-        self.write_counts(references, of)?;
+    pub(super) fn stage(
+        folder: &'a Path,
+        output: &Path,
+        references: &[Reference],
+        of: &Summary,
+    ) -> anyhow::Result<Vec<AtomicFile>> {
+        create_folder(folder)?;
+        let stem = output.file_stem().filter(|stem| *stem != "-");
+        let sample =
+            stem.map_or_else(|| "seqloom".into(), |stem| stem.to_string_lossy().into_owned());
+        let mut metrics = Self { folder, sample, command_line: command_line(), files: Vec::new() };
+        metrics.write_counts(references, of)?;
         if let Some(duplicates) = &of.duplicates {
-            self.write_duplicates(duplicates)?;
+            metrics.write_duplicates(duplicates)?;
         }
-        self.write_quality(&of.metrics)
+        metrics.write_quality(&of.metrics)?;
+        Ok(metrics.files)
     }
 
     /// flagstat and idxstats.
-    fn write_counts(&self, references: &[Reference], of: &Summary) -> anyhow::Result<()> {
+    fn write_counts(&mut self, references: &[Reference], of: &Summary) -> anyhow::Result<()> {
         let mut text = String::new();
         flagstat::write_flagstat(&mut text, &of.tally)?;
         self.write_file("flagstat", &mut text)?;
@@ -52,7 +61,8 @@ impl<'a> MetricsFolder<'a> {
         self.write_file("idxstats", &mut text)
     }
 
-    fn write_duplicates(&self, Duplicates { rows, histogram }: &Duplicates) -> anyhow::Result<()> {
+    fn write_duplicates(&mut self, of: &Duplicates) -> anyhow::Result<()> {
+        let Duplicates { rows, histogram } = of;
         let mut text = String::new();
         picard::write_duplication_metrics(&mut text, &self.command_line, None, rows, histogram)?;
         self.write_file("markdup", &mut text)
@@ -60,8 +70,9 @@ impl<'a> MetricsFolder<'a> {
 
     /// Of each kind that was counted, a file. Without pairs there is no file of insert sizes, as
     /// with Picard.
-    fn write_quality(&self, metrics: &GatheredMetrics) -> anyhow::Result<()> {
-        let heading = picard::Heading { command_line: &self.command_line, sample: &self.sample };
+    fn write_quality(&mut self, metrics: &GatheredMetrics) -> anyhow::Result<()> {
+        let (command_line, sample) = (self.command_line.clone(), self.sample.clone());
+        let heading = picard::Heading { command_line: &command_line, sample: &sample };
         let mut text = String::new();
         if let Some(counts) = &metrics.insert_size {
             let rows = counts.rows();
@@ -87,15 +98,16 @@ impl<'a> MetricsFolder<'a> {
             self.write_file("quality_distribution", &mut text)?;
         }
         if let Some(counts) = &metrics.samtools_stats {
-            samtools_stats::write_samtools_stats(&mut text, &self.command_line, counts)?;
+            samtools_stats::write_samtools_stats(&mut text, &command_line, counts)?;
             self.write_file("stats", &mut text)?;
         }
         Ok(())
     }
 
     /// Writes and empties `text`.
-    fn write_file(&self, kind: &str, text: &mut String) -> anyhow::Result<()> {
-        write_text(&self.folder.join(format!("{}.{kind}.txt", self.sample)), text)?;
+    fn write_file(&mut self, kind: &str, text: &mut String) -> anyhow::Result<()> {
+        let path = self.folder.join(format!("{}.{kind}.txt", self.sample));
+        self.files.push(stage_text(&path, text)?);
         text.clear();
         Ok(())
     }

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use seqloom_format::bgzf::{BlockCompressor, MAX_PAYLOAD_BYTES};
-use seqloom_io::sink::atomic::AtomicFile;
+use seqloom_io::sink::atomic::{AtomicFile, is_direct};
 use seqloom_io::sink::output::OutputError;
 
 /// The command line as @PG shows it.
@@ -26,9 +26,28 @@ pub(crate) fn command_line() -> String {
 /// # Errors
 /// When it cannot be written.
 pub(crate) fn write_text(path: &Path, text: &str) -> anyhow::Result<()> {
+    Ok(stage_text(path, text)?.commit()?)
+}
+
+/// A file of text that is still to get its name.
+///
+/// # Errors
+/// When it cannot be written.
+fn stage_text(path: &Path, text: &str) -> anyhow::Result<AtomicFile> {
     let file = AtomicFile::create(path)?;
     file.file().write_all(text.as_bytes()).map_err(at_path(path))?;
-    file.commit()?;
+    Ok(file)
+}
+
+/// Looks, before the work of hours, whether a file that is written in the end can be.
+///
+/// # Errors
+/// When it cannot.
+pub(crate) fn check_writable(path: &Path) -> anyhow::Result<()> {
+    // Who reads a pipe would take this for its end.
+    if !is_direct(path) || path.is_dir() {
+        drop(AtomicFile::create(path)?);
+    }
     Ok(())
 }
 

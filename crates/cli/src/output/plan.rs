@@ -8,18 +8,18 @@ use seqloom_format::bam::{Header, Reference};
 use seqloom_format::bgzf::{EOF_BLOCK, VirtualOffset};
 use seqloom_format::index::IndexBuilder;
 use seqloom_io::beside::{bam_indices, with_suffix};
-use seqloom_io::sink::atomic::{commit_parts, commit_with_index, commit_without_index};
+use seqloom_io::sink::atomic::{AtomicFile, commit_parts, commit_with_index, commit_without_index};
 use seqloom_io::sink::output::Output;
 use seqloom_prep::encode::Encoding;
 
 use super::arguments::{OutputArguments, OutputFormat};
 use super::index::IndexFormat;
-use super::metrics::MetricsFolder;
+use super::metrics::Metrics;
 use super::resume::Kept;
 use super::run::Run;
 use super::stripes;
 use super::summary::{Ingested, Summary};
-use super::{compress, write_text};
+use super::{compress, stage_text, write_text};
 use crate::usage::UsageError;
 
 /// What is written where.
@@ -42,6 +42,7 @@ impl<'a> OutputPlan<'a> {
         kept: Option<&Kept>,
     ) -> anyhow::Result<(Self, Output)> {
         let format = arguments.format()?;
+        arguments.check_files_beside()?;
         let mut output = match kept {
             Some(kept) => kept.output(&arguments.output)?,
             None => Output::create(&arguments.output)?,
@@ -72,6 +73,7 @@ impl<'a> OutputPlan<'a> {
             return Ok((plan, vec![output]));
         }
         let format = arguments.format()?;
+        arguments.check_files_beside()?;
         let indexable = in_coordinate_order && format == OutputFormat::Bam;
         let index = IndexFormat::choose(arguments.write_index, references, indexable)?;
         let outputs = stripes::open(arguments, stripes, index.is_some())?;
@@ -126,8 +128,9 @@ impl<'a> OutputPlan<'a> {
         Ok(Some(format.finish(builder, end)?))
     }
 
-    /// Gives the output its name, with its index, then writes metrics and, last, the report of
-    /// the run.
+    /// Gives the output its name, with its index, and their names to metrics and the report of the
+    /// run. All of these are written before: should there be no room for one, what had the
+    /// output's name is still there.
     pub(crate) fn publish(
         &self,
         outputs: Vec<Output>,
@@ -136,12 +139,16 @@ impl<'a> OutputPlan<'a> {
         ingested: impl FnOnce() -> Ingested,
     ) -> anyhow::Result<()> {
         let written_bytes = written_bytes(&outputs);
-        self.name(outputs, summary.index.as_deref())?;
-        if let Some(folder) = &self.arguments.metrics_dir {
-            MetricsFolder::create(folder, self.path())?.write(references, summary)?;
+        let mut beside = match &self.arguments.metrics_dir {
+            Some(folder) => Metrics::stage(folder, self.path(), references, summary)?,
+            None => Vec::new(),
+        };
+        if let Some(path) = &self.arguments.json {
+            let report = summary.report(ingested(), run, (self.path(), written_bytes));
+            beside.push(stage_text(path, &report.to_json()?)?);
         }
-        let Some(path) = &self.arguments.json else { return Ok(()) };
-        write_text(path, &summary.report(ingested(), run, (self.path(), written_bytes)).to_json()?)
+        self.name(outputs, summary.index.as_deref())?;
+        Ok(beside.into_iter().try_for_each(AtomicFile::commit)?)
     }
 
     /// Gives the output its name, with its index.

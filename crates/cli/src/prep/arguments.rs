@@ -27,7 +27,9 @@ mates, read group, NM/MD/UQ, duplicates, recalibration, sort, tags.
 
 Examples:
   seqloom prep in.bam --mark-duplicates --sort coordinate -o out.bam
-  bwa mem ref.fa r1.fq r2.fq | seqloom prep - --mark-duplicates --sort coordinate -o out.bam
+  bwa mem ref.fa r1.fq r2.fq | \
+    seqloom prep - --mark-duplicates --duplicate-mode query --sort coordinate -o out.bam
+  (bwa 0.7.17 does not write in the header that the reads of a template lie together)
 
 The output is the same bytes whatever -t and -m are.
 Exit codes: 0 ok, 1 failed, 2 usage, 3 malformed input, 4 output or disk.")]
@@ -75,11 +77,13 @@ pub(crate) struct PrepArguments {
 #[command(next_help_heading = "Filters")]
 pub(crate) struct FilterArguments {
     /// Leave out unmapped reads; `strict`: also those without a place (elPrep)
-    #[arg(long, value_name = "HOW", num_args = 0..=1, default_missing_value = "flag")]
+    #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true,
+          default_missing_value = "plain")]
     filter_unmapped: Option<StrictArgument>,
     /// Leave out records that do not match exactly: by CIGAR, or `strict` by X0 X1 XM XO XG
     /// (elPrep)
-    #[arg(long, value_name = "HOW", num_args = 0..=1, default_missing_value = "flag")]
+    #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true,
+          default_missing_value = "plain")]
     filter_inexact: Option<StrictArgument>,
     /// Least MAPQ
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -132,16 +136,16 @@ pub(crate) struct ChangeArguments {
 /// How a filter decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum StrictArgument {
-    /// By the plain rule.
-    Flag,
-    /// By elPrep's strict rule.
+    /// By FLAG 0x4, or by CIGAR.
+    Plain,
+    /// By elPrep's stricter rule.
     Strict,
 }
 
 impl From<StrictArgument> for Strictness {
     fn from(argument: StrictArgument) -> Self {
         match argument {
-            StrictArgument::Flag => Self::Plain,
+            StrictArgument::Plain => Self::Plain,
             StrictArgument::Strict => Self::Strict,
         }
     }
@@ -304,7 +308,12 @@ fn read_header(path: &Path) -> anyhow::Result<Header> {
 
 /// How duplicates are marked.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Duplicates (as Picard MarkDuplicates)")]
+#[command(
+    next_help_heading = "Duplicates (as Picard MarkDuplicates)",
+    group = clap::ArgGroup::new("marking")
+        .args(["mark_duplicates", "remove_duplicates"])
+        .multiple(true)
+)]
 pub(crate) struct DuplicateArguments {
     /// Set or clear the duplicate flag of every record
     #[arg(long)]
@@ -313,23 +322,23 @@ pub(crate) struct DuplicateArguments {
     #[arg(long)]
     pub(crate) remove_duplicates: bool,
     /// As Picard marks reads grouped by name (query) or sorted (coordinate) [default: by the order
-    /// that the input's header states]
-    #[arg(long, value_name = "MODE")]
+    /// that the input's header states; required where it states none, as in that of bwa 0.7.17]
+    #[arg(long, value_name = "MODE", requires = "marking")]
     pub(crate) duplicate_mode: Option<ModeArgument>,
     /// Largest distance of optical duplicates in pixels (2500 for patterned flow cells), or `off`
-    #[arg(long, value_name = "N", default_value = "100")]
+    #[arg(long, value_name = "N", default_value = "100", requires = "marking")]
     pub(crate) optical_distance: OpticalDistance,
     /// Say in tag DT what sort of duplicate a record is: LB (library) or SQ (optical)
-    #[arg(long, value_name = "WHICH", default_value = "none")]
+    #[arg(long, value_name = "WHICH", default_value = "none", requires = "marking")]
     pub(crate) tag_duplicates: DuplicateTags,
     /// Tag with the barcode of the template (RX), which duplicates must share
-    #[arg(long, value_name = "TAG", value_parser = tag_name)]
+    #[arg(long, value_name = "TAG", value_parser = tag_name, requires = "marking")]
     barcode_tag: Option<[u8; 2]>,
     /// Tag with the barcode of the first read
-    #[arg(long, value_name = "TAG", value_parser = tag_name)]
+    #[arg(long, value_name = "TAG", value_parser = tag_name, requires = "marking")]
     read_one_barcode_tag: Option<[u8; 2]>,
     /// Tag with the barcode of the second read
-    #[arg(long, value_name = "TAG", value_parser = tag_name)]
+    #[arg(long, value_name = "TAG", value_parser = tag_name, requires = "marking")]
     read_two_barcode_tag: Option<[u8; 2]>,
 }
 

@@ -1,5 +1,6 @@
 //! One run of `prep`, prepared: everything that can be known and refused before records are read.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use seqloom_format::bam::Header;
@@ -16,6 +17,7 @@ use seqloom_prep::steps::{SetMismatchTags, Steps};
 
 use super::arguments::PrepArguments;
 use super::plan::{Demand, MemoryPlan};
+use crate::clash::refuse_clashes;
 use crate::console::Console;
 use crate::output::command_line;
 use crate::output::plan::OutputPlan;
@@ -69,6 +71,9 @@ impl<'a> Job<'a> {
         console: &'a Console,
     ) -> anyhow::Result<Prepared<'a>> {
         arguments.output.format()?;
+        let (_, files) = arguments.identity();
+        let outputs = arguments.output.outputs().chain(arguments.recalibration.outputs());
+        refuse_clashes(files.iter().map(PathBuf::as_path), outputs)?;
         let run = Run::new(&arguments.run, console);
         let options = AlignmentOptions {
             allow_truncated: arguments.allow_truncated,
@@ -85,7 +90,7 @@ impl<'a> Job<'a> {
         if !arguments.output.no_pg {
             header.add_program("seqloom", env!("CARGO_PKG_VERSION"), &command_line());
         }
-        let recalibration = Recalibration::prepare(&arguments.recalibration, header.references())?;
+        let recalibration = Recalibration::prepare(&arguments.recalibration, &header)?;
         let bins = GenomeBins::new(header.references());
         let plan = Demand {
             threads: run.threads,

@@ -64,7 +64,7 @@ pub enum FinishError {
     Output(#[from] OutputError),
     /// A visitor or an editor failed.
     #[error("{0}")]
-    Hook(HookError),
+    Hook(#[source] HookError),
     /// A bug.
     #[error("{0}")]
     Panic(#[from] WorkerPanic),

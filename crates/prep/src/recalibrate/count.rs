@@ -71,21 +71,17 @@ impl<'a> Counter<'a> {
     /// `known_sites` is no error.
     ///
     /// # Errors
-    /// An option is out of bounds, or the header has no read groups.
+    /// As [`RecalibrationOptions::check_for`].
     pub fn new(
         options: &RecalibrationOptions,
         header: &Header,
         reference: &'a ReferenceSequences,
         known_sites: &'a KnownSites,
     ) -> Result<Self, RecalibrationError> {
-        options.check()?;
-        let groups = ReadGroups::new(header);
-        if groups.names().is_empty() {
-            return Err(RecalibrationError::NoReadGroups);
-        }
+        options.check_for(header)?;
         Ok(Self {
             options: options.clone(),
-            groups,
+            groups: ReadGroups::new(header),
             lengths: header.references().iter().map(|it| it.length).collect(),
             reference,
             known_sites,

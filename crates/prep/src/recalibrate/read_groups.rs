@@ -40,6 +40,10 @@ impl ReadGroups {
         &self.names
     }
 
+    pub(super) fn has_any_platform(&self) -> bool {
+        self.by_id.values().any(|group| group.has_platform)
+    }
+
     pub(super) fn find(&self, id: &[u8]) -> Option<Group> {
         self.by_id.get(id).copied()
     }
