@@ -62,7 +62,7 @@ impl Table {
 
     /// Rounds values as [`Self::to_tsv`] writes them: what is made of this table can be made of its
     /// file once more, to the last digit.
-    pub fn round(&mut self) {
+    pub(crate) fn round(&mut self) {
         for value in self.rows.iter_mut().flat_map(|row| &mut row.values) {
             *value = number(*value).parse().unwrap_or(*value);
         }
@@ -157,18 +157,17 @@ pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     Some(low + (high - low) * at.fract())
 }
 
-/// Whole numbers as they are, others with six digits behind the point.
+/// Six digits behind the point; none of a whole number.
 fn number(value: f64) -> String {
-    if value.fract() == 0.0 && value.abs() < 1e15 {
-        format!("{value:.0}")
-    } else {
-        format!("{value:.6}")
-    }
+    let text = format!("{value:.6}");
+    let shorter = text.strip_suffix(".000000").unwrap_or(&text);
+    if shorter == "-0" { "0".to_owned() } else { shorter.to_owned() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::iter;
 
     #[test]
     fn a_table_comes_back_from_its_text() {
@@ -191,7 +190,8 @@ mod tests {
     fn rounded_values_are_those_of_the_file() {
         let mut table = Table::new(&["way"], &["ns"]);
         // The first one lies just above the edge between two last digits, in the file on it.
-        for ns in [65.65 + 3e-7, -1.0 / 3.0, 1e15 + 0.5, 4.0, f64::NAN, f64::INFINITY] {
+        let others = [-1.0 / 3.0, 0.999_999_9, -1e-9, 1e15 + 0.5, 1e16, f64::NAN, f64::INFINITY];
+        for ns in iter::once(65.65 + 3e-7).chain(others) {
             table.rows.push(Row { factors: vec!["a".to_owned()], values: vec![ns] });
         }
         let mut rounded = table.clone();

@@ -6,13 +6,15 @@ use crate::duplicates::DuplicateMarks;
 
 /// In front of every record in a chunk: its ordinal (8 bytes) and the size of its body (4).
 pub(crate) const FRAME_BYTES: usize = 12;
-/// Records of one template that an ordinal can tell apart.
+/// Bits of an ordinal that tell the records of a template apart.
 const RECORD_BITS: u32 = 16;
+/// Most records of a template.
+pub(crate) const MAX_TEMPLATE_RECORDS: u64 = 1 << RECORD_BITS;
 
 /// Ordinal of a record: its template's, and its number in that; `None` where that is too large.
 pub(crate) fn record_ordinal(template: u64, index: usize) -> Option<u64> {
     let index = index as u64;
-    (index >> RECORD_BITS == 0).then_some(template << RECORD_BITS | index)
+    (index < MAX_TEMPLATE_RECORDS).then_some(template << RECORD_BITS | index)
 }
 
 /// Template ordinal of a record ordinal.

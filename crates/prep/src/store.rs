@@ -14,7 +14,7 @@ mod saved;
 mod visit;
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use seqloom_io::spill::{SpillError, SpillExtent, SpillFile, SpillScratch};
@@ -47,12 +47,13 @@ struct Contents {
     open: Vec<u8>,
     open_charged_bytes: u64,
     sealed: Vec<Chunk>,
+    /// Of all that was appended, wherever it is by now.
+    bytes: u64,
 }
 
 #[derive(Debug, Default)]
 struct Partition {
     contents: Mutex<Contents>,
-    bytes: AtomicU64,
 }
 
 /// Where stores keep what does not fit, and what they may keep.
@@ -136,7 +137,7 @@ impl<'a> ChunkStore<'a> {
     /// Bytes appended to a partition so far.
     #[must_use]
     pub fn bytes(&self, partition: usize) -> u64 {
-        self.existing(partition).map_or(0, |p| p.bytes.load(Ordering::Relaxed))
+        self.existing(partition).map_or(0, |slot| lock(&slot.contents).bytes)
     }
 
     fn existing(&self, partition: usize) -> Option<&Partition> {
@@ -176,8 +177,7 @@ impl<'a> ChunkStore<'a> {
         }
         let full = self.make_room(&mut contents, partition, added, &mut scratch.spare);
         parts.iter().for_each(|part| contents.open.extend_from_slice(part));
-        // Written under the lock alone, so that it need not be an addition at once.
-        slot.bytes.store(slot.bytes.load(Ordering::Relaxed) + added as u64, Ordering::Relaxed);
+        contents.bytes += added as u64;
         drop(contents);
         let Some(full) = full else { return Ok(()) };
         scratch.spare = self.spill(partition, full, scratch)?;

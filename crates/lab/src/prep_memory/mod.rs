@@ -89,7 +89,7 @@ impl PrepMemory {
     ) -> Result<Table, LabError> {
         fs::create_dir_all(&self.work).map_err(LabError::file(&self.work))?;
         let mut table = RESULTS.empty_table();
-        let ways = self.plan();
+        let ways = self.plan()?;
         for repeat in 1..=self.repeats.max(self.tool_repeats) {
             for (name, way) in &ways {
                 let repeats = match way {
@@ -107,7 +107,8 @@ impl PrepMemory {
         Ok(table)
     }
 
-    fn plan(&self) -> Vec<(String, Way)> {
+    /// The ways that were chosen, or all.
+    fn plan(&self) -> Result<Vec<(String, Way)>, LabError> {
         let own = |name: &str, program: &Path, library| {
             (name.to_owned(), Way::Own { program: program.to_owned(), library })
         };
@@ -116,9 +117,17 @@ impl PrepMemory {
             ways.extend(allocators().into_iter().map(|it| own(it.name, plain, it.library)));
         }
         ways.extend(tools().into_iter().map(|tool| (tool.name.to_owned(), Way::Other(tool))));
+        if let Some(unknown) = self.ways.iter().find(|it| !ways.iter().any(|(name, _)| name == *it))
+        {
+            let names: Vec<&str> = ways.iter().map(|(name, _)| name.as_str()).collect();
+            return Err(LabError::Prepare(format!(
+                "there is no way {unknown:?} here; there are {} (allocators need --plain)",
+                names.join(", ")
+            )));
+        }
         let chosen = |name: &str| self.ways.is_empty() || self.ways.iter().any(|it| it == name);
         ways.retain(|(name, _)| chosen(name));
-        ways
+        Ok(ways)
     }
 
     fn one(

@@ -155,7 +155,9 @@ fn in_process<E: AlignmentEngine>(
         placement: plan,
         chunk_bases,
     };
-    let told = flow(c.schedule, &job).map_err(|why| LabError::Failed {
+    // As in `align`, where workers' memory lies in small pages.
+    let told = placement::with_pages(true, || flow(c.schedule, &job));
+    let told = told.map_err(|why| LabError::Failed {
         factors: c.schedule.to_string(),
         why: why.to_string(),
     })?;

@@ -4,7 +4,6 @@ use super::*;
 use crate::collect::{Collected, Collector, Destination};
 use crate::duplicates::{DuplicateMode, MarkedReads};
 use crate::layout::{GenomeBins, UNPLACED_BIN_TEMPLATES};
-use crate::order::PrefixKeys;
 use crate::test_records::{backing, body, records, references};
 use seqloom_format::bam::set_duplicate;
 use seqloom_format::bgzf::VirtualOffset;
@@ -176,7 +175,9 @@ fn expected(templates: &[Vec<Vec<u8>>], setup: &Setup) -> Vec<Vec<u8>> {
     for (template, bodies) in (0u64..).zip(templates) {
         for body in bodies {
             let record = RecordRef::new(body).unwrap();
-            let key = PrefixKeys::new(SortOrder::Coordinate).key(&record, 0);
+            // None, -1, is behind all others.
+            let place = (record.reference_id() as u32, record.position());
+            let key = (place, record.has_flags(Flags::REVERSE));
             let mut body = body.clone();
             if setup.marks {
                 set_duplicate(&mut body, is_marked(template));

@@ -13,12 +13,11 @@ use seqloom_io::alignments::{AlignmentSource, RecordBlock, RecordCheck, Truncati
 use super::IngestError;
 use super::templates::{Survey, Templates, name_of, survey};
 use crate::collect::Grouping;
+use crate::frame::MAX_TEMPLATE_RECORDS;
 
 /// Blocks, per worker, that are being fetched, wait for a block in front of them, or wait to be
 /// processed: bounds what piles up.
 const BLOCKS_PER_WORKER: usize = 4;
-/// Records of one template that an ordinal can tell apart.
-const MAX_TEMPLATE_RECORDS: u64 = 1 << 16;
 
 /// Templates that one worker processes at a time.
 pub(super) struct Batch {

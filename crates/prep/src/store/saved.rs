@@ -170,8 +170,9 @@ impl<'a> ChunkStore<'a> {
             }
             self.used.fetch_max(partition + 1, Ordering::AcqRel);
             let slot = self.partition(partition);
-            slot.bytes.store(bytes, Ordering::Relaxed);
-            lock(&slot.contents).sealed = chunks.into_iter().map(Chunk::Spilled).collect();
+            let mut contents = lock(&slot.contents);
+            contents.bytes = bytes;
+            contents.sealed = chunks.into_iter().map(Chunk::Spilled).collect();
         }
         Ok(())
     }
