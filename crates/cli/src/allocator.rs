@@ -24,11 +24,13 @@ mod mimalloc_options {
     use std::ffi::c_long;
 
     use libmimalloc_sys::{
-        mi_option_get, mi_option_max_segment_reclaim, mi_option_set, mi_option_t,
+        _mi_option_last, mi_option_get, mi_option_max_segment_reclaim, mi_option_set, mi_option_t,
     };
 
     /// `mi_option_disallow_arena_alloc` of mimalloc 2.3, for which the crate has no name.
     const DISALLOW_ARENAS: mi_option_t = 27;
+    // Options have no other number in a release that has as many; the crate's version is pinned.
+    const _: () = assert!(_mi_option_last == 38);
 
     /// What allocations are taken from is restricted while this lives.
     pub(super) struct OwnMappings([(mi_option_t, c_long); 2]);
@@ -49,7 +51,9 @@ mod mimalloc_options {
     }
 
     fn exchange(option: mi_option_t, value: c_long) -> c_long {
-        // SAFETY: neither takes pointers; numbers that are looked at when memory is asked for.
+        // SAFETY: neither takes pointers. Options are plain numbers, looked at when memory is asked
+        // for, and no other thread does: workers are not there yet when the index is loaded, and
+        // the threads that load it start after the first exchange and have ended before the last.
         unsafe {
             let before = mi_option_get(option);
             mi_option_set(option, value);

@@ -111,9 +111,14 @@ fn one_stalled_worker_does_not_break_the_cap() {
     stays_below(&base, "4", here.path());
 }
 
-/// Where the system hands out huge pages unasked, sixteen workers' memory was 660 MB of 540.
+/// Where the system hands out huge pages unasked, sixteen workers' memory was 670 MB of 540.
 #[test]
 fn workers_have_small_pages() {
+    let own = fs::read_to_string("/proc/self/status").unwrap();
+    if !own.lines().any(|line| line.starts_with("THP_enabled:") && line.ends_with('1')) {
+        seqloom_testkit::skip::skip("huge pages cannot be had here");
+        return;
+    }
     let here = folder();
     let files = write_pairs(here.path(), 2000);
     let sorted = here.path().join("x.bam").display().to_string();
