@@ -4,6 +4,7 @@
 #   seqloom align
 #   seqloom align, as a stream | samblaster | samtools sort
 #   bwa mem | samblaster | samtools sort
+# then sorting and marking alone, of several programs (bench_prep.py).
 # Human chromosome 20 and dwgsim pairs where SEQLOOM_DATA is set, else a simulated genome.
 #   tests/bench.sh FOLDER_OF_THE_PROGRAMS OUTPUT_FOLDER [PAIRS] [THREADS]
 set -euo pipefail
@@ -11,6 +12,7 @@ bin=$(cd "${1:?folder of the programs}" && pwd)
 out=${2:?output folder}
 pairs=${3:-200000}
 threads=${4:-$(nproc)}
+here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$out"
 cd "$out"
 
@@ -50,3 +52,9 @@ for round in warm measured; do
         <<< "$t"
   done
 done
+
+# Preparation alone, of the same reads as the aligner gives them.
+grouped=$ref.$pairs.grouped.bam
+[ -e "$grouped" ] || "$bin/seqloom" align -t "$threads" -R "$rg" --no-sort --no-mark-duplicates \
+  -o "$grouped" "$ref" "$r1" "$r2" 2>/dev/null
+"$here/bench_prep.py" "$bin/seqloom" "$grouped" . "$threads"

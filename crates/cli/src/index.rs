@@ -9,6 +9,7 @@ use seqloom_runtime::memory::ByteSize;
 
 use crate::clash::refuse_clashes;
 use crate::console::Console;
+use crate::output::arguments::memory_size;
 use crate::usage::UsageError;
 
 /// Arguments of `seqloom index`.
@@ -27,7 +28,7 @@ pub(crate) struct IndexArguments {
     threads: Option<NonZeroUsize>,
     /// Refuse to take more memory than this, such as 8G [default: the machine's,
     /// or the cgroup's limit]
-    #[arg(short, long, value_name = "SIZE")]
+    #[arg(short, long, value_name = "SIZE", value_parser = memory_size)]
     memory: Option<ByteSize>,
     /// Also write PREFIX.0123, which bwa-mem2 (not seqloom) needs
     #[arg(long = "with-0123")]

@@ -23,7 +23,7 @@ const PROGRAM_BYTES: u64 = 64 << 20;
 /// Per worker: engine scratch, input blocks in flight, packed records, compressors.
 const WORKER_BYTES: u64 = 24 << 20;
 /// What the engine holds of one read between seeding and emission, measured at the peak of a
-/// 100 Mbp cohort (RSS): 2x150 bp 1.0 kB, 2x100 bp 0.9 kB, 2x50 bp 1.2 kB.
+/// 100 Mbp cohort (RSS, with glibc's heap): 2x150 bp 1.0 kB, 2x100 bp 0.9 kB, 2x50 bp 1.2 kB.
 const HELD_PER_READ_BYTES: u64 = 1280;
 /// The same per base, for long reads.
 const HELD_PER_BASE_BYTES: u64 = 4;

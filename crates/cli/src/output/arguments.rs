@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use seqloom_prep::duplicates::DuplicateMode;
-use seqloom_runtime::memory::ByteSize;
+use seqloom_runtime::memory::{ByteSize, ParseSizeError};
 
-use super::{check_writable, metrics};
 use crate::usage::UsageError;
 
 /// Where results go.
@@ -50,9 +49,9 @@ pub(crate) struct RunArguments {
     /// Busy threads in total [default: all cores this process may use]
     #[arg(short, long, short_alias = '@', value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
-    /// Memory in total, such as 8G; the least that works is said when it is more [default: three
-    /// quarters of the machine's, or of the cgroup's limit]
-    #[arg(short, long, value_name = "SIZE")]
+    /// Memory in total, such as 8G (K, M, G and T are powers of 1024); the least that works is said
+    /// when it is more [default: three quarters of the machine's, or of the cgroup's limit]
+    #[arg(short, long, value_name = "SIZE", value_parser = memory_size)]
     pub(crate) memory: Option<ByteSize>,
     /// Folder for spilled data, repeatable [default: $TMPDIR, else the output's folder]
     #[arg(long, value_name = "DIR")]
@@ -90,15 +89,6 @@ impl OutputArguments {
         iter::once(("-o", self.output.as_path())).chain(json)
     }
 
-    /// Looks whether what is written beside the output can be, before there is one.
-    ///
-    /// # Errors
-    /// It cannot.
-    pub(super) fn check_files_beside(&self) -> anyhow::Result<()> {
-        self.metrics_dir.as_deref().map_or(Ok(()), metrics::create_folder)?;
-        self.json.as_deref().map_or(Ok(()), check_writable)
-    }
-
     /// The format asked for, or that of the suffix.
     ///
     /// # Errors
@@ -124,6 +114,17 @@ impl OutputArguments {
             return Err(UsageError(text.to_owned()));
         }
         Ok(format)
+    }
+}
+
+/// A size of memory; what is less than any program takes was meant to have a letter.
+pub(crate) fn memory_size(text: &str) -> Result<ByteSize, String> {
+    let size: ByteSize = text.parse().map_err(|error: ParseSizeError| error.to_string())?;
+    let has_letter = text.ends_with(|letter: char| letter.is_ascii_alphabetic());
+    match size.0 {
+        0..=0xf_ffff if has_letter => Err("no run works with less than 1M".to_owned()),
+        bytes @ 0..=0xf_ffff => Err(format!("that is {bytes} bytes; did you mean {text}G?")),
+        _ => Ok(size),
     }
 }
 

@@ -14,12 +14,12 @@ use seqloom_prep::encode::Encoding;
 
 use super::arguments::{OutputArguments, OutputFormat};
 use super::index::IndexFormat;
-use super::metrics::Metrics;
+use super::metrics::{self, Metrics};
 use super::resume::Kept;
 use super::run::Run;
 use super::stripes;
 use super::summary::{Ingested, Summary};
-use super::{compress, stage_text, write_text};
+use super::{check_writable, compress, stage_text, write_text};
 use crate::usage::UsageError;
 
 /// What is written where.
@@ -42,7 +42,7 @@ impl<'a> OutputPlan<'a> {
         kept: Option<&Kept>,
     ) -> anyhow::Result<(Self, Output)> {
         let format = arguments.format()?;
-        arguments.check_files_beside()?;
+        check_files_beside(arguments)?;
         let mut output = match kept {
             Some(kept) => kept.output(&arguments.output)?,
             None => Output::create(&arguments.output)?,
@@ -73,7 +73,7 @@ impl<'a> OutputPlan<'a> {
             return Ok((plan, vec![output]));
         }
         let format = arguments.format()?;
-        arguments.check_files_beside()?;
+        check_files_beside(arguments)?;
         let indexable = in_coordinate_order && format == OutputFormat::Bam;
         let index = IndexFormat::choose(arguments.write_index, references, indexable)?;
         let outputs = stripes::open(arguments, stripes, index.is_some())?;
@@ -176,6 +176,12 @@ impl<'a> OutputPlan<'a> {
         // As Picard writes it: the digits alone.
         md5.map_or(Ok(()), |md5| write_text(&with_suffix(path, ".md5"), &md5))
     }
+}
+
+/// Looks whether what is written beside the output can be, before there is one.
+fn check_files_beside(arguments: &OutputArguments) -> anyhow::Result<()> {
+    arguments.metrics_dir.as_deref().map_or(Ok(()), metrics::create_folder)?;
+    arguments.json.as_deref().map_or(Ok(()), check_writable)
 }
 
 /// What all outputs hold together.

@@ -30,6 +30,7 @@ use super::arguments::RunArguments;
 use super::error::{NothingCalled, PassError};
 use super::pass::Pass;
 use super::region;
+use crate::output::arguments::memory_size;
 use crate::usage::UsageError;
 
 /// What the program itself takes: code, models, buffers of the reader and of the output.
@@ -66,7 +67,7 @@ pub(super) struct CallArguments {
     #[arg(long, value_name = "FILE")]
     kmer_model: Option<PathBuf>,
     /// Memory of the whole process [default: three quarters of what there is]
-    #[arg(short, long, value_name = "SIZE", help_heading = "Run")]
+    #[arg(short, long, value_name = "SIZE", help_heading = "Run", value_parser = memory_size)]
     memory: Option<ByteSize>,
     /// Report of the run: counts, reads that were not called, time and memory
     #[arg(long, value_name = "FILE", help_heading = "Run")]

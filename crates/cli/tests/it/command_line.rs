@@ -29,6 +29,10 @@ fn wrong_usage_is_exit_code_2() {
         assert!(!run.stderr.is_empty(), "{case:?}");
     }
     run_for(&mut seqloom(["alin"]), SOON).says(&["align"]);
+    for command in ["align ref.fa r.fq", "prep in.bam", "index ref.fa"] {
+        let words = command.split(' ').chain(["-m", "8"]);
+        run_for(&mut seqloom(words), SOON).fails_with(2).says(&["8 bytes", "8G"]);
+    }
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use seqloom_format::pod5::{MAX_READ_SAMPLES, Pod5FormatError};
 
-use super::mapping::MAX_ATTRIBUTES;
+/// Most attribute values of a header, missing ones included: 100 names of 40,000 runs.
+pub(super) const MAX_ATTRIBUTES: usize = 1 << 22;
 
 /// Why a file or one of its reads cannot be had.
 #[derive(Debug, thiserror::Error)]

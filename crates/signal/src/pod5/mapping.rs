@@ -7,7 +7,7 @@ use seqloom_format::pod5::read_table::ReadRow;
 use seqloom_format::pod5::run_info::{RunInfo, RunValue};
 use seqloom_format::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, SignalRead};
 
-use super::error::Pod5ReadError;
+use super::error::{MAX_ATTRIBUTES, Pod5ReadError};
 use super::{moment, uuid};
 
 /// Reasons for the end of a read, in the order of their numbers (POD5's `EndReason`).
@@ -27,9 +27,6 @@ const END_REASONS: [&[u8]; 10] = [
 const MAX_LABELS: usize = 255;
 /// A label longer than this is no reason but damage.
 const MAX_LABEL_BYTES: usize = 64;
-
-/// Most attribute values of a header, missing ones included: 100 names of 40,000 runs.
-pub(super) const MAX_ATTRIBUTES: usize = 1 << 22;
 
 /// Why a file has no mapping.
 #[derive(Debug, PartialEq, Eq)]
