@@ -21,8 +21,8 @@ use super::{
 const LONGEST_READ_BASES: usize = 65_536;
 
 /// The library reports what it asked for; the heap holds more (rounding, headers). Measured with
-/// glibc's: 1.17 times for 2x150, 1.21 for 2x50. With mimalloc it is less: runs at the floor of `-m`
-/// peak at three quarters of it.
+/// glibc's: 1.17 times for 2x150, 1.21 for 2x50. With mimalloc it is less: runs at the floor of
+/// `-m` peak at three quarters of it.
 const HELD_PER_REPORTED_PERCENT: u64 = 130;
 
 /// Options with bwa's letters; `None` is bwa's default.
