@@ -205,6 +205,9 @@ impl Drop for KeptFolder {
             // Nobody is left to be told, and nothing in it is of use.
             let _ = self.remove_all();
         }
+        // Closing does not do it while another thread starts a program: until that is loaded, its
+        // process has the descriptor, too. Who cannot unlock closes at least.
+        let _ = self.lock.unlock();
     }
 }
 
@@ -260,6 +263,19 @@ mod tests {
         KeptFolder::open(&path).unwrap();
         let missing = parent.path().join("missing/kept");
         assert!(matches!(KeptFolder::open(&missing), Err(KeptError::Io { .. })));
+    }
+
+    #[test]
+    fn a_process_about_to_become_another_program_does_not_hold_the_lock() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("kept");
+        let mut folder = KeptFolder::open(&path).unwrap();
+        folder.write_manifest(b"content").unwrap();
+        // What a fork leaves in the child until it calls exec.
+        let inherited = folder.lock.try_clone().unwrap();
+        drop(folder);
+        KeptFolder::open(&path).unwrap();
+        drop(inherited);
     }
 
     #[test]
