@@ -11,6 +11,7 @@ mod prep;
 mod clashes;
 mod command_line;
 mod determinism;
+mod digests;
 mod duplicates;
 mod fastq;
 mod faults;

@@ -1,0 +1,117 @@
+//! The bytes of every output, over changes of the program: `tests/digests.tsv` has commands and the
+//! SHA-256 of what they wrote when the table was made. A change that means to change bytes renews
+//! the rows that it changes and says so; all others must leave the table as it is.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::common::{folder, names_in, run, words};
+use seqloom_testkit::fastq::{Outputs, simulate_to_files};
+use seqloom_testkit::genome::Genome;
+use seqloom_testkit::reads::{ReadGroup, ReadOptions};
+use seqloom_testkit::skip::data;
+
+/// A row of the table: `command` is empty where the row before has made `output`, too.
+struct Row {
+    digest: String,
+    output: String,
+    command: String,
+}
+
+fn table() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/digests.tsv")
+}
+
+fn rows() -> Vec<Row> {
+    let text = fs::read_to_string(table()).unwrap();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .map(|line| {
+            let [digest, output, command] =
+                line.split('\t').map(str::to_owned).collect::<Vec<_>>().try_into().unwrap();
+            Row { digest, output, command }
+        })
+        .collect()
+}
+
+/// `simulate FASTA PREFIX LENGTHS TEMPLATES SEED`: pairs as two files and as one, and as SAM.
+fn simulate(here: &Path, arguments: &[&str]) {
+    let [fasta, prefix, lengths, templates, seed] = arguments else { panic!("{arguments:?}") };
+    let (least, most) = lengths.split_once('-').unwrap_or((lengths, lengths));
+    let options = ReadOptions {
+        seed: seed.parse().unwrap(),
+        templates: templates.parse().unwrap(),
+        length_min_bp: least.parse().unwrap(),
+        length_max_bp: most.parse().unwrap(),
+        duplicate_share: 0.15,
+        read_groups: vec![ReadGroup { id: "a".into(), library: "l".into(), sample: "s".into() }],
+        ..ReadOptions::default()
+    };
+    let genome = Genome::read_fasta(&here.join(fasta)).unwrap();
+    let at = |suffix: &str| here.join(format!("{prefix}_{suffix}"));
+    let outputs = Outputs {
+        first: Some(&at("R1.fq.gz")),
+        second: Some(&at("R2.fq.gz")),
+        interleaved: Some(&at("both.fq")),
+        unaligned_sam: Some(&at("unaligned.sam")),
+    };
+    simulate_to_files(&genome, &options, outputs).unwrap();
+}
+
+/// Runs the command of a row in `here`, by a shell that finds our program first.
+fn perform(here: &Path, command: &str, data: &Path) {
+    let mut words = command.split_whitespace();
+    if words.next() == Some("simulate") {
+        return simulate(here, &words.collect::<Vec<_>>());
+    }
+    let program = Path::new(env!("CARGO_BIN_EXE_seqloom")).parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).current_dir(here).env("PATH", path).env("DATA", data);
+    let run = run(&mut shell);
+    assert_eq!(run.code(), 0, "{command}: {}", run.stderr);
+}
+
+/// SHA-256 of a file, or of the list of a folder's files with theirs.
+fn digest(path: &Path) -> String {
+    let input = if path.is_dir() {
+        let list = path.with_extension("list");
+        let names = names_in(path);
+        let line = |name: &String| format!("{} {name}\n", digest(&path.join(name)));
+        fs::write(&list, names.iter().map(line).collect::<String>()).unwrap();
+        list
+    } else {
+        path.to_owned()
+    };
+    let run = run(words("sha256sum").arg(input)).ok();
+    run.text().split_whitespace().next().unwrap().to_owned()
+}
+
+#[test]
+fn outputs_are_those_of_the_table() {
+    let Some(refs) = data("refs") else { return };
+    let data = refs.parent().unwrap();
+    let here = folder();
+    let (mut found, mut changed) = (String::new(), BTreeMap::new());
+    for Row { digest: expected, output, command } in rows() {
+        if !command.is_empty() {
+            perform(here.path(), &command, data);
+        }
+        let digest =
+            if output == "-" { output.clone() } else { digest(&here.path().join(&output)) };
+        if digest != expected {
+            changed.insert(output.clone(), command.clone());
+        }
+        writeln!(found, "{digest}\t{output}\t{command}").unwrap();
+    }
+    let now = Path::new(env!("CARGO_TARGET_TMPDIR")).join("digests.tsv");
+    fs::write(&now, found).unwrap();
+    assert!(
+        changed.is_empty(),
+        "other bytes than before, {} has them: {changed:#?}",
+        now.display()
+    );
+}
