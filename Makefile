@@ -9,13 +9,16 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROFILE ?= release
 OUT ?= out
 
-.PHONY: help demo build test test-slow fuzz fuzz-signal loom miri tsan avx512 bench lint needs
+.PHONY: help demo build lab test test-slow fuzz fuzz-signal loom miri tsan avx512 bench lint needs
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 14
 
-build: ## build seqloom and the test kit
+build: ## build seqloom, and the test kit that makes data for it
 	$(CARGO) build --profile $(PROFILE) -p seqloom -p seqloom-testkit
+
+lab: build ## build the laboratory, seqloom-lab, beside them
+	$(CARGO) build --profile $(PROFILE) -p seqloom-lab
 
 demo: build ## simulate a genome and reads, align, prepare, judge against the truth
 	tests/demo.sh "$(TARGET)/$(PROFILE)" "$(OUT)"
@@ -47,7 +50,7 @@ fuzz-signal: ## the decoders of raw signal, a million executions each
 # A folder of its own, or changed RUSTFLAGS would rebuild everything each time.
 loom: ## every order in which threads can meet at locks and queues, checked by loom
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR="$(TARGET)/loom" \
-		$(CARGO) test --release -p seqloom-locks -p seqloom-runtime --lib models
+		$(CARGO) test --release -p seqloom-locks -p seqloom-rings -p seqloom-runtime --lib models
 
 miri: ## the codecs' vector code under Miri; skipped where that is missing
 	tests/miri.sh

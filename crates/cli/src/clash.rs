@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::usage::UsageError;
+use seqloom_terminal::UsageError;
 
 /// Standard input among the inputs, standard output among the outputs.
 const STANDARD_STREAM: &str = "-";

@@ -1,8 +1,4 @@
-//! From errors to exit codes: 0 ok, 1 failed, 2 usage, 3 malformed input, 4 output or disk, 128 + n
-//! for signal n.
-
-use std::error::Error;
-use std::process::ExitCode;
+//! From the errors of all commands to exit codes.
 
 use seqloom_align::cohort::CohortError;
 use seqloom_align::index::{BuildError, IndexError};
@@ -17,7 +13,6 @@ use seqloom_io::reblock::ReblockError;
 use seqloom_io::reference::ReferenceError;
 use seqloom_io::sequences::SequencesError;
 use seqloom_io::sink::atomic::AtomicFileError;
-use seqloom_io::sink::output::OutputError;
 use seqloom_io::source::SourceError;
 use seqloom_io::spill::SpillError;
 use seqloom_prep::duplicates::NameUsedTwice;
@@ -32,70 +27,27 @@ use seqloom_signal::methylation::frequency::FrequencyError;
 use seqloom_signal::pore_model::ModelError;
 use seqloom_signal::store::{IndexFileError, StoreError};
 
-use crate::console::Console;
 use crate::signal::error::{JoinError, LostReads, NothingCalled, PassError};
-use crate::signals;
-use crate::usage::UsageError;
+use seqloom_terminal::exit::{FAILED, MALFORMED, OK, OUTPUT, USAGE, chain_has, common_code};
 
-/// The run failed.
-pub(crate) const FAILED: u8 = 1;
-/// The command line is wrong.
-const USAGE: u8 = 2;
-/// The input is malformed.
-const MALFORMED: u8 = 3;
-/// The output, or a temporary file, could not be written.
-const OUTPUT: u8 = 4;
-
-/// Says what went wrong, if anything did, and gives the exit code.
-pub(crate) fn report(outcome: anyhow::Result<()>, console: &Console) -> ExitCode {
-    let Err(error) = outcome else { return ExitCode::SUCCESS };
-    let is_closed_pipe = chain_has::<OutputError>(&error, OutputError::is_closed_pipe)
-        || chain_has::<PassError>(
-            &error,
-            |e| matches!(e, PassError::Output(output) if output.is_closed_pipe()),
-        );
-    if is_closed_pipe {
-        return ExitCode::SUCCESS;
+/// The exit code of an error of any command; 0 where nobody reads the output any more.
+pub(crate) fn code(error: &anyhow::Error) -> u8 {
+    let common = common_code(error);
+    let is_closed_pipe = chain_has::<PassError>(
+        error,
+        |e| matches!(e, PassError::Output(output) if output.is_closed_pipe()),
+    );
+    if common == OK || is_closed_pipe {
+        return OK;
     }
-    if let Some(signal) = signals::received() {
-        console.error(&format!("seqloom: stopped by signal {signal}"));
-        return ExitCode::from(128 + u8::try_from(signal).unwrap_or(0));
-    }
-    console.error(&format!("seqloom: {}", message(&error)));
-    ExitCode::from(code(&error))
-}
-
-/// The messages of the chain, one behind the other, without those that the one before quotes.
-fn message(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain() {
-        let words = cause.to_string();
-        if !text.contains(&words) {
-            if !text.is_empty() {
-                text.push_str(": ");
-            }
-            text.push_str(&words);
-        }
-    }
-    text
-}
-
-fn chain_has<E: Error + Send + Sync + 'static>(
-    error: &anyhow::Error,
-    test: impl Fn(&E) -> bool,
-) -> bool {
-    error.chain().any(|cause| cause.downcast_ref::<E>().is_some_and(&test))
-}
-
-fn code(error: &anyhow::Error) -> u8 {
-    let is_usage = chain_has::<UsageError>(error, |_| true)
+    let is_usage = common == USAGE
         || chain_has::<ReblockError>(error, |e| matches!(e, ReblockError::TooSmall { .. }))
         || chain_has::<StepError>(error, |e| matches!(e, StepError::UnknownReadGroup(_)))
         || chain_has::<BuildError>(error, |e| matches!(e, BuildError::MemoryLimit { .. }));
     if is_usage {
         return USAGE;
     }
-    let is_output = chain_has::<OutputError>(error, |_| true)
+    let is_output = common == OUTPUT
         || chain_has::<PassError>(error, |e| matches!(e, PassError::Output(_)))
         || chain_has::<AtomicFileError>(error, |_| true)
         || chain_has::<BuildError>(error, |e| matches!(e, BuildError::Write { .. }))

@@ -8,9 +8,9 @@ use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
 
 use crate::clash::refuse_clashes;
-use crate::console::Console;
 use crate::output::arguments::memory_size;
-use crate::usage::UsageError;
+use seqloom_terminal::Console;
+use seqloom_terminal::UsageError;
 
 /// Arguments of `seqloom index`.
 #[derive(Debug, clap::Args)]

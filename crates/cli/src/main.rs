@@ -3,21 +3,23 @@
 mod align;
 mod allocator;
 mod clash;
-mod console;
 mod exit;
 mod fastq;
 mod index;
-mod lab;
 mod output;
 mod prep;
 mod recalibration;
 mod signal;
-mod signals;
-mod usage;
+mod topology;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use seqloom_terminal::{Console, UsageError, exit as ending, signals};
+
+/// Hint to who looks for the laboratory here.
+const NO_LAB: &str = "the laboratory is a program of its own: `seqloom-lab`, with the same \
+                      commands; `lab topology` is `seqloom topology`";
 
 /// Turns sequencing reads into analysis-ready data on every core a machine has.
 #[derive(Debug, Parser)]
@@ -41,9 +43,14 @@ enum Command {
     /// Nanopore raw signal: SLOW5, BLOW5, FAST5, POD5
     #[command(subcommand)]
     Signal(signal::SignalCommand),
-    /// Measure how ways of working compare on this machine
-    #[command(subcommand)]
-    Lab(lab::LabCommand),
+    /// The machine: nodes, cores, distances, memory, page sizes, and what of it may be used
+    Topology(topology::TopologyArguments),
+    /// Was here once
+    #[command(hide = true, disable_help_flag = true)]
+    Lab {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        _words: Vec<String>,
+    },
     #[command(name = signal::fast5_worker::NAME, hide = true)]
     Fast5Worker(signal::fast5_worker::WorkerArguments),
 }
@@ -54,17 +61,18 @@ fn main() -> ExitCode {
         return signal::fast5_worker::run(&arguments);
     }
     // Without a stderr there is nobody to tell why.
-    let Ok(console) = console::Console::open() else { return ExitCode::from(exit::FAILED) };
-    let Ok(stderr) = console.stderr() else { return ExitCode::from(exit::FAILED) };
-    signals::install(stderr);
+    let Ok(console) = Console::open("seqloom") else { return ExitCode::from(ending::FAILED) };
+    let Ok(stderr) = console.stderr() else { return ExitCode::from(ending::FAILED) };
+    signals::install(stderr, "seqloom");
     let outcome = match arguments.command {
         Command::Index(arguments) => index::run(&arguments, &console),
         Command::Align(arguments) => align::run(&arguments, &console),
         Command::Prep(arguments) => prep::run(&arguments, &console),
         Command::Fastq(command) => fastq::run(&command, &console),
         Command::Signal(command) => signal::run(&command, &console),
-        Command::Lab(command) => lab::run(&command, &console),
+        Command::Topology(arguments) => topology::run(&arguments, &console),
+        Command::Lab { .. } => Err(UsageError(NO_LAB.to_owned()).into()),
         Command::Fast5Worker(_) => Ok(()), // it has run, without a console
     };
-    exit::report(outcome, &console)
+    ending::report(outcome, &console, exit::code)
 }

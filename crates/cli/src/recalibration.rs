@@ -20,7 +20,7 @@ use seqloom_prep::store::ChunkStore;
 
 use crate::output::run::Run;
 use crate::output::{check_writable, write_text};
-use crate::usage::UsageError;
+use seqloom_terminal::UsageError;
 
 /// What is recalibrated, and how.
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,5 @@
 //! Many cores: threads, memory, failure, order and time. Knows no biology.
 
-pub mod bell;
 pub mod failure;
 pub mod machine;
 pub mod memory;
@@ -8,8 +7,6 @@ pub mod monitor;
 pub mod order;
 pub mod placement;
 pub mod pool;
-pub mod process;
-pub mod ring;
 mod sys;
 pub mod topology;
 pub mod trace;

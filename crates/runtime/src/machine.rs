@@ -77,12 +77,16 @@ pub fn usage_of_children() -> Usage {
     usage_from(&crate::sys::rusage_children())
 }
 
-pub(crate) fn usage_from(ticks: &crate::sys::SelfUsage) -> Usage {
+/// What the system counted of a process (`getrusage(2)`, `wait4(2)`).
+#[must_use]
+pub fn usage_from(raw: &libc::rusage) -> Usage {
+    let time =
+        |t: libc::timeval| Duration::from_micros((t.tv_sec as u64) * 1_000_000 + t.tv_usec as u64);
     Usage {
-        cpu: Duration::from_micros(ticks.cpu_us),
-        peak_rss_bytes: ticks.max_rss_kib.saturating_mul(1024),
-        voluntary_switches: ticks.voluntary_switches,
-        involuntary_switches: ticks.involuntary_switches,
+        cpu: time(raw.ru_utime) + time(raw.ru_stime),
+        peak_rss_bytes: (raw.ru_maxrss as u64).saturating_mul(1024),
+        voluntary_switches: raw.ru_nvcsw as u64,
+        involuntary_switches: raw.ru_nivcsw as u64,
     }
 }
 

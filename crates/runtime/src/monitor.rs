@@ -79,7 +79,7 @@ mod tests {
             work.update(|(_, over)| *over = true);
             workers.into_iter().map(|worker| worker.join().unwrap()).sum()
         });
-        assert_eq!(found, (0..1000).sum());
+        assert_eq!(found, (0..1000).sum::<u32>());
     }
 }
 

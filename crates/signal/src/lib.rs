@@ -10,8 +10,6 @@ pub mod event;
 pub mod eventalign;
 pub mod fast5;
 pub mod flow;
-#[cfg(feature = "libhdf5")]
-pub mod hdf5_library;
 pub mod hmm;
 pub mod indexing;
 pub mod inputs;

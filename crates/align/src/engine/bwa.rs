@@ -5,6 +5,7 @@
 //! [`index::check`](crate::index) for what is verified before it opens a file.
 
 use std::path::Path;
+use std::str::FromStr;
 
 use bwa_mem3_rs as crate_api;
 use crate_api::{
@@ -80,6 +81,27 @@ pub struct InsertSize {
     pub max_bp: i32,
     /// Smallest; bwa's default is 4 deviations below the mean.
     pub min_bp: i32,
+}
+
+impl FromStr for InsertSize {
+    type Err = String;
+
+    /// `mean[,deviation[,max[,min]]]` with bwa's defaults: deviation 10 % of the mean, limits 4
+    /// deviations away.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refuse = || "must be mean[,deviation[,max[,min]]]".to_owned();
+        let values: Vec<f64> =
+            text.split(',').map(str::parse).collect::<Result<_, _>>().map_err(|_| refuse())?;
+        let [mean_bp, ref rest @ ..] = values[..] else { return Err(refuse()) };
+        if rest.len() > 3 || !values.iter().all(|v| v.is_finite() && (0.0..1e9).contains(v)) {
+            return Err(refuse());
+        }
+        let deviation_bp = rest.first().copied().unwrap_or(0.1 * mean_bp);
+        let max_bp = rest.get(1).copied().unwrap_or(mean_bp + 4.0 * deviation_bp + 0.499);
+        let min_bp = rest.get(2).copied();
+        let min_bp = min_bp.unwrap_or((mean_bp - 4.0 * deviation_bp + 0.499).max(1.0));
+        Ok(Self { mean_bp, deviation_bp, max_bp: max_bp as i32, min_bp: min_bp as i32 })
+    }
 }
 
 /// A loaded index with its options.
@@ -253,5 +275,21 @@ impl crate_api::RecordSink for LibrarySink<'_> {
             RecordOrigin::Single(index) => Origin::Single(index),
         };
         self.0.record(origin, body);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn insert_size_has_bwas_defaults() {
+        let given: InsertSize = "400".parse().unwrap();
+        assert_eq!((given.deviation_bp, given.max_bp, given.min_bp), (40.0, 560, 240));
+        let given: InsertSize = "400,50,900,100".parse().unwrap();
+        assert_eq!((given.deviation_bp, given.max_bp, given.min_bp), (50.0, 900, 100));
+        for bad in ["", "x", "1,2,3,4,5", "-3"] {
+            assert!(bad.parse::<InsertSize>().is_err(), "{bad}");
+        }
     }
 }

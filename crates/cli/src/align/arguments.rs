@@ -183,7 +183,7 @@ pub(crate) struct AlgorithmArguments {
     #[arg(short = 'x', value_name = "TYPE")]
     preset: Option<PresetArgument>,
     /// Insert size of FR pairs: mean[,deviation[,max[,min]]] [default: inferred per cohort]
-    #[arg(short = 'I', value_name = "F[,F[,N[,N]]]", value_parser = parse_insert_size)]
+    #[arg(short = 'I', value_name = "F[,F[,N[,N]]]")]
     insert_size: Option<InsertSize>,
     /// Treat ALT contigs as part of the primary assembly (ignore REF.alt)
     #[arg(short = 'j')]
@@ -264,21 +264,6 @@ fn read_group_line(text: &str) -> Result<String, String> {
     parsed.map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
-/// bwa's `-I` with its defaults: deviation 10 % of the mean, limits 4 deviations away.
-pub(crate) fn parse_insert_size(text: &str) -> Result<InsertSize, String> {
-    let refuse = || "must be mean[,deviation[,max[,min]]]".to_owned();
-    let values: Vec<f64> =
-        text.split(',').map(str::parse).collect::<Result<_, _>>().map_err(|_| refuse())?;
-    let [mean_bp, ref rest @ ..] = values[..] else { return Err(refuse()) };
-    if rest.len() > 3 || !values.iter().all(|v| v.is_finite() && (0.0..1e9).contains(v)) {
-        return Err(refuse());
-    }
-    let deviation_bp = rest.first().copied().unwrap_or(0.1 * mean_bp);
-    let max_bp = rest.get(1).copied().unwrap_or(mean_bp + 4.0 * deviation_bp + 0.499);
-    let min_bp = rest.get(2).copied().unwrap_or((mean_bp - 4.0 * deviation_bp + 0.499).max(1.0));
-    Ok(InsertSize { mean_bp, deviation_bp, max_bp: max_bp as i32, min_bp: min_bp as i32 })
-}
-
 /// `--engine`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EngineChoice {
@@ -303,17 +288,6 @@ impl FromStr for EngineChoice {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn insert_size_has_bwas_defaults() {
-        let given = parse_insert_size("400").unwrap();
-        assert_eq!((given.deviation_bp, given.max_bp, given.min_bp), (40.0, 560, 240));
-        let given = parse_insert_size("400,50,900,100").unwrap();
-        assert_eq!((given.deviation_bp, given.max_bp, given.min_bp), (50.0, 900, 100));
-        for bad in ["", "x", "1,2,3,4,5", "-3"] {
-            assert!(parse_insert_size(bad).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn one_value_stands_for_two() {

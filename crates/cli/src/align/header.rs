@@ -3,7 +3,7 @@
 use seqloom_align::index::IndexInfo;
 use seqloom_format::bam::{Header, HeaderError, expand_escapes};
 
-use crate::usage::UsageError;
+use seqloom_terminal::UsageError;
 
 /// What goes into the header.
 pub(super) struct HeaderParts<'a> {

@@ -23,14 +23,14 @@ use super::header::{self, HeaderParts};
 use super::placing;
 use super::plan::{Demand, MemoryPlan, mean_read_bases};
 use crate::clash::refuse_clashes;
-use crate::console::Console;
 use crate::output::command_line;
 use crate::output::plan::OutputPlan;
 use crate::output::run::Run;
 use crate::output::stripes;
 use crate::recalibration::{Recalibration, load_reference};
-use crate::signals;
-use crate::usage::UsageError;
+use seqloom_terminal::Console;
+use seqloom_terminal::UsageError;
+use seqloom_terminal::signals;
 
 /// Blocks looked at for a read that tells the read length; empty reads may fill many.
 const MAX_FIRST_BLOCKS: usize = 16;

@@ -22,11 +22,10 @@ use seqloom_runtime::placement;
 
 pub(crate) use arguments::AlignArguments;
 use arguments::EngineChoice;
-pub(crate) use arguments::parse_insert_size;
 use job::{Job, Prepared};
 
 use crate::allocator;
-use crate::console::Console;
+use seqloom_terminal::Console;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Result<()> {

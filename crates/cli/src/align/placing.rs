@@ -14,7 +14,7 @@ use seqloom_runtime::placement::{
 use seqloom_runtime::pool;
 use seqloom_runtime::topology::{Limits, Topology};
 
-use crate::usage::UsageError;
+use seqloom_terminal::UsageError;
 
 /// Options of placement.
 #[derive(Debug, clap::Args)]

@@ -9,7 +9,7 @@ use seqloom_io::source::{
 };
 use seqloom_io::structure;
 
-use crate::console::print;
+use seqloom_terminal::print;
 
 /// Time of an engine per read for which a limit is told, in microseconds: a short-read aligner.
 const ENGINE_US: f64 = 50.0;

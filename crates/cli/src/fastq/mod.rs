@@ -3,7 +3,7 @@
 mod check;
 mod pad;
 
-use crate::console::Console;
+use seqloom_terminal::Console;
 
 /// Commands of `seqloom fastq`.
 #[derive(Debug, clap::Subcommand)]

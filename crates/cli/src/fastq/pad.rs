@@ -7,8 +7,8 @@ use seqloom_io::sink::output::Output;
 use seqloom_runtime::machine;
 
 use crate::clash::refuse_clashes;
-use crate::console::Console;
-use crate::usage::UsageError;
+use seqloom_terminal::Console;
+use seqloom_terminal::UsageError;
 
 /// Size of a block that is aimed at, as in Langmead 2018.
 const BLOCK_BYTES: usize = 12 * 1024;

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use seqloom_prep::duplicates::DuplicateMode;
 use seqloom_runtime::memory::{ByteSize, ParseSizeError};
 
-use crate::usage::UsageError;
+use seqloom_terminal::UsageError;
 
 /// Where results go.
 #[derive(Debug, clap::Args)]

@@ -11,7 +11,7 @@ use seqloom_io::sink::output::{Output, OutputError};
 
 use super::arguments::IndexKind;
 use super::compress;
-use crate::usage::UsageError;
+use seqloom_terminal::UsageError;
 
 /// Level of the blocks of a CSI index.
 const CSI_LEVEL: u8 = 6;

@@ -20,7 +20,7 @@ use super::run::Run;
 use super::stripes;
 use super::summary::{Ingested, Summary};
 use super::{check_writable, compress, stage_text, write_text};
-use crate::usage::UsageError;
+use seqloom_terminal::UsageError;
 
 /// What is written where.
 pub(crate) struct OutputPlan<'a> {

@@ -22,7 +22,7 @@ use seqloom_runtime::memory::ByteSize;
 
 use super::arguments::{OutputArguments, RunArguments};
 use super::run::Run;
-use crate::usage::UsageError;
+use seqloom_terminal::UsageError;
 
 /// Raised when what is kept changes its layout or its meaning.
 const LAYOUT: u32 = 1;

@@ -11,8 +11,8 @@ use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::trace::Stage;
 
 use super::arguments::RunArguments;
-use crate::console::Console;
-use crate::signals;
+use seqloom_terminal::Console;
+use seqloom_terminal::signals;
 
 /// Smallest and largest chunk of the stores.
 pub(crate) const MIN_CHUNK_BYTES: u64 = 16 << 10;

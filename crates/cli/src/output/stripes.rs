@@ -9,7 +9,7 @@ use seqloom_io::sink::output::Output;
 
 use super::arguments::OutputArguments;
 use crate::output::at_path;
-use crate::usage::UsageError;
+use seqloom_terminal::UsageError;
 
 /// Digits of a number at least, so that the names of few and of many stripes look alike.
 const MIN_DIGITS: usize = 2;

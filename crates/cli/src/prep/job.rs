@@ -18,14 +18,14 @@ use seqloom_prep::steps::{SetMismatchTags, Steps};
 use super::arguments::PrepArguments;
 use super::plan::{Demand, MemoryPlan};
 use crate::clash::refuse_clashes;
-use crate::console::Console;
 use crate::output::command_line;
 use crate::output::plan::OutputPlan;
 use crate::output::resume::Kept;
 use crate::output::run::Run;
 use crate::recalibration::{Recalibration, load_reference};
-use crate::signals;
-use crate::usage::UsageError;
+use seqloom_terminal::Console;
+use seqloom_terminal::UsageError;
+use seqloom_terminal::signals;
 
 /// Compressed bytes of a block of input: inflated three to ten times as many, a few blocks per
 /// worker, which the plan's share of a worker has room for.

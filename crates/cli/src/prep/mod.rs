@@ -15,8 +15,8 @@ use job::{Job, Prepared};
 use seqloom_io::sink::output::Output;
 use seqloom_runtime::placement;
 
-use crate::console::Console;
 use crate::output::resume::Kept;
+use seqloom_terminal::Console;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &PrepArguments, console: &Console) -> anyhow::Result<()> {

@@ -13,7 +13,7 @@ use seqloom_prep::collect::END_PARTITIONS;
 use seqloom_runtime::memory::ByteSize;
 
 use crate::output::run::{MIN_CHUNK_BYTES, chunk_bytes};
-use crate::usage::UsageError;
+use seqloom_terminal::UsageError;
 
 /// Code, libraries, header, allocator slack.
 const PROGRAM_BYTES: u64 = 48 << 20;

@@ -13,7 +13,7 @@ use seqloom_signal::store::index_path;
 use seqloom_signal::transcode::Encoding;
 
 use crate::clash;
-use crate::usage::UsageError;
+use seqloom_terminal::UsageError;
 
 /// How a command runs.
 #[derive(Debug, clap::Args)]

@@ -31,7 +31,7 @@ use super::error::{NothingCalled, PassError};
 use super::pass::Pass;
 use super::region;
 use crate::output::arguments::memory_size;
-use crate::usage::UsageError;
+use seqloom_terminal::UsageError;
 
 /// What the program itself takes: code, models, buffers of the reader and of the output.
 const OWN_BYTES: u64 = 96 << 20;

@@ -12,8 +12,8 @@ use seqloom_signal::transcode::Encoding;
 use super::arguments::{Format, RunArguments, format_of_name, refuse_terminal};
 use super::error::PassError;
 use super::pass::{Pass, RecordSink};
-use crate::console::Console;
-use crate::usage::UsageError;
+use seqloom_terminal::Console;
+use seqloom_terminal::UsageError;
 
 /// Arguments of `seqloom signal cat`.
 #[derive(Debug, clap::Args)]

@@ -14,7 +14,7 @@ use seqloom_signal::transcode::read_fault;
 use super::arguments::RunArguments;
 use super::error::PassError;
 use super::pass::Pass;
-use crate::console::Console;
+use seqloom_terminal::Console;
 
 /// Arguments of `seqloom signal check`.
 #[derive(Debug, clap::Args)]

@@ -20,9 +20,9 @@ use super::error::PassError;
 use super::join::{Unfit, join};
 use super::pass::Pass;
 use super::view::rewrite;
-use crate::console::Console;
 use crate::output::at_path;
-use crate::usage::UsageError;
+use seqloom_terminal::Console;
+use seqloom_terminal::UsageError;
 
 /// Arguments of `seqloom signal convert`.
 #[derive(Debug, clap::Args)]

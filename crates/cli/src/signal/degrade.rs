@@ -11,8 +11,8 @@ use seqloom_signal::transcode::{Route, Transcode};
 use super::arguments::{Format, OutputArguments, RunArguments};
 use super::pass::Pass;
 use super::view::rewrite;
-use crate::console::Console;
-use crate::usage::UsageError;
+use seqloom_terminal::Console;
+use seqloom_terminal::UsageError;
 
 /// From so many bits on basecalling suffers (slow5tools warns from here too).
 const BITS_THAT_HURT: u8 = 5;

@@ -9,7 +9,7 @@ use seqloom_signal::eventalign::table::{TableOptions, push_header, push_summary_
 use super::calling::{CallArguments, Job, OwnFiles, refuse_nothing, tell};
 use super::calling_sinks::TextSink;
 use super::pass::Pass;
-use crate::console::Console;
+use seqloom_terminal::Console;
 
 /// Arguments of `seqloom signal eventalign`.
 #[derive(Debug, clap::Args)]

@@ -7,7 +7,7 @@ use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_signal::methylation::frequency::{Cutoff, CutoffStyle, Frequencies, FrequencyOptions};
 
 use crate::clash::refuse_clashes;
-use crate::console::Console;
+use seqloom_terminal::Console;
 
 /// Which program's rule for ambiguous calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -13,8 +13,8 @@ use super::error::PassError;
 use super::index;
 use super::pass::Pass;
 use super::view::rewrite;
-use crate::console::Console;
-use crate::usage::UsageError;
+use seqloom_terminal::Console;
+use seqloom_terminal::UsageError;
 
 /// Most missing reads that are named.
 const MAX_NAMED: usize = 10;

@@ -15,8 +15,8 @@ use seqloom_signal::store::{
 use super::arguments::RunArguments;
 use super::error::PassError;
 use super::pass::Pass;
-use crate::console::Console;
-use crate::usage::UsageError;
+use seqloom_terminal::Console;
+use seqloom_terminal::UsageError;
 
 /// Arguments of `seqloom signal index`.
 #[derive(Debug, clap::Args)]

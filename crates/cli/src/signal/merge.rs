@@ -12,7 +12,7 @@ use super::arguments::{Format, LosslessArguments, OutputArguments, RunArguments}
 use super::join::{Unfit, join};
 use super::pass::Pass;
 use super::view::rewrite;
-use crate::console::Console;
+use seqloom_terminal::Console;
 
 /// Arguments of `seqloom signal merge`.
 #[derive(Debug, clap::Args)]

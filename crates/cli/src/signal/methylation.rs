@@ -20,7 +20,7 @@ use super::calling::{CallArguments, Job, OwnFiles, load_model, refuse_nothing, t
 use super::calling_sinks::{BamSink, TextSink};
 use super::error::PassError;
 use super::pass::Pass;
-use crate::console::Console;
+use seqloom_terminal::Console;
 
 /// Columns of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

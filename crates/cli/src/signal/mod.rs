@@ -25,7 +25,7 @@ mod split;
 mod stats;
 mod view;
 
-use crate::console::Console;
+use seqloom_terminal::Console;
 
 /// Commands of `seqloom signal`.
 #[derive(Debug, clap::Subcommand)]

@@ -20,9 +20,9 @@ use seqloom_signal::transcode::Encoding;
 
 use super::arguments::RunArguments;
 use super::error::{LostReads, PassError, StrictFault};
-use crate::console::Console;
 use crate::output::at_path;
-use crate::signals;
+use seqloom_terminal::Console;
+use seqloom_terminal::signals;
 
 /// Most faults that are told of one by one; all are counted, and `--lost` has them all.
 const MAX_TOLD: u64 = 100;

@@ -9,7 +9,7 @@ use seqloom_io::bam_index::BamIndex;
 use seqloom_signal::calling::record::Region;
 
 use super::pass::Pass;
-use crate::usage::UsageError;
+use seqloom_terminal::UsageError;
 
 /// A stretch of the reference, as the BAM's header numbers it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use seqloom_signal::transcode::Encoding;
 
 use super::arguments::RunArguments;
 use super::pass::Pass;
-use crate::console::Console;
+use seqloom_terminal::Console;
 
 /// Arguments of `seqloom signal skim`.
 #[derive(Debug, clap::Args)]

@@ -21,9 +21,9 @@ use super::arguments::{Format, FormatArguments, LosslessArguments, RunArguments}
 use super::error::PassError;
 use super::join::without_auxiliary_unless;
 use super::pass::{Pass, RecordSink};
-use crate::console::Console;
 use crate::output::at_path;
-use crate::usage::UsageError;
+use seqloom_terminal::Console;
+use seqloom_terminal::UsageError;
 
 /// Ways to split that want no table, so that options of the table would have no effect.
 const NO_TABLE: [&str; 3] = ["groups", "reads", "files"];

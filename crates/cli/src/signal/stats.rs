@@ -10,7 +10,7 @@ use seqloom_signal::store::{SignalStore, StoreFormat};
 
 use super::arguments::RunArguments;
 use super::pass::Pass;
-use crate::console::Console;
+use seqloom_terminal::Console;
 
 /// Arguments of `seqloom signal stats`.
 #[derive(Debug, clap::Args)]

@@ -10,7 +10,7 @@ use seqloom_signal::transcode::{Route, Transcode};
 use super::arguments::{Format, OutputArguments, RunArguments};
 use super::error::PassError;
 use super::pass::{Pass, RecordSink};
-use crate::console::Console;
+use seqloom_terminal::Console;
 
 /// Arguments of `seqloom signal view`.
 #[derive(Debug, clap::Args)]

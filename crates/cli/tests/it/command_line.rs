@@ -1,8 +1,11 @@
 //! What the command line promises apart from the alignments: version, usage, hints, headers.
 
-use crate::common::{READ_GROUP, SOON, folder, has, run, run_for, seqloom, words};
+use crate::common::{
+    READ_GROUP, SOON, folder, has, run, run_for, run_into, run_to_nobody, seqloom, words,
+};
 use crate::data::{align_small, small, small_pairs};
 use std::fs;
+use std::path::Path;
 
 #[test]
 fn version_is_one_line_on_stdout() {
@@ -32,6 +35,23 @@ fn wrong_usage_is_exit_code_2() {
     for command in ["align ref.fa r.fq", "prep in.bam", "index ref.fa"] {
         let words = command.split(' ').chain(["-m", "8"]);
         run_for(&mut seqloom(words), SOON).fails_with(2).says(&["8 bytes", "8G"]);
+    }
+}
+
+#[test]
+fn the_laboratory_is_another_program() {
+    for words in [&["lab"][..], &["lab", "locks", "--out", "x"], &["lab", "--help"]] {
+        run_for(&mut seqloom(words), SOON).fails_with(2).says(&["seqloom-lab", "seqloom topology"]);
+    }
+    let help = run_for(&mut seqloom(["--help"]), SOON).ok().text();
+    assert!(help.contains("topology") && !help.contains("  lab"), "{help}");
+}
+
+#[test]
+fn topology_that_nobody_reads_is_no_failure_and_a_full_disk_is() {
+    for words in [&["topology"][..], &["topology", "--json"]] {
+        run_to_nobody(&mut seqloom(words)).ok();
+        run_into(&mut seqloom(words), Path::new("/dev/full")).fails_with(4).says(&["cannot write"]);
     }
 }
 

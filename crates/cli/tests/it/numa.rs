@@ -1,4 +1,4 @@
-//! `align` and `lab topology` on an emulated machine with several NUMA nodes (QEMU): the same bytes
+//! `align` and `topology` on an emulated machine with several NUMA nodes (QEMU): the same bytes
 //! as here, and every page where it was meant to be, as the kernel of that machine reports it.
 
 use crate::common::{cache, finish, folder, run, seqloom};
@@ -243,8 +243,8 @@ fn four_nodes() {
     let (memory, runs) = ("900M", Vec::new());
     let mut machine =
         Machine { nodes: 4, cpus_per_node: 2, mib_per_node: 320, memory, limit, runs };
-    machine.add("probes", "seqloom lab topology --json --self-test > OUT.json");
-    machine.add("mask", "taskset 3c seqloom lab topology --json > OUT.json");
+    machine.add("probes", "seqloom topology --json --self-test > OUT.json");
+    machine.add("mask", "taskset 3c seqloom topology --json > OUT.json");
     machine.align("auto", "-t 8");
     machine.align("default", "-t 8 --placement default");
     machine.align("local", "-t 4 --placement local --huge-pages off");
@@ -313,7 +313,7 @@ fn slow_sixteen_nodes() {
     let (memory, runs) = ("1400M", Vec::new());
     let mut machine =
         Machine { nodes: 16, cpus_per_node: 4, mib_per_node: 128, memory, limit, runs };
-    machine.add("probes", "seqloom lab topology --json --self-test > OUT.json");
+    machine.add("probes", "seqloom topology --json --self-test > OUT.json");
     machine.align("small", "-t 16 --placement interleave");
     machine.align("replicate", "-t 16 --placement replicate --huge-pages off");
     machine.align("bind", "-t 16 --instances 4:bind --pin core");

@@ -1,9 +1,9 @@
 //! FAST5 read by a pool of processes: the same reads, and what a worker that is killed, hangs or is
-//! left alone costs. And the whole experiment of `seqloom lab signal-io`, small.
+//! left alone costs.
 
 use crate::common::{SOON, finish, folder, names_in, run, run_for, seqloom, signal, words};
 use crate::faults::SmallDisk;
-use seqloom_testkit::skip::{data, skip};
+use seqloom_testkit::skip::data;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -221,49 +221,4 @@ fn a_worker_that_nobody_calls_ends_at_once() {
         SOON,
     );
     ran.fails_with(1);
-}
-
-#[test]
-fn the_lab_measures_and_reports() {
-    let here = folder();
-    let Some(singles) = data("nanopore/f5c_ecoli_2kb/ecoli_2kb_region/fast5_files") else { return };
-    let mut files = Vec::new();
-    fast5_files(&singles, &mut files);
-    let source = here.path().join("source");
-    fs::create_dir(&source).unwrap();
-    for file in &files[..6] {
-        fs::copy(file, source.join(file.file_name().unwrap())).unwrap();
-    }
-    if !Command::new("cc").arg("--version").output().is_ok_and(|output| output.status.success()) {
-        skip("no C compiler for the latency layer");
-        return;
-    }
-    let (out, work) = (here.path().join("out"), here.path().join("work"));
-    let mut lab = seqloom(["lab", "signal-io", "--copies", "4", "--workers", "1,4"]);
-    lab.args(["--storages", "raid,cached", "--ways", "fast5-own,fast5-pool,slow5,blow5"]);
-    lab.arg("--source").arg(source).arg("--out").arg(&out).arg("--work").arg(&work);
-    run(&mut lab).ok();
-    assert_eq!(
-        names_in(&out),
-        ["README.md", "cached.svg", "facts.tsv", "raid.svg", "signal-io.tsv"]
-    );
-    let table = fs::read_to_string(out.join("signal-io.tsv")).unwrap();
-    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split('\t').collect()).collect();
-    assert_eq!(rows.len(), 1 + 2 * 4 * 2);
-    let at = |name: &str| rows[0].iter().position(|column| *column == name).unwrap();
-    let (reads, requests, wall) = (at("reads"), at("requests"), at("wall_s"));
-    for row in &rows[1..] {
-        assert_eq!(row[reads], rows[1][reads], "{row:?}");
-        let requests: u64 = row[requests].parse().unwrap();
-        assert_eq!(requests > 0, row[0] == "raid", "{row:?}");
-        // No run is faster than its requests, spread over its workers.
-        let wall_s: f64 = row[wall].parse().unwrap();
-        let workers: f64 = row[2].parse().unwrap();
-        assert!(wall_s >= requests as f64 * 0.008 / workers.min(12.0) * 0.99, "{row:?}");
-    }
-    let report = fs::read_to_string(out.join("README.md")).unwrap();
-    assert!(report.contains("| raid | BLOW5 |"), "{report}");
-    fs::remove_file(out.join("README.md")).unwrap();
-    run(seqloom(["lab", "signal-io", "--again"]).arg(&out)).ok();
-    assert_eq!(fs::read_to_string(out.join("README.md")).unwrap(), report);
 }

@@ -3,90 +3,23 @@
 
 pub(crate) mod numa;
 
-use std::io;
-
-/// Processor time and peak memory of the process.
-pub(crate) struct SelfUsage {
-    pub(crate) cpu_us: u64,
-    pub(crate) max_rss_kib: u64,
-    pub(crate) voluntary_switches: u64,
-    pub(crate) involuntary_switches: u64,
-}
-
 /// `getrusage(RUSAGE_SELF)`; zeros if the call fails.
-pub(crate) fn rusage_self() -> SelfUsage {
+pub(crate) fn rusage_self() -> libc::rusage {
     rusage(libc::RUSAGE_SELF)
 }
 
 /// `getrusage(RUSAGE_CHILDREN)`; zeros if the call fails.
-pub(crate) fn rusage_children() -> SelfUsage {
+pub(crate) fn rusage_children() -> libc::rusage {
     rusage(libc::RUSAGE_CHILDREN)
 }
 
-fn rusage(who: libc::c_int) -> SelfUsage {
+fn rusage(who: libc::c_int) -> libc::rusage {
     let mut raw = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `raw` is valid writable memory of the size the call expects; all-zero is a valid
     // `rusage`, so reading it is sound whether or not the call succeeded.
-    let raw = unsafe {
+    unsafe {
         libc::getrusage(who, raw.as_mut_ptr());
         raw.assume_init()
-    };
-    used(&raw)
-}
-
-/// Waits until the child `pid` has ended, without taking its status: it can still be signalled.
-pub(crate) fn await_end(pid: u32) -> io::Result<()> {
-    let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
-    again_if_interrupted(|| {
-        // SAFETY: `info` is valid writable memory of the type the call expects.
-        unsafe { libc::waitid(libc::P_PID, pid, info.as_mut_ptr(), libc::WEXITED | libc::WNOWAIT) }
-    })?;
-    Ok(())
-}
-
-/// `wait4`: the status of the child `pid`, and what it and the children it waited for used.
-pub(crate) fn wait_with_usage(pid: u32) -> io::Result<(i32, SelfUsage)> {
-    let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
-    let (mut status, mut raw) = (0, std::mem::MaybeUninit::<libc::rusage>::zeroed());
-    again_if_interrupted(|| {
-        // SAFETY: both are valid writable memory of the types the call expects.
-        unsafe { libc::wait4(pid, &raw mut status, 0, raw.as_mut_ptr()) }
-    })?;
-    // SAFETY: all-zero is a valid `rusage`, and the call has filled it in.
-    let raw = unsafe { raw.assume_init() };
-    Ok((status, used(&raw)))
-}
-
-/// SIGKILL to all processes of a group.
-pub(crate) fn kill_group(group: u32) -> io::Result<()> {
-    // 0 would be this process's own group, 1 and below everybody.
-    let group = libc::pid_t::try_from(group).ok().filter(|group| *group > 1);
-    let group = group.ok_or_else(|| io::Error::other("no process group has this number"))?;
-    // SAFETY: `kill` takes no pointers.
-    let sent = unsafe { libc::kill(-group, libc::SIGKILL) };
-    if sent == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-fn again_if_interrupted(mut call: impl FnMut() -> libc::c_int) -> io::Result<libc::c_int> {
-    loop {
-        let result = call();
-        if result >= 0 {
-            return Ok(result);
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
-}
-
-fn used(raw: &libc::rusage) -> SelfUsage {
-    let us = |t: libc::timeval| (t.tv_sec as u64) * 1_000_000 + t.tv_usec as u64;
-    SelfUsage {
-        cpu_us: us(raw.ru_utime) + us(raw.ru_stime),
-        max_rss_kib: raw.ru_maxrss as u64,
-        voluntary_switches: raw.ru_nvcsw as u64,
-        involuntary_switches: raw.ru_nivcsw as u64,
     }
 }
 

@@ -164,6 +164,18 @@ impl Worker {
 }
 
 impl Fast5Pool {
+    /// A pool whose workers are this program, called with `command`, a hidden command of it.
+    #[must_use]
+    pub fn of_this_program(command: &str, timeout: Duration) -> Self {
+        Self::new(Fast5PoolOptions {
+            // Not the name of the file, which may be another program by now.
+            program: PathBuf::from("/proc/self/exe"),
+            arguments: vec![OsString::from(command)],
+            timeout,
+            max_deaths: DEFAULT_MAX_DEATHS,
+        })
+    }
+
     /// A pool without workers; they are started when they are wanted.
     #[must_use]
     pub fn new(options: Fast5PoolOptions) -> Self {

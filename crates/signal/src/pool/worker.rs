@@ -69,33 +69,18 @@ pub struct WorkerOptions {
     pub shared_descriptor: u32,
     /// Number of the process that the worker works for.
     pub parent: u32,
-    /// Read with libhdf5.
-    pub library: bool,
 }
 
-/// Works until standard input ends.
+/// Works until standard input ends. `E` reads the files.
 ///
 /// # Errors
 /// [`WorkerError`].
-pub fn run(options: WorkerOptions) -> Result<(), WorkerError> {
+pub fn run<E: OpenByPath>(options: WorkerOptions) -> Result<(), WorkerError> {
     sys::end_with_parent(options.parent)?;
     let path = format!("/proc/self/fd/{}", options.shared_descriptor);
     let shared = File::options().read(true).write(true).open(path)?;
     let (input, output) = (io::stdin().lock(), io::stdout().lock());
-    if options.library {
-        return run_library(input, output, &shared);
-    }
-    serve::<Hdf5File>(input, output, &shared)
-}
-
-#[cfg(feature = "libhdf5")]
-fn run_library(input: impl Read, output: impl Write, shared: &File) -> Result<(), WorkerError> {
-    serve::<crate::hdf5_library::LibraryFile>(input, output, shared)
-}
-
-#[cfg(not(feature = "libhdf5"))]
-fn run_library(_: impl Read, _: impl Write, _: &File) -> Result<(), WorkerError> {
-    Err(WorkerError::Request("this program was built without libhdf5".to_owned()))
+    serve::<E>(input, output, &shared)
 }
 
 /// What a worker keeps between requests.

@@ -33,6 +33,7 @@ pub use frames::{FrameDefect, MAX_LINE_BYTES};
 pub use index_file::{IndexFileError, check_index, for_each_entry, index_path, read_index_file};
 pub use read_index::{DuplicateReadId, ReadIndex};
 pub use record_file::{DecodeScratch, RecordFile};
+pub use table_file::Fast5Table;
 
 /// What a file of raw signal is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -270,11 +271,10 @@ pub enum Fast5Engine {
     /// The reader of this crate: threads read at once.
     #[default]
     Own,
-    /// libhdf5 in this process: one thread reads at a time.
-    #[cfg(feature = "libhdf5")]
-    Library,
     /// Child processes, one for each thread: what crashes costs one read.
     Pool(Arc<Fast5Pool>),
+    /// A reader from outside; what is wrong with a file, where it cannot open it.
+    Other(fn(&Path, Fast5Options) -> Result<Box<dyn Fast5Table>, String>),
 }
 
 /// How files are opened.
@@ -355,14 +355,10 @@ fn open_fast5(
             let table = Fast5File::open(Arc::new(file), &path, options.fast5, scratch);
             store(table.map_err(|error| error.without_path()), path, size_bytes)
         }
-        #[cfg(feature = "libhdf5")]
-        Fast5Engine::Library => {
-            let table = crate::hdf5_library::open(&path, options.fast5);
-            store(table, path, size_bytes)
-        }
         Fast5Engine::Pool(pool) => {
             let table = PooledFile::open(pool, &path, options.fast5);
-            store(table, path, size_bytes)
+            store(table.map(|it| Box::new(it) as Box<dyn Fast5Table>), path, size_bytes)
         }
+        Fast5Engine::Other(open) => store(open(&path, options.fast5), path, size_bytes),
     }
 }

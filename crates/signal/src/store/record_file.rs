@@ -40,8 +40,6 @@ const MAX_RUN_BYTES: u64 = 8 << 20;
 pub struct DecodeScratch {
     blow5: Option<(Compression, RecordDecoder)>,
     pub(super) fast5: Fast5Scratch,
-    #[cfg(feature = "libhdf5")]
-    pub(super) library: Fast5Scratch<crate::hdf5_library::LibraryFile>,
     pub(super) pod5: Pod5Scratch,
 }
 

@@ -6,13 +6,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use seqloom_format::hdf5::Hdf5File;
 use seqloom_format::signal::{SignalHeader, SignalRead};
 
 use super::{
     Cursor, DecodeScratch, Frame, FrameBatch, ReadError, SignalStore, StoreError, StoreFormat,
 };
-use crate::fast5::{Engine, Fast5File, Fast5Scratch};
+use crate::fast5::Fast5File;
 use crate::pod5::{Pod5Error, Pod5File};
 use crate::pool::PooledFile;
 
@@ -36,25 +35,7 @@ pub(super) trait Table: Send + Sync {
     ) -> Result<(), ReadError>;
 }
 
-/// An engine whose buffers are part of a worker's.
-trait HasScratch: Engine + Sized {
-    fn scratch(of: &mut DecodeScratch) -> &mut Fast5Scratch<Self>;
-}
-
-impl HasScratch for Hdf5File {
-    fn scratch(of: &mut DecodeScratch) -> &mut Fast5Scratch {
-        &mut of.fast5
-    }
-}
-
-#[cfg(feature = "libhdf5")]
-impl HasScratch for crate::hdf5_library::LibraryFile {
-    fn scratch(of: &mut DecodeScratch) -> &mut Fast5Scratch<Self> {
-        &mut of.library
-    }
-}
-
-impl<E: HasScratch> Table for Fast5File<E> {
+impl Table for Fast5File {
     const FORMAT: StoreFormat = StoreFormat::Fast5;
 
     fn header(&self) -> &SignalHeader {
@@ -75,14 +56,26 @@ impl<E: HasScratch> Table for Fast5File<E> {
         scratch: &mut DecodeScratch,
         read: &mut SignalRead,
     ) -> Result<(), ReadError> {
-        let scratch = E::scratch(scratch);
-        self.read(index, scratch, read).map_err(|error| ReadError::new(error.problem))
+        self.read(index, &mut scratch.fast5, read).map_err(|error| ReadError::new(error.problem))
     }
 }
 
-impl Table for PooledFile {
-    const FORMAT: StoreFormat = StoreFormat::Fast5;
+/// A FAST5 file that is not read by this crate's threads: its reads, whoever gets them.
+pub trait Fast5Table: Send + Sync {
+    /// What the file says of all its reads.
+    fn header(&self) -> &SignalHeader;
+    /// How many reads it has.
+    fn reads(&self) -> usize;
+    /// The id of a read; empty past the end.
+    fn read_id(&self, index: usize) -> Vec<u8>;
+    /// Reads one.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn read(&self, index: usize, read: &mut SignalRead) -> Result<(), ReadError>;
+}
 
+impl Fast5Table for PooledFile {
     fn header(&self) -> &SignalHeader {
         self.header()
     }
@@ -95,13 +88,33 @@ impl Table for PooledFile {
         self.read_id(index).to_vec()
     }
 
+    fn read(&self, index: usize, read: &mut SignalRead) -> Result<(), ReadError> {
+        self.read(index, read).map_err(ReadError)
+    }
+}
+
+impl Table for Box<dyn Fast5Table> {
+    const FORMAT: StoreFormat = StoreFormat::Fast5;
+
+    fn header(&self) -> &SignalHeader {
+        self.as_ref().header()
+    }
+
+    fn reads(&self) -> usize {
+        self.as_ref().reads()
+    }
+
+    fn read_id(&self, index: usize) -> Vec<u8> {
+        self.as_ref().read_id(index)
+    }
+
     fn read(
         &self,
         index: usize,
         _: &mut DecodeScratch,
         read: &mut SignalRead,
     ) -> Result<(), ReadError> {
-        self.read(index, read).map_err(ReadError)
+        self.as_ref().read(index, read)
     }
 }
 

@@ -1,0 +1,82 @@
+//! SIGINT and SIGTERM.
+//!
+//! Until [`defer`] a signal ends the process at once: there is nothing yet that would stay behind.
+//! From then on the first one asks the workers to stop, which they do between tasks, and gives them
+//! [`GRACE_S`] seconds for it: a write to a pipe that nobody reads, or a long call into the engine,
+//! would else hold the process for ever. A second one has its default action.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::os::fd::IntoRawFd;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+/// Seconds that workers have to stop in.
+const GRACE_S: libc::c_uint = 5;
+
+static RECEIVED: AtomicI32 = AtomicI32::new(0);
+static DEFERRED: AtomicBool = AtomicBool::new(false);
+/// Where the handler says what happened; it cannot be given a context.
+static STDERR: AtomicI32 = AtomicI32::new(2);
+
+/// The program's name, for the handler.
+static PROGRAM: OnceLock<&'static str> = OnceLock::new();
+
+/// The signal that asked us to stop, if one did.
+#[must_use]
+pub fn received() -> Option<i32> {
+    Some(RECEIVED.load(Ordering::Relaxed)).filter(|&signal| signal != 0)
+}
+
+/// Whether workers should stop.
+#[must_use]
+pub fn interrupted() -> bool {
+    received().is_some()
+}
+
+/// From now on a signal is for the workers to see; see the module documentation.
+pub fn defer() {
+    DEFERRED.store(true, Ordering::SeqCst);
+}
+
+/// Installs the handlers; `stderr` is the user's, and `program` what a message begins with.
+pub fn install(stderr: File, program: &'static str) {
+    PROGRAM.get_or_init(|| program);
+    // Never closed: a handler may need it until the very end.
+    STDERR.store(stderr.into_raw_fd(), Ordering::SeqCst);
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGALRM] {
+        // SAFETY: an all-zero `sigaction` is valid; the handler makes async-signal-safe calls only;
+        // SA_RESETHAND gives the second signal its default action.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = on_signal as *const () as usize;
+            action.sa_flags = libc::SA_RESETHAND | libc::SA_RESTART;
+            libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Notes the signal, or, where nobody looks at it or nobody did in time, ends the process.
+extern "C" fn on_signal(signal: libc::c_int) {
+    if signal != libc::SIGALRM {
+        RECEIVED.store(signal, Ordering::SeqCst);
+        if DEFERRED.load(Ordering::SeqCst) {
+            // SAFETY: `alarm` is async-signal-safe.
+            unsafe { libc::alarm(GRACE_S) };
+            return;
+        }
+    }
+    let (text, code): (&[u8], _) = match RECEIVED.load(Ordering::SeqCst) {
+        libc::SIGINT => (b": stopped by signal 2\n", 128 + libc::SIGINT),
+        _ => (b": stopped by signal 15\n", 128 + libc::SIGTERM),
+    };
+    let (program, stderr) =
+        (PROGRAM.get().unwrap_or(&"").as_bytes(), STDERR.load(Ordering::SeqCst));
+    // SAFETY: `write` and `_exit` are async-signal-safe; both texts outlive the calls. Nothing can
+    // be done about a message that cannot be written.
+    unsafe {
+        let _ = libc::write(stderr, program.as_ptr().cast(), program.len());
+        let _ = libc::write(stderr, text.as_ptr().cast(), text.len());
+        libc::_exit(code);
+    }
+}

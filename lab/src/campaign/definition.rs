@@ -1,0 +1,394 @@
+//! What an experiment is: a TOML file of factors and levels, subjects, what they are given, and
+//! how runs are made and reported.
+//!
+//! `lab/runs/README.md` describes the file for those who write one. Whatever a file says and
+//! nothing would come of is refused, with its place.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::template::Words;
+
+/// An experiment.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// One word: the name of its folder.
+    pub name: String,
+    /// One line.
+    pub title: String,
+    /// What it asks, and who asked it first.
+    pub question: String,
+    /// How runs are made.
+    #[serde(default)]
+    pub protocol: Protocol,
+    /// Values of placeholders.
+    #[serde(default)]
+    pub values: BTreeMap<String, Words>,
+    /// What is varied.
+    #[serde(default)]
+    pub factor: Vec<Factor>,
+    /// What else a level stands for.
+    #[serde(default)]
+    pub level: Vec<Level>,
+    /// Ways to place a program: levels of the factor `placement`.
+    #[serde(default)]
+    pub placement: Vec<Placement>,
+    /// Files that are made before anything is timed.
+    #[serde(default)]
+    pub make: Vec<Make>,
+    /// Reads that the instances of a run share.
+    pub input: Option<Input>,
+    /// What is run.
+    pub subject: Vec<Subject>,
+    /// How results are shown.
+    #[serde(default)]
+    pub report: Report,
+    /// Settings that make it small, to see that everything works.
+    #[serde(default)]
+    pub smoke: BTreeMap<String, Words>,
+}
+
+/// How runs are made.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Protocol {
+    /// How often all runs are made.
+    pub repeats: u32,
+    /// From which their order follows.
+    pub seed: u64,
+    /// Weak scaling: reads for each thread of a run.
+    pub reads_per_thread: Option<u64>,
+    /// Strong scaling: reads for all threads of a run.
+    pub reads: Option<u64>,
+    /// Reads of an instance in a run that shows what loading costs.
+    pub minimal_reads: u64,
+    /// After this a run is ended.
+    pub timeout_s: u64,
+    /// Whether there are runs of more threads than usable cores.
+    pub oversubscribe: bool,
+}
+
+impl Default for Protocol {
+    fn default() -> Self {
+        Self {
+            repeats: 3,
+            seed: 1,
+            reads_per_thread: None,
+            reads: None,
+            minimal_reads: 1,
+            timeout_s: 3600,
+            oversubscribe: false,
+        }
+    }
+}
+
+/// What is varied. `threads` is the total of a run, `instances` how many programs share them,
+/// `placement` where they are put; others are placeholders and nothing else.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Factor {
+    /// Its name, and that of its placeholder.
+    pub name: String,
+    /// Its levels, in their order.
+    pub levels: Words,
+}
+
+/// Values of placeholders that come with a level of a factor.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Level {
+    /// The factor.
+    pub of: String,
+    /// The level.
+    pub level: String,
+    /// The values.
+    pub values: BTreeMap<String, Words>,
+}
+
+/// A way to place a program.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Placement {
+    /// Its name: a level of the factor `placement`.
+    pub name: String,
+    /// What stands before the program; nothing leaves it to the kernel.
+    pub command: Vec<String>,
+}
+
+/// A file that is made before anything is timed, and kept.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Make {
+    /// The placeholder that stands for its path.
+    pub name: String,
+    /// Its path in the folder of files; what it depends on has to be in it.
+    pub file: String,
+    /// What makes it; `{file}` is its path.
+    #[serde(default)]
+    pub commands: Vec<Vec<String>>,
+    /// A file that is there already, instead.
+    pub given: Option<String>,
+}
+
+/// FASTQ of which each instance gets its share.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    /// Path; the share is `{reads}`.
+    pub reads: String,
+    /// Path of their mates; the share is `{mates}`.
+    pub mates: Option<String>,
+}
+
+/// What is run.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Subject {
+    /// Its name in tables.
+    pub name: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Variables of its environment.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+    /// What it needs on the PATH besides its program and those that make its files.
+    #[serde(default)]
+    pub needs: Vec<String>,
+    /// What prints its version.
+    #[serde(default)]
+    pub version: Vec<String>,
+    /// Levels that it is run with; without a word of a factor, all.
+    #[serde(default)]
+    pub only: BTreeMap<String, Words>,
+    /// What of a run is the time of its work.
+    pub time: TimeBasis,
+    /// Numbers in what it prints or writes.
+    #[serde(default)]
+    pub tell: Vec<Tell>,
+    /// A table that it writes, of several rows to a run.
+    pub rows: Option<Rows>,
+    /// A curve that it writes.
+    pub curve: Option<Curve>,
+}
+
+/// What of a run is the time of its work, `align_s`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeBasis {
+    /// It tells the counter `align_s` itself, of its slowest thread where it can.
+    Told,
+    /// From start to end, less the median of runs of `minimal_reads`: index load excluded.
+    LessMinimalRun,
+    /// From start to end.
+    Wall,
+}
+
+impl TimeBasis {
+    /// In words, for tables.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Told => "told by the program",
+            Self::LessMinimalRun => "wall less a minimal run",
+            Self::Wall => "wall",
+        }
+    }
+}
+
+/// How several numbers of one name become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Join {
+    /// Added up.
+    #[default]
+    Sum,
+    /// The largest.
+    Max,
+    /// The mean.
+    Mean,
+    /// The last.
+    Last,
+}
+
+impl Join {
+    /// The one number; `None` of none.
+    #[must_use]
+    pub fn of(self, values: &[f64]) -> Option<f64> {
+        let last = *values.last()?;
+        Some(match self {
+            Self::Sum => values.iter().sum(),
+            Self::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            Self::Mean => values.iter().sum::<f64>() / values.len() as f64,
+            Self::Last => last,
+        })
+    }
+}
+
+/// A number in what a program prints or writes.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tell {
+    /// Its name in tables, unit last.
+    pub counter: String,
+    /// `stdout`, `stderr`, or a path.
+    pub from: String,
+    /// Text in front of it, wherever that stands.
+    pub after: Option<String>,
+    /// Places in JSON, such as `/usage/wall_seconds`.
+    #[serde(default)]
+    pub json: Vec<String>,
+    /// What it is multiplied by, such as 1e-6 for microseconds.
+    #[serde(default = "one")]
+    pub scale: f64,
+    /// How several become one in what a program says.
+    #[serde(default)]
+    pub join: Join,
+    /// The same, of the instances of a run: added up where it says nothing. Of `align_s` the
+    /// largest always counts.
+    pub over: Option<Join>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// A table of tab-separated values that a run writes.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rows {
+    /// Its path.
+    pub file: String,
+    /// Columns that tell rows apart.
+    pub factors: Vec<String>,
+    /// What its columns are called here.
+    pub values: BTreeMap<String, String>,
+}
+
+/// A curve in a table of tab-separated values that a run writes.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Curve {
+    /// Its path.
+    pub file: String,
+    /// The column to the right.
+    pub x: String,
+    /// The column upwards: a share.
+    pub share: String,
+    /// Whether that is the share of what is beyond x, not within it.
+    #[serde(default)]
+    pub beyond: bool,
+    /// What is to the right, in words.
+    pub title: String,
+}
+
+/// How results are shown.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Report {
+    /// What is plotted.
+    pub y: String,
+    /// In words.
+    pub y_title: String,
+    /// What it is plotted by: a factor whose levels are numbers.
+    pub x: String,
+    /// Factors of which each combination has a line.
+    pub lines: Vec<String>,
+    /// Factors of which each combination has a plot; those that vary and stand nowhere follow.
+    pub panels: Vec<String>,
+    /// The rate whose best is listed.
+    pub peak: String,
+    /// Counters of seconds that threads waited, added up over threads: parts of the bars.
+    pub waits: Vec<String>,
+}
+
+impl Default for Report {
+    fn default() -> Self {
+        Self {
+            y: "align_s".to_owned(),
+            y_title: "seconds".to_owned(),
+            x: "threads".to_owned(),
+            lines: Vec::new(),
+            panels: vec!["subject".to_owned()],
+            peak: "reads_per_s".to_owned(),
+            waits: Vec::new(),
+        }
+    }
+}
+
+/// Why a file is no experiment.
+#[derive(Debug, thiserror::Error)]
+pub enum DefinitionError {
+    /// It is not TOML, or not of this form.
+    #[error("{file}, line {line} ({text}): {what}")]
+    Form {
+        /// The file.
+        file: String,
+        /// From 1.
+        line: usize,
+        /// What stands there.
+        text: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// A value that makes no sense.
+    #[error("{file}, {key}: {what}")]
+    Value {
+        /// The file.
+        file: String,
+        /// Where.
+        key: String,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+impl Experiment {
+    /// Reads and checks an experiment; `file` is its name in messages.
+    ///
+    /// # Errors
+    /// See [`DefinitionError`].
+    pub fn parse(file: &str, text: &str) -> Result<Self, DefinitionError> {
+        let experiment: Self =
+            toml::from_str(text).map_err(|error| form_error(file, text, &error))?;
+        super::check::check(&experiment).map_err(|(key, what)| DefinitionError::Value {
+            file: file.to_owned(),
+            key,
+            what,
+        })?;
+        Ok(experiment)
+    }
+
+    /// The levels of a factor.
+    #[must_use]
+    pub fn levels(&self, factor: &str) -> Option<&[String]> {
+        let factor = self.factor.iter().find(|other| other.name == factor)?;
+        Some(&factor.levels.0)
+    }
+
+    /// Names of what tells rows of results apart: the subject, factors, and those of subjects'
+    /// own tables.
+    #[must_use]
+    pub fn keys(&self) -> Vec<String> {
+        let mut keys = vec!["subject".to_owned()];
+        keys.extend(self.factor.iter().map(|factor| factor.name.clone()));
+        for name in self.subject.iter().filter_map(|s| s.rows.as_ref()).flat_map(|r| &r.factors) {
+            if !keys.contains(name) {
+                keys.push(name.clone());
+            }
+        }
+        keys
+    }
+}
+
+fn form_error(file: &str, text: &str, error: &toml::de::Error) -> DefinitionError {
+    let at = error.span().map_or(0, |span| span.start).min(text.len());
+    let line = text.get(..at).unwrap_or_default().matches('\n').count();
+    DefinitionError::Form {
+        file: file.to_owned(),
+        line: line + 1,
+        text: text.lines().nth(line).unwrap_or_default().trim().to_owned(),
+        what: error.message().trim().to_owned(),
+    }
+}

@@ -1,0 +1,138 @@
+//! `seqloom-lab methylation`: methylation calling by structure, workers and latency.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use seqloom_lab::methylation::{self, Methylation, StructureOptions, WAYS};
+use seqloom_runtime::machine;
+use seqloom_signal::pool::DEFAULT_TIMEOUT;
+
+use super::fast5::{Engine, engine};
+use super::print_counters;
+use seqloom_terminal::Console;
+use seqloom_terminal::UsageError;
+
+/// Name of the hidden command that is one run of a structure.
+pub(super) const CALL: &str = "__methylation-call";
+
+/// Arguments of `seqloom-lab methylation`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  \
+    seqloom-lab methylation --source fast5_files/ --bam reads.bam --reference ref.fa \
+    --out lab/runs/methylation\n\n\
+    The latency layer needs a C compiler.")]
+pub(crate) struct MethylationArguments {
+    /// Folder of single-read FAST5 files, each read once
+    #[arg(long, value_name = "DIR", required_unless_present = "again")]
+    source: Option<PathBuf>,
+    /// Their alignments, sorted by coordinate, with the bases of the reads
+    #[arg(long, value_name = "FILE", required_unless_present = "again")]
+    bam: Option<PathBuf>,
+    /// Their reference
+    #[arg(long, value_name = "FASTA", required_unless_present = "again")]
+    reference: Option<PathBuf>,
+    /// Run nothing: write the report of this folder once more from its table
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["source", "bam", "reference"])]
+    again: Option<PathBuf>,
+    /// Where table, plots and report go
+    #[arg(long, value_name = "DIR", default_value = "out/lab/methylation")]
+    out: PathBuf,
+    /// Where data are made [default: a folder of the system's temporary folder]
+    #[arg(long, value_name = "DIR")]
+    work: Option<PathBuf>,
+    /// Numbers of workers
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2,4,8,16,32")]
+    workers: Vec<u32>,
+    /// Reads of a batch, in the structures that have one
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    batch: u32,
+    /// Only these ways, such as batches,flow-blow5
+    #[arg(long, value_name = "WAY,...", value_delimiter = ',')]
+    ways: Vec<String>,
+    /// Only these storages: ssd, raid, nfs, cached
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    storages: Vec<String>,
+    /// Repeats of each run, of which the fastest counts
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    repeats: u32,
+}
+
+/// Arguments of one run of a structure.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CallArguments {
+    #[arg(long)]
+    bam: PathBuf,
+    #[arg(long)]
+    reference: PathBuf,
+    #[arg(long)]
+    index: PathBuf,
+    #[arg(long)]
+    way: String,
+    #[arg(long)]
+    threads: NonZeroUsize,
+    #[arg(long)]
+    batch: NonZeroUsize,
+    #[arg(short, long)]
+    output: PathBuf,
+}
+
+/// Runs the experiment and writes its report.
+pub(super) fn run(arguments: &MethylationArguments, console: &Console) -> anyhow::Result<()> {
+    if let Some(folder) = &arguments.again {
+        return Ok(methylation::RESULTS.write_again(folder)?);
+    }
+    let experiment = Methylation {
+        seqloom: super::product()?,
+        program: PathBuf::from("/proc/self/exe"),
+        structure_arguments: vec![CALL.to_owned()],
+        source: arguments.source.clone().unwrap_or_default(),
+        bam: arguments.bam.clone().unwrap_or_default(),
+        reference: arguments.reference.clone().unwrap_or_default(),
+        work: arguments.work.clone().unwrap_or_else(|| std::env::temp_dir().join("seqloom-lab")),
+        workers: arguments.workers.clone(),
+        batch: arguments.batch,
+        ways: arguments.ways.clone(),
+        storages: arguments.storages.clone(),
+        repeats: arguments.repeats,
+    };
+    let table = experiment.run(&mut |what| console.info(what))?;
+    let called = table.columns.iter().position(|name| name == "reads");
+    let called = table.rows.first().zip(called).map_or(0.0, |(row, at)| row.values[at]);
+    let facts = [
+        ("machine", format!("{} cores", machine::available_cores())),
+        ("reads that are called", format!("{called:.0}")),
+        ("reads of a batch", arguments.batch.to_string()),
+        ("program", format!("seqloom {}", env!("CARGO_PKG_VERSION"))),
+        (
+            "again",
+            format!(
+                "`seqloom-lab methylation --source DIR --bam FILE --reference FASTA --batch {} \
+                 --repeats {} --out DIR`",
+                arguments.batch, arguments.repeats
+            ),
+        ),
+    ];
+    let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
+    methylation::RESULTS.write(&table, &facts, &arguments.out)?;
+    console.info(&format!("report in {}", arguments.out.display()));
+    Ok(())
+}
+
+/// Is one run of a structure: calls all reads and says what that took.
+pub(super) fn call(arguments: &CallArguments) -> anyhow::Result<()> {
+    let unknown = || UsageError(format!("there is no way {}", arguments.way));
+    let way = *WAYS.iter().find(|way| way.name == arguments.way).ok_or_else(unknown)?;
+    let choice = Engine::from_str(way.engine, false).map_err(UsageError)?;
+    let counters = methylation::call(&StructureOptions {
+        bam: arguments.bam.clone(),
+        reference: arguments.reference.clone(),
+        index: arguments.index.clone(),
+        way,
+        engine: engine(choice, DEFAULT_TIMEOUT),
+        threads: arguments.threads,
+        batch: arguments.batch,
+        output: arguments.output.clone(),
+    })?;
+    Ok(print_counters(&counters)?)
+}

@@ -1,0 +1,113 @@
+//! `seqloom-lab prep-memory`: time and memory of five steps by allocator and program.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use seqloom_lab::prep_memory::{self, PHASES, PrepMemory};
+use seqloom_runtime::machine;
+
+use seqloom_terminal::Console;
+use seqloom_terminal::signals;
+
+/// Arguments of `seqloom-lab prep-memory`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  \
+    cargo build --release -p seqloom --features system-allocator --target-dir target/plain\n  \
+    seqloom-lab prep-memory --input grouped.bam --reference-dict ref.dict \\\n    \
+    --plain target/plain/release/seqloom --out lab/runs/prep-memory\n\n\
+    Allocators are looked for among the system's libraries (jemalloc, tcmalloc, tbbmalloc,\n\
+    mimalloc), programs on the PATH (samtools, samblaster, sambamba, Picard, elPrep).")]
+pub(crate) struct PrepMemoryArguments {
+    /// BAM or SAM of aligned reads, grouped by name
+    #[arg(long, value_name = "IN")]
+    input: PathBuf,
+    /// SAM, .dict or BAM whose sequences replace those of the header
+    #[arg(long, value_name = "FILE")]
+    reference_dict: PathBuf,
+    /// seqloom, built with --features system-allocator; without it no allocators are compared
+    #[arg(long, value_name = "PROGRAM")]
+    plain: Option<PathBuf>,
+    /// Where table and report go
+    #[arg(long, value_name = "DIR", default_value = "out/lab/prep-memory")]
+    out: PathBuf,
+    /// Where outputs are made [default: a folder of the system's temporary folder]
+    #[arg(long, value_name = "DIR")]
+    work: Option<PathBuf>,
+    /// Busy threads
+    #[arg(short, long, value_name = "N", default_value_t = machine::available_cores())]
+    threads: NonZeroUsize,
+    /// -m of the runs of seqloom
+    #[arg(short, long, value_name = "SIZE")]
+    memory: Option<String>,
+    /// Runs of each way
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    repeats: u32,
+    /// Runs of other programs [default: as many]
+    #[arg(long, value_name = "N")]
+    tool_repeats: Option<u32>,
+    /// Only these ways, such as seqloom,jemalloc,sambamba
+    #[arg(long, value_name = "WAY,...", value_delimiter = ',')]
+    ways: Vec<String>,
+    /// What else is to be said of the machine, such as what ran beside
+    #[arg(long, value_name = "TEXT")]
+    remark: Option<String>,
+}
+
+/// Runs the experiment and writes its report.
+pub(super) fn run(arguments: &PrepMemoryArguments, console: &Console) -> anyhow::Result<()> {
+    let experiment = PrepMemory {
+        program: super::product()?,
+        plain_program: arguments.plain.clone(),
+        input: arguments.input.clone(),
+        dictionary: arguments.reference_dict.clone(),
+        work: arguments.work.clone().unwrap_or_else(|| std::env::temp_dir().join("seqloom-lab")),
+        threads: arguments.threads.get(),
+        memory: arguments.memory.clone(),
+        repeats: arguments.repeats,
+        tool_repeats: arguments.tool_repeats.unwrap_or(arguments.repeats),
+        ways: arguments.ways.clone(),
+    };
+    // Programs run in groups of their own: a signal that ended this process would leave them.
+    signals::defer();
+    let table = experiment.run(&mut |what| console.info(what), &phases, &signals::interrupted)?;
+    let size = std::fs::metadata(&arguments.input)?.len();
+    let mut facts = vec![
+        ("machine", format!("{} cores", machine::available_cores())),
+        ("threads", arguments.threads.to_string()),
+        ("input", format!("{:.1} MB of aligned reads, grouped by name", size as f64 / 1e6)),
+        ("program", format!("seqloom {}", env!("CARGO_PKG_VERSION"))),
+    ];
+    facts.extend(arguments.memory.iter().map(|memory| ("-m of seqloom", memory.clone())));
+    facts.extend(arguments.remark.iter().map(|remark| ("remark", remark.clone())));
+    let facts: Vec<_> = facts.into_iter().map(|(name, fact)| (name.to_owned(), fact)).collect();
+    prep_memory::RESULTS.write(&table, &facts, &arguments.out)?;
+    console.info(&format!("report in {}", arguments.out.display()));
+    Ok(())
+}
+
+/// What a report of `prep` says of its phases and of its memory.
+fn phases(report: &str) -> Vec<(String, f64)> {
+    let report: serde_json::Value = serde_json::from_str(report).unwrap_or_default();
+    let usage = &report["usage"];
+    let told = usage["phase_seconds"].as_array().into_iter().flatten();
+    let mut found: Vec<(String, f64)> = told
+        .filter_map(|phase| Some((phase[0].as_str()?.to_owned(), phase[1].as_f64()?)))
+        .filter(|(name, _)| PHASES.contains(&name.as_str()))
+        .collect();
+    found.extend(usage["peak_rss_bytes"].as_f64().map(|bytes| ("peak_bytes".to_owned(), bytes)));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_are_read_from_a_report() {
+        let text = r#"{"usage": {"phase_seconds": [["ingest", 0.5], ["redistribute", 9.0],
+                       ["finish", 1.5]], "peak_rss_bytes": 1024}}"#;
+        let expected = [("ingest", 0.5), ("finish", 1.5), ("peak_bytes", 1024.0)];
+        assert_eq!(phases(text), expected.map(|(name, value)| (name.to_owned(), value)));
+        assert_eq!(phases("nonsense"), []);
+    }
+}

@@ -1,0 +1,184 @@
+//! What the numbers say: plots and tables.
+
+use std::fmt::Write;
+
+use super::{WAYS, Way};
+use crate::latency::{CACHED, words};
+use crate::plot::{Line, Plot};
+use crate::table::Table;
+
+/// What is plotted by workers: column, factor, words, name of the file.
+const PLOTS: [(&str, f64, &str, &str); 3] = [
+    ("wall_s", 1.0, "seconds", "time"),
+    ("cores_busy", 1.0, "processors busy", "cores"),
+    ("cpu_s", 1.0 / 3600.0, "core-hours", "core-hours"),
+];
+
+/// Components, and their words.
+const COMPONENTS: [(&str, &str); 7] = [
+    ("signal_s", "signal"),
+    ("events_s", "events"),
+    ("abea_s", "alignment"),
+    ("scaling_s", "scaling"),
+    ("hmm_s", "HMM"),
+    ("format_s", "text"),
+    ("wait_s", "waiting"),
+];
+
+fn ways(table: &Table) -> Vec<&'static Way> {
+    let present = table.levels("way");
+    WAYS.iter().filter(|way| present.contains(&way.name)).collect()
+}
+
+/// A value of the fastest repeat, so that the numbers of a line belong together.
+fn value(table: &Table, storage: &str, way: &Way, workers: u32, column: &str) -> Option<f64> {
+    let at = |name: &str| table.columns.iter().position(|it| it == name);
+    let (wall, column) = (at("wall_s")?, at(column)?);
+    let factors = [storage, way.name, &workers.to_string()];
+    let rows = table.rows.iter().filter(|row| row.factors == factors);
+    let fastest = rows.min_by(|a, b| a.values[wall].total_cmp(&b.values[wall]))?;
+    Some(fastest.values[column])
+}
+
+/// Plots by workers, for each storage: name of the file and plot.
+pub(super) fn plots(table: &Table) -> Vec<(String, Plot)> {
+    let mut plots = Vec::new();
+    for storage in table.levels("storage") {
+        for (column, factor, unit, name) in PLOTS {
+            let line = |way: &&'static Way| {
+                let point = |workers: u32| {
+                    let value = value(table, storage, way, workers, column)?;
+                    Some((f64::from(workers), value * factor))
+                };
+                let points = table.numbers("workers").into_iter().filter_map(point).collect();
+                Line { name: way.title.to_owned(), points }
+            };
+            let plot = Plot {
+                title: format!("Methylation calling: {}", words(storage)),
+                x: "workers".to_owned(),
+                y: unit.to_owned(),
+                lines: ways(table).iter().map(line).collect(),
+            };
+            plots.push((format!("{storage}-{name}.svg"), plot));
+        }
+    }
+    plots
+}
+
+/// The whole report.
+pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
+    let mut out = String::from(
+        "# Methylation calling: structures beside each other\n\n\
+         Made by `seqloom-lab methylation`; numbers in [methylation.tsv](methylation.tsv). All \
+         ways run the same kernels on the same reads, and the experiment fails if their tables \
+         of calls differ in a line. What differs:\n\n\
+         * **FAST5, reads under one lock**: threads share a batch; each reads its signal under one \
+         lock, as libhdf5 makes of every program with threads; the batch ends before the next one \
+         begins. The original structure.\n\
+         * **FAST5, batches, processes read**: as many processes as workers read a batch while as \
+         many threads work on the one before. The restructured program.\n\
+         * **FAST5, our flow** and **BLOW5, our flow**: `seqloom signal methylation`. No lock, no \
+         batch, no barrier; listing the reads of the files is part of the run.\n\n\
+         Times are those of whole processes, start and pore models included, the fastest of the \
+         repeats. The storages are the model of [signal-io](../signal-io/README.md): K servers \
+         that need a given time for each request. Waiting costs no processor: more workers than \
+         processors help as long as they wait.\n\n",
+    );
+    // Writing to a String cannot fail.
+    for (name, fact) in facts {
+        let _ = writeln!(out, "* {name}: {fact}");
+    }
+    for storage in table.levels("storage") {
+        let _ = writeln!(out, "\n## {}\n", words(storage));
+        for (column, factor, unit, name) in PLOTS {
+            let _ = writeln!(out, "![]({storage}-{name}.svg)\n");
+            let digits = if column == "cpu_s" { 5 } else { 2 };
+            by_workers(table, storage, (column, factor, unit, digits), &mut out);
+        }
+        components(table, storage, &mut out);
+    }
+    if table.levels("storage").contains(&CACHED) {
+        let _ = writeln!(
+            out,
+            "\nWithout the layer all files lie in the page cache, which no real collection of \
+             FAST5 files fits; that is the bound which processors set on this machine."
+        );
+    }
+    out
+}
+
+fn by_workers(
+    table: &Table,
+    storage: &str,
+    (column, factor, unit, digits): (&str, f64, &str, usize),
+    out: &mut String,
+) {
+    let workers = table.numbers("workers");
+    let heads: Vec<String> = workers.iter().map(u32::to_string).collect();
+    let _ = writeln!(out, "| {unit}, by workers | {} |", heads.join(" | "));
+    let _ = writeln!(out, "|---|{}", "---:|".repeat(workers.len()));
+    for way in ways(table) {
+        let cell = |&n: &u32| {
+            let value = value(table, storage, way, n, column);
+            value.map_or(String::new(), |it| format!("{:.digits$}", it * factor))
+        };
+        let cells: Vec<String> = workers.iter().map(cell).collect();
+        let _ = writeln!(out, "| {} | {} |", way.title, cells.join(" | "));
+    }
+    out.push('\n');
+}
+
+/// Components for one worker and for most, in seconds summed over workers.
+fn components(table: &Table, storage: &str, out: &mut String) {
+    let workers = table.numbers("workers");
+    let (Some(&one), Some(&most)) = (workers.first(), workers.last()) else { return };
+    let heads: Vec<&str> = COMPONENTS.iter().map(|(_, words)| *words).collect();
+    let _ = writeln!(
+        out,
+        "Components, in seconds summed over workers:\n\n\
+         | way | workers | requests | {} |\n|---|---:|---:|{}",
+        heads.join(" | "),
+        "---:|".repeat(heads.len())
+    );
+    for way in ways(table) {
+        for n in [one, most] {
+            let of = |column| value(table, storage, way, n, column).unwrap_or(0.0);
+            let cells: Vec<String> =
+                COMPONENTS.iter().map(|(column, _)| format!("{:.2}", of(column))).collect();
+            let requests = of("requests");
+            let _ =
+                writeln!(out, "| {} | {n} | {requests:.0} | {} |", way.title, cells.join(" | "));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Row;
+
+    #[test]
+    fn a_report_has_every_way_storage_and_plot() {
+        let mut table = super::super::RESULTS.empty_table();
+        for storage in ["raid", CACHED] {
+            for way in &WAYS {
+                for (workers, wall_s) in [("1", 8.0), ("8", 1.0), ("8", 2.0)] {
+                    let factors = [storage, way.name, workers].map(str::to_owned).to_vec();
+                    let mut values = vec![1.0; table.columns.len()];
+                    // The processors of the slower repeat must not show.
+                    (values[0], values[2]) = (wall_s, if wall_s == 2.0 { 99.0 } else { 1.5 });
+                    table.rows.push(Row { factors, values });
+                }
+            }
+        }
+        let facts = [("machine".to_owned(), "2 cores".to_owned())];
+        let text = markdown(&table, &facts);
+        for (name, plot) in plots(&table) {
+            assert!(text.contains(&format!("![]({name})")), "{name}");
+            assert_eq!(plot.lines.len(), WAYS.len());
+            assert!(plot.lines.iter().all(|line| line.points.len() == 2));
+        }
+        assert!(text.contains("| BLOW5, our flow | 8.00 | 1.00 |"), "{text}");
+        assert!(text.contains("* machine: 2 cores") && !text.contains("99"), "{text}");
+    }
+}

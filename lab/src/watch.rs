@@ -1,0 +1,153 @@
+//! The memory of a program and of all that it starts, looked at from outside.
+//!
+//! Resident memory of all processes of a group is summed every few milliseconds; pages that two of
+//! them share count twice. What a process has between two looks is not seen, but for what the
+//! system itself keeps of the largest. The group, which a terminal's Ctrl-C does not reach, never
+//! goes on without whoever watches it.
+
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use seqloom_runtime::machine;
+
+use crate::process;
+
+/// Time between two looks: a thousandth of a run of ten seconds.
+const INTERVAL: Duration = Duration::from_millis(5);
+/// Looks between two searches for processes of the group: a search reads about every process that
+/// the machine has, which at every look would take a third of a core.
+const SEARCH_EVERY: u32 = 20;
+/// Field of `/proc/PID/stat` behind the name: process group; resident pages.
+const GROUP_FIELD: usize = 2;
+const PAGES_FIELD: usize = 21;
+/// Bytes of a page, on every machine that the product runs on.
+const PAGE_BYTES: u64 = 4096;
+
+/// What a run took.
+#[derive(Debug, Clone, Copy)]
+pub struct Watched {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Time on the clock.
+    pub wall_s: f64,
+    /// Time of processors.
+    pub cpu_s: f64,
+    /// Most resident memory of all its processes together.
+    pub peak_bytes: u64,
+}
+
+/// A program with all that it starts; they are killed when it is dropped before its end.
+struct Group {
+    child: Child,
+    has_ended: bool,
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            // What has ended meanwhile is what is wanted.
+            let _ = process::kill_group(self.child.id());
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// Runs a program whose output and errors go nowhere but where the command says. Once `stop` says
+/// so, which is asked at every look, it is killed with all that it started.
+///
+/// # Errors
+/// It cannot be started; [`io::ErrorKind::Interrupted`] when it was stopped.
+pub fn watch(command: &mut Command, stop: &dyn Fn() -> bool) -> io::Result<Watched> {
+    let cpu = || machine::usage_of_children().cpu.as_secs_f64();
+    let (before, started) = (cpu(), Instant::now());
+    let child = command.stdin(Stdio::null()).process_group(0).spawn()?;
+    let mut group = Group { child, has_ended: false };
+    let (mut peak_bytes, mut members) = (0, Vec::new());
+    let mut looks = 0..;
+    let status = loop {
+        if let Some(status) = group.child.try_wait()? {
+            group.has_ended = true;
+            break status;
+        }
+        if stop() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        if looks.next().is_some_and(|look: u32| look.is_multiple_of(SEARCH_EVERY)) {
+            members = processes();
+        }
+        peak_bytes = peak_bytes.max(group_bytes(group.child.id(), &mut members));
+        std::thread::sleep(INTERVAL);
+    };
+    let wall_s = started.elapsed().as_secs_f64();
+    Ok(Watched { status, wall_s, cpu_s: cpu() - before, peak_bytes })
+}
+
+/// All processes that there are.
+fn processes() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Resident memory of those processes that are of the group; the others are taken out.
+fn group_bytes(group: u32, members: &mut Vec<u32>) -> u64 {
+    let mut pages = 0;
+    members.retain(|process| {
+        let stat = fs::read_to_string(format!("/proc/{process}/stat"));
+        let found = stat.ok().and_then(|stat| pages_in(&stat, group));
+        pages += found.unwrap_or(0);
+        found.is_some()
+    });
+    pages * PAGE_BYTES
+}
+
+/// Resident pages of a process, by its line of `stat`, if it is of the group.
+fn pages_in(stat: &str, group: u32) -> Option<u64> {
+    // The name may hold spaces and brackets; it ends at the last one.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let is_of_group = fields.get(GROUP_FIELD)?.parse() == Ok(group);
+    fields.get(PAGES_FIELD).filter(|_| is_of_group)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_of_all_processes_is_seen() {
+        // Two processes side by side, each with 64 MiB in a variable.
+        let hog = "x=$(head -c 67108864 /dev/zero | tr '\\0' x); sleep 0.3";
+        let mut command = Command::new("bash");
+        command.args(["-c", r#"bash -c "$0" & bash -c "$0"; wait"#, hog]);
+        let watched = watch(&mut command, &|| false).unwrap();
+        assert!(watched.status.success());
+        assert!(watched.peak_bytes > 100 << 20, "{watched:?}");
+        assert!(watched.wall_s >= 0.3 && watched.cpu_s > 0.0, "{watched:?}");
+    }
+
+    #[test]
+    fn what_is_stopped_ends_with_all_that_it_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let (begun, late) = (folder.path().join("begun"), folder.path().join("late"));
+        let script = "(touch \"$0\"; sleep 1; touch \"$1\") & wait";
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).arg(&begun).arg(&late);
+        let error = watch(&mut command, &|| begun.exists()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::Interrupted);
+        std::thread::sleep(Duration::from_millis(1300));
+        assert!(!late.exists(), "its child went on");
+    }
+
+    #[test]
+    fn names_with_brackets_do_not_matter() {
+        let stat = |group: u32| {
+            let rest = vec!["0"; 18].join(" ");
+            format!("12 (a) b (c)) S 1 {group} {rest} 77 0 0")
+        };
+        assert_eq!(pages_in(&stat(5), 5), Some(77));
+        assert_eq!(pages_in(&stat(6), 5), None);
+        assert_eq!(pages_in("nonsense", 5), None);
+    }
+}
