@@ -71,7 +71,7 @@ run() {
   cargo +nightly test -Zbuild-std --target "$host" --release "$@" -- "${patterns[@]}"
 }
 patterns=("$@")
-run -p seqloom-locks -p seqloom-runtime --tests
+run -p seqloom-locks -p seqloom-rings -p seqloom-runtime --tests
 run -p seqloom-io --lib
 run -p seqloom-align --lib ingest
 run -p seqloom-prep --lib

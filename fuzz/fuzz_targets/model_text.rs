@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 
 #[allow(dead_code)] // shared with the property tests and the other target
-#[path = "../../crates/signal/tests/hostile/exercise.rs"]
+#[path = "../../crates/calling/tests/hostile/exercise.rs"]
 mod exercise;
 
 fuzz_target!(|data: &[u8]| exercise::model_text(data));

@@ -554,4 +554,5 @@ impl Batch {
 pub type Mates<'a> = ((&'a ReadBlock, usize), Option<(&'a ReadBlock, usize)>);
 
 #[cfg(test)]
+#[path = "cohort_tests.rs"]
 mod tests;

@@ -2,6 +2,9 @@
 
 use seqloom_align::cohort::CohortError;
 use seqloom_align::index::{BuildError, IndexError};
+use seqloom_calling::flow::error::CallError;
+use seqloom_calling::methylation::frequency::FrequencyError;
+use seqloom_calling::pore_model::ModelError;
 use seqloom_format::bed::BedError;
 use seqloom_io::alignments::AlignmentError;
 use seqloom_io::bam_index::BamIndexError;
@@ -16,15 +19,12 @@ use seqloom_io::sink::atomic::AtomicFileError;
 use seqloom_io::source::SourceError;
 use seqloom_io::spill::SpillError;
 use seqloom_prep::duplicates::NameUsedTwice;
-use seqloom_prep::ingest::IngestError;
-use seqloom_prep::inputs::MergeError;
-use seqloom_prep::read_end::ReadEndError;
+use seqloom_prep::duplicates::read_end::ReadEndError;
+use seqloom_prep::input::headers::MergeError;
+use seqloom_prep::input::ingest::IngestError;
 use seqloom_prep::recalibrate::RecalibrationError;
 use seqloom_prep::recalibrate::report::ReportError;
 use seqloom_prep::steps::StepError;
-use seqloom_signal::calling::error::CallError;
-use seqloom_signal::methylation::frequency::FrequencyError;
-use seqloom_signal::pore_model::ModelError;
 use seqloom_signal::store::{IndexFileError, StoreError};
 
 use crate::signal::error::{JoinError, LostReads, NothingCalled, PassError};

@@ -10,13 +10,13 @@ use seqloom_format::bam::{Header, Reference};
 use seqloom_io::{known_sites, reference};
 use seqloom_prep::duplicates::DuplicateMarks;
 use seqloom_prep::finish::{self, SurveyOptions};
-use seqloom_prep::known_sites::{KnownSites, KnownSitesBuilder};
+use seqloom_prep::input::reference::ReferenceSequences;
+use seqloom_prep::partition::store::ChunkStore;
+use seqloom_prep::recalibrate::known_sites::{KnownSites, KnownSitesBuilder};
 use seqloom_prep::recalibrate::{
     Applier, ApplyOptions, Counter, CountingVisitors, DynamicQuantization, RecalibrationError,
     RecalibrationOptions, Table, gather, report,
 };
-use seqloom_prep::reference::ReferenceSequences;
-use seqloom_prep::store::ChunkStore;
 
 use crate::output::run::Run;
 use crate::output::{check_writable, write_text};

@@ -254,4 +254,5 @@ fn build(path: &Path) -> Result<Vec<FaiEntry>, IndexedFastaError> {
 }
 
 #[cfg(test)]
+#[path = "indexed_fasta_tests.rs"]
 mod tests;

@@ -1,27 +1,16 @@
-//! Preparation of aligned reads: duplicates, sorting, flags and metrics. Knows no aligner and no
-//! command line.
+//! Preparation of aligned reads: duplicates, sorting, recalibration, metrics. Knows no aligner and
+//! no command line.
+//!
+//! The rooms in the order of the flow: records come in through [`input`], pass the [`steps`], wait
+//! in a [`partition`] until all are there, and leave through [`finish`]. Between the two,
+//! [`duplicates`] are found and base qualities [`recalibrate`]d; [`metrics`] are counted on the way.
 
-pub mod barcode;
-pub mod collect;
 pub mod duplicates;
-pub mod encode;
 pub mod finish;
-mod frame;
-pub mod ingest;
-pub mod inputs;
-pub mod known_sites;
-pub mod last_changes;
-pub mod layout;
+pub mod input;
 pub mod metrics;
-pub mod optical;
-pub mod order;
-pub mod quality_metrics;
-pub mod read_end;
+pub mod partition;
 pub mod recalibrate;
-pub mod redistribute;
-pub mod reference;
 pub mod steps;
-pub mod store;
-pub mod tally;
 #[cfg(test)]
 mod test_records;

@@ -5,7 +5,7 @@ use seqloom_format::bgzf::{BlockDecompressor, VirtualOffset, parse_block_header}
 use seqloom_io::spill::SpillFile;
 use seqloom_runtime::memory::Ledger;
 
-use crate::store::Backing;
+use crate::partition::store::Backing;
 
 /// A record's body: `bases` matching bases at a 0-based place, or nowhere if it is -1.
 pub(crate) fn body(name: &str, flags: u16, reference: i32, position: i32, bases: usize) -> Vec<u8> {

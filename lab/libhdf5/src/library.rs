@@ -48,10 +48,10 @@ use seqloom_format::hdf5::{Datatype, Hdf5Error, LinkTarget, Links, MAX_ELEMENTS,
 
 use seqloom_format::signal::{SignalHeader, SignalRead};
 use seqloom_runtime::failure::lock;
-use seqloom_signal::fast5::{
+use seqloom_signal::pool::OpenByPath;
+use seqloom_signal::store::fast5::{
     Engine, Fast5File, Fast5Options, Fast5Problem, Fast5Scratch, Field, FieldValue,
 };
-use seqloom_signal::pool::OpenByPath;
 use seqloom_signal::store::{Fast5Table, ReadError};
 
 /// Largest attribute that is read.

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use seqloom_signal::inputs;
+use seqloom_signal::flow::inputs;
 use seqloom_signal::store::{self, Cursor, DecodeScratch, FrameBatch, OpenOptions};
 
 pub use structures::{Structure, StructureError, StructureOptions, call};

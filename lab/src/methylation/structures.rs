@@ -9,6 +9,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use seqloom_calling::aligned_read::AlignedRead;
+use seqloom_calling::events::read::ReadOptions;
+use seqloom_calling::flow::kernels::{MethylationKernel, MethylationOutput, MethylationScratch};
+use seqloom_calling::flow::record::{Filter, HardClips, aligned_pairs, sequenced_bases, shape};
+use seqloom_calling::flow::sequences::normalise;
+use seqloom_calling::flow::{CallTimes, ReadInput, ReadKernel};
+use seqloom_calling::hmm::kmers::lowest_base;
+use seqloom_calling::methylation::call::CallOptions;
+use seqloom_calling::methylation::table::TableFormat;
+use seqloom_calling::pore_model::{ModelError, builtin};
 use seqloom_format::bam::{Flags, RecordRef, framed_records};
 use seqloom_format::signal::SignalRead;
 use seqloom_io::alignments::{
@@ -21,16 +31,6 @@ use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::monitor::Monitor;
 use seqloom_runtime::pool::{self, WorkerPanic};
 use seqloom_runtime::trace::Stage;
-use seqloom_signal::aligned_read::AlignedRead;
-use seqloom_signal::calling::kernels::{MethylationKernel, MethylationOutput, MethylationScratch};
-use seqloom_signal::calling::record::{Filter, HardClips, aligned_pairs, sequenced_bases, shape};
-use seqloom_signal::calling::sequences::normalise;
-use seqloom_signal::calling::{CallTimes, ReadInput, ReadKernel};
-use seqloom_signal::event::read::ReadOptions;
-use seqloom_signal::hmm::kmers::lowest_base;
-use seqloom_signal::methylation::call::CallOptions;
-use seqloom_signal::methylation::table::TableFormat;
-use seqloom_signal::pore_model::{ModelError, builtin};
 use seqloom_signal::store::{
     self, Cursor, DecodeScratch, Fast5Engine, FrameBatch, OpenOptions, ReadError, StoreError,
 };

@@ -9,7 +9,7 @@ use seqloom_format::signal::SignalRead;
 use seqloom_format::slow5::index;
 use seqloom_runtime::failure::Failure;
 use seqloom_runtime::pool::{self, WorkerPanic};
-use seqloom_signal::inputs::{self, InputsError};
+use seqloom_signal::flow::inputs::{self, InputsError};
 use seqloom_signal::store::{
     self, DecodeScratch, Fast5Engine, Frame, FrameBatch, OpenOptions, ReadError, SignalStore,
     StoreError, StoreFormat, index_path,

@@ -349,4 +349,5 @@ impl<'a, E: AlignmentEngine> Board<'a, E> {
 }
 
 #[cfg(test)]
+#[path = "board_tests.rs"]
 mod tests;

@@ -14,7 +14,7 @@ use seqloom_io::sink::output::Output;
 use seqloom_io::source::{
     Compression, Container, Fetch, FetchScratch, InputBlock, ReadSource, SourceOptions,
 };
-use seqloom_prep::layout::GenomeBins;
+use seqloom_prep::partition::genome_bins::GenomeBins;
 use seqloom_report::run::PlacementReport;
 use seqloom_runtime::machine;
 

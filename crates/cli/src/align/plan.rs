@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use seqloom_align::cohort::{BATCH_READS, Pairing};
 use seqloom_align::ingest::HeldLimits;
 use seqloom_io::source::InputBlock;
-use seqloom_prep::collect::END_PARTITIONS;
+use seqloom_prep::partition::collect::END_PARTITIONS;
 use seqloom_runtime::memory::ByteSize;
 
 use crate::output::run::{MIN_CHUNK_BYTES, chunk_bytes};

@@ -6,10 +6,10 @@ use seqloom_align::ingest::BatchSink;
 use seqloom_format::bam::{RecordError, RecordRef, Reference, framed_records};
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::sink::output::{Output, OutputError};
-use seqloom_prep::collect::{CollectError, Collector};
-use seqloom_prep::encode::{EncodeError, EncodedUnit, Encoder, Encoding};
-use seqloom_prep::store::StoreScratch;
-use seqloom_prep::tally::{TalliedRecord, Tally};
+use seqloom_prep::finish::encode::{EncodeError, EncodedUnit, Encoder, Encoding};
+use seqloom_prep::metrics::tally::{TalliedRecord, Tally};
+use seqloom_prep::partition::collect::{CollectError, Collector};
+use seqloom_prep::partition::store::StoreScratch;
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::order::Ordered;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use seqloom_format::bam::Reference;
 use seqloom_io::sink::atomic::AtomicFile;
-use seqloom_prep::quality_metrics::GatheredMetrics;
+use seqloom_prep::metrics::quality::GatheredMetrics;
 use seqloom_report::{flagstat, idxstats, picard, samtools_stats};
 
 use super::summary::{Duplicates, Summary};

@@ -10,7 +10,7 @@ use seqloom_format::index::IndexBuilder;
 use seqloom_io::beside::{bam_indices, with_suffix};
 use seqloom_io::sink::atomic::{AtomicFile, commit_parts, commit_with_index, commit_without_index};
 use seqloom_io::sink::output::Output;
-use seqloom_prep::encode::Encoding;
+use seqloom_prep::finish::encode::Encoding;
 
 use super::arguments::{OutputArguments, OutputFormat};
 use super::index::IndexFormat;

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use seqloom_prep::duplicates::DuplicateMode;
+use seqloom_prep::duplicates::metrics::{DuplicateSetHistogram, DuplicationMetrics};
 use seqloom_prep::finish::{FinishTrace, Finished};
-use seqloom_prep::metrics::{DuplicateSetHistogram, DuplicationMetrics};
-use seqloom_prep::quality_metrics::GatheredMetrics;
-use seqloom_prep::store::Backing;
-use seqloom_prep::tally::{FlagCounts, Tally};
+use seqloom_prep::metrics::quality::GatheredMetrics;
+use seqloom_prep::metrics::tally::{FlagCounts, Tally};
+use seqloom_prep::partition::store::Backing;
 use seqloom_report::run::{Bytes, Counts, PlacementReport, RunReport, SCHEMA, StageReport};
 
 use super::run::{Peaks, Run, stage_row};

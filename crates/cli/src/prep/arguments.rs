@@ -6,10 +6,10 @@ use anyhow::Context;
 use seqloom_format::bam::Header;
 use seqloom_format::bed::BedIntervals;
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
-use seqloom_prep::barcode::BarcodeTags;
-use seqloom_prep::last_changes::DuplicateTagging;
-use seqloom_prep::order::SortOrder;
-use seqloom_prep::quality_metrics::MetricsRequest;
+use seqloom_prep::duplicates::barcode::BarcodeTags;
+use seqloom_prep::finish::output_transform::DuplicateTagging;
+use seqloom_prep::metrics::quality::MetricsRequest;
+use seqloom_prep::partition::order::SortOrder;
 use seqloom_prep::steps::{
     FixMatesOptions, MismatchTags, ReadGroupMode, ReadGroupOptions, StepOptions, Strictness,
     read_group_line,

@@ -6,22 +6,22 @@ use std::sync::atomic::Ordering;
 use seqloom_format::state::State;
 use seqloom_io::sink::output::Output;
 use seqloom_io::spill::SpillFile;
-use seqloom_prep::collect::{
-    Collected, Collector, Destination, EndCollector, Grouping, SavedCollection,
-};
+use seqloom_prep::duplicates::metrics::DuplicationCounters;
+use seqloom_prep::duplicates::read_end::ReadEndOptions;
 use seqloom_prep::duplicates::{
     DuplicateMarks, DuplicateMode, DuplicateOptions, LibraryTable, ResolveError, resolve_all,
 };
+use seqloom_prep::finish::output_transform::LastChanges;
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace, Finished, UnitPlan};
-use seqloom_prep::ingest::{self, IngestOptions, IngestTotals, IngestTrace};
-use seqloom_prep::last_changes::LastChanges;
-use seqloom_prep::metrics::DuplicationCounters;
-use seqloom_prep::order::SortOrder;
-use seqloom_prep::quality_metrics::{GatheredMetrics, MetricsVisitors};
-use seqloom_prep::read_end::ReadEndOptions;
+use seqloom_prep::input::ingest::{self, IngestOptions, IngestTotals, IngestTrace};
+use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsVisitors};
+use seqloom_prep::partition::collect::{
+    Collected, Collector, Destination, EndCollector, Grouping, SavedCollection,
+};
+use seqloom_prep::partition::order::SortOrder;
+use seqloom_prep::partition::redistribute::{self, NameSample};
+use seqloom_prep::partition::store::{Backing, ChunkStore, write_out};
 use seqloom_prep::recalibrate::Applier;
-use seqloom_prep::redistribute::{self, NameSample};
-use seqloom_prep::store::{Backing, ChunkStore, write_out};
 use seqloom_runtime::memory::Ledger;
 
 use super::arguments::DuplicateTags;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use seqloom_format::bam::Header;
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
 use seqloom_io::sink::output::Output;
-use seqloom_prep::collect::Grouping;
 use seqloom_prep::duplicates::DuplicateMode;
-use seqloom_prep::inputs;
-use seqloom_prep::layout::GenomeBins;
-use seqloom_prep::order::SortOrder;
-use seqloom_prep::quality_metrics::MetricsRequest;
-use seqloom_prep::reference::ReferenceSequences;
+use seqloom_prep::input::headers;
+use seqloom_prep::input::reference::ReferenceSequences;
+use seqloom_prep::metrics::quality::MetricsRequest;
+use seqloom_prep::partition::collect::Grouping;
+use seqloom_prep::partition::genome_bins::GenomeBins;
+use seqloom_prep::partition::order::SortOrder;
 use seqloom_prep::steps::{SetMismatchTags, Steps};
 
 use super::arguments::PrepArguments;
@@ -229,7 +229,7 @@ struct Chains {
 }
 
 fn chains(arguments: &PrepArguments, headers: &[Header]) -> anyhow::Result<Chains> {
-    let (merged, changes) = inputs::merge(headers)?;
+    let (merged, changes) = headers::merge(headers)?;
     let options = arguments.step_options()?;
     let mut header = merged.clone();
     options.build(&merged)?.prepare_header(&mut header)?;

@@ -1,6 +1,6 @@
 //! What a run prepared, for the report and the closing line.
 
-use seqloom_prep::ingest::{IngestTotals, IngestTrace};
+use seqloom_prep::input::ingest::{IngestTotals, IngestTrace};
 use seqloom_prep::steps::Steps;
 use seqloom_report::run::{Counts, StageReport};
 

@@ -5,6 +5,15 @@ use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use seqloom_calling::flow::account::{CallAccount, Skip};
+use seqloom_calling::flow::record::{Filter, HardClips, Region};
+use seqloom_calling::flow::run::{self, CallInputs, CallOptions, CallTotals, Committed};
+use seqloom_calling::flow::sequences::ReadSequences;
+use seqloom_calling::flow::signals::{
+    Kit, ListFiles, ScanFiles, SignalFiles, SignalFilesBuilder, SignalOptions,
+};
+use seqloom_calling::flow::{CallTimes, ReadKernel};
+use seqloom_calling::pore_model::{Alphabet, Chemistry, ModelRequest, PoreModel, text, uncalled4};
 use seqloom_format::bam::{Header, RecordRef};
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
 use seqloom_io::beside::{bam_indices, with_suffix};
@@ -12,18 +21,9 @@ use seqloom_io::indexed_fasta::IndexedFasta;
 use seqloom_io::reference::ReferenceError;
 use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
-use seqloom_signal::calling::account::{CallAccount, Skip};
-use seqloom_signal::calling::flow::{self, CallInputs, CallOptions, CallTotals, Committed};
-use seqloom_signal::calling::record::{Filter, HardClips, Region};
-use seqloom_signal::calling::sequences::ReadSequences;
-use seqloom_signal::calling::signals::{
-    Kit, ListFiles, ScanFiles, SignalFiles, SignalFilesBuilder, SignalOptions,
-};
-use seqloom_signal::calling::{CallTimes, ReadKernel};
-use seqloom_signal::indexing::Locate;
-use seqloom_signal::inputs::{self, Inputs};
-use seqloom_signal::pore_model::{Alphabet, Chemistry, ModelRequest, PoreModel, text, uncalled4};
-use seqloom_signal::sources::{Input, Numbers, Sequential};
+use seqloom_signal::flow::inputs::{self, Inputs};
+use seqloom_signal::flow::sources::{Input, Numbers, Sequential};
+use seqloom_signal::operations::index::Locate;
 use seqloom_signal::store::index_path;
 
 use super::arguments::RunArguments;
@@ -254,7 +254,7 @@ impl Job {
         let times = CallTimes::default();
         let watch = || pass.watch("call");
         let booked = (&times, &pass.components);
-        let totals = flow::run(&inputs, kernel, &options, booked, &watch, |committed| {
+        let totals = run::run(&inputs, kernel, &options, booked, &watch, |committed| {
             match committed.outcome {
                 Some(Ok(_)) => pass.count_read(),
                 Some(Err(Skip::SignalUnreadable(fault))) => pass.lose(fault)?,
@@ -467,7 +467,7 @@ fn nucleotide_model(
             );
             Err(PassError::Refused(text).into())
         }
-        _ => Ok(seqloom_signal::pore_model::builtin::r9_4_1_nucleotide()?),
+        _ => Ok(seqloom_calling::pore_model::builtin::r9_4_1_nucleotide()?),
     }
 }
 

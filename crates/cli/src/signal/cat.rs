@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use seqloom_signal::copying::Copy;
-use seqloom_signal::inputs;
-use seqloom_signal::sources::{Input, Sequential};
+use seqloom_signal::flow::inputs;
+use seqloom_signal::flow::sources::{Input, Sequential};
+use seqloom_signal::operations::copy::Copy;
+use seqloom_signal::operations::transcode::Encoding;
 use seqloom_signal::store::{SignalStore, StoreFormat};
-use seqloom_signal::transcode::Encoding;
 
 use super::arguments::{Format, RunArguments, format_of_name, refuse_terminal};
 use super::error::PassError;

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seqloom_format::signal::SignalRead;
-use seqloom_signal::account::Fault;
-use seqloom_signal::flow::{Components, Stage, Tally, Work};
-use seqloom_signal::inputs::{self, ALL_SUFFIXES};
-use seqloom_signal::sources::{Sequential, file_fault};
+use seqloom_signal::flow::account::Fault;
+use seqloom_signal::flow::inputs::{self, ALL_SUFFIXES};
+use seqloom_signal::flow::pass::{Components, Stage, Tally, Work};
+use seqloom_signal::flow::sources::{Sequential, file_fault};
+use seqloom_signal::operations::transcode::read_fault;
 use seqloom_signal::store::{Cursor, DecodeScratch, FrameBatch, SignalStore, StoreError};
-use seqloom_signal::transcode::read_fault;
 
 use super::arguments::RunArguments;
 use super::error::PassError;

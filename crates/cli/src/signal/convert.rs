@@ -8,12 +8,12 @@ use std::sync::Arc;
 use seqloom_format::slow5::SignalCompression;
 use seqloom_io::sink::atomic::{AtomicFile, is_direct};
 use seqloom_io::sink::output::OutputError;
-use seqloom_signal::account::{Fault, Loss};
-use seqloom_signal::fast5::{Fast5Options, Fast5WriteError, Fast5Writer};
-use seqloom_signal::inputs::{self, ALL_SUFFIXES};
-use seqloom_signal::sources::Sequential;
-use seqloom_signal::transcode::{Deflate, DeflatedRead, Encoding, Route, Transcode};
-use seqloom_signal::union::{Differences, UnionOptions};
+use seqloom_signal::flow::account::{Fault, Loss};
+use seqloom_signal::flow::inputs::{self, ALL_SUFFIXES};
+use seqloom_signal::flow::sources::Sequential;
+use seqloom_signal::operations::merge::{Differences, UnionOptions};
+use seqloom_signal::operations::transcode::{Deflate, DeflatedRead, Encoding, Route, Transcode};
+use seqloom_signal::store::fast5::{Fast5Options, Fast5WriteError, Fast5Writer};
 
 use super::arguments::{Format, LosslessArguments, OutputArguments, RunArguments};
 use super::error::PassError;

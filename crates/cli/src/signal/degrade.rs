@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use seqloom_format::slow5::SignalCompression;
-use seqloom_signal::degrade::Dataset;
-use seqloom_signal::sources::Sequential;
+use seqloom_signal::flow::sources::Sequential;
+use seqloom_signal::operations::degrade::Dataset;
+use seqloom_signal::operations::transcode::{Route, Transcode};
 use seqloom_signal::store::SignalStore;
-use seqloom_signal::transcode::{Route, Transcode};
 
 use super::arguments::{Format, OutputArguments, RunArguments};
 use super::pass::Pass;

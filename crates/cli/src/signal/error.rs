@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
+use seqloom_calling::flow::error::CallError;
+use seqloom_calling::flow::signals::SignalFilesError;
+use seqloom_calling::pore_model::ModelError;
 use seqloom_format::slow5::HeaderError;
 use seqloom_io::sink::output::OutputError;
 use seqloom_runtime::pool::WorkerPanic;
-use seqloom_signal::account::{Account, Fault};
-use seqloom_signal::calling::error::CallError;
-use seqloom_signal::calling::signals::SignalFilesError;
-use seqloom_signal::fast5::Fast5WriteError;
-use seqloom_signal::pore_model::ModelError;
+use seqloom_signal::flow::account::{Account, Fault};
+use seqloom_signal::operations::merge::UnionError;
+use seqloom_signal::store::fast5::Fast5WriteError;
 use seqloom_signal::store::{IndexFileError, StoreError};
-use seqloom_signal::union::UnionError;
 
 /// Reads are missing from the output.
 #[derive(Debug, thiserror::Error)]

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use seqloom_signal::calling::kernels::EventalignKernel;
-use seqloom_signal::event::read::ReadOptions;
-use seqloom_signal::eventalign::table::{TableOptions, push_header, push_summary_header};
+use seqloom_calling::eventalign::table::{TableOptions, push_header, push_summary_header};
+use seqloom_calling::events::read::ReadOptions;
+use seqloom_calling::flow::kernels::EventalignKernel;
 
 use super::calling::{CallArguments, Job, OwnFiles, refuse_nothing, tell};
 use super::calling_sinks::TextSink;

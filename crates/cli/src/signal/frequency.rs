@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use seqloom_calling::methylation::frequency::{Cutoff, CutoffStyle, Frequencies, FrequencyOptions};
 use seqloom_io::sink::output::{Output, OutputError};
-use seqloom_signal::methylation::frequency::{Cutoff, CutoffStyle, Frequencies, FrequencyOptions};
 
 use crate::clash::refuse_clashes;
 use seqloom_terminal::Console;

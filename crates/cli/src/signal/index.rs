@@ -6,8 +6,8 @@ use std::sync::Arc;
 use seqloom_format::slow5::index::{append_footer, append_header};
 use seqloom_io::beside::is_older;
 use seqloom_io::sink::output::Output;
-use seqloom_signal::indexing::Locate;
-use seqloom_signal::sources::Sequential;
+use seqloom_signal::flow::sources::Sequential;
+use seqloom_signal::operations::index::Locate;
 use seqloom_signal::store::{
     IndexFileError, ReadIndex, SignalStore, StoreFormat, index_path, read_index_file,
 };

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use seqloom_format::signal::SignalHeader;
-use seqloom_signal::account::{Fault, Loss};
-use seqloom_signal::flow::{Components, Stage, Work};
-use seqloom_signal::sources::{Input, Numbers};
+use seqloom_signal::flow::account::{Fault, Loss};
+use seqloom_signal::flow::pass::{Components, Stage, Work};
+use seqloom_signal::flow::sources::{Input, Numbers};
+use seqloom_signal::operations::merge::{HeaderUnion, UnionError, UnionOptions};
 use seqloom_signal::store::{self, OpenOptions, SignalStore, StoreError};
-use seqloom_signal::union::{HeaderUnion, UnionError, UnionOptions};
 
 use super::error::{JoinError, PassError};
 use super::pass::Pass;

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use seqloom_format::slow5::SignalCompression;
-use seqloom_signal::inputs;
-use seqloom_signal::sources::Sequential;
-use seqloom_signal::transcode::{Route, Transcode};
-use seqloom_signal::union::{Differences, UnionOptions};
+use seqloom_signal::flow::inputs;
+use seqloom_signal::flow::sources::Sequential;
+use seqloom_signal::operations::merge::{Differences, UnionOptions};
+use seqloom_signal::operations::transcode::{Route, Transcode};
 
 use super::arguments::{Format, LosslessArguments, OutputArguments, RunArguments};
 use super::join::{Unfit, join};

@@ -3,18 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use seqloom_calling::aligned_read::AlignedRead;
+use seqloom_calling::events::read::ReadOptions;
+use seqloom_calling::flow::kernels::{MethylationKernel, MethylationOutput};
+use seqloom_calling::flow::run::Committed;
+use seqloom_calling::methylation::bedmethyl::BedMethyl;
+use seqloom_calling::methylation::call::CallOptions;
+use seqloom_calling::methylation::frequency::{Cutoff, CutoffStyle};
+use seqloom_calling::methylation::modbam::{ModbamScratch, tag_record};
+use seqloom_calling::methylation::table::TableFormat;
+use seqloom_calling::pore_model::{Alphabet, ModelRequest, PoreModel, builtin};
 use seqloom_format::bam::{Flags, RecordRef, framed_records};
 use seqloom_io::beside::with_suffix;
-use seqloom_signal::aligned_read::AlignedRead;
-use seqloom_signal::calling::flow::Committed;
-use seqloom_signal::calling::kernels::{MethylationKernel, MethylationOutput};
-use seqloom_signal::event::read::ReadOptions;
-use seqloom_signal::methylation::bedmethyl::BedMethyl;
-use seqloom_signal::methylation::call::CallOptions;
-use seqloom_signal::methylation::frequency::{Cutoff, CutoffStyle};
-use seqloom_signal::methylation::modbam::{ModbamScratch, tag_record};
-use seqloom_signal::methylation::table::TableFormat;
-use seqloom_signal::pore_model::{Alphabet, ModelRequest, PoreModel, builtin};
 
 use super::calling::{CallArguments, Job, OwnFiles, load_model, refuse_nothing, tell};
 use super::calling_sinks::{BamSink, TextSink};

@@ -12,11 +12,11 @@ use seqloom_io::sink::atomic::{AtomicFile, commit_without_index};
 use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::machine;
-use seqloom_signal::account::{Account, Fault};
-use seqloom_signal::flow::{self, BatchSource, Components, Stage, Tally};
-use seqloom_signal::sources::file_fault;
+use seqloom_signal::flow::account::{Account, Fault};
+use seqloom_signal::flow::pass::{self, BatchSource, Components, Stage, Tally};
+use seqloom_signal::flow::sources::file_fault;
+use seqloom_signal::operations::transcode::Encoding;
 use seqloom_signal::store::{self, Fast5Engine, OpenOptions, SignalStore, StoreError, index_path};
-use seqloom_signal::transcode::Encoding;
 
 use super::arguments::RunArguments;
 use super::error::{LostReads, PassError, StrictFault};
@@ -79,7 +79,7 @@ impl<'a> Pass<'a> {
         commit: impl FnMut(&mut S::Output) -> Result<(), PassError> + Send,
     ) -> Result<(), PassError> {
         let watch = || self.watch(what);
-        flow::run(self.threads, source, stage, &self.components, &watch, commit)
+        pass::run(self.threads, source, stage, &self.components, &watch, commit)
     }
 
     /// Draws progress; an error when a signal asks to stop.

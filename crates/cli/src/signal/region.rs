@@ -2,11 +2,11 @@
 
 use std::ops::RangeInclusive;
 
+use seqloom_calling::flow::record::Region;
 use seqloom_format::bam::Header;
 use seqloom_format::index::IndexedRegion;
 use seqloom_io::alignments::AlignmentSource;
 use seqloom_io::bam_index::BamIndex;
-use seqloom_signal::calling::record::Region;
 
 use super::pass::Pass;
 use seqloom_terminal::UsageError;

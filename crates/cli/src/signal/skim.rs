@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use seqloom_io::sink::output::Output;
-use seqloom_signal::indexing::Locate;
-use seqloom_signal::skimming::{Skim, column_names};
-use seqloom_signal::sources::Sequential;
-use seqloom_signal::transcode::Encoding;
+use seqloom_signal::flow::sources::Sequential;
+use seqloom_signal::operations::index::Locate;
+use seqloom_signal::operations::metadata::{Skim, column_names};
+use seqloom_signal::operations::transcode::Encoding;
 
 use super::arguments::RunArguments;
 use super::pass::Pass;

@@ -11,11 +11,11 @@ use seqloom_format::signal::SignalHeader;
 use seqloom_format::slow5::SignalCompression;
 use seqloom_io::sink::output::OutputError;
 use seqloom_io::sink::staging::StagedFolder;
-use seqloom_signal::demux::{DemuxError, DemuxOptions, DemuxTable};
-use seqloom_signal::inputs::{self, ALL_SUFFIXES};
-use seqloom_signal::sources::Sequential;
+use seqloom_signal::flow::inputs::{self, ALL_SUFFIXES};
+use seqloom_signal::flow::sources::Sequential;
+use seqloom_signal::operations::demultiplex::{DemuxError, DemuxOptions, DemuxTable};
+use seqloom_signal::operations::transcode::{Encoded, Encoding, Route, Transcode};
 use seqloom_signal::store::{Cursor, FrameBatch, SignalStore, StoreError};
-use seqloom_signal::transcode::{Encoded, Encoding, Route, Transcode};
 
 use super::arguments::{Format, FormatArguments, LosslessArguments, RunArguments};
 use super::error::PassError;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use seqloom_format::slow5::{Compression, RecordCompression, SignalCompression};
 use seqloom_io::sink::output::Output;
-use seqloom_signal::copying::Copy;
-use seqloom_signal::sources::Sequential;
+use seqloom_signal::flow::sources::Sequential;
+use seqloom_signal::operations::copy::Copy;
 use seqloom_signal::store::{SignalStore, StoreFormat};
 
 use super::arguments::RunArguments;

@@ -22,17 +22,17 @@ use seqloom_format::templates::PackedTemplates;
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::{ReadSource, SourceOptions};
 use seqloom_io::spill::SpillFile;
-use seqloom_prep::barcode::BarcodeTags;
-use seqloom_prep::collect::{
+use seqloom_prep::duplicates::barcode::BarcodeTags;
+use seqloom_prep::duplicates::read_end::ReadEndOptions;
+use seqloom_prep::duplicates::{DuplicateMode, DuplicateOptions, LibraryTable, resolve_all};
+use seqloom_prep::finish::encode::Encoding;
+use seqloom_prep::finish::{self, FinishOptions, FinishTrace, UnitPlan};
+use seqloom_prep::partition::collect::{
     CollectError, Collected, Collector, Destination, EndCollector, Grouping,
 };
-use seqloom_prep::duplicates::{DuplicateMode, DuplicateOptions, LibraryTable, resolve_all};
-use seqloom_prep::encode::Encoding;
-use seqloom_prep::finish::{self, FinishOptions, FinishTrace, UnitPlan};
-use seqloom_prep::layout::GenomeBins;
-use seqloom_prep::order::SortOrder;
-use seqloom_prep::read_end::ReadEndOptions;
-use seqloom_prep::store::{Backing, StoreScratch};
+use seqloom_prep::partition::genome_bins::GenomeBins;
+use seqloom_prep::partition::order::SortOrder;
+use seqloom_prep::partition::store::{Backing, StoreScratch};
 use seqloom_runtime::memory::Ledger;
 use seqloom_runtime::placement::Plan;
 

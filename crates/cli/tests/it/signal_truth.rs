@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::common::{folder, run, seqloom};
-use seqloom_signal::pore_model::builtin;
+use seqloom_calling::pore_model::builtin;
 use seqloom_testkit::nanopore::{NanoporeOptions, NanoporeRun, simulate};
 
 /// From here on a call is confident.

@@ -366,4 +366,5 @@ fn push_field(body: &mut Vec<u8>, tag: [u8; 2], value: AuxValue<'_>) {
 }
 
 #[cfg(test)]
+#[path = "edit_tests.rs"]
 mod tests;

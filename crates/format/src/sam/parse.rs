@@ -278,4 +278,5 @@ fn move_cigar(
 }
 
 #[cfg(test)]
+#[path = "parse_tests.rs"]
 mod tests;

@@ -557,4 +557,5 @@ fn append_body(
 }
 
 #[cfg(test)]
+#[path = "binary_tests.rs"]
 mod tests;

@@ -423,4 +423,5 @@ fn append_body(header: &SignalHeader, out: &mut Vec<u8>) {
 }
 
 #[cfg(test)]
+#[path = "header_tests.rs"]
 mod tests;

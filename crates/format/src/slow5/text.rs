@@ -281,4 +281,5 @@ fn append_float(value: f64, out: &mut Vec<u8>) -> Option<()> {
 }
 
 #[cfg(test)]
+#[path = "text_tests.rs"]
 mod tests;

@@ -4,7 +4,7 @@
 use seqloom_format::bam::{self, Flags, RecordRef};
 
 use super::{DuplicateMode, FragmentEnd, Location, Orientation, PairEnd, PairedMarker};
-use crate::barcode::ReadBarcodes;
+use crate::duplicates::barcode::ReadBarcodes;
 
 /// Base qualities below this one do not count in a score (Picard's SUM_OF_BASE_QUALITIES).
 const LEAST_SCORED_QUALITY: u8 = 15;

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hasher};
 use super::entry::{Decoder, Encoder, Location, ordinal_bytes, spread};
 use super::mapped_read::{MappedRead, pair_up};
 use super::{DuplicateMode, PairEnd};
-use crate::barcode::ReadBarcodes;
+use crate::duplicates::barcode::ReadBarcodes;
 
 /// A mapped primary record with a mapped mate.
 ///

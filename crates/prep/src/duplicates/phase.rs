@@ -12,9 +12,9 @@ use super::{
     DuplicateMarks, DuplicateMode, DuplicateOptions, FragmentEnd, FragmentResolver, MateEnd,
     NameUsedTwice, PairEnd, pair_mates, resolve_pairs,
 };
-use crate::collect::{END_PARTITIONS, EndCollector};
-use crate::metrics::DuplicationCounters;
-use crate::store::{Backing, Chunk, ChunkStore, StoreScratch};
+use crate::duplicates::metrics::DuplicationCounters;
+use crate::partition::collect::{END_PARTITIONS, EndCollector};
+use crate::partition::store::{Backing, Chunk, ChunkStore, StoreScratch};
 
 /// Partitions being resolved at a time, per worker.
 const INSIDE_PER_WORKER: usize = 1;

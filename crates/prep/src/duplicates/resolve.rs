@@ -2,8 +2,8 @@
 
 use super::entry::PairedMarker;
 use super::{DuplicateOptions, FragmentEnd, MarkSink, MarkedReads, PairEnd};
-use crate::metrics::DuplicationCounters;
-use crate::optical::OpticalFinder;
+use crate::duplicates::metrics::DuplicationCounters;
+use crate::duplicates::optical::OpticalFinder;
 
 /// Resolves one partition: pair sets, then fragment sets.
 ///

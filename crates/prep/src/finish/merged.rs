@@ -6,9 +6,9 @@ use seqloom_format::bam::RecordRef;
 use seqloom_io::spill::SpillExtent;
 
 use super::FinishError;
-use crate::frame::{FRAME_BYTES, append_frame, framed};
-use crate::order::{PrefixKeys, SortOrder};
-use crate::store::{Backing, StoreScratch};
+use crate::partition::frame::{FRAME_BYTES, append_frame, framed};
+use crate::partition::order::{PrefixKeys, SortOrder};
+use crate::partition::store::{Backing, StoreScratch};
 
 /// Bytes of one piece of a spilled run: what the merge holds per run.
 pub(super) const PIECE_BYTES: usize = 64 << 10;

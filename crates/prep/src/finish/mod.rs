@@ -3,8 +3,10 @@
 //! them. On their way records pass an editor and an observer, where there are such ([`hooks`]);
 //! [`survey`] shows them before all that.
 
+pub mod encode;
 pub mod hooks;
 mod merged;
+pub mod output_transform;
 mod sorted;
 mod stripes;
 mod survey;
@@ -26,10 +28,10 @@ use seqloom_runtime::trace::Stage;
 use seqloom_runtime::turnstile::{Pass, Turnstile};
 
 use crate::duplicates::DuplicateMarks;
-use crate::encode::{EncodeError, Encoder, Encoding};
-use crate::order::SortOrder;
-use crate::store::{Backing, Chunk, ChunkStore, StoreScratch};
-use crate::tally::{TalliedRecord, Tally};
+use crate::finish::encode::{EncodeError, Encoder, Encoding};
+use crate::metrics::tally::{TalliedRecord, Tally};
+use crate::partition::order::SortOrder;
+use crate::partition::store::{Backing, Chunk, ChunkStore, StoreScratch};
 use hooks::{Edited, EditorSource, HookError, RecordEditor, RecordVisitor, VisitorSource};
 use sorted::{ENTRY_BYTES, Sorting};
 use stripes::{Entries, Place, Stripe};
@@ -145,8 +147,8 @@ impl Finished {
 /// index is one of that.
 ///
 /// A partition is sorted by itself: that partitions follow each other in the order of the output is
-/// the doing of whoever filled them ([`crate::layout::GenomeBins::home_of`], and
-/// [`crate::redistribute`] for orders by name).
+/// the doing of whoever filled them ([`crate::partition::genome_bins::GenomeBins::home_of`], and
+/// [`crate::partition::redistribute`] for orders by name).
 ///
 /// # Errors
 /// The first failure of any worker.

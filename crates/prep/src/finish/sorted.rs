@@ -8,9 +8,9 @@ use seqloom_format::bam::RecordRef;
 use super::FinishError;
 use super::merged::{PIECE_BYTES, RunWriter, compare_bodies, merge};
 use crate::duplicates::DuplicateMarks;
-use crate::frame::{framed, frames, set_duplicates};
-use crate::order::{PrefixKeys, SortOrder};
-use crate::store::{Backing, Chunk, Loaded, StoreScratch};
+use crate::partition::frame::{framed, frames, set_duplicates};
+use crate::partition::order::{PrefixKeys, SortOrder};
+use crate::partition::store::{Backing, Chunk, Loaded, StoreScratch};
 
 /// Fewest runs that are merged at a time.
 const MIN_FAN_IN: u64 = 4;
@@ -142,4 +142,5 @@ fn visit_in_order(
 }
 
 #[cfg(test)]
+#[path = "sorted_tests.rs"]
 mod tests;

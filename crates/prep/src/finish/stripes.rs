@@ -15,7 +15,7 @@ use seqloom_runtime::turnstile::Pass;
 
 use super::FinishError;
 use super::units::Unit;
-use crate::encode::EncodedUnit;
+use crate::finish::encode::EncodedUnit;
 
 /// What is done next, and where it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use seqloom_runtime::pool;
 use super::FinishError;
 use super::hooks::{RecordVisitor, VisitorSource};
 use crate::duplicates::DuplicateMarks;
-use crate::frame::{frames, set_duplicates};
-use crate::store::{ChunkStore, StoreScratch};
+use crate::partition::frame::{frames, set_duplicates};
+use crate::partition::store::{ChunkStore, StoreScratch};
 
 /// What a survey needs.
 pub struct SurveyOptions<'a> {

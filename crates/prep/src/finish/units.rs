@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::store::ChunkStore;
+use crate::partition::store::ChunkStore;
 
 /// A unit is closed at the first partition edge behind this many bytes of records. Bytes per
 /// partition follow from the input alone, and so do the units.

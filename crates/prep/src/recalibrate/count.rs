@@ -11,8 +11,8 @@ use super::prepare::{Clipped, NO_BASE, prepare, reference_code, unpack};
 use super::read_groups::{Group, LastGroup, ReadGroups, read_group};
 use super::table::Table;
 use super::{MAX_QUALITY, RecalibrationError, RecalibrationOptions};
-use crate::known_sites::KnownSites;
-use crate::reference::ReferenceSequences;
+use crate::input::reference::ReferenceSequences;
+use crate::recalibrate::known_sites::KnownSites;
 
 /// Quality of insertions and deletions where a record has no `BI` or `BD`.
 const INDEL_QUALITY: u8 = 45;

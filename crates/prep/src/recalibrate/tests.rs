@@ -4,8 +4,8 @@ use seqloom_format::bam::{AuxValue, Header, RecordRef};
 
 use super::cigar::tests::ops;
 use super::*;
-use crate::known_sites::{KnownSites, KnownSitesBuilder};
-use crate::reference::ReferenceSequences;
+use crate::input::reference::ReferenceSequences;
+use crate::recalibrate::known_sites::{KnownSites, KnownSitesBuilder};
 
 const HEADER: &str = "@SQ\tSN:c\tLN:40\n@RG\tID:a\tPL:ILLUMINA\tPU:unit\n@RG\tID:b\tPL:x\n\
                       @RG\tID:n\n";

@@ -199,4 +199,5 @@ fn clip_from(ops: &mut Vec<u32>, from: i64) {
 }
 
 #[cfg(test)]
+#[path = "clean_tests.rs"]
 mod tests;

@@ -107,4 +107,5 @@ impl RecordStep for ReplaceDictionary {
 }
 
 #[cfg(test)]
+#[path = "dictionary_tests.rs"]
 mod tests;

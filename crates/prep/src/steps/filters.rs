@@ -172,4 +172,5 @@ impl RecordStep for FilterRegions {
 }
 
 #[cfg(test)]
+#[path = "filters_tests.rs"]
 mod tests;

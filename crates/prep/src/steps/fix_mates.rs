@@ -361,4 +361,5 @@ fn write_back(
 }
 
 #[cfg(test)]
+#[path = "fix_mates_tests.rs"]
 mod tests;

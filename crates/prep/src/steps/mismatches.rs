@@ -7,7 +7,7 @@ use seqloom_format::bam::{AuxValue, Flags, RecordRef};
 
 use super::fix_mates::append_number;
 use super::{RecordStep, Stage, StepError, StepScratch, Verdict};
-use crate::reference::ReferenceSequences;
+use crate::input::reference::ReferenceSequences;
 
 /// Code of N.
 const ANY_BASE: u8 = 15;
@@ -200,4 +200,5 @@ fn sum_of_mismatch_qualities(record: &RecordRef<'_>, reference: &[u8], start: us
 }
 
 #[cfg(test)]
+#[path = "mismatches_tests.rs"]
 mod tests;

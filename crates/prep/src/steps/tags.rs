@@ -51,4 +51,5 @@ impl RecordStep for KeepTags {
 }
 
 #[cfg(test)]
+#[path = "tags_tests.rs"]
 mod tests;

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use seqloom_format::bam::{AuxValue, Header, RecordRef};
 use seqloom_io::{known_sites, reference};
-use seqloom_prep::known_sites::{KnownSites, KnownSitesBuilder};
+use seqloom_prep::input::reference::ReferenceSequences;
+use seqloom_prep::recalibrate::known_sites::{KnownSites, KnownSitesBuilder};
 use seqloom_prep::recalibrate::{
     Applied, Applier, ApplyOptions, ApplyScratch, CountScratch, Counted, Counter, Counts,
     RecalibrationOptions, Table, report,
 };
-use seqloom_prep::reference::ReferenceSequences;
 use seqloom_testkit::bam::{BamReader, BamRecord};
 
 /// Where GATK's test data lie in SEQLOOM_DATA.

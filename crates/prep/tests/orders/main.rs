@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hard_data::Shape;
-use seqloom_prep::order::SortOrder;
+use seqloom_prep::partition::order::SortOrder;
 use seqloom_testkit::skip;
 use sorting::{Input, Setup, records, sort};
 

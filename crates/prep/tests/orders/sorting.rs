@@ -7,12 +7,12 @@ use seqloom_format::bam::{Header, RecordRef, Reference};
 use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK};
 use seqloom_io::sink::output::Output;
 use seqloom_io::spill::SpillFile;
-use seqloom_prep::encode::Encoding;
+use seqloom_prep::finish::encode::Encoding;
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace};
-use seqloom_prep::layout::{GenomeBins, Home};
-use seqloom_prep::order::SortOrder;
-use seqloom_prep::redistribute::{NameSample, by_name};
-use seqloom_prep::store::{Backing, ChunkStore, StoreScratch};
+use seqloom_prep::partition::genome_bins::{GenomeBins, Home};
+use seqloom_prep::partition::order::SortOrder;
+use seqloom_prep::partition::redistribute::{NameSample, by_name};
+use seqloom_prep::partition::store::{Backing, ChunkStore, StoreScratch};
 use seqloom_runtime::memory::Ledger;
 use seqloom_testkit::bam::{BamReader, BamRecord};
 

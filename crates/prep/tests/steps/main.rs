@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use seqloom_format::bam::{Header, RecordRef, framed_records};
 use seqloom_format::sam;
-use seqloom_prep::reference::ReferenceSequences;
+use seqloom_prep::input::reference::ReferenceSequences;
 use seqloom_prep::steps::{StepCounts, StepScratch, Steps};
 
 /// Runs a program to its end and gives its standard output.

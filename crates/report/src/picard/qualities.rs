@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use seqloom_prep::quality_metrics::qualities::{
+use seqloom_prep::metrics::quality::qualities::{
     QualityByCycleCounts, QualityDistributionCounts, QualityYieldCounts,
 };
 

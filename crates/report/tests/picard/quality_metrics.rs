@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 
 use seqloom_format::bam::{Header, RecordRef, framed_records};
 use seqloom_prep::finish::hooks::VisitorSource;
-use seqloom_prep::quality_metrics::{GatheredMetrics, MetricsRequest, MetricsVisitors};
-use seqloom_prep::reference::ReferenceSequences;
+use seqloom_prep::input::reference::ReferenceSequences;
+use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsRequest, MetricsVisitors};
 use seqloom_report::picard;
 use seqloom_report::samtools_stats::write_samtools_stats;
 

@@ -37,7 +37,7 @@ use seqloom_format::signal::{SignalHeader, SignalRead};
 use seqloom_format::slow5::header;
 use seqloom_runtime::failure::lock;
 
-use crate::fast5::Fast5Options;
+use crate::store::fast5::Fast5Options;
 use channel::{Channel, ChannelError};
 use protocol::{COMPRESSION, Names, Request};
 pub use worker::{OpenByPath, WorkerError, WorkerOptions, run as run_worker};

@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use seqloom_format::signal::SignalHeader;
 use seqloom_format::slow5::{Compression, RecordCompression, SignalCompression, header};
 
-use crate::fast5::Fast5Options;
+use crate::store::fast5::Fast5Options;
 
 /// Longest frame: the names of some millions of reads, and a header.
 pub(super) const MAX_FRAME_BYTES: u32 = 1 << 28;

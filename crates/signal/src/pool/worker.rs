@@ -20,7 +20,7 @@ use seqloom_io::random::RandomFile;
 
 use super::protocol::{self, BadFrame, COMPRESSION, Reply, Request};
 use super::sys;
-use crate::fast5::{Engine, Fast5File, Fast5Options, Fast5Scratch};
+use crate::store::fast5::{Engine, Fast5File, Fast5Options, Fast5Scratch};
 
 /// Environment variable of tests, `READ_ID=FILE`: a worker that is asked for this read writes its
 /// process number to FILE and waits for ever, unless FILE is there already.

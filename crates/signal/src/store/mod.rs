@@ -6,8 +6,10 @@
 //! What is wrong with a single read never ends a pass: it becomes a [`Fault`] that names file,
 //! read and place. Only what makes the whole file unreadable is a [`StoreError`].
 
+pub mod fast5;
 mod frames;
 mod index_file;
+pub mod pod5;
 mod read_index;
 mod record_file;
 pub mod requests;
@@ -23,10 +25,10 @@ use seqloom_format::slow5::Compression;
 use seqloom_io::random::RandomFile;
 use seqloom_runtime::trace;
 
-use crate::account::Fault;
-use crate::fast5::{Fast5File, Fast5Options};
-use crate::pod5::{Pod5Error, Pod5File};
+use crate::flow::account::Fault;
 use crate::pool::{Fast5Pool, PooledFile};
+use crate::store::fast5::{Fast5File, Fast5Options};
+use crate::store::pod5::{Pod5Error, Pod5File};
 use table_file::{Table, TableFile};
 
 pub use frames::{FrameDefect, MAX_LINE_BYTES};
@@ -161,7 +163,7 @@ pub struct FrameBatch {
 
 impl FrameBatch {
     /// Empties it, but leaves `bytes` as long as they were: they are overwritten, not appended to.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.frames.clear();
         self.faults.clear();
     }

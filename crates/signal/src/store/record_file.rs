@@ -12,9 +12,9 @@ use seqloom_format::slow5::{Compression, header, text};
 
 use super::frames::{self, Found, PREFIX_BYTES};
 use super::{Cursor, Frame, FrameBatch, ReadError, SignalStore, StoreError, StoreFormat};
-use crate::account::{Fault, Loss};
-use crate::fast5::Fast5Scratch;
-use crate::pod5::Pod5Scratch;
+use crate::flow::account::{Fault, Loss};
+use crate::store::fast5::Fast5Scratch;
+use crate::store::pod5::Pod5Scratch;
 
 /// Bytes read at once: some dozens of compressed reads, so that many workers find work in a small
 /// file, and few enough calls that framing stays cheap.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Frame, SignalStore, StoreError};
-use crate::flow::{BatchSource, Components, Work};
+use crate::flow::pass::{BatchSource, Components, Work};
 
 /// Most reads of a window: with the requests of a window sorted by place, more do not save much
 /// seeking, and the results of a window are held until their turn.

@@ -11,9 +11,9 @@ use seqloom_format::signal::{SignalHeader, SignalRead};
 use super::{
     Cursor, DecodeScratch, Frame, FrameBatch, ReadError, SignalStore, StoreError, StoreFormat,
 };
-use crate::fast5::Fast5File;
-use crate::pod5::{Pod5Error, Pod5File};
 use crate::pool::PooledFile;
+use crate::store::fast5::Fast5File;
+use crate::store::pod5::{Pod5Error, Pod5File};
 
 /// Reads of a batch: enough that taking one costs little, few enough for many workers to share a
 /// file of 4,000 reads.

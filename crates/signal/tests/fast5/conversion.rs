@@ -4,7 +4,7 @@ use std::path::Path;
 
 use seqloom_format::signal::{AuxiliaryType, SignalRead};
 use seqloom_format::slow5::{header, text};
-use seqloom_signal::fast5::{Fast5Options, Fast5Scratch};
+use seqloom_signal::store::fast5::{Fast5Options, Fast5Scratch};
 use seqloom_testkit::skip;
 
 use crate::support::{files, load, open};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use seqloom_format::signal::SignalRead;
-use seqloom_signal::fast5::{Fast5File, Fast5Options, Fast5Scratch};
+use seqloom_signal::store::fast5::{Fast5File, Fast5Options, Fast5Scratch};
 use seqloom_testkit::skip;
 
 /// Most samples of a read of these files, with those that a damaged size may ask for: what was

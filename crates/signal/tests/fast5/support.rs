@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seqloom_format::signal::{SignalHeader, SignalRead};
-use seqloom_signal::fast5::{Fast5Error, Fast5File, Fast5Options, Fast5Scratch};
+use seqloom_signal::store::fast5::{Fast5Error, Fast5File, Fast5Options, Fast5Scratch};
 
 /// All files below `folder` with this ending, in order.
 pub(crate) fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {

@@ -6,7 +6,7 @@ use std::process::Command;
 use proptest::prelude::*;
 use seqloom_format::hdf5::write::SignalCompressor;
 use seqloom_format::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, SignalRead};
-use seqloom_signal::fast5::{Fast5Layout, Fast5Options, Fast5WriteError, Fast5Writer};
+use seqloom_signal::store::fast5::{Fast5Layout, Fast5Options, Fast5WriteError, Fast5Writer};
 use seqloom_testkit::skip;
 
 use crate::container::dump;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use seqloom_format::signal::SignalRead;
-use seqloom_signal::pod5::{Pod5Error, Pod5File, Pod5Scratch};
+use seqloom_signal::store::pod5::{Pod5Error, Pod5File, Pod5Scratch};
 use seqloom_testkit::damage::{Change, damaged};
 
 use crate::pod5_file::{SAMPLES, newest, oldest};

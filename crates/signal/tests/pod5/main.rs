@@ -13,7 +13,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use seqloom_format::signal::{AuxiliaryType, SignalRead};
-use seqloom_signal::pod5::{Pod5Error, Pod5File, Pod5Scratch};
+use seqloom_signal::store::pod5::{Pod5Error, Pod5File, Pod5Scratch};
 
 /// Python with the referees, or `None` after saying that the test is skipped.
 fn python() -> Option<PathBuf> {

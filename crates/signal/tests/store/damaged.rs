@@ -2,8 +2,8 @@
 
 use crate::made::{ENCODINGS, file, header, lines, pass_file, read};
 use seqloom_format::signal::SignalRead;
-use seqloom_signal::account::Loss;
-use seqloom_signal::transcode::Encoding;
+use seqloom_signal::flow::account::Loss;
+use seqloom_signal::operations::transcode::Encoding;
 
 fn three() -> Vec<SignalRead> {
     (0..3).map(|number| read(number, 20)).collect()

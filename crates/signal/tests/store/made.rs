@@ -5,11 +5,11 @@ use seqloom_format::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, Signal
 use seqloom_format::slow5::binary::RecordEncoder;
 use seqloom_format::slow5::{Compression, RecordCompression, SignalCompression, text};
 use seqloom_runtime::pool::WorkerPanic;
-use seqloom_signal::account::{Account, Fault};
-use seqloom_signal::flow::{self, BatchSource, Components};
-use seqloom_signal::sources::Sequential;
+use seqloom_signal::flow::account::{Account, Fault};
+use seqloom_signal::flow::pass::{self, BatchSource, Components};
+use seqloom_signal::flow::sources::Sequential;
+use seqloom_signal::operations::transcode::{Encoding, Route, Transcode};
 use seqloom_signal::store::{RecordFile, SignalStore, StoreError};
-use seqloom_signal::transcode::{Encoding, Route, Transcode};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
@@ -124,7 +124,7 @@ pub(crate) fn pass<B: BatchSource>(
     };
     let mut passed = Passed::default();
     let threads = NonZeroUsize::new(threads).unwrap();
-    flow::run(threads, source, &stage, &components, &|| Ok::<_, PassEnd>(()), |encoded| {
+    pass::run(threads, source, &stage, &components, &|| Ok::<_, PassEnd>(()), |encoded| {
         passed.text.extend_from_slice(&encoded.bytes);
         passed.account.reads += encoded.tally.reads;
         encoded.tally.faults.iter().for_each(|fault| passed.account.book(fault));

@@ -3,10 +3,10 @@
 use crate::made::{ENCODINGS, Passed, file, lines, open, pass, read};
 use proptest::prelude::*;
 use seqloom_format::signal::SignalRead;
-use seqloom_signal::sources::Sequential;
+use seqloom_signal::flow::sources::Sequential;
+use seqloom_signal::operations::transcode::Encoding;
 use seqloom_signal::store::Frame;
 use seqloom_signal::store::requests::{Location, Requests};
-use seqloom_signal::transcode::Encoding;
 
 fn locations(starts: &[usize]) -> Vec<Location> {
     let of = |pair: &[usize]| Location {

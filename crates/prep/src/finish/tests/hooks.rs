@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::frame::template_of;
-use crate::order::SortOrder;
+use crate::partition::frame::template_of;
+use crate::partition::order::SortOrder;
 
 /// Records by ordinal: FLAG and how often seen.
 type Seen = BTreeMap<u64, (u16, u64)>;

@@ -1,0 +1,223 @@
+//! Events along the reference, piece by piece.
+//!
+//! The HMM would need memory for the whole read at once, so it is asked about some hundred bases,
+//! believed for the first fifty events, and asked again from there: nanopolish's way, whose steps
+//! decide where each event lands.
+
+use std::ops::RangeInclusive;
+
+use crate::aligned_read::AlignedRead;
+use crate::events::ReadEvents;
+use crate::hmm::kmers::{Molecule, lowest_base, push_ranks};
+use crate::hmm::score::Levels;
+use crate::hmm::viterbi::{self, PathStep, ViterbiScratch};
+use crate::hmm::{ScaledLevel, Transitions};
+use crate::methylation::groups::closest_event;
+use crate::pore_model::PoreModel;
+
+use super::EventRow;
+
+/// Bases of the reference that are asked about at once (nanopolish).
+const PIECE_BP: u32 = 100;
+
+/// Events of a piece that are believed, unless it is the last one (nanopolish).
+const BELIEVED_EVENTS: usize = 50;
+
+/// Buffers of [`align`], to be kept by the caller.
+#[derive(Debug, Default)]
+pub struct WalkScratch {
+    reference: Vec<u8>,
+    ranks: Vec<u32>,
+    levels: Vec<ScaledLevel>,
+    path: Vec<PathStep>,
+    viterbi: ViterbiScratch,
+}
+
+/// What stays the same along a read.
+struct Course<'a> {
+    pairs: &'a [(u32, u32)],
+    read: &'a AlignedRead<'a>,
+    events: &'a ReadEvents,
+    kmer_length: usize,
+    transitions: Transitions,
+}
+
+impl Course<'_> {
+    /// The event closest to a position of the read.
+    fn event(&self, position: u32) -> Option<u32> {
+        let at = position as usize;
+        let kmer = match self.read.is_reverse {
+            true => self.read.sequence.len().checked_sub(at + self.kmer_length)?,
+            false => at,
+        };
+        closest_event(&self.events.of_kmer, kmer)
+    }
+
+    /// The last pair at or before base `offset` of the reference, sought from pair `from` on.
+    fn pair_at(&self, offset: u32, from: usize) -> usize {
+        let behind = self.pairs[from..].partition_point(|pair| pair.0 <= offset);
+        (from + behind).saturating_sub(1)
+    }
+}
+
+/// Where the walk stands, and where the piece that begins there ends.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    /// First base, from the start of the alignment.
+    start: u32,
+    /// Last base.
+    end: u32,
+    /// First event, which the piece before has given already.
+    first_event: u32,
+    last_event: u32,
+    is_last: bool,
+}
+
+/// Appends the events of a read to `rows`, in the order of the reference. `model` has the alphabet
+/// [`Alphabet::Nucleotide`](crate::pore_model::Alphabet::Nucleotide). With a `region` (positions of
+/// the reference, both ends in it) only aligned bases in it are followed.
+pub fn align(
+    scratch: &mut WalkScratch,
+    read: &AlignedRead<'_>,
+    events: &ReadEvents,
+    model: &PoreModel,
+    region: Option<RangeInclusive<u64>>,
+    rows: &mut Vec<EventRow>,
+) {
+    let kmer_length = model.kmer_length;
+    let pairs = followed(read, kmer_length, region);
+    let (Some(front), Some(back)) = (pairs.first(), pairs.last()) else { return };
+    let transitions = Transitions::new(events.events_per_base);
+    let course = Course { pairs, read, events, kmer_length, transitions };
+    let (Some(first), Some(last)) = (course.event(front.1), course.event(back.1)) else { return };
+    scratch.reference.clear();
+    scratch.reference.extend(read.reference.iter().copied().map(lowest_base));
+    let is_forward = first < last;
+    let (mut start, mut event, mut pair) = (front.0, first, 0);
+    while if is_forward { event < last } else { event > last } {
+        let Some(piece) = next_piece(&course, start, event, pair) else { return };
+        let given = walk_piece(scratch, &course, model, piece, rows);
+        let Some(row) = rows.last().filter(|_| given > 0) else { return };
+        (start, event) = (row.offset, row.event);
+        pair = course.pair_at(start, pair);
+    }
+}
+
+/// Aligned bases that are followed: in the region, and up to the read's last k-mer.
+fn followed<'a>(
+    read: &AlignedRead<'a>,
+    kmer_length: usize,
+    region: Option<RangeInclusive<u64>>,
+) -> &'a [(u32, u32)] {
+    let mut pairs = read.pairs;
+    if let Some(region) = region {
+        let at = |pair: &(u32, u32)| read.start + u64::from(pair.0);
+        let begin = pairs.partition_point(|pair| at(pair) < *region.start());
+        let end = pairs.partition_point(|pair| at(pair) <= *region.end());
+        pairs = pairs.get(begin..end).unwrap_or_default();
+    }
+    let length = read.sequence.len();
+    &pairs[..pairs.partition_point(|pair| pair.1 as usize + kmer_length <= length)]
+}
+
+/// The piece from base `start` and event `first_event` on. None if it is too short to be aligned:
+/// behind a large deletion there is nothing to go on with.
+fn next_piece(course: &Course<'_>, start: u32, first_event: u32, pair: usize) -> Option<Piece> {
+    let end_pair = course.pair_at(start.saturating_add(PIECE_BP), pair);
+    let (end, position) = course.pairs[end_pair];
+    let length = (end + 1).checked_sub(start)? as usize;
+    if length < 2 * course.kmer_length {
+        return None;
+    }
+    let last_event = course.event(position)?;
+    if first_event.abs_diff(last_event) < 2 {
+        return None;
+    }
+    let is_last = end_pair + 1 == course.pairs.len();
+    Some(Piece { start, end, first_event, last_event, is_last })
+}
+
+/// Aligns a piece and appends what is believed. Gives the number of rows.
+fn walk_piece(
+    scratch: &mut WalkScratch,
+    course: &Course<'_>,
+    model: &PoreModel,
+    piece: Piece,
+    rows: &mut Vec<EventRow>,
+) -> usize {
+    let WalkScratch { reference, ranks, levels, path, viterbi } = scratch;
+    let Piece { first_event, last_event, .. } = piece;
+    let window = reference.get(piece.start as usize..=piece.end as usize).unwrap_or_default();
+    let molecule = Molecule { is_reverse: course.read.is_reverse, is_methylated: false };
+    ranks.clear();
+    push_ranks(window, molecule, model.alphabet, model.kmer_length, ranks);
+    let scaling = course.events.scaling;
+    let log_var = scaling.var.ln();
+    levels.clear();
+    levels.extend(ranks.iter().map(|rank| ScaledLevel::of(model, *rank, &scaling, log_var)));
+    let span = first_event.min(last_event) as usize..=first_event.max(last_event) as usize;
+    let mean_pa = course.events.events.mean_pa.get(span).unwrap_or_default();
+    let backwards = first_event > last_event;
+    path.clear();
+    viterbi::align(viterbi, Levels { mean_pa, backwards }, levels, &course.transitions, path);
+    let believed = if piece.is_last { usize::MAX } else { BELIEVED_EVENTS };
+    let before = rows.len();
+    // The piece before gave the first event; of the read's very first, nanopolish gives none.
+    rows.extend(path.iter().filter(|step| step.event > 0).take(believed).map(|step| EventRow {
+        offset: piece.start + step.kmer,
+        event: if backwards { first_event - step.event } else { first_event + step.event },
+        rank: ranks[step.kmer as usize],
+        is_bad: step.is_bad,
+    }));
+    rows.len() - before
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hmm::test_read::MadeRead;
+    use crate::pore_model::builtin;
+
+    fn rows(read: &MadeRead, region: Option<RangeInclusive<u64>>) -> Vec<EventRow> {
+        let model = builtin::r9_4_1_nucleotide().unwrap();
+        let mut rows = Vec::new();
+        let scratch = &mut WalkScratch::default();
+        align(scratch, &read.aligned(), &read.events, &model, region, &mut rows);
+        rows
+    }
+
+    #[test]
+    fn events_find_their_kmers_on_both_strands() {
+        let model = builtin::r9_4_1_nucleotide().unwrap();
+        for is_reverse in [false, true] {
+            let read = MadeRead::new(&model, Molecule { is_reverse, is_methylated: false });
+            let rows = rows(&read, None);
+            let right = rows
+                .iter()
+                .filter(|row| !row.is_bad && row.offset == read.kmer_of_event[row.event as usize])
+                .count();
+            assert!(right * 100 >= rows.len() * 95, "{right} of {}", rows.len());
+            // All but the first, and those of k-mers at the ends, where the search stops short.
+            let all = read.kmer_of_event.len();
+            assert!((all - 10..all).contains(&rows.len()), "{} of {all}", rows.len());
+            let next = |pair: &[EventRow]| match is_reverse {
+                true => pair[1].event + 1 == pair[0].event,
+                false => pair[0].event + 1 == pair[1].event,
+            };
+            assert!(rows.windows(2).all(|pair| next(pair) && pair[0].offset <= pair[1].offset));
+        }
+    }
+
+    #[test]
+    fn a_region_bounds_the_walk() {
+        let model = builtin::r9_4_1_nucleotide().unwrap();
+        let molecule = Molecule { is_reverse: false, is_methylated: false };
+        let read = MadeRead::new(&model, molecule);
+        let rows = rows(&read, Some(1200..=1400));
+        let offsets = rows.iter().map(|row| row.offset);
+        assert!(offsets.clone().min().unwrap().abs_diff(200) <= 2);
+        assert!(offsets.max().unwrap().abs_diff(400 - 5) <= 2);
+        assert_eq!(self::rows(&read, Some(5000..=6000)), []);
+        assert_eq!(self::rows(&read, Some(0..=10)), []);
+    }
+}

@@ -1,0 +1,280 @@
+//! What `calling` is for: methylation calls, and event tables.
+
+use std::ops::RangeInclusive;
+use std::os::unix::ffi::OsStrExt;
+
+use super::{CallTimes, KernelSkip, ReadInput, ReadKernel};
+use crate::eventalign::table::{self, TableOptions, TableRead};
+use crate::eventalign::{self, EventRow, WalkScratch};
+use crate::events::ReadEvents;
+use crate::events::detect::samples_to_pa;
+use crate::events::read::{self, ReadOptions, SkipReason, align_read};
+use crate::methylation::CpgCall;
+use crate::methylation::bedmethyl::{SiteOutcome, push_outcomes};
+use crate::methylation::call::{CallOptions, CallScratch, call_read};
+use crate::methylation::frequency::Cutoff;
+use crate::methylation::modbam::{ModbamError, ModbamScratch, Tagging, tag_record};
+use crate::methylation::sites::{CalledSite, push_sites};
+use crate::methylation::table::{TableFormat, append_calls};
+use crate::pore_model::PoreModel;
+
+/// Bytes per sample of finding events: the current (4), sums and sums of squares (16), two
+/// statistics (8), boundaries; and the events of one in five samples (24 each).
+const EVENT_BYTES_PER_SAMPLE: u64 = 36;
+
+/// Events per base of an ordinary read: as many bands has the alignment, and one more per base.
+const EVENTS_PER_BASE: u64 = 3;
+
+/// Bytes per band of 100 cells: a byte of trace for each, and where it lies.
+const BYTES_PER_BAND: u64 = 112;
+
+/// Bytes that aligning events to a read takes, about.
+fn alignment_bytes(bases: u64, samples: u64) -> u64 {
+    let bands = bases * (EVENTS_PER_BASE + 1);
+    samples * EVENT_BYTES_PER_SAMPLE + bands * BYTES_PER_BAND + bases * 64
+}
+
+impl From<SkipReason> for KernelSkip {
+    fn from(reason: SkipReason) -> Self {
+        Self { key: reason.name(), text: reason.to_string() }
+    }
+}
+
+/// A read's events, and what finding them needs.
+#[derive(Default)]
+struct EventScratch {
+    read: read::ReadScratch,
+    events: ReadEvents,
+}
+
+impl EventScratch {
+    /// Finds and aligns the events of a read.
+    fn align(
+        &mut self,
+        input: &ReadInput<'_>,
+        model: &PoreModel,
+        options: &ReadOptions,
+        times: &CallTimes,
+    ) -> Result<(), SkipReason> {
+        let sequence = input.aligned.sequence;
+        self.read.times = read::StepTimes::default();
+        let aligned =
+            align_read(&mut self.read, input.signal, sequence, model, options, &mut self.events);
+        let spent = &self.read.times;
+        let duration = std::time::Duration::from_nanos;
+        times.events.add(duration(spent.events_ns));
+        times.align.add(duration(spent.align_ns));
+        times.scaling.add(duration(spent.scaling_ns));
+        aligned
+    }
+}
+
+/// Calls of CpG methylation, as lines of a table.
+pub struct MethylationKernel {
+    /// What reads are aligned with.
+    pub nucleotides: PoreModel,
+    /// What sites are scored with.
+    pub cpg: PoreModel,
+    /// How reads are aligned.
+    pub read: ReadOptions,
+    /// Which groups are called.
+    pub call: CallOptions,
+    /// Columns.
+    pub format: TableFormat,
+    /// Where groups must lie, first and last C.
+    pub region: Option<RangeInclusive<u64>>,
+    /// Records get tags.
+    pub has_record: bool,
+    /// What each read says of single sites is wanted, with this cut-off.
+    pub outcomes: Option<Cutoff>,
+}
+
+/// What a worker keeps.
+#[derive(Default)]
+pub struct MethylationScratch {
+    events: EventScratch,
+    call: CallScratch,
+    sites: Vec<CalledSite>,
+    modbam: ModbamScratch,
+}
+
+/// Calls of one read.
+#[derive(Debug, Default)]
+pub struct MethylationOutput {
+    /// The calls.
+    pub calls: Vec<CpgCall>,
+    /// The same as lines.
+    pub text: Vec<u8>,
+    /// The record with its tags.
+    pub record: Vec<u8>,
+    /// What became of the record.
+    pub tagging: Option<Tagging>,
+    /// What the read says of single sites.
+    pub outcomes: Vec<(u64, SiteOutcome)>,
+}
+
+impl MethylationKernel {
+    /// Tags and single sites, from the calls.
+    fn add_sites(
+        &self,
+        scratch: &mut MethylationScratch,
+        input: &ReadInput<'_>,
+        output: &mut MethylationOutput,
+    ) -> Result<(), KernelSkip> {
+        let MethylationScratch { sites, modbam, .. } = scratch;
+        sites.clear();
+        push_sites(&input.aligned, &output.calls, sites);
+        if let Some(cutoff) = &self.outcomes {
+            push_outcomes(&input.aligned, sites, cutoff, &mut output.outcomes);
+        }
+        if self.has_record {
+            output.record.extend_from_slice(input.record.body());
+            let tagging = tag_record(&mut output.record, sites, modbam);
+            let failed =
+                |error: ModbamError| KernelSkip { key: "bad_tags", text: error.to_string() };
+            output.tagging = Some(tagging.map_err(failed)?);
+        }
+        Ok(())
+    }
+}
+
+impl ReadKernel for MethylationKernel {
+    type Scratch = MethylationScratch;
+    type Output = MethylationOutput;
+
+    fn working_bytes(&self, bases: u64, samples: u64) -> u64 {
+        alignment_bytes(bases, samples)
+    }
+
+    fn result_bytes(&self, bases: u64) -> u64 {
+        // A site in 16 bases of random sequence, most in groups of their own: 48 bytes, and a line
+        // of about 130. A record has a byte of quality and half a one of base, and tags.
+        let record = if self.has_record { 2 } else { 0 };
+        let outcomes = if self.outcomes.is_some() { 1 } else { 0 };
+        bases * (12 + record + outcomes)
+    }
+
+    fn held_bytes(&self, output: &MethylationOutput) -> u64 {
+        let calls = output.calls.capacity() * size_of::<CpgCall>();
+        let outcomes = output.outcomes.capacity() * size_of::<(u64, SiteOutcome)>();
+        (calls + outcomes + output.text.capacity() + output.record.capacity()) as u64
+    }
+
+    fn call(
+        &self,
+        scratch: &mut MethylationScratch,
+        input: &ReadInput<'_>,
+        times: &CallTimes,
+        output: &mut MethylationOutput,
+    ) -> Result<(), KernelSkip> {
+        output.calls.clear();
+        output.text.clear();
+        output.record.clear();
+        output.outcomes.clear();
+        output.tagging = None;
+        scratch.events.align(input, &self.nucleotides, &self.read, times)?;
+        let calls = &mut output.calls;
+        let events = &scratch.events.events;
+        times.hmm.time(|| {
+            call_read(&mut scratch.call, &input.aligned, events, &self.cpg, &self.call, calls);
+        });
+        if let Some(region) = &self.region {
+            calls.retain(|call| region.contains(&call.first) && region.contains(&call.last));
+        }
+        times.format.time(|| {
+            append_calls(self.format, &input.aligned, &output.calls, &mut output.text);
+            self.add_sites(scratch, input, output)
+        })
+    }
+}
+
+/// Events along the reference, as lines of a table.
+pub struct EventalignKernel {
+    /// What reads are aligned with.
+    pub nucleotides: PoreModel,
+    /// How reads are aligned.
+    pub read: ReadOptions,
+    /// Columns.
+    pub table: TableOptions,
+    /// Lines of the summary are made, too, with this name of the model (nanopolish leaves it empty
+    /// for its own models).
+    pub summary_model: Option<Vec<u8>>,
+    /// Which bases of the reference are followed.
+    pub region: Option<RangeInclusive<u64>>,
+}
+
+/// What a worker keeps.
+#[derive(Default)]
+pub struct EventalignScratch {
+    events: EventScratch,
+    walk: WalkScratch,
+    rows: Vec<EventRow>,
+    samples_pa: Vec<f32>,
+}
+
+/// Lines of one read.
+#[derive(Debug, Default)]
+pub struct EventalignOutput {
+    /// Of the table.
+    pub text: Vec<u8>,
+    /// Of the summary.
+    pub summary: Vec<u8>,
+}
+
+impl ReadKernel for EventalignKernel {
+    type Scratch = EventalignScratch;
+    type Output = EventalignOutput;
+
+    fn working_bytes(&self, bases: u64, samples: u64) -> u64 {
+        let samples_pa = if self.table.samples { samples * 4 } else { 0 };
+        let rows = bases * EVENTS_PER_BASE * size_of::<EventRow>() as u64;
+        alignment_bytes(bases, samples) + samples_pa + rows
+    }
+
+    fn result_bytes(&self, bases: u64) -> u64 {
+        // A line of about 110 bytes per event, and of 8 more per sample.
+        let samples = if self.table.samples { 10 * 8 } else { 0 };
+        bases * (EVENTS_PER_BASE * 110 + samples)
+    }
+
+    fn held_bytes(&self, output: &EventalignOutput) -> u64 {
+        (output.text.capacity() + output.summary.capacity()) as u64
+    }
+
+    fn call(
+        &self,
+        scratch: &mut EventalignScratch,
+        input: &ReadInput<'_>,
+        times: &CallTimes,
+        output: &mut EventalignOutput,
+    ) -> Result<(), KernelSkip> {
+        output.text.clear();
+        output.summary.clear();
+        let EventalignScratch { events: scratch, walk, rows, samples_pa } = scratch;
+        scratch.align(input, &self.nucleotides, &self.read, times)?;
+        rows.clear();
+        let (events, region) = (&scratch.events, self.region.clone());
+        times.hmm.time(|| {
+            eventalign::align(walk, &input.aligned, events, &self.nucleotides, region, rows);
+        });
+        let start = std::time::Instant::now();
+        if self.table.samples {
+            samples_to_pa(input.signal, samples_pa);
+        }
+        let read = TableRead {
+            read: &input.aligned,
+            index: input.ordinal,
+            events,
+            model: &self.nucleotides,
+            sample_rate_hz: input.signal.sampling_rate,
+            samples_pa,
+        };
+        table::push_rows(&read, rows, &self.table, &mut output.text);
+        if let Some(name) = &self.summary_model {
+            let path = input.signal_path.as_os_str().as_bytes();
+            table::push_summary(&read, rows, path, name, &mut output.summary);
+        }
+        times.format.book(start);
+        Ok(())
+    }
+}

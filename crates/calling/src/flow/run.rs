@@ -1,0 +1,473 @@
+//! The flow of calling: every worker does whichever is next, and results leave in the order of the
+//! BAM. See the module above.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use seqloom_format::bam::{Flags, RecordRef, framed_records};
+use seqloom_format::signal::SignalRead;
+use seqloom_io::alignments::{AlignmentError, AlignmentFetch, AlignmentScratch, AlignmentSource};
+use seqloom_io::indexed_fasta::IndexedFasta;
+use seqloom_io::random_text::TextScratch;
+use seqloom_runtime::failure::{Failure, lock};
+use seqloom_runtime::monitor::Monitor;
+use seqloom_runtime::order::Ordered;
+use seqloom_runtime::pool::{self, WorkerPanic};
+
+use super::account::{CallAccount, Skip};
+use super::error::CallError;
+use super::record::{Filter, HardClips, aligned_pairs, name_of, sequenced_bases, shape, survey};
+use super::sequences::{FoundSequence, ReadSequences, normalise};
+use super::signals::{SignalFiles, SignalProblem, SignalScratch};
+use super::{CallTimes, ReadInput, ReadKernel};
+use crate::aligned_read::AlignedRead;
+use crate::flow::scheduler::{Board, Cost, Idle, Job, Limits, Task};
+use crate::hmm::kmers::lowest_base;
+use seqloom_signal::flow::pass::Components;
+
+/// Samples per base that are expected of a read before its signal is read: 5 kHz at 400 bases a
+/// second, the most of today's chemistries.
+const SAMPLES_PER_BASE: u64 = 13;
+
+/// Bytes of samples, of their record, and of what decoding needs, per sample.
+const BYTES_PER_SAMPLE: u64 = 6;
+
+/// Least memory that a worker has from the start, and most that it keeps between reads.
+const PREPAID_BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=256 << 20;
+
+/// Everything that reads are called from.
+pub struct CallInputs<'a> {
+    /// Aligned reads: one BAM or SAM.
+    pub alignments: &'a AlignmentSource,
+    /// The reference.
+    pub reference: &'a IndexedFasta,
+    /// Which of the reference's sequences each of the BAM's is.
+    pub contigs: Vec<Option<usize>>,
+    /// The reads' bases; taken from the BAM where there are none.
+    pub sequences: Option<&'a ReadSequences>,
+    /// The reads' signal.
+    pub signals: &'a SignalFiles,
+    /// Which records are called.
+    pub filter: Filter,
+    /// Whether bases that were clipped off a record count.
+    pub hard_clips: HardClips,
+}
+
+/// How calling runs.
+#[derive(Debug, Clone, Copy)]
+pub struct CallOptions {
+    /// Workers.
+    pub threads: NonZeroUsize,
+    /// What records, results and the reads being worked on may take.
+    pub memory_bytes: u64,
+    /// Text of a block of the BAM.
+    pub block_bytes: u64,
+}
+
+impl CallOptions {
+    fn limits(&self) -> Limits {
+        let workers = self.threads.get();
+        // Records and results in one half, reads being worked on in the other, of which half is
+        // what each worker has of its own.
+        let half = self.memory_bytes / 2;
+        let share = half / 2 / workers as u64;
+        let prepaid_bytes = share.clamp(*PREPAID_BYTES.start(), *PREPAID_BYTES.end());
+        let working_bytes = half.saturating_sub(prepaid_bytes * workers as u64);
+        let block_bytes = self.block_bytes;
+        Limits { workers, window_bytes: half, working_bytes, prepaid_bytes, block_bytes }
+    }
+}
+
+/// What was called.
+#[derive(Debug, Default)]
+pub struct CallTotals {
+    /// What became of all records.
+    pub account: CallAccount,
+    /// Records of the BAM, or of its region.
+    pub records: u64,
+    /// The most that was charged for records, results and work.
+    pub peak_bytes: u64,
+}
+
+/// A record whose turn it is, and those in front of it that are not called.
+pub struct Committed<'a, O> {
+    /// Records that are not called, each with its length in front; not all are of the region.
+    pub skipped: &'a [u8],
+    /// The record, likewise; none at the end of a block.
+    pub record: Option<&'a [u8]>,
+    /// What was made of it, or why nothing was.
+    pub outcome: Option<Result<&'a O, &'a Skip>>,
+}
+
+/// Result of a job.
+struct Done<O> {
+    job: Job,
+    outcome: Result<(u64, u64), Skip>,
+    output: O,
+}
+
+/// One worker's memory.
+struct Worker<K: ReadKernel> {
+    fetch: AlignmentScratch,
+    read: ReadScratch,
+    kernel: K::Scratch,
+}
+
+impl<K: ReadKernel> Default for Worker<K> {
+    fn default() -> Self {
+        Self {
+            fetch: AlignmentScratch::default(),
+            read: ReadScratch::default(),
+            kernel: K::Scratch::default(),
+        }
+    }
+}
+
+/// Buffers for what a read is called from.
+#[derive(Default)]
+struct ReadScratch {
+    signals: SignalScratch,
+    signal: SignalRead,
+    sequence_text: TextScratch,
+    reference_text: TextScratch,
+    sequence: Vec<u8>,
+    reference: Vec<u8>,
+    pairs: Vec<(u32, u32)>,
+}
+
+struct Calling<'a, K: ReadKernel, E, C> {
+    inputs: &'a CallInputs<'a>,
+    kernel: &'a K,
+    limits: Limits,
+    times: &'a CallTimes,
+    components: &'a Components,
+    board: Monitor<Board<'a>>,
+    failure: Failure<E>,
+    ordered: Ordered<Done<K::Output>>,
+    recycled: Mutex<Vec<K::Output>>,
+    commit: Mutex<(CallAccount, C)>,
+}
+
+/// Calls all reads. `commit` is called with one record after the other, in the order of the BAM,
+/// and never by two workers at once; `watch` every 200 ms.
+///
+/// # Errors
+/// The first error of input, `commit`, `watch` or worker. A read that cannot be called is none.
+pub fn run<K, E>(
+    inputs: &CallInputs<'_>,
+    kernel: &K,
+    options: &CallOptions,
+    (times, components): (&CallTimes, &Components),
+    watch: &dyn Fn() -> Result<(), E>,
+    commit: impl FnMut(Committed<'_, K::Output>) -> Result<(), E> + Send,
+) -> Result<CallTotals, E>
+where
+    K: ReadKernel,
+    E: From<WorkerPanic> + From<CallError> + Send,
+{
+    let limits = options.limits();
+    let calling = Calling {
+        inputs,
+        kernel,
+        limits,
+        times,
+        components,
+        board: Monitor::new(Board::new(inputs.alignments, inputs.filter, limits)),
+        failure: Failure::default(),
+        ordered: Ordered::default(),
+        recycled: Mutex::default(),
+        commit: Mutex::new((CallAccount::default(), commit)),
+    };
+    let wake = || calling.board.wake_all();
+    pool::run(options.threads, &calling.failure, wake, watch, |_| calling.work())?;
+    let board = calling.board.lock();
+    if !board.is_complete() {
+        return Err(CallError::Incomplete.into());
+    }
+    let account = std::mem::take(&mut lock(&calling.commit).0);
+    Ok(CallTotals { account, records: board.records(), peak_bytes: board.peak_bytes() })
+}
+
+impl<K, E, C> Calling<'_, K, E, C>
+where
+    K: ReadKernel,
+    E: From<WorkerPanic> + From<CallError> + Send,
+    C: FnMut(Committed<'_, K::Output>) -> Result<(), E> + Send,
+{
+    fn work(&self) -> Result<(), E> {
+        let mut worker = Worker::<K>::default();
+        while let Some(task) = self.times.wait.time(|| self.next_task()) {
+            match task {
+                Task::Fetch => self.fetch(&mut worker)?,
+                Task::Call(job) => self.call(job, &mut worker)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The next task, waiting for one if need be; `None` when all is done or the run has failed.
+    fn next_task(&self) -> Option<Task> {
+        self.board.wait_for(|board| {
+            if self.failure.stopped() {
+                return Some(None);
+            }
+            match board.next_task() {
+                Ok(task) => Some(Some(task)),
+                Err(Idle::Finished) => Some(None),
+                Err(Idle::Wait) => None,
+            }
+        })
+    }
+
+    fn fetch(&self, worker: &mut Worker<K>) -> Result<(), CallError> {
+        let source = self.inputs.alignments;
+        let fetched = self.times.bam.time(|| {
+            Ok::<_, AlignmentError>(match source.fetch(&mut worker.fetch)? {
+                AlignmentFetch::Block(block) => {
+                    let found = survey(&block.bytes, &self.inputs.filter);
+                    (AlignmentFetch::Busy, Some((block, found)))
+                }
+                other => (other, None),
+            })
+        })?;
+        match fetched {
+            (_, Some((block, found))) => {
+                let cost = |bases| self.cost(bases, bases * SAMPLES_PER_BASE);
+                self.board.update(|board| board.fetched(block, found, &cost))
+            }
+            (AlignmentFetch::End, None) => {
+                self.board.update(Board::source_ended);
+                Ok(())
+            }
+            _ => {
+                self.board.update(Board::fetch_found_nothing);
+                Ok(())
+            }
+        }
+    }
+
+    fn cost(&self, bases: u64, samples: u64) -> Cost {
+        let working_bytes =
+            self.kernel.working_bytes(bases, samples) + samples * BYTES_PER_SAMPLE + bases * 12;
+        Cost { working_bytes, result_bytes: self.kernel.result_bytes(bases) }
+    }
+
+    fn call(&self, mut job: Job, worker: &mut Worker<K>) -> Result<(), E> {
+        let mut output = lock(&self.recycled).pop().unwrap_or_default();
+        let mut largest = job.cost.working_bytes;
+        let outcome = if job.unit.record < job.unit.end {
+            self.call_record(&job, worker, &mut output, &mut largest)?
+        } else {
+            Ok((0, 0))
+        };
+        if largest > self.limits.prepaid_bytes {
+            // What a long read needed is not kept for the short ones behind it.
+            let fetch = std::mem::take(&mut worker.fetch);
+            *worker = Worker { fetch, ..Worker::default() };
+        }
+        let held = if outcome.is_ok() { self.kernel.held_bytes(&output) } else { 0 };
+        let must_wake_all = self.board.update(|board| {
+            board.called(&mut job, held);
+            board.has_growing()
+        });
+        if must_wake_all {
+            // Those who wait for memory look for something else than the others.
+            self.board.wake_all();
+        }
+        let sequence = job.sequence;
+        let done = Done { job, outcome, output };
+        self.ordered.deposit(sequence, done, |done| self.commit(done))
+    }
+
+    /// Bases and samples of a record that was called, or why it was not.
+    fn call_record(
+        &self,
+        job: &Job,
+        worker: &mut Worker<K>,
+        output: &mut K::Output,
+        largest: &mut u64,
+    ) -> Result<Result<(u64, u64), Skip>, CallError> {
+        let framed = &job.block.bytes[job.unit.record..job.unit.end];
+        let Some(Ok(record)) = framed_records(framed).next().map(|it| it.map(RecordRef::new))
+        else {
+            return Ok(Err(Skip::BadCigar));
+        };
+        let Ok(record) = record else { return Ok(Err(Skip::BadCigar)) };
+        let prepared = match self.prepare(&record, &mut worker.read)? {
+            Ok(prepared) => prepared,
+            Err(skip) => return Ok(Err(skip)),
+        };
+        let bases = worker.read.sequence.len() as u64;
+        let samples = worker.read.signal.samples.len() as u64;
+        let taken = self.cost(bases, samples).working_bytes;
+        *largest = taken.max(*largest);
+        if taken > job.cost.working_bytes && !self.grow(job.sequence, taken) {
+            return Ok(Err(Skip::NoSignal)); // the run has failed; nobody will see it
+        }
+        let scratch = &worker.read;
+        let aligned = AlignedRead {
+            name: record.name(),
+            contig: prepared.contig,
+            start: prepared.start,
+            is_reverse: record.has_flags(Flags::REVERSE),
+            sequence: &scratch.sequence,
+            reference: &scratch.reference,
+            pairs: &scratch.pairs,
+        };
+        let input = ReadInput {
+            aligned,
+            signal: &scratch.signal,
+            signal_path: &prepared.signal_path,
+            ordinal: job.ordinal,
+            record,
+        };
+        let called = self.kernel.call(&mut worker.kernel, &input, self.times, output);
+        Ok(called.map(|()| (bases, samples)).map_err(Skip::Kernel))
+    }
+
+    /// Waits until a read that is longer than was thought may be worked on; `false` when the run
+    /// has failed meanwhile.
+    fn grow(&self, sequence: u64, bytes: u64) -> bool {
+        self.times.wait.time(|| {
+            self.board.lock().grows(true);
+            let may_grow = self.board.wait_for(|board| {
+                let may_grow = board.try_grow(sequence, bytes);
+                if self.failure.stopped() { Some(false) } else { may_grow.then_some(true) }
+            });
+            self.board.lock().grows(false);
+            may_grow
+        })
+    }
+
+    /// Brings together what a record is called from.
+    fn prepare(
+        &self,
+        record: &RecordRef<'_>,
+        scratch: &mut ReadScratch,
+    ) -> Result<Result<Prepared<'_>, Skip>, CallError> {
+        let shape = match shape(record) {
+            Ok(shape) => shape,
+            Err(skip) => return Ok(Err(skip)),
+        };
+        let contig = match self.fetch_reference(record, shape.reference_bases, scratch)? {
+            Ok(contig) => contig,
+            Err(skip) => return Ok(Err(skip)),
+        };
+        let found = self.times.sequences.time(|| self.fetch_sequence(record, scratch))?;
+        if let Err(skip) = found {
+            return Ok(Err(skip));
+        }
+        if scratch.sequence.len() as u64 != shape.read_bases {
+            return Ok(Err(Skip::SequenceLength));
+        }
+        aligned_pairs(record, self.inputs.hard_clips, &mut scratch.pairs);
+        let ReadScratch { signals, signal, .. } = scratch;
+        let fetched = self.inputs.signals.fetch(signals, record.name(), self.components, signal);
+        let signal_path = match fetched {
+            Ok(path) => path,
+            Err(SignalProblem::Missing) => return Ok(Err(Skip::NoSignal)),
+            Err(SignalProblem::Twice) => return Ok(Err(Skip::SignalTwice)),
+            Err(SignalProblem::Unreadable(fault)) => {
+                return Ok(Err(Skip::SignalUnreadable(fault)));
+            }
+        };
+        let start = u64::from(record.position().unsigned_abs());
+        Ok(Ok(Prepared { contig, start, signal_path }))
+    }
+
+    /// The reference from the first base of the alignment to the one behind its last.
+    fn fetch_reference(
+        &self,
+        record: &RecordRef<'_>,
+        span: u64,
+        scratch: &mut ReadScratch,
+    ) -> Result<Result<&[u8], Skip>, CallError> {
+        let id = usize::try_from(record.reference_id()).unwrap_or(usize::MAX);
+        let references = self.inputs.alignments.headers()[0].references();
+        let name = references.get(id).map(|it| it.name.as_bytes()).unwrap_or_default();
+        let Some(&Some(contig)) = self.inputs.contigs.get(id) else {
+            return Ok(Err(Skip::ContigMissing));
+        };
+        let start = u64::from(record.position().unsigned_abs());
+        let length_bp = self.inputs.reference.length_bp(contig);
+        if start + span > length_bp {
+            return Ok(Err(Skip::BehindContig));
+        }
+        let region = start..(start + span + 1).min(length_bp);
+        let ReadScratch { reference_text, reference, .. } = scratch;
+        self.times
+            .reference
+            .time(|| self.inputs.reference.fetch(reference_text, contig, region, reference))?;
+        reference.iter_mut().for_each(|base| *base = lowest_base(*base));
+        Ok(Ok(name))
+    }
+
+    fn fetch_sequence(
+        &self,
+        record: &RecordRef<'_>,
+        scratch: &mut ReadScratch,
+    ) -> Result<Result<(), Skip>, CallError> {
+        let Some(sequences) = self.inputs.sequences else {
+            let is_clipped = shape(record).is_ok_and(|it| it.is_hard_clipped);
+            if record.base_count() == 0 || is_clipped {
+                return Ok(Err(Skip::HardClipped));
+            }
+            sequenced_bases(record, &mut scratch.sequence);
+            normalise(&mut scratch.sequence);
+            return Ok(Ok(()));
+        };
+        let ReadScratch { sequence_text, sequence, .. } = scratch;
+        Ok(match sequences.fetch(sequence_text, record.name(), sequence)? {
+            FoundSequence::Bases => Ok(()),
+            FoundSequence::Missing => Err(Skip::NoSequence),
+            FoundSequence::Twice => Err(Skip::SequenceTwice),
+        })
+    }
+
+    /// Hands over a record whose turn it is.
+    fn commit(&self, done: Done<K::Output>) -> Result<(), E> {
+        let Done { job, outcome, output } = done;
+        let Job { block, unit, held_bytes, .. } = job;
+        {
+            let mut guard = lock(&self.commit);
+            let (account, commit) = &mut *guard;
+            let skipped = &block.bytes[unit.start..unit.record];
+            for body in framed_records(skipped).flatten() {
+                let record = RecordRef::new(body).ok().filter(|it| self.inputs.filter.covers(it));
+                let skip = record.and_then(|it| self.inputs.filter.refuses(&it).zip(Some(it)));
+                if let Some((skip, record)) = skip {
+                    account.skip(record.name(), &skip);
+                }
+            }
+            let framed = &block.bytes[unit.record..unit.end];
+            let record = (!framed.is_empty()).then_some(framed);
+            match &outcome {
+                _ if record.is_none() => {}
+                Ok((bases, samples)) => {
+                    account.called += 1;
+                    account.bases += bases;
+                    account.samples += samples;
+                }
+                Err(skip) => account.skip(name_of(framed), skip),
+            }
+            let outcome = outcome.as_ref().map(|_| &output);
+            let outcome = record.is_some().then_some(outcome);
+            let committed = Committed { skipped, record, outcome };
+            self.components.write.time(|| commit(committed))?;
+        }
+        lock(&self.recycled).push(output);
+        if let Ok(block) = Arc::try_unwrap(block) {
+            self.inputs.alignments.recycle(Box::new(block));
+        }
+        self.board.update(|board| board.committed(held_bytes));
+        Ok(())
+    }
+}
+
+/// What a record is called from, but for what is in the scratch.
+struct Prepared<'a> {
+    contig: &'a [u8],
+    start: u64,
+    signal_path: Arc<Path>,
+}

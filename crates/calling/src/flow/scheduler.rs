@@ -1,0 +1,332 @@
+//! What is to be done next: the state that the workers share, without any thread in it.
+//!
+//! Records enter in the order of the BAM and leave in that order; in between the longest is taken
+//! first, so that no long one is left for the end. Two sums are bounded: what records and results
+//! between the first that is not committed and the last that was read hold (the window), and what
+//! the reads being worked on take. The record that the commit waits for may always start: so there
+//! is always something that goes on.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use seqloom_io::alignments::{AlignmentError, AlignmentSource, RecordBlock, RecordCheck};
+
+use super::error::CallError;
+use super::record::{Filter, Survey, Unit, name_of, place_of, survey};
+
+/// Blocks, per worker, that are being fetched or wait for a block in front of them.
+const BLOCKS_PER_WORKER: usize = 2;
+
+/// Bounds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) workers: usize,
+    /// What records and results may hold.
+    pub(super) window_bytes: u64,
+    /// What reads being worked on may take beyond `prepaid_bytes` each.
+    pub(super) working_bytes: u64,
+    /// What each worker has from the start.
+    pub(super) prepaid_bytes: u64,
+    /// Records of a block hold about this much.
+    pub(super) block_bytes: u64,
+}
+
+/// What a read is expected to take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Cost {
+    pub(super) working_bytes: u64,
+    pub(super) result_bytes: u64,
+}
+
+/// A record for one worker.
+pub(super) struct Job {
+    /// Its turn.
+    pub(super) sequence: u64,
+    pub(super) block: Arc<RecordBlock>,
+    pub(super) unit: Unit,
+    /// Number of the record in the BAM.
+    pub(super) ordinal: u64,
+    pub(super) cost: Cost,
+    /// What of the window it holds.
+    pub(super) held_bytes: u64,
+}
+
+/// Work for one worker.
+pub(super) enum Task {
+    /// Fetch a block from the source.
+    Fetch,
+    /// Call a record.
+    Call(Job),
+}
+
+/// Why a worker got no task.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Idle {
+    /// Others must finish something first.
+    Wait,
+    /// All is done.
+    Finished,
+}
+
+/// See the module documentation.
+pub(super) struct Board<'a> {
+    source: &'a AlignmentSource,
+    filter: Filter,
+    limits: Limits,
+    check: RecordCheck,
+    early: BTreeMap<u64, (Box<RecordBlock>, Survey)>,
+    next_block: u64,
+    has_last_block: bool,
+    last_place: u64,
+    records: u64,
+    /// Longest first, then in order.
+    waiting: BTreeMap<(Reverse<u64>, u64), Job>,
+    /// The same by sequence: cost in working memory.
+    turns: BTreeMap<u64, u64>,
+    /// Being worked on: what each has charged.
+    running: BTreeMap<u64, u64>,
+    /// Workers that wait until a read may take more than was thought.
+    growing: usize,
+    working_bytes: u64,
+    window_bytes: u64,
+    peak_bytes: u64,
+    next_sequence: u64,
+    committed: u64,
+    fetching: usize,
+    fetch_blocked: bool,
+    source_ended: bool,
+}
+
+impl<'a> Board<'a> {
+    pub(super) fn new(source: &'a AlignmentSource, filter: Filter, limits: Limits) -> Self {
+        Self {
+            source,
+            filter,
+            limits,
+            check: RecordCheck::new(source, 0),
+            early: BTreeMap::new(),
+            next_block: 0,
+            has_last_block: false,
+            last_place: 0,
+            records: 0,
+            waiting: BTreeMap::new(),
+            turns: BTreeMap::new(),
+            running: BTreeMap::new(),
+            growing: 0,
+            working_bytes: 0,
+            window_bytes: 0,
+            peak_bytes: 0,
+            next_sequence: 0,
+            committed: 0,
+            fetching: 0,
+            fetch_blocked: false,
+            source_ended: false,
+        }
+    }
+
+    /// Records that were read, of the region if there is one.
+    pub(super) fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// The most that was charged for records, results and work.
+    pub(super) fn peak_bytes(&self) -> u64 {
+        self.peak_bytes
+    }
+
+    /// Whether all that was read was committed, and all that is wanted was read.
+    pub(super) fn is_complete(&self) -> bool {
+        self.has_last_block && self.waiting.is_empty() && self.committed == self.next_sequence
+    }
+
+    /// The next task, if there is one now.
+    pub(super) fn next_task(&mut self) -> Result<Task, Idle> {
+        if self.may_fetch() {
+            self.fetching += 1;
+            return Ok(Task::Fetch);
+        }
+        if let Some(job) = self.take_job() {
+            return Ok(Task::Call(job));
+        }
+        let finished = self.source_ended && self.fetching == 0 && self.waiting.is_empty();
+        Err(if finished { Idle::Finished } else { Idle::Wait })
+    }
+
+    fn may_fetch(&self) -> bool {
+        let ahead = self.fetching + self.early.len();
+        let expected = self.window_bytes + ahead as u64 * self.limits.block_bytes;
+        let has_room = expected < self.limits.window_bytes || ahead == 0 && self.is_window_empty();
+        !self.source_ended
+            && !self.fetch_blocked
+            && has_room
+            && ahead < self.limits.workers * BLOCKS_PER_WORKER
+    }
+
+    fn is_window_empty(&self) -> bool {
+        self.committed == self.next_sequence
+    }
+
+    fn take_job(&mut self) -> Option<Job> {
+        let head = self.turns.get(&self.committed).map(|&cost| (Reverse(cost), self.committed));
+        let is_full = self.window_bytes >= self.limits.window_bytes && !self.source_ended;
+        let free = self.limits.working_bytes.saturating_sub(self.working_bytes);
+        let most = free + self.limits.prepaid_bytes;
+        let longest = || self.waiting.range((Reverse(most), 0)..).next().map(|(&key, _)| key);
+        // A full window opens only at its front.
+        let key = if is_full { head.or_else(longest) } else { longest().or(head) }?;
+        let job = self.waiting.remove(&key)?;
+        self.turns.remove(&job.sequence);
+        self.running.insert(job.sequence, 0);
+        self.charge(job.sequence, job.cost.working_bytes);
+        Some(job)
+    }
+
+    /// Sets what a record that is worked on takes.
+    fn charge(&mut self, sequence: u64, bytes: u64) {
+        let bytes = bytes.saturating_sub(self.limits.prepaid_bytes);
+        if let Some(charged) = self.running.get_mut(&sequence) {
+            self.working_bytes = self.working_bytes - *charged + bytes;
+            *charged = bytes;
+        }
+        self.peak_bytes = self.peak_bytes.max(self.working_bytes + self.window_bytes);
+    }
+
+    /// A worker begins or ceases to wait for [`Board::try_grow`].
+    pub(super) fn grows(&mut self, begins: bool) {
+        if begins { self.growing += 1 } else { self.growing -= 1 }
+    }
+
+    /// Whether somebody waits for memory to be given back.
+    pub(super) fn has_growing(&self) -> bool {
+        self.growing > 0
+    }
+
+    /// Whether a record that is worked on may take so much; it may if it fits, or if no other is in
+    /// front of it.
+    pub(super) fn try_grow(&mut self, sequence: u64, bytes: u64) -> bool {
+        let charged = self.running.get(&sequence).copied().unwrap_or(0);
+        let wanted = bytes.saturating_sub(self.limits.prepaid_bytes);
+        let fits = self.working_bytes - charged + wanted <= self.limits.working_bytes;
+        let is_first = self.running.first_key_value().is_some_and(|(&first, _)| first == sequence);
+        let may_grow = wanted <= charged || fits || is_first;
+        if may_grow {
+            self.charge(sequence, bytes);
+        }
+        may_grow
+    }
+
+    /// A record was worked on: its result holds `result_bytes`.
+    pub(super) fn called(&mut self, job: &mut Job, result_bytes: u64) {
+        self.working_bytes -= self.running.remove(&job.sequence).unwrap_or(0);
+        let expected = std::mem::replace(&mut job.cost.result_bytes, result_bytes);
+        self.window_bytes = self.window_bytes - expected + result_bytes;
+        job.held_bytes = job.held_bytes - expected + result_bytes;
+        self.peak_bytes = self.peak_bytes.max(self.working_bytes + self.window_bytes);
+    }
+
+    /// The record whose turn it was is committed.
+    pub(super) fn committed(&mut self, held_bytes: u64) {
+        self.committed += 1;
+        self.window_bytes -= held_bytes;
+    }
+
+    /// The source has nothing more to take.
+    pub(super) fn source_ended(&mut self) {
+        self.fetching -= 1;
+        self.source_ended = true;
+    }
+
+    /// Others hold what could be taken. Workers look again when one of them has come back.
+    pub(super) fn fetch_found_nothing(&mut self) {
+        self.fetching -= 1;
+        self.fetch_blocked = self.fetching > 0;
+    }
+
+    /// Takes a block and all that waited for it.
+    pub(super) fn fetched(
+        &mut self,
+        block: Box<RecordBlock>,
+        found: Survey,
+        cost: &dyn Fn(u64) -> Cost,
+    ) -> Result<(), CallError> {
+        self.fetching -= 1;
+        self.fetch_blocked = false;
+        if self.has_last_block {
+            return Ok(());
+        }
+        self.early.insert(block.index, (block, found));
+        while let Some((block, found)) = self.early.remove(&self.next_block) {
+            self.next_block += 1;
+            self.accept(block, found, cost)?;
+        }
+        Ok(())
+    }
+
+    fn accept(
+        &mut self,
+        mut block: Box<RecordBlock>,
+        found: Survey,
+        cost: &dyn Fn(u64) -> Cost,
+    ) -> Result<(), CallError> {
+        let found = self.check(&mut block, found)?;
+        if let Some(first) = found.first_place {
+            let unsorted = (first < self.last_place).then_some(0).or(found.unsorted_at);
+            if let Some(at) = unsorted {
+                return Err(CallError::unsorted(self.source.path(0), name_of(&block.bytes[at..])));
+            }
+            self.last_place = found.last_place;
+        }
+        if block.last || found.first_place.is_some_and(|first| self.is_behind_region(first)) {
+            self.has_last_block = true;
+            self.source_ended = true;
+            self.early.clear();
+        }
+        let first_record = self.records;
+        self.records += found.records;
+        let block: Arc<RecordBlock> = Arc::from(block);
+        for unit in found.units {
+            self.push(&block, unit, first_record, cost);
+        }
+        Ok(())
+    }
+
+    fn push(
+        &mut self,
+        block: &Arc<RecordBlock>,
+        unit: Unit,
+        first_record: u64,
+        cost: &dyn Fn(u64) -> Cost,
+    ) {
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        let has_record = unit.record < unit.end;
+        let cost = if has_record { cost(unit.bases) } else { Cost::default() };
+        let held_bytes = (unit.end - unit.start) as u64 + cost.result_bytes;
+        self.window_bytes += held_bytes;
+        self.peak_bytes = self.peak_bytes.max(self.working_bytes + self.window_bytes);
+        let (block, ordinal) = (block.clone(), first_record + unit.ordinal);
+        let job = Job { sequence, block, unit, ordinal, cost, held_bytes };
+        self.turns.insert(sequence, cost.working_bytes);
+        self.waiting.insert((Reverse(cost.working_bytes), sequence), job);
+    }
+
+    /// Verifies the block; where the check has put its records right, they are surveyed again.
+    fn check(&mut self, block: &mut RecordBlock, found: Survey) -> Result<Survey, AlignmentError> {
+        let before = (self.check.reread_blocks(), block.records);
+        self.check.accept(self.source, block)?;
+        let unchanged = before == (self.check.reread_blocks(), block.records);
+        Ok(if unchanged { found } else { survey(&block.bytes, &self.filter) })
+    }
+
+    /// Whether nothing of the region is at this place or behind it.
+    fn is_behind_region(&self, place: u64) -> bool {
+        self.filter.region.is_some_and(|region| {
+            place >= place_of(region.reference_id, region.end.min(1 << 31).cast_signed())
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "scheduler_tests.rs"]
+mod tests;

@@ -1,0 +1,237 @@
+//! Calls of the CpG groups of one read: the events round each group are scored with all its sites
+//! methylated and with none.
+
+use crate::aligned_read::AlignedRead;
+use crate::events::ReadEvents;
+use crate::hmm::kmers::{Molecule, lowest_base, push_ranks};
+use crate::hmm::score::{LANES, Levels, Question, ScoreScratch, score};
+use crate::hmm::{Clipping, ScaledLevel, Transitions};
+use crate::pore_model::PoreModel;
+
+use super::CpgCall;
+use super::groups::{EventsByReference, Group, find};
+
+/// What decides which groups are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallOptions {
+    /// Sites at most so many bases apart are called together; a group must lie further from the
+    /// start of the alignment, with its flank.
+    pub gap_bp: u32,
+    /// Bases before the first and behind the last C that are scored too.
+    pub flank_bp: u32,
+    /// Groups with a greater distance from first to last C are not called.
+    pub span_limit_bp: u32,
+    /// Groups need more than so many events from one end to the other.
+    pub least_events: u32,
+}
+
+impl Default for CallOptions {
+    /// nanopolish's constants.
+    fn default() -> Self {
+        Self { gap_bp: 10, flank_bp: 10, span_limit_bp: 200, least_events: 10 }
+    }
+}
+
+/// A group that will be scored.
+#[derive(Debug, Clone, Copy)]
+struct Job {
+    group: Group,
+    /// Events of both ends: walked from the first to the second, which may come before it.
+    events: (u32, u32),
+    /// Where the k-mers of the unmethylated sequence begin; those of the methylated one follow.
+    kmers: usize,
+    kmer_count: usize,
+}
+
+impl Job {
+    fn event_count(&self) -> u32 {
+        self.events.0.abs_diff(self.events.1) + 1
+    }
+}
+
+/// Buffers of [`call_read`], to be kept by the caller.
+#[derive(Debug, Default)]
+pub struct CallScratch {
+    reference: Vec<u8>,
+    groups: Vec<Group>,
+    ranks: Vec<u32>,
+    levels: Vec<ScaledLevel>,
+    jobs: Vec<Job>,
+    order: Vec<u32>,
+    score: ScoreScratch,
+}
+
+/// Appends the calls of one read to `calls`, in the order of the reference. `model` has the
+/// alphabet [`Alphabet::Cpg`](crate::pore_model::Alphabet::Cpg).
+pub fn call_read(
+    scratch: &mut CallScratch,
+    read: &AlignedRead<'_>,
+    events: &ReadEvents,
+    model: &PoreModel,
+    options: &CallOptions,
+    calls: &mut Vec<CpgCall>,
+) {
+    scratch.reference.clear();
+    scratch.reference.extend(read.reference.iter().copied().map(lowest_base));
+    scratch.groups.clear();
+    find(&scratch.reference, options.gap_bp, &mut scratch.groups);
+    collect_jobs(scratch, read, events, model, options);
+    let begin = calls.len();
+    calls.extend(scratch.jobs.iter().map(|job| unscored(job, read, model.kmer_length)));
+    score_jobs(scratch, events, read.is_reverse, &mut calls[begin..]);
+}
+
+/// Leaves the groups that can be called, with their k-mers, in the scratch.
+fn collect_jobs(
+    scratch: &mut CallScratch,
+    read: &AlignedRead<'_>,
+    events: &ReadEvents,
+    model: &PoreModel,
+    options: &CallOptions,
+) {
+    let CallScratch { reference, groups, ranks, levels, jobs, .. } = scratch;
+    jobs.clear();
+    levels.clear();
+    let k = model.kmer_length;
+    let of_kmer = &events.of_kmer;
+    let length = read.sequence.len();
+    let by_reference = EventsByReference::new(read.pairs, of_kmer, length, k, read.is_reverse);
+    let Some(by_reference) = by_reference else { return };
+    let log_var = events.scaling.var.ln();
+    for group in groups.iter() {
+        let start = group.first.saturating_sub(options.flank_bp);
+        let end = group.last + options.flank_bp;
+        if start <= options.gap_bp || group.last - group.first > options.span_limit_bp {
+            continue;
+        }
+        let Some(window) = reference.get(start as usize..=end as usize) else { continue };
+        let Some(span) = by_reference.window(start, end) else { continue };
+        if span.0.abs_diff(span.1) <= options.least_events {
+            continue;
+        }
+        let kmers = levels.len();
+        ranks.clear();
+        for is_methylated in [false, true] {
+            let molecule = Molecule { is_reverse: read.is_reverse, is_methylated };
+            push_ranks(window, molecule, model.alphabet, k, ranks);
+        }
+        let scaled = |rank: &u32| ScaledLevel::of(model, *rank, &events.scaling, log_var);
+        levels.extend(ranks.iter().map(scaled));
+        jobs.push(Job { group: *group, events: span, kmers, kmer_count: ranks.len() / 2 });
+    }
+}
+
+/// The call of a job, without its scores.
+fn unscored(job: &Job, read: &AlignedRead<'_>, kmer_length: usize) -> CpgCall {
+    let Group { first, last, count } = job.group;
+    let flank = kmer_length as u32;
+    CpgCall {
+        first: read.start + u64::from(first),
+        last: read.start + u64::from(last),
+        motif_count: count,
+        log_lik_methylated: f64::NEG_INFINITY,
+        log_lik_unmethylated: f64::NEG_INFINITY,
+        context_start: (first + 1).saturating_sub(flank),
+        context_end: (last + flank).min(read.reference.len() as u32),
+    }
+}
+
+/// Scores all jobs, those of like size together. The order does not touch the scores.
+fn score_jobs(
+    scratch: &mut CallScratch,
+    events: &ReadEvents,
+    is_reverse: bool,
+    calls: &mut [CpgCall],
+) {
+    let CallScratch { levels, jobs, order, score: score_scratch, .. } = scratch;
+    let transitions = Transitions::new(events.events_per_base);
+    order.clear();
+    order.extend(0..jobs.len() as u32);
+    order.sort_unstable_by_key(|at| {
+        let job = &jobs[*at as usize];
+        (job.kmer_count, job.event_count(), *at)
+    });
+    for chunk in order.chunks(LANES / 2) {
+        let nothing = Levels { mean_pa: &[], backwards: is_reverse };
+        let mut questions = [Question { levels: nothing, kmers: &[] }; LANES];
+        for (at, pair) in chunk.iter().zip(questions.chunks_exact_mut(2)) {
+            let job = &jobs[*at as usize];
+            let (from, to) = job.events;
+            let mean_pa = events.events.mean_pa.get(from.min(to) as usize..=from.max(to) as usize);
+            let walk = Levels { mean_pa: mean_pa.unwrap_or_default(), backwards: from > to };
+            let (unmethylated, methylated) =
+                levels[job.kmers..][..2 * job.kmer_count].split_at(job.kmer_count);
+            pair[0] = Question { levels: walk, kmers: unmethylated };
+            pair[1] = Question { levels: walk, kmers: methylated };
+        }
+        let questions = &questions[..2 * chunk.len()];
+        let scores = score(score_scratch, questions, &transitions, Clipping::BOTH);
+        for (at, pair) in chunk.iter().zip(scores.chunks_exact(2)) {
+            let call = &mut calls[*at as usize];
+            call.log_lik_unmethylated = pair[0];
+            call.log_lik_methylated = pair[1];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hmm::test_read::MadeRead;
+    use crate::pore_model::builtin;
+
+    fn calls(read: &MadeRead, options: &CallOptions) -> Vec<CpgCall> {
+        let model = builtin::r9_4_1_cpg().unwrap();
+        let mut calls = Vec::new();
+        let (scratch, read_on) = (&mut CallScratch::default(), read.aligned());
+        call_read(scratch, &read_on, &read.events, &model, options, &mut calls);
+        calls
+    }
+
+    #[test]
+    fn methylated_reads_are_told_from_others_on_both_strands() {
+        let model = builtin::r9_4_1_cpg().unwrap();
+        for is_reverse in [false, true] {
+            for is_methylated in [false, true] {
+                let read = MadeRead::new(&model, Molecule { is_reverse, is_methylated });
+                let calls = calls(&read, &CallOptions::default());
+                assert!(calls.len() > 15, "{}", calls.len());
+                for call in calls {
+                    let ratio = call.log_lik_methylated - call.log_lik_unmethylated;
+                    assert!(ratio.abs() > 0.1 && (ratio > 0.0) == is_methylated, "{call:?}");
+                    let first = (call.first - 1000) as usize;
+                    assert_eq!(&read.reference[first..first + 2], b"CG");
+                    let context = call.context_start as usize..call.context_end as usize;
+                    let context = &read.reference[context];
+                    assert_eq!(context.len() as u64, call.last - call.first + 11);
+                    let sites = context.windows(2).filter(|pair| *pair == b"CG").count();
+                    assert_eq!(sites, call.motif_count as usize);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn options_leave_groups_out() {
+        let model = builtin::r9_4_1_cpg().unwrap();
+        let molecule = Molecule { is_reverse: false, is_methylated: false };
+        let read = MadeRead::new(&model, molecule);
+        let all = calls(&read, &CallOptions::default());
+        let t = |options, keep: &dyn Fn(&CpgCall) -> bool| {
+            let kept: Vec<_> = all.iter().filter(|call| keep(call)).copied().collect();
+            assert!(kept.len() < all.len());
+            assert_eq!(calls(&read, &options), kept);
+        };
+        let options = CallOptions::default();
+        t(CallOptions { span_limit_bp: 9, ..options }, &|call| call.last - call.first <= 9);
+        t(CallOptions { least_events: 10_000, ..options }, &|_| false);
+    }
+
+    #[test]
+    fn a_read_without_events_has_no_calls() {
+        let model = builtin::r9_4_1_cpg().unwrap();
+        let mut read = MadeRead::new(&model, Molecule { is_reverse: true, is_methylated: false });
+        read.events.of_kmer.fill(crate::events::EventRange::NONE);
+        assert_eq!(calls(&read, &CallOptions::default()), []);
+    }
+}

@@ -1,0 +1,172 @@
+//! Groups of CpG sites that are too close to be told apart, and which events stand for a stretch of
+//! the reference.
+
+use crate::events::EventRange;
+
+/// CpG sites of a reference slice that are called together. Offsets are those of the slice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Group {
+    /// The first C.
+    pub first: u32,
+    /// The last C.
+    pub last: u32,
+    /// Number of sites.
+    pub count: u32,
+}
+
+/// Appends the groups of `reference` to `groups`, in its order. Sites at most `gap` apart (from C
+/// to C) share a group. `reference` is upper case.
+pub fn find(reference: &[u8], gap: u32, groups: &mut Vec<Group>) {
+    let begin = groups.len();
+    for at in memchr::memmem::find_iter(reference, b"CG") {
+        let at = at as u32;
+        match groups[begin..].last_mut() {
+            Some(group) if at - group.last <= gap => {
+                group.last = at;
+                group.count += 1;
+            }
+            _ => groups.push(Group { first: at, last: at, count: 1 }),
+        }
+    }
+}
+
+/// K-mers of a read that are looked at on each side for one that has events.
+const REACH: usize = 1000;
+
+/// The first event of the k-mer at `at`, or of the nearest one before it that has events, or behind
+/// it. As in nanopolish the search stops short of the very first and the very last k-mer.
+#[must_use]
+pub fn closest_event(of_kmer: &[EventRange], at: usize) -> Option<u32> {
+    let first = |range: &EventRange| range.get().map(|(first, _)| first);
+    let before = of_kmer.get(at.saturating_sub(REACH) + 1..=at);
+    let end = (at + REACH).min(of_kmer.len().saturating_sub(1));
+    let behind = of_kmer.get(at..end);
+    let before = before.and_then(|ranges| ranges.iter().rev().find_map(first));
+    before.or_else(|| behind.and_then(|ranges| ranges.iter().find_map(first)))
+}
+
+/// Which events of a read lie at positions of the reference.
+#[derive(Debug, Clone, Copy)]
+pub struct EventsByReference<'a> {
+    /// Aligned bases that begin a k-mer, not nearer than a k-mer to the ends of the read.
+    pairs: &'a [(u32, u32)],
+    of_kmer: &'a [EventRange],
+    sequence_length: usize,
+    kmer_length: usize,
+    is_reverse: bool,
+}
+
+impl<'a> EventsByReference<'a> {
+    /// None if the read's aligned bases all have the same event.
+    ///
+    /// `pairs` are offsets on the reference and positions in the read, both rising.
+    #[must_use]
+    pub fn new(
+        pairs: &'a [(u32, u32)],
+        of_kmer: &'a [EventRange],
+        sequence_length: usize,
+        kmer_length: usize,
+        is_reverse: bool,
+    ) -> Option<Self> {
+        let begin = pairs.partition_point(|pair| (pair.1 as usize) < kmer_length);
+        let end = pairs.partition_point(|pair| pair.1 as usize + kmer_length < sequence_length);
+        let pairs = pairs.get(begin..end)?;
+        let all = Self { pairs, of_kmer, sequence_length, kmer_length, is_reverse };
+        let (first, last) = (pairs.first()?, pairs.last()?);
+        (all.event(first.1) != all.event(last.1)).then_some(all)
+    }
+
+    /// The event of a read's position.
+    fn event(&self, position: u32) -> Option<u32> {
+        let at = position as usize;
+        let kmer = match self.is_reverse {
+            true => self.sequence_length.checked_sub(at + self.kmer_length)?,
+            false => at,
+        };
+        closest_event(self.of_kmer, kmer)
+    }
+
+    /// Events at the first aligned bases from `start` and from `end`, offsets on the reference.
+    /// None if the alignment does not reach from one to the other.
+    #[must_use]
+    pub fn window(&self, start: u32, end: u32) -> Option<(u32, u32)> {
+        let from = self.pairs.partition_point(|pair| pair.0 < start);
+        let to = self.pairs.partition_point(|pair| pair.0 < end);
+        let (first, last) = (self.pairs.get(from)?, self.pairs.get(to)?);
+        let is_bounded = first.0 == start || from > 0;
+        if !is_bounded {
+            return None;
+        }
+        Some((self.event(first.1)?, self.event(last.1)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sites_group_up_to_the_gap() {
+        fn t(reference: &[u8], expected: &[(u32, u32, u32)]) {
+            let mut groups = Vec::new();
+            find(reference, 10, &mut groups);
+            let groups: Vec<_> = groups.iter().map(|g| (g.first, g.last, g.count)).collect();
+            assert_eq!(groups, expected);
+        }
+        t(b"", &[]);
+        t(b"C", &[]);
+        t(b"GC", &[]);
+        t(b"CG", &[(0, 0, 1)]);
+        t(b"CGCGACG", &[(0, 5, 3)]);
+        t(b"CGAAAAAAAACG", &[(0, 10, 2)]);
+        t(b"CGAAAAAAAAACGC", &[(0, 0, 1), (11, 11, 1)]);
+    }
+
+    fn ranges(firsts: &[i64]) -> Vec<EventRange> {
+        let range = |first: &i64| match u32::try_from(*first) {
+            Ok(first) => EventRange { first, last: first + 1 },
+            Err(_) => EventRange::NONE,
+        };
+        firsts.iter().map(range).collect()
+    }
+
+    #[test]
+    fn the_closest_event_is_sought_before_and_then_behind() {
+        fn t(firsts: &[i64], at: usize, expected: Option<u32>) {
+            assert_eq!(closest_event(&ranges(firsts), at), expected, "{firsts:?} at {at}");
+        }
+        t(&[], 0, None);
+        t(&[5, 7, 9], 1, Some(7));
+        t(&[5, 7, -1, 9, 11], 2, Some(7));
+        // The very first k-mer is not looked at from behind, nor the last from before.
+        t(&[5, -1, 9, 11], 1, Some(9));
+        t(&[5, -1, 9], 1, None);
+        t(&[5, 6, 7], 0, Some(5));
+        t(&[5, -1, -1], 9, None);
+    }
+
+    #[test]
+    fn a_window_needs_bases_on_both_sides() {
+        let pairs: Vec<(u32, u32)> = (0..20).filter(|i| *i != 8).map(|i| (i + 3, i)).collect();
+        let of_kmer = ranges(&(0..18).map(|i| 10 * i).collect::<Vec<_>>());
+        let t = |is_reverse, start, end, expected| {
+            let events = EventsByReference::new(&pairs, &of_kmer, 20, 3, is_reverse).unwrap();
+            assert_eq!(events.window(start, end), expected, "{start} {end} {is_reverse}");
+        };
+        // Bases 3 to 16 of the read count: offsets 6 to 19.
+        t(false, 5, 9, None);
+        t(false, 6, 10, Some((30, 70 - 10)).map(|(a, _)| (a, 70)));
+        t(false, 6, 19, Some((30, 160)));
+        t(false, 6, 20, None);
+        t(false, 11, 12, Some((90, 90)));
+        t(true, 6, 19, Some((140, 10)));
+    }
+
+    #[test]
+    fn a_read_with_one_event_has_no_windows() {
+        let pairs: Vec<(u32, u32)> = (0..20).map(|i| (i, i)).collect();
+        let of_kmer = ranges(&[4; 18]);
+        assert!(EventsByReference::new(&pairs, &of_kmer, 20, 3, false).is_none());
+        assert!(EventsByReference::new(&[], &of_kmer, 20, 3, false).is_none());
+    }
+}

@@ -1,0 +1,59 @@
+//! Duplicate marking with the exact decisions of Picard MarkDuplicates, without its second pass.
+//!
+//! While records stream by, [`read_end`] turns each template into small fixed-size entries
+//! ([`PairEnd`], [`FragmentEnd`], [`PairedMarker`]). Entries go to partitions by a fixed hash of
+//! what makes two of them comparable, so every set of possible duplicates lies in one partition
+//! and partitions are resolved in parallel ([`resolve`]) into one bitmap over templates
+//! ([`DuplicateMarks`]). The final pass only tests a bit.
+
+pub mod barcode;
+mod entry;
+mod library;
+mod mapped_read;
+mod marks;
+mod mate;
+pub mod metrics;
+pub mod optical;
+mod phase;
+pub mod read_end;
+mod resolve;
+
+pub(crate) use entry::mix;
+pub use entry::{FragmentEnd, Location, Orientation, PairEnd, PairedMarker};
+pub use library::{LibraryTable, TooManyReadGroups, UNKNOWN_LIBRARY};
+pub(crate) use mapped_read::{MappedRead, pair_up};
+pub use marks::{DuplicateKind, DuplicateMarks, MarkSink, MarkedReads};
+pub use mate::{MateEnd, NameUsedTwice, pair_mates};
+pub use phase::{ResolveError, resolve_all};
+pub use resolve::{FragmentResolver, resolve, resolve_pairs};
+
+/// Which of Picard's two behaviours is wanted; Picard chooses by the order of its input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DuplicateMode {
+    /// As Picard on query-grouped input: every record of a template takes the template's mark,
+    /// and the first template in the input wins a tie.
+    #[default]
+    Query,
+    /// As Picard on input sorted by `samtools sort`: only primary mapped records can be marked,
+    /// and the first record in the sorted file wins a tie.
+    Coordinate,
+}
+
+/// What duplicate resolution needs to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DuplicateOptions {
+    /// Largest distance on the flow cell, in pixels in x and in y, of optical duplicates
+    /// (Picard's OPTICAL_DUPLICATE_PIXEL_DISTANCE); `None` looks for none.
+    pub optical_distance_px: Option<u32>,
+    /// Larger lists are not searched for optical duplicates
+    /// (Picard's MAX_OPTICAL_DUPLICATE_SET_SIZE).
+    pub max_optical_set: usize,
+    /// Keep apart which duplicates are optical (for DT tags).
+    pub tells_optical: bool,
+}
+
+impl Default for DuplicateOptions {
+    fn default() -> Self {
+        Self { optical_distance_px: Some(100), max_optical_set: 300_000, tells_optical: false }
+    }
+}

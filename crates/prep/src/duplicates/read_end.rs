@@ -1,0 +1,212 @@
+//! From the packed records of one template to its duplicate-marking entries.
+//!
+//! Rules of Picard MarkDuplicates' `buildReadEnds`: every mapped primary record gives an end at its
+//! unclipped 5' position; two ends of one template give a pair.
+
+use seqloom_format::bam::{Flags, RecordError, RecordRef, framed_records};
+
+use crate::duplicates::barcode::BarcodeTags;
+use crate::duplicates::metrics::DuplicationCounters;
+use crate::duplicates::{
+    DuplicateMode, FragmentEnd, LibraryTable, Location, MappedRead, MateEnd, PairEnd, PairedMarker,
+    pair_up,
+};
+
+/// Why a template has no read ends.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadEndError {
+    /// A record is malformed.
+    #[error("template {template}: record {record}: {source}")]
+    Record {
+        /// Template ordinal, from 0.
+        template: u64,
+        /// Record of the template, from 0.
+        record: usize,
+        /// What is wrong with it.
+        source: RecordError,
+    },
+    /// The name is used for more than one template.
+    #[error("template {template} ({name}) has more than two mapped primary records")]
+    TooManyPrimaries {
+        /// Template ordinal, from 0.
+        template: u64,
+        /// Its name.
+        name: String,
+    },
+}
+
+/// How read ends are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadEndOptions {
+    /// What breaks ties.
+    pub mode: DuplicateMode,
+    /// Read locations from names; `false` is Picard's READ_NAME_REGEX=null (no optical
+    /// duplicates, and ties are broken by place in the file alone).
+    pub locate: bool,
+    /// Tags whose values duplicates must share.
+    pub barcodes: BarcodeTags,
+}
+
+/// The entries of one template.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReadEnds {
+    /// Both ends, where both primary records are mapped and belong together.
+    pub pair: Option<PairEnd>,
+    /// Ends without a mapped mate; by order of the records.
+    pub fragments: [Option<FragmentEnd>; 2],
+    /// Ends with a mapped mate (whether the mate is there or not).
+    pub markers: [Option<PairedMarker>; 2],
+}
+
+/// Makes the entries of one template and counts its records as examined.
+///
+/// `records` are all framed records of the template (or of a name group), in input order;
+/// `template` is its ordinal. A mapped record is one without flag 0x4 and with a reference. Mates
+/// of different libraries, which no aligner writes, are examined in their own library and counted
+/// as duplicates in that of the first.
+///
+/// # Errors
+/// A malformed record, or more than two mapped primary records.
+pub fn examine_template(
+    records: &[u8],
+    template: u64,
+    table: &LibraryTable,
+    options: &ReadEndOptions,
+    counters: &mut DuplicationCounters,
+) -> Result<ReadEnds, ReadEndError> {
+    let mut primaries: [Option<(MappedRead, &[u8])>; 2] = [None; 2];
+    for (index, body) in framed_records(records).enumerate() {
+        let malformed = |source| ReadEndError::Record { template, record: index, source };
+        let record = RecordRef::new(body.map_err(malformed)?).map_err(malformed)?;
+        let Some(read) = examine_record(&record, table, options, counters).map_err(malformed)?
+        else {
+            continue;
+        };
+        let free = primaries.iter_mut().find(|slot| slot.is_none()).ok_or_else(|| {
+            let name = String::from_utf8_lossy(record.name()).into_owned();
+            ReadEndError::TooManyPrimaries { template, name }
+        })?;
+        *free = Some((read, record.name()));
+    }
+    let mut ends = ReadEnds::default();
+    for (index, read) in primaries.iter().enumerate() {
+        let Some((read, name)) = read else { continue };
+        if read.mate_reference == -1 {
+            ends.fragments[index] =
+                Some(read.fragment(template, options.locate(name), options.mode));
+        } else {
+            ends.markers[index] = Some(read.marker());
+        }
+    }
+    if let [Some(a), Some(b)] = &primaries {
+        // The order of the records in the file: emission order, or the sorter's.
+        let swapped = options.mode == DuplicateMode::Coordinate && b.0.sort_key() < a.0.sort_key();
+        let ((first, name), (this, _)) = if swapped { (b, a) } else { (a, b) };
+        let both = [(template, first), (template, this)];
+        ends.pair = pair_up(both, || options.locate(name), options.mode);
+    }
+    Ok(ends)
+}
+
+/// The entries of one record of input that is sorted by coordinate, where mates lie apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordEnds {
+    /// Not a mapped primary record.
+    None,
+    /// A read without a mapped mate.
+    Fragment(FragmentEnd),
+    /// A read with a mapped mate, which is somewhere else in the input.
+    Mate(PairedMarker, MateEnd),
+}
+
+/// Makes the entries of one record and counts it as examined; `ordinal` is its number in the input,
+/// which breaks ties (so that the mode of `options` has no effect here).
+///
+/// # Errors
+/// A malformed record.
+pub fn examine_single(
+    record: &RecordRef<'_>,
+    ordinal: u64,
+    table: &LibraryTable,
+    options: &ReadEndOptions,
+    counters: &mut DuplicationCounters,
+) -> Result<RecordEnds, ReadEndError> {
+    let malformed = |source| ReadEndError::Record { template: ordinal, record: 0, source };
+    let Some(read) = examine_record(record, table, options, counters).map_err(malformed)? else {
+        return Ok(RecordEnds::None);
+    };
+    let location = options.locate(record.name());
+    if read.mate_reference == -1 {
+        let fragment = read.fragment(ordinal, location, DuplicateMode::Query);
+        return Ok(RecordEnds::Fragment(fragment));
+    }
+    let mate = MateEnd::new(record.name(), ordinal, location, read);
+    Ok(RecordEnds::Mate(read.marker(), mate))
+}
+
+/// Counts a record; what duplicate marking needs of it if it is mapped and primary.
+fn examine_record(
+    record: &RecordRef<'_>,
+    table: &LibraryTable,
+    options: &ReadEndOptions,
+    counters: &mut DuplicationCounters,
+) -> Result<Option<MappedRead>, RecordError> {
+    let group = group_of(record, table)?;
+    counters.count_record(group.0, record.flags());
+    let not_an_end = Flags::UNMAPPED | Flags::SECONDARY | Flags::SUPPLEMENTARY;
+    let is_end = record.flags() & not_an_end == 0 && record.reference_id() >= 0;
+    if !is_end {
+        return Ok(None);
+    }
+    let barcodes = options.barcodes.of(record)?;
+    Ok(Some(MappedRead::of(record, group, barcodes)))
+}
+
+/// Library and read group index of a record.
+fn group_of(record: &RecordRef<'_>, table: &LibraryTable) -> Result<(u16, u16), RecordError> {
+    if let Some(library) = table.constant_library() {
+        return Ok((library, 0));
+    }
+    let id = record.find_aux(*b"RG")?.and_then(|value| value.as_string());
+    Ok(table.resolve(id))
+}
+
+impl ReadEndOptions {
+    fn locate(&self, name: &[u8]) -> Location {
+        let parsed = if self.locate { parse_location(name) } else { None };
+        parsed.unwrap_or(Location::NONE)
+    }
+}
+
+/// Tile, x and y: the last three of 5 or 7 fields between colons (Illumina's names).
+///
+/// All three are narrowed to 16 bits, as Picard stores them: an x of 32,800, which NovaSeq has,
+/// lies in front of one of 32,700 and far away from it. A tile that narrows to -1 is "not located".
+pub fn parse_location(name: &[u8]) -> Option<Location> {
+    let colons = name.iter().filter(|&&byte| byte == b':').count();
+    if colons != 4 && colons != 6 {
+        return None;
+    }
+    let mut fields = name.rsplit(|&byte| byte == b':').map(leading_integer);
+    let y = fields.next()?? as i16;
+    let x = fields.next()?? as i16;
+    let tile = fields.next()?? as i16;
+    Some(Location { tile, x: x.into(), y: y.into() })
+}
+
+/// An optional minus sign and digits; anything behind them is ignored. Wraps at 32 bits, as Java.
+fn leading_integer(field: &[u8]) -> Option<i32> {
+    let (negative, digits) = match field {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    digits.first().filter(|byte| byte.is_ascii_digit())?;
+    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
+    let value = digits
+        .fold(0_i32, |value, &digit| value.wrapping_mul(10).wrapping_add(i32::from(digit - b'0')));
+    Some(if negative { value.wrapping_neg() } else { value })
+}
+
+#[cfg(test)]
+#[path = "read_end_tests.rs"]
+mod tests;

@@ -1,0 +1,252 @@
+//! The ingest phase of aligned input: records of BAM or SAM through the steps into partitions,
+//! every worker doing whichever is next.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use seqloom_format::state_of_fields;
+use seqloom_format::templates::PackedTemplates;
+use seqloom_io::alignments::{
+    AlignmentError, AlignmentFetch, AlignmentScratch, AlignmentSource, Truncation,
+};
+use seqloom_runtime::failure::{Failure, lock};
+use seqloom_runtime::monitor::Monitor;
+use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::trace::Stage;
+
+use super::scheduler::{Batch, Board, Idle, Task};
+use crate::partition::collect::{CollectError, Collector, Grouping};
+use crate::partition::store::StoreScratch;
+use crate::steps::{StepCounts, StepError, StepScratch, Steps};
+
+use super::templates;
+
+/// Why ingest failed.
+#[derive(Debug, thiserror::Error)]
+pub enum IngestError {
+    /// The input cannot be read or is malformed.
+    #[error("{0}")]
+    Input(#[from] AlignmentError),
+    /// The input claims to be sorted by coordinate and is not.
+    #[error(
+        "{}: record {record} lies in front of the one before it, although the header says that the \
+         file is sorted by coordinate", path.display()
+    )]
+    Unsorted {
+        /// The input.
+        path: PathBuf,
+        /// Number of the record, from 1.
+        record: u64,
+    },
+    /// More records of one name than ordinals can tell apart.
+    #[error("{}: template {name} has more than 65536 records", path.display())]
+    TooManyRecords {
+        /// The input.
+        path: PathBuf,
+        /// The name.
+        name: String,
+    },
+    /// A step failed.
+    #[error("{0}")]
+    Step(#[from] StepError),
+    /// Records could not be kept.
+    #[error("{0}")]
+    Collect(#[from] CollectError),
+    /// A bug.
+    #[error("{0}")]
+    Panic(#[from] WorkerPanic),
+    /// The source ended although records are missing.
+    #[error("the input ended before its last block was delivered")]
+    Incomplete,
+    /// The run was stopped from outside.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// How records are read.
+pub struct IngestOptions<'a> {
+    /// Workers.
+    pub threads: NonZeroUsize,
+    /// What ordinals count.
+    pub grouping: Grouping,
+    /// Whether the input must be sorted by coordinate.
+    pub must_be_sorted: bool,
+    /// What is done to the records of each input before they are kept; chains of the same steps.
+    pub steps: &'a [Steps],
+}
+
+/// Time per stage, summed over workers, and counts that grow while ingest runs.
+#[derive(Debug, Default)]
+pub struct IngestTrace {
+    /// Reading, inflating and checking.
+    pub fetch: Stage,
+    /// Steps.
+    pub steps: Stage,
+    /// Into partitions.
+    pub collect: Stage,
+    /// Workers with nothing to do.
+    pub wait: Stage,
+    /// Records kept.
+    pub records: AtomicU64,
+}
+
+/// What ingest did.
+#[derive(Debug, Default)]
+pub struct IngestTotals {
+    /// Records in the input.
+    pub records_read: u64,
+    /// Records kept.
+    pub records: u64,
+    /// Ordinals in use: templates or records of the input.
+    pub templates: u64,
+    /// What the steps left out.
+    pub steps: StepCounts,
+    /// Inputs that were cut short, and where, if that is allowed.
+    pub truncations: Vec<(PathBuf, Truncation)>,
+}
+
+state_of_fields!(IngestTotals { records_read, records, templates, steps, truncations });
+
+/// Reads all of `source` into `collector`.
+///
+/// # Errors
+/// The first failure of any worker.
+pub fn run(
+    source: &AlignmentSource,
+    collector: &Collector<'_>,
+    options: &IngestOptions<'_>,
+    trace: &IngestTrace,
+    watch: &dyn Fn() -> bool,
+) -> Result<IngestTotals, IngestError> {
+    let threads = options.threads;
+    let board = Board::new(source, options.grouping, options.must_be_sorted, threads.get());
+    let ingest = Ingest {
+        source,
+        collector,
+        options,
+        trace,
+        board: Monitor::new(board),
+        failure: Failure::default(),
+        steps: Mutex::default(),
+    };
+    let watch = || if watch() { Ok(()) } else { Err(IngestError::Interrupted) };
+    let wake = || ingest.board.wake_all();
+    pool::run(threads, &ingest.failure, wake, &watch, |_| ingest.work())?;
+    let board = ingest.board.lock();
+    if !board.is_complete() {
+        return Err(IngestError::Incomplete);
+    }
+    let (records_read, templates) = board.totals();
+    let records = trace.records.load(Ordering::Relaxed);
+    let steps = std::mem::take(&mut *lock(&ingest.steps));
+    let truncations = board.truncations();
+    Ok(IngestTotals { records_read, records, templates, steps, truncations })
+}
+
+struct Ingest<'a> {
+    source: &'a AlignmentSource,
+    collector: &'a Collector<'a>,
+    options: &'a IngestOptions<'a>,
+    trace: &'a IngestTrace,
+    board: Monitor<Board<'a>>,
+    failure: Failure<IngestError>,
+    steps: Mutex<StepCounts>,
+}
+
+/// One worker's memory.
+struct Worker {
+    fetch: AlignmentScratch,
+    steps: StepScratch,
+    counts: StepCounts,
+    packed: PackedTemplates,
+    store: StoreScratch,
+}
+
+impl Ingest<'_> {
+    fn work(&self) -> Result<(), IngestError> {
+        let mut worker = Worker {
+            fetch: AlignmentScratch::default(),
+            steps: StepScratch::default(),
+            counts: StepCounts::default(),
+            packed: PackedTemplates::default(),
+            store: StoreScratch::new().map_err(CollectError::from)?,
+        };
+        while let Some(task) = self.trace.wait.time(|| self.next_task()) {
+            match task {
+                Task::Fetch => self.fetch(&mut worker)?,
+                Task::Process(batch) => self.process(batch, &mut worker)?,
+            }
+        }
+        lock(&self.steps).merge(&worker.counts);
+        Ok(())
+    }
+
+    /// The next task, waiting for one if need be; `None` when all is done or the run has failed.
+    fn next_task(&self) -> Option<Task> {
+        self.board.wait_for(|board| {
+            if self.failure.stopped() {
+                return Some(None);
+            }
+            match board.next_task() {
+                Ok(task) => Some(Some(task)),
+                Err(Idle::Finished) => Some(None),
+                Err(Idle::Wait) => None,
+            }
+        })
+    }
+
+    fn fetch(&self, worker: &mut Worker) -> Result<(), IngestError> {
+        let fetched = self.trace.fetch.time(|| {
+            Ok::<_, AlignmentError>(match self.source.fetch(&mut worker.fetch)? {
+                AlignmentFetch::Block(block) => {
+                    let survey = templates::survey(&block.bytes, self.options.grouping);
+                    (AlignmentFetch::Busy, Some((block, survey)))
+                }
+                other => (other, None),
+            })
+        })?;
+        match fetched {
+            (_, Some((block, survey))) => {
+                self.board.update(|board| board.fetched(block, survey))?;
+            }
+            (AlignmentFetch::End, None) => self.board.update(Board::source_ended),
+            _ => self.board.update(Board::fetch_found_nothing),
+        }
+        Ok(())
+    }
+
+    fn process(&self, batch: Batch, worker: &mut Worker) -> Result<(), IngestError> {
+        let records = if self.options.steps.iter().all(Steps::is_empty) {
+            let templates = || batch.templates();
+            self.trace
+                .collect
+                .time(|| self.collector.collect_each(templates(), &mut worker.store))?
+        } else {
+            self.trace.steps.time(|| self.apply_steps(&batch, worker))?;
+            let Worker { packed, store, .. } = worker;
+            self.trace.collect.time(|| self.collector.collect(packed, store))?
+        };
+        self.trace.records.fetch_add(records, Ordering::Relaxed);
+        if let Some(block) = batch.block {
+            self.source.recycle(block);
+        }
+        Ok(())
+    }
+
+    /// Fills `worker.packed` with what the steps leave of the batch.
+    fn apply_steps(&self, batch: &Batch, worker: &mut Worker) -> Result<(), IngestError> {
+        let Worker { steps, counts, packed, .. } = worker;
+        packed.clear();
+        let chain = &self.options.steps[batch.input];
+        for (ordinal, records) in batch.templates() {
+            if packed.ends.is_empty() {
+                packed.first_template = ordinal;
+            }
+            packed.records += chain.apply(records, &mut packed.bytes, steps, counts)?;
+            packed.ends.push(packed.bytes.len() as u32);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,280 @@
+//! What is to be done next: the state that the ingest workers share, without any thread in it.
+//!
+//! Blocks come in any order. Here they are put in the order of the input, verified, and cut at
+//! edges of templates; ordinals follow from that order alone. That takes no time per record, so
+//! one lock round it is no bottleneck; the records themselves are looked at by all workers.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+use std::path::PathBuf;
+
+use seqloom_io::alignments::{AlignmentSource, RecordBlock, RecordCheck, Truncation};
+
+use super::templates::{Survey, Templates, name_of, survey};
+use crate::input::ingest::IngestError;
+use crate::partition::collect::Grouping;
+use crate::partition::frame::MAX_TEMPLATE_RECORDS;
+
+/// Blocks, per worker, that are being fetched, wait for a block in front of them, or wait to be
+/// processed: bounds what piles up.
+const BLOCKS_PER_WORKER: usize = 4;
+
+/// Templates that one worker processes at a time.
+pub(super) struct Batch {
+    /// Index of the input.
+    pub(super) input: usize,
+    /// A template that started in an earlier block; empty if there is none.
+    head: Vec<u8>,
+    /// The block with the others.
+    pub(super) block: Option<Box<RecordBlock>>,
+    body: Range<usize>,
+    first_template: u64,
+    grouping: Grouping,
+}
+
+impl Batch {
+    /// Ordinal and framed records of every template.
+    pub(super) fn templates(&self) -> impl Iterator<Item = (u64, &[u8])> + Clone {
+        let body = self.block.as_ref().map_or(&[][..], |block| &block.bytes[self.body.clone()]);
+        let templates =
+            Templates::new(&self.head, self.grouping).chain(Templates::new(body, self.grouping));
+        (self.first_template..).zip(templates)
+    }
+}
+
+/// Work for one worker.
+pub(super) enum Task {
+    /// Fetch a block from the source.
+    Fetch,
+    /// Process a batch.
+    Process(Batch),
+}
+
+/// Why a worker got no task.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Idle {
+    /// Others must finish something first.
+    Wait,
+    /// All is done.
+    Finished,
+}
+
+/// A template that may go on in the next block.
+#[derive(Default)]
+struct Carried {
+    bytes: Vec<u8>,
+    records: u64,
+}
+
+/// See the module documentation.
+pub(super) struct Board<'a> {
+    source: &'a AlignmentSource,
+    grouping: Grouping,
+    must_be_sorted: bool,
+    workers: usize,
+    checks: Vec<RecordCheck>,
+    early: BTreeMap<(usize, u64), (Box<RecordBlock>, Survey)>,
+    next: (usize, u64),
+    carried: Carried,
+    /// Place of the last record of the input being read.
+    last_place: u64,
+    records_of_input: u64,
+    ready: VecDeque<Batch>,
+    fetching: usize,
+    fetch_blocked: bool,
+    source_ended: bool,
+    records: u64,
+    templates: u64,
+}
+
+impl<'a> Board<'a> {
+    pub(super) fn new(
+        source: &'a AlignmentSource,
+        grouping: Grouping,
+        must_be_sorted: bool,
+        workers: usize,
+    ) -> Self {
+        let inputs = source.headers().len();
+        Self {
+            source,
+            grouping,
+            must_be_sorted,
+            workers,
+            checks: (0..inputs).map(|input| RecordCheck::new(source, input)).collect(),
+            early: BTreeMap::new(),
+            next: (0, 0),
+            carried: Carried::default(),
+            last_place: 0,
+            records_of_input: 0,
+            ready: VecDeque::new(),
+            fetching: 0,
+            fetch_blocked: false,
+            source_ended: false,
+            records: 0,
+            templates: 0,
+        }
+    }
+
+    /// The next task, if there is one now.
+    pub(super) fn next_task(&mut self) -> Result<Task, Idle> {
+        if let Some(batch) = self.ready.pop_front() {
+            return Ok(Task::Process(batch));
+        }
+        let waiting = self.fetching + self.early.len();
+        if !self.source_ended && !self.fetch_blocked && waiting < self.workers * BLOCKS_PER_WORKER {
+            self.fetching += 1;
+            return Ok(Task::Fetch);
+        }
+        let finished = self.source_ended && self.fetching == 0;
+        Err(if finished { Idle::Finished } else { Idle::Wait })
+    }
+
+    /// Records and templates of the input so far.
+    pub(super) fn totals(&self) -> (u64, u64) {
+        (self.records, self.templates)
+    }
+
+    /// Inputs that were cut short, and where.
+    pub(super) fn truncations(&self) -> Vec<(PathBuf, Truncation)> {
+        let checks = self.checks.iter().enumerate();
+        let found = checks.filter_map(|(input, check)| {
+            let truncation = check.truncation()?.clone();
+            Some((self.source.path(input).to_owned(), truncation))
+        });
+        found.collect()
+    }
+
+    /// Whether the last block of the last input was taken.
+    pub(super) fn is_complete(&self) -> bool {
+        self.early.is_empty() && self.next.0 == self.checks.len()
+    }
+
+    /// The source has nothing more to take.
+    pub(super) fn source_ended(&mut self) {
+        self.fetching -= 1;
+        self.source_ended = true;
+    }
+
+    /// Others hold what could be taken. Workers look again when one of them has come back.
+    pub(super) fn fetch_found_nothing(&mut self) {
+        self.fetching -= 1;
+        self.fetch_blocked = self.fetching > 0;
+    }
+
+    /// Takes a block and all that waited for it.
+    pub(super) fn fetched(
+        &mut self,
+        block: Box<RecordBlock>,
+        survey: Survey,
+    ) -> Result<(), IngestError> {
+        self.fetching -= 1;
+        self.fetch_blocked = false;
+        self.early.insert((block.input, block.index), (block, survey));
+        while let Some((block, survey)) = self.early.remove(&self.next) {
+            self.accept(block, survey)?;
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self, mut block: Box<RecordBlock>, found: Survey) -> Result<(), IngestError> {
+        let (input, last) = (block.input, block.last);
+        let found = self.check(&mut block, found)?;
+        if self.must_be_sorted && block.records > 0 {
+            self.check_sorted(input, &found)?;
+            self.last_place = found.last_place;
+        }
+        self.records += block.records;
+        self.records_of_input += block.records;
+        match self.grouping {
+            Grouping::Records => {
+                let body = 0..block.bytes.len();
+                self.push(input, Vec::new(), Some(block), body, found.templates);
+            }
+            Grouping::Templates => self.cut(block, &found)?,
+        }
+        self.next = if last { (input + 1, 0) } else { (input, self.next.1 + 1) };
+        if last {
+            let head = std::mem::take(&mut self.carried).bytes;
+            let templates = u64::from(!head.is_empty());
+            self.push(input, head, None, 0..0, templates);
+            (self.last_place, self.records_of_input) = (0, 0);
+        }
+        Ok(())
+    }
+
+    /// Verifies the block; where the check has put its records right, they are surveyed again.
+    fn check(&mut self, block: &mut RecordBlock, found: Survey) -> Result<Survey, IngestError> {
+        let check = &mut self.checks[block.input];
+        let before = (check.reread_blocks(), block.records);
+        check.accept(self.source, block)?;
+        let unchanged = before == (check.reread_blocks(), block.records);
+        Ok(if unchanged { found } else { survey(&block.bytes, self.grouping) })
+    }
+
+    fn check_sorted(&self, input: usize, found: &Survey) -> Result<(), IngestError> {
+        let unsorted =
+            if found.first_place < self.last_place { Some(0) } else { found.unsorted_record };
+        unsorted.map_or(Ok(()), |record| {
+            Err(IngestError::Unsorted {
+                path: self.source.path(input).to_owned(),
+                record: self.records_of_input + record + 1,
+            })
+        })
+    }
+
+    /// Cuts a block in front of its last template, which may go on in the next block, and joins
+    /// the one carried here to the start of it.
+    fn cut(&mut self, block: Box<RecordBlock>, found: &Survey) -> Result<(), IngestError> {
+        if found.templates == 0 {
+            self.source.recycle(block);
+            return Ok(());
+        }
+        let bytes = &block.bytes;
+        let goes_on =
+            !self.carried.bytes.is_empty() && name_of(&self.carried.bytes) == name_of(bytes);
+        if goes_on {
+            self.carry(&bytes[..found.first_end])?;
+            if found.templates == 1 {
+                self.source.recycle(block);
+                return Ok(());
+            }
+        }
+        let head = std::mem::take(&mut self.carried).bytes;
+        self.carry(&bytes[found.last_start..])?;
+        let body = if goes_on { found.first_end } else { 0 }..found.last_start;
+        let in_body = found.templates - 1 - u64::from(goes_on);
+        let templates = in_body + u64::from(!head.is_empty());
+        self.push(block.input, head, Some(block), body, templates);
+        Ok(())
+    }
+
+    fn carry(&mut self, records: &[u8]) -> Result<(), IngestError> {
+        self.carried.bytes.extend_from_slice(records);
+        self.carried.records += Templates::new(records, Grouping::Records).count() as u64;
+        if self.carried.records > MAX_TEMPLATE_RECORDS {
+            return Err(IngestError::TooManyRecords {
+                path: self.source.path(self.next.0).to_owned(),
+                name: String::from_utf8_lossy(name_of(records)).into_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    fn push(
+        &mut self,
+        input: usize,
+        head: Vec<u8>,
+        block: Option<Box<RecordBlock>>,
+        body: Range<usize>,
+        templates: u64,
+    ) {
+        let first_template = self.templates;
+        self.templates += templates;
+        if templates > 0 {
+            let grouping = self.grouping;
+            self.ready.push_back(Batch { input, head, block, body, first_template, grouping });
+        } else if let Some(block) = block {
+            self.source.recycle(block);
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! What is counted of the records that are written: flags and sequences, and what Picard's
+//! collectors and `samtools stats` count.
+
+pub mod quality;
+pub mod tally;

@@ -1,0 +1,548 @@
+//! Alignment summary (Picard 2.27.5 CollectAlignmentSummaryMetrics, default options, all reads
+//! together).
+//!
+//! Counted: primary records, duplicates among them; QC-failed ones only as reads, and their
+//! no-calls as bad cycles. Secondary and supplementary alignments are not. Mismatches are counted
+//! with a reference only.
+
+use seqloom_format::bam::{Flags, RecordRef};
+use seqloom_format::state_of_fields;
+
+use super::adapters::AdapterStarts;
+use super::histogram::Histogram;
+use super::insert_size::PairOrientation;
+use super::observed::{NO_CALL, Observed};
+use crate::input::reference::ReferenceSequences;
+
+/// Mapping and base qualities from here on are high.
+const HIGH_QUALITY: u8 = 20;
+/// Pairs with a longer insert are chimeric.
+const LONGEST_INSERT_BP: u32 = 100_000;
+/// A cycle is bad when this share of all reads has a no-call or a mismatch there.
+const BAD_SHARE: f64 = 0.8;
+/// Cycles behind this one are never bad: a bound of memory.
+const MOST_CYCLES: usize = 1 << 17;
+
+const INSERTION: u8 = 1;
+const DELETION: u8 = 2;
+const SKIP: u8 = 3;
+const SOFT_CLIP: u8 = 4;
+const HARD_CLIP: u8 = 5;
+const PADDING: u8 = 6;
+
+/// 4-bit code of each letter of a reference in either case: N's for `.`, that of `=` for what is no
+/// IUPAC code, so that equal codes are equal bases (htsjdk SequenceUtil.basesEqual).
+const REFERENCE_CODES: [u8; 256] = {
+    let mut codes = [0; 256];
+    let mut code = 1;
+    while code < 16 {
+        let letter = seqloom_format::bam::BASE_LETTERS[code] as usize;
+        codes[letter] = code as u8;
+        codes[letter | 0x20] = code as u8;
+        code += 1;
+    }
+    codes[b'.' as usize] = NO_CALL;
+    codes
+};
+
+/// Which reads a row is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Category {
+    /// First reads of pairs.
+    FirstOfPair,
+    /// All other reads of pairs.
+    SecondOfPair,
+    /// All reads of pairs.
+    Pair,
+    /// Reads without a mate.
+    Unpaired,
+}
+
+/// Counts of the reads of one category.
+#[derive(Debug, Clone, Default)]
+struct ReadCounts {
+    total_reads: u64,
+    pf_reads: u64,
+    pf_noise_reads: u64,
+    adapter_reads: u64,
+    aligned_reads: u64,
+    aligned_in_pairs: u64,
+    improper_pairs: u64,
+    forward_reads: u64,
+    /// Reads that could be chimeric, and those that are.
+    chimera_candidates: u64,
+    chimeras: u64,
+    hard_clipped_bases: u64,
+    soft_clipped_bases: u64,
+    three_prime_clips: u64,
+    three_prime_clipped_bases: u64,
+    aligned_bases: u64,
+    high_quality_reads: u64,
+    high_quality_bases: u64,
+    high_quality_q20_bases: u64,
+    mismatches: u64,
+    /// Insertions and deletions.
+    gaps: u64,
+    /// Mismatches per aligned read, 0 for reads of low mapping quality.
+    high_quality_mismatches: Histogram,
+    read_lengths: Histogram,
+    aligned_lengths: Histogram,
+    /// No-calls and mismatches by cycle, from 0.
+    bad_bases: Vec<u64>,
+}
+
+/// Counts of all reads.
+#[derive(Debug, Clone, Default)]
+pub struct AlignmentSummaryCounts {
+    first: ReadCounts,
+    second: ReadCounts,
+    unpaired: ReadCounts,
+}
+
+/// One row; fields are Picard's columns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs)] // they are Picard's, which documents them
+pub struct AlignmentSummaryMetrics {
+    pub category: Category,
+    pub total_reads: u64,
+    pub pf_reads: u64,
+    pub pct_pf_reads: f64,
+    pub pf_noise_reads: u64,
+    pub pf_reads_aligned: u64,
+    pub pct_pf_reads_aligned: f64,
+    pub pf_aligned_bases: u64,
+    pub pf_hq_aligned_reads: u64,
+    pub pf_hq_aligned_bases: u64,
+    pub pf_hq_aligned_q20_bases: u64,
+    pub pf_hq_median_mismatches: f64,
+    pub pf_mismatch_rate: f64,
+    pub pf_hq_error_rate: f64,
+    pub pf_indel_rate: f64,
+    pub mean_read_length: f64,
+    pub sd_read_length: f64,
+    pub median_read_length: f64,
+    pub mad_read_length: f64,
+    pub min_read_length: u32,
+    pub max_read_length: u32,
+    pub mean_aligned_read_length: f64,
+    pub reads_aligned_in_pairs: u64,
+    pub pct_reads_aligned_in_pairs: f64,
+    pub pf_reads_improper_pairs: u64,
+    pub pct_pf_reads_improper_pairs: f64,
+    pub bad_cycles: u64,
+    pub strand_balance: f64,
+    pub pct_chimeras: f64,
+    pub pct_adapter: f64,
+    pub pct_softclip: f64,
+    pub pct_hardclip: f64,
+    pub avg_pos_3prime_softclip_length: f64,
+}
+
+/// Lengths of the PF reads of pairs or without mates.
+#[derive(Debug, Clone, Default)]
+pub struct ReadLengths {
+    /// Whole reads.
+    pub total: Histogram,
+    /// What of them is neither clipped nor unmapped.
+    pub aligned: Histogram,
+}
+
+state_of_fields!(ReadCounts {
+    total_reads,
+    pf_reads,
+    pf_noise_reads,
+    adapter_reads,
+    aligned_reads,
+    aligned_in_pairs,
+    improper_pairs,
+    forward_reads,
+    chimera_candidates,
+    chimeras,
+    hard_clipped_bases,
+    soft_clipped_bases,
+    three_prime_clips,
+    three_prime_clipped_bases,
+    aligned_bases,
+    high_quality_reads,
+    high_quality_bases,
+    high_quality_q20_bases,
+    mismatches,
+    gaps,
+    high_quality_mismatches,
+    read_lengths,
+    aligned_lengths,
+    bad_bases,
+});
+state_of_fields!(AlignmentSummaryCounts { first, second, unpaired });
+
+impl AlignmentSummaryCounts {
+    pub(super) fn add(
+        &mut self,
+        observed: &Observed<'_>,
+        reference: Option<&ReferenceSequences>,
+        adapters: &AdapterStarts,
+    ) {
+        if !observed.is_primary() {
+            return;
+        }
+        let counts = if !observed.has_flags(Flags::PAIRED) {
+            &mut self.unpaired
+        } else if observed.has_flags(Flags::FIRST_OF_PAIR) {
+            &mut self.first
+        } else {
+            &mut self.second
+        };
+        counts.total_reads += 1;
+        let is_passed = !observed.has_flags(Flags::QC_FAIL);
+        let is_mapped = !observed.has_flags(Flags::UNMAPPED);
+        if is_passed {
+            counts.add_passed(observed, adapters);
+        }
+        if is_passed && is_mapped {
+            counts.add_aligned(observed);
+            let reference = reference.filter(|_| observed.record.reference_id() >= 0);
+            counts
+                .add_bases(observed, reference.map(|it| it.bases(observed.record.reference_id())));
+        } else {
+            counts.add_no_calls(observed);
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.first.merge(&other.first);
+        self.second.merge(&other.second);
+        self.unpaired.merge(&other.unpaired);
+    }
+
+    fn pair(&self) -> ReadCounts {
+        let mut pair = self.first.clone();
+        pair.merge(&self.second);
+        pair
+    }
+
+    /// Rows in Picard's order: those of pairs where there are first reads, then that of unpaired
+    /// reads where there are such or nothing else.
+    #[must_use]
+    pub fn rows(&self) -> Vec<AlignmentSummaryMetrics> {
+        let mut rows = Vec::new();
+        let has_pairs = self.first.total_reads > 0;
+        if has_pairs {
+            let first = self.first.metrics(Category::FirstOfPair);
+            let second = self.second.metrics(Category::SecondOfPair);
+            let bad_cycles = first.bad_cycles + second.bad_cycles;
+            let pair = self.pair().metrics(Category::Pair);
+            rows.extend([first, second, AlignmentSummaryMetrics { bad_cycles, ..pair }]);
+        }
+        if self.unpaired.total_reads > 0 || !has_pairs {
+            rows.push(self.unpaired.metrics(Category::Unpaired));
+        }
+        rows
+    }
+
+    /// Read lengths of pairs.
+    #[must_use]
+    pub fn paired_lengths(&self) -> ReadLengths {
+        let ReadCounts { read_lengths: total, aligned_lengths: aligned, .. } = self.pair();
+        ReadLengths { total, aligned }
+    }
+
+    /// Lengths of reads without mates.
+    #[must_use]
+    pub fn unpaired_lengths(&self) -> ReadLengths {
+        let ReadCounts { read_lengths: total, aligned_lengths: aligned, .. } =
+            self.unpaired.clone();
+        ReadLengths { total, aligned }
+    }
+}
+
+impl ReadCounts {
+    /// A read that passed the filters of the sequencer.
+    fn add_passed(&mut self, observed: &Observed<'_>, adapters: &AdapterStarts) {
+        let record = observed.record;
+        self.pf_reads += 1;
+        self.pf_noise_reads += u64::from(observed.tags.is_noise);
+        self.read_lengths.add(observed.codes.len() as u32);
+        let (mut aligned, mut hard_clipped) = (0_u32, 0);
+        for (code, len) in record.full_cigar().codes() {
+            match code {
+                HARD_CLIP => hard_clipped += u64::from(len),
+                DELETION | SKIP | SOFT_CLIP | PADDING => {}
+                _ => aligned = aligned.saturating_add(len),
+            }
+        }
+        self.aligned_lengths.add(aligned);
+        self.hard_clipped_bases += hard_clipped;
+        let is_mapped = !record.has_flags(Flags::UNMAPPED);
+        if !is_mapped || record.mapping_quality() == 0 {
+            let is_reverse = is_mapped && record.has_flags(Flags::REVERSE);
+            let is_adapter = adapters.has_start_of(observed.codes, is_reverse);
+            self.adapter_reads += u64::from(is_adapter);
+        }
+    }
+
+    /// A read that passed and is mapped.
+    fn add_aligned(&mut self, observed: &Observed<'_>) {
+        let record = observed.record;
+        self.add_clips(record);
+        self.aligned_reads += 1;
+        let is_paired = record.has_flags(Flags::PAIRED);
+        self.improper_pairs += u64::from(is_paired && !record.has_flags(Flags::PROPER_PAIR));
+        self.forward_reads += u64::from(!record.has_flags(Flags::REVERSE));
+        let is_high = record.mapping_quality() >= HIGH_QUALITY;
+        self.high_quality_reads += u64::from(is_high);
+        let is_pair_mapped = is_paired && !record.has_flags(Flags::MATE_UNMAPPED);
+        self.aligned_in_pairs += u64::from(is_pair_mapped);
+        let is_split = observed.tags.is_split;
+        let (is_candidate, is_chimeric) = if is_pair_mapped {
+            let mate = observed.tags.mate_mapping_quality;
+            let is_candidate = mate.is_none_or(|it| it >= HIGH_QUALITY.into() && is_high);
+            (is_candidate, is_split || is_chimeric_pair(record))
+        } else {
+            (is_high, is_split)
+        };
+        self.chimera_candidates += u64::from(is_candidate);
+        self.chimeras += u64::from(is_candidate && is_chimeric);
+    }
+
+    /// Soft clips, and those at the 3' end of the read: all that follow anything but a clip.
+    fn add_clips(&mut self, record: &RecordRef<'_>) {
+        let is_reverse = record.has_flags(Flags::REVERSE);
+        let (mut all, mut before, mut behind) = (0, 0, 0);
+        let mut is_inside = false;
+        let mut since_aligned = 0;
+        for (code, len) in record.full_cigar().codes() {
+            match code {
+                SOFT_CLIP => {
+                    all += u64::from(len);
+                    if is_inside {
+                        behind += u64::from(len);
+                    }
+                    since_aligned += u64::from(len);
+                }
+                HARD_CLIP => {}
+                _ => {
+                    // Seen from the other end, every clip so far is behind this operation.
+                    before += since_aligned;
+                    since_aligned = 0;
+                    is_inside = true;
+                }
+            }
+        }
+        let three_prime = if is_reverse { before } else { behind };
+        self.soft_clipped_bases += all;
+        self.three_prime_clips += u64::from(three_prime > 0);
+        self.three_prime_clipped_bases += three_prime;
+    }
+
+    /// Compares what is aligned; stops where the reference or the read ends.
+    fn add_bases(&mut self, observed: &Observed<'_>, reference: Option<&[u8]>) {
+        let is_high = observed.record.mapping_quality() >= HIGH_QUALITY;
+        let is_reverse = observed.has_flags(Flags::REVERSE);
+        let (mut read_at, mut reference_at) = (0_usize, observed.record.position().max(0) as usize);
+        let (mut aligned, mut q20, mut mismatches) = (0, 0, 0);
+        for (code, len) in observed.record.full_cigar().codes() {
+            let len = len as usize;
+            match code {
+                INSERTION | SOFT_CLIP => read_at += len,
+                DELETION | SKIP => reference_at += len,
+                HARD_CLIP | PADDING => {}
+                _ => {
+                    let bases = observed.codes.get(read_at..).unwrap_or_default();
+                    let bases = &bases[..len.min(bases.len())];
+                    let facing = reference.map(|it| it.get(reference_at..).unwrap_or_default());
+                    let bases =
+                        &bases[..facing.map_or(bases.len(), |it| it.len().min(bases.len()))];
+                    aligned += bases.len() as u64;
+                    if is_high {
+                        let qualities = observed.qualities.get(read_at..).unwrap_or_default();
+                        let qualities = &qualities[..bases.len().min(qualities.len())];
+                        q20 += qualities.iter().filter(|&&q| q >= HIGH_QUALITY).count() as u64;
+                    }
+                    mismatches +=
+                        self.add_bad_bases(bases, facing, is_reverse, observed.codes.len());
+                    read_at += len;
+                    reference_at += len;
+                }
+            }
+            self.gaps += u64::from(code == INSERTION || code == DELETION);
+        }
+        self.aligned_bases += aligned;
+        self.mismatches += mismatches;
+        if is_high {
+            self.high_quality_bases += aligned;
+            self.high_quality_q20_bases += q20;
+        }
+        self.high_quality_mismatches.add(if is_high { mismatches as u32 } else { 0 });
+    }
+
+    /// Counts mismatches and no-calls of one aligned block by cycle; gives the mismatches. As in
+    /// Picard cycles are counted from the start of the block, not of the read.
+    fn add_bad_bases(
+        &mut self,
+        bases: &[u8],
+        facing: Option<&[u8]>,
+        is_reverse: bool,
+        read_length: usize,
+    ) -> u64 {
+        let mut mismatches = 0;
+        let Some(facing) = facing else {
+            for (index, _) in bases.iter().enumerate().filter(|&(_, &code)| code == NO_CALL) {
+                self.add_bad_base(index, is_reverse, read_length);
+            }
+            return mismatches;
+        };
+        for (index, (&code, &letter)) in bases.iter().zip(facing).enumerate() {
+            let is_mismatch = code != REFERENCE_CODES[usize::from(letter)];
+            mismatches += u64::from(is_mismatch);
+            if is_mismatch || code == NO_CALL {
+                self.add_bad_base(index, is_reverse, read_length);
+            }
+        }
+        mismatches
+    }
+
+    /// Counts the no-calls of a read that is unmapped or did not pass.
+    fn add_no_calls(&mut self, observed: &Observed<'_>) {
+        let is_reverse = observed.has_flags(Flags::REVERSE);
+        self.add_bad_bases(observed.codes, None, is_reverse, observed.codes.len());
+    }
+
+    fn add_bad_base(&mut self, index: usize, is_reverse: bool, read_length: usize) {
+        let cycle = if is_reverse { read_length - 1 - index } else { index };
+        if cycle >= MOST_CYCLES {
+            return;
+        }
+        if cycle >= self.bad_bases.len() {
+            self.bad_bases.resize((cycle + 1).next_power_of_two(), 0);
+        }
+        self.bad_bases[cycle] += 1;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        let sums: [(&mut u64, u64); 20] = [
+            (&mut self.total_reads, other.total_reads),
+            (&mut self.pf_reads, other.pf_reads),
+            (&mut self.pf_noise_reads, other.pf_noise_reads),
+            (&mut self.adapter_reads, other.adapter_reads),
+            (&mut self.aligned_reads, other.aligned_reads),
+            (&mut self.aligned_in_pairs, other.aligned_in_pairs),
+            (&mut self.improper_pairs, other.improper_pairs),
+            (&mut self.forward_reads, other.forward_reads),
+            (&mut self.chimera_candidates, other.chimera_candidates),
+            (&mut self.chimeras, other.chimeras),
+            (&mut self.hard_clipped_bases, other.hard_clipped_bases),
+            (&mut self.soft_clipped_bases, other.soft_clipped_bases),
+            (&mut self.three_prime_clips, other.three_prime_clips),
+            (&mut self.three_prime_clipped_bases, other.three_prime_clipped_bases),
+            (&mut self.aligned_bases, other.aligned_bases),
+            (&mut self.high_quality_reads, other.high_quality_reads),
+            (&mut self.high_quality_bases, other.high_quality_bases),
+            (&mut self.high_quality_q20_bases, other.high_quality_q20_bases),
+            (&mut self.mismatches, other.mismatches),
+            (&mut self.gaps, other.gaps),
+        ];
+        sums.into_iter().for_each(|(sum, more)| *sum += more);
+        self.high_quality_mismatches.merge(&other.high_quality_mismatches);
+        self.read_lengths.merge(&other.read_lengths);
+        self.aligned_lengths.merge(&other.aligned_lengths);
+        if self.bad_bases.len() < other.bad_bases.len() {
+            self.bad_bases.resize(other.bad_bases.len(), 0);
+        }
+        self.bad_bases.iter_mut().zip(&other.bad_bases).for_each(|(sum, more)| *sum += more);
+    }
+
+    /// The row. Without PF reads all that is derived is 0, where Picard 2.27.5 ends with an error.
+    fn metrics(&self, category: Category) -> AlignmentSummaryMetrics {
+        let counted = self.counted(category);
+        if self.pf_reads == 0 {
+            return counted;
+        }
+        let (aligned_reads, pf_reads) = (self.aligned_reads, self.pf_reads);
+        let total_bases = self.read_lengths.sum();
+        let bad = |&&count: &&u64| count as f64 / self.total_reads as f64 >= BAD_SHARE;
+        let high_quality_mismatches = self.high_quality_mismatches.sum();
+        AlignmentSummaryMetrics {
+            pct_pf_reads: ratio(pf_reads, self.total_reads),
+            pct_pf_reads_aligned: ratio(aligned_reads, pf_reads),
+            pf_hq_median_mismatches: self.high_quality_mismatches.median(),
+            pf_mismatch_rate: ratio(self.mismatches, self.aligned_bases),
+            pf_hq_error_rate: quotient(high_quality_mismatches, self.high_quality_bases as f64),
+            pf_indel_rate: ratio(self.gaps, self.aligned_bases),
+            mean_read_length: self.read_lengths.mean(),
+            sd_read_length: self.read_lengths.standard_deviation(),
+            median_read_length: self.read_lengths.median(),
+            mad_read_length: self.read_lengths.median_absolute_deviation(),
+            min_read_length: self.read_lengths.smallest().unwrap_or(0),
+            max_read_length: self.read_lengths.largest().unwrap_or(0),
+            mean_aligned_read_length: self.aligned_lengths.mean(),
+            pct_reads_aligned_in_pairs: ratio(self.aligned_in_pairs, aligned_reads),
+            pct_pf_reads_improper_pairs: ratio(self.improper_pairs, aligned_reads),
+            bad_cycles: self.bad_bases.iter().filter(bad).count() as u64,
+            strand_balance: ratio(self.forward_reads, aligned_reads),
+            pct_chimeras: ratio(self.chimeras, self.chimera_candidates),
+            pct_adapter: ratio(self.adapter_reads, pf_reads),
+            pct_softclip: quotient(self.soft_clipped_bases as f64, total_bases),
+            pct_hardclip: quotient(self.hard_clipped_bases as f64, total_bases),
+            avg_pos_3prime_softclip_length: ratio(
+                self.three_prime_clipped_bases,
+                self.three_prime_clips,
+            ),
+            ..counted
+        }
+    }
+
+    /// The row with what is counted; all that is derived is 0.
+    fn counted(&self, category: Category) -> AlignmentSummaryMetrics {
+        AlignmentSummaryMetrics {
+            category,
+            total_reads: self.total_reads,
+            pf_reads: self.pf_reads,
+            pct_pf_reads: 0.0,
+            pf_noise_reads: self.pf_noise_reads,
+            pf_reads_aligned: self.aligned_reads,
+            pct_pf_reads_aligned: 0.0,
+            pf_aligned_bases: self.aligned_bases,
+            pf_hq_aligned_reads: self.high_quality_reads,
+            pf_hq_aligned_bases: self.high_quality_bases,
+            pf_hq_aligned_q20_bases: self.high_quality_q20_bases,
+            pf_hq_median_mismatches: 0.0,
+            pf_mismatch_rate: 0.0,
+            pf_hq_error_rate: 0.0,
+            pf_indel_rate: 0.0,
+            mean_read_length: 0.0,
+            sd_read_length: 0.0,
+            median_read_length: 0.0,
+            mad_read_length: 0.0,
+            min_read_length: 0,
+            max_read_length: 0,
+            mean_aligned_read_length: 0.0,
+            reads_aligned_in_pairs: self.aligned_in_pairs,
+            pct_reads_aligned_in_pairs: 0.0,
+            pf_reads_improper_pairs: self.improper_pairs,
+            pct_pf_reads_improper_pairs: 0.0,
+            bad_cycles: 0,
+            strand_balance: 0.0,
+            pct_chimeras: 0.0,
+            pct_adapter: 0.0,
+            pct_softclip: 0.0,
+            pct_hardclip: 0.0,
+            avg_pos_3prime_softclip_length: 0.0,
+        }
+    }
+}
+
+/// Whether two mapped mates lie too far apart or do not face each other.
+fn is_chimeric_pair(record: &RecordRef<'_>) -> bool {
+    record.template_length().unsigned_abs() > LONGEST_INSERT_BP
+        || record.reference_id() != record.mate_reference_id()
+        || PairOrientation::of(record) != PairOrientation::Fr
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    quotient(part as f64, whole as f64)
+}
+
+/// 0 where there is nothing to divide by.
+fn quotient(part: f64, whole: f64) -> f64 {
+    if whole == 0.0 { 0.0 } else { part / whole }
+}

@@ -1,0 +1,295 @@
+//! Metrics of sequencing and alignment quality, counted as records are written: insert sizes,
+//! alignment summary, quality yield, quality by cycle, quality distribution (as Picard counts
+//! them), and the summary numbers of `samtools stats`.
+//!
+//! Every worker counts for itself. All counts are integers, so that their sum depends neither on
+//! the order of the records nor on who saw them.
+
+mod adapters;
+pub mod alignment_summary;
+pub mod histogram;
+pub mod insert_size;
+mod observed;
+pub mod qualities;
+pub mod samtools_stats;
+
+use std::sync::{Mutex, PoisonError};
+
+use seqloom_format::bam::RecordRef;
+use seqloom_format::state_of_fields;
+use seqloom_runtime::failure::lock;
+
+use crate::finish::hooks::{HookError, RecordVisitor, VisitorSource};
+use crate::input::reference::ReferenceSequences;
+use adapters::AdapterStarts;
+use alignment_summary::AlignmentSummaryCounts;
+use insert_size::InsertSizeCounts;
+use observed::{Observed, ObservedScratch};
+use qualities::{QualityByCycleCounts, QualityDistributionCounts, QualityYieldCounts};
+use samtools_stats::SamtoolsStatsCounts;
+
+/// A worker with this many large insert sizes hands them over: they are in memory once.
+const LARGE_SIZES_PER_WORKER: u64 = 4096;
+/// What the sum of insert sizes may take: 4 Mi sizes in a map, 12 bytes each, nodes two thirds
+/// full.
+const INSERT_SIZE_BYTES: u64 = 96 << 20;
+
+/// Which metrics are counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MetricsRequest {
+    /// Picard CollectInsertSizeMetrics.
+    pub insert_size: bool,
+    /// Picard CollectAlignmentSummaryMetrics.
+    pub alignment_summary: bool,
+    /// Picard CollectQualityYieldMetrics.
+    pub quality_yield: bool,
+    /// Picard MeanQualityByCycle.
+    pub quality_by_cycle: bool,
+    /// Picard QualityScoreDistribution.
+    pub quality_distribution: bool,
+    /// Summary numbers of `samtools stats`.
+    pub samtools_stats: bool,
+}
+
+impl MetricsRequest {
+    /// Everything.
+    pub const ALL: Self = Self {
+        insert_size: true,
+        alignment_summary: true,
+        quality_yield: true,
+        quality_by_cycle: true,
+        quality_distribution: true,
+        samtools_stats: true,
+    };
+
+    /// Memory that counting may take beyond a few MiB per worker.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        if self.insert_size { INSERT_SIZE_BYTES } else { 0 }
+    }
+
+    /// Whether nothing is asked for.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What was counted: of each kind that was asked for.
+#[derive(Debug, Clone, Default)]
+pub struct GatheredMetrics {
+    /// Insert sizes.
+    pub insert_size: Option<InsertSizeCounts>,
+    /// Alignment summary.
+    pub alignment_summary: Option<AlignmentSummaryCounts>,
+    /// Quality yield.
+    pub quality_yield: Option<QualityYieldCounts>,
+    /// Quality by cycle.
+    pub quality_by_cycle: Option<QualityByCycleCounts>,
+    /// Quality distribution.
+    pub quality_distribution: Option<QualityDistributionCounts>,
+    /// Summary numbers.
+    pub samtools_stats: Option<SamtoolsStatsCounts>,
+}
+
+state_of_fields!(GatheredMetrics {
+    insert_size,
+    alignment_summary,
+    quality_yield,
+    quality_by_cycle,
+    quality_distribution,
+    samtools_stats,
+});
+
+/// Adds up counts where both are there.
+fn merge_both<T>(sum: &mut Option<T>, more: &Option<T>, merge: impl Fn(&mut T, &T)) {
+    if let (Some(sum), Some(more)) = (sum, more) {
+        merge(sum, more);
+    }
+}
+
+impl GatheredMetrics {
+    /// Nothing counted yet.
+    #[must_use]
+    pub fn new(request: MetricsRequest) -> Self {
+        Self {
+            insert_size: request.insert_size.then(Default::default),
+            alignment_summary: request.alignment_summary.then(Default::default),
+            quality_yield: request.quality_yield.then(Default::default),
+            quality_by_cycle: request.quality_by_cycle.then(Default::default),
+            quality_distribution: request.quality_distribution.then(Default::default),
+            samtools_stats: request.samtools_stats.then(Default::default),
+        }
+    }
+
+    fn add(
+        &mut self,
+        observed: &Observed<'_>,
+        reference: Option<&ReferenceSequences>,
+        adapters: &AdapterStarts,
+    ) {
+        if let Some(counts) = &mut self.insert_size {
+            counts.add(observed.record);
+        }
+        if let Some(counts) = &mut self.alignment_summary {
+            counts.add(observed, reference, adapters);
+        }
+        if let Some(counts) = &mut self.quality_yield {
+            counts.add(observed);
+        }
+        if let Some(counts) = &mut self.quality_by_cycle {
+            counts.add(observed);
+        }
+        if let Some(counts) = &mut self.quality_distribution {
+            counts.add(observed);
+        }
+        if let Some(counts) = &mut self.samtools_stats {
+            counts.add(observed);
+        }
+    }
+
+    /// Adds another worker's counts of the same request.
+    pub fn merge(&mut self, other: &Self) {
+        merge_both(&mut self.insert_size, &other.insert_size, InsertSizeCounts::merge);
+        merge_both(
+            &mut self.alignment_summary,
+            &other.alignment_summary,
+            AlignmentSummaryCounts::merge,
+        );
+        merge_both(&mut self.quality_yield, &other.quality_yield, QualityYieldCounts::merge);
+        merge_both(
+            &mut self.quality_by_cycle,
+            &other.quality_by_cycle,
+            QualityByCycleCounts::merge,
+        );
+        merge_both(
+            &mut self.quality_distribution,
+            &other.quality_distribution,
+            QualityDistributionCounts::merge,
+        );
+        merge_both(&mut self.samtools_stats, &other.samtools_stats, SamtoolsStatsCounts::merge);
+    }
+}
+
+/// Counts what it is shown; to be the observer of the finish phase.
+#[derive(Debug)]
+pub struct MetricsVisitors<'a> {
+    request: MetricsRequest,
+    reference: Option<&'a ReferenceSequences>,
+    adapters: AdapterStarts,
+    total: Mutex<GatheredMetrics>,
+}
+
+impl<'a> MetricsVisitors<'a> {
+    /// Nothing counted yet. With a reference the alignment summary counts mismatches; its sequences
+    /// are those of the header of the records to come.
+    #[must_use]
+    pub fn new(request: MetricsRequest, reference: Option<&'a ReferenceSequences>) -> Self {
+        let total = Mutex::new(GatheredMetrics::new(request));
+        Self { request, reference, adapters: AdapterStarts::illumina(), total }
+    }
+
+    /// Adds what was counted of other records, for the same request.
+    pub fn add(&self, counted: &GatheredMetrics) {
+        lock(&self.total).merge(counted);
+    }
+
+    /// What the workers have counted that are through.
+    #[must_use]
+    pub fn so_far(&self) -> GatheredMetrics {
+        lock(&self.total).clone()
+    }
+
+    /// What all workers have counted.
+    #[must_use]
+    pub fn into_metrics(self) -> GatheredMetrics {
+        self.total.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl VisitorSource for MetricsVisitors<'_> {
+    fn visitor(&self) -> Box<dyn RecordVisitor + '_> {
+        let counts = GatheredMetrics::new(self.request);
+        Box::new(MetricsVisitor { visitors: self, scratch: ObservedScratch::default(), counts })
+    }
+}
+
+/// One worker's counts.
+struct MetricsVisitor<'a> {
+    visitors: &'a MetricsVisitors<'a>,
+    scratch: ObservedScratch,
+    counts: GatheredMetrics,
+}
+
+impl RecordVisitor for MetricsVisitor<'_> {
+    fn visit(&mut self, _: u64, record: &RecordRef<'_>) -> Result<(), HookError> {
+        let observed = Observed::new(record, self.visitors.request, &mut self.scratch)?;
+        self.counts.add(&observed, self.visitors.reference, &self.visitors.adapters);
+        if let Some(counts) = &mut self.counts.insert_size
+            && counts.large_sizes() >= LARGE_SIZES_PER_WORKER
+        {
+            let counts = std::mem::take(counts);
+            if let Some(total) = &mut lock(&self.visitors.total).insert_size {
+                total.merge(&counts);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), HookError> {
+        lock(&self.visitors.total).merge(&self.counts);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_records::body;
+    use seqloom_format::bam::Flags;
+    use seqloom_format::bam::edit::{
+        set_mate_position, set_mate_reference_id, set_template_length,
+    };
+
+    /// The second read of a pair with this insert size.
+    fn pair(size: i32) -> Vec<u8> {
+        let flags = Flags::PAIRED | Flags::SECOND_OF_PAIR | Flags::MATE_REVERSE;
+        let mut body = body("p", flags, 0, 100, 20);
+        set_mate_reference_id(&mut body, 0).unwrap();
+        set_mate_position(&mut body, 100 + size).unwrap();
+        set_template_length(&mut body, size).unwrap();
+        body
+    }
+
+    #[test]
+    fn large_sizes_that_are_handed_over_early_are_counted_once() {
+        let visitors = MetricsVisitors::new(MetricsRequest::ALL, None);
+        let mut workers = [visitors.visitor(), visitors.visitor()];
+        let sizes = || (0..20_000).map(|i| if i % 2 == 0 { 300 } else { 70_000 + i });
+        for (index, size) in sizes().enumerate() {
+            let body = pair(size);
+            let record = RecordRef::new(&body).unwrap();
+            workers[index % 3 / 2].visit(0, &record).unwrap();
+        }
+        let held = lock(&visitors.total).insert_size.as_ref().unwrap().large_sizes();
+        assert!(held >= LARGE_SIZES_PER_WORKER, "nothing was handed over");
+        workers.into_iter().for_each(|worker| worker.finish().unwrap());
+        let metrics = visitors.into_metrics();
+        let [row] = &metrics.insert_size.unwrap().rows()[..] else { panic!("one row") };
+        assert_eq!((row.read_pairs, row.mode_bp, row.max_bp), (20_000, 300, 89_999));
+        assert_eq!(metrics.samtools_stats.unwrap().sums.last_fragments, 20_000);
+        assert!(metrics.quality_yield.is_some_and(|it| it.all.bases == 400_000));
+    }
+
+    #[test]
+    fn what_is_not_asked_for_is_not_counted() {
+        let request = MetricsRequest { quality_yield: true, ..MetricsRequest::default() };
+        let visitors = MetricsVisitors::new(request, None);
+        let (body, mut worker) = (pair(300), visitors.visitor());
+        worker.visit(0, &RecordRef::new(&body).unwrap()).unwrap();
+        worker.finish().unwrap();
+        let metrics = visitors.into_metrics();
+        assert!(metrics.insert_size.is_none() && metrics.samtools_stats.is_none());
+        assert_eq!(metrics.quality_yield.map(|it| it.all.reads), Some(1));
+    }
+}

@@ -1,0 +1,437 @@
+//! Packed templates to partitions: every record to the genome bin it will be sorted in, every read
+//! end to the partition its duplicate set will be found in.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use seqloom_format::bam::{RecordError, RecordRef, framed_records};
+use seqloom_format::state::MalformedState;
+use seqloom_format::state_of_fields;
+use seqloom_format::templates::PackedTemplates;
+use seqloom_io::spill::SpillError;
+use seqloom_runtime::failure::lock;
+
+use crate::duplicates::metrics::DuplicationCounters;
+use crate::duplicates::read_end::{
+    ReadEndError, ReadEndOptions, ReadEnds, RecordEnds, examine_single, examine_template,
+};
+use crate::duplicates::{DuplicateMode, FragmentEnd, LibraryTable, MateEnd, PairEnd, PairedMarker};
+use crate::partition::frame::{frame_of, record_ordinal};
+use crate::partition::genome_bins::{GenomeBins, Home};
+use crate::partition::order::SortOrder;
+use crate::partition::redistribute::NameSample;
+use crate::partition::store::{Backing, ChunkStore, SavedStore, StoreScratch};
+
+/// Partitions of read ends, by a hash of their place.
+pub const END_PARTITIONS: usize = 256;
+/// Bins of unplaced records that stay open behind the newest. Batches leave the aligner nearly in
+/// order; where one comes later yet, its bin is opened again.
+const OPEN_UNPLACED_BINS: usize = 16;
+
+/// Why templates could not be collected.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectError {
+    /// A chunk could not be spilled.
+    #[error("{0}")]
+    Spill(#[from] SpillError),
+    /// A template's read ends could not be told.
+    #[error("{0}")]
+    ReadEnd(#[from] ReadEndError),
+    /// A record is malformed.
+    #[error("template {template}: {source}")]
+    Record {
+        /// Template ordinal, from 0.
+        template: u64,
+        /// What is wrong.
+        source: RecordError,
+    },
+    /// More records than their ordinals can tell apart.
+    #[error("template {template} has more than 65536 records")]
+    TooManyRecords {
+        /// Template ordinal, from 0.
+        template: u64,
+    },
+}
+
+/// How the records of a template lie in the input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grouping {
+    /// One behind the other; ordinals count templates.
+    Templates,
+    /// Anywhere (input sorted by coordinate): every record counts as a template of its own.
+    Records,
+}
+
+/// Where records are to go.
+#[derive(Clone, Copy)]
+pub struct Destination<'a> {
+    /// The order that the output will have.
+    pub order: SortOrder,
+    /// The genome's bins.
+    pub bins: &'a GenomeBins,
+    /// Takes a sample of the names, for orders that are by name where [`Collected::unplaced`] is
+    /// concerned.
+    pub names: Option<&'a NameSample>,
+}
+
+impl<'a> Destination<'a> {
+    /// As `samtools sort` has it.
+    #[must_use]
+    pub fn by_coordinate(bins: &'a GenomeBins) -> Self {
+        Self { order: SortOrder::Coordinate, bins, names: None }
+    }
+}
+
+/// What was collected.
+pub struct Collected<'a> {
+    /// Records by genome bin.
+    pub placed: ChunkStore<'a>,
+    /// Records by template ordinal: those without a reference, or all where the order asks for it.
+    pub unplaced: ChunkStore<'a>,
+    /// Records without a reference but with a position, see [`Home::Stray`].
+    pub stray: ChunkStore<'a>,
+    /// Read ends, where duplicates are to be marked.
+    pub ends: Option<EndCollector<'a>>,
+}
+
+/// Where all that was collected lies in the spill file.
+pub struct SavedCollection {
+    placed: SavedStore,
+    unplaced: SavedStore,
+    stray: SavedStore,
+    ends: Option<SavedEnds>,
+}
+
+/// Where read ends lie, and what was counted of them.
+struct SavedEnds {
+    pairs: SavedStore,
+    fragments: SavedStore,
+    markers: SavedStore,
+    mates: Option<SavedStore>,
+    counters: DuplicationCounters,
+}
+
+state_of_fields!(SavedEnds { pairs, fragments, markers, mates, counters });
+state_of_fields!(SavedCollection { placed, unplaced, stray, ends });
+
+impl<'a> Collected<'a> {
+    /// All stores.
+    #[must_use]
+    pub fn stores(&self) -> Vec<&ChunkStore<'a>> {
+        let Self { placed, unplaced, stray, ends } = self;
+        let mut stores = vec![placed, unplaced, stray];
+        if let Some(EndCollector { pairs, fragments, markers, mates, .. }) = ends {
+            stores.extend([pairs, fragments, markers]);
+            stores.extend(mates);
+        }
+        stores
+    }
+
+    /// Where everything lies, once [`crate::partition::store::write_out`] is through with all stores.
+    #[must_use]
+    pub fn saved(&self) -> SavedCollection {
+        SavedCollection {
+            placed: self.placed.saved(),
+            unplaced: self.unplaced.saved(),
+            stray: self.stray.saved(),
+            ends: self.ends.as_ref().map(|ends| SavedEnds {
+                pairs: ends.pairs.saved(),
+                fragments: ends.fragments.saved(),
+                markers: ends.markers.saved(),
+                mates: ends.mates.as_ref().map(ChunkStore::saved),
+                counters: lock(&ends.counters).clone(),
+            }),
+        }
+    }
+
+    /// Puts what was saved of a collector like this one into its stores, which are empty.
+    ///
+    /// # Errors
+    /// When it was of another collector.
+    pub fn restore(&self, saved: SavedCollection) -> Result<(), MalformedState> {
+        self.placed.restore(saved.placed)?;
+        self.unplaced.restore(saved.unplaced)?;
+        self.stray.restore(saved.stray)?;
+        match (&self.ends, saved.ends) {
+            (None, None) => Ok(()),
+            (Some(ends), Some(saved)) => ends.restore(saved),
+            _ => Err(MalformedState),
+        }
+    }
+}
+
+/// Partitions of records and read ends; see the module documentation.
+pub struct Collector<'a> {
+    destination: Destination<'a>,
+    placed: ChunkStore<'a>,
+    unplaced: ChunkStore<'a>,
+    stray: ChunkStore<'a>,
+    /// Bins of `unplaced` in front of this one are closed.
+    unplaced_from: AtomicUsize,
+    ends: Option<EndCollector<'a>>,
+}
+
+/// Partitions of read ends.
+pub struct EndCollector<'a> {
+    /// Pairs with both ends mapped.
+    pub pairs: ChunkStore<'a>,
+    /// Mapped reads without a mapped mate.
+    pub fragments: ChunkStore<'a>,
+    /// Places of reads with a mapped mate.
+    pub markers: ChunkStore<'a>,
+    /// Where every record counts as a template: reads whose mate is to be found yet, by name.
+    pub mates: Option<ChunkStore<'a>>,
+    /// What tells which of two such pairs comes first, [`crate::duplicates::pair_mates`].
+    pub(crate) ties: DuplicateMode,
+    libraries: &'a LibraryTable,
+    options: ReadEndOptions,
+    counters: Mutex<DuplicationCounters>,
+}
+
+impl<'a> EndCollector<'a> {
+    /// Empty partitions with chunks of about `chunk_bytes`. `grouping` says whether mates come
+    /// together.
+    #[must_use]
+    pub fn new(
+        backing: &'a Backing,
+        chunk_bytes: usize,
+        grouping: Grouping,
+        libraries: &'a LibraryTable,
+        options: ReadEndOptions,
+    ) -> Self {
+        Self {
+            pairs: ChunkStore::new(backing, chunk_bytes),
+            fragments: ChunkStore::new(backing, chunk_bytes),
+            markers: ChunkStore::new(backing, chunk_bytes),
+            mates: (grouping == Grouping::Records).then(|| ChunkStore::new(backing, chunk_bytes)),
+            ties: DuplicateMode::Query,
+            libraries,
+            options,
+            counters: Mutex::new(DuplicationCounters::new(libraries.libraries().len())),
+        }
+    }
+
+    /// For several sorted inputs, which stand for the file they would be merged to: their records
+    /// are numbered one input behind the other, so that numbers alone do not tell that order.
+    #[must_use]
+    pub fn for_merging(self) -> Self {
+        Self { ties: DuplicateMode::Coordinate, ..self }
+    }
+
+    fn restore(&self, saved: SavedEnds) -> Result<(), MalformedState> {
+        self.pairs.restore(saved.pairs)?;
+        self.fragments.restore(saved.fragments)?;
+        self.markers.restore(saved.markers)?;
+        *lock(&self.counters) = saved.counters;
+        match (&self.mates, saved.mates) {
+            (None, None) => Ok(()),
+            (Some(mates), Some(saved)) => mates.restore(saved),
+            _ => Err(MalformedState),
+        }
+    }
+
+    /// Records examined so far.
+    #[must_use]
+    pub fn into_counters(self) -> DuplicationCounters {
+        self.counters.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Examines all records of a template and keeps its ends.
+    fn examine(
+        &self,
+        (ordinal, records): (u64, &[u8]),
+        counters: &mut DuplicationCounters,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), CollectError> {
+        let Some(mates) = &self.mates else {
+            let ends = examine_template(records, ordinal, self.libraries, &self.options, counters)?;
+            return Ok(self.append(&ends, scratch)?);
+        };
+        for body in framed_records(records) {
+            let malformed = |source| CollectError::Record { template: ordinal, source };
+            let record = RecordRef::new(body.map_err(malformed)?).map_err(malformed)?;
+            let ends = examine_single(&record, ordinal, self.libraries, &self.options, counters)?;
+            self.append_single(ends, mates, scratch)?;
+        }
+        Ok(())
+    }
+
+    fn append(&self, ends: &ReadEnds, scratch: &mut StoreScratch) -> Result<(), SpillError> {
+        if let Some(pair) = &ends.pair {
+            self.append_pair(pair, scratch)?;
+        }
+        for end in ends.fragments.iter().flatten() {
+            self.append_fragment(end, scratch)?;
+        }
+        for end in ends.markers.iter().flatten() {
+            self.append_marker(end, scratch)?;
+        }
+        Ok(())
+    }
+
+    fn append_single(
+        &self,
+        ends: RecordEnds,
+        mates: &ChunkStore<'_>,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), SpillError> {
+        match ends {
+            RecordEnds::None => Ok(()),
+            RecordEnds::Fragment(end) => self.append_fragment(&end, scratch),
+            RecordEnds::Mate(marker, mate) => {
+                self.append_marker(&marker, scratch)?;
+                mates.append(mate.partition_of(END_PARTITIONS), &[&mate.to_bytes()], scratch)
+            }
+        }
+    }
+
+    /// Keeps a pair.
+    ///
+    /// # Errors
+    /// When a full chunk cannot be spilled.
+    pub fn append_pair(
+        &self,
+        pair: &PairEnd,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), SpillError> {
+        self.pairs.append(pair.partition_of(END_PARTITIONS), &[&pair.to_bytes()], scratch)
+    }
+
+    fn append_fragment(
+        &self,
+        end: &FragmentEnd,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), SpillError> {
+        self.fragments.append(end.partition_of(END_PARTITIONS), &[&end.to_bytes()], scratch)
+    }
+
+    fn append_marker(
+        &self,
+        marker: &PairedMarker,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), SpillError> {
+        self.markers.append(marker.partition_of(END_PARTITIONS), &[&marker.to_bytes()], scratch)
+    }
+
+    /// Decodes all entries of a run of chunks.
+    pub fn pairs_of(bytes: &[u8]) -> impl Iterator<Item = PairEnd> {
+        bytes.as_chunks().0.iter().map(PairEnd::from_bytes)
+    }
+
+    /// As [`EndCollector::pairs_of`].
+    pub fn fragments_of(bytes: &[u8]) -> impl Iterator<Item = FragmentEnd> {
+        bytes.as_chunks().0.iter().map(FragmentEnd::from_bytes)
+    }
+
+    /// As [`EndCollector::pairs_of`].
+    pub fn mates_of(bytes: &[u8]) -> impl Iterator<Item = MateEnd> {
+        bytes.as_chunks().0.iter().map(MateEnd::from_bytes)
+    }
+
+    /// As [`EndCollector::pairs_of`].
+    pub fn markers_of(bytes: &[u8]) -> impl Iterator<Item = PairedMarker> {
+        bytes.as_chunks().0.iter().map(PairedMarker::from_bytes)
+    }
+}
+
+impl<'a> Collector<'a> {
+    /// Empty partitions; `ends` when duplicates are to be marked.
+    #[must_use]
+    pub fn new(
+        backing: &'a Backing,
+        chunk_bytes: usize,
+        destination: Destination<'a>,
+        ends: Option<EndCollector<'a>>,
+    ) -> Self {
+        Self {
+            destination,
+            placed: ChunkStore::new(backing, chunk_bytes),
+            unplaced: ChunkStore::new(backing, chunk_bytes),
+            stray: ChunkStore::new(backing, chunk_bytes),
+            unplaced_from: AtomicUsize::new(0),
+            ends,
+        }
+    }
+
+    /// Takes a batch of templates; tells how many records it had. Called by all workers at once.
+    ///
+    /// # Errors
+    /// A malformed record, or a chunk that cannot be spilled.
+    pub fn collect(
+        &self,
+        templates: &PackedTemplates,
+        scratch: &mut StoreScratch,
+    ) -> Result<u64, CollectError> {
+        self.collect_each(templates.iter(), scratch)
+    }
+
+    /// As [`Collector::collect`], given the ordinal and the framed records of each template.
+    ///
+    /// # Errors
+    /// As [`Collector::collect`].
+    pub fn collect_each<'t>(
+        &self,
+        templates: impl Iterator<Item = (u64, &'t [u8])> + Clone,
+        scratch: &mut StoreScratch,
+    ) -> Result<u64, CollectError> {
+        if let Some(ends) = &self.ends {
+            let mut counters = DuplicationCounters::new(ends.libraries.libraries().len());
+            for template in templates.clone() {
+                ends.examine(template, &mut counters, scratch)?;
+            }
+            lock(&ends.counters).merge(&counters);
+        }
+        let mut records = 0;
+        for (ordinal, framed) in templates {
+            records += self.store_template(ordinal, framed, scratch)?;
+        }
+        Ok(records)
+    }
+
+    fn store_template(
+        &self,
+        template: u64,
+        records: &[u8],
+        scratch: &mut StoreScratch,
+    ) -> Result<u64, CollectError> {
+        let mut stored = 0;
+        for (index, body) in framed_records(records).enumerate() {
+            let malformed = |source| CollectError::Record { template, source };
+            let body = body.map_err(malformed)?;
+            let record = RecordRef::new(body).map_err(malformed)?;
+            let ordinal = record_ordinal(template, index);
+            let ordinal = ordinal.ok_or(CollectError::TooManyRecords { template })?;
+            let parts: [&[u8]; 2] = [&frame_of(ordinal, body), body];
+            let Destination { order, bins, names } = self.destination;
+            match bins.home_of(order, template, &record) {
+                Home::Placed(bin) => self.placed.append(bin, &parts, scratch)?,
+                Home::Stray(bin) => self.stray.append(bin, &parts, scratch)?,
+                Home::Unplaced(bin) => {
+                    self.unplaced.append(bin, &parts, scratch)?;
+                    self.close_unplaced_before(bin.saturating_sub(OPEN_UNPLACED_BINS));
+                    if let Some(names) = names {
+                        names.add(record.name());
+                    }
+                }
+            }
+            stored += 1;
+        }
+        Ok(stored)
+    }
+
+    /// There is no limit to the number of these bins, so that they must not keep an open chunk
+    /// each.
+    fn close_unplaced_before(&self, bin: usize) {
+        if self.unplaced_from.load(Ordering::Relaxed) < bin {
+            let from = self.unplaced_from.fetch_max(bin, Ordering::Relaxed);
+            (from..bin).for_each(|closed| self.unplaced.close(closed));
+        }
+    }
+
+    /// The partitions, for the phases behind.
+    #[must_use]
+    pub fn into_collected(self) -> Collected<'a> {
+        let Self { placed, unplaced, stray, ends, .. } = self;
+        Collected { placed, unplaced, stray, ends }
+    }
+}

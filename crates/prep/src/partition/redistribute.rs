@@ -1,0 +1,254 @@
+//! Records from partitions by ordinal to partitions by name, for sort orders by name.
+//!
+//! Names cannot be partitioned before they are known, so records lie by ordinal first, while a
+//! [`NameSample`] is taken of their names. The sample is a function of the names alone (those with
+//! the smallest hashes), and so are the splitters cut from it and the partitions that they bound:
+//! neither threads nor memory nor arrival reach the bytes of the output.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use seqloom_format::bam::{RecordError, RecordRef};
+use seqloom_format::state::{MalformedState, State};
+use seqloom_io::spill::SpillError;
+use seqloom_runtime::failure::{Failure, lock};
+use seqloom_runtime::pool::{self, WorkerPanic};
+
+use crate::duplicates::mix;
+use crate::partition::frame::frames;
+use crate::partition::order::SortOrder;
+use crate::partition::order::natural;
+use crate::partition::store::{Backing, ChunkStore, StoreScratch};
+
+/// Names in a sample, at most: sixteen to a partition keep partitions within some 25 % of their
+/// mean (the spread of a sum of sixteen intervals). About 3 MB.
+const MAX_SAMPLE_NAMES: usize = 32 << 10;
+/// Partitions by name, at most: as many as a genome has bins.
+const MAX_PARTITIONS: u64 = 2048;
+/// Bytes of records for which a partition is made.
+const PARTITION_BYTES: u64 = 1 << 20;
+
+/// Why records could not be redistributed.
+#[derive(Debug, thiserror::Error)]
+pub enum RedistributeError {
+    /// A chunk could not be spilled or read back.
+    #[error("{0}")]
+    Spill(#[from] SpillError),
+    /// A record is malformed, which can only be damage.
+    #[error("a stored record is damaged: {0}")]
+    Record(#[from] RecordError),
+    /// A bug.
+    #[error("{0}")]
+    Panic(#[from] WorkerPanic),
+    /// The run was stopped from outside.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// The names with the smallest hashes of all that were added, each once. Shared by all workers.
+#[derive(Debug)]
+pub struct NameSample {
+    max_names: usize,
+    /// No name with a greater hash can enter any more.
+    max_hash: AtomicU64,
+    names: Mutex<BTreeSet<(u64, Box<[u8]>)>>,
+}
+
+impl Default for NameSample {
+    fn default() -> Self {
+        Self::new(MAX_SAMPLE_NAMES)
+    }
+}
+
+impl NameSample {
+    /// An empty sample of at most `max_names` (at least one).
+    fn new(max_names: usize) -> Self {
+        let max_names = max_names.max(1);
+        Self { max_names, max_hash: AtomicU64::new(u64::MAX), names: Mutex::default() }
+    }
+
+    /// Adds the name of a record. Costs its hash, but for the first names and about one in
+    /// (names so far / sample size) after them.
+    pub fn add(&self, name: &[u8]) {
+        let hash = hash_of(name);
+        if hash > self.max_hash.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut names = lock(&self.names);
+        if names.len() == self.max_names && names.last().is_some_and(|last| last.0 < hash) {
+            return;
+        }
+        names.insert((hash, name.into()));
+        if names.len() > self.max_names {
+            names.pop_last();
+        }
+        if names.len() == self.max_names
+            && let Some((hash, _)) = names.last()
+        {
+            self.max_hash.store(*hash, Ordering::Relaxed);
+        }
+    }
+
+    /// What names look like in `order`, sorted.
+    fn texts(&self, order: SortOrder) -> Vec<Vec<u8>> {
+        let mut texts = Vec::new();
+        for (_, name) in lock(&self.names).iter() {
+            match order {
+                SortOrder::QueryName => {
+                    let mut text = Vec::new();
+                    natural::append_text(name, &mut text);
+                    texts.push(text);
+                }
+                // Either strand.
+                SortOrder::CoordinatePicard => {
+                    texts.extend([0, 1].map(|strand| [&[strand], &name[..]].concat()));
+                }
+                _ => texts.push(name.to_vec()),
+            }
+        }
+        texts.sort_unstable();
+        texts.dedup();
+        texts
+    }
+}
+
+impl State for NameSample {
+    fn save(&self, out: &mut Vec<u8>) {
+        let names: Vec<(u64, Box<[u8]>)> = lock(&self.names).iter().cloned().collect();
+        (self.max_names, self.max_hash.load(Ordering::Relaxed)).save(out);
+        names.save(out);
+    }
+
+    fn load(bytes: &mut &[u8]) -> Result<Self, MalformedState> {
+        let (max_names, max_hash) = <(usize, u64)>::load(bytes)?;
+        let names = Vec::load(bytes)?.into_iter().collect();
+        Ok(Self { max_names, max_hash: AtomicU64::new(max_hash), names: Mutex::new(names) })
+    }
+}
+
+/// A hash that is the same everywhere: words of eight bytes, each mixed in.
+fn hash_of(name: &[u8]) -> u64 {
+    name.chunks(8).fold(name.len() as u64, |hash, chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        mix(hash ^ u64::from_le_bytes(word))
+    })
+}
+
+/// Bounds between partitions: the first text of every partition but the first.
+#[derive(Debug)]
+struct Splitters(Vec<Vec<u8>>);
+
+impl Splitters {
+    /// Splitters of at most `partitions` partitions of about equal shares of `texts`, which are
+    /// sorted.
+    fn new(texts: Vec<Vec<u8>>, partitions: usize) -> Self {
+        let count = texts.len();
+        let mut splitters = texts;
+        let mut index = 0;
+        splitters.retain(|_| {
+            // Keep the first text of each share but the first share.
+            let share = |i: usize| i * partitions / count;
+            let is_first = index > 0 && share(index) != share(index - 1);
+            index += 1;
+            is_first
+        });
+        Self(splitters)
+    }
+
+    fn partitions(&self) -> usize {
+        self.0.len() + 1
+    }
+
+    fn partition_of(&self, text: &[u8]) -> usize {
+        self.0.partition_point(|splitter| &splitter[..] <= text)
+    }
+}
+
+/// Moves all records of `from`, which lie by ordinal, to a store whose partitions follow each other
+/// as names do in `order`: one by name, or [`SortOrder::CoordinatePicard`] for its records without
+/// a reference. `names` has seen the name of every record. Memory and spilled data are read chunk
+/// by chunk; what does not fit the ledger in its new place is spilled (again).
+///
+/// Records of one name share a partition, however many they are: the finish phase merges what is
+/// too large for memory.
+///
+/// # Errors
+/// The first failure of any worker.
+pub fn by_name<'a>(
+    from: ChunkStore<'a>,
+    names: &NameSample,
+    order: SortOrder,
+    backing: &'a Backing,
+    threads: NonZeroUsize,
+    watch: &dyn Fn() -> bool,
+) -> Result<ChunkStore<'a>, RedistributeError> {
+    let sources = from.partitions();
+    let bytes: u64 = (0..sources).map(|partition| from.bytes(partition)).sum();
+    let partitions = (bytes / PARTITION_BYTES).clamp(1, MAX_PARTITIONS) as usize;
+    let splitters = Splitters::new(names.texts(order), partitions);
+    let to = ChunkStore::new(backing, from.chunk_bytes());
+    // Every new partition gets an open chunk as soon as its first record comes.
+    let open_bytes = (splitters.partitions() * from.chunk_bytes()) as u64;
+    from.spill_for(open_bytes, &mut StoreScratch::new()?)?;
+
+    let next = AtomicUsize::new(0);
+    let failure = Failure::default();
+    let watch = || if watch() { Ok(()) } else { Err(RedistributeError::Interrupted) };
+    let work = |_| {
+        let mut mover = Mover {
+            order,
+            splitters: &splitters,
+            to: &to,
+            scratch: StoreScratch::new()?,
+            text: Vec::new(),
+        };
+        while !failure.stopped() {
+            let source = next.fetch_add(1, Ordering::Relaxed);
+            if source >= sources {
+                break;
+            }
+            mover.move_partition(&from, source, backing)?;
+        }
+        Ok(())
+    };
+    pool::run(threads, &failure, || (), &watch, work)?;
+    Ok(to)
+}
+
+/// One worker's part.
+struct Mover<'m, 'a> {
+    order: SortOrder,
+    splitters: &'m Splitters,
+    to: &'m ChunkStore<'a>,
+    scratch: StoreScratch,
+    text: Vec<u8>,
+}
+
+impl Mover<'_, '_> {
+    fn move_partition(
+        &mut self,
+        from: &ChunkStore<'_>,
+        source: usize,
+        backing: &Backing,
+    ) -> Result<(), RedistributeError> {
+        for chunk in from.take(source) {
+            let loaded = chunk.load(backing, &mut self.scratch)?;
+            for (_, ordinal, body) in frames(&loaded.bytes) {
+                self.text.clear();
+                self.order.append_text(&RecordRef::new(body)?, &mut self.text);
+                let partition = self.splitters.partition_of(&self.text);
+                let size = (body.len() as u32).to_le_bytes();
+                let parts: [&[u8]; 3] = [&ordinal.to_le_bytes(), &size, body];
+                self.to.append(partition, &parts, &mut self.scratch)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "redistribute_tests.rs"]
+mod tests;

@@ -1,0 +1,189 @@
+//! One pass over raw signal: batches of stored reads, worked on by all workers, handed over in
+//! order.
+//!
+//! A worker takes the next batch from the source (one at a time, cheap), works on it, and
+//! deposits the result; whoever finds the next result in order commits it. So what is committed is
+//! a function of the source, never of the number of workers or of timing. Between the batch that
+//! is taken last and the one committed last there are at most [`AHEAD_PER_WORKER`] batches per
+//! worker: that bounds the memory.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex};
+
+use seqloom_runtime::failure::{Failure, lock};
+use seqloom_runtime::monitor::Monitor;
+use seqloom_runtime::order::Ordered;
+use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::trace;
+
+use crate::flow::account::Fault;
+use crate::store::{FrameBatch, SignalStore, StoreError};
+
+/// Batches taken and not yet committed, per worker: one that is worked on and one that waits for
+/// its turn, so that a slow batch does not idle the others at once.
+pub const AHEAD_PER_WORKER: usize = 2;
+
+/// Where the time of a pass went, summed over workers.
+#[derive(Debug, Default)]
+pub struct Components {
+    /// Opening files and reading their headers.
+    pub open: trace::Stage,
+    /// Reading bytes and finding records.
+    pub read: trace::Stage,
+    /// Inflating records.
+    pub inflate: trace::Stage,
+    /// Decoding reads.
+    pub decode: trace::Stage,
+    /// Encoding and deflating reads.
+    pub encode: trace::Stage,
+    /// Writing.
+    pub write: trace::Stage,
+}
+
+/// A batch of stored reads and the file they are from.
+#[derive(Default)]
+pub struct Work {
+    /// The file; `None` when there was only a fault to tell of.
+    pub store: Option<Arc<dyn SignalStore>>,
+    /// Which of the inputs that file is.
+    pub input: usize,
+    /// How many frames came before the first one of this batch, over the whole pass.
+    pub first_ordinal: u64,
+    /// Whether the frames' bytes are still to be read, by the worker.
+    pub must_fetch: bool,
+    /// The reads.
+    pub batch: FrameBatch,
+}
+
+/// Where batches come from.
+pub trait BatchSource: Send {
+    /// Fills `work`; `false` when there is nothing more.
+    ///
+    /// # Errors
+    /// What makes the pass impossible. What a pass can do without becomes a fault of the batch.
+    fn next(&mut self, work: &mut Work, components: &Components) -> Result<bool, StoreError>;
+}
+
+/// What is done with a batch, by one worker.
+pub trait Stage: Sync {
+    /// What a worker keeps from batch to batch.
+    type Scratch;
+    /// What a batch becomes. Recycled: `process` is given one that holds an earlier result.
+    type Output: Default + Send;
+
+    /// A worker's scratch.
+    fn scratch(&self) -> Self::Scratch;
+
+    /// Turns `work` into `output`, in place of whatever that held.
+    fn process(&self, scratch: &mut Self::Scratch, work: &Work, output: &mut Self::Output);
+}
+
+/// Who may take a batch.
+struct Window {
+    in_flight: usize,
+    ended: bool,
+}
+
+/// Source and number of the next batch.
+struct Supply<B> {
+    source: B,
+    next: u64,
+}
+
+/// Runs a pass on `threads` workers. `commit` is called with one result after the other, in the
+/// order of the source, and never by two workers at once; `watch` every 200 ms.
+///
+/// # Errors
+/// The first error of source, `commit`, `watch` or worker.
+pub fn run<B, S, E>(
+    threads: NonZeroUsize,
+    source: B,
+    stage: &S,
+    components: &Components,
+    watch: &dyn Fn() -> Result<(), E>,
+    commit: impl FnMut(&mut S::Output) -> Result<(), E> + Send,
+) -> Result<(), E>
+where
+    B: BatchSource,
+    S: Stage,
+    E: From<WorkerPanic> + From<StoreError> + Send,
+{
+    let max_in_flight = threads.get() * AHEAD_PER_WORKER;
+    let failure = Failure::<E>::default();
+    let window = Monitor::new(Window { in_flight: 0, ended: false });
+    let supply = Mutex::new(Supply { source, next: 0 });
+    let ordered = Ordered::default();
+    let commit = Mutex::new(commit);
+    let recycled = Mutex::new(Vec::new());
+    let enter = || {
+        window.wait_for(|window: &mut Window| {
+            if window.ended || failure.stopped() {
+                return Some(false);
+            }
+            let has_room = window.in_flight < max_in_flight;
+            window.in_flight += usize::from(has_room);
+            has_room.then_some(true)
+        })
+    };
+    let worker = |_| {
+        let mut scratch = stage.scratch();
+        let mut work = Work::default();
+        while enter() {
+            let Some(sequence) = take(&supply, &mut work, components)? else {
+                window.update(|window| window.ended = true);
+                window.wake_all();
+                return Ok(());
+            };
+            fetch(&mut work, components)?;
+            let mut output = lock(&recycled).pop().unwrap_or_default();
+            stage.process(&mut scratch, &work, &mut output);
+            ordered.deposit(sequence, output, |mut output| {
+                components.write.time(|| (lock(&commit))(&mut output))?;
+                lock(&recycled).push(output);
+                window.update(|window| window.in_flight -= 1);
+                Ok::<_, E>(())
+            })?;
+        }
+        Ok(())
+    };
+    pool::run(threads, &failure, || window.wake_all(), watch, worker)
+}
+
+fn take<B: BatchSource>(
+    supply: &Mutex<Supply<B>>,
+    work: &mut Work,
+    components: &Components,
+) -> Result<Option<u64>, StoreError> {
+    let mut supply = lock(supply);
+    if !supply.source.next(work, components)? {
+        return Ok(None);
+    }
+    supply.next += 1;
+    Ok(Some(supply.next - 1))
+}
+
+fn fetch(work: &mut Work, components: &Components) -> Result<(), StoreError> {
+    if !work.must_fetch {
+        return Ok(());
+    }
+    let Some(store) = work.store.clone() else { return Ok(()) };
+    components.read.time(|| store.fetch(&mut work.batch))
+}
+
+/// What every pass hands over besides its own: what was lost in the batch, in order, and how many
+/// reads were not.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Reads that could be read.
+    pub reads: u64,
+    /// What could not.
+    pub faults: Vec<Fault>,
+}
+
+impl Tally {
+    /// Empties it.
+    pub fn clear(&mut self) {
+        self.reads = 0;
+        self.faults.clear();
+    }
+}

@@ -1,0 +1,367 @@
+//! The stage that turns stored reads into records of SLOW5 or BLOW5.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use seqloom_format::hdf5::write::SignalCompressor;
+use seqloom_format::signal::{SignalHeader, SignalRead};
+use seqloom_format::slow5::binary::{self, RecordEncoder};
+use seqloom_format::slow5::{Compression, HeaderError, header, text};
+
+use crate::flow::account::{Fault, Loss};
+use crate::flow::pass::{Components, Stage, Tally, Work};
+use crate::operations::degrade::{Dataset, round_samples};
+use crate::operations::demultiplex::DemuxTable;
+use crate::operations::merge::FieldMap;
+use crate::store::{DecodeScratch, Frame, FrameBatch, ReadError, SignalStore, StoreFormat};
+
+/// How records are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// SLOW5 text.
+    Slow5,
+    /// BLOW5.
+    Blow5(Compression),
+}
+
+impl Encoding {
+    /// The bytes in front of the records.
+    ///
+    /// # Errors
+    /// When the header cannot be written in this encoding.
+    pub fn header(self, of: &SignalHeader) -> Result<Vec<u8>, HeaderError> {
+        let mut out = Vec::new();
+        match self {
+            Self::Slow5 => {
+                header::check(of)?;
+                header::append_text(of, &mut out);
+            }
+            Self::Blow5(compression) => header::append_binary(of, compression, &mut out)?,
+        }
+        Ok(out)
+    }
+
+    /// The bytes behind the records.
+    #[must_use]
+    pub fn end(self) -> &'static [u8] {
+        match self {
+            Self::Slow5 => b"",
+            Self::Blow5(_) => &binary::END_OF_FILE,
+        }
+    }
+}
+
+/// What makes the read group of a record, and which output it goes to.
+pub enum Route<'a> {
+    /// One output; per input, which read group of the output each of its own is. Empty: the same.
+    Together(&'a [Arc<[u32]>]),
+    /// An output per read group, in each of which it is the first.
+    ByGroup,
+    /// Outputs by categories; the target is the read's place in the table.
+    ByCategory(&'a DemuxTable),
+}
+
+/// See the module documentation.
+pub struct Transcode<'a> {
+    /// The header of the output, or of all outputs.
+    pub header: &'a SignalHeader,
+    /// How records are written.
+    pub encoding: Encoding,
+    /// Where records go.
+    pub route: Route<'a>,
+    /// Bits of the samples that are rounded away; 0 for none.
+    pub bits: u8,
+    /// What each read must be.
+    pub dataset: Option<&'static Dataset>,
+    /// Where time is booked.
+    pub components: &'a Components,
+}
+
+/// One record of [`Encoded`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EncodedRead {
+    /// Where it ends; it begins where the one before ends.
+    pub end: usize,
+    /// Read group in the input.
+    pub group: u32,
+    /// Categories, for [`Route::ByCategory`]: a range of [`Encoded::categories`].
+    pub categories: (u32, u32),
+}
+
+/// The records of a batch.
+#[derive(Debug, Default)]
+pub struct Encoded {
+    /// All records, one behind the other.
+    pub bytes: Vec<u8>,
+    /// Where each ends and goes to.
+    pub reads: Vec<EncodedRead>,
+    /// Indices of categories.
+    pub categories: Vec<u16>,
+    /// What was read and lost.
+    pub tally: Tally,
+}
+
+impl Encoded {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.reads.clear();
+        self.categories.clear();
+        self.tally.clear();
+    }
+}
+
+/// What is known of a read before it is encoded.
+struct Prepared {
+    group: u32,
+    categories: (u32, u32),
+    /// Whether it is as it is stored.
+    is_same: bool,
+}
+
+/// What a worker keeps between batches.
+#[derive(Default)]
+pub struct Scratch {
+    decode: DecodeScratch,
+    encoder: Option<RecordEncoder>,
+    read: SignalRead,
+    /// Fields of the last input; a file's batches come one after the other.
+    fields: Option<(usize, FieldMap)>,
+}
+
+impl Scratch {
+    fn fault(
+        &mut self,
+        store: &dyn SignalStore,
+        work: &Work,
+        frame: &Frame,
+        error: &ReadError,
+    ) -> Fault {
+        read_fault(store, &mut self.decode, &work.batch, frame, &mut self.read, error)
+    }
+}
+
+impl Stage for Transcode<'_> {
+    type Scratch = Scratch;
+    type Output = Encoded;
+
+    fn scratch(&self) -> Scratch {
+        Scratch::default()
+    }
+
+    fn process(&self, scratch: &mut Scratch, work: &Work, output: &mut Encoded) {
+        output.clear();
+        output.tally.faults.extend_from_slice(&work.batch.faults);
+        let Some(store) = &work.store else { return };
+        for frame in &work.batch.frames {
+            let before = (output.bytes.len(), output.categories.len());
+            if let Err(error) = self.one(scratch, work, store.as_ref(), frame, output) {
+                output.bytes.truncate(before.0);
+                output.categories.truncate(before.1);
+                output.tally.faults.push(scratch.fault(store.as_ref(), work, frame, &error));
+            } else {
+                output.tally.reads += 1;
+            }
+        }
+    }
+}
+
+/// A read that is lost, as a fault. `read` holds its id if decoding came that far; where it did
+/// not, the id alone may still be there to be read.
+#[must_use]
+pub fn read_fault(
+    store: &dyn SignalStore,
+    scratch: &mut DecodeScratch,
+    batch: &FrameBatch,
+    frame: &Frame,
+    read: &mut SignalRead,
+    error: &ReadError,
+) -> Fault {
+    let id = &mut read.read_id;
+    let has_id = !id.is_empty() || store.read_id(scratch, batch, frame, id).is_ok();
+    let has_records = matches!(store.format(), StoreFormat::Slow5 | StoreFormat::Blow5(_));
+    Fault {
+        path: store.path().clone(),
+        read_id: (has_id && !id.is_empty()).then(|| id.clone()),
+        offset: has_records.then_some(frame.offset),
+        reason: error.to_string(),
+        loss: Loss::Read,
+    }
+}
+
+impl Transcode<'_> {
+    /// Decodes, changes, routes and encodes one read.
+    fn one(
+        &self,
+        scratch: &mut Scratch,
+        work: &Work,
+        store: &dyn SignalStore,
+        frame: &Frame,
+        output: &mut Encoded,
+    ) -> Result<(), ReadError> {
+        let prepared = self.prepare(scratch, work, store, frame, &mut output.categories)?;
+        let Prepared { group, categories, is_same } = prepared;
+        let started = Instant::now();
+        self.encode(scratch, work, store, frame, is_same, &mut output.bytes)?;
+        output.reads.push(EncodedRead { end: output.bytes.len(), group, categories });
+        self.components.encode.book(started);
+        Ok(())
+    }
+
+    /// Decodes, changes and routes one read: `scratch.read` is then as it is to be written.
+    fn prepare(
+        &self,
+        scratch: &mut Scratch,
+        work: &Work,
+        store: &dyn SignalStore,
+        frame: &Frame,
+        categories: &mut Vec<u16>,
+    ) -> Result<Prepared, ReadError> {
+        let started = Instant::now();
+        scratch.read.clear();
+        let decoded = store.decode(&mut scratch.decode, &work.batch, frame, &mut scratch.read);
+        self.components.decode.book(started);
+        self.components.inflate.add(scratch.decode.take_inflate_time());
+        decoded?;
+        let group = scratch.read.read_group;
+        let categories = self.route(work, &mut scratch.read, categories)?;
+        if let Some(dataset) = self.dataset {
+            dataset.check(&scratch.read).map_err(ReadError)?;
+        }
+        round_samples(&mut scratch.read.samples, self.bits);
+        let keeps_fields = self.fields(scratch, work.input, store);
+        let is_same = keeps_fields && self.bits == 0 && scratch.read.read_group == group;
+        Ok(Prepared { group, categories, is_same })
+    }
+
+    /// Gives the read its group in the output, and its categories.
+    fn route(
+        &self,
+        work: &Work,
+        read: &mut SignalRead,
+        categories: &mut Vec<u16>,
+    ) -> Result<(u32, u32), ReadError> {
+        match &self.route {
+            Route::Together([]) => {}
+            Route::Together(groups) => {
+                let groups = groups.get(work.input).map(|groups| &**groups).unwrap_or_default();
+                let group = groups.get(read.read_group as usize).copied();
+                let unknown = || ReadError::new("the read group is not in the header");
+                read.read_group = group.ok_or_else(unknown)?;
+            }
+            Route::ByGroup => read.read_group = 0,
+            Route::ByCategory(table) => {
+                let unknown = || ReadError::new("the table of categories does not name this read");
+                let found = table.of(&read.read_id).ok_or_else(unknown)?;
+                let start = categories.len() as u32;
+                categories.extend_from_slice(found);
+                return Ok((start, categories.len() as u32));
+            }
+        }
+        Ok((0, 0))
+    }
+
+    /// Rearranges the auxiliary values; whether they stay as they are.
+    fn fields(&self, scratch: &mut Scratch, input: usize, store: &dyn SignalStore) -> bool {
+        if scratch.fields.as_ref().is_none_or(|(of, _)| *of != input) {
+            let map = FieldMap::new(&store.header().auxiliary, &self.header.auxiliary);
+            scratch.fields = Some((input, map));
+        }
+        let Some((_, map)) = &mut scratch.fields else { return true };
+        map.apply(&mut scratch.read);
+        map.is_identity()
+    }
+
+    /// Appends the record; a read that is the same in the same encoding is copied as it is stored,
+    /// since deflating it again would only take time.
+    fn encode(
+        &self,
+        scratch: &mut Scratch,
+        work: &Work,
+        store: &dyn SignalStore,
+        frame: &Frame,
+        is_same: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ReadError> {
+        let Encoding::Blow5(compression) = self.encoding else {
+            return text::append_record(&scratch.read, self.header, out).map_err(ReadError::new);
+        };
+        if is_same && store.format() == StoreFormat::Blow5(compression) {
+            out.extend_from_slice(work.batch.stored(frame));
+            return Ok(());
+        }
+        let encoder = match &mut scratch.encoder {
+            Some(encoder) => encoder,
+            none => none.insert(RecordEncoder::new(compression).map_err(ReadError::new)?),
+        };
+        encoder.append(&scratch.read, self.header, out).map_err(ReadError::new)
+    }
+}
+
+/// As [`Transcode`], for a FAST5 output: reads with their samples deflated, to be put into the file
+/// by whoever commits them.
+pub struct Deflate<'a>(pub Transcode<'a>);
+
+/// One read for FAST5.
+#[derive(Debug, Default)]
+pub struct DeflatedRead {
+    /// The read.
+    pub read: SignalRead,
+    /// Its samples as a chunk of HDF5.
+    pub chunk: Vec<u8>,
+}
+
+/// The reads of a batch.
+#[derive(Debug, Default)]
+pub struct Deflated {
+    /// Buffers of reads; those behind [`Deflated::count`] hold older ones.
+    buffers: Vec<DeflatedRead>,
+    count: usize,
+    /// What was read and lost.
+    pub tally: Tally,
+}
+
+impl Deflated {
+    /// The reads.
+    #[must_use]
+    pub fn reads(&self) -> &[DeflatedRead] {
+        &self.buffers[..self.count]
+    }
+}
+
+impl Stage for Deflate<'_> {
+    type Scratch = (Scratch, SignalCompressor);
+    type Output = Deflated;
+
+    fn scratch(&self) -> Self::Scratch {
+        Self::Scratch::default()
+    }
+
+    fn process(
+        &self,
+        (scratch, compressor): &mut Self::Scratch,
+        work: &Work,
+        output: &mut Deflated,
+    ) {
+        output.count = 0;
+        output.tally.clear();
+        output.tally.faults.extend_from_slice(&work.batch.faults);
+        let Some(store) = &work.store else { return };
+        let mut categories = Vec::new();
+        for frame in &work.batch.frames {
+            let store = store.as_ref();
+            if let Err(error) = self.0.prepare(scratch, work, store, frame, &mut categories) {
+                output.tally.faults.push(scratch.fault(store, work, frame, &error));
+                continue;
+            }
+            if output.count == output.buffers.len() {
+                output.buffers.push(DeflatedRead::default());
+            }
+            let buffer = &mut output.buffers[output.count];
+            std::mem::swap(&mut buffer.read, &mut scratch.read);
+            let deflate = || compressor.compress(&buffer.read.samples, &mut buffer.chunk);
+            self.0.components.encode.time(deflate);
+            output.count += 1;
+            output.tally.reads += 1;
+        }
+    }
+}
