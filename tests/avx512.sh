@@ -29,7 +29,7 @@ done
 tests/numa/kernel.sh "$target/tmp/cache/kernel" || skip "no kernel can be had"
 
 # As it is shipped: what makes vectors of the HMM's kernels is the optimiser.
-test=$("${CARGO:-cargo}" test --release -p seqloom-signal --lib --no-run --message-format=json \
+test=$("${CARGO:-cargo}" test --release -p seqloom-calling --lib --no-run --message-format=json \
   | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
 
 work=$(mktemp -d)
@@ -50,7 +50,7 @@ if [ -e "${SEQLOOM_DATA:-}/$reads" ]; then
 fi
 cat > "$work/runs" <<RUNS
 flags grep -o -w -m 1 -e 'avx512[a-z]*' /proc/cpuinfo >&2
-kernels ${variables[*]} kernels event::align hmm:: --nocapture --test-threads=1 >&2
+kernels ${variables[*]} kernels events::align hmm:: --nocapture --test-threads=1 >&2
 RUNS
 tests/numa/initramfs.sh "$disc/initrd" tests/numa/init "$work/kernels" "${files[@]}"
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::definition::{Experiment, Rows, Subject, Tell, TimeBasis};
-use super::{settings, template};
+use super::template;
 
 type Checked = Result<(), (String, String)>;
 
@@ -53,7 +53,7 @@ pub(super) fn check(experiment: &Experiment) -> Checked {
     }
     check_used(experiment)?;
     check_report(experiment)?;
-    let known = settings::names(experiment);
+    let known = experiment.settings();
     match experiment.smoke.keys().find(|name| !known.contains(&name.as_str())) {
         Some(name) => wrong("smoke", format!("there is no {name}; there are {}", known.join(", "))),
         None => Ok(()),

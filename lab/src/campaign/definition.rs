@@ -344,20 +344,17 @@ pub enum DefinitionError {
     },
 }
 
+/// Numbers of the protocol that can be set.
+pub(super) const NUMBERS: [&str; 6] =
+    ["repeats", "seed", "reads_per_thread", "reads", "minimal_reads", "timeout_s"];
+
 impl Experiment {
-    /// Reads and checks an experiment; `file` is its name in messages.
-    ///
-    /// # Errors
-    /// See [`DefinitionError`].
-    pub fn parse(file: &str, text: &str) -> Result<Self, DefinitionError> {
-        let experiment: Self =
-            toml::from_str(text).map_err(|error| form_error(file, text, &error))?;
-        super::check::check(&experiment).map_err(|(key, what)| DefinitionError::Value {
-            file: file.to_owned(),
-            key,
-            what,
-        })?;
-        Ok(experiment)
+    /// What can be set: factors, values, files, numbers of the protocol.
+    pub(super) fn settings(&self) -> Vec<&str> {
+        let factors = self.factor.iter().map(|factor| factor.name.as_str());
+        let values = self.values.keys().map(String::as_str);
+        let files = self.make.iter().map(|make| make.name.as_str());
+        factors.chain(values).chain(files).chain(NUMBERS).collect()
     }
 
     /// The levels of a factor.
@@ -379,16 +376,5 @@ impl Experiment {
             }
         }
         keys
-    }
-}
-
-fn form_error(file: &str, text: &str, error: &toml::de::Error) -> DefinitionError {
-    let at = error.span().map_or(0, |span| span.start).min(text.len());
-    let line = text.get(..at).unwrap_or_default().matches('\n').count();
-    DefinitionError::Form {
-        file: file.to_owned(),
-        line: line + 1,
-        text: text.lines().nth(line).unwrap_or_default().trim().to_owned(),
-        what: error.message().trim().to_owned(),
     }
 }

@@ -11,6 +11,7 @@ pub mod definition;
 mod host;
 mod html;
 mod make;
+mod parse;
 pub mod perf;
 pub mod plan;
 pub mod record;

@@ -1,19 +1,8 @@
 //! Settings of an experiment that the command line, or its `[smoke]`, changes.
 
-use super::definition::Experiment;
+use super::check::check_settings;
+use super::definition::{Experiment, NUMBERS};
 use super::template::Words;
-
-/// Numbers of the protocol that can be set.
-const NUMBERS: [&str; 6] =
-    ["repeats", "seed", "reads_per_thread", "reads", "minimal_reads", "timeout_s"];
-
-/// What can be set: factors, values, files, numbers of the protocol.
-pub(super) fn names(experiment: &Experiment) -> Vec<&str> {
-    let factors = experiment.factor.iter().map(|factor| factor.name.as_str());
-    let values = experiment.values.keys().map(String::as_str);
-    let files = experiment.make.iter().map(|make| make.name.as_str());
-    factors.chain(values).chain(files).chain(NUMBERS).collect()
-}
 
 /// Sets one thing: the levels of a factor, a value, a file that is there already, a number.
 ///
@@ -30,9 +19,9 @@ pub fn set(experiment: &mut Experiment, name: &str, words: &Words) -> Result<(),
     } else if NUMBERS.contains(&name) {
         set_number(experiment, name, words)?;
     } else {
-        return Err(format!("there is no {name}; there are {}", names(experiment).join(", ")));
+        return Err(format!("there is no {name}; there are {}", experiment.settings().join(", ")));
     }
-    super::check::check_settings(experiment).map_err(|(key, what)| format!("{key}: {what}"))
+    check_settings(experiment).map_err(|(key, what)| format!("{key}: {what}"))
 }
 
 fn set_number(experiment: &mut Experiment, name: &str, words: &Words) -> Result<(), String> {

@@ -6,6 +6,8 @@
 //! (Simpson et al. 2017, Nature Methods 14:407; `nanopolish_profile_hmm_r9`), so that scores can be
 //! compared.
 
+mod diagonals;
+mod forward;
 pub mod kmers;
 pub mod score;
 mod simd;

@@ -1,5 +1,6 @@
 //! Vectors against the definition.
 
+use super::super::forward::{LEAST_EXPONENT, exp2, scaled_ln};
 use super::*;
 use proptest::prelude::*;
 use seqloom_testkit::random::Random;

@@ -2,8 +2,8 @@
 //! processor has is chosen at run time. All give the same bits.
 #![allow(unsafe_code)]
 
-use super::score::{Extent, LANES, Lanes, ScoreScratch, forward_lanes};
-use super::viterbi::{ViterbiScratch, fill_diagonals};
+use super::diagonals::{ViterbiScratch, fill_diagonals};
+use super::forward::{Extent, LANES, Lanes, ScoreScratch, forward_lanes};
 use super::{Clipping, Transitions};
 
 /// Vectors that the kernels are compiled for, the widest first.

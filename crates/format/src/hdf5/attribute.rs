@@ -1,17 +1,12 @@
 //! Attributes of objects (specification, IV.A.2.m and IV.A.2.v).
 
-use super::btree2;
-use super::bytes::{Fields, Sizes, UNDEFINED};
+use super::bytes::{Fields, UNDEFINED};
 use super::datatype::{Datatype, DatatypeClass, integer, sign_extended};
 use super::error::Hdf5Error;
 use super::file::{Hdf5File, PageCache};
-use super::fractal_heap::FractalHeap;
 use super::object::{MessageKind, ObjectHeader, shared_address};
-use super::scratch::Hdf5Scratch;
 
 const WHAT: &str = "attribute";
-/// Record type of the tree of dense attributes by name (III.A.2).
-const NAME_INDEX: u8 = 8;
 
 /// One attribute: its name, type and value.
 #[derive(Debug, Default)]
@@ -86,7 +81,7 @@ impl Attribute {
     }
 
     /// Fills this from the body of an attribute message at `address`.
-    fn parse(
+    pub(super) fn parse(
         &mut self,
         file: &Hdf5File,
         cache: &mut PageCache,
@@ -241,55 +236,4 @@ impl Hdf5File {
         self.fetch_into(cache, address, what, part)?;
         Ok(Fields::new(part, address, what, self.sizes))
     }
-
-    /// Visits the attributes of an object in the order of the file: that of its header for few
-    /// attributes, that of the hashes of their names for many (dense storage).
-    ///
-    /// # Errors
-    /// Damage in the object's header or in an attribute; what `visit` returns.
-    pub fn attributes<E: From<Hdf5Error>>(
-        &self,
-        address: u64,
-        scratch: &mut Hdf5Scratch,
-        mut visit: impl FnMut(&Attribute) -> Result<(), E>,
-    ) -> Result<(), E> {
-        scratch.object.load(self, &mut scratch.cache, address)?;
-        let Hdf5Scratch { cache, object, shared, attribute, node, heap: block, .. } = scratch;
-        for &message in object.messages() {
-            if message.kind != MessageKind::ATTRIBUTE {
-                continue;
-            }
-            if message.is_shared() {
-                let flags = message.flags;
-                return Err(Hdf5Error::unsupported("shared attribute", flags, address).into());
-            }
-            attribute.parse(self, cache, shared, object.body(message), message.address)?;
-            visit(attribute)?;
-        }
-        let Some(message) = object.find(MessageKind::ATTRIBUTE_INFO) else { return Ok(()) };
-        let place = message.address;
-        let dense = dense_storage(object.body(message), place, self.sizes)?;
-        let Some((heap, index)) = dense else { return Ok(()) };
-        let heap = FractalHeap::open(self, cache, heap, node)?;
-        btree2::visit(self, cache, index, NAME_INDEX, node, &mut |cache, record| {
-            // Type 8: heap ID (8), flags (1), creation order (4), hash (4).
-            let id = record.get(..8).unwrap_or_default();
-            if record.get(8).is_some_and(|flags| flags & 2 != 0) {
-                return Err(Hdf5Error::unsupported("shared attribute", 0u8, address).into());
-            }
-            let place = heap.read(self, cache, id, block)?;
-            attribute.parse(self, cache, shared, block, place)?;
-            visit(attribute)
-        })
-    }
-}
-
-/// Heap and name index of dense attributes, when there are any (IV.A.2.v).
-fn dense_storage(body: &[u8], address: u64, sizes: Sizes) -> Result<Option<(u64, u64)>, Hdf5Error> {
-    let mut fields = Fields::new(body, address, "attribute info message", sizes);
-    fields.version(0)?;
-    let flags = fields.u8()?;
-    fields.skip(if flags & 1 != 0 { 2 } else { 0 })?;
-    let (heap, index) = (fields.offset()?, fields.offset()?);
-    Ok((heap != UNDEFINED && index != UNDEFINED).then_some((heap, index)))
 }

@@ -173,3 +173,23 @@ pub(super) fn sign_extended(value: u64, size_bytes: u32) -> i64 {
     let unused = 64u32.saturating_sub(size_bytes.saturating_mul(8)).min(63);
     (value << unused) as i64 >> unused
 }
+
+/// Converts integers to the nearest samples and appends them.
+pub(super) fn append(datatype: &Datatype, bytes: &[u8], out: &mut Vec<i16>) {
+    let signed = datatype.class == DatatypeClass::Integer { signed: true };
+    match (datatype.size_bytes, signed, datatype.is_big_endian) {
+        (2, true, false) => out.extend(bytes.as_chunks().0.iter().map(|&b| i16::from_le_bytes(b))),
+        (2, true, true) => out.extend(bytes.as_chunks().0.iter().map(|&b| i16::from_be_bytes(b))),
+        (size, signed, is_big_endian) => {
+            let limits = (i64::from(i16::MIN), i64::from(i16::MAX));
+            out.extend(bytes.chunks_exact(size as usize).map(|bytes| {
+                let bits = integer(bytes, is_big_endian);
+                let value = match signed {
+                    true => sign_extended(bits, size),
+                    false => bits.min(i64::MAX as u64) as i64,
+                };
+                value.clamp(limits.0, limits.1) as i16
+            }));
+        }
+    }
+}

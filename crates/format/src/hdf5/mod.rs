@@ -18,6 +18,7 @@
 
 mod array_index;
 mod attribute;
+mod attributes;
 mod btree1;
 mod btree2;
 mod bytes;
@@ -31,13 +32,14 @@ mod fractal_heap;
 mod group;
 mod object;
 mod scratch;
+mod shape;
 pub mod vbz;
 pub mod write;
 
 pub use attribute::{Attribute, Value};
-pub use dataset::MAX_ELEMENTS;
 pub use datatype::{Datatype, DatatypeClass, EnumMember};
 pub use error::Hdf5Error;
 pub use file::Hdf5File;
 pub use group::{Link, LinkTarget, Links, ObjectKind};
 pub use scratch::Hdf5Scratch;
+pub use shape::MAX_ELEMENTS;

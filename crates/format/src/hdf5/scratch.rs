@@ -1,10 +1,10 @@
 //! The buffers of a caller.
 
 use super::attribute::Attribute;
-use super::dataset::DatasetShape;
 use super::file::PageCache;
 use super::filter::FilterScratch;
 use super::object::ObjectHeader;
+use super::shape::DatasetShape;
 
 /// The buffers of one caller: one for each thread, for any number of files.
 #[derive(Default)]
