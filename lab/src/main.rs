@@ -12,7 +12,7 @@ use seqloom_terminal::{Console, exit, signals};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Measures how ways of working compare on this machine, and predicts machines that are not at hand.
+/// Measures how ways of working compare on this machine, and predicts others.
 #[derive(Debug, Parser)]
 #[command(name = "seqloom-lab", version, arg_required_else_help = true)]
 struct Arguments {

@@ -3,7 +3,8 @@
 //!
 //! The rooms in the order of the flow: records come in through [`input`], pass the [`steps`], wait
 //! in a [`partition`] until all are there, and leave through [`finish`]. Between the two,
-//! [`duplicates`] are found and base qualities [`recalibrate`]d; [`metrics`] are counted on the way.
+//! [`duplicates`] are found and base qualities [`recalibrate`]d; [`metrics`] are counted on the
+//! way.
 
 pub mod duplicates;
 pub mod finish;

@@ -1,5 +1,5 @@
-//! Nanopore raw signal as files: SLOW5, BLOW5, FAST5 and POD5 behind one [`store`], and what is done
-//! with their reads.
+//! Nanopore raw signal as files: SLOW5, BLOW5, FAST5 and POD5 behind one [`store`], and what is
+//! done with their reads.
 //!
 //! A pass ([`flow`]) goes over the reads of all inputs in order; [`operations`] are its stages:
 //! converted, merged, demultiplexed, degraded, listed. A [`pool`] of processes reads FAST5 files

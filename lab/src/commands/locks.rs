@@ -76,11 +76,7 @@ pub(super) fn run(arguments: &LocksArguments, console: &Console) -> anyhow::Resu
         ),
         ("runs", format!("{} ms each, {} repeats", arguments.ms, arguments.repeats)),
         ("program", format!("seqloom {}", env!("CARGO_PKG_VERSION"))),
-        (
-            "again",
-            "`cargo build --release -p seqloom -p seqloom-lab && seqloom-lab locks --out DIR`"
-                .to_owned(),
-        ),
+        ("again", "`make lab && target/release/seqloom-lab locks --out DIR`".to_owned()),
     ];
     let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
     locks::write(tables, &facts, &arguments.out)?;

@@ -76,7 +76,7 @@ pub(super) fn run(arguments: &OutputArguments, console: &Console) -> anyhow::Res
         (
             "again",
             format!(
-                "`cargo build --release -p seqloom -p seqloom-lab && seqloom-lab output --records {records} \
+                "`make lab && target/release/seqloom-lab output --records {records} \
                  --repeats {repeats} --out DIR`"
             ),
         ),

@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &ParsingArguments, console: &Console) -> anyhow::Re
     let mut facts = vec![("machine".to_owned(), format!("{} cores", machine::available_cores()))];
     facts.extend(notes.into_iter().map(|note| ("data".to_owned(), note)));
     let again = format!(
-        "`cargo build --release -p seqloom -p seqloom-lab && seqloom-lab parsing --reads {} --repeats {} \
+        "`make lab && target/release/seqloom-lab parsing --reads {} --repeats {} \
         --out DIR`",
         arguments.reads, arguments.repeats
     );

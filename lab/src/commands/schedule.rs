@@ -171,7 +171,7 @@ pub(super) fn run(arguments: &ScheduleArguments, console: &Console) -> anyhow::R
     let kind = if arguments.paired { "pairs" } else { "single" };
     let repeats = arguments.repeats;
     let again = format!(
-        "`cargo build --release -p seqloom -p seqloom-lab && seqloom-lab schedule --reads {} --repeats {repeats} \
+        "`make lab && target/release/seqloom-lab schedule --reads {} --repeats {repeats} \
          --out DIR`",
         arguments.reads
     );

@@ -102,7 +102,12 @@ pub(super) fn run(arguments: &SignalIoArguments, console: &Console) -> anyhow::R
         ("single-read FAST5", megabytes(volume.single_bytes)),
         ("BLOW5 (zlib, svb-zd)", megabytes(volume.blow5_bytes)),
         ("program", format!("seqloom {}", env!("CARGO_PKG_VERSION"))),
-        ("again", format!("`cargo build --release -p seqloom-lab{build} && {line} --out DIR`")),
+        (
+            "again",
+            format!(
+                "`cargo build --release -p seqloom-lab{build} && target/release/{line} --out DIR`"
+            ),
+        ),
     ];
     let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
     signal_io::RESULTS.write(&table, &facts, &arguments.out)?;

@@ -1,4 +1,4 @@
-//! `seqloom-lab run` and `seqloom-lab report`: the experiments that come with the program, made tiny.
+//! `seqloom-lab run` and `report`: the experiments that come with the program, made tiny.
 
 use crate::common::{Run, SOON, folder, lab, names_in, run, run_for, run_into, run_to_nobody};
 use seqloom_testkit::skip::skip;

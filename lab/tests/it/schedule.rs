@@ -1,4 +1,4 @@
-//! `seqloom-lab schedule` and `seqloom-lab output`: every way gives the records of `align`, and stops when
+//! `seqloom-lab schedule` and `output`: every way gives the records of `align`, and stops when
 //! something fails.
 
 use crate::common::{SOON, folder, lab, run, run_for, seqloom};

@@ -1,5 +1,5 @@
-//! The Viterbi algorithm's kernel: cells of one anti-diagonal depend on the two before it only, so a
-//! vector holds neighbours of a diagonal.
+//! The Viterbi algorithm's kernel: cells of one anti-diagonal depend on the two before it only, so
+//! a vector holds neighbours of a diagonal.
 //!
 //! Logarithms in single precision, added and compared in nanopolish's order, so that ties fall
 //! alike. Events are stored from the last to the first, which makes all that a diagonal reads

@@ -1,4 +1,4 @@
-//! The forward algorithm's kernel: eight lanes, each a question of its own, that no other lane sees.
+//! The forward algorithm's kernel: eight lanes, each a question of its own; no lane sees another.
 //!
 //! Probabilities are plain numbers, scaled by powers of two every few events. All widths of vectors
 //! execute the same operations in the same order, and products are fused with sums only where
@@ -52,8 +52,8 @@ pub(crate) struct Extent {
     pub(super) kmers: usize,
 }
 
-/// The forward algorithm over the questions in the scratch. Inlined into one function for each set of vector
-/// instructions.
+/// The forward algorithm over the questions in the scratch. Inlined into one function for each set
+/// of vector instructions.
 #[inline(always)]
 pub(crate) fn forward_lanes(
     scratch: &mut ScoreScratch,
