@@ -127,7 +127,8 @@ impl<'a> Collected<'a> {
         stores
     }
 
-    /// Where everything lies, once [`write_out`](crate::partition::store::write_out) is through with all stores.
+    /// Where everything lies, once [`write_out`](crate::partition::store::write_out) is through
+    /// with all stores.
     #[must_use]
     pub fn saved(&self) -> SavedCollection {
         SavedCollection {
