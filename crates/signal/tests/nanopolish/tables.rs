@@ -38,8 +38,8 @@ fn ours(inputs: &Inputs, options: &TableOptions) -> (String, String) {
     (String::from_utf8(table).unwrap(), String::from_utf8(summary).unwrap())
 }
 
-/// Every line is theirs, on runs of N too, where all paths are as likely as each other and the order
-/// of comparisons decides: there no bit may differ.
+/// Every line is theirs, on runs of N too, where all paths are as likely as each other and the
+/// order of comparisons decides: there no bit may differ.
 fn assert_same_lines(theirs: &str, ours: &str, least: usize) {
     let mut lines = 0;
     for (theirs, ours) in theirs.lines().zip(ours.lines()) {
