@@ -39,12 +39,13 @@ pub fn recalibrate(
             let is_new = before.replace(rank) != Some(rank);
             let level = model.level_mean_pa[rank as usize];
             let stdv = model.level_stdv_pa[rank as usize];
-            is_new.then(|| (f64::from(event_means_pa[first as usize]), level, 1.0 / (stdv * stdv)))
+            is_new.then(|| (f64::from(event_means_pa[first as usize]), level, stdv))
         })
     };
     // The normal equations: [w, wm; wm, wmm] [shift, scale] = [we, wme].
     let (mut count, mut w, mut wm, mut wmm, mut we, mut wme) = (0, 0.0, 0.0, 0.0, 0.0, 0.0);
-    for (event, level, weight) in first_events() {
+    for (event, level, stdv) in first_events() {
+        let weight = 1.0 / (stdv * stdv);
         count += 1;
         w += weight;
         wm += level * weight;
@@ -56,13 +57,26 @@ pub fn recalibrate(
     if count < min_events.max(2) || determinant <= w * wmm * f64::EPSILON {
         return None;
     }
-    let shift_pa = (we * wmm - wme * wm) / determinant;
-    let scale = (w * wme - wm * we) / determinant;
-    let residual = |(event, level, weight): (f64, f64, f64)| {
-        (event - shift_pa - scale * level).powi(2) * weight
+    let [shift_pa, scale] = solve([w, wm, wmm], [we, wme]);
+    let residual = |(event, level, stdv): (f64, f64, f64)| {
+        (event - shift_pa - scale * level).powi(2) / (stdv * stdv)
     };
     let var = (first_events().map(residual).sum::<f64>() / f64::from(count as u32)).sqrt();
     Some(Scaling { shift_pa, scale, var })
+}
+
+/// Solves `[a, b; b, d] x = y` for a positive definite matrix, by elimination with the greater of
+/// `a` and `d` as the first pivot. That is what nanopolish's solver does (full pivoting), step by
+/// step: another order of operations gives other last bits, and these decide between paths that are
+/// as likely as each other.
+fn solve([a, b, d]: [f64; 3], y: [f64; 2]) -> [f64; 2] {
+    if d > a {
+        let [second, first] = solve([d, b, a], [y[1], y[0]]);
+        return [first, second];
+    }
+    let factor = b / a;
+    let second = (y[1] - factor * y[0]) / (d - factor * b);
+    [(y[0] - b * second) / a, second]
 }
 
 #[cfg(test)]
@@ -101,6 +115,22 @@ mod tests {
         assert!((found.shift_pa + 3.0).abs() < 1e-9 && (found.scale - 1.5).abs() < 1e-9);
         assert!(found.var < 1e-6, "{found:?}");
         assert_eq!(recalibrate(&events, &one_each(6), &ranks, &model, 7), None);
+    }
+
+    #[test]
+    fn equations_are_solved_in_the_order_of_full_pivoting() {
+        fn t([a, b, d]: [f64; 3], y: [f64; 2], expected: [f64; 2]) {
+            assert_eq!(solve([a, b, d], y), expected);
+            let [first, second] = expected;
+            assert_eq!(solve([d, b, a], [y[1], y[0]]), [second, first]);
+        }
+        t([2.0, 1.0, 4.0], [4.0, 9.0], [1.0, 2.0]);
+        t([4.0, 1.0, 2.0], [6.0, 5.0], [1.0, 2.0]);
+        // Cramer's rule gives other last bits here.
+        let (a, b, d, y) = (0.3, 1.7, 11.1, [0.7, 2.9]);
+        let first = (y[0] - b / d * y[1]) / (a - b / d * b);
+        t([a, b, d], y, [first, (y[1] - b * first) / d]);
+        assert_ne!(first, (y[0] * d - y[1] * b) / (a * d - b * b));
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! The models that come with the program: R9.4.1 DNA, 6-mers, four letters and five.
 //!
 //! Tables are little-endian `f64`: the mean levels by rank, then the standard deviations. They were
-//! made from nanopolish's text models by `examples/pack_model.rs`; `tables/NOTICE` names source
-//! and licence. Other models, R10.4.1 among them, are read from files.
+//! made from nanopolish's text models by `examples/pack_model.rs`, rounded to the five decimals
+//! that nanopolish's own built-in models have (its text has six): all values are those of its
+//! program. `tables/NOTICE` names source and licence. Other models, R10.4.1 among them, are read
+//! from files.
 
 use super::{Alphabet, ModelError, PoreModel};
 
@@ -30,11 +32,16 @@ pub fn r9_4_1_cpg() -> Result<PoreModel, ModelError> {
     unpack("r9.4_450bps.cpg.6mer", Alphabet::Cpg, CPG)
 }
 
-/// A model as its table: what `examples/pack_model.rs` writes.
+/// A model as its table, rounded: what `examples/pack_model.rs` writes.
 #[must_use]
 pub fn pack(model: &PoreModel) -> Vec<u8> {
     let levels = model.level_mean_pa.iter().chain(&model.level_stdv_pa);
-    levels.flat_map(|level| level.to_le_bytes()).collect()
+    levels.flat_map(|&level| round(level).to_le_bytes()).collect()
+}
+
+/// A level as nanopolish's header has it: five decimals, of the text's six.
+fn round(level: f64) -> f64 {
+    format!("{level:.5}").parse().unwrap_or(level)
 }
 
 fn unpack(name: &str, alphabet: Alphabet, table: &[u8]) -> Result<PoreModel, ModelError> {
@@ -57,11 +64,14 @@ mod tests {
             assert_eq!(model.level_stdv_pa[rank], stdv_pa);
         }
         let (nucleotide, cpg) = (r9_4_1_nucleotide().unwrap(), r9_4_1_cpg().unwrap());
-        t(&nucleotide, b"AAAAAA", 86.486_336, 1.517_846);
-        t(&nucleotide, b"AAAAAT", 84.423_907, 1.517_846);
+        t(&nucleotide, b"AAAAAA", 86.486_34, 1.517_85);
+        t(&nucleotide, b"AAAAAT", 84.423_91, 1.517_85);
         t(&cpg, b"AAAAAA", 86.9596, 1.61061);
         t(&cpg, b"AAAAAM", 84.0604, 1.23283);
         t(&cpg, b"AAAAAT", 86.5058, 2.79715);
         assert_eq!(pack(&cpg), CPG);
+        for level in [&nucleotide, &cpg].map(|it| [&it.level_mean_pa, &it.level_stdv_pa]).concat() {
+            assert!(level.iter().all(|&level| round(level) == level));
+        }
     }
 }

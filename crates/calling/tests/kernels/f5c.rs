@@ -5,7 +5,7 @@ use std::fs;
 use seqloom_calling::events::Events;
 use seqloom_calling::events::detect::{DetectOptions, DetectScratch, detect, samples_to_pa};
 
-use crate::support::{Scalings, aligned, folder, is_nearly, reads, scalings};
+use crate::support::{Scalings, aligned, assert_same, folder, reads, scalings};
 
 #[test]
 fn events_are_those_of_f5c_on_one_read() {
@@ -48,5 +48,5 @@ fn scalings_are_those_of_f5c() {
         pairs.push((Scalings::from(aligned.scaling), expected));
     }
     assert_eq!(pairs.len(), 111);
-    is_nearly(&pairs);
+    assert_same(&pairs);
 }

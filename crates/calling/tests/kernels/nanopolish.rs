@@ -8,7 +8,7 @@ use std::process::Command;
 use seqloom_calling::events::ReadEvents;
 use seqloom_testkit::skip;
 
-use crate::support::{Scalings, aligned, folder, is_nearly, reads, scalings};
+use crate::support::{Scalings, aligned, assert_same, folder, reads, scalings};
 
 /// Which records nanopolish is given in the short run; all of them take it half a minute.
 const REGION: &str = "tig00000001:195000-195001";
@@ -63,7 +63,7 @@ fn compare_events(table: &str, names: &HashMap<&str, &str>, ours: &HashMap<Strin
         assert_eq!(format!("{:.3}", events.stdv_pa[event]), fields[7], "{row}");
         assert_eq!(format!("{:.5}", events.length_samples[event] / 4000.0), fields[8], "{row}");
         let level = (f64::from(events.mean_pa[event]) - scaling.shift_pa) / scaling.scale;
-        assert!((level - fields[6].parse::<f64>().unwrap()).abs() < 0.03, "{row}: {level}");
+        assert!((level - fields[6].parse::<f64>().unwrap()).abs() < 0.006, "{row}: {level}");
         rows += 1;
     }
     assert!(rows > 10_000, "{rows} rows");
@@ -93,5 +93,5 @@ fn events_and_scalings_are_those_of_nanopolish() {
     compare_events(&table, &names, &ours);
     let pairs: Vec<(Scalings, Scalings)> =
         ours.iter().map(|(name, it)| (Scalings::from(it.scaling), expected[name])).collect();
-    is_nearly(&pairs);
+    assert_same(&pairs);
 }

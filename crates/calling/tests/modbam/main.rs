@@ -4,8 +4,9 @@
 //! its table, so sites and probabilities must be its own; pysam reads them, and counts by site what
 //! the tags say.
 #![allow(clippy::unwrap_used, clippy::panic)] // all of it is a test
+#![allow(clippy::print_stdout)] // how many sites, for whoever runs with --nocapture
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,8 +25,11 @@ use seqloom_testkit::bam::{BamReader, BamRecord};
 use seqloom_testkit::skip;
 
 const CONTIG: &str = "tig00000001";
-/// Reads that nanopolish calls: a second each.
+/// Reads that nanopolish calls: a few each second.
 const READS: usize = 10;
+/// Below it an exponential is 0 in double precision: the natural logarithm of 2^-1075, half of the
+/// least number above 0, rounded up.
+const LEAST_LN: f64 = -745.13;
 
 #[track_caller]
 fn run(command: &mut Command) -> String {
@@ -82,6 +86,9 @@ struct Data {
     bodies: Vec<Vec<u8>>,
     /// Calls by name of the read, in the order of the table.
     calls: HashMap<String, Vec<CpgCall>>,
+    /// Names of reads and first sites of the calls both of whose likelihoods are 0 in double
+    /// precision.
+    vanished: HashSet<(String, u64)>,
     /// nanopolish's modBAM.
     tagged: PathBuf,
     /// FASTA of the reference, and its bases.
@@ -89,7 +96,7 @@ struct Data {
     reference: Vec<u8>,
 }
 
-fn data(here: &Path) -> Option<Data> {
+fn data(here: &Path, reads: usize) -> Option<Data> {
     let folder = skip::data("nanopore/f5c_ecoli_2kb/ecoli_2kb_region")?;
     if !has("nanopolish") || !has("samtools") || !has("gzip") {
         return None;
@@ -108,7 +115,7 @@ fn data(here: &Path) -> Option<Data> {
         let is_once = names.iter().filter(|it| *it == record.name()).count() == 1;
         is_once && record.position() >= 195_000 && record.reference_end() < 209_000
     });
-    bodies.truncate(READS);
+    bodies.truncate(reads);
     write_bam(&path("reads.bam"), &header, &bodies);
     let fast5 = folder.join("fast5_files").display().to_string();
     run(&mut words(&format!("nanopolish index -d {fast5} {}", shown("reads.fasta"))));
@@ -127,6 +134,7 @@ fn data(here: &Path) -> Option<Data> {
         header,
         bodies,
         calls: calls_of(&table),
+        vanished: vanished(&table),
         tagged: path("tagged.bam"),
         fasta: path("draft.fa"),
         reference,
@@ -152,6 +160,16 @@ fn calls_of(table: &str) -> HashMap<String, Vec<CpgCall>> {
         calls.entry(String::from_utf8(row.read_name.to_vec()).unwrap()).or_default().push(call);
     }
     calls
+}
+
+fn vanished(table: &str) -> HashSet<(String, u64)> {
+    let of_line = |line: &str| {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [methylated, not] = [6, 7].map(|at| fields[at].parse::<f64>().unwrap());
+        let key = (fields[4].to_owned(), fields[2].parse().unwrap());
+        (methylated < LEAST_LN && not < LEAST_LN).then_some(key)
+    };
+    table.lines().skip(1).filter_map(of_line).collect()
 }
 
 /// A record as the kernels see it.
@@ -184,15 +202,16 @@ fn with_aligned<T>(data: &Data, body: &[u8], then: impl FnOnce(&AlignedRead<'_>)
     })
 }
 
-/// Our tags, made of nanopolish's table.
-fn tagged(data: &Data) -> (Vec<Vec<u8>>, TaggingCounts) {
+/// Our tags, made of the calls of nanopolish's table that are to be kept.
+fn tagged(data: &Data, keep: impl Fn(&str, &CpgCall) -> bool) -> (Vec<Vec<u8>>, TaggingCounts) {
     let (mut scratch, mut counts) = (ModbamScratch::default(), TaggingCounts::default());
     let mut bodies = data.bodies.clone();
     for body in &mut bodies {
         let name = String::from_utf8(RecordRef::new(body).unwrap().name().to_vec()).unwrap();
         let calls = data.calls.get(&name).map(Vec::as_slice).unwrap_or_default();
+        let calls: Vec<CpgCall> = calls.iter().filter(|it| keep(&name, it)).copied().collect();
         let mut sites = Vec::new();
-        with_aligned(data, body, |read| push_sites(read, calls, &mut sites));
+        with_aligned(data, body, |read| push_sites(read, &calls, &mut sites));
         counts.add(tag_record(body, &sites, &mut scratch).unwrap());
     }
     (bodies, counts)
@@ -207,8 +226,8 @@ fn decoded(body: &[u8]) -> Vec<Called> {
 #[test]
 fn tags_are_those_of_nanopolish() {
     let here = tempfile::tempdir().unwrap();
-    let Some(data) = data(here.path()) else { return };
-    let (ours, counts) = tagged(&data);
+    let Some(data) = data(here.path(), READS) else { return };
+    let (ours, counts) = tagged(&data, |_, _| true);
     let (_, theirs) = read_bam(&data.tagged);
     assert_eq!((ours.len(), theirs.len()), (READS, READS));
     assert!(counts.tagged >= 8 && counts.sites > 1000, "{counts:?}");
@@ -228,6 +247,41 @@ fn tags_are_those_of_nanopolish() {
     assert!(equal * 2 > counts.sites, "{equal} of {}", counts.sites);
     samtools_takes_them(&data, &ours, counts, here.path());
     pysam_counts_the_same(&data, &ours, here.path());
+}
+
+/// nanopolish divides the exponentials of the likelihoods, and where both are 0 it writes 0.
+/// Everywhere else its probabilities are ours.
+#[test]
+fn slow_sites_that_differ_are_those_whose_likelihoods_vanish() {
+    if !skip::slow_tests() {
+        return;
+    }
+    let here = tempfile::tempdir().unwrap();
+    let Some(data) = data(here.path(), usize::MAX) else { return };
+    let (_, theirs) = read_bam(&data.tagged);
+    let has_vanished =
+        |name: &str, call: &CpgCall| data.vanished.contains(&(name.to_owned(), call.first));
+    let mut sites = [0, 0];
+    let mut apart = [0, 0];
+    for vanish in [false, true] {
+        let (ours, _) = tagged(&data, |name, call| has_vanished(name, call) == vanish);
+        assert_eq!(ours.len(), theirs.len());
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            let theirs: HashMap<_, _> =
+                decoded(theirs).iter().map(|it| (it.position, it.probability.unwrap())).collect();
+            for ours in decoded(ours) {
+                let theirs = theirs[&ours.position];
+                assert!(!vanish || theirs == 0, "{ours:?} {theirs}");
+                sites[usize::from(vanish)] += 1;
+                let is_apart = ours.probability.unwrap().abs_diff(theirs) > 2;
+                apart[usize::from(vanish)] += u32::from(is_apart);
+            }
+        }
+    }
+    println!("{sites:?} sites, {apart:?} apart");
+    assert!(sites[0] > 20_000, "{sites:?}");
+    assert_eq!(apart[0], 0, "{apart:?}");
+    assert!(apart[1] > 5, "{apart:?}");
 }
 
 fn samtools_takes_them(data: &Data, bodies: &[Vec<u8>], counts: TaggingCounts, here: &Path) {

@@ -10,7 +10,7 @@ use seqloom_calling::methylation::call::{CallOptions, CallScratch, call_read};
 use seqloom_calling::pore_model::builtin;
 use seqloom_testkit::skip;
 
-use crate::inputs::{Alignment, Inputs};
+use crate::inputs::{Alignment, Inputs, draft};
 use crate::referee::{ALIGNMENTS, Referee};
 use crate::support::{folder, reads};
 
@@ -148,7 +148,8 @@ fn without_strand(key: &str) -> Key {
 #[test]
 fn all_calls_are_those_that_f5c_expects() {
     let Some(data) = folder() else { return };
-    let ours = ours(&Inputs::new(&data, ALIGNMENTS, reads(&data))).into_iter();
+    let inputs = Inputs::new(&data.join(ALIGNMENTS), &draft(&data), reads(&data));
+    let ours = ours(&inputs).into_iter();
     let ours = ours.map(|(key, scores)| (without_strand(&key), scores)).collect();
     assert_eq!(compare(expected_of_f5c(&data), ours), 16_998);
 }

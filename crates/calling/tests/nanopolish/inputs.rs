@@ -30,11 +30,11 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
-    /// `reads`, and their alignments in the file `bam` of the data set.
-    pub(crate) fn new(data: &Path, bam: &str, reads: Vec<RealRead>) -> Self {
-        let alignments = alignments(&data.join(bam), &reads);
+    /// `reads`, and their alignments in the file `bam` to the reference `fasta`.
+    pub(crate) fn new(bam: &Path, fasta: &str, reads: Vec<RealRead>) -> Self {
+        let alignments = alignments(bam, &reads);
         let events = aligned(&reads).into_iter().map(Result::unwrap).collect();
-        Self { alignments, reads, events, contigs: contigs(&draft(data)) }
+        Self { alignments, reads, events, contigs: contigs(fasta) }
     }
 
     /// The read of an alignment.
@@ -59,9 +59,13 @@ impl Inputs {
     }
 }
 
-/// The reference, FASTA.
+/// The reference of the data set, FASTA.
 pub(crate) fn draft(data: &Path) -> String {
-    let packed = data.join("draft.reconstructed.fa.gz");
+    unpacked(&data.join("draft.reconstructed.fa.gz"))
+}
+
+/// The text of a file that gzip made.
+pub(crate) fn unpacked(packed: &Path) -> String {
     let unpacked = Command::new("gzip").arg("-dc").arg(packed).output().unwrap();
     String::from_utf8(unpacked.stdout).unwrap()
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use seqloom_testkit::skip;
 use tempfile::TempDir;
 
-use crate::inputs::{Inputs, draft};
+use crate::inputs::{Inputs, draft, unpacked};
 use crate::support::{RealRead, folder, reads};
 
 /// Reads that are compared when no slow tests were asked for.
@@ -26,17 +26,36 @@ impl Referee {
     /// The referee with a few reads or with all of them; None after saying why not.
     pub(crate) fn new(all: bool) -> Option<Self> {
         let data = folder()?;
-        for program in ["nanopolish", "samtools"] {
-            if Command::new(program).arg("--version").output().is_err() {
-                skip::skip(&format!("{program} is not installed"));
-                return None;
-            }
-        }
-        let scratch = tempfile::tempdir().unwrap();
+        are_installed(&["nanopolish", "samtools"])?;
+        let folder = tempfile::tempdir().unwrap();
         let mut reads = reads(&data);
         reads.truncate(if all { usize::MAX } else { FEW });
-        prepare(&data, scratch.path(), &reads);
-        Some(Self { folder: scratch, inputs: Inputs::new(&data, ALIGNMENTS, reads) })
+        let names: Vec<String> = reads.iter().map(RealRead::name).collect();
+        fs::write(folder.path().join("names"), names.join("\n")).unwrap();
+        let bam = data.join(ALIGNMENTS);
+        let view = ["view", "-b", "-F", "4", "-N", "names", "-o", "reads.bam"];
+        run(folder.path(), "samtools", &[&view[..], &[bam.to_str().unwrap()]].concat());
+        let fasta = draft(&data);
+        prepare(&data, folder.path(), &fasta);
+        Some(Self { folder, inputs: Inputs::new(&bam, &fasta, reads) })
+    }
+
+    /// The referee with all reads, aligned to another genome than that of the data set.
+    pub(crate) fn on_another_genome() -> Option<Self> {
+        let data = folder()?;
+        let genome = skip::data("refs/ecoli/MG1655-K12.fasta.gz")?;
+        are_installed(&["nanopolish", "samtools", "minimap2"])?;
+        let folder = tempfile::tempdir().unwrap();
+        let bases = data.join("reads.fasta");
+        let [genome_path, bases] = [&genome, &bases].map(|path| path.to_str().unwrap());
+        let map = ["-ax", "map-ont", "-o", "reads.sam", genome_path, bases];
+        run(folder.path(), "minimap2", &map);
+        run(folder.path(), "samtools", &["sort", "-o", "reads.bam", "reads.sam"]);
+        let fasta = unpacked(&genome);
+        prepare(&data, folder.path(), &fasta);
+        let bam = folder.path().join("reads.bam");
+        let inputs = Inputs::new(&bam, &fasta, reads(&data));
+        Some(Self { folder, inputs })
     }
 
     /// What nanopolish prints for these arguments, after those that name its inputs.
@@ -60,16 +79,22 @@ fn run(folder: &Path, program: &str, arguments: &[&str]) {
     assert!(output.status.success(), "{program} {arguments:?}: {errors}");
 }
 
-/// Copies the inputs to `scratch`, alignments of `reads` only, and has them indexed.
-fn prepare(data: &Path, scratch: &Path, reads: &[RealRead]) {
+/// None after saying which of these programs is missing.
+fn are_installed(programs: &[&str]) -> Option<()> {
+    for program in programs {
+        if Command::new(program).arg("--version").output().is_err() {
+            skip::skip(&format!("{program} is not installed"));
+            return None;
+        }
+    }
+    Some(())
+}
+
+/// Puts the other inputs beside `reads.bam` in `scratch`, and has all of them indexed.
+fn prepare(data: &Path, scratch: &Path, fasta: &str) {
     std::os::unix::fs::symlink(data.join("fast5_files"), scratch.join("fast5_files")).unwrap();
     fs::copy(data.join("reads.fasta"), scratch.join("reads.fasta")).unwrap();
-    fs::write(scratch.join("draft.fa"), draft(data)).unwrap();
-    let names: Vec<String> = reads.iter().map(RealRead::name).collect();
-    fs::write(scratch.join("names"), names.join("\n")).unwrap();
-    let bam = data.join(ALIGNMENTS);
-    let bam = bam.to_str().unwrap();
-    run(scratch, "samtools", &["view", "-b", "-F", "4", "-N", "names", "-o", "reads.bam", bam]);
+    fs::write(scratch.join("draft.fa"), fasta).unwrap();
     run(scratch, "samtools", &["index", "reads.bam"]);
     run(scratch, "nanopolish", &["index", "-d", "fast5_files", "reads.fasta"]);
 }

@@ -1,8 +1,5 @@
 //! `nanopolish eventalign`.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::RangeInclusive;
-
 use seqloom_calling::eventalign::table::{
     TableOptions, TableRead, push_header, push_rows, push_summary, push_summary_header,
 };
@@ -13,11 +10,6 @@ use seqloom_testkit::skip;
 use crate::inputs::Inputs;
 use crate::referee::Referee;
 use crate::support::model;
-
-/// The only contig with bases, and where it has them. Elsewhere the draft is N, which becomes a
-/// long run of A, on which all paths are as likely as each other and rounding alone decides.
-const CONTIG: &str = "tig00000001";
-const BASES: RangeInclusive<u64> = 191_106..=209_246;
 
 /// Table and summary of all alignments.
 fn ours(inputs: &Inputs, options: &TableOptions) -> (String, String) {
@@ -46,103 +38,67 @@ fn ours(inputs: &Inputs, options: &TableOptions) -> (String, String) {
     (String::from_utf8(table).unwrap(), String::from_utf8(summary).unwrap())
 }
 
-/// Lines by contig, read and event, in order.
-fn by_event(table: &str) -> BTreeMap<[&str; 3], Vec<&str>> {
-    let mut lines = BTreeMap::<_, Vec<_>>::new();
-    for line in table.lines().skip(1) {
-        let fields: Vec<&str> = line.split('\t').collect();
-        lines.entry([fields[0], fields[3], fields[5]]).or_default().push(line);
-    }
-    lines
-}
-
-/// Columns before that of the samples, and the samples.
-fn without_samples(line: &str) -> (&str, Vec<f64>) {
-    let (columns, samples) = match line.match_indices('\t').nth(14) {
-        Some((at, _)) => (&line[..at], &line[at + 1..]),
-        None => (line, ""),
-    };
-    let samples = samples.split(',').filter(|it| !it.is_empty());
-    (columns, samples.map(|it| it.parse().unwrap()).collect())
-}
-
-/// Samples have six digits, which shows that ours and their scaling differ in the last bits; in
-/// two reads, whose levels differ in the second decimal, by more.
-fn assert_close(theirs: &[f64], ours: &[f64]) {
-    assert_eq!(theirs.len(), ours.len());
-    for (theirs, ours) in theirs.iter().zip(ours) {
-        assert!((theirs - ours).abs() < 0.03, "{ours} instead of {theirs}");
-    }
-}
-
-/// Compares tables. All events are there; of lines where the reference has bases all but one of a
-/// thousand are equal in reads whose `scaled` is equal, and of all reads together at least the
-/// `share`. Hardly any event is at another place.
-fn compare_tables(theirs: &str, ours: &str, scaled: &BTreeSet<String>, share: f64) {
-    assert_eq!(theirs.lines().next(), ours.lines().next());
-    let (theirs, ours) = (by_event(theirs), by_event(ours));
-    assert!(theirs.keys().eq(ours.keys()), "events differ");
-    let place = |line: &str| line.split('\t').nth(1).unwrap().parse::<u64>().unwrap();
-    let (mut lines, mut equal, mut moved, mut unexplained) = (0, 0, 0, 0);
-    for (event, theirs) in &theirs {
-        let ours = &ours[event];
-        assert_eq!(theirs.len(), ours.len(), "{event:?}");
-        for (theirs, ours) in theirs.iter().zip(ours) {
-            if event[0] == CONTIG && BASES.contains(&place(theirs)) {
-                let (theirs, ours) = (without_samples(theirs), without_samples(ours));
-                assert_close(&theirs.1, &ours.1);
-                let (theirs, ours) = (theirs.0, ours.0);
-                lines += 1;
-                equal += usize::from(theirs == ours);
-                unexplained += usize::from(theirs != ours && scaled.contains(event[1]));
-                moved += usize::from(place(theirs) != place(ours));
-            }
-        }
-    }
-    println!("{lines} lines on bases: {equal} equal, {moved} elsewhere, {unexplained} unexplained");
-    assert!(lines > 1000, "{lines}");
-    assert!(equal as f64 >= share * lines as f64, "{equal} of {lines}");
-    assert!(unexplained as f64 <= 0.001 * lines as f64, "{unexplained} of {lines}");
-    assert!(moved as f64 <= 0.0001 * lines as f64, "{moved} of {lines}");
-}
-
-/// Compares summaries. Steps, skips and stays are left to the tables, for most alignments have
-/// bases that the draft does not have; the path of the signal's file is not ours to know. Gives
-/// numbers and names of the reads whose scaling is equal.
-fn compare_summaries(theirs: &str, ours: &str) -> BTreeSet<String> {
-    let fields = |line: &str| -> Vec<String> {
-        let fields: Vec<&str> = line.split('\t').collect();
-        [&fields[..2], &fields[3..6], &fields[9..]].concat().into_iter().map(Into::into).collect()
-    };
-    assert_eq!(theirs.lines().count(), ours.lines().count());
-    assert_eq!(theirs.lines().next(), ours.lines().next());
-    let (mut lines, mut equal, mut scaled) = (0, 0, BTreeSet::new());
-    for (theirs, ours) in theirs.lines().zip(ours.lines()).skip(1) {
-        let (theirs, ours) = (fields(theirs), fields(ours));
+/// Every line is theirs, on runs of N too, where all paths are as likely as each other and the
+/// order of comparisons decides: there no bit may differ.
+fn assert_same_lines(theirs: &str, ours: &str, least: usize) {
+    let mut lines = 0;
+    for (theirs, ours) in theirs.lines().zip(ours.lines()) {
+        assert_eq!(theirs, ours, "line {lines}");
         lines += 1;
-        // Scaling may differ in the last digits.
-        assert_eq!(theirs[..6], ours[..6]);
-        if theirs == ours {
-            equal += 1;
-            scaled.extend(theirs[..2].iter().cloned());
-        }
     }
-    println!("{lines} summaries: {equal} equal");
-    assert!(f64::from(equal) >= 0.8 * f64::from(lines), "{equal} of {lines}");
-    scaled
+    assert_eq!((lines, lines), (theirs.lines().count(), ours.lines().count()));
+    println!("{lines} lines, all equal");
+    assert!(lines > least, "{lines}");
+}
+
+/// Summaries without the path of the signal's file, which is not ours to know here.
+fn without_path(summary: &str) -> String {
+    let line = |line: &str| {
+        let fields: Vec<&str> = line.split('\t').collect();
+        [&fields[..2], &fields[3..]].concat().join("\t") + "\n"
+    };
+    summary.lines().map(line).collect()
+}
+
+/// Tables and summaries for both scales of events.
+fn compare(referee: &Referee, least: usize) {
+    for scale_events in [false, true] {
+        let scale = if scale_events { &["--scale-events"][..] } else { &[] };
+        let summary = ["--summary", "sum"];
+        let theirs = referee.nanopolish("eventalign", &[scale, &summary].concat());
+        let options = TableOptions { scale_events, ..TableOptions::default() };
+        let (table, summary) = ours(&referee.inputs, &options);
+        assert_same_lines(&theirs, &table, least);
+        let theirs = without_path(&referee.written("sum"));
+        assert_same_lines(&theirs, &without_path(&summary), referee.inputs.alignments.len());
+    }
 }
 
 #[test]
 fn rows_are_those_of_nanopolish() {
     let Some(referee) = Referee::new(false) else { return };
     let columns = ["--scale-events", "--signal-index", "--samples", "--print-read-names"];
-    let summary = ["--summary", "sum"];
-    let theirs = referee.nanopolish("eventalign", &[&columns[..], &summary].concat());
+    let theirs = referee.nanopolish("eventalign", &columns);
     let all =
         TableOptions { read_names: true, scale_events: true, signal_index: true, samples: true };
-    let (table, summary) = ours(&referee.inputs, &all);
-    let scaled = compare_summaries(&referee.written("sum"), &summary);
-    compare_tables(&theirs, &table, &scaled, 0.95);
+    let (mut early, mut same) = (0, String::new());
+    for (theirs, ours) in theirs.lines().zip(ours(&referee.inputs, &all).0.lines()) {
+        let is_early = theirs != ours && is_early(theirs, ours);
+        early += usize::from(is_early);
+        same += &format!("{}\n", if is_early { theirs } else { ours });
+    }
+    assert!(early < 30, "{early}");
+    assert_same_lines(&theirs, &same, 10_000);
+}
+
+/// Whether only the samples differ, and theirs begin or end one too early: nanopolish makes of them
+/// what a sum of durations in seconds times the sampling rate is when it is cut off, which for some
+/// of the first events of a read is one less than was summed up.
+fn is_early(theirs: &str, ours: &str) -> bool {
+    let [theirs, ours] = [theirs, ours].map(|line| line.split('\t').collect::<Vec<_>>());
+    let samples = |line: &[&str]| [13, 14].map(|at| line[at].parse::<u64>().unwrap());
+    let late = |(theirs, ours): (u64, u64)| ours == theirs || ours == theirs + 1;
+    theirs[..13] == ours[..13] && samples(&theirs).into_iter().zip(samples(&ours)).all(late)
 }
 
 #[test]
@@ -151,14 +107,14 @@ fn slow_all_rows_are_those_of_nanopolish() {
         return;
     }
     let Some(referee) = Referee::new(true) else { return };
-    for scale_events in [false, true] {
-        let scale = if scale_events { &["--scale-events"][..] } else { &[] };
-        let summary = ["--summary", "sum"];
-        let theirs = referee.nanopolish("eventalign", &[scale, &summary].concat());
-        let options = TableOptions { scale_events, ..TableOptions::default() };
-        let (table, summary) = ours(&referee.inputs, &options);
-        let scaled = compare_summaries(&referee.written("sum"), &summary);
-        // In the two reads with another scaling most scaled levels show it.
-        compare_tables(&theirs, &table, &scaled, 0.995);
+    compare(&referee, 1_000_000);
+}
+
+#[test]
+fn slow_all_rows_on_another_genome_are_those_of_nanopolish() {
+    if !skip::slow_tests() {
+        return;
     }
+    let Some(referee) = Referee::on_another_genome() else { return };
+    compare(&referee, 1_000_000);
 }

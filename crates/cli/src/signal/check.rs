@@ -72,6 +72,11 @@ fn quick_check(store: &Arc<dyn SignalStore>) -> Result<Option<Fault>, StoreError
         Err(error) if error.is_malformed() => return Ok(Some(file_fault(error))),
         Err(error) => return Err(error),
     }
+    first_fault(store.as_ref())
+}
+
+/// What is wrong with the first read of a file.
+pub(super) fn first_fault(store: &dyn SignalStore) -> Result<Option<Fault>, StoreError> {
     let mut batch = FrameBatch::default();
     let mut read = SignalRead::default();
     let has_reads = store.next(&mut Cursor::default(), &mut batch)?;
@@ -80,13 +85,13 @@ fn quick_check(store: &Arc<dyn SignalStore>) -> Result<Option<Fault>, StoreError
     };
     let scratch = &mut DecodeScratch::default();
     let decoded = store.decode(scratch, &batch, frame, &mut read);
-    let fault = |error| read_fault(store.as_ref(), scratch, &batch, frame, &mut read, &error);
+    let fault = |error| read_fault(store, scratch, &batch, frame, &mut read, &error);
     Ok(decoded.err().map(fault))
 }
 
 /// Decodes every read and keeps none.
-struct DecodeAll<'a> {
-    components: &'a Components,
+pub(super) struct DecodeAll<'a> {
+    pub(super) components: &'a Components,
 }
 
 impl Stage for DecodeAll<'_> {

@@ -38,7 +38,8 @@ pub(crate) struct ConvertArguments {
     /// Take FAST5 files with reads of several runs; all are then taken for the first
     #[arg(short, long)]
     allow: bool,
-    /// Keep attributes of FAST5 reads that have no place of their own as auxiliary fields
+    /// Keep attributes of FAST5 reads that have no place of their own as auxiliary fields; lists,
+    /// which are left out without it, cannot be kept
     #[arg(long)]
     dump_all: bool,
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! `seqloom signal stats`: what a file is and holds.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use seqloom_format::slow5::{Compression, RecordCompression, SignalCompression};
 use seqloom_io::sink::output::Output;
@@ -9,11 +10,17 @@ use seqloom_signal::operations::copy::Copy;
 use seqloom_signal::store::{SignalStore, StoreFormat};
 
 use super::arguments::RunArguments;
+use super::check::{DecodeAll, first_fault};
+use super::error::PassError;
 use super::pass::Pass;
 use seqloom_terminal::Console;
 
 /// Arguments of `seqloom signal stats`.
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Counts records without decoding them, unless the first is bad.\nExit code 3 if \
+    none of them can be decoded, or where the file is cut short."
+)]
 pub(crate) struct StatsArguments {
     /// SLOW5, BLOW5, FAST5 or POD5
     #[arg(value_name = "FILE")]
@@ -29,13 +36,33 @@ pub(super) fn run(arguments: &StatsArguments, console: &Console) -> anyhow::Resu
     let store = pass.open(&arguments.file)?;
     let mut text = summary(&arguments.file, store.as_ref());
     let mut reads = 0;
-    pass.run("stats", Sequential::of(store), &Copy, |copied| {
-        reads += copied.tally.reads;
-        pass.book(&copied.tally)
-    })?;
+    if any_read_parses(&pass, &store)? {
+        pass.run("stats", Sequential::of(store), &Copy, |copied| {
+            reads += copied.tally.reads;
+            pass.book(&copied.tally)
+        })?;
+    } else {
+        let stage = DecodeAll { components: &pass.components };
+        pass.run("stats", Sequential::of(store), &stage, |tally| pass.book(tally))?;
+    }
     text.push_str(&format!("number of records\t{reads}\n"));
     Output::create(Path::new("-"))?.write(text.as_bytes())?;
     pass.finish("stats")
+}
+
+/// Whether there is a read that can be decoded. As a rule the first one is, and says so; else all
+/// are tried, and the count of a file that holds nothing but damage would look like success.
+fn any_read_parses(pass: &Pass<'_>, store: &Arc<dyn SignalStore>) -> Result<bool, PassError> {
+    if first_fault(store.as_ref())?.is_none() {
+        return Ok(true);
+    }
+    let stage = DecodeAll { components: &pass.components };
+    let mut reads = 0;
+    pass.run("stats", Sequential::of(store.clone()), &stage, |tally| {
+        reads += tally.reads;
+        Ok(())
+    })?;
+    Ok(reads > 0)
 }
 
 /// The lines that slow5tools prints of a header.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{Run, folder, names_in, run, seqloom};
+use seqloom_testkit::skip::data;
 
 /// Two reads of one run.
 const READS: &str = "#slow5_version\t0.2.0\n#num_read_groups\t1\n@run_id\ta\n\
@@ -60,6 +61,43 @@ fn a_check_says_how_many_files_are_whole_and_what_was_looked_at() {
     t("a.slow5 c.slow5 b.slow5", 3, &format!("check: 2 of 3 {quick}"));
     t("--full a.slow5", 0, "check: 1 of 1 files whole, 2 reads decoded");
     t("--full a.slow5 b.slow5", 3, "check: 1 of 2 files whole, 3 reads decoded");
+}
+
+#[test]
+fn stats_of_a_file_of_which_no_read_parses_are_no_success() {
+    let here = folder();
+    let none = READS.replace("\t4000\t2\t", "\tx\t2\t");
+    fs::write(here.path().join("none.slow5"), &none).unwrap();
+    for command in ["stats", "check", "view", "stats -t 4"] {
+        let ran = line(here.path(), &format!("{command} none.slow5")).fails_with(3);
+        ran.says(&["none.slow5: read r1: byte "]);
+    }
+    let ran = line(here.path(), "stats none.slow5 --lost lost.tsv").fails_with(3);
+    let said = ran.says(&["0 reads read; lost: 2 reads"]).text();
+    assert!(said.ends_with("number of records\t0\n"), "{said}");
+    assert_eq!(fs::read_to_string(here.path().join("lost.tsv")).unwrap().lines().count(), 3);
+    // A file of which one does, and one without reads, are counted as ever.
+    fs::write(here.path().join("one.slow5"), READS.replace("3,4", "x,4")).unwrap();
+    let head = READS.split_inclusive('\n').filter(|line| !line.starts_with('r'));
+    fs::write(here.path().join("head.slow5"), head.collect::<String>()).unwrap();
+    for (file, records) in [("one.slow5", 2), ("head.slow5", 0)] {
+        let said = line(here.path(), &format!("stats {file}")).ok().text();
+        assert!(said.ends_with(&format!("number of records\t{records}\n")), "{said}");
+    }
+}
+
+#[test]
+fn fast5_without_raw_signal_is_told_as_such() {
+    let Some(folder_of) = data("nanopore/slow5tools_test/raw/f2s/err_fast5") else { return };
+    let here = folder();
+    for name in ["R7_1", "single_fast5_no_raw_grp", "empty_fast5"] {
+        let path = folder_of.join(format!("{name}.fast5")).display().to_string();
+        for command in ["check", "view", "stats", "stats --fast5-engine pool"] {
+            let ran = line(here.path(), &format!("{command} {path}")).fails_with(3);
+            ran.says(&[&format!("{name}.fast5: there is no raw signal in it")]);
+        }
+    }
+    assert_eq!(names_in(here.path()), [""; 0]);
 }
 
 #[test]

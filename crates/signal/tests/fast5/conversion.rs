@@ -7,7 +7,7 @@ use seqloom_format::slow5::{header, text};
 use seqloom_signal::store::fast5::{Fast5Options, Fast5Scratch};
 use seqloom_testkit::skip;
 
-use crate::support::{files, load, open};
+use crate::support::{files, load, open, referee};
 
 const OPTIONS: Fast5Options =
     Fast5Options { allow_run_id_mismatch: false, keep_unknown: false, complete_header: false };
@@ -127,13 +127,13 @@ fn bad_files_are_refused_by_name_and_their_other_reads_are_kept() {
     let expected = [
         ("end_reason_fast5/end_reason_int32", "read 1: attribute \"end_reason\" cannot be"),
         ("end_reason_fast5/end_reason_string", "file: attribute \"end_reason\" cannot be made an"),
-        ("err_fast5/R7_1", "file: attribute \"version\" is a list"),
+        ("err_fast5/R7_1", "file: there is no raw signal in it"),
         (
             "err_fast5/aux_field_wrong_type",
             "file: attribute \"channel_number\" cannot be made char*",
         ),
         ("err_fast5/dupli_attrib", "file: attribute \"version\" stands in two places"),
-        ("err_fast5/empty_fast5", "file: run_id is missing"),
+        ("err_fast5/empty_fast5", "file: there is no raw signal in it"),
         ("err_fast5/malformed_readid1", "read 0: read_id \"#0035aaf9"),
         ("err_fast5/malformed_readid2", "file: read_id \"@2c469631"),
         ("err_fast5/missing_primary_field", "file: range is missing"),
@@ -142,7 +142,7 @@ fn bad_files_are_refused_by_name_and_their_other_reads_are_kept() {
         ("err_fast5/no_fast5_dir/text_file", "file: not an HDF5 file"),
         ("err_fast5/not_a_fast5", "file: not an HDF5 file"),
         ("err_fast5/primary_field_wrong_type", "file: attribute \"range\" cannot be made double"),
-        ("err_fast5/single_fast5_no_raw_grp", "file: read_id is missing"),
+        ("err_fast5/single_fast5_no_raw_grp", "file: there is no raw signal in it"),
         ("err_fast5/tab_in_attrib", "file: attribute \"operating\\tsystem\": a name may not"),
         ("err_fast5/tab_in_field", "file: attribute \"channel_number\": a text may not"),
         (
@@ -185,6 +185,41 @@ fn options_let_in_what_is_refused_without_them() {
     let place = header.auxiliary.iter().position(|field| field.name == b"newstuff").unwrap();
     assert_eq!(header.auxiliary[place].kind, AuxiliaryType::I32);
     assert_eq!(reads[0].auxiliary.get(place).len(), 4);
+}
+
+#[test]
+fn lists_cost_nothing_as_in_ont_fast5_api() {
+    let name = "nanopore/slow5tools_test/raw/f2s/various_versions/single_fast5_v0.6.fast5";
+    let Some(source) = skip::data(name) else { return };
+    let Some(python) = seqloom_testkit::python::with("h5py, ont_fast5_api") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let found = referee(&python, "lists.py", &[source.clone(), folder.path().to_owned()]);
+    assert_eq!(found.lines().count(), 5);
+    let (header, expected) = load(&source, OPTIONS).unwrap();
+    for line in found.lines() {
+        let (path, theirs) = line.split_once('\t').unwrap();
+        let (own, reads) = load(Path::new(path), OPTIONS).unwrap_or_else(|error| panic!("{error}"));
+        assert!(reads == expected, "{path}");
+        let [read] = reads.as_slice() else { panic!("{path}: {} reads", reads.len()) };
+        let id = std::str::from_utf8(&read.read_id).unwrap();
+        let bytes: Vec<u8> = read.samples.iter().flat_map(|it| it.to_le_bytes()).collect();
+        let ours = format!("{id}\t{}\t{}", read.samples.len(), crc32fast::hash(&bytes));
+        assert_eq!(ours, theirs, "{path}");
+        let mut header = header.clone();
+        if path.ends_with("tracking.fast5") {
+            // Here it stands instead of the header's own.
+            header.attributes.remove(&b"version"[..]).unwrap();
+        }
+        assert!(own == header, "{path}");
+    }
+    // What a read has may not be one, and where all is to be kept a list cannot be.
+    let keep = Fast5Options { keep_unknown: true, ..OPTIONS };
+    let raw = folder.path().join("raw.fast5");
+    assert_eq!(
+        problems(&raw, keep),
+        ["file: attribute \"version\" is a list or of an unexpected type"]
+    );
+    assert_eq!(problems(&folder.path().join("meta.fast5"), keep), [""; 0]);
 }
 
 #[test]

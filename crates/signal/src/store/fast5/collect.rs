@@ -61,6 +61,8 @@ impl ReadFields {
 
     /// The dataset, and digitisation, offset, range and sampling rate.
     pub(super) fn complete(&self) -> Result<(u64, [f64; 4]), Fast5Problem> {
+        // First, for a file of basecalls or events alone lacks other things of a read, too.
+        let signal = self.signal.ok_or(Fast5Problem::NoRawSignal)?;
         if !self.has_run_id {
             return Err(Fast5Problem::NoRunId);
         }
@@ -72,7 +74,7 @@ impl ReadFields {
             let missing = Fast5Problem::Missing(NUMBERS[index]);
             *number = self.numbers[index].ok_or(missing)?;
         }
-        Ok((self.signal.ok_or(Fast5Problem::Missing("the dataset of the signal"))?, numbers))
+        Ok((signal, numbers))
     }
 }
 
@@ -130,9 +132,10 @@ impl Role {
     }
 }
 
-/// Groups that no reader of raw signal looks into.
+/// Groups that no reader of raw signal looks into. `Sequences` is of MinKNOW before 1.0: which tool
+/// wrote the file, and in how many bits.
 pub(super) fn is_passed_over(name: &[u8]) -> bool {
-    matches!(name, b"Analyses" | b"PreviousReadInfo")
+    matches!(name, b"Analyses" | b"PreviousReadInfo" | b"Sequences")
 }
 
 impl<E: Engine> Walk<'_, E> {
@@ -244,6 +247,9 @@ fn take_attribute(
 ) -> Result<Place, Fast5Problem> {
     let Field { name, value } = field;
     check_texts(field)?;
+    if matches!(value, FieldValue::Other) {
+        return leave_out(name, options);
+    }
     if name == b"pore_type" {
         match value {
             FieldValue::Text(b"not_set") => {}
@@ -273,6 +279,18 @@ fn take_attribute(
         }
     }
     Ok(Place::Taken)
+}
+
+/// A list has no place in SLOW5, and no reader of raw signal wants one: it costs the file nothing,
+/// unless its name is that of something which a read has or everything is to be kept.
+fn leave_out(name: &[u8], options: Fast5Options) -> Result<Place, Fast5Problem> {
+    let is_wanted = matches!(name, b"read_id" | b"run_id" | b"pore_type")
+        || NUMBERS.iter().any(|number| number.as_bytes() == name)
+        || auxiliary::is_known(name);
+    match is_wanted || options.keep_unknown {
+        true => Err(Fast5Problem::AttributeType(lossy(name))),
+        false => Ok(Place::Taken),
+    }
 }
 
 /// Takes an attribute that is a field of the read or an auxiliary field, whatever its group.
@@ -326,7 +344,6 @@ fn check_texts(field: Field<'_>) -> Result<(), Fast5Problem> {
         FieldValue::Text(text) if text == b"." || breaks(text) => {
             Err(Fast5Problem::AttributeText { name: lossy(name), text: lossy(text) })
         }
-        FieldValue::Other => Err(Fast5Problem::AttributeType(lossy(name))),
         _ => Ok(()),
     }
 }

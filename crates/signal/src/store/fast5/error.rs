@@ -64,7 +64,8 @@ pub enum Fast5Problem {
         /// Its value.
         text: String,
     },
-    /// An attribute that is a list, or of a type that has no place in SLOW5.
+    /// A field of a read that is a list or of a type that has no place in SLOW5; any attribute
+    /// that is, where all are to be kept.
     #[error("attribute {0:?} is a list or of an unexpected type")]
     AttributeType(String),
     /// An attribute has not the type or range that its field has.
@@ -100,6 +101,12 @@ pub enum Fast5Problem {
     /// A multi-read file's first read lacks a group.
     #[error("group {0} is missing")]
     NoGroup(&'static str),
+    /// A file, or a read, of basecalls or events alone.
+    #[error(
+        "there is no raw signal in it, and events or basecalls do not replace it; use a file with \
+         a group Raw"
+    )]
+    NoRawSignal,
     /// A field that every read must have.
     #[error("{0} is missing")]
     Missing(&'static str),

@@ -366,7 +366,7 @@ impl<E: Engine> Fast5File<E> {
     }
 }
 
-/// An error of a file. Damage names its own byte.
+/// An error of a file. Damage names its own byte; what is not there at all has none.
 fn error_in(
     path: &Path,
     read: Option<String>,
@@ -374,7 +374,7 @@ fn error_in(
     problem: Fast5Problem,
 ) -> Fast5Error {
     let has_own = matches!(problem, Fast5Problem::Hdf5(_) | Fast5Problem::NoSuchRead(_));
-    let address = address.filter(|_| !has_own);
+    let address = address.filter(|_| !has_own && !matches!(problem, Fast5Problem::NoRawSignal));
     Fast5Error { path: path.into(), read, address, problem }
 }
 

@@ -6,7 +6,8 @@
 //! dataset are the read; `start_time`, `read_number`, `start_mux`, `median_before`, `end_reason`
 //! and `channel_number` are auxiliary fields in the order in which they stand in the first read. An
 //! attribute that has no such place is an error unless [`Fast5Options::keep_unknown`] makes an
-//! auxiliary field of it; `Analyses` and `PreviousReadInfo` are passed over.
+//! auxiliary field of it; `Analyses`, `PreviousReadInfo` and `Sequences` are passed over, and lists
+//! are left out, which SLOW5 has no place for (f2s refuses the file; ONT's reader takes it).
 //!
 //! Where f2s gives up the whole file, one read is an error here and the others stay: the header
 //! comes from the first read that is in order.
