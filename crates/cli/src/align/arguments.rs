@@ -31,7 +31,8 @@ pub(crate) struct AlignArguments {
     /// Prefix of the index: the FASTA that `seqloom index` was given
     #[arg(value_name = "REF")]
     pub(crate) reference: PathBuf,
-    /// FASTQ (plain, gzip, BGZF, zstd), FASTA or unaligned BAM; `-` is standard input
+    /// FASTQ (plain, gzip, BGZF, zstd), FASTA or unaligned BAM (aligned BAM, grouped by name, is
+    /// aligned anew); `-` is standard input
     #[arg(value_name = "R1")]
     pub(crate) first: PathBuf,
     /// Mates, in the same order

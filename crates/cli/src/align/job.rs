@@ -9,6 +9,7 @@ use seqloom_align::emit::RecordTags;
 use seqloom_align::index::IndexInfo;
 use seqloom_align::ingest::{IngestOptions, IngestTrace};
 use seqloom_align::input_tags::InputTags;
+use seqloom_align::mates::MateOrder;
 use seqloom_format::bam::Header;
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::{
@@ -22,7 +23,7 @@ use super::arguments::AlignArguments;
 use super::header::{self, HeaderParts};
 use super::placing;
 use super::plan::{Demand, MemoryPlan, mean_read_bases};
-use crate::clash::refuse_clashes;
+use crate::clash::{refuse_clashes, refuse_one_file_as_both};
 use crate::console::Console;
 use crate::output::command_line;
 use crate::output::plan::OutputPlan;
@@ -72,6 +73,10 @@ impl<'a> Job<'a> {
         let source = open_source(arguments)?;
         let pairing = pairing(arguments, &source);
         let first = fetch_first(&source)?;
+        // Most files that are out of order show it here, before the index is loaded.
+        if let Some(mut mates) = MateOrder::of(&source) {
+            first.iter().try_for_each(|block| mates.accept(block))?;
+        }
         let command_line = command_line();
         let built = header::build(&HeaderParts {
             index,
@@ -187,6 +192,9 @@ pub(super) fn check_options(arguments: &AlignArguments) -> anyhow::Result<()> {
     let stdin = Path::new("-");
     if arguments.first == stdin && arguments.second.as_deref() == Some(stdin) {
         return refuse("standard input cannot be both files; -p takes mates next to each other");
+    }
+    if let Some(second) = &arguments.second {
+        refuse_one_file_as_both(&arguments.first, second)?;
     }
     if arguments.second.is_some() && arguments.input.interleaved {
         return refuse("-p takes one file with mates next to each other, not two files");

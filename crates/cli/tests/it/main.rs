@@ -19,6 +19,7 @@ mod input;
 mod lab;
 mod lab_predict;
 mod lab_schedule;
+mod mates;
 mod memory;
 mod metrics;
 mod numa;

@@ -20,6 +20,8 @@ pub struct InputBlock {
     pub lines: u64,
     /// Bases in the reads.
     pub bases: u64,
+    /// Reads whose record has an alignment, which BAM may have.
+    pub aligned: u64,
     /// The first malformed record. It counts only when the block's place is confirmed: see
     /// [`SequenceCheck`](super::SequenceCheck).
     pub defect: Option<Defect>,

@@ -393,7 +393,7 @@ impl ReadSource {
         progress.text_bytes.fetch_add(parsed.place.own_bytes, Ordering::Relaxed);
         progress.raw_bytes.fetch_add(raw_bytes, Ordering::Relaxed);
         progress.delivered_blocks.fetch_add(1, Ordering::Relaxed);
-        let ParsedText { place, records, lines, bases, defect } = parsed;
+        let ParsedText { place, records, lines, bases, aligned, defect } = parsed;
         Taken::Block(Box::new(InputBlock {
             lane,
             index,
@@ -402,6 +402,7 @@ impl ReadSource {
             records,
             lines,
             bases,
+            aligned,
             defect,
             place,
             kept_name: Vec::new(),

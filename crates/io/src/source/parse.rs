@@ -17,6 +17,7 @@ pub(crate) struct ParsedText {
     pub(crate) records: u64,
     pub(crate) lines: u64,
     pub(crate) bases: u64,
+    pub(crate) aligned: u64,
     pub(crate) defect: Option<Defect>,
 }
 
@@ -84,10 +85,10 @@ pub(crate) fn parse_piece(
 
 /// Parses BAM records that start at the start of `text` into `block`.
 pub(crate) fn parse_bam_piece(text: &[u8], block: &mut ReadBlock) -> ParsedText {
-    let ParsedRecords { records, bases, defect } = read_records(text, block);
+    let ParsedRecords { records, bases, aligned, defect } = read_records(text, block);
     let own_bytes = text.len() as u64;
     let place = Place { own_bytes, first: Some(0), end: own_bytes, ..Place::default() };
-    ParsedText { place, records, lines: 0, bases, defect }
+    ParsedText { place, records, lines: 0, bases, aligned, defect }
 }
 
 /// Text behind a claimed stretch, fetched when a record reaches into it.
