@@ -36,6 +36,10 @@ use crate::usage::UsageError;
 /// Blocks looked at for a read that tells the read length; empty reads may fill many.
 const MAX_FIRST_BLOCKS: usize = 16;
 
+/// Longest record of FASTQ or FASTA: thirty times what the longest read that the engine takes
+/// needs, so that comments have room, and a small part of what each worker has.
+const MAX_READ_BYTES: usize = 4 << 20;
+
 /// See the module documentation.
 pub(super) struct Job<'a> {
     pub(super) arguments: &'a AlignArguments,
@@ -222,6 +226,7 @@ fn open_source(arguments: &AlignArguments) -> anyhow::Result<ReadSource> {
     let options = SourceOptions {
         keep_comments: arguments.input.append_comments,
         assume_phred33: arguments.input.assume_phred33,
+        max_text_bytes: MAX_READ_BYTES,
         ..SourceOptions::default()
     };
     Ok(ReadSource::open(&inputs, options)?)

@@ -102,6 +102,9 @@ impl Problem {
             Self::Text(DefectKind::Truncated) => {
                 Some("the file was probably cut short while it was copied or written")
             }
+            Self::Text(DefectKind::TooLong { .. }) => {
+                Some("no read is as long as that: is the end of a line missing?")
+            }
             Self::Text(DefectKind::QualityByte(b' ' | b'\t'))
             | Self::Text(DefectKind::BaseByte(b' ' | b'\t')) => {
                 Some("white space is not allowed within a read")

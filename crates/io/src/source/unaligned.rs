@@ -7,6 +7,9 @@ use seqloom_format::reads::{MateOfPair, ReadBlock, ReadSpans, Span};
 use super::MAX_RECORD_BYTES;
 use super::block::{Defect, Problem};
 
+/// The longest BAM record and its size in front.
+pub(crate) const MAX_FRAME_BYTES: usize = 4 + MAX_RECORD_BYTES;
+
 /// What [`read_records`] found.
 #[derive(Debug, Default)]
 pub(crate) struct ParsedRecords {
