@@ -35,7 +35,7 @@ pub(crate) struct AlignArguments {
     /// aligned anew); `-` is standard input
     #[arg(value_name = "R1")]
     pub(crate) first: PathBuf,
-    /// Mates, in the same order
+    /// Mates, in the same order; refused where the numbers behind names (/1, 1:N:0) say otherwise
     #[arg(value_name = "R2")]
     pub(crate) second: Option<PathBuf>,
 

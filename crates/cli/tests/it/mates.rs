@@ -1,5 +1,5 @@
 //! Mates that are not where alignment takes them from: BAM out of order, files swapped or given
-//! twice. Today's bwa takes all of them without a word.
+//! twice.
 
 use crate::common::{
     SOON, assert_same_bytes, folder, has, names_in, run, run_for, run_into, seqloom, words,

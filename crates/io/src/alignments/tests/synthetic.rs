@@ -542,7 +542,7 @@ fn unmapped(at: usize) -> String {
 #[test]
 fn a_line_of_sam_that_is_too_long_is_named() {
     let head = "@HD\tVN:1.6\n@SQ\tSN:c\tLN:9\n";
-    let good: String = (0..30).map(|at| unmapped(at)).collect();
+    let good: String = (0..30).map(unmapped).collect();
     let limited = AlignmentOptions { max_line_bytes: 20_000, ..options(0) };
     let long = |len: usize| format!("giant\t4\t*\t0\t0\t*\t*\t0\t0\t{}\t*\n", "A".repeat(len));
     for text in [
