@@ -140,15 +140,15 @@ fn presets_are_those_of_bwa_or_refused() {
         chimera_share: 0.0,
         ..options
     };
-    let noisy = noise(pairs(8, 3000, 150), 8);
-    let chimeras = ReadOptions { chimera_share: 0.5, ..pairs(9, 3000, 150) };
+    let noisy = noise(pairs(8, 1000, 150), 8);
+    let chimeras = ReadOptions { chimera_share: 0.5, ..pairs(9, 1000, 150) };
     let long = ReadOptions {
         paired: false,
         length_min_bp: 300,
         length_max_bp: 5000,
         insert_mean_bp: 6000.0,
         insert_sd_bp: 300.0,
-        ..pairs(10, 600, 0)
+        ..pairs(10, 150, 0)
     };
     let long_chimeras = ReadOptions { chimera_share: 0.5, seed: 12, ..long.clone() };
     let long_noisy = noise(long, 11);
