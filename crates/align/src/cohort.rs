@@ -14,6 +14,7 @@ use seqloom_format::reads::{MateOfPair, ReadBlock};
 use seqloom_io::source::{InputBlock, ReadSource, SequenceCheck, SourceError};
 
 use crate::engine::{EngineReads, Read};
+use crate::mates::{BamTotals, MateOrder};
 
 /// Reads per batch: the engine's kernels work on 512 at a time.
 pub const BATCH_READS: usize = 512;
@@ -132,6 +133,48 @@ pub enum CohortError {
         /// Name in the second file.
         second: String,
     },
+    /// The two reads of a template say that they are not the first and the second.
+    #[error(
+        "{files}: record {record}: mates '{name}' say that they are reads {first} and {second} of \
+         their pair, in this order; {hint}"
+    )]
+    NumbersWrong {
+        /// The file or files, joined by `+`.
+        files: String,
+        /// 1-based record: in each of two files, in one that of the read in front.
+        record: u64,
+        /// Name of both.
+        name: String,
+        /// What the one in front says.
+        first: u8,
+        /// What the other says.
+        second: u8,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// BAM that holds alignments, sorted by coordinate.
+    #[error(
+        "{path}: holds alignments and is sorted by coordinate (SO:coordinate), but mates must be \
+         neighbours; {}",
+        group_by_name(path)
+    )]
+    NotGrouped {
+        /// The BAM file.
+        path: String,
+    },
+    /// BAM with the mates of a pair in different places, or the second in front of the first.
+    #[error(
+        "{path}: the mates of '{name}' are primary records {} and {}, but they must be neighbours, \
+         the first of the pair in front; {}", records[0], records[1], group_by_name(path)
+    )]
+    MatesApart {
+        /// The BAM file.
+        path: String,
+        /// Name of both.
+        name: String,
+        /// Their numbers, from 1, secondary and supplementary records not counted.
+        records: [u64; 2],
+    },
     /// A read the engine would not survive.
     #[error("{files}: read '{name}' has {bases} bases; this engine takes at most {limit}")]
     TooLong {
@@ -146,10 +189,17 @@ pub enum CohortError {
     },
 }
 
+/// The command that puts mates next to each other.
+fn group_by_name(path: &str) -> String {
+    let path = if path == "standard input" { "-" } else { path };
+    format!("group it by name first: `samtools collate -o grouped.bam {path}`")
+}
+
 /// One file's blocks, put in order.
 struct Lane {
     path: String,
     check: SequenceCheck,
+    mates: Option<MateOrder>,
     early: BTreeMap<u64, InputBlock>,
     next_block: u64,
     /// In order, not yet cut; `front` reads of the first are used up.
@@ -161,11 +211,14 @@ struct Lane {
 }
 
 impl Lane {
-    fn accept(&mut self, source: &ReadSource, block: InputBlock) -> Result<(), SourceError> {
+    fn accept(&mut self, source: &ReadSource, block: InputBlock) -> Result<(), CohortError> {
         self.early.insert(block.index, block);
         while let Some(block) = self.early.remove(&self.next_block) {
             self.next_block += 1;
             self.check.accept(source, &block)?;
+            if let Some(mates) = &mut self.mates {
+                mates.accept(&block)?;
+            }
             self.ended = block.last;
             self.available += block.reads.reads.len();
             self.blocks.push_back(Arc::new(block.reads));
@@ -252,6 +305,7 @@ impl<'a> CohortCutter<'a> {
         let lane = |lane| Lane {
             path: source.path(lane).display().to_string(),
             check: SequenceCheck::new(source, lane),
+            mates: MateOrder::of(source),
             early: BTreeMap::new(),
             next_block: 0,
             blocks: VecDeque::new(),
@@ -315,6 +369,13 @@ impl<'a> CohortCutter<'a> {
     #[must_use]
     pub fn totals(&self) -> (u64, u64) {
         (self.next_read, self.next_template)
+    }
+
+    /// What was found in BAM input; nothing in other input.
+    #[must_use]
+    pub fn bam_totals(&self) -> BamTotals {
+        let mates = self.lanes.first().and_then(|lane| lane.mates.as_ref());
+        mates.map(MateOrder::totals).unwrap_or_default()
     }
 
     /// The next batch, if enough reads are here to know where it ends.
@@ -518,7 +579,9 @@ impl Batch {
                 reads.singles.push(one);
                 continue;
             };
+            let numbers = [first, second].map(|(block, i)| block.mate_number(i));
             let two = self.engine_read(second, longest_bases)?;
+            let reads_before = (2 * reads.pairs.len() + reads.singles.len()) as u64;
             if one.name != two.name {
                 return Err(CohortError::NamesDiffer {
                     files: self.files.as_ref().to_owned(),
@@ -527,9 +590,36 @@ impl Batch {
                     second: String::from_utf8_lossy(two.name).into_owned(),
                 });
             }
+            if let [Some(first), Some(second)] = numbers
+                && first >= second
+            {
+                return Err(self.wrong_numbers(reads_before, one.name, [first, second]));
+            }
             reads.pairs.push([one, two]);
         }
         Ok(reads)
+    }
+
+    /// `reads_before` of the batch are in front of these mates.
+    fn wrong_numbers(&self, reads_before: u64, name: &[u8], numbers: [u8; 2]) -> CohortError {
+        let (record, hint) = match self.lanes.len() {
+            1 => {
+                let hint = "interleaved input has the first read of each pair in front";
+                (self.first_read + reads_before + 1, hint)
+            }
+            _ => {
+                let hint = "give the file of first reads first, then that of their mates";
+                ((self.first_read + reads_before) / 2 + 1, hint)
+            }
+        };
+        CohortError::NumbersWrong {
+            files: self.files.as_ref().to_owned(),
+            record,
+            name: String::from_utf8_lossy(name).into_owned(),
+            first: numbers[0],
+            second: numbers[1],
+            hint,
+        }
     }
 
     fn engine_read<'r>(

@@ -11,5 +11,6 @@ pub mod engine;
 pub mod index;
 pub mod ingest;
 pub mod input_tags;
+pub mod mates;
 #[cfg(test)]
 mod test_input;

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use seqloom_format::bam::Header;
+use seqloom_format::sam::{ReferenceNames, parse_record};
 use seqloom_io::source::{Fetch, FetchScratch, InputBlock, ReadSource, SourceOptions};
 use tempfile::TempDir;
 
@@ -28,6 +30,26 @@ impl TestInput {
         }
         let options = SourceOptions { block_bytes, ..SourceOptions::default() };
         Self { source: ReadSource::open(&paths, options).unwrap(), _folder: folder }
+    }
+
+    /// A BAM file of SAM text, read in blocks of `block_bytes`.
+    pub(crate) fn bam(text: &str, block_bytes: usize) -> Self {
+        let lines = || text.split_inclusive('\n');
+        let head: String = lines().filter(|line| line.starts_with('@')).collect();
+        let header = Header::parse(head.as_bytes()).unwrap();
+        let names = ReferenceNames::new(header.references());
+        let mut bytes = header.encode().unwrap();
+        for line in lines().filter(|line| !line.starts_with('@')) {
+            let mut body = Vec::new();
+            parse_record(line.trim_end().as_bytes(), &names, &mut body).unwrap();
+            bytes.extend((body.len() as u32).to_le_bytes());
+            bytes.extend(body);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("in.bam");
+        std::fs::write(&path, bytes).unwrap();
+        let options = SourceOptions { block_bytes, ..SourceOptions::default() };
+        Self { source: ReadSource::open(&[path], options).unwrap(), _folder: folder }
     }
 
     /// The next block, `None` at the end.

@@ -2,13 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use seqloom_terminal::UsageError;
 
 /// Standard input among the inputs, standard output among the outputs.
 const STANDARD_STREAM: &str = "-";
+
+/// What standard input is.
+const STDIN: &str = "/dev/stdin";
 
 /// Device and inode: what a file is, whatever its name.
 type FileId = (u64, u64);
@@ -61,6 +64,26 @@ fn refuse_inputs<'a>(
         }
         None => Ok(()),
     }
+}
+
+/// Refuses mates that are read from where the first reads are: under one name or several, as a
+/// pipe or as standard input. Devices pass: `/dev/null` is empty however often it is read.
+///
+/// # Errors
+/// [`UsageError`] that names both.
+pub(crate) fn refuse_one_file_as_both(first: &Path, second: &Path) -> Result<(), UsageError> {
+    let [(one, found), (other, found_too)] = [first, second].map(|path| {
+        let path = if path == Path::new(STANDARD_STREAM) { Path::new(STDIN) } else { path };
+        (path, fs::metadata(path).ok().filter(|found| !found.file_type().is_char_device()))
+    });
+    let (Some(found), Some(found_too)) = (found, found_too) else { return Ok(()) };
+    let is_one = one == other || (found.dev(), found.ino()) == (found_too.dev(), found_too.ino());
+    if !is_one {
+        return Ok(());
+    }
+    let (first, second) = (first.display(), second.display());
+    let text = format!("{first} and {second} are one file; R2 takes the mates of R1's reads");
+    Err(UsageError(text))
 }
 
 /// What a path leads to, links followed, if that is a regular file.
@@ -165,5 +188,34 @@ mod tests {
         t(&["null"], &[("-o", "null"), ("--lost", "null")]);
         // They are replaced one by one; neither is written through the other.
         t(&[], &[("-o", "a"), ("--lost", "hard")]);
+    }
+
+    #[test]
+    fn one_file_as_both_is_refused_whatever_its_names() {
+        let folder = folder();
+        let at = |name: &str| match name {
+            "-" | "/dev/stdin" | "/dev/null" => PathBuf::from(name),
+            name => folder.path().join(name),
+        };
+        let refused = |one: &str, other: &str| {
+            let said = refuse_one_file_as_both(&at(one), &at(other));
+            said.map_err(|error| error.to_string())
+        };
+        for name in ["a", "hard", "link", "sub/../a", "around/a", "around/link"] {
+            let expected = format!("{} and {} are one file", at("a").display(), at(name).display());
+            assert!(refused("a", name).unwrap_err().starts_with(&expected));
+            assert!(refused(name, "a").is_err());
+        }
+        for (one, other) in [
+            ("a", "b"),
+            ("null", "null"),
+            ("/dev/null", "null"),
+            ("missing", "a"),
+            ("missing", "missing"),
+            ("-", "a"),
+            ("a", "-"),
+        ] {
+            assert_eq!(refused(one, other), Ok(()), "{one} {other}");
+        }
     }
 }

@@ -62,6 +62,23 @@ impl ReadBlock {
     pub fn name(&self, i: usize) -> &[u8] {
         self.reads[i].name.of(&self.bytes)
     }
+    /// Which of its pair read `i` is by what FASTQ or FASTA says behind its name: `/1` there, or a
+    /// comment that begins like `1:N:0` (Casava 1.8). `None` where nothing is said, and in BAM,
+    /// which has [`ReadBlock::mate_of_pair`].
+    ///
+    /// The header line stands in the buffer as it was read: nothing had to be kept for this.
+    #[must_use]
+    pub fn mate_number(&self, i: usize) -> Option<u8> {
+        if !self.mate_of_pair.is_empty() {
+            return None;
+        }
+        let name = self.reads[i].name;
+        match self.bytes.get((name.start + name.len) as usize..)? {
+            [b'/', digit, b' ' | b'\t' | b'\r' | b'\n', ..] => digit_value(*digit),
+            [b' ' | b'\t', comment @ ..] => casava_number(comment),
+            _ => None,
+        }
+    }
     /// Bases of read `i` (ASCII).
     #[must_use]
     pub fn bases(&self, i: usize) -> &[u8] {
@@ -76,5 +93,83 @@ impl ReadBlock {
     #[must_use]
     pub fn extra(&self, i: usize) -> &[u8] {
         self.reads[i].extra.of(&self.bytes)
+    }
+}
+
+fn digit_value(digit: u8) -> Option<u8> {
+    digit.is_ascii_digit().then(|| digit - b'0')
+}
+
+/// The number in `1:N:0:ACGT`: read, whether filtered, control bits, index.
+fn casava_number(comment: &[u8]) -> Option<u8> {
+    let [digit, b':', b'Y' | b'N', b':', control, rest @ ..] = comment else { return None };
+    let behind = rest.iter().find(|byte| !byte.is_ascii_digit());
+    let ends = behind.is_none_or(|byte| matches!(byte, b':' | b' ' | b'\t' | b'\r' | b'\n'));
+    (control.is_ascii_digit() && ends).then(|| digit_value(*digit)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fastq::{Grammar, ParseOptions, TextRange, parse};
+
+    #[test]
+    fn a_mate_number_is_what_header_lines_say() {
+        let t = |header: &str, expected: Option<u8>| {
+            for (grammar, text) in [
+                (Grammar::FourLine, format!("@{header}\nA\n+\nI\n")),
+                (Grammar::FourLine, format!("@{header}\r\nA\r\n+\r\nI\r\n")),
+                (Grammar::MultiLine, format!("@{header}\nA\nC\n+\nI\nI\n")),
+                (Grammar::Fasta, format!(">{header}\nA\nC\n")),
+            ] {
+                let mut block = ReadBlock { bytes: text.into(), ..ReadBlock::default() };
+                let range = TextRange { from: 0, limit: block.bytes.len(), at_eof: true };
+                parse(grammar, &mut block, range, ParseOptions::default());
+                assert_eq!(block.reads.len(), 1);
+                assert_eq!(block.mate_number(0), expected, "{header:?}");
+            }
+        };
+        t("r/1", Some(1));
+        t("r/2 x", Some(2));
+        t("r/2\tx", Some(2));
+        t("r/3", Some(3));
+        t("r#ACGT/1", Some(1));
+        t("r 1:N:0:ACGT", Some(1));
+        t("r 2:Y:18:ACGT+ACGT", Some(2));
+        t("r\t2:N:0:", Some(2));
+        t("r 2:N:0", Some(2));
+        t("r 2:N:0 BX:Z:A", Some(2));
+        // The number in the name counts where both are there.
+        t("r/1 2:N:0:", Some(1));
+        for nothing in [
+            "r",
+            "r x",
+            "r/11",
+            "r/a",
+            "/1",
+            "r 1",
+            "r 1:N",
+            "r 1:N:",
+            "r 1:X:0:",
+            "r 1:N:a:",
+            "r 1:N:0x",
+            "r 12:N:0:",
+            "r a:N:0:",
+            "r  1:N:0:",
+            "r.1",
+            "r_1",
+            "r 1 length=100",
+        ] {
+            t(nothing, None);
+        }
+    }
+
+    #[test]
+    fn bam_says_it_by_flags() {
+        let name = Span { start: 0, len: 1 };
+        let reads = vec![ReadSpans { name, ..ReadSpans::default() }];
+        let bytes = b"r/1\n".to_vec();
+        let block = ReadBlock { bytes, reads, mate_of_pair: vec![MateOfPair::Second] };
+        assert_eq!(block.mate_number(0), None);
     }
 }

@@ -59,14 +59,12 @@ pub struct BwaOptions {
     pub insert_size: Option<InsertSize>,
 }
 
-/// bwa's `-x` presets.
+/// bwa's `-x` presets, as far as the crate can set what they set. Those for long noisy reads are
+/// not among them: they need `-W` (`min_chain_weight`), for which the crate has no setter, and its
+/// own presets of these names leave out `-W` and `-L` and change `-r` and `-T`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preset {
-    /// PacBio reads.
-    Pacbio,
-    /// Oxford Nanopore 2D reads.
-    Ont2d,
-    /// Contigs of the same species.
+    /// Contigs of the same species: `-B 9 -O 16 -L 5`.
     Intractg,
 }
 
@@ -139,12 +137,8 @@ impl BwaEngine {
 
 fn library_options(options: &BwaOptions) -> Result<MemOpts, EngineError> {
     let mut o = MemOpts::new().map_err(|e| EngineError::Failed(e.to_string()))?;
-    if let Some(preset) = options.preset {
-        o = o.with_mode(match preset {
-            Preset::Pacbio => Mode::Pacbio,
-            Preset::Ont2d => Mode::Ont2d,
-            Preset::Intractg => Mode::Intractg,
-        });
+    if options.preset == Some(Preset::Intractg) {
+        o = o.with_mode(Mode::Intractg);
     }
     o.set_pe(true)
         .set_soft_clip_supplementary(options.soft_clip_supplementary)

@@ -14,6 +14,7 @@ use seqloom_io::source::InputBlock;
 
 use crate::cohort::{Batch, ClosedCohort, CohortCutter, CohortError, Cut, Pairing};
 use crate::engine::{AlignmentEngine, Ordinals};
+use crate::mates::BamTotals;
 
 /// Batches emitted ahead of the oldest one in work, per worker: bounds what an ordered sink holds.
 const EMIT_AHEAD_PER_WORKER: u64 = 4;
@@ -339,6 +340,11 @@ impl<'a, E: AlignmentEngine> Board<'a, E> {
     pub(super) fn emitted(&mut self, sequence: u64, held_bytes: u64) {
         self.emitting.remove(&sequence);
         self.held_bytes -= held_bytes;
+    }
+
+    /// What was found in BAM input.
+    pub(super) fn bam_totals(&self) -> BamTotals {
+        self.cutter.bam_totals()
     }
 
     /// Reads and templates of the input, and the most memory its candidates held.

@@ -18,6 +18,7 @@ use seqloom_runtime::trace::Stage;
 use crate::cohort::{Batch, ClosedCohort, CohortCutter, CohortError, Pairing};
 use crate::emit::{Emission, EmitError, RecordTags};
 use crate::engine::{AlignmentEngine, EngineError, Ordinals};
+use crate::mates::BamTotals;
 pub use board::HeldLimits;
 use board::{Board, Crew, EmitTask, Idle, Seeded, Task};
 
@@ -146,6 +147,8 @@ pub struct IngestTotals {
     pub records: u64,
     /// The most memory that candidates held.
     pub peak_held_bytes: u64,
+    /// What was found in BAM input.
+    pub bam: BamTotals,
 }
 
 /// Runs the whole input through `engine` into `sink`: `first`, which the caller has fetched
@@ -197,7 +200,8 @@ pub fn run<E: AlignmentEngine, S: BatchSink>(
     }
     let (reads, templates, peak_held_bytes) = board.totals();
     let records = trace.records.load(Ordering::Relaxed);
-    Ok(IngestTotals { reads, templates, records, peak_held_bytes })
+    let bam = board.bam_totals();
+    Ok(IngestTotals { reads, templates, records, peak_held_bytes, bam })
 }
 
 struct Ingest<'a, E: AlignmentEngine, S: BatchSink> {

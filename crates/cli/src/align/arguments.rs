@@ -31,10 +31,11 @@ pub(crate) struct AlignArguments {
     /// Prefix of the index: the FASTA that `seqloom index` was given
     #[arg(value_name = "REF")]
     pub(crate) reference: PathBuf,
-    /// FASTQ (plain, gzip, BGZF, zstd), FASTA or unaligned BAM; `-` is standard input
+    /// FASTQ (plain, gzip, BGZF, zstd), FASTA or unaligned BAM (aligned BAM, grouped by name, is
+    /// aligned anew); `-` is standard input
     #[arg(value_name = "R1")]
     pub(crate) first: PathBuf,
-    /// Mates, in the same order
+    /// Mates, in the same order; refused where the numbers behind names (/1, 1:N:0) say otherwise
     #[arg(value_name = "R2")]
     pub(crate) second: Option<PathBuf>,
 
@@ -179,7 +180,8 @@ pub(crate) struct AlgorithmArguments {
     /// Mark shorter split hits as secondary (for old Picard)
     #[arg(short = 'M')]
     mark_split_secondary: bool,
-    /// Preset of the read type; changes the defaults above
+    /// Preset of the read type, which changes the defaults above: intractg (contigs of the same
+    /// species). bwa's pacbio and ont2d are refused: they need its -W
     #[arg(short = 'x', value_name = "TYPE")]
     preset: Option<PresetArgument>,
     /// Insert size of FR pairs: mean[,deviation[,max[,min]]] [default: inferred per cohort]
@@ -210,26 +212,32 @@ impl AlgorithmArguments {
             xa_hits: both(self.xa_hits),
             soft_clip_supplementary: self.soft_clip_supplementary,
             mark_split_secondary: self.mark_split_secondary,
-            preset: self.preset.map(PresetArgument::preset),
+            preset: self.preset.map(|preset| preset.0),
             insert_size: self.insert_size,
         }
     }
 }
 
 /// `-x`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum PresetArgument {
-    Pacbio,
-    Ont2d,
-    Intractg,
-}
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct PresetArgument(Preset);
 
-impl PresetArgument {
-    fn preset(self) -> Preset {
-        match self {
-            Self::Pacbio => Preset::Pacbio,
-            Self::Ont2d => Preset::Ont2d,
-            Self::Intractg => Preset::Intractg,
+impl FromStr for PresetArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let needs = |weight: u32| {
+            Err(format!(
+                "bwa's preset sets -W {weight} (least weight of a chain), which this engine has no \
+                 way to set; without it the records would be others than bwa's. For such reads use \
+                 `bwa mem -x {text}` or minimap2"
+            ))
+        };
+        match text {
+            "intractg" => Ok(Self(Preset::Intractg)),
+            "pacbio" | "pbref" => needs(40),
+            "ont2d" => needs(20),
+            _ => Err("the only preset is intractg".to_owned()),
         }
     }
 }

@@ -9,6 +9,7 @@ use seqloom_align::emit::RecordTags;
 use seqloom_align::index::IndexInfo;
 use seqloom_align::ingest::{IngestOptions, IngestTrace};
 use seqloom_align::input_tags::InputTags;
+use seqloom_align::mates::MateOrder;
 use seqloom_format::bam::Header;
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::{
@@ -22,7 +23,7 @@ use super::arguments::AlignArguments;
 use super::header::{self, HeaderParts};
 use super::placing;
 use super::plan::{Demand, MemoryPlan, mean_read_bases};
-use crate::clash::refuse_clashes;
+use crate::clash::{refuse_clashes, refuse_one_file_as_both};
 use crate::output::command_line;
 use crate::output::plan::OutputPlan;
 use crate::output::run::Run;
@@ -34,6 +35,10 @@ use seqloom_terminal::signals;
 
 /// Blocks looked at for a read that tells the read length; empty reads may fill many.
 const MAX_FIRST_BLOCKS: usize = 16;
+
+/// Longest record of FASTQ or FASTA: thirty times what the longest read that the engine takes
+/// needs, so that comments have room, and a small part of what each worker has.
+const MAX_READ_BYTES: usize = 4 << 20;
 
 /// See the module documentation.
 pub(super) struct Job<'a> {
@@ -72,6 +77,10 @@ impl<'a> Job<'a> {
         let source = open_source(arguments)?;
         let pairing = pairing(arguments, &source);
         let first = fetch_first(&source)?;
+        // Most files that are out of order show it here, before the index is loaded.
+        if let Some(mut mates) = MateOrder::of(&source) {
+            first.iter().try_for_each(|block| mates.accept(block))?;
+        }
         let command_line = command_line();
         let built = header::build(&HeaderParts {
             index,
@@ -188,6 +197,9 @@ pub(super) fn check_options(arguments: &AlignArguments) -> anyhow::Result<()> {
     if arguments.first == stdin && arguments.second.as_deref() == Some(stdin) {
         return refuse("standard input cannot be both files; -p takes mates next to each other");
     }
+    if let Some(second) = &arguments.second {
+        refuse_one_file_as_both(&arguments.first, second)?;
+    }
     if arguments.second.is_some() && arguments.input.interleaved {
         return refuse("-p takes one file with mates next to each other, not two files");
     }
@@ -214,6 +226,7 @@ fn open_source(arguments: &AlignArguments) -> anyhow::Result<ReadSource> {
     let options = SourceOptions {
         keep_comments: arguments.input.append_comments,
         assume_phred33: arguments.input.assume_phred33,
+        max_text_bytes: MAX_READ_BYTES,
         ..SourceOptions::default()
     };
     Ok(ReadSource::open(&inputs, options)?)

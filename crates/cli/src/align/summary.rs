@@ -1,6 +1,7 @@
 //! What a run aligned, for the report and the closing line.
 
 use seqloom_align::ingest::{IngestTotals, IngestTrace};
+use seqloom_align::mates::BamTotals;
 use seqloom_report::run::{Counts, StageReport};
 
 use super::job::Job;
@@ -43,8 +44,28 @@ pub(super) fn ingested(job: &Job<'_>, totals: &IngestTotals) -> Ingested {
     }
 }
 
-/// The closing line.
+/// What a BAM file held that the output has otherwise or not at all.
+fn describe_bam(bam: &BamTotals) -> Vec<String> {
+    let BamTotals { aligned_reads, left_out_records, reads_without_mate } = *bam;
+    let mut lines = Vec::new();
+    if aligned_reads + left_out_records > 0 {
+        lines.push(format!(
+            "align: the input holds alignments: {aligned_reads} reads were aligned anew, \
+             {left_out_records} secondary and supplementary records left out"
+        ));
+    }
+    if reads_without_mate > 0 {
+        lines.push(format!(
+            "align: {reads_without_mate} reads are flagged as paired, but their mates are not in \
+             the input; they were aligned as single reads"
+        ));
+    }
+    lines
+}
+
+/// The closing lines.
 pub(super) fn close(job: &Job<'_>, totals: &IngestTotals, summary: &Summary) {
+    describe_bam(&totals.bam).iter().for_each(|line| job.run.console.info(line));
     let counts = summary.counts(&counts(totals));
     job.run.close(&format!(
         "align: {} reads, {} records, {} marked as duplicates",

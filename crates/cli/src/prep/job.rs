@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use seqloom_format::bam::Header;
-use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
+use seqloom_io::alignments::{AlignmentFormat, AlignmentOptions, AlignmentSource};
 use seqloom_io::sink::output::Output;
 use seqloom_prep::duplicates::DuplicateMode;
 use seqloom_prep::input::headers;
@@ -16,7 +16,7 @@ use seqloom_prep::partition::order::SortOrder;
 use seqloom_prep::steps::{SetMismatchTags, Steps};
 
 use super::arguments::PrepArguments;
-use super::plan::{Demand, MemoryPlan};
+use super::plan::{self, Demand, MemoryPlan};
 use crate::clash::refuse_clashes;
 use crate::output::command_line;
 use crate::output::plan::OutputPlan;
@@ -79,6 +79,7 @@ impl<'a> Job<'a> {
             allow_truncated: arguments.allow_truncated,
             block_bytes: BLOCK_BYTES,
             free_blocks: run.threads.get(),
+            max_line_bytes: plan::max_line_bytes(run.memory),
         };
         let source = AlignmentSource::open(&arguments.inputs, options)?;
         let order = InputOrder::of(source.headers());
@@ -92,8 +93,11 @@ impl<'a> Job<'a> {
         }
         let recalibration = Recalibration::prepare(&arguments.recalibration, &header)?;
         let bins = GenomeBins::new(header.references());
+        let has_text = (0..arguments.inputs.len())
+            .any(|input| matches!(source.format(input), AlignmentFormat::Sam));
         let plan = Demand {
             threads: run.threads,
+            has_text,
             bins: partitions(&bins, arguments.sort),
             marks_duplicates: marks.is_some(),
             loaded_bytes: reference.size_bytes()

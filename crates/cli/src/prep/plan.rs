@@ -5,10 +5,12 @@
 //!       + open chunks + room to sort
 //! ```
 //!
-//! What is left is for records and read ends; those that find no room are spilled.
+//! What is left is for records and read ends; those that find no room are spilled. Of input in SAM
+//! text one line may be long: room for it is kept above the floor.
 
 use std::num::NonZeroUsize;
 
+use seqloom_io::source::MAX_RECORD_BYTES;
 use seqloom_prep::partition::collect::END_PARTITIONS;
 use seqloom_runtime::memory::ByteSize;
 
@@ -46,6 +48,14 @@ pub(super) struct Demand {
     pub(super) marks_duplicates: bool,
     /// Reference, known sites and what metrics may hold.
     pub(super) loaded_bytes: u64,
+    /// Whether an input is SAM text.
+    pub(super) has_text: bool,
+}
+
+/// Longest line of SAM text: a sixteenth of the memory, and no more than BAM records may have.
+pub(super) fn max_line_bytes(memory: ByteSize) -> usize {
+    let share = usize::try_from(memory.0 / 16).unwrap_or(usize::MAX);
+    share.min(MAX_RECORD_BYTES)
 }
 
 impl Demand {
@@ -84,7 +94,10 @@ impl Demand {
                 ByteSize(self.min_store_bytes()),
             )));
         }
-        let spare_bytes = memory.0 - self.floor_bytes();
+        let above_floor_bytes = memory.0 - self.floor_bytes();
+        // The floor has room for the short lines that so little memory allows.
+        let line_bytes = if self.has_text { max_line_bytes(memory) as u64 } else { 0 };
+        let spare_bytes = above_floor_bytes - line_bytes.min(above_floor_bytes / 2);
         let store_bytes = self.min_store_bytes() + spare_bytes - spare_bytes / SLACK_SHARE;
         let chunk_bytes = chunk_bytes(store_bytes / 4 / self.open_chunks().max(1));
         Ok(MemoryPlan { store_bytes, chunk_bytes })
@@ -98,7 +111,13 @@ mod tests {
     #[test]
     fn the_floor_is_exact_and_open_chunks_fit() {
         let threads = NonZeroUsize::new(2).unwrap();
-        let demand = Demand { threads, bins: 2000, marks_duplicates: true, loaded_bytes: 7 };
+        let demand = Demand {
+            threads,
+            bins: 2000,
+            marks_duplicates: true,
+            loaded_bytes: 7,
+            has_text: false,
+        };
         let floor = demand.floor_bytes();
         assert!(demand.plan(ByteSize(floor - 1)).is_err());
         for memory in [floor, 2 * floor, 64 << 30] {
@@ -106,6 +125,11 @@ mod tests {
             let slack_bytes = (memory - floor) / SLACK_SHARE;
             assert_eq!(demand.fixed_bytes() + plan.store_bytes + slack_bytes, memory);
             assert!(demand.open_chunks() * plan.chunk_bytes <= plan.store_bytes);
+            let text = Demand { has_text: true, ..demand }.plan(ByteSize(memory)).unwrap();
+            let kept_bytes = plan.store_bytes - text.store_bytes;
+            let most_bytes = (memory / 16).min(256 << 20);
+            assert!(kept_bytes >= most_bytes.min((memory - floor) / 2) * 9 / 10);
+            assert!(text.store_bytes >= demand.min_store_bytes());
         }
     }
 }

@@ -157,6 +157,7 @@ impl Job {
         let options = AlignmentOptions {
             block_bytes: block_bytes as usize,
             free_blocks,
+            max_line_bytes: (limit.0 / 16) as usize,
             ..AlignmentOptions::default()
         };
         let mut alignments = AlignmentSource::open(std::slice::from_ref(&arguments.bam), options)?;

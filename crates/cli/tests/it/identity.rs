@@ -116,6 +116,50 @@ fn options_mean_what_they_mean_in_bwa() {
     }
 }
 
+/// Reads as noisy as those that the presets for long reads are made for, and chimeras.
+#[test]
+fn presets_are_those_of_bwa_or_refused() {
+    for (preset, reason) in [
+        ("ont2d", "-W 20"),
+        ("pacbio", "-W 40"),
+        ("pbref", "-W 40"),
+        ("ont", "the only preset is intractg"),
+    ] {
+        let mut command = seqloom(align(small(), &[&data::small_pairs().first]));
+        let refused = run(command.args(STREAM).args(["-x", preset])).fails_with(2);
+        refused.says(&[reason, preset]);
+    }
+    if !has("bwa") {
+        return;
+    }
+    let noise = |options: ReadOptions, seed| ReadOptions {
+        seed,
+        error_first: 0.08,
+        error_last: 0.08,
+        indel_rate: 0.04,
+        chimera_share: 0.0,
+        ..options
+    };
+    let noisy = noise(pairs(8, 1000, 150), 8);
+    let chimeras = ReadOptions { chimera_share: 0.5, ..pairs(9, 1000, 150) };
+    let long = ReadOptions {
+        paired: false,
+        length_min_bp: 300,
+        length_max_bp: 5000,
+        insert_mean_bp: 6000.0,
+        insert_sd_bp: 300.0,
+        ..pairs(10, 150, 0)
+    };
+    let long_chimeras = ReadOptions { chimera_share: 0.5, seed: 12, ..long.clone() };
+    let long_noisy = noise(long, 11);
+    for arguments in ["-x intractg", "-x intractg -B 5 -L 2,7 -T 20"] {
+        for options in [&noisy, &chimeras, &long_noisy, &long_chimeras] {
+            equals_bwa(small(), options, arguments);
+            equals_bwa(small(), &ReadOptions { paired: false, ..options.clone() }, arguments);
+        }
+    }
+}
+
 #[test]
 fn ecoli_pairs() {
     let (true, Some(reference)) = (has("bwa"), ecoli()) else { return };

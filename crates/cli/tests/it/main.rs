@@ -17,6 +17,7 @@ mod fastq;
 mod faults;
 mod identity;
 mod input;
+mod mates;
 mod memory;
 mod metrics;
 mod numa;

@@ -1,20 +1,31 @@
 //! `-m` is the memory of the whole process: the peak of the resident set stays below it.
 
-use crate::common::{cache, folder, limit, memory_floor, seqloom};
+use crate::common::{SOON, cache, folder, limit, memory_floor, seqloom};
 use crate::data::{align, chr20, pairs_with_duplicates, simulate, small};
 use seqloom_testkit::reads::ReadOptions;
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Runs `seqloom` and shows `look` what the kernel says of its state, every few milliseconds until
 /// the process is gone.
 #[track_caller]
-fn watched(arguments: &[String], limit: Duration, mut look: impl FnMut(&str)) {
-    let errors = tempfile::tempfile_in(crate::common::scratch()).unwrap();
-    let mut command = seqloom(arguments);
+fn watched(arguments: &[String], limit: Duration, look: impl FnMut(&str)) {
+    let status = watch(seqloom(arguments).stdin(Stdio::null()), limit, look).0;
+    assert!(status.success(), "{arguments:?}: {status}");
+}
+
+/// Likewise, whatever comes of it; with what is said.
+#[track_caller]
+fn watch(
+    command: &mut Command,
+    limit: Duration,
+    mut look: impl FnMut(&str),
+) -> (ExitStatus, String) {
+    let mut errors = tempfile::tempfile_in(crate::common::scratch()).unwrap();
     command.stdout(Stdio::null()).stderr(errors.try_clone().unwrap());
     let mut child = command.spawn().unwrap();
     let status_file = format!("/proc/{}/status", child.id());
@@ -30,7 +41,16 @@ fn watched(arguments: &[String], limit: Duration, mut look: impl FnMut(&str)) {
         }
         std::thread::sleep(Duration::from_millis(3));
     };
-    assert!(status.success(), "{arguments:?}: {status}");
+    let mut said = String::new();
+    errors.rewind().unwrap();
+    errors.read_to_string(&mut said).unwrap();
+    (status, said)
+}
+
+fn noted_peak_bytes(status: &str) -> u64 {
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|l| l.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
 }
 
 /// The highest resident set that the kernel noted.
@@ -38,9 +58,7 @@ fn watched(arguments: &[String], limit: Duration, mut look: impl FnMut(&str)) {
 pub(crate) fn peak_bytes(arguments: &[String], limit: Duration) -> u64 {
     let mut peak = 0;
     watched(arguments, limit, |status| {
-        let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-        let kib = line.and_then(|l| l.split_whitespace().next()?.parse::<u64>().ok());
-        peak = peak.max(kib.unwrap_or(0) * 1024);
+        peak = peak.max(noted_peak_bytes(status));
     });
     assert!(peak > 0);
     peak
@@ -109,6 +127,85 @@ fn one_stalled_worker_does_not_break_the_cap() {
     let engine = "--engine fake:stall-at=20000,stall=3000000us -K 200000 -l 1";
     base.extend(engine.split(' ').map(str::to_owned));
     stays_below(&base, "4", here.path());
+}
+
+/// Bytes of a line that nobody wrote on purpose: more than the longest BAM record, 256 MiB.
+const LONG_LINE_BYTES: usize = 300_000_000;
+
+/// Writes `head`, a line's bytes without end, and `tail`.
+fn write_long(path: &Path, head: &str, tail: &str) {
+    let mut file = File::create(path).unwrap();
+    file.write_all(head.as_bytes()).unwrap();
+    let part = [b'A'; 1_000_000];
+    (0..LONG_LINE_BYTES / part.len()).for_each(|_| file.write_all(&part).unwrap());
+    file.write_all(tail.as_bytes()).unwrap();
+}
+
+/// Refused by name, below `cap`; with the file, compressed, through a pipe.
+#[track_caller]
+fn long_line_is_refused(command: &[&str], file: &Path, cap: u64, words: &[&str]) {
+    let zipped = file.with_extension("gz");
+    let out = File::create(&zipped).unwrap();
+    let gzip = Command::new("gzip").args(["-1", "-c"]).arg(file).stdout(out).status().unwrap();
+    assert!(gzip.success());
+    for (how, input) in [("file", file), ("gzip", &*zipped), ("pipe", Path::new("-"))] {
+        let mut writer = Command::new("cat").arg(file).stdout(Stdio::piped()).spawn().unwrap();
+        let pipe = writer.stdout.take().unwrap();
+        let mut program = seqloom(command.iter().map(|&word| match word {
+            "INPUT" => input.as_os_str(),
+            word => std::ffi::OsStr::new(word),
+        }));
+        let mut peak = 0;
+        let (status, said) = watch(program.stdin(pipe), SOON, |status| {
+            peak = peak.max(noted_peak_bytes(status));
+        });
+        // It holds the pipe's other end.
+        drop(program);
+        let _ = writer.wait();
+        eprintln!("{command:?} {how}: peak {peak}");
+        assert_eq!(status.code(), Some(3), "{how}: {said}");
+        let name = if how == "pipe" { "standard input" } else { input.to_str().unwrap() };
+        for word in words.iter().chain([&name]) {
+            assert!(said.contains(word), "{how}: no {word:?} in {said}");
+        }
+        assert!(peak <= cap, "{command:?} {how}: the peak was {peak} of {cap}");
+    }
+    fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn long_lines_are_refused_before_they_are_held() {
+    let here = folder();
+    let at = |name: &str| here.path().join(name);
+    let (reference, out) = (small().ours.display().to_string(), at("out.bam"));
+    let (out, cap) = (out.to_str().unwrap(), 160 << 20);
+    let good: String = (0..3000).map(|i| format!("@r{i}\nACGT\n+\nIIII\n")).collect();
+    write_long(&at("a.fq"), &format!("{good}@giant x\n"), "\n+\nI\n");
+    let align = ["align", &reference, "INPUT", "-t", "2", "-m", "160M", "-o", out];
+    let words = ["record 3001 (giant)", "line 12001", "longer than 4194304 bytes"];
+    long_line_is_refused(&align, &at("a.fq"), cap, &words);
+    // A name without end, and qualities.
+    write_long(&at("b.fq"), &format!("{good}@giant"), "\nA\n+\nI\n");
+    long_line_is_refused(&align, &at("b.fq"), cap, &["record 3001 (giantAAAA", "longer than"]);
+    write_long(&at("c.fq"), &format!("{good}@giant\nA\n+\n"), "\n");
+    long_line_is_refused(&align, &at("c.fq"), cap, &["record 3001 (giant)", "longer than"]);
+    write_long(&at("d.fq"), &format!("{good}@giant x\n"), "\n+\nI\n");
+    let check = ["fastq", "check", "INPUT"];
+    let words = ["record 3001 (giant)", "longer than 67108864 bytes"];
+    long_line_is_refused(&check, &at("d.fq"), 100 << 20, &words);
+
+    let header = "@HD\tVN:1.6\tSO:unsorted\n@SQ\tSN:c\tLN:900\n";
+    let good: String =
+        (0..3000).map(|i| format!("r{i}\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\n")).collect();
+    let giant = format!("{header}{good}giant\t4\t*\t0\t0\t*\t*\t0\t0\t");
+    let prep = ["prep", "INPUT", "-t", "2", "-m", "160M", "-o", out];
+    write_long(&at("a.sam"), &giant, "\t*\n");
+    let words = ["record 3001 (giant)", "line 3003", "longer than 10485760 bytes", "-m"];
+    long_line_is_refused(&prep, &at("a.sam"), cap, &words);
+    write_long(&at("b.sam"), &format!("{header}@CO\t"), &format!("\n{good}"));
+    let words = ["header line 3", "longer than 8388608 bytes"];
+    long_line_is_refused(&prep, &at("b.sam"), cap, &words);
+    assert!(!Path::new(out).exists());
 }
 
 /// Where the system hands out huge pages unasked, sixteen workers' memory was 670 MB of 540.

@@ -7,6 +7,10 @@ use super::numbers::u32_at;
 
 const BAM_MAGIC: &[u8; 4] = b"BAM\x01";
 
+/// Longest header line that readers take. Linux refuses command lines, which @PG lines hold, of
+/// more than 6 MiB.
+pub const MAX_HEADER_LINE_BYTES: usize = 8 * 1024 * 1024;
+
 /// A reference sequence of the header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
@@ -102,6 +106,9 @@ pub enum LineFault {
     /// A second @HD line.
     #[error("is a second @HD line")]
     SecondHd,
+    /// It is longer than [`MAX_HEADER_LINE_BYTES`].
+    #[error("is longer than {MAX_HEADER_LINE_BYTES} bytes: is the end of a line missing?")]
+    TooLong,
 }
 
 /// The header of a SAM or BAM file.
@@ -143,6 +150,28 @@ impl Header {
             header.lines.push(text.to_vec());
         }
         Ok(header)
+    }
+
+    /// Looks through as much of a header's text as is at hand, so that nobody has to hold a line
+    /// that is longer than may be. `text` is that of SAM, or a BAM file from its start on.
+    ///
+    /// # Errors
+    /// [`LineFault::TooLong`].
+    pub fn check_line_lengths(text: &[u8]) -> Result<(), HeaderError> {
+        let text = match text {
+            [b'B', b'A', b'M', 1, a, b, c, d, rest @ ..] => {
+                let text_bytes = u32::from_le_bytes([*a, *b, *c, *d]) as usize;
+                &rest[..rest.len().min(text_bytes)]
+            }
+            text => text,
+        };
+        let mut lines = text.split(|&byte| byte == b'\n').enumerate();
+        match lines.find(|(_, line)| line.len() > MAX_HEADER_LINE_BYTES) {
+            Some((index, _)) => {
+                Err(HeaderError::Line { line: index + 1, fault: LineFault::TooLong })
+            }
+            None => Ok(()),
+        }
     }
 
     /// Lines in order, without their newlines.

@@ -20,7 +20,9 @@ pub use check::{RecordSearch, check_record, find_record};
 pub(crate) use check::{hard_clips_stand_at_the_ends, is_tag, is_text};
 pub use error::RecordError;
 pub use flags::Flags;
-pub use header::{Header, HeaderError, LineFault, ReadGroup, Reference, expand_escapes};
+pub use header::{
+    Header, HeaderError, LineFault, MAX_HEADER_LINE_BYTES, ReadGroup, Reference, expand_escapes,
+};
 pub use record::{
     BASE_LETTERS, CIGAR_LETTERS, CigarOps, FIXED_BYTES, FramedRecords, RecordRef, framed_records,
     reg2bin, set_bin, set_duplicate,

@@ -340,6 +340,15 @@ fn lay_out_header(
     Ok((start..start + name.len(), extra))
 }
 
+/// The name in the header line that `record` starts with, as far as it is known and no longer than
+/// [`MAX_NAME_BYTES`].
+#[must_use]
+pub fn name_of_header(record: &[u8]) -> &[u8] {
+    let line = record.get(1..record.len().min(MAX_NAME_BYTES + 1)).unwrap_or_default();
+    let end = line.iter().position(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'));
+    &line[..end.unwrap_or(line.len())]
+}
+
 /// `name` without a trailing `/1`: dropped as in bwa's `trim_readno`, for any digit.
 #[must_use]
 pub fn trim_read_number(name: &[u8]) -> &[u8] {

@@ -113,8 +113,10 @@ pub enum Problem {
     Sam(SamError),
     /// `block_size` is below the fixed fields or above [`MAX_RECORD_BYTES`].
     Size(u64),
-    /// A line of SAM text, or a record of a stream, is longer than [`MAX_RECORD_BYTES`].
+    /// A record is longer than [`MAX_RECORD_BYTES`].
     TooLong,
+    /// A line of SAM text is longer than it may be, in bytes.
+    LongLine(usize),
     /// The input ends within it or right in front of it, where it may not.
     Truncated {
         /// Offset in the file, compressed as it is, where the data are that are cut.
@@ -138,6 +140,10 @@ impl Problem {
                 "the file was probably cut short while it was copied or written; with \
                  --allow-truncated the records in front are read",
             ),
+            Self::LongLine(_) => Some(
+                "is its end missing? with more memory (-m), of which a line may have a sixteenth, \
+                 or as BAM (`samtools view -b`) longer records are read",
+            ),
             Self::Compressed { .. } => Some("the file is damaged: copy it again from its source"),
             _ => None,
         }
@@ -154,6 +160,7 @@ impl fmt::Display for Problem {
                 "record claims a size of {bytes} bytes; 32 to {MAX_RECORD_BYTES} are possible"
             ),
             Self::TooLong => write!(f, "record is longer than {MAX_RECORD_BYTES} bytes"),
+            Self::LongLine(most) => write!(f, "the line is longer than {most} bytes"),
             Self::Compressed { byte, problem } | Self::Truncated { byte, problem } => {
                 write!(f, "at byte {byte} of the file: {problem}")
             }

@@ -7,13 +7,13 @@ use seqloom_format::sam::ReferenceNames;
 
 use super::block::{Defect, RecordBlock};
 use super::error::Problem;
-use super::records::{Stop, parse_lines};
-use crate::source::MAX_RECORD_BYTES;
+use super::records::{Stop, name_of_line, parse_lines};
 use crate::source::block::Place;
 use crate::source::claims::{PlainAhead, Stretches};
 use crate::source::error::SourceError;
 use crate::source::parse::LookAhead;
 use crate::source::raw::Input;
+use crate::source::stream::LARGE_BYTES;
 
 /// Text read behind a stretch at first; doubled each time.
 const AHEAD_BYTES: usize = 4 * 1024;
@@ -26,6 +26,8 @@ pub(super) struct SamFile<'a> {
     pub(super) names: &'a ReferenceNames,
     /// Offset of the first record.
     pub(super) header_bytes: u64,
+    /// Longest line.
+    pub(super) max_line_bytes: usize,
 }
 
 /// Reads stretch `index` into `block`, by way of the buffer `text`.
@@ -54,17 +56,24 @@ pub(super) fn read(
     block.place.first = Some(first as u64);
     let (mut at, mut records, mut step) = (first, 0, AHEAD_BYTES);
     let limit = own + 1;
+    let (most, how) = (file.max_line_bytes, (file.names, file.max_line_bytes));
     loop {
         let out = &mut block.bytes;
-        match parse_lines(text, (limit, at_eof), file.names, out, &mut at, &mut records) {
+        match parse_lines(text, (limit, at_eof), how, out, &mut at, &mut records) {
             Stop::Done => break,
             Stop::NeedMore(_) if at_eof => break,
-            Stop::NeedMore(_) if text.len() - at <= MAX_RECORD_BYTES => {
-                at_eof = ahead.extend(text, step)?;
-                step = step.saturating_mul(2).min(MAX_RECORD_BYTES);
+            Stop::NeedMore(_) if text.len() - at <= most => {
+                let missing = at + most + 1 - text.len();
+                if step > LARGE_BYTES {
+                    // At once: a buffer that is made larger step by step is there twice meanwhile.
+                    text.reserve_exact(missing);
+                }
+                at_eof = ahead.extend(text, step.min(missing))?;
+                step = step.saturating_mul(2);
             }
             Stop::NeedMore(_) => {
-                block.defect = Some(defect(Problem::TooLong, Vec::new(), records, at));
+                let name = name_of_line(&text[at..]).to_vec();
+                block.defect = Some(defect(Problem::LongLine(most), name, records, at));
                 break;
             }
             Stop::Defect(problem, name) => {

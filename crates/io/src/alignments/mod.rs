@@ -40,7 +40,7 @@ use seqloom_format::sam::ReferenceNames;
 
 use self::lines::SamFile;
 use self::opening::Opened;
-use self::records::{CUT_RECORD, Stop, check_records, parse_lines};
+use self::records::{CUT_RECORD, Stop, check_records, name_of_line, parse_lines};
 use self::stretch::{BgzfFile, BlockPlace, StretchScratch};
 use crate::source::block::Place;
 use crate::source::claims::Stretches;
@@ -50,7 +50,7 @@ use crate::source::raw::Input;
 use crate::source::reader::Compression;
 use crate::source::stream::{Cut, MISSING_EOF_BLOCK, Piece, Pull, StreamLane, StreamState};
 use crate::source::unaligned;
-use crate::source::{MAX_BLOCK_BYTES, POLL_TIME, poll};
+use crate::source::{MAX_BLOCK_BYTES, MAX_RECORD_BYTES, POLL_TIME, poll};
 
 pub use self::block::{Defect, RecordBlock};
 pub use self::check::RecordCheck;
@@ -67,11 +67,21 @@ pub struct AlignmentOptions {
     pub allow_truncated: bool,
     /// Buffers kept for reuse.
     pub free_blocks: usize,
+    /// Longest line of SAM text, in bytes, header lines apart; [`MAX_RECORD_BYTES`] at most. No
+    /// more than that and a block is held of a line that is longer.
+    ///
+    /// [`MAX_RECORD_BYTES`]: crate::source::MAX_RECORD_BYTES
+    pub max_line_bytes: usize,
 }
 
 impl Default for AlignmentOptions {
     fn default() -> Self {
-        Self { block_bytes: 1024 * 1024, allow_truncated: false, free_blocks: 256 }
+        Self {
+            block_bytes: 1024 * 1024,
+            allow_truncated: false,
+            free_blocks: 256,
+            max_line_bytes: MAX_RECORD_BYTES,
+        }
     }
 }
 
@@ -167,7 +177,8 @@ impl AlignmentSource {
             return Err(AlignmentError::StandardInputTwice);
         }
         let block_bytes = options.block_bytes.clamp(1, MAX_BLOCK_BYTES);
-        let options = AlignmentOptions { block_bytes, ..options };
+        let max_line_bytes = options.max_line_bytes.min(MAX_RECORD_BYTES);
+        let options = AlignmentOptions { block_bytes, max_line_bytes, ..options };
         let (mut feeds, mut headers) = (Vec::new(), Vec::new());
         for path in inputs {
             let mut opened = opening::open(path, options.allow_truncated)?;
@@ -368,6 +379,7 @@ impl AlignmentSource {
                     stretches,
                     names: &feed.names,
                     header_bytes: feed.header_bytes,
+                    max_line_bytes: self.options.max_line_bytes,
                 };
                 lines::read(file, block.index, block, &mut scratch.text)
             }
@@ -397,8 +409,9 @@ impl AlignmentSource {
                 check_records(&mut text, limit, feed.reference_count, &mut at, &mut records)
             }
             AlignmentFormat::Sam => {
+                let how = (&feed.names, self.options.max_line_bytes);
                 let out = &mut block.bytes;
-                parse_lines(&text, (limit, at_eof), &feed.names, out, &mut at, &mut records)
+                parse_lines(&text, (limit, at_eof), how, out, &mut at, &mut records)
             }
         };
         let mut defect = |problem, name: Vec<u8>| {
@@ -407,6 +420,16 @@ impl AlignmentSource {
                 Some(Defect { problem, record: records, byte, virtual_offset: None, name });
         };
         match (stop, fault) {
+            _ if too_long.is_some() => {
+                let head = too_long.unwrap_or_default();
+                match feed.format {
+                    AlignmentFormat::Bam => defect(Problem::TooLong, Vec::new()),
+                    AlignmentFormat::Sam => {
+                        let most = self.options.max_line_bytes;
+                        defect(Problem::LongLine(most), name_of_line(&head).to_vec());
+                    }
+                }
+            }
             (Stop::Defect(problem, name), _) => defect(problem, name),
             (_, Some(SourceError::Compressed { byte, problem, is_truncation, .. })) => {
                 let problem = match is_truncation {
@@ -416,7 +439,6 @@ impl AlignmentSource {
                 defect(problem, Vec::new());
             }
             (_, Some(fault)) => return Err(fault.into()),
-            _ if too_long => defect(Problem::TooLong, Vec::new()),
             (Stop::NeedMore(_), None) if truncation.is_none() => {
                 let (byte, problem) = (raw_end, CUT_RECORD.to_owned());
                 if self.options.allow_truncated {
@@ -514,7 +536,12 @@ fn feed(
             Way::Lines(Stretches::new(size, block_bytes as u64))
         }
         _ => {
-            let state = StreamState::new(reader, StreamCut(format), text, block_bytes);
+            let max_record_bytes = match format {
+                AlignmentFormat::Bam => unaligned::MAX_FRAME_BYTES,
+                AlignmentFormat::Sam => options.max_line_bytes,
+            };
+            let limits = (block_bytes, max_record_bytes);
+            let state = StreamState::new(reader, StreamCut(format), text, limits);
             Way::Stream(Box::new(StreamLane::new(state.with_fault(fault))))
         }
     };

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use seqloom_format::bam::{Header, HeaderError};
+use seqloom_format::bam::{Header, HeaderError, LineFault, MAX_HEADER_LINE_BYTES};
 use seqloom_format::bgzf::{self, BgzfError, VirtualOffset};
 
 use super::error::AlignmentError;
 use super::stretch::BlockPlace;
 use crate::source::SourceError;
-use crate::source::opening::{MAX_HEADER_BYTES, SAMPLE_BYTES};
+use crate::source::opening::{MAX_HEADER_BYTES, SAMPLE_BYTES, more_header_bytes};
 use crate::source::poll;
 use crate::source::raw::Input;
 use crate::source::reader::{Fill, TextReader};
@@ -56,7 +56,7 @@ pub(super) fn open(path: &Path, allow_truncated: bool) -> Result<Opened, Alignme
         };
         match read_header(&text, ended, reader.input()) {
             Ok(None) => {
-                want = text.len().saturating_mul(2).min(MAX_HEADER_BYTES + SAMPLE_BYTES);
+                want = more_header_bytes(text.len()).min(MAX_HEADER_BYTES + SAMPLE_BYTES);
             }
             Ok(Some((format, header, header_bytes, header_lines))) => {
                 text.drain(..header_bytes);
@@ -155,6 +155,7 @@ type ReadHeader = Option<(Header, usize, u64)>;
 
 /// Header, bytes and lines; `None` if more text is wanted first.
 fn decode_bam(text: &[u8], ended: bool) -> Result<ReadHeader, HeaderError> {
+    Header::check_line_lengths(text)?;
     match Header::decode(text) {
         Ok((header, bytes)) => Ok(Some((header, bytes, 0))),
         Err(HeaderError::Truncated { needed_bytes, .. })
@@ -170,12 +171,17 @@ fn decode_bam(text: &[u8], ended: bool) -> Result<ReadHeader, HeaderError> {
 fn parse_sam(text: &[u8], ended: bool) -> Result<ReadHeader, HeaderError> {
     let (mut end, mut lines) = (0, 0);
     while text.get(end) == Some(&b'@') {
-        match memchr::memchr(b'\n', &text[end..]) {
+        let newline = memchr::memchr(b'\n', &text[end..]);
+        lines += 1;
+        if newline.unwrap_or(text.len() - end) > MAX_HEADER_LINE_BYTES {
+            let line = usize::try_from(lines).unwrap_or(usize::MAX);
+            return Err(HeaderError::Line { line, fault: LineFault::TooLong });
+        }
+        match newline {
             Some(newline) => end += newline + 1,
             None if ended => end = text.len(),
             None => return more(text),
         }
-        lines += 1;
     }
     if end == text.len() && !ended {
         return more(text);

@@ -59,12 +59,12 @@ fn name(body: &[u8]) -> &[u8] {
 }
 
 /// Turns the SAM lines of `text` from `at` on, which start in front of `limit`, into framed BAM
-/// records behind `out`. The last line needs no newline if `at_eof`. Moves `at` and `records`
-/// behind the last good one.
+/// records behind `out`. The last line needs no newline if `at_eof`; a line may have `max_bytes`.
+/// Moves `at` and `records` behind the last good one.
 pub(super) fn parse_lines(
     text: &[u8],
     (limit, at_eof): (usize, bool),
-    names: &ReferenceNames,
+    (names, max_bytes): (&ReferenceNames, usize),
     out: &mut Vec<u8>,
     at: &mut usize,
     records: &mut u64,
@@ -76,9 +76,13 @@ pub(super) fn parse_lines(
             None if at_eof => (rest, text.len()),
             None => return Stop::NeedMore(text.len() + 1),
         };
-        if let Err(problem) = append_line(line, names, out) {
-            let name_end = memchr::memchr(b'\t', line).unwrap_or(0);
-            return Stop::Defect(problem, line[..name_end.min(255)].to_vec());
+        let appended = if line.len() > max_bytes {
+            Err(Problem::LongLine(max_bytes))
+        } else {
+            append_line(line, names, out)
+        };
+        if let Err(problem) = appended {
+            return Stop::Defect(problem, name_of_line(line).to_vec());
         }
         *at = next;
         *records += 1;
@@ -86,10 +90,13 @@ pub(super) fn parse_lines(
     if *at < limit && !at_eof { Stop::NeedMore(limit) } else { Stop::Done }
 }
 
+/// The name that a line of SAM starts with; nothing where no tab ends it.
+pub(super) fn name_of_line(line: &[u8]) -> &[u8] {
+    let name_end = memchr::memchr(b'\t', line).unwrap_or(0);
+    &line[..name_end.min(255)]
+}
+
 fn append_line(line: &[u8], names: &ReferenceNames, out: &mut Vec<u8>) -> Result<(), Problem> {
-    if line.len() > MAX_RECORD_BYTES {
-        return Err(Problem::TooLong);
-    }
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
     let result = parse_record(line, names, out).map_err(Problem::Sam);

@@ -20,6 +20,8 @@ pub struct InputBlock {
     pub lines: u64,
     /// Bases in the reads.
     pub bases: u64,
+    /// Reads whose record has an alignment, which BAM may have.
+    pub aligned: u64,
     /// The first malformed record. It counts only when the block's place is confirmed: see
     /// [`SequenceCheck`](super::SequenceCheck).
     pub defect: Option<Defect>,
@@ -99,6 +101,9 @@ impl Problem {
             ),
             Self::Text(DefectKind::Truncated) => {
                 Some("the file was probably cut short while it was copied or written")
+            }
+            Self::Text(DefectKind::TooLong { .. }) => {
+                Some("no read is as long as that: is the end of a line missing?")
             }
             Self::Text(DefectKind::QualityByte(b' ' | b'\t'))
             | Self::Text(DefectKind::BaseByte(b' ' | b'\t')) => {

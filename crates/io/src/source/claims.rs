@@ -88,7 +88,7 @@ pub(crate) fn read_plain(
     stretches: &Stretches,
     index: u64,
     block: &mut ReadBlock,
-    options: ParseOptions,
+    (options, max_record_bytes): (ParseOptions, usize),
 ) -> Result<ParsedText, SourceError> {
     let (lo, hi) = stretches.range(index);
     let own = (hi - lo) as usize;
@@ -99,7 +99,7 @@ pub(crate) fn read_plain(
     block.bytes.resize((upto - lo) as usize, 0);
     input.read_exact_at(&mut block.bytes, lo)?;
     let mut look = PlainAhead { input, next: upto, size: stretches.size };
-    let claim = Claim { index, own, at_eof: upto == stretches.size, ahead };
+    let claim = Claim { index, own, at_eof: upto == stretches.size, ahead, max_record_bytes };
     let mut text = parse_claim(claim, block, &mut look, options)?;
     text.place.raw = Some((lo, hi));
     Ok(text)
@@ -111,7 +111,7 @@ pub(crate) fn read_bgzf(
     stretches: &Stretches,
     index: u64,
     block: &mut ReadBlock,
-    options: ParseOptions,
+    (options, max_record_bytes): (ParseOptions, usize),
     scratch: &mut BgzfScratch,
 ) -> Result<ParsedText, SourceError> {
     let (lo, hi) = stretches.range(index);
@@ -131,7 +131,7 @@ pub(crate) fn read_bgzf(
     let raw = Some((first, window.next));
     // The rest of a short read's record: no more is inflated than is needed.
     let ahead = (own / 256).clamp(16, 4096);
-    let claim = Claim { index, own, at_eof: window.is_at_end(), ahead };
+    let claim = Claim { index, own, at_eof: window.is_at_end(), ahead, max_record_bytes };
     let mut text = parse_claim(claim, block, &mut window, options)?;
     text.place.raw = raw;
     Ok(text)

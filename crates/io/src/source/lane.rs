@@ -9,6 +9,8 @@ use super::opening::{Container, InputFormat, Opened};
 use super::raw::Input;
 use super::reader::Compression;
 use super::stream::{StreamGrammar, StreamLane, StreamState};
+use super::unaligned::MAX_FRAME_BYTES;
+use super::{MAX_FASTQ_BYTES, MAX_RECORD_BYTES};
 
 /// Compressed bytes claimed at a time, as a part of the block size: FASTQ deflates to about a
 /// quarter.
@@ -32,6 +34,8 @@ pub(crate) struct Lane {
     pub(crate) progress: Progress,
     /// Text in front of the first record: a BAM header.
     pub(crate) header_bytes: u64,
+    /// Longest record, in bytes.
+    pub(crate) max_record_bytes: usize,
 }
 
 /// How far a lane is; every counter only grows, but for `starved_since`.
@@ -70,8 +74,13 @@ impl Progress {
 
 impl Lane {
     /// The lane that an opened input becomes.
-    pub(crate) fn new(opened: Opened, block_bytes: usize) -> Self {
+    pub(crate) fn new(opened: Opened, (block_bytes, max_text_bytes): (usize, usize)) -> Self {
         let Opened { reader, text, format, header_bytes, .. } = opened;
+        let max_record_bytes = match format.container {
+            Container::Fastq | Container::WrappedFastq => max_text_bytes.min(MAX_FASTQ_BYTES),
+            Container::Fasta => max_text_bytes.min(MAX_RECORD_BYTES),
+            Container::Bam => MAX_FRAME_BYTES,
+        };
         let input = reader.input().clone();
         let source = match (format.container, format.compression, input.size) {
             (Container::Fastq, Compression::Plain, Some(size)) => {
@@ -88,11 +97,13 @@ impl Lane {
                     Container::Fasta => StreamGrammar::Text(Grammar::Fasta),
                     Container::Bam => StreamGrammar::Bam,
                 };
-                let state = StreamState::new(reader, grammar, text, block_bytes);
+                let limits = (block_bytes, max_record_bytes);
+                let state = StreamState::new(reader, grammar, text, limits);
                 Source::Stream(Box::new(StreamLane::new(state)))
             }
         };
-        Lane { input, format, source, progress: Progress::default(), header_bytes }
+        let progress = Progress::default();
+        Lane { input, format, source, progress, header_bytes, max_record_bytes }
     }
 
     /// All of it has been taken.

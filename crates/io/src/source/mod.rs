@@ -37,7 +37,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use seqloom_format::bam::Header;
-use seqloom_format::fastq::{DefectKind, Grammar, ParseOptions};
+use seqloom_format::fastq::{Grammar, ParseOptions};
 use seqloom_format::reads::ReadBlock;
 
 use self::claims::Stretches;
@@ -58,6 +58,9 @@ pub use self::records::{RecordReader, Records};
 
 /// Longest record that is read, in bytes of its text or of its BAM body.
 pub const MAX_RECORD_BYTES: usize = 256 * 1024 * 1024;
+
+/// Longest FASTQ record. The longest reads there are have about four million bases.
+pub const MAX_FASTQ_BYTES: usize = 64 * 1024 * 1024;
 
 /// Largest block that can be asked for: with a record of the greatest length it stays below the
 /// 4 GiB that the spans of a [`ReadBlock`] reach.
@@ -85,6 +88,9 @@ pub struct SourceOptions {
     pub max_skew_bytes: u64,
     /// How long one of two pipes may give nothing while the other is that far ahead.
     pub skew_patience: Duration,
+    /// Longest record of FASTQ ([`MAX_FASTQ_BYTES`] at most) or FASTA ([`MAX_RECORD_BYTES`] at
+    /// most), in bytes of text. No more than that and a block is held of a record that is longer.
+    pub max_text_bytes: usize,
 }
 
 impl Default for SourceOptions {
@@ -96,6 +102,7 @@ impl Default for SourceOptions {
             free_blocks: 256,
             max_skew_bytes: 256 * 1024 * 1024,
             skew_patience: Duration::from_secs(120),
+            max_text_bytes: MAX_RECORD_BYTES,
         }
     }
 }
@@ -156,7 +163,8 @@ impl ReadSource {
         let mut opened = opening::open_all(opened, max_ahead_bytes, options.skew_patience)?;
         refuse_bam_pairs(&opened)?;
         let header = opened.iter_mut().find_map(|it| it.header.take());
-        let lanes = opened.into_iter().map(|it| Lane::new(it, block_bytes)).collect();
+        let limits = (block_bytes, options.max_text_bytes);
+        let lanes = opened.into_iter().map(|it| Lane::new(it, limits)).collect();
         Ok(Self {
             lanes,
             header,
@@ -333,14 +341,15 @@ impl ReadSource {
         index: u64,
         scratch: &mut FetchScratch,
     ) -> Result<Taken, SourceError> {
-        let Lane { input, source, .. } = &self.lanes[lane];
+        let Lane { input, source, max_record_bytes, .. } = &self.lanes[lane];
         let mut block = self.free_block();
+        let how = (self.parse, *max_record_bytes);
         let parsed = match source {
             Source::Bgzf(_) => {
                 let bgzf = &mut scratch.bgzf;
-                claims::read_bgzf(input, stretches, index, &mut block, self.parse, bgzf)?
+                claims::read_bgzf(input, stretches, index, &mut block, how, bgzf)?
             }
-            _ => claims::read_plain(input, stretches, index, &mut block, self.parse)?,
+            _ => claims::read_plain(input, stretches, index, &mut block, how)?,
         };
         let last = stretches.is_last(index);
         if last {
@@ -373,9 +382,8 @@ impl ReadSource {
                 parsed
             }
         };
-        if too_long {
-            parsed
-                .set_whole_record_defect(DefectKind::TooLong { limit_bytes: MAX_RECORD_BYTES }, 0);
+        if let Some(head) = too_long {
+            parsed.set_too_long(self.lanes[lane].max_record_bytes, &head, 0);
         }
         Ok(self.deliver(lane, (index, last), block, parsed, raw_bytes))
     }
@@ -393,7 +401,7 @@ impl ReadSource {
         progress.text_bytes.fetch_add(parsed.place.own_bytes, Ordering::Relaxed);
         progress.raw_bytes.fetch_add(raw_bytes, Ordering::Relaxed);
         progress.delivered_blocks.fetch_add(1, Ordering::Relaxed);
-        let ParsedText { place, records, lines, bases, defect } = parsed;
+        let ParsedText { place, records, lines, bases, aligned, defect } = parsed;
         Taken::Block(Box::new(InputBlock {
             lane,
             index,
@@ -402,6 +410,7 @@ impl ReadSource {
             records,
             lines,
             bases,
+            aligned,
             defect,
             place,
             kept_name: Vec::new(),
@@ -471,7 +480,7 @@ impl ReadSource {
         raw_start: u64,
         skip: u64,
     ) -> Result<Option<Defect>, SourceError> {
-        let Lane { input, source, .. } = &self.lanes[lane];
+        let Lane { input, source, max_record_bytes, .. } = &self.lanes[lane];
         let (mut reader, mut skip) = match source {
             Source::Plain(_) => (TextReader::plain(input.clone(), raw_start + skip), 0),
             Source::Bgzf(_) => (TextReader::new(input.clone(), raw_start), skip),
@@ -488,7 +497,8 @@ impl ReadSource {
             skip -= skipped as u64;
         }
         let grammar = StreamGrammar::Text(Grammar::FourLine);
-        let mut state = StreamState::new(reader, grammar, text, self.options.block_bytes);
+        let limits = (self.options.block_bytes, *max_record_bytes);
+        let mut state = StreamState::new(reader, grammar, text, limits);
         let mut before = ParsedText::default();
         loop {
             let Pull::Piece(mut piece) = state.pull(Vec::new)? else { return Ok(None) };
@@ -498,9 +508,8 @@ impl ReadSource {
             let mut block =
                 ReadBlock { bytes: std::mem::take(&mut piece.text), ..Default::default() };
             let mut parsed = parse::parse_piece(Grammar::FourLine, &mut block, self.parse);
-            if piece.too_long {
-                let kind = DefectKind::TooLong { limit_bytes: MAX_RECORD_BYTES };
-                parsed.set_whole_record_defect(kind, 0);
+            if let Some(head) = piece.too_long {
+                parsed.set_too_long(*max_record_bytes, &head, 0);
             }
             if let Some(defect) = parsed.defect {
                 return Ok(Some(before.behind(defect)));

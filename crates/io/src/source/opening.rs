@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use seqloom_format::bam::{Header, HeaderError};
+use seqloom_format::bam::{Header, HeaderError, MAX_HEADER_LINE_BYTES};
 use seqloom_format::fastq::{Grammar, detect_grammar};
 
 use super::error::SourceError;
@@ -39,6 +39,12 @@ pub struct InputFormat {
     pub container: Container,
     /// Compression around them.
     pub compression: Compression,
+}
+
+/// Text of a header to have at hand next, where `held_bytes` of it are: a line that is too long is
+/// noticed when not much more than it may have is held.
+pub(crate) fn more_header_bytes(held_bytes: usize) -> usize {
+    held_bytes + held_bytes.clamp(1, MAX_HEADER_LINE_BYTES).max(held_bytes / 4)
 }
 
 /// An input whose first text is read and named.
@@ -91,7 +97,8 @@ impl Opening {
     /// Takes the BAM header off the text; `None` if more text is wanted first.
     fn read_header(&mut self, ended: bool) -> Result<Option<Header>, SourceError> {
         const HINT: &str = "check the file with `samtools view -H`";
-        match Header::decode(&self.text) {
+        let lines = Header::check_line_lengths(&self.text);
+        match lines.and_then(|()| Header::decode(&self.text)) {
             Ok((header, bytes)) => {
                 self.text.drain(..bytes);
                 self.header_bytes = bytes as u64;
@@ -100,7 +107,7 @@ impl Opening {
             Err(HeaderError::Truncated { needed_bytes, .. })
                 if !ended && needed_bytes <= MAX_HEADER_BYTES && self.want < MAX_HEADER_BYTES =>
             {
-                self.want = needed_bytes.max(2 * self.text.len());
+                self.want = more_header_bytes(self.text.len());
                 Ok(None)
             }
             Err(error) => Err(self.unsupported(error.to_string(), HINT)),

@@ -5,9 +5,9 @@ use seqloom_format::fastq::{
 };
 use seqloom_format::reads::ReadBlock;
 
-use super::MAX_RECORD_BYTES;
 use super::block::{Defect, Place, Problem};
 use super::error::SourceError;
+use super::stream::LARGE_BYTES;
 use super::unaligned::{ParsedRecords, read_records};
 
 /// A block before it is known whose it is.
@@ -17,6 +17,7 @@ pub(crate) struct ParsedText {
     pub(crate) records: u64,
     pub(crate) lines: u64,
     pub(crate) bases: u64,
+    pub(crate) aligned: u64,
     pub(crate) defect: Option<Defect>,
 }
 
@@ -55,11 +56,13 @@ impl ParsedText {
         });
     }
 
-    /// The record behind the good ones is malformed as a whole.
-    pub(crate) fn set_whole_record_defect(&mut self, kind: DefectKind, byte: usize) {
+    /// The record behind the good ones, which begins with `head` at `byte`, is longer than
+    /// `limit_bytes`.
+    pub(crate) fn set_too_long(&mut self, limit_bytes: usize, head: &[u8], byte: usize) {
         let (record, line) = (self.records, Some(self.lines));
-        let problem = Problem::Text(kind);
-        self.defect = Some(Defect { problem, record, line, byte: byte as u64, name: Vec::new() });
+        let problem = Problem::Text(DefectKind::TooLong { limit_bytes });
+        let name = fastq::name_of_header(head).to_vec();
+        self.defect = Some(Defect { problem, record, line, byte: byte as u64, name });
     }
 }
 
@@ -84,10 +87,10 @@ pub(crate) fn parse_piece(
 
 /// Parses BAM records that start at the start of `text` into `block`.
 pub(crate) fn parse_bam_piece(text: &[u8], block: &mut ReadBlock) -> ParsedText {
-    let ParsedRecords { records, bases, defect } = read_records(text, block);
+    let ParsedRecords { records, bases, aligned, defect } = read_records(text, block);
     let own_bytes = text.len() as u64;
     let place = Place { own_bytes, first: Some(0), end: own_bytes, ..Place::default() };
-    ParsedText { place, records, lines: 0, bases, defect }
+    ParsedText { place, records, lines: 0, bases, aligned, defect }
 }
 
 /// Text behind a claimed stretch, fetched when a record reaches into it.
@@ -105,6 +108,8 @@ pub(crate) struct Claim {
     pub(crate) at_eof: bool,
     /// Bytes to look ahead at first; doubled each time.
     pub(crate) ahead: usize,
+    /// Longest record.
+    pub(crate) max_record_bytes: usize,
 }
 
 /// Finds the first record of a claimed stretch and parses all records of the stretch, looking
@@ -115,8 +120,12 @@ pub(crate) fn parse_claim(
     ahead: &mut dyn LookAhead,
     options: ParseOptions,
 ) -> Result<ParsedText, SourceError> {
-    let mut growing =
-        Growing { ahead, at_eof: claim.at_eof, step: claim.ahead.max(1), own: claim.own };
+    let mut growing = Growing {
+        ahead,
+        at_eof: claim.at_eof,
+        step: claim.ahead.max(1),
+        limit: claim.own + claim.max_record_bytes,
+    };
     let mut text = ParsedText::default();
     text.place.own_bytes = claim.own as u64;
     let own = &block.bytes[..claim.own];
@@ -140,8 +149,7 @@ pub(crate) fn parse_claim(
             Stop::Done | Stop::Defect(_) => return Ok(text),
             Stop::NeedMore if growing.grow(&mut block.bytes)? => {}
             Stop::NeedMore => {
-                let kind = DefectKind::TooLong { limit_bytes: MAX_RECORD_BYTES };
-                text.set_whole_record_defect(kind, from);
+                text.set_too_long(claim.max_record_bytes, &block.bytes[from..], from);
                 return Ok(text);
             }
         }
@@ -152,17 +160,23 @@ struct Growing<'a> {
     ahead: &'a mut dyn LookAhead,
     at_eof: bool,
     step: usize,
-    own: usize,
+    /// Most text.
+    limit: usize,
 }
 
 impl Growing<'_> {
     /// Looks further ahead; `false` when that would be beyond the longest record.
     fn grow(&mut self, text: &mut Vec<u8>) -> Result<bool, SourceError> {
-        if self.at_eof || text.len() - self.own > MAX_RECORD_BYTES {
+        if self.at_eof || text.len() > self.limit {
             return Ok(false);
         }
-        self.at_eof = self.ahead.extend(text, self.step)?;
-        self.step = self.step.saturating_mul(2).min(MAX_RECORD_BYTES);
+        let missing = self.limit + 1 - text.len();
+        if self.step > LARGE_BYTES {
+            // At once: a buffer that is made larger step by step is there twice meanwhile.
+            text.reserve_exact(missing + LARGE_BYTES);
+        }
+        self.at_eof = self.ahead.extend(text, self.step.min(missing))?;
+        self.step = self.step.saturating_mul(2);
         Ok(true)
     }
 }

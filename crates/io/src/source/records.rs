@@ -5,10 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use memchr::memchr;
-use seqloom_format::fastq::{Grammar, ParseOptions, Stop, TextRange, detect_grammar, parse};
+use seqloom_format::fastq::{
+    Grammar, ParseOptions, Stop, TextRange, detect_grammar, name_of_header, parse,
+};
 use seqloom_format::reads::{ReadBlock, ReadSpans};
 
-use super::MAX_RECORD_BYTES;
+use super::MAX_FASTQ_BYTES;
 use super::error::SourceError;
 use super::opening::SAMPLE_BYTES;
 use super::poll;
@@ -105,11 +107,16 @@ impl RecordReader {
             if !self.block.reads.is_empty() || self.ended {
                 break;
             }
-            want *= 2;
-            if want > 2 * MAX_RECORD_BYTES {
-                let problem = format!("a record of more than {MAX_RECORD_BYTES} bytes");
+            if self.block.bytes.len() > MAX_FASTQ_BYTES {
+                let name = name_of_header(&self.block.bytes);
+                let name = String::from_utf8_lossy(name).escape_debug().to_string();
+                let problem = format!(
+                    "record {} ({name}): the record is longer than {MAX_FASTQ_BYTES} bytes",
+                    self.records + 1
+                );
                 return Err(self.unsupported(problem, "is this FASTQ?"));
             }
+            want = (2 * want).min(MAX_FASTQ_BYTES + 1);
         }
         if self.block.reads.is_empty() {
             return Ok(None);

@@ -10,7 +10,6 @@ use std::sync::{Mutex, PoisonError, TryLockError};
 
 use seqloom_format::fastq::{self, Grammar};
 
-use super::MAX_RECORD_BYTES;
 use super::error::SourceError;
 use super::reader::{Fill, TextReader, Truncation};
 use super::unaligned;
@@ -18,6 +17,12 @@ use super::unaligned;
 /// What is wrong with BGZF data without their last block.
 pub(crate) const MISSING_EOF_BLOCK: &str =
     "truncated: the empty BGZF block that ends a complete file is missing";
+
+/// Bytes of a record that is too long which are kept to name it.
+const HEAD_BYTES: usize = 512;
+
+/// A record of more bytes than this gets a buffer for the longest one.
+pub(crate) const LARGE_BYTES: usize = 1024 * 1024;
 
 /// Where a stream may be cut.
 pub(crate) trait Cut: Copy {
@@ -67,8 +72,8 @@ pub(crate) struct Piece {
     pub(crate) index: u64,
     pub(crate) last: bool,
     pub(crate) text: Vec<u8>,
-    /// Not one whole record within [`MAX_RECORD_BYTES`]; `text` is empty and the lane ended.
-    pub(crate) too_long: bool,
+    /// The start of a record that is longer than may be; `text` is empty and the lane ended.
+    pub(crate) too_long: Option<Vec<u8>>,
     /// Raw bytes read since the piece before.
     pub(crate) raw_bytes: u64,
     /// Raw bytes read so far.
@@ -126,6 +131,8 @@ pub(crate) struct StreamState<C> {
     text: Vec<u8>,
     start: usize,
     block_bytes: usize,
+    /// Longest record.
+    max_record_bytes: usize,
     want: usize,
     index: u64,
     raw_reported: u64,
@@ -133,14 +140,21 @@ pub(crate) struct StreamState<C> {
 }
 
 impl<C: Cut> StreamState<C> {
-    /// A stream of which `text` is read already and starts with a record.
-    pub(crate) fn new(reader: TextReader, grammar: C, text: Vec<u8>, block_bytes: usize) -> Self {
+    /// A stream of which `text` is read already and starts with a record. A record may have
+    /// `max_record_bytes`.
+    pub(crate) fn new(
+        reader: TextReader,
+        grammar: C,
+        text: Vec<u8>,
+        (block_bytes, max_record_bytes): (usize, usize),
+    ) -> Self {
         Self {
             reader,
             grammar,
             text,
             start: 0,
             block_bytes,
+            max_record_bytes,
             want: block_bytes,
             index: 0,
             raw_reported: 0,
@@ -171,13 +185,20 @@ impl<C: Cut> StreamState<C> {
                 self.want = self.block_bytes;
                 return Ok(Pull::Piece(self.piece(cut, buffer())));
             }
-            if self.want > MAX_RECORD_BYTES {
+            if upto - self.start > self.max_record_bytes {
+                let head = &self.text[self.start..upto.min(self.start + HEAD_BYTES)];
+                let head = head.to_vec();
                 let mut piece = self.last_piece(Vec::new);
                 piece.text.clear();
-                piece.too_long = true;
+                piece.too_long = Some(head);
                 return Ok(Pull::Piece(piece));
             }
-            self.want = self.want.saturating_mul(2);
+            self.want = self.want.saturating_mul(2).min(self.max_record_bytes + 1);
+            if self.want > LARGE_BYTES {
+                // At once: a buffer that is made larger step by step is there twice meanwhile.
+                let enough = self.start + self.max_record_bytes + LARGE_BYTES;
+                self.text.reserve_exact(enough.saturating_sub(self.text.len()));
+            }
         }
     }
 

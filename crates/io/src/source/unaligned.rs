@@ -1,4 +1,4 @@
-//! Records of an unaligned BAM file to reads.
+//! Records of a BAM file to reads, whether they are aligned or not.
 
 use seqloom_format::bam::{BASE_LETTERS, Flags, RecordRef, framed_records};
 use seqloom_format::fastq::trim_read_number;
@@ -7,12 +7,17 @@ use seqloom_format::reads::{MateOfPair, ReadBlock, ReadSpans, Span};
 use super::MAX_RECORD_BYTES;
 use super::block::{Defect, Problem};
 
+/// The longest BAM record and its size in front.
+pub(crate) const MAX_FRAME_BYTES: usize = 4 + MAX_RECORD_BYTES;
+
 /// What [`read_records`] found.
 #[derive(Debug, Default)]
 pub(crate) struct ParsedRecords {
     /// Good records, those passed over included.
     pub(crate) records: u64,
     pub(crate) bases: u64,
+    /// Reads whose record has an alignment.
+    pub(crate) aligned: u64,
     pub(crate) defect: Option<Defect>,
 }
 
@@ -54,9 +59,10 @@ pub(crate) fn read_records(text: &[u8], out: &mut ReadBlock) -> ParsedRecords {
             Err(problem) => Err(problem.clone()),
         };
         match outcome {
-            Ok(bases) => {
+            Ok(added) => {
                 parsed.records += 1;
-                parsed.bases += bases;
+                parsed.bases += added.bases;
+                parsed.aligned += u64::from(added.aligned);
             }
             Err(problem) => {
                 let name = record.map(|record| record.name().to_vec()).unwrap_or_default();
@@ -69,10 +75,17 @@ pub(crate) fn read_records(text: &[u8], out: &mut ReadBlock) -> ParsedRecords {
     }
 }
 
-/// Appends one read and returns its number of bases; 0 for a record that is passed over.
-fn append_read(record: &RecordRef<'_>, out: &mut ReadBlock) -> Result<u64, String> {
+/// What a record brought; nothing if it is passed over.
+#[derive(Default)]
+struct Added {
+    bases: u64,
+    aligned: bool,
+}
+
+/// Appends one read.
+fn append_read(record: &RecordRef<'_>, out: &mut ReadBlock) -> Result<Added, String> {
     if record.has_flags(Flags::SECONDARY) || record.has_flags(Flags::SUPPLEMENTARY) {
-        return Ok(0);
+        return Ok(Added::default());
     }
     let mate = mate_of_pair(record)?;
     let name = trim_read_number(record.name());
@@ -95,7 +108,7 @@ fn append_read(record: &RecordRef<'_>, out: &mut ReadBlock) -> Result<u64, Strin
     let extra = append(bytes, aux.iter().copied());
     out.reads.push(ReadSpans { name, bases, qualities, extra });
     out.mate_of_pair.push(mate);
-    Ok(count as u64)
+    Ok(Added { bases: count as u64, aligned: !record.has_flags(Flags::UNMAPPED) })
 }
 
 fn mate_of_pair(record: &RecordRef<'_>) -> Result<MateOfPair, String> {

@@ -533,3 +533,62 @@ fn a_cut_sam_file_in_bgzf() {
         assert!(stream.is_truncated && whole.bytes.starts_with(&stream.bytes), "{len}");
     }
 }
+
+fn unmapped(at: usize) -> String {
+    format!("r{at}\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\t*\n")
+}
+
+/// A line that is longer than may be is named, however the text is read; one that is not is read.
+#[test]
+fn a_line_of_sam_that_is_too_long_is_named() {
+    let head = "@HD\tVN:1.6\n@SQ\tSN:c\tLN:9\n";
+    let good: String = (0..30).map(unmapped).collect();
+    let limited = AlignmentOptions { max_line_bytes: 20_000, ..options(0) };
+    let long = |len: usize| format!("giant\t4\t*\t0\t0\t*\t*\t0\t0\t{}\t*\n", "A".repeat(len));
+    for text in [
+        format!("{head}{good}{}{good}", long(300_000)),
+        format!("{head}{good}{}", long(300_000)),
+        format!("{head}{good}{}", long(20_001)),
+        format!("{head}{good}{}", long(300_000).trim_end()),
+    ] {
+        for content in [text.clone().into_bytes(), gzip(text.as_bytes())] {
+            let error = read_both(&content, &limited, 100, 3).unwrap_err();
+            let place = "FILE: record 31 (giant), line 33, byte";
+            assert!(error.starts_with(place), "{error}");
+            assert!(error.contains("the line is longer than 20000 bytes; "), "{error}");
+            assert!(error.contains("-m") && error.contains("samtools view -b"), "{error}");
+        }
+    }
+    let text = format!("{head}{good}{}{good}", long(19_970));
+    for content in [text.clone().into_bytes(), gzip(text.as_bytes())] {
+        assert_eq!(read_both(&content, &limited, 100, 3).unwrap().records, 61);
+    }
+}
+
+#[test]
+fn a_header_line_that_is_too_long_is_named() {
+    use seqloom_format::bam::MAX_HEADER_LINE_BYTES;
+    let head = |bytes: usize| format!("@SQ\tSN:c\tLN:9\n@CO\t{}\n", "x".repeat(bytes - 4));
+    let (longest, too_long) = (head(MAX_HEADER_LINE_BYTES), head(MAX_HEADER_LINE_BYTES + 1));
+    let t = |content: &[u8]| {
+        let error = read_both(content, &options(0), 100, 2).unwrap_err();
+        assert!(error.contains("header line 2: is longer than 8388608 bytes"), "{error}");
+    };
+    for text in [&too_long, &too_long.trim_end().to_owned(), &format!("{too_long}{}", unmapped(3))]
+    {
+        t(text.as_bytes());
+        t(&gzip(text.as_bytes()));
+    }
+    read_both(format!("{longest}{}", unmapped(3)).as_bytes(), &options(0), 100, 2).unwrap();
+    let bam = |text: &str| {
+        let mut bytes = b"BAM\x01".to_vec();
+        bytes.extend((text.len() as u32).to_le_bytes());
+        bytes.extend(text.as_bytes());
+        bytes.extend([0; 4]);
+        bytes
+    };
+    t(&bam(&too_long.replace("@SQ\tSN:c\tLN:9", "@CO\ta")));
+    // Noticed long before the rest is there.
+    t(&bam(&too_long.replace("@SQ\tSN:c\tLN:9", "@CO\ta"))[..9_000_000.min(too_long.len())]);
+    read_both(&bam(&longest.replace("@SQ\tSN:c\tLN:9", "@CO\ta")), &options(0), 100, 2).unwrap();
+}

@@ -202,3 +202,47 @@ fn long_reads_span_many_blocks() {
         }
     }
 }
+
+/// A read that is longer than may be is named, however the text is read; one that is not is read.
+#[test]
+fn a_record_that_is_too_long_is_named() {
+    let record = |name: &str, len: usize| {
+        let (bases, qualities) = ("ACGT".repeat(len / 4), "IIII".repeat(len / 4));
+        format!("@{name} x\n{bases}\n+\n{qualities}\n")
+    };
+    let good: String = (0..30).map(|at| record(&format!("r{at}"), 40)).collect();
+    let limited = |block_bytes| SourceOptions { max_text_bytes: 20_000, ..options(block_bytes) };
+    let most = 4096 + 2 * 65536;
+    let t = |text: &str, line: u64| {
+        for block_bytes in [100, 4096] {
+            for content in
+                [text.as_bytes().to_vec(), gzip(text.as_bytes()), bgzf(text.as_bytes(), &[9000])]
+            {
+                let file = file(&content);
+                let read = read_file(&file.path, limited(block_bytes), 3);
+                let error = super::malformed(read);
+                assert_eq!((error.record, error.line), (31, Some(line)), "{error}");
+                assert!(error.name.as_ref().unwrap().starts_with("giant"), "{error}");
+                assert!(error.problem.contains("longer than 20000 bytes"), "{error}");
+                assert!(error.hint.is_some());
+            }
+        }
+    };
+    t(&format!("{good}{}{good}", record("giant", 2 * most)), 121);
+    t(&format!("{good}{}", record("giant", 2 * most)), 121);
+    // Without a line end in it, or in its name.
+    t(&format!("{good}@giant\n{}", "A".repeat(2 * most)), 121);
+    t(&format!("{good}@giant{}", "A".repeat(2 * most)), 121);
+    t(&format!("{good}@giant\nA\n+\n{}", "I".repeat(2 * most)), 121);
+    // As long as may be.
+    let text = format!("{good}{}{good}", record("long", 9_960));
+    for block_bytes in [100, 4096] {
+        for content in
+            [text.as_bytes().to_vec(), gzip(text.as_bytes()), bgzf(text.as_bytes(), &[9000])]
+        {
+            let file = file(&content);
+            let read = read_file(&file.path, limited(block_bytes), 3).unwrap();
+            assert_eq!(read.len(), 61);
+        }
+    }
+}
