@@ -55,6 +55,8 @@ pub(super) fn prepare(
     job.run.end_phase("ingest");
 
     let Collected { placed, unplaced, stray, ends } = collected;
+    // As Picard would mark the sorted file.
+    let ends = if totals.unsorted.is_empty() { ends } else { ends.map(EndCollector::by_place) };
     let resolved = ends.map(|ends| resolve(job, kept, ends, &totals, &backing)).transpose()?;
     job.run.end_phase("resolve");
 
@@ -99,7 +101,7 @@ fn collect<'a>(
     let options = IngestOptions {
         threads: job.run.threads,
         grouping: job.grouping,
-        must_be_sorted: job.claims_sorted,
+        claim: job.claim,
         steps: &job.steps,
     };
     let totals = ingest::run(&job.source, &collector, &options, trace, &watch)?;
@@ -286,7 +288,7 @@ fn collector<'a>(
         let options =
             ReadEndOptions { mode, locate, barcodes: job.arguments.duplicates.barcodes() };
         let ends = EndCollector::new(backing, chunk_bytes, job.grouping, libraries, options);
-        if job.arguments.inputs.len() > 1 { ends.for_merging() } else { ends }
+        if job.arguments.inputs.len() > 1 { ends.by_place() } else { ends }
     });
     let order = job.arguments.sort;
     let names = needs_names(order).then_some(names);

@@ -8,6 +8,7 @@ use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
 use seqloom_io::sink::output::Output;
 use seqloom_prep::collect::Grouping;
 use seqloom_prep::duplicates::DuplicateMode;
+use seqloom_prep::ingest::CoordinateClaim;
 use seqloom_prep::inputs;
 use seqloom_prep::layout::GenomeBins;
 use seqloom_prep::order::SortOrder;
@@ -50,7 +51,7 @@ pub(super) struct Job<'a> {
     pub(super) marks: Option<DuplicateMode>,
     pub(super) grouping: Grouping,
     /// Whether the header of every input says that it is sorted by coordinate.
-    pub(super) claims_sorted: bool,
+    pub(super) claim: CoordinateClaim,
     pub(super) bins: GenomeBins,
     pub(super) plan: MemoryPlan,
     pub(super) output: OutputPlan<'a>,
@@ -126,7 +127,7 @@ impl<'a> Job<'a> {
             metrics: arguments.metrics_request(),
             marks,
             grouping,
-            claims_sorted: order == InputOrder::Coordinate,
+            claim: claim(order, arguments.sort),
             bins,
             plan,
             output: plan_of_output,
@@ -167,6 +168,15 @@ impl InputOrder {
         };
         let first = headers.first().map_or(Self::Unknown, one);
         if headers.iter().all(|header| one(header) == first) { first } else { Self::Unknown }
+    }
+}
+
+/// A false claim does no harm where records are put in order anyway.
+fn claim(order: InputOrder, sort: SortOrder) -> CoordinateClaim {
+    match (order, sort) {
+        (InputOrder::Coordinate, SortOrder::Keep) => CoordinateClaim::Trusted,
+        (InputOrder::Coordinate, _) => CoordinateClaim::Checked,
+        _ => CoordinateClaim::None,
     }
 }
 

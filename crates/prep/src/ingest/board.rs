@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 use seqloom_io::alignments::{AlignmentSource, RecordBlock, RecordCheck, Truncation};
 
-use super::IngestError;
 use super::templates::{Survey, Templates, name_of, survey};
+use super::{CoordinateClaim, IngestError};
 use crate::collect::Grouping;
 use crate::frame::MAX_TEMPLATE_RECORDS;
 
@@ -70,7 +70,9 @@ struct Carried {
 pub(super) struct Board<'a> {
     source: &'a AlignmentSource,
     grouping: Grouping,
-    must_be_sorted: bool,
+    claim: CoordinateClaim,
+    /// Inputs that are not sorted as they say, with the first record that shows it, from 1.
+    unsorted: Vec<(PathBuf, u64)>,
     workers: usize,
     checks: Vec<RecordCheck>,
     early: BTreeMap<(usize, u64), (Box<RecordBlock>, Survey)>,
@@ -91,14 +93,15 @@ impl<'a> Board<'a> {
     pub(super) fn new(
         source: &'a AlignmentSource,
         grouping: Grouping,
-        must_be_sorted: bool,
+        claim: CoordinateClaim,
         workers: usize,
     ) -> Self {
         let inputs = source.headers().len();
         Self {
             source,
             grouping,
-            must_be_sorted,
+            claim,
+            unsorted: Vec::new(),
             workers,
             checks: (0..inputs).map(|input| RecordCheck::new(source, input)).collect(),
             early: BTreeMap::new(),
@@ -144,6 +147,11 @@ impl<'a> Board<'a> {
         found.collect()
     }
 
+    /// Inputs that are not sorted as they say, and the first record of each that shows it.
+    pub(super) fn take_unsorted(&mut self) -> Vec<(PathBuf, u64)> {
+        std::mem::take(&mut self.unsorted)
+    }
+
     /// Whether the last block of the last input was taken.
     pub(super) fn is_complete(&self) -> bool {
         self.early.is_empty() && self.next.0 == self.checks.len()
@@ -179,7 +187,7 @@ impl<'a> Board<'a> {
     fn accept(&mut self, mut block: Box<RecordBlock>, found: Survey) -> Result<(), IngestError> {
         let (input, last) = (block.input, block.last);
         let found = self.check(&mut block, found)?;
-        if self.must_be_sorted && block.records > 0 {
+        if self.claim != CoordinateClaim::None && block.records > 0 {
             self.check_sorted(input, &found)?;
             self.last_place = found.last_place;
         }
@@ -211,15 +219,19 @@ impl<'a> Board<'a> {
         Ok(if unchanged { found } else { survey(&block.bytes, self.grouping) })
     }
 
-    fn check_sorted(&self, input: usize, found: &Survey) -> Result<(), IngestError> {
+    fn check_sorted(&mut self, input: usize, found: &Survey) -> Result<(), IngestError> {
         let unsorted =
             if found.first_place < self.last_place { Some(0) } else { found.unsorted_record };
-        unsorted.map_or(Ok(()), |record| {
-            Err(IngestError::Unsorted {
-                path: self.source.path(input).to_owned(),
-                record: self.records_of_input + record + 1,
-            })
-        })
+        let Some(record) = unsorted else { return Ok(()) };
+        let (path, record) = (self.source.path(input), self.records_of_input + record + 1);
+        if self.claim == CoordinateClaim::Trusted {
+            return Err(IngestError::Unsorted { path: path.to_owned(), record });
+        }
+        // The first of each input is told.
+        if self.unsorted.last().is_none_or(|(last, _)| last != path) {
+            self.unsorted.push((path.to_owned(), record));
+        }
+        Ok(())
     }
 
     /// Cuts a block in front of its last template, which may go on in the next block, and joins

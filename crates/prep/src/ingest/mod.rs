@@ -35,7 +35,7 @@ pub enum IngestError {
     /// The input claims to be sorted by coordinate and is not.
     #[error(
         "{}: record {record} lies in front of the one before it, although the header says that the \
-         file is sorted by coordinate", path.display()
+         file is sorted by coordinate; --sort coordinate puts it in order", path.display()
     )]
     Unsorted {
         /// The input.
@@ -68,14 +68,26 @@ pub enum IngestError {
     Interrupted,
 }
 
+/// What a header's word that the input is sorted by coordinate is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CoordinateClaim {
+    /// There is none.
+    None,
+    /// The output keeps the order: input that is not sorted is refused.
+    Trusted,
+    /// Records are put in order anyway: input that is not sorted is noted,
+    /// [`IngestTotals::unsorted`].
+    Checked,
+}
+
 /// How records are read.
 pub struct IngestOptions<'a> {
     /// Workers.
     pub threads: NonZeroUsize,
     /// What ordinals count.
     pub grouping: Grouping,
-    /// Whether the input must be sorted by coordinate.
-    pub must_be_sorted: bool,
+    /// Whether the header says that the input is sorted by coordinate.
+    pub claim: CoordinateClaim,
     /// What is done to the records of each input before they are kept; chains of the same steps.
     pub steps: &'a [Steps],
 }
@@ -108,9 +120,12 @@ pub struct IngestTotals {
     pub steps: StepCounts,
     /// Inputs that were cut short, and where, if that is allowed.
     pub truncations: Vec<(PathBuf, Truncation)>,
+    /// Inputs that are not sorted by coordinate although they say so, each with the number of the
+    /// first record that lies in front of its predecessor, from 1.
+    pub unsorted: Vec<(PathBuf, u64)>,
 }
 
-state_of_fields!(IngestTotals { records_read, records, templates, steps, truncations });
+state_of_fields!(IngestTotals { records_read, records, templates, steps, truncations, unsorted });
 
 /// Reads all of `source` into `collector`.
 ///
@@ -124,7 +139,7 @@ pub fn run(
     watch: &dyn Fn() -> bool,
 ) -> Result<IngestTotals, IngestError> {
     let threads = options.threads;
-    let board = Board::new(source, options.grouping, options.must_be_sorted, threads.get());
+    let board = Board::new(source, options.grouping, options.claim, threads.get());
     let ingest = Ingest {
         source,
         collector,
@@ -137,15 +152,15 @@ pub fn run(
     let watch = || if watch() { Ok(()) } else { Err(IngestError::Interrupted) };
     let wake = || ingest.board.wake_all();
     pool::run(threads, &ingest.failure, wake, &watch, |_| ingest.work())?;
-    let board = ingest.board.lock();
+    let mut board = ingest.board.lock();
     if !board.is_complete() {
         return Err(IngestError::Incomplete);
     }
     let (records_read, templates) = board.totals();
     let records = trace.records.load(Ordering::Relaxed);
     let steps = std::mem::take(&mut *lock(&ingest.steps));
-    let truncations = board.truncations();
-    Ok(IngestTotals { records_read, records, templates, steps, truncations })
+    let (truncations, unsorted) = (board.truncations(), board.take_unsorted());
+    Ok(IngestTotals { records_read, records, templates, steps, truncations, unsorted })
 }
 
 struct Ingest<'a> {
