@@ -128,7 +128,8 @@ fn is_malformed_alignments(error: &anyhow::Error) -> bool {
         matches!(e, Header { .. } | MissingEof { .. } | Start { .. } | Malformed(_))
     }) || chain_has::<BamIndexError>(error, |e| matches!(e, BamIndexError::Bad { .. }))
         || chain_has::<IngestError>(error, |e| {
-            matches!(e, IngestError::Unsorted { .. } | IngestError::TooManyRecords { .. })
+            use IngestError::{Apart, TooManyRecords, Unsorted};
+            matches!(e, Unsorted { .. } | Apart { .. } | TooManyRecords { .. })
         })
         || chain_has::<NameUsedTwice>(error, |_| true)
         || chain_has::<ReadEndError>(error, |_| true)

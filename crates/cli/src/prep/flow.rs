@@ -13,7 +13,7 @@ use seqloom_prep::duplicates::{
     DuplicateMarks, DuplicateMode, DuplicateOptions, LibraryTable, ResolveError, resolve_all,
 };
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace, Finished, UnitPlan};
-use seqloom_prep::ingest::{self, IngestOptions, IngestTotals, IngestTrace};
+use seqloom_prep::ingest::{self, IngestOptions, IngestTotals, IngestTrace, TemplateNames};
 use seqloom_prep::last_changes::LastChanges;
 use seqloom_prep::metrics::DuplicationCounters;
 use seqloom_prep::order::SortOrder;
@@ -98,10 +98,13 @@ fn collect<'a>(
     trace: &IngestTrace,
 ) -> anyhow::Result<(Collected<'a>, IngestTotals)> {
     let watch = || job.watch("read", trace.records.load(Ordering::Relaxed));
+    let together = (job.grouping == Grouping::Templates)
+        .then(|| TemplateNames::new(backing, job.plan.chunk_bytes as usize));
     let options = IngestOptions {
         threads: job.run.threads,
         grouping: job.grouping,
         claim: job.claim,
+        names: together.as_ref(),
         steps: &job.steps,
     };
     let totals = ingest::run(&job.source, &collector, &options, trace, &watch)?;

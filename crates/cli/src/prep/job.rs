@@ -97,6 +97,7 @@ impl<'a> Job<'a> {
             threads: run.threads,
             bins: partitions(&bins, arguments.sort),
             marks_duplicates: marks.is_some(),
+            grouping,
             loaded_bytes: reference.size_bytes()
                 + recalibration.as_ref().map_or(0, Recalibration::size_bytes)
                 + arguments.metrics_request().memory_bytes(),

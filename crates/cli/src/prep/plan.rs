@@ -9,7 +9,8 @@
 
 use std::num::NonZeroUsize;
 
-use seqloom_prep::collect::END_PARTITIONS;
+use seqloom_prep::collect::{END_PARTITIONS, Grouping};
+use seqloom_prep::ingest::TemplateNames;
 use seqloom_runtime::memory::ByteSize;
 
 use crate::output::run::{MIN_CHUNK_BYTES, chunk_bytes};
@@ -25,8 +26,8 @@ const MIN_STORE_BYTES: u64 = 32 << 20;
 /// charged. Measured with 2 million records and 512 MiB: without it, 32 KiB over the limit on one
 /// machine and 31 MiB below it on another; with it, 14 to 20 MiB below it on the former.
 const SLACK_SHARE: u64 = 24;
-/// Kinds of read ends: pairs, fragments, markers, mates.
-const KINDS_OF_ENDS: usize = 4;
+/// Kinds of read ends: pairs, fragments, markers.
+const KINDS_OF_ENDS: usize = 3;
 
 /// The shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +45,7 @@ pub(super) struct Demand {
     /// Partitions of records that have an open chunk.
     pub(super) bins: usize,
     pub(super) marks_duplicates: bool,
+    pub(super) grouping: Grouping,
     /// Reference, known sites and what metrics may hold.
     pub(super) loaded_bytes: u64,
 }
@@ -51,7 +53,13 @@ pub(super) struct Demand {
 impl Demand {
     fn open_chunks(&self) -> u64 {
         let ends = if self.marks_duplicates { KINDS_OF_ENDS * END_PARTITIONS } else { 0 };
-        (self.bins + ends) as u64
+        let by_name = match self.grouping {
+            Grouping::Templates => TemplateNames::PARTITIONS,
+            // Reads that wait for their mates.
+            Grouping::Records if self.marks_duplicates => END_PARTITIONS,
+            Grouping::Records => 0,
+        };
+        (self.bins + ends + by_name) as u64
     }
 
     fn fixed_bytes(&self) -> u64 {
@@ -98,7 +106,13 @@ mod tests {
     #[test]
     fn the_floor_is_exact_and_open_chunks_fit() {
         let threads = NonZeroUsize::new(2).unwrap();
-        let demand = Demand { threads, bins: 2000, marks_duplicates: true, loaded_bytes: 7 };
+        let demand = Demand {
+            threads,
+            bins: 2000,
+            marks_duplicates: true,
+            grouping: Grouping::Templates,
+            loaded_bytes: 7,
+        };
         let floor = demand.floor_bytes();
         assert!(demand.plan(ByteSize(floor - 1)).is_err());
         for memory in [floor, 2 * floor, 64 << 30] {

@@ -147,6 +147,34 @@ fn files_that_only_claim_to_be_sorted_by_coordinate() {
     }
 }
 
+/// Sorted by coordinate, and said to be grouped by name: Picard believes it, and marks a part.
+#[test]
+fn files_that_only_claim_to_be_grouped_by_name() {
+    if !has_referees() {
+        return;
+    }
+    let here = folder();
+    let data = hard(here.path(), 106, 12_000, 4);
+    let text = crate::common::run(words("samtools view --no-PG -h").arg(&data.sorted)).ok().text();
+    for (name, claim) in [("sorted", "SO:queryname"), ("grouped", "SO:unsorted\tGO:query")] {
+        let text = text.replacen("SO:coordinate", claim, 1);
+        let (sam, input) = write_both(here.path(), name, &text);
+        for (input, options) in [(&sam, ""), (&input, "-t 1"), (&input, "--sort coordinate -t 4")] {
+            let out = here.path().join("never.bam");
+            let mut command = prep(&[input]);
+            command.arg("--mark-duplicates").args(options.split_whitespace()).arg("-o").arg(&out);
+            let refused = run_for(&mut command, SOON).fails_with(3);
+            refused.says(&["has the name of record", "--sort queryname"]);
+            assert!(!out.exists());
+        }
+        // Sorted by name, as the advice says, it is what Picard marks of such a file.
+        let by_name = here.path().join(format!("{name}.byname.bam"));
+        prep_into(&by_name, &[&input], "--sort queryname");
+        equal_picard(here.path(), &[case(&by_name, true, TAGS)]);
+        assert!(duplicates(&here.path().join("0.ours.bam")) > 3000);
+    }
+}
+
 #[test]
 fn options_mean_what_they_mean_in_picard() {
     if !has_referees() {

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use seqloom_io::alignments::{AlignmentSource, RecordBlock, RecordCheck, Truncation};
 
+use super::names::Apart;
 use super::templates::{Survey, Templates, name_of, survey};
 use super::{CoordinateClaim, IngestError};
 use crate::collect::Grouping;
@@ -29,6 +30,8 @@ pub(super) struct Batch {
     pub(super) block: Option<Box<RecordBlock>>,
     body: Range<usize>,
     first_template: u64,
+    /// Number of the first record, counted over all inputs from 0.
+    first_record: u64,
     grouping: Grouping,
 }
 
@@ -39,6 +42,16 @@ impl Batch {
         let templates =
             Templates::new(&self.head, self.grouping).chain(Templates::new(body, self.grouping));
         (self.first_template..).zip(templates)
+    }
+
+    /// The first record's number, counted over all inputs from 0, and framed records of every
+    /// template.
+    pub(super) fn numbered_templates(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.templates().scan(self.first_record, |next, (_, template)| {
+            let first = *next;
+            *next += Templates::new(template, Grouping::Records).count() as u64;
+            Some((first, template))
+        })
     }
 }
 
@@ -81,6 +94,8 @@ pub(super) struct Board<'a> {
     /// Place of the last record of the input being read.
     last_place: u64,
     records_of_input: u64,
+    /// Records of all inputs in front of each one that has begun.
+    records_before: Vec<u64>,
     ready: VecDeque<Batch>,
     fetching: usize,
     fetch_blocked: bool,
@@ -109,6 +124,7 @@ impl<'a> Board<'a> {
             carried: Carried::default(),
             last_place: 0,
             records_of_input: 0,
+            records_before: vec![0],
             ready: VecDeque::new(),
             fetching: 0,
             fetch_blocked: false,
@@ -150,6 +166,19 @@ impl<'a> Board<'a> {
     /// Inputs that are not sorted as they say, and the first record of each that shows it.
     pub(super) fn take_unsorted(&mut self) -> Vec<(PathBuf, u64)> {
         std::mem::take(&mut self.unsorted)
+    }
+
+    /// The error that two places of a name are.
+    pub(super) fn apart(&self, apart: Apart) -> IngestError {
+        let begun = self.records_before.partition_point(|&before| before <= apart.first);
+        // Inputs without records begin where the next one does.
+        let input = begun.saturating_sub(1);
+        let before = self.records_before.get(input).copied().unwrap_or_default();
+        IngestError::Apart {
+            path: self.source.path(input).to_owned(),
+            record: apart.again.saturating_sub(before) + 1,
+            first: apart.first.saturating_sub(before) + 1,
+        }
     }
 
     /// Whether the last block of the last input was taken.
@@ -196,16 +225,19 @@ impl<'a> Board<'a> {
         match self.grouping {
             Grouping::Records => {
                 let body = 0..block.bytes.len();
-                self.push(input, Vec::new(), Some(block), body, found.templates);
+                let first_record = self.records - block.records;
+                let place = (input, first_record);
+                self.push(place, Vec::new(), Some(block), body, found.templates);
             }
             Grouping::Templates => self.cut(block, &found)?,
         }
         self.next = if last { (input + 1, 0) } else { (input, self.next.1 + 1) };
         if last {
-            let head = std::mem::take(&mut self.carried).bytes;
+            let Carried { bytes: head, records } = std::mem::take(&mut self.carried);
             let templates = u64::from(!head.is_empty());
-            self.push(input, head, None, 0..0, templates);
+            self.push((input, self.records - records), head, None, 0..0, templates);
             (self.last_place, self.records_of_input) = (0, 0);
+            self.records_before.push(self.records);
         }
         Ok(())
     }
@@ -242,6 +274,7 @@ impl<'a> Board<'a> {
             return Ok(());
         }
         let bytes = &block.bytes;
+        let first_record = self.records - block.records - self.carried.records;
         let goes_on =
             !self.carried.bytes.is_empty() && name_of(&self.carried.bytes) == name_of(bytes);
         if goes_on {
@@ -256,7 +289,7 @@ impl<'a> Board<'a> {
         let body = if goes_on { found.first_end } else { 0 }..found.last_start;
         let in_body = found.templates - 1 - u64::from(goes_on);
         let templates = in_body + u64::from(!head.is_empty());
-        self.push(block.input, head, Some(block), body, templates);
+        self.push((block.input, first_record), head, Some(block), body, templates);
         Ok(())
     }
 
@@ -274,7 +307,7 @@ impl<'a> Board<'a> {
 
     fn push(
         &mut self,
-        input: usize,
+        (input, first_record): (usize, u64),
         head: Vec<u8>,
         block: Option<Box<RecordBlock>>,
         body: Range<usize>,
@@ -284,7 +317,15 @@ impl<'a> Board<'a> {
         self.templates += templates;
         if templates > 0 {
             let grouping = self.grouping;
-            self.ready.push_back(Batch { input, head, block, body, first_template, grouping });
+            self.ready.push_back(Batch {
+                input,
+                head,
+                block,
+                body,
+                first_template,
+                first_record,
+                grouping,
+            });
         } else if let Some(block) = block {
             self.source.recycle(block);
         }

@@ -2,6 +2,7 @@
 //! every worker doing whichever is next.
 
 mod board;
+mod names;
 mod templates;
 
 use std::num::NonZeroUsize;
@@ -14,16 +15,19 @@ use seqloom_format::templates::PackedTemplates;
 use seqloom_io::alignments::{
     AlignmentError, AlignmentFetch, AlignmentScratch, AlignmentSource, Truncation,
 };
+use seqloom_io::spill::SpillError;
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::monitor::Monitor;
 use seqloom_runtime::pool::{self, WorkerPanic};
 use seqloom_runtime::trace::Stage;
 
 use crate::collect::{CollectError, Collector, Grouping};
+use crate::duplicates::Interrupted;
 use crate::steps::{StepCounts, StepError, StepScratch, Steps};
 use crate::store::StoreScratch;
 use board::{Batch, Board, Idle, Task};
 
+pub use names::TemplateNames;
 pub use templates::Templates;
 
 /// Why ingest failed.
@@ -42,6 +46,21 @@ pub enum IngestError {
         path: PathBuf,
         /// Number of the record, from 1.
         record: u64,
+    },
+    /// The records of a template must lie together and do not.
+    #[error(
+        "{}: record {record} has the name of record {first}, and records of other names lie \
+         between them, although the records of a template must lie together (the header or \
+         --duplicate-mode query says so, or --fix-mates wants it); --sort queryname puts them \
+         together", path.display()
+    )]
+    Apart {
+        /// The input.
+        path: PathBuf,
+        /// Number of the record that comes too late, from 1.
+        record: u64,
+        /// Number of the first record of that name, or of its last run.
+        first: u64,
     },
     /// More records of one name than ordinals can tell apart.
     #[error("{}: template {name} has more than 65536 records", path.display())]
@@ -68,6 +87,18 @@ pub enum IngestError {
     Interrupted,
 }
 
+impl From<SpillError> for IngestError {
+    fn from(error: SpillError) -> Self {
+        Self::Collect(error.into())
+    }
+}
+
+impl From<Interrupted> for IngestError {
+    fn from(_: Interrupted) -> Self {
+        Self::Interrupted
+    }
+}
+
 /// What a header's word that the input is sorted by coordinate is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CoordinateClaim {
@@ -88,6 +119,8 @@ pub struct IngestOptions<'a> {
     pub grouping: Grouping,
     /// Whether the header says that the input is sorted by coordinate.
     pub claim: CoordinateClaim,
+    /// Where ordinals count templates: what proves that their records lie together.
+    pub names: Option<&'a TemplateNames<'a>>,
     /// What is done to the records of each input before they are kept; chains of the same steps.
     pub steps: &'a [Steps],
 }
@@ -155,6 +188,11 @@ pub fn run(
     let mut board = ingest.board.lock();
     if !board.is_complete() {
         return Err(IngestError::Incomplete);
+    }
+    if let Some(names) = options.names
+        && let Some(apart) = names.first_apart(threads, &|| watch().is_ok())?
+    {
+        return Err(board.apart(apart));
     }
     let (records_read, templates) = board.totals();
     let records = trace.records.load(Ordering::Relaxed);
@@ -236,6 +274,12 @@ impl Ingest<'_> {
     }
 
     fn process(&self, batch: Batch, worker: &mut Worker) -> Result<(), IngestError> {
+        if let Some(names) = self.options.names {
+            for (record, template) in batch.numbered_templates() {
+                let name = templates::name_of(template);
+                names.add(batch.input, name, record, &mut worker.store)?;
+            }
+        }
         let records = if self.options.steps.iter().all(Steps::is_empty) {
             let templates = || batch.templates();
             self.trace
