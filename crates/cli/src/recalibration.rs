@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context;
 use seqloom_format::bam::{Header, Reference};
-use seqloom_io::{known_sites, reference};
+use seqloom_io::{known_sites, reference, text};
 use seqloom_prep::duplicates::DuplicateMarks;
 use seqloom_prep::finish::{self, SurveyOptions};
 use seqloom_prep::known_sites::{KnownSites, KnownSitesBuilder};
@@ -21,6 +21,9 @@ use seqloom_prep::store::ChunkStore;
 use crate::output::run::Run;
 use crate::output::{check_writable, write_text};
 use crate::usage::UsageError;
+
+/// Longest report that is read: a read group takes a quarter of a megabyte.
+const MOST_REPORT_BYTES: usize = 1 << 30;
 
 /// What is recalibrated, and how.
 #[derive(Debug, clap::Args)]
@@ -38,7 +41,7 @@ pub(crate) struct RecalibrationArguments {
     /// Write the report and leave qualities as they are
     #[arg(long, requires = "bqsr_report")]
     bqsr_report_only: bool,
-    /// Report to apply instead of counting; several are gathered
+    /// Report to apply instead of counting, plain or compressed; several are gathered
     #[arg(long, value_name = "FILE", conflicts_with_all = ["known_sites", "bqsr_report_only"])]
     apply_bqsr: Vec<PathBuf>,
     /// Levels that qualities are set to, such as 10,20,30
@@ -146,7 +149,7 @@ impl<'a> Recalibration<'a> {
         let mut tables = Vec::new();
         for path in &arguments.apply_bqsr {
             let named = || path.display().to_string();
-            let text = std::fs::read(path).with_context(named)?;
+            let text = text::read_all(path, MOST_REPORT_BYTES)?;
             tables.push(report::parse(&text).with_context(named)?);
         }
         let given = if tables.is_empty() { None } else { Some(gather(tables)?) };

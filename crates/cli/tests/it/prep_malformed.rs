@@ -246,11 +246,11 @@ fn unsorted_input_that_claims_to_be_sorted() {
 /// of a secondary record.
 fn named(head: &str, names: &[&str]) -> String {
     let mut seen = std::collections::HashSet::new();
-    let mut one = |name: &&str| {
-        let flag = if seen.insert(*name) { 0 } else { 256 };
+    let one = |name: &str| {
+        let flag = if seen.insert(name.to_owned()) { 0 } else { 256 };
         format!("{name}\t{flag}\tc\t5\t60\t4M\t*\t0\t0\tACGT\tIIII\n")
     };
-    let records: String = names.iter().map(&mut one).collect();
+    let records: String = names.iter().copied().map(one).collect();
     format!("@HD\tVN:1.6\t{head}\n@SQ\tSN:c\tLN:1000\n{records}")
 }
 

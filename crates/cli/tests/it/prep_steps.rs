@@ -248,6 +248,46 @@ fn recalibration_in_the_same_run_is_that_of_a_run_of_its_own() {
         &format!("--apply-bqsr {}", path("one.txt").display()),
     );
     assert_same_lines(lines(&path("applied.bam")), lines(&path("one.bam")), "applied");
+    // As GATK 3 wrote it, and compressed.
+    let text = with_decimals(&fs::read_to_string(path("one.txt")).unwrap());
+    assert!(text.contains(".00  "), "{text}");
+    fs::write(path("decimals.txt"), text).unwrap();
+    run(words("gzip -k").arg(path("one.txt")).arg(path("decimals.txt"))).ok();
+    for report in ["decimals.txt", "one.txt.gz", "decimals.txt.gz"] {
+        let apply = format!("--apply-bqsr {}", path(report).display());
+        prep_into(&path("applied.bam"), &[&path("marked.bam")], &apply);
+        assert_same_lines(lines(&path("applied.bam")), lines(&path("one.bam")), report);
+    }
+    // Cut short.
+    let gzip = fs::read(path("one.txt.gz")).unwrap();
+    fs::write(path("cut.gz"), &gzip[..gzip.len() / 2]).unwrap();
+    let mut command = prep(&[&path("marked.bam")]);
+    command.arg("--apply-bqsr").arg(path("cut.gz")).arg("-o").arg(path("never.bam"));
+    run_for(&mut command, SOON).fails_with(3).says(&["cut.gz"]);
+    assert!(!path("never.bam").exists());
+}
+
+/// A recalibration report whose observations have decimals, in columns as wide as they need.
+fn with_decimals(report: &str) -> String {
+    let mut observations = None;
+    let mut rewritten = String::new();
+    for line in report.lines() {
+        let mut cells: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let header = cells.iter().position(|cell| cell == "Observations");
+        if line.is_empty() || line.starts_with('#') {
+            observations = None;
+        } else if let (None, Some(at)) = (header, observations) {
+            let cell: &mut String = &mut cells[at];
+            cell.push_str(".00");
+        }
+        observations = header.or(observations);
+        match observations {
+            Some(_) => rewritten.extend(cells.iter().map(|cell| format!("{cell:<24}  "))),
+            None => rewritten += line,
+        }
+        rewritten.push('\n');
+    }
+    rewritten
 }
 
 #[test]
