@@ -108,6 +108,7 @@ fn collect<'a>(
         steps: &job.steps,
     };
     let totals = ingest::run(&job.source, &collector, &options, trace, &watch)?;
+    job.missing.check()?;
     let collected = collector.into_collected();
     if let Some(kept) = kept {
         let watch = || job.watch("keep", totals.records);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use seqloom_format::bam::Header;
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
+use seqloom_io::reference::{self, Loaded};
 use seqloom_io::sink::output::Output;
 use seqloom_prep::collect::Grouping;
 use seqloom_prep::duplicates::DuplicateMode;
@@ -14,7 +15,7 @@ use seqloom_prep::layout::GenomeBins;
 use seqloom_prep::order::SortOrder;
 use seqloom_prep::quality_metrics::MetricsRequest;
 use seqloom_prep::reference::ReferenceSequences;
-use seqloom_prep::steps::{SetMismatchTags, Steps};
+use seqloom_prep::steps::{MissingSequences, NoteMissingSequences, SetMismatchTags, Steps};
 
 use super::arguments::PrepArguments;
 use super::plan::{Demand, MemoryPlan};
@@ -24,7 +25,7 @@ use crate::output::command_line;
 use crate::output::plan::OutputPlan;
 use crate::output::resume::Kept;
 use crate::output::run::Run;
-use crate::recalibration::{Recalibration, load_reference};
+use crate::recalibration::Recalibration;
 use crate::signals;
 use crate::usage::UsageError;
 
@@ -44,6 +45,8 @@ pub(super) struct Job<'a> {
     pub(super) late: Steps,
     /// Bases, where they are needed.
     pub(super) reference: Arc<ReferenceSequences>,
+    /// The header's sequences that it does not hold.
+    pub(super) missing: Arc<MissingSequences>,
     pub(super) recalibration: Option<Recalibration<'a>>,
     /// Metrics that are counted as records are written.
     pub(super) metrics: MetricsRequest,
@@ -84,7 +87,7 @@ impl<'a> Job<'a> {
         let source = AlignmentSource::open(&arguments.inputs, options)?;
         let order = InputOrder::of(source.headers());
         let marks = duplicate_mode(arguments, order)?;
-        let Chains { mut header, early: steps, late, reference } =
+        let Chains { mut header, early: steps, late, reference, missing } =
             chains(arguments, source.headers())?;
         let grouping = grouping(order, marks, &steps)?;
         arguments.sort.describe_in(&mut header);
@@ -124,6 +127,7 @@ impl<'a> Job<'a> {
             steps,
             late,
             reference,
+            missing,
             recalibration,
             metrics: arguments.metrics_request(),
             marks,
@@ -237,6 +241,7 @@ struct Chains {
     late: Steps,
     /// Bases of the header's sequences; none where nobody needs them.
     reference: Arc<ReferenceSequences>,
+    missing: Arc<MissingSequences>,
 }
 
 fn chains(arguments: &PrepArguments, headers: &[Header]) -> anyhow::Result<Chains> {
@@ -244,11 +249,14 @@ fn chains(arguments: &PrepArguments, headers: &[Header]) -> anyhow::Result<Chain
     let options = arguments.step_options()?;
     let mut header = merged.clone();
     options.build(&merged)?.prepare_header(&mut header)?;
-    let reference = reference(arguments, &header)?;
+    let (reference, missing) = reference(arguments, &header)?;
     let differ = changes.iter().any(|change| !change.is_empty());
     let (mut early, mut last) = (Vec::new(), Steps::new());
     for change in changes {
         let mut steps = options.build(&merged)?;
+        if !missing.is_empty() {
+            steps.add_record_step(NoteMissingSequences(missing.clone()));
+        }
         if let Some(tags) = arguments.mismatch_tags() {
             steps.add_record_step(SetMismatchTags::new(reference.clone(), tags));
         }
@@ -259,19 +267,23 @@ fn chains(arguments: &PrepArguments, headers: &[Header]) -> anyhow::Result<Chain
         early.push(first);
         last = late;
     }
-    Ok(Chains { header, early, late: last, reference })
+    Ok(Chains { header, early, late: last, reference, missing })
 }
 
+/// The bases of the reference where they are needed, and what it lacks.
 fn reference(
     arguments: &PrepArguments,
     header: &Header,
-) -> anyhow::Result<Arc<ReferenceSequences>> {
+) -> anyhow::Result<(Arc<ReferenceSequences>, Arc<MissingSequences>)> {
     let path = arguments.changes.reference.as_deref();
     let is_compared = arguments.metrics_request().alignment_summary && path.is_some();
     let is_needed = arguments.mismatch_tags().is_some() || arguments.recalibration.counts();
     if !is_needed && !is_compared {
-        return Ok(Arc::default());
+        return Ok(Default::default());
     }
     let missing = || UsageError("--known-sites needs --reference FASTA".to_owned());
-    load_reference(path.ok_or_else(missing)?, header.references())
+    let (path, references) = (path.ok_or_else(missing)?, header.references());
+    let Loaded { sequences, missing } = reference::load_found(path, references)?;
+    let missing = MissingSequences::new(path.to_owned(), references, &missing);
+    Ok((Arc::new(ReferenceSequences::new(sequences)), Arc::new(missing)))
 }

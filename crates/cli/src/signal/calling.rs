@@ -322,9 +322,10 @@ fn match_contigs(
     let first = contigs.iter().position(Option::is_none).map(|at| &header.references()[at].name);
     let (path, bam) = (reference.path().display(), bam.display());
     match first {
-        Some(name) if missing == contigs.len() => {
-            let (path, name) = (reference.path().to_owned(), name.clone());
-            return Err(ReferenceError::Missing { path, count: missing, name }.into());
+        Some(_) if missing == contigs.len() => {
+            let names = header.references().iter().map(|it| it.name.clone()).collect();
+            let path = reference.path().to_owned();
+            return Err(ReferenceError::Missing { path, names }.into());
         }
         Some(name) => pass.warn(&format!(
             "{path} lacks {missing} sequences of the header of {bam}, {name} the first; reads \

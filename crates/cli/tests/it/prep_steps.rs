@@ -290,6 +290,58 @@ fn with_decimals(report: &str) -> String {
     rewritten
 }
 
+/// What no record lies on is not asked for; what is, is named.
+#[test]
+fn sequences_that_the_reference_lacks() {
+    let here = folder();
+    let path = |name: &str| here.path().join(name);
+    let bases = "ACGT".repeat(50);
+    fs::write(path("two.fa"), format!(">a\n{bases}\n>c\n{bases}\n")).unwrap();
+    fs::write(path("none.fa"), format!(">x\n{bases}\n")).unwrap();
+    fs::write(
+        path("sites.vcf"),
+        "##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\na\t9\t.\tA\tC\t.\t.\t.\n",
+    )
+    .unwrap();
+    let sam = |names: &[&str]| {
+        let sequences: String =
+            ["a", "b", "c", "d", "e"].map(|name| format!("@SQ\tSN:{name}\tLN:200\n")).concat();
+        let groups = "@RG\tID:g\tSM:s\tPL:ILLUMINA\n";
+        let record = |name: &&str| {
+            let flag = if name.starts_with('-') { 4 } else { 0 };
+            let name = name.trim_start_matches('-');
+            format!("r\t{flag}\t{name}\t9\t60\t4M\t*\t0\t0\tACGT\tIIII\tRG:Z:g\n")
+        };
+        let records: String = names.iter().map(record).collect();
+        fs::write(path("in.sam"), format!("@HD\tVN:1.6\n{sequences}{groups}{records}")).unwrap();
+    };
+    let with = |fasta: &str, options: &str| {
+        let mut command = prep(&[&path("in.sam")]);
+        command.args(options.split_whitespace()).current_dir(here.path());
+        run_for(command.args(["--reference", fasta, "-o", "x.bam"]), SOON)
+    };
+    let uses = [
+        "--set-tags NM,MD",
+        "--known-sites sites.vcf --sort coordinate",
+        "--metrics alignment-summary --metrics-dir metrics",
+    ];
+    for options in uses {
+        sam(&["a", "c", "a", "-d"]);
+        with("two.fa", options).ok();
+        fs::remove_file(path("x.bam")).unwrap();
+        sam(&["a", "e", "-d", "b", "c", "e"]);
+        with("two.fa", options).fails_with(3).says(&["two.fa", "(2): b, e"]);
+        sam(&["a"]);
+        with("none.fa", options).fails_with(3).says(&["none.fa", "(1): a"]);
+        assert!(!path("x.bam").exists());
+        // Records that are left out need nothing.
+        sam(&["a", "b", "c"]);
+        fs::write(path("ac.bed"), "a\t0\t200\nc\t0\t200\n").unwrap();
+        with("two.fa", &format!("{options} --regions ac.bed")).ok();
+        fs::remove_file(path("x.bam")).unwrap();
+    }
+}
+
 #[test]
 fn combinations_that_make_no_sense_are_usage_errors() {
     if !has("samtools") {
