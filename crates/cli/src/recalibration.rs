@@ -2,11 +2,12 @@
 //! loaded, and the phase that counts.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use anyhow::Context;
 use seqloom_format::bam::{Header, Reference};
+use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_io::{known_sites, reference, text};
 use seqloom_prep::duplicates::DuplicateMarks;
 use seqloom_prep::finish::{self, SurveyOptions};
@@ -17,9 +18,10 @@ use seqloom_prep::recalibrate::{
 };
 use seqloom_prep::reference::ReferenceSequences;
 use seqloom_prep::store::ChunkStore;
+use seqloom_runtime::failure::lock;
 
 use crate::output::run::Run;
-use crate::output::{check_writable, write_text};
+use crate::output::{check_writable, stage_text};
 use crate::usage::UsageError;
 
 /// Longest report that is read: a read group takes a quarter of a megabyte.
@@ -133,6 +135,8 @@ pub(crate) struct Recalibration<'a> {
     known_sites: KnownSites,
     /// Reports that are given.
     given: Option<Table>,
+    /// The report that was made, still without its name.
+    staged: Mutex<Option<AtomicFile>>,
 }
 
 impl<'a> Recalibration<'a> {
@@ -169,7 +173,8 @@ impl<'a> Recalibration<'a> {
         for path in &arguments.known_sites {
             known_sites::read(path, references, |reference, bases| sites.add(reference, bases))?;
         }
-        Ok(Some(Self { arguments, known_sites: sites.finish(), given }))
+        let (known_sites, staged) = (sites.finish(), Mutex::default());
+        Ok(Some(Self { arguments, known_sites, given, staged }))
     }
 
     /// Memory that it holds from now on.
@@ -194,6 +199,11 @@ impl<'a> Recalibration<'a> {
         })
     }
 
+    /// The report that [`Recalibration::applier`] has written, to be named with the output.
+    pub(crate) fn take_report(&self) -> Option<AtomicFile> {
+        lock(&self.staged).take()
+    }
+
     /// Writes the report, if it is wanted; gives what applies it, if it is to be applied.
     ///
     /// # Errors
@@ -202,7 +212,7 @@ impl<'a> Recalibration<'a> {
         // What is written is what is applied: tables are rounded in a report.
         let table = report::parse(text.as_bytes())?;
         if let Some(path) = &self.arguments.bqsr_report {
-            write_text(path, text)?;
+            *lock(&self.staged) = Some(stage_text(path, text)?);
         }
         if self.arguments.bqsr_report_only {
             return Ok(None);

@@ -27,6 +27,7 @@ use job::{Job, Prepared};
 
 use crate::allocator;
 use crate::console::Console;
+use crate::recalibration::Recalibration;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Result<()> {
@@ -61,7 +62,7 @@ fn align<E: AlignmentEngine + Send>(
     job.placement = Some(placed);
     job.run.end_phase("load");
     // The index keeps its huge pages. In workers' memory they would pass the cap.
-    let (totals, summary) = placement::with_pages(true, || {
+    let (totals, mut summary) = placement::with_pages(true, || {
         if job.is_sorted() {
             sorted::align(engine, &job, first, &mut outputs)
         } else {
@@ -70,7 +71,8 @@ fn align<E: AlignmentEngine + Send>(
     })?;
     summary::check_none_lost(&totals, &summary)?;
     let (references, ingested) = (job.header.references(), || summary::ingested(&job, &totals));
-    job.output.publish(outputs, references, (&summary, &job.run), ingested)?;
+    summary.beside.extend(job.recalibration.as_ref().and_then(Recalibration::take_report));
+    job.output.publish(outputs, references, (&mut summary, &job.run), ingested)?;
     summary::close(&job, &totals, &summary);
     Ok(())
 }

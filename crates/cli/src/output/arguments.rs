@@ -34,7 +34,8 @@ pub(crate) struct OutputArguments {
     #[arg(long)]
     pub(crate) md5: bool,
     /// Folder for metrics: NAME.flagstat.txt, NAME.idxstats.txt and, where duplicates are marked,
-    /// NAME.markdup.txt; NAME is that of the output without suffix, or seqloom for `-`
+    /// NAME.markdup.txt; NAME is that of the output without suffix, or seqloom for `-`. Metrics of
+    /// this name that an older run has left there are removed
     #[arg(long, value_name = "DIR")]
     pub(crate) metrics_dir: Option<PathBuf>,
     /// Report of the run: options, counts, time and memory

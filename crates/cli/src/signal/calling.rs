@@ -10,6 +10,7 @@ use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
 use seqloom_io::beside::{bam_indices, with_suffix};
 use seqloom_io::indexed_fasta::IndexedFasta;
 use seqloom_io::reference::ReferenceError;
+use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_signal::calling::account::{CallAccount, Skip};
@@ -499,14 +500,15 @@ pub(super) fn refuse_nothing(account: &CallAccount) -> Result<(), NothingCalled>
     }
 }
 
-/// Says what was called and what was not, here and in the report of `--json`.
+/// Says what was called and what was not, here and in the report of `--json`, which is still to get
+/// its name.
 pub(super) fn tell(
     what: &str,
     arguments: &CallArguments,
     pass: &Pass<'_>,
     job: &Job,
     totals: &CallTotals,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Option<AtomicFile>> {
     let account = &totals.account;
     for (key, it) in &account.skipped {
         let (records, text, example) = (it.records, &it.text, &it.example);
@@ -516,9 +518,9 @@ pub(super) fn tell(
         "{what}: {} of {} records called, {} bases, {} samples",
         account.called, totals.records, account.bases, account.samples
     ));
-    let Some(path) = &arguments.json else { return Ok(()) };
-    let report = report(pass, job, arguments, totals);
-    crate::output::write_text(path, &(serde_json::to_string_pretty(&report)? + "\n"))
+    let Some(path) = &arguments.json else { return Ok(None) };
+    let report = serde_json::to_string_pretty(&report(pass, job, arguments, totals))? + "\n";
+    crate::output::stage_text(path, &report).map(Some)
 }
 
 fn report(

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seqloom_format::slow5::SignalCompression;
-use seqloom_io::sink::atomic::{AtomicFile, is_direct};
+use seqloom_io::sink::atomic::{AtomicFile, Publication, is_direct};
 use seqloom_io::sink::output::OutputError;
 use seqloom_signal::account::{Fault, Loss};
 use seqloom_signal::fast5::{Fast5Options, Fast5WriteError, Fast5Writer};
@@ -148,5 +148,5 @@ fn to_fast5(
     write(&bytes)?;
     file.file().write_all_at(&start, 0).map_err(at_path(path))?;
     pass.wrote(written_bytes + bytes.len() as u64);
-    Ok(file.commit().map_err(OutputError::from)?)
+    pass.publish(Publication { outputs: vec![file], ..Publication::default() })
 }

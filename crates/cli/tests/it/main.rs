@@ -8,6 +8,7 @@ mod common;
 mod data;
 mod prep;
 
+mod beside;
 mod clashes;
 mod command_line;
 mod determinism;
