@@ -57,6 +57,8 @@ fn main() -> ExitCode {
     let Ok(console) = console::Console::open() else { return ExitCode::from(exit::FAILED) };
     let Ok(stderr) = console.stderr() else { return ExitCode::from(exit::FAILED) };
     signals::install(stderr);
+    let Ok(stderr) = console.stderr() else { return ExitCode::from(exit::FAILED) };
+    allocator::tell(stderr);
     let outcome = match arguments.command {
         Command::Index(arguments) => index::run(&arguments, &console),
         Command::Align(arguments) => align::run(&arguments, &console),

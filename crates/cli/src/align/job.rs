@@ -102,7 +102,9 @@ impl<'a> Job<'a> {
         let fit = |replicas| with(replicas).floor_bytes() <= run.memory.0;
         let placement =
             placing::plan(&arguments.placement, threads.get(), index.memory_bytes, fit)?;
-        let plan = with(placement.groups.len()).plan(run.memory)?;
+        let demand = with(placement.groups.len());
+        let floor_bytes = demand.floor_bytes();
+        let plan = demand.plan(run.memory).map_err(|it| run.explained(it, floor_bytes))?;
         let (plan_of_output, outputs) = OutputPlan::open_striped(
             &arguments.output,
             arguments.stripes,

@@ -51,7 +51,8 @@ pub(crate) struct RunArguments {
     #[arg(short, long, short_alias = '@', value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
     /// Memory in total, such as 8G (K, M, G and T are powers of 1024); the least that works is said
-    /// when it is more [default: three quarters of the machine's, or of the cgroup's limit]
+    /// when it is more [default: three quarters of the machine's, or of the cgroup's limit,
+    /// or what `ulimit -v` leaves]
     #[arg(short, long, value_name = "SIZE", value_parser = memory_size)]
     pub(crate) memory: Option<ByteSize>,
     /// Folder for spilled data, repeatable [default: $TMPDIR, else the output's folder]

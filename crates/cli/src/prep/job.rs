@@ -96,7 +96,7 @@ impl<'a> Job<'a> {
         }
         let recalibration = Recalibration::prepare(&arguments.recalibration, &header)?;
         let bins = GenomeBins::new(header.references());
-        let plan = Demand {
+        let demand = Demand {
             threads: run.threads,
             bins: partitions(&bins, arguments.sort),
             marks_duplicates: marks.is_some(),
@@ -104,8 +104,9 @@ impl<'a> Job<'a> {
             loaded_bytes: reference.size_bytes()
                 + recalibration.as_ref().map_or(0, Recalibration::size_bytes)
                 + arguments.metrics_request().memory_bytes(),
-        }
-        .plan(run.memory)?;
+        };
+        let floor_bytes = demand.floor_bytes();
+        let plan = demand.plan(run.memory).map_err(|it| run.explained(it, floor_bytes))?;
         let in_coordinate_order = match arguments.sort {
             SortOrder::Keep => order == InputOrder::Coordinate && arguments.inputs.len() == 1,
             order => order.is_by_coordinate(),

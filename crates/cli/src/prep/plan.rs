@@ -71,7 +71,7 @@ impl Demand {
     }
 
     /// The smallest memory that works.
-    fn floor_bytes(&self) -> u64 {
+    pub(super) fn floor_bytes(&self) -> u64 {
         self.fixed_bytes() + self.min_store_bytes()
     }
 

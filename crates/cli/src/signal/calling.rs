@@ -32,6 +32,7 @@ use super::error::{NothingCalled, PassError};
 use super::pass::Pass;
 use super::region;
 use crate::output::arguments::memory_size;
+use crate::output::run::{beyond_address_space, default_memory, within_address_space};
 use crate::usage::UsageError;
 
 /// What the program itself takes: code, models, buffers of the reader and of the output.
@@ -143,8 +144,12 @@ impl Job {
     ) -> anyhow::Result<Self> {
         let found = inputs::find(&arguments.signal, &inputs::ALL_SUFFIXES)?;
         refuse_clashes(arguments, &found.paths, files)?;
-        let limit = arguments.memory.unwrap_or_else(default_memory);
+        let asked = arguments.memory.unwrap_or_else(default_memory);
+        let (limit, space_limit) = within_address_space(asked, pass.threads);
         let least = OWN_BYTES + WINDOW_BYTES + WORKER_BYTES * pass.threads.get() as u64;
+        if let Some(space_limit) = space_limit.filter(|_| limit.0 < least) {
+            return Err(beyond_address_space(space_limit, least, pass.threads).into());
+        }
         if limit.0 < least {
             let text = format!(
                 "-m {limit} is too little for {} threads: {} is the least",
@@ -295,10 +300,6 @@ fn refuse_clashes(
     let outputs = outputs.into_iter().chain(files.outputs.iter().copied());
     let given = outputs.filter_map(|(label, path)| Some((label, path?.as_path())));
     arguments.run.refuse_clashes(inputs.map(PathBuf::as_path), given)
-}
-
-fn default_memory() -> ByteSize {
-    ByteSize(machine::available_memory_bytes() / 4 * 3)
 }
 
 /// Which sequence of the FASTA each one of the header is.

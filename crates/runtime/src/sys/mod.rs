@@ -34,6 +34,14 @@ fn rusage(who: libc::c_int) -> SelfUsage {
     used(&raw)
 }
 
+/// `getrlimit(RLIMIT_AS)`: bytes of address space that the process may have; `None` for any.
+pub(crate) fn address_space_limit() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
+    // SAFETY: `limit` is valid writable memory of the type the call expects.
+    unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
+    Some(limit.rlim_cur).filter(|&bytes| bytes != libc::RLIM_INFINITY)
+}
+
 /// Waits until the child `pid` has ended, without taking its status: it can still be signalled.
 pub(crate) fn await_end(pid: u32) -> io::Result<()> {
     let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
