@@ -20,15 +20,15 @@ use seqloom_io::source::SourceError;
 use seqloom_io::spill::SpillError;
 use seqloom_prep::duplicates::NameUsedTwice;
 use seqloom_prep::duplicates::read_end::ReadEndError;
+use seqloom_prep::input::IngestError;
 use seqloom_prep::input::headers::MergeError;
-use seqloom_prep::input::ingest::IngestError;
 use seqloom_prep::recalibrate::RecalibrationError;
 use seqloom_prep::recalibrate::report::ReportError;
 use seqloom_prep::steps::StepError;
 use seqloom_signal::store::{IndexFileError, StoreError};
+use seqloom_terminal::exit::{FAILED, MALFORMED, OK, OUTPUT, USAGE, chain_has, common_code};
 
 use crate::signal::error::{JoinError, LostReads, NothingCalled, PassError};
-use seqloom_terminal::exit::{FAILED, MALFORMED, OK, OUTPUT, USAGE, chain_has, common_code};
 
 /// The exit code of an error of any command; 0 where nobody reads the output any more.
 pub(crate) fn code(error: &anyhow::Error) -> u8 {
@@ -80,7 +80,8 @@ fn is_malformed_alignments(error: &anyhow::Error) -> bool {
         matches!(e, Header { .. } | MissingEof { .. } | Start { .. } | Malformed(_))
     }) || chain_has::<BamIndexError>(error, |e| matches!(e, BamIndexError::Bad { .. }))
         || chain_has::<IngestError>(error, |e| {
-            matches!(e, IngestError::Unsorted { .. } | IngestError::TooManyRecords { .. })
+            use IngestError::{Apart, TooManyRecords, Unsorted};
+            matches!(e, Unsorted { .. } | Apart { .. } | TooManyRecords { .. })
         })
         || chain_has::<NameUsedTwice>(error, |_| true)
         || chain_has::<ReadEndError>(error, |_| true)

@@ -3,14 +3,14 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use seqloom_align::index::{BuildOptions, IndexPaths, Phase, build, plan};
+use seqloom_align::index::{BuildError, BuildOptions, IndexPaths, Phase, build, plan};
 use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
+use seqloom_terminal::{Console, UsageError};
 
 use crate::clash::refuse_clashes;
 use crate::output::arguments::memory_size;
-use seqloom_terminal::Console;
-use seqloom_terminal::UsageError;
+use crate::output::run::{beyond_address_space, within_address_space};
 
 /// Arguments of `seqloom index`.
 #[derive(Debug, clap::Args)]
@@ -27,7 +27,7 @@ pub(crate) struct IndexArguments {
     #[arg(short, long, short_alias = '@', value_name = "N")]
     threads: Option<NonZeroUsize>,
     /// Refuse to take more memory than this, such as 8G [default: the machine's,
-    /// or the cgroup's limit]
+    /// or the cgroup's limit, or what `ulimit -v` leaves]
     #[arg(short, long, value_name = "SIZE", value_parser = memory_size)]
     memory: Option<ByteSize>,
     /// Also write PREFIX.0123, which bwa-mem2 (not seqloom) needs
@@ -57,6 +57,20 @@ fn refuse_overwriting(reference: &Path, prefix: &Path, with_0123: bool) -> Resul
     refuse_clashes([reference], files.iter().map(|path| ("the index file", path.as_path())))
 }
 
+/// Where what is allowed is what a limit of address space leaves, that limit is named.
+fn explained(
+    error: BuildError,
+    space_limit: Option<ByteSize>,
+    threads: NonZeroUsize,
+) -> anyhow::Error {
+    match (error, space_limit) {
+        (BuildError::MemoryLimit { needed_bytes, .. }, Some(limit)) => {
+            beyond_address_space(limit, needed_bytes, threads).into()
+        }
+        (error, _) => error.into(),
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Result<()> {
     if arguments.quiet {
@@ -64,12 +78,14 @@ pub(crate) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Resu
     }
     let prefix = arguments.prefix.as_ref().unwrap_or(&arguments.reference);
     refuse_overwriting(&arguments.reference, prefix, arguments.with_0123)?;
-    let limit_bytes = arguments.memory.map_or_else(machine::available_memory_bytes, |size| size.0);
+    let threads = arguments.threads.unwrap_or_else(machine::available_cores);
+    let asked = arguments.memory.unwrap_or_else(|| ByteSize(machine::available_memory_bytes()));
+    let (limit, space_limit) = within_address_space(asked, threads);
     let options = BuildOptions {
-        memory_limit_bytes: Some(limit_bytes),
+        memory_limit_bytes: Some(limit.0),
         with_0123: arguments.with_0123,
         sa_stride_log2: arguments.sa_stride.trailing_zeros() as u8,
-        threads: arguments.threads.unwrap_or_else(machine::available_cores),
+        threads,
     };
     let progress = |phase: Phase, done: f64| {
         let phase = match phase {
@@ -79,7 +95,8 @@ pub(crate) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Resu
         };
         console.progress(&format!("index: {phase} {:.0} %", 100.0 * done));
     };
-    let prepared = plan(&arguments.reference, &options, &progress)?;
+    let explained = |error| explained(error, space_limit, threads);
+    let prepared = plan(&arguments.reference, &options, &progress).map_err(explained)?;
     console.info(&format!(
         "index: {} sequences, {} bases; needs {} of memory, writes {}",
         prepared.sequences,
@@ -87,7 +104,7 @@ pub(crate) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Resu
         ByteSize(prepared.memory_bytes_needed),
         ByteSize(prepared.output_bytes)
     ));
-    let built = build(prepared, prefix, &progress)?;
+    let built = build(prepared, prefix, &progress).map_err(explained)?;
     for stale in &built.stale_files {
         console.error(&format!(
             "seqloom: warning: {} belongs to another reference than the new index",

@@ -64,6 +64,8 @@ fn main() -> ExitCode {
     let Ok(console) = Console::open("seqloom") else { return ExitCode::from(ending::FAILED) };
     let Ok(stderr) = console.stderr() else { return ExitCode::from(ending::FAILED) };
     signals::install(stderr, "seqloom");
+    let Ok(stderr) = console.stderr() else { return ExitCode::from(ending::FAILED) };
+    allocator::tell(stderr);
     let outcome = match arguments.command {
         Command::Index(arguments) => index::run(&arguments, &console),
         Command::Align(arguments) => align::run(&arguments, &console),

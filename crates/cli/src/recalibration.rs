@@ -2,12 +2,13 @@
 //! loaded, and the phase that counts.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use anyhow::Context;
 use seqloom_format::bam::{Header, Reference};
-use seqloom_io::{known_sites, reference};
+use seqloom_io::sink::atomic::AtomicFile;
+use seqloom_io::{known_sites, reference, text};
 use seqloom_prep::duplicates::DuplicateMarks;
 use seqloom_prep::finish::{self, SurveyOptions};
 use seqloom_prep::input::reference::ReferenceSequences;
@@ -17,10 +18,14 @@ use seqloom_prep::recalibrate::{
     Applier, ApplyOptions, Counter, CountingVisitors, DynamicQuantization, RecalibrationError,
     RecalibrationOptions, Table, gather, report,
 };
+use seqloom_runtime::failure::lock;
+use seqloom_terminal::UsageError;
 
 use crate::output::run::Run;
-use crate::output::{check_writable, write_text};
-use seqloom_terminal::UsageError;
+use crate::output::{check_writable, stage_text};
+
+/// Longest report that is read: a read group takes a quarter of a megabyte.
+const MOST_REPORT_BYTES: usize = 1 << 30;
 
 /// What is recalibrated, and how.
 #[derive(Debug, clap::Args)]
@@ -38,7 +43,7 @@ pub(crate) struct RecalibrationArguments {
     /// Write the report and leave qualities as they are
     #[arg(long, requires = "bqsr_report")]
     bqsr_report_only: bool,
-    /// Report to apply instead of counting; several are gathered
+    /// Report to apply instead of counting, plain or compressed; several are gathered
     #[arg(long, value_name = "FILE", conflicts_with_all = ["known_sites", "bqsr_report_only"])]
     apply_bqsr: Vec<PathBuf>,
     /// Levels that qualities are set to, such as 10,20,30
@@ -130,6 +135,8 @@ pub(crate) struct Recalibration<'a> {
     known_sites: KnownSites,
     /// Reports that are given.
     given: Option<Table>,
+    /// The report that was made, still without its name.
+    staged: Mutex<Option<AtomicFile>>,
 }
 
 impl<'a> Recalibration<'a> {
@@ -146,7 +153,7 @@ impl<'a> Recalibration<'a> {
         let mut tables = Vec::new();
         for path in &arguments.apply_bqsr {
             let named = || path.display().to_string();
-            let text = std::fs::read(path).with_context(named)?;
+            let text = text::read_all(path, MOST_REPORT_BYTES)?;
             tables.push(report::parse(&text).with_context(named)?);
         }
         let given = if tables.is_empty() { None } else { Some(gather(tables)?) };
@@ -166,7 +173,8 @@ impl<'a> Recalibration<'a> {
         for path in &arguments.known_sites {
             known_sites::read(path, references, |reference, bases| sites.add(reference, bases))?;
         }
-        Ok(Some(Self { arguments, known_sites: sites.finish(), given }))
+        let (known_sites, staged) = (sites.finish(), Mutex::default());
+        Ok(Some(Self { arguments, known_sites, given, staged }))
     }
 
     /// Memory that it holds from now on.
@@ -191,6 +199,11 @@ impl<'a> Recalibration<'a> {
         })
     }
 
+    /// The report that [`Recalibration::applier`] has written, to be named with the output.
+    pub(crate) fn take_report(&self) -> Option<AtomicFile> {
+        lock(&self.staged).take()
+    }
+
     /// Writes the report, if it is wanted; gives what applies it, if it is to be applied.
     ///
     /// # Errors
@@ -199,7 +212,7 @@ impl<'a> Recalibration<'a> {
         // What is written is what is applied: tables are rounded in a report.
         let table = report::parse(text.as_bytes())?;
         if let Some(path) = &self.arguments.bqsr_report {
-            write_text(path, text)?;
+            *lock(&self.staged) = Some(stage_text(path, text)?);
         }
         if self.arguments.bqsr_report_only {
             return Ok(None);

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use seqloom_runtime::placement::probe::{self, Finding};
 use seqloom_runtime::pool;
 use seqloom_runtime::topology::{Limits, Node, Topology, TransparentHugePages};
-use serde_json::{Value, json};
-
 use seqloom_terminal::{Console, print};
+use serde_json::{Value, json};
 
 /// Arguments of `seqloom topology`.
 #[derive(Debug, clap::Args)]

@@ -12,6 +12,9 @@ use crate::text::for_each_chunk;
 /// Memory that is asked for because a header says so; what is longer grows as it is read.
 const MAX_RESERVED_BYTES: usize = 256 * 1024 * 1024;
 
+/// Names that a message lists.
+const MOST_LISTED: usize = 20;
+
 /// Why a reference cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ReferenceError {
@@ -43,17 +46,42 @@ pub enum ReferenceError {
     },
     /// Sequences of the header are not in the file.
     #[error(
-        "{}: {count} sequences of the reads' header are missing, {name} the first; is it another \
-         reference?", path.display()
+        "{}: sequences of the reads' header are missing {}; is it another reference?",
+        path.display(), listed(names)
     )]
     Missing {
         /// The file.
         path: PathBuf,
-        /// How many.
-        count: usize,
-        /// The first of them.
-        name: String,
+        /// Their names, in the order of the header.
+        names: Vec<String>,
     },
+    /// Sequences that records lie on are not in the file.
+    #[error(
+        "{}: sequences that records lie on are missing {}; is it another reference?",
+        path.display(), listed(names)
+    )]
+    Needed {
+        /// The file.
+        path: PathBuf,
+        /// Their names, in the order of the header.
+        names: Vec<String>,
+    },
+}
+
+/// How many names there are, and the first of them.
+fn listed(names: &[String]) -> String {
+    let first = names[..names.len().min(MOST_LISTED)].join(", ");
+    let more = if names.len() > MOST_LISTED { ", ..." } else { "" };
+    format!("({}): {first}{more}", names.len())
+}
+
+/// What a file holds of a header's sequences.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// Bases (ASCII, as in the file) by the header's index; none of those that are missing.
+    pub sequences: Vec<Vec<u8>>,
+    /// Header's indices of sequences that are not in the file, ascending.
+    pub missing: Vec<usize>,
 }
 
 /// Bases as they arrive, put where the header has their sequence.
@@ -95,12 +123,25 @@ impl FastaSink for Loading<'_> {
     }
 }
 
+/// As [`load_found`], for who needs all sequences.
+///
+/// # Errors
+/// As there; a sequence is missing.
+pub fn load(path: &Path, references: &[Reference]) -> Result<Vec<Vec<u8>>, ReferenceError> {
+    let Loaded { sequences, missing } = load_found(path, references)?;
+    if missing.is_empty() {
+        return Ok(sequences);
+    }
+    let names = missing.iter().map(|&index| references[index].name.clone()).collect();
+    Err(ReferenceError::Missing { path: path.to_path_buf(), names })
+}
+
 /// Loads the sequences of a FASTA (plain, gzip, BGZF or zstd) that `references` name, in their
 /// order: ASCII bases as in the file. What the header does not name is left out.
 ///
 /// # Errors
-/// The file cannot be read, is no FASTA, or does not hold what the header says.
-pub fn load(path: &Path, references: &[Reference]) -> Result<Vec<Vec<u8>>, ReferenceError> {
+/// The file cannot be read, is no FASTA, or holds a sequence of another length than the header's.
+pub fn load_found(path: &Path, references: &[Reference]) -> Result<Loaded, ReferenceError> {
     let by_name = references.iter().enumerate().map(|(index, it)| (it.name.as_bytes(), index));
     let mut loading = Loading {
         references,
@@ -120,14 +161,11 @@ pub fn load(path: &Path, references: &[Reference]) -> Result<Vec<Vec<u8>>, Refer
             expected: references[index].length,
         });
     }
-    let is_missing = |(it, bases): &(&Reference, &Vec<u8>)| bases.is_empty() && it.length > 0;
-    let mut missing = references.iter().zip(&loading.sequences).filter(is_missing);
-    if let Some((first, _)) = missing.next() {
-        let (path, name) = (path.to_path_buf(), first.name.clone());
-        return Err(ReferenceError::Missing { path, count: 1 + missing.count(), name });
-    }
+    let is_missing =
+        |&index: &usize| loading.sequences[index].is_empty() && references[index].length > 0;
+    let missing = (0..references.len()).filter(is_missing).collect();
     loading.sequences.iter_mut().for_each(Vec::shrink_to_fit);
-    Ok(loading.sequences)
+    Ok(Loaded { sequences: loading.sequences, missing })
 }
 
 #[cfg(test)]
@@ -155,6 +193,17 @@ mod tests {
         assert_eq!(loaded(TEXT, &[("b", 3), ("a", 6)]), Ok(expected));
         assert_eq!(loaded(TEXT, &[]), Ok(Vec::new()));
         assert_eq!(loaded(TEXT, &[("c", 1), ("d", 0)]), Ok(vec![b"A".to_vec(), Vec::new()]));
+    }
+
+    #[test]
+    fn sequences_that_are_missing_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ref.fa");
+        std::fs::write(&path, TEXT).unwrap();
+        let references = references(&[("x", 5), ("a", 6), ("empty", 0), ("y", 1)]);
+        let found = load_found(&path, &references).unwrap();
+        assert_eq!(found.missing, [0, 3]);
+        assert_eq!(found.sequences, [&b""[..], b"ACGTac", b"", b""]);
     }
 
     #[test]
@@ -186,7 +235,14 @@ mod tests {
             &[("a", u32::MAX)],
             "FILE: sequence a has 6 bases, but the reads' header says 4294967295",
         );
-        t(&[("x", 5), ("a", 6), ("y", 1)], "FILE: 2 sequences of the reads' header are missing, x");
+        t(
+            &[("x", 5), ("a", 6), ("y", 1)],
+            "FILE: sequences of the reads' header are missing (2): x, y;",
+        );
+        let many: Vec<String> = (0..21).map(|n| format!("s{n}")).collect();
+        let many: Vec<(&str, u32)> = many.iter().map(|name| (name.as_str(), 1)).collect();
+        assert!(loaded(TEXT, &many).unwrap_err().contains("(21): s0, s1, s2"));
+        assert!(loaded(TEXT, &many).unwrap_err().contains("s19, ...; "));
         assert!(loaded(b"ACGT", &[]).unwrap_err().starts_with("FILE: line 1"));
     }
 }

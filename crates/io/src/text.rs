@@ -45,6 +45,24 @@ pub fn for_each_chunk<E: From<SourceError>>(
     Ok(())
 }
 
+/// The whole text of `path`, decompressed, if it has at most `most_bytes`.
+///
+/// # Errors
+/// As [`for_each_chunk`]; a longer text.
+pub fn read_all(path: &Path, most_bytes: usize) -> Result<Vec<u8>, SourceError> {
+    let mut text = Vec::new();
+    for_each_chunk(path, |chunk| {
+        if text.len() + chunk.len() > most_bytes {
+            let problem = format!("it has more than {most_bytes} bytes");
+            let (path, hint) = (path.to_path_buf(), "is it the right file?");
+            return Err(SourceError::Unsupported { path, problem, hint });
+        }
+        text.extend_from_slice(chunk);
+        Ok(())
+    })?;
+    Ok(text)
+}
+
 /// Hands the lines of `path` to `on_line`, each with its number (from 1) and without its newline.
 ///
 /// # Errors

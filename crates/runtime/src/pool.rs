@@ -10,12 +10,18 @@ use std::time::Duration;
 
 use crate::failure::{Failure, lock};
 
-/// What a worker panicked with, as an error.
+/// What a worker panicked with, or why there is none, as an error.
 #[derive(Debug, thiserror::Error)]
-#[error("a worker panicked: {message}")]
+#[error("{message}")]
 pub struct WorkerPanic {
-    /// The panic message.
+    /// What to say.
     pub message: String,
+}
+
+/// A thread that the system refuses, for want of memory or because of a limit.
+fn not_started(thread: &str, error: &std::io::Error) -> WorkerPanic {
+    let message = format!("{thread} could not be started: {error}; ask for fewer with -t");
+    WorkerPanic { message }
 }
 
 /// How often the calling thread looks after its workers.
@@ -58,8 +64,7 @@ where
         for index in 0..threads.get() {
             let thread = std::thread::Builder::new().name(format!("seqloom-{index}"));
             if let Err(error) = thread.spawn_scoped(scope, move || guarded(index)) {
-                let message = format!("thread {index} of {threads} could not be started: {error}");
-                fail(WorkerPanic { message }.into());
+                fail(not_started(&format!("thread {index} of {threads}"), &error).into());
                 running.one_less();
             }
         }
@@ -77,13 +82,11 @@ where
 /// # Errors
 /// When the thread panics or cannot be started.
 pub fn run_one<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, WorkerPanic> {
-    let panicked = |message| WorkerPanic { message };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("seqloom-one".to_owned());
-        let thread = thread
-            .spawn_scoped(scope, work)
-            .map_err(|error| panicked(format!("a thread could not be started: {error}")))?;
-        thread.join().map_err(|payload| panicked(panic_message(&*payload)))
+        let thread =
+            thread.spawn_scoped(scope, work).map_err(|error| not_started("a thread", &error))?;
+        thread.join().map_err(|payload| WorkerPanic { message: panic_message(&*payload) })
     })
 }
 
@@ -112,8 +115,8 @@ impl Running {
 
 fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
-    text.or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no message".to_owned())
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    format!("a worker panicked: {}", text.as_deref().unwrap_or("no message"))
 }
 
 #[cfg(test)]
@@ -149,7 +152,7 @@ mod tests {
     fn one_thread_gives_its_result_or_its_panic() {
         assert_eq!(run_one(|| 7).unwrap(), 7);
         let fallen = run_one(|| assert!(std::hint::black_box(false), "it fell over"));
-        assert_eq!(fallen.unwrap_err().message, "it fell over");
+        assert_eq!(fallen.unwrap_err().message, "a worker panicked: it fell over");
     }
 
     #[test]
@@ -165,7 +168,7 @@ mod tests {
                 Ok(())
             },
         );
-        assert_eq!(outcome.unwrap_err().message, "worker two fell over");
+        assert_eq!(outcome.unwrap_err().message, "a worker panicked: worker two fell over");
     }
 
     #[test]

@@ -24,7 +24,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use libsais::{IsValidOutputFor, OutputElement, SuffixArrayConstruction};
-use seqloom_io::sink::atomic::AtomicFile;
+use seqloom_io::sink::atomic::{AtomicFile, Publication};
 
 use super::annotation::{write_amb, write_ann};
 use super::bwt::{self, Position, Rows};
@@ -192,12 +192,11 @@ pub fn build(plan: IndexPlan, prefix: &Path, progress: Progress<'_>) -> Result<B
         job.run::<i64>(text, bwt.file(), progress)?;
     }
     let stale_files = stale_files(&paths, &reference, options.with_0123)?;
-    remove_if_there(&paths.bwt())?;
-    let mut files = Vec::new();
-    for file in small.into_iter().chain([bwt]) {
-        files.push(file.final_path().to_owned());
-        file.commit()?;
-    }
+    // The first gets its name last: no half index looks whole.
+    let outputs: Vec<_> = [bwt].into_iter().chain(small).collect();
+    let mut files: Vec<_> = outputs.iter().map(|file| file.final_path().to_owned()).collect();
+    files.rotate_left(1);
+    Publication { outputs, ..Publication::default() }.commit()?;
     Ok(Built { files, stale_files })
 }
 
@@ -268,13 +267,6 @@ fn filled(
     write(&mut out).and_then(|()| out.flush()).map_err(write_error(path))?;
     drop(out);
     Ok(file)
-}
-
-fn remove_if_there(path: &Path) -> Result<(), BuildError> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(write_error(path)(error)),
-        _ => Ok(()),
-    }
 }
 
 /// The files of other tools that will not fit the new `.pac`.

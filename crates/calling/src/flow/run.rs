@@ -22,7 +22,7 @@ use super::sequences::{FoundSequence, ReadSequences, normalise};
 use super::signals::{SignalFiles, SignalProblem, SignalScratch};
 use super::{CallTimes, ReadInput, ReadKernel};
 use crate::aligned_read::AlignedRead;
-use crate::flow::scheduler::{Board, Cost, Idle, Job, Limits, Task};
+use crate::flow::scheduler::{Cost, Idle, Job, Limits, Scheduler, Task};
 use crate::hmm::kmers::lowest_base;
 use seqloom_signal::flow::pass::Components;
 
@@ -142,7 +142,7 @@ struct Calling<'a, K: ReadKernel, E, C> {
     limits: Limits,
     times: &'a CallTimes,
     components: &'a Components,
-    board: Monitor<Board<'a>>,
+    scheduler: Monitor<Scheduler<'a>>,
     failure: Failure<E>,
     ordered: Ordered<Done<K::Output>>,
     recycled: Mutex<Vec<K::Output>>,
@@ -173,20 +173,20 @@ where
         limits,
         times,
         components,
-        board: Monitor::new(Board::new(inputs.alignments, inputs.filter, limits)),
+        scheduler: Monitor::new(Scheduler::new(inputs.alignments, inputs.filter, limits)),
         failure: Failure::default(),
         ordered: Ordered::default(),
         recycled: Mutex::default(),
         commit: Mutex::new((CallAccount::default(), commit)),
     };
-    let wake = || calling.board.wake_all();
+    let wake = || calling.scheduler.wake_all();
     pool::run(options.threads, &calling.failure, wake, watch, |_| calling.work())?;
-    let board = calling.board.lock();
-    if !board.is_complete() {
+    let scheduler = calling.scheduler.lock();
+    if !scheduler.is_complete() {
         return Err(CallError::Incomplete.into());
     }
     let account = std::mem::take(&mut lock(&calling.commit).0);
-    Ok(CallTotals { account, records: board.records(), peak_bytes: board.peak_bytes() })
+    Ok(CallTotals { account, records: scheduler.records(), peak_bytes: scheduler.peak_bytes() })
 }
 
 impl<K, E, C> Calling<'_, K, E, C>
@@ -208,11 +208,11 @@ where
 
     /// The next task, waiting for one if need be; `None` when all is done or the run has failed.
     fn next_task(&self) -> Option<Task> {
-        self.board.wait_for(|board| {
+        self.scheduler.wait_for(|scheduler| {
             if self.failure.stopped() {
                 return Some(None);
             }
-            match board.next_task() {
+            match scheduler.next_task() {
                 Ok(task) => Some(Some(task)),
                 Err(Idle::Finished) => Some(None),
                 Err(Idle::Wait) => None,
@@ -234,14 +234,14 @@ where
         match fetched {
             (_, Some((block, found))) => {
                 let cost = |bases| self.cost(bases, bases * SAMPLES_PER_BASE);
-                self.board.update(|board| board.fetched(block, found, &cost))
+                self.scheduler.update(|scheduler| scheduler.fetched(block, found, &cost))
             }
             (AlignmentFetch::End, None) => {
-                self.board.update(Board::source_ended);
+                self.scheduler.update(Scheduler::source_ended);
                 Ok(())
             }
             _ => {
-                self.board.update(Board::fetch_found_nothing);
+                self.scheduler.update(Scheduler::fetch_found_nothing);
                 Ok(())
             }
         }
@@ -267,13 +267,13 @@ where
             *worker = Worker { fetch, ..Worker::default() };
         }
         let held = if outcome.is_ok() { self.kernel.held_bytes(&output) } else { 0 };
-        let must_wake_all = self.board.update(|board| {
-            board.called(&mut job, held);
-            board.has_growing()
+        let must_wake_all = self.scheduler.update(|scheduler| {
+            scheduler.called(&mut job, held);
+            scheduler.has_growing()
         });
         if must_wake_all {
             // Those who wait for memory look for something else than the others.
-            self.board.wake_all();
+            self.scheduler.wake_all();
         }
         let sequence = job.sequence;
         let done = Done { job, outcome, output };
@@ -330,12 +330,12 @@ where
     /// has failed meanwhile.
     fn grow(&self, sequence: u64, bytes: u64) -> bool {
         self.times.wait.time(|| {
-            self.board.lock().grows(true);
-            let may_grow = self.board.wait_for(|board| {
-                let may_grow = board.try_grow(sequence, bytes);
+            self.scheduler.lock().grows(true);
+            let may_grow = self.scheduler.wait_for(|scheduler| {
+                let may_grow = scheduler.try_grow(sequence, bytes);
                 if self.failure.stopped() { Some(false) } else { may_grow.then_some(true) }
             });
-            self.board.lock().grows(false);
+            self.scheduler.lock().grows(false);
             may_grow
         })
     }
@@ -460,7 +460,7 @@ where
         if let Ok(block) = Arc::try_unwrap(block) {
             self.inputs.alignments.recycle(Box::new(block));
         }
-        self.board.update(|board| board.committed(held_bytes));
+        self.scheduler.update(|scheduler| scheduler.committed(held_bytes));
         Ok(())
     }
 }

@@ -70,7 +70,7 @@ pub(super) enum Idle {
 }
 
 /// See the module documentation.
-pub(super) struct Board<'a> {
+pub(super) struct Scheduler<'a> {
     source: &'a AlignmentSource,
     filter: Filter,
     limits: Limits,
@@ -98,7 +98,7 @@ pub(super) struct Board<'a> {
     source_ended: bool,
 }
 
-impl<'a> Board<'a> {
+impl<'a> Scheduler<'a> {
     pub(super) fn new(source: &'a AlignmentSource, filter: Filter, limits: Limits) -> Self {
         Self {
             source,
@@ -192,7 +192,7 @@ impl<'a> Board<'a> {
         self.peak_bytes = self.peak_bytes.max(self.working_bytes + self.window_bytes);
     }
 
-    /// A worker begins or ceases to wait for [`Board::try_grow`].
+    /// A worker begins or ceases to wait for [`Scheduler::try_grow`].
     pub(super) fn grows(&mut self, begins: bool) {
         if begins { self.growing += 1 } else { self.growing -= 1 }
     }

@@ -1,4 +1,4 @@
-//! The board without threads: which record is next, and what may be held.
+//! The scheduler without threads: which record is next, and what may be held.
 
 use seqloom_io::alignments::AlignmentOptions;
 
@@ -34,24 +34,24 @@ fn cost(bases: u64) -> Cost {
 
 const ALL: Filter = Filter { min_mapping_quality: 0, region: None, has_secondary: false };
 
-fn fill(board: &mut Board<'_>) -> Result<(), CallError> {
+fn fill(scheduler: &mut Scheduler<'_>) -> Result<(), CallError> {
     let mut scratch = seqloom_io::alignments::AlignmentScratch::default();
-    while board.may_fetch() {
-        assert!(matches!(board.next_task(), Ok(Task::Fetch)));
-        match board.source.fetch(&mut scratch).unwrap() {
+    while scheduler.may_fetch() {
+        assert!(matches!(scheduler.next_task(), Ok(Task::Fetch)));
+        match scheduler.source.fetch(&mut scratch).unwrap() {
             seqloom_io::alignments::AlignmentFetch::Block(block) => {
-                let found = survey(&block.bytes, &board.filter);
-                board.fetched(block, found, &cost)?;
+                let found = survey(&block.bytes, &scheduler.filter);
+                scheduler.fetched(block, found, &cost)?;
             }
-            seqloom_io::alignments::AlignmentFetch::Busy => board.fetch_found_nothing(),
-            seqloom_io::alignments::AlignmentFetch::End => board.source_ended(),
+            seqloom_io::alignments::AlignmentFetch::Busy => scheduler.fetch_found_nothing(),
+            seqloom_io::alignments::AlignmentFetch::End => scheduler.source_ended(),
         }
     }
     Ok(())
 }
 
-fn take(board: &mut Board<'_>) -> Option<Job> {
-    match board.next_task() {
+fn take(scheduler: &mut Scheduler<'_>) -> Option<Job> {
+    match scheduler.next_task() {
         Ok(Task::Call(job)) => Some(job),
         Ok(Task::Fetch) => panic!("nothing is left to fetch"),
         Err(_) => None,
@@ -62,69 +62,69 @@ fn take(board: &mut Board<'_>) -> Option<Job> {
 fn the_longest_that_fits_is_taken_first() {
     let folder = tempfile::tempdir().unwrap();
     let source = source(folder.path(), &[(1, 1), (2, 3), (3, 9), (4, 3), (5, 500)]);
-    let mut board = Board::new(&source, ALL, LIMITS);
-    fill(&mut board).unwrap();
+    let mut scheduler = Scheduler::new(&source, ALL, LIMITS);
+    fill(&mut scheduler).unwrap();
     // Of 100 and 10 that are prepaid, 90 take 80; then 30 take 20 each of what is left, and the
     // first may start whatever it takes. The 5,000 wait for their turn.
-    let mut jobs: Vec<Job> = std::iter::from_fn(|| take(&mut board)).collect();
+    let mut jobs: Vec<Job> = std::iter::from_fn(|| take(&mut scheduler)).collect();
     let order: Vec<u64> = jobs.iter().map(|job| job.ordinal).collect();
     assert_eq!(order, [2, 1, 0]);
     // What the longest gives back lets the other one of three bases in.
-    board.called(&mut jobs[0], 5);
-    assert_eq!(take(&mut board).map(|job| job.ordinal), Some(3));
+    scheduler.called(&mut jobs[0], 5);
+    assert_eq!(take(&mut scheduler).map(|job| job.ordinal), Some(3));
 }
 
 #[test]
 fn the_first_may_start_whatever_it_takes_and_the_front_moves_on() {
     let folder = tempfile::tempdir().unwrap();
     let source = source(folder.path(), &[(1, 500), (2, 400), (3, 1)]);
-    let mut board = Board::new(&source, ALL, LIMITS);
-    fill(&mut board).unwrap();
-    let mut last = take(&mut board).unwrap();
+    let mut scheduler = Scheduler::new(&source, ALL, LIMITS);
+    fill(&mut scheduler).unwrap();
+    let mut last = take(&mut scheduler).unwrap();
     assert_eq!(last.ordinal, 2, "it is the only one that fits");
-    let mut first = take(&mut board).unwrap();
+    let mut first = take(&mut scheduler).unwrap();
     assert_eq!(first.ordinal, 0, "it is the one that is waited for");
-    assert!(take(&mut board).is_none());
+    assert!(take(&mut scheduler).is_none());
     for job in [&mut last, &mut first] {
-        board.called(job, 7);
+        scheduler.called(job, 7);
     }
-    assert!(take(&mut board).is_none(), "the front has not moved yet");
-    board.committed(first.held_bytes);
-    let mut middle = take(&mut board).unwrap();
+    assert!(take(&mut scheduler).is_none(), "the front has not moved yet");
+    scheduler.committed(first.held_bytes);
+    let mut middle = take(&mut scheduler).unwrap();
     assert_eq!(middle.ordinal, 1);
-    board.called(&mut middle, 0);
-    board.committed(middle.held_bytes);
-    board.committed(last.held_bytes);
-    assert!(board.is_complete());
-    assert_eq!((board.window_bytes, board.working_bytes), (0, 0));
-    assert!(matches!(board.next_task(), Err(Idle::Finished)));
-    assert_eq!(board.records(), 3);
+    scheduler.called(&mut middle, 0);
+    scheduler.committed(middle.held_bytes);
+    scheduler.committed(last.held_bytes);
+    assert!(scheduler.is_complete());
+    assert_eq!((scheduler.window_bytes, scheduler.working_bytes), (0, 0));
+    assert!(matches!(scheduler.next_task(), Err(Idle::Finished)));
+    assert_eq!(scheduler.records(), 3);
 }
 
 #[test]
 fn a_read_grows_if_it_fits_or_is_the_first() {
     let folder = tempfile::tempdir().unwrap();
     let source = source(folder.path(), &[(1, 2), (2, 2)]);
-    let mut board = Board::new(&source, ALL, LIMITS);
-    fill(&mut board).unwrap();
-    let first = take(&mut board).unwrap();
-    let mut second = take(&mut board).unwrap();
+    let mut scheduler = Scheduler::new(&source, ALL, LIMITS);
+    fill(&mut scheduler).unwrap();
+    let first = take(&mut scheduler).unwrap();
+    let mut second = take(&mut scheduler).unwrap();
     assert_eq!((first.sequence, second.sequence), (0, 1));
-    assert!(board.try_grow(1, 50));
-    assert!(!board.try_grow(1, 500));
-    assert!(board.try_grow(0, 500));
-    assert!(!board.try_grow(1, 51), "the first has taken it all");
-    assert!(board.try_grow(1, 20), "less is always possible");
-    board.called(&mut second, 0);
-    assert_eq!(board.working_bytes, 490);
+    assert!(scheduler.try_grow(1, 50));
+    assert!(!scheduler.try_grow(1, 500));
+    assert!(scheduler.try_grow(0, 500));
+    assert!(!scheduler.try_grow(1, 51), "the first has taken it all");
+    assert!(scheduler.try_grow(1, 20), "less is always possible");
+    scheduler.called(&mut second, 0);
+    assert_eq!(scheduler.working_bytes, 490);
 }
 
 #[test]
 fn records_out_of_order_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let source = source(folder.path(), &[(1, 2), (5, 2), (4, 2)]);
-    let mut board = Board::new(&source, ALL, LIMITS);
-    let error = fill(&mut board).unwrap_err();
+    let mut scheduler = Scheduler::new(&source, ALL, LIMITS);
+    let error = fill(&mut scheduler).unwrap_err();
     assert!(matches!(&error, CallError::Unsorted { name, .. } if name == "r2"), "{error}");
 }
 
@@ -138,14 +138,14 @@ fn reading_ends_behind_the_region() {
     let source = AlignmentSource::open(&[path], options).unwrap();
     let region = super::super::record::Region { reference_id: 0, start: 20, end: 30 };
     let filter = Filter { min_mapping_quality: 0, region: Some(region), has_secondary: false };
-    let mut board = Board::new(&source, filter, LIMITS);
-    fill(&mut board).unwrap();
-    assert_eq!(board.records(), 10);
+    let mut scheduler = Scheduler::new(&source, filter, LIMITS);
+    fill(&mut scheduler).unwrap();
+    assert_eq!(scheduler.records(), 10);
     let (read, all) = (source.bytes_read(), source.total_bytes().unwrap());
     assert!(read < all / 4, "{read} bytes of {all} were read");
     let mut called = Vec::new();
-    while let Some(mut job) = take(&mut board) {
-        board.called(&mut job, 0);
+    while let Some(mut job) = take(&mut scheduler) {
+        scheduler.called(&mut job, 0);
         called.extend((job.unit.record < job.unit.end).then_some(job.ordinal));
     }
     called.sort_unstable();

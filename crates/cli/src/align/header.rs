@@ -2,7 +2,6 @@
 
 use seqloom_align::index::IndexInfo;
 use seqloom_format::bam::{Header, HeaderError, expand_escapes};
-
 use seqloom_terminal::UsageError;
 
 /// What goes into the header.

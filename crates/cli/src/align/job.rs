@@ -18,20 +18,17 @@ use seqloom_io::source::{
 use seqloom_prep::partition::genome_bins::GenomeBins;
 use seqloom_report::run::PlacementReport;
 use seqloom_runtime::machine;
+use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::AlignArguments;
 use super::header::{self, HeaderParts};
 use super::placing;
 use super::plan::{Demand, MemoryPlan, mean_read_bases};
 use crate::clash::{refuse_clashes, refuse_one_file_as_both};
-use crate::output::command_line;
 use crate::output::plan::OutputPlan;
 use crate::output::run::Run;
-use crate::output::stripes;
+use crate::output::{command_line, stripes};
 use crate::recalibration::{Recalibration, load_reference};
-use seqloom_terminal::Console;
-use seqloom_terminal::UsageError;
-use seqloom_terminal::signals;
 
 /// Blocks looked at for a read that tells the read length; empty reads may fill many.
 const MAX_FIRST_BLOCKS: usize = 16;
@@ -111,7 +108,9 @@ impl<'a> Job<'a> {
         let fit = |replicas| with(replicas).floor_bytes() <= run.memory.0;
         let placement =
             placing::plan(&arguments.placement, threads.get(), index.memory_bytes, fit)?;
-        let plan = with(placement.groups.len()).plan(run.memory)?;
+        let demand = with(placement.groups.len());
+        let floor_bytes = demand.floor_bytes();
+        let plan = demand.plan(run.memory).map_err(|it| run.explained(it, floor_bytes))?;
         let (plan_of_output, outputs) = OutputPlan::open_striped(
             &arguments.output,
             arguments.stripes,

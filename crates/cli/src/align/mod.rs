@@ -25,6 +25,7 @@ use arguments::EngineChoice;
 use job::{Job, Prepared};
 
 use crate::allocator;
+use crate::recalibration::Recalibration;
 use seqloom_terminal::Console;
 
 /// Runs the command.
@@ -60,7 +61,7 @@ fn align<E: AlignmentEngine + Send>(
     job.placement = Some(placed);
     job.run.end_phase("load");
     // The index keeps its huge pages. In workers' memory they would pass the cap.
-    let (totals, summary) = placement::with_pages(true, || {
+    let (totals, mut summary) = placement::with_pages(true, || {
         if job.is_sorted() {
             sorted::align(engine, &job, first, &mut outputs)
         } else {
@@ -69,7 +70,8 @@ fn align<E: AlignmentEngine + Send>(
     })?;
     summary::check_none_lost(&totals, &summary)?;
     let (references, ingested) = (job.header.references(), || summary::ingested(&job, &totals));
-    job.output.publish(outputs, references, (&summary, &job.run), ingested)?;
+    summary.beside.extend(job.recalibration.as_ref().and_then(Recalibration::take_report));
+    job.output.publish(outputs, references, (&mut summary, &job.run), ingested)?;
     summary::close(&job, &totals, &summary);
     Ok(())
 }

@@ -13,7 +13,6 @@ use seqloom_runtime::placement::{
 };
 use seqloom_runtime::pool;
 use seqloom_runtime::topology::{Limits, Topology};
-
 use seqloom_terminal::UsageError;
 
 /// Options of placement.

@@ -14,9 +14,9 @@ use seqloom_align::ingest::HeldLimits;
 use seqloom_io::source::InputBlock;
 use seqloom_prep::partition::collect::END_PARTITIONS;
 use seqloom_runtime::memory::ByteSize;
+use seqloom_terminal::UsageError;
 
 use crate::output::run::{MIN_CHUNK_BYTES, chunk_bytes};
-use seqloom_terminal::UsageError;
 
 /// Code, libraries, command line, header, allocator slack.
 const PROGRAM_BYTES: u64 = 64 << 20;

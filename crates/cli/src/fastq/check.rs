@@ -8,7 +8,6 @@ use seqloom_io::source::{
     SourceOptions,
 };
 use seqloom_io::structure;
-
 use seqloom_terminal::print;
 
 /// Time of an engine per read for which a limit is told, in microseconds: a short-read aligner.

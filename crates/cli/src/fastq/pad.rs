@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use seqloom_io::reblock::{self, ReblockError, Rewritten, Survey};
 use seqloom_io::sink::output::Output;
 use seqloom_runtime::machine;
+use seqloom_terminal::{Console, UsageError};
 
 use crate::clash::refuse_clashes;
-use seqloom_terminal::Console;
-use seqloom_terminal::UsageError;
 
 /// Size of a block that is aimed at, as in Langmead 2018.
 const BLOCK_BYTES: usize = 12 * 1024;

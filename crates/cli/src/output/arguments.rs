@@ -7,7 +7,6 @@ use std::str::FromStr;
 
 use seqloom_prep::duplicates::DuplicateMode;
 use seqloom_runtime::memory::{ByteSize, ParseSizeError};
-
 use seqloom_terminal::UsageError;
 
 /// Where results go.
@@ -34,7 +33,8 @@ pub(crate) struct OutputArguments {
     #[arg(long)]
     pub(crate) md5: bool,
     /// Folder for metrics: NAME.flagstat.txt, NAME.idxstats.txt and, where duplicates are marked,
-    /// NAME.markdup.txt; NAME is that of the output without suffix, or seqloom for `-`
+    /// NAME.markdup.txt; NAME is that of the output without suffix, or seqloom for `-`. Metrics of
+    /// this name that an older run has left there are removed
     #[arg(long, value_name = "DIR")]
     pub(crate) metrics_dir: Option<PathBuf>,
     /// Report of the run: options, counts, time and memory
@@ -50,7 +50,8 @@ pub(crate) struct RunArguments {
     #[arg(short, long, short_alias = '@', value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
     /// Memory in total, such as 8G (K, M, G and T are powers of 1024); the least that works is said
-    /// when it is more [default: three quarters of the machine's, or of the cgroup's limit]
+    /// when it is more [default: three quarters of the machine's, or of the cgroup's limit,
+    /// or what `ulimit -v` leaves]
     #[arg(short, long, value_name = "SIZE", value_parser = memory_size)]
     pub(crate) memory: Option<ByteSize>,
     /// Folder for spilled data, repeatable [default: $TMPDIR, else the output's folder]

@@ -8,10 +8,10 @@ use seqloom_format::index::{BinningScheme, IndexBuilder};
 use seqloom_io::beside::with_suffix;
 use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_io::sink::output::{Output, OutputError};
+use seqloom_terminal::UsageError;
 
 use super::arguments::IndexKind;
 use super::compress;
-use seqloom_terminal::UsageError;
 
 /// Level of the blocks of a CSI index.
 const CSI_LEVEL: u8 = 6;

@@ -1,7 +1,7 @@
 //! Files of metrics: what Picard and samtools would say of the output.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use seqloom_format::bam::Reference;
 use seqloom_io::sink::atomic::AtomicFile;
@@ -18,6 +18,35 @@ pub(super) struct Metrics<'a> {
     sample: String,
     command_line: String,
     files: Vec<AtomicFile>,
+}
+
+/// Kinds of files, all that any run may write.
+const KINDS: [&str; 9] = [
+    "flagstat",
+    "idxstats",
+    "markdup",
+    "insert_size",
+    "alignment_summary",
+    "quality_yield",
+    "quality_by_cycle",
+    "quality_distribution",
+    "stats",
+];
+
+/// Where all the metrics of an output may be.
+pub(super) fn paths(folder: &Path, output: &Path) -> Vec<PathBuf> {
+    let sample = sample(output);
+    KINDS.iter().map(|kind| path(folder, &sample, kind)).collect()
+}
+
+fn path(folder: &Path, sample: &str, kind: &str) -> PathBuf {
+    folder.join(format!("{sample}.{kind}.txt"))
+}
+
+/// What metrics are called after.
+fn sample(output: &Path) -> String {
+    let stem = output.file_stem().filter(|stem| *stem != "-");
+    stem.map_or_else(|| "seqloom".into(), |stem| stem.to_string_lossy().into_owned())
 }
 
 /// Makes a folder for metrics, if need be.
@@ -40,10 +69,8 @@ impl<'a> Metrics<'a> {
         of: &Summary,
     ) -> anyhow::Result<Vec<AtomicFile>> {
         create_folder(folder)?;
-        let stem = output.file_stem().filter(|stem| *stem != "-");
-        let sample =
-            stem.map_or_else(|| "seqloom".into(), |stem| stem.to_string_lossy().into_owned());
-        let mut metrics = Self { folder, sample, command_line: command_line(), files: Vec::new() };
+        let (sample, command_line) = (sample(output), command_line());
+        let mut metrics = Self { folder, sample, command_line, files: Vec::new() };
         metrics.write_counts(references, of)?;
         if let Some(duplicates) = &of.duplicates {
             metrics.write_duplicates(duplicates)?;
@@ -106,7 +133,7 @@ impl<'a> Metrics<'a> {
 
     /// Writes and empties `text`.
     fn write_file(&mut self, kind: &str, text: &mut String) -> anyhow::Result<()> {
-        let path = self.folder.join(format!("{}.{kind}.txt", self.sample));
+        let path = path(self.folder, &self.sample, kind);
         self.files.push(stage_text(&path, text)?);
         text.clear();
         Ok(())

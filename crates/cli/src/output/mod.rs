@@ -21,19 +21,11 @@ pub(crate) fn command_line() -> String {
     std::env::args().collect::<Vec<_>>().join(" ")
 }
 
-/// Writes a file of text, whole or not at all.
-///
-/// # Errors
-/// When it cannot be written.
-pub(crate) fn write_text(path: &Path, text: &str) -> anyhow::Result<()> {
-    Ok(stage_text(path, text)?.commit()?)
-}
-
 /// A file of text that is still to get its name.
 ///
 /// # Errors
 /// When it cannot be written.
-fn stage_text(path: &Path, text: &str) -> anyhow::Result<AtomicFile> {
+pub(crate) fn stage_text(path: &Path, text: &str) -> anyhow::Result<AtomicFile> {
     let file = AtomicFile::create(path)?;
     file.file().write_all(text.as_bytes()).map_err(at_path(path))?;
     Ok(file)

@@ -2,25 +2,24 @@
 
 use std::fs;
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use seqloom_format::bam::{Header, Reference};
 use seqloom_format::bgzf::{EOF_BLOCK, VirtualOffset};
 use seqloom_format::index::IndexBuilder;
 use seqloom_io::beside::{bam_indices, with_suffix};
-use seqloom_io::sink::atomic::{AtomicFile, commit_parts, commit_with_index, commit_without_index};
+use seqloom_io::sink::atomic::Publication;
 use seqloom_io::sink::output::Output;
 use seqloom_prep::finish::encode::Encoding;
+use seqloom_terminal::UsageError;
 
 use super::arguments::{OutputArguments, OutputFormat};
 use super::index::IndexFormat;
 use super::metrics::{self, Metrics};
 use super::resume::Kept;
 use super::run::Run;
-use super::stripes;
 use super::summary::{Ingested, Summary};
-use super::{check_writable, compress, stage_text, write_text};
-use seqloom_terminal::UsageError;
+use super::{check_writable, compress, stage_text, stripes};
 
 /// What is written where.
 pub(crate) struct OutputPlan<'a> {
@@ -130,51 +129,50 @@ impl<'a> OutputPlan<'a> {
 
     /// Gives the output its name, with its index, and their names to metrics and the report of the
     /// run. All of these are written before: should there be no room for one, what had the
-    /// output's name is still there.
+    /// output's name is still there. What lies beside that, and belongs to it alone, goes with it:
+    /// indices, MD5, and all metrics in the folder that is named now.
     pub(crate) fn publish(
         &self,
         outputs: Vec<Output>,
         references: &[Reference],
-        (summary, run): (&Summary, &Run<'_>),
+        (summary, run): (&mut Summary, &Run<'_>),
         ingested: impl FnOnce() -> Ingested,
     ) -> anyhow::Result<()> {
         let written_bytes = written_bytes(&outputs);
-        let mut beside = match &self.arguments.metrics_dir {
-            Some(folder) => Metrics::stage(folder, self.path(), references, summary)?,
-            None => Vec::new(),
-        };
-        if let Some(path) = &self.arguments.json {
-            let report = summary.report(ingested(), run, (self.path(), written_bytes));
-            beside.push(stage_text(path, &report.to_json()?)?);
+        let (path, mut beside) = (self.path(), Vec::new());
+        if let Some(folder) = &self.arguments.metrics_dir {
+            beside = Metrics::stage(folder, path, references, summary)?;
         }
-        self.name(outputs, summary.index.as_deref())?;
-        Ok(beside.into_iter().try_for_each(AtomicFile::commit)?)
-    }
-
-    /// Gives the output its name, with its index.
-    fn name(&self, outputs: Vec<Output>, index: Option<&[u8]>) -> anyhow::Result<()> {
-        let path = self.path();
-        let md5 = outputs.first().and_then(Output::md5);
-        let is_striped = outputs.len() > 1;
-        let mut files: Vec<_> = outputs.into_iter().filter_map(Output::into_file).collect();
-        let old_indices = bam_indices(path);
-        let index = index.zip(self.index).map(|(bytes, format)| format.file(path, bytes));
-        let index = index.transpose()?.flatten();
-        if is_striped {
-            // Where there is a file of this name, an index that is there may be that one's.
-            let are_of_stripes = index.is_some() || fs::symlink_metadata(path).is_err();
-            let old_indices = if are_of_stripes { &old_indices[..] } else { &[] };
-            commit_parts(files, index, old_indices)?;
-            return Ok(());
-        }
-        let Some(file) = files.pop() else { return Ok(()) };
-        match index {
-            Some(index) => commit_with_index(file, index, &old_indices)?,
-            None if file.is_direct() => file.commit()?,
-            None => commit_without_index(file, &old_indices)?,
+        if let Some(json) = &self.arguments.json {
+            let report = summary.report(ingested(), run, (path, written_bytes));
+            beside.push(stage_text(json, &report.to_json()?)?);
         }
         // As Picard writes it: the digits alone.
-        md5.map_or(Ok(()), |md5| write_text(&with_suffix(path, ".md5"), &md5))
+        if let Some(md5) = outputs.first().and_then(Output::md5) {
+            beside.push(stage_text(&with_suffix(path, ".md5"), &md5)?);
+        }
+        beside.append(&mut summary.beside);
+        let index = summary.index.as_deref().zip(self.index);
+        let index = index.map(|(bytes, format)| format.file(path, bytes)).transpose()?.flatten();
+        let stale = self.stale(&outputs, index.is_some());
+        let outputs = outputs.into_iter().filter_map(Output::into_file).collect();
+        Ok(Publication { outputs, index, beside, stale }.commit()?)
+    }
+
+    /// What lies beside the output's name and would be taken for the new output's.
+    fn stale(&self, outputs: &[Output], is_indexed: bool) -> Vec<PathBuf> {
+        let path = self.path();
+        let folder = self.arguments.metrics_dir.as_deref();
+        let mut stale = folder.map_or_else(Vec::new, |folder| metrics::paths(folder, path));
+        let is_striped = outputs.len() > 1;
+        // Where there is a file of this name, what lies beside may be that one's.
+        let are_of_stripes = is_indexed || fs::symlink_metadata(path).is_err();
+        let is_file = outputs.iter().any(Output::is_regular_file);
+        if is_file && (!is_striped || are_of_stripes) {
+            stale.extend(bam_indices(path));
+            stale.push(with_suffix(path, ".md5"));
+        }
+        stale
     }
 }
 

@@ -19,10 +19,10 @@ use seqloom_io::sink::output::Output;
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::partition::store::{Backing, SavedValue};
 use seqloom_runtime::memory::ByteSize;
+use seqloom_terminal::UsageError;
 
 use super::arguments::{OutputArguments, RunArguments};
 use super::run::Run;
-use seqloom_terminal::UsageError;
 
 /// Raised when what is kept changes its layout or its meaning.
 const LAYOUT: u32 = 1;

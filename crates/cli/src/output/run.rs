@@ -9,10 +9,9 @@ use seqloom_report::run::{StageReport, UsageReport};
 use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::trace::Stage;
+use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::RunArguments;
-use seqloom_terminal::Console;
-use seqloom_terminal::signals;
 
 /// Smallest and largest chunk of the stores.
 pub(crate) const MIN_CHUNK_BYTES: u64 = 16 << 10;
@@ -32,7 +31,10 @@ pub(crate) fn chunk_bytes(share_bytes: u64) -> u64 {
 pub(crate) struct Run<'a> {
     pub(crate) console: &'a Console,
     pub(crate) threads: NonZeroUsize,
+    /// `-m`, or what the limit of address space leaves of it.
     pub(crate) memory: ByteSize,
+    /// The limit of address space, where it leaves less than `-m`.
+    space_limit: Option<ByteSize>,
     phase_started: Cell<Instant>,
     phases: RefCell<Vec<(&'static str, Duration)>>,
 }
@@ -46,13 +48,24 @@ pub(crate) struct Peaks {
 
 impl<'a> Run<'a> {
     pub(crate) fn new(arguments: &RunArguments, console: &'a Console) -> Self {
+        let threads = arguments.threads.unwrap_or_else(machine::available_cores);
+        let memory = arguments.memory.unwrap_or_else(default_memory);
+        let (memory, space_limit) = within_address_space(memory, threads);
         Self {
             console,
-            threads: arguments.threads.unwrap_or_else(machine::available_cores),
-            memory: arguments.memory.unwrap_or_else(default_memory),
+            threads,
+            memory,
+            space_limit,
             phase_started: Cell::new(Instant::now()),
             phases: RefCell::default(),
         }
+    }
+
+    /// Why a plan that needs `floor_bytes` was refused, where that is for the limit of address
+    /// space.
+    pub(crate) fn explained(&self, refused: UsageError, floor_bytes: u64) -> UsageError {
+        let Some(limit) = self.space_limit else { return refused };
+        beyond_address_space(limit, floor_bytes, self.threads)
     }
 
     /// Says what is about to happen.
@@ -136,6 +149,34 @@ pub(crate) fn stage_row(phase: &'static str, name: &'static str, stage: &Stage) 
     StageReport { phase, stage: name, seconds: stage.seconds(), visits: stage.visits() }
 }
 
-fn default_memory() -> ByteSize {
+/// Three quarters of what there is.
+pub(crate) fn default_memory() -> ByteSize {
     ByteSize(machine::available_memory_bytes() / 4 * 3)
+}
+
+/// What the limit of address space leaves of `memory`; with that limit, where it is less.
+pub(crate) fn within_address_space(
+    memory: ByteSize,
+    threads: NonZeroUsize,
+) -> (ByteSize, Option<ByteSize>) {
+    let Some(limit) = machine::address_space_limit_bytes() else { return (memory, None) };
+    let left = ByteSize(machine::memory_within_bytes(limit, threads));
+    if left < memory { (left, Some(ByteSize(limit))) } else { (memory, None) }
+}
+
+/// A run that needs `least_bytes` does not fit the limit of address space.
+pub(crate) fn beyond_address_space(
+    limit: ByteSize,
+    least_bytes: u64,
+    threads: NonZeroUsize,
+) -> UsageError {
+    let beside = machine::space_beside_bytes(threads);
+    UsageError(format!(
+        "the limit of address space (ulimit -v) of {limit} is too small: this run needs at least \
+         {} (memory {} + {} beside it for the program and {threads} threads); raise it, or ask \
+         for fewer threads with -t",
+        ByteSize(least_bytes.saturating_add(beside)),
+        ByteSize(least_bytes),
+        ByteSize(beside),
+    ))
 }

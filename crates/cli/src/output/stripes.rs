@@ -6,10 +6,10 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use seqloom_io::sink::output::Output;
+use seqloom_terminal::UsageError;
 
 use super::arguments::OutputArguments;
 use crate::output::at_path;
-use seqloom_terminal::UsageError;
 
 /// Digits of a number at least, so that the names of few and of many stripes look alike.
 const MIN_DIGITS: usize = 2;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_prep::duplicates::DuplicateMode;
 use seqloom_prep::duplicates::metrics::{DuplicateSetHistogram, DuplicationMetrics};
 use seqloom_prep::finish::{FinishTrace, Finished};
@@ -22,6 +23,8 @@ pub(crate) struct Summary {
     pub(crate) metrics: GatheredMetrics,
     /// Bytes of the index file.
     pub(crate) index: Option<Vec<u8>>,
+    /// Further files that are complete and get their names with the output.
+    pub(crate) beside: Vec<AtomicFile>,
     pub(crate) records_written: u64,
     pub(crate) records_removed: u64,
     pub(crate) stages: Vec<StageReport>,

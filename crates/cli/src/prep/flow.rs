@@ -13,6 +13,7 @@ use seqloom_prep::duplicates::{
 };
 use seqloom_prep::finish::output_transform::LastChanges;
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace, Finished, UnitPlan};
+use seqloom_prep::input::TemplateNames;
 use seqloom_prep::input::ingest::{self, IngestOptions, IngestTotals, IngestTrace};
 use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsVisitors};
 use seqloom_prep::partition::collect::{
@@ -55,6 +56,8 @@ pub(super) fn prepare(
     job.run.end_phase("ingest");
 
     let Collected { placed, unplaced, stray, ends } = collected;
+    // As Picard would mark the sorted file.
+    let ends = if totals.unsorted.is_empty() { ends } else { ends.map(EndCollector::by_place) };
     let resolved = ends.map(|ends| resolve(job, kept, ends, &totals, &backing)).transpose()?;
     job.run.end_phase("resolve");
 
@@ -96,13 +99,17 @@ fn collect<'a>(
     trace: &IngestTrace,
 ) -> anyhow::Result<(Collected<'a>, IngestTotals)> {
     let watch = || job.watch("read", trace.records.load(Ordering::Relaxed));
+    let together = (job.grouping == Grouping::Templates)
+        .then(|| TemplateNames::new(backing, job.plan.chunk_bytes as usize));
     let options = IngestOptions {
         threads: job.run.threads,
         grouping: job.grouping,
-        must_be_sorted: job.claims_sorted,
+        claim: job.claim,
+        names: together.as_ref(),
         steps: &job.steps,
     };
     let totals = ingest::run(&job.source, &collector, &options, trace, &watch)?;
+    job.missing.check()?;
     let collected = collector.into_collected();
     if let Some(kept) = kept {
         let watch = || job.watch("keep", totals.records);
@@ -286,7 +293,7 @@ fn collector<'a>(
         let options =
             ReadEndOptions { mode, locate, barcodes: job.arguments.duplicates.barcodes() };
         let ends = EndCollector::new(backing, chunk_bytes, job.grouping, libraries, options);
-        if job.arguments.inputs.len() > 1 { ends.for_merging() } else { ends }
+        if job.arguments.inputs.len() > 1 { ends.by_place() } else { ends }
     });
     let order = job.arguments.sort;
     let names = needs_names(order).then_some(names);

@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use seqloom_format::bam::Header;
 use seqloom_io::alignments::{AlignmentFormat, AlignmentOptions, AlignmentSource};
+use seqloom_io::reference::{self, Loaded};
 use seqloom_io::sink::output::Output;
 use seqloom_prep::duplicates::DuplicateMode;
-use seqloom_prep::input::headers;
 use seqloom_prep::input::reference::ReferenceSequences;
+use seqloom_prep::input::{CoordinateClaim, headers};
 use seqloom_prep::metrics::quality::MetricsRequest;
 use seqloom_prep::partition::collect::Grouping;
 use seqloom_prep::partition::genome_bins::GenomeBins;
 use seqloom_prep::partition::order::SortOrder;
-use seqloom_prep::steps::{SetMismatchTags, Steps};
+use seqloom_prep::steps::{MissingSequences, NoteMissingSequences, SetMismatchTags, Steps};
+use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::PrepArguments;
 use super::plan::{self, Demand, MemoryPlan};
@@ -22,10 +24,7 @@ use crate::output::command_line;
 use crate::output::plan::OutputPlan;
 use crate::output::resume::Kept;
 use crate::output::run::Run;
-use crate::recalibration::{Recalibration, load_reference};
-use seqloom_terminal::Console;
-use seqloom_terminal::UsageError;
-use seqloom_terminal::signals;
+use crate::recalibration::Recalibration;
 
 /// Compressed bytes of a block of input: inflated three to ten times as many, a few blocks per
 /// worker, which the plan's share of a worker has room for.
@@ -43,6 +42,8 @@ pub(super) struct Job<'a> {
     pub(super) late: Steps,
     /// Bases, where they are needed.
     pub(super) reference: Arc<ReferenceSequences>,
+    /// The header's sequences that it does not hold.
+    pub(super) missing: Arc<MissingSequences>,
     pub(super) recalibration: Option<Recalibration<'a>>,
     /// Metrics that are counted as records are written.
     pub(super) metrics: MetricsRequest,
@@ -50,7 +51,7 @@ pub(super) struct Job<'a> {
     pub(super) marks: Option<DuplicateMode>,
     pub(super) grouping: Grouping,
     /// Whether the header of every input says that it is sorted by coordinate.
-    pub(super) claims_sorted: bool,
+    pub(super) claim: CoordinateClaim,
     pub(super) bins: GenomeBins,
     pub(super) plan: MemoryPlan,
     pub(super) output: OutputPlan<'a>,
@@ -84,7 +85,7 @@ impl<'a> Job<'a> {
         let source = AlignmentSource::open(&arguments.inputs, options)?;
         let order = InputOrder::of(source.headers());
         let marks = duplicate_mode(arguments, order)?;
-        let Chains { mut header, early: steps, late, reference } =
+        let Chains { mut header, early: steps, late, reference, missing } =
             chains(arguments, source.headers())?;
         let grouping = grouping(order, marks, &steps)?;
         arguments.sort.describe_in(&mut header);
@@ -95,16 +96,18 @@ impl<'a> Job<'a> {
         let bins = GenomeBins::new(header.references());
         let has_text = (0..arguments.inputs.len())
             .any(|input| matches!(source.format(input), AlignmentFormat::Sam));
-        let plan = Demand {
+        let demand = Demand {
             threads: run.threads,
             has_text,
             bins: partitions(&bins, arguments.sort),
             marks_duplicates: marks.is_some(),
+            grouping,
             loaded_bytes: reference.size_bytes()
                 + recalibration.as_ref().map_or(0, Recalibration::size_bytes)
                 + arguments.metrics_request().memory_bytes(),
-        }
-        .plan(run.memory)?;
+        };
+        let floor_bytes = demand.floor_bytes();
+        let plan = demand.plan(run.memory).map_err(|it| run.explained(it, floor_bytes))?;
         let in_coordinate_order = match arguments.sort {
             SortOrder::Keep => order == InputOrder::Coordinate && arguments.inputs.len() == 1,
             order => order.is_by_coordinate(),
@@ -126,11 +129,12 @@ impl<'a> Job<'a> {
             steps,
             late,
             reference,
+            missing,
             recalibration,
             metrics: arguments.metrics_request(),
             marks,
             grouping,
-            claims_sorted: order == InputOrder::Coordinate,
+            claim: claim(order, arguments.sort),
             bins,
             plan,
             output: plan_of_output,
@@ -171,6 +175,15 @@ impl InputOrder {
         };
         let first = headers.first().map_or(Self::Unknown, one);
         if headers.iter().all(|header| one(header) == first) { first } else { Self::Unknown }
+    }
+}
+
+/// A false claim does no harm where records are put in order anyway.
+fn claim(order: InputOrder, sort: SortOrder) -> CoordinateClaim {
+    match (order, sort) {
+        (InputOrder::Coordinate, SortOrder::Keep) => CoordinateClaim::Trusted,
+        (InputOrder::Coordinate, _) => CoordinateClaim::Checked,
+        _ => CoordinateClaim::None,
     }
 }
 
@@ -230,6 +243,7 @@ struct Chains {
     late: Steps,
     /// Bases of the header's sequences; none where nobody needs them.
     reference: Arc<ReferenceSequences>,
+    missing: Arc<MissingSequences>,
 }
 
 fn chains(arguments: &PrepArguments, headers: &[Header]) -> anyhow::Result<Chains> {
@@ -237,11 +251,14 @@ fn chains(arguments: &PrepArguments, headers: &[Header]) -> anyhow::Result<Chain
     let options = arguments.step_options()?;
     let mut header = merged.clone();
     options.build(&merged)?.prepare_header(&mut header)?;
-    let reference = reference(arguments, &header)?;
+    let (reference, missing) = reference(arguments, &header)?;
     let differ = changes.iter().any(|change| !change.is_empty());
     let (mut early, mut last) = (Vec::new(), Steps::new());
     for change in changes {
         let mut steps = options.build(&merged)?;
+        if !missing.is_empty() {
+            steps.add_record_step(NoteMissingSequences(missing.clone()));
+        }
         if let Some(tags) = arguments.mismatch_tags() {
             steps.add_record_step(SetMismatchTags::new(reference.clone(), tags));
         }
@@ -252,19 +269,23 @@ fn chains(arguments: &PrepArguments, headers: &[Header]) -> anyhow::Result<Chain
         early.push(first);
         last = late;
     }
-    Ok(Chains { header, early, late: last, reference })
+    Ok(Chains { header, early, late: last, reference, missing })
 }
 
+/// The bases of the reference where they are needed, and what it lacks.
 fn reference(
     arguments: &PrepArguments,
     header: &Header,
-) -> anyhow::Result<Arc<ReferenceSequences>> {
+) -> anyhow::Result<(Arc<ReferenceSequences>, Arc<MissingSequences>)> {
     let path = arguments.changes.reference.as_deref();
     let is_compared = arguments.metrics_request().alignment_summary && path.is_some();
     let is_needed = arguments.mismatch_tags().is_some() || arguments.recalibration.counts();
     if !is_needed && !is_compared {
-        return Ok(Arc::default());
+        return Ok(Default::default());
     }
     let missing = || UsageError("--known-sites needs --reference FASTA".to_owned());
-    load_reference(path.ok_or_else(missing)?, header.references())
+    let (path, references) = (path.ok_or_else(missing)?, header.references());
+    let Loaded { sequences, missing } = reference::load_found(path, references)?;
+    let missing = MissingSequences::new(path.to_owned(), references, &missing);
+    Ok((Arc::new(ReferenceSequences::new(sequences)), Arc::new(missing)))
 }

@@ -14,9 +14,10 @@ pub(crate) use arguments::PrepArguments;
 use job::{Job, Prepared};
 use seqloom_io::sink::output::Output;
 use seqloom_runtime::placement;
+use seqloom_terminal::Console;
 
 use crate::output::resume::Kept;
-use seqloom_terminal::Console;
+use crate::recalibration::Recalibration;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &PrepArguments, console: &Console) -> anyhow::Result<()> {
@@ -38,11 +39,13 @@ pub(crate) fn run(arguments: &PrepArguments, console: &Console) -> anyhow::Resul
 fn make(job: &Job<'_>, mut output: Output, mut kept: Option<&mut Kept>) -> anyhow::Result<()> {
     let continued = kept.as_ref().and_then(|kept| kept.continued());
     // Huge pages in workers' memory would pass the cap.
-    let (totals, summary) =
+    let (totals, mut summary) =
         placement::with_pages(true, || flow::prepare(job, &mut output, &mut kept))?;
     summary::check_none_lost(&totals, &summary)?;
     let ingested = || summary::ingested(job, &totals, continued);
-    job.output.publish(vec![output], job.header.references(), (&summary, &job.run), ingested)?;
+    summary.beside.extend(job.recalibration.as_ref().and_then(Recalibration::take_report));
+    let references = job.header.references();
+    job.output.publish(vec![output], references, (&mut summary, &job.run), ingested)?;
     summary::close(job, &totals, &summary);
     Ok(())
 }

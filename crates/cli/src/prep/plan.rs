@@ -11,11 +11,12 @@
 use std::num::NonZeroUsize;
 
 use seqloom_io::source::MAX_RECORD_BYTES;
-use seqloom_prep::partition::collect::END_PARTITIONS;
+use seqloom_prep::input::TemplateNames;
+use seqloom_prep::partition::collect::{END_PARTITIONS, Grouping};
 use seqloom_runtime::memory::ByteSize;
+use seqloom_terminal::UsageError;
 
 use crate::output::run::{MIN_CHUNK_BYTES, chunk_bytes};
-use seqloom_terminal::UsageError;
 
 /// Code, libraries, header, allocator slack.
 const PROGRAM_BYTES: u64 = 48 << 20;
@@ -27,8 +28,8 @@ const MIN_STORE_BYTES: u64 = 32 << 20;
 /// charged. Measured with 2 million records and 512 MiB: without it, 32 KiB over the limit on one
 /// machine and 31 MiB below it on another; with it, 14 to 20 MiB below it on the former.
 const SLACK_SHARE: u64 = 24;
-/// Kinds of read ends: pairs, fragments, markers, mates.
-const KINDS_OF_ENDS: usize = 4;
+/// Kinds of read ends: pairs, fragments, markers.
+const KINDS_OF_ENDS: usize = 3;
 
 /// The shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,7 @@ pub(super) struct Demand {
     /// Partitions of records that have an open chunk.
     pub(super) bins: usize,
     pub(super) marks_duplicates: bool,
+    pub(super) grouping: Grouping,
     /// Reference, known sites and what metrics may hold.
     pub(super) loaded_bytes: u64,
     /// Whether an input is SAM text.
@@ -61,7 +63,13 @@ pub(super) fn max_line_bytes(memory: ByteSize) -> usize {
 impl Demand {
     fn open_chunks(&self) -> u64 {
         let ends = if self.marks_duplicates { KINDS_OF_ENDS * END_PARTITIONS } else { 0 };
-        (self.bins + ends) as u64
+        let by_name = match self.grouping {
+            Grouping::Templates => TemplateNames::PARTITIONS,
+            // Reads that wait for their mates.
+            Grouping::Records if self.marks_duplicates => END_PARTITIONS,
+            Grouping::Records => 0,
+        };
+        (self.bins + ends + by_name) as u64
     }
 
     fn fixed_bytes(&self) -> u64 {
@@ -73,7 +81,7 @@ impl Demand {
     }
 
     /// The smallest memory that works.
-    fn floor_bytes(&self) -> u64 {
+    pub(super) fn floor_bytes(&self) -> u64 {
         self.fixed_bytes() + self.min_store_bytes()
     }
 
@@ -115,6 +123,7 @@ mod tests {
             threads,
             bins: 2000,
             marks_duplicates: true,
+            grouping: Grouping::Templates,
             loaded_bytes: 7,
             has_text: false,
         };

@@ -70,6 +70,13 @@ pub(super) fn close(job: &Job<'_>, totals: &IngestTotals, summary: &Summary) {
             truncation.problem
         ));
     }
+    for (path, record) in &totals.unsorted {
+        job.run.console.info(&format!(
+            "{}: record {record} lies in front of the one before it, although the header says that \
+             the file is sorted by coordinate; it was taken as samtools sort would put it",
+            path.display(),
+        ));
+    }
     let names = job.steps.first().into_iter().flat_map(Steps::names);
     for (step, dropped) in names.zip(&totals.steps.dropped).filter(|it| *it.1 > 0) {
         job.run.console.info(&format!("step {step}: {dropped} records left out"));

@@ -11,9 +11,9 @@ use seqloom_format::slow5::{Compression, RecordCompression, SignalCompression};
 use seqloom_runtime::machine;
 use seqloom_signal::operations::transcode::Encoding;
 use seqloom_signal::store::index_path;
+use seqloom_terminal::UsageError;
 
 use crate::clash;
-use seqloom_terminal::UsageError;
 
 /// How a command runs.
 #[derive(Debug, clap::Args)]

@@ -19,19 +19,21 @@ use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
 use seqloom_io::beside::{bam_indices, with_suffix};
 use seqloom_io::indexed_fasta::IndexedFasta;
 use seqloom_io::reference::ReferenceError;
+use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_signal::flow::inputs::{self, Inputs};
 use seqloom_signal::flow::sources::{Input, Numbers, Sequential};
 use seqloom_signal::operations::index::Locate;
 use seqloom_signal::store::index_path;
+use seqloom_terminal::UsageError;
 
 use super::arguments::RunArguments;
 use super::error::{NothingCalled, PassError};
 use super::pass::Pass;
 use super::region;
 use crate::output::arguments::memory_size;
-use seqloom_terminal::UsageError;
+use crate::output::run::{beyond_address_space, default_memory, within_address_space};
 
 /// What the program itself takes: code, models, buffers of the reader and of the output.
 const OWN_BYTES: u64 = 96 << 20;
@@ -142,8 +144,12 @@ impl Job {
     ) -> anyhow::Result<Self> {
         let found = inputs::find(&arguments.signal, &inputs::ALL_SUFFIXES)?;
         refuse_clashes(arguments, &found.paths, files)?;
-        let limit = arguments.memory.unwrap_or_else(default_memory);
+        let asked = arguments.memory.unwrap_or_else(default_memory);
+        let (limit, space_limit) = within_address_space(asked, pass.threads);
         let least = OWN_BYTES + WINDOW_BYTES + WORKER_BYTES * pass.threads.get() as u64;
+        if let Some(space_limit) = space_limit.filter(|_| limit.0 < least) {
+            return Err(beyond_address_space(space_limit, least, pass.threads).into());
+        }
         if limit.0 < least {
             let text = format!(
                 "-m {limit} is too little for {} threads: {} is the least",
@@ -297,10 +303,6 @@ fn refuse_clashes(
     arguments.run.refuse_clashes(inputs.map(PathBuf::as_path), given)
 }
 
-fn default_memory() -> ByteSize {
-    ByteSize(machine::available_memory_bytes() / 4 * 3)
-}
-
 /// Which sequence of the FASTA each one of the header is.
 fn match_contigs(
     pass: &Pass<'_>,
@@ -323,9 +325,10 @@ fn match_contigs(
     let first = contigs.iter().position(Option::is_none).map(|at| &header.references()[at].name);
     let (path, bam) = (reference.path().display(), bam.display());
     match first {
-        Some(name) if missing == contigs.len() => {
-            let (path, name) = (reference.path().to_owned(), name.clone());
-            return Err(ReferenceError::Missing { path, count: missing, name }.into());
+        Some(_) if missing == contigs.len() => {
+            let names = header.references().iter().map(|it| it.name.clone()).collect();
+            let path = reference.path().to_owned();
+            return Err(ReferenceError::Missing { path, names }.into());
         }
         Some(name) => pass.warn(&format!(
             "{path} lacks {missing} sequences of the header of {bam}, {name} the first; reads \
@@ -499,14 +502,15 @@ pub(super) fn refuse_nothing(account: &CallAccount) -> Result<(), NothingCalled>
     }
 }
 
-/// Says what was called and what was not, here and in the report of `--json`.
+/// Says what was called and what was not, here and in the report of `--json`, which is still to get
+/// its name.
 pub(super) fn tell(
     what: &str,
     arguments: &CallArguments,
     pass: &Pass<'_>,
     job: &Job,
     totals: &CallTotals,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Option<AtomicFile>> {
     let account = &totals.account;
     for (key, it) in &account.skipped {
         let (records, text, example) = (it.records, &it.text, &it.example);
@@ -516,9 +520,9 @@ pub(super) fn tell(
         "{what}: {} of {} records called, {} bases, {} samples",
         account.called, totals.records, account.bases, account.samples
     ));
-    let Some(path) = &arguments.json else { return Ok(()) };
-    let report = report(pass, job, arguments, totals);
-    crate::output::write_text(path, &(serde_json::to_string_pretty(&report)? + "\n"))
+    let Some(path) = &arguments.json else { return Ok(None) };
+    let report = serde_json::to_string_pretty(&report(pass, job, arguments, totals))? + "\n";
+    crate::output::stage_text(path, &report).map(Some)
 }
 
 fn report(

@@ -6,8 +6,8 @@ use seqloom_format::bam::{Header, RecordRef};
 use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK, MAX_PAYLOAD_BYTES, VirtualOffset};
 use seqloom_format::index::{IndexBuilder, IndexFragment};
 use seqloom_io::beside::bam_indices;
-use seqloom_io::sink::atomic::commit_with_index;
-use seqloom_io::sink::output::{Output, OutputError};
+use seqloom_io::sink::atomic::{AtomicFile, Publication};
+use seqloom_io::sink::output::Output;
 
 use super::error::PassError;
 use super::pass::Pass;
@@ -50,12 +50,11 @@ impl TextSink {
         Ok(())
     }
 
-    /// Ends the file and gives it its name.
-    pub(super) fn publish(mut self, pass: &Pass<'_>) -> Result<(), PassError> {
+    /// Ends the file, which is still to get its name; `None` for standard output.
+    pub(super) fn finish(mut self, pass: &Pass<'_>) -> Result<Option<AtomicFile>, PassError> {
         self.flush()?;
         pass.wrote(self.output.written_bytes());
-        let named = self.output.into_file().map_or(Ok(()), |file| file.commit());
-        Ok(named.map_err(OutputError::from)?)
+        Ok(self.output.into_file())
     }
 }
 
@@ -138,19 +137,24 @@ impl BamSink {
         Ok(())
     }
 
-    /// Ends the file and gives it its name, with its index.
-    pub(super) fn publish(mut self, pass: &Pass<'_>) -> Result<(), PassError> {
+    /// Ends the file; it and its index get their names with what else is published.
+    pub(super) fn finish(
+        mut self,
+        pass: &Pass<'_>,
+        with: &mut Publication,
+    ) -> Result<(), PassError> {
         self.flush()?;
         let end = VirtualOffset::new(self.text.bytes(), 0).unwrap_or_default();
         self.text.write(&EOF_BLOCK)?;
-        let Some(Entries { format, all, .. }) = self.index else { return self.text.publish(pass) };
-        let bytes = format.finish(all, end).map_err(refused)?;
-        self.text.flush()?;
-        pass.wrote(self.text.output.written_bytes());
-        let index = format.file(&self.path, &bytes)?;
-        let Some((file, index)) = self.text.output.into_file().zip(index) else { return Ok(()) };
-        let named = commit_with_index(file, index, &bam_indices(&self.path));
-        Ok(named.map_err(OutputError::from)?)
+        if self.text.output.is_regular_file() {
+            with.stale.extend(bam_indices(&self.path));
+        }
+        let mut index = None;
+        if let Some(Entries { format, all, .. }) = self.index {
+            index = format.file(&self.path, &format.finish(all, end).map_err(refused)?)?;
+        }
+        with.beside.extend(self.text.finish(pass)?.into_iter().chain(index));
+        Ok(())
     }
 }
 

@@ -8,12 +8,11 @@ use seqloom_signal::flow::sources::{Input, Sequential};
 use seqloom_signal::operations::copy::Copy;
 use seqloom_signal::operations::transcode::Encoding;
 use seqloom_signal::store::{SignalStore, StoreFormat};
+use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::{Format, RunArguments, format_of_name, refuse_terminal};
 use super::error::PassError;
 use super::pass::{Pass, RecordSink};
-use seqloom_terminal::Console;
-use seqloom_terminal::UsageError;
 
 /// Arguments of `seqloom signal cat`.
 #[derive(Debug, clap::Args)]

@@ -10,11 +10,11 @@ use seqloom_signal::flow::pass::{Components, Stage, Tally, Work};
 use seqloom_signal::flow::sources::{Sequential, file_fault};
 use seqloom_signal::operations::transcode::read_fault;
 use seqloom_signal::store::{Cursor, DecodeScratch, FrameBatch, SignalStore, StoreError};
+use seqloom_terminal::Console;
 
 use super::arguments::RunArguments;
 use super::error::PassError;
 use super::pass::Pass;
-use seqloom_terminal::Console;
 
 /// Arguments of `seqloom signal check`.
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seqloom_format::slow5::SignalCompression;
-use seqloom_io::sink::atomic::{AtomicFile, is_direct};
+use seqloom_io::sink::atomic::{AtomicFile, Publication, is_direct};
 use seqloom_io::sink::output::OutputError;
 use seqloom_signal::flow::account::{Fault, Loss};
 use seqloom_signal::flow::inputs::{self, ALL_SUFFIXES};
@@ -14,6 +14,7 @@ use seqloom_signal::flow::sources::Sequential;
 use seqloom_signal::operations::merge::{Differences, UnionOptions};
 use seqloom_signal::operations::transcode::{Deflate, DeflatedRead, Encoding, Route, Transcode};
 use seqloom_signal::store::fast5::{Fast5Options, Fast5WriteError, Fast5Writer};
+use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::{Format, LosslessArguments, OutputArguments, RunArguments};
 use super::error::PassError;
@@ -21,8 +22,6 @@ use super::join::{Unfit, join};
 use super::pass::Pass;
 use super::view::rewrite;
 use crate::output::at_path;
-use seqloom_terminal::Console;
-use seqloom_terminal::UsageError;
 
 /// Arguments of `seqloom signal convert`.
 #[derive(Debug, clap::Args)]
@@ -149,5 +148,5 @@ fn to_fast5(
     write(&bytes)?;
     file.file().write_all_at(&start, 0).map_err(at_path(path))?;
     pass.wrote(written_bytes + bytes.len() as u64);
-    Ok(file.commit().map_err(OutputError::from)?)
+    pass.publish(Publication { outputs: vec![file], ..Publication::default() })
 }

@@ -7,12 +7,11 @@ use seqloom_signal::flow::sources::Sequential;
 use seqloom_signal::operations::degrade::Dataset;
 use seqloom_signal::operations::transcode::{Route, Transcode};
 use seqloom_signal::store::SignalStore;
+use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::{Format, OutputArguments, RunArguments};
 use super::pass::Pass;
 use super::view::rewrite;
-use seqloom_terminal::Console;
-use seqloom_terminal::UsageError;
 
 /// From so many bits on basecalling suffers (slow5tools warns from here too).
 const BITS_THAT_HURT: u8 = 5;

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use seqloom_calling::eventalign::table::{TableOptions, push_header, push_summary_header};
 use seqloom_calling::events::read::ReadOptions;
 use seqloom_calling::flow::kernels::EventalignKernel;
+use seqloom_io::sink::atomic::Publication;
+use seqloom_terminal::Console;
 
 use super::calling::{CallArguments, Job, OwnFiles, refuse_nothing, tell};
 use super::calling_sinks::TextSink;
 use super::pass::Pass;
-use seqloom_terminal::Console;
 
 /// Arguments of `seqloom signal eventalign`.
 #[derive(Debug, clap::Args)]
@@ -66,8 +67,10 @@ pub(super) fn run(arguments: &EventalignArguments, console: &Console) -> anyhow:
         summary.as_mut().map_or(Ok(()), |summary| summary.write(&output.summary))
     })?;
     refuse_nothing(&totals.account)?;
-    sink.publish(&pass)?;
-    summary.map_or(Ok(()), |summary| summary.publish(&pass))?;
-    tell("eventalign", &arguments.call, &pass, &job, &totals)?;
+    let mut made = Publication::default();
+    made.outputs.extend(sink.finish(&pass)?);
+    made.beside.extend(summary.map(|summary| summary.finish(&pass)).transpose()?.flatten());
+    made.beside.extend(tell("eventalign", &arguments.call, &pass, &job, &totals)?);
+    pass.publish(made)?;
     pass.finish("eventalign")
 }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use seqloom_calling::methylation::frequency::{Cutoff, CutoffStyle, Frequencies, FrequencyOptions};
 use seqloom_io::sink::output::{Output, OutputError};
+use seqloom_terminal::Console;
 
 use crate::clash::refuse_clashes;
-use seqloom_terminal::Console;
 
 /// Which program's rule for ambiguous calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -7,14 +7,13 @@ use seqloom_format::slow5::SignalCompression;
 use seqloom_signal::operations::transcode::{Route, Transcode};
 use seqloom_signal::store::requests::{Location, Requests};
 use seqloom_signal::store::{ReadIndex, index_path};
+use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::{Format, OutputArguments, RunArguments};
 use super::error::PassError;
 use super::index;
 use super::pass::Pass;
 use super::view::rewrite;
-use seqloom_terminal::Console;
-use seqloom_terminal::UsageError;
 
 /// Most missing reads that are named.
 const MAX_NAMED: usize = 10;

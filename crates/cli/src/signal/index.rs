@@ -5,18 +5,17 @@ use std::sync::Arc;
 
 use seqloom_format::slow5::index::{append_footer, append_header};
 use seqloom_io::beside::is_older;
-use seqloom_io::sink::output::Output;
+use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_signal::flow::sources::Sequential;
 use seqloom_signal::operations::index::Locate;
 use seqloom_signal::store::{
     IndexFileError, ReadIndex, SignalStore, StoreFormat, index_path, read_index_file,
 };
+use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::RunArguments;
 use super::error::PassError;
 use super::pass::Pass;
-use seqloom_terminal::Console;
-use seqloom_terminal::UsageError;
 
 /// Arguments of `seqloom signal index`.
 #[derive(Debug, clap::Args)]
@@ -105,7 +104,7 @@ fn write(pass: &Pass<'_>, path: &Path, bytes: &[u8]) -> Result<(), PassError> {
     let mut output = Output::create(path)?;
     output.write(bytes)?;
     pass.wrote(output.written_bytes());
-    super::pass::publish(output, path)
+    Ok(super::pass::publication(output, path).commit().map_err(OutputError::from)?)
 }
 
 /// slow5lib goes on with an old index, and so do we: reads are checked when they are fetched.

@@ -7,12 +7,12 @@ use seqloom_signal::flow::inputs;
 use seqloom_signal::flow::sources::Sequential;
 use seqloom_signal::operations::merge::{Differences, UnionOptions};
 use seqloom_signal::operations::transcode::{Route, Transcode};
+use seqloom_terminal::Console;
 
 use super::arguments::{Format, LosslessArguments, OutputArguments, RunArguments};
 use super::join::{Unfit, join};
 use super::pass::Pass;
 use super::view::rewrite;
-use seqloom_terminal::Console;
 
 /// Arguments of `seqloom signal merge`.
 #[derive(Debug, clap::Args)]

@@ -15,12 +15,13 @@ use seqloom_calling::methylation::table::TableFormat;
 use seqloom_calling::pore_model::{Alphabet, ModelRequest, PoreModel, builtin};
 use seqloom_format::bam::{Flags, RecordRef, framed_records};
 use seqloom_io::beside::with_suffix;
+use seqloom_io::sink::atomic::{AtomicFile, Publication};
+use seqloom_terminal::Console;
 
 use super::calling::{CallArguments, Job, OwnFiles, load_model, refuse_nothing, tell};
 use super::calling_sinks::{BamSink, TextSink};
 use super::error::PassError;
 use super::pass::Pass;
-use seqloom_terminal::Console;
 
 /// Columns of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -93,10 +94,12 @@ pub(super) fn run(arguments: &MethylationArguments, console: &Console) -> anyhow
         bam.as_mut().map_or(Ok(()), |bam| bam.add(committed, &job))
     })?;
     refuse_nothing(&totals.account)?;
-    table.publish(&pass)?;
-    bam.map_or(Ok(()), |bam| bam.publish(&pass))?;
-    bed.map_or(Ok(()), |bed| bed.publish(&pass))?;
-    tell("methylation", &arguments.call, &pass, &job, &totals)?;
+    let mut made = Publication::default();
+    made.outputs.extend(table.finish(&pass)?);
+    bam.map_or(Ok(()), |bam| bam.finish(&pass, &mut made))?;
+    made.beside.extend(bed.map(|bed| bed.finish(&pass)).transpose()?.flatten());
+    made.beside.extend(tell("methylation", &arguments.call, &pass, &job, &totals)?);
+    pass.publish(made)?;
     pass.finish("methylation")
 }
 
@@ -153,10 +156,10 @@ impl BedSink {
         Ok(())
     }
 
-    fn publish(mut self, pass: &Pass<'_>) -> Result<(), PassError> {
+    fn finish(mut self, pass: &Pass<'_>) -> Result<Option<AtomicFile>, PassError> {
         self.counts.finish(&mut self.rows);
         self.text.write(&self.rows)?;
-        self.text.publish(pass)
+        self.text.finish(pass)
     }
 }
 
@@ -203,8 +206,8 @@ impl ModbamSink {
         self.bam.write(&self.body)
     }
 
-    fn publish(self, pass: &Pass<'_>) -> Result<(), PassError> {
-        self.bam.publish(pass)
+    fn finish(self, pass: &Pass<'_>, with: &mut Publication) -> Result<(), PassError> {
+        self.bam.finish(pass, with)
     }
 }
 

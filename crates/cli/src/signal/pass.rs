@@ -4,11 +4,11 @@
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use seqloom_format::signal::SignalHeader;
-use seqloom_io::sink::atomic::{AtomicFile, commit_without_index};
+use seqloom_io::sink::atomic::{AtomicFile, Publication};
 use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::machine;
@@ -17,12 +17,11 @@ use seqloom_signal::flow::pass::{self, BatchSource, Components, Stage, Tally};
 use seqloom_signal::flow::sources::file_fault;
 use seqloom_signal::operations::transcode::Encoding;
 use seqloom_signal::store::{self, Fast5Engine, OpenOptions, SignalStore, StoreError, index_path};
+use seqloom_terminal::{Console, signals};
 
 use super::arguments::RunArguments;
 use super::error::{LostReads, PassError, StrictFault};
 use crate::output::at_path;
-use seqloom_terminal::Console;
-use seqloom_terminal::signals;
 
 /// Most faults that are told of one by one; all are counted, and `--lost` has them all.
 const MAX_TOLD: u64 = 100;
@@ -34,6 +33,7 @@ pub(super) struct Pass<'a> {
     strict: bool,
     reports: bool,
     lost_path: Option<PathBuf>,
+    lost_is_staged: AtomicBool,
     pub(super) components: Components,
     /// How inputs are opened.
     pub(super) options: OpenOptions,
@@ -59,6 +59,7 @@ impl<'a> Pass<'a> {
             strict: run.strict,
             reports: run.report,
             lost_path: run.lost.clone(),
+            lost_is_staged: AtomicBool::new(false),
             components: Components::default(),
             options: OpenOptions { fast5_engine: run.fast5.engine(), ..OpenOptions::default() },
             account: Mutex::default(),
@@ -188,6 +189,26 @@ impl<'a> Pass<'a> {
         self.console.error(&format!("seqloom: warning: {text}"));
     }
 
+    /// The list of `--lost`, complete but for its name, for who publishes it with the last output;
+    /// `None` where none is wanted, or it was taken before.
+    pub(super) fn stage_lost(&self) -> Result<Option<AtomicFile>, PassError> {
+        let Some(path) = &self.lost_path else { return Ok(None) };
+        if self.lost_is_staged.swap(true, Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let file = AtomicFile::create(path).map_err(OutputError::from)?;
+        let mut text = b"file\tread_id\tbyte\treason\n".to_vec();
+        text.extend_from_slice(&lock(&self.lost));
+        file.file().write_all(&text).map_err(at_path(path))?;
+        Ok(Some(file))
+    }
+
+    /// Gives their names to what was made, and with it to the list of `--lost`.
+    pub(super) fn publish(&self, mut made: Publication) -> Result<(), PassError> {
+        made.beside.extend(self.stage_lost()?);
+        Ok(made.commit().map_err(OutputError::from)?)
+    }
+
     /// Says that reads were worked on; an error when anything was lost.
     pub(super) fn finish(self, what: &str) -> anyhow::Result<()> {
         let done = format!("{what}: {} reads", self.reads());
@@ -196,13 +217,7 @@ impl<'a> Pass<'a> {
 
     /// Says what was done, and in what time; an error when anything was lost.
     pub(super) fn finish_saying(self, done: &str) -> anyhow::Result<()> {
-        if let Some(path) = &self.lost_path {
-            let file = AtomicFile::create(path)?;
-            let mut text = b"file\tread_id\tbyte\treason\n".to_vec();
-            text.extend_from_slice(&lock(&self.lost));
-            file.file().write_all(&text).map_err(at_path(path))?;
-            file.commit()?;
-        }
+        self.publish(Publication::default())?;
         let account = *lock(&self.account);
         let (wall_s, cpu_s) = self.wall_and_cpu();
         let reads = account.reads;
@@ -285,21 +300,26 @@ impl RecordSink {
         Ok(self.output.write(records)?)
     }
 
-    /// Ends the file and gives it its name. An index that lies beside it was another file's.
-    pub(super) fn publish(mut self, pass: &Pass<'_>) -> Result<(), PassError> {
+    /// Ends the file and gives it its name, with the list of what was lost: nothing can be any
+    /// more. An index that lies beside it was another file's.
+    pub(super) fn publish(self, pass: &Pass<'_>) -> Result<(), PassError> {
+        pass.publish(self.finish(pass)?)
+    }
+
+    /// Ends one file of several and gives it its name.
+    pub(super) fn publish_part(self, pass: &Pass<'_>) -> Result<(), PassError> {
+        Ok(self.finish(pass)?.commit().map_err(OutputError::from)?)
+    }
+
+    fn finish(mut self, pass: &Pass<'_>) -> Result<Publication, PassError> {
         self.output.write(self.encoding.end())?;
         pass.wrote(self.output.written_bytes());
-        publish(self.output, &self.path)
+        Ok(publication(self.output, &self.path))
     }
 }
 
-/// Gives a complete output its name; an index that lies beside it was another file's.
-pub(super) fn publish(output: Output, path: &Path) -> Result<(), PassError> {
-    let Some(file) = output.into_file() else { return Ok(()) };
-    let committed = if file.is_direct() {
-        file.commit()
-    } else {
-        commit_without_index(file, &[index_path(path)])
-    };
-    Ok(committed.map_err(OutputError::from)?)
+/// A complete output, still without its name; an index that lies beside it was another file's.
+pub(super) fn publication(output: Output, path: &Path) -> Publication {
+    let stale = if output.is_regular_file() { vec![index_path(path)] } else { Vec::new() };
+    Publication { outputs: output.into_file().into_iter().collect(), stale, ..Default::default() }
 }

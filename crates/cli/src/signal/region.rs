@@ -7,9 +7,9 @@ use seqloom_format::bam::Header;
 use seqloom_format::index::IndexedRegion;
 use seqloom_io::alignments::AlignmentSource;
 use seqloom_io::bam_index::BamIndex;
+use seqloom_terminal::UsageError;
 
 use super::pass::Pass;
-use seqloom_terminal::UsageError;
 
 /// A stretch of the reference, as the BAM's header numbers it.
 #[derive(Debug, Clone, PartialEq, Eq)]

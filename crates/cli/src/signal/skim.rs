@@ -7,10 +7,10 @@ use seqloom_signal::flow::sources::Sequential;
 use seqloom_signal::operations::index::Locate;
 use seqloom_signal::operations::metadata::{Skim, column_names};
 use seqloom_signal::operations::transcode::Encoding;
+use seqloom_terminal::Console;
 
 use super::arguments::RunArguments;
 use super::pass::Pass;
-use seqloom_terminal::Console;
 
 /// Arguments of `seqloom signal skim`.
 #[derive(Debug, clap::Args)]

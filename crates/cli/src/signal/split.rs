@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use seqloom_format::signal::SignalHeader;
 use seqloom_format::slow5::SignalCompression;
+use seqloom_io::sink::atomic::{AtomicFile, remove_stale};
 use seqloom_io::sink::output::OutputError;
 use seqloom_io::sink::staging::StagedFolder;
 use seqloom_signal::flow::inputs::{self, ALL_SUFFIXES};
@@ -16,14 +17,13 @@ use seqloom_signal::flow::sources::Sequential;
 use seqloom_signal::operations::demultiplex::{DemuxError, DemuxOptions, DemuxTable};
 use seqloom_signal::operations::transcode::{Encoded, Encoding, Route, Transcode};
 use seqloom_signal::store::{Cursor, FrameBatch, SignalStore, StoreError};
+use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::{Format, FormatArguments, LosslessArguments, RunArguments};
 use super::error::PassError;
 use super::join::without_auxiliary_unless;
 use super::pass::{Pass, RecordSink};
 use crate::output::at_path;
-use seqloom_terminal::Console;
-use seqloom_terminal::UsageError;
 
 /// Ways to split that want no table, so that options of the table would have no effect.
 const NO_TABLE: [&str; 3] = ["groups", "reads", "files"];
@@ -125,7 +125,11 @@ pub(super) fn run(arguments: &SplitArguments, console: &Console) -> anyhow::Resu
         let names = Names::new(staged.path(), path, format);
         split(&pass, store, &header, encoding, &how, &names)?;
     }
+    let lost = pass.stage_lost()?;
+    let old = lost.as_ref().filter(|it| !it.is_direct()).map(|it| it.final_path().to_owned());
+    remove_stale(old.as_slice()).map_err(OutputError::from)?;
     staged.publish().map_err(OutputError::from)?;
+    lost.map_or(Ok(()), AtomicFile::commit).map_err(OutputError::from)?;
     pass.finish("split")
 }
 
@@ -332,12 +336,12 @@ impl Sinks {
     /// Gives all outputs their names.
     fn publish(self, pass: &Pass<'_>, create: Create<'_>) -> Result<(), PassError> {
         match self {
-            Self::Fixed(sinks) => sinks.into_iter().try_for_each(|sink| sink.publish(pass)),
+            Self::Fixed(sinks) => sinks.into_iter().try_for_each(|sink| sink.publish_part(pass)),
             Self::InTurn(mut sink) => {
                 while sink.files.is_some_and(|files| sink.made < files) {
                     sink.turn(pass, create)?;
                 }
-                sink.open.map_or(Ok(()), |open| open.publish(pass))
+                sink.open.map_or(Ok(()), |open| open.publish_part(pass))
             }
         }
     }
@@ -361,7 +365,7 @@ impl InTurn {
     /// Ends the open output and opens the next.
     fn turn(&mut self, pass: &Pass<'_>, create: Create<'_>) -> Result<(), PassError> {
         if let Some(full) = self.open.take() {
-            full.publish(pass)?;
+            full.publish_part(pass)?;
         }
         self.open = Some(create(self.made)?);
         self.room = self.reads + u64::from(self.made < self.longer);

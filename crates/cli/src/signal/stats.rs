@@ -8,12 +8,12 @@ use seqloom_io::sink::output::Output;
 use seqloom_signal::flow::sources::Sequential;
 use seqloom_signal::operations::copy::Copy;
 use seqloom_signal::store::{SignalStore, StoreFormat};
+use seqloom_terminal::Console;
 
 use super::arguments::RunArguments;
 use super::check::{DecodeAll, first_fault};
 use super::error::PassError;
 use super::pass::Pass;
-use seqloom_terminal::Console;
 
 /// Arguments of `seqloom signal stats`.
 #[derive(Debug, clap::Args)]

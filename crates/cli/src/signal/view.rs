@@ -6,11 +6,11 @@ use seqloom_format::slow5::SignalCompression;
 use seqloom_signal::flow::pass::BatchSource;
 use seqloom_signal::flow::sources::Sequential;
 use seqloom_signal::operations::transcode::{Route, Transcode};
+use seqloom_terminal::Console;
 
 use super::arguments::{Format, OutputArguments, RunArguments};
 use super::error::PassError;
 use super::pass::{Pass, RecordSink};
-use seqloom_terminal::Console;
 
 /// Arguments of `seqloom signal view`.
 #[derive(Debug, clap::Args)]

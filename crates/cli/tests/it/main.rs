@@ -8,6 +8,8 @@ mod common;
 mod data;
 mod prep;
 
+mod address_space;
+mod beside;
 mod clashes;
 mod command_line;
 mod determinism;

@@ -98,6 +98,83 @@ fn a_hundred_thousand_hard_records() {
     }
 }
 
+/// What is marked is what Picard marks of the file that `samtools sort` makes of it.
+#[test]
+fn files_that_only_claim_to_be_sorted_by_coordinate() {
+    if !has_referees() {
+        return;
+    }
+    let here = folder();
+    let path = |name: &str| here.path().join(name);
+    let data = hard(here.path(), 105, 12_000, 4);
+    let text = std::fs::read_to_string(path("hard105.sam")).unwrap();
+    let text = text.replacen("SO:unsorted\tGO:query", "SO:coordinate", 1);
+    let (header, records): (Vec<&str>, Vec<&str>) =
+        text.lines().partition(|line| line.starts_with('@'));
+    // Grouped by name; backwards; and sorted but for its second half, which lies in front.
+    let sorted = lines(&data.sorted);
+    let halves = sorted[sorted.len() / 2..].iter().chain(&sorted[..sorted.len() / 2]);
+    let forms: [Vec<&str>; 3] = [
+        records.clone(),
+        records.iter().rev().copied().collect(),
+        halves.map(String::as_str).collect(),
+    ];
+    let mut claiming = Vec::new();
+    let mut commands = Vec::new();
+    let both = [TAGS, ("--optical-distance off", "READ_NAME_REGEX=null")];
+    for (number, records) in forms.iter().enumerate() {
+        let sam = [&header[..], records].concat().join("\n") + "\n";
+        let (_, input) = write_both(here.path(), &format!("claims{number}"), &sam);
+        let sorted = samtools_sort(&input, "sorted.bam", "");
+        for (ours, picard) in both {
+            let sorted = case(&sorted, false, (ours, picard));
+            commands.push(sorted.picard_line(here.path(), commands.len()));
+            claiming.push((input.clone(), sorted));
+        }
+    }
+    picard_all(&commands);
+    for (number, (input, sorted)) in claiming.iter().enumerate() {
+        let case = Case { input: input.clone(), ..*sorted };
+        for t in ["1", "3"] {
+            let mut command = case.command(here.path(), number);
+            let done = run_for(command.args(["--sort", "coordinate", "-t", t]), SOON).ok();
+            assert!(done.stderr.contains("lies in front"), "{}", done.stderr);
+            case.compare(here.path(), number);
+        }
+        assert!(duplicates(&path(&format!("{number}.ours.bam"))) > 3000);
+        let mut command = case.command(here.path(), number);
+        run_for(&mut command, SOON).fails_with(3).says(&["--sort coordinate"]);
+    }
+}
+
+/// Sorted by coordinate, and said to be grouped by name: Picard believes it, and marks a part.
+#[test]
+fn files_that_only_claim_to_be_grouped_by_name() {
+    if !has_referees() {
+        return;
+    }
+    let here = folder();
+    let data = hard(here.path(), 106, 12_000, 4);
+    let text = crate::common::run(words("samtools view --no-PG -h").arg(&data.sorted)).ok().text();
+    for (name, claim) in [("sorted", "SO:queryname"), ("grouped", "SO:unsorted\tGO:query")] {
+        let text = text.replacen("SO:coordinate", claim, 1);
+        let (sam, input) = write_both(here.path(), name, &text);
+        for (input, options) in [(&sam, ""), (&input, "-t 1"), (&input, "--sort coordinate -t 4")] {
+            let out = here.path().join("never.bam");
+            let mut command = prep(&[input]);
+            command.arg("--mark-duplicates").args(options.split_whitespace()).arg("-o").arg(&out);
+            let refused = run_for(&mut command, SOON).fails_with(3);
+            refused.says(&["has the name of record", "--sort queryname"]);
+            assert!(!out.exists());
+        }
+        // Sorted by name, as the advice says, it is what Picard marks of such a file.
+        let by_name = here.path().join(format!("{name}.byname.bam"));
+        prep_into(&by_name, &[&input], "--sort queryname");
+        equal_picard(here.path(), &[case(&by_name, true, TAGS)]);
+        assert!(duplicates(&here.path().join("0.ours.bam")) > 3000);
+    }
+}
+
 #[test]
 fn options_mean_what_they_mean_in_picard() {
     if !has_referees() {

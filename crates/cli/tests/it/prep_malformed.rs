@@ -217,6 +217,12 @@ fn unsorted_input_that_claims_to_be_sorted() {
         let (code, text) = outcome(&path, "--mark-duplicates");
         assert_eq!(code, 3, "{text}");
         assert!(text.contains("unsorted.sam") && text.contains(word), "{text}");
+        assert!(text.contains("--sort coordinate"), "{text}");
+        // As that advice says.
+        for options in ["--sort coordinate", "--sort coordinate --mark-duplicates"] {
+            let (code, text) = outcome(&path, options);
+            assert_eq!(code, 0, "{text}");
+        }
     }
     // Far into a large file, whatever worker sees it.
     let mut text = HEAD.to_owned();
@@ -226,14 +232,113 @@ fn unsorted_input_that_claims_to_be_sorted() {
     text += &one(3);
     fs::write(&path, &text).unwrap();
     for t in ["1", "2", "8"] {
-        let (code, text) = outcome(&path, &format!("--sort coordinate -t {t}"));
+        let (code, text) = outcome(&path, &format!("-t {t}"));
         assert_eq!(code, 3, "{text}");
         assert!(text.contains("record 100001"), "{text}");
+        for order in ["coordinate", "queryname"] {
+            let (code, text) = outcome(&path, &format!("--sort {order} -t {t}"));
+            assert_eq!(code, 0, "{text}");
+        }
     }
-    // Nothing depends on the claim where the output is sorted by name, but it is wrong all the
-    // same.
-    let (code, _) = outcome(&path, "--sort queryname");
-    assert_eq!(code, 3);
+}
+
+/// SAM text of single reads with these names, under a header line; a name that comes again is that
+/// of a secondary record.
+fn named(head: &str, names: &[&str]) -> String {
+    let mut seen = std::collections::HashSet::new();
+    let one = |name: &str| {
+        let flag = if seen.insert(name.to_owned()) { 0 } else { 256 };
+        format!("{name}\t{flag}\tc\t5\t60\t4M\t*\t0\t0\tACGT\tIIII\n")
+    };
+    let records: String = names.iter().copied().map(one).collect();
+    format!("@HD\tVN:1.6\t{head}\n@SQ\tSN:c\tLN:1000\n{records}")
+}
+
+/// What trusts that records of a template lie together, with the headers that it trusts.
+const TOGETHER: [(&str, &str); 5] = [
+    ("SO:queryname", "--mark-duplicates"),
+    ("SO:queryname", "--fix-mates --sort coordinate"),
+    ("GO:query", "--remove-duplicates --sort coordinate"),
+    ("SO:unsorted", "--mark-duplicates --duplicate-mode query"),
+    ("SO:unsorted", "--fix-mates"),
+];
+
+#[test]
+fn templates_that_are_not_together_although_they_should_be() {
+    let here = folder();
+    let path = here.path().join("apart.sam");
+    for (head, options) in TOGETHER {
+        let cases: [(&[&str], &str); 4] = [
+            (&["a", "b", "a"], "record 3 has the name of record 1"),
+            (&["a", "a", "b", "b", "a", "b"], "record 5 has the name of record 1"),
+            (&["b", "a", "b", "a", "b"], "record 3 has the name of record 1"),
+            (&["a10", "a9", "c", "a9", "a9", "a10"], "record 4 has the name of record 2"),
+        ];
+        for (names, words) in cases {
+            fs::write(&path, named(head, names)).unwrap();
+            let (code, text) = outcome(&path, options);
+            assert_eq!(code, 3, "{head} {options} {names:?}: {text}");
+            assert!(text.contains("apart.sam") && text.contains(words), "{text}");
+            assert!(text.contains("--sort queryname"), "{text}");
+        }
+        // As that advice says.
+        let sorted = here.path().join("sorted.sam");
+        crate::prep::prep_into(&sorted, &[&path], "--sort queryname");
+        let (code, text) = outcome(&sorted, options);
+        assert_eq!(code, 0, "{head} {options}: {text}");
+        // In any order of names, of samtools (both), of Picard, or in none.
+        let orders: [&[&str]; 4] = [
+            &["a9", "a9", "a10", "a10", "b"],
+            &["a10", "a10", "a9", "b"],
+            &["b", "a10", "c", "c", "a9"],
+            &["a1", "a01", "a001"],
+        ];
+        for names in orders {
+            fs::write(&path, named(head, names)).unwrap();
+            let (code, text) = outcome(&path, options);
+            assert_eq!(code, 0, "{head} {options} {names:?}: {text}");
+        }
+    }
+    // Nobody trusts it.
+    fs::write(&path, named("SO:queryname", &["a", "b", "a"])).unwrap();
+    assert_eq!(outcome(&path, "--sort coordinate").0, 0);
+    // Each input has names of its own.
+    let (one, two) = (here.path().join("one.sam"), here.path().join("two.sam"));
+    fs::write(&one, named("SO:queryname", &["a", "b", "b"])).unwrap();
+    fs::write(&two, named("SO:queryname", &["b", "a", "b"])).unwrap();
+    let out = here.path().join("x.sam");
+    let both = |inputs: [&Path; 3]| {
+        let mut command = prep(&inputs);
+        run_for(command.arg("--mark-duplicates").arg("-o").arg(&out), SOON)
+    };
+    both([&one, &one, &one]).ok();
+    fs::remove_file(&out).unwrap();
+    let refused = both([&one, &two, &one]).fails_with(3);
+    refused.says(&["two.sam: record 3 has the name of record 1,"]);
+    assert!(!out.exists());
+}
+
+/// Far apart in a file of many blocks, whatever worker sees it, and where names are spilled.
+#[test]
+fn templates_far_apart_in_a_large_file() {
+    let here = folder();
+    let path = here.path().join("apart.sam");
+    let names: Vec<String> = (0..200_000_u32).map(|n| format!("r{}", n / 2 * 7919)).collect();
+    let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let text = named("GO:query", &names);
+    fs::write(&path, &text).unwrap();
+    assert_eq!(outcome(&path, "--mark-duplicates -t 3").0, 0);
+    let far = names[12_345];
+    names.push(far);
+    fs::write(&path, named("GO:query", &names)).unwrap();
+    let text = outcome(&path, "--mark-duplicates -m 1M").1;
+    let floor = text.split("at least ").nth(1).unwrap().split(' ').next().unwrap();
+    for options in ["-t 1", "-t 2", "-t 8", &format!("-t 2 -m {floor}")] {
+        let least = text.clone();
+        let (code, text) = outcome(&path, &format!("--mark-duplicates {options}"));
+        let words = "record 200001 has the name of record 12345,";
+        assert!(code == 3 && text.contains(words), "{options}: {code} {text} {least}");
+    }
 }
 
 #[test]

@@ -248,6 +248,98 @@ fn recalibration_in_the_same_run_is_that_of_a_run_of_its_own() {
         &format!("--apply-bqsr {}", path("one.txt").display()),
     );
     assert_same_lines(lines(&path("applied.bam")), lines(&path("one.bam")), "applied");
+    // As GATK 3 wrote it, and compressed.
+    let text = with_decimals(&fs::read_to_string(path("one.txt")).unwrap());
+    assert!(text.contains(".00  "), "{text}");
+    fs::write(path("decimals.txt"), text).unwrap();
+    run(words("gzip -k").arg(path("one.txt")).arg(path("decimals.txt"))).ok();
+    for report in ["decimals.txt", "one.txt.gz", "decimals.txt.gz"] {
+        let apply = format!("--apply-bqsr {}", path(report).display());
+        prep_into(&path("applied.bam"), &[&path("marked.bam")], &apply);
+        assert_same_lines(lines(&path("applied.bam")), lines(&path("one.bam")), report);
+    }
+    // Cut short.
+    let gzip = fs::read(path("one.txt.gz")).unwrap();
+    fs::write(path("cut.gz"), &gzip[..gzip.len() / 2]).unwrap();
+    let mut command = prep(&[&path("marked.bam")]);
+    command.arg("--apply-bqsr").arg(path("cut.gz")).arg("-o").arg(path("never.bam"));
+    run_for(&mut command, SOON).fails_with(3).says(&["cut.gz"]);
+    assert!(!path("never.bam").exists());
+}
+
+/// A recalibration report whose observations have decimals, in columns as wide as they need.
+fn with_decimals(report: &str) -> String {
+    let mut observations = None;
+    let mut rewritten = String::new();
+    for line in report.lines() {
+        let mut cells: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let header = cells.iter().position(|cell| cell == "Observations");
+        if line.is_empty() || line.starts_with('#') {
+            observations = None;
+        } else if let (None, Some(at)) = (header, observations) {
+            let cell: &mut String = &mut cells[at];
+            cell.push_str(".00");
+        }
+        observations = header.or(observations);
+        match observations {
+            Some(_) => rewritten.extend(cells.iter().map(|cell| format!("{cell:<24}  "))),
+            None => rewritten += line,
+        }
+        rewritten.push('\n');
+    }
+    rewritten
+}
+
+/// What no record lies on is not asked for; what is, is named.
+#[test]
+fn sequences_that_the_reference_lacks() {
+    let here = folder();
+    let path = |name: &str| here.path().join(name);
+    let bases = "ACGT".repeat(50);
+    fs::write(path("two.fa"), format!(">a\n{bases}\n>c\n{bases}\n")).unwrap();
+    fs::write(path("none.fa"), format!(">x\n{bases}\n")).unwrap();
+    fs::write(
+        path("sites.vcf"),
+        "##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\na\t9\t.\tA\tC\t.\t.\t.\n",
+    )
+    .unwrap();
+    let sam = |names: &[&str]| {
+        let sequences: String =
+            ["a", "b", "c", "d", "e"].map(|name| format!("@SQ\tSN:{name}\tLN:200\n")).concat();
+        let groups = "@RG\tID:g\tSM:s\tPL:ILLUMINA\n";
+        let record = |name: &&str| {
+            let flag = if name.starts_with('-') { 4 } else { 0 };
+            let name = name.trim_start_matches('-');
+            format!("r\t{flag}\t{name}\t9\t60\t4M\t*\t0\t0\tACGT\tIIII\tRG:Z:g\n")
+        };
+        let records: String = names.iter().map(record).collect();
+        fs::write(path("in.sam"), format!("@HD\tVN:1.6\n{sequences}{groups}{records}")).unwrap();
+    };
+    let with = |fasta: &str, options: &str| {
+        let mut command = prep(&[&path("in.sam")]);
+        command.args(options.split_whitespace()).current_dir(here.path());
+        run_for(command.args(["--reference", fasta, "-o", "x.bam"]), SOON)
+    };
+    let uses = [
+        "--set-tags NM,MD",
+        "--known-sites sites.vcf --sort coordinate",
+        "--metrics alignment-summary --metrics-dir metrics",
+    ];
+    for options in uses {
+        sam(&["a", "c", "a", "-d"]);
+        with("two.fa", options).ok();
+        fs::remove_file(path("x.bam")).unwrap();
+        sam(&["a", "e", "-d", "b", "c", "e"]);
+        with("two.fa", options).fails_with(3).says(&["two.fa", "(2): b, e"]);
+        sam(&["a"]);
+        with("none.fa", options).fails_with(3).says(&["none.fa", "(1): a"]);
+        assert!(!path("x.bam").exists());
+        // Records that are left out need nothing.
+        sam(&["a", "b", "c"]);
+        fs::write(path("ac.bed"), "a\t0\t200\nc\t0\t200\n").unwrap();
+        with("two.fa", &format!("{options} --regions ac.bed")).ok();
+        fs::remove_file(path("x.bam")).unwrap();
+    }
 }
 
 #[test]

@@ -582,6 +582,44 @@ fn inputs_that_do_not_go_together_are_refused() {
     set.methylation(&few, &fast5, "-t 2").ok().says(&["lacks 2 sequences"]);
 }
 
+/// One of several outputs has no room in the end: none of them has its name.
+#[test]
+fn several_outputs_appear_together_or_not_at_all() {
+    let Some(set) = ecoli() else { return };
+    let few = set.few(|_, _| {});
+    let names = ["calls.tsv", "run.json", "new.bam", "new.bam.bai", "sites.bed", "lost"];
+    for name in names {
+        fs::write(set.at(name), "as it was").unwrap();
+    }
+    std::os::unix::fs::symlink("/dev/full", set.at("full")).unwrap();
+    let at = |name: &str| set.at(name).display().to_string();
+    let outputs = |json: &str, bed: &str| {
+        format!(
+            "-o {} --json {} --modbam {} --bedmethyl {} --lost {}",
+            at("calls.tsv"),
+            at(json),
+            at("new.bam"),
+            at(bed),
+            at("lost")
+        )
+    };
+    for (json, bed) in [("full", "sites.bed"), ("run.json", "full")] {
+        let refused = set.methylation(&few, &set.fast5(), &outputs(json, bed)).fails_with(4);
+        refused.says(&["full"]);
+        for name in names {
+            assert_eq!(fs::read(set.at(name)).unwrap(), b"as it was", "{name}");
+        }
+    }
+    let (bam, full) = (few.display(), at("full"));
+    let line = format!("-o {} --json {full} --reads {}", at("calls.tsv"), set.reads().display());
+    set.line("eventalign", &few, &set.fast5(), &line).fails_with(4);
+    assert_eq!(fs::read(set.at("calls.tsv")).unwrap(), b"as it was", "{bam}");
+    set.methylation(&few, &set.fast5(), &outputs("run.json", "sites.bed")).ok();
+    for name in names {
+        assert_ne!(fs::read(set.at(name)).unwrap(), b"as it was", "{name}");
+    }
+}
+
 #[test]
 fn records_must_be_sorted_and_reads_well_formed() {
     let Some(set) = ecoli() else { return };

@@ -175,16 +175,24 @@ impl AtomicFile {
     /// [`AtomicFileError`]; the target is then as it was, unless only the last step failed, the
     /// sync of the folder.
     pub fn commit(self) -> Result<(), AtomicFileError> {
+        self.sync()?;
         self.stage()?.publish()?.sync()
     }
 
-    /// Writes the file through to disk and gives it a temporary name.
+    /// Writes the file through to disk.
+    fn sync(&self) -> Result<(), AtomicFileError> {
+        if matches!(self.state, State::Direct) {
+            return Ok(());
+        }
+        self.file.sync_all().map_err(failed("write to disk", &self.final_path))
+    }
+
+    /// Gives the file, which is on disk, a temporary name.
     fn stage(self) -> Result<Staged, AtomicFileError> {
         let Self { file, final_path, state } = self;
         if matches!(state, State::Direct) {
             return Ok(Staged { name: None, final_path });
         }
-        file.sync_all().map_err(failed("write to disk", &final_path))?;
         let name = match state {
             State::Named(name) => name,
             _ => {
@@ -204,6 +212,11 @@ struct Staged {
 }
 
 impl Staged {
+    /// The name that it will have; `None` for one written directly.
+    fn target(&self) -> Option<PathBuf> {
+        self.name.is_some().then(|| self.final_path.clone())
+    }
+
     /// Gives the file its final name.
     fn publish(self) -> Result<Published, AtomicFileError> {
         let Self { name, final_path } = self;
@@ -233,86 +246,89 @@ impl Published {
     }
 }
 
-/// Commits a BAM file and its index so that at no moment an index stands beside a BAM file that
-/// it was not made for: both are on disk before anything changes; then the indices there were
-/// (`old_index_paths`, and the index's own target) are removed, the BAM file is renamed, and the
-/// index is renamed.
-///
-/// # Errors
-/// [`AtomicFileError`] for the first step that failed. When it was before the BAM file's renaming,
-/// the old BAM file is still there, at worst without its index.
-pub fn commit_with_index(
-    bam: AtomicFile,
-    index: AtomicFile,
-    old_index_paths: &[PathBuf],
-) -> Result<(), AtomicFileError> {
-    let bam = bam.stage()?;
-    let index = index.stage()?;
-    let own_index = index.name.as_ref().map(|_| &index.final_path);
-    remove_old(old_index_paths.iter().chain(own_index))?;
-    let bam = bam.publish()?;
-    let index = index.publish()?;
-    bam.sync()?;
-    index.sync()
+/// What one run has made, all of it complete and still without names, and the files that its output
+/// makes stale. [`Publication::commit`] sees to it that files beside an output are always those of
+/// the run that made it: at no moment, and whatever becomes of this process, do others lie there.
+#[derive(Debug, Default)]
+pub struct Publication {
+    /// The output, or its parts, of which the first holds the header.
+    pub outputs: Vec<AtomicFile>,
+    /// The index of the output.
+    pub index: Option<AtomicFile>,
+    /// All else: metrics, reports, digests; in the order in which they get their names.
+    pub beside: Vec<AtomicFile>,
+    /// Files that would be taken for the new output's, if they are there. Pipes and devices stay.
+    pub stale: Vec<PathBuf>,
 }
 
-/// As [`commit_with_index`] for an output that has no index: the ones that lie beside its name
-/// would be wrong.
-///
-/// # Errors
-/// As there.
-pub fn commit_without_index(
-    output: AtomicFile,
-    old_index_paths: &[PathBuf],
-) -> Result<(), AtomicFileError> {
-    let output = output.stage()?;
-    remove_old(old_index_paths)?;
-    output.publish()?.sync()
+impl Publication {
+    /// Writes everything to disk before anything changes; removes what is stale, and what has the
+    /// names of the index and of the files beside the output; then gives their names to the
+    /// output, its index and the files beside it. Of parts the first that was there is removed,
+    /// too, and the new first one gets its name behind the others and their index, so that parts
+    /// that begin with a header are always all of one run.
+    ///
+    /// # Errors
+    /// [`AtomicFileError`] for the first step that failed. When it was before the first renaming,
+    /// the old output is still there, at worst without the files beside it. When one of the files
+    /// cannot be renamed those before it are removed. When it was the sync of a folder, all are
+    /// there.
+    pub fn commit(self) -> Result<(), AtomicFileError> {
+        // All on disk before the first has any name: what a kill leaves has one for a moment only.
+        let all = self.outputs.iter().chain(&self.index).chain(&self.beside);
+        all.into_iter().try_for_each(AtomicFile::sync)?;
+        let stage = |files: Vec<AtomicFile>| -> Result<Vec<Staged>, AtomicFileError> {
+            files.into_iter().map(AtomicFile::stage).collect()
+        };
+        let mut outputs = stage(self.outputs)?;
+        let (index, beside) = (stage(self.index.into_iter().collect())?, stage(self.beside)?);
+        let mut old = self.stale;
+        old.extend(index.iter().chain(&beside).filter_map(Staged::target));
+        let mut ordered = Vec::new();
+        if outputs.len() > 1 {
+            let first = outputs.remove(0);
+            old.extend(first.target());
+            ordered.extend(outputs.into_iter().chain(index).chain([first]));
+        } else {
+            ordered.extend(outputs.into_iter().chain(index));
+        }
+        ordered.extend(beside);
+        remove_stale(&old)?;
+        publish_all(ordered)
+    }
 }
 
-/// Commits the parts of one output, and the index of what they are one behind the other. All are
-/// on disk before anything changes; then the first part there was and the old indices are removed,
-/// the other parts are renamed, then the index, and last the first part, which holds the header.
-/// So parts that begin with a header are always all of one run. When one of them cannot be renamed
-/// those before it are removed.
-///
-/// # Errors
-/// [`AtomicFileError`] for the first step that failed. When it was the sync of a folder, all parts
-/// are there.
-pub fn commit_parts(
-    parts: Vec<AtomicFile>,
-    index: Option<AtomicFile>,
-    old_index_paths: &[PathBuf],
-) -> Result<(), AtomicFileError> {
-    let mut staged = parts.into_iter().map(AtomicFile::stage).collect::<Result<Vec<_>, _>>()?;
-    let index = index.map(AtomicFile::stage).transpose()?;
-    let others = staged.len().min(1);
-    staged.rotate_left(others);
-    let first = staged.pop();
-    let names = |staged: &Staged| staged.name.is_some().then(|| staged.final_path.clone());
-    let old_first: Option<PathBuf> = first.as_ref().and_then(names);
-    remove_old(old_first.iter().chain(old_index_paths))?;
+/// Names files, all or none, and syncs their folders: links may lead each to one of its own.
+fn publish_all(files: Vec<Staged>) -> Result<(), AtomicFileError> {
     let mut named = Vec::new();
     let publish = |staged: Staged| -> Result<Published, AtomicFileError> {
-        let path = names(&staged);
+        let path = staged.target();
         let published = staged.publish()?;
         named.extend(path);
         Ok(published)
     };
-    let all = staged.into_iter().chain(index).chain(first);
-    let published: Result<Vec<_>, _> = all.map(publish).collect();
+    let published: Result<Vec<_>, _> = files.into_iter().map(publish).collect();
     if published.is_err() {
         for path in named {
             // The error that is told is the first one.
             let _ = fs::remove_file(path);
         }
     }
-    // Links may lead parts to folders of their own.
     published?.into_iter().try_for_each(Published::sync)
 }
 
-fn remove_old<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), AtomicFileError> {
+/// Removes files, those that are there, of a run before this one. Pipes and devices stay: they are
+/// no run's.
+///
+/// # Errors
+/// One that cannot be removed.
+pub fn remove_stale(paths: &[PathBuf]) -> Result<(), AtomicFileError> {
     for path in paths {
+        let found = fs::symlink_metadata(path).map(|it| it.file_type());
+        let is_lasting = found.is_ok_and(|it| !(it.is_file() || it.is_symlink() || it.is_dir()));
+        if is_lasting {
+            continue;
+        }
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(failed("remove the old file", path)(error));
@@ -591,6 +607,58 @@ mod tests {
         assert_eq!(folder_of(Path::new("/out.bam")), Path::new("/"));
     }
 
+    fn publication(
+        outputs: Vec<AtomicFile>,
+        index: AtomicFile,
+        stale: Vec<PathBuf>,
+    ) -> Publication {
+        Publication { outputs, index: Some(index), stale, ..Publication::default() }
+    }
+
+    fn commit(
+        bam: AtomicFile,
+        index: AtomicFile,
+        stale: &[PathBuf],
+    ) -> Result<(), AtomicFileError> {
+        publication(vec![bam], index, stale.to_vec()).commit()
+    }
+
+    #[test]
+    fn files_beside_an_output_are_of_its_run_or_gone() {
+        for is_named in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = |name: &str| folder.path().join(name);
+            for name in ["out.bam", "out.json", "out.bam.md5", "other.json"] {
+                fs::write(path(name), b"old").unwrap();
+            }
+            let fifo = path("fifo");
+            let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+            assert!(made.success());
+            let run = |json: &str| Publication {
+                outputs: vec![written(&path("out.bam"), is_named, b"new")],
+                beside: vec![written(&path(json), is_named, b"new")],
+                stale: vec![path("out.bam.md5"), path("none"), fifo.clone()],
+                ..Publication::default()
+            };
+            // Dropped: as it was.
+            drop(run("out.json"));
+            assert_eq!(fs::read(path("out.json")).unwrap(), b"old");
+            // A folder in the way of the last file: nothing of either run.
+            let made = run("folder.json");
+            fs::create_dir(path("folder.json")).unwrap();
+            made.commit().unwrap_err();
+            assert_eq!(fs::read(path("out.bam")).unwrap(), b"old");
+            let before = ["fifo", "folder.json", "other.json", "out.bam", "out.json"];
+            assert_eq!(names(folder.path()), before);
+            run("out.json").commit().unwrap();
+            assert_eq!(names(folder.path()), before);
+            for name in ["out.bam", "out.json"] {
+                assert_eq!(fs::read(path(name)).unwrap(), b"new");
+            }
+            assert_eq!(fs::read(path("other.json")).unwrap(), b"old");
+        }
+    }
+
     #[test]
     fn a_bam_file_and_its_index_go_together() {
         let folder = tempfile::tempdir().unwrap();
@@ -601,7 +669,7 @@ mod tests {
         let bam = written(&path("out.bam"), false, b"bam");
         let index = written(&path("out.bam.bai"), false, b"index");
         let old = [path("out.bai"), path("out.bam.csi"), path("none.csi")];
-        commit_with_index(bam, index, &old).unwrap();
+        commit(bam, index, &old).unwrap();
         assert_eq!(names(folder.path()), ["out.bam", "out.bam.bai"]);
         assert_eq!(fs::read(path("out.bam")).unwrap(), b"bam");
         assert_eq!(fs::read(path("out.bam.bai")).unwrap(), b"index");
@@ -615,7 +683,7 @@ mod tests {
         let bam = written(&path("out.bam"), false, b"bam");
         let index = written(&path("out.bam.bai"), true, b"index");
         fs::create_dir(path("out.bam")).unwrap();
-        commit_with_index(bam, index, &[]).unwrap_err();
+        commit(bam, index, &[]).unwrap_err();
         assert_eq!(names(folder.path()), ["out.bam"]);
     }
 
@@ -633,7 +701,8 @@ mod tests {
         for is_named in [false, true] {
             let (made, index) = parts(folder.path(), is_named, &[u8::from(is_named); 9]);
             fs::write(folder.path().join("out.bai"), b"old").unwrap();
-            commit_parts(made, Some(index), &[folder.path().join("out.bai")]).unwrap();
+            let stale = vec![folder.path().join("out.bai")];
+            publication(made, index, stale).commit().unwrap();
             assert_eq!(names(folder.path()), PARTS);
             for name in PARTS {
                 assert_eq!(fs::read(folder.path().join(name)).unwrap(), [u8::from(is_named); 9]);
@@ -643,14 +712,19 @@ mod tests {
 
     #[test]
     fn no_part_stays_when_one_cannot_be_renamed() {
-        for in_the_way in ["out.bam.02", "out.bam.bai"] {
+        // What can be seen before anything is renamed leaves the old first part.
+        for (in_the_way, left) in
+            [("out.bam.02", &["out.bam.02"][..]), ("out.bam.bai", &["out.bam.00", "out.bam.bai"])]
+        {
             let folder = tempfile::tempdir().unwrap();
             let (made, index) = parts(folder.path(), false, b"new");
             fs::write(folder.path().join("out.bam.00"), b"old").unwrap();
             fs::create_dir(folder.path().join(in_the_way)).unwrap();
-            let error = commit_parts(made, Some(index), &[]).unwrap_err();
+            let error = publication(made, index, Vec::new()).commit().unwrap_err();
             assert!(error.to_string().contains(in_the_way), "{error}");
-            assert_eq!(names(folder.path()), [in_the_way]);
+            assert_eq!(names(folder.path()), left);
+            let old = fs::read(folder.path().join("out.bam.00"));
+            assert!(old.is_err() || old.unwrap() == b"old");
         }
     }
 
@@ -662,7 +736,7 @@ mod tests {
         fs::create_dir(path("out.bai")).unwrap();
         let bam = written(&path("out.bam"), false, b"bam");
         let index = written(&path("out.bam.bai"), false, b"index");
-        let error = commit_with_index(bam, index, &[path("out.bai")]).unwrap_err();
+        let error = commit(bam, index, &[path("out.bai")]).unwrap_err();
         assert!(error.to_string().contains("out.bai"), "{error}");
         assert_eq!(names(folder.path()), ["out.bai", "out.bam"]);
         assert_eq!(fs::read(path("out.bam")).unwrap(), b"old");

@@ -354,7 +354,7 @@ pub(crate) fn mix(value: u64) -> u64 {
 }
 
 /// Maps a hash evenly to `0..partitions` (0 where there are none), by the high half of a product.
-pub(super) fn spread(hash: u64, partitions: usize) -> usize {
+pub(crate) fn spread(hash: u64, partitions: usize) -> usize {
     ((u128::from(hash) * partitions as u128) >> 64) as usize
 }
 

@@ -101,6 +101,15 @@ impl MateEnd {
         Self { name, record, location, read }
     }
 
+    /// What tells its place among the reads of its name.
+    fn order(&self, ties: DuplicateMode) -> ([u64; 2], (i32, i32, bool), u64) {
+        let place = match ties {
+            DuplicateMode::Query => (0, 0, false),
+            DuplicateMode::Coordinate => self.read.sort_key(),
+        };
+        (self.name, place, self.record)
+    }
+
     fn pair_with(&self, later: &Self, ties: DuplicateMode) -> Option<PairEnd> {
         let both = [(self.record, &self.read), (later.record, &later.read)];
         pair_up(both, || self.location, ties)
@@ -113,9 +122,9 @@ impl MateEnd {
 /// As Picard's map of pending reads: a read takes the pending one of its name that expects its mate
 /// on this reference; if there is none it waits itself, under the reference of its own mate.
 ///
-/// `ties` says what tells which of two pairs comes first: the number of the record
+/// `ties` says what tells which of two reads comes first: the number of the record
 /// ([`DuplicateMode::Query`]: one sorted file, whatever its order of equal places), or its place
-/// first ([`DuplicateMode::Coordinate`]: several files that are not merged yet).
+/// first ([`DuplicateMode::Coordinate`]: files that are not merged or not sorted yet).
 ///
 /// # Errors
 /// Two reads that wait in the same place for a mate that may come, or an error of `pair`.
@@ -124,7 +133,7 @@ pub fn pair_mates<E: From<NameUsedTwice>>(
     ties: DuplicateMode,
     mut pair: impl FnMut(&PairEnd) -> Result<(), E>,
 ) -> Result<(), E> {
-    mates.sort_unstable_by_key(|mate| (mate.name, mate.record));
+    mates.sort_unstable_by_key(|mate| mate.order(ties));
     let mut pending: Vec<&MateEnd> = Vec::new();
     for name_group in mates.chunk_by(|a, b| a.name == b.name) {
         pending.clear();

@@ -36,6 +36,15 @@ pub enum ResolveError {
     Interrupted,
 }
 
+/// The run was stopped from outside, in the words of whichever phase is on.
+pub(crate) struct Interrupted;
+
+impl From<Interrupted> for ResolveError {
+    fn from(_: Interrupted) -> Self {
+        Self::Interrupted
+    }
+}
+
 /// Resolves every partition of `ends` for `templates` templates. Where mates were met apart they
 /// are brought together first.
 ///
@@ -65,7 +74,7 @@ pub fn resolve_all(
     let resolved: Vec<DuplicationCounters> = phase.for_each_partition(
         |partition| decoded_bytes(ends.pairs.bytes(partition) + ends.fragments.bytes(partition)),
         |partition, scratch, counters| {
-            Ok(resolve_partition(&ends, partition, options, &marks, counters, backing, scratch)?)
+            resolve_partition(&ends, partition, options, &marks, counters, backing, scratch)
         },
     )?;
     let mut counters = ends.into_counters();
@@ -78,30 +87,34 @@ fn decoded_bytes(entries: u64) -> u64 {
     entries * 5 / 2
 }
 
-/// How the partitions of read ends are gone through.
-struct Phase<'a> {
-    backing: &'a Backing,
-    threads: NonZeroUsize,
-    watch: &'a dyn Fn() -> bool,
+/// How partitions, [`END_PARTITIONS`] of them, are gone through.
+pub(crate) struct Phase<'a> {
+    pub(crate) backing: &'a Backing,
+    pub(crate) threads: NonZeroUsize,
+    pub(crate) watch: &'a dyn Fn() -> bool,
 }
 
 impl Phase<'_> {
     /// Calls `work` for every partition, each by one worker, as their `cost_bytes` fit the memory.
     /// Gives what the workers have gathered.
-    fn for_each_partition<T: Default + Send>(
+    pub(crate) fn for_each_partition<T, E>(
         &self,
         cost_bytes: impl Fn(usize) -> u64 + Sync,
-        work: impl Fn(usize, &mut StoreScratch, &mut T) -> Result<(), ResolveError> + Sync,
-    ) -> Result<Vec<T>, ResolveError> {
+        work: impl Fn(usize, &mut StoreScratch, &mut T) -> Result<(), E> + Sync,
+    ) -> Result<Vec<T>, E>
+    where
+        T: Default + Send,
+        E: From<SpillError> + From<WorkerPanic> + From<Interrupted> + Send,
+    {
         let inside = INSIDE_PER_WORKER * self.threads.get();
         let turnstile = Turnstile::new(&self.backing.ledger, inside);
-        let failure = Failure::<ResolveError>::default();
+        let failure = Failure::<E>::default();
         let gathered = Mutex::new(Vec::new());
         let cost_of = |ticket: u64| {
             let partition = usize::try_from(ticket).ok().filter(|&p| p < END_PARTITIONS)?;
             Some(cost_bytes(partition))
         };
-        let watch = || if (self.watch)() { Ok(()) } else { Err(ResolveError::Interrupted) };
+        let watch = || if (self.watch)() { Ok(()) } else { Err(Interrupted.into()) };
         pool::run(
             self.threads,
             &failure,
@@ -145,7 +158,7 @@ fn resolve_partition(
     counters: &mut DuplicationCounters,
     backing: &Backing,
     scratch: &mut StoreScratch,
-) -> Result<(), SpillError> {
+) -> Result<(), ResolveError> {
     let mut marks = marks;
     let count = |bytes: u64, each: usize| bytes as usize / each;
     let mut pairs = Vec::with_capacity(count(ends.pairs.bytes(partition), PairEnd::BYTES));
@@ -167,7 +180,8 @@ fn resolve_partition(
     Ok(())
 }
 
-fn for_each_chunk(
+/// Hands the bytes of every chunk of a partition to `visit`; the partition is empty afterwards.
+pub(crate) fn for_each_chunk(
     store: &ChunkStore<'_>,
     partition: usize,
     backing: &Backing,

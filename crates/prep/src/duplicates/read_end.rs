@@ -120,7 +120,8 @@ pub enum RecordEnds {
 }
 
 /// Makes the entries of one record and counts it as examined; `ordinal` is its number in the input,
-/// which breaks ties (so that the mode of `options` has no effect here).
+/// which breaks ties behind its place (so that the mode of `options` has no effect here). In sorted
+/// input both tell the same; input that only says that it is sorted has but the place.
 ///
 /// # Errors
 /// A malformed record.
@@ -137,7 +138,7 @@ pub fn examine_single(
     };
     let location = options.locate(record.name());
     if read.mate_reference == -1 {
-        let fragment = read.fragment(ordinal, location, DuplicateMode::Query);
+        let fragment = read.fragment(ordinal, location, DuplicateMode::Coordinate);
         return Ok(RecordEnds::Fragment(fragment));
     }
     let mate = MateEnd::new(record.name(), ordinal, location, read);

@@ -13,57 +13,17 @@ use seqloom_io::alignments::{
 };
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::monitor::Monitor;
-use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::pool;
 use seqloom_runtime::trace::Stage;
 
-use super::scheduler::{Batch, Board, Idle, Task};
+use super::scheduler::{Batch, CoordinateClaim, Idle, Scheduler, Task};
 use crate::partition::collect::{CollectError, Collector, Grouping};
 use crate::partition::store::StoreScratch;
-use crate::steps::{StepCounts, StepError, StepScratch, Steps};
+use crate::steps::{StepCounts, StepScratch, Steps};
 
+use super::error::IngestError;
+use super::names::TemplateNames;
 use super::templates;
-
-/// Why ingest failed.
-#[derive(Debug, thiserror::Error)]
-pub enum IngestError {
-    /// The input cannot be read or is malformed.
-    #[error("{0}")]
-    Input(#[from] AlignmentError),
-    /// The input claims to be sorted by coordinate and is not.
-    #[error(
-        "{}: record {record} lies in front of the one before it, although the header says that the \
-         file is sorted by coordinate", path.display()
-    )]
-    Unsorted {
-        /// The input.
-        path: PathBuf,
-        /// Number of the record, from 1.
-        record: u64,
-    },
-    /// More records of one name than ordinals can tell apart.
-    #[error("{}: template {name} has more than 65536 records", path.display())]
-    TooManyRecords {
-        /// The input.
-        path: PathBuf,
-        /// The name.
-        name: String,
-    },
-    /// A step failed.
-    #[error("{0}")]
-    Step(#[from] StepError),
-    /// Records could not be kept.
-    #[error("{0}")]
-    Collect(#[from] CollectError),
-    /// A bug.
-    #[error("{0}")]
-    Panic(#[from] WorkerPanic),
-    /// The source ended although records are missing.
-    #[error("the input ended before its last block was delivered")]
-    Incomplete,
-    /// The run was stopped from outside.
-    #[error("interrupted")]
-    Interrupted,
-}
 
 /// How records are read.
 pub struct IngestOptions<'a> {
@@ -71,8 +31,10 @@ pub struct IngestOptions<'a> {
     pub threads: NonZeroUsize,
     /// What ordinals count.
     pub grouping: Grouping,
-    /// Whether the input must be sorted by coordinate.
-    pub must_be_sorted: bool,
+    /// Whether the header says that the input is sorted by coordinate.
+    pub claim: CoordinateClaim,
+    /// Where ordinals count templates: what proves that their records lie together.
+    pub names: Option<&'a TemplateNames<'a>>,
     /// What is done to the records of each input before they are kept; chains of the same steps.
     pub steps: &'a [Steps],
 }
@@ -105,9 +67,12 @@ pub struct IngestTotals {
     pub steps: StepCounts,
     /// Inputs that were cut short, and where, if that is allowed.
     pub truncations: Vec<(PathBuf, Truncation)>,
+    /// Inputs that are not sorted by coordinate although they say so, each with the number of the
+    /// first record that lies in front of its predecessor, from 1.
+    pub unsorted: Vec<(PathBuf, u64)>,
 }
 
-state_of_fields!(IngestTotals { records_read, records, templates, steps, truncations });
+state_of_fields!(IngestTotals { records_read, records, templates, steps, truncations, unsorted });
 
 /// Reads all of `source` into `collector`.
 ///
@@ -121,28 +86,33 @@ pub fn run(
     watch: &dyn Fn() -> bool,
 ) -> Result<IngestTotals, IngestError> {
     let threads = options.threads;
-    let board = Board::new(source, options.grouping, options.must_be_sorted, threads.get());
+    let scheduler = Scheduler::new(source, options.grouping, options.claim, threads.get());
     let ingest = Ingest {
         source,
         collector,
         options,
         trace,
-        board: Monitor::new(board),
+        scheduler: Monitor::new(scheduler),
         failure: Failure::default(),
         steps: Mutex::default(),
     };
     let watch = || if watch() { Ok(()) } else { Err(IngestError::Interrupted) };
-    let wake = || ingest.board.wake_all();
+    let wake = || ingest.scheduler.wake_all();
     pool::run(threads, &ingest.failure, wake, &watch, |_| ingest.work())?;
-    let board = ingest.board.lock();
-    if !board.is_complete() {
+    let mut scheduler = ingest.scheduler.lock();
+    if !scheduler.is_complete() {
         return Err(IngestError::Incomplete);
     }
-    let (records_read, templates) = board.totals();
+    if let Some(names) = options.names
+        && let Some(apart) = names.first_apart(threads, &|| watch().is_ok())?
+    {
+        return Err(scheduler.apart(apart));
+    }
+    let (records_read, templates) = scheduler.totals();
     let records = trace.records.load(Ordering::Relaxed);
     let steps = std::mem::take(&mut *lock(&ingest.steps));
-    let truncations = board.truncations();
-    Ok(IngestTotals { records_read, records, templates, steps, truncations })
+    let (truncations, unsorted) = (scheduler.truncations(), scheduler.take_unsorted());
+    Ok(IngestTotals { records_read, records, templates, steps, truncations, unsorted })
 }
 
 struct Ingest<'a> {
@@ -150,7 +120,7 @@ struct Ingest<'a> {
     collector: &'a Collector<'a>,
     options: &'a IngestOptions<'a>,
     trace: &'a IngestTrace,
-    board: Monitor<Board<'a>>,
+    scheduler: Monitor<Scheduler<'a>>,
     failure: Failure<IngestError>,
     steps: Mutex<StepCounts>,
 }
@@ -185,11 +155,11 @@ impl Ingest<'_> {
 
     /// The next task, waiting for one if need be; `None` when all is done or the run has failed.
     fn next_task(&self) -> Option<Task> {
-        self.board.wait_for(|board| {
+        self.scheduler.wait_for(|scheduler| {
             if self.failure.stopped() {
                 return Some(None);
             }
-            match board.next_task() {
+            match scheduler.next_task() {
                 Ok(task) => Some(Some(task)),
                 Err(Idle::Finished) => Some(None),
                 Err(Idle::Wait) => None,
@@ -209,15 +179,21 @@ impl Ingest<'_> {
         })?;
         match fetched {
             (_, Some((block, survey))) => {
-                self.board.update(|board| board.fetched(block, survey))?;
+                self.scheduler.update(|scheduler| scheduler.fetched(block, survey))?;
             }
-            (AlignmentFetch::End, None) => self.board.update(Board::source_ended),
-            _ => self.board.update(Board::fetch_found_nothing),
+            (AlignmentFetch::End, None) => self.scheduler.update(Scheduler::source_ended),
+            _ => self.scheduler.update(Scheduler::fetch_found_nothing),
         }
         Ok(())
     }
 
     fn process(&self, batch: Batch, worker: &mut Worker) -> Result<(), IngestError> {
+        if let Some(names) = self.options.names {
+            for (record, template) in batch.numbered_templates() {
+                let name = templates::name_of(template);
+                names.add(batch.input, name, record, &mut worker.store)?;
+            }
+        }
         let records = if self.options.steps.iter().all(Steps::is_empty) {
             let templates = || batch.templates();
             self.trace

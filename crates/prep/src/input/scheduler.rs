@@ -10,10 +10,23 @@ use std::path::PathBuf;
 
 use seqloom_io::alignments::{AlignmentSource, RecordBlock, RecordCheck, Truncation};
 
+use super::error::IngestError;
+use super::names::Apart;
 use super::templates::{Survey, Templates, name_of, survey};
-use crate::input::ingest::IngestError;
 use crate::partition::collect::Grouping;
 use crate::partition::frame::MAX_TEMPLATE_RECORDS;
+
+/// What a header's word that the input is sorted by coordinate is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CoordinateClaim {
+    /// There is none.
+    None,
+    /// The output keeps the order: input that is not sorted is refused.
+    Trusted,
+    /// Records are put in order anyway: input that is not sorted is noted,
+    /// [`unsorted`](super::ingest::IngestTotals::unsorted).
+    Checked,
+}
 
 /// Blocks, per worker, that are being fetched, wait for a block in front of them, or wait to be
 /// processed: bounds what piles up.
@@ -29,6 +42,8 @@ pub(super) struct Batch {
     pub(super) block: Option<Box<RecordBlock>>,
     body: Range<usize>,
     first_template: u64,
+    /// Number of the first record, counted over all inputs from 0.
+    first_record: u64,
     grouping: Grouping,
 }
 
@@ -39,6 +54,16 @@ impl Batch {
         let templates =
             Templates::new(&self.head, self.grouping).chain(Templates::new(body, self.grouping));
         (self.first_template..).zip(templates)
+    }
+
+    /// The first record's number, counted over all inputs from 0, and framed records of every
+    /// template.
+    pub(super) fn numbered_templates(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.templates().scan(self.first_record, |next, (_, template)| {
+            let first = *next;
+            *next += Templates::new(template, Grouping::Records).count() as u64;
+            Some((first, template))
+        })
     }
 }
 
@@ -67,10 +92,12 @@ struct Carried {
 }
 
 /// See the module documentation.
-pub(super) struct Board<'a> {
+pub(super) struct Scheduler<'a> {
     source: &'a AlignmentSource,
     grouping: Grouping,
-    must_be_sorted: bool,
+    claim: CoordinateClaim,
+    /// Inputs that are not sorted as they say, with the first record that shows it, from 1.
+    unsorted: Vec<(PathBuf, u64)>,
     workers: usize,
     checks: Vec<RecordCheck>,
     early: BTreeMap<(usize, u64), (Box<RecordBlock>, Survey)>,
@@ -79,6 +106,8 @@ pub(super) struct Board<'a> {
     /// Place of the last record of the input being read.
     last_place: u64,
     records_of_input: u64,
+    /// Records of all inputs in front of each one that has begun.
+    records_before: Vec<u64>,
     ready: VecDeque<Batch>,
     fetching: usize,
     fetch_blocked: bool,
@@ -87,18 +116,19 @@ pub(super) struct Board<'a> {
     templates: u64,
 }
 
-impl<'a> Board<'a> {
+impl<'a> Scheduler<'a> {
     pub(super) fn new(
         source: &'a AlignmentSource,
         grouping: Grouping,
-        must_be_sorted: bool,
+        claim: CoordinateClaim,
         workers: usize,
     ) -> Self {
         let inputs = source.headers().len();
         Self {
             source,
             grouping,
-            must_be_sorted,
+            claim,
+            unsorted: Vec::new(),
             workers,
             checks: (0..inputs).map(|input| RecordCheck::new(source, input)).collect(),
             early: BTreeMap::new(),
@@ -106,6 +136,7 @@ impl<'a> Board<'a> {
             carried: Carried::default(),
             last_place: 0,
             records_of_input: 0,
+            records_before: vec![0],
             ready: VecDeque::new(),
             fetching: 0,
             fetch_blocked: false,
@@ -144,6 +175,24 @@ impl<'a> Board<'a> {
         found.collect()
     }
 
+    /// Inputs that are not sorted as they say, and the first record of each that shows it.
+    pub(super) fn take_unsorted(&mut self) -> Vec<(PathBuf, u64)> {
+        std::mem::take(&mut self.unsorted)
+    }
+
+    /// The error that two places of a name are.
+    pub(super) fn apart(&self, apart: Apart) -> IngestError {
+        let begun = self.records_before.partition_point(|&before| before <= apart.first);
+        // Inputs without records begin where the next one does.
+        let input = begun.saturating_sub(1);
+        let before = self.records_before.get(input).copied().unwrap_or_default();
+        IngestError::Apart {
+            path: self.source.path(input).to_owned(),
+            record: apart.again.saturating_sub(before) + 1,
+            first: apart.first.saturating_sub(before) + 1,
+        }
+    }
+
     /// Whether the last block of the last input was taken.
     pub(super) fn is_complete(&self) -> bool {
         self.early.is_empty() && self.next.0 == self.checks.len()
@@ -179,7 +228,7 @@ impl<'a> Board<'a> {
     fn accept(&mut self, mut block: Box<RecordBlock>, found: Survey) -> Result<(), IngestError> {
         let (input, last) = (block.input, block.last);
         let found = self.check(&mut block, found)?;
-        if self.must_be_sorted && block.records > 0 {
+        if self.claim != CoordinateClaim::None && block.records > 0 {
             self.check_sorted(input, &found)?;
             self.last_place = found.last_place;
         }
@@ -188,16 +237,19 @@ impl<'a> Board<'a> {
         match self.grouping {
             Grouping::Records => {
                 let body = 0..block.bytes.len();
-                self.push(input, Vec::new(), Some(block), body, found.templates);
+                let first_record = self.records - block.records;
+                let place = (input, first_record);
+                self.push(place, Vec::new(), Some(block), body, found.templates);
             }
             Grouping::Templates => self.cut(block, &found)?,
         }
         self.next = if last { (input + 1, 0) } else { (input, self.next.1 + 1) };
         if last {
-            let head = std::mem::take(&mut self.carried).bytes;
+            let Carried { bytes: head, records } = std::mem::take(&mut self.carried);
             let templates = u64::from(!head.is_empty());
-            self.push(input, head, None, 0..0, templates);
+            self.push((input, self.records - records), head, None, 0..0, templates);
             (self.last_place, self.records_of_input) = (0, 0);
+            self.records_before.push(self.records);
         }
         Ok(())
     }
@@ -211,15 +263,19 @@ impl<'a> Board<'a> {
         Ok(if unchanged { found } else { survey(&block.bytes, self.grouping) })
     }
 
-    fn check_sorted(&self, input: usize, found: &Survey) -> Result<(), IngestError> {
+    fn check_sorted(&mut self, input: usize, found: &Survey) -> Result<(), IngestError> {
         let unsorted =
             if found.first_place < self.last_place { Some(0) } else { found.unsorted_record };
-        unsorted.map_or(Ok(()), |record| {
-            Err(IngestError::Unsorted {
-                path: self.source.path(input).to_owned(),
-                record: self.records_of_input + record + 1,
-            })
-        })
+        let Some(record) = unsorted else { return Ok(()) };
+        let (path, record) = (self.source.path(input), self.records_of_input + record + 1);
+        if self.claim == CoordinateClaim::Trusted {
+            return Err(IngestError::Unsorted { path: path.to_owned(), record });
+        }
+        // The first of each input is told.
+        if self.unsorted.last().is_none_or(|(last, _)| last != path) {
+            self.unsorted.push((path.to_owned(), record));
+        }
+        Ok(())
     }
 
     /// Cuts a block in front of its last template, which may go on in the next block, and joins
@@ -230,6 +286,7 @@ impl<'a> Board<'a> {
             return Ok(());
         }
         let bytes = &block.bytes;
+        let first_record = self.records - block.records - self.carried.records;
         let goes_on =
             !self.carried.bytes.is_empty() && name_of(&self.carried.bytes) == name_of(bytes);
         if goes_on {
@@ -244,7 +301,7 @@ impl<'a> Board<'a> {
         let body = if goes_on { found.first_end } else { 0 }..found.last_start;
         let in_body = found.templates - 1 - u64::from(goes_on);
         let templates = in_body + u64::from(!head.is_empty());
-        self.push(block.input, head, Some(block), body, templates);
+        self.push((block.input, first_record), head, Some(block), body, templates);
         Ok(())
     }
 
@@ -262,7 +319,7 @@ impl<'a> Board<'a> {
 
     fn push(
         &mut self,
-        input: usize,
+        (input, first_record): (usize, u64),
         head: Vec<u8>,
         block: Option<Box<RecordBlock>>,
         body: Range<usize>,
@@ -272,7 +329,15 @@ impl<'a> Board<'a> {
         self.templates += templates;
         if templates > 0 {
             let grouping = self.grouping;
-            self.ready.push_back(Batch { input, head, block, body, first_template, grouping });
+            self.ready.push_back(Batch {
+                input,
+                head,
+                block,
+                body,
+                first_template,
+                first_record,
+                grouping,
+            });
         } else if let Some(block) = block {
             self.source.recycle(block);
         }

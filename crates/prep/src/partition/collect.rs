@@ -212,10 +212,11 @@ impl<'a> EndCollector<'a> {
         }
     }
 
-    /// For several sorted inputs, which stand for the file they would be merged to: their records
-    /// are numbered one input behind the other, so that numbers alone do not tell that order.
+    /// For inputs that stand for the sorted file that `samtools sort` or `merge` would make of them
+    /// (several files, or one that is not sorted as it says): there numbers of records alone do not
+    /// tell the order of that file, but places and then numbers do.
     #[must_use]
-    pub fn for_merging(self) -> Self {
+    pub fn by_place(self) -> Self {
         Self { ties: DuplicateMode::Coordinate, ..self }
     }
 

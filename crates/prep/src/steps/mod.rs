@@ -12,6 +12,7 @@
 
 use seqloom_format::bam::edit::EditError;
 use seqloom_format::bam::{Header, HeaderError, RecordError, RecordRef, framed_records};
+use seqloom_io::reference::ReferenceError;
 
 mod clean;
 mod dictionary;
@@ -20,6 +21,7 @@ mod fix_mates;
 mod mismatches;
 mod options;
 mod read_group;
+mod sequences;
 mod tags;
 mod template;
 #[cfg(test)]
@@ -33,6 +35,7 @@ pub use fix_mates::{FixMates, FixMatesOptions};
 pub use mismatches::{MismatchTags, SetMismatchTags};
 pub use options::{ReadGroupOptions, StepOptions};
 pub use read_group::{ReadGroupMode, SetReadGroup, read_group_line};
+pub use sequences::{MissingSequences, NoteMissingSequences};
 pub use tags::{KeepTags, RemoveTags};
 pub use template::TemplateRecords;
 
@@ -79,6 +82,9 @@ pub enum StepError {
     /// A BED file with a reference that the header does not have.
     #[error("regions name the reference {0:?}, which the header does not have")]
     UnknownReference(String),
+    /// The reference lacks sequences that records lie on.
+    #[error("{0}")]
+    Reference(#[from] ReferenceError),
     /// What a step of one's own wants to say.
     #[error("{0}")]
     Custom(String),

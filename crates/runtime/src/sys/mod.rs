@@ -23,6 +23,14 @@ fn rusage(who: libc::c_int) -> libc::rusage {
     }
 }
 
+/// `getrlimit(RLIMIT_AS)`: bytes of address space that the process may have; `None` for any.
+pub(crate) fn address_space_limit() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
+    // SAFETY: `limit` is valid writable memory of the type the call expects.
+    unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
+    Some(limit.rlim_cur).filter(|&bytes| bytes != libc::RLIM_INFINITY)
+}
+
 /// Processor time of the calling thread in nanoseconds; zero if the clock cannot be read.
 pub(crate) fn thread_cpu_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -10,6 +10,9 @@ use super::super::quantize::Quantization;
 use super::super::table::{Arguments, Covariate, Table};
 use super::super::{Event, MAX_CONTEXT_BASES, MAX_CYCLE_LIMIT, MAX_QUALITY, QUALITIES};
 
+/// Observations are below this one: what a Java long holds.
+const MOST_OBSERVATIONS: f64 = i64::MAX as f64;
+
 /// Most read groups of a report.
 const MAX_READ_GROUPS: usize = 1 << 20;
 
@@ -107,12 +110,20 @@ impl<'a> Row<'a, '_> {
         }
     }
 
-    /// Observations and errors, with what quality was reported.
+    /// Observations and errors, with what quality was reported. GATK 3 wrote observations with
+    /// decimals (`74271335.00`); GATK 4 reads them and drops the decimals.
     fn datum(&self, columns: &DatumColumns, reported: f64) -> Result<Datum, ReportError> {
-        let observations: u64 =
-            self.number(columns.observations, |&it| i64::try_from(it).is_ok())?;
+        let whole: Option<u64> = self.cell(columns.observations).parse().ok();
+        let (observations, exact) = match whole.filter(|&it| i64::try_from(it).is_ok()) {
+            Some(whole) => (whole, whole as f64),
+            None => {
+                let is_good = |it: &f64| (0.0..MOST_OBSERVATIONS).contains(it);
+                let decimal: f64 = self.number(columns.observations, is_good)?;
+                (decimal as u64, decimal)
+            }
+        };
         // As many as observations, but for the rounding to two decimals.
-        let most = observations as f64 + 0.01;
+        let most = exact + 0.01;
         let errors = self.number(columns.errors, |it| (0.0..=most).contains(it))?;
         Ok(Datum::new(observations, errors, reported))
     }

@@ -1,0 +1,80 @@
+//! What can go wrong while records come in.
+
+use std::path::PathBuf;
+
+use seqloom_io::alignments::AlignmentError;
+use seqloom_io::spill::SpillError;
+use seqloom_runtime::pool::WorkerPanic;
+
+use crate::duplicates::Interrupted;
+use crate::partition::collect::CollectError;
+use crate::steps::StepError;
+
+/// Why ingest failed.
+#[derive(Debug, thiserror::Error)]
+pub enum IngestError {
+    /// The input cannot be read or is malformed.
+    #[error("{0}")]
+    Input(#[from] AlignmentError),
+    /// The input claims to be sorted by coordinate and is not.
+    #[error(
+        "{}: record {record} lies in front of the one before it, although the header says that the \
+         file is sorted by coordinate; --sort coordinate puts it in order", path.display()
+    )]
+    Unsorted {
+        /// The input.
+        path: PathBuf,
+        /// Number of the record, from 1.
+        record: u64,
+    },
+    /// The records of a template must lie together and do not.
+    #[error(
+        "{}: record {record} has the name of record {first}, and records of other names lie \
+         between them, although the records of a template must lie together (the header or \
+         --duplicate-mode query says so, or --fix-mates wants it); --sort queryname puts them \
+         together", path.display()
+    )]
+    Apart {
+        /// The input.
+        path: PathBuf,
+        /// Number of the record that comes too late, from 1.
+        record: u64,
+        /// Number of the first record of that name, or of its last run.
+        first: u64,
+    },
+    /// More records of one name than ordinals can tell apart.
+    #[error("{}: template {name} has more than 65536 records", path.display())]
+    TooManyRecords {
+        /// The input.
+        path: PathBuf,
+        /// The name.
+        name: String,
+    },
+    /// A step failed.
+    #[error("{0}")]
+    Step(#[from] StepError),
+    /// Records could not be kept.
+    #[error("{0}")]
+    Collect(#[from] CollectError),
+    /// A bug.
+    #[error("{0}")]
+    Panic(#[from] WorkerPanic),
+    /// The source ended although records are missing.
+    #[error("the input ended before its last block was delivered")]
+    Incomplete,
+    /// The run was stopped from outside.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl From<SpillError> for IngestError {
+    fn from(error: SpillError) -> Self {
+        Self::Collect(error.into())
+    }
+}
+
+impl From<Interrupted> for IngestError {
+    fn from(_: Interrupted) -> Self {
+        Self::Interrupted
+    }
+}

@@ -1,0 +1,167 @@
+//! Proof that the records of each template lie together: no name comes again behind another one.
+//!
+//! Every run of records of one name leaves a hash of the name and the number of its first record,
+//! in partitions by the hash that count and are spilled like all others. Behind the last record
+//! each partition is sorted: a hash that stands there twice is a name that lies in two places.
+//! How names are ordered does not matter, so that whatever a header means by "queryname" passes.
+
+use std::hash::{DefaultHasher, Hasher};
+use std::num::NonZeroUsize;
+
+use seqloom_io::spill::SpillError;
+
+use super::error::IngestError;
+use crate::duplicates::{Phase, for_each_chunk, spread};
+use crate::partition::collect::END_PARTITIONS;
+use crate::partition::store::{Backing, ChunkStore, StoreScratch};
+
+/// Bytes of a name's hash that are kept: among 10^10 names the odds that any two share theirs are
+/// below 10^-8.
+const HASH_BYTES: usize = 12;
+/// Bytes of a record's number.
+const RECORD_BYTES: usize = 6;
+/// Size of what a run leaves.
+const ENTRY_BYTES: usize = HASH_BYTES + RECORD_BYTES;
+
+/// Two runs of records of one name with others between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Apart {
+    /// First record of the later run, counted over all inputs from 0.
+    pub(super) again: u64,
+    /// First record of the run before it.
+    pub(super) first: u64,
+}
+
+/// See the module documentation.
+#[derive(Debug)]
+pub struct TemplateNames<'a> {
+    backing: &'a Backing,
+    runs: ChunkStore<'a>,
+}
+
+impl<'a> TemplateNames<'a> {
+    /// Number of partitions, each with an open chunk.
+    pub const PARTITIONS: usize = END_PARTITIONS;
+
+    /// No names yet; chunks of about `chunk_bytes`.
+    #[must_use]
+    pub fn new(backing: &'a Backing, chunk_bytes: usize) -> Self {
+        Self { backing, runs: ChunkStore::new(backing, chunk_bytes) }
+    }
+
+    /// Takes a run: the input that it is of, its name, and the number of its first record.
+    pub(super) fn add(
+        &self,
+        input: usize,
+        name: &[u8],
+        record: u64,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), SpillError> {
+        // SipHash; the second half hashes what the first one came to as well.
+        let mut hasher = DefaultHasher::new();
+        hasher.write_usize(input);
+        hasher.write(name);
+        let first = hasher.finish();
+        hasher.write_u64(first);
+        let entry = entry(u128::from(first) << 64 | u128::from(hasher.finish()), record);
+        self.runs.append(spread(first, Self::PARTITIONS), &[&entry], scratch)
+    }
+
+    /// The earliest run whose name has come before, if there is one. Takes all names out.
+    pub(super) fn first_apart(
+        &self,
+        threads: NonZeroUsize,
+        watch: &dyn Fn() -> bool,
+    ) -> Result<Option<Apart>, IngestError> {
+        let phase = Phase { backing: self.backing, threads, watch };
+        let found: Vec<Option<Apart>> = phase.for_each_partition(
+            // As spilled, and as numbers.
+            |partition| self.runs.bytes(partition) * 5 / 2,
+            |partition, scratch, found: &mut Option<Apart>| {
+                let runs = self.runs_of(partition, scratch)?;
+                *found = found.iter().copied().chain(earliest_apart(runs)).min();
+                Ok::<(), IngestError>(())
+            },
+        )?;
+        Ok(found.into_iter().flatten().min())
+    }
+
+    fn runs_of(
+        &self,
+        partition: usize,
+        scratch: &mut StoreScratch,
+    ) -> Result<Vec<Run>, SpillError> {
+        let mut runs = Vec::with_capacity(self.runs.bytes(partition) as usize / ENTRY_BYTES);
+        for_each_chunk(&self.runs, partition, self.backing, scratch, |bytes| {
+            runs.extend(bytes.as_chunks().0.iter().map(run_of));
+        })?;
+        Ok(runs)
+    }
+}
+
+/// Hash of a name, in two parts, and the number of a record.
+type Run = (u64, u32, u64);
+
+fn entry(hash: u128, record: u64) -> [u8; ENTRY_BYTES] {
+    let mut entry = [0; ENTRY_BYTES];
+    entry[..HASH_BYTES].copy_from_slice(&hash.to_be_bytes()[..HASH_BYTES]);
+    entry[HASH_BYTES..].copy_from_slice(&record.to_le_bytes()[..RECORD_BYTES]);
+    entry
+}
+
+fn run_of(entry: &[u8; ENTRY_BYTES]) -> Run {
+    let [hash @ .., a, b, c, d, e, f] = entry;
+    let [h0, h1, h2, h3, h4, h5, h6, h7, rest @ ..] = *hash;
+    let first = u64::from_be_bytes([h0, h1, h2, h3, h4, h5, h6, h7]);
+    let record = u64::from_le_bytes([*a, *b, *c, *d, *e, *f, 0, 0]);
+    (first, u32::from_be_bytes(rest), record)
+}
+
+fn earliest_apart(mut runs: Vec<Run>) -> Option<Apart> {
+    runs.sort_unstable();
+    let twice = runs.windows(2).filter(|two| (two[0].0, two[0].1) == (two[1].0, two[1].1));
+    twice.map(|two| Apart { again: two[1].2, first: two[0].2 }).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_records::backing;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    /// The earliest run whose name has come before.
+    fn expected(names: &[(usize, u8)]) -> Option<Apart> {
+        let mut last = BTreeMap::new();
+        let mut runs = (0_u64..).zip(names);
+        runs.find_map(|(record, name)| {
+            last.insert(name, record).map(|first| Apart { again: record, first })
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_name_in_two_places_is_found_wherever_it_is_kept(
+            names in prop::collection::vec((0..2_usize, any::<u8>()), 0..40),
+            chunk_bytes in 1..100_usize,
+            limit_bytes in 0..2000_u64,
+        ) {
+            let backing = backing(limit_bytes);
+            let runs = TemplateNames::new(&backing, chunk_bytes);
+            let mut scratch = StoreScratch::new().unwrap();
+            for (record, (input, name)) in (0..).zip(&names) {
+                runs.add(*input, &[*name, 0], record, &mut scratch).unwrap();
+            }
+            let threads = NonZeroUsize::new(2).unwrap();
+            let found = runs.first_apart(threads, &|| true).unwrap();
+            prop_assert_eq!(found, expected(&names));
+            prop_assert_eq!(backing.ledger.charged_bytes(), 0);
+        }
+
+        #[test]
+        fn entries_survive(hash: u128, record in 0..1_u64 << 48) {
+            let expected = ((hash >> 64) as u64, (hash >> 32) as u32, record);
+            prop_assert_eq!(run_of(&entry(hash, record)), expected);
+        }
+    }
+}
