@@ -74,10 +74,7 @@ impl<'a> Job<'a> {
         let source = open_source(arguments)?;
         let pairing = pairing(arguments, &source);
         let first = fetch_first(&source)?;
-        // Most files that are out of order show it here, before the index is loaded.
-        if let Some(mut mates) = MateOrder::of(&source) {
-            first.iter().try_for_each(|block| mates.accept(block))?;
-        }
+        check_mates(&source, &first)?;
         let command_line = command_line();
         let built = header::build(&HeaderParts {
             index,
@@ -264,6 +261,14 @@ fn input_bases_at_most(source: &ReadSource) -> Option<u64> {
         Container::Fastq | Container::WrappedFastq => bytes / 2,
         Container::Fasta | Container::Bam => bytes,
     })
+}
+
+/// Most files that are out of order show it in their first blocks, before the index is loaded.
+fn check_mates(source: &ReadSource, first: &[InputBlock]) -> anyhow::Result<()> {
+    if let Some(mut mates) = MateOrder::of(source) {
+        first.iter().try_for_each(|block| mates.accept(block))?;
+    }
+    Ok(())
 }
 
 /// The first block of reads, and what came on the way to it.

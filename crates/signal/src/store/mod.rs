@@ -267,6 +267,9 @@ pub trait SignalStore: Send + Sync {
     ) -> Result<(), ReadError>;
 }
 
+/// Opens a FAST5 file; what is wrong with it, where it cannot.
+pub type OpenFast5 = fn(&Path, Fast5Options) -> Result<Box<dyn Fast5Table>, String>;
+
 /// What reads FAST5 files.
 #[derive(Debug, Clone, Default)]
 pub enum Fast5Engine {
@@ -275,8 +278,8 @@ pub enum Fast5Engine {
     Own,
     /// Child processes, one for each thread: what crashes costs one read.
     Pool(Arc<Fast5Pool>),
-    /// A reader from outside; what is wrong with a file, where it cannot open it.
-    Other(fn(&Path, Fast5Options) -> Result<Box<dyn Fast5Table>, String>),
+    /// A reader from outside.
+    Other(OpenFast5),
 }
 
 /// How files are opened.
