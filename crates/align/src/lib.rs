@@ -10,6 +10,7 @@ pub mod emit;
 pub mod engine;
 pub mod index;
 pub mod ingest;
+pub mod input_error;
 pub mod input_tags;
 pub mod mates;
 #[cfg(test)]

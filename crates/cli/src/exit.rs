@@ -1,7 +1,7 @@
 //! From the errors of all commands to exit codes.
 
-use seqloom_align::cohort::CohortError;
 use seqloom_align::index::{BuildError, IndexError};
+use seqloom_align::input_error::CohortError;
 use seqloom_calling::flow::error::CallError;
 use seqloom_calling::methylation::frequency::FrequencyError;
 use seqloom_calling::pore_model::ModelError;

@@ -5,10 +5,11 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use seqloom_align::cohort::{Batch, CohortCutter, CohortError, Cut, Pairing, Segment, Shape};
+use seqloom_align::cohort::{Batch, CohortCutter, Cut, Pairing, Segment, Shape};
 use seqloom_align::emit::{Emission, EmitError, RecordTags};
 use seqloom_align::engine::{AlignmentEngine, EngineError, Ordinals};
 use seqloom_align::ingest::IngestError;
+use seqloom_align::input_error::CohortError;
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::source::{Fetch, FetchScratch, ReadSource, SourceError};
 use seqloom_runtime::placement::Plan;

@@ -1,6 +1,6 @@
 //! The ingest phase: from input files to packed templates, every worker doing whichever is next.
 
-mod board;
+mod scheduler;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -15,12 +15,13 @@ use seqloom_runtime::placement::Plan;
 use seqloom_runtime::pool::{self, WorkerPanic};
 use seqloom_runtime::trace::Stage;
 
-use crate::cohort::{Batch, ClosedCohort, CohortCutter, CohortError, Pairing};
+use crate::cohort::{Batch, ClosedCohort, CohortCutter, Pairing};
 use crate::emit::{Emission, EmitError, RecordTags};
 use crate::engine::{AlignmentEngine, EngineError, Ordinals};
+use crate::input_error::CohortError;
 use crate::mates::BamTotals;
-pub use board::HeldLimits;
-use board::{Board, Crew, EmitTask, Idle, Seeded, Task};
+pub use scheduler::HeldLimits;
+use scheduler::{Crew, EmitTask, Idle, Scheduler, Seeded, Task};
 
 /// Takes the packed templates of each batch. Called by many workers at once, in any order.
 pub trait BatchSink: Sync {
@@ -175,7 +176,7 @@ pub fn run<E: AlignmentEngine, S: BatchSink>(
         sink,
         options,
         trace,
-        board: Monitor::new(Board::new(
+        scheduler: Monitor::new(Scheduler::new(
             cutter,
             options.pairing,
             Crew { workers: options.threads.get(), cores: options.cores.get() },
@@ -184,23 +185,23 @@ pub fn run<E: AlignmentEngine, S: BatchSink>(
         failure: Failure::default(),
     };
     for block in first {
-        ingest.board.lock().provided(block)?;
+        ingest.scheduler.lock().provided(block)?;
     }
     let watch = || if watch() { Ok(()) } else { Err(IngestError::Interrupted) };
     pool::run(
         options.threads,
         &ingest.failure,
-        || ingest.board.wake_all(),
+        || ingest.scheduler.wake_all(),
         &watch,
         |index| ingest.work(index),
     )?;
-    let board = ingest.board.lock();
-    if !board.cut_everything() {
+    let scheduler = ingest.scheduler.lock();
+    if !scheduler.cut_everything() {
         return Err(IngestError::Incomplete);
     }
-    let (reads, templates, peak_held_bytes) = board.totals();
+    let (reads, templates, peak_held_bytes) = scheduler.totals();
     let records = trace.records.load(Ordering::Relaxed);
-    let bam = board.bam_totals();
+    let bam = scheduler.bam_totals();
     Ok(IngestTotals { reads, templates, records, peak_held_bytes, bam })
 }
 
@@ -210,7 +211,7 @@ struct Ingest<'a, E: AlignmentEngine, S: BatchSink> {
     sink: &'a S,
     options: &'a IngestOptions,
     trace: &'a IngestTrace,
-    board: Monitor<Board<'a, E>>,
+    scheduler: Monitor<Scheduler<'a, E>>,
     failure: Failure<IngestError<S::Error>>,
 }
 
@@ -250,11 +251,11 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
     fn next_task(&self) -> Option<Task<E>> {
         let started = Instant::now();
         let mut waited = false;
-        let task = self.board.wait_for(|board| {
+        let task = self.scheduler.wait_for(|scheduler| {
             if self.failure.stopped() {
                 return Some(None);
             }
-            match board.next_task() {
+            match scheduler.next_task() {
                 Ok(task) => Some(Some(task)),
                 Err(Idle::Finished) => Some(None),
                 Err(Idle::Wait) => {
@@ -272,9 +273,9 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
     fn fetch(&self, worker: &mut Worker<E, S>) -> Outcome<S> {
         let fetched = self.trace.fetch.time(|| self.source.fetch(&mut worker.fetch))?;
         match fetched {
-            Fetch::Block(block) => self.board.update(|board| board.fetched(*block))?,
-            Fetch::Busy => self.board.update(Board::fetch_found_nothing),
-            Fetch::End => self.board.update(Board::source_ended),
+            Fetch::Block(block) => self.scheduler.update(|scheduler| scheduler.fetched(*block))?,
+            Fetch::Busy => self.scheduler.update(Scheduler::fetch_found_nothing),
+            Fetch::End => self.scheduler.update(Scheduler::source_ended),
         }
         Ok(())
     }
@@ -303,7 +304,7 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
 
     fn seed(&self, worker: &mut Worker<E, S>, batch: Batch) -> Outcome<S> {
         let seeded = self.find_candidates(worker, batch)?;
-        self.board.update(|board| board.seeded(seeded)).map_or(Ok(()), |held_bytes| {
+        self.scheduler.update(|scheduler| scheduler.seeded(seeded)).map_or(Ok(()), |held_bytes| {
             Err(IngestError::CohortTooLarge {
                 cohort_bases: self.options.cohort_bases,
                 held_bytes,
@@ -321,7 +322,7 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
             .zip(candidates)
             .map(|((batch, held_bytes), candidates)| Seeded { batch, candidates, held_bytes })
             .collect();
-        self.board.update(|board| board.inferred(cohort, &Arc::new(model), seeded));
+        self.scheduler.update(|scheduler| scheduler.inferred(cohort, &Arc::new(model), seeded));
         Ok(())
     }
 
@@ -329,7 +330,7 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         let EmitTask { seeded, model, ordinals } = task;
         let (sequence, held_bytes) = (seeded.batch.sequence, seeded.held_bytes);
         self.emit_records(worker, seeded, Some(&model), ordinals)?;
-        self.board.update(|board| board.emitted(sequence, held_bytes));
+        self.scheduler.update(|scheduler| scheduler.emitted(sequence, held_bytes));
         Ok(())
     }
 
@@ -338,7 +339,7 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         let seeded = self.find_candidates(worker, batch)?;
         let ordinals = Ordinals { first_pair: 0, first_single: first_read };
         self.emit_records(worker, seeded, None, ordinals)?;
-        self.board.update(|board| board.emitted(sequence, 0));
+        self.scheduler.update(|scheduler| scheduler.emitted(sequence, 0));
         Ok(())
     }
 

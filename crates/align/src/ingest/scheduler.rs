@@ -12,8 +12,9 @@ use std::sync::Arc;
 
 use seqloom_io::source::InputBlock;
 
-use crate::cohort::{Batch, ClosedCohort, CohortCutter, CohortError, Cut, Pairing};
+use crate::cohort::{Batch, ClosedCohort, CohortCutter, Cut, Pairing};
 use crate::engine::{AlignmentEngine, Ordinals};
+use crate::input_error::CohortError;
 use crate::mates::BamTotals;
 
 /// Batches emitted ahead of the oldest one in work, per worker: bounds what an ordered sink holds.
@@ -110,7 +111,7 @@ impl Crew {
 }
 
 /// See the module documentation.
-pub(super) struct Board<'a, E: AlignmentEngine> {
+pub(super) struct Scheduler<'a, E: AlignmentEngine> {
     cutter: CohortCutter<'a>,
     pairing: Pairing,
     crew: Crew,
@@ -131,7 +132,7 @@ pub(super) struct Board<'a, E: AlignmentEngine> {
     largest_batch_bytes: u64,
 }
 
-impl<'a, E: AlignmentEngine> Board<'a, E> {
+impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
     pub(super) fn new(
         cutter: CohortCutter<'a>,
         pairing: Pairing,
@@ -178,7 +179,7 @@ impl<'a, E: AlignmentEngine> Board<'a, E> {
     }
 
     /// Nothing is in work and nothing can be started any more. A cohort that is still open then is
-    /// one whose reads never came: see [`Board::cut_everything`].
+    /// one whose reads never came: see [`Scheduler::cut_everything`].
     fn idle(&self) -> bool {
         self.source_ended
             && self.ready.is_empty()
@@ -355,5 +356,5 @@ impl<'a, E: AlignmentEngine> Board<'a, E> {
 }
 
 #[cfg(test)]
-#[path = "board_tests.rs"]
+#[path = "scheduler_tests.rs"]
 mod tests;

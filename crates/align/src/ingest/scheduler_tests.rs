@@ -1,5 +1,5 @@
-//! The board under a simulated pool: workers that take and finish tasks in random order. Nothing
-//! here runs at the same time; what is random is the order.
+//! The scheduler under a simulated pool: workers that take and finish tasks in random order.
+//! Nothing here runs at the same time; what is random is the order.
 
 use super::*;
 use crate::cohort::BATCH_READS;
@@ -66,7 +66,7 @@ const READ_BYTES: u64 = 100;
 
 struct Simulation<'a> {
     input: &'a TestInput,
-    board: Board<'a, NoEngine>,
+    scheduler: Scheduler<'a, NoEngine>,
     workers: Vec<Option<Work>>,
     random: Random,
     /// Batches emitted, and being emitted, by sequence.
@@ -103,7 +103,7 @@ impl Simulation<'_> {
                         dawdler = self.random.index(workers);
                     }
                 }
-                None => match self.board.next_task() {
+                None => match self.scheduler.next_task() {
                     Ok(task) => self.workers[at] = Some(self.start(task)),
                     Err(Idle::Finished) => left[at] = true,
                     Err(Idle::Wait) => {
@@ -115,8 +115,8 @@ impl Simulation<'_> {
                     }
                 },
             }
-            self.most_held_bytes = self.most_held_bytes.max(self.board.held_bytes);
-            let early = self.board.cutter.early_blocks();
+            self.most_held_bytes = self.most_held_bytes.max(self.scheduler.held_bytes);
+            let early = self.scheduler.cutter.early_blocks();
             self.most_early_blocks = self.most_early_blocks.max(early);
         }
     }
@@ -152,12 +152,12 @@ impl Simulation<'_> {
 
     fn finish(&mut self, work: Work) {
         match work {
-            Work::Fetch(Some(block)) => self.board.fetched(block).unwrap(),
-            Work::Busy => self.board.fetch_found_nothing(),
-            Work::Fetch(None) => self.board.source_ended(),
+            Work::Fetch(Some(block)) => self.scheduler.fetched(block).unwrap(),
+            Work::Busy => self.scheduler.fetch_found_nothing(),
+            Work::Fetch(None) => self.scheduler.source_ended(),
             Work::Other(Task::Seed(batch)) => {
                 let held_bytes = READ_BYTES * batch.reads as u64;
-                let too_large = self.board.seeded(Seeded { batch, candidates: (), held_bytes });
+                let too_large = self.scheduler.seeded(Seeded { batch, candidates: (), held_bytes });
                 assert_eq!(too_large, None);
             }
             Work::Other(Task::Infer(cohort, seeded)) => {
@@ -165,7 +165,7 @@ impl Simulation<'_> {
                 self.next_cohort += 1;
                 let indices = seeded.iter().map(|seeded| seeded.batch.index_in_cohort);
                 assert!(indices.eq(0..cohort.batches), "whole and in order");
-                self.board.inferred(cohort, &Arc::new(cohort.cohort), seeded);
+                self.scheduler.inferred(cohort, &Arc::new(cohort.cohort), seeded);
             }
             Work::Other(Task::Emit(task)) => {
                 self.finish_emit(task.seeded.batch.sequence, task.seeded.held_bytes);
@@ -178,7 +178,7 @@ impl Simulation<'_> {
     fn finish_emit(&mut self, sequence: u64, held_bytes: u64) {
         self.in_work.remove(&sequence);
         assert!(self.emitted.insert(sequence), "emitted once");
-        self.board.emitted(sequence, held_bytes);
+        self.scheduler.emitted(sequence, held_bytes);
     }
 }
 
@@ -187,7 +187,7 @@ fn crew(workers: usize) -> Crew {
     Crew { workers, cores: workers }
 }
 
-/// Runs `reads` through a board; `limit_cohorts` is the memory limit in largest cohorts.
+/// Runs `reads` through a scheduler; `limit_cohorts` is the memory limit in largest cohorts.
 fn simulate(
     files: &[&[TestRead]],
     pairing: Pairing,
@@ -204,7 +204,7 @@ fn simulate(
     let cutter = CohortCutter::new(&input.source, pairing, cohort_bases);
     let mut simulation = Simulation {
         input: &input,
-        board: Board::new(cutter, pairing, crew, both(held_limit_bytes)),
+        scheduler: Scheduler::new(cutter, pairing, crew, both(held_limit_bytes)),
         workers: (0..workers).map(|_| None).collect(),
         random: Random::new(seed),
         emitted: BTreeSet::new(),
@@ -215,12 +215,12 @@ fn simulate(
         most_early_blocks: 0,
     };
     simulation.run();
-    let board = &simulation.board;
-    assert!(board.cut_everything());
-    let (reads, _, peak_held_bytes) = board.totals();
+    let scheduler = &simulation.scheduler;
+    assert!(scheduler.cut_everything());
+    let (reads, _, peak_held_bytes) = scheduler.totals();
     assert_eq!(reads, files.iter().map(|file| file.len() as u64).sum::<u64>());
     assert!(simulation.emitted.iter().copied().eq(0..simulation.emitted.len() as u64));
-    assert_eq!(board.held_bytes, 0);
+    assert_eq!(scheduler.held_bytes, 0);
     assert_eq!(peak_held_bytes, simulation.most_held_bytes);
     // Before the first batch is back nobody knows how much one holds.
     let unknown_bytes = (workers * (BATCH_READS + 1)) as u64 * READ_BYTES;
@@ -272,20 +272,21 @@ fn a_cohort_over_the_limit_is_told_by_its_own_size() {
     let input = TestInput::new(&[&file, &file], 1 << 20);
     let cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, u64::MAX);
     let limit_bytes = 5 * BATCH_READS as u64 * READ_BYTES;
-    let mut board = Board::<NoEngine>::new(cutter, Pairing::TwoFiles, crew(1), both(limit_bytes));
+    let mut scheduler =
+        Scheduler::<NoEngine>::new(cutter, Pairing::TwoFiles, crew(1), both(limit_bytes));
     while let Some(block) = input.fetch() {
-        board.provided(block).unwrap();
+        scheduler.provided(block).unwrap();
     }
     for index in 0..6 {
         let batch = loop {
-            match board.next_task() {
-                Ok(Task::Fetch) => board.source_ended(),
+            match scheduler.next_task() {
+                Ok(Task::Fetch) => scheduler.source_ended(),
                 Ok(Task::Seed(batch)) => break batch,
                 _ => panic!("nothing else can be done"),
             }
         };
         let held_bytes = READ_BYTES * batch.reads as u64;
-        let told = board.seeded(Seeded { batch, candidates: (), held_bytes });
+        let told = scheduler.seeded(Seeded { batch, candidates: (), held_bytes });
         assert_eq!(told, (index == 5).then_some(limit_bytes + BATCH_READS as u64 * READ_BYTES));
     }
 }
@@ -296,40 +297,41 @@ fn reads_that_never_come_are_no_reason_to_wait() {
     let file = reads(2000, &mut random);
     let input = TestInput::new(&[&file, &file], 3000);
     let cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, 10_000);
-    let mut board = Board::<NoEngine>::new(cutter, Pairing::TwoFiles, crew(1), both(u64::MAX));
+    let mut scheduler =
+        Scheduler::<NoEngine>::new(cutter, Pairing::TwoFiles, crew(1), both(u64::MAX));
     let mut blocks: Vec<_> = std::iter::from_fn(|| input.fetch()).collect();
     // The source loses its last block.
     blocks.pop();
-    blocks.into_iter().for_each(|block| board.provided(block).unwrap());
+    blocks.into_iter().for_each(|block| scheduler.provided(block).unwrap());
     let finished = loop {
-        match board.next_task() {
-            Ok(Task::Fetch) => board.source_ended(),
+        match scheduler.next_task() {
+            Ok(Task::Fetch) => scheduler.source_ended(),
             Ok(Task::Seed(batch)) => {
-                board.seeded(Seeded { batch, candidates: (), held_bytes: 1 });
+                scheduler.seeded(Seeded { batch, candidates: (), held_bytes: 1 });
             }
-            Ok(Task::Infer(cohort, seeded)) => board.inferred(cohort, &Arc::new(0), seeded),
-            Ok(Task::Emit(task)) => board.emitted(task.seeded.batch.sequence, 1),
+            Ok(Task::Infer(cohort, seeded)) => scheduler.inferred(cohort, &Arc::new(0), seeded),
+            Ok(Task::Emit(task)) => scheduler.emitted(task.seeded.batch.sequence, 1),
             Ok(Task::SeedAndEmit(_)) => unreachable!("reads are paired"),
             Err(idle) => break idle,
         }
     };
     assert_eq!(finished, Idle::Finished);
-    assert!(!board.cut_everything());
+    assert!(!scheduler.cut_everything());
 }
 
-/// A board of two cores and eight workers, with a whole number of cohorts of `cohort_batches`
+/// A scheduler of two cores and eight workers, with a whole number of cohorts of `cohort_batches`
 /// batches in front of it, all cut.
-fn cut_cohorts(input: &TestInput, cohort_batches: u64) -> Board<'_, NoEngine> {
+fn cut_cohorts(input: &TestInput, cohort_batches: u64) -> Scheduler<'_, NoEngine> {
     let cohort_bases = cohort_batches * BATCH_READS as u64 * 10;
     let cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, cohort_bases);
     let crew = Crew { workers: 8, cores: 2 };
-    let mut board = Board::<NoEngine>::new(cutter, Pairing::TwoFiles, crew, both(u64::MAX));
+    let mut scheduler = Scheduler::<NoEngine>::new(cutter, Pairing::TwoFiles, crew, both(u64::MAX));
     while let Some(block) = input.fetch() {
-        board.provided(block).unwrap();
+        scheduler.provided(block).unwrap();
     }
-    board.start_fetch();
-    board.source_ended();
-    board
+    scheduler.start_fetch();
+    scheduler.source_ended();
+    scheduler
 }
 
 /// Pairs of ten bases for so many batches.
@@ -338,57 +340,57 @@ fn pairs_for(batches: usize) -> Vec<TestRead> {
 }
 
 /// Takes a task, which must be one of seeding, and finishes it.
-fn seed_one(board: &mut Board<'_, NoEngine>) -> u64 {
-    let Ok(Task::Seed(batch)) = board.next_task() else { panic!("nothing to seed") };
+fn seed_one(scheduler: &mut Scheduler<'_, NoEngine>) -> u64 {
+    let Ok(Task::Seed(batch)) = scheduler.next_task() else { panic!("nothing to seed") };
     let sequence = batch.sequence;
-    board.seeded(Seeded { batch, candidates: (), held_bytes: 1 });
+    scheduler.seeded(Seeded { batch, candidates: (), held_bytes: 1 });
     sequence
 }
 
 /// Takes a task, which must be one of emission; the sequence of its batch.
-fn start_emit(board: &mut Board<'_, NoEngine>) -> u64 {
-    let Ok(Task::Emit(task)) = board.next_task() else { panic!("nothing to emit") };
+fn start_emit(scheduler: &mut Scheduler<'_, NoEngine>) -> u64 {
+    let Ok(Task::Emit(task)) = scheduler.next_task() else { panic!("nothing to emit") };
     task.seeded.batch.sequence
 }
 
-fn infer_one(board: &mut Board<'_, NoEngine>) {
-    let Ok(Task::Infer(cohort, seeded)) = board.next_task() else { panic!("no model due") };
-    board.inferred(cohort, &Arc::new(0), seeded);
+fn infer_one(scheduler: &mut Scheduler<'_, NoEngine>) {
+    let Ok(Task::Infer(cohort, seeded)) = scheduler.next_task() else { panic!("no model due") };
+    scheduler.inferred(cohort, &Arc::new(0), seeded);
 }
 
 #[test]
 fn as_many_emit_as_there_are_cores_while_the_others_seed() {
     let file = pairs_for(8);
     let input = TestInput::new(&[&file, &file], 1 << 20);
-    let mut board = cut_cohorts(&input, 4);
-    (0..4).for_each(|sequence| assert_eq!(seed_one(&mut board), sequence));
-    infer_one(&mut board);
-    assert_eq!([start_emit(&mut board), start_emit(&mut board)], [0, 1]);
+    let mut scheduler = cut_cohorts(&input, 4);
+    (0..4).for_each(|sequence| assert_eq!(seed_one(&mut scheduler), sequence));
+    infer_one(&mut scheduler);
+    assert_eq!([start_emit(&mut scheduler), start_emit(&mut scheduler)], [0, 1]);
     // The other six workers go on with the next cohort, and learn its model.
-    (4..8).for_each(|sequence| assert_eq!(seed_one(&mut board), sequence));
-    infer_one(&mut board);
-    assert_eq!(board.next_task().err(), Some(Idle::Wait));
-    board.emitted(1, 1);
-    assert_eq!(start_emit(&mut board), 2);
-    assert_eq!(board.next_task().err(), Some(Idle::Wait));
+    (4..8).for_each(|sequence| assert_eq!(seed_one(&mut scheduler), sequence));
+    infer_one(&mut scheduler);
+    assert_eq!(scheduler.next_task().err(), Some(Idle::Wait));
+    scheduler.emitted(1, 1);
+    assert_eq!(start_emit(&mut scheduler), 2);
+    assert_eq!(scheduler.next_task().err(), Some(Idle::Wait));
 }
 
 #[test]
 fn everybody_emits_when_emission_lags() {
     let file = pairs_for(20);
     let input = TestInput::new(&[&file, &file], 1 << 20);
-    let mut board = cut_cohorts(&input, 4);
+    let mut scheduler = cut_cohorts(&input, 4);
     for cohort in 0..4 {
-        (0..4).for_each(|batch| assert_eq!(seed_one(&mut board), 4 * cohort + batch));
-        infer_one(&mut board);
+        (0..4).for_each(|batch| assert_eq!(seed_one(&mut scheduler), 4 * cohort + batch));
+        infer_one(&mut scheduler);
         // From now on both cores are taken by emission.
         if cohort == 0 {
-            assert_eq!([start_emit(&mut board), start_emit(&mut board)], [0, 1]);
+            assert_eq!([start_emit(&mut scheduler), start_emit(&mut scheduler)], [0, 1]);
         }
     }
     // Fourteen wait: more than a cohort of four and a batch for each of eight workers.
-    assert_eq!([start_emit(&mut board), start_emit(&mut board)], [2, 3]);
-    assert_eq!(seed_one(&mut board), 16);
+    assert_eq!([start_emit(&mut scheduler), start_emit(&mut scheduler)], [2, 3]);
+    assert_eq!(seed_one(&mut scheduler), 16);
 }
 
 /// Processor time of a batch, in seconds: as its input, while it is seeded, and to be emitted.
@@ -412,12 +414,12 @@ fn virtual_time(input: &TestInput, cohort_batches: u64, crew: Crew, sleep: f64) 
     let cohort_bases = cohort_batches * BATCH_READS as u64;
     let cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, cohort_bases);
     let limits = both(cohort_batches * BATCH_READS as u64 * READ_BYTES * 2);
-    let mut board = Board::<NoEngine>::new(cutter, Pairing::TwoFiles, crew, limits);
+    let mut scheduler = Scheduler::<NoEngine>::new(cutter, Pairing::TwoFiles, crew, limits);
     let mut workers: Vec<Option<Busy>> = (0..crew.workers).map(|_| None).collect();
     let (mut now, mut models) = (0.0, Vec::new());
     loop {
         for worker in workers.iter_mut().filter(|worker| worker.is_none()) {
-            *worker = match board.next_task() {
+            *worker = match scheduler.next_task() {
                 Ok(Task::Seed(batch)) => Some(Busy::Asleep(now + sleep, batch)),
                 Ok(Task::Fetch) => {
                     let batches = BLOCK_READS as f64 / BATCH_READS as f64;
@@ -446,7 +448,7 @@ fn virtual_time(input: &TestInput, cohort_batches: u64, crew: Crew, sleep: f64) 
                     if matches!(task, Task::Infer(..)) {
                         models.push(now);
                     }
-                    finish_virtually(&mut board, input, task);
+                    finish_virtually(&mut scheduler, input, task);
                     None
                 }
                 Some(Busy::Computing(rest, task)) => {
@@ -456,22 +458,26 @@ fn virtual_time(input: &TestInput, cohort_batches: u64, crew: Crew, sleep: f64) 
             };
         }
     }
-    assert!(board.cut_everything());
+    assert!(scheduler.cut_everything());
     (models[models.len() - 1] - models[0], cohort_batches * (models.len() as u64 - 1))
 }
 
-fn finish_virtually(board: &mut Board<'_, NoEngine>, input: &TestInput, task: Task<NoEngine>) {
+fn finish_virtually(
+    scheduler: &mut Scheduler<'_, NoEngine>,
+    input: &TestInput,
+    task: Task<NoEngine>,
+) {
     match task {
         Task::Fetch => match input.fetch() {
-            Some(block) => board.fetched(block).unwrap(),
-            None => board.source_ended(),
+            Some(block) => scheduler.fetched(block).unwrap(),
+            None => scheduler.source_ended(),
         },
         Task::Seed(batch) => {
             let held_bytes = READ_BYTES * batch.reads as u64;
-            board.seeded(Seeded { batch, candidates: (), held_bytes });
+            scheduler.seeded(Seeded { batch, candidates: (), held_bytes });
         }
-        Task::Infer(cohort, seeded) => board.inferred(cohort, &Arc::new(0), seeded),
-        Task::Emit(task) => board.emitted(task.seeded.batch.sequence, task.seeded.held_bytes),
+        Task::Infer(cohort, seeded) => scheduler.inferred(cohort, &Arc::new(0), seeded),
+        Task::Emit(task) => scheduler.emitted(task.seeded.batch.sequence, task.seeded.held_bytes),
         Task::SeedAndEmit(_) => unreachable!("reads are paired"),
     }
 }

@@ -1,0 +1,98 @@
+//! What can be wrong with reads as they come in: files that do not belong together, mates that are
+//! not where they are looked for, reads that are too long.
+
+use seqloom_io::source::SourceError;
+
+/// Why the input cannot be cut.
+#[derive(Debug, thiserror::Error)]
+pub enum CohortError {
+    /// Malformed input.
+    #[error("{0}")]
+    Source(#[from] SourceError),
+    /// One file of a pair ends before the other.
+    #[error(
+        "{shorter} ends after {records} records, {longer} goes on: the files do not belong together"
+    )]
+    UnequalCounts {
+        /// The file that ended.
+        shorter: String,
+        /// The file that has more.
+        longer: String,
+        /// Records of the shorter file.
+        records: u64,
+    },
+    /// The two reads of a template have different names.
+    #[error(
+        "{files}: record {record}: mates out of step, '{first}' and '{second}' have different names"
+    )]
+    NamesDiffer {
+        /// The file or files, joined by `+`.
+        files: String,
+        /// 1-based record in each file.
+        record: u64,
+        /// Name in the first file.
+        first: String,
+        /// Name in the second file.
+        second: String,
+    },
+    /// The two reads of a template say that they are not the first and the second.
+    #[error(
+        "{files}: record {record}: mates '{name}' say that they are reads {first} and {second} of \
+         their pair, in this order; {hint}"
+    )]
+    NumbersWrong {
+        /// The file or files, joined by `+`.
+        files: String,
+        /// 1-based record: in each of two files, in one that of the read in front.
+        record: u64,
+        /// Name of both.
+        name: String,
+        /// What the one in front says.
+        first: u8,
+        /// What the other says.
+        second: u8,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// BAM that holds alignments, sorted by coordinate.
+    #[error(
+        "{path}: holds alignments and is sorted by coordinate (SO:coordinate), but mates must be \
+         neighbours; {}",
+        group_by_name(path)
+    )]
+    NotGrouped {
+        /// The BAM file.
+        path: String,
+    },
+    /// BAM with the mates of a pair in different places, or the second in front of the first.
+    #[error(
+        "{path}: the mates of '{name}' are primary records {} and {}, but they must be neighbours, \
+         the first of the pair in front; {}", records[0], records[1], group_by_name(path)
+    )]
+    MatesApart {
+        /// The BAM file.
+        path: String,
+        /// Name of both.
+        name: String,
+        /// Their numbers, from 1, secondary and supplementary records not counted.
+        records: [u64; 2],
+    },
+    /// A read the engine would not survive.
+    #[error("{files}: read '{name}' has {bases} bases; this engine takes at most {limit}")]
+    TooLong {
+        /// The file or files, joined by `+`.
+        files: String,
+        /// Read name.
+        name: String,
+        /// Its length.
+        bases: usize,
+        /// The engine's limit.
+        limit: usize,
+    },
+}
+
+/// The command that puts mates next to each other.
+fn group_by_name(path: &str) -> String {
+    let path = if path == "standard input" { "-" } else { path };
+    format!("group it by name first: `samtools collate -o grouped.bam {path}`")
+}
