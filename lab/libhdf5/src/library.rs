@@ -100,7 +100,7 @@ impl Fast5Table for LibraryTable {
         let mut scratch = lock(&self.scratch).pop().unwrap_or_default();
         let outcome = self.file.read(index, &mut scratch, read);
         lock(&self.scratch).push(scratch);
-        outcome.map_err(|error| ReadError::new(error.problem))
+        outcome.map_err(|error| ReadError(error.problem.to_string()))
     }
 }
 
