@@ -72,6 +72,15 @@ impl Packed {
         }
     }
 
+    /// The bases, 32 a word, the first in the top bits; the last word is filled up with zeros.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
+        self.bytes.chunks(8).map(|bytes| {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_be_bytes(word)
+        })
+    }
+
     /// Symbols of `T` smaller than A, C, G, T and in all: what `.bwt.2bit.64` starts with.
     pub(crate) fn cumulative_counts(&self) -> [u64; 5] {
         let mut histogram = ByteHistogram::default();
@@ -94,12 +103,27 @@ impl Packed {
         lms
     }
 
+    /// Writes all symbols of `T`, a byte each.
+    pub(crate) fn write_unpacked(&self, out: &mut impl Write) -> io::Result<()> {
+        let end = 2 * self.bases;
+        let mut some = Vec::new();
+        for start in (0..end).step_by(UNPACKED_AT_A_TIME as usize) {
+            some.clear();
+            some.extend((start..end.min(start + UNPACKED_AT_A_TIME)).map(|at| self.symbol(at)));
+            out.write_all(&some)?;
+        }
+        Ok(())
+    }
+
     /// Writes `.pac`: the bytes, a zero byte if `L % 4 == 0`, then `L % 4`.
     pub(crate) fn write_pac(&self, out: &mut impl Write) -> io::Result<()> {
         out.write_all(&self.bytes)?;
         out.write_all(&pac_tail(self.bases))
     }
 }
+
+/// Symbols unpacked at a time.
+const UNPACKED_AT_A_TIME: u64 = 1 << 16;
 
 /// What follows the packed bytes in `.pac`.
 fn pac_tail(bases: u64) -> Vec<u8> {
