@@ -136,7 +136,7 @@ pub struct Built {
 ///
 /// # Errors
 /// The file cannot be read or is not a FASTA we accept; it holds more than the format can number;
-/// it does not even fit the memory limit packed. The limit itself is held against the plan by
+/// it does not even fit the memory limit packed. Else the limit is held against the plan by
 /// [`build`], so that a caller can announce the need first.
 pub fn plan(
     fasta: &Path,
@@ -158,6 +158,10 @@ pub fn plan(
         return too_large("bases", bases, MAX_BASES);
     };
     let Sorting { blocks, method, memory_bytes_needed } = sorting(&reference, layout, options);
+    if let (true, Some(limit_bytes)) = (reference.packed.is_count(), limit_bytes) {
+        let needed_bytes = memory_bytes_needed;
+        return Err(BuildError::MemoryLimit { needed_bytes, limit_bytes, bases });
+    }
     let unpacked_bytes = if options.with_0123 { layout.symbols() } else { 0 };
     Ok(IndexPlan {
         sequences: reference.sequences.len() as u64,
@@ -204,7 +208,8 @@ fn sorting(reference: &Reference, layout: Layout, options: &BuildOptions) -> Sor
 fn whole_bytes(reference: &Reference, layout: Layout, threads: NonZeroUsize) -> u64 {
     let symbols = layout.symbols();
     let width = if symbols < NARROW_SYMBOLS { 4 } else { 8 };
-    let lms = reference.packed.lms_suffixes();
+    let packed = &reference.packed;
+    let lms = if packed.is_count() { 0 } else { packed.lms_suffixes() };
     let beside = if 3 * lms > symbols { lms * width } else { 0 };
     let suffixes = symbols * width;
     (symbols + suffixes + beside).max(suffixes + bwt::wave_bytes(layout, threads))

@@ -19,6 +19,8 @@ pub(crate) const CODE: [u8; 256] = {
 pub(crate) struct Packed {
     bytes: Vec<u8>,
     bases: u64,
+    /// The bases are counted and not kept.
+    is_count: bool,
 }
 
 impl Packed {
@@ -37,9 +39,23 @@ impl Packed {
         self.bytes.shrink_to_fit();
     }
 
+    /// Gives the bases back and only counts from now on.
+    pub(crate) fn only_count(&mut self) {
+        *self = Self { bytes: Vec::new(), bases: self.bases, is_count: true };
+    }
+
+    /// Whether there is nothing but the number of bases.
+    pub(crate) fn is_count(&self) -> bool {
+        self.is_count
+    }
+
     /// Appends a base, 0..3.
     #[inline]
     pub(crate) fn push(&mut self, code: u8) {
+        if self.is_count {
+            self.bases += 1;
+            return;
+        }
         let shift = shift_of(self.bases);
         match self.bytes.last_mut() {
             Some(last) if shift != 6 => *last |= code << shift,

@@ -15,6 +15,7 @@ mod duplicates;
 mod fastq;
 mod faults;
 mod identity;
+mod index;
 mod input;
 mod lab;
 mod lab_predict;

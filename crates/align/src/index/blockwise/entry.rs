@@ -9,8 +9,8 @@ const BEFORE_BITS: u32 = 3;
 /// In place of the symbol before: the suffix could not be told from its predecessor.
 const TIED: u64 = 7;
 
-/// A suffix. Entries of one depth compare as the symbols from that depth on do, ties aside.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// A suffix. Entries of one depth are in the order of their keys ([`Format::key`]), ties aside.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Entry {
     /// 32 symbols.
     pub(super) hi: u64,
@@ -60,10 +60,10 @@ impl Format {
         Entry { hi, lo: entry.lo & !self.key_mask | next & self.key_mask }
     }
 
-    /// Whether two entries of one depth have the same symbols.
+    /// The symbols that an entry holds.
     #[inline]
-    pub(super) fn same_key(self, a: Entry, b: Entry) -> bool {
-        a.hi == b.hi && (a.lo ^ b.lo) & self.key_mask == 0
+    pub(super) fn key(self, entry: Entry) -> u128 {
+        u128::from(entry.hi) << 64 | u128::from(entry.lo & self.key_mask)
     }
 
     /// The position of the suffix in `T`.
@@ -113,7 +113,7 @@ mod tests {
                 assert!(!format.is_tied(moved));
                 format.tie(&mut moved);
                 assert!(format.is_tied(moved) && format.position(moved) == at);
-                assert!(format.same_key(moved, format.entry(&text, at, 5)));
+                assert_eq!(format.key(moved), format.key(format.entry(&text, at, 5)));
             }
         }
         let symbols = [6_200_000_000, (1 << 39) - 2].map(|n| Format::new(n).key_symbols());

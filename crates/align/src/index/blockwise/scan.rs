@@ -187,7 +187,7 @@ fn each_word(
     mut found: impl FnMut(u64, &Near, usize),
 ) {
     let end = stretch.end.min(text.symbols());
-    let (first, count) = (bins.start as u32, bins.len() as u32);
+    let (first, last) = (bins.start as u16, (bins.end - 1) as u16);
     let mut before = stretch.start.checked_sub(1).map_or(NO_SYMBOL, |at| text.symbol(at));
     let from = (stretch.start / WORD_SYMBOLS) as usize;
     let mut start = stretch.start;
@@ -196,11 +196,7 @@ fn each_word(
             break;
         }
         let [a, b, c] = [words[0], words[1], words[2]];
-        let mut chosen = 0_u32;
-        for place in 0..WORD_SYMBOLS as u32 {
-            let bin = (joined(a, b, u64::from(2 * place)) >> 48) as u32;
-            chosen |= u32::from(bin.wrapping_sub(first) < count) << place;
-        }
+        let mut chosen = chosen(a, b, first, last);
         if end - start < WORD_SYMBOLS {
             chosen &= (1 << (end - start)) - 1;
         }
@@ -213,6 +209,27 @@ fn each_word(
         before = (a & 3) as u8;
         start += WORD_SYMBOLS;
     }
+}
+
+/// Which of the 32 positions of word `a`, which `b` follows, start with a bin of `first ..= last`:
+/// the first is the lowest bit.
+#[inline]
+fn chosen(a: u64, b: u64, first: u16, last: u16) -> u32 {
+    let width = last - first;
+    let within = |word: u64, place: u32| {
+        let bin = (word >> (64 - 2 * BIN_SYMBOLS as u32 - 2 * place)) as u16;
+        u32::from(bin.wrapping_sub(first) <= width)
+    };
+    // No place of the first word's bins reaches into the second; of its end, all do.
+    let end = joined(a, b, 2 * (WORD_SYMBOLS - BIN_SYMBOLS));
+    let mut chosen = 0;
+    for place in 0..(WORD_SYMBOLS - BIN_SYMBOLS) as u32 {
+        chosen |= within(a, place) << place;
+    }
+    for place in 0..BIN_SYMBOLS as u32 {
+        chosen |= within(end, place) << (place + (WORD_SYMBOLS - BIN_SYMBOLS) as u32);
+    }
+    chosen
 }
 
 /// Slots that are being filled, each through a buffer.

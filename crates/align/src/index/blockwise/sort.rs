@@ -56,13 +56,13 @@ pub(super) fn sort_bin(
     if depth >= sorting.depth {
         return settle(sorting, entries, depth, |rest| sorting.break_ties(rest));
     }
-    sort_keys(entries);
+    sort_keys(sorting.format, entries);
     let all = Group { start: 0, end: entries.len(), depth };
     split_large(sorting, entries, all, scratch);
     while let Some(group) = scratch.large.pop() {
         let members = &mut entries[group.start..group.end];
         sorting.fetch(members, group.depth);
-        sort_keys(members);
+        sort_keys(sorting.format, members);
         split_large(sorting, entries, group, scratch);
     }
 }
@@ -104,7 +104,7 @@ fn resolve(
         next.clear();
         for &group in &*batch {
             let mut at = group.start;
-            sort_keys(&mut entries[group.start..group.end]);
+            sort_keys(sorting.format, &mut entries[group.start..group.end]);
             while at < group.end {
                 next.extend(next_group(sorting, entries, &mut at, group));
             }
@@ -123,9 +123,9 @@ fn next_group(
     range: Group,
 ) -> Option<Group> {
     let start = *at;
-    let first = entries[start];
+    let first = sorting.format.key(entries[start]);
     let mut end = start + 1;
-    while end < range.end && sorting.format.same_key(first, entries[end]) {
+    while end < range.end && sorting.format.key(entries[end]) == first {
         end += 1;
     }
     *at = end;
@@ -186,20 +186,22 @@ impl Sorting<'_> {
     }
 }
 
-/// Sorts entries by their symbols.
-fn sort_keys(entries: &mut [Entry]) {
+/// Sorts entries by their keys alone: in repeats most of a group have the same, and the sorter is
+/// quick when it sees that they are equal.
+fn sort_keys(format: Format, entries: &mut [Entry]) {
     if entries.len() <= INSERTION_ENTRIES {
-        insertion_sort(entries)
+        insertion_sort(format, entries);
     } else {
-        entries.sort_unstable()
+        entries.sort_unstable_by(|&a, &b| format.key(a).cmp(&format.key(b)));
     }
 }
 
-fn insertion_sort(entries: &mut [Entry]) {
+fn insertion_sort(format: Format, entries: &mut [Entry]) {
     for end in 1..entries.len() {
         let entry = entries[end];
+        let key = format.key(entry);
         let mut at = end;
-        while at > 0 && entries[at - 1] > entry {
+        while at > 0 && format.key(entries[at - 1]) > key {
             entries[at] = entries[at - 1];
             at -= 1;
         }
