@@ -39,11 +39,11 @@ impl Format {
         32 + u64::from(self.key_mask.count_ones() / 2)
     }
 
-    /// The suffix at `at` with its symbols from `depth` on.
+    /// The suffix at `at` with its first symbols.
     #[inline]
-    pub(super) fn entry(self, text: &Text, at: u64, depth: u64) -> Entry {
+    pub(super) fn entry(self, text: &Text, at: u64) -> Entry {
         let before = at.checked_sub(1).map_or(NO_SYMBOL, |before| text.symbol(before));
-        self.with(text.window(at + depth), before, at)
+        self.with(text.window(at), before, at)
     }
 
     /// The entry of a suffix whose symbols are known.
@@ -104,16 +104,17 @@ mod tests {
         for symbols in [200, 1 << 20, 6_200_000_000, (1 << 39) - 2] {
             let format = Format::new(symbols);
             for at in 0..=200 {
-                let entry = format.entry(&text, at, 0);
+                let entry = format.entry(&text, at);
                 assert_eq!(format.position(entry), at);
                 let before = if at == 0 { NO_SYMBOL } else { text.symbol(at - 1) };
                 assert_eq!(format.before(entry), before);
                 let mut moved = format.deeper(&text, entry, 5);
-                assert_eq!(moved, format.entry(&text, at, 5));
+                assert_eq!(format.key(moved), format.key(format.entry(&text, at + 5)));
+                assert_eq!(format.position(moved), at);
                 assert!(!format.is_tied(moved));
                 format.tie(&mut moved);
                 assert!(format.is_tied(moved) && format.position(moved) == at);
-                assert_eq!(format.key(moved), format.key(format.entry(&text, at, 5)));
+                assert_eq!(format.key(moved), format.key(format.entry(&text, at + 5)));
             }
         }
         let symbols = [6_200_000_000, (1 << 39) - 2].map(|n| Format::new(n).key_symbols());

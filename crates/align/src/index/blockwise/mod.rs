@@ -12,6 +12,7 @@
 
 mod cover;
 mod entry;
+mod matcher;
 mod passes;
 mod plan;
 mod ranks;
@@ -36,7 +37,7 @@ use entry::{Entry, Format};
 use passes::{Crew, Sink};
 use ranks::Ranks;
 use rows::Rows;
-use scan::{Members, Search};
+use scan::Members;
 use sort::Sorting;
 use text::Text;
 
@@ -102,7 +103,7 @@ impl Sink for Taker<'_> {
         (self.0)(entries)
     }
 
-    fn tied(&mut self, _: &Search<'_>) -> Result<u64, BuildError> {
+    fn tied(&mut self, _: u64) -> Result<u64, BuildError> {
         Err(BuildError::SuffixArray("suffixes without ranks; this is a bug".into()))
     }
 }

@@ -4,28 +4,30 @@
 //! which every worker has a stretch of it and places of its own for what it finds, so that nothing
 //! is shared; then the bins are sorted, each by one worker.
 //!
-//! A bin that alone is too large for a pass (poly-A, satellites, tandem repeats) is cut in the
-//! same way by the symbols behind those that all its suffixes have in common, again and again; where
-//! they have as many in common as sorting looks at, by suffixes among them that are chosen at
-//! random and put in order by their ranks. Nothing compares more than that many symbols.
+//! A bin that alone is too large for a pass (poly-A, satellites, tandem repeats) is cut into parts
+//! by suffixes of its own, chosen at random and sorted. A scan compares each of the bin's suffixes
+//! with the two edges of a part, in linear time: so no input takes more than two scans per pass.
 
 use std::cell::Cell;
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::pool;
 
 use super::super::error::BuildError;
 use super::entry::Entry;
-use super::scan::{BIN_SYMBOLS, BINS, Cut, Members, Prefix, Search, stretch};
+use super::scan::{BINS, Members, Part, Search, stretch};
 use super::sort::{Scratch, Sorting, sort_bin};
 
-/// Suffixes that are put in order for each part that a bin of tied suffixes is cut into: with 64
-/// the largest of thousands of parts is hardly ever twice the average.
-const SPLITTER_SAMPLES: u64 = 64;
+/// Suffixes that are sorted for each part that a bin is cut into: with 64 the largest of thousands
+/// of parts is hardly ever twice the average.
+const EDGE_SAMPLES: u64 = 64;
+
+/// How often a part is cut again if it is still too large.
+const MAX_CUTS: u64 = 16;
 
 /// Parts of the pass that are sorted per worker, at least where bins allow: the last to end should
 /// not hold up the others for long.
@@ -36,9 +38,9 @@ pub(super) trait Sink {
     /// The entries of a pass.
     fn entries(&mut self, entries: &[Entry]) -> Result<(), BuildError>;
 
-    /// Suffixes that sorting does not tell apart, or that have ended, all with one prefix; returns
-    /// how many. Only called where ties are not broken.
-    fn tied(&mut self, search: &Search<'_>) -> Result<u64, BuildError>;
+    /// The suffixes that sorting does not tell from the one at `like`, however many; returns how
+    /// many. Only called where ties are not broken.
+    fn tied(&mut self, like: u64) -> Result<u64, BuildError>;
 }
 
 /// Workers and what they own.
@@ -61,23 +63,23 @@ pub(super) struct Crew<'a> {
 #[derive(Default)]
 struct Worker {
     /// Of the worker's stretch: suffixes per bin.
-    top: Vec<u64>,
-    /// The same for a prefix.
-    deep: Vec<u64>,
+    counts: Vec<u64>,
+    /// Those of a part.
+    part: u64,
     buffers: Vec<[Entry; 4]>,
     scratch: Scratch,
-    /// What a scan has found, by the scan's own meaning.
-    found: Vec<u64>,
+    /// Suffixes chosen from a part.
+    chosen: Vec<u64>,
 }
 
 /// What is to be done, in the order of the suffixes.
 enum Work {
-    /// Suffixes with a prefix, however many.
-    Node(Prefix),
-    /// Those of some bins, which fit.
-    Pass(Prefix, Option<Arc<[u64]>>, Range<usize>),
-    /// Those of a bin that does not fit.
-    Oversize(Prefix, usize),
+    /// The suffixes of some bins, which fit.
+    Bins(Range<usize>),
+    /// Those of a bin between two others, cut for the so manieth time.
+    Part { bin: usize, low: Option<u64>, high: Option<u64>, cuts: u64 },
+    /// Those that sorting does not tell from this one.
+    Tied(u64),
 }
 
 /// Bytes that a worker needs beside its share of the entries.
@@ -113,170 +115,140 @@ impl<'a> Crew<'a> {
         let mut entries = Vec::new();
         let room = self.cap.min(self.all);
         entries.try_reserve_exact(room as usize).map_err(|_| BuildError::OutOfMemory(16 * room))?;
-        let mut work = vec![Work::Node(Prefix::default())];
-        let mut counted = None;
+        self.count()?;
+        let mut work: Vec<Work> = runs(&self.totals(), self.cap).collect();
+        work.reverse();
         while let Some(next) = work.pop() {
             match next {
-                Work::Node(prefix) if prefix.symbols < self.sorting.depth => {
-                    self.count(prefix, &mut counted)?;
-                    work.extend(self.cut_by_symbols(prefix).into_iter().rev());
-                }
-                Work::Node(prefix) if self.sorting.ranks.is_none() => {
-                    let tied = sink.tied(&self.search(prefix, Cut::Symbols))?;
-                    self.finished.update(|finished| finished + tied);
-                }
-                Work::Node(prefix) => {
-                    counted = None;
-                    work.extend(self.cut_by_ranks(prefix)?.into_iter().rev());
-                }
-                Work::Oversize(prefix, bin) => {
-                    work.push(Work::Node(self.common_prefix(prefix, bin)?));
-                }
-                Work::Pass(prefix, splitters, bins) => {
-                    let cut = match (&splitters, self.sorting.ranks) {
-                        (Some(splitters), Some(ranks)) => Cut::Splitters(splitters, ranks),
-                        _ => Cut::Symbols,
-                    };
-                    if splitters.is_none() {
-                        self.count(prefix, &mut counted)?;
+                Work::Bins(bins) => sink.entries(self.pass(None, bins, &mut entries)?)?,
+                Work::Part { bin, low, high, cuts } => {
+                    let part = self.part(bin, low, high);
+                    let suffixes = self.count_part(part)?;
+                    if suffixes > self.cap {
+                        work.extend(self.cut(part, suffixes, cuts)?.into_iter().rev());
+                    } else if suffixes > 0 {
+                        sink.entries(self.pass(Some(part), 0..1, &mut entries)?)?;
                     }
-                    let search = self.search(prefix, cut);
-                    sink.entries(self.pass(&search, bins, &mut entries)?)?;
+                }
+                Work::Tied(like) => {
+                    let tied = sink.tied(like)?;
+                    self.finished.update(|finished| finished + tied);
                 }
             }
         }
         if self.finished.get() == self.all { Ok(()) } else { Err(bug("suffixes are missing")) }
     }
 
-    fn search<'s>(&'s self, prefix: Prefix, cut: Cut<'s>) -> Search<'s> {
-        Search { text: self.sorting.text, members: self.members, prefix, cut }
+    fn part(&self, bin: usize, low: Option<u64>, high: Option<u64>) -> Part<'a> {
+        Part { bin, low, high, depth: self.sorting.depth, ranks: self.sorting.ranks }
     }
 
-    /// Makes the workers' counts those of `prefix`, if they are not.
-    fn count(&self, prefix: Prefix, counted: &mut Option<Prefix>) -> Result<(), BuildError> {
-        let top = prefix.symbols == 0;
-        if *counted == Some(prefix) || top && !lock(&self.workers[0]).top.is_empty() {
-            return Ok(());
-        }
-        let search = self.search(prefix, Cut::Symbols);
-        self.scan(&search, |worker, stretch| {
-            let counts = if top { &mut worker.top } else { &mut worker.deep };
-            counts.clear();
-            counts.resize(BINS, 0);
-            search.count(stretch, counts);
-        })?;
-        if !top {
-            *counted = Some(prefix);
-        }
-        Ok(())
+    fn search(&self, part: Option<Part<'a>>) -> Search<'a> {
+        Search { text: self.sorting.text, members: self.members, part }
+    }
+
+    /// Counts the suffixes of each bin.
+    fn count(&self) -> Result<(), BuildError> {
+        let search = self.search(None);
+        self.scan(&search, |_, worker, stretch| {
+            worker.counts.resize(BINS, 0);
+            search.count(stretch, &mut worker.counts);
+        })
     }
 
     /// Suffixes per bin, of all workers.
-    fn totals(&self, top: bool) -> Vec<u64> {
-        let mut totals = Vec::new();
+    fn totals(&self) -> Vec<u64> {
+        let mut totals = vec![0; BINS];
         for worker in &self.workers {
             let worker = lock(worker);
-            let counts = if top { &worker.top } else { &worker.deep };
-            totals.resize(counts.len(), 0);
-            totals.iter_mut().zip(counts).for_each(|(total, count)| *total += count);
+            totals.iter_mut().zip(&worker.counts).for_each(|(total, count)| *total += count);
         }
         totals
     }
 
-    /// Runs of bins that fit a pass, as long as possible, and bins that do not.
-    fn cut_by_symbols(&self, prefix: Prefix) -> Vec<Work> {
-        let totals = self.totals(prefix.symbols == 0);
-        runs(&totals, self.cap)
-            .map(|run| match run {
-                Run::Fits(bins) => Work::Pass(prefix, None, bins),
-                Run::TooLarge(bin) => Work::Oversize(prefix, bin),
-            })
-            .collect()
-    }
-
-    /// The longest prefix, in whole bins, of all suffixes in a bin, and how many they are.
-    fn common_prefix(&self, prefix: Prefix, bin: usize) -> Result<Prefix, BuildError> {
-        let most = self.sorting.depth;
-        let text = self.sorting.text;
-        let search = self.search(prefix, Cut::Symbols);
-        self.scan(&search, |worker, stretch| {
-            worker.found.clear();
-            let (mut first, mut common) = (None, most);
-            search.each(stretch, bin..bin + 1, |at, _| {
-                common = text.common(at, *first.get_or_insert(at), common);
-            });
-            worker.found.extend(first.into_iter().chain([common]));
+    /// Counts the suffixes of a part.
+    fn count_part(&self, part: Part<'a>) -> Result<u64, BuildError> {
+        let search = self.search(Some(part));
+        self.scan(&search, |_, worker, stretch| {
+            let mut count = [0];
+            search.count(stretch, &mut count);
+            [worker.part] = count;
         })?;
-        let (mut first, mut common) = (None, most);
+        Ok(self.workers.iter().map(|worker| lock(worker).part).sum())
+    }
+
+    /// Cuts a part with too many suffixes into smaller ones, most of which fit a pass.
+    fn cut(&self, part: Part<'a>, suffixes: u64, cuts: u64) -> Result<Vec<Work>, BuildError> {
+        let parts = 1 + suffixes.div_ceil((self.cap / 2).max(1));
+        let share = u128::from(u64::MAX) * u128::from(parts * EDGE_SAMPLES) / u128::from(suffixes);
+        let below = u64::try_from(share).unwrap_or(u64::MAX);
+        let last = self.sorting.text.symbols().saturating_sub(part.depth);
+        let search = self.search(Some(part));
+        self.scan(&search, |_, worker, stretch| {
+            worker.chosen.clear();
+            search.each(stretch, 0..1, |at, _| {
+                // One that has ended is no edge: there are few, all at the beginning.
+                if at <= last && hash(at ^ (cuts << 40)) <= below {
+                    worker.chosen.push(at);
+                }
+            });
+        })?;
+        let edges = self.edges(parts as usize);
+        if edges.is_empty() || cuts == MAX_CUTS {
+            return Err(bug("a bin could not be cut into parts"));
+        }
+        let (mut work, mut low) = (Vec::new(), part.low);
+        let between = |low, high| Work::Part { bin: part.bin, low, high, cuts: cuts + 1 };
+        for edge in edges {
+            work.push(between(low, Some(edge)));
+            if part.ranks.is_none() {
+                work.push(Work::Tied(edge));
+            }
+            low = Some(edge);
+        }
+        work.push(between(low, part.high));
+        Ok(work)
+    }
+
+    /// Every so manieth of the suffixes that workers have chosen, in order; of tied ones, one.
+    fn edges(&self, parts: usize) -> Vec<u64> {
+        let Sorting { text, format, depth, ranks } = self.sorting;
+        let mut chosen = Vec::new();
         for worker in &self.workers {
-            if let [at, within] = lock(worker).found[..] {
-                common = text.common(at, *first.get_or_insert(at), common.min(within));
-            }
+            let positions = std::mem::take(&mut lock(worker).chosen);
+            chosen.extend(positions.into_iter().map(|at| format.entry(text, at)));
         }
-        match first {
-            Some(at) if common >= prefix.symbols + BIN_SYMBOLS => {
-                Ok(Prefix { at, symbols: common & !(BIN_SYMBOLS - 1) })
-            }
-            _ => Err(bug("a bin's suffixes have too little in common")),
-        }
+        sort_bin(&self.sorting, &mut chosen, &mut Scratch::default());
+        let mut edges: Vec<u64> = (1..parts)
+            .filter_map(|part| chosen.get(part * chosen.len() / parts))
+            .map(|&entry| format.position(entry))
+            .collect();
+        edges.dedup_by(|a, b| a == b || ranks.is_none() && text.common(*a, *b, depth) == depth);
+        edges
     }
 
-    /// Passes over suffixes that have as much in common as sorting looks at: parts between some of
-    /// them, chosen by a hash of their positions. The workers' counts are those of the parts.
-    fn cut_by_ranks(&self, prefix: Prefix) -> Result<Vec<Work>, BuildError> {
-        let Some(ranks) = self.sorting.ranks else { return Err(bug("there are no ranks")) };
-        self.count(prefix, &mut None)?;
-        let members: u64 = self.totals(prefix.symbols == 0).iter().sum();
-        let parts = 1 + members.div_ceil((self.cap / 2).max(1));
-        for attempt in 0..8 {
-            let wanted = (parts * SPLITTER_SAMPLES) << (2 * attempt);
-            let below = (u128::from(u64::MAX) * u128::from(wanted) / u128::from(members.max(1)))
-                .min(u128::from(u64::MAX)) as u64;
-            let all = self.search(prefix, Cut::Symbols);
-            let last = self.sorting.text.symbols().saturating_sub(prefix.symbols);
-            self.scan(&all, |worker, stretch| {
-                worker.found.clear();
-                let found = &mut worker.found;
-                all.each(stretch, 0..BINS, |at, _| {
-                    if at <= last && hash(at) <= below {
-                        found.push(at);
-                    }
-                });
-            })?;
-            let mut sample: Vec<u64> = Vec::new();
-            self.workers.iter().for_each(|worker| sample.append(&mut lock(worker).found));
-            sample.sort_unstable_by(|&a, &b| ranks.compare(a, b));
-            let splitters: Arc<[u64]> = (1..parts as usize)
-                .filter_map(|part| sample.get(part * sample.len() / parts as usize).copied())
-                .collect();
-            let search = self.search(prefix, Cut::Splitters(&splitters, ranks));
-            self.scan(&search, |worker, stretch| {
-                worker.deep.clear();
-                worker.deep.resize(splitters.len() + 1, 0);
-                search.count(stretch, &mut worker.deep);
-            })?;
-            let runs: Vec<Run> = runs(&self.totals(false), self.cap).collect();
-            let fit = |run| match run {
-                Run::Fits(parts) => Some(Work::Pass(prefix, Some(splitters.clone()), parts)),
-                Run::TooLarge(_) => None,
-            };
-            if let Some(passes) = runs.into_iter().map(fit).collect() {
-                return Ok(passes);
-            }
-        }
-        Err(bug("tied suffixes could not be cut into parts"))
-    }
-
-    /// Collects and sorts the suffixes of some bins, whose counts the workers have.
+    /// Collects and sorts the suffixes of some bins, or of a part, whose counts the workers have.
     fn pass<'e>(
         &self,
-        search: &Search<'_>,
+        part: Option<Part<'a>>,
         bins: Range<usize>,
         entries: &'e mut Vec<Entry>,
     ) -> Result<&'e [Entry], BuildError> {
-        let top = search.prefix.symbols == 0 && matches!(search.cut, Cut::Symbols);
-        let totals = self.totals(top).get(bins.clone()).map(<[u64]>::to_vec).unwrap_or_default();
-        let length = totals.iter().sum::<u64>();
+        let counts: Vec<Vec<u64>> = self
+            .workers
+            .iter()
+            .map(|worker| {
+                let worker = lock(worker);
+                if part.is_some() {
+                    vec![worker.part]
+                } else {
+                    worker.counts[bins.clone()].to_vec()
+                }
+            })
+            .collect();
+        let of_bin = |bin: usize| counts.iter().map(|counts| counts[bin]).sum();
+        let sizes: Vec<u64> = (0..bins.len()).map(of_bin).collect();
+        let length = sizes.iter().sum::<u64>();
         if length > self.cap {
             return Err(bug("a pass is too large"));
         }
@@ -284,55 +256,29 @@ impl<'a> Crew<'a> {
             entries.resize(length as usize, Entry::default());
         }
         let entries = &mut entries[..length as usize];
+        self.scanned.store(0, Ordering::Relaxed);
+        self.sorted.store(0, Ordering::Relaxed);
         self.running.set(length);
-        let slots = self.slots(entries, bins.clone(), top)?;
+        let slots = slots(entries, &counts)?;
         let fits = AtomicUsize::new(0);
-        let format = self.sorting.format;
-        self.scan_by_index(search, |index, worker, stretch| {
+        let (search, format) = (self.search(part), self.sorting.format);
+        self.scan(&search, |index, worker, stretch| {
             let slots = std::mem::take(&mut *lock(&slots[index]));
-            let buffers = &mut worker.buffers;
-            let fit = search.collect(format, stretch, bins.clone(), slots, buffers);
+            let fit = search.collect(format, stretch, bins.clone(), slots, &mut worker.buffers);
             fits.fetch_add(usize::from(fit), Ordering::Relaxed);
         })?;
         if fits.into_inner() != self.workers.len() {
             return Err(bug("a pass found other suffixes than were counted"));
         }
-        self.sort_bins(entries, &totals, search.prefix.symbols)?;
-        self.scanned.store(0, Ordering::Relaxed);
-        self.sorted.store(0, Ordering::Relaxed);
+        self.sort_bins(entries, &sizes)?;
         self.running.set(0);
         self.finished.update(|finished| finished + length);
         (self.progress)(self.done());
         Ok(entries)
     }
 
-    /// For each worker the places of what it will find, bin by bin.
-    fn slots<'e>(
-        &self,
-        mut entries: &'e mut [Entry],
-        bins: Range<usize>,
-        top: bool,
-    ) -> Result<Vec<Mutex<Vec<&'e mut [Entry]>>>, BuildError> {
-        let workers: Vec<_> = self.workers.iter().map(lock).collect();
-        let mut slots: Vec<Vec<_>> =
-            workers.iter().map(|_| Vec::with_capacity(bins.len())).collect();
-        for bin in bins {
-            for (worker, slots) in workers.iter().zip(&mut slots) {
-                let counts = if top { &worker.top } else { &worker.deep };
-                let places = entries.split_off_mut(..counts[bin] as usize);
-                slots.push(places.ok_or_else(|| bug("the counts of a pass changed"))?);
-            }
-        }
-        Ok(slots.into_iter().map(Mutex::new).collect())
-    }
-
     /// Sorts bins of the given sizes, the largest first.
-    fn sort_bins(
-        &self,
-        mut entries: &mut [Entry],
-        sizes: &[u64],
-        depth: u64,
-    ) -> Result<(), BuildError> {
+    fn sort_bins(&self, mut entries: &mut [Entry], sizes: &[u64]) -> Result<(), BuildError> {
         let target = entries.len() / (self.workers.len() * TASKS_PER_WORKER) + 1;
         let mut tasks = Vec::new();
         let (mut first, mut held) = (0, 0);
@@ -355,7 +301,7 @@ impl<'a> Crew<'a> {
                     let Some(bin) = part.split_off_mut(..size as usize) else {
                         return Err(bug("bins overlap"));
                     };
-                    sort_bin(sorting, bin, depth, &mut worker.scratch);
+                    sort_bin(sorting, bin, &mut worker.scratch);
                     sorted.fetch_add(size, Ordering::Relaxed);
                     if failure.stopped() {
                         return Ok(());
@@ -368,14 +314,6 @@ impl<'a> Crew<'a> {
 
     /// Has every worker do `work` with its stretch of the text.
     fn scan(
-        &self,
-        search: &Search<'_>,
-        work: impl Fn(&mut Worker, Range<u64>) + Sync,
-    ) -> Result<(), BuildError> {
-        self.scan_by_index(search, |_, worker, stretch| work(worker, stretch))
-    }
-
-    fn scan_by_index(
         &self,
         search: &Search<'_>,
         work: impl Fn(usize, &mut Worker, Range<u64>) + Sync,
@@ -425,15 +363,25 @@ impl<'a> Crew<'a> {
     }
 }
 
-/// What bins are cut into.
-enum Run {
-    Fits(Range<usize>),
-    TooLarge(usize),
+/// For each worker the places of what it will find, bin by bin.
+fn slots<'e>(
+    mut entries: &'e mut [Entry],
+    counts: &[Vec<u64>],
+) -> Result<Vec<Mutex<Vec<&'e mut [Entry]>>>, BuildError> {
+    let bins = counts.first().map_or(0, Vec::len);
+    let mut slots: Vec<Vec<_>> = counts.iter().map(|_| Vec::with_capacity(bins)).collect();
+    for bin in 0..bins {
+        for (counts, slots) in counts.iter().zip(&mut slots) {
+            let places = entries.split_off_mut(..counts[bin] as usize);
+            slots.push(places.ok_or_else(|| bug("the counts of a pass changed"))?);
+        }
+    }
+    Ok(slots.into_iter().map(Mutex::new).collect())
 }
 
-/// Cuts bins of the given sizes into runs of at most `cap` suffixes, none of them empty, and bins
-/// that have more.
-fn runs(sizes: &[u64], cap: u64) -> impl Iterator<Item = Run> {
+/// Runs of neighbouring bins of the given sizes with at most `cap` suffixes, none of them empty,
+/// and bins that have more.
+fn runs(sizes: &[u64], cap: u64) -> impl Iterator<Item = Work> {
     let mut at = 0;
     std::iter::from_fn(move || {
         while sizes.get(at) == Some(&0) {
@@ -446,10 +394,11 @@ fn runs(sizes: &[u64], cap: u64) -> impl Iterator<Item = Run> {
             at += 1;
         }
         if at > first {
-            return Some(Run::Fits(first..at));
+            return Some(Work::Bins(first..at));
         }
         at += 1;
-        (first < sizes.len()).then_some(Run::TooLarge(first))
+        let whole = Work::Part { bin: first, low: None, high: None, cuts: 0 };
+        (first < sizes.len()).then_some(whole)
     })
 }
 

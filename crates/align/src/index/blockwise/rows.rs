@@ -27,7 +27,7 @@ struct Pass<'a> {
 impl<'a> Rows<'a> {
     /// Rows for `writer`. The first is that of the empty suffix.
     pub(super) fn new(writer: RowWriter<'a>, text: &Text, format: Format) -> Self {
-        let carried = vec![format.entry(text, text.symbols(), 0)];
+        let carried = vec![format.entry(text, text.symbols())];
         Self { writer, format, first_row: 0, carried }
     }
 

@@ -14,9 +14,10 @@ use super::super::build::reserved;
 use super::super::error::BuildError;
 use super::cover::{Cover, Places};
 use super::entry::{Entry, Format};
+use super::matcher::Matcher;
 use super::passes::{Crew, Sink};
 use super::ranks::Ranks;
-use super::scan::{BINS, Members, Search, stretch};
+use super::scan::Members;
 use super::sort::Sorting;
 use super::text::Text;
 
@@ -24,6 +25,7 @@ use super::text::Text;
 struct Naming<'a> {
     format: Format,
     text: &'a Text,
+    cover: &'a Cover,
     places: &'a Places,
     /// By place.
     names: Vec<AtomicI32>,
@@ -52,30 +54,20 @@ impl Sink for Naming<'_> {
         Ok(())
     }
 
-    fn tied(&mut self, search: &Search<'_>) -> Result<u64, BuildError> {
-        let all = || stretch(self.text.symbols(), 0, 1, search.unit());
-        let last = self.text.symbols().checked_sub(search.prefix.symbols);
-        let has_ended = |at: u64| last.is_none_or(|last| at > last);
-        let mut ended = Vec::new();
-        search.each(all(), 0..BINS, |at, _| {
-            if has_ended(at) {
-                ended.push(at);
+    fn tied(&mut self, like: u64) -> Result<u64, BuildError> {
+        let (cover, symbols) = (self.cover, self.text.symbols());
+        let depth = cover.modulus();
+        let mut matcher = Matcher::new(self.text, like, depth);
+        let mut count = 0;
+        for start in (0..=symbols).step_by(depth as usize) {
+            for at in cover.residues().iter().map(|&residue| start + u64::from(residue)) {
+                if at + depth <= symbols && matcher.common(at) == depth {
+                    self.give(at, count > 0)?;
+                    count += 1;
+                }
             }
-        });
-        let mut count = ended.len() as u64;
-        for &at in ended.iter().rev() {
-            self.give(at, false)?;
         }
-        let mut outcome = Ok(());
-        let mut first = true;
-        search.each(all(), 0..BINS, |at, _| {
-            if !has_ended(at) && outcome.is_ok() {
-                outcome = self.give(at, !first);
-                first = false;
-                count += 1;
-            }
-        });
-        outcome.map(|()| count)
+        Ok(count)
     }
 }
 
@@ -92,7 +84,7 @@ pub(super) fn rank(
     let all = cover.positions(text.symbols());
     let mut names = reserved(all)?;
     names.resize_with(all as usize, || AtomicI32::new(0));
-    let mut naming = Naming { format, text, places: &places, names, given: 0 };
+    let mut naming = Naming { format, text, cover: &cover, places: &places, names, given: 0 };
     let sorting = Sorting { text, format, depth: cover.modulus(), ranks: None };
     Crew::new(sorting, Members::Sample(&cover), all, cap, threads, progress)
         .sort_into(&mut naming)?;

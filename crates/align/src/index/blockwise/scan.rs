@@ -1,11 +1,13 @@
-//! Goes over a stretch of the text and finds the suffixes that start with some prefix: counts them
-//! by the 8 symbols behind it, or puts their entries where those counts say.
+//! Goes over a stretch of the text: counts suffixes by the 8 symbols that they start with, or puts
+//! the entries of some where those counts say.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::super::bwt::NO_SYMBOL;
 use super::cover::Cover;
 use super::entry::{Entry, Format};
+use super::matcher::Matcher;
 use super::ranks::Ranks;
 use super::text::{Text, WORD_SYMBOLS, joined};
 
@@ -28,21 +30,18 @@ pub(super) enum Members<'a> {
     Sample(&'a Cover),
 }
 
-/// A prefix: the first `symbols` symbols from `at` on, which may reach behind the end.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Prefix {
-    pub(super) at: u64,
-    pub(super) symbols: u64,
-}
-
-/// Into which bin a suffix falls.
+/// Some suffixes of a bin: those between two others.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Cut<'a> {
-    /// By the symbols behind the prefix.
-    Symbols,
-    /// By the number of these suffixes, which have the prefix and are in order, that are not
-    /// larger.
-    Splitters(&'a [u64], &'a Ranks),
+pub(super) struct Part<'a> {
+    pub(super) bin: usize,
+    /// Those that are larger than this one, or are it, where ties are broken.
+    pub(super) low: Option<u64>,
+    /// Those that are smaller.
+    pub(super) high: Option<u64>,
+    /// Symbols that are compared. Both edges have that many.
+    pub(super) depth: u64,
+    /// What decides behind them.
+    pub(super) ranks: Option<&'a Ranks>,
 }
 
 /// What a scan looks for.
@@ -50,8 +49,8 @@ pub(super) enum Cut<'a> {
 pub(super) struct Search<'a> {
     pub(super) text: &'a Text,
     pub(super) members: Members<'a>,
-    pub(super) prefix: Prefix,
-    pub(super) cut: Cut<'a>,
+    /// With it, its suffixes alone, as the only bin.
+    pub(super) part: Option<Part<'a>>,
 }
 
 /// Parts of about the same length of the positions `0 ..= symbols`; part `part` of `parts`.
@@ -73,6 +72,11 @@ impl Search<'_> {
         }
     }
 
+    /// Number of bins.
+    pub(super) fn bins(&self) -> usize {
+        if self.part.is_some() { 1 } else { BINS }
+    }
+
     /// Calls `found` with the position and the bin of each suffix in `stretch` whose bin is one of
     /// `bins`, ascending.
     pub(super) fn each(
@@ -81,51 +85,65 @@ impl Search<'_> {
         bins: Range<usize>,
         mut found: impl FnMut(u64, usize),
     ) {
-        let whole = self.prefix.symbols == 0 && matches!(self.cut, Cut::Symbols);
-        let mut candidate = |at: u64| {
-            if let Some(bin) = self.bin_of(at).filter(|bin| bins.contains(bin)) {
-                found(at, bin);
-            }
+        let Some(part) = self.part else {
+            return self.each_start(stretch, bins, |at, _, bin| found(at, bin));
         };
-        match self.members {
-            Members::Sample(cover) => {
-                let modulus = cover.modulus();
-                for start in stretch.clone().step_by(modulus as usize) {
-                    let places = cover.residues().iter().map(|&residue| start + u64::from(residue));
-                    places.take_while(|&at| at < stretch.end).for_each(&mut candidate);
-                }
+        let matcher = |edge: Option<u64>| edge.map(|at| Matcher::new(self.text, at, part.depth));
+        let (mut low, mut high) = (matcher(part.low), matcher(part.high));
+        self.each_start(stretch, part.bin..part.bin + 1, |at, _, _| {
+            let above = low.as_mut().is_none_or(|low| match self.order(&part, low, at) {
+                Ordering::Less => false,
+                Ordering::Equal => part.ranks.is_some(),
+                Ordering::Greater => true,
+            });
+            if above && high.as_mut().is_none_or(|high| self.order(&part, high, at).is_lt()) {
+                found(at, 0);
             }
-            Members::All if whole => {
-                each_word(self.text, stretch, bins.clone(), |at, _, bin| found(at, bin));
-            }
-            Members::All => {
-                let first = bin_of_key(self.text.key(self.prefix.at));
-                let bins = if self.prefix.symbols == 0 { 0..BINS } else { first..first + 1 };
-                each_word(self.text, stretch, bins, |at, _, _| candidate(at));
-            }
+        });
+    }
+
+    /// The order of the suffix at `at` and an edge.
+    #[inline]
+    fn order(&self, part: &Part<'_>, edge: &mut Matcher<'_>, at: u64) -> Ordering {
+        let common = edge.common(at);
+        if common < part.depth {
+            // Where one is behind the end, it is the suffix, and its A the smaller symbol.
+            let symbol = |of: u64| self.text.symbol(of + common);
+            symbol(at).cmp(&symbol(edge.like()))
+        } else if at + part.depth > self.text.symbols() {
+            Ordering::Less
+        } else {
+            part.ranks.map_or(Ordering::Equal, |ranks| ranks.compare(at, edge.like()))
         }
     }
 
-    /// The bin of the suffix at `at`, if it has the prefix.
+    /// Calls `found` with the position, the words there and the first 8 symbols of each suffix in
+    /// `stretch` for which those are one of `bins`, ascending.
     #[inline]
-    fn bin_of(&self, at: u64) -> Option<usize> {
-        let Prefix { at: like, symbols } = self.prefix;
-        if symbols > 0 && self.text.common(at, like, symbols) < symbols {
-            return None;
-        }
-        Some(match self.cut {
-            Cut::Symbols => bin_of_key(self.text.key(at + symbols)),
-            // One that has ended comes before all others.
-            Cut::Splitters(..) if at + symbols > self.text.symbols() => 0,
-            Cut::Splitters(splitters, ranks) => {
-                splitters.partition_point(|&splitter| ranks.compare(splitter, at).is_le())
+    fn each_start(
+        &self,
+        stretch: Range<u64>,
+        bins: Range<usize>,
+        mut found: impl FnMut(u64, Near, usize),
+    ) {
+        let Members::Sample(cover) = self.members else {
+            return each_word(self.text, stretch, bins, found);
+        };
+        for start in stretch.clone().step_by(cover.modulus() as usize) {
+            let places = cover.residues().iter().map(|&residue| start + u64::from(residue));
+            for at in places.take_while(|&at| at < stretch.end) {
+                let near = Near::new(self.text, at);
+                let bin = bin_of_key(near.window(at)[0]);
+                if bins.contains(&bin) {
+                    found(at, near, bin);
+                }
             }
-        })
+        }
     }
 
     /// Counts the suffixes of a stretch by their bins, one more for each in `counts`.
     pub(super) fn count(&self, stretch: Range<u64>, counts: &mut [u64]) {
-        self.each(stretch, 0..counts.len(), |_, bin| counts[bin] += 1);
+        self.each(stretch, 0..self.bins(), |_, bin| counts[bin] += 1);
     }
 
     /// Puts the entries of the suffixes in `stretch` and `bins` into `slots`, by bin from the first
@@ -139,15 +157,12 @@ impl Search<'_> {
         buffers: &mut Vec<[Entry; BUFFERED]>,
     ) -> bool {
         let mut filling = Filling::new(slots, buffers);
-        let depth = self.prefix.symbols;
-        if depth == 0 && matches!((self.members, self.cut), (Members::All, Cut::Symbols)) {
-            each_word(self.text, stretch, bins.clone(), |at, near, bin| {
-                let entry = near.entry(format, at);
-                filling.put(bin - bins.start, entry);
-            });
+        if self.part.is_some() {
+            self.each(stretch, bins, |at, bin| filling.put(bin, format.entry(self.text, at)));
         } else {
-            self.each(stretch, bins.clone(), |at, bin| {
-                filling.put(bin - bins.start, format.entry(self.text, at, depth));
+            let first = bins.start;
+            self.each_start(stretch, bins, |at, near, bin| {
+                filling.put(bin - first, format.with(near.window(at), near.before(at), at));
             });
         }
         filling.finish()
@@ -163,17 +178,31 @@ pub(super) fn bin_of_key(key: u64) -> usize {
 /// The words round a position.
 #[derive(Clone, Copy)]
 struct Near {
+    /// The symbol before the first word.
     before: u8,
     words: [u64; 3],
 }
 
 impl Near {
+    fn new(text: &Text, at: u64) -> Self {
+        let start = at - at % WORD_SYMBOLS;
+        let before = start.checked_sub(1).map_or(NO_SYMBOL, |before| text.symbol(before));
+        let words = std::array::from_fn(|word| text.key(start + WORD_SYMBOLS * word as u64));
+        Self { before, words }
+    }
+
+    /// The symbol before the suffix at `at`.
     #[inline]
-    fn entry(&self, format: Format, at: u64) -> Entry {
-        let [a, b, c] = self.words;
+    fn before(&self, at: u64) -> u8 {
         let shift = 2 * (at % WORD_SYMBOLS);
-        let before = if shift == 0 { self.before } else { (a >> (64 - shift)) as u8 & 3 };
-        format.with([joined(a, b, shift), joined(b, c, shift)], before, at)
+        if shift == 0 { self.before } else { (self.words[0] >> (64 - shift)) as u8 & 3 }
+    }
+
+    /// The 64 symbols from `at` on.
+    #[inline]
+    fn window(&self, at: u64) -> [u64; 2] {
+        let ([a, b, c], shift) = (self.words, 2 * (at % WORD_SYMBOLS));
+        [joined(a, b, shift), joined(b, c, shift)]
     }
 }
 
@@ -184,7 +213,7 @@ fn each_word(
     text: &Text,
     stretch: Range<u64>,
     bins: Range<usize>,
-    mut found: impl FnMut(u64, &Near, usize),
+    mut found: impl FnMut(u64, Near, usize),
 ) {
     let end = stretch.end.min(text.symbols());
     let (first, last) = (bins.start as u16, (bins.end - 1) as u16);
@@ -204,7 +233,7 @@ fn each_word(
         while chosen != 0 {
             let place = u64::from(chosen.trailing_zeros());
             chosen &= chosen - 1;
-            found(start + place, &near, bin_of_key(joined(a, b, 2 * place)));
+            found(start + place, near, bin_of_key(joined(a, b, 2 * place)));
         }
         before = (a & 3) as u8;
         start += WORD_SYMBOLS;

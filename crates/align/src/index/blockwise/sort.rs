@@ -46,18 +46,10 @@ pub(super) struct Scratch {
     large: Vec<Group>,
 }
 
-/// Sorts `entries`, whose symbols are those from `depth` on, those before being equal.
-pub(super) fn sort_bin(
-    sorting: &Sorting<'_>,
-    entries: &mut [Entry],
-    depth: u64,
-    scratch: &mut Scratch,
-) {
-    if depth >= sorting.depth {
-        return settle(sorting, entries, depth, |rest| sorting.break_ties(rest));
-    }
+/// Sorts `entries`, which hold their first symbols.
+pub(super) fn sort_bin(sorting: &Sorting<'_>, entries: &mut [Entry], scratch: &mut Scratch) {
     sort_keys(sorting.format, entries);
-    let all = Group { start: 0, end: entries.len(), depth };
+    let all = Group { start: 0, end: entries.len(), depth: 0 };
     split_large(sorting, entries, all, scratch);
     while let Some(group) = scratch.large.pop() {
         let members = &mut entries[group.start..group.end];
