@@ -3,8 +3,8 @@
 //!
 //! The one thing that runs along the rows, the count of each symbol so far, is added after a wave
 //! of stripes has been encoded: encode in parallel, sum up (a few numbers per stripe), write in
-//! parallel. The memory of a wave is [`wave_bytes`]. Rows come from a suffix array, or some at a time
-//! from a sorter that has no such array ([`RowSource`]).
+//! parallel. The memory of a wave is [`wave_bytes`]. Rows come from a suffix array, or some at a
+//! time from a sorter that has no such array ([`RowSource`]).
 
 use std::fs::File;
 use std::io;

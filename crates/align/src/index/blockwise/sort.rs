@@ -184,7 +184,7 @@ fn sort_keys(format: Format, entries: &mut [Entry]) {
     if entries.len() <= INSERTION_ENTRIES {
         insertion_sort(format, entries);
     } else {
-        entries.sort_unstable_by(|&a, &b| format.key(a).cmp(&format.key(b)));
+        entries.sort_unstable_by_key(|&entry| format.key(entry));
     }
 }
 

@@ -133,6 +133,19 @@ fn hard_texts_equal_the_whole_sort() {
 }
 
 #[test]
+fn slow_long_hard_texts_equal_the_whole_sort() {
+    if !seqloom_testkit::skip::slow_tests() {
+        return;
+    }
+    for (what, codes) in hard_texts(2_000_000) {
+        for (modulus_log2, cap, threads) in [(10, 10_000_000, 2), (8, 500_000, 2), (10, 150_000, 7)]
+        {
+            assert_sorted(what, &codes, sizes(modulus_log2, cap), threads);
+        }
+    }
+}
+
+#[test]
 fn edges() {
     let codes = noise(11, 5_000);
     // n is a multiple of 32, of v, in the cover or not.

@@ -135,7 +135,8 @@ mod tests {
             for at in 0..text.symbols() + 200 {
                 prop_assert_eq!(text.symbol(at), padded(at));
                 let [first, second] = text.window(at);
-                let word = |from: u64| (from..from + 32).fold(0, |w, i| w << 2 | u64::from(padded(i)));
+                let symbol = |at| u64::from(padded(at));
+                let word = |from: u64| (from..from + 32).fold(0, |word, at| word << 2 | symbol(at));
                 prop_assert_eq!([first, second], [word(at), word(at + 32)]);
                 let other = at * 7 % (text.symbols() + 1);
                 let common = (0..100).take_while(|d| padded(at + d) == padded(other + d)).count();
