@@ -1,9 +1,13 @@
 //! `seqloom index`: FASTA to the reference index.
 
+use std::cell::Cell;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use seqloom_align::index::{BuildError, BuildOptions, IndexPaths, Phase, build, plan};
+use seqloom_align::index::{
+    BuildError, BuildOptions, IndexPaths, IndexPlan, Method, Phase, build, plan,
+};
 use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::{Console, UsageError};
@@ -26,8 +30,9 @@ pub(crate) struct IndexArguments {
     /// Busy threads [default: all cores this process may use]
     #[arg(short, long, short_alias = '@', value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// Refuse to take more memory than this, such as 8G [default: the machine's,
-    /// or the cgroup's limit, or what `ulimit -v` leaves]
+    /// Memory of the whole process, such as 16G: with less than sorting takes in one piece it is
+    /// done in blocks, slower, with the same result [default: 7/8 of the machine's, or of the
+    /// cgroup's limit, or what `ulimit -v` leaves]
     #[arg(short, long, value_name = "SIZE", value_parser = memory_size)]
     memory: Option<ByteSize>,
     /// Also write PREFIX.0123, which bwa-mem2 (not seqloom) needs
@@ -71,6 +76,83 @@ fn explained(
     }
 }
 
+/// What is taken without `-m`: some is left to the system and to other programs, and to the cache
+/// of the file that is written.
+fn default_memory() -> ByteSize {
+    ByteSize(machine::available_memory_bytes() / 8 * 7)
+}
+
+/// What will be done, said before it is.
+fn announcement(plan: &IndexPlan) -> String {
+    let method = match plan.method {
+        Method::OnePiece => "sorts suffixes in one piece".to_owned(),
+        Method::Blocks { passes: 1 } => "sorts suffixes in blocks, 1 pass".to_owned(),
+        Method::Blocks { passes } => format!("sorts suffixes in blocks, {passes} passes"),
+    };
+    format!(
+        "index: {} sequences, {} bases; {method}; needs {} of memory, writes {}",
+        plan.sequences,
+        plan.bases,
+        ByteSize(plan.memory_bytes_needed),
+        ByteSize(plan.output_bytes)
+    )
+}
+
+/// How often progress is logged where there is no terminal to draw it on.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
+
+/// From this part of a phase on the time it has taken foretells the rest.
+const FORETOLD_FROM: f64 = 0.02;
+
+/// Says how far the work is.
+struct Narrator<'a> {
+    console: &'a Console,
+    /// The phase, and when it began.
+    phase: Cell<Option<(Phase, Instant)>>,
+    logged: Cell<Instant>,
+}
+
+impl<'a> Narrator<'a> {
+    fn new(console: &'a Console) -> Self {
+        Self { console, phase: Cell::new(None), logged: Cell::new(Instant::now()) }
+    }
+
+    fn tell(&self, phase: Phase, done: f64) {
+        let now = Instant::now();
+        let begun = match self.phase.get() {
+            Some((same, begun)) if same == phase => begun,
+            _ => {
+                self.phase.set(Some((phase, now)));
+                now
+            }
+        };
+        let text = narrated(phase, done, now - begun);
+        self.console.progress(&text);
+        if phase == Phase::Sort && now - self.logged.get() > LOG_INTERVAL {
+            self.console.info(&text);
+            self.logged.set(now);
+        }
+    }
+}
+
+fn narrated(phase: Phase, done: f64, elapsed: Duration) -> String {
+    let what = match phase {
+        Phase::Read => "reading",
+        Phase::Sort => "sorting suffixes",
+        Phase::Write => "writing",
+    };
+    let to_go = if (FORETOLD_FROM..1.0).contains(&done) {
+        let seconds = elapsed.as_secs_f64() * (1.0 - done) / done;
+        match seconds.ceil() as u64 {
+            seconds @ 0..120 => format!(", {seconds} s to go"),
+            seconds => format!(", {} min to go", seconds.div_ceil(60)),
+        }
+    } else {
+        String::new()
+    };
+    format!("index: {what} {:.0} %{to_go}", 100.0 * done)
+}
+
 /// Runs the command.
 pub(crate) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Result<()> {
     if arguments.quiet {
@@ -79,7 +161,7 @@ pub(crate) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Resu
     let prefix = arguments.prefix.as_ref().unwrap_or(&arguments.reference);
     refuse_overwriting(&arguments.reference, prefix, arguments.with_0123)?;
     let threads = arguments.threads.unwrap_or_else(machine::available_cores);
-    let asked = arguments.memory.unwrap_or_else(|| ByteSize(machine::available_memory_bytes()));
+    let asked = arguments.memory.unwrap_or_else(default_memory);
     let (limit, space_limit) = within_address_space(asked, threads);
     let options = BuildOptions {
         memory_limit_bytes: Some(limit.0),
@@ -87,23 +169,11 @@ pub(crate) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Resu
         sa_stride_log2: arguments.sa_stride.trailing_zeros() as u8,
         threads,
     };
-    let progress = |phase: Phase, done: f64| {
-        let phase = match phase {
-            Phase::Read => "reading",
-            Phase::Sort => "sorting suffixes",
-            Phase::Write => "writing",
-        };
-        console.progress(&format!("index: {phase} {:.0} %", 100.0 * done));
-    };
+    let narrator = Narrator::new(console);
+    let progress = |phase, done| narrator.tell(phase, done);
     let explained = |error| explained(error, space_limit, threads);
     let prepared = plan(&arguments.reference, &options, &progress).map_err(explained)?;
-    console.info(&format!(
-        "index: {} sequences, {} bases; needs {} of memory, writes {}",
-        prepared.sequences,
-        prepared.bases,
-        ByteSize(prepared.memory_bytes_needed),
-        ByteSize(prepared.output_bytes)
-    ));
+    console.info(&announcement(&prepared));
     let built = build(prepared, prefix, &progress).map_err(explained)?;
     for stale in &built.stale_files {
         console.error(&format!(
@@ -115,4 +185,18 @@ pub(crate) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Resu
         console.info(&format!("index: wrote {}", file.display()));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_to_go_follows_from_the_time_it_has_taken() {
+        let after = |done, seconds| narrated(Phase::Sort, done, Duration::from_secs(seconds));
+        assert_eq!(after(0.0, 5), "index: sorting suffixes 0 %");
+        assert_eq!(after(0.5, 60), "index: sorting suffixes 50 %, 60 s to go");
+        assert_eq!(after(0.1, 60), "index: sorting suffixes 10 %, 9 min to go");
+        assert_eq!(after(1.0, 60), "index: sorting suffixes 100 %");
+    }
 }

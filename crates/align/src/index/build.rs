@@ -14,6 +14,9 @@
 //! them only if they do not fit (libsais by Ilya Grebnov states 2n bytes as its absolute worst
 //! case). The text is given back before the rows are written in waves (`bwt::wave_bytes`).
 //!
+//! Where that is more than the limit, suffixes are sorted in blocks (`blockwise`), with the same
+//! bytes; what that takes stands in `blockwise::plan`.
+//!
 //! **Files.** Everything is written under temporary names beside the target. When all of it is
 //! complete, an old `.bwt.2bit.64` is removed, `.pac`, `.ann`, `.amb` (and `.0123`) get their names
 //! and `.bwt.2bit.64` comes last: at no moment is there a half index that looks like a whole one.
@@ -27,10 +30,11 @@ use libsais::{IsValidOutputFor, OutputElement, SuffixArrayConstruction};
 use seqloom_io::sink::atomic::{AtomicFile, Publication};
 
 use super::annotation::{write_amb, write_ann};
-use super::bwt::{self, Position, Rows};
+use super::blockwise::{self, Needs, Sizes};
+use super::bwt::{self, Position, RowWriter, Rows};
 use super::error::BuildError;
 use super::layout::{Layout, MAX_BASES, MAX_STRIDE_LOG2, UNTAGGED_STRIDE_LOG2};
-use super::packed::pac_bytes;
+use super::packed::{Packed, pac_bytes};
 use super::reference::Reference;
 use super::{IndexPaths, fasta_file};
 
@@ -52,7 +56,7 @@ pub struct BuildOptions {
     pub with_0123: bool,
     /// log2 of the suffix-array stride, 0 to 6. 3 (every 8th) is the only one bwa-mem2 reads right.
     pub sa_stride_log2: u8,
-    /// Workers that write the rows. Suffix sorting uses one.
+    /// Workers that write the rows, and that sort in blocks. Sorting in one piece uses one.
     pub threads: NonZeroUsize,
 }
 
@@ -72,10 +76,23 @@ impl Default for BuildOptions {
 pub enum Phase {
     /// The FASTA is read.
     Read,
-    /// Suffixes are sorted: one call of the sorter, so only its start and end are reported.
+    /// Suffixes are sorted. In one piece that is one call of the sorter, so only its start and end
+    /// are reported; in blocks each is written when it is sorted.
     Sort,
-    /// The rows are written.
+    /// The rows are written, if they have not been yet.
     Write,
+}
+
+/// How suffixes are sorted. The bytes of the index do not depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// All at once, by libsais: the fastest, in the most memory.
+    OnePiece,
+    /// In blocks.
+    Blocks {
+        /// How often the text is gone through, about.
+        passes: u64,
+    },
 }
 
 /// Called with the phase and how much of it is done, 0 to 1.
@@ -87,13 +104,18 @@ pub struct IndexPlan {
     reference: Reference,
     layout: Layout,
     options: BuildOptions,
+    /// Sizes of the blocks, when suffixes are sorted in blocks.
+    blocks: Option<Sizes>,
+    /// How suffixes will be sorted.
+    pub method: Method,
     /// Number of sequences.
     pub sequences: u64,
     /// Bases on one strand.
     pub bases: u64,
     /// Runs of ambiguous bases.
     pub holes: u64,
-    /// Most memory the build will hold at a time (formula in the module's documentation).
+    /// Most memory the build will hold at a time (formulas in the module's documentation). More
+    /// than the limit, if that allows no method: then it is the least that would do.
     pub memory_bytes_needed: u64,
     /// Bytes of all files that will be written, but for the small `.ann` and `.amb`.
     pub output_bytes: u64,
@@ -114,7 +136,7 @@ pub struct Built {
 ///
 /// # Errors
 /// The file cannot be read or is not a FASTA we accept; it holds more than the format can number;
-/// it does not even fit the memory limit packed. The limit itself is held against the plan by
+/// it does not even fit the memory limit packed. Else the limit is held against the plan by
 /// [`build`], so that a caller can announce the need first.
 pub fn plan(
     fasta: &Path,
@@ -135,12 +157,19 @@ pub fn plan(
     let Some(layout) = Layout::new(bases, options.sa_stride_log2) else {
         return too_large("bases", bases, MAX_BASES);
     };
+    let Sorting { blocks, method, memory_bytes_needed } = sorting(&reference, layout, options);
+    if let (true, Some(limit_bytes)) = (reference.packed.is_count(), limit_bytes) {
+        let needed_bytes = memory_bytes_needed;
+        return Err(BuildError::MemoryLimit { needed_bytes, limit_bytes, bases });
+    }
     let unpacked_bytes = if options.with_0123 { layout.symbols() } else { 0 };
     Ok(IndexPlan {
         sequences: reference.sequences.len() as u64,
         bases,
         holes,
-        memory_bytes_needed: memory_bytes(&reference, layout, options.threads),
+        blocks,
+        method,
+        memory_bytes_needed,
         output_bytes: pac_bytes(bases) + layout.tagged_bytes() + unpacked_bytes,
         reference,
         layout,
@@ -148,15 +177,42 @@ pub fn plan(
     })
 }
 
-/// The formula of the module's documentation.
-fn memory_bytes(reference: &Reference, layout: Layout, threads: NonZeroUsize) -> u64 {
+/// How suffixes are sorted, and the memory of all.
+struct Sorting {
+    blocks: Option<Sizes>,
+    method: Method,
+    memory_bytes_needed: u64,
+}
+
+/// In one piece where the limit allows it, else in blocks.
+fn sorting(reference: &Reference, layout: Layout, options: &BuildOptions) -> Sorting {
+    let (symbols, limit_bytes) = (layout.symbols(), options.memory_limit_bytes);
+    let fixed = reference.annotation_bytes() + FIXED_BYTES;
+    let whole = symbols / 8 + fixed + whole_bytes(reference, layout, options.threads);
+    let one = Sorting { blocks: None, method: Method::OnePiece, memory_bytes_needed: whole };
+    let Some(limit_bytes) = limit_bytes.filter(|&limit_bytes| limit_bytes < whole) else {
+        return one;
+    };
+    let Some(needs) = Needs::new(layout, options.threads) else { return one };
+    match limit_bytes.checked_sub(fixed).and_then(|bytes| needs.sizes(bytes)) {
+        Some(sizes) => Sorting {
+            blocks: Some(sizes),
+            method: Method::Blocks { passes: needs.passes(sizes) },
+            memory_bytes_needed: fixed + needs.memory_bytes(sizes),
+        },
+        None => Sorting { memory_bytes_needed: whole.min(fixed + needs.least_bytes()), ..one },
+    }
+}
+
+/// Sorting in one piece, beside the packed bases: the formula of the module's documentation.
+fn whole_bytes(reference: &Reference, layout: Layout, threads: NonZeroUsize) -> u64 {
     let symbols = layout.symbols();
     let width = if symbols < NARROW_SYMBOLS { 4 } else { 8 };
-    let lms = reference.packed.lms_suffixes();
+    let packed = &reference.packed;
+    let lms = if packed.is_count() { 0 } else { packed.lms_suffixes() };
     let beside = if 3 * lms > symbols { lms * width } else { 0 };
     let suffixes = symbols * width;
-    let phase = (symbols + suffixes + beside).max(suffixes + bwt::wave_bytes(layout, threads));
-    symbols / 8 + reference.annotation_bytes() + FIXED_BYTES + phase
+    (symbols + suffixes + beside).max(suffixes + bwt::wave_bytes(layout, threads))
 }
 
 /// Builds the index of `plan` at `prefix`; an index already there is replaced.
@@ -165,7 +221,7 @@ fn memory_bytes(reference: &Reference, layout: Layout, threads: NonZeroUsize) ->
 /// The plan needs more memory than its options allow; memory is refused; a file cannot be written.
 /// Nothing has its final name then, and an old index is untouched unless the renaming had begun.
 pub fn build(plan: IndexPlan, prefix: &Path, progress: Progress<'_>) -> Result<Built, BuildError> {
-    let IndexPlan { reference, layout, options, memory_bytes_needed, bases, .. } = plan;
+    let IndexPlan { reference, layout, options, blocks, memory_bytes_needed, bases, .. } = plan;
     if let Some(limit_bytes) = options.memory_limit_bytes
         && memory_bytes_needed > limit_bytes
     {
@@ -180,18 +236,21 @@ pub fn build(plan: IndexPlan, prefix: &Path, progress: Progress<'_>) -> Result<B
         filled(&paths.ann(), |out| write_ann(&reference, out))?,
         filled(&paths.amb(), |out| write_amb(&reference, out))?,
     ];
-    let mut text = reserved(layout.symbols())?;
-    reference.packed.unpack(&mut text);
     if options.with_0123 {
-        small.push(filled(&paths.unpacked(), |out| out.write_all(&text))?);
+        small.push(filled(&paths.unpacked(), |out| reference.packed.write_unpacked(out))?);
     }
-    let job = RowsJob { reference: &reference, layout, options: &options, paths: &paths };
-    if layout.symbols() < NARROW_SYMBOLS {
-        job.run::<i32>(text, bwt.file(), progress)?;
-    } else {
-        job.run::<i64>(text, bwt.file(), progress)?;
-    }
+    // While the packed bases are there: the old `.pac` stays until all is complete.
     let stale_files = stale_files(&paths, &reference, options.with_0123)?;
+    let path = paths.bwt();
+    let failed = |source| BuildError::Write { path: path.clone(), source };
+    let job = RowsJob { layout, threads: options.threads, file: bwt.file(), failed: &failed };
+    match blocks {
+        Some(sizes) => job.run_in_blocks(reference.packed, sizes, progress)?,
+        None if layout.symbols() < NARROW_SYMBOLS => {
+            job.run::<i32>(&reference.packed, progress)?;
+        }
+        None => job.run::<i64>(&reference.packed, progress)?,
+    }
     // The first gets its name last: no half index looks whole.
     let outputs: Vec<_> = [bwt].into_iter().chain(small).collect();
     let mut files: Vec<_> = outputs.iter().map(|file| file.final_path().to_owned()).collect();
@@ -200,31 +259,42 @@ pub fn build(plan: IndexPlan, prefix: &Path, progress: Progress<'_>) -> Result<B
     Ok(Built { files, stale_files })
 }
 
-/// What the two widths of suffix array share.
+/// What the ways to sort share.
 struct RowsJob<'a> {
-    reference: &'a Reference,
     layout: Layout,
-    options: &'a BuildOptions,
-    paths: &'a IndexPaths,
+    threads: NonZeroUsize,
+    file: &'a File,
+    failed: &'a (dyn Fn(io::Error) -> BuildError + Sync),
 }
 
 impl RowsJob<'_> {
-    /// Sorts the suffixes of `text`, gives it back, and writes the rows to `file`.
-    fn run<P>(&self, text: Vec<u8>, file: &File, progress: Progress<'_>) -> Result<(), BuildError>
+    /// Sorts the suffixes in one piece, gives the text back, and writes the rows.
+    fn run<P>(&self, packed: &Packed, progress: Progress<'_>) -> Result<(), BuildError>
     where
         P: Position + OutputElement + IsValidOutputFor<u8>,
     {
+        let mut text = reserved(self.layout.symbols())?;
+        packed.unpack(&mut text);
         progress(Phase::Sort, 0.0);
         let suffixes = suffix_array::<P>(&text)?;
         drop(text);
         progress(Phase::Sort, 1.0);
-        let rows =
-            Rows { layout: self.layout, packed: &self.reference.packed, suffixes: &suffixes };
-        let path = self.paths.bwt();
-        let failed = |source| BuildError::Write { path: path.clone(), source };
-        bwt::write(rows, file, self.options.threads, &failed, &mut |done| {
+        let rows = Rows { layout: self.layout, packed, suffixes: &suffixes };
+        bwt::write(rows, self.file, self.threads, self.failed, &mut |done| {
             progress(Phase::Write, done);
         })
+    }
+
+    /// Sorts the suffixes in blocks and writes the rows of each.
+    fn run_in_blocks(
+        &self,
+        packed: Packed,
+        sizes: Sizes,
+        progress: Progress<'_>,
+    ) -> Result<(), BuildError> {
+        let writer = RowWriter::new(self.layout, self.file, self.threads, self.failed);
+        let done = |done| progress(Phase::Sort, done);
+        blockwise::write(packed, sizes, self.threads, writer, &done)
     }
 }
 
@@ -244,7 +314,7 @@ where
 }
 
 /// An empty vector with room for `entries`, or an error instead of an abort.
-fn reserved<T>(entries: u64) -> Result<Vec<T>, BuildError> {
+pub(crate) fn reserved<T>(entries: u64) -> Result<Vec<T>, BuildError> {
     let mut vector = Vec::new();
     let entries_here = usize::try_from(entries).unwrap_or(usize::MAX);
     vector

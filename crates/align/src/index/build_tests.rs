@@ -307,6 +307,59 @@ fn memory_is_announced_and_the_limit_kept() {
     built_with(&fasta, &fasta, &options).unwrap();
 }
 
+/// Bases that repeat themselves here and there.
+fn repetitive(bases: usize) -> Vec<u8> {
+    let mut state = 1_u64;
+    let mut text = b">a some\n".to_vec();
+    while text.len() < bases {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let copied = (state >> 33) as usize % text.len().max(1);
+        if (state >> 20).is_multiple_of(512) && copied > 8 && text.len() - copied > 300 {
+            text.extend_from_within(copied..copied + 300);
+        } else {
+            text.push(b"ACGT"[(state >> 62) as usize]);
+        }
+    }
+    text.extend(b"\n>b\nNNNNNNNNNN\n");
+    text
+}
+
+#[test]
+fn less_memory_means_blocks_and_the_same_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let fasta = written(folder.path(), "x.fa", &repetitive(5_000_000));
+    let whole = folder.path().join("whole");
+    let options = BuildOptions { with_0123: true, ..BuildOptions::default() };
+    assert_eq!(plan(&fasta, &options, &silent).unwrap().method, Method::OnePiece);
+    built_with(&fasta, &whole, &options).unwrap();
+    let mut least = options.clone();
+    least.memory_limit_bytes = Some(10 << 20);
+    let least_bytes = plan(&fasta, &least, &silent).unwrap().memory_bytes_needed;
+    let refused = built_with(&fasta, &folder.path().join("none"), &least).unwrap_err();
+    assert!(matches!(refused, BuildError::MemoryLimit { .. }), "{refused}");
+    let mut most_passes = 0;
+    for (limit, threads) in [(least_bytes, 1), (least_bytes + (4 << 20), 1), (100 << 20, 2)] {
+        let options = BuildOptions {
+            memory_limit_bytes: Some(limit),
+            threads: NonZeroUsize::new(threads).unwrap(),
+            ..options.clone()
+        };
+        let planned = plan(&fasta, &options, &silent).unwrap();
+        let Method::Blocks { passes } = planned.method else { panic!("{limit}: one piece") };
+        most_passes = most_passes.max(passes);
+        assert!(planned.memory_bytes_needed <= limit);
+        let blocks = folder.path().join("blocks");
+        build(planned, &blocks, &silent).unwrap();
+        for suffix in ["bwt.2bit.64", "pac", "ann", "amb", "0123"] {
+            let read = |prefix: &Path| fs::read(IndexPaths::new(prefix).with(suffix)).unwrap();
+            assert!(read(&whole) == read(&blocks), "-m {limit} -t {threads}: .{suffix} differs");
+        }
+        check(&blocks).unwrap();
+    }
+    assert!(most_passes > 8, "{most_passes}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 11, "files are left");
+}
+
 #[test]
 fn other_refusals() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,9 +1,10 @@
-//! From the suffix array to `.bwt.2bit.64`: stripes of whole blocks, encoded and written in any
+//! From sorted suffixes to `.bwt.2bit.64`: stripes of whole blocks, encoded and written in any
 //! order by any number of workers, the same bytes for all of them.
 //!
 //! The one thing that runs along the rows, the count of each symbol so far, is added after a wave
 //! of stripes has been encoded: encode in parallel, sum up (a few numbers per stripe), write in
-//! parallel. The memory of a wave is [`wave_bytes`].
+//! parallel. The memory of a wave is [`wave_bytes`]. Rows come from a suffix array, or some at a
+//! time from a sorter that has no such array ([`RowSource`]).
 
 use std::fs::File;
 use std::io;
@@ -26,7 +27,16 @@ const STRIPE_BLOCKS: u64 = 4_096;
 const STRIPES_PER_WORKER: usize = 4;
 
 /// The symbol of the sentinel row and of rows past the end.
-const NO_SYMBOL: u8 = 4;
+pub(crate) const NO_SYMBOL: u8 = 4;
+
+/// Where rows come from.
+pub(crate) trait RowSource: Sync {
+    /// `SA[row]`; 0 past the last row (the padding sample at stride 1).
+    fn suffix(&self, row: u64) -> u64;
+
+    /// The symbol before suffix `SA[row]`, or [`NO_SYMBOL`].
+    fn symbol(&self, row: u64) -> u8;
+}
 
 /// An entry of a suffix array.
 pub(crate) trait Position: Copy + Sync {
@@ -57,8 +67,7 @@ pub(crate) struct Rows<'a, P> {
     pub(crate) suffixes: &'a [P],
 }
 
-impl<P: Position> Rows<'_, P> {
-    /// `SA[row]`; 0 past the last row (the padding sample at stride 1).
+impl<P: Position> RowSource for Rows<'_, P> {
     #[inline]
     fn suffix(&self, row: u64) -> u64 {
         match row.checked_sub(1) {
@@ -67,7 +76,6 @@ impl<P: Position> Rows<'_, P> {
         }
     }
 
-    /// The symbol before suffix `SA[row]`.
     #[inline]
     fn symbol(&self, row: u64) -> u8 {
         self.suffix(row).checked_sub(1).map_or(NO_SYMBOL, |before| self.packed.symbol(before))
@@ -93,8 +101,9 @@ pub(crate) struct Stripe {
 }
 
 /// Encodes blocks `first_block .. first_block + blocks` into `stripe`, whose memory is reused.
-pub(crate) fn encode_stripe<P: Position>(
-    rows: &Rows<'_, P>,
+fn encode_stripe(
+    layout: Layout,
+    rows: &impl RowSource,
     first_block: u64,
     blocks: u64,
     stripe: &mut Stripe,
@@ -105,7 +114,7 @@ pub(crate) fn encode_stripe<P: Position>(
     stripe.sentinel_row = None;
     for block in first_block..first_block + blocks {
         let start = BLOCK_ROWS * block;
-        let filled = (rows.layout.rows() - start).min(BLOCK_ROWS) as usize;
+        let filled = (layout.rows() - start).min(BLOCK_ROWS) as usize;
         // All reads of the text first: they are random, and independent of each other.
         let mut symbols = [NO_SYMBOL; BLOCK_ROWS as usize];
         for (symbol, row) in symbols[..filled].iter_mut().zip(start..) {
@@ -125,15 +134,15 @@ pub(crate) fn encode_stripe<P: Position>(
             stripe.sentinel_row = Some(start + without);
         }
     }
-    encode_samples(rows, stripe);
+    encode_samples(layout, rows, stripe);
 }
 
 /// The samples of the stripe's rows.
-fn encode_samples<P: Position>(rows: &Rows<'_, P>, stripe: &mut Stripe) {
+fn encode_samples(layout: Layout, rows: &impl RowSource, stripe: &mut Stripe) {
     stripe.high.clear();
     stripe.low.clear();
-    for sample in sample_range(rows.layout, stripe) {
-        let suffix = rows.suffix(sample << rows.layout.stride_log2);
+    for sample in sample_range(layout, stripe) {
+        let suffix = rows.suffix(sample << layout.stride_log2);
         stripe.high.push((suffix >> 32) as u8);
         stripe.low.extend_from_slice(&(suffix as u32).to_le_bytes());
     }
@@ -181,8 +190,7 @@ pub(crate) fn wave_bytes(layout: Layout, threads: NonZeroUsize) -> u64 {
 /// Writes the whole of `.bwt.2bit.64` to `file`, which is empty.
 ///
 /// # Errors
-/// Writing fails, or a worker panics; [`BuildError::SuffixArray`] when the rows do not add up to
-/// the text, which would be a bug of the suffix sorter.
+/// Those of [`RowWriter`].
 pub(crate) fn write<P: Position>(
     rows: Rows<'_, P>,
     file: &File,
@@ -190,36 +198,93 @@ pub(crate) fn write<P: Position>(
     io_error: &(dyn Fn(io::Error) -> BuildError + Sync),
     progress: &mut dyn FnMut(f64),
 ) -> Result<(), BuildError> {
-    let layout = rows.layout;
-    let stripes = layout.blocks().div_ceil(STRIPE_BLOCKS);
-    let wave = stripes.min((threads.get() * STRIPES_PER_WORKER) as u64);
-    let slots: Vec<Mutex<Stripe>> = (0..wave).map(|_| Mutex::default()).collect();
-    let (mut before, mut sentinel_row) = ([0_u64; 4], None);
-    for first in (0..stripes).step_by(wave as usize) {
-        let used = &slots[..(stripes - first).min(wave) as usize];
-        for_each(threads, used, &|index, stripe| {
-            let block = (first + index as u64) * STRIPE_BLOCKS;
-            let blocks = STRIPE_BLOCKS.min(layout.blocks() - block);
-            encode_stripe(&rows, block, blocks, stripe);
-            Ok(())
-        })?;
-        for slot in used {
-            let mut stripe = lock(slot);
-            stripe.before = before;
-            for (sum, count) in before.iter_mut().zip(stripe.counts) {
-                *sum += count;
-            }
-            sentinel_row = sentinel_row.or(stripe.sentinel_row);
-        }
-        for_each(threads, used, &|_, stripe| write_stripe(layout, stripe, file).map_err(io_error))?;
-        progress((first + used.len() as u64) as f64 / stripes as f64);
+    let mut writer = RowWriter::new(rows.layout, file, threads, io_error);
+    writer.write_until(rows.layout.blocks(), &rows, progress)?;
+    writer.finish(rows.packed.cumulative_counts())
+}
+
+/// Writes `.bwt.2bit.64` to an empty file, from the first block of rows to the last.
+pub(crate) struct RowWriter<'a> {
+    layout: Layout,
+    file: &'a File,
+    threads: NonZeroUsize,
+    io_error: &'a (dyn Fn(io::Error) -> BuildError + Sync),
+    slots: Vec<Mutex<Stripe>>,
+    next_block: u64,
+    /// Symbols in the rows before `next_block`.
+    before: [u64; 4],
+    sentinel_row: Option<u64>,
+}
+
+impl<'a> RowWriter<'a> {
+    /// A writer that has written nothing yet.
+    pub(crate) fn new(
+        layout: Layout,
+        file: &'a File,
+        threads: NonZeroUsize,
+        io_error: &'a (dyn Fn(io::Error) -> BuildError + Sync),
+    ) -> Self {
+        let stripes = layout.blocks().div_ceil(STRIPE_BLOCKS);
+        let wave = stripes.min((threads.get() * STRIPES_PER_WORKER) as u64);
+        let slots = (0..wave).map(|_| Mutex::default()).collect();
+        let (next_block, before, sentinel_row) = (0, [0; 4], None);
+        Self { layout, file, threads, io_error, slots, next_block, before, sentinel_row }
     }
-    let counts = rows.packed.cumulative_counts();
-    let whole = before.iter().zip(counts.windows(2)).all(|(n, pair)| pair[0] + n == pair[1]);
-    let Some(sentinel_row) = sentinel_row.filter(|_| whole) else {
-        return Err(BuildError::SuffixArray("its rows do not add up to the text".into()));
-    };
-    write_ends(layout, counts, sentinel_row, file).map_err(io_error)
+
+    /// Writes the blocks up to `end_block`, whose rows `rows` has; `progress` is told the part of
+    /// all blocks that is written.
+    ///
+    /// # Errors
+    /// Writing fails, or a worker panics.
+    pub(crate) fn write_until(
+        &mut self,
+        end_block: u64,
+        rows: &impl RowSource,
+        progress: &mut dyn FnMut(f64),
+    ) -> Result<(), BuildError> {
+        let (layout, file, io_error) = (self.layout, self.file, self.io_error);
+        while self.next_block < end_block {
+            let first = self.next_block;
+            let stripes = (end_block - first).div_ceil(STRIPE_BLOCKS);
+            let used = &self.slots[..stripes.min(self.slots.len() as u64) as usize];
+            for_each(self.threads, used, &|index, stripe| {
+                let block = first + index as u64 * STRIPE_BLOCKS;
+                let blocks = STRIPE_BLOCKS.min(end_block - block);
+                encode_stripe(layout, rows, block, blocks, stripe);
+                Ok(())
+            })?;
+            for slot in used {
+                let mut stripe = lock(slot);
+                stripe.before = self.before;
+                for (sum, count) in self.before.iter_mut().zip(stripe.counts) {
+                    *sum += count;
+                }
+                self.sentinel_row = self.sentinel_row.or(stripe.sentinel_row);
+            }
+            for_each(self.threads, used, &|_, stripe| {
+                write_stripe(layout, stripe, file).map_err(io_error)
+            })?;
+            self.next_block = end_block.min(first + used.len() as u64 * STRIPE_BLOCKS);
+            progress(self.next_block as f64 / layout.blocks() as f64);
+        }
+        Ok(())
+    }
+
+    /// Writes what stands before and behind the rows. `counts` are the symbols of the text smaller
+    /// than A, C, G, T and in all.
+    ///
+    /// # Errors
+    /// [`BuildError::SuffixArray`] when the rows do not add up to the text, which would be a bug of
+    /// the suffix sorter; writing fails.
+    pub(crate) fn finish(self, counts: [u64; 5]) -> Result<(), BuildError> {
+        let pairs = counts.windows(2);
+        let whole = self.before.iter().zip(pairs).all(|(n, pair)| pair[0] + n == pair[1])
+            && self.next_block == self.layout.blocks();
+        let Some(sentinel_row) = self.sentinel_row.filter(|_| whole) else {
+            return Err(BuildError::SuffixArray("its rows do not add up to the text".into()));
+        };
+        write_ends(self.layout, counts, sentinel_row, self.file).map_err(self.io_error)
+    }
 }
 
 /// Writes what stands before the checkpoints and after the samples.
@@ -368,7 +433,7 @@ mod tests {
         let suffixes = [0x7F_1234_5678_i64; 200];
         let layout = Layout::new(100, 0).unwrap();
         stripe.masks = vec![[0; 4]; 1];
-        encode_samples(&Rows { layout, packed: &packed, suffixes: &suffixes }, &mut stripe);
+        encode_samples(layout, &Rows { layout, packed: &packed, suffixes: &suffixes }, &mut stripe);
         assert_eq!(stripe.high[1], 0x7F);
         assert_eq!(stripe.low[4..8], 0x1234_5678_u32.to_le_bytes());
     }

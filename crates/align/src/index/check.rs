@@ -4,7 +4,9 @@
 //! reference without a word, so everything it trusts is looked at here: that all files are there,
 //! that `.ann` and `.amb` parse and agree, sizes by formula, the symbol counts of `.pac` against
 //! those of `.bwt.2bit.64`, and in [`BLOCKS_EXAMINED`] blocks of rows, spread evenly from the
-//! first to the last, that counts, masks and suffix-array samples fit each other and the bases.
+//! first to the last, that counts, masks and suffix-array samples fit each other and the bases,
+//! and that the way from a sampled suffix to the one before it, and so on, leads to a row with the
+//! sample that it should have.
 //!
 //! What this cannot see: damage between the blocks examined, and another reference of equal
 //! length, names and symbol counts that differs in a few places only.
@@ -24,6 +26,9 @@ const BLOCKS_EXAMINED: u64 = 64;
 
 /// Symbols of two neighbouring suffixes that are compared to see their order.
 const COMPARED_SYMBOLS: u64 = 64;
+
+/// Steps from a sample to another one that are taken in large indexes: each is a read in any place.
+const WALKED_STEPS: u64 = 8;
 
 /// Bytes of `.pac` read at a time.
 const READ_BYTES: usize = 1 << 20;
@@ -397,6 +402,46 @@ impl Bwt {
                 return Err(self.file.damaged(problem));
             }
             self.check_samples(pac, &block)?;
+            let stride = 1 << self.layout.stride_log2;
+            let (walks, steps) =
+                if blocks == examined { (u64::MAX, u64::MAX) } else { (1, WALKED_STEPS) };
+            let starts = (block.start..block.start + block.filled).step_by(stride);
+            for row in starts.take(usize::try_from(walks).unwrap_or(usize::MAX)) {
+                self.check_walk(pac, counts, row, steps)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes from the suffix of `start`, a sampled row, to the suffixes before it until a row is
+    /// sampled, for `steps` steps at most: it must have as many symbols more.
+    fn check_walk(
+        &self,
+        pac: &Pac,
+        counts: [u64; 5],
+        start: u64,
+        steps: u64,
+    ) -> Result<(), IndexError> {
+        let suffix = self.sample(start >> self.layout.stride_log2)?;
+        let mut row = start;
+        for step in 1..=steps.min(suffix) {
+            let block = self.block(row / BLOCK_ROWS)?;
+            let place = row % BLOCK_ROWS;
+            let Some(symbol) = block.symbol(place) else { break };
+            let c = usize::from(symbol);
+            let before = block.masks[c].checked_shr((BLOCK_ROWS - place) as u32).unwrap_or(0);
+            row = 1 + counts[c] + block.occ[c] + u64::from(before.count_ones());
+            if row >= self.layout.rows() {
+                return Err(self.file.damaged(format!("row {start} leads to no row")));
+            }
+            if row.is_multiple_of(1 << self.layout.stride_log2) {
+                let found = self.sample(row >> self.layout.stride_log2)?;
+                if found + step != suffix {
+                    let problem = format!("the rows {step} steps from row {start} on disagree");
+                    return Err(self.other_reference(pac, problem));
+                }
+                break;
+            }
         }
         Ok(())
     }

@@ -65,11 +65,11 @@ pub enum BuildError {
     Stride(u8),
     /// Building would take more memory than allowed.
     #[error(
-        "indexing {bases} bases takes at least {} of memory, more than the {} allowed",
+        "indexing {bases} bases takes at least {} of memory, more than the {} allowed; give -m {0}",
         ByteSize(*needed_bytes), ByteSize(*limit_bytes)
     )]
     MemoryLimit {
-        /// What it takes (so far, when the FASTA alone is too large).
+        /// The least that it takes.
         needed_bytes: u64,
         /// What is allowed.
         limit_bytes: u64,

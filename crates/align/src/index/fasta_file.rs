@@ -70,8 +70,8 @@ impl Text {
 /// Reads the FASTA at `path`. `progress` is called with the fraction of the file read.
 ///
 /// # Errors
-/// The file cannot be read; its gzip data is damaged or cut; it is no FASTA we accept; what it
-/// holds takes more than `memory_limit_bytes` already packed.
+/// The file cannot be read; its gzip data is damaged or cut; it is no FASTA we accept. When what it
+/// holds takes more than `memory_limit_bytes` already packed, the bases are only counted.
 pub(super) fn read(
     path: &Path,
     memory_limit_bytes: Option<u64>,
@@ -105,7 +105,7 @@ pub(super) fn read(
             break;
         }
         parser.push(&buffer[..n], &mut reference).map_err(fasta_error)?;
-        refuse_beyond(memory_limit_bytes, &reference)?;
+        give_up_beyond(memory_limit_bytes, &mut reference);
         if size_bytes > 0 {
             progress((text.raw().read_bytes as f64 / size_bytes as f64).min(1.0));
         }
@@ -119,15 +119,10 @@ pub(super) fn read(
     Ok(reference)
 }
 
-/// Ends the reading of something far too large before it fills the memory.
-fn refuse_beyond(limit_bytes: Option<u64>, reference: &Reference) -> Result<(), BuildError> {
+/// Keeps something far too large from filling the memory.
+fn give_up_beyond(limit_bytes: Option<u64>, reference: &mut Reference) {
     let held_bytes = reference.packed.held_bytes() + reference.annotation_bytes();
-    match limit_bytes {
-        Some(limit_bytes) if held_bytes > limit_bytes => Err(BuildError::MemoryLimit {
-            needed_bytes: held_bytes,
-            limit_bytes,
-            bases: reference.packed.bases(),
-        }),
-        _ => Ok(()),
+    if limit_bytes.is_some_and(|limit_bytes| held_bytes > limit_bytes) {
+        reference.only_count();
     }
 }

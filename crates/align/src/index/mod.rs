@@ -41,6 +41,7 @@ use std::path::{Path, PathBuf};
 use seqloom_io::beside::with_suffix;
 
 mod annotation;
+mod blockwise;
 pub mod build;
 mod bwt;
 pub mod check;
@@ -56,7 +57,7 @@ mod build_tests;
 #[cfg(test)]
 mod check_tests;
 
-pub use build::{BuildOptions, Built, IndexPlan, Phase, build, plan};
+pub use build::{BuildOptions, Built, IndexPlan, Method, Phase, build, plan};
 pub use check::{Contig, IndexError, IndexInfo, check};
 pub use error::BuildError;
 pub use without_alt::WithoutAlt;

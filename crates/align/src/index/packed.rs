@@ -19,6 +19,8 @@ pub(crate) const CODE: [u8; 256] = {
 pub(crate) struct Packed {
     bytes: Vec<u8>,
     bases: u64,
+    /// The bases are counted and not kept.
+    is_count: bool,
 }
 
 impl Packed {
@@ -37,9 +39,23 @@ impl Packed {
         self.bytes.shrink_to_fit();
     }
 
+    /// Gives the bases back and only counts from now on.
+    pub(crate) fn only_count(&mut self) {
+        *self = Self { bytes: Vec::new(), bases: self.bases, is_count: true };
+    }
+
+    /// Whether there is nothing but the number of bases.
+    pub(crate) fn is_count(&self) -> bool {
+        self.is_count
+    }
+
     /// Appends a base, 0..3.
     #[inline]
     pub(crate) fn push(&mut self, code: u8) {
+        if self.is_count {
+            self.bases += 1;
+            return;
+        }
         let shift = shift_of(self.bases);
         match self.bytes.last_mut() {
             Some(last) if shift != 6 => *last |= code << shift,
@@ -72,6 +88,15 @@ impl Packed {
         }
     }
 
+    /// The bases, 32 a word, the first in the top bits; the last word is filled up with zeros.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
+        self.bytes.chunks(8).map(|bytes| {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_be_bytes(word)
+        })
+    }
+
     /// Symbols of `T` smaller than A, C, G, T and in all: what `.bwt.2bit.64` starts with.
     pub(crate) fn cumulative_counts(&self) -> [u64; 5] {
         let mut histogram = ByteHistogram::default();
@@ -94,12 +119,27 @@ impl Packed {
         lms
     }
 
+    /// Writes all symbols of `T`, a byte each.
+    pub(crate) fn write_unpacked(&self, out: &mut impl Write) -> io::Result<()> {
+        let end = 2 * self.bases;
+        let mut some = Vec::new();
+        for start in (0..end).step_by(UNPACKED_AT_A_TIME as usize) {
+            some.clear();
+            some.extend((start..end.min(start + UNPACKED_AT_A_TIME)).map(|at| self.symbol(at)));
+            out.write_all(&some)?;
+        }
+        Ok(())
+    }
+
     /// Writes `.pac`: the bytes, a zero byte if `L % 4 == 0`, then `L % 4`.
     pub(crate) fn write_pac(&self, out: &mut impl Write) -> io::Result<()> {
         out.write_all(&self.bytes)?;
         out.write_all(&pac_tail(self.bases))
     }
 }
+
+/// Symbols unpacked at a time.
+const UNPACKED_AT_A_TIME: u64 = 1 << 16;
 
 /// What follows the packed bytes in `.pac`.
 fn pac_tail(bases: u64) -> Vec<u8> {

@@ -67,6 +67,12 @@ impl Reference {
         self.holes.shrink_to_fit();
     }
 
+    /// Gives the bases back and only counts those that follow: they do not fit, but how many they
+    /// are tells what would.
+    pub(crate) fn only_count(&mut self) {
+        self.packed.only_count();
+    }
+
     /// Records an ambiguous byte and draws the base that stands for it.
     fn ambiguous(&mut self, byte: u8) -> u8 {
         match self.holes.last_mut() {

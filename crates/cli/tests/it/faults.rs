@@ -317,6 +317,24 @@ fn signals_while_an_index_is_built() {
         stops(&mut command, ready, name, code);
         assert_eq!(names_in(here.path()), ["ref.fa"]);
     }
+    command.args(["-t", "2", "-m"]).arg(memory_floor(&[
+        "index".to_owned(),
+        "-t2".to_owned(),
+        fasta.display().to_string(),
+    ]));
+    for (name, code) in [("TERM", 143), ("INT", 130), ("KILL", 137)] {
+        if name == "KILL" {
+            let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            while !ready(&child) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+        } else {
+            stops(&mut command, ready, name, code);
+        }
+        assert_eq!(names_in(here.path()), ["ref.fa"]);
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod duplicates;
 mod fastq;
 mod faults;
 mod identity;
+mod index;
 mod input;
 mod mates;
 mod memory;

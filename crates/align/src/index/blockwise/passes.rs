@@ -1,0 +1,415 @@
+//! Takes the suffixes in order, as many at a time as fit the memory: a pass.
+//!
+//! A pass is a run of neighbouring bins. Its suffixes are collected by a scan of the text, in
+//! which every worker has a stretch of it and places of its own for what it finds, so that nothing
+//! is shared; then the bins are sorted, each by one worker.
+//!
+//! A bin that alone is too large for a pass (poly-A, satellites, tandem repeats) is cut into parts
+//! by suffixes of its own, chosen at random and sorted. A scan compares each of the bin's suffixes
+//! with the two edges of a part, in linear time: so no input takes more than two scans per pass.
+
+use std::cell::Cell;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use seqloom_runtime::failure::{Failure, lock};
+use seqloom_runtime::pool;
+
+use super::super::error::BuildError;
+use super::entry::Entry;
+use super::scan::{BINS, Members, Part, Search, stretch};
+use super::sort::{Scratch, Sorting, sort_bin};
+
+/// Suffixes that are sorted for each part that a bin is cut into: with 64 the largest of thousands
+/// of parts is hardly ever twice the average.
+const EDGE_SAMPLES: u64 = 64;
+
+/// How often a part is cut again if it is still too large.
+const MAX_CUTS: u64 = 16;
+
+/// Parts of the pass that are sorted per worker, at least where bins allow: the last to end should
+/// not hold up the others for long.
+const TASKS_PER_WORKER: usize = 64;
+
+/// What becomes of the suffixes, which come in order.
+pub(super) trait Sink {
+    /// The entries of a pass.
+    fn entries(&mut self, entries: &[Entry]) -> Result<(), BuildError>;
+
+    /// The suffixes that sorting does not tell from the one at `like`, however many; returns how
+    /// many. Only called where ties are not broken.
+    fn tied(&mut self, like: u64) -> Result<u64, BuildError>;
+}
+
+/// Workers and what they own.
+pub(super) struct Crew<'a> {
+    sorting: Sorting<'a>,
+    members: Members<'a>,
+    workers: Vec<Mutex<Worker>>,
+    /// Most entries of a pass.
+    cap: u64,
+    progress: &'a dyn Fn(f64),
+    /// Positions scanned and entries sorted in the pass.
+    scanned: AtomicU64,
+    sorted: AtomicU64,
+    /// Suffixes of finished passes, of the running one, and of all.
+    finished: Cell<u64>,
+    running: Cell<u64>,
+    all: u64,
+}
+
+#[derive(Default)]
+struct Worker {
+    /// Of the worker's stretch: suffixes per bin.
+    counts: Vec<u64>,
+    /// Those of a part.
+    part: u64,
+    buffers: Vec<[Entry; 4]>,
+    scratch: Scratch,
+    /// Suffixes chosen from a part.
+    chosen: Vec<u64>,
+}
+
+/// What is to be done, in the order of the suffixes.
+enum Work {
+    /// The suffixes of some bins, which fit.
+    Bins(Range<usize>),
+    /// Those of a bin between two others, cut for the so manieth time.
+    Part { bin: usize, low: Option<u64>, high: Option<u64>, cuts: u64 },
+    /// Those that sorting does not tell from this one.
+    Tied(u64),
+}
+
+/// Bytes that a worker needs beside its share of the entries.
+pub(super) const WORKER_BYTES: u64 = (BINS * (2 * 8 + 64 + 16 + 1)) as u64 + (2 << 20);
+
+impl<'a> Crew<'a> {
+    /// `threads` workers for passes of at most `cap` of `members`, of which there are `all`.
+    pub(super) fn new(
+        sorting: Sorting<'a>,
+        members: Members<'a>,
+        all: u64,
+        cap: u64,
+        threads: NonZeroUsize,
+        progress: &'a dyn Fn(f64),
+    ) -> Self {
+        Self {
+            workers: (0..threads.get()).map(|_| Mutex::default()).collect(),
+            // A part of tied suffixes takes those that have ended along.
+            cap: cap.max(4 * sorting.depth),
+            sorting,
+            members,
+            progress,
+            scanned: AtomicU64::new(0),
+            sorted: AtomicU64::new(0),
+            finished: Cell::new(0),
+            running: Cell::new(0),
+            all,
+        }
+    }
+
+    /// Sorts all of them, pass by pass, into `sink`.
+    pub(super) fn sort_into(&self, sink: &mut dyn Sink) -> Result<(), BuildError> {
+        let mut entries = Vec::new();
+        let room = self.cap.min(self.all);
+        entries.try_reserve_exact(room as usize).map_err(|_| BuildError::OutOfMemory(16 * room))?;
+        self.count()?;
+        let mut work: Vec<Work> = runs(&self.totals(), self.cap).collect();
+        work.reverse();
+        while let Some(next) = work.pop() {
+            match next {
+                Work::Bins(bins) => sink.entries(self.pass(None, bins, &mut entries)?)?,
+                Work::Part { bin, low, high, cuts } => {
+                    let part = self.part(bin, low, high);
+                    let suffixes = self.count_part(part)?;
+                    if suffixes > self.cap {
+                        work.extend(self.cut(part, suffixes, cuts)?.into_iter().rev());
+                    } else if suffixes > 0 {
+                        sink.entries(self.pass(Some(part), 0..1, &mut entries)?)?;
+                    }
+                }
+                Work::Tied(like) => {
+                    let tied = sink.tied(like)?;
+                    self.finished.update(|finished| finished + tied);
+                }
+            }
+        }
+        if self.finished.get() == self.all { Ok(()) } else { Err(bug("suffixes are missing")) }
+    }
+
+    fn part(&self, bin: usize, low: Option<u64>, high: Option<u64>) -> Part<'a> {
+        Part { bin, low, high, depth: self.sorting.depth, ranks: self.sorting.ranks }
+    }
+
+    fn search(&self, part: Option<Part<'a>>) -> Search<'a> {
+        Search { text: self.sorting.text, members: self.members, part }
+    }
+
+    /// Counts the suffixes of each bin.
+    fn count(&self) -> Result<(), BuildError> {
+        let search = self.search(None);
+        self.scan(&search, |_, worker, stretch| {
+            worker.counts.resize(BINS, 0);
+            search.count(stretch, &mut worker.counts);
+        })
+    }
+
+    /// Suffixes per bin, of all workers.
+    fn totals(&self) -> Vec<u64> {
+        let mut totals = vec![0; BINS];
+        for worker in &self.workers {
+            let worker = lock(worker);
+            totals.iter_mut().zip(&worker.counts).for_each(|(total, count)| *total += count);
+        }
+        totals
+    }
+
+    /// Counts the suffixes of a part.
+    fn count_part(&self, part: Part<'a>) -> Result<u64, BuildError> {
+        let search = self.search(Some(part));
+        self.scan(&search, |_, worker, stretch| {
+            let mut count = [0];
+            search.count(stretch, &mut count);
+            [worker.part] = count;
+        })?;
+        Ok(self.workers.iter().map(|worker| lock(worker).part).sum())
+    }
+
+    /// Cuts a part with too many suffixes into smaller ones, most of which fit a pass.
+    fn cut(&self, part: Part<'a>, suffixes: u64, cuts: u64) -> Result<Vec<Work>, BuildError> {
+        let parts = 1 + suffixes.div_ceil((self.cap / 2).max(1));
+        let share = u128::from(u64::MAX) * u128::from(parts * EDGE_SAMPLES) / u128::from(suffixes);
+        let below = u64::try_from(share).unwrap_or(u64::MAX);
+        let last = self.sorting.text.symbols().saturating_sub(part.depth);
+        let search = self.search(Some(part));
+        self.scan(&search, |_, worker, stretch| {
+            worker.chosen.clear();
+            search.each(stretch, 0..1, |at, _| {
+                // One that has ended is no edge: there are few, all at the beginning.
+                if at <= last && hash(at ^ (cuts << 40)) <= below {
+                    worker.chosen.push(at);
+                }
+            });
+        })?;
+        let edges = self.edges(parts as usize);
+        if edges.is_empty() || cuts == MAX_CUTS {
+            return Err(bug("a bin could not be cut into parts"));
+        }
+        let (mut work, mut low) = (Vec::new(), part.low);
+        let between = |low, high| Work::Part { bin: part.bin, low, high, cuts: cuts + 1 };
+        for edge in edges {
+            work.push(between(low, Some(edge)));
+            if part.ranks.is_none() {
+                work.push(Work::Tied(edge));
+            }
+            low = Some(edge);
+        }
+        work.push(between(low, part.high));
+        Ok(work)
+    }
+
+    /// Every so manieth of the suffixes that workers have chosen, in order; of tied ones, one.
+    fn edges(&self, parts: usize) -> Vec<u64> {
+        let Sorting { text, format, depth, ranks } = self.sorting;
+        let mut chosen = Vec::new();
+        for worker in &self.workers {
+            let positions = std::mem::take(&mut lock(worker).chosen);
+            chosen.extend(positions.into_iter().map(|at| format.entry(text, at)));
+        }
+        sort_bin(&self.sorting, &mut chosen, &mut Scratch::default());
+        let mut edges: Vec<u64> = (1..parts)
+            .filter_map(|part| chosen.get(part * chosen.len() / parts))
+            .map(|&entry| format.position(entry))
+            .collect();
+        edges.dedup_by(|a, b| a == b || ranks.is_none() && text.common(*a, *b, depth) == depth);
+        edges
+    }
+
+    /// Collects and sorts the suffixes of some bins, or of a part, whose counts the workers have.
+    fn pass<'e>(
+        &self,
+        part: Option<Part<'a>>,
+        bins: Range<usize>,
+        entries: &'e mut Vec<Entry>,
+    ) -> Result<&'e [Entry], BuildError> {
+        let counts: Vec<Vec<u64>> = self
+            .workers
+            .iter()
+            .map(|worker| {
+                let worker = lock(worker);
+                if part.is_some() {
+                    vec![worker.part]
+                } else {
+                    worker.counts[bins.clone()].to_vec()
+                }
+            })
+            .collect();
+        let of_bin = |bin: usize| counts.iter().map(|counts| counts[bin]).sum();
+        let sizes: Vec<u64> = (0..bins.len()).map(of_bin).collect();
+        let length = sizes.iter().sum::<u64>();
+        if length > self.cap {
+            return Err(bug("a pass is too large"));
+        }
+        if entries.len() < length as usize {
+            entries.resize(length as usize, Entry::default());
+        }
+        let entries = &mut entries[..length as usize];
+        self.scanned.store(0, Ordering::Relaxed);
+        self.sorted.store(0, Ordering::Relaxed);
+        self.running.set(length);
+        let slots = slots(entries, &counts)?;
+        let fits = AtomicUsize::new(0);
+        let (search, format) = (self.search(part), self.sorting.format);
+        self.scan(&search, |index, worker, stretch| {
+            let slots = std::mem::take(&mut *lock(&slots[index]));
+            let fit = search.collect(format, stretch, bins.clone(), slots, &mut worker.buffers);
+            fits.fetch_add(usize::from(fit), Ordering::Relaxed);
+        })?;
+        if fits.into_inner() != self.workers.len() {
+            return Err(bug("a pass found other suffixes than were counted"));
+        }
+        self.sort_bins(entries, &sizes)?;
+        self.running.set(0);
+        self.finished.update(|finished| finished + length);
+        (self.progress)(self.done());
+        Ok(entries)
+    }
+
+    /// Sorts bins of the given sizes, the largest first.
+    fn sort_bins(&self, mut entries: &mut [Entry], sizes: &[u64]) -> Result<(), BuildError> {
+        let target = entries.len() / (self.workers.len() * TASKS_PER_WORKER) + 1;
+        let mut tasks = Vec::new();
+        let (mut first, mut held) = (0, 0);
+        for (bin, &size) in sizes.iter().enumerate() {
+            held += size as usize;
+            if held >= target || bin + 1 == sizes.len() {
+                let part = entries.split_off_mut(..held);
+                tasks.push((part.ok_or_else(|| bug("bins overlap"))?, &sizes[first..=bin]));
+                (first, held) = (bin + 1, 0);
+            }
+        }
+        tasks.sort_by_key(|(part, _)| std::cmp::Reverse(part.len()));
+        let tasks: Vec<_> = tasks.into_iter().map(|task| Mutex::new(Some(task))).collect();
+        let next = AtomicUsize::new(0);
+        let (sorting, sorted) = (&self.sorting, &self.sorted);
+        self.run(|_, worker, failure| {
+            while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let Some((mut part, sizes)) = lock(task).take() else { continue };
+                for &size in sizes {
+                    let Some(bin) = part.split_off_mut(..size as usize) else {
+                        return Err(bug("bins overlap"));
+                    };
+                    sort_bin(sorting, bin, &mut worker.scratch);
+                    sorted.fetch_add(size, Ordering::Relaxed);
+                    if failure.stopped() {
+                        return Ok(());
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Has every worker do `work` with its stretch of the text.
+    fn scan(
+        &self,
+        search: &Search<'_>,
+        work: impl Fn(usize, &mut Worker, Range<u64>) + Sync,
+    ) -> Result<(), BuildError> {
+        let (symbols, unit) = (self.sorting.text.symbols(), search.unit());
+        let (parts, scanned) = (self.workers.len(), &self.scanned);
+        self.run(|index, worker, _| {
+            let stretch = stretch(symbols, index, parts, unit);
+            let length = stretch.end - stretch.start;
+            work(index, worker, stretch);
+            scanned.fetch_add(length, Ordering::Relaxed);
+            Ok(())
+        })
+    }
+
+    /// Runs `work` on all workers.
+    fn run(
+        &self,
+        work: impl Fn(usize, &mut Worker, &Failure<BuildError>) -> Result<(), BuildError> + Sync,
+    ) -> Result<(), BuildError> {
+        let failure = Failure::default();
+        let workers = &self.workers;
+        let threads = NonZeroUsize::new(workers.len()).unwrap_or(NonZeroUsize::MIN);
+        let watch = || {
+            (self.progress)(self.done());
+            Ok(())
+        };
+        pool::run(
+            threads,
+            &failure,
+            || (),
+            &watch,
+            |index| work(index, &mut lock(&workers[index]), &failure),
+        )
+    }
+
+    /// The part of all suffixes that is done, 0 to 1; of the running pass the scan counts as much
+    /// as sorting, as measured with eight passes.
+    fn done(&self) -> f64 {
+        let share = |done: &AtomicU64, of: u64| {
+            (done.load(Ordering::Relaxed) as f64 / of.max(1) as f64).min(1.0)
+        };
+        let running = self.running.get();
+        let scanned = share(&self.scanned, self.sorting.text.symbols());
+        let part = (scanned + share(&self.sorted, running)) / 2.0;
+        (self.finished.get() as f64 + running as f64 * part) / self.all.max(1) as f64
+    }
+}
+
+/// For each worker the places of what it will find, bin by bin.
+fn slots<'e>(
+    mut entries: &'e mut [Entry],
+    counts: &[Vec<u64>],
+) -> Result<Vec<Mutex<Vec<&'e mut [Entry]>>>, BuildError> {
+    let bins = counts.first().map_or(0, Vec::len);
+    let mut slots: Vec<Vec<_>> = counts.iter().map(|_| Vec::with_capacity(bins)).collect();
+    for bin in 0..bins {
+        for (counts, slots) in counts.iter().zip(&mut slots) {
+            let places = entries.split_off_mut(..counts[bin] as usize);
+            slots.push(places.ok_or_else(|| bug("the counts of a pass changed"))?);
+        }
+    }
+    Ok(slots.into_iter().map(Mutex::new).collect())
+}
+
+/// Runs of neighbouring bins of the given sizes with at most `cap` suffixes, none of them empty,
+/// and bins that have more.
+fn runs(sizes: &[u64], cap: u64) -> impl Iterator<Item = Work> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while sizes.get(at) == Some(&0) {
+            at += 1;
+        }
+        let first = at;
+        let mut held = 0;
+        while let Some(size) = sizes.get(at).filter(|&&size| held + size <= cap) {
+            held += size;
+            at += 1;
+        }
+        if at > first {
+            return Some(Work::Bins(first..at));
+        }
+        at += 1;
+        let whole = Work::Part { bin: first, low: None, high: None, cuts: 0 };
+        (first < sizes.len()).then_some(whole)
+    })
+}
+
+/// Mixes the bits of a position (splitmix64, Steele, Lea and Flood 2014).
+fn hash(at: u64) -> u64 {
+    let x = at.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
+fn bug(what: &str) -> BuildError {
+    BuildError::SuffixArray(format!("{what}; this is a bug"))
+}
