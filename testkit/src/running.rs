@@ -5,8 +5,9 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// No run of these tests takes this long unless it hangs; the long tests have more to do.
@@ -164,6 +165,44 @@ pub const PICARD: &str = "/usr/share/java/picard.jar";
 pub fn picard(line: &str) -> Command {
     let common = "USE_JDK_DEFLATER=true USE_JDK_INFLATER=true QUIET=true VERBOSITY=ERROR";
     words(&format!("java -Xmx2g -jar {PICARD} {line} {common}"))
+}
+
+/// Where the tests of one binary work, below the folder that cargo gives them.
+#[derive(Debug)]
+pub struct Folders {
+    root: &'static str,
+    name: &'static str,
+    scratch: OnceLock<PathBuf>,
+}
+
+impl Folders {
+    /// `root` is `CARGO_TARGET_TMPDIR`; `name` tells binaries apart.
+    #[must_use]
+    pub const fn new(root: &'static str, name: &'static str) -> Self {
+        Self { root, name, scratch: OnceLock::new() }
+    }
+
+    /// A folder that goes away with the test.
+    pub fn folder(&self) -> tempfile::TempDir {
+        tempfile::tempdir_in(self.scratch()).unwrap()
+    }
+
+    /// The folder of this run of the tests, emptied when the run starts.
+    pub fn scratch(&self) -> &Path {
+        self.scratch.get_or_init(|| {
+            let path = Path::new(self.root).join(self.name);
+            let _ = fs::remove_dir_all(&path);
+            fs::create_dir_all(&path).unwrap();
+            path
+        })
+    }
+
+    /// A folder that outlives the run, and that all binaries share.
+    pub fn cache(&self) -> PathBuf {
+        let path = Path::new(self.root).join("cache");
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
 }
 
 /// Names in a folder, sorted.

@@ -135,4 +135,5 @@ impl MateOrder {
 }
 
 #[cfg(test)]
+#[path = "mates_tests.rs"]
 mod tests;

@@ -1,4 +1,4 @@
-//! The `seqloom` command line: one file per command, each a readable flow.
+//! The `seqloom` command line: a file or folder per command, each a readable flow.
 
 mod align;
 mod allocator;

@@ -37,7 +37,7 @@ pub(crate) enum LabCommand {
     Parsing(parsing::ParsingArguments),
     /// Machines that are not at hand, in bands; and the model against published curves
     Predict(predict::PredictArguments),
-    /// Tables and page of `lab run` once more, from what its folder keeps
+    /// Tables and page of `run` once more, from what its folder keeps
     Report(report::ReportArguments),
     /// An experiment that a TOML file describes: plan, runs, tables, page
     Run(run::RunArguments),

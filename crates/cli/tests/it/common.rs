@@ -1,9 +1,7 @@
 //! The binary under test, and folders of a run of the tests.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 pub(crate) use seqloom_testkit::running::*;
 
@@ -19,27 +17,22 @@ pub(crate) fn seqloom<I: IntoIterator<Item = S>, S: AsRef<std::ffi::OsStr>>(
     command
 }
 
+/// Folders of this run of the tests.
+static FOLDERS: Folders = Folders::new(env!("CARGO_TARGET_TMPDIR"), "it");
+
 /// A folder that goes away with the test.
 pub(crate) fn folder() -> tempfile::TempDir {
-    tempfile::tempdir_in(scratch()).unwrap()
+    FOLDERS.folder()
 }
 
 /// The folder of this run of the tests, emptied when the run starts.
 pub(crate) fn scratch() -> &'static Path {
-    static SCRATCH: OnceLock<PathBuf> = OnceLock::new();
-    SCRATCH.get_or_init(|| {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("it");
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        path
-    })
+    FOLDERS.scratch()
 }
 
 /// A folder that outlives the run: for what referees make of fixed data, which is slow.
 pub(crate) fn cache() -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
-    fs::create_dir_all(&path).unwrap();
-    path
+    FOLDERS.cache()
 }
 
 /// The smallest memory that `align` accepts with these arguments, from the message that refuses
