@@ -34,6 +34,7 @@ use super::blockwise::{self, Needs, Sizes};
 use super::bwt::{self, Position, RowWriter, Rows};
 use super::error::BuildError;
 use super::layout::{Layout, MAX_BASES, MAX_STRIDE_LOG2, UNTAGGED_STRIDE_LOG2};
+use super::memory::reserved;
 use super::packed::{Packed, pac_bytes};
 use super::reference::Reference;
 use super::{IndexPaths, fasta_file};
@@ -311,16 +312,6 @@ where
         .run()
         .map_err(|error| BuildError::SuffixArray(format!("{error:?}")))?;
     Ok(suffixes)
-}
-
-/// An empty vector with room for `entries`, or an error instead of an abort.
-pub(crate) fn reserved<T>(entries: u64) -> Result<Vec<T>, BuildError> {
-    let mut vector = Vec::new();
-    let entries_here = usize::try_from(entries).unwrap_or(usize::MAX);
-    vector
-        .try_reserve_exact(entries_here)
-        .map_err(|_| BuildError::OutOfMemory(entries.saturating_mul(size_of::<T>() as u64)))?;
-    Ok(vector)
 }
 
 fn write_error(path: &Path) -> impl Fn(io::Error) -> BuildError + '_ {

@@ -48,6 +48,7 @@ pub mod check;
 mod error;
 mod fasta_file;
 mod layout;
+mod memory;
 mod packed;
 mod reference;
 mod without_alt;

@@ -34,7 +34,7 @@ use super::error::BuildError;
 use super::packed::Packed;
 use cover::Cover;
 use entry::{Entry, Format};
-use passes::{Crew, Sink};
+use passes::{Sink, Workers};
 use ranks::Ranks;
 use rows::Rows;
 use scan::Members;
@@ -91,7 +91,7 @@ fn sort_ranked(
 ) -> Result<(), BuildError> {
     let format = Format::new(text.symbols());
     let sorting = Sorting { text, format, depth: ranks.depth(), ranks: Some(ranks) };
-    Crew::new(sorting, Members::All, text.symbols(), cap, threads, progress)
+    Workers::new(sorting, Members::All, text.symbols(), cap, threads, progress)
         .sort_into(&mut Taker(take))
 }
 

@@ -44,7 +44,7 @@ pub(super) trait Sink {
 }
 
 /// Workers and what they own.
-pub(super) struct Crew<'a> {
+pub(super) struct Workers<'a> {
     sorting: Sorting<'a>,
     members: Members<'a>,
     workers: Vec<Mutex<Worker>>,
@@ -85,7 +85,7 @@ enum Work {
 /// Bytes that a worker needs beside its share of the entries.
 pub(super) const WORKER_BYTES: u64 = (BINS * (2 * 8 + 64 + 16 + 1)) as u64 + (2 << 20);
 
-impl<'a> Crew<'a> {
+impl<'a> Workers<'a> {
     /// `threads` workers for passes of at most `cap` of `members`, of which there are `all`.
     pub(super) fn new(
         sorting: Sorting<'a>,

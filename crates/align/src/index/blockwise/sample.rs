@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use libsais::SuffixArrayConstruction;
 
-use super::super::build::reserved;
 use super::super::error::BuildError;
+use super::super::memory::reserved;
 use super::cover::{Cover, Places};
 use super::entry::{Entry, Format};
 use super::matcher::Matcher;
-use super::passes::{Crew, Sink};
+use super::passes::{Sink, Workers};
 use super::ranks::Ranks;
 use super::scan::Members;
 use super::sort::Sorting;
@@ -86,7 +86,7 @@ pub(super) fn rank(
     names.resize_with(all as usize, || AtomicI32::new(0));
     let mut naming = Naming { format, text, cover: &cover, places: &places, names, given: 0 };
     let sorting = Sorting { text, format, depth: cover.modulus(), ranks: None };
-    Crew::new(sorting, Members::Sample(&cover), all, cap, threads, progress)
+    Workers::new(sorting, Members::Sample(&cover), all, cap, threads, progress)
         .sort_into(&mut naming)?;
     let given = naming.given;
     // In place: one vector becomes the other.

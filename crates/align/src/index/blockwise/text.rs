@@ -2,6 +2,7 @@
 //! lies behind the end reads as A; who compares decides how ties with that are broken.
 
 use super::super::error::BuildError;
+use super::super::memory::reserved;
 use super::super::packed::Packed;
 
 /// Symbols of a word.
@@ -26,10 +27,7 @@ impl Text {
     /// The forward strand and its reverse complement.
     pub(super) fn new(packed: &Packed) -> Result<Self, BuildError> {
         let bases = packed.bases();
-        let mut text = Self {
-            words: super::super::build::reserved(text_bytes(2 * bases) / 8)?,
-            symbols: bases,
-        };
+        let mut text = Self { words: reserved(text_bytes(2 * bases) / 8)?, symbols: bases };
         text.words.extend(packed.words());
         text.words.resize((text_bytes(2 * bases) / 8) as usize, 0);
         let (first, shift) = ((bases / WORD_SYMBOLS) as usize, 2 * (bases % WORD_SYMBOLS));

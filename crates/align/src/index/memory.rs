@@ -1,0 +1,13 @@
+//! Large memory, asked for so that a refusal is an error.
+
+use super::error::BuildError;
+
+/// An empty vector with room for `entries`, or an error instead of an abort.
+pub(crate) fn reserved<T>(entries: u64) -> Result<Vec<T>, BuildError> {
+    let mut vector = Vec::new();
+    let entries_here = usize::try_from(entries).unwrap_or(usize::MAX);
+    vector
+        .try_reserve_exact(entries_here)
+        .map_err(|_| BuildError::OutOfMemory(entries.saturating_mul(size_of::<T>() as u64)))?;
+    Ok(vector)
+}
