@@ -137,9 +137,8 @@ fn slow_long_hard_texts_equal_the_whole_sort() {
     if !seqloom_testkit::skip::slow_tests() {
         return;
     }
-    for (what, codes) in hard_texts(2_000_000) {
-        for (modulus_log2, cap, threads) in [(10, 10_000_000, 2), (8, 500_000, 2), (10, 150_000, 7)]
-        {
+    for (what, codes) in hard_texts(400_000) {
+        for (modulus_log2, cap, threads) in [(10, 1_000_000, 2), (8, 100_000, 2), (10, 50_000, 7)] {
             assert_sorted(what, &codes, sizes(modulus_log2, cap), threads);
         }
     }
