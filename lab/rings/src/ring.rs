@@ -2,7 +2,7 @@
 //! each side keeping what it last saw of the other's, as in FastFlow and MCRingBuffer).
 //!
 //! Neither side waits: a full ring refuses, an empty one has nothing. Who wants to wait does so
-//! with a [`Bell`](crate::bell::Bell).
+//! with a [`WakeUp`](crate::wake_up::WakeUp).
 //!
 //! Invariants: `taken <= put <= taken + slots`; a slot between `taken` and `put` is full and the
 //! receiver's, any other is empty and the sender's; each index is written by one side only. There
@@ -142,7 +142,7 @@ impl<T: Send> Receiver<T> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::bell::Bell;
+    use crate::wake_up::WakeUp;
 
     fn of<T: Send>(capacity: usize) -> (Sender<T>, Receiver<T>) {
         ring(NonZeroUsize::MIN.saturating_add(capacity - 1))
@@ -194,7 +194,7 @@ mod tests {
     fn a_million_items_arrive_in_order() {
         const ITEMS: u64 = 1_000_000;
         let (mut sender, mut receiver) = of(16);
-        let (filled, emptied) = (Bell::default(), Bell::default());
+        let (filled, emptied) = (WakeUp::default(), WakeUp::default());
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for item in (0..ITEMS).map(Box::new) {
@@ -203,12 +203,12 @@ mod tests {
                         waiting = sender.try_send(waiting.take()?).err();
                         waiting.is_none().then_some(())
                     });
-                    filled.ring();
+                    filled.wake_all();
                 }
             });
             for expected in 0..ITEMS {
                 assert_eq!(*filled.wait_for(|| receiver.try_receive()), expected);
-                emptied.ring();
+                emptied.wake_all();
             }
         });
         assert!(receiver.try_receive().is_none());
@@ -218,7 +218,7 @@ mod tests {
 #[cfg(all(test, loom))]
 mod models {
     use super::*;
-    use crate::bell::Bell;
+    use crate::wake_up::WakeUp;
 
     /// Three items through a ring of two: each arrives once, in order, and neither side touches a
     /// slot that is the other's (loom watches the cells). Whoever cannot go on sleeps.
@@ -228,17 +228,17 @@ mod models {
         model.preemption_bound = Some(3);
         model.check(|| {
             let (mut sender, mut receiver) = ring(NonZeroUsize::new(2).unwrap());
-            let bells = Arc::new([Bell::default(), Bell::default()]);
-            let other = bells.clone();
+            let wake_ups = Arc::new([WakeUp::default(), WakeUp::default()]);
+            let other = wake_ups.clone();
             let sending = loom::thread::spawn(move || {
                 for item in 0..3 {
                     other[1].wait_for(|| sender.try_send(item).ok());
-                    other[0].ring();
+                    other[0].wake_all();
                 }
             });
             for expected in 0..3 {
-                assert_eq!(bells[0].wait_for(|| receiver.try_receive()), expected);
-                bells[1].ring();
+                assert_eq!(wake_ups[0].wait_for(|| receiver.try_receive()), expected);
+                wake_ups[1].wake_all();
             }
             sending.join().unwrap();
             assert_eq!(receiver.try_receive(), None);

@@ -10,7 +10,7 @@
 //! A worker makes its [`TASKS_PER_WORKER`] tasks itself, so that their memory lies where it runs,
 //! and sends them home; a task goes back to its worker as soon as it is home (on demand). Rings
 //! have one sender and one receiver each and no locks. Who finds nothing pauses, then sleeps until
-//! a bell is rung. With pinned workers and an index whose pages are interleaved this is all of the
+//! it is woken up. With pinned workers and an index whose pages are interleaved this is all of the
 //! paper's ablation; which of it is done is the placement's matter.
 //!
 //! *Bounds:* tasks, and batches that are in front of the oldest one that is out
@@ -28,8 +28,8 @@ use seqloom_align::ingest::BatchSink;
 use seqloom_format::reads::{ReadBlock, ReadSpans, Span};
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::source::ReadSource;
-use seqloom_rings::bell::Bell;
 use seqloom_rings::ring::{Receiver, Sender, ring};
+use seqloom_rings::wake_up::WakeUp;
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::pool;
 
@@ -69,9 +69,9 @@ struct Farm<'a, E: AlignmentEngine> {
     model: E::Model,
     failure: Failure<ScheduleError>,
     /// Rung when a task comes home.
-    home: Bell,
+    home: WakeUp,
     /// By worker: rung when it is sent a task.
-    calls: Vec<Bell>,
+    calls: Vec<WakeUp>,
     /// No further task will be sent.
     is_over: AtomicBool,
     /// By worker; each takes its own.
@@ -96,7 +96,7 @@ pub(super) fn run<E: AlignmentEngine>(job: &Job<'_, E>) -> Result<Told, Schedule
         },
     )?;
     Ok(Told {
-        sleeps: farm.home.sleeps() + farm.calls.iter().map(Bell::sleeps).sum::<u64>(),
+        sleeps: farm.home.sleeps() + farm.calls.iter().map(WakeUp::sleeps).sum::<u64>(),
         master_busy_ns: farm.emitter_busy_ns.into_inner(),
         steals: 0,
     })
@@ -115,8 +115,8 @@ impl<'a, E: AlignmentEngine> Farm<'a, E> {
             job,
             model: job.model()?,
             failure: Failure::default(),
-            home: Bell::default(),
-            calls: lines.iter().map(|_| Bell::default()).collect(),
+            home: WakeUp::default(),
+            calls: lines.iter().map(|_| WakeUp::default()).collect(),
             is_over: AtomicBool::new(false),
             doors: Mutex::new(doors),
             lines: Mutex::new(lines),
@@ -125,8 +125,8 @@ impl<'a, E: AlignmentEngine> Farm<'a, E> {
     }
 
     fn wake_all(&self) {
-        self.home.ring();
-        self.calls.iter().for_each(Bell::ring);
+        self.home.wake_all();
+        self.calls.iter().for_each(WakeUp::wake_all);
     }
 
     /// The emitter: reads, hands out, and writes what comes home.
@@ -181,7 +181,7 @@ impl<'a, E: AlignmentEngine> Farm<'a, E> {
     fn send_home(&self, door: &mut Door, task: Box<Task>) -> Result<(), ScheduleError> {
         let full = |_| ScheduleError::Bug("a ring has no room for its worker's tasks");
         door.home.try_send(task).map_err(full)?;
-        self.home.ring();
+        self.home.wake_all();
         Ok(())
     }
 }
@@ -282,7 +282,7 @@ impl<'f, 'a, E: AlignmentEngine> Emitter<'f, 'a, E> {
         task.load(batch, self.farm.job.source)?;
         let full = |_| ScheduleError::Bug("a ring has no room for its worker's tasks");
         self.lines[worker].tasks.try_send(task).map_err(full)?;
-        self.farm.calls[worker].ring();
+        self.farm.calls[worker].wake_all();
         Ok(())
     }
 }

@@ -23,7 +23,7 @@ use seqloom_align::cohort::Batch;
 use seqloom_align::engine::AlignmentEngine;
 use seqloom_align::ingest::BatchSink;
 use seqloom_format::templates::PackedTemplates;
-use seqloom_rings::bell::Bell;
+use seqloom_rings::wake_up::WakeUp;
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::pool;
 
@@ -65,13 +65,13 @@ struct Pipeline<'a, E: AlignmentEngine> {
     /// By step: the chunk whose turn it is.
     turn: [AtomicU64; 3],
     /// Rung when a turn is over, and when a chunk is aligned.
-    masters: Bell,
+    masters: WakeUp,
     /// What is being aligned: its number, from 1, and the chunk. `None` at the end.
     current: Mutex<(u64, Option<Arc<Chunk>>)>,
     /// Number of `current`, to be looked at without the lock.
     published: AtomicU64,
     /// Rung when there is another chunk.
-    workers: Bell,
+    workers: WakeUp,
     masters_busy_ns: AtomicU64,
     steals: AtomicU64,
     masters_left: AtomicUsize,
@@ -85,18 +85,18 @@ pub(super) fn run<E: AlignmentEngine>(job: &Job<'_, E>) -> Result<Told, Schedule
         failure: Failure::default(),
         feed: Mutex::new(job.feed()),
         turn: Default::default(),
-        masters: Bell::default(),
+        masters: WakeUp::default(),
         current: Mutex::default(),
         published: AtomicU64::new(0),
-        workers: Bell::default(),
+        workers: WakeUp::default(),
         masters_busy_ns: AtomicU64::new(0),
         steals: AtomicU64::new(0),
         masters_left: AtomicUsize::new(MASTERS),
     };
     let everybody = job.threads.saturating_add(MASTERS);
     let wake = || {
-        pipeline.masters.ring();
-        pipeline.workers.ring();
+        pipeline.masters.wake_all();
+        pipeline.workers.wake_all();
     };
     pool::run(everybody, &pipeline.failure, wake, &|| Ok(()), |thread| {
         match thread.checked_sub(MASTERS) {
@@ -156,7 +156,7 @@ impl<E: AlignmentEngine> Pipeline<'_, E> {
             self.masters_busy_ns.fetch_add(busy_ns, Ordering::Relaxed);
         }
         turn.store(number + 1, Ordering::Release);
-        self.masters.ring();
+        self.masters.wake_all();
         Ok(Some(done))
     }
 
@@ -195,7 +195,7 @@ impl<E: AlignmentEngine> Pipeline<'_, E> {
         *current = (current.0 + 1, chunk);
         self.published.store(current.0, Ordering::Release);
         drop(current);
-        self.workers.ring();
+        self.workers.wake_all();
     }
 
     fn write(
@@ -228,7 +228,7 @@ impl<E: AlignmentEngine> Pipeline<'_, E> {
                 let batch = batch.as_ref().ok_or(ScheduleError::Bug("a batch was lost"))?;
                 align_batch(self.job.engine, &mut scratch, &self.model, batch, packed)?;
                 if chunk.left.fetch_sub(1, Ordering::AcqRel) == 1 {
-                    self.masters.ring();
+                    self.masters.wake_all();
                 }
             }
         }

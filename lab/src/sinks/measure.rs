@@ -12,7 +12,7 @@ use seqloom_align::engine::{
 use seqloom_align::ingest::BatchSink;
 use seqloom_format::templates::PackedTemplates;
 use seqloom_locks::Kind;
-use seqloom_rings::bell::Bell;
+use seqloom_rings::wake_up::WakeUp;
 use seqloom_runtime::failure::Failure;
 use seqloom_runtime::pool::{self, WorkerPanic};
 
@@ -162,7 +162,7 @@ fn write_all(
     folder: &Path,
 ) -> Result<(Counters, Vec<PathBuf>), String> {
     let files = Files::create(folder, plan.strategy, plan.lock).map_err(|e| e.to_string())?;
-    let (next, bell) = (AtomicU64::new(0), Bell::default());
+    let (next, wake_up) = (AtomicU64::new(0), WakeUp::default());
     let failure = Failure::default();
     let window = AHEAD_PER_THREAD * plan.threads.get() as u64;
     let work = |_| -> Result<(), WriteError> {
@@ -177,16 +177,16 @@ fn write_all(
                 (sequence < files.written_in_order() + window || failure.stopped()).then_some(())
             };
             if plan.strategy == Strategy::Ordered {
-                bell.wait_for(may_begin);
+                wake_up.wait_for(may_begin);
             }
             fill(&mut piece, record, sequence * plan.unit, plan);
             files.accept(&mut hand, sequence, &piece)?;
             if plan.strategy == Strategy::Ordered {
-                bell.ring();
+                wake_up.wake_all();
             }
         }
     };
-    pool::run(plan.threads, &failure, || bell.ring(), &|| Ok(()), work)
+    pool::run(plan.threads, &failure, || wake_up.wake_all(), &|| Ok(()), work)
         .map_err(|error| error.to_string())?;
     let (counts, written) = (files.counts(), files.records() as f64);
     let records = written.max(1.0);
@@ -199,7 +199,7 @@ fn write_all(
         counts.holds as f64,
         counts.contended as f64,
         counts.preempted as f64,
-        bell.sleeps() as f64,
+        wake_up.sleeps() as f64,
         load_average(),
     ];
     let counters = COUNTERS.iter().zip(values).map(|(name, value)| ((*name).to_owned(), value));

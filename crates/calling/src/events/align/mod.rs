@@ -13,7 +13,7 @@
 //! that are equally good a stay goes before a step and a skip before both. Scores of long reads
 //! have steps of 0.004, so that roundings decide often.
 
-mod course;
+mod band_path;
 mod operands;
 mod scalar;
 #[cfg(test)]

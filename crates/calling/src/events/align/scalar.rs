@@ -1,7 +1,7 @@
 //! One cell at a time: what the other kernels must equal, and what runs where they cannot.
 
 use super::BANDWIDTH;
-use super::course::{Course, MIDDLE};
+use super::band_path::{BandPath, MIDDLE};
 use super::operands::{Operands, log_emission, moved};
 use super::trace::{BandTrace, Trace};
 
@@ -15,33 +15,33 @@ pub(super) fn fill(operands: &Operands, trace: &mut Trace) -> Option<usize> {
     let mut rows = [[f32::NEG_INFINITY; BANDWIDTH + 2]; 3];
     rows[0][1 + MIDDLE] = 0.0;
     rows[1][1 + MIDDLE] = Operands::trimmed(1);
-    let mut course = Course::new();
+    let mut path = BandPath::new();
     let mut moved_right = false;
     for band in 2..bands {
         let [diagonal, before, row] = &mut rows;
-        let right = course.next(before[1], before[BANDWIDTH], trace);
+        let right = path.next(before[1], before[BANDWIDTH], trace);
         let moves = [moved_right, right];
-        trace.bands[band] = fill_band(operands, &course, moves, [diagonal, before], row);
-        if let Some((cell, score)) = course.trimmed(operands) {
+        trace.bands[band] = fill_band(operands, &path, moves, [diagonal, before], row);
+        if let Some((cell, score)) = path.trimmed(operands) {
             row[1 + cell] = score;
         }
-        if let Some(cell) = course.last_kmer(operands) {
-            course.end_at(cell, row[1 + cell], operands);
+        if let Some(cell) = path.last_kmer(operands) {
+            path.end_at(cell, row[1 + cell], operands);
         }
         moved_right = right;
         rows.rotate_left(1);
     }
-    course.best_event()
+    path.best_event()
 }
 
 fn fill_band(
     operands: &Operands,
-    course: &Course,
+    path: &BandPath,
     [moved_right, right]: [bool; 2],
     [diagonal, before]: [&Row; 2],
     row: &mut Row,
 ) -> BandTrace {
-    let start = course.start(operands);
+    let start = path.start(operands);
     let levels_pa = &operands.levels_pa[start.event..][..BANDWIDTH];
     let means_pa = &operands.means_pa[start.kmer..][..BANDWIDTH];
     let stdvs_pa = &operands.stdvs_pa[start.kmer..][..BANDWIDTH];

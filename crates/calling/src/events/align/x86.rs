@@ -19,7 +19,7 @@ use std::arch::x86_64::{
     _mm512_set1_pd, _mm512_set1_ps, _mm512_storeu_ps, _mm512_sub_ps,
 };
 
-use super::course::{Course, MIDDLE};
+use super::band_path::{BandPath, MIDDLE};
 use super::operands::{LANES, Operands, Transitions};
 use super::trace::{BandTrace, Trace};
 use super::{BANDWIDTH, Kernel, scalar};
@@ -48,8 +48,8 @@ pub(super) fn fill(kernel: Kernel, operands: &Operands, trace: &mut Trace) -> Op
 
 /// Operands of one band: levels, means, standard deviations, peaks, walls.
 #[inline(always)]
-fn operands_of<'a>(operands: &'a Operands, course: &Course) -> Option<[&'a [f32; LANES]; 5]> {
-    let start = course.start(operands);
+fn operands_of<'a>(operands: &'a Operands, path: &BandPath) -> Option<[&'a [f32; LANES]; 5]> {
+    let start = path.start(operands);
     Some([
         operands.levels_pa.get(start.event..)?.first_chunk()?,
         operands.means_pa.get(start.kmer..)?.first_chunk()?,
@@ -101,26 +101,26 @@ fn fill_avx2(operands: &Operands, trace: &mut Trace) -> Option<usize> {
     let mut rows = [Row([IMPOSSIBLE; FIRST + EIGHTS * 8 + 8]); 3];
     rows[0].0[FIRST + MIDDLE] = 0.0;
     rows[1].0[FIRST + MIDDLE] = Operands::trimmed(1);
-    let mut course = Course::new();
+    let mut path = BandPath::new();
     let mut moved_right = false;
     let [diagonal, before, row] = &mut rows;
     let (mut diagonal, mut before, mut row) = (diagonal, before, row);
     for band in 2..bands {
-        let right = course.next(before.0[FIRST], before.0[FIRST + BANDWIDTH - 1], trace);
-        let parts = operands_of(operands, &course)?;
+        let right = path.next(before.0[FIRST], before.0[FIRST + BANDWIDTH - 1], trace);
+        let parts = operands_of(operands, &path)?;
         let shifts = [usize::from(moved_right) + usize::from(right), usize::from(right)];
         let transitions = operands.transitions;
         band_avx2(parts, transitions, shifts, [diagonal, before], row, &mut trace.bands[band]);
-        if let Some((cell, score)) = course.trimmed(operands) {
+        if let Some((cell, score)) = path.trimmed(operands) {
             row.0[FIRST + cell] = score;
         }
-        if let Some(cell) = course.last_kmer(operands) {
-            course.end_at(cell, row.0[FIRST + cell], operands);
+        if let Some(cell) = path.last_kmer(operands) {
+            path.end_at(cell, row.0[FIRST + cell], operands);
         }
         moved_right = right;
         (diagonal, before, row) = (before, row, diagonal);
     }
-    course.best_event()
+    path.best_event()
 }
 
 /// Eight numbers in 64 bits.
@@ -192,7 +192,7 @@ fn fill_avx512(operands: &Operands, trace: &mut Trace) -> Option<usize> {
     let bands = operands.bands();
     trace.resize(bands);
     let impossible = _mm512_set1_ps(IMPOSSIBLE);
-    let mut course = Course::new();
+    let mut path = BandPath::new();
     let mut last = [impossible; SIXTEENS];
     set_cell(&mut last, MIDDLE, Operands::trimmed(1));
     // Of band 1: where its stays came from; it moved down, so that these are band 0 itself.
@@ -201,8 +201,8 @@ fn fill_avx512(operands: &Operands, trace: &mut Trace) -> Option<usize> {
     let mut lefts = one_back(&ups);
     for band in 2..bands {
         let ends = _mm_permute_ps::<3>(_mm512_castps512_ps128(last[SIXTEENS - 1]));
-        let right = course.next(_mm512_cvtss_f32(last[0]), _mm_cvtss_f32(ends), trace);
-        let parts = operands_of(operands, &course)?;
+        let right = path.next(_mm512_cvtss_f32(last[0]), _mm_cvtss_f32(ends), trace);
+        let parts = operands_of(operands, &path)?;
         let cells;
         if right {
             let shifted = one_on(&last);
@@ -224,15 +224,15 @@ fn fill_avx512(operands: &Operands, trace: &mut Trace) -> Option<usize> {
             (ups, lefts) = (last, shifted);
         }
         last = cells;
-        if let Some((cell, score)) = course.trimmed(operands) {
+        if let Some((cell, score)) = path.trimmed(operands) {
             set_cell(&mut last, cell, score);
         }
-        if let Some(cell) = course.last_kmer(operands) {
+        if let Some(cell) = path.last_kmer(operands) {
             let score = get_cell(&last, cell);
-            course.end_at(cell, score, operands);
+            path.end_at(cell, score, operands);
         }
     }
-    course.best_event()
+    path.best_event()
 }
 
 /// Sixteen numbers in 64 bits.

@@ -1,4 +1,4 @@
-//! The way of the band, which all kernels share: where each one lies, what is set in it besides
+//! The path of the band, which all kernels share: where each one lies, what is set in it besides
 //! what is computed, and the best end so far.
 
 use super::BANDWIDTH;
@@ -8,9 +8,9 @@ use super::trace::Trace;
 /// Cell of band 0 that is before all events and k-mers, and of band 1 with one event trimmed.
 pub(super) const MIDDLE: usize = BANDWIDTH / 2;
 
-/// See the module documentation. It begins with band 1; [`Course::next`] leads to band 2.
+/// See the module documentation. It begins with band 1; [`BandPath::next`] leads to band 2.
 #[derive(Debug)]
-pub(super) struct Course {
+pub(super) struct BandPath {
     band: usize,
     /// Event and k-mer of the first cell.
     event: i32,
@@ -19,7 +19,7 @@ pub(super) struct Course {
     best_event: Option<usize>,
 }
 
-impl Course {
+impl BandPath {
     #[inline(always)]
     pub(super) fn new() -> Self {
         let kmer = -1 - MIDDLE as i32;
@@ -60,7 +60,7 @@ impl Course {
         (0..operands.events as i32).contains(&event).then_some(cell)
     }
 
-    /// Takes the score of the cell that [`Course::last_kmer`] gave.
+    /// Takes the score of the cell that [`BandPath::last_kmer`] gave.
     pub(super) fn end_at(&mut self, cell: usize, score: f32, operands: &Operands) {
         let event = self.event - cell as i32;
         let score = operands.ended(score, event);

@@ -1,9 +1,9 @@
-//! Waiting for what code without locks changes: some pauses, then sleep until somebody rings.
+//! Waiting for what code without locks changes: some pauses, then sleep until a wake-up.
 //!
-//! Whoever changes something rings afterwards; that costs a fence and a look while nobody sleeps.
+//! Whoever changes something wakes sleepers afterwards; that costs a fence and a look while nobody sleeps.
 //!
-//! Invariant: a sleeper announces itself before its last look, and the one who rings looks for
-//! sleepers after its change. Each has a fence between the two, so that one of them sees the other.
+//! Invariant: a sleeper announces itself before its last look, and the one who wakes looks
+//! for sleepers after its change. Each has a fence between the two, so that one of them sees the other.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
@@ -18,13 +18,13 @@ const LAST_ROUND: u32 = 16;
 
 /// See the module documentation.
 #[derive(Debug, Default)]
-pub struct Bell {
+pub struct WakeUp {
     sleepers: AtomicUsize,
     sleeps: AtomicU64,
     room: Monitor<()>,
 }
 
-impl Bell {
+impl WakeUp {
     /// Waits until `look` finds something.
     pub fn wait_for<R>(&self, mut look: impl FnMut() -> Option<R>) -> R {
         let mut pauses = 1;
@@ -45,7 +45,7 @@ impl Bell {
     }
 
     /// Wakes all who sleep. To be called after the change that they wait for.
-    pub fn ring(&self) {
+    pub fn wake_all(&self) {
         fence(Ordering::SeqCst);
         if self.sleepers.load(Ordering::Relaxed) > 0 {
             self.room.wake_all();
@@ -66,19 +66,19 @@ mod tests {
 
     #[test]
     fn a_sleeper_is_woken_and_counted() {
-        let (bell, done) = (Bell::default(), AtomicBool::new(false));
+        let (wake_up, done) = (WakeUp::default(), AtomicBool::new(false));
         let look = || done.load(Ordering::Relaxed).then_some(());
         std::thread::scope(|scope| {
-            scope.spawn(|| bell.wait_for(look));
-            scope.spawn(|| bell.wait_for(look));
-            while bell.sleeps() < 2 {
+            scope.spawn(|| wake_up.wait_for(look));
+            scope.spawn(|| wake_up.wait_for(look));
+            while wake_up.sleeps() < 2 {
                 std::thread::sleep(Duration::from_millis(1));
             }
             done.store(true, Ordering::Relaxed);
-            bell.ring();
+            wake_up.wake_all();
         });
-        bell.wait_for(look);
-        assert_eq!(bell.sleeps(), 2, "what is there already is found without sleep");
+        wake_up.wait_for(look);
+        assert_eq!(wake_up.sleeps(), 2, "what is there already is found without sleep");
     }
 }
 
@@ -94,7 +94,7 @@ mod models {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(|| {
-            let shared = Arc::new((Bell::default(), AtomicBool::new(false)));
+            let shared = Arc::new((WakeUp::default(), AtomicBool::new(false)));
             let sleepers: Vec<_> = (0..2)
                 .map(|_| {
                     let shared = shared.clone();
@@ -104,7 +104,7 @@ mod models {
                 })
                 .collect();
             shared.1.store(true, Ordering::Relaxed);
-            shared.0.ring();
+            shared.0.wake_all();
             sleepers.into_iter().for_each(|sleeper| sleeper.join().unwrap());
         });
     }
