@@ -1,9 +1,10 @@
 //! Waiting for what code without locks changes: some pauses, then sleep until a wake-up.
 //!
-//! Whoever changes something wakes sleepers afterwards; that costs a fence and a look while nobody sleeps.
+//! Whoever changes something wakes sleepers afterwards; that costs a fence and a look while nobody
+//! sleeps.
 //!
-//! Invariant: a sleeper announces itself before its last look, and the one who wakes looks
-//! for sleepers after its change. Each has a fence between the two, so that one of them sees the other.
+//! Invariant: a sleeper announces itself before its last look, and the one who wakes looks for
+//! sleepers after its change. Each has a fence between the two, so that one of them sees the other.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
