@@ -5,6 +5,7 @@
 //! [`cohort`], drives an [`engine::AlignmentEngine`] and hands packed templates to an
 //! [`ingest::BatchSink`].
 
+pub mod certified;
 pub mod cohort;
 pub mod emit;
 pub mod engine;

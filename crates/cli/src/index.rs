@@ -19,7 +19,7 @@ use crate::output::run::{beyond_address_space, within_address_space};
 /// Arguments of `seqloom index`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  seqloom index ref.fa.gz\n\nWrites PREFIX.pac, PREFIX.ann, \
-    PREFIX.amb (as `bwa index`) and PREFIX.bwt.2bit.64 (as `bwa-mem2 index`).")]
+    PREFIX.amb (as `bwa index`), PREFIX.bwt.2bit.64 (as `bwa-mem2 index`) and PREFIX.fast.")]
 pub(crate) struct IndexArguments {
     /// Reference, FASTA, plain or gzip
     #[arg(value_name = "REF")]
@@ -35,6 +35,9 @@ pub(crate) struct IndexArguments {
     /// cgroup's limit, or what `ulimit -v` leaves]
     #[arg(short, long, value_name = "SIZE", value_parser = memory_size)]
     memory: Option<ByteSize>,
+    /// Leave out PREFIX.fast, the tables that let `align` do without most of its searches
+    #[arg(long)]
+    no_fast_table: bool,
     /// Also write PREFIX.0123, which bwa-mem2 (not seqloom) needs
     #[arg(long = "with-0123")]
     with_0123: bool,
@@ -57,7 +60,7 @@ fn power_of_two(text: &str) -> Result<u32, String> {
 /// When a file of the index is the reference, as with `index ref.pac -p ref`.
 fn refuse_overwriting(reference: &Path, prefix: &Path, with_0123: bool) -> Result<(), UsageError> {
     let index = IndexPaths::new(prefix);
-    let mut files = vec![index.pac(), index.ann(), index.amb(), index.bwt()];
+    let mut files = vec![index.pac(), index.ann(), index.amb(), index.bwt(), index.fast()];
     files.extend(with_0123.then(|| index.unpacked()));
     refuse_clashes([reference], files.iter().map(|path| ("the index file", path.as_path())))
 }
@@ -165,6 +168,7 @@ pub(crate) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Resu
     let (limit, space_limit) = within_address_space(asked, threads);
     let options = BuildOptions {
         memory_limit_bytes: Some(limit.0),
+        fast_table: !arguments.no_fast_table,
         with_0123: arguments.with_0123,
         sa_stride_log2: arguments.sa_stride.trailing_zeros() as u8,
         threads,

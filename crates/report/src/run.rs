@@ -39,6 +39,9 @@ pub struct RunReport {
     /// Where index and workers were put, where reads are aligned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<PlacementReport>,
+    /// What the certified path did, where reads are aligned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certified_path: Option<CertifiedReport>,
     /// What was counted.
     pub counts: Counts,
     /// Where the time went.
@@ -47,6 +50,16 @@ pub struct RunReport {
     pub usage: UsageReport,
     /// What was read and written.
     pub bytes: Bytes,
+}
+
+/// The certified path of `align`.
+#[derive(Debug, Clone, Serialize)]
+pub struct CertifiedReport {
+    /// Why it was off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub off_because: Option<String>,
+    /// Reads by what became of them; none where it was off.
+    pub reads: BTreeMap<&'static str, u64>,
 }
 
 /// Numbers of things.

@@ -33,6 +33,7 @@ use super::annotation::{write_amb, write_ann};
 use super::blockwise::{self, Needs, Sizes};
 use super::bwt::{self, Position, RowWriter, Rows};
 use super::error::BuildError;
+use super::fast_table::FastTable;
 use super::layout::{Layout, MAX_BASES, MAX_STRIDE_LOG2, UNTAGGED_STRIDE_LOG2};
 use super::memory::reserved;
 use super::packed::{Packed, pac_bytes};
@@ -53,6 +54,8 @@ const WRITE_BYTES: usize = 1 << 20;
 pub struct BuildOptions {
     /// Refuse to build when it takes more; `None`: no limit.
     pub memory_limit_bytes: Option<u64>,
+    /// Write `PREFIX.fast` too, the tables of the certified path.
+    pub fast_table: bool,
     /// Write `PREFIX.0123` too, without which bwa-mem2 does not start. seqloom never reads it.
     pub with_0123: bool,
     /// log2 of the suffix-array stride, 0 to 6. 3 (every 8th) is the only one bwa-mem2 reads right.
@@ -65,6 +68,7 @@ impl Default for BuildOptions {
     fn default() -> Self {
         Self {
             memory_limit_bytes: None,
+            fast_table: true,
             with_0123: false,
             sa_stride_log2: UNTAGGED_STRIDE_LOG2,
             threads: NonZeroUsize::MIN,
@@ -159,11 +163,14 @@ pub fn plan(
         return too_large("bases", bases, MAX_BASES);
     };
     let Sorting { blocks, method, memory_bytes_needed } = sorting(&reference, layout, options);
+    let tables = if options.fast_table { FastTable::least_bytes(bases) } else { 0 };
+    let memory_bytes_needed = memory_bytes_needed.max(reference_bytes(&reference) + tables);
     if let (true, Some(limit_bytes)) = (reference.packed.is_count(), limit_bytes) {
         let needed_bytes = memory_bytes_needed;
         return Err(BuildError::MemoryLimit { needed_bytes, limit_bytes, bases });
     }
     let unpacked_bytes = if options.with_0123 { layout.symbols() } else { 0 };
+    let fast_bytes = if options.fast_table { FastTable::size_bytes(bases) } else { 0 };
     Ok(IndexPlan {
         sequences: reference.sequences.len() as u64,
         bases,
@@ -171,11 +178,16 @@ pub fn plan(
         blocks,
         method,
         memory_bytes_needed,
-        output_bytes: pac_bytes(bases) + layout.tagged_bytes() + unpacked_bytes,
+        output_bytes: pac_bytes(bases) + layout.tagged_bytes() + unpacked_bytes + fast_bytes,
         reference,
         layout,
         options: options.clone(),
     })
+}
+
+/// What is held from start to end: the packed bases, the annotation, the program.
+fn reference_bytes(reference: &Reference) -> u64 {
+    reference.packed.bases() / 4 + reference.annotation_bytes() + FIXED_BYTES
 }
 
 /// How suffixes are sorted, and the memory of all.
@@ -230,6 +242,7 @@ pub fn build(plan: IndexPlan, prefix: &Path, progress: Progress<'_>) -> Result<B
         return Err(BuildError::MemoryLimit { needed_bytes, limit_bytes, bases });
     }
     let paths = IndexPaths::new(prefix);
+    let beside_packed = memory_bytes_needed.saturating_sub(reference_bytes(&reference));
     // The largest file first: a folder that cannot be written is found before the long work.
     let bwt = AtomicFile::create(&paths.bwt())?;
     let mut small = vec![
@@ -237,6 +250,10 @@ pub fn build(plan: IndexPlan, prefix: &Path, progress: Progress<'_>) -> Result<B
         filled(&paths.ann(), |out| write_ann(&reference, out))?,
         filled(&paths.amb(), |out| write_amb(&reference, out))?,
     ];
+    if options.fast_table {
+        let table = FastTable::make(&reference.packed, beside_packed, options.threads)?;
+        small.push(filled(&paths.fast(), |out| table.write(out))?);
+    }
     if options.with_0123 {
         small.push(filled(&paths.unpacked(), |out| reference.packed.write_unpacked(out))?);
     }
@@ -256,7 +273,8 @@ pub fn build(plan: IndexPlan, prefix: &Path, progress: Progress<'_>) -> Result<B
     let outputs: Vec<_> = [bwt].into_iter().chain(small).collect();
     let mut files: Vec<_> = outputs.iter().map(|file| file.final_path().to_owned()).collect();
     files.rotate_left(1);
-    Publication { outputs, ..Publication::default() }.commit()?;
+    let stale = if options.fast_table { Vec::new() } else { vec![paths.fast()] };
+    Publication { outputs, stale, ..Publication::default() }.commit()?;
     Ok(Built { files, stale_files })
 }
 

@@ -46,6 +46,7 @@ pub mod build;
 mod bwt;
 pub mod check;
 mod error;
+mod fast_table;
 mod fasta_file;
 mod layout;
 mod memory;
@@ -61,6 +62,8 @@ mod check_tests;
 pub use build::{BuildOptions, Built, IndexPlan, Method, Phase, build, plan};
 pub use check::{Contig, IndexError, IndexInfo, check};
 pub use error::BuildError;
+pub use fast_table::{FastTable, FastTableError, SEED_BASES};
+pub(crate) use packed::CODE;
 pub use without_alt::WithoutAlt;
 
 /// The paths of an index: a prefix and the suffixes of its files.
@@ -122,6 +125,12 @@ impl IndexPaths {
     #[must_use]
     pub fn unpacked(&self) -> PathBuf {
         self.with("0123")
+    }
+
+    /// `PREFIX.fast`, the tables of the certified path.
+    #[must_use]
+    pub fn fast(&self) -> PathBuf {
+        self.with("fast")
     }
 
     /// `PREFIX.alt`, the names of ALT contigs.

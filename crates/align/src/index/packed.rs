@@ -97,6 +97,11 @@ impl Packed {
         })
     }
 
+    /// CRC-32 of the packed bytes.
+    pub(crate) fn crc(&self) -> u32 {
+        crc32fast::hash(&self.bytes)
+    }
+
     /// Symbols of `T` smaller than A, C, G, T and in all: what `.bwt.2bit.64` starts with.
     pub(crate) fn cumulative_counts(&self) -> [u64; 5] {
         let mut histogram = ByteHistogram::default();

@@ -190,6 +190,9 @@ pub(crate) struct AlgorithmArguments {
     /// Treat ALT contigs as part of the primary assembly (ignore REF.alt)
     #[arg(short = 'j')]
     pub(crate) ignore_alt: bool,
+    /// Search for every read, as before there was the certified path (for comparisons)
+    #[arg(long, hide = true)]
+    pub(crate) no_certified_path: bool,
     /// Engine: `bwa`, or `fake:OPTIONS`, which does not align (for load and fault tests)
     #[arg(long, value_name = "ENGINE", default_value = "bwa", hide = true)]
     pub(crate) engine: EngineChoice,

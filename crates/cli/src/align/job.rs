@@ -18,9 +18,11 @@ use seqloom_io::source::{
 use seqloom_prep::partition::genome_bins::GenomeBins;
 use seqloom_report::run::PlacementReport;
 use seqloom_runtime::machine;
+use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::{Console, UsageError, signals};
 
-use super::arguments::AlignArguments;
+use super::arguments::{AlignArguments, EngineChoice};
+use super::certified::CertifiedRun;
 use super::header::{self, HeaderParts};
 use super::placing;
 use super::plan::{Demand, MemoryPlan, mean_read_bases};
@@ -49,6 +51,7 @@ pub(super) struct Job<'a> {
     pub(super) trace: IngestTrace,
     pub(super) output: OutputPlan<'a>,
     pub(super) recalibration: Option<Recalibration<'a>>,
+    pub(super) certified: CertifiedRun,
     /// Where the index was put, once it is loaded.
     pub(super) placement: Option<PlacementReport>,
 }
@@ -101,10 +104,16 @@ impl<'a> Job<'a> {
             bins: if is_sorted { bins.count() } else { 0 },
             marks_duplicates: !arguments.duplicates.no_mark_duplicates,
         };
+        let certified = CertifiedRun::plan(arguments, index, |table_bytes| {
+            let index_bytes = index.memory_bytes + table_bytes;
+            let needed = Demand { index_bytes, ..demand }.floor_bytes();
+            if needed <= run.memory.0 { Ok(()) } else { Err(ByteSize(needed)) }
+        });
+        let index_bytes = index.memory_bytes + certified.table_bytes(index.bases);
+        let demand = Demand { index_bytes, ..demand };
         let with = |replicas| Demand { replicas, ..demand };
         let fit = |replicas| with(replicas).floor_bytes() <= run.memory.0;
-        let placement =
-            placing::plan(&arguments.placement, threads.get(), index.memory_bytes, fit)?;
+        let placement = placing::plan(&arguments.placement, threads.get(), index_bytes, fit)?;
         let demand = with(placement.groups.len());
         let floor_bytes = demand.floor_bytes();
         let plan = demand.plan(run.memory).map_err(|it| run.explained(it, floor_bytes))?;
@@ -135,6 +144,7 @@ impl<'a> Job<'a> {
             trace: IngestTrace::default(),
             output: plan_of_output,
             recalibration,
+            certified,
             placement: None,
         };
         Ok(Prepared { job, first, outputs })
@@ -157,6 +167,16 @@ impl<'a> Job<'a> {
     pub(super) fn announce_placement(&self, placement: &PlacementReport) {
         if !self.ingest.placement.is_nothing() || self.ingest.placement.small_pages {
             placing::describe(placement).iter().for_each(|line| self.run.console.info(line));
+        }
+    }
+
+    /// Says why the certified path is off, if it is and could be on.
+    pub(super) fn announce_certified(&self) {
+        let asked_for = self.arguments.algorithm.no_certified_path
+            || !matches!(self.arguments.algorithm.engine, EngineChoice::Bwa);
+        if let (false, Some(reason)) = (asked_for, self.certified.off_because()) {
+            let text = format!("align: without the certified path: {reason}");
+            self.run.console.info(&text);
         }
     }
 

@@ -4,6 +4,7 @@
 //! engine, and either sort ([`sorted`]) or stream ([`streamed`]).
 
 mod arguments;
+mod certified;
 mod header;
 mod job;
 mod placing;
@@ -41,7 +42,13 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
     match &arguments.algorithm.engine {
         EngineChoice::Bwa => {
             let threads = prepared.job.run.threads.get().min(machine::available_cores().get());
-            align(|| load_bwa(arguments, &index, threads), prepared)
+            let certified = prepared.job.certified.clone();
+            let load = || {
+                let mut engine = load_bwa(arguments, &index, threads)?;
+                certified.turn_on(&mut engine);
+                Ok(engine)
+            };
+            align(load, prepared)
         }
         EngineChoice::Fake(options) => {
             let lengths = || index.contigs.iter().map(|contig| contig.length.into()).collect();
@@ -58,6 +65,7 @@ fn align<E: AlignmentEngine + Send>(
     let (engine, placed) =
         allocator::with_own_mappings(|| placing::load(&job.ingest.placement, load))?;
     job.announce_placement(&placed);
+    job.announce_certified();
     job.placement = Some(placed);
     job.run.end_phase("load");
     // The index keeps its huge pages. In workers' memory they would pass the cap.

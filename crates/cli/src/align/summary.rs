@@ -38,6 +38,7 @@ pub(super) fn ingested(job: &Job<'_>, totals: &IngestTotals) -> Ingested {
         duplicate_mode: job.marks_duplicates().then_some(duplicate_mode),
         continued_behind: None,
         placement: job.placement.clone(),
+        certified: Some(job.certified.report()),
         engine_seconds: trace.seed.seconds() + trace.infer.seconds() + trace.emit.seconds(),
         peak_held_bytes: totals.peak_held_bytes,
         read_bytes: job.source.bytes_read(),
@@ -66,6 +67,10 @@ fn describe_bam(bam: &BamTotals) -> Vec<String> {
 /// The closing lines.
 pub(super) fn close(job: &Job<'_>, totals: &IngestTotals, summary: &Summary) {
     describe_bam(&totals.bam).iter().for_each(|line| job.run.console.info(line));
+    if let Some(share) = job.certified.share() {
+        let percent = 100.0 * share;
+        job.run.console.info(&format!("align: {percent:.1} % of the reads were certified"));
+    }
     let counts = summary.counts(&counts(totals));
     job.run.close(&format!(
         "align: {} reads, {} records, {} marked as duplicates",

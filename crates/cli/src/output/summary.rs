@@ -9,7 +9,9 @@ use seqloom_prep::finish::{FinishTrace, Finished};
 use seqloom_prep::metrics::quality::GatheredMetrics;
 use seqloom_prep::metrics::tally::{FlagCounts, Tally};
 use seqloom_prep::partition::store::Backing;
-use seqloom_report::run::{Bytes, Counts, PlacementReport, RunReport, SCHEMA, StageReport};
+use seqloom_report::run::{
+    Bytes, CertifiedReport, Counts, PlacementReport, RunReport, SCHEMA, StageReport,
+};
 
 use super::run::{Peaks, Run, stage_row};
 
@@ -47,6 +49,7 @@ pub(crate) struct Ingested {
     pub(crate) duplicate_mode: Option<DuplicateMode>,
     pub(crate) continued_behind: Option<&'static str>,
     pub(crate) placement: Option<PlacementReport>,
+    pub(crate) certified: Option<CertifiedReport>,
     pub(crate) engine_seconds: f64,
     pub(crate) peak_held_bytes: u64,
     pub(crate) read_bytes: u64,
@@ -113,6 +116,7 @@ impl Summary {
             continued_behind: ingested.continued_behind,
             cohort_bases: ingested.cohort_bases,
             placement: ingested.placement,
+            certified_path: ingested.certified,
             duplicate_mode: ingested.duplicate_mode.map(|mode| match mode {
                 DuplicateMode::Query => "query",
                 DuplicateMode::Coordinate => "coordinate",

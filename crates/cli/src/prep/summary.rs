@@ -42,6 +42,7 @@ pub(super) fn ingested(
         duplicate_mode: job.marks,
         continued_behind,
         placement: None,
+        certified: None,
         engine_seconds: 0.0,
         peak_held_bytes: 0,
         read_bytes: job.source.bytes_read(),

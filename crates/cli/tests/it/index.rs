@@ -9,7 +9,7 @@ use seqloom_testkit::genome::{Genome, GenomeOptions};
 use crate::common::{folder, limit, memory_floor, run, seqloom};
 use crate::memory::{peak_bytes, size_bytes};
 
-const SUFFIXES: [&str; 4] = ["pac", "ann", "amb", "bwt.2bit.64"];
+const SUFFIXES: [&str; 5] = ["pac", "ann", "amb", "fast", "bwt.2bit.64"];
 
 /// The files of an index.
 fn files(prefix: &Path) -> Vec<Vec<u8>> {

@@ -1,0 +1,105 @@
+//! That no string of [`SEED_BASES`] bases of a read that covers a mismatch occurs in the genome.
+//!
+//! A string that does not occur is in no longer one that does. So of each search backwards, which
+//! ends where nothing is left, it follows for several strings at once.
+
+use super::Tables;
+use super::lockstep::Search;
+use super::prefetch::prefetch;
+use super::rows::Interval;
+use super::text::Bases;
+use crate::index::SEED_BASES;
+
+/// The search for one run of neighbouring strings of a read.
+#[derive(Debug, Clone)]
+pub(super) struct AbsenceSearch<'a> {
+    read: &'a Bases,
+    /// The read's number, for the caller.
+    pub(super) number: usize,
+    /// First string that is not shown to be absent.
+    first: usize,
+    /// Last string of the run.
+    last: usize,
+    /// First base of what is searched.
+    at: usize,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    Start,
+    Table,
+    Searching(Interval),
+    Absent,
+    Present,
+}
+
+impl<'a> AbsenceSearch<'a> {
+    /// For the strings that start at `first` to `last`.
+    pub(super) fn new(read: &'a Bases, number: usize, first: usize, last: usize) -> Self {
+        Self { read, number, first, last, at: 0, state: State::Start }
+    }
+
+    /// Whether a string of the run occurs.
+    pub(super) fn found_one(&self) -> bool {
+        matches!(self.state, State::Present)
+    }
+
+    /// What begins at `at` and ends with string `first` occurs as `interval` says.
+    fn go_on(&mut self, interval: Interval, tables: &Tables<'_>) {
+        self.state = if interval.count > 0 {
+            tables.rows.prefetch(interval);
+            if self.at == self.first { State::Present } else { State::Searching(interval) }
+        } else if self.at >= self.last {
+            State::Absent
+        } else {
+            self.first = self.at + 1;
+            State::Start
+        };
+    }
+
+    fn start_number(&self, tables: &Tables<'_>) -> usize {
+        self.read.number(self.at, tables.fast.string_bases())
+    }
+}
+
+impl<'a> Search for AbsenceSearch<'a> {
+    type Index = Tables<'a>;
+
+    fn step(&mut self, tables: &Tables<'a>) -> bool {
+        if let State::Table = self.state {
+            self.go_on(tables.start(self.start_number(tables)), tables);
+        } else if let State::Searching(interval) = self.state {
+            self.at -= 1;
+            let longer = tables.rows.extend(interval, self.read.base(self.at));
+            self.go_on(longer, tables);
+        }
+        if let State::Start = self.state {
+            self.at = self.first + SEED_BASES - tables.fast.string_bases();
+            prefetch(tables.fast.start_entry(self.start_number(tables)));
+            self.state = State::Table;
+        }
+        !matches!(self.state, State::Absent | State::Present)
+    }
+}
+
+/// The runs of strings that cover a mismatch of a read of `length` bases, each as its first and
+/// last string.
+pub(super) fn runs(mismatches: &[usize], length: usize, mut take: impl FnMut(usize, usize)) {
+    let last_string = length - SEED_BASES;
+    let mut open: Option<[usize; 2]> = None;
+    for &at in mismatches {
+        let [first, last] = [(at + 1).saturating_sub(SEED_BASES), at.min(last_string)];
+        match &mut open {
+            Some([_, end]) if first <= *end + 1 => *end = last,
+            _ => {
+                if let Some([first, last]) = open.replace([first, last]) {
+                    take(first, last);
+                }
+            }
+        }
+    }
+    if let Some([first, last]) = open {
+        take(first, last);
+    }
+}

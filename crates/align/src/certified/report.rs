@@ -1,0 +1,77 @@
+//! What became of the reads that the path was tried on.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What became of a read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Its region is known.
+    Certified,
+    /// Its worker did not try, for want of gain.
+    Untried,
+    /// Too short, too long, or with a letter other than A, C, G and T.
+    Unfit,
+    /// No place with few mismatches was found.
+    Unplaced,
+    /// It lies in an ALT sequence.
+    Alternate,
+    /// A seed of it occurs elsewhere too.
+    RepeatedSeed,
+    /// A string over a mismatch occurs somewhere.
+    OtherSeed,
+    /// A gap might pay, or a seed is clipped.
+    Extension,
+}
+
+impl Verdict {
+    /// All, in the order of their numbers.
+    pub const ALL: [Self; 8] = [
+        Self::Certified,
+        Self::Untried,
+        Self::Unfit,
+        Self::Unplaced,
+        Self::Alternate,
+        Self::RepeatedSeed,
+        Self::OtherSeed,
+        Self::Extension,
+    ];
+
+    /// Its name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Certified => "certified",
+            Self::Untried => "untried",
+            Self::Unfit => "unfit",
+            Self::Unplaced => "unplaced",
+            Self::Alternate => "alternate",
+            Self::RepeatedSeed => "repeated_seed",
+            Self::OtherSeed => "other_seed",
+            Self::Extension => "extension",
+        }
+    }
+}
+
+/// How many reads had which verdict.
+#[derive(Debug, Default)]
+pub struct CertifiedReads([AtomicU64; Verdict::ALL.len()]);
+
+impl CertifiedReads {
+    pub(super) fn add(&self, verdicts: &[Verdict]) {
+        let mut counts = [0; Verdict::ALL.len()];
+        verdicts.iter().for_each(|&verdict| counts[verdict as usize] += 1);
+        for (total, count) in self.0.iter().zip(counts) {
+            total.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn add_untried(&self, reads: usize) {
+        self.0[Verdict::Untried as usize].fetch_add(reads as u64, Ordering::Relaxed);
+    }
+
+    /// The reads with a verdict.
+    #[must_use]
+    pub fn get(&self, verdict: Verdict) -> u64 {
+        self.0[verdict as usize].load(Ordering::Relaxed)
+    }
+}

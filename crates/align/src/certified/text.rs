@@ -1,0 +1,233 @@
+//! Bases packed two bits each: reads, and windows of the genome on either strand.
+
+use super::prefetch::prefetch;
+use crate::index::CODE;
+
+/// Bases in a word.
+const WORD_BASES: usize = 32;
+
+/// Packed bases, 32 a word, the first in the highest bits; what lies behind the last is zero.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Bases {
+    words: Vec<u64>,
+    length: usize,
+}
+
+impl Bases {
+    /// Number of bases.
+    pub(super) fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Takes a read in place of what was here. False, and nothing of use is left, if it has a base
+    /// other than A, C, G and T.
+    pub(super) fn take_read(&mut self, ascii: &[u8]) -> bool {
+        self.words.clear();
+        self.length = ascii.len();
+        let mut all_known = 0;
+        for chunk in ascii.chunks(WORD_BASES) {
+            let mut word = 0;
+            for &letter in chunk {
+                let code = CODE[usize::from(letter)];
+                all_known |= code;
+                word = word << 2 | u64::from(code & 3);
+            }
+            self.words.push(word << (2 * (WORD_BASES - chunk.len())));
+        }
+        all_known < 4
+    }
+
+    /// Takes `length` symbols of `T`, the forward strand and its reverse complement, from `start`.
+    /// They must lie on one strand.
+    pub(super) fn take_window(&mut self, genome: Genome<'_>, start: u64, length: usize) {
+        self.words.clear();
+        self.length = length;
+        let reverse = start >= genome.bases;
+        for at in (0..length).step_by(WORD_BASES) {
+            let count = (length - at).min(WORD_BASES);
+            let word = if reverse {
+                let end = 2 * genome.bases - (start + at as u64);
+                complement(genome.forward(end - count as u64, count), count)
+            } else {
+                genome.forward(start + at as u64, count)
+            };
+            self.words.push(word);
+        }
+    }
+
+    /// Up to 32 bases from `at`, in the highest bits; zeros behind the last.
+    #[inline]
+    pub(super) fn word(&self, at: usize) -> u64 {
+        let (index, shift) = (at / WORD_BASES, 2 * (at % WORD_BASES));
+        let word = |index: usize| self.words.get(index).copied().unwrap_or(0);
+        let low = if shift == 0 { 0 } else { word(index + 1) >> (64 - shift) };
+        word(index) << shift | low
+    }
+
+    /// Base `at`.
+    #[inline]
+    pub(super) fn base(&self, at: usize) -> usize {
+        (self.words[at / WORD_BASES] >> (62 - 2 * (at % WORD_BASES)) & 3) as usize
+    }
+
+    /// `count` bases from `at` as a number, the first in the highest place; at most 31.
+    #[inline]
+    pub(super) fn number(&self, at: usize, count: usize) -> usize {
+        (self.word(at) >> (64 - 2 * count)) as usize
+    }
+
+    /// The bases as codes 0 to 3.
+    pub(super) fn codes(&self, out: &mut Vec<u8>) {
+        out.clear();
+        out.extend((0..self.length).map(|at| self.base(at) as u8));
+    }
+
+    /// Bits of the bases of `[from, from + 32)` that differ from those of `other`, which lies
+    /// `shift` further there: the higher bit of a base's two, for places below `end` alone.
+    #[inline]
+    fn differences(&self, other: &Self, shift: usize, from: usize, end: usize) -> u64 {
+        let either = self.word(from) ^ other.word(from + shift);
+        let bits = (either | either << 1) & 0xAAAA_AAAA_AAAA_AAAA;
+        let count = end - from;
+        if count >= WORD_BASES { bits } else { bits & !(u64::MAX >> (2 * count)) }
+    }
+
+    /// Where this read differs from `other`, whose base `shift` stands at its first base. False if
+    /// there are more than `most` places.
+    pub(super) fn mismatches(
+        &self,
+        other: &Self,
+        shift: usize,
+        most: usize,
+        out: &mut Vec<usize>,
+    ) -> bool {
+        out.clear();
+        for from in (0..self.length).step_by(WORD_BASES) {
+            let mut bits = self.differences(other, shift, from, self.length);
+            while bits != 0 {
+                if out.len() == most {
+                    return false;
+                }
+                let first = bits.leading_zeros();
+                out.push(from + first as usize / 2);
+                bits &= !(1 << 63 >> first);
+            }
+        }
+        true
+    }
+
+    /// Whether bases `[from, end)` differ from those of `other`, `shift` further there, in at least
+    /// `count` places.
+    pub(super) fn differ(
+        &self,
+        other: &Self,
+        shift: usize,
+        [from, end]: [usize; 2],
+        count: usize,
+    ) -> bool {
+        let words = (from..end).step_by(WORD_BASES);
+        let bits = words.map(|at| self.differences(other, shift, at, end).count_ones() as usize);
+        bits.sum::<usize>() >= count
+    }
+}
+
+/// The forward strand as the index has it, four bases a byte.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Genome<'a> {
+    pub(super) packed: &'a [u8],
+    pub(super) bases: u64,
+}
+
+impl Genome<'_> {
+    /// Has the processor fetch the bases of a window of `T` on one strand.
+    pub(super) fn prefetch(&self, start: u64, length: usize) {
+        let forward =
+            if start < self.bases { start } else { 2 * self.bases - start - length as u64 };
+        prefetch(&self.packed[(forward / 4) as usize]);
+    }
+
+    /// `count` bases, 1 to 32, of the forward strand, in the highest bits.
+    #[inline]
+    fn forward(&self, start: u64, count: usize) -> u64 {
+        let (byte, shift) = ((start / 4) as usize, 2 * (start % 4) as u32);
+        let mut bytes = [0; 16];
+        let rest = &self.packed[byte..];
+        let taken = rest.len().min(9);
+        bytes[..taken].copy_from_slice(&rest[..taken]);
+        let long = u128::from_be_bytes(bytes) << shift;
+        (long >> 64) as u64 & !(u64::MAX.checked_shr(2 * count as u32).unwrap_or(0))
+    }
+}
+
+/// The reverse complement of the `count` bases in the highest bits of `word`.
+#[inline]
+fn complement(word: u64, count: usize) -> u64 {
+    let pairs = !word.reverse_bits();
+    let swapped = (pairs >> 1 & 0x5555_5555_5555_5555) | (pairs & 0x5555_5555_5555_5555) << 1;
+    swapped << (2 * (WORD_BASES - count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LETTERS: &[u8] = b"ACGT";
+
+    fn bases(codes: &[u8]) -> Bases {
+        let ascii: Vec<u8> = codes.iter().map(|&code| LETTERS[usize::from(code)]).collect();
+        let mut bases = Bases::default();
+        assert!(bases.take_read(&ascii));
+        bases
+    }
+
+    fn packed(codes: &[u8]) -> Vec<u8> {
+        let byte = |four: &[u8]| (0..4).fold(0, |b, i| b << 2 | four.get(i).copied().unwrap_or(0));
+        codes.chunks(4).map(byte).collect()
+    }
+
+    fn codes(length: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u8>> {
+        proptest::collection::vec(0_u8..4, length)
+    }
+
+    proptest! {
+        #[test]
+        fn a_window_is_the_text(forward in codes(1..300), place in 0_usize..600, length in 1_usize..300) {
+            let both: Vec<u8> =
+                forward.iter().copied().chain(forward.iter().rev().map(|c| 3 - c)).collect();
+            let start = place % both.len();
+            let strand_end = if start < forward.len() { forward.len() } else { both.len() };
+            let length = length.min(strand_end - start);
+            let bytes = packed(&forward);
+            let genome = Genome { packed: &bytes, bases: forward.len() as u64 };
+            let mut window = Bases::default();
+            window.take_window(genome, start as u64, length);
+            prop_assert_eq!(&window, &bases(&both[start..start + length]));
+            let mut read_back = Vec::new();
+            window.codes(&mut read_back);
+            prop_assert_eq!(&read_back[..], &both[start..start + length]);
+        }
+
+        #[test]
+        fn mismatches_are_found(read in codes(1..200), other in codes(200..260), shift in 0_usize..40) {
+            let (a, b) = (bases(&read), bases(&other));
+            let expected: Vec<usize> = (0..read.len())
+                .filter(|&i| other.get(i + shift).copied().unwrap_or(0) != read[i])
+                .collect();
+            let mut found = Vec::new();
+            prop_assert!(a.mismatches(&b, shift, 1000, &mut found));
+            prop_assert_eq!(&found, &expected);
+            prop_assert!(expected.is_empty() || !a.mismatches(&b, shift, expected.len() - 1, &mut found));
+            let (from, end) = (read.len() / 3, read.len() - read.len() / 4);
+            let inside = expected.iter().filter(|&&i| (from..end).contains(&i)).count();
+            prop_assert!(a.differ(&b, shift, [from, end], inside));
+            prop_assert!(!a.differ(&b, shift, [from, end], inside + 1));
+        }
+    }
+
+    #[test]
+    fn unknown_bases_are_refused() {
+        assert!(!Bases::default().take_read(b"ACGN"));
+        assert!(Bases::default().take_read(b"acgt"));
+    }
+}

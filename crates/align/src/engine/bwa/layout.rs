@@ -1,0 +1,230 @@
+//! How the engine's library, version 0.15.0, lays out what it loads and what it finds.
+//!
+//! Its functions hand out pointers to these structures and no function reads them. Their layout
+//! belongs to one version, which Cargo.toml pins and an assertion here compares when it is compiled;
+//! what is read of a loaded index is compared with what is known of it. Sources: `bwa.h`, `bntseq.h`,
+//! `bwamem.h`, `FMI_search.h`, `read_index_ele.h` and `bwa_shim_align.cpp` of `bwa-mem3-sys`.
+
+use std::ffi::{c_char, c_int, c_void};
+
+/// The library's own version number whose layout this is.
+const VERSION: &[u8] = b"0.15.0";
+const _: () = {
+    let built = bwa_mem3_sys::build_info::VERSION.as_bytes();
+    assert!(built.len() == VERSION.len(), "the layouts here are of another version");
+    let mut at = 0;
+    while at < VERSION.len() {
+        assert!(built[at] == VERSION[at], "the layouts here are of another version");
+        at += 1;
+    }
+};
+
+/// Longest path, as the library was compiled for.
+const PATH_MAX: usize = libc::PATH_MAX as usize;
+
+/// `BwaIndex`, which points to `BwaShimIndex`.
+#[repr(C)]
+pub(super) struct IndexHandle {
+    pub(super) shim: *const ShimIndex,
+}
+
+/// `BwaShimIndex`.
+#[repr(C)]
+pub(super) struct ShimIndex {
+    pub(super) search: *const Search,
+    pub(super) original_sequences: *const c_void,
+    pub(super) original_packed: *const u8,
+}
+
+/// `FMI_search`, which inherits `indexEle`.
+#[repr(C)]
+pub(super) struct Search {
+    pub(super) reference: *const Reference,
+    pub(super) rows: i64,
+    pub(super) sentinel_row: i64,
+    pub(super) sample_shift: i64,
+    pub(super) sample_mask: i64,
+    file_name: [c_char; PATH_MAX],
+    pub(super) first_rows: [i64; 5],
+    pub(super) samples_low: *const u32,
+    pub(super) samples_high: *const i8,
+    pub(super) blocks: *const Block,
+}
+
+/// `bwaidx_fm_t`.
+#[repr(C)]
+pub(super) struct Reference {
+    pub(super) sequences: *const Sequences,
+    pub(super) packed: *const u8,
+}
+
+/// `bntseq_t`.
+#[repr(C)]
+pub(super) struct Sequences {
+    pub(super) bases: i64,
+    pub(super) count: i32,
+    seed: u32,
+    pub(super) annotations: *const Annotation,
+}
+
+/// `bntann1_t`.
+#[repr(C)]
+pub(super) struct Annotation {
+    pub(super) offset: i64,
+    pub(super) bases: i32,
+    ambiguous: i32,
+    gi: u32,
+    pub(super) is_alt: i32,
+    name: *const c_char,
+    comment: *const c_char,
+}
+
+/// `CP_OCC`: 64 rows of the transform.
+#[repr(C, align(64))]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Block {
+    /// How often each base stands in the rows in front.
+    pub before: [i64; 4],
+    /// One bit a row for each base; the first row is the highest bit.
+    pub rows: [u64; 4],
+}
+
+/// `BwaRegs`, which points to `ShimRegs`.
+#[repr(C)]
+pub(super) struct CandidatesHandle {
+    pub(super) shim: *mut ShimCandidates,
+}
+
+/// `ShimRegs`: the reads of a batch, pairs first, with their regions.
+#[repr(C)]
+pub(super) struct ShimCandidates {
+    pub(super) reads: *mut LibraryRead,
+    pub(super) count: c_int,
+    pub(super) pairs: usize,
+    pub(super) singles: usize,
+    pub(super) regions: *mut Regions,
+    bisulfite: c_int,
+    pub(super) heap_bytes: usize,
+}
+
+/// `bseq1_t`.
+#[repr(C)]
+pub(super) struct LibraryRead {
+    pub(super) bases: c_int,
+    id: c_int,
+    name: *mut c_char,
+    comment: *mut c_char,
+    /// Codes 0 to 4 once the read has been through `seed_extend`.
+    pub(super) sequence: *mut u8,
+    pub(super) qualities: *mut u8,
+    text: *mut c_char,
+    records: *mut *mut c_void,
+    record_count: c_int,
+    record_room: c_int,
+    original: *mut c_char,
+    chemistry: i8,
+}
+
+/// `mem_alnreg_v`.
+#[repr(C)]
+pub(super) struct Regions {
+    pub(super) count: usize,
+    pub(super) room: usize,
+    pub(super) items: *mut Region,
+    dropped_weight: c_int,
+}
+
+/// `mem_alnreg_t`: where a read may lie.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Region {
+    /// First base of the reference, in doubled coordinates.
+    pub reference_start: i64,
+    /// Behind its last base.
+    pub reference_end: i64,
+    /// First base of the read.
+    pub read_start: i32,
+    /// Behind its last base.
+    pub read_end: i32,
+    /// Sequence of the reference.
+    pub sequence: i32,
+    dedup_rank: i32,
+    chain: *mut c_void,
+    /// Best score of an extension, which may end before the read does.
+    pub score: i32,
+    /// Score of the region itself.
+    pub true_score: i32,
+    sub: i32,
+    alt_score: i32,
+    tandem_score: i32,
+    sub_count: i32,
+    /// Band width of the extension.
+    pub band: i32,
+    /// Bases in seeds; read by the MAPQ formula that bwa does not use.
+    pub seed_cover: i32,
+    secondary: i32,
+    secondary_all: i32,
+    /// Length of the seed that was extended.
+    pub seed_length: i32,
+    /// Occurrences of the most frequent seed.
+    pub seed_occurrences: i32,
+    /// `n_comp:30, is_alt:2`.
+    components_and_alt: u32,
+    repetitive: f32,
+    hash: u64,
+    flag: i32,
+    hypothesis: i8,
+    strand_hypothesis: i8,
+}
+
+impl Region {
+    /// A region as the library leaves it that is a read's only one, found by one chain.
+    pub(super) fn only(
+        reference: [i64; 2],
+        read: [i32; 2],
+        sequence: i32,
+        extension: OnlyExtension,
+    ) -> Self {
+        Self {
+            reference_start: reference[0],
+            reference_end: reference[1],
+            read_start: read[0],
+            read_end: read[1],
+            sequence,
+            dedup_rank: 0,
+            chain: std::ptr::null_mut(),
+            score: extension.score,
+            true_score: extension.true_score,
+            sub: 0,
+            alt_score: 0,
+            tandem_score: 0,
+            sub_count: 0,
+            band: extension.band,
+            seed_cover: extension.seed_cover,
+            secondary: 0,
+            secondary_all: 0,
+            seed_length: extension.seed_length,
+            seed_occurrences: 1,
+            components_and_alt: 0,
+            repetitive: 0.0,
+            hash: 0,
+            flag: 0,
+            hypothesis: -1,
+            strand_hypothesis: -1,
+        }
+    }
+}
+
+/// What of a region the extension of its seed gives.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OnlyExtension {
+    pub(super) score: i32,
+    pub(super) true_score: i32,
+    pub(super) band: i32,
+    pub(super) seed_length: i32,
+    pub(super) seed_cover: i32,
+}
+
+// The library asserts the same sizes when it is compiled.
+const _: () = assert!(size_of::<Region>() == 112 && size_of::<Block>() == 64);
+const _: () = assert!(size_of::<Regions>() == 32 && size_of::<LibraryRead>() == 80);

@@ -1,0 +1,206 @@
+//! bwa's algorithm, in process, through crate `bwa-mem3-sys`.
+//!
+//! Records equal bwa 0.7.17's (ERRATA.md lists the differences). The crate's C++ library prints,
+//! reads environment variables and may abort: see [`fence`](super::fence), and
+//! [`index::check`](crate::index) for what is verified before it opens a file.
+
+mod layout;
+mod library;
+mod options;
+
+use std::path::Path;
+use std::sync::Arc;
+
+pub use layout::Block;
+use layout::{OnlyExtension, Region};
+pub use library::{Candidates, IndexParts, Sequence};
+use library::{Index, Model, Options};
+pub use options::{BwaOptions, InsertSize, Preset};
+
+use crate::certified::{CertifiedPath, CertifiedReads, Known, LoadedIndex, Work};
+use crate::index::{FastTable, FastTableError};
+
+use super::{AlignmentEngine, EngineError, EngineReads, Ordinals, Read, RecordSink, lockstep};
+
+/// Longest read handed to the library. A noisy read of 200 kb makes it abort, one of 100 kb does
+/// not but takes seconds; Illumina reads are 1,000 times shorter.
+const LONGEST_READ_BASES: usize = 65_536;
+
+/// The library reports what it asked for; the heap holds more (rounding, headers). Measured with
+/// glibc's: 1.17 times for 2x150, 1.21 for 2x50. With mimalloc it is less: runs at the floor of
+/// `-m` peak at three quarters of it.
+const HELD_PER_REPORTED_PERCENT: u64 = 130;
+
+/// A loaded index with its options.
+pub struct BwaEngine {
+    index: Index,
+    options: Options,
+    insert_size: Option<InsertSize>,
+    certified: Option<CertifiedPath>,
+}
+
+/// Working memory of one worker.
+pub struct Scratch {
+    library: library::Scratch,
+    certified: Work,
+    /// Bases of a read, as codes.
+    codes: Vec<u8>,
+}
+
+/// Why the certified path is off.
+#[derive(Debug, thiserror::Error)]
+pub enum NotCertified {
+    /// Its table cannot be used.
+    #[error(transparent)]
+    Table(#[from] FastTableError),
+    /// Nothing is shown for these options.
+    #[error("{0}")]
+    Options(&'static str),
+}
+
+impl BwaEngine {
+    /// Loads the index at `prefix`, which [`crate::index::check`] has found whole, with `threads`
+    /// threads, and verifies that `contigs` is what was loaded.
+    ///
+    /// # Errors
+    /// When the library refuses the index or loads another one.
+    pub fn load(
+        prefix: &Path,
+        contigs: &[(String, u64)],
+        options: &BwaOptions,
+        threads: usize,
+    ) -> Result<Self, EngineError> {
+        lockstep::fit_to_processor();
+        let index = Index::load(prefix, contigs, threads).map_err(|message| EngineError::Load {
+            prefix: prefix.display().to_string(),
+            message,
+        })?;
+        let settings = options.library().map_err(EngineError::Failed)?;
+        let insert_size = options.insert_size;
+        Ok(Self { index, options: settings, insert_size, certified: None })
+    }
+
+    /// Loads the table at `path`, and takes regions from it from now on where it can be shown what
+    /// they are. The records are the same. `reads` counts what becomes of the reads.
+    ///
+    /// # Errors
+    /// Why that is not done.
+    pub fn certify(&mut self, path: &Path, reads: Arc<CertifiedReads>) -> Result<(), NotCertified> {
+        let scoring = self.options.scoring().map_err(NotCertified::Options)?;
+        let parts = self.index.parts();
+        let table = FastTable::read(path, parts.packed, parts.bases)?;
+        self.certified = Some(CertifiedPath::new(table, scoring, reads));
+        Ok(())
+    }
+
+    /// The region that the library would have found.
+    fn region(&self, known: &Known) -> Region {
+        let start = known.place as i64 + known.bases[0] as i64;
+        let bases = (known.bases[1] - known.bases[0]) as i64;
+        let extension = OnlyExtension {
+            score: known.best,
+            true_score: known.taken,
+            band: self.options.get().w,
+            seed_length: known.seed_bases as i32,
+            seed_cover: known.seed_cover as i32,
+        };
+        let read = known.bases.map(|base| base as i32);
+        Region::only([start, start + bases], read, known.sequence as i32, extension)
+    }
+
+    /// The library's search for the reads whose regions are not known; the others go in without
+    /// bases, so that their places in the batch stay, and get their regions afterwards.
+    fn find_unknown(
+        &self,
+        scratch: &mut Scratch,
+        reads: &EngineReads<'_>,
+    ) -> Result<Candidates, String> {
+        let known = scratch.certified.known();
+        let emptied =
+            |read, at: usize| if known[at].is_some() { without_bases(read) } else { read };
+        let pairs = reads.pairs.iter().enumerate();
+        let pairs: Vec<_> =
+            pairs.map(|(i, &[a, b])| [emptied(a, 2 * i), emptied(b, 2 * i + 1)]).collect();
+        let singles = reads.singles.iter().enumerate();
+        let singles: Vec<_> =
+            singles.map(|(i, &read)| emptied(read, 2 * pairs.len() + i)).collect();
+        let library = &mut scratch.library;
+        let mut found = Candidates::find(&self.index, &self.options, library, &pairs, &singles)?;
+        for (at, read) in reads.pairs.iter().flatten().chain(&reads.singles).enumerate() {
+            if let Some(known) = &scratch.certified.known()[at] {
+                scratch.certified.codes(at, &mut scratch.codes);
+                found.put(at, &scratch.codes, read.qualities, self.region(known))?;
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn without_bases(read: Read<'_>) -> Read<'_> {
+    Read { bases: &[], qualities: None, ..read }
+}
+
+impl AlignmentEngine for BwaEngine {
+    type Scratch = Scratch;
+    type Candidates = Candidates;
+    type Model = Model;
+
+    fn scratch(&self) -> Result<Scratch, EngineError> {
+        let library = library::Scratch::new().map_err(EngineError::Failed)?;
+        Ok(Scratch { library, certified: Work::default(), codes: Vec::new() })
+    }
+
+    fn seed_extend(
+        &self,
+        scratch: &mut Scratch,
+        reads: &EngineReads<'_>,
+    ) -> Result<Candidates, EngineError> {
+        let Some(path) = &self.certified else {
+            let (pairs, singles) = (&reads.pairs, &reads.singles);
+            return Candidates::find(
+                &self.index,
+                &self.options,
+                &mut scratch.library,
+                pairs,
+                singles,
+            )
+            .map_err(EngineError::Failed);
+        };
+        let index = LoadedIndex { parts: self.index.parts(), sequences: self.index.sequences() };
+        let all: Vec<_> = reads.pairs.iter().flatten().chain(&reads.singles).collect();
+        path.certify(index, all.into_iter(), &mut scratch.certified);
+        self.find_unknown(scratch, reads).map_err(EngineError::Failed)
+    }
+
+    fn infer_cohort(&self, candidates: &[Candidates]) -> Result<Model, EngineError> {
+        match self.insert_size {
+            Some(given) => Ok(given.model()),
+            None => Candidates::infer(&self.index, &self.options, candidates)
+                .map_err(EngineError::Failed),
+        }
+    }
+
+    fn emit(
+        &self,
+        scratch: &mut Scratch,
+        candidates: Candidates,
+        model: Option<&Model>,
+        ordinals: Ordinals,
+        sink: &mut dyn RecordSink,
+    ) -> Result<(), EngineError> {
+        candidates
+            .emit(&self.index, &self.options, &mut scratch.library, model, ordinals, sink)
+            .map_err(EngineError::Failed)
+    }
+
+    fn held_bytes(&self, candidates: &Candidates) -> u64 {
+        candidates.heap_bytes() as u64 * HELD_PER_REPORTED_PERCENT / 100
+    }
+
+    fn longest_read_bases(&self) -> usize {
+        LONGEST_READ_BASES
+    }
+}
+
+#[cfg(test)]
+mod certified_tests;

@@ -1,0 +1,137 @@
+//! Making the tables from the packed forward strand.
+
+use std::num::NonZeroUsize;
+
+use super::super::packed::Packed;
+use super::super::{error::BuildError, memory::reserved};
+use super::{FastTable, SEED_BASES, repeats};
+
+impl FastTable {
+    /// The least memory in which they are made, beside the packed bases.
+    pub(in super::super) fn least_bytes(bases: u64) -> u64 {
+        Self::size_bytes(bases) + repeats::least_bytes(bases)
+    }
+
+    /// Makes the tables within `memory_bytes` beside `packed`, or the least that does. They do not
+    /// depend on the memory, nor on the threads.
+    pub(in super::super) fn make(
+        packed: &Packed,
+        memory_bytes: u64,
+        threads: NonZeroUsize,
+    ) -> Result<Self, BuildError> {
+        let bases = packed.bases();
+        let left = memory_bytes.saturating_sub(Self::size_bytes(bases));
+        let repeated = repeats::flags(packed, left, threads)?;
+        let start_bases = Self::start_bases(bases);
+        let (starts, carries) = starts(packed, start_bases)?;
+        let packed_crc = packed.crc();
+        Ok(Self { bases, packed_crc, start_bases, carries, starts, repeated })
+    }
+}
+
+/// Strings of `length` bases: the one at hand and its reverse complement, as numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Strings {
+    mask: u64,
+    top: u32,
+    length: usize,
+    seen: usize,
+    pub(super) forward: u64,
+    pub(super) reverse: u64,
+}
+
+impl Strings {
+    pub(super) fn new(length: usize) -> Self {
+        let bits = 2 * length as u32;
+        Self { mask: (1 << bits) - 1, top: bits - 2, length, seen: 0, forward: 0, reverse: 0 }
+    }
+
+    /// Goes on by one base. Whether there are enough for a string.
+    #[inline]
+    pub(super) fn push(&mut self, base: u64) -> bool {
+        self.forward = (self.forward << 2 | base) & self.mask;
+        self.reverse = self.reverse >> 2 | (3 - base) << self.top;
+        self.seen += 1;
+        self.seen >= self.length
+    }
+}
+
+/// The symbols of `T` on both sides of the border between its strands, for the strings across it.
+pub(super) fn across_border(packed: &Packed, length: usize) -> impl Iterator<Item = u64> {
+    let (bases, beside) = (packed.bases(), length as u64 - 1);
+    let places = bases.saturating_sub(beside)..(bases + beside).min(2 * bases);
+    places.map(|at| u64::from(packed.symbol(at)))
+}
+
+/// The bases of the forward strand in order.
+pub(super) fn forward(packed: &Packed) -> impl Iterator<Item = u64> {
+    let words = packed.words();
+    let bases = words.flat_map(|word| (0..32).map(move |i| word >> (62 - 2 * i) & 3));
+    bases.take(packed.bases() as usize)
+}
+
+/// The first row of each string of `length` bases and the number of rows, in 32 bits, and where
+/// the higher bits change.
+fn starts(packed: &Packed, length: usize) -> Result<(Vec<u32>, Vec<u64>), BuildError> {
+    let count = 1_usize << (2 * length);
+    let mut counts = reserved::<u32>(count as u64 + 1)?;
+    counts.resize(count + 1, 0);
+    // Strings that occur 2^32 times and more, as often as that.
+    let mut overflows = Vec::new();
+    let mut add = |number: u64| {
+        let entry = &mut counts[number as usize];
+        *entry = entry.wrapping_add(1);
+        if *entry == 0 {
+            overflows.push(number);
+        }
+    };
+    let mut strings = Strings::new(length);
+    for base in forward(packed) {
+        if strings.push(base) {
+            add(strings.forward);
+            add(strings.reverse);
+        }
+    }
+    let mut strings = Strings::new(length);
+    for base in across_border(packed, length) {
+        if strings.push(base) {
+            add(strings.forward);
+        }
+    }
+    overflows.sort_unstable();
+    let mut short = short_suffixes(packed, length);
+    short.sort_unstable();
+    // The sentinel's row is the first.
+    let (mut row, mut carries) = (1_u64, Vec::new());
+    let mut short = short.into_iter().peekable();
+    let mut overflows = overflows.into_iter().peekable();
+    for (number, entry) in counts.iter_mut().enumerate() {
+        while short.next_if(|&padded| padded == number as u64).is_some() {
+            row += 1;
+        }
+        while row >> 32 > carries.len() as u64 {
+            carries.push(number as u64);
+        }
+        let mut occurrences = u64::from(*entry);
+        while overflows.next_if_eq(&(number as u64)).is_some() {
+            occurrences += 1 << 32;
+        }
+        *entry = row as u32;
+        row += occurrences;
+    }
+    Ok((counts, carries))
+}
+
+/// The suffixes of `T` that are shorter than `length`, filled up with A: they stand right before
+/// the strings that these are.
+fn short_suffixes(packed: &Packed, length: usize) -> Vec<u64> {
+    let symbols = 2 * packed.bases();
+    let suffix = |bases: u64| {
+        let number =
+            (symbols - bases..symbols).fold(0, |n, at| n << 2 | u64::from(packed.symbol(at)));
+        number << (2 * (length as u64 - bases))
+    };
+    (1..(length as u64).min(symbols + 1)).map(suffix).collect()
+}
+
+const _: () = assert!(SEED_BASES % 2 == 1, "a string must differ from its reverse complement");

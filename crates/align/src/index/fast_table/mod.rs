@@ -1,0 +1,253 @@
+//! `PREFIX.fast`: what spares the certified path its searches (`docs/internals/certified-path.md`).
+//!
+//! Two tables of `T`, the forward strand and its reverse complement:
+//!
+//! * **starts**: for each string of `k` bases, how many suffixes of `T` and its sentinel are
+//!   smaller, which is the first row of those that begin with it. A search starts `k` bases in.
+//!   `k` is the largest with `4^k <= bases / 8` (`bases` of one strand), so it takes at most half
+//!   a byte a base.
+//! * **repeated**: one bit for each place of the forward strand: whether the [`SEED_BASES`] bases
+//!   there occur twice or more in `T`.
+//!
+//! The file, little-endian:
+//!
+//! | at | bytes | what |
+//! |---|---|---|
+//! | 0 | 8 | `SLFAST1\n` |
+//! | 8 | 8 | bases of the forward strand |
+//! | 16 | 4 | CRC-32 of the packed forward strand, as in `.pac` |
+//! | 20 | 4 | `k` |
+//! | 24 | 4 | [`SEED_BASES`] |
+//! | 28 | 4 | number of carries |
+//! | 32 | 4 | CRC-32 of all that follows the header |
+//! | 36 | 28 | zero |
+//! | 64 | 8 each | carries: the first strings whose row reaches 2^32, 2 * 2^32, ... |
+//! | | 4 each | the low 32 bits of the rows of all `4^k` strings, then of their end |
+//! | | 8 each | the repeated bits, the first in the lowest bit |
+
+mod make;
+mod repeats;
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Bases of the strings whose repeats are flagged: bwa's least seed length.
+pub const SEED_BASES: usize = 19;
+
+const MAGIC: &[u8; 8] = b"SLFAST1\n";
+const HEADER_BYTES: usize = 64;
+
+/// Bytes read or written at a time.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// The tables of one genome.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FastTable {
+    bases: u64,
+    packed_crc: u32,
+    start_bases: usize,
+    carries: Vec<u64>,
+    starts: Vec<u32>,
+    repeated: Vec<u64>,
+}
+
+/// Why `PREFIX.fast` is not used.
+#[derive(Debug, thiserror::Error)]
+pub enum FastTableError {
+    /// There is none.
+    #[error("there is no {0}: `seqloom index` makes it")]
+    Missing(PathBuf),
+    /// It cannot be read.
+    #[error("{path} cannot be read: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is not such a file, or another version's.
+    #[error("{0} is no table of this version; make the index anew")]
+    Version(PathBuf),
+    /// It is of another genome.
+    #[error("{0} belongs to another index; make the index anew")]
+    Foreign(PathBuf),
+    /// Its content is not what was written.
+    #[error("{0} is damaged; make the index anew")]
+    Damaged(PathBuf),
+}
+
+impl FastTable {
+    /// Strings of so many bases have rows of their own, for a genome of so many.
+    #[must_use]
+    pub fn start_bases(bases: u64) -> usize {
+        (1..16).rev().find(|&k| 1 << (2 * k) <= bases / 8).unwrap_or(1)
+    }
+
+    /// Size of the tables of a genome of so many bases, in a file and, nearly, in memory.
+    #[must_use]
+    pub fn size_bytes(bases: u64) -> u64 {
+        let (starts, carries) = ((1 << (2 * Self::start_bases(bases))) + 1, (2 * bases + 1) >> 32);
+        HEADER_BYTES as u64 + 8 * carries + 4 * starts + 8 * bases.div_ceil(64)
+    }
+
+    /// Bases of the strings that [`FastTable::start`] knows.
+    #[must_use]
+    pub fn string_bases(&self) -> usize {
+        self.start_bases
+    }
+
+    /// The first row of the suffixes that begin with string `number` or are larger; up to the
+    /// number of strings.
+    #[inline]
+    #[must_use]
+    pub fn start(&self, number: usize) -> u64 {
+        let carries = self.carries.iter().filter(|&&first| first <= number as u64).count() as u64;
+        carries << 32 | u64::from(self.starts[number])
+    }
+
+    /// Where [`FastTable::start`] looks, to be fetched ahead.
+    #[inline]
+    #[must_use]
+    pub fn start_entry(&self, number: usize) -> &u32 {
+        &self.starts[number]
+    }
+
+    /// Whether the [`SEED_BASES`] bases at `place` of `T` occur more than once. They must lie on
+    /// one strand.
+    #[inline]
+    #[must_use]
+    pub fn is_repeated(&self, place: u64) -> bool {
+        let forward = self.forward_place(place);
+        self.repeated[(forward >> 6) as usize] >> (forward & 63) & 1 != 0
+    }
+
+    /// Where [`FastTable::is_repeated`] looks, to be fetched ahead.
+    #[inline]
+    #[must_use]
+    pub fn repeated_entry(&self, place: u64) -> &u64 {
+        &self.repeated[(self.forward_place(place) >> 6) as usize]
+    }
+
+    #[inline]
+    fn forward_place(&self, place: u64) -> u64 {
+        if place < self.bases { place } else { 2 * self.bases - place - SEED_BASES as u64 }
+    }
+
+    /// Reads `path`, the table of the genome whose packed forward strand is `packed`.
+    ///
+    /// # Errors
+    /// There is none, or it is not of this version and this genome, or damaged.
+    pub fn read(path: &Path, packed: &[u8], bases: u64) -> Result<Self, FastTableError> {
+        let failed = |source| FastTableError::Read { path: path.to_owned(), source };
+        let mut file = match File::open(path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                return Err(FastTableError::Missing(path.to_owned()));
+            }
+            Err(e) => return Err(failed(e)),
+        };
+        let size = file.metadata().map_err(failed)?.len();
+        let version = || FastTableError::Version(path.to_owned());
+        let mut header = [0; HEADER_BYTES];
+        file.read_exact(&mut header).map_err(|_| version())?;
+        let word = |at| u32::from_le_bytes([0, 1, 2, 3].map(|i: usize| header[at + i]));
+        let start_bases = word(20) as usize;
+        if &header[..8] != MAGIC || word(24) as usize != SEED_BASES {
+            return Err(version());
+        }
+        let packed_crc = crc32fast::hash(packed);
+        let same_bases = header[8..16] == bases.to_le_bytes();
+        if !same_bases || word(16) != packed_crc || start_bases != Self::start_bases(bases) {
+            return Err(FastTableError::Foreign(path.to_owned()));
+        }
+        let damaged = || FastTableError::Damaged(path.to_owned());
+        let starts = (1 << (2 * start_bases)) + 1;
+        let repeated = bases.div_ceil(64) as usize;
+        let carries = word(28) as usize;
+        if size != (HEADER_BYTES + 8 * carries + 4 * starts + 8 * repeated) as u64 {
+            return Err(damaged());
+        }
+        let mut body = Body { file, crc: crc32fast::Hasher::new() };
+        let table = Self {
+            bases,
+            packed_crc,
+            start_bases,
+            carries: body.take(carries, u64::from_le_bytes).map_err(failed)?,
+            starts: body.take(starts, u32::from_le_bytes).map_err(failed)?,
+            repeated: body.take(repeated, u64::from_le_bytes).map_err(failed)?,
+        };
+        if body.crc.finalize() == word(32) { Ok(table) } else { Err(damaged()) }
+    }
+
+    /// Writes the file. It is gone through twice, for the checksum stands in front.
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut crc = crc32fast::Hasher::new();
+        self.body(&mut |bytes| {
+            crc.update(bytes);
+            Ok(())
+        })?;
+        let mut header = [0; HEADER_BYTES];
+        header[..8].copy_from_slice(MAGIC);
+        header[8..16].copy_from_slice(&self.bases.to_le_bytes());
+        let words = [
+            self.packed_crc,
+            self.start_bases as u32,
+            SEED_BASES as u32,
+            self.carries.len() as u32,
+            crc.finalize(),
+        ];
+        for (at, word) in words.iter().enumerate() {
+            header[16 + 4 * at..20 + 4 * at].copy_from_slice(&word.to_le_bytes());
+        }
+        out.write_all(&header)?;
+        self.body(&mut |bytes| out.write_all(bytes))
+    }
+
+    fn body(&self, out: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        write_numbers(&self.carries, u64::to_le_bytes, out)?;
+        write_numbers(&self.starts, u32::to_le_bytes, out)?;
+        write_numbers(&self.repeated, u64::to_le_bytes, out)
+    }
+}
+
+fn write_numbers<T: Copy, const N: usize>(
+    numbers: &[T],
+    bytes_of: fn(T) -> [u8; N],
+    out: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut buffer = Vec::with_capacity(CHUNK_BYTES);
+    for chunk in numbers.chunks(CHUNK_BYTES / N) {
+        buffer.clear();
+        buffer.extend(chunk.iter().flat_map(|&number| bytes_of(number)));
+        out(&buffer)?;
+    }
+    Ok(())
+}
+
+/// The file behind its header.
+struct Body {
+    file: File,
+    crc: crc32fast::Hasher,
+}
+
+impl Body {
+    fn take<T, const N: usize>(
+        &mut self,
+        count: usize,
+        number_of: fn([u8; N]) -> T,
+    ) -> io::Result<Vec<T>> {
+        let mut numbers = Vec::with_capacity(count);
+        let mut buffer = vec![0; CHUNK_BYTES];
+        while numbers.len() < count {
+            let bytes = &mut buffer[..((count - numbers.len()) * N).min(CHUNK_BYTES)];
+            self.file.read_exact(bytes)?;
+            self.crc.update(bytes);
+            numbers.extend(bytes.as_chunks::<N>().0.iter().map(|&bytes| number_of(bytes)));
+        }
+        Ok(numbers)
+    }
+}
+
+#[cfg(test)]
+mod tests;

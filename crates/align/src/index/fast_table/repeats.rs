@@ -1,0 +1,146 @@
+//! Which strings of [`SEED_BASES`] bases occur more than once in `T`.
+//!
+//! A string and its reverse complement are counted as one, the smaller: `T` holds both as often.
+//! Their numbers are spread by a bijection, cut by their high bits into parts of equal size, and
+//! each part is sorted with its places; as many parts at a time as the memory holds.
+
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::super::packed::Packed;
+use super::super::{error::BuildError, memory::reserved};
+use super::SEED_BASES;
+use super::make::{Strings, across_border, forward};
+
+/// Bits of a string.
+const STRING_BITS: u32 = 2 * SEED_BASES as u32;
+/// Of these, those that say the part: enough that a part of 2^36 places is not too large.
+const PART_BITS: u32 = 10;
+const PARTS: usize = 1 << PART_BITS;
+/// Bits of a place beside the others of a string in a word.
+const PLACE_BITS: u32 = 64 - (STRING_BITS - PART_BITS);
+/// Stands for a string across the border of the strands, which has no flag.
+const NO_PLACE: u64 = (1 << PLACE_BITS) - 1;
+/// Odd, so that multiplying by it modulo 2^38 is a bijection (2^64 / golden ratio: Knuth, The Art
+/// of Computer Programming 3, 6.4).
+const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// Places that are held at once at the least: a few parts, with room for uneven ones.
+fn least_entries(bases: u64) -> u64 {
+    4 * bases / PARTS as u64 + (1 << 16)
+}
+
+/// The least memory for [`flags`].
+pub(super) fn least_bytes(bases: u64) -> u64 {
+    8 * least_entries(bases)
+}
+
+/// One bit for each place of the forward strand: whether the string there is repeated in `T`.
+pub(super) fn flags(
+    packed: &Packed,
+    memory_bytes: u64,
+    threads: NonZeroUsize,
+) -> Result<Vec<u64>, BuildError> {
+    let words = packed.bases().div_ceil(64);
+    let mut flags = reserved(words)?;
+    flags.resize_with(words as usize, || AtomicU64::new(0));
+    let mut sizes = vec![0_u64; PARTS];
+    for_each(packed, &mut |spread, _| sizes[part_of(spread)] += 1);
+    let most = (memory_bytes / 8).max(least_entries(packed.bases()));
+    let mut first = 0;
+    while first < PARTS {
+        let mut held = sizes[first];
+        let mut end = first + 1;
+        while end < PARTS && held + sizes[end] <= most {
+            held += sizes[end];
+            end += 1;
+        }
+        flag_parts(packed, &sizes, first..end, &flags, threads)?;
+        first = end;
+    }
+    Ok(flags.into_iter().map(AtomicU64::into_inner).collect())
+}
+
+fn part_of(spread: u64) -> usize {
+    (spread >> (STRING_BITS - PART_BITS)) as usize
+}
+
+/// Hands out each string of the forward strand, spread, with its place, and those across the
+/// border.
+fn for_each(packed: &Packed, take: &mut impl FnMut(u64, u64)) {
+    let spread = |strings: &Strings| {
+        strings.forward.min(strings.reverse).wrapping_mul(SPREAD) & ((1 << STRING_BITS) - 1)
+    };
+    let mut strings = Strings::new(SEED_BASES);
+    for (at, base) in forward(packed).enumerate() {
+        if strings.push(base) {
+            take(spread(&strings), at as u64 + 1 - SEED_BASES as u64);
+        }
+    }
+    let mut strings = Strings::new(SEED_BASES);
+    for base in across_border(packed, SEED_BASES) {
+        if strings.push(base) {
+            take(spread(&strings), NO_PLACE);
+        }
+    }
+}
+
+/// Sets the flags of the strings of some parts.
+fn flag_parts(
+    packed: &Packed,
+    sizes: &[u64],
+    parts: std::ops::Range<usize>,
+    flags: &[AtomicU64],
+    threads: NonZeroUsize,
+) -> Result<(), BuildError> {
+    let mut entries = reserved::<u64>(sizes[parts.clone()].iter().sum())?;
+    entries.resize(sizes[parts.clone()].iter().sum::<u64>() as usize, 0);
+    let mut ends: Vec<usize> = Vec::with_capacity(parts.len());
+    let mut start = 0;
+    for size in &sizes[parts.clone()] {
+        ends.push(start);
+        start += *size as usize;
+    }
+    for_each(packed, &mut |spread, place| {
+        let part = part_of(spread);
+        if parts.contains(&part) {
+            let end = &mut ends[part - parts.start];
+            entries[*end] = spread << PLACE_BITS | place;
+            *end += 1;
+        }
+    });
+    let mut rest = &mut entries[..];
+    let mut pieces = Vec::with_capacity(parts.len());
+    for size in &sizes[parts] {
+        let (piece, others) = rest.split_at_mut(*size as usize);
+        pieces.push(piece);
+        rest = others;
+    }
+    let pieces = Mutex::new(pieces.into_iter());
+    std::thread::scope(|scope| {
+        for _ in 0..threads.get() {
+            scope.spawn(|| {
+                loop {
+                    let piece = pieces.lock().unwrap_or_else(|e| e.into_inner()).next();
+                    let Some(piece) = piece else { return };
+                    piece.sort_unstable();
+                    flag_equal(piece, flags);
+                }
+            });
+        }
+    });
+    Ok(())
+}
+
+/// Sets the flags of the places whose strings stand more than once in a sorted part.
+fn flag_equal(sorted: &[u64], flags: &[AtomicU64]) {
+    for equal in sorted.chunk_by(|a, b| a >> PLACE_BITS == b >> PLACE_BITS) {
+        if equal.len() < 2 {
+            continue;
+        }
+        for place in equal.iter().map(|entry| entry & NO_PLACE).filter(|&place| place != NO_PLACE) {
+            flags[(place >> 6) as usize].fetch_or(1 << (place & 63), Ordering::Relaxed);
+        }
+    }
+}

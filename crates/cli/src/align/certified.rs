@@ -1,0 +1,88 @@
+//! Whether a run takes the certified path, and what came of it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use seqloom_align::certified::{CertifiedReads, Verdict};
+use seqloom_align::engine::bwa::BwaEngine;
+use seqloom_align::index::{FastTable, IndexInfo, IndexPaths};
+use seqloom_report::run::CertifiedReport;
+use seqloom_runtime::memory::ByteSize;
+
+use super::arguments::{AlignArguments, EngineChoice};
+
+/// The certified path of one run.
+#[derive(Debug, Clone)]
+pub(super) struct CertifiedRun {
+    /// Its table, if it is to be loaded.
+    table: Option<PathBuf>,
+    reads: Arc<CertifiedReads>,
+    /// Why the path is off.
+    off_because: Arc<Mutex<Option<String>>>,
+}
+
+impl CertifiedRun {
+    /// `fits` says whether so many bytes beside the index fit `-m`.
+    pub(super) fn plan(
+        arguments: &AlignArguments,
+        index: &IndexInfo,
+        fits: impl Fn(u64) -> Result<(), ByteSize>,
+    ) -> Self {
+        let algorithm = &arguments.algorithm;
+        let table = IndexPaths::new(&arguments.reference).fast();
+        let off_because = match fits(FastTable::size_bytes(index.bases)) {
+            _ if !matches!(algorithm.engine, EngineChoice::Bwa) => {
+                Some("the engine is not bwa".to_owned())
+            }
+            _ if algorithm.no_certified_path => Some("--no-certified-path".to_owned()),
+            _ if !table.exists() => Some(format!("there is no {}", table.display())),
+            Err(needed) => Some(format!("its table needs -m {needed}")),
+            Ok(()) => None,
+        };
+        Self {
+            table: off_because.is_none().then_some(table),
+            reads: Arc::default(),
+            off_because: Arc::new(Mutex::new(off_because)),
+        }
+    }
+
+    /// Memory of the table, for an index of so many bases.
+    pub(super) fn table_bytes(&self, bases: u64) -> u64 {
+        if self.table.is_some() { FastTable::size_bytes(bases) } else { 0 }
+    }
+
+    /// Turns the path on in an engine that was loaded. The records are the same without it.
+    pub(super) fn turn_on(&self, engine: &mut BwaEngine) {
+        let Some(table) = &self.table else { return };
+        if let Err(reason) = engine.certify(table, self.reads.clone()) {
+            *self.reason() = Some(reason.to_string());
+        }
+    }
+
+    fn reason(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.off_because.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Why the path is off, once the engine is loaded.
+    pub(super) fn off_because(&self) -> Option<String> {
+        self.reason().clone()
+    }
+
+    /// For the JSON report.
+    pub(super) fn report(&self) -> CertifiedReport {
+        let off_because = self.off_because();
+        let count = |verdict: Verdict| (verdict.name(), self.reads.get(verdict));
+        let reads = match off_because {
+            None => Verdict::ALL.into_iter().map(count).collect(),
+            Some(_) => BTreeMap::new(),
+        };
+        CertifiedReport { off_because, reads }
+    }
+
+    /// What part of the reads was certified.
+    pub(super) fn share(&self) -> Option<f64> {
+        let all: u64 = Verdict::ALL.into_iter().map(|verdict| self.reads.get(verdict)).sum();
+        (all > 0).then(|| self.reads.get(Verdict::Certified) as f64 / all as f64)
+    }
+}
