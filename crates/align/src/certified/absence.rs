@@ -63,10 +63,8 @@ impl<'a> AbsenceSearch<'a> {
     }
 }
 
-impl<'a> Search for AbsenceSearch<'a> {
-    type Index = Tables<'a>;
-
-    fn step(&mut self, tables: &Tables<'a>) -> bool {
+impl Search<Tables<'_>> for AbsenceSearch<'_> {
+    fn step(&mut self, tables: &Tables<'_>) -> bool {
         if let State::Table = self.state {
             self.go_on(tables.start(self.start_number(tables)), tables);
         } else if let State::Searching(interval) = self.state {

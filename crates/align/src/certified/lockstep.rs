@@ -1,12 +1,9 @@
 //! Many searches in turn, so that their cache misses overlap.
 
-/// A search that goes on in steps.
-pub(super) trait Search {
-    /// What all searches read.
-    type Index: ?Sized;
-
+/// A search that goes on in steps in an index that all read.
+pub(super) trait Search<Index> {
     /// One step, and a prefetch of what the next one reads. False when the search is over.
-    fn step(&mut self, index: &Self::Index) -> bool;
+    fn step(&mut self, index: &Index) -> bool;
 }
 
 /// Searches that go on at once: enough to hide a miss of main memory, few enough for the first
@@ -14,7 +11,11 @@ pub(super) trait Search {
 const AT_ONCE: usize = 48;
 
 /// Runs all searches to their end.
-pub(super) fn run<S: Search>(searches: &mut [S], index: &S::Index, active: &mut Vec<usize>) {
+pub(super) fn run<Index>(
+    searches: &mut [impl Search<Index>],
+    index: &Index,
+    active: &mut Vec<usize>,
+) {
     active.clear();
     let mut next = searches.len().min(AT_ONCE);
     active.extend(0..next);

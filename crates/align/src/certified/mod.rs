@@ -16,22 +16,28 @@
 //! 4. `absence`: no string over a mismatch occurs.
 
 mod absence;
+mod chains;
 mod lockstep;
+mod occurrences;
 mod place;
 mod prefetch;
 mod report;
 mod rows;
 mod rules;
+mod seeds;
 mod text;
 
 use std::sync::Arc;
 
 use absence::AbsenceSearch;
+pub(crate) use chains::{Chains, PlacedSeed};
+use occurrences::{ChainedRead, Occurrences};
 use place::PlaceSearch;
 pub use report::{CertifiedReads, Verdict};
 use rows::{Interval, Rows};
 use rules::GREATEST_SHIFT;
 pub(crate) use rules::Scoring;
+use seeds::{Flags, SeedSearch};
 use text::{Bases, Genome};
 
 use crate::engine::Read;
@@ -92,6 +98,14 @@ impl Mismatches {
     }
 }
 
+/// A read that lies on a diagonal, whose region does not follow from that.
+#[derive(Debug, Clone, Copy)]
+struct Diagonal {
+    number: usize,
+    place: u64,
+    mismatches: Mismatches,
+}
+
 /// A place in `T`.
 #[derive(Debug, Clone, Copy)]
 struct Spot {
@@ -135,11 +149,7 @@ impl Tables<'_> {
     /// The rows of string `number`.
     #[inline]
     fn start(&self, number: usize) -> Interval {
-        let first = self.fast.start(number);
-        // Suffixes shorter than a string may stand between two; one row too many shows nothing
-        // wrong: a place is compared with the genome, and a string that seems to occur is not
-        // shown to be absent.
-        Interval { first, count: self.fast.start(number + 1) - first }
+        Interval { first: self.fast.start(number), count: self.fast.occurrences(number) }
     }
 }
 
@@ -149,6 +159,11 @@ pub(crate) struct Work {
     reads: Vec<Bases>,
     window: Bases,
     mismatches: Vec<usize>,
+    diagonals: Vec<Diagonal>,
+    occurrences: Occurrences,
+    /// The first `chained.len()` are of the reads with these numbers.
+    chains: Vec<Chains>,
+    chained: Vec<usize>,
     active: Vec<usize>,
     /// Per read.
     verdicts: Vec<Verdict>,
@@ -168,6 +183,7 @@ impl Work {
             self.reads.resize_with(reads.len(), Bases::default);
         }
         self.verdicts.clear();
+        self.diagonals.clear();
         let verdicts = reads.zip(&mut self.reads).map(|(read, packed)| {
             match LENGTHS.contains(&read.bases.len()) && packed.take_read(read.bases) {
                 true => Verdict::Unplaced,
@@ -179,12 +195,22 @@ impl Work {
 
     /// Pauses after too many batches of which hardly a read was certified.
     fn weigh_gain(&mut self) {
-        let certified = self.verdicts.iter().filter(|&&v| v == Verdict::Certified).count();
+        let certified = (0..self.verdicts.len()).filter(|&at| !self.is_unknown(at)).count();
         let gained = certified * LEAST_SHARE >= self.verdicts.len();
         self.without_gain = if gained { 0 } else { self.without_gain + 1 };
         if self.without_gain == PATIENCE_BATCHES {
             (self.without_gain, self.pause) = (0, PAUSE_BATCHES);
         }
+    }
+
+    /// Reads whose chains are known.
+    pub(crate) fn chained(&self) -> impl Iterator<Item = (usize, &Chains)> {
+        self.chained.iter().copied().zip(&self.chains)
+    }
+
+    /// Whether the library is to search for read `at`.
+    pub(crate) fn is_unknown(&self, at: usize) -> bool {
+        !matches!(self.verdicts[at], Verdict::Certified | Verdict::Chained)
     }
 
     /// The bases of read `at` as codes 0 to 3.
@@ -219,6 +245,9 @@ impl CertifiedPath {
         work.known.resize(count, None);
         if work.pause > 0 {
             work.pause -= 1;
+            work.verdicts.clear();
+            work.verdicts.resize(count, Verdict::Untried);
+            work.chained.clear();
             self.reads.add_untried(count);
             return;
         }
@@ -228,6 +257,7 @@ impl CertifiedPath {
             self.find_places(index, tables, work, attempt);
         }
         self.show_absence(tables, work);
+        self.chain(index, tables, work);
         work.weigh_gain();
         self.reads.add(&work.verdicts);
     }
@@ -273,6 +303,10 @@ impl CertifiedPath {
                 work.verdicts[number] =
                     known.map_or_else(|verdict| verdict, |_| Verdict::Certified);
                 work.known[number] = known.ok();
+                if known == Err(Verdict::Chained) {
+                    let mismatches = Mismatches::of(&work.mismatches);
+                    work.diagonals.push(Diagonal { number, place: spot.place, mismatches });
+                }
             }
         }
         work.reads = packed_reads;
@@ -292,9 +326,9 @@ impl CertifiedPath {
         }
         let repeated = |at: usize| self.table.is_repeated(spot.place + at as u64);
         if !rules::seeds_are_unique(mismatches, read.len(), repeated) {
-            return Err(Verdict::RepeatedSeed);
+            return Err(Verdict::Chained);
         }
-        let extension = self.extend(read, window, mismatches).ok_or(Verdict::Extension)?;
+        let extension = self.extend(read, window, mismatches).ok_or(Verdict::Chained)?;
         Ok(Known { place: spot.place, sequence: spot.sequence, ..extension })
     }
 
@@ -331,17 +365,68 @@ impl CertifiedPath {
         })
     }
 
+    /// Finds the seeds and chains of the reads that lie on a diagonal and whose region is not
+    /// known.
+    fn chain(&self, index: LoadedIndex<'_>, tables: Tables<'_>, work: &mut Work) {
+        let packed_reads = std::mem::take(&mut work.reads);
+        let verdicts = &mut work.verdicts;
+        work.diagonals.retain(|diagonal| verdicts[diagonal.number] == Verdict::Chained);
+        let search = |diagonal: &Diagonal| {
+            let read = &packed_reads[diagonal.number];
+            let flags = self.flags(diagonal.place, read.len());
+            SeedSearch::new(read, diagonal.mismatches, flags)
+        };
+        let mut searches: Vec<_> = work.diagonals.iter().map(search).collect();
+        lockstep::run(&mut searches, &tables, &mut work.active);
+        work.occurrences.clear();
+        for search in &mut searches {
+            let gave_up = search.gave_up;
+            search.gave_up = gave_up || !work.occurrences.add(&mut search.seeds, &self.scoring);
+        }
+        work.occurrences.find(&tables.rows, &mut work.active);
+        work.chained.clear();
+        let mut next = 0;
+        for (search, diagonal) in searches.iter().zip(&work.diagonals) {
+            verdicts[diagonal.number] = Verdict::Seeds;
+            if search.gave_up {
+                continue;
+            }
+            if work.chains.len() == work.chained.len() {
+                work.chains.push(Chains::default());
+            }
+            let chains = &mut work.chains[work.chained.len()];
+            let length = packed_reads[diagonal.number].len();
+            let read = ChainedRead { seeds: &search.seeds, length, place: diagonal.place };
+            if work.occurrences.chain(&mut next, read, index, &self.scoring, chains) {
+                verdicts[diagonal.number] = Verdict::Chained;
+                work.chained.push(diagonal.number);
+            }
+        }
+        work.reads = packed_reads;
+    }
+
+    /// Which strings of a read of `length` bases on the diagonal from `place` are repeated.
+    fn flags(&self, place: u64, length: usize) -> Flags {
+        let mut flags = Flags::default();
+        for at in 0..=length - SEED_BASES {
+            let repeated = self.table.is_repeated(place + at as u64);
+            flags[at / 64] |= u64::from(repeated) << (at % 64);
+        }
+        flags
+    }
+
     /// Takes back the regions of reads with a string over a mismatch that occurs.
     fn show_absence(&self, tables: Tables<'_>, work: &mut Work) {
         let packed_reads = std::mem::take(&mut work.reads);
         let mut searches = Vec::new();
-        for (number, known) in work.known.iter().enumerate() {
-            if let Some(known) = known {
-                let read = &packed_reads[number];
-                absence::runs(known.mismatches.get(), read.len(), |first, last| {
-                    searches.push(AbsenceSearch::new(read, number, first, last));
-                });
-            }
+        let known = work.known.iter().enumerate();
+        let known = known.filter_map(|(number, known)| Some((number, known.as_ref()?.mismatches)));
+        let diagonals = work.diagonals.iter().map(|d| (d.number, d.mismatches));
+        for (number, mismatches) in known.chain(diagonals) {
+            let read = &packed_reads[number];
+            absence::runs(mismatches.get(), read.len(), |first, last| {
+                searches.push(AbsenceSearch::new(read, number, first, last));
+            });
         }
         lockstep::run(&mut searches, &tables, &mut work.active);
         for search in searches.iter().filter(|search| search.found_one()) {

@@ -70,10 +70,8 @@ impl<'a> PlaceSearch<'a> {
     }
 }
 
-impl<'a> Search for PlaceSearch<'a> {
-    type Index = Tables<'a>;
-
-    fn step(&mut self, tables: &Tables<'a>) -> bool {
+impl Search<Tables<'_>> for PlaceSearch<'_> {
+    fn step(&mut self, tables: &Tables<'_>) -> bool {
         match &mut self.state {
             State::Start if self.at == self.end => {
                 self.at -= tables.fast.string_bases();

@@ -15,12 +15,12 @@ pub enum Verdict {
     Unplaced,
     /// It lies in an ALT sequence.
     Alternate,
-    /// A seed of it occurs elsewhere too.
-    RepeatedSeed,
+    /// Its chains are known.
+    Chained,
+    /// It has seeds that are not searched for here, too many, or chains that begin at one place.
+    Seeds,
     /// A string over a mismatch occurs somewhere.
     OtherSeed,
-    /// A gap might pay, or a seed is clipped.
-    Extension,
 }
 
 impl Verdict {
@@ -31,9 +31,9 @@ impl Verdict {
         Self::Unfit,
         Self::Unplaced,
         Self::Alternate,
-        Self::RepeatedSeed,
+        Self::Chained,
+        Self::Seeds,
         Self::OtherSeed,
-        Self::Extension,
     ];
 
     /// Its name in reports.
@@ -45,9 +45,9 @@ impl Verdict {
             Self::Unfit => "unfit",
             Self::Unplaced => "unplaced",
             Self::Alternate => "alternate",
-            Self::RepeatedSeed => "repeated_seed",
+            Self::Chained => "chained",
+            Self::Seeds => "seeds",
             Self::OtherSeed => "other_seed",
-            Self::Extension => "extension",
         }
     }
 }

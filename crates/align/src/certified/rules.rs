@@ -6,9 +6,9 @@
 use crate::index::SEED_BASES;
 
 /// Seeds at least so long are looked into again: 1.5 times the least, rounded (`-r`).
-const RESEEDED_BASES: usize = SEED_BASES + SEED_BASES / 2;
+pub(super) const RESEEDED_BASES: usize = SEED_BASES + SEED_BASES / 2;
 /// Length of the seeds of the third round.
-const THIRD_ROUND_BASES: usize = SEED_BASES + 1;
+pub(super) const THIRD_ROUND_BASES: usize = SEED_BASES + 1;
 
 /// Scores of bwa.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub(crate) struct Scoring {
     /// Clipping, at the start and the end of the read.
     pub(crate) clip: [i32; 2],
     pub(crate) band: i32,
+    /// Of a seed that occurs more often, only so many places are taken (`-c`).
+    pub(crate) most_occurrences: u64,
 }
 
 impl Scoring {
@@ -51,7 +53,7 @@ impl Scoring {
 }
 
 /// The stretches between mismatches, each as its first base and behind its last.
-fn stretches(mismatches: &[usize], length: usize) -> impl Iterator<Item = [usize; 2]> {
+pub(super) fn stretches(mismatches: &[usize], length: usize) -> impl Iterator<Item = [usize; 2]> {
     let starts = std::iter::once(0).chain(mismatches.iter().map(|&at| at + 1));
     let ends = mismatches.iter().copied().chain(std::iter::once(length));
     starts.zip(ends).map(|(start, end)| [start, end])

@@ -76,6 +76,12 @@ impl Bases {
         (self.word(at) >> (64 - 2 * count)) as usize
     }
 
+    /// The reverse complement of `count` bases from `at` as a number; at most 31.
+    #[inline]
+    pub(super) fn complement_number(&self, at: usize, count: usize) -> usize {
+        (complement(self.word(at), WORD_BASES) & ((1 << (2 * count)) - 1)) as usize
+    }
+
     /// The bases as codes 0 to 3.
     pub(super) fn codes(&self, out: &mut Vec<u8>) {
         out.clear();
@@ -206,6 +212,11 @@ mod tests {
             let mut read_back = Vec::new();
             window.codes(&mut read_back);
             prop_assert_eq!(&read_back[..], &both[start..start + length]);
+            let count = length.min(11);
+            let number = |codes: &[u8]| codes.iter().fold(0, |n, &c| n << 2 | usize::from(c));
+            let turned: Vec<u8> = read_back[..count].iter().rev().map(|c| 3 - c).collect();
+            prop_assert_eq!(window.number(0, count), number(&read_back[..count]));
+            prop_assert_eq!(window.complement_number(0, count), number(&turned));
         }
 
         #[test]

@@ -125,13 +125,75 @@ pub(super) struct LibraryRead {
     chemistry: i8,
 }
 
+/// `mem_seed_t`.
+#[repr(C)]
+pub(super) struct LibrarySeed {
+    pub(super) place: i64,
+    pub(super) base: i32,
+    pub(super) length: i32,
+    pub(super) score: i32,
+    pub(super) region: c_int,
+    pub(super) occurrences: i32,
+}
+
+/// `mem_chain_t`.
+#[repr(C)]
+pub(super) struct LibraryChain {
+    /// Number of the read in its call.
+    pub(super) read: i32,
+    pub(super) current: i32,
+    pub(super) count: i32,
+    /// More than 1: the seeds are to be freed.
+    pub(super) room: i32,
+    pub(super) first: i32,
+    pub(super) sequence: i32,
+    /// `w:27, kept:2, is_alt:1, meth_hypothesis:2`.
+    pub(super) bits: u32,
+    pub(super) repetitive: f32,
+    pub(super) place: i64,
+    pub(super) seeds: *mut LibrarySeed,
+}
+
+impl LibraryChain {
+    /// The bits of a chain that has not been looked at, without bisulfite hypothesis (-1).
+    pub(super) fn bits(alternate: bool) -> u32 {
+        0b11 << 30 | u32::from(alternate) << 29
+    }
+}
+
+/// `mem_chain_v`.
+#[repr(C)]
+pub(super) struct LibraryChains {
+    pub(super) count: usize,
+    pub(super) room: usize,
+    pub(super) cursor: usize,
+    pub(super) items: *mut LibraryChain,
+    pub(super) dropped_weight: c_int,
+}
+
+/// `BwaScratch`, which points to `ShimScratch`.
+#[repr(C)]
+pub(super) struct ScratchHandle {
+    pub(super) shim: *mut ShimScratch,
+}
+
+/// The beginning of `ShimScratch`, whose first member is `worker_t`.
+#[repr(C)]
+pub(super) struct ShimScratch {
+    pointers: [*mut c_void; 5],
+    processed: i64,
+    chains: *mut LibraryChains,
+    /// `mem_cache`.
+    pub(super) cache: [u64; 0],
+}
+
 /// `mem_alnreg_v`.
 #[repr(C)]
 pub(super) struct Regions {
     pub(super) count: usize,
     pub(super) room: usize,
     pub(super) items: *mut Region,
-    dropped_weight: c_int,
+    pub(super) dropped_weight: c_int,
 }
 
 /// `mem_alnreg_t`: where a read may lie.
@@ -175,6 +237,12 @@ pub(super) struct Region {
     flag: i32,
     hypothesis: i8,
     strand_hypothesis: i8,
+}
+
+impl Regions {
+    pub(super) fn empty() -> Self {
+        Self { count: 0, room: 0, items: std::ptr::null_mut(), dropped_weight: 0 }
+    }
 }
 
 impl Region {
@@ -227,4 +295,6 @@ pub(super) struct OnlyExtension {
 
 // The library asserts the same sizes when it is compiled.
 const _: () = assert!(size_of::<Region>() == 112 && size_of::<Block>() == 64);
+const _: () = assert!(size_of::<LibraryChain>() == 48 && size_of::<LibrarySeed>() == 32);
+const _: () = assert!(std::mem::offset_of!(ShimScratch, cache) == 56);
 const _: () = assert!(size_of::<Regions>() == 32 && size_of::<LibraryRead>() == 80);

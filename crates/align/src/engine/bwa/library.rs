@@ -6,15 +6,22 @@
 //! ([`Candidates::put`]).
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::marker::PhantomData;
 use std::path::Path;
 use std::ptr;
 
 use bwa_mem3_sys as sys;
 
-use super::layout::{self, Block, CandidatesHandle, IndexHandle, Region, Search};
+use super::layout::{
+    self, Block, CandidatesHandle, IndexHandle, LibraryChain, LibraryChains, LibraryRead,
+    LibrarySeed, Region, Regions, Search,
+};
+use crate::certified::{Chains, PlacedSeed};
 use crate::engine::{Ordinals, Origin, Read, RecordSink};
+
+/// Reads that the library's kernels take at a time.
+const KERNEL_READS: usize = 512;
 
 /// Longest name that a BAM record can have, in bytes; the library ends the process above.
 const LONGEST_NAME_BYTES: usize = 254;
@@ -306,41 +313,134 @@ impl Candidates {
         }
     }
 
-    /// Gives read `at`, which went in without bases, its bases and its only region, as though it
-    /// had been searched. `codes` are 0 to 3.
-    ///
-    /// # Errors
-    /// Out of memory.
-    pub(super) fn put(
-        &mut self,
-        at: usize,
-        codes: &[u8],
-        qualities: Option<&[u8]>,
-        region: Region,
-    ) -> Result<(), String> {
-        // SAFETY: `layout` describes these structures. The library has made the read's strings and
-        // its region vector with `malloc`, frees them with `free`, and made them for a read
-        // without bases; each is replaced by a block of its own from `malloc`. `count` bounds `at`.
+    fn slot(&mut self, at: usize) -> Result<Slot<'_>, String> {
+        // SAFETY: `layout` describes these structures; `count` bounds `at`.
         unsafe {
             let shim = &mut *self.shim();
             if at >= shim.count as usize {
                 return Err("a region for a read that is not there".to_owned());
             }
-            let (read, regions) = (&mut *shim.reads.add(at), &mut *shim.regions.add(at));
-            let items = libc::malloc(size_of::<Region>()).cast::<Region>();
-            if items.is_null() {
-                return Err("out of memory".to_owned());
-            }
-            items.write(region);
-            libc::free(regions.items.cast());
-            (regions.items, regions.count, regions.room) = (items, 1, 1);
+            Ok(Slot {
+                read: &mut *shim.reads.add(at),
+                regions: &mut *shim.regions.add(at),
+                heap_bytes: &mut shim.heap_bytes,
+            })
+        }
+    }
+
+    /// Gives read `at`, which went in without bases, its bases, as codes 0 to 3.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub(super) fn put_bases(
+        &mut self,
+        at: usize,
+        codes: &[u8],
+        qualities: Option<&[u8]>,
+    ) -> Result<(), String> {
+        let Slot { read, heap_bytes, .. } = self.slot(at)?;
+        // SAFETY: the library has made the read's strings with `malloc` and frees them with
+        // `free`; each is replaced by a block of its own.
+        unsafe {
             read.sequence = replaced(read.sequence, codes)?;
             if let Some(qualities) = qualities {
                 read.qualities = replaced(read.qualities, qualities)?;
-                shim.heap_bytes += qualities.len();
+                *heap_bytes += qualities.len();
             }
-            read.bases = codes.len() as i32;
-            shim.heap_bytes += codes.len();
+        }
+        read.bases = codes.len() as i32;
+        *heap_bytes += codes.len();
+        Ok(())
+    }
+
+    /// Gives read `at`, which went in without bases, its only region.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub(super) fn put_region(&mut self, at: usize, region: Region) -> Result<(), String> {
+        let Slot { regions, .. } = self.slot(at)?;
+        // SAFETY: the library frees the vector with `free`; the old one has no regions.
+        unsafe {
+            let items = allocated::<Region>(1)?;
+            items.write(region);
+            libc::free(regions.items.cast());
+            (regions.items, regions.count, regions.room) = (items, 1, 1);
+        }
+        Ok(())
+    }
+
+    /// Filters and extends the chains of reads, which have their bases (see
+    /// [`Candidates::put_bases`]), to their regions, as the library does with its own.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub(super) fn extend_chains(
+        &mut self,
+        index: &Index,
+        options: &Options,
+        scratch: &mut Scratch,
+        chained: &[(usize, &Chains)],
+    ) -> Result<(), String> {
+        for some in chained.chunks(KERNEL_READS) {
+            self.extend_some(index, options, scratch, some)?;
+        }
+        Ok(())
+    }
+
+    fn extend_some(
+        &mut self,
+        index: &Index,
+        options: &Options,
+        scratch: &mut Scratch,
+        chained: &[(usize, &Chains)],
+    ) -> Result<(), String> {
+        let (search, _) = index.layout();
+        let mut seeds = library_seeds(chained);
+        // SAFETY: reads are copied, pointers and all, for the time of the call, which changes
+        // neither them nor their bases. Chains are blocks from `malloc`, which the library frees;
+        // their seeds, with room 1, it does not, and `seeds` outlives the call. `cache` is that of
+        // the scratch, whose thread slot `tid` is. The regions that come back are the library's
+        // own blocks and take the place of empty vectors.
+        unsafe {
+            let tid = sys::bwa_shim_scratch_tid(scratch.0);
+            let shim = (*scratch.0.cast::<layout::ScratchHandle>()).shim;
+            let cache = (&raw mut (*shim).cache).cast::<c_void>();
+            let mut reads = Vec::with_capacity(chained.len());
+            let mut chains = Vec::with_capacity(chained.len());
+            let mut next_seed = seeds.as_mut_ptr();
+            for (number, &(at, found)) in chained.iter().enumerate() {
+                reads.push(ptr::read(self.slot(at)?.read));
+                let items = library_chains(number, found, &mut next_seed)?;
+                let count = found.get().len();
+                let kept = mem_chain_flt(options.pointer(), count as c_int, items, tid);
+                chains.push(LibraryChains {
+                    count: kept as usize,
+                    room: count,
+                    cursor: 0,
+                    items,
+                    dropped_weight: 0,
+                });
+            }
+            let mut regions: Vec<Regions> = Vec::with_capacity(chained.len());
+            regions.resize_with(chained.len(), Regions::empty);
+            mem_kernel2_core(
+                search,
+                options.pointer(),
+                reads.as_mut_ptr(),
+                regions.as_mut_ptr(),
+                chained.len() as c_int,
+                chains.as_mut_ptr(),
+                cache,
+                ptr::null_mut(),
+                tid,
+                ptr::null(),
+                ptr::null(),
+            );
+            for (&(at, _), found) in chained.iter().zip(regions) {
+                let slot = self.slot(at)?;
+                libc::free(slot.regions.items.cast());
+                *slot.regions = found;
+            }
         }
         Ok(())
     }
@@ -417,6 +517,92 @@ impl Drop for Candidates {
         // SAFETY: the handle is valid or null, which is allowed, and freed once.
         unsafe { sys::bwa_shim_regs_free(self.handle) };
     }
+}
+
+/// A read of the library's and what was found for it.
+struct Slot<'a> {
+    read: &'a mut LibraryRead,
+    regions: &'a mut Regions,
+    heap_bytes: &'a mut usize,
+}
+
+// `bwamem.h` of the engine, by the names that C++ gives them (Itanium C++ ABI, 5.1).
+unsafe extern "C" {
+    #[link_name = "_Z13mem_chain_fltPK9mem_opt_tiP11mem_chain_ti"]
+    fn mem_chain_flt(
+        options: *const sys::mem_opt_t,
+        count: c_int,
+        chains: *mut LibraryChain,
+        tid: c_int,
+    ) -> c_int;
+    #[link_name = "_Z16mem_kernel2_coreP10FMI_searchPK9mem_opt_tP7bseq1_tP12mem_alnreg_viP11\
+                   mem_chain_vP9mem_cachePhiPK8bntseq_tPKh"]
+    fn mem_kernel2_core(
+        search: *const Search,
+        options: *const sys::mem_opt_t,
+        reads: *mut LibraryRead,
+        regions: *mut Regions,
+        count: c_int,
+        chains: *mut LibraryChains,
+        cache: *mut c_void,
+        text: *mut u8,
+        tid: c_int,
+        bisulfite_sequences: *const layout::Sequences,
+        bisulfite_packed: *const u8,
+    ) -> c_int;
+}
+
+/// The seeds of all chains, one behind the other.
+fn library_seeds(chained: &[(usize, &Chains)]) -> Vec<LibrarySeed> {
+    let chains = chained.iter().flat_map(|(_, chains)| chains.get().iter().map(|&c| (*chains, c)));
+    let seeds = chains.flat_map(|(chains, chain)| chains.seeds(chain));
+    let seed = |seed: PlacedSeed| LibrarySeed {
+        place: seed.place,
+        base: seed.base,
+        length: seed.length,
+        score: seed.length,
+        region: 0,
+        occurrences: seed.occurrences,
+    };
+    seeds.map(seed).collect()
+}
+
+/// The chains of the `number`-th read in a block from `malloc`, with seeds from `next_seed` on.
+///
+/// # Safety
+/// `next_seed` points to the seeds of these chains, in order.
+unsafe fn library_chains(
+    number: usize,
+    chains: &Chains,
+    next_seed: &mut *mut LibrarySeed,
+) -> Result<*mut LibraryChain, String> {
+    // SAFETY: the block has room for all chains; `next_seed` by the caller's word.
+    unsafe {
+        let items = allocated::<LibraryChain>(chains.get().len())?;
+        for (at, chain) in chains.get().iter().enumerate() {
+            items.add(at).write(LibraryChain {
+                read: number as i32,
+                current: 0,
+                count: chain.count as i32,
+                room: 1,
+                first: -1,
+                sequence: chain.sequence,
+                bits: LibraryChain::bits(chain.alternate),
+                repetitive: chains.repetitive,
+                place: chain.place,
+                seeds: *next_seed,
+            });
+            *next_seed = next_seed.add(chain.count);
+        }
+        Ok(items)
+    }
+}
+
+/// A block from `malloc` for so many values.
+fn allocated<T>(count: usize) -> Result<*mut T, String> {
+    // SAFETY: `malloc` has no preconditions; null is handled.
+    let block = unsafe { libc::malloc(size_of::<T>() * count.max(1)) };
+    if block.is_null() { Err("out of memory".to_owned()) } else { Ok(block.cast()) }
 }
 
 /// A block from `malloc` that holds `bytes` and a 0, in place of `old`.

@@ -115,9 +115,8 @@ impl BwaEngine {
         scratch: &mut Scratch,
         reads: &EngineReads<'_>,
     ) -> Result<Candidates, String> {
-        let known = scratch.certified.known();
-        let emptied =
-            |read, at: usize| if known[at].is_some() { without_bases(read) } else { read };
+        let certified = &scratch.certified;
+        let emptied = |read, at| if certified.is_unknown(at) { read } else { without_bases(read) };
         let pairs = reads.pairs.iter().enumerate();
         let pairs: Vec<_> =
             pairs.map(|(i, &[a, b])| [emptied(a, 2 * i), emptied(b, 2 * i + 1)]).collect();
@@ -126,12 +125,16 @@ impl BwaEngine {
             singles.map(|(i, &read)| emptied(read, 2 * pairs.len() + i)).collect();
         let library = &mut scratch.library;
         let mut found = Candidates::find(&self.index, &self.options, library, &pairs, &singles)?;
-        for (at, read) in reads.pairs.iter().flatten().chain(&reads.singles).enumerate() {
-            if let Some(known) = &scratch.certified.known()[at] {
-                scratch.certified.codes(at, &mut scratch.codes);
-                found.put(at, &scratch.codes, read.qualities, self.region(known))?;
+        let all = reads.pairs.iter().flatten().chain(&reads.singles).enumerate();
+        for (at, read) in all.filter(|&(at, _)| !certified.is_unknown(at)) {
+            certified.codes(at, &mut scratch.codes);
+            found.put_bases(at, &scratch.codes, read.qualities)?;
+            if let Some(known) = &certified.known()[at] {
+                found.put_region(at, self.region(known))?;
             }
         }
+        let chained: Vec<_> = certified.chained().collect();
+        found.extend_chains(&self.index, &self.options, &mut scratch.library, &chained)?;
         Ok(found)
     }
 }

@@ -137,6 +137,7 @@ impl Options {
             extend_insertion: o.e_ins,
             clip: [o.pen_clip5, o.pen_clip3],
             band: o.w,
+            most_occurrences: o.max_occ.unsigned_abs().into(),
         };
         scoring.refusal().map_or(Ok(scoring), Err)
     }

@@ -23,9 +23,10 @@ impl FastTable {
         let left = memory_bytes.saturating_sub(Self::size_bytes(bases));
         let repeated = repeats::flags(packed, left, threads)?;
         let start_bases = Self::start_bases(bases);
-        let (starts, carries) = starts(packed, start_bases)?;
+        let short = short_suffixes(2 * bases, start_bases, |at| packed.symbol(at));
+        let (starts, carries) = starts(packed, start_bases, &short)?;
         let packed_crc = packed.crc();
-        Ok(Self { bases, packed_crc, start_bases, carries, starts, repeated })
+        Ok(Self { bases, packed_crc, start_bases, carries, starts, repeated, short })
     }
 }
 
@@ -72,7 +73,11 @@ pub(super) fn forward(packed: &Packed) -> impl Iterator<Item = u64> {
 
 /// The first row of each string of `length` bases and the number of rows, in 32 bits, and where
 /// the higher bits change.
-fn starts(packed: &Packed, length: usize) -> Result<(Vec<u32>, Vec<u64>), BuildError> {
+fn starts(
+    packed: &Packed,
+    length: usize,
+    short: &[u64],
+) -> Result<(Vec<u32>, Vec<u64>), BuildError> {
     let count = 1_usize << (2 * length);
     let mut counts = reserved::<u32>(count as u64 + 1)?;
     counts.resize(count + 1, 0);
@@ -99,14 +104,12 @@ fn starts(packed: &Packed, length: usize) -> Result<(Vec<u32>, Vec<u64>), BuildE
         }
     }
     overflows.sort_unstable();
-    let mut short = short_suffixes(packed, length);
-    short.sort_unstable();
     // The sentinel's row is the first.
     let (mut row, mut carries) = (1_u64, Vec::new());
-    let mut short = short.into_iter().peekable();
+    let mut short = short.iter().peekable();
     let mut overflows = overflows.into_iter().peekable();
     for (number, entry) in counts.iter_mut().enumerate() {
-        while short.next_if(|&padded| padded == number as u64).is_some() {
+        while short.next_if(|&&padded| padded == number as u64).is_some() {
             row += 1;
         }
         while row >> 32 > carries.len() as u64 {
@@ -122,16 +125,15 @@ fn starts(packed: &Packed, length: usize) -> Result<(Vec<u32>, Vec<u64>), BuildE
     Ok((counts, carries))
 }
 
-/// The suffixes of `T` that are shorter than `length`, filled up with A: they stand right before
-/// the strings that these are.
-fn short_suffixes(packed: &Packed, length: usize) -> Vec<u64> {
-    let symbols = 2 * packed.bases();
+/// The suffixes of `T` that are shorter than `length`, filled up with A, sorted.
+pub(super) fn short_suffixes(symbols: u64, length: usize, symbol: impl Fn(u64) -> u8) -> Vec<u64> {
     let suffix = |bases: u64| {
-        let number =
-            (symbols - bases..symbols).fold(0, |n, at| n << 2 | u64::from(packed.symbol(at)));
+        let number = (symbols - bases..symbols).fold(0, |n, at| n << 2 | u64::from(symbol(at)));
         number << (2 * (length as u64 - bases))
     };
-    (1..(length as u64).min(symbols + 1)).map(suffix).collect()
+    let mut suffixes: Vec<_> = (1..(length as u64).min(symbols + 1)).map(suffix).collect();
+    suffixes.sort_unstable();
+    suffixes
 }
 
 const _: () = assert!(SEED_BASES % 2 == 1, "a string must differ from its reverse complement");

@@ -50,6 +50,9 @@ pub struct FastTable {
     carries: Vec<u64>,
     starts: Vec<u32>,
     repeated: Vec<u64>,
+    /// Suffixes of `T` shorter than a string, filled up with A, sorted: their rows stand right in
+    /// front of those of the strings that these are. They follow from the packed bases.
+    short: Vec<u64>,
 }
 
 /// Why `PREFIX.fast` is not used.
@@ -104,6 +107,15 @@ impl FastTable {
     pub fn start(&self, number: usize) -> u64 {
         let carries = self.carries.iter().filter(|&&first| first <= number as u64).count() as u64;
         carries << 32 | u64::from(self.starts[number])
+    }
+
+    /// How many suffixes begin with string `number`.
+    #[inline]
+    #[must_use]
+    pub fn occurrences(&self, number: usize) -> u64 {
+        let next = number as u64 + 1;
+        let short = self.short.iter().filter(|&&padded| padded == next).count() as u64;
+        self.start(number + 1) - self.start(number) - short
     }
 
     /// Where [`FastTable::start`] looks, to be fetched ahead.
@@ -176,6 +188,7 @@ impl FastTable {
             carries: body.take(carries, u64::from_le_bytes).map_err(failed)?,
             starts: body.take(starts, u32::from_le_bytes).map_err(failed)?,
             repeated: body.take(repeated, u64::from_le_bytes).map_err(failed)?,
+            short: make::short_suffixes(2 * bases, start_bases, |at| symbol(packed, bases, at)),
         };
         if body.crc.finalize() == word(32) { Ok(table) } else { Err(damaged()) }
     }
@@ -209,6 +222,12 @@ impl FastTable {
         write_numbers(&self.starts, u32::to_le_bytes, out)?;
         write_numbers(&self.repeated, u64::to_le_bytes, out)
     }
+}
+
+/// Symbol `at` of `T`, whose forward strand is packed as in `.pac`.
+fn symbol(packed: &[u8], bases: u64, at: u64) -> u8 {
+    let forward = |at: u64| packed[(at / 4) as usize] >> (6 - 2 * (at % 4)) & 3;
+    if at < bases { forward(at) } else { 3 - forward(2 * bases - 1 - at) }
 }
 
 fn write_numbers<T: Copy, const N: usize>(

@@ -66,6 +66,8 @@ proptest! {
             // A suffix sorts before what it is the start of, as the sentinel is smallest.
             let smaller = (0..text.len()).filter(|&at| text[at..] < string[..]).count();
             prop_assert_eq!(table.start(number), smaller as u64 + 1);
+            let occurrences = text.windows(length).filter(|found| *found == string).count();
+            prop_assert_eq!(table.occurrences(number), occurrences as u64);
         }
         prop_assert_eq!(table.start(1 << (2 * length)), text.len() as u64 + 1);
     }
