@@ -11,6 +11,7 @@ use seqloom_report::run::CertifiedReport;
 use seqloom_runtime::memory::ByteSize;
 
 use super::arguments::{AlignArguments, EngineChoice};
+use super::plan::Demand;
 
 /// The certified path of one run.
 #[derive(Debug, Clone)]
@@ -23,22 +24,25 @@ pub(super) struct CertifiedRun {
 }
 
 impl CertifiedRun {
-    /// `fits` says whether so many bytes beside the index fit `-m`.
+    /// The path is on if its table is there and fits `memory` beside all else, the `demand`.
     pub(super) fn plan(
         arguments: &AlignArguments,
         index: &IndexInfo,
-        fits: impl Fn(u64) -> Result<(), ByteSize>,
+        demand: Demand,
+        memory: ByteSize,
     ) -> Self {
         let algorithm = &arguments.algorithm;
         let table = IndexPaths::new(&arguments.reference).fast();
-        let off_because = match fits(FastTable::size_bytes(index.bases)) {
-            _ if !matches!(algorithm.engine, EngineChoice::Bwa) => {
-                Some("the engine is not bwa".to_owned())
-            }
-            _ if algorithm.no_certified_path => Some("--no-certified-path".to_owned()),
-            _ if !table.exists() => Some(format!("there is no {}", table.display())),
-            Err(needed) => Some(format!("its table needs -m {needed}")),
-            Ok(()) => None,
+        let index_bytes = index.memory_bytes + FastTable::size_bytes(index.bases);
+        let needed = ByteSize(Demand { index_bytes, ..demand }.floor_bytes());
+        let off_because = if !matches!(algorithm.engine, EngineChoice::Bwa) {
+            Some("the engine is not bwa".to_owned())
+        } else if algorithm.no_certified_path {
+            Some("--no-certified-path".to_owned())
+        } else if !table.exists() {
+            Some(format!("there is no {}; `seqloom index` makes it", table.display()))
+        } else {
+            (needed > memory).then(|| format!("its table needs -m {needed}"))
         };
         Self {
             table: off_because.is_none().then_some(table),
@@ -80,9 +84,10 @@ impl CertifiedRun {
         CertifiedReport { off_because, reads }
     }
 
-    /// What part of the reads was certified.
+    /// What part of the reads was spared the search.
     pub(super) fn share(&self) -> Option<f64> {
         let all: u64 = Verdict::ALL.into_iter().map(|verdict| self.reads.get(verdict)).sum();
-        (all > 0).then(|| self.reads.get(Verdict::Certified) as f64 / all as f64)
+        let spared = self.reads.get(Verdict::Certified) + self.reads.get(Verdict::Chained);
+        (all > 0).then(|| spared as f64 / all as f64)
     }
 }

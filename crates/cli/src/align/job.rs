@@ -18,7 +18,6 @@ use seqloom_io::source::{
 use seqloom_prep::partition::genome_bins::GenomeBins;
 use seqloom_report::run::PlacementReport;
 use seqloom_runtime::machine;
-use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::{AlignArguments, EngineChoice};
@@ -104,11 +103,7 @@ impl<'a> Job<'a> {
             bins: if is_sorted { bins.count() } else { 0 },
             marks_duplicates: !arguments.duplicates.no_mark_duplicates,
         };
-        let certified = CertifiedRun::plan(arguments, index, |table_bytes| {
-            let index_bytes = index.memory_bytes + table_bytes;
-            let needed = Demand { index_bytes, ..demand }.floor_bytes();
-            if needed <= run.memory.0 { Ok(()) } else { Err(ByteSize(needed)) }
-        });
+        let certified = CertifiedRun::plan(arguments, index, demand, run.memory);
         let index_bytes = index.memory_bytes + certified.table_bytes(index.bases);
         let demand = Demand { index_bytes, ..demand };
         let with = |replicas| Demand { replicas, ..demand };

@@ -69,7 +69,9 @@ pub(super) fn close(job: &Job<'_>, totals: &IngestTotals, summary: &Summary) {
     describe_bam(&totals.bam).iter().for_each(|line| job.run.console.info(line));
     if let Some(share) = job.certified.share() {
         let percent = 100.0 * share;
-        job.run.console.info(&format!("align: {percent:.1} % of the reads were certified"));
+        job.run.console.info(&format!(
+            "align: {percent:.1} % of the reads were certified, without a search for their seeds"
+        ));
     }
     let counts = summary.counts(&counts(totals));
     job.run.close(&format!(

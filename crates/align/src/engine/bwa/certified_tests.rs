@@ -1,6 +1,6 @@
 //! The regions of the certified path against those of the library's own search.
 
-use seqloom_testkit::genome::{Genome, GenomeOptions};
+use seqloom_testkit::genome::{Contig, Genome, GenomeOptions};
 use seqloom_testkit::reads::{ReadOptions, Simulator, Template};
 
 use super::*;
@@ -35,34 +35,192 @@ fn simulated(genome: &Genome, options: &ReadOptions) -> Vec<Template> {
     std::iter::from_fn(|| simulator.next_template().cloned()).collect()
 }
 
+/// Compares the regions of all reads, and says what became of them on the certified path.
+fn compare<'a>(genome: &Genome, batches: impl Iterator<Item = EngineReads<'a>>) -> Counts {
+    let counts = Arc::default();
+    let [plain, certified] = engines(genome, &counts);
+    let mut scratches = [plain.scratch().unwrap(), certified.scratch().unwrap()];
+    for reads in batches {
+        let [expected, found] = [
+            plain.seed_extend(&mut scratches[0], &reads).unwrap(),
+            certified.seed_extend(&mut scratches[1], &reads).unwrap(),
+        ];
+        for (at, read) in reads.pairs.iter().flatten().chain(&reads.singles).enumerate() {
+            let [name, bases] = [read.name, read.bases].map(String::from_utf8_lossy);
+            let (found, expected) = (found.regions(at), expected.regions(at));
+            assert_eq!(found, expected, "read {at}, {name}: {bases}");
+        }
+    }
+    Counts(Verdict::ALL.map(|verdict| (verdict.name(), counts.get(verdict))))
+}
+
+#[derive(Debug)]
+struct Counts([(&'static str, u64); Verdict::ALL.len()]);
+
+impl Counts {
+    fn of(&self, verdict: Verdict) -> u64 {
+        self.0[verdict as usize].1
+    }
+}
+
 #[test]
 fn regions_are_those_of_the_library() {
-    let genome =
-        Genome::simulate(&GenomeOptions { seed: 7, length_bp: 1_000_000, contigs: 3 }).unwrap();
-    let counts = Arc::default();
-    let [plain, certified] = engines(&genome, &counts);
-    let mut scratches = [plain.scratch().unwrap(), certified.scratch().unwrap()];
-    for length in [40, 76, 100, 150, 250, 400] {
-        let options = ReadOptions {
-            templates: 2000,
-            length_min_bp: length,
-            length_max_bp: length,
-            seed: length as u64,
-            ..ReadOptions::default()
-        };
-        let templates = simulated(&genome, &options);
-        for batch in templates.chunks(256) {
-            let reads = EngineReads { pairs: batch.iter().map(pair).collect(), singles: vec![] };
-            let [expected, found] = [
-                plain.seed_extend(&mut scratches[0], &reads).unwrap(),
-                certified.seed_extend(&mut scratches[1], &reads).unwrap(),
-            ];
-            for (at, read) in reads.pairs.iter().flatten().enumerate() {
-                let name = String::from_utf8_lossy(read.name);
-                assert_eq!(found.regions(at), expected.regions(at), "read {at}: {name}");
+    let options = GenomeOptions { seed: 7, length_bp: 1_000_000, contigs: 3 };
+    let genome = Genome::simulate(&options).unwrap();
+    let templates: Vec<_> = [40, 76, 100, 150, 250, 400]
+        .into_iter()
+        .flat_map(|length| {
+            let options = ReadOptions {
+                templates: 2000,
+                length_min_bp: length,
+                length_max_bp: length,
+                seed: length as u64,
+                ..ReadOptions::default()
+            };
+            simulated(&genome, &options)
+        })
+        .collect();
+    let batches = templates
+        .chunks(256)
+        .map(|batch| EngineReads { pairs: batch.iter().map(pair).collect(), singles: vec![] });
+    let counts = compare(&genome, batches);
+    assert!(counts.of(Verdict::Certified) * 2 > 24_000, "{counts:?}");
+    assert!(counts.of(Verdict::Chained) > 1000, "{counts:?}");
+}
+
+/// Numbers that look random (xorshift64*, Vigna 2016, doi:10.1145/2845077).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % end
+    }
+
+    fn bases(&mut self, count: usize) -> Vec<u8> {
+        (0..count).map(|_| b"ACGT"[self.below(4)]).collect()
+    }
+
+    /// Another base in the place of one.
+    fn substitute(&mut self, bases: &mut [u8]) {
+        let at = self.below(bases.len());
+        let others: Vec<u8> = b"ACGT".iter().copied().filter(|&b| b != bases[at]).collect();
+        bases[at] = others[self.below(3)];
+    }
+
+    /// A base more or less.
+    fn gap(&mut self, bases: &mut Vec<u8>) {
+        let at = self.below(bases.len());
+        if self.below(2) == 0 {
+            bases.remove(at);
+        } else {
+            bases.insert(at, b"ACGT"[self.below(4)]);
+        }
+    }
+}
+
+fn turned(bases: &[u8]) -> Vec<u8> {
+    let complement = |&base: &u8| match base {
+        b'A' => b'T',
+        b'C' => b'G',
+        b'G' => b'C',
+        _ => b'A',
+    };
+    bases.iter().rev().map(complement).collect()
+}
+
+/// Copies of units at every distance of 0 to 8 mismatches and 0 to 3 gaps, on both strands, some
+/// as often as bwa's limits are (2, 10, 11, 19 to 21, 501), in tandem, and at the ends of
+/// sequences; and the places where they lie.
+fn hostile_genome(dice: &mut Dice) -> (Genome, Vec<[usize; 2]>) {
+    let (mut text, mut spots) = (dice.bases(500), Vec::new());
+    let mut put = |text: &mut Vec<u8>, dice: &mut Dice, copy: &[u8], beside: usize| {
+        spots.push([text.len(), text.len() + copy.len()]);
+        text.extend(copy);
+        text.extend(dice.bases(beside));
+    };
+    for length in [15, 18, 19, 20, 25, 27, 28, 30, 45, 70, 120, 300] {
+        for mismatches in 0..=8 {
+            for gaps in 0..=3 {
+                let unit = dice.bases(length);
+                let mut copy = unit.clone();
+                (0..mismatches).for_each(|_| dice.substitute(&mut copy));
+                (0..gaps).for_each(|_| dice.gap(&mut copy));
+                if dice.below(2) == 0 {
+                    copy = turned(&copy);
+                }
+                let beside = dice.below(60) + 1;
+                put(&mut text, dice, &unit, beside);
+                put(&mut text, dice, &copy, 160);
             }
         }
     }
-    let all = Verdict::ALL.map(|verdict| (verdict.name(), counts.get(verdict)));
-    assert!(counts.get(Verdict::Certified) * 2 > 24_000, "{all:?}");
+    for (times, length) in
+        [(2, 40), (3, 60), (10, 35), (11, 35), (19, 30), (20, 30), (21, 50), (60, 150), (501, 25)]
+    {
+        let unit = dice.bases(length);
+        for _ in 0..times {
+            let mut copy = unit.clone();
+            if dice.below(3) == 0 {
+                dice.substitute(&mut copy);
+            }
+            let beside = dice.below(90) + 10;
+            put(&mut text, dice, &copy, beside);
+        }
+    }
+    for period in [1, 2, 3, 7, 18, 19, 20, 33] {
+        let unit = dice.bases(period);
+        let tandem: Vec<u8> = unit.iter().copied().cycle().take(40 + 3 * period).collect();
+        put(&mut text, dice, &tandem, 150);
+    }
+    let bases = text.len();
+    let contig = |(number, span): (usize, std::ops::Range<usize>)| Contig {
+        name: format!("c{number}"),
+        bases: text[span].to_vec(),
+    };
+    let ends = [0, bases / 3, bases / 3 + 1, bases / 2, bases];
+    let spans = ends.windows(2).map(|ends| ends[0]..ends[1]);
+    (Genome { contigs: spans.enumerate().map(contig).collect() }, spots)
+}
+
+/// Reads whose bases begin, end or lie in a copy, with 0 to 6 mismatches and sometimes a gap.
+fn reads_at(dice: &mut Dice, genome: &Genome, spots: &[[usize; 2]], count: usize) -> Vec<Vec<u8>> {
+    let text: Vec<u8> = genome.contigs.iter().flat_map(|c| c.bases.iter().copied()).collect();
+    let read = |_| {
+        let length = [60, 76, 100, 150, 150, 250][dice.below(6)];
+        let [start, end] = spots[dice.below(spots.len())];
+        let from = (start + dice.below(end - start + length)).saturating_sub(length);
+        let from = from.min(text.len() - length);
+        let mut bases = text[from..from + length].to_vec();
+        (0..dice.below(7)).for_each(|_| dice.substitute(&mut bases));
+        if dice.below(8) == 0 {
+            dice.gap(&mut bases);
+        }
+        if dice.below(2) == 0 { turned(&bases) } else { bases }
+    };
+    (0..count).map(read).collect()
+}
+
+#[test]
+fn regions_at_copies_are_those_of_the_library() {
+    let (genomes, reads) =
+        if std::env::var_os("SEQLOOM_SLOW").is_some() { (20, 100_000) } else { (2, 25_000) };
+    for seed in 1..=genomes {
+        let mut dice = Dice(seed);
+        let (genome, spots) = hostile_genome(&mut dice);
+        let reads = reads_at(&mut dice, &genome, &spots, reads);
+        let batches = reads.chunks(512).map(|batch| EngineReads {
+            pairs: vec![],
+            singles: batch
+                .iter()
+                .map(|bases| Read { name: b"r", bases, qualities: None })
+                .collect(),
+        });
+        let counts = compare(&genome, batches);
+        let least = reads.len() as u64 / 20;
+        assert!(counts.of(Verdict::Certified) > least, "{counts:?}");
+        assert!(counts.of(Verdict::Chained) > least, "{counts:?}");
+    }
 }

@@ -1,0 +1,151 @@
+//! The certified path of `align`: the same bytes with and without, and what is said where it is
+//! off.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use seqloom_testkit::reads::ReadOptions;
+use seqloom_testkit::skip::slow_tests;
+
+use crate::common::{READ_GROUP, folder, memory_floor, run, scratch, seqloom, words};
+use crate::data::{Reads, Reference, align, chr20, ecoli, simulate, small, small_pairs};
+
+/// Aligns with and without the path; says what part of the reads was spared a search.
+#[track_caller]
+fn the_same_bytes(reference: &Reference, reads: &[&Path], options: &str) -> f64 {
+    let here = folder();
+    let aligned = |name: &str, path: &str| {
+        let (bam, json) = (here.path().join(name), here.path().join("run.json"));
+        let mut command = seqloom(align(reference, reads));
+        command.args(["--no-pg", "-R", READ_GROUP, "-o"]).arg(&bam).arg("--json").arg(&json);
+        run(command.args(options.split_whitespace()).args(path.split_whitespace())).ok();
+        let report: serde_json::Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+        (fs::read(&bam).unwrap(), report["certified_path"]["reads"].clone())
+    };
+    let (with, counts) = aligned("with.bam", "");
+    let (without, none) = aligned("without.bam", "--no-certified-path");
+    assert!(with == without, "the path shows with '{options}'");
+    assert_eq!(none, serde_json::json!({}));
+    let count = |name: &str| counts[name].as_u64().unwrap() as f64;
+    let all: f64 = counts.as_object().unwrap().values().map(|n| n.as_u64().unwrap() as f64).sum();
+    (count("certified") + count("chained")) / all
+}
+
+fn pairs(reads: &Reads) -> [&Path; 2] {
+    [&reads.first, &reads.second]
+}
+
+#[test]
+fn options_make_no_difference_to_it() {
+    let reads = small_pairs();
+    for options in [
+        "-t 1",
+        "-t 7 -K 100000",
+        "-t 2 -Y -M -C",
+        "-t 2 -T 50 -U 9 -h 2,5 -c 2",
+        "-t 2 -L 0,9",
+        "-t 2 -B 3 -O 8,9 -E 2,1 -w 30",
+        "-t 2 -I 400,60",
+        "-t 2 -x intractg",
+        "-t 2 -j --no-sort --no-mark-duplicates",
+    ] {
+        let share = the_same_bytes(small(), &pairs(reads), options);
+        assert!(share > 0.3, "{options}: {share}");
+    }
+    let single: [&Path; 1] = [&reads.first];
+    assert!(the_same_bytes(small(), &single, "-t 2") > 0.3);
+    let interleaved: [&Path; 1] = [&reads.interleaved];
+    assert!(the_same_bytes(small(), &interleaved, "-t 2 -p") > 0.3);
+}
+
+#[test]
+fn real_genomes_with_reads_of_many_lengths() {
+    let templates = if slow_tests() { 300_000 } else { 10_000 };
+    for reference in [ecoli(), chr20()].into_iter().flatten() {
+        for (length, error) in [(76, 0.001), (100, 0.01), (150, 0.002), (250, 0.02), (150, 0.05)] {
+            let options = ReadOptions {
+                seed: length as u64,
+                templates,
+                length_min_bp: length,
+                length_max_bp: length,
+                error_first: error / 2.0,
+                error_last: 2.0 * error,
+                chimera_share: 0.03,
+                ..ReadOptions::default()
+            };
+            let here = folder();
+            let reads = simulate(reference, &options, here.path());
+            let share = the_same_bytes(reference, &pairs(&reads), "-t 2");
+            eprintln!("{length} bases, {error} errors a base: {share:.3} spared");
+            assert!(share > if error < 0.05 { 0.2 } else { 0.0 }, "{length}, {error}: {share}");
+        }
+    }
+}
+
+/// The small reference copied, so that its table can be changed.
+fn copied(folder: &Path) -> PathBuf {
+    let source = &small().ours;
+    for suffix in ["", ".pac", ".ann", ".amb", ".fast", ".bwt.2bit.64"] {
+        let from = format!("{}{suffix}", source.display());
+        fs::copy(from, folder.join(format!("ref.fa{suffix}"))).unwrap();
+    }
+    folder.join("ref.fa")
+}
+
+#[test]
+fn a_table_that_cannot_be_used_is_named() {
+    let here = folder();
+    let fasta = copied(here.path());
+    let table = here.path().join("ref.fa.fast");
+    let whole = fs::read(&table).unwrap();
+    let aligned = |says: &str| {
+        let bam = here.path().join("x.bam");
+        let mut command = seqloom(["align", "--no-pg", "-t", "2"]);
+        command.arg(&fasta).args(pairs(small_pairs())).arg("-o").arg(&bam);
+        run(&mut command).ok().says(&[says]);
+        fs::read(&bam).unwrap()
+    };
+    let expected = aligned("were certified");
+    let mut bent = whole.clone();
+    bent[whole.len() / 2] ^= 4;
+    let mut newer = whole.clone();
+    newer[6] = b'9';
+    let mut foreign = whole.clone();
+    foreign[17] ^= 1;
+    let damages: [(&[u8], &str); 5] = [
+        (&bent, "is damaged"),
+        (&whole[..whole.len() - 1], "is damaged"),
+        (&newer, "is no table of this version"),
+        (&foreign, "belongs to another index"),
+        (b"", "is no table of this version"),
+    ];
+    for (bytes, says) in damages {
+        fs::write(&table, bytes).unwrap();
+        assert!(aligned(says) == expected, "{says}");
+    }
+    fs::remove_file(&table).unwrap();
+    assert!(aligned("there is no") == expected);
+    run(seqloom(["index", "--no-fast-table"]).arg(&fasta)).ok();
+    assert!(!table.exists());
+}
+
+#[test]
+fn memory_without_room_for_the_table_aligns_without_it() {
+    let arguments = align(small(), &pairs(small_pairs()));
+    let floor = memory_floor(&arguments);
+    let bam = scratch().join("certified-floor.bam");
+    let mut command = seqloom(&arguments);
+    command.args(["-m", &floor, "-o"]).arg(&bam);
+    run(&mut command).ok().says(&["without the certified path: its table needs -m"]);
+    run(words("samtools quickcheck").arg(&bam)).ok();
+}
+
+#[test]
+fn options_without_a_proof_turn_it_off() {
+    for (options, why) in [("-k 17", "-k is not 19"), ("-B 6", "a gap costs no more")] {
+        let here = folder();
+        let mut command = seqloom(align(small(), &pairs(small_pairs())));
+        command.args(options.split_whitespace()).arg("-o").arg(here.path().join("x.bam"));
+        run(&mut command).ok().says(&["without the certified path", why]);
+    }
+}
