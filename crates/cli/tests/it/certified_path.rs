@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use seqloom_testkit::reads::ReadOptions;
 use seqloom_testkit::skip::slow_tests;
@@ -29,6 +30,13 @@ fn the_same_bytes(reference: &Reference, reads: &[&Path], options: &str) -> f64 
     let count = |name: &str| counts[name].as_u64().unwrap() as f64;
     let all: f64 = counts.as_object().unwrap().values().map(|n| n.as_u64().unwrap() as f64).sum();
     (count("certified") + count("chained")) / all
+}
+
+/// Runs to success, with `words` in a log line.
+#[track_caller]
+fn run_saying(command: &mut Command, words: &str) {
+    let said = run(command).ok().stderr;
+    assert!(said.contains(words), "no '{words}' in: {said}");
 }
 
 fn pairs(reads: &Reads) -> [&Path; 2] {
@@ -102,7 +110,7 @@ fn a_table_that_cannot_be_used_is_named() {
         let bam = here.path().join("x.bam");
         let mut command = seqloom(["align", "--no-pg", "-t", "2"]);
         command.arg(&fasta).args(pairs(small_pairs())).arg("-o").arg(&bam);
-        run(&mut command).ok().says(&[says]);
+        run_saying(&mut command, says);
         fs::read(&bam).unwrap()
     };
     let expected = aligned("were certified");
@@ -136,7 +144,7 @@ fn memory_without_room_for_the_table_aligns_without_it() {
     let bam = scratch().join("certified-floor.bam");
     let mut command = seqloom(&arguments);
     command.args(["-m", &floor, "-o"]).arg(&bam);
-    run(&mut command).ok().says(&["without the certified path: its table needs -m"]);
+    run_saying(&mut command, "without the certified path: its table needs -m");
     run(words("samtools quickcheck").arg(&bam)).ok();
 }
 
@@ -146,6 +154,6 @@ fn options_without_a_proof_turn_it_off() {
         let here = folder();
         let mut command = seqloom(align(small(), &pairs(small_pairs())));
         command.args(options.split_whitespace()).arg("-o").arg(here.path().join("x.bam"));
-        run(&mut command).ok().says(&["without the certified path", why]);
+        run_saying(&mut command, &format!("without the certified path: {why}"));
     }
 }

@@ -1,9 +1,10 @@
 //! How the engine's library, version 0.15.0, lays out what it loads and what it finds.
 //!
 //! Its functions hand out pointers to these structures and no function reads them. Their layout
-//! belongs to one version, which Cargo.toml pins and an assertion here compares when it is compiled;
-//! what is read of a loaded index is compared with what is known of it. Sources: `bwa.h`, `bntseq.h`,
-//! `bwamem.h`, `FMI_search.h`, `read_index_ele.h` and `bwa_shim_align.cpp` of `bwa-mem3-sys`.
+//! belongs to one version, which Cargo.toml pins and an assertion here compares when it is
+//! compiled; what is read of a loaded index is compared with what is known of it. Sources:
+//! `bwa.h`, `bntseq.h`, `bwamem.h`, `FMI_search.h`, `read_index_ele.h` and `bwa_shim_align.cpp` of
+//! `bwa-mem3-sys`.
 
 use std::ffi::{c_char, c_int, c_void};
 

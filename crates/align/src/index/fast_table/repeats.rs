@@ -5,8 +5,11 @@
 //! each part is sorted with its places; as many parts at a time as the memory holds.
 
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use seqloom_runtime::failure::Failure;
+use seqloom_runtime::pool;
 
 use super::super::packed::Packed;
 use super::super::{error::BuildError, memory::reserved};
@@ -118,19 +121,21 @@ fn flag_parts(
         rest = others;
     }
     let pieces = Mutex::new(pieces.into_iter());
-    std::thread::scope(|scope| {
-        for _ in 0..threads.get() {
-            scope.spawn(|| {
-                loop {
-                    let piece = pieces.lock().unwrap_or_else(|e| e.into_inner()).next();
-                    let Some(piece) = piece else { return };
-                    piece.sort_unstable();
-                    flag_equal(piece, flags);
-                }
-            });
-        }
-    });
-    Ok(())
+    let next = || pieces.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let failure = Failure::default();
+    pool::run(
+        threads,
+        &failure,
+        || (),
+        &|| Ok(()),
+        |_| {
+            while let (false, Some(piece)) = (failure.stopped(), next()) {
+                piece.sort_unstable();
+                flag_equal(piece, flags);
+            }
+            Ok(())
+        },
+    )
 }
 
 /// Sets the flags of the places whose strings stand more than once in a sorted part.

@@ -1,3 +1,5 @@
+//! The tables against their definitions, and their file against damage.
+
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
