@@ -58,13 +58,8 @@ pub(crate) struct AlignArguments {
     pub(crate) input: InputArguments,
     #[command(flatten)]
     pub(crate) duplicates: DuplicateArguments,
-    /// FASTA of the reference, for recalibration [default: REF]
-    #[arg(
-        long,
-        value_name = "FASTA",
-        requires = "known_sites",
-        help_heading = "Base quality recalibration (as GATK BaseRecalibrator, ApplyBQSR)"
-    )]
+    /// FASTA of the reference, for recalibration and the alignment summary [default: REF]
+    #[arg(long, value_name = "FASTA", help_heading = "Input")]
     pub(crate) reference_fasta: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) recalibration: RecalibrationArguments,
@@ -76,7 +71,7 @@ pub(crate) struct AlignArguments {
 }
 
 impl AlignArguments {
-    /// The FASTA that recalibration compares reads with.
+    /// The FASTA that recalibration and metrics compare reads with.
     pub(super) fn fasta(&self) -> &Path {
         self.reference_fasta.as_ref().unwrap_or(&self.reference)
     }

@@ -15,6 +15,7 @@ use seqloom_io::sink::output::Output;
 use seqloom_io::source::{
     Compression, Container, Fetch, FetchScratch, InputBlock, ReadSource, SourceOptions,
 };
+use seqloom_prep::metrics::quality::MetricsRequest;
 use seqloom_prep::partition::genome_bins::GenomeBins;
 use seqloom_report::run::PlacementReport;
 use seqloom_runtime::machine;
@@ -51,6 +52,10 @@ pub(super) struct Job<'a> {
     pub(super) output: OutputPlan<'a>,
     pub(super) recalibration: Option<Recalibration<'a>>,
     pub(super) certified: CertifiedRun,
+    /// Metrics that are counted as records are written.
+    pub(super) metrics: MetricsRequest,
+    /// Whether they compare records with the reference.
+    pub(super) compares: bool,
     /// Where the index was put, once it is loaded.
     pub(super) placement: Option<PlacementReport>,
 }
@@ -85,14 +90,18 @@ impl<'a> Job<'a> {
             sorted: is_sorted,
             command_line: (!arguments.output.no_pg).then_some(command_line.as_str()),
         })?;
-        let recalibration = recalibration(arguments, &built.header)?;
+        let recalibration = Recalibration::prepare(&arguments.recalibration, &built.header)?;
+        let metrics = arguments.output.metrics_request();
+        let compares = compares(arguments, metrics, console);
+        check_reference(arguments, &built.header, compares)?;
         let (threads, cores) = (run.threads, machine::available_cores());
         let bins = GenomeBins::new(built.header.references());
         let input = input_tags(arguments, &source);
         let demand = Demand {
             index_bytes: index.memory_bytes,
             replicas: 1,
-            loaded_bytes: recalibration.as_ref().map_or(0, Recalibration::size_bytes),
+            loaded_bytes: recalibration.as_ref().map_or(0, Recalibration::size_bytes)
+                + metrics.memory_bytes(),
             threads,
             cores,
             pairing,
@@ -140,6 +149,8 @@ impl<'a> Job<'a> {
             output: plan_of_output,
             recalibration,
             certified,
+            metrics,
+            compares,
             placement: None,
         };
         Ok(Prepared { job, first, outputs })
@@ -204,6 +215,19 @@ pub(super) fn check_options(arguments: &AlignArguments) -> anyhow::Result<()> {
     if arguments.no_sort && arguments.recalibration.is_asked() {
         return refuse("--no-sort streams records before covariates are counted; leave one out");
     }
+    let metrics = arguments.output.metrics_request();
+    if arguments.no_sort && !metrics.is_empty() {
+        return refuse(
+            "--no-sort streams records, and --metrics counts sorted ones; leave one out",
+        );
+    }
+    let is_compared = arguments.recalibration.counts() || metrics.wants_reference();
+    if arguments.reference_fasta.is_some() && !is_compared {
+        return refuse(
+            "--reference-fasta is for --known-sites and --metrics alignment-summary; nothing \
+             else looks at it",
+        );
+    }
     let stdin = Path::new("-");
     if arguments.first == stdin && arguments.second.as_deref() == Some(stdin) {
         return refuse("standard input cannot be both files; -p takes mates next to each other");
@@ -217,18 +241,29 @@ pub(super) fn check_options(arguments: &AlignArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What recalibration needs. The reference's bases are loaded twice, for hours of alignment should
-/// not end with a file that is of another reference: here, where there is no index in memory yet,
-/// and once that is gone.
-fn recalibration<'a>(
-    arguments: &'a AlignArguments,
+/// Whether metrics compare records with the reference: where its FASTA is at hand.
+fn compares(arguments: &AlignArguments, metrics: MetricsRequest, console: &Console) -> bool {
+    let is_at_hand = arguments.reference_fasta.is_some() || arguments.fasta().is_file();
+    if metrics.wants_reference() && !is_at_hand {
+        console.info(&format!(
+            "align: {} is no FASTA, so metrics have no mismatches; --reference-fasta names one",
+            arguments.fasta().display()
+        ));
+    }
+    metrics.wants_reference() && is_at_hand
+}
+
+/// The reference's bases are loaded twice, for hours of alignment should not end with a file that
+/// is of another reference: here, where there is no index in memory yet, and once that is gone.
+fn check_reference(
+    arguments: &AlignArguments,
     header: &Header,
-) -> anyhow::Result<Option<Recalibration<'a>>> {
-    let recalibration = Recalibration::prepare(&arguments.recalibration, header)?;
-    if arguments.recalibration.counts() {
+    compares: bool,
+) -> anyhow::Result<()> {
+    if compares || arguments.recalibration.counts() {
         drop(load_reference(arguments.fasta(), header.references())?);
     }
-    Ok(recalibration)
+    Ok(())
 }
 
 fn open_source(arguments: &AlignArguments) -> anyhow::Result<ReadSource> {

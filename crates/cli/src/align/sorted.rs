@@ -1,5 +1,6 @@
 //! The sorted flow: ingest to partitions, resolve duplicates, finish partitions in order.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use seqloom_align::engine::AlignmentEngine;
@@ -13,6 +14,7 @@ use seqloom_prep::duplicates::{DuplicateMarks, DuplicateOptions, LibraryTable, r
 use seqloom_prep::finish::output_transform::LastChanges;
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace, UnitPlan};
 use seqloom_prep::input::reference::ReferenceSequences;
+use seqloom_prep::metrics::quality::MetricsVisitors;
 use seqloom_prep::partition::collect::{Collected, Collector, Destination, EndCollector, Grouping};
 use seqloom_prep::partition::order::SortOrder;
 use seqloom_prep::partition::store::{Backing, ChunkStore, StoreScratch};
@@ -67,7 +69,12 @@ pub(super) fn align<E: AlignmentEngine>(
     // Recalibrate.
     let marks = resolved.as_ref().map(|(marks, _)| marks);
     let stores = [&placed, &unplaced, &stray];
-    let applier = recalibrate(job, &stores, marks, &backing)?;
+    let mut bases = reference(job, &stores, &backing)?;
+    let applier = recalibrate(job, &bases, &stores, marks)?;
+    if !job.compares && job.arguments.recalibration.counts() {
+        bases = Arc::default();
+        backing.ledger.release(reference_bytes(job.header.references()));
+    }
     job.run.end_phase("recalibrate");
 
     // Finish.
@@ -79,6 +86,7 @@ pub(super) fn align<E: AlignmentEngine>(
     job.output.write_header(&job.header, outputs)?;
     let mut index = job.output.index_builder(references.len());
     let plan = UnitPlan::new(&stores);
+    let metrics = MetricsVisitors::new(job.metrics, job.compares.then_some(&*bases));
     let finished = finish::run(
         (&stores, plan.all()),
         &backing,
@@ -90,7 +98,7 @@ pub(super) fn align<E: AlignmentEngine>(
             marks,
             remove_duplicates: job.arguments.duplicates.remove_duplicates,
             editor: applier.is_some().then_some(&changes),
-            observer: None,
+            observer: (!job.metrics.is_empty()).then_some(&metrics),
             watch: &watch,
         },
         outputs,
@@ -104,33 +112,37 @@ pub(super) fn align<E: AlignmentEngine>(
         histogram: counters.histogram,
     });
     let sorted = Summary::sorted(ingest_stages(&job.trace), (finished, &trace), &backing);
-    Ok((totals, Summary { duplicates, index, ..sorted }))
+    Ok((totals, Summary { duplicates, metrics: metrics.into_metrics(), index, ..sorted }))
 }
 
-/// Counts covariates and gives what applies them, if recalibration is asked for. The reference
-/// takes memory that the index has left.
-fn recalibrate<'s>(
+/// The bases of the reference, where records are compared with it; they take memory that the index
+/// has left.
+fn reference<'s>(
     job: &Job<'_>,
     stores: &[&'s ChunkStore<'s>],
-    marks: Option<&DuplicateMarks>,
     backing: &Backing,
-) -> anyhow::Result<Option<Applier>> {
-    let Some(asked) = &job.recalibration else { return Ok(None) };
-    let references = job.header.references();
-    if !job.arguments.recalibration.counts() {
-        let none = ReferenceSequences::default();
-        let report = asked.report(&job.header, &none, (stores, marks), &job.run)?;
-        return asked.applier(&job.header, &report);
+) -> anyhow::Result<Arc<ReferenceSequences>> {
+    if !job.compares && !job.arguments.recalibration.counts() {
+        return Ok(Arc::default());
     }
+    let references = job.header.references();
     let bytes = reference_bytes(references);
     if let Some(placed) = stores.first() {
         placed.spill_for(bytes, &mut StoreScratch::new()?)?;
     }
     backing.ledger.charge(bytes);
-    let bases = load_reference(job.arguments.fasta(), references)?;
-    let report = asked.report(&job.header, &bases, (stores, marks), &job.run)?;
-    drop(bases);
-    backing.ledger.release(bytes);
+    load_reference(job.arguments.fasta(), references)
+}
+
+/// Counts covariates and gives what applies them, if recalibration is asked for.
+fn recalibrate<'s>(
+    job: &Job<'_>,
+    reference: &ReferenceSequences,
+    stores: &[&'s ChunkStore<'s>],
+    marks: Option<&DuplicateMarks>,
+) -> anyhow::Result<Option<Applier>> {
+    let Some(asked) = &job.recalibration else { return Ok(None) };
+    let report = asked.report(&job.header, reference, (stores, marks), &job.run)?;
     asked.applier(&job.header, &report)
 }
 

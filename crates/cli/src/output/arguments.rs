@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use seqloom_prep::duplicates::DuplicateMode;
+use seqloom_prep::metrics::quality::MetricsRequest;
 use seqloom_runtime::memory::{ByteSize, ParseSizeError};
 use seqloom_terminal::UsageError;
 
@@ -37,6 +38,17 @@ pub(crate) struct OutputArguments {
     /// this name that an older run has left there are removed
     #[arg(long, value_name = "DIR")]
     pub(crate) metrics_dir: Option<PathBuf>,
+    /// Further metrics for --metrics-dir, as Picard and samtools count them: insert-size,
+    /// alignment-summary (with mismatches where there is a FASTA), quality-yield,
+    /// quality-by-cycle, quality-distribution, samtools-stats, or all
+    #[arg(
+        long,
+        value_name = "KIND,...",
+        value_delimiter = ',',
+        requires = "metrics_dir",
+        hide_possible_values = true
+    )]
+    metrics: Vec<MetricsArgument>,
     /// Report of the run: options, counts, time and memory
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -79,9 +91,33 @@ impl RunArguments {
 impl OutputArguments {
     /// What the bytes of the output and of its metrics depend on.
     pub(crate) fn identity(&self) -> String {
-        let Self { output, output_format, level, write_index, no_pg, md5, metrics_dir, json: _ } =
-            self;
-        format!("{:?}", (output, output_format, level, write_index, no_pg, md5, metrics_dir))
+        let Self {
+            output,
+            output_format,
+            level,
+            write_index,
+            no_pg,
+            md5,
+            metrics_dir,
+            metrics,
+            json: _,
+        } = self;
+        let stream = (output, output_format, level, write_index, no_pg);
+        format!("{:?}", (stream, md5, metrics_dir, metrics))
+    }
+
+    /// The metrics that are counted as records are written.
+    pub(crate) fn metrics_request(&self) -> MetricsRequest {
+        let has =
+            |kind| self.metrics.contains(&kind) || self.metrics.contains(&MetricsArgument::All);
+        MetricsRequest {
+            insert_size: has(MetricsArgument::InsertSize),
+            alignment_summary: has(MetricsArgument::AlignmentSummary),
+            quality_yield: has(MetricsArgument::QualityYield),
+            quality_by_cycle: has(MetricsArgument::QualityByCycle),
+            quality_distribution: has(MetricsArgument::QualityDistribution),
+            samtools_stats: has(MetricsArgument::SamtoolsStats),
+        }
     }
 
     /// What is written.
@@ -127,6 +163,18 @@ pub(crate) fn memory_size(text: &str) -> Result<ByteSize, String> {
         bytes @ 0..=0xf_ffff => Err(format!("that is {bytes} bytes; did you mean {text}G?")),
         _ => Ok(size),
     }
+}
+
+/// `--metrics`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum MetricsArgument {
+    InsertSize,
+    AlignmentSummary,
+    QualityYield,
+    QualityByCycle,
+    QualityDistribution,
+    SamtoolsStats,
+    All,
 }
 
 /// Output formats.

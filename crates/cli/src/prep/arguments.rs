@@ -8,7 +8,6 @@ use seqloom_format::bed::BedIntervals;
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
 use seqloom_prep::duplicates::barcode::BarcodeTags;
 use seqloom_prep::finish::output_transform::DuplicateTagging;
-use seqloom_prep::metrics::quality::MetricsRequest;
 use seqloom_prep::partition::order::SortOrder;
 use seqloom_prep::steps::{
     FixMatesOptions, MismatchTags, ReadGroupMode, ReadGroupOptions, StepOptions, Strictness,
@@ -43,18 +42,6 @@ pub(crate) struct PrepArguments {
     /// queryname-picard (as Picard SortSam, with its ties), or keep, that of the input
     #[arg(long, value_name = "ORDER", default_value = "keep", help_heading = "Output")]
     pub(crate) sort: SortOrder,
-    /// Further metrics for --metrics-dir, as Picard and samtools count them: insert-size,
-    /// alignment-summary (with mismatches where there is a --reference), quality-yield,
-    /// quality-by-cycle, quality-distribution, samtools-stats, or all
-    #[arg(
-        long,
-        value_name = "KIND,...",
-        value_delimiter = ',',
-        requires = "metrics_dir",
-        help_heading = "Output",
-        hide_possible_values = true
-    )]
-    metrics: Vec<MetricsArgument>,
     #[command(flatten)]
     pub(crate) run: RunArguments,
     #[command(flatten)]
@@ -180,18 +167,6 @@ enum SetTagArgument {
     Uq,
 }
 
-/// `--metrics`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum MetricsArgument {
-    InsertSize,
-    AlignmentSummary,
-    QualityYield,
-    QualityByCycle,
-    QualityDistribution,
-    SamtoolsStats,
-    All,
-}
-
 fn flag_bits(text: &str) -> Result<u16, String> {
     let parsed = match text.strip_prefix("0x") {
         Some(digits) => u16::from_str_radix(digits, 16),
@@ -244,7 +219,6 @@ impl PrepArguments {
             inputs,
             output,
             sort,
-            metrics,
             run: _,
             resume: _,
             allow_truncated,
@@ -257,7 +231,6 @@ impl PrepArguments {
             ("inputs", format!("{inputs:?}")),
             ("output options", output.identity()),
             ("sort order", format!("{sort:?}")),
-            ("metrics", format!("{metrics:?}")),
             ("input options", format!("{allow_truncated:?}")),
             ("filters", format!("{filters:?}")),
             ("changes", format!("{changes:?}")),
@@ -270,20 +243,6 @@ impl PrepArguments {
         files.extend(changes.reference.clone());
         files.extend(recalibration.files().cloned());
         (options.map(|(name, value)| (name.to_owned(), value)).into(), files)
-    }
-
-    /// The metrics that are counted as records are written.
-    pub(super) fn metrics_request(&self) -> MetricsRequest {
-        let has =
-            |kind| self.metrics.contains(&kind) || self.metrics.contains(&MetricsArgument::All);
-        MetricsRequest {
-            insert_size: has(MetricsArgument::InsertSize),
-            alignment_summary: has(MetricsArgument::AlignmentSummary),
-            quality_yield: has(MetricsArgument::QualityYield),
-            quality_by_cycle: has(MetricsArgument::QualityByCycle),
-            quality_distribution: has(MetricsArgument::QualityDistribution),
-            samtools_stats: has(MetricsArgument::SamtoolsStats),
-        }
     }
 
     /// The tags that are computed from the reference, if any.

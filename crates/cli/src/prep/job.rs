@@ -104,7 +104,7 @@ impl<'a> Job<'a> {
             grouping,
             loaded_bytes: reference.size_bytes()
                 + recalibration.as_ref().map_or(0, Recalibration::size_bytes)
-                + arguments.metrics_request().memory_bytes(),
+                + arguments.output.metrics_request().memory_bytes(),
         };
         let floor_bytes = demand.floor_bytes();
         let plan = demand.plan(run.memory).map_err(|it| run.explained(it, floor_bytes))?;
@@ -131,7 +131,7 @@ impl<'a> Job<'a> {
             reference,
             missing,
             recalibration,
-            metrics: arguments.metrics_request(),
+            metrics: arguments.output.metrics_request(),
             marks,
             grouping,
             claim: claim(order, arguments.sort),
@@ -278,7 +278,7 @@ fn reference(
     header: &Header,
 ) -> anyhow::Result<(Arc<ReferenceSequences>, Arc<MissingSequences>)> {
     let path = arguments.changes.reference.as_deref();
-    let is_compared = arguments.metrics_request().alignment_summary && path.is_some();
+    let is_compared = arguments.output.metrics_request().wants_reference() && path.is_some();
     let is_needed = arguments.mismatch_tags().is_some() || arguments.recalibration.counts();
     if !is_needed && !is_compared {
         return Ok(Default::default());

@@ -1,10 +1,11 @@
-//! Metrics that `prep` counts as it writes: those of Picard and samtools for its output.
+//! Metrics that `prep` and `align` count as they write: those of Picard and samtools for the output.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{folder, names_in, run, seqloom};
+use crate::common::{READ_GROUP, folder, names_in, run, seqloom};
+use crate::data::{align_small, small};
 
 /// A BAM file sorted by coordinate.
 const DATA: &str = "bam/picard_2.27.5_expected/NA12878.20.21.unmapped.orig.md.bam";
@@ -73,6 +74,62 @@ fn only_what_is_asked_for_is_counted() {
     let mut command = seqloom(["prep"]);
     command.arg(&input).args(["--metrics", "all", "-o"]).arg(here.path().join("x.bam"));
     run(&mut command).fails_with(2).says(&["--metrics-dir"]);
+}
+
+/// Runs `align` of simulated reads with all metrics; gives the folder of metrics.
+fn align(here: &Path, name: &str, more: &[&str]) -> PathBuf {
+    let metrics = here.join(format!("aligned{name}"));
+    let mut command = seqloom(align_small());
+    command.args(["-R", READ_GROUP, "--metrics", "all", "-K", "1000000"]).args(more);
+    command.arg("--metrics-dir").arg(&metrics);
+    run(command.arg("-o").arg(here.join("sample7.bam"))).ok();
+    metrics
+}
+
+/// What `prep` counts has been compared with Picard and samtools, so that it is the referee here.
+#[test]
+fn align_counts_what_prep_counts_of_its_output() {
+    let here = folder();
+    let one = align(here.path(), "1", &["-t", "1"]);
+    assert_eq!(names_in(&one), KINDS.map(|kind| format!("sample7.{kind}.txt")));
+    let copied = here.path().join("prepared");
+    std::fs::create_dir(&copied).unwrap();
+    let mut command = seqloom(["prep", "--metrics", "all", "--metrics-dir"]);
+    command.arg(&copied).arg("--reference").arg(&small().ours);
+    command.arg(here.path().join("sample7.bam")).arg("-o").arg(copied.join("sample7.bam"));
+    run(&mut command).ok();
+    for kind in KINDS.iter().filter(|kind| **kind != "markdup") {
+        let name = format!("sample7.{kind}.txt");
+        assert_eq!(counted(&one.join(&name)), counted(&copied.join(&name)), "{name}");
+    }
+    let summary = fs::read_to_string(one.join("sample7.alignment_summary.txt")).unwrap();
+    let rows: Vec<Vec<&str>> = summary.lines().map(|line| line.split('\t').collect()).collect();
+    let heads = rows.iter().position(|row| row[0] == "CATEGORY").unwrap();
+    let column = rows[heads].iter().position(|name| *name == "PF_MISMATCH_RATE").unwrap();
+    let rate: f64 = rows[heads + 1][column].parse().unwrap();
+    assert!(rate > 0.0 && rate < 0.1, "simulated reads have errors: {rate}");
+    for more in [&["-t", "7", "-m", "600M"][..], &["-t", "2"][..]] {
+        let other = align(here.path(), &more.join(""), more);
+        for name in names_in(&one) {
+            assert_eq!(counted(&one.join(&name)), counted(&other.join(&name)), "{name} {more:?}");
+        }
+    }
+}
+
+#[test]
+fn metrics_of_align_that_cannot_be_are_refused() {
+    let here = folder();
+    let refused = |more: &[&str], says: &str| {
+        let mut command = seqloom(align_small());
+        command.args(["-R", READ_GROUP]).args(more).arg("-o").arg(here.path().join("x.bam"));
+        run(&mut command).fails_with(2).says(&[says]);
+        assert_eq!(names_in(here.path()), Vec::<String>::new());
+    };
+    refused(&["--metrics", "all"], "--metrics-dir");
+    let folder = here.path().join("m").display().to_string();
+    let streamed = ["--metrics", "all", "--metrics-dir", &folder, "--no-sort"];
+    refused(&[&streamed[..], &["--no-mark-duplicates"]].concat(), "--no-sort");
+    refused(&["--reference-fasta", "nowhere.fa"], "--reference-fasta");
 }
 
 #[test]

@@ -68,6 +68,12 @@ impl MetricsRequest {
         if self.insert_size { INSERT_SIZE_BYTES } else { 0 }
     }
 
+    /// Whether records are compared with the reference, where there is one.
+    #[must_use]
+    pub fn wants_reference(&self) -> bool {
+        self.alignment_summary
+    }
+
     /// Whether nothing is asked for.
     #[must_use]
     pub fn is_empty(&self) -> bool {
