@@ -19,10 +19,10 @@ run "$bin/seqloom-testkit" reads demo.fa --first demo_R1.fq.gz --second demo_R2.
 say "seqloom"
 run "$bin/seqloom" index demo.fa
 run "$bin/seqloom" align -R '@RG\tID:demo\tSM:demo\tLB:library1\tPL:ILLUMINA' \
-  --metrics-dir demo-metrics --json demo.json -o demo.bam demo.fa demo_R1.fq.gz demo_R2.fq.gz
+  --metrics-dir demo-metrics --json demo.json --html demo.html -o demo.bam demo.fa demo_R1.fq.gz demo_R2.fq.gz
 
 say "what was made, in $PWD"
-ls -l demo.bam demo.bam.bai demo.json demo-metrics/* | awk '{printf "%12d  %s\n", $5, $9}'
+ls -l demo.bam demo.bam.bai demo.json demo.html demo-metrics/* | awk '{printf "%12d  %s\n", $5, $9}'
 
 say "duplicates"
 metrics=$(grep -l 'picard.sam.DuplicationMetrics' demo-metrics/*)
@@ -37,3 +37,6 @@ say "accuracy"
 
 say "how busy the cores were"
 "$bin/seqloom-testkit" report demo.json wall cpu cores busy utili rss
+
+say "the report, one page for any browser"
+echo "$PWD/demo.html"

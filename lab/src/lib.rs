@@ -13,7 +13,6 @@ pub mod locks;
 pub mod methylation;
 pub mod output;
 pub mod parsing;
-pub mod plot;
 pub mod predict;
 pub mod prep_memory;
 pub mod process;

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use crate::experiment::LabError;
-use crate::plot::Plot;
 use crate::table::Table;
+use seqloom_report::plot::Plot;
 
 /// What a table was measured on: names and facts.
 pub type Facts = [(String, String)];

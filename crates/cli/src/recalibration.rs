@@ -137,6 +137,8 @@ pub(crate) struct Recalibration<'a> {
     given: Option<Table>,
     /// The report that was made, still without its name.
     staged: Mutex<Option<AtomicFile>>,
+    /// What is in it.
+    table: Mutex<Option<Table>>,
 }
 
 impl<'a> Recalibration<'a> {
@@ -173,8 +175,8 @@ impl<'a> Recalibration<'a> {
         for path in &arguments.known_sites {
             known_sites::read(path, references, |reference, bases| sites.add(reference, bases))?;
         }
-        let (known_sites, staged) = (sites.finish(), Mutex::default());
-        Ok(Some(Self { arguments, known_sites, given, staged }))
+        let (known_sites, staged, table) = (sites.finish(), Mutex::default(), Mutex::default());
+        Ok(Some(Self { arguments, known_sites, given, staged, table }))
     }
 
     /// Memory that it holds from now on.
@@ -204,6 +206,11 @@ impl<'a> Recalibration<'a> {
         lock(&self.staged).take()
     }
 
+    /// What [`Recalibration::applier`] has found in the report.
+    pub(crate) fn take_table(&self) -> Option<Table> {
+        lock(&self.table).take()
+    }
+
     /// Writes the report, if it is wanted; gives what applies it, if it is to be applied.
     ///
     /// # Errors
@@ -214,10 +221,11 @@ impl<'a> Recalibration<'a> {
         if let Some(path) = &self.arguments.bqsr_report {
             *lock(&self.staged) = Some(stage_text(path, text)?);
         }
-        if self.arguments.bqsr_report_only {
-            return Ok(None);
-        }
-        Ok(Some(Applier::new(&table, &self.arguments.applying(), header)?))
+        let is_applied = !self.arguments.bqsr_report_only;
+        let options = self.arguments.applying();
+        let applier = is_applied.then(|| Applier::new(&table, &options, header)).transpose()?;
+        *lock(&self.table) = Some(table);
+        Ok(applier)
     }
 
     fn count<'s>(

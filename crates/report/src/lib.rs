@@ -2,6 +2,9 @@
 
 pub mod flagstat;
 pub mod idxstats;
+pub mod page;
 pub mod picard;
+pub mod plot;
+pub mod quality;
 pub mod run;
 pub mod samtools_stats;

@@ -44,6 +44,10 @@ pub struct RunReport {
     pub certified_path: Option<CertifiedReport>,
     /// What was counted.
     pub counts: Counts,
+    /// The numbers of the page, where one was asked for: tables by name, each with `columns` and
+    /// `rows`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub qc: Option<serde_json::Value>,
     /// Where the time went.
     pub stages: Vec<StageReport>,
     /// What the process used.

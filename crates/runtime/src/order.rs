@@ -34,6 +34,12 @@ impl<T> Default for Ordered<T> {
 }
 
 impl<T> Ordered<T> {
+    /// The first item has this number.
+    pub fn starting_at(first: u64) -> Self {
+        let state = State { next: first, committing: false, ready: BTreeMap::new() };
+        Self { state: Mutex::new(state) }
+    }
+
     fn state(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

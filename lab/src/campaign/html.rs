@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::plot::escaped;
+use seqloom_report::plot::escaped;
 
 const STYLE: &str = "body{font-family:sans-serif;max-width:80em;margin:2em auto;padding:0 1em}\
     table{border-collapse:collapse;margin:1em 0}\

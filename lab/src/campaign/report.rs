@@ -7,8 +7,8 @@ use super::html::Page;
 use super::record::{Facts, Record};
 use super::summary::{SPREADS, TIME_BASIS};
 use crate::output::short;
-use crate::plot::{Bars, Line, Plot, Style, legend_key};
 use crate::table::{Row, Table};
+use seqloom_report::plot::{Bars, Line, Plot, Style, legend_key};
 
 /// Levels of some factors.
 type Levels = Vec<String>;
@@ -246,7 +246,7 @@ impl<'a> View<'a> {
                 lines: lines.iter().map(points).collect(),
             };
             let spread: Vec<_> = lines.iter().map(spread).collect();
-            plot.draw(Style { small: true, linear_y: true, decades: false, spread: &spread })
+            plot.draw(Style { small: true, linear_y: true, spread: &spread, ..Style::default() })
         };
         let plots: Vec<String> = self.combinations(&self.panels).iter().map(panel).collect();
         page.panels(&Self::legend(&self.lines, &lines), &plots);
@@ -356,7 +356,7 @@ impl<'a> View<'a> {
                 y: "share within".to_owned(),
                 lines: lines.iter().map(line).collect(),
             };
-            plot.draw(Style { small: true, linear_y: true, decades: true, spread: &[] })
+            plot.draw(Style { small: true, linear_y: true, decades: true, ..Style::default() })
         };
         let plots: Vec<_> = curves.combinations(&panel_names).into_iter().map(plot).collect();
         page.heading(&format!("Distribution: {}", rule.title));

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::LockTables;
 use crate::output::{MEANINGFUL, markdown_table, noise_note, short};
-use crate::plot::{Line, Plot};
 use crate::table::Table;
+use seqloom_report::plot::{Line, Plot};
 
 fn numbers(table: &Table, factor: &str) -> Vec<u32> {
     let levels = table.levels(factor);

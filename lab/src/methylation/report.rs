@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::{WAYS, Way};
 use crate::latency::{CACHED, words};
-use crate::plot::{Line, Plot};
 use crate::table::Table;
+use seqloom_report::plot::{Line, Plot};
 
 /// What is plotted by workers: column, factor, words, name of the file.
 const PLOTS: [(&str, f64, &str, &str); 3] = [

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::{Files, SHARED_LINE_NS, Way};
 use crate::output::{NO_LOCK, markdown_table, noise_note, short, with_lock};
-use crate::plot::{Line, Plot};
 use crate::table::{Table, quantile};
+use seqloom_report::plot::{Line, Plot};
 
 /// Time of an engine per read, in microseconds: from a k-mer tool to a careful aligner.
 const ENGINES_US: [f64; 4] = [2.0, 10.0, 50.0, 200.0];

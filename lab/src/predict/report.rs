@@ -9,8 +9,8 @@ use super::peaks::PeakPrediction;
 use super::validate::{Errors, Point, Prediction, Validation, reads_word};
 use crate::experiment::LabError;
 use crate::output::{markdown_table, short, write_results};
-use crate::plot::{Line, Plot};
 use crate::table::{Row, Table};
+use seqloom_report::plot::{Line, Plot};
 
 /// An error above this is a miss: the aim for medians of curves, and for peaks.
 pub const AIM: f64 = 0.25;

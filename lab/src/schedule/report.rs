@@ -5,8 +5,8 @@ use std::fmt::Write;
 use super::{COUNTERS, FACTORS, PRESETS};
 use crate::experiment::TIMES;
 use crate::output::{Facts, Results, markdown_table, noise_note, short};
-use crate::plot::{Line, Plot};
 use crate::table::Table;
+use seqloom_report::plot::{Line, Plot};
 
 /// What the experiment leaves behind.
 pub const RESULTS: Results = Results {

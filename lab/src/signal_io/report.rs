@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::{WAYS, Way};
 use crate::latency::{CACHED, STORAGES, Storage, words};
-use crate::plot::{Line, Plot};
 use crate::table::Table;
+use seqloom_report::plot::{Line, Plot};
 
 /// Where time falls with workers, it must fall to this share of what the servers allow at least.
 const GOOD_SHARE: f64 = 0.7;

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use super::measure::{COUNTERS, FACTORS};
 use crate::experiment::TIMES;
 use crate::output::{Facts, Results, markdown_table, short, with_lock};
-use crate::plot::{Line, Plot};
 use crate::table::Table;
+use seqloom_report::plot::{Line, Plot};
 
 /// What the experiment leaves behind.
 pub const RESULTS: Results = Results {

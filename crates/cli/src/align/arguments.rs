@@ -58,7 +58,7 @@ pub(crate) struct AlignArguments {
     pub(crate) input: InputArguments,
     #[command(flatten)]
     pub(crate) duplicates: DuplicateArguments,
-    /// FASTA of the reference, for recalibration and the alignment summary [default: REF]
+    /// FASTA of the reference, for recalibration, alignment summary and GC bias [default: REF]
     #[arg(long, value_name = "FASTA", help_heading = "Input")]
     pub(crate) reference_fasta: Option<PathBuf>,
     #[command(flatten)]

@@ -91,7 +91,9 @@ impl<'a> Job<'a> {
             command_line: (!arguments.output.no_pg).then_some(command_line.as_str()),
         })?;
         let recalibration = Recalibration::prepare(&arguments.recalibration, &built.header)?;
-        let metrics = arguments.output.metrics_request();
+        let mut metrics = arguments.output.metrics_request();
+        // Stripes are written side by side: whose records follow whose is not known.
+        metrics.depth &= arguments.stripes == NonZeroUsize::MIN;
         let compares = compares(arguments, metrics, console);
         check_reference(arguments, &built.header, compares)?;
         let (threads, cores) = (run.threads, machine::available_cores());
@@ -218,14 +220,14 @@ pub(super) fn check_options(arguments: &AlignArguments) -> anyhow::Result<()> {
     let metrics = arguments.output.metrics_request();
     if arguments.no_sort && !metrics.is_empty() {
         return refuse(
-            "--no-sort streams records, and --metrics counts sorted ones; leave one out",
+            "--no-sort streams records, and --metrics and --html count sorted ones; leave one out",
         );
     }
     let is_compared = arguments.recalibration.counts() || metrics.wants_reference();
     if arguments.reference_fasta.is_some() && !is_compared {
         return refuse(
-            "--reference-fasta is for --known-sites and --metrics alignment-summary; nothing \
-             else looks at it",
+            "--reference-fasta is for --known-sites, --metrics alignment-summary and --html; \
+             nothing else looks at it",
         );
     }
     let stdin = Path::new("-");
@@ -246,7 +248,8 @@ fn compares(arguments: &AlignArguments, metrics: MetricsRequest, console: &Conso
     let is_at_hand = arguments.reference_fasta.is_some() || arguments.fasta().is_file();
     if metrics.wants_reference() && !is_at_hand {
         console.info(&format!(
-            "align: {} is no FASTA, so metrics have no mismatches; --reference-fasta names one",
+            "align: {} is no FASTA, so metrics have neither mismatches nor GC bias; \
+             --reference-fasta names one",
             arguments.fasta().display()
         ));
     }

@@ -79,6 +79,7 @@ fn align<E: AlignmentEngine + Send>(
     summary::check_none_lost(&totals, &summary)?;
     let (references, ingested) = (job.header.references(), || summary::ingested(&job, &totals));
     summary.beside.extend(job.recalibration.as_ref().and_then(Recalibration::take_report));
+    summary.recalibration = job.recalibration.as_ref().and_then(Recalibration::take_table);
     job.output.publish(outputs, references, (&mut summary, &job.run), ingested)?;
     summary::close(&job, &totals, &summary);
     Ok(())

@@ -15,6 +15,8 @@ use seqloom_prep::finish::output_transform::LastChanges;
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace, UnitPlan};
 use seqloom_prep::input::reference::ReferenceSequences;
 use seqloom_prep::metrics::quality::MetricsVisitors;
+use seqloom_prep::metrics::quality::gc_bias::GcWindows;
+use seqloom_prep::metrics::quality::read_groups::ReadGroupNames;
 use seqloom_prep::partition::collect::{Collected, Collector, Destination, EndCollector, Grouping};
 use seqloom_prep::partition::order::SortOrder;
 use seqloom_prep::partition::store::{Backing, ChunkStore, StoreScratch};
@@ -86,7 +88,9 @@ pub(super) fn align<E: AlignmentEngine>(
     job.output.write_header(&job.header, outputs)?;
     let mut index = job.output.index_builder(references.len());
     let plan = UnitPlan::new(&stores);
-    let metrics = MetricsVisitors::new(job.metrics, job.compares.then_some(&*bases));
+    let names = ReadGroupNames::of(&job.header);
+    let compared = job.compares.then_some(&*bases);
+    let metrics = MetricsVisitors::new(job.metrics, compared).with_read_groups(names.clone());
     let finished = finish::run(
         (&stores, plan.all()),
         &backing,
@@ -107,12 +111,13 @@ pub(super) fn align<E: AlignmentEngine>(
     )?;
     let index = job.output.close(index, outputs)?;
     job.run.end_phase("finish");
-    let duplicates = resolved.map(|(_, counters)| Duplicates {
-        rows: counters.metrics(&libraries),
-        histogram: counters.histogram,
-    });
+    let gc_windows = compared.filter(|_| job.metrics.gc_bias);
+    let gc_windows = gc_windows.map(|bases| GcWindows::count(bases, threads)).transpose()?;
+    let duplicates = resolved.map(|(_, counters)| Duplicates::new(counters, &libraries));
     let sorted = Summary::sorted(ingest_stages(&job.trace), (finished, &trace), &backing);
-    Ok((totals, Summary { duplicates, metrics: metrics.into_metrics(), index, ..sorted }))
+    let read_groups = names.ids().collect();
+    let metrics = metrics.into_metrics();
+    Ok((totals, Summary { duplicates, metrics, read_groups, gc_windows, index, ..sorted }))
 }
 
 /// The bases of the reference, where records are compared with it; they take memory that the index

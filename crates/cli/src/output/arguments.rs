@@ -49,11 +49,15 @@ pub(crate) struct OutputArguments {
         hide_possible_values = true
     )]
     metrics: Vec<MetricsArgument>,
-    /// Report of the run: options, counts, time and memory
+    /// Report of the run: options, counts, time and memory; with --html all its numbers, too
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 }
 
+    /// Report with plots as one page that needs no network: reads, qualities, insert sizes, depth,
+    /// GC bias (where there is a FASTA), duplicates, recalibration, and the run
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 /// How the run uses the machine.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Machine")]
@@ -103,10 +107,11 @@ impl OutputArguments {
             json: _,
         } = self;
         let stream = (output, output_format, level, write_index, no_pg);
-        format!("{:?}", (stream, md5, metrics_dir, metrics))
+        // What is counted for the page has to be counted from the beginning.
+        format!("{:?}", (stream, md5, metrics_dir, metrics, html.is_some()))
     }
 
-    /// The metrics that are counted as records are written.
+    /// The metrics that are counted as records are written: those for files, and those of the page.
     pub(crate) fn metrics_request(&self) -> MetricsRequest {
         let has =
             |kind| self.metrics.contains(&kind) || self.metrics.contains(&MetricsArgument::All);
@@ -115,6 +120,7 @@ impl OutputArguments {
             alignment_summary: has(MetricsArgument::AlignmentSummary),
             quality_yield: has(MetricsArgument::QualityYield),
             quality_by_cycle: has(MetricsArgument::QualityByCycle),
+            html,
             quality_distribution: has(MetricsArgument::QualityDistribution),
             samtools_stats: has(MetricsArgument::SamtoolsStats),
         }
@@ -122,8 +128,22 @@ impl OutputArguments {
 
     /// What is written.
     pub(crate) fn outputs(&self) -> impl Iterator<Item = (&str, &Path)> {
+        let files = self.metrics_files();
+        if self.html.is_none() {
+            return files;
+        }
+        MetricsRequest {
+            alignment_summary: files.alignment_summary,
+            samtools_stats: files.samtools_stats,
+            ..MetricsRequest::ALL
+        }
+    }
+
+    /// The metrics that become files.
+    pub(crate) fn metrics_files(&self) -> MetricsRequest {
         let json = self.json.iter().map(|path| ("--json", path.as_path()));
-        iter::once(("-o", self.output.as_path())).chain(json)
+        let html = self.html.iter().map(|path| ("--html", path.as_path()));
+        iter::once(("-o", self.output.as_path())).chain(json).chain(html)
     }
 
     /// The format asked for, or that of the suffix.
@@ -131,6 +151,7 @@ impl OutputArguments {
     /// # Errors
     /// CRAM, and BAM to a terminal.
     pub(crate) fn format(&self) -> Result<OutputFormat, UsageError> {
+            ..MetricsRequest::default()
         use std::io::IsTerminal;
         let suffix = self.output.extension().and_then(|s| s.to_str()).unwrap_or_default();
         let format = match (self.output_format, suffix) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use seqloom_format::bam::Reference;
 use seqloom_io::sink::atomic::AtomicFile;
-use seqloom_prep::metrics::quality::GatheredMetrics;
+use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsRequest};
 use seqloom_report::{flagstat, idxstats, picard, samtools_stats};
 
 use super::summary::{Duplicates, Summary};
@@ -66,7 +66,7 @@ impl<'a> Metrics<'a> {
         folder: &'a Path,
         output: &Path,
         references: &[Reference],
-        of: &Summary,
+        (of, asked): (&Summary, MetricsRequest),
     ) -> anyhow::Result<Vec<AtomicFile>> {
         create_folder(folder)?;
         let (sample, command_line) = (sample(output), command_line());
@@ -75,7 +75,7 @@ impl<'a> Metrics<'a> {
         if let Some(duplicates) = &of.duplicates {
             metrics.write_duplicates(duplicates)?;
         }
-        metrics.write_quality(&of.metrics)?;
+        metrics.write_quality(&of.metrics, asked)?;
         Ok(metrics.files)
     }
 
@@ -89,19 +89,23 @@ impl<'a> Metrics<'a> {
     }
 
     fn write_duplicates(&mut self, of: &Duplicates) -> anyhow::Result<()> {
-        let Duplicates { rows, histogram } = of;
+        let Duplicates { rows, histogram, .. } = of;
         let mut text = String::new();
         picard::write_duplication_metrics(&mut text, &self.command_line, None, rows, histogram)?;
         self.write_file("markdup", &mut text)
     }
 
-    /// Of each kind that was counted, a file. Without pairs there is no file of insert sizes, as
+    /// Of each kind that was asked for, a file. Without pairs there is no file of insert sizes, as
     /// with Picard.
-    fn write_quality(&mut self, metrics: &GatheredMetrics) -> anyhow::Result<()> {
+    fn write_quality(
+        &mut self,
+        metrics: &GatheredMetrics,
+        asked: MetricsRequest,
+    ) -> anyhow::Result<()> {
         let (command_line, sample) = (self.command_line.clone(), self.sample.clone());
         let heading = picard::Heading { command_line: &command_line, sample: &sample };
         let mut text = String::new();
-        if let Some(counts) = &metrics.insert_size {
+        if let Some(counts) = metrics.insert_size.as_ref().filter(|_| asked.insert_size) {
             let rows = counts.rows();
             if !rows.is_empty() {
                 picard::write_insert_sizes(&mut text, &heading, &rows)?;
@@ -112,15 +116,17 @@ impl<'a> Metrics<'a> {
             picard::write_alignment_summary(&mut text, &heading, counts)?;
             self.write_file("alignment_summary", &mut text)?;
         }
-        if let Some(counts) = &metrics.quality_yield {
+        if let Some(counts) = metrics.quality_yield.as_ref().filter(|_| asked.quality_yield) {
             picard::write_quality_yield(&mut text, &heading, counts)?;
             self.write_file("quality_yield", &mut text)?;
         }
-        if let Some(counts) = &metrics.quality_by_cycle {
+        if let Some(counts) = metrics.quality_by_cycle.as_ref().filter(|_| asked.quality_by_cycle) {
             picard::write_quality_by_cycle(&mut text, &heading, counts)?;
             self.write_file("quality_by_cycle", &mut text)?;
         }
-        if let Some(counts) = &metrics.quality_distribution {
+        if let Some(counts) =
+            metrics.quality_distribution.as_ref().filter(|_| asked.quality_distribution)
+        {
             picard::write_quality_distribution(&mut text, &heading, counts)?;
             self.write_file("quality_distribution", &mut text)?;
         }

@@ -3,6 +3,7 @@
 pub(crate) mod arguments;
 pub(crate) mod index;
 mod metrics;
+mod page;
 pub(crate) mod plan;
 pub(crate) mod resume;
 pub(crate) mod run;

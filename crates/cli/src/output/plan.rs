@@ -19,7 +19,7 @@ use super::metrics::{self, Metrics};
 use super::resume::Kept;
 use super::run::Run;
 use super::summary::{Ingested, Summary};
-use super::{check_writable, compress, stage_text, stripes};
+use super::{check_writable, compress, page, stage_text, stripes};
 
 /// What is written where.
 pub(crate) struct OutputPlan<'a> {
@@ -141,11 +141,19 @@ impl<'a> OutputPlan<'a> {
         let written_bytes = written_bytes(&outputs);
         let (path, mut beside) = (self.path(), Vec::new());
         if let Some(folder) = &self.arguments.metrics_dir {
-            beside = Metrics::stage(folder, path, references, summary)?;
+            let of = (&*summary, self.arguments.metrics_files());
+            beside = Metrics::stage(folder, path, references, of)?;
         }
-        if let Some(json) = &self.arguments.json {
-            let report = summary.report(ingested(), run, (path, written_bytes));
-            beside.push(stage_text(json, &report.to_json()?)?);
+        if self.arguments.json.is_some() || self.arguments.html.is_some() {
+            let mut report = summary.report(ingested(), run, (path, written_bytes));
+            if let Some(html) = &self.arguments.html {
+                let page = page::page(summary, references, (&report, run));
+                beside.push(stage_text(html, &page.to_html())?);
+                report.qc = Some(page.to_json());
+            }
+            if let Some(json) = &self.arguments.json {
+                beside.push(stage_text(json, &report.to_json()?)?);
+            }
         }
         // As Picard writes it: the digits alone.
         if let Some(md5) = outputs.first().and_then(Output::md5) {
@@ -179,7 +187,8 @@ impl<'a> OutputPlan<'a> {
 /// Looks whether what is written beside the output can be, before there is one.
 fn check_files_beside(arguments: &OutputArguments) -> anyhow::Result<()> {
     arguments.metrics_dir.as_deref().map_or(Ok(()), metrics::create_folder)?;
-    arguments.json.as_deref().map_or(Ok(()), check_writable)
+    arguments.json.as_deref().map_or(Ok(()), check_writable)?;
+    arguments.html.as_deref().map_or(Ok(()), check_writable)
 }
 
 /// What all outputs hold together.

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use seqloom_report::quality::run::{Sample, Samples};
 use seqloom_report::run::{StageReport, UsageReport};
 use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
@@ -51,12 +52,13 @@ impl<'a> Run<'a> {
         let threads = arguments.threads.unwrap_or_else(machine::available_cores);
         let memory = arguments.memory.unwrap_or_else(default_memory);
         let (memory, space_limit) = within_address_space(memory, threads);
-        Self {
+        let cpu = Duration::ZERO;
+        Ok(Self {
             console,
             threads,
             memory,
             space_limit,
-            phase_started: Cell::new(Instant::now()),
+            phase_started: Cell::new(now),
             phases: RefCell::default(),
         }
     }
@@ -93,7 +95,7 @@ impl<'a> Run<'a> {
     /// Draws progress; `false` when a signal asks to stop. `read` and `total` are bytes of input.
     pub(crate) fn watch(
         &self,
-        phase: &str,
+        phase: &'static str,
         (read_bytes, total_bytes): (u64, Option<u64>),
         records: u64,
     ) -> bool {

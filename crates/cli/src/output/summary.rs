@@ -3,12 +3,16 @@
 use std::path::Path;
 
 use seqloom_io::sink::atomic::AtomicFile;
-use seqloom_prep::duplicates::DuplicateMode;
-use seqloom_prep::duplicates::metrics::{DuplicateSetHistogram, DuplicationMetrics};
+use seqloom_prep::duplicates::metrics::{
+    DuplicateSetHistogram, DuplicationCounters, DuplicationMetrics, Saturation,
+};
+use seqloom_prep::duplicates::{DuplicateMode, LibraryTable};
 use seqloom_prep::finish::{FinishTrace, Finished};
 use seqloom_prep::metrics::quality::GatheredMetrics;
+use seqloom_prep::metrics::quality::gc_bias::GcWindows;
 use seqloom_prep::metrics::tally::{FlagCounts, Tally};
 use seqloom_prep::partition::store::Backing;
+use seqloom_prep::recalibrate::Table;
 use seqloom_report::run::{
     Bytes, CertifiedReport, Counts, PlacementReport, RunReport, SCHEMA, StageReport,
 };
@@ -23,6 +27,12 @@ pub(crate) struct Summary {
     pub(crate) duplicates: Option<Duplicates>,
     /// Those that were asked for.
     pub(crate) metrics: GatheredMetrics,
+    /// IDs of the header's read groups.
+    pub(crate) read_groups: Vec<String>,
+    /// Windows of the reference, where GC bias was counted.
+    pub(crate) gc_windows: Option<GcWindows>,
+    /// What was counted for recalibration, or applied.
+    pub(crate) recalibration: Option<Table>,
     /// Bytes of the index file.
     pub(crate) index: Option<Vec<u8>>,
     /// Further files that are complete and get their names with the output.
@@ -38,6 +48,19 @@ pub(crate) struct Summary {
 pub(crate) struct Duplicates {
     pub(crate) rows: Vec<DuplicationMetrics>,
     pub(crate) histogram: DuplicateSetHistogram,
+    pub(crate) saturation: Saturation,
+}
+
+impl Duplicates {
+    /// Of all libraries.
+    pub(crate) fn new(counters: DuplicationCounters, libraries: &LibraryTable) -> Self {
+        let DuplicationCounters { histogram, saturation, .. } = &counters;
+        Self {
+            rows: counters.metrics(libraries),
+            histogram: histogram.clone(),
+            saturation: *saturation,
+        }
+    }
 }
 
 /// What a command knows of its input.
@@ -122,6 +145,7 @@ impl Summary {
                 DuplicateMode::Coordinate => "coordinate",
             }),
             counts: self.counts(&ingested.counts),
+            qc: None,
             stages: self.stages.clone(),
             usage: run.usage(ingested.engine_seconds, peaks),
             bytes: Bytes {

@@ -15,6 +15,8 @@ use seqloom_prep::finish::output_transform::LastChanges;
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace, Finished, UnitPlan};
 use seqloom_prep::input::TemplateNames;
 use seqloom_prep::input::ingest::{self, IngestOptions, IngestTotals, IngestTrace};
+use seqloom_prep::metrics::quality::gc_bias::GcWindows;
+use seqloom_prep::metrics::quality::read_groups::ReadGroupNames;
 use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsVisitors};
 use seqloom_prep::partition::collect::{
     Collected, Collector, Destination, EndCollector, Grouping, SavedCollection,
@@ -70,17 +72,41 @@ pub(super) fn prepare(
     let applier = recalibrate(job, kept, (&stores, marks), &backing)?;
     job.run.end_phase("recalibrate");
 
-    let (written, metrics) =
+    let (written, metrics, gc_windows) =
         finish(job, kept, (&stores, marks, applier.as_ref()), &backing, output, &trace.finish)?;
     let index = job.output.close(written.index, std::slice::from_mut(output))?;
     job.run.end_phase("finish");
-    let duplicates = resolved.map(|(_, counters)| Duplicates {
-        rows: counters.metrics(&libraries),
-        histogram: counters.histogram,
-    });
+    let duplicates = resolved.map(|(_, counters)| Duplicates::new(counters, &libraries));
     let finished = (written.finished, &trace.finish);
     let sorted = Summary::sorted(ingest_stages(&trace.ingest), finished, &backing);
-    Ok((totals, Summary { duplicates, metrics, index, ..sorted }))
+    let read_groups = ReadGroupNames::of(&job.header).ids().collect();
+    Ok((totals, Summary { duplicates, metrics, read_groups, gc_windows, index, ..sorted }))
+}
+
+/// What this run has to do. Weights are shares of the wall time of 1,000,000 records with 2
+/// threads, level 6.
+fn phases(job: &Job<'_>) -> &'static [Phase] {
+    match (needs_names(job.arguments.sort), job.arguments.recalibration.counts()) {
+        (false, false) => &[("read", 25.0), ("keep", 0.0), ("duplicates", 5.0), ("write", 70.0)],
+        (true, false) => {
+            &[("read", 25.0), ("keep", 0.0), ("duplicates", 5.0), ("sort", 10.0), ("write", 60.0)]
+        }
+        (false, true) => &[
+            ("read", 20.0),
+            ("keep", 0.0),
+            ("duplicates", 4.0),
+            ("recalibrate", 30.0),
+            ("write", 46.0),
+        ],
+        (true, true) => &[
+            ("read", 20.0),
+            ("keep", 0.0),
+            ("duplicates", 4.0),
+            ("sort", 8.0),
+            ("recalibrate", 28.0),
+            ("write", 40.0),
+        ],
+    }
 }
 
 /// Where the time goes.
@@ -156,7 +182,7 @@ fn finish<'s>(
     backing: &Backing,
     output: &mut Output,
     trace: &FinishTrace,
-) -> anyhow::Result<(WrittenSoFar, GatheredMetrics)> {
+) -> anyhow::Result<(WrittenSoFar, GatheredMetrics, Option<GcWindows>)> {
     let watch = || job.watch("write", trace.records.load(Ordering::Relaxed));
     let references = job.header.references();
     let changes = LastChanges {
@@ -165,7 +191,10 @@ fn finish<'s>(
         late: &job.late,
     };
     let reference = job.arguments.changes.reference.is_some().then_some(&*job.reference);
-    let metrics = MetricsVisitors::new(job.metrics, reference);
+    let before = checkpoints::written(kept)?;
+    let metrics = MetricsVisitors::new(job.metrics, reference)
+        .with_read_groups(ReadGroupNames::of(&job.header))
+        .from_unit(before.as_ref().map_or(0, |(written, _)| written.units));
     let options = FinishOptions {
         threads: job.run.threads,
         order: job.arguments.sort,
@@ -177,7 +206,7 @@ fn finish<'s>(
         remove_duplicates: job.arguments.duplicates.remove_duplicates,
         watch: &watch,
     };
-    let mut written = match checkpoints::written(kept)? {
+    let mut written = match before {
         Some((written, counted)) => {
             metrics.add(&counted);
             written
@@ -202,7 +231,9 @@ fn finish<'s>(
             checkpoints::save_written(kept, state, plan.count(), output)?;
         }
     }
-    Ok((written, metrics.into_metrics()))
+    let compared = reference.filter(|_| job.metrics.gc_bias);
+    let gc_windows = compared.map(|bases| GcWindows::count(bases, job.run.threads)).transpose()?;
+    Ok((written, metrics.into_metrics(), gc_windows))
 }
 
 /// Which records are duplicates, and what was counted of them.

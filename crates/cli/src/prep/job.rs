@@ -113,6 +113,8 @@ impl<'a> Job<'a> {
             order => order.is_by_coordinate(),
         };
         let files = (&arguments.output, &arguments.run);
+        let mut metrics = arguments.output.metrics_request();
+        metrics.depth &= in_coordinate_order;
         signals::defer();
         let kept = Kept::open(&arguments.resume, files, arguments.identity(), &run)?;
         let (plan_of_output, output) = OutputPlan::open(
@@ -131,7 +133,7 @@ impl<'a> Job<'a> {
             reference,
             missing,
             recalibration,
-            metrics: arguments.output.metrics_request(),
+            metrics,
             marks,
             grouping,
             claim: claim(order, arguments.sort),

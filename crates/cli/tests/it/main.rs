@@ -35,6 +35,7 @@ mod prep_orders;
 mod prep_resume;
 mod prep_steps;
 mod refused;
+mod report_html;
 mod signal;
 mod signal_frequency;
 mod signal_methylation;

@@ -1,4 +1,5 @@
-//! Metrics that `prep` and `align` count as they write: those of Picard and samtools for the output.
+//! Metrics that `prep` and `align` count as they write: those of Picard and samtools for their
+//! output.
 
 use std::fs;
 use std::path::{Path, PathBuf};

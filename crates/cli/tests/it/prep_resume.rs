@@ -79,6 +79,9 @@ fn command(kind: &Kind, out: &Path, more: &str) -> Command {
     command.arg(&kind.input).args(kind.options.split_whitespace());
     command.args(more.split_whitespace());
     command.arg("-o").arg(out.join("out.bam")).arg("--metrics-dir").arg(out.join("metrics"));
+    if kind.options.contains("--metrics") {
+        command.arg("--html").arg(out.join("page.html"));
+    }
     if kind.options.contains("--known-sites") {
         command.arg("--bqsr-report").arg(out.join("report.txt"));
     }
@@ -101,7 +104,10 @@ fn assert_same_results(ours: &Path, theirs: &Path, what: &str) {
     };
     assert_eq!(below(ours), below(theirs), "{what}");
     for name in below(ours) {
-        if name.starts_with("metrics") {
+        if name.ends_with("page.html") {
+            let page = |out: &Path| crate::report_html::counted(&out.join(&name));
+            assert_eq!(page(ours), page(theirs), "{what}: {}", name.display());
+        } else if name.starts_with("metrics") {
             let text = |out: &Path| -> Vec<String> {
                 let text = fs::read_to_string(out.join(&name)).unwrap();
                 let is_count = |line: &&str| !line.contains("seqloom prep");
@@ -126,7 +132,7 @@ fn stage(out: &Path) -> Option<String> {
     let count = file.read(&mut start).ok()?;
     let line = start[..count].split(|&byte| byte == b'\n').next()?;
     let text = String::from_utf8_lossy(line).into_owned();
-    Some(text.strip_prefix("seqloom resume 1 ")?.to_owned())
+    Some(text.strip_prefix("seqloom resume 2 ")?.to_owned())
 }
 
 /// How far a stage is: by step, then by units of output.
@@ -360,7 +366,7 @@ fn another_run_and_damage_are_told_apart() {
     // Damage: said, and begun anew.
     type Damage<'a> = (&'a str, &'a dyn Fn(&Path));
     let damages: [Damage<'_>; 3] = [
-        ("manifest", &|path| fs::write(path, b"seqloom resume 1 ingest\nnonsense").unwrap()),
+        ("manifest", &|path| fs::write(path, b"seqloom resume 2 ingest\nnonsense").unwrap()),
         ("manifest", &|path| {
             let mut bytes = fs::read(path).unwrap();
             let middle = bytes.len() / 2;

@@ -88,6 +88,55 @@ pub struct DuplicateSetHistogram {
     pub non_optical: SetSizes,
 }
 
+/// Parts of the templates whose unique pairs are counted.
+pub const SATURATION_STEPS: usize = 20;
+
+/// How many unique pairs parts of the templates have: of nested samples of 1/20 to 20/20 of them,
+/// by a hash of the template's ordinal. Exact: a set of duplicates is there from the first sample
+/// on that holds one of its pairs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Saturation {
+    /// Pairs by the first sample that they belong to.
+    pairs: [u64; SATURATION_STEPS],
+    /// Sets by the first sample that one of their pairs belongs to.
+    sets: [u64; SATURATION_STEPS],
+}
+
+impl Saturation {
+    /// The first sample that a template belongs to.
+    fn first_sample(template: u64) -> usize {
+        let mixed = (template ^ (template >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        // The upper bits as a share of 20.
+        ((u128::from(mixed) * SATURATION_STEPS as u128) >> 64) as usize
+    }
+
+    /// Counts a set of duplicate pairs.
+    pub(crate) fn add_set(&mut self, templates: impl Iterator<Item = u64>) {
+        let mut first = SATURATION_STEPS - 1;
+        for sample in templates.map(Self::first_sample) {
+            self.pairs[sample] += 1;
+            first = first.min(sample);
+        }
+        self.sets[first] += 1;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.pairs.iter_mut().zip(other.pairs).for_each(|(sum, more)| *sum += more);
+        self.sets.iter_mut().zip(other.sets).for_each(|(sum, more)| *sum += more);
+    }
+
+    /// Pairs and unique pairs of each sample, from 1/20 to all.
+    pub fn points(&self) -> impl Iterator<Item = (u64, u64)> {
+        let (mut pairs, mut sets) = (0, 0);
+        self.pairs.iter().zip(&self.sets).map(move |(more_pairs, more_sets)| {
+            pairs += more_pairs;
+            sets += more_sets;
+            (pairs, sets)
+        })
+    }
+}
+
 /// All counters of duplicate marking; each worker fills its own, [`Self::merge`] adds them up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DuplicationCounters {
@@ -95,6 +144,8 @@ pub struct DuplicationCounters {
     pub libraries: Vec<LibraryCounts>,
     /// Set sizes.
     pub histogram: DuplicateSetHistogram,
+    /// Unique pairs of parts of the templates.
+    pub saturation: Saturation,
 }
 
 state_of_fields!(LibraryCounts {
@@ -108,7 +159,8 @@ state_of_fields!(LibraryCounts {
 });
 state_of_fields!(SetSizes { small, large });
 state_of_fields!(DuplicateSetHistogram { all, optical, non_optical });
-state_of_fields!(DuplicationCounters { libraries, histogram });
+state_of_fields!(Saturation { pairs, sets });
+state_of_fields!(DuplicationCounters { libraries, histogram, saturation });
 
 impl DuplicationCounters {
     /// Counters at zero with room for `libraries` libraries (`table.libraries().len()`); a library
@@ -117,6 +169,7 @@ impl DuplicationCounters {
         Self {
             libraries: vec![LibraryCounts::default(); libraries],
             histogram: DuplicateSetHistogram::default(),
+            saturation: Saturation::default(),
         }
     }
 
@@ -176,6 +229,7 @@ impl DuplicationCounters {
         self.histogram.all.merge(&other.histogram.all);
         self.histogram.optical.merge(&other.histogram.optical);
         self.histogram.non_optical.merge(&other.histogram.non_optical);
+        self.saturation.merge(&other.saturation);
     }
 
     /// One row for each library of the header, and for the unknown one where it has records.

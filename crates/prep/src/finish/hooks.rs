@@ -16,6 +16,15 @@ pub trait RecordVisitor {
     /// Ends the phase.
     fn visit(&mut self, ordinal: u64, record: &RecordRef<'_>) -> Result<(), HookError>;
 
+    /// Called behind the last record of a unit, which one worker has seen in order; units are
+    /// numbered in the order of the output.
+    ///
+    /// # Errors
+    /// Ends the phase.
+    fn end_unit(&mut self, _number: u64) -> Result<(), HookError> {
+        Ok(())
+    }
+
     /// Called once, when the worker has no more records: the place to add up counts.
     ///
     /// # Errors

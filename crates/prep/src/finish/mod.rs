@@ -182,6 +182,7 @@ pub fn run(
         sorting: Sorting { order: options.order, marks: options.marks, backing },
         trace,
         units: units.as_slice(),
+        first_unit: units.first(),
         places: stripes::schedule(units.as_slice(), count),
         turnstile: &turnstile,
         stripes: outputs.iter_mut().map(stripe).collect(),
@@ -216,6 +217,8 @@ struct Finish<'a, 'o> {
     sorting: Sorting<'a>,
     trace: &'a FinishTrace,
     units: &'a [Unit],
+    /// Number of the first of them.
+    first_unit: usize,
     /// By ticket.
     places: Vec<Place>,
     turnstile: &'a Turnstile<'a>,
@@ -303,6 +306,10 @@ impl<'a> Finish<'a, '_> {
             self.merge_unit(place, chunks, worker)?;
         } else {
             self.trace.encode.time(|| self.sort_unit(chunks, worker))?;
+        }
+        if let Some(observer) = &mut worker.writer.observer {
+            let number = self.first_unit + place.unit;
+            observer.end_unit(number as u64).map_err(FinishError::Hook)?;
         }
         let encoded = worker.writer.encoder.finish_unit()?;
         pass.shrink_to(encoded.bytes.capacity() as u64);

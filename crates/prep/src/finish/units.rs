@@ -24,7 +24,11 @@ pub struct UnitPlan(Vec<Unit>);
 
 /// Some units of a plan, one behind the other.
 #[derive(Debug, Clone, Copy)]
-pub struct Units<'p>(&'p [Unit]);
+pub struct Units<'p> {
+    /// Number of the first one in the plan.
+    first: usize,
+    units: &'p [Unit],
+}
 
 impl UnitPlan {
     /// Units of everything that `stores` hold, store by store.
@@ -46,7 +50,7 @@ impl UnitPlan {
     /// All of them.
     #[must_use]
     pub fn all(&self) -> Units<'_> {
-        Units(&self.0)
+        Units { first: 0, units: &self.0 }
     }
 
     /// Those from number `first` on that hold `bytes` of records together, at least one; none where
@@ -60,7 +64,7 @@ impl UnitPlan {
             sum += unit.bytes;
             had_room
         };
-        Units(&rest[..rest.iter().take_while(has_room).count()])
+        Units { first, units: &rest[..rest.iter().take_while(has_room).count()] }
     }
 }
 
@@ -68,11 +72,16 @@ impl<'p> Units<'p> {
     /// Number of units.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.units.len()
+    }
+
+    /// Number of the first one in the plan.
+    pub(super) fn first(self) -> usize {
+        self.first
     }
 
     pub(super) fn as_slice(self) -> &'p [Unit] {
-        self.0
+        self.units
     }
 }
 

@@ -20,6 +20,11 @@ impl ReferenceSequences {
         index.and_then(|index| self.sequences.get(index)).map_or(&[], Vec::as_slice)
     }
 
+    /// Bases of all sequences, in the order of the header.
+    pub fn all(&self) -> impl Iterator<Item = &[u8]> {
+        self.sequences.iter().map(Vec::as_slice)
+    }
+
     /// Memory that the bases take.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {

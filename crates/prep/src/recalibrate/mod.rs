@@ -29,6 +29,7 @@ mod prepare;
 mod quantize;
 mod read_groups;
 pub mod report;
+mod rows;
 mod table;
 mod visit;
 
@@ -39,6 +40,7 @@ pub use self::apply::{Applied, Applier, ApplyOptions, ApplyScratch, DynamicQuant
 pub use self::count::{CountScratch, Counted, Counter};
 pub use self::counts::Counts;
 pub use self::gather::{GatherError, gather};
+pub use self::rows::{QualityRow, QualityRows};
 pub use self::table::{Arguments, Table};
 pub use self::visit::CountingVisitors;
 

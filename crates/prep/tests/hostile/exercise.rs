@@ -122,8 +122,11 @@ pub(crate) fn metrics(records: &[u8]) {
             let _ = visitor.visit(0, &record);
         }
     }
+    visitor.end_unit(0).unwrap();
     visitor.finish().unwrap();
     let metrics = visitors.into_metrics();
+    let _ = metrics.depth.unwrap_or_default().finish(&[9]).fold_80();
+    let _ = metrics.cycles.unwrap_or_default().first.content();
     let _ = metrics.insert_size.unwrap_or_default().rows();
     let _ = metrics.alignment_summary.unwrap_or_default().rows();
     let _ = metrics.samtools_stats.unwrap_or_default().inserts();

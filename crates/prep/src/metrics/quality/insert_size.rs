@@ -31,6 +31,16 @@ impl PairOrientation {
     /// In the order of reports.
     const ALL: [Self; 3] = [Self::Fr, Self::Rf, Self::Tandem];
 
+    /// Its name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fr => "FR",
+            Self::Rf => "RF",
+            Self::Tandem => "TANDEM",
+        }
+    }
+
     /// Orientation of a record whose mate is mapped, on whichever sequence (htsjdk 3.0
     /// SamPairUtil): where the reverse mate is unknown, TLEN says where it ends.
     #[must_use]
@@ -88,16 +98,7 @@ seqloom_format::state_of_fields!(InsertSizeCounts { histograms });
 
 impl InsertSizeCounts {
     pub(super) fn add(&mut self, record: &RecordRef<'_>) {
-        const NOT_COUNTED: u16 = Flags::UNMAPPED
-            | Flags::MATE_UNMAPPED
-            | Flags::FIRST_OF_PAIR
-            | Flags::SECONDARY
-            | Flags::SUPPLEMENTARY
-            | Flags::DUPLICATE;
-        let is_counted = record.flags() & (NOT_COUNTED | Flags::PAIRED) == Flags::PAIRED;
-        let size = record.template_length().unsigned_abs();
-        // TLEN between sequences means nothing, and Picard counts it all the same.
-        if is_counted && size != 0 {
+        if let Some(size) = counted_size(record) {
             self.histograms[PairOrientation::of(record) as usize].add(size);
         }
     }
@@ -122,6 +123,20 @@ impl InsertSizeCounts {
             .filter_map(|(orientation, histogram)| InsertSizeMetrics::new(orientation, histogram))
             .collect()
     }
+}
+
+/// The insert size of a pair where this record stands for it.
+pub(super) fn counted_size(record: &RecordRef<'_>) -> Option<u32> {
+    const NOT_COUNTED: u16 = Flags::UNMAPPED
+        | Flags::MATE_UNMAPPED
+        | Flags::FIRST_OF_PAIR
+        | Flags::SECONDARY
+        | Flags::SUPPLEMENTARY
+        | Flags::DUPLICATE;
+    let is_counted = record.flags() & (NOT_COUNTED | Flags::PAIRED) == Flags::PAIRED;
+    let size = record.template_length().unsigned_abs();
+    // TLEN between sequences means nothing, and Picard counts it all the same.
+    (is_counted && size != 0).then_some(size)
 }
 
 impl InsertSizeMetrics {

@@ -1,16 +1,20 @@
 //! Metrics of sequencing and alignment quality, counted as records are written: insert sizes,
-//! alignment summary, quality yield, quality by cycle, quality distribution (as Picard counts
-//! them), and the summary numbers of `samtools stats`.
+//! alignment summary, quality yield, quality by cycle, quality distribution, GC bias (as Picard
+//! counts them), the summary numbers of `samtools stats`, depth (as `samtools depth`), bases by
+//! cycle and read groups.
 //!
 //! Every worker counts for itself. All counts are integers, so that their sum depends neither on
 //! the order of the records nor on who saw them.
 
 mod adapters;
 pub mod alignment_summary;
+pub mod cycles;
+pub mod gc_bias;
 pub mod histogram;
 pub mod insert_size;
 mod observed;
 pub mod qualities;
+pub mod read_groups;
 pub mod samtools_stats;
 
 use std::sync::{Mutex, PoisonError};
@@ -18,14 +22,19 @@ use std::sync::{Mutex, PoisonError};
 use seqloom_format::bam::RecordRef;
 use seqloom_format::state_of_fields;
 use seqloom_runtime::failure::lock;
+use seqloom_runtime::order::Ordered;
 
+use super::depth::{Depth, DepthWorker, UnitDepth};
 use crate::finish::hooks::{HookError, RecordVisitor, VisitorSource};
 use crate::input::reference::ReferenceSequences;
 use adapters::AdapterStarts;
 use alignment_summary::AlignmentSummaryCounts;
+use cycles::{AdapterFinders, CycleCounts};
+use gc_bias::GcBiasCounts;
 use insert_size::InsertSizeCounts;
 use observed::{Observed, ObservedScratch};
 use qualities::{QualityByCycleCounts, QualityDistributionCounts, QualityYieldCounts};
+use read_groups::{ReadGroupNames, ReadGroupsCounts};
 use samtools_stats::SamtoolsStatsCounts;
 
 /// A worker with this many large insert sizes hands them over: they are in memory once.
@@ -49,6 +58,14 @@ pub struct MetricsRequest {
     pub quality_distribution: bool,
     /// Summary numbers of `samtools stats`.
     pub samtools_stats: bool,
+    /// Bases and adapters by cycle, mapping qualities.
+    pub cycles: bool,
+    /// Read groups.
+    pub read_groups: bool,
+    /// Picard CollectGcBiasMetrics, where there is a reference.
+    pub gc_bias: bool,
+    /// `samtools depth -a -s`, of records that come sorted by coordinate into one output.
+    pub depth: bool,
 }
 
 impl MetricsRequest {
@@ -60,6 +77,10 @@ impl MetricsRequest {
         quality_by_cycle: true,
         quality_distribution: true,
         samtools_stats: true,
+        cycles: true,
+        read_groups: true,
+        gc_bias: true,
+        depth: true,
     };
 
     /// Memory that counting may take beyond a few MiB per worker.
@@ -71,7 +92,7 @@ impl MetricsRequest {
     /// Whether records are compared with the reference, where there is one.
     #[must_use]
     pub fn wants_reference(&self) -> bool {
-        self.alignment_summary
+        self.alignment_summary || self.gc_bias
     }
 
     /// Whether nothing is asked for.
@@ -96,6 +117,14 @@ pub struct GatheredMetrics {
     pub quality_distribution: Option<QualityDistributionCounts>,
     /// Summary numbers.
     pub samtools_stats: Option<SamtoolsStatsCounts>,
+    /// By cycle.
+    pub cycles: Option<CycleCounts>,
+    /// Read groups.
+    pub read_groups: Option<ReadGroupsCounts>,
+    /// GC bias.
+    pub gc_bias: Option<GcBiasCounts>,
+    /// Depth.
+    pub depth: Option<Depth>,
 }
 
 state_of_fields!(GatheredMetrics {
@@ -105,6 +134,10 @@ state_of_fields!(GatheredMetrics {
     quality_by_cycle,
     quality_distribution,
     samtools_stats,
+    cycles,
+    read_groups,
+    gc_bias,
+    depth,
 });
 
 /// Adds up counts where both are there.
@@ -125,20 +158,20 @@ impl GatheredMetrics {
             quality_by_cycle: request.quality_by_cycle.then(Default::default),
             quality_distribution: request.quality_distribution.then(Default::default),
             samtools_stats: request.samtools_stats.then(Default::default),
+            cycles: request.cycles.then(Default::default),
+            read_groups: request.read_groups.then(Default::default),
+            gc_bias: request.gc_bias.then(Default::default),
+            depth: request.depth.then(Default::default),
         }
     }
 
-    fn add(
-        &mut self,
-        observed: &Observed<'_>,
-        reference: Option<&ReferenceSequences>,
-        adapters: &AdapterStarts,
-    ) {
+    fn add(&mut self, observed: &Observed<'_>, with: &MetricsVisitors<'_>) {
+        let reference = with.reference;
         if let Some(counts) = &mut self.insert_size {
             counts.add(observed.record);
         }
         if let Some(counts) = &mut self.alignment_summary {
-            counts.add(observed, reference, adapters);
+            counts.add(observed, reference, &with.adapters);
         }
         if let Some(counts) = &mut self.quality_yield {
             counts.add(observed);
@@ -151,6 +184,15 @@ impl GatheredMetrics {
         }
         if let Some(counts) = &mut self.samtools_stats {
             counts.add(observed);
+        }
+        if let Some(counts) = &mut self.cycles {
+            counts.add(observed, &with.finders);
+        }
+        if let Some(counts) = &mut self.read_groups {
+            counts.add(observed, &with.read_groups);
+        }
+        if let (Some(counts), Some(reference)) = (&mut self.gc_bias, reference) {
+            counts.add(observed, reference);
         }
     }
 
@@ -174,6 +216,10 @@ impl GatheredMetrics {
             QualityDistributionCounts::merge,
         );
         merge_both(&mut self.samtools_stats, &other.samtools_stats, SamtoolsStatsCounts::merge);
+        merge_both(&mut self.cycles, &other.cycles, CycleCounts::merge);
+        merge_both(&mut self.read_groups, &other.read_groups, ReadGroupsCounts::merge);
+        merge_both(&mut self.gc_bias, &other.gc_bias, GcBiasCounts::merge);
+        merge_both(&mut self.depth, &other.depth, Depth::merge);
     }
 }
 
@@ -182,8 +228,12 @@ impl GatheredMetrics {
 pub struct MetricsVisitors<'a> {
     request: MetricsRequest,
     reference: Option<&'a ReferenceSequences>,
+    read_groups: ReadGroupNames,
     adapters: AdapterStarts,
+    finders: AdapterFinders,
     total: Mutex<GatheredMetrics>,
+    /// Units whose depth waits for those in front of them.
+    units: Ordered<UnitDepth>,
 }
 
 impl<'a> MetricsVisitors<'a> {
@@ -191,8 +241,27 @@ impl<'a> MetricsVisitors<'a> {
     /// are those of the header of the records to come.
     #[must_use]
     pub fn new(request: MetricsRequest, reference: Option<&'a ReferenceSequences>) -> Self {
-        let total = Mutex::new(GatheredMetrics::new(request));
-        Self { request, reference, adapters: AdapterStarts::illumina(), total }
+        Self {
+            request,
+            reference,
+            read_groups: ReadGroupNames::default(),
+            adapters: AdapterStarts::illumina(),
+            finders: AdapterFinders::default(),
+            total: Mutex::new(GatheredMetrics::new(request)),
+            units: Ordered::default(),
+        }
+    }
+
+    /// With the read groups of the header of the records to come.
+    #[must_use]
+    pub fn with_read_groups(self, read_groups: ReadGroupNames) -> Self {
+        Self { read_groups, ..self }
+    }
+
+    /// Of a run that goes on from unit number `first` on.
+    #[must_use]
+    pub fn from_unit(self, first: usize) -> Self {
+        Self { units: Ordered::starting_at(first as u64), ..self }
     }
 
     /// Adds what was counted of other records, for the same request.
@@ -216,7 +285,9 @@ impl<'a> MetricsVisitors<'a> {
 impl VisitorSource for MetricsVisitors<'_> {
     fn visitor(&self) -> Box<dyn RecordVisitor + '_> {
         let counts = GatheredMetrics::new(self.request);
-        Box::new(MetricsVisitor { visitors: self, scratch: ObservedScratch::default(), counts })
+        let depth = self.request.depth.then(DepthWorker::default);
+        let scratch = ObservedScratch::default();
+        Box::new(MetricsVisitor { visitors: self, scratch, counts, depth })
     }
 }
 
@@ -225,12 +296,16 @@ struct MetricsVisitor<'a> {
     visitors: &'a MetricsVisitors<'a>,
     scratch: ObservedScratch,
     counts: GatheredMetrics,
+    depth: Option<DepthWorker>,
 }
 
 impl RecordVisitor for MetricsVisitor<'_> {
     fn visit(&mut self, _: u64, record: &RecordRef<'_>) -> Result<(), HookError> {
         let observed = Observed::new(record, self.visitors.request, &mut self.scratch)?;
-        self.counts.add(&observed, self.visitors.reference, &self.visitors.adapters);
+        self.counts.add(&observed, self.visitors);
+        if let Some(depth) = &mut self.depth {
+            depth.add(record, observed.tags.is_split);
+        }
         if let Some(counts) = &mut self.counts.insert_size
             && counts.large_sizes() >= LARGE_SIZES_PER_WORKER
         {
@@ -242,7 +317,18 @@ impl RecordVisitor for MetricsVisitor<'_> {
         Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<(), HookError> {
+    fn end_unit(&mut self, number: u64) -> Result<(), HookError> {
+        let Some(depth) = &mut self.depth else { return Ok(()) };
+        self.visitors.units.deposit(number, depth.end_unit(), |unit| {
+            if let Some(total) = &mut lock(&self.visitors.total).depth {
+                total.commit(&unit);
+            }
+            Ok(())
+        })
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(), HookError> {
+        self.counts.depth = self.depth.take().map(DepthWorker::into_depth);
         lock(&self.visitors.total).merge(&self.counts);
         Ok(())
     }

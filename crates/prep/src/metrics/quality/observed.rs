@@ -33,6 +33,8 @@ pub(super) struct Tags<'r> {
     pub(super) is_split: bool,
     /// `OQ` as text; `None` when it is empty.
     pub(super) original_qualities: Option<&'r [u8]>,
+    /// `RG`.
+    pub(super) read_group: Option<&'r [u8]>,
     /// `NM`; 0 when it is not there or no integer.
     pub(super) edit_distance: i64,
 }
@@ -52,6 +54,7 @@ impl<'r> Tags<'r> {
                 b"OQ" if tags.original_qualities.is_none() => {
                     tags.original_qualities = value.as_string().filter(|text| !text.is_empty());
                 }
+                b"RG" if tags.read_group.is_none() => tags.read_group = value.as_string(),
                 b"NM" if !has_nm => {
                     has_nm = true;
                     tags.edit_distance = value.as_int().unwrap_or(0);
@@ -93,7 +96,7 @@ impl<'r> Observed<'r> {
         let tags = Tags::of(record)?;
         let ObservedScratch { codes, original_qualities } = scratch;
         codes.clear();
-        if request.alignment_summary || request.quality_distribution {
+        if request.alignment_summary || request.quality_distribution || request.cycles {
             codes.extend(record.packed_bases().iter().flat_map(|&b| CODE_PAIRS[usize::from(b)]));
             codes.truncate(record.base_count());
         }

@@ -160,6 +160,15 @@ impl ByCycle {
         cycles.add(qualities, observed.has_flags(Flags::REVERSE));
     }
 
+    /// Cycles from 1 and their means, of first and of second reads.
+    fn means_of_reads(&self) -> [Vec<(u32, f64)>; 2] {
+        let mean = |counts: &CycleCounts| counts.quality_sum as f64 / counts.bases as f64;
+        [&self.first, &self.second].map(|cycles| {
+            let counted = (1..).zip(&cycles.0).filter(|(_, it)| it.bases > 0);
+            counted.map(|(cycle, counts)| (cycle, mean(counts))).collect()
+        })
+    }
+
     /// Cycles from 1 and their means; second reads follow the last cycle of the first ones.
     fn means(&self) -> Vec<(u32, f64)> {
         let mean = |counts: &CycleCounts| counts.quality_sum as f64 / counts.bases as f64;
@@ -203,6 +212,12 @@ impl QualityByCycleCounts {
     #[must_use]
     pub fn means(&self) -> Vec<(u32, f64)> {
         self.stated.means()
+    }
+
+    /// Mean quality by cycle of first reads, and of second ones from cycle 1 again.
+    #[must_use]
+    pub fn means_of_reads(&self) -> [Vec<(u32, f64)>; 2] {
+        self.stated.means_of_reads()
     }
 
     /// MEAN_ORIGINAL_QUALITY by cycle, of reads that have tag `OQ`.

@@ -20,6 +20,10 @@ const FULL: Frame =
 const SMALL: Frame =
     Frame { width: 380.0, height: 280.0, left: 62.0, right: 14.0, top: 34.0, bottom: 46.0 };
 
+/// One on a page that has title and legend beside it.
+const THEMED: Frame =
+    Frame { width: 560.0, height: 300.0, left: 62.0, right: 16.0, top: 12.0, bottom: 48.0 };
+
 /// How a plot is drawn, where that is not as [`Plot::to_svg`] does.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Style<'a> {
@@ -27,8 +31,14 @@ pub struct Style<'a> {
     pub small: bool,
     /// Upwards from 0 in equal steps, not by ratios.
     pub linear_y: bool,
+    /// From 0 to the right in equal steps, not by ratios.
+    pub linear_x: bool,
     /// Powers of ten to the right, not of two.
     pub decades: bool,
+    /// For a page that gives colours by classes (`s0`, `s1`, ... for lines; see
+    /// [`crate::page`]), with the title and the legend outside: lines without points, in the
+    /// colours of the text.
+    pub themed: bool,
     /// By line: from where to where values spread, at some points (x, low, high).
     pub spread: &'a [Vec<(f64, f64, f64)>],
 }
@@ -85,8 +95,8 @@ impl Axis {
     }
 
     /// The same values, in equal steps from 0, with some room at the end.
-    fn linear(self) -> Self {
-        Self { low: 0.0, high: self.high * 1.05, linear: true, ..self }
+    fn linear(self, room: f64) -> Self {
+        Self { low: 0.0, high: self.high * room, linear: true, ..self }
     }
 
     fn at(&self, value: f64) -> f64 {
@@ -119,7 +129,9 @@ impl Axis {
     }
 }
 
-pub(crate) fn escaped(text: &str) -> String {
+/// Text as HTML and SVG hold it.
+#[must_use]
+pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -133,17 +145,27 @@ impl Plot {
     /// The plot as an SVG document, in a style.
     #[must_use]
     pub fn draw(&self, style: Style<'_>) -> String {
-        let frame = if style.small { SMALL } else { FULL };
+        let frame = match style {
+            Style { themed: true, .. } => THEMED,
+            Style { small: true, .. } => SMALL,
+            _ => FULL,
+        };
         let (right, down) = (frame.width - frame.right, frame.height - frame.bottom);
         let points = || self.lines.iter().flat_map(|line| &line.points);
         let spread = || style.spread.iter().flatten();
         let x = Axis::over(points().map(|point| point.0), frame.left, right);
         let ends = spread().flat_map(|(_, low, high)| [*low, *high]);
         let y = Axis::over(points().map(|point| point.1).chain(ends), down, frame.top);
-        let y = if style.linear_y { y.linear() } else { y };
-        let mut out = opened(frame.width, frame.height);
+        let x = if style.linear_x { x.linear(1.0) } else { x };
+        let y = if style.linear_y { y.linear(1.05) } else { y };
         let middle = (frame.left + right) / 2.0;
-        text(&mut out, middle, frame.top - 16.0, "middle", &self.title);
+        let mut out = if style.themed {
+            opened_in_page(frame.width, frame.height, &self.title)
+        } else {
+            let mut out = opened(frame.width, frame.height);
+            text(&mut out, middle, frame.top - 16.0, "middle", &self.title);
+            out
+        };
         text(&mut out, middle, frame.height - 14.0, "middle", &self.x);
         let (up, side) = ((frame.top + down) / 2.0, if style.small { 14.0 } else { 18.0 });
         // Writing to a String cannot fail.
@@ -153,18 +175,24 @@ impl Plot {
              text-anchor=\"middle\">{}</text>",
             escaped(&self.y)
         );
-        axes(&mut out, &x, &y, if style.decades { 10.0 } else { 2.0 });
+        axes(&mut out, &x, &y, style);
         for (number, line) in self.lines.iter().enumerate() {
             let whiskers = style.spread.get(number).map_or(&[][..], Vec::as_slice);
-            draw(&mut out, line, number, &x, &y);
+            draw(&mut out, line, number, (&x, &y), style);
             whiskers.iter().for_each(|ends| whisker(&mut out, *ends, number, &x, &y));
-            if !style.small {
+            if !style.small && !style.themed {
                 legend(&mut out, line, number, right);
             }
         }
         out.push_str("</svg>\n");
         out
     }
+}
+
+/// As part of a page: its colours are those of the page.
+fn opened_in_page(width: f64, height: f64, title: &str) -> String {
+    let title = escaped(title);
+    format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{title}\">\n")
 }
 
 fn opened(width: f64, height: f64) -> String {
@@ -199,36 +227,58 @@ fn text(out: &mut String, x: f64, y: f64, anchor: &str, what: &str) {
     let _ = writeln!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{what}</text>");
 }
 
-fn axes(out: &mut String, x: &Axis, y: &Axis, x_base: f64) {
-    let line = |out: &mut String, x1: f64, y1: f64, x2: f64, y2: f64, colour: &str| {
+fn axes(out: &mut String, x: &Axis, y: &Axis, style: Style<'_>) {
+    let line = |out: &mut String, (x1, y1): (f64, f64), (x2, y2): (f64, f64), is_axis: bool| {
+        let look = match (style.themed, is_axis) {
+            (true, true) => "class=\"a\"",
+            (true, false) => "class=\"g\"",
+            (false, true) => "stroke=\"#333333\"",
+            (false, false) => "stroke=\"#e5e5e5\"",
+        };
         let _ = writeln!(
             out,
-            "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" \
-             stroke=\"{colour}\"/>"
+            "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" {look}/>"
         );
     };
-    for tick in x.ticks(&[1.0], x_base) {
+    for tick in x.ticks(&[1.0], if style.decades { 10.0 } else { 2.0 }) {
         let at = x.at(tick);
-        line(out, at, y.from, at, y.to, "#e5e5e5");
-        text(out, at, y.from + 18.0, "middle", &format!("{tick}"));
+        line(out, (at, y.from), (at, y.to), false);
+        text(out, at, y.from + 18.0, "middle", &tick_label(tick, style));
     }
     for tick in y.ticks(&[1.0, 2.0, 5.0], 10.0) {
         let at = y.at(tick);
-        line(out, x.from, at, x.to, at, "#e5e5e5");
-        let label = (tick * 1e6).round() / 1e6;
-        text(out, x.from - 6.0, at + 4.0, "end", &format!("{label}"));
+        line(out, (x.from, at), (x.to, at), false);
+        text(out, x.from - 6.0, at + 4.0, "end", &tick_label(tick, style));
     }
-    line(out, x.from, y.from, x.to, y.from, "#333333");
-    line(out, x.from, y.from, x.from, y.to, "#333333");
+    line(out, (x.from, y.from), (x.to, y.from), true);
+    line(out, (x.from, y.from), (x.from, y.to), true);
 }
 
-fn draw(out: &mut String, line: &Line, number: usize, x: &Axis, y: &Axis) {
+/// A round number; thousands and more by letters where the page is narrow.
+fn tick_label(tick: f64, style: Style<'_>) -> String {
+    let round = |value: f64| (value * 1e6).round() / 1e6;
+    let units = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
+    let is_long = style.themed && tick >= 1e4;
+    let unit = units.iter().find(|(size, _)| is_long && tick >= *size);
+    unit.map_or_else(
+        || format!("{}", round(tick)),
+        |(size, letter)| format!("{}{letter}", round(tick / size)),
+    )
+}
+
+fn draw(out: &mut String, line: &Line, number: usize, (x, y): (&Axis, &Axis), style: Style<'_>) {
     // A share of 0 has a place on a linear axis.
-    let good = |point: &&(f64, f64)| point.0 > 0.0 && (point.1 > 0.0 || y.linear && point.1 == 0.0);
+    let has_place = |axis: &Axis, value: f64| value > 0.0 || axis.linear && value == 0.0;
+    let good = |point: &&(f64, f64)| has_place(x, point.0) && has_place(y, point.1);
     let places: Vec<(f64, f64)> =
         line.points.iter().filter(good).map(|point| (x.at(point.0), y.at(point.1))).collect();
     let path: Vec<String> = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
-    let _ = writeln!(out, "<polyline points=\"{}\" {}/>", path.join(" "), style_of(number));
+    let path = path.join(" ");
+    if style.themed {
+        let _ = writeln!(out, "<polyline points=\"{path}\" class=\"s{}\"/>", number % 10);
+        return;
+    }
+    let _ = writeln!(out, "<polyline points=\"{path}\" {}/>", style_of(number));
     let colour = colour_of(number);
     for (x, y) in places {
         let _ = writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
@@ -360,7 +410,7 @@ mod tests {
             lines: vec![empty, line],
         };
         let spread = [Vec::new(), vec![(1.0, 3.0, 6.0), (8.0, f64::NAN, 6.0)]];
-        let style = Style { small: true, linear_y: true, decades: false, spread: &spread };
+        let style = Style { small: true, linear_y: true, spread: &spread, ..Style::default() };
         let svg = plot.draw(style);
         assert!(!svg.contains("named") && !svg.contains("NaN"), "{svg}");
         assert!(svg.contains(">0<") && svg.contains(">8<"), "from 0, powers of two: {svg}");
@@ -369,6 +419,20 @@ mod tests {
         assert_ne!(legend_key(0), legend_key(7));
         let decades = plot.draw(Style { decades: true, ..Style::default() });
         assert!(decades.contains("named") && !decades.contains(">8<"), "{decades}");
+    }
+
+    #[test]
+    fn a_plot_of_a_page_has_no_colours_of_its_own() {
+        let points = vec![(0.0, 0.0), (1e6, 20_000.0), (2e6, 5.0)];
+        let line = Line { name: "a".into(), points };
+        let (title, x, y) = ("<t>".to_owned(), "x".to_owned(), "y".to_owned());
+        let plot = Plot { title, x, y, lines: vec![line.clone(), line] };
+        let style = Style { themed: true, linear_x: true, linear_y: true, ..Style::default() };
+        let svg = plot.draw(style);
+        assert!(!svg.contains('#') && !svg.contains("http") && !svg.contains("<circle"), "{svg}");
+        assert!(svg.contains("class=\"s1\"") && svg.contains("aria-label=\"&lt;t&gt;\""), "{svg}");
+        assert!(svg.contains(">20k<") && svg.contains(">500k<"), "{svg}");
+        assert!(svg.contains("points=\"62.0,252.0 "), "0 has its place: {svg}");
     }
 
     #[test]

@@ -1,0 +1,225 @@
+//! How coverage depends on GC content (Picard 2.27.5 CollectGcBiasMetrics, all reads): windows of
+//! 100 bases by GC content, and the reads that start at them.
+//!
+//! As Picard takes them: every mapped record that has bases counts; a window is where the
+//! alignment starts, one base on, or 100 bases in front of its end on the reverse strand; windows
+//! with more than four N are none; what lies behind the last window of a sequence has GC 0.
+
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use seqloom_format::bam::Flags;
+use seqloom_format::state_of_fields;
+use seqloom_runtime::failure::{Failure, lock};
+use seqloom_runtime::pool::{self, WorkerPanic};
+
+use super::observed::Observed;
+use crate::input::reference::ReferenceSequences;
+
+/// Bases of a window.
+const WINDOW: usize = 100;
+/// A window with more N has no GC content.
+const MOST_UNKNOWN: usize = 4;
+/// GC contents, in percent.
+const BINS: usize = 101;
+/// Windows that a worker counts at a time.
+const PIECE: usize = 4 << 20;
+
+/// Reads by GC content of the window where they start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GcBiasCounts {
+    read_starts: [u64; BINS],
+}
+
+impl Default for GcBiasCounts {
+    fn default() -> Self {
+        Self { read_starts: [0; BINS] }
+    }
+}
+
+state_of_fields!(GcBiasCounts { read_starts });
+
+fn is_gc(base: u8) -> bool {
+    matches!(base | 0x20, b'g' | b'c')
+}
+
+fn is_unknown(base: u8) -> bool {
+    base | 0x20 == b'n'
+}
+
+/// GC content of a window in percent.
+fn content(window: &[u8]) -> Option<usize> {
+    let unknown = window.iter().filter(|&&base| is_unknown(base)).count();
+    let gc = window.iter().filter(|&&base| is_gc(base)).count();
+    (unknown <= MOST_UNKNOWN).then_some(gc * 100 / WINDOW)
+}
+
+/// Where the last window of a sequence is behind.
+fn windows_end(bases: &[u8]) -> usize {
+    bases.len().saturating_sub(WINDOW)
+}
+
+impl GcBiasCounts {
+    pub(super) fn add(&mut self, observed: &Observed<'_>, reference: &ReferenceSequences) {
+        let record = observed.record;
+        if observed.has_flags(Flags::UNMAPPED) || record.base_count() == 0 {
+            return;
+        }
+        let place = if observed.has_flags(Flags::REVERSE) {
+            i64::from(record.position()) + record.full_cigar().reference_span() - WINDOW as i64
+        } else {
+            i64::from(record.position()) + 1
+        };
+        let bases = reference.bases(record.reference_id());
+        let Some(place) = usize::try_from(place).ok().filter(|it| *it > 0 && *it <= bases.len())
+        else {
+            return;
+        };
+        let bin = if place < windows_end(bases) {
+            content(&bases[place..place + WINDOW])
+        } else {
+            Some(0)
+        };
+        if let Some(bin) = bin {
+            self.read_starts[bin] += 1;
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.read_starts.iter_mut().zip(other.read_starts).for_each(|(sum, more)| *sum += more);
+    }
+
+    /// One row for each GC content, from 0 to 100 percent; none without reads.
+    #[must_use]
+    pub fn rows(&self, windows: &GcWindows) -> Vec<GcBiasRow> {
+        let reads: u64 = self.read_starts.iter().sum();
+        let mean = reads as f64 / windows.0.iter().sum::<u64>() as f64;
+        if reads == 0 || !mean.is_finite() {
+            return Vec::new();
+        }
+        let row = |(gc, (&windows, &read_starts)): (usize, (&u64, &u64))| {
+            let coverage = read_starts as f64 / windows as f64 / mean;
+            let normalized_coverage = if windows == 0 { 0.0 } else { coverage };
+            GcBiasRow { gc_percent: gc, windows, read_starts, normalized_coverage }
+        };
+        windows.0.iter().zip(&self.read_starts).enumerate().map(row).collect()
+    }
+}
+
+/// One GC content; fields are Picard's columns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GcBiasRow {
+    /// GC.
+    pub gc_percent: usize,
+    /// WINDOWS.
+    pub windows: u64,
+    /// READ_STARTS.
+    pub read_starts: u64,
+    /// NORMALIZED_COVERAGE.
+    pub normalized_coverage: f64,
+}
+
+/// Windows of a reference by GC content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GcWindows([u64; BINS]);
+
+impl GcWindows {
+    /// Counts the windows of all sequences.
+    ///
+    /// # Errors
+    /// A worker panics or cannot be started.
+    pub fn count(
+        reference: &ReferenceSequences,
+        threads: NonZeroUsize,
+    ) -> Result<Self, WorkerPanic> {
+        let pieces: Vec<(&[u8], usize, usize)> = reference
+            .all()
+            .flat_map(|bases| {
+                let end = windows_end(bases);
+                (1..end).step_by(PIECE).map(move |from| (bases, from, (from + PIECE).min(end)))
+            })
+            .collect();
+        let (next, failure) = (AtomicUsize::new(0), Failure::<WorkerPanic>::default());
+        let total = Mutex::new([0_u64; BINS]);
+        pool::run(
+            threads,
+            &failure,
+            || (),
+            &|| Ok(()),
+            |_| {
+                let mut counts = [0_u64; BINS];
+                while let Some(&(bases, from, end)) =
+                    pieces.get(next.fetch_add(1, Ordering::Relaxed))
+                {
+                    count_windows(bases, from, end, &mut counts);
+                }
+                lock(&total).iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);
+                Ok(())
+            },
+        )?;
+        let total = *lock(&total);
+        Ok(Self(total))
+    }
+}
+
+/// Counts the windows that start in `from..end`.
+fn count_windows(bases: &[u8], from: usize, end: usize, counts: &mut [u64; BINS]) {
+    let first = &bases[from..from + WINDOW];
+    let mut gc = first.iter().filter(|&&base| is_gc(base)).count();
+    let mut unknown = first.iter().filter(|&&base| is_unknown(base)).count();
+    for start in from..end {
+        if start > from {
+            let (old, new) = (bases[start - 1], bases[start + WINDOW - 1]);
+            gc = gc + usize::from(is_gc(new)) - usize::from(is_gc(old));
+            unknown = unknown + usize::from(is_unknown(new)) - usize::from(is_unknown(old));
+        }
+        if unknown <= MOST_UNKNOWN {
+            counts[gc * 100 / WINDOW] += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rolling_windows_are_those_looked_at_one_by_one() {
+        let bases: Vec<u8> = (0..3000_u32)
+            .map(|i| b"ACGTNgcat"[(i.wrapping_mul(2_654_435_761) >> 22) as usize % 9])
+            .map(|base| if base == b'N' { b'A' } else { base })
+            .chain([b'N'; 50])
+            .chain([b'G'; 250])
+            .collect();
+        let mut expected = [0; BINS];
+        for start in 1..bases.len() - WINDOW {
+            if let Some(bin) = content(&bases[start..start + WINDOW]) {
+                expected[bin] += 1;
+            }
+        }
+        let sequences = vec![bases.clone(), b"ACGT".to_vec(), Vec::new()];
+        let reference = ReferenceSequences::new(sequences);
+        for threads in [1, 3] {
+            let threads = NonZeroUsize::new(threads).unwrap();
+            assert_eq!(GcWindows::count(&reference, threads).unwrap(), GcWindows(expected));
+        }
+        let mut pieces = [0; BINS];
+        count_windows(&bases, 1, 700, &mut pieces);
+        count_windows(&bases, 700, bases.len() - WINDOW, &mut pieces);
+        assert_eq!(pieces, expected);
+        assert!(expected[100] > 100);
+    }
+
+    #[test]
+    fn rows_are_picards() {
+        let mut counts = GcBiasCounts::default();
+        let mut windows = GcWindows([0; BINS]);
+        assert!(counts.rows(&windows).is_empty());
+        (counts.read_starts[40], counts.read_starts[50]) = (48, 16);
+        (windows.0[40], windows.0[50], windows.0[60]) = (64, 64, 128);
+        let rows = counts.rows(&windows);
+        let coverage = |gc: usize| rows[gc].normalized_coverage;
+        assert_eq!([coverage(0), coverage(40), coverage(50), coverage(60)], [0.0, 3.0, 1.0, 0.0]);
+    }
+}

@@ -1,0 +1,122 @@
+//! Duplicates, and recalibration of base qualities.
+
+use seqloom_prep::duplicates::metrics::DuplicationMetrics;
+use seqloom_prep::recalibrate::QualityRow;
+
+use super::{Findings, figure, line, table};
+use crate::page::{Cell, Figure, Section};
+use crate::plot::Line;
+
+/// Read groups with a line of their own.
+const MOST_LINES: usize = 10;
+
+pub(super) fn duplicates(of: &Findings<'_>) -> Option<Section> {
+    let found = of.duplicates.as_ref()?;
+    let row = |it: &DuplicationMetrics| {
+        vec![
+            Cell::Text(it.library.clone()),
+            it.read_pairs_examined.into(),
+            it.read_pair_duplicates.into(),
+            it.read_pair_optical_duplicates.into(),
+            it.unpaired_reads_examined.into(),
+            it.unpaired_read_duplicates.into(),
+            (100.0 * it.percent_duplication()).into(),
+            it.estimated_library_size().into(),
+        ]
+    };
+    let columns = [
+        "library",
+        "pairs",
+        "duplicate pairs",
+        "of these optical",
+        "unpaired reads",
+        "duplicates of these",
+        "% duplication",
+        "estimated library size",
+    ];
+    let rows = found.rows.iter().map(row).collect();
+    let libraries = table("Libraries", ("duplicates", &columns, rows));
+    let points: Vec<(u64, u64)> = found.saturation.points().collect();
+    let mut figures = Vec::new();
+    if points.last().is_some_and(|(pairs, _)| *pairs > 0) {
+        let as_points = |second: fn(&(u64, u64)) -> u64| {
+            let ends = points.iter().map(move |it| (it.0 as f64, second(it) as f64));
+            std::iter::once((0.0, 0.0)).chain(ends)
+        };
+        let lines = vec![
+            line("unique pairs", as_points(|it| it.1)),
+            line("all pairs", as_points(|it| it.0)),
+        ];
+        let row = |(step, &(pairs, unique)): (usize, &(u64, u64))| {
+            vec![Cell::from(5 * (step + 1)), pairs.into(), unique.into()]
+        };
+        let rows = points.iter().enumerate().map(row).collect();
+        let table = ("saturation", &["% of templates", "pairs", "unique pairs"][..], rows);
+        let axes = ("pairs sequenced", "pairs");
+        figures.push(figure("Saturation", axes, lines, table));
+    }
+    let sizes = found.histogram.all.iter().map(|(size, sets)| vec![size.into(), sets.into()]);
+    let sizes: Vec<Vec<Cell>> = sizes.take(1000).collect();
+    figures.push(libraries);
+    if !sizes.is_empty() {
+        let columns = ["pairs in the set", "sets"];
+        figures.push(table("Sets by size", ("duplicate_sets", &columns, sizes)));
+    }
+    let note = "As Picard's MarkDuplicates. Saturation: unique pairs of nested samples of the \
+                templates, counted, not estimated; the last point is the whole run.";
+    Some(Section { title: "Duplicates", note: note.to_owned(), figures })
+}
+
+pub(super) fn recalibration(of: &Findings<'_>) -> Option<Section> {
+    let rows = of.recalibration?.quality_rows();
+    let mut figures = Vec::new();
+    if !rows.by_quality.is_empty() {
+        let axes = ("reported quality", "empirical quality");
+        let id = "recalibration_by_quality";
+        figures.push(covariate("By reported quality", axes, id, &rows.by_quality));
+    }
+    if !rows.by_cycle.is_empty() {
+        let axes = ("cycle (second reads below 0 are drawn behind)", "empirical quality");
+        let id = "recalibration_by_cycle";
+        figures.push(covariate("By cycle", axes, id, &rows.by_cycle));
+    }
+    if !rows.by_context.is_empty() {
+        let cells = rows.by_context.iter().map(cells).collect();
+        let id = "recalibration_by_context";
+        figures.push(table("By context", (id, &COLUMNS, cells)));
+    }
+    let note = "From the recalibration report (GATK's BaseRecalibrator): before recalibration. \
+                Empirical quality is that of errors + 1 among observations + 2.";
+    Some(Section { title: "Recalibration", note: note.to_owned(), figures })
+}
+
+const COLUMNS: [&str; 6] =
+    ["read group", "value", "observations", "errors", "reported", "empirical"];
+
+fn cells(row: &QualityRow) -> Vec<Cell> {
+    vec![
+        Cell::Text(row.read_group.clone()),
+        Cell::Text(row.value.clone()),
+        row.observations.into(),
+        row.errors.into(),
+        row.reported.into(),
+        row.empirical.into(),
+    ]
+}
+
+/// Lines of the first read groups, and a table of all.
+fn covariate(title: &str, axes: (&str, &str), id: &'static str, rows: &[QualityRow]) -> Figure {
+    let groups = rows.chunk_by(|a, b| a.read_group == b.read_group);
+    let last_cycle = rows.iter().map(|row| row.position).fold(0.0, f64::max);
+    let of_group = |rows: &[QualityRow]| -> Line {
+        // Second reads, which have negative cycles, follow the first ones.
+        let place = |row: &QualityRow| {
+            if row.position < 0.0 { last_cycle - row.position } else { row.position }
+        };
+        let mut points: Vec<(f64, f64)> = rows.iter().map(|it| (place(it), it.empirical)).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        line(&rows[0].read_group, points.into_iter())
+    };
+    let lines = groups.take(MOST_LINES).map(of_group).collect();
+    figure(title, axes, lines, (id, &COLUMNS, rows.iter().map(cells).collect()))
+}

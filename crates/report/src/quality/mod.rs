@@ -1,0 +1,159 @@
+//! What was counted of a run's records as sections of a [`crate::page`]: tables, and plots of
+//! them. All of it is a function of the records; what the run took is in [`run`].
+
+mod depth;
+mod duplicates;
+mod reads;
+pub mod run;
+
+use seqloom_format::bam::Reference;
+use seqloom_prep::duplicates::metrics::{DuplicateSetHistogram, DuplicationMetrics, Saturation};
+use seqloom_prep::metrics::depth::DepthSummary;
+use seqloom_prep::metrics::quality::GatheredMetrics;
+use seqloom_prep::metrics::quality::gc_bias::GcWindows;
+use seqloom_prep::metrics::tally::{FlagCounts, Tally};
+use seqloom_prep::recalibrate::Table as RecalibrationTable;
+
+use crate::page::{Cell, Fact, Figure, Section, Table};
+use crate::plot::{Line, Plot, Style};
+
+/// Lines of a page.
+const LINES: Style<'static> = Style {
+    small: false,
+    linear_y: true,
+    linear_x: true,
+    decades: false,
+    themed: true,
+    spread: &[],
+};
+
+/// What was counted.
+pub struct Findings<'a> {
+    /// Flags.
+    pub tally: &'a Tally,
+    /// Of each kind that was asked for.
+    pub metrics: &'a GatheredMetrics,
+    /// Sequences of the header.
+    pub references: &'a [Reference],
+    /// IDs of the header's read groups.
+    pub read_groups: Vec<String>,
+    /// Depth, where records were sorted by coordinate.
+    pub depth: Option<DepthSummary>,
+    /// Windows of the reference, where it was at hand.
+    pub gc_windows: Option<&'a GcWindows>,
+    /// Duplicates, where they were marked.
+    pub duplicates: Option<DuplicateFindings<'a>>,
+    /// The table that was counted or applied.
+    pub recalibration: Option<&'a RecalibrationTable>,
+}
+
+/// What marking found.
+pub struct DuplicateFindings<'a> {
+    /// By library.
+    pub rows: &'a [DuplicationMetrics],
+    /// Sizes of sets.
+    pub histogram: &'a DuplicateSetHistogram,
+    /// Unique pairs of parts of the templates.
+    pub saturation: &'a Saturation,
+}
+
+/// All sections for which there is anything.
+#[must_use]
+pub fn sections(of: &Findings<'_>) -> Vec<Section> {
+    let sections = [
+        reads::overview(of),
+        reads::qualities(of),
+        reads::bases(of),
+        reads::inserts(of),
+        depth::depth(of),
+        depth::gc_bias(of),
+        duplicates::duplicates(of),
+        duplicates::recalibration(of),
+    ];
+    sections.into_iter().flatten().filter(|section| !section.figures.is_empty()).collect()
+}
+
+/// The verdict.
+#[must_use]
+pub fn facts(of: &Findings<'_>) -> Vec<Fact> {
+    let (primary, mapped) = (both(of, |it| it.primary), both(of, |it| it.primary_mapped));
+    let mut facts = vec![
+        ("reads", thousands(primary)),
+        ("mapped", percent(mapped, primary)),
+        ("duplicates", percent(both(of, |it| it.primary_duplicates), primary)),
+    ];
+    if of.duplicates.is_none() {
+        facts.pop();
+    }
+    if let Some(depth) = &of.depth {
+        facts.push(("mean depth", format!("{:.2}x", depth.mean())));
+        facts.push(("positions at 10x", format!("{:.1} %", 100.0 * depth.share_at_least(10))));
+    }
+    let inserts = of.metrics.insert_size.as_ref().map(|it| it.rows());
+    if let Some(row) = inserts.iter().flatten().max_by_key(|row| row.read_pairs) {
+        facts.push(("median insert size", format!("{} bp", row.median_bp)));
+    }
+    if let Some(counts) = &of.metrics.quality_yield {
+        facts.push(("bases of Q30", percent(counts.all.q30_bases, counts.all.bases)));
+    }
+    facts
+}
+
+/// Records that pass and that fail quality control.
+fn both(of: &Findings<'_>, count: fn(&FlagCounts) -> u64) -> u64 {
+    count(&of.tally.passed) + count(&of.tally.failed)
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
+}
+
+fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 { "none".to_owned() } else { format!("{:.2} %", 100.0 * share(part, whole)) }
+}
+
+/// A count with a thin space between thousands.
+fn thousands(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push('\u{2009}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn line(name: &str, points: impl Iterator<Item = (f64, f64)>) -> Line {
+    Line { name: name.to_owned(), points: points.filter(|point| point.1.is_finite()).collect() }
+}
+
+fn plot(title: &str, (x, y): (&str, &str), lines: Vec<Line>) -> Option<(Plot, Style<'static>)> {
+    let (title, x, y) = (title.to_owned(), x.to_owned(), y.to_owned());
+    Some((Plot { title, x, y, lines }, LINES))
+}
+
+/// A figure of lines, and the table behind them.
+fn figure(
+    title: &str,
+    axes: (&str, &str),
+    lines: Vec<Line>,
+    (id, columns, rows): (&'static str, &[&'static str], Vec<Vec<Cell>>),
+) -> Figure {
+    let table = Table { id, columns: columns.to_vec(), rows };
+    Figure { title: title.to_owned(), plot: plot(title, axes, lines), table }
+}
+
+/// A table by itself.
+fn table(
+    title: &str,
+    (id, columns, rows): (&'static str, &[&'static str], Vec<Vec<Cell>>),
+) -> Figure {
+    let table = Table { id, columns: columns.to_vec(), rows };
+    Figure { title: title.to_owned(), plot: None, table }
+}
+
+#[cfg(test)]
+#[path = "quality_tests.rs"]
+mod tests;
