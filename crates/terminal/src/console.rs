@@ -7,8 +7,8 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use seqloom_align::engine::fence::Fence;
@@ -34,6 +34,8 @@ pub struct Console {
     started: Instant,
     is_terminal: bool,
     quiet: AtomicBool,
+    /// Takes all lines, also those that a quiet run does not show.
+    log: OnceLock<File>,
     _fence: Fence,
 }
 
@@ -59,6 +61,7 @@ impl Console {
             started: Instant::now(),
             is_terminal,
             quiet: AtomicBool::new(false),
+            log: OnceLock::new(),
             _fence: fence,
         })
     }
@@ -92,19 +95,48 @@ impl Console {
         self.started.elapsed()
     }
 
+    /// From now on all lines also go to this file, which is emptied first.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn log_to(&self, path: &Path) -> io::Result<()> {
+        let file = File::create(path)?;
+        self.log.set(file).map_err(|_| io::Error::other("there is a log already"))
+    }
+
     /// One log line, stamped with wall seconds and the number of cores kept busy so far.
     pub fn info(&self, message: &str) {
+        let wall_s = self.wall().as_secs_f64();
+        let cores = machine::usage().cpu.as_secs_f64() / wall_s.max(1e-3);
+        let line = format!("[I {wall_s:.1}s {cores:.1}x] {message}");
+        self.to_log(&line);
         if !self.is_quiet() {
-            let wall_s = self.wall().as_secs_f64();
-            let cores = machine::usage().cpu.as_secs_f64() / wall_s.max(1e-3);
-            self.error(&format!("[I {wall_s:.1}s {cores:.1}x] {message}"));
+            self.show(&line);
         }
     }
 
     /// One line as it is, even when quiet.
     pub fn error(&self, text: &str) {
+        self.to_log(text);
+        self.show(text);
+    }
+
+    fn to_log(&self, line: &str) {
+        if let Some(mut log) = self.log.get() {
+            // A run does not fail for its log.
+            let _ = log.write_all(format!("{line}\n").as_bytes());
+        }
+    }
+
+    fn show(&self, text: &str) {
         let redraw = if self.is_terminal { REDRAW } else { "" };
         self.write(&format!("{redraw}{text}\n"));
+    }
+
+    /// Whether [`Console::progress`] is seen.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        self.is_terminal
     }
 
     /// Redraws the progress line; only a terminal gets one.

@@ -77,7 +77,7 @@ impl<'a> Job<'a> {
         console: &'a Console,
     ) -> anyhow::Result<Prepared<'a>> {
         let is_sorted = !arguments.no_sort;
-        let run = Run::new(&arguments.run, console);
+        let run = Run::new(&arguments.run, console)?;
         let source = open_source(arguments)?;
         let pairing = pairing(arguments, &source);
         let first = fetch_first(&source)?;
@@ -189,7 +189,7 @@ impl<'a> Job<'a> {
     }
 
     /// Draws progress; `false` when a signal asks to stop.
-    pub(super) fn watch(&self, phase: &str, records: u64) -> bool {
+    pub(super) fn watch(&self, phase: &'static str, records: u64) -> bool {
         let bytes = (self.source.bytes_read(), self.source.total_bytes());
         self.run.watch(phase, bytes, records)
     }
@@ -203,6 +203,7 @@ pub(super) fn check_options(arguments: &AlignArguments) -> anyhow::Result<()> {
     arguments.output.format()?;
     let inputs = arguments.files();
     let outputs = arguments.output.outputs().chain(arguments.recalibration.outputs());
+    let outputs = outputs.chain(arguments.run.outputs());
     refuse_clashes(inputs.iter().map(PathBuf::as_path), outputs)?;
     if arguments.stripes > NonZeroUsize::MIN {
         stripes::check_options(&arguments.output)?;

@@ -21,6 +21,7 @@ pub(super) fn align<E: AlignmentEngine>(
 ) -> anyhow::Result<(IngestTotals, Summary)> {
     job.output.write_header(&job.header, outputs)?;
     let sink = StreamSink::new(job.output.encoding(), job.header.references(), outputs);
+    job.run.plan_phases(&[("align", 1.0)]);
     let watch = || job.watch("align", job.trace.records.load(Ordering::Relaxed));
     let totals = ingest::run(&job.source, first, engine, &sink, &job.ingest, &job.trace, &watch)?;
     let tally = sink.into_tally();

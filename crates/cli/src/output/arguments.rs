@@ -10,6 +10,8 @@ use seqloom_prep::metrics::quality::MetricsRequest;
 use seqloom_runtime::memory::{ByteSize, ParseSizeError};
 use seqloom_terminal::UsageError;
 
+use super::progress::ProgressKind;
+
 /// Where results go.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
@@ -52,12 +54,12 @@ pub(crate) struct OutputArguments {
     /// Report of the run: options, counts, time and memory; with --html all its numbers, too
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-}
-
     /// Report with plots as one page that needs no network: reads, qualities, insert sizes, depth,
     /// GC bias (where there is a FASTA), duplicates, recalibration, and the run
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+}
+
 /// How the run uses the machine.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Machine")]
@@ -76,9 +78,21 @@ pub(crate) struct RunArguments {
     /// Say nothing but errors
     #[arg(long)]
     pub(crate) quiet: bool,
+    /// Progress: auto (on a terminal, redrawn), plain (a line when a phase begins and once a
+    /// minute) or off
+    #[arg(long, value_name = "KIND", default_value = "auto", hide_possible_values = true)]
+    pub(crate) progress: ProgressKind,
+    /// Also write all log lines, of a quiet run too, to FILE as they come
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
 }
 
 impl RunArguments {
+    /// What is written.
+    pub(crate) fn outputs(&self) -> impl Iterator<Item = (&str, &Path)> {
+        self.log.iter().map(|path| ("--log", path.as_path()))
+    }
+
     /// Where spilled data goes when the output is `output`.
     pub(crate) fn spill_folders(&self, output: &Path) -> Vec<PathBuf> {
         if !self.tmp_dir.is_empty() {
@@ -105,6 +119,7 @@ impl OutputArguments {
             metrics_dir,
             metrics,
             json: _,
+            html,
         } = self;
         let stream = (output, output_format, level, write_index, no_pg);
         // What is counted for the page has to be counted from the beginning.
@@ -113,21 +128,6 @@ impl OutputArguments {
 
     /// The metrics that are counted as records are written: those for files, and those of the page.
     pub(crate) fn metrics_request(&self) -> MetricsRequest {
-        let has =
-            |kind| self.metrics.contains(&kind) || self.metrics.contains(&MetricsArgument::All);
-        MetricsRequest {
-            insert_size: has(MetricsArgument::InsertSize),
-            alignment_summary: has(MetricsArgument::AlignmentSummary),
-            quality_yield: has(MetricsArgument::QualityYield),
-            quality_by_cycle: has(MetricsArgument::QualityByCycle),
-            html,
-            quality_distribution: has(MetricsArgument::QualityDistribution),
-            samtools_stats: has(MetricsArgument::SamtoolsStats),
-        }
-    }
-
-    /// What is written.
-    pub(crate) fn outputs(&self) -> impl Iterator<Item = (&str, &Path)> {
         let files = self.metrics_files();
         if self.html.is_none() {
             return files;
@@ -141,6 +141,21 @@ impl OutputArguments {
 
     /// The metrics that become files.
     pub(crate) fn metrics_files(&self) -> MetricsRequest {
+        let has =
+            |kind| self.metrics.contains(&kind) || self.metrics.contains(&MetricsArgument::All);
+        MetricsRequest {
+            insert_size: has(MetricsArgument::InsertSize),
+            alignment_summary: has(MetricsArgument::AlignmentSummary),
+            quality_yield: has(MetricsArgument::QualityYield),
+            quality_by_cycle: has(MetricsArgument::QualityByCycle),
+            quality_distribution: has(MetricsArgument::QualityDistribution),
+            samtools_stats: has(MetricsArgument::SamtoolsStats),
+            ..MetricsRequest::default()
+        }
+    }
+
+    /// What is written.
+    pub(crate) fn outputs(&self) -> impl Iterator<Item = (&str, &Path)> {
         let json = self.json.iter().map(|path| ("--json", path.as_path()));
         let html = self.html.iter().map(|path| ("--html", path.as_path()));
         iter::once(("-o", self.output.as_path())).chain(json).chain(html)
@@ -151,7 +166,6 @@ impl OutputArguments {
     /// # Errors
     /// CRAM, and BAM to a terminal.
     pub(crate) fn format(&self) -> Result<OutputFormat, UsageError> {
-            ..MetricsRequest::default()
         use std::io::IsTerminal;
         let suffix = self.output.extension().and_then(|s| s.to_str()).unwrap_or_default();
         let format = match (self.output_format, suffix) {

@@ -5,6 +5,7 @@ pub(crate) mod index;
 mod metrics;
 mod page;
 pub(crate) mod plan;
+pub(crate) mod progress;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod stripes;

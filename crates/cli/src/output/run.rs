@@ -13,6 +13,8 @@ use seqloom_runtime::trace::Stage;
 use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::RunArguments;
+use super::at_path;
+use super::progress::{self, Phase, ProgressKind};
 
 /// Smallest and largest chunk of the stores.
 pub(crate) const MIN_CHUNK_BYTES: u64 = 16 << 10;
@@ -38,7 +40,31 @@ pub(crate) struct Run<'a> {
     space_limit: Option<ByteSize>,
     phase_started: Cell<Instant>,
     phases: RefCell<Vec<(&'static str, Duration)>>,
+    /// What the process had used at times.
+    samples: RefCell<Samples>,
+    progress: ProgressKind,
+    /// What there is to do, by the names that [`Run::watch`] is called with.
+    planned: Cell<&'static [Phase]>,
+    /// Records that later phases have to do with, once they are known.
+    total_records: Cell<Option<u64>>,
+    shown: Cell<Shown>,
 }
+
+/// When progress was shown, and of which phase.
+#[derive(Debug, Clone, Copy)]
+struct Shown {
+    phase: &'static str,
+    /// When the phase began.
+    began: Instant,
+    line: Instant,
+    /// CPU time at `line`.
+    cpu: Duration,
+}
+
+/// How often a plain progress line is printed.
+const PLAIN_INTERVAL: Duration = Duration::from_secs(60);
+/// How often a line on a terminal is redrawn.
+const DRAW_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The most that two kinds of bookkeeping had charged.
 #[derive(Debug, Default, Clone, Copy)]
@@ -48,7 +74,13 @@ pub(crate) struct Peaks {
 }
 
 impl<'a> Run<'a> {
-    pub(crate) fn new(arguments: &RunArguments, console: &'a Console) -> Self {
+    /// # Errors
+    /// The log cannot be written.
+    pub(crate) fn new(arguments: &RunArguments, console: &'a Console) -> anyhow::Result<Self> {
+        if let Some(log) = &arguments.log {
+            console.log_to(log).map_err(at_path(log))?;
+        }
+        let now = Instant::now();
         let threads = arguments.threads.unwrap_or_else(machine::available_cores);
         let memory = arguments.memory.unwrap_or_else(default_memory);
         let (memory, space_limit) = within_address_space(memory, threads);
@@ -60,7 +92,12 @@ impl<'a> Run<'a> {
             space_limit,
             phase_started: Cell::new(now),
             phases: RefCell::default(),
-        }
+            samples: RefCell::default(),
+            progress: arguments.progress,
+            planned: Cell::new(&[]),
+            total_records: Cell::default(),
+            shown: Cell::new(Shown { phase: "", began: now, line: now, cpu }),
+        })
     }
 
     /// Why a plan that needs `floor_bytes` was refused, where that is for the limit of address
@@ -92,26 +129,87 @@ impl<'a> Run<'a> {
         self.phases.borrow_mut().push((name, now - self.phase_started.replace(now)));
     }
 
-    /// Draws progress; `false` when a signal asks to stop. `read` and `total` are bytes of input.
+    /// What is going to be done, in order.
+    pub(crate) fn plan_phases(&self, phases: &'static [Phase]) {
+        self.planned.set(phases);
+    }
+
+    /// How many records the phases behind ingest have to do with.
+    pub(crate) fn expect_records(&self, records: u64) {
+        self.total_records.set(Some(records));
+    }
+
+    /// Shows progress; `false` when a signal asks to stop. `read` and `total` are bytes of input.
     pub(crate) fn watch(
         &self,
         phase: &'static str,
         (read_bytes, total_bytes): (u64, Option<u64>),
         records: u64,
     ) -> bool {
-        let share = match total_bytes {
-            Some(total) if total > 0 => {
-                format!("{:.0} % read, ", 100.0 * read_bytes as f64 / total as f64)
-            }
-            _ => String::new(),
+        let (now, usage) = (Instant::now(), machine::usage());
+        self.samples.borrow_mut().take(Sample {
+            seconds: self.console.wall().as_secs_f64(),
+            cpu_seconds: usage.cpu.as_secs_f64(),
+            read_bytes,
+            records,
+        });
+        let mut shown = self.shown.get();
+        let is_new = shown.phase != phase;
+        if is_new {
+            shown = Shown { phase, began: now, ..shown };
+        }
+        let interval = match self.progress {
+            ProgressKind::Auto if self.console.is_terminal() => DRAW_INTERVAL,
+            ProgressKind::Plain => PLAIN_INTERVAL,
+            ProgressKind::Auto | ProgressKind::Off => Duration::MAX,
         };
-        let usage = machine::usage();
-        let cores = usage.cpu.as_secs_f64() / self.console.wall().as_secs_f64().max(1e-3);
-        let memory = ByteSize(usage.peak_rss_bytes);
-        self.console.progress(&format!(
-            "{phase}: {share}{records} records, {cores:.1} cores busy, {memory} peak"
-        ));
+        if interval < Duration::MAX && (is_new || now - shown.line >= interval) {
+            let done = match self.total_records.get() {
+                Some(total) => Some(records as f64 / total.max(1) as f64),
+                None => total_bytes.map(|total| read_bytes as f64 / total.max(1) as f64),
+            };
+            let seconds = (now - shown.line).as_secs_f64().max(1e-3);
+            let cores = usage.cpu.saturating_sub(shown.cpu).as_secs_f64() / seconds;
+            let line = self.describe(&shown, (done, records), now, cores);
+            match self.progress {
+                ProgressKind::Plain => self.console.info(&line),
+                ProgressKind::Auto | ProgressKind::Off => self.console.progress(&line),
+            }
+            shown = Shown { line: now, cpu: usage.cpu, ..shown };
+        }
+        self.shown.set(shown);
         !signals::interrupted()
+    }
+
+    /// The progress line.
+    fn describe(
+        &self,
+        shown: &Shown,
+        (done, records): (Option<f64>, u64),
+        now: Instant,
+        cores: f64,
+    ) -> String {
+        let mut parts = Vec::new();
+        let share = progress::share_of_work(self.planned.get(), shown.phase, done);
+        if let Some(share) = share {
+            parts.push(format!("{:.0} % of all work", 100.0 * share));
+            if let Some(rest) = progress::to_go(share, self.console.wall()) {
+                parts.push(format!("{} to go", progress::readable(rest)));
+            }
+        }
+        let per_second = records as f64 / (now - shown.began).as_secs_f64().max(1e-3);
+        parts.push(format!("{records} records"));
+        if now > shown.began {
+            parts.push(format!("{per_second:.0} a second"));
+        }
+        parts.push(format!("{cores:.1} cores busy"));
+        parts.push(format!("{} peak", ByteSize(machine::usage().peak_rss_bytes)));
+        format!("{}: {}", shown.phase, parts.join(", "))
+    }
+
+    /// What the process had used at times.
+    pub(crate) fn samples(&self) -> Vec<Sample> {
+        self.samples.borrow().as_slice().to_vec()
     }
 
     /// What the process used so far, for the JSON report.

@@ -31,6 +31,7 @@ use super::arguments::DuplicateTags;
 use super::checkpoints::{self, WrittenSoFar};
 use super::job::Job;
 use super::summary::ingest_stages;
+use crate::output::progress::Phase;
 use crate::output::resume::{Kept, Step};
 use crate::output::summary::{Duplicates, Summary};
 
@@ -48,6 +49,7 @@ pub(super) fn prepare(
     let libraries = LibraryTable::new(&job.header)?;
     let trace = Trace::default();
 
+    job.run.plan_phases(phases(job));
     let mut saved = checkpoints::ingested(kept, &backing)?;
     let names = saved.as_mut().map(|saved| std::mem::take(&mut saved.names)).unwrap_or_default();
     let collector = collector(job, &backing, &libraries, &names);
@@ -56,6 +58,7 @@ pub(super) fn prepare(
         None => collect(job, kept, (collector, &names), &backing, &trace.ingest)?,
     };
     job.run.end_phase("ingest");
+    job.run.expect_records(totals.records);
 
     let Collected { placed, unplaced, stray, ends } = collected;
     // As Picard would mark the sorted file.

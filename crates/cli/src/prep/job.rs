@@ -74,8 +74,9 @@ impl<'a> Job<'a> {
         arguments.output.format()?;
         let (_, files) = arguments.identity();
         let outputs = arguments.output.outputs().chain(arguments.recalibration.outputs());
+        let outputs = outputs.chain(arguments.run.outputs());
         refuse_clashes(files.iter().map(PathBuf::as_path), outputs)?;
-        let run = Run::new(&arguments.run, console);
+        let run = Run::new(&arguments.run, console)?;
         let options = AlignmentOptions {
             allow_truncated: arguments.allow_truncated,
             block_bytes: BLOCK_BYTES,
@@ -112,9 +113,9 @@ impl<'a> Job<'a> {
             SortOrder::Keep => order == InputOrder::Coordinate && arguments.inputs.len() == 1,
             order => order.is_by_coordinate(),
         };
-        let files = (&arguments.output, &arguments.run);
         let mut metrics = arguments.output.metrics_request();
         metrics.depth &= in_coordinate_order;
+        let files = (&arguments.output, &arguments.run);
         signals::defer();
         let kept = Kept::open(&arguments.resume, files, arguments.identity(), &run)?;
         let (plan_of_output, output) = OutputPlan::open(
@@ -151,7 +152,7 @@ impl<'a> Job<'a> {
     }
 
     /// Draws progress; `false` when a signal asks to stop.
-    pub(super) fn watch(&self, phase: &str, records: u64) -> bool {
+    pub(super) fn watch(&self, phase: &'static str, records: u64) -> bool {
         let bytes = (self.source.bytes_read(), self.source.total_bytes());
         self.run.watch(phase, bytes, records)
     }

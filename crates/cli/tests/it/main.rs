@@ -34,6 +34,7 @@ mod prep_memory;
 mod prep_orders;
 mod prep_resume;
 mod prep_steps;
+mod progress;
 mod refused;
 mod report_html;
 mod signal;
