@@ -9,7 +9,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROFILE ?= release
 OUT ?= out
 
-.PHONY: help demo build lab test test-slow fuzz fuzz-signal loom miri tsan avx512 bench lint needs
+.PHONY: help demo build dist lab test test-slow fuzz fuzz-signal loom miri tsan avx512 bench lint needs
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 14
@@ -19,6 +19,10 @@ build: ## build seqloom, and the test kit that makes data for it
 
 lab: build ## build the laboratory, seqloom-lab, beside them
 	$(CARGO) build --profile $(PROFILE) -p seqloom-lab
+
+dist: ## an archive of program, man pages, completions and licences, from the lock file
+	$(CARGO) build --locked --profile $(PROFILE) -p seqloom -p seqloom-testkit
+	tests/dist.sh "$(TARGET)/$(PROFILE)" "$(OUT)/dist"
 
 demo: build ## simulate a genome and reads, align, prepare, judge against the truth
 	tests/demo.sh "$(TARGET)/$(PROFILE)" "$(OUT)"

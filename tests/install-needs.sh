@@ -13,6 +13,7 @@ debian() {
     [bgzip]=tabix [zstd]=zstd [java]=default-jre-headless [g++]=g++ [cmake]=cmake [gzip]=gzip
     [qemu-system-x86_64]=qemu-system-x86 [busybox]=busybox-static [cpio]=cpio
     [minimap2]=minimap2 [bamsormadup]=biobambam2 [nanopolish]=nanopolish [h5dump]=hdf5-tools
+    [chromium]=chromium [man]=man-db [zsh]=zsh [fish]=fish
   )
   local missing=()
   for program in "${!package_of[@]}"; do
@@ -51,6 +52,7 @@ package_of = {
     "blue_crab": "blue-crab",
     "ont_fast5_api": "ont-fast5-api",
     "pysam": "pysam",
+    "cffconvert": "cffconvert",
 }
 print(*(package for module, package in package_of.items() if find_spec(module) is None))
 PYTHON

@@ -6,6 +6,7 @@ mod clash;
 mod exit;
 mod fastq;
 mod index;
+mod manners;
 mod output;
 mod prep;
 mod recalibration;
@@ -14,7 +15,7 @@ mod topology;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use seqloom_terminal::{Console, UsageError, exit as ending, signals};
 
 /// Hint to who looks for the laboratory here.
@@ -24,9 +25,13 @@ const NO_LAB: &str = "the laboratory is a program of its own: `seqloom-lab`, wit
 /// Turns sequencing reads into analysis-ready data on every core a machine has.
 #[derive(Debug, Parser)]
 #[command(name = "seqloom", version, propagate_version = false, arg_required_else_help = true)]
+#[command(args_conflicts_with_subcommands = true)]
 struct Arguments {
+    /// Print how to cite seqloom and what it stands on (CITATION.cff)
+    #[arg(long)]
+    citation: bool,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -45,6 +50,11 @@ enum Command {
     Signal(signal::SignalCommand),
     /// The machine: nodes, cores, distances, memory, page sizes, and what of it may be used
     Topology(topology::TopologyArguments),
+    /// Completions of commands and options for a shell: bash, zsh, fish
+    Completions(manners::CompletionsArguments),
+    /// Write the man pages
+    #[command(hide = true)]
+    Manual(manners::ManualArguments),
     /// Was here once
     #[command(hide = true, disable_help_flag = true)]
     Lab {
@@ -57,7 +67,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    if let Command::Fast5Worker(arguments) = arguments.command {
+    if let Some(Command::Fast5Worker(arguments)) = arguments.command {
         return signal::fast5_worker::run(&arguments);
     }
     // Without a stderr there is nobody to tell why.
@@ -67,14 +77,24 @@ fn main() -> ExitCode {
     let Ok(stderr) = console.stderr() else { return ExitCode::from(ending::FAILED) };
     allocator::tell(stderr);
     let outcome = match arguments.command {
-        Command::Index(arguments) => index::run(&arguments, &console),
-        Command::Align(arguments) => align::run(&arguments, &console),
-        Command::Prep(arguments) => prep::run(&arguments, &console),
-        Command::Fastq(command) => fastq::run(&command, &console),
-        Command::Signal(command) => signal::run(&command, &console),
-        Command::Topology(arguments) => topology::run(&arguments, &console),
-        Command::Lab { .. } => Err(UsageError(NO_LAB.to_owned()).into()),
-        Command::Fast5Worker(_) => Ok(()), // it has run, without a console
+        Some(command) => run(command, &console),
+        // Without any argument there is the help.
+        None => manners::cite(),
     };
     ending::report(outcome, &console, exit::code)
+}
+
+fn run(command: Command, console: &Console) -> anyhow::Result<()> {
+    match command {
+        Command::Index(arguments) => index::run(&arguments, console),
+        Command::Align(arguments) => align::run(&arguments, console),
+        Command::Prep(arguments) => prep::run(&arguments, console),
+        Command::Fastq(command) => fastq::run(&command, console),
+        Command::Signal(command) => signal::run(&command, console),
+        Command::Topology(arguments) => topology::run(&arguments, console),
+        Command::Completions(arguments) => manners::completions(&arguments, Arguments::command()),
+        Command::Manual(arguments) => manners::manual(&arguments, Arguments::command(), console),
+        Command::Lab { .. } => Err(UsageError(NO_LAB.to_owned()).into()),
+        Command::Fast5Worker(_) => Ok(()), // it has run, without a console
+    }
 }

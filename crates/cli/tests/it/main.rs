@@ -21,6 +21,7 @@ mod faults;
 mod identity;
 mod index;
 mod input;
+mod manners;
 mod mates;
 mod memory;
 mod metrics;
