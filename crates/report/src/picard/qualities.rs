@@ -74,6 +74,6 @@ pub fn write_quality_distribution(
         (name, met.map(|(quality, &count)| (quality, count as f64)).collect())
     };
     let columns =
-        vec![column("COUNT_OF_Q", counts.stated()), column("COUNT_OF_OQ", counts.original())];
+        vec![column("COUNT_OF_Q", &counts.stated()), column("COUNT_OF_OQ", &counts.original())];
     write_whole_columns(out, "Byte", "QUALITY", columns)
 }

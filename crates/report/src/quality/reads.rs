@@ -84,7 +84,7 @@ pub(super) fn qualities(of: &Findings<'_>) -> Option<Section> {
     if let Some(counts) = &of.metrics.quality_distribution {
         let (name, columns) = ("quality_distribution", ["quality", "bases"]);
         let counts = counts.stated();
-        figures.push(histogram("Qualities", ("base quality", "bases"), counts, (name, &columns)));
+        figures.push(histogram("Qualities", ("base quality", "bases"), &counts, (name, &columns)));
     }
     if let Some(counts) = &of.metrics.cycles {
         let (name, columns) = ("mapping_quality", ["mapping quality", "reads"]);
@@ -145,7 +145,8 @@ pub(super) fn bases(of: &Findings<'_>) -> Option<Section> {
         figures.push(figure("Adapters found up to a cycle", axes, lines, table));
     }
     let note = "Of primary records, as the sequencer read them. An adapter is found by its first \
-                twelve bases, each as it is; the table has numbers of reads.";
+                twelve bases, each as it is, where they end in bases that no alignment covers; \
+                the table has numbers of reads.";
     Some(Section { title: "Bases", note: note.to_owned(), figures })
 }
 

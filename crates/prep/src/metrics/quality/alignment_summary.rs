@@ -9,6 +9,7 @@ use seqloom_format::bam::{Flags, RecordRef};
 use seqloom_format::state_of_fields;
 
 use super::adapters::AdapterStarts;
+use super::cycle_sums::count_at_least;
 use super::histogram::Histogram;
 use super::insert_size::PairOrientation;
 use super::observed::{NO_CALL, Observed};
@@ -255,6 +256,18 @@ impl AlignmentSummaryCounts {
     }
 }
 
+/// Bases that are compared at a time.
+const CHUNK: usize = 32;
+
+/// Whether all bases are A, C, G or T, and the reference's. Compares many bases at a time.
+fn is_plain_match(codes: &[u8], letters: &[u8]) -> bool {
+    codes.iter().zip(letters).fold(true, |all, (&code, &letter)| {
+        let is = |base: u8, code: u8| if letter | 0x20 == base { code } else { 0 };
+        let plain = is(b'a', 1) | is(b'c', 2) | is(b'g', 4) | is(b't', 8);
+        all & (plain == code) & (code != 0)
+    })
+}
+
 impl ReadCounts {
     /// A read that passed the filters of the sequencer.
     fn add_passed(&mut self, observed: &Observed<'_>, adapters: &AdapterStarts) {
@@ -356,7 +369,7 @@ impl ReadCounts {
                     if is_high {
                         let qualities = observed.qualities.get(read_at..).unwrap_or_default();
                         let qualities = &qualities[..bases.len().min(qualities.len())];
-                        q20 += qualities.iter().filter(|&&q| q >= HIGH_QUALITY).count() as u64;
+                        q20 += count_at_least(qualities, HIGH_QUALITY);
                     }
                     mismatches +=
                         self.add_bad_bases(bases, facing, is_reverse, observed.codes.len());
@@ -391,11 +404,14 @@ impl ReadCounts {
             }
             return mismatches;
         };
-        for (index, (&code, &letter)) in bases.iter().zip(facing).enumerate() {
-            let is_mismatch = code != REFERENCE_CODES[usize::from(letter)];
-            mismatches += u64::from(is_mismatch);
-            if is_mismatch || code == NO_CALL {
-                self.add_bad_base(index, is_reverse, read_length);
+        let chunks = bases.chunks(CHUNK).zip(facing.chunks(CHUNK)).enumerate();
+        for (chunk, (bases, facing)) in chunks.filter(|(_, it)| !is_plain_match(it.0, it.1)) {
+            for (index, (&code, &letter)) in (chunk * CHUNK..).zip(bases.iter().zip(facing)) {
+                let is_mismatch = code != REFERENCE_CODES[usize::from(letter)];
+                mismatches += u64::from(is_mismatch);
+                if is_mismatch || code == NO_CALL {
+                    self.add_bad_base(index, is_reverse, read_length);
+                }
             }
         }
         mismatches

@@ -1,4 +1,6 @@
-//! Bases and starts of adapters by cycle, and mapping qualities.
+//! Bases and starts of adapters by cycle, and mapping qualities. An adapter is looked for where an
+//! aligner would leave it: its first twelve bases end in the part of a read that no alignment
+//! covers.
 //!
 //! Counted: primary records, duplicates, QC-failed and unmapped ones among them; mapping qualities
 //! of the mapped ones.
@@ -7,12 +9,11 @@ use memchr::memmem;
 use seqloom_format::bam::Flags;
 use seqloom_format::state_of_fields;
 
+use super::cycle_sums::CycleSums;
 use super::observed::{NO_CALL, Observed};
 
 /// Cycles behind this one are not counted: a bound of memory.
 const MOST_CYCLES: usize = 1 << 17;
-/// 4-bit codes.
-const CODES: usize = 16;
 
 /// The adapters that are looked for: their first twelve bases, each as it is, as FastQC does.
 pub const ADAPTERS: [(&str, &str); 3] = [
@@ -58,23 +59,22 @@ fn complement(code: u8) -> u8 {
     (code & 1) << 3 | (code & 2) << 1 | (code & 4) >> 1 | (code & 8) >> 3
 }
 
-/// Counts of one cycle by 4-bit code of the record.
-type ByCode = [u64; CODES];
+/// Codes of A, C, G and T.
+const BASES: [u8; 4] = [1, 2, 4, 8];
 
 /// First or second reads.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct CycleBases {
-    /// By cycle, of records on the forward strand.
-    forward: Vec<ByCode>,
-    /// By cycle, of records on the reverse strand, by the code in the record.
-    reverse: Vec<ByCode>,
+    /// By cycle, A, C, G and T as the sequencer read them, and bases in all.
+    bases: [CycleSums<u8>; BASES.len()],
+    all: CycleSums<u8>,
     /// By cycle, reads in which an adapter starts there.
     adapters: Vec<[u64; ADAPTERS.len()]>,
     /// Reads.
     reads: u64,
 }
 
-state_of_fields!(CycleBases { forward, reverse, adapters, reads });
+state_of_fields!(CycleBases { bases, all, adapters, reads });
 
 /// Shares of one cycle's bases.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -84,28 +84,38 @@ pub struct CycleContent {
 }
 
 impl CycleBases {
-    fn add(&mut self, codes: &[u8], is_reverse: bool, finders: &AdapterFinders) {
+    /// Counts a read, whose last `unaligned` bases no alignment covers.
+    fn add(&mut self, codes: &[u8], is_reverse: bool, unaligned: usize, finders: &AdapterFinders) {
         self.reads += 1;
-        let counted = &codes[..codes.len().min(MOST_CYCLES)];
-        let cycles = if is_reverse { &mut self.reverse } else { &mut self.forward };
-        if cycles.len() < counted.len() {
-            cycles.resize(counted.len(), [0; CODES]);
+        let kept = codes.len().min(MOST_CYCLES);
+        let first = if is_reverse { codes.len() - kept } else { 0 };
+        let kept = &codes[first..first + kept];
+        for (sums, base) in self.bases.iter_mut().zip(BASES) {
+            let code = if is_reverse { complement(base) } else { base };
+            sums.add(kept, is_reverse, |it| u8::from(it == code));
         }
-        if is_reverse {
-            for (cycle, &code) in cycles.iter_mut().zip(codes.iter().rev()) {
-                cycle[usize::from(code & 15)] += 1;
-            }
-        } else {
-            for (cycle, &code) in cycles.iter_mut().zip(codes) {
-                cycle[usize::from(code & 15)] += 1;
-            }
+        self.all.add(kept, is_reverse, |_| 1);
+        if unaligned > 0 {
+            self.add_adapters(codes, is_reverse, unaligned, finders);
         }
-        for adapter in 0..ADAPTERS.len() {
-            let length = ADAPTERS[adapter].1.len();
+    }
+
+    fn add_adapters(
+        &mut self,
+        codes: &[u8],
+        is_reverse: bool,
+        unaligned: usize,
+        finders: &AdapterFinders,
+    ) {
+        for (adapter, (_, bases)) in ADAPTERS.iter().enumerate() {
+            let length = bases.len();
+            let room = (unaligned + length - 1).min(codes.len());
             let found = if is_reverse {
-                finders.reverse[adapter].rfind(codes).map(|at| codes.len() - at - length)
+                let at = finders.reverse[adapter].rfind(&codes[..room]);
+                at.map(|at| codes.len() - at - length)
             } else {
-                finders.forward[adapter].find(codes)
+                let start = codes.len() - room;
+                finders.forward[adapter].find(&codes[start..]).map(|at| start + at)
             };
             if let Some(cycle) = found.filter(|cycle| *cycle < MOST_CYCLES) {
                 if self.adapters.len() <= cycle {
@@ -117,8 +127,8 @@ impl CycleBases {
     }
 
     fn merge(&mut self, other: &Self) {
-        merge_rows(&mut self.forward, &other.forward);
-        merge_rows(&mut self.reverse, &other.reverse);
+        self.bases.iter_mut().zip(&other.bases).for_each(|(sum, more)| sum.merge(more));
+        self.all.merge(&other.all);
         merge_rows(&mut self.adapters, &other.adapters);
         self.reads += other.reads;
     }
@@ -132,32 +142,20 @@ impl CycleBases {
     /// Bases by cycle, as the sequencer read them.
     #[must_use]
     pub fn content(&self) -> Vec<CycleContent> {
-        let cycles = self.forward.len().max(self.reverse.len());
-        let mut content = vec![CycleContent::default(); cycles];
-        let mut count = |rows: &[ByCode], turn: fn(u8) -> u8| {
-            for (row, cycle) in rows.iter().zip(&mut content) {
-                for (code, count) in (0_u8..).zip(row) {
-                    let base = match turn(code) {
-                        1 => 0,
-                        2 => 1,
-                        4 => 2,
-                        8 => 3,
-                        _ => 4,
-                    };
-                    cycle.bases[base] += count;
-                }
-            }
+        let bases = self.bases.each_ref().map(CycleSums::by_cycle);
+        let all = self.all.by_cycle();
+        let content = |(cycle, all): (usize, &u64)| {
+            let [a, c, g, t] = bases.each_ref().map(|it| it.get(cycle).copied().unwrap_or(0));
+            CycleContent { bases: [a, c, g, t, all - a - c - g - t] }
         };
-        count(&self.forward, |code| code);
-        count(&self.reverse, complement);
-        content
+        all.iter().enumerate().map(content).collect()
     }
 
     /// By cycle, of each adapter the reads in which it starts there or earlier.
     #[must_use]
     pub fn adapters_so_far(&self) -> Vec<[u64; ADAPTERS.len()]> {
         let mut sums = [0; ADAPTERS.len()];
-        let cycles = self.forward.len().max(self.reverse.len());
+        let cycles = self.all.by_cycle().len();
         let none = [0; ADAPTERS.len()];
         let rows = self.adapters.iter().chain(std::iter::repeat(&none)).take(cycles);
         rows.map(|row| {
@@ -178,7 +176,7 @@ fn merge_rows<const N: usize>(sums: &mut Vec<[u64; N]>, more: &[[u64; N]]) {
 }
 
 /// See the module documentation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct CycleCounts {
     /// First reads, and single ones.
     pub first: CycleBases,
@@ -210,7 +208,9 @@ impl CycleCounts {
         }
         let is_second = observed.has_flags(Flags::PAIRED | Flags::SECOND_OF_PAIR);
         let reads = if is_second { &mut self.second } else { &mut self.first };
-        reads.add(observed.codes, observed.has_flags(Flags::REVERSE), finders);
+        let is_reverse = observed.has_flags(Flags::REVERSE);
+        let unaligned = unaligned_bases(observed, is_reverse);
+        reads.add(observed.codes, is_reverse, unaligned, finders);
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
@@ -219,6 +219,19 @@ impl CycleCounts {
         let pairs = self.mapping_qualities.iter_mut().zip(&other.mapping_qualities);
         pairs.for_each(|(sum, more)| *sum += more);
     }
+}
+
+/// Bases at the end of a read, as the sequencer read it, that its alignment leaves out; all of an
+/// unmapped read.
+fn unaligned_bases(observed: &Observed<'_>, is_reverse: bool) -> usize {
+    const SOFT_CLIP: u8 = 4;
+    if observed.has_flags(Flags::UNMAPPED) {
+        return observed.codes.len();
+    }
+    let cigar = observed.record.full_cigar();
+    let end = if is_reverse { cigar.codes().next() } else { cigar.codes().last() };
+    let clipped = end.filter(|(code, _)| *code == SOFT_CLIP).map_or(0, |(_, length)| length);
+    (clipped as usize).min(observed.codes.len())
 }
 
 #[cfg(test)]
@@ -237,8 +250,8 @@ mod tests {
             let reverse_codes: Vec<u8> =
                 forward_codes.iter().rev().map(|c| complement(*c)).collect();
             let (mut forward, mut reverse) = (CycleBases::default(), CycleBases::default());
-            forward.add(&forward_codes, false, &finders);
-            reverse.add(&reverse_codes, true, &finders);
+            forward.add(&forward_codes, false, read.len(), &finders);
+            reverse.add(&reverse_codes, true, read.len(), &finders);
             assert_eq!(forward.content(), reverse.content(), "{read}");
             assert_eq!(forward.adapters_so_far(), reverse.adapters_so_far(), "{read}");
             assert_eq!(forward.adapters_so_far().last().unwrap_or(&[0; 3]), adapters, "{read}");
@@ -254,11 +267,33 @@ mod tests {
     #[test]
     fn adapters_are_counted_where_they_first_start() {
         let (mut bases, finders) = (CycleBases::default(), AdapterFinders::default());
-        bases.add(&codes("CCAGATCGGAAGAGAGATCGGAAGAG"), false, &finders);
-        bases.add(&codes("AGATCGGAAGAG"), false, &finders);
+        bases.add(&codes("CCAGATCGGAAGAGAGATCGGAAGAG"), false, 24, &finders);
+        bases.add(&codes("AGATCGGAAGAG"), false, 1, &finders);
         let so_far = bases.adapters_so_far();
         assert_eq!([so_far[0][0], so_far[1][0], so_far[2][0], so_far[25][0]], [1, 1, 2, 2]);
         assert_eq!((so_far.len(), bases.reads()), (26, 2));
         assert_eq!(bases.content()[0].bases, [1, 1, 0, 0, 0]);
+    }
+
+    #[test]
+    fn aligned_bases_are_no_adapters() {
+        let finders = AdapterFinders::default();
+        let t = |unaligned, expected: u64| {
+            for is_reverse in [false, true] {
+                let mut bases = CycleBases::default();
+                let mut read = codes("AGATCGGAAGAGCCCAGATCGGAAGAGTT");
+                if is_reverse {
+                    read = read.into_iter().rev().map(complement).collect();
+                }
+                bases.add(&read, is_reverse, unaligned, &finders);
+                let found = bases.adapters_so_far().iter().position(|sums| sums[0] > 0);
+                assert_eq!(found.map_or(99, |cycle| cycle as u64), expected, "{unaligned}");
+            }
+        };
+        t(0, 99);
+        t(2, 99); // the last base of the second one is aligned
+        t(3, 15);
+        t(17, 15);
+        t(18, 0);
     }
 }

@@ -8,6 +8,7 @@
 
 mod adapters;
 pub mod alignment_summary;
+mod cycle_sums;
 pub mod cycles;
 pub mod gc_bias;
 pub mod histogram;

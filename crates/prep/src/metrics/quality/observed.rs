@@ -11,17 +11,6 @@ const MISSING_QUALITY: u8 = 0xff;
 /// Quality 0 in text.
 const TEXT_OFFSET: u8 = b'!';
 
-/// The two 4-bit codes of each byte of packed bases.
-const CODE_PAIRS: [[u8; 2]; 256] = {
-    let mut pairs = [[0; 2]; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        pairs[byte] = [(byte >> 4) as u8, (byte & 15) as u8];
-        byte += 1;
-    }
-    pairs
-};
-
 /// The tags that counters look at.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Tags<'r> {
@@ -97,7 +86,11 @@ impl<'r> Observed<'r> {
         let ObservedScratch { codes, original_qualities } = scratch;
         codes.clear();
         if request.alignment_summary || request.quality_distribution || request.cycles {
-            codes.extend(record.packed_bases().iter().flat_map(|&b| CODE_PAIRS[usize::from(b)]));
+            let packed = record.packed_bases();
+            codes.resize(2 * packed.len(), 0);
+            for (pair, &byte) in codes.chunks_exact_mut(2).zip(packed) {
+                (pair[0], pair[1]) = (byte >> 4, byte & 15);
+            }
             codes.truncate(record.base_count());
         }
         original_qualities.clear();

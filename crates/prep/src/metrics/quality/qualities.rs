@@ -8,6 +8,7 @@ use seqloom_format::bam::Flags;
 use seqloom_format::state::{MalformedState, State};
 use seqloom_format::state_of_fields;
 
+use super::cycle_sums::{CycleSums, count_at_least, sum_of};
 use super::observed::{NO_CALL, Observed};
 
 /// Qualities are below this one; BAM allows for more, SAM does not.
@@ -67,13 +68,12 @@ impl QualityYieldCounts {
         }
         let has_original = !observed.original_qualities.is_empty();
         let qualities = if has_original { observed.original_qualities } else { observed.qualities };
-        let at_least = |level: u8| qualities.iter().filter(|&&q| q >= level).count() as u64;
         let read = YieldCounts {
             reads: 1,
             bases: observed.record.base_count() as u64,
-            q20_bases: at_least(20),
-            q30_bases: at_least(30),
-            quality_sum: qualities.iter().map(|&quality| u64::from(quality)).sum(),
+            q20_bases: count_at_least(qualities, 20),
+            q30_bases: count_at_least(qualities, 30),
+            quality_sum: sum_of(qualities),
         };
         self.all.merge(&read);
         if !observed.has_flags(Flags::QC_FAIL) {
@@ -93,54 +93,37 @@ impl QualityYieldCounts {
     }
 }
 
-/// Sum of qualities and bases of a cycle.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct CycleCounts {
-    quality_sum: u64,
-    bases: u64,
-}
-
-/// By cycle, from 0.
+/// By cycle, from 0: sums of qualities, and bases.
 #[derive(Debug, Clone, Default)]
-struct Cycles(Vec<CycleCounts>);
-
-state_of_fields!(CycleCounts { quality_sum, bases });
-
-impl State for Cycles {
-    fn save(&self, out: &mut Vec<u8>) {
-        self.0.save(out);
-    }
-
-    fn load(bytes: &mut &[u8]) -> Result<Self, MalformedState> {
-        State::load(bytes).map(Self)
-    }
+struct Cycles {
+    qualities: CycleSums<u16>,
+    bases: CycleSums<u8>,
 }
+
+state_of_fields!(Cycles { qualities, bases });
 
 impl Cycles {
     fn add(&mut self, qualities: &[u8], is_reverse: bool) {
+        if qualities.is_empty() {
+            return;
+        }
         let kept = qualities.len().min(MOST_CYCLES);
-        if self.0.len() < kept {
-            self.0.resize(kept, CycleCounts::default());
-        }
-        let add = |(counts, &quality): (&mut CycleCounts, &u8)| {
-            counts.quality_sum += u64::from(quality);
-            counts.bases += 1;
-        };
-        if is_reverse {
-            self.0.iter_mut().zip(qualities.iter().rev()).for_each(add);
-        } else {
-            self.0.iter_mut().zip(qualities).for_each(add);
-        }
+        let first = if is_reverse { qualities.len() - kept } else { 0 };
+        let kept = &qualities[first..first + kept];
+        self.qualities.add(kept, is_reverse, u16::from);
+        self.bases.add(kept, is_reverse, |_| 1);
     }
 
     fn merge(&mut self, other: &Self) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), CycleCounts::default());
-        }
-        for (sum, more) in self.0.iter_mut().zip(&other.0) {
-            sum.quality_sum += more.quality_sum;
-            sum.bases += more.bases;
-        }
+        self.qualities.merge(&other.qualities);
+        self.bases.merge(&other.bases);
+    }
+
+    /// Cycles from 1 with their sum of qualities and their bases, of which there are some.
+    fn counted(&self) -> impl Iterator<Item = (u32, u64, u64)> {
+        let sums = self.qualities.by_cycle().into_iter().zip(self.bases.by_cycle());
+        let counted = (1..).zip(sums).filter(|(_, (_, bases))| *bases > 0);
+        counted.map(|(cycle, (sum, bases))| (cycle, sum, bases))
     }
 }
 
@@ -162,24 +145,18 @@ impl ByCycle {
 
     /// Cycles from 1 and their means, of first and of second reads.
     fn means_of_reads(&self) -> [Vec<(u32, f64)>; 2] {
-        let mean = |counts: &CycleCounts| counts.quality_sum as f64 / counts.bases as f64;
         [&self.first, &self.second].map(|cycles| {
-            let counted = (1..).zip(&cycles.0).filter(|(_, it)| it.bases > 0);
-            counted.map(|(cycle, counts)| (cycle, mean(counts))).collect()
+            cycles.counted().map(|(cycle, sum, bases)| (cycle, sum as f64 / bases as f64)).collect()
         })
     }
 
     /// Cycles from 1 and their means; second reads follow the last cycle of the first ones.
     fn means(&self) -> Vec<(u32, f64)> {
-        let mean = |counts: &CycleCounts| counts.quality_sum as f64 / counts.bases as f64;
-        let (mut means, mut first_length) = (Vec::new(), 0);
-        for (cycle, counts) in (1..).zip(&self.first.0).filter(|(_, it)| it.quality_sum > 0) {
-            means.push((cycle, mean(counts)));
-            first_length = cycle;
-        }
-        for (cycle, counts) in (1..).zip(&self.second.0).filter(|(_, it)| it.bases > 0) {
-            means.push((first_length + cycle, mean(counts)));
-        }
+        let [first, second] = self.means_of_reads();
+        // Picard leaves out cycles of first reads whose qualities are all 0.
+        let mut means: Vec<_> = first.into_iter().filter(|(_, mean)| *mean > 0.0).collect();
+        let first_length = means.last().map_or(0, |(cycle, _)| *cycle);
+        means.extend(second.into_iter().map(|(cycle, mean)| (first_length + cycle, mean)));
         means
     }
 }
@@ -227,17 +204,63 @@ impl QualityByCycleCounts {
     }
 }
 
-/// How often each quality is met; no-calls are not counted.
+/// Reads' qualities in turn are often the same, and a processor waits for a counter that it has
+/// just written: each of four in turn counts for itself.
+const TABLES: usize = 4;
+
+/// How often each byte is met.
 #[derive(Debug, Clone)]
-pub struct QualityDistributionCounts {
-    stated: [u64; QUALITIES],
-    original: [u64; QUALITIES],
+struct ByQuality([[u64; 256]; TABLES]);
+
+impl Default for ByQuality {
+    fn default() -> Self {
+        Self([[0; 256]; TABLES])
+    }
 }
 
-impl Default for QualityDistributionCounts {
-    fn default() -> Self {
-        Self { stated: [0; QUALITIES], original: [0; QUALITIES] }
+impl ByQuality {
+    fn add(&mut self, codes: &[u8], qualities: &[u8]) {
+        let kept = codes.len().min(qualities.len());
+        if memchr::memchr(NO_CALL, &codes[..kept]).is_none() {
+            for four in qualities[..kept].chunks(TABLES) {
+                for (table, &quality) in self.0.iter_mut().zip(four) {
+                    table[usize::from(quality)] += 1;
+                }
+            }
+            return;
+        }
+        let called = codes.iter().zip(qualities).filter(|(code, _)| **code != NO_CALL);
+        for (_, &quality) in called {
+            self.0[0][usize::from(quality)] += 1;
+        }
     }
+
+    fn counts(&self) -> [u64; QUALITIES] {
+        std::array::from_fn(|quality| self.0.iter().map(|table| table[quality]).sum())
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.0[0].iter_mut().zip(other.counts()).for_each(|(sum, more)| *sum += more);
+    }
+}
+
+impl State for ByQuality {
+    fn save(&self, out: &mut Vec<u8>) {
+        self.counts().save(out);
+    }
+
+    fn load(bytes: &mut &[u8]) -> Result<Self, MalformedState> {
+        let (mut loaded, counts) = (Self::default(), <[u64; QUALITIES]>::load(bytes)?);
+        loaded.0[0][..QUALITIES].copy_from_slice(&counts);
+        Ok(loaded)
+    }
+}
+
+/// How often each quality is met; no-calls are not counted.
+#[derive(Debug, Clone, Default)]
+pub struct QualityDistributionCounts {
+    stated: ByQuality,
+    original: ByQuality,
 }
 
 state_of_fields!(QualityDistributionCounts { stated, original });
@@ -247,33 +270,24 @@ impl QualityDistributionCounts {
         if !observed.is_primary() || observed.qualities.is_empty() {
             return;
         }
-        let count = |counts: &mut [u64; QUALITIES], qualities: &[u8]| {
-            for (_, &quality) in
-                observed.codes.iter().zip(qualities).filter(|&(&code, _)| code != NO_CALL)
-            {
-                if let Some(count) = counts.get_mut(usize::from(quality)) {
-                    *count += 1;
-                }
-            }
-        };
-        count(&mut self.stated, observed.qualities);
-        count(&mut self.original, observed.original_qualities);
+        self.stated.add(observed.codes, observed.qualities);
+        self.original.add(observed.codes, observed.original_qualities);
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
-        self.stated.iter_mut().zip(other.stated).for_each(|(sum, more)| *sum += more);
-        self.original.iter_mut().zip(other.original).for_each(|(sum, more)| *sum += more);
+        self.stated.merge(&other.stated);
+        self.original.merge(&other.original);
     }
 
     /// COUNT_OF_Q by quality.
     #[must_use]
-    pub fn stated(&self) -> &[u64] {
-        &self.stated
+    pub fn stated(&self) -> Vec<u64> {
+        self.stated.counts().into()
     }
 
     /// COUNT_OF_OQ by quality, of reads that have tag `OQ`.
     #[must_use]
-    pub fn original(&self) -> &[u64] {
-        &self.original
+    pub fn original(&self) -> Vec<u64> {
+        self.original.counts().into()
     }
 }

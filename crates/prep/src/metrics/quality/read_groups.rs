@@ -6,6 +6,7 @@
 use seqloom_format::bam::{Flags, Header};
 use seqloom_format::state_of_fields;
 
+use super::cycle_sums::count_at_least;
 use super::insert_size::counted_size;
 use super::observed::Observed;
 
@@ -120,7 +121,7 @@ impl ReadGroupsCounts {
         let counts = &mut self.0[index];
         counts.reads += 1;
         counts.bases += observed.record.base_count() as u64;
-        counts.q30_bases += observed.qualities.iter().filter(|&&it| it >= 30).count() as u64;
+        counts.q30_bases += count_at_least(observed.qualities, 30);
         counts.mapped += u64::from(!observed.has_flags(Flags::UNMAPPED));
         counts.duplicates += u64::from(observed.has_flags(Flags::DUPLICATE));
         if let Some(size) = counted_size(observed.record) {

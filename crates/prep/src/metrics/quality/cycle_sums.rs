@@ -1,0 +1,121 @@
+//! Sums by cycle over many reads: in small numbers first, many of which are added at a time.
+
+use std::ops::AddAssign;
+
+use seqloom_format::state::{MalformedState, State};
+
+/// Reads whose values, at most 255 each, fit 16 bits together; their flags fit 8.
+const READS_AT_A_TIME: u8 = 255;
+
+/// Sums by cycle, from 0. Reads on the reverse strand are added from their end on.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CycleSums<T> {
+    sums: Vec<u64>,
+    /// Of the last reads: by cycle, and by cycle from the last one on.
+    forward: Vec<T>,
+    reverse: Vec<T>,
+    reads: u8,
+}
+
+impl<T: Copy + Default + AddAssign + Into<u64>> CycleSums<T> {
+    /// Adds the values of a read's bytes; a value is at most 255, and 1 where `T` has 8 bits.
+    #[inline]
+    pub(super) fn add(&mut self, bytes: &[u8], is_reverse: bool, value: impl Fn(u8) -> T) {
+        if self.reads == READS_AT_A_TIME || self.forward.len() < bytes.len() {
+            self.settle(bytes.len());
+        }
+        self.reads += 1;
+        let start = if is_reverse { self.reverse.len() - bytes.len() } else { 0 };
+        let sums = if is_reverse { &mut self.reverse[start..] } else { &mut self.forward[..] };
+        for (sum, &byte) in sums.iter_mut().zip(bytes) {
+            *sum += value(byte);
+        }
+    }
+
+    /// Moves small sums to large ones; makes room for reads of this length.
+    fn settle(&mut self, length: usize) {
+        self.sums = self.by_cycle();
+        let length = length.max(self.forward.len());
+        for small in [&mut self.forward, &mut self.reverse] {
+            small.clear();
+            small.resize(length, T::default());
+        }
+        self.reads = 0;
+    }
+
+    /// The sums of all reads, by cycle.
+    pub(super) fn by_cycle(&self) -> Vec<u64> {
+        let mut sums = self.sums.clone();
+        sums.resize(sums.len().max(self.forward.len()), 0);
+        let both = self.forward.iter().zip(self.reverse.iter().rev());
+        for (sum, (&forward, &reverse)) in sums.iter_mut().zip(both) {
+            *sum += forward.into() + reverse.into();
+        }
+        sums
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        let more = other.by_cycle();
+        if self.sums.len() < more.len() {
+            self.sums.resize(more.len(), 0);
+        }
+        self.sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+    }
+}
+
+impl<T: Copy + Default + AddAssign + Into<u64>> State for CycleSums<T> {
+    fn save(&self, out: &mut Vec<u8>) {
+        self.by_cycle().save(out);
+    }
+
+    fn load(bytes: &mut &[u8]) -> Result<Self, MalformedState> {
+        Ok(Self { sums: Vec::load(bytes)?, ..Self::default() })
+    }
+}
+
+/// How many bytes are at least this.
+pub(super) fn count_at_least(bytes: &[u8], least: u8) -> u64 {
+    // A chunk's count fits a byte, and bytes are counted many at a time.
+    let count = |chunk: &[u8]| chunk.iter().fold(0_u8, |sum, &it| sum + u8::from(it >= least));
+    bytes.chunks(255).map(|chunk| u64::from(count(chunk))).sum()
+}
+
+/// Sum of bytes.
+pub(super) fn sum_of(bytes: &[u8]) -> u64 {
+    let sum = |chunk: &[u8]| chunk.iter().fold(0_u16, |sum, &it| sum + u16::from(it));
+    bytes.chunks(255).map(|chunk| u64::from(sum(chunk))).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn sums_are_those_of_one_read_after_the_other(
+            reads in prop::collection::vec(
+                (prop::collection::vec(any::<u8>(), 0..12), any::<bool>()), 0..700),
+        ) {
+            let mut expected = vec![0; reads.iter().map(|it| it.0.len()).max().unwrap_or(0)];
+            let mut parts = [CycleSums::<u16>::default(), CycleSums::default()];
+            for (number, (bytes, is_reverse)) in reads.iter().enumerate() {
+                parts[usize::from(number % 3 == 0)].add(bytes, *is_reverse, u16::from);
+                for (index, &byte) in bytes.iter().enumerate() {
+                    let cycle = if *is_reverse { bytes.len() - 1 - index } else { index };
+                    expected[cycle] += u64::from(byte);
+                }
+            }
+            let [mut sum, more] = parts;
+            sum.merge(&CycleSums::from_state(&more.to_state()).unwrap());
+            prop_assert_eq!(sum.by_cycle(), expected);
+        }
+
+        #[test]
+        fn counts_and_sums_of_bytes(bytes in prop::collection::vec(any::<u8>(), 0..900)) {
+            let count = bytes.iter().filter(|it| **it >= 30).count() as u64;
+            prop_assert_eq!(count_at_least(&bytes, 30), count);
+            prop_assert_eq!(sum_of(&bytes), bytes.iter().map(|it| u64::from(*it)).sum::<u64>());
+        }
+    }
+}
