@@ -28,6 +28,7 @@ use seqloom_prep::steps::StepError;
 use seqloom_signal::store::{IndexFileError, StoreError};
 use seqloom_terminal::exit::{FAILED, MALFORMED, OK, OUTPUT, USAGE, chain_has, common_code};
 
+use crate::align::lanes::SheetError;
 use crate::signal::error::{JoinError, LostReads, NothingCalled, PassError};
 
 /// The exit code of an error of any command; 0 where nobody reads the output any more.
@@ -65,6 +66,7 @@ pub(crate) fn code(error: &anyhow::Error) -> u8 {
         || chain_has::<BuildError>(error, |e| {
             matches!(e, BuildError::Fasta { .. } | BuildError::Gzip { .. })
         })
+        || chain_has::<SheetError>(error, |e| !matches!(e, SheetError::Io { .. }))
         || chain_has::<IndexError>(error, |e| {
             !matches!(e, IndexError::Missing { .. } | IndexError::Io { .. })
         })

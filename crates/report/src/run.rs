@@ -42,6 +42,9 @@ pub struct RunReport {
     /// What the certified path did, where reads are aligned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certified_path: Option<CertifiedReport>,
+    /// Lanes of a sheet, with the read groups that they got.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lanes: Vec<LaneReport>,
     /// What was counted.
     pub counts: Counts,
     /// The numbers of the page, where one was asked for: tables by name, each with `columns` and
@@ -64,6 +67,15 @@ pub struct CertifiedReport {
     pub off_because: Option<String>,
     /// Reads by what became of them; none where it was off.
     pub reads: BTreeMap<&'static str, u64>,
+}
+
+/// Files that were aligned by themselves.
+#[derive(Debug, Clone, Serialize)]
+pub struct LaneReport {
+    /// One file, or two.
+    pub inputs: Vec<String>,
+    /// Line of the header.
+    pub read_group: String,
 }
 
 /// Numbers of things.

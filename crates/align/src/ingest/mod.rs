@@ -152,6 +152,19 @@ pub struct IngestTotals {
     pub bam: BamTotals,
 }
 
+impl IngestTotals {
+    /// Adds what was done with another input.
+    pub fn add(&mut self, other: &Self) {
+        self.reads += other.reads;
+        self.templates += other.templates;
+        self.records += other.records;
+        self.peak_held_bytes = self.peak_held_bytes.max(other.peak_held_bytes);
+        self.bam.aligned_reads += other.bam.aligned_reads;
+        self.bam.left_out_records += other.bam.left_out_records;
+        self.bam.reads_without_mate += other.bam.reads_without_mate;
+    }
+}
+
 /// Runs the whole input through `engine` into `sink`: `first`, which the caller has fetched
 /// already, and what `source` still has.
 ///
@@ -169,6 +182,7 @@ pub fn run<E: AlignmentEngine, S: BatchSink>(
     trace: &IngestTrace,
     watch: &dyn Fn() -> bool,
 ) -> Result<IngestTotals, IngestError<S::Error>> {
+    let records_before = trace.records.load(Ordering::Relaxed);
     let cutter = CohortCutter::new(source, options.pairing, options.cohort_bases);
     let ingest = Ingest {
         source,
@@ -200,7 +214,8 @@ pub fn run<E: AlignmentEngine, S: BatchSink>(
         return Err(IngestError::Incomplete);
     }
     let (reads, templates, peak_held_bytes) = scheduler.totals();
-    let records = trace.records.load(Ordering::Relaxed);
+    // The trace goes on over several inputs.
+    let records = trace.records.load(Ordering::Relaxed) - records_before;
     let bam = scheduler.bam_totals();
     Ok(IngestTotals { reads, templates, records, peak_held_bytes, bam })
 }

@@ -21,6 +21,7 @@ use crate::recalibration::RecalibrationArguments;
     after_help = "\
 Examples:
   seqloom align -R '@RG\\tID:a\\tSM:s\\tLB:l' ref.fa R1.fq.gz R2.fq.gz -o out.bam
+  seqloom align ref.fa --input lanes.csv -o out.bam
   seqloom align --no-sort --no-mark-duplicates --output-format sam ref.fa R1.fq R2.fq -o - | ...
 
 The output is the same bytes whatever -t and -m are.
@@ -33,11 +34,20 @@ pub(crate) struct AlignArguments {
     pub(crate) reference: PathBuf,
     /// FASTQ (plain, gzip, BGZF, zstd), FASTA or unaligned BAM (aligned BAM, grouped by name, is
     /// aligned anew); `-` is standard input
-    #[arg(value_name = "R1")]
-    pub(crate) first: PathBuf,
+    #[arg(value_name = "R1", required_unless_present = "sheet")]
+    pub(crate) first: Option<PathBuf>,
     /// Mates, in the same order; refused where the numbers behind names (/1, 1:N:0) say otherwise
     #[arg(value_name = "R2")]
     pub(crate) second: Option<PathBuf>,
+    /// Lanes in place of R1 and R2: CSV with the columns sample and fastq_1, and as wanted fastq_2,
+    /// lane, library, platform, platform_unit, read_group; file names are relative to the sheet.
+    /// Each lane gets a read group, from the sheet or from Illumina's read names
+    #[arg(long = "input", value_name = "CSV", help_heading = "Input",
+          conflicts_with_all = ["first", "second", "read_group", "append_comments"])]
+    pub(crate) sheet: Option<PathBuf>,
+    /// The sample of the sheet to align, where it has several
+    #[arg(long, value_name = "NAME", help_heading = "Input", requires = "sheet")]
+    pub(crate) sample: Option<String>,
 
     #[command(flatten)]
     pub(crate) output: OutputArguments,
@@ -76,12 +86,12 @@ impl AlignArguments {
         self.reference_fasta.as_ref().unwrap_or(&self.reference)
     }
 
-    /// All files that are read.
+    /// All files that are read besides reads.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         let index = IndexPaths::new(&self.reference);
         let mut files: Vec<PathBuf> = index.all().into();
-        files.extend([self.fasta().to_owned(), self.first.clone()]);
-        files.extend(self.second.clone());
+        files.push(self.fasta().to_owned());
+        files.extend(self.sheet.clone());
         files.extend(self.recalibration.files().cloned());
         files
     }

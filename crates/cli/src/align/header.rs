@@ -7,8 +7,8 @@ use seqloom_terminal::UsageError;
 /// What goes into the header.
 pub(super) struct HeaderParts<'a> {
     pub(super) index: &'a IndexInfo,
-    /// `-R` as typed.
-    pub(super) read_group: Option<&'a str>,
+    /// `-R` as typed, or those of all lanes.
+    pub(super) read_groups: &'a [String],
     /// Header of unaligned BAM input.
     pub(super) input: Option<&'a Header>,
     pub(super) sorted: bool,
@@ -16,10 +16,10 @@ pub(super) struct HeaderParts<'a> {
     pub(super) command_line: Option<&'a str>,
 }
 
-/// A header, and the identifier of the read group that all records get.
+/// A header, and the identifiers of the read groups that records get, in the order of the lines.
 pub(super) struct OutputHeader {
     pub(super) header: Header,
-    pub(super) read_group: Option<Vec<u8>>,
+    pub(super) read_groups: Vec<Vec<u8>>,
 }
 
 /// Builds the header.
@@ -34,13 +34,14 @@ pub(super) fn build(parts: &HeaderParts<'_>) -> anyhow::Result<OutputHeader> {
     }
     let mut text = text.into_bytes();
     for line in parts.input.iter().flat_map(|header| header.lines()) {
-        if keeps_input_line(line, parts.read_group.is_some()) {
+        if keeps_input_line(line, !parts.read_groups.is_empty()) {
             text.extend_from_slice(line);
             text.push(b'\n');
         }
     }
     let mut header = Header::parse(&text)?;
-    let read_group = parts.read_group.map(|line| add_read_group(&mut header, line)).transpose()?;
+    let add = |line: &String| add_read_group(&mut header, line);
+    let read_groups = parts.read_groups.iter().map(add).collect::<anyhow::Result<_>>()?;
     if parts.sorted {
         header.set_sort_order("coordinate", None);
     } else {
@@ -49,7 +50,7 @@ pub(super) fn build(parts: &HeaderParts<'_>) -> anyhow::Result<OutputHeader> {
     if let Some(command_line) = parts.command_line {
         header.add_program("seqloom", env!("CARGO_PKG_VERSION"), command_line);
     }
-    Ok(OutputHeader { header, read_group })
+    Ok(OutputHeader { header, read_groups })
 }
 
 /// Read groups (unless `-R` replaces them), programs and comments of the input stay.
@@ -87,13 +88,13 @@ mod tests {
     fn read_group_is_expanded_and_alt_contigs_are_labelled() {
         let parts = HeaderParts {
             index: &index(),
-            read_group: Some(r"@RG\tID:a\tSM:s"),
+            read_groups: &[r"@RG\tID:a\tSM:s".to_owned()],
             input: None,
             sorted: true,
             command_line: None,
         };
         let built = build(&parts).unwrap();
-        assert_eq!(built.read_group.as_deref(), Some(&b"a"[..]));
+        assert_eq!(built.read_groups, [b"a"]);
         let expected = "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:c1\tLN:9\n\
                         @SQ\tSN:c2_alt\tLN:9\tAH:*\n@RG\tID:a\tSM:s\n";
         assert_eq!(String::from_utf8(built.header.text()).unwrap(), expected);
@@ -103,7 +104,7 @@ mod tests {
     fn a_read_group_without_id_is_refused() {
         let parts = HeaderParts {
             index: &index(),
-            read_group: Some(r"@RG\tSM:s"),
+            read_groups: &[r"@RG\tSM:s".to_owned()],
             input: None,
             sorted: false,
             command_line: None,

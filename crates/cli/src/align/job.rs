@@ -24,6 +24,7 @@ use seqloom_terminal::{Console, UsageError, signals};
 use super::arguments::{AlignArguments, EngineChoice};
 use super::certified::CertifiedRun;
 use super::header::{self, HeaderParts};
+use super::lanes::{self, InputLane, InputLanes};
 use super::placing;
 use super::plan::{Demand, MemoryPlan, mean_read_bases};
 use crate::clash::{refuse_clashes, refuse_one_file_as_both};
@@ -43,7 +44,8 @@ const MAX_READ_BYTES: usize = 4 << 20;
 pub(super) struct Job<'a> {
     pub(super) arguments: &'a AlignArguments,
     pub(super) run: Run<'a>,
-    pub(super) source: ReadSource,
+    /// What is aligned, each by itself.
+    pub(super) lanes: Vec<Lane>,
     pub(super) header: Header,
     pub(super) plan: MemoryPlan,
     pub(super) bins: GenomeBins,
@@ -60,11 +62,20 @@ pub(super) struct Job<'a> {
     pub(super) placement: Option<PlacementReport>,
 }
 
+/// Files that are aligned together, by themselves.
+pub(super) struct Lane {
+    pub(super) source: ReadSource,
+    pairing: Pairing,
+    tags: RecordTags,
+    /// Its read group line, where a sheet has it.
+    pub(super) read_group: Option<String>,
+}
+
 /// A job, with what it uses up.
 pub(super) struct Prepared<'a> {
     pub(super) job: Job<'a>,
-    /// Blocks fetched to learn the read length.
-    pub(super) first: Vec<InputBlock>,
+    /// Blocks fetched to learn the read length, of each lane.
+    pub(super) first: Vec<Vec<InputBlock>>,
     /// One, or its stripes.
     pub(super) outputs: Vec<Output>,
 }
@@ -73,46 +84,32 @@ impl<'a> Job<'a> {
     /// Opens the input and the output and shares out the memory.
     pub(super) fn prepare(
         arguments: &'a AlignArguments,
+        inputs: InputLanes,
         index: &IndexInfo,
         console: &'a Console,
     ) -> anyhow::Result<Prepared<'a>> {
         let is_sorted = !arguments.no_sort;
         let run = Run::new(&arguments.run, console)?;
-        let source = open_source(arguments)?;
-        let pairing = pairing(arguments, &source);
-        let first = fetch_first(&source)?;
-        check_mates(&source, &first)?;
-        let command_line = command_line();
-        let built = header::build(&HeaderParts {
-            index,
-            read_group: arguments.input.read_group.as_deref(),
-            input: source.header(),
-            sorted: is_sorted,
-            command_line: (!arguments.output.no_pg).then_some(command_line.as_str()),
-        })?;
-        let recalibration = Recalibration::prepare(&arguments.recalibration, &built.header)?;
+        inputs.tell_ignored(console);
+        let Opened { lanes, first, header } = open_lanes(arguments, inputs.lanes, index)?;
+        let recalibration = Recalibration::prepare(&arguments.recalibration, &header)?;
         let mut metrics = arguments.output.metrics_request();
         // Stripes are written side by side: whose records follow whose is not known.
         metrics.depth &= arguments.stripes == NonZeroUsize::MIN;
         let compares = compares(arguments, metrics, console);
-        check_reference(arguments, &built.header, compares)?;
+        check_reference(arguments, &header, compares)?;
         let (threads, cores) = (run.threads, machine::available_cores());
-        let bins = GenomeBins::new(built.header.references());
-        let input = input_tags(arguments, &source);
+        let bins = GenomeBins::new(header.references());
+        let loaded_bytes = recalibration.as_ref().map_or(0, Recalibration::size_bytes);
         let demand = Demand {
             index_bytes: index.memory_bytes,
             replicas: 1,
-            loaded_bytes: recalibration.as_ref().map_or(0, Recalibration::size_bytes)
-                + metrics.memory_bytes(),
+            loaded_bytes: loaded_bytes + metrics.memory_bytes(),
             threads,
             cores,
-            pairing,
-            cohort_bases: arguments.input.cohort_bases,
-            read_bases: mean_read_bases(&first),
-            input_bases_at_most: input_bases_at_most(&source),
-            keeps_input: input.wanted(),
             bins: if is_sorted { bins.count() } else { 0 },
             marks_duplicates: !arguments.duplicates.no_mark_duplicates,
+            ..demand_of_input(arguments, &lanes, &first)
         };
         let certified = CertifiedRun::plan(arguments, index, demand, run.memory);
         let index_bytes = index.memory_bytes + certified.table_bytes(index.bases);
@@ -126,7 +123,7 @@ impl<'a> Job<'a> {
         let (plan_of_output, outputs) = OutputPlan::open_striped(
             &arguments.output,
             arguments.stripes,
-            built.header.references(),
+            header.references(),
             is_sorted,
         )?;
         signals::defer();
@@ -134,16 +131,16 @@ impl<'a> Job<'a> {
             threads,
             cores,
             cohort_bases: arguments.input.cohort_bases,
-            pairing,
-            tags: RecordTags { read_group: built.read_group, input },
+            pairing: Pairing::Single,
+            tags: RecordTags::default(),
             held_limits: plan.held,
             placement,
         };
         let job = Self {
             arguments,
             run,
-            source,
-            header: built.header,
+            lanes,
+            header,
             plan,
             bins,
             ingest,
@@ -168,7 +165,24 @@ impl<'a> Job<'a> {
 
     /// The names of all inputs.
     pub(super) fn inputs(&self) -> Vec<String> {
-        (0..self.source.lanes()).map(|i| self.source.path(i).display().to_string()).collect()
+        self.lanes.iter().flat_map(Lane::inputs).collect()
+    }
+
+    /// How a lane is cut and run.
+    pub(super) fn ingest_of(&self, lane: &Lane) -> IngestOptions {
+        let (pairing, tags) = (lane.pairing, lane.tags.clone());
+        IngestOptions { pairing, tags, ..self.ingest.clone() }
+    }
+
+    /// Bytes of the inputs read so far, and in all.
+    pub(super) fn input_bytes(&self) -> (u64, Option<u64>) {
+        let read = self.lanes.iter().map(|lane| lane.source.bytes_read()).sum();
+        (read, self.lanes.iter().map(|lane| lane.source.total_bytes()).sum())
+    }
+
+    /// Whether every record gets a read group of the command line or of the sheet.
+    pub(super) fn tags_records(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.tags.read_group.is_some())
     }
 
     /// Says where the index and the workers are, on machines where there is a choice.
@@ -190,8 +204,7 @@ impl<'a> Job<'a> {
 
     /// Draws progress; `false` when a signal asks to stop.
     pub(super) fn watch(&self, phase: &'static str, records: u64) -> bool {
-        let bytes = (self.source.bytes_read(), self.source.total_bytes());
-        self.run.watch(phase, bytes, records)
+        self.run.watch(phase, self.input_bytes(), records)
     }
 }
 
@@ -199,9 +212,10 @@ impl<'a> Job<'a> {
 ///
 /// # Errors
 /// [`UsageError`].
-pub(super) fn check_options(arguments: &AlignArguments) -> anyhow::Result<()> {
+pub(super) fn check_options(arguments: &AlignArguments, lanes: &InputLanes) -> anyhow::Result<()> {
     arguments.output.format()?;
-    let inputs = arguments.files();
+    let inputs = arguments.files().into_iter().chain(lanes.files().cloned());
+    let inputs: Vec<PathBuf> = inputs.collect();
     let outputs = arguments.output.outputs().chain(arguments.recalibration.outputs());
     let outputs = outputs.chain(arguments.run.outputs());
     refuse_clashes(inputs.iter().map(PathBuf::as_path), outputs)?;
@@ -232,13 +246,17 @@ pub(super) fn check_options(arguments: &AlignArguments) -> anyhow::Result<()> {
         );
     }
     let stdin = Path::new("-");
-    if arguments.first == stdin && arguments.second.as_deref() == Some(stdin) {
+    let first = arguments.first.as_deref();
+    if first == Some(stdin) && arguments.second.as_deref() == Some(stdin) {
         return refuse("standard input cannot be both files; -p takes mates next to each other");
     }
-    if let Some(second) = &arguments.second {
-        refuse_one_file_as_both(&arguments.first, second)?;
+    if let (Some(first), Some(second)) = (first, &arguments.second) {
+        refuse_one_file_as_both(first, second)?;
     }
-    if arguments.second.is_some() && arguments.input.interleaved {
+    if arguments.sheet.is_some() && arguments.no_sort {
+        return refuse("--no-sort streams one pair of files; leave it or --input out");
+    }
+    if lanes.lanes.iter().any(|lane| lane.files.len() > 1) && arguments.input.interleaved {
         return refuse("-p takes one file with mates next to each other, not two files");
     }
     Ok(())
@@ -270,16 +288,116 @@ fn check_reference(
     Ok(())
 }
 
-fn open_source(arguments: &AlignArguments) -> anyhow::Result<ReadSource> {
-    let inputs: Vec<PathBuf> =
-        std::iter::once(&arguments.first).chain(&arguments.second).cloned().collect();
+fn open_source(arguments: &AlignArguments, files: &[PathBuf]) -> anyhow::Result<ReadSource> {
     let options = SourceOptions {
         keep_comments: arguments.input.append_comments,
         assume_phred33: arguments.input.assume_phred33,
         max_text_bytes: MAX_READ_BYTES,
         ..SourceOptions::default()
     };
-    Ok(ReadSource::open(&inputs, options)?)
+    let source = ReadSource::open(files, options)?;
+    if arguments.sheet.is_some() && is_bam(&source) {
+        let text = format!("{}: a sheet has FASTQ, and this is BAM", source.path(0).display());
+        return Err(UsageError(text).into());
+    }
+    Ok(source)
+}
+
+/// Lanes that are open.
+struct Opened {
+    lanes: Vec<Lane>,
+    /// Blocks fetched to learn the read length, of each lane.
+    first: Vec<Vec<InputBlock>>,
+    header: Header,
+}
+
+/// Opens what is aligned, and builds the header that it leads to.
+fn open_lanes(
+    arguments: &AlignArguments,
+    inputs: Vec<InputLane>,
+    index: &IndexInfo,
+) -> anyhow::Result<Opened> {
+    let (mut sources, mut looked_at) = (Vec::new(), Vec::new());
+    for lane in inputs {
+        let source = open_source(arguments, &lane.files)?;
+        let first = fetch_first(&source)?;
+        check_mates(&source, &first)?;
+        sources.push(source);
+        looked_at.push((lane, first));
+    }
+    let read_groups = read_groups(arguments, &looked_at)?;
+    let command_line = command_line();
+    let built = header::build(&HeaderParts {
+        index,
+        read_groups: &read_groups,
+        input: sources.first().and_then(ReadSource::header),
+        sorted: !arguments.no_sort,
+        command_line: (!arguments.output.no_pg).then_some(command_line.as_str()),
+    })?;
+    let of_sheet = arguments.sheet.is_some();
+    let mut groups = built.read_groups.into_iter().zip(read_groups);
+    let lane = |source| Lane::new(arguments, source, groups.next(), of_sheet);
+    let lanes = sources.into_iter().map(lane).collect();
+    let first = looked_at.into_iter().map(|(_, first)| first).collect();
+    Ok(Opened { lanes, first, header: built.header })
+}
+
+/// What the input says of the memory that aligning it takes; the rest is left at nothing.
+fn demand_of_input(
+    arguments: &AlignArguments,
+    lanes: &[Lane],
+    first: &[Vec<InputBlock>],
+) -> Demand {
+    Demand {
+        index_bytes: 0,
+        replicas: 0,
+        loaded_bytes: 0,
+        threads: NonZeroUsize::MIN,
+        cores: NonZeroUsize::MIN,
+        pairing: most_held(lanes),
+        cohort_bases: arguments.input.cohort_bases,
+        read_bases: first.iter().map(|first| mean_read_bases(first)).max().unwrap_or(0),
+        input_bases_at_most: input_bases_at_most(lanes),
+        keeps_input: lanes.iter().any(|lane| lane.tags.input.wanted()),
+        bins: 0,
+        marks_duplicates: false,
+    }
+}
+
+/// Lines of the read groups that are given: by `-R`, or of each lane of a sheet.
+fn read_groups(
+    arguments: &AlignArguments,
+    lanes: &[(InputLane, Vec<InputBlock>)],
+) -> anyhow::Result<Vec<String>> {
+    Ok(match &arguments.sheet {
+        Some(sheet) => lanes::read_group_lines(sheet, lanes)?,
+        None => arguments.input.read_group.iter().cloned().collect(),
+    })
+}
+
+impl Lane {
+    fn new(
+        arguments: &AlignArguments,
+        source: ReadSource,
+        group: Option<(Vec<u8>, String)>,
+        of_sheet: bool,
+    ) -> Self {
+        let (read_group, line) = group.unzip();
+        let tags = RecordTags { read_group, input: input_tags(arguments, &source) };
+        let pairing = pairing(arguments, &source);
+        Self { pairing, tags, source, read_group: line.filter(|_| of_sheet) }
+    }
+
+    /// The names of its inputs.
+    pub(super) fn inputs(&self) -> Vec<String> {
+        (0..self.source.lanes()).map(|i| self.source.path(i).display().to_string()).collect()
+    }
+}
+
+/// Whose cohorts are held: reads of one lane without mates need none.
+fn most_held(lanes: &[Lane]) -> Pairing {
+    let paired = lanes.iter().map(|lane| lane.pairing).find(|it| *it != Pairing::Single);
+    paired.unwrap_or(Pairing::Single)
 }
 
 fn is_bam(source: &ReadSource) -> bool {
@@ -308,13 +426,17 @@ fn input_tags(arguments: &AlignArguments, source: &ReadSource) -> InputTags {
 }
 
 /// A bound of the bases in uncompressed files: in FASTQ each has its quality.
-fn input_bases_at_most(source: &ReadSource) -> Option<u64> {
-    let is_plain = |lane| source.format(lane).compression == Compression::Plain;
-    let bytes = source.total_bytes().filter(|_| (0..source.lanes()).all(is_plain))?;
-    Some(match source.format(0).container {
-        Container::Fastq | Container::WrappedFastq => bytes / 2,
-        Container::Fasta | Container::Bam => bytes,
-    })
+fn input_bases_at_most(lanes: &[Lane]) -> Option<u64> {
+    let of_lane = |lane: &Lane| {
+        let source = &lane.source;
+        let is_plain = |lane| source.format(lane).compression == Compression::Plain;
+        let bytes = source.total_bytes().filter(|_| (0..source.lanes()).all(is_plain))?;
+        Some(match source.format(0).container {
+            Container::Fastq | Container::WrappedFastq => bytes / 2,
+            Container::Fasta | Container::Bam => bytes,
+        })
+    };
+    lanes.iter().map(of_lane).sum()
 }
 
 /// Most files that are out of order show it in their first blocks, before the index is loaded.

@@ -7,6 +7,7 @@ mod arguments;
 mod certified;
 mod header;
 mod job;
+pub(crate) mod lanes;
 mod placing;
 mod plan;
 mod sinks;
@@ -23,7 +24,8 @@ use seqloom_runtime::placement;
 
 pub(crate) use arguments::AlignArguments;
 use arguments::EngineChoice;
-use job::{Job, Prepared};
+use job::{Job, Lane, Prepared};
+use lanes::InputLanes;
 
 use crate::allocator;
 use crate::recalibration::Recalibration;
@@ -34,11 +36,19 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
     if arguments.run.quiet {
         console.be_quiet();
     }
-    job::check_options(arguments)?;
+    let inputs = InputLanes::of(arguments)?;
+    job::check_options(arguments, &inputs)?;
     let index = index::check(&arguments.reference)?;
-    let prepared = Job::prepare(arguments, &index, console)?;
+    let prepared = Job::prepare(arguments, inputs, &index, console)?;
     let job = &prepared.job;
-    job.run.announce("align", &job.inputs().join(" + "), job.output.path());
+    let of_lane = |lane: &Lane| lane.inputs().join(" + ");
+    let inputs: Vec<String> = job.lanes.iter().map(of_lane).collect();
+    job.run.announce("align", &inputs.join(", "), job.output.path());
+    for (lane, files) in job.lanes.iter().zip(&inputs) {
+        if let Some(line) = &lane.read_group {
+            job.run.console.info(&format!("align: {files}: {}", line.replace('\t', " ")));
+        }
+    }
     match &arguments.algorithm.engine {
         EngineChoice::Bwa => {
             let threads = prepared.job.run.threads.get().min(machine::available_cores().get());

@@ -1,6 +1,7 @@
 //! Where batches go: into partitions to be sorted, or straight to the output in input order.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use seqloom_align::ingest::BatchSink;
 use seqloom_format::bam::{RecordError, RecordRef, Reference, framed_records};
@@ -14,7 +15,22 @@ use seqloom_runtime::failure::lock;
 use seqloom_runtime::order::Ordered;
 
 /// Records to partitions.
-pub(super) struct SortedSink<'a>(pub(super) Collector<'a>);
+pub(super) struct SortedSink<'a> {
+    pub(super) collector: Collector<'a>,
+    /// Templates of the lanes in front of the one in work.
+    before: AtomicU64,
+}
+
+impl<'a> SortedSink<'a> {
+    pub(super) fn new(collector: Collector<'a>) -> Self {
+        Self { collector, before: AtomicU64::new(0) }
+    }
+
+    /// A lane begins, behind so many templates.
+    pub(super) fn begin_at(&self, templates: u64) {
+        self.before.store(templates, Ordering::Relaxed);
+    }
+}
 
 impl BatchSink for SortedSink<'_> {
     type Error = CollectError;
@@ -30,7 +46,10 @@ impl BatchSink for SortedSink<'_> {
         _sequence: u64,
         templates: &PackedTemplates,
     ) -> Result<(), CollectError> {
-        self.0.collect(templates, scratch).map(|_| ())
+        // Nobody works while a lane begins.
+        let before = self.before.load(Ordering::Relaxed);
+        let templates = templates.iter().map(|(ordinal, records)| (before + ordinal, records));
+        self.collector.collect_each(templates, scratch).map(|_| ())
     }
 }
 

@@ -41,7 +41,7 @@ const RECALIBRATED: [Phase; 4] =
 pub(super) fn align<E: AlignmentEngine>(
     engine: E,
     job: &Job<'_>,
-    first: Vec<InputBlock>,
+    first: Vec<Vec<InputBlock>>,
     outputs: &mut [Output],
 ) -> anyhow::Result<(IngestTotals, Summary)> {
     let backing = Backing {
@@ -51,14 +51,9 @@ pub(super) fn align<E: AlignmentEngine>(
     let libraries = library_table(job)?;
     let collector = collector(job, &backing, &libraries);
 
-    job.run.plan_phases(if job.arguments.recalibration.counts() { &RECALIBRATED } else { &PHASES });
-
     // Ingest.
-    let sink = SortedSink(collector);
-    let watch = || job.watch("align", job.trace.records.load(Ordering::Relaxed));
-    let totals = ingest::run(&job.source, first, &engine, &sink, &job.ingest, &job.trace, &watch)?;
-    job.run.end_phase("ingest");
-    job.run.expect_records(totals.records);
+    let sink = SortedSink::new(collector);
+    let totals = ingest_lanes(&engine, job, first, &sink)?;
 
     // The engine's memory is free for what follows.
     drop(engine);
@@ -66,7 +61,7 @@ pub(super) fn align<E: AlignmentEngine>(
 
     // Resolve.
     let threads = job.run.computing_threads();
-    let Collected { placed, unplaced, stray, ends } = sink.0.into_collected();
+    let Collected { placed, unplaced, stray, ends } = sink.collector.into_collected();
     let options = DuplicateOptions {
         optical_distance_px: job.arguments.duplicates.optical_distance.0,
         ..DuplicateOptions::default()
@@ -130,6 +125,27 @@ pub(super) fn align<E: AlignmentEngine>(
     Ok((totals, Summary { duplicates, metrics, read_groups, gc_windows, index, ..sorted }))
 }
 
+/// All lanes to partitions, one after another.
+fn ingest_lanes<E: AlignmentEngine>(
+    engine: &E,
+    job: &Job<'_>,
+    first: Vec<Vec<InputBlock>>,
+    sink: &SortedSink<'_>,
+) -> anyhow::Result<IngestTotals> {
+    job.run.plan_phases(if job.arguments.recalibration.counts() { &RECALIBRATED } else { &PHASES });
+    let watch = || job.watch("align", job.trace.records.load(Ordering::Relaxed));
+    let mut totals = IngestTotals::default();
+    for (lane, first) in job.lanes.iter().zip(first) {
+        sink.begin_at(totals.templates);
+        let options = job.ingest_of(lane);
+        let of_lane = ingest::run(&lane.source, first, engine, sink, &options, &job.trace, &watch)?;
+        totals.add(&of_lane);
+    }
+    job.run.end_phase("ingest");
+    job.run.expect_records(totals.records);
+    Ok(totals)
+}
+
 /// The bases of the reference, where records are compared with it; they take memory that the index
 /// has left.
 fn reference<'s>(
@@ -163,7 +179,7 @@ fn recalibrate<'s>(
 
 fn library_table(job: &Job<'_>) -> anyhow::Result<LibraryTable> {
     let table = LibraryTable::new(&job.header)?;
-    let all_alike = job.ingest.tags.read_group.is_some();
+    let all_alike = job.lanes.len() == 1 && job.tags_records();
     Ok(if all_alike { table.every_record_has_the_only_read_group() } else { table })
 }
 

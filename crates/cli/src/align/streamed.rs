@@ -16,14 +16,20 @@ use crate::output::summary::Summary;
 pub(super) fn align<E: AlignmentEngine>(
     engine: &E,
     job: &Job<'_>,
-    first: Vec<InputBlock>,
+    first: Vec<Vec<InputBlock>>,
     outputs: &mut [Output],
 ) -> anyhow::Result<(IngestTotals, Summary)> {
     job.output.write_header(&job.header, outputs)?;
     let sink = StreamSink::new(job.output.encoding(), job.header.references(), outputs);
     job.run.plan_phases(&[("align", 1.0)]);
     let watch = || job.watch("align", job.trace.records.load(Ordering::Relaxed));
-    let totals = ingest::run(&job.source, first, engine, &sink, &job.ingest, &job.trace, &watch)?;
+    let mut totals = IngestTotals::default();
+    for (lane, first) in job.lanes.iter().zip(first) {
+        let options = job.ingest_of(lane);
+        let of_lane =
+            ingest::run(&lane.source, first, engine, &sink, &options, &job.trace, &watch)?;
+        totals.add(&of_lane);
+    }
     let tally = sink.into_tally();
     job.output.close(None, outputs)?;
     job.run.end_phase("ingest");

@@ -2,9 +2,9 @@
 
 use seqloom_align::ingest::{IngestTotals, IngestTrace};
 use seqloom_align::mates::BamTotals;
-use seqloom_report::run::{Counts, StageReport};
+use seqloom_report::run::{Counts, LaneReport, StageReport};
 
-use super::job::Job;
+use super::job::{Job, Lane};
 use crate::output::run::stage_row;
 use crate::output::summary::{Ingested, Summary};
 
@@ -41,8 +41,14 @@ pub(super) fn ingested(job: &Job<'_>, totals: &IngestTotals) -> Ingested {
         certified: Some(job.certified.report()),
         engine_seconds: trace.seed.seconds() + trace.infer.seconds() + trace.emit.seconds(),
         peak_held_bytes: totals.peak_held_bytes,
-        read_bytes: job.source.bytes_read(),
+        lanes: job.lanes.iter().filter_map(lane_report).collect(),
+        read_bytes: job.input_bytes().0,
     }
+}
+
+/// A lane of a sheet.
+fn lane_report(lane: &Lane) -> Option<LaneReport> {
+    Some(LaneReport { inputs: lane.inputs(), read_group: lane.read_group.clone()? })
 }
 
 /// What a BAM file held that the output has otherwise or not at all.

@@ -14,7 +14,7 @@ use seqloom_prep::metrics::tally::{FlagCounts, Tally};
 use seqloom_prep::partition::store::Backing;
 use seqloom_prep::recalibrate::Table;
 use seqloom_report::run::{
-    Bytes, CertifiedReport, Counts, PlacementReport, RunReport, SCHEMA, StageReport,
+    Bytes, CertifiedReport, Counts, LaneReport, PlacementReport, RunReport, SCHEMA, StageReport,
 };
 
 use super::run::{Peaks, Run, stage_row};
@@ -73,6 +73,8 @@ pub(crate) struct Ingested {
     pub(crate) continued_behind: Option<&'static str>,
     pub(crate) placement: Option<PlacementReport>,
     pub(crate) certified: Option<CertifiedReport>,
+    /// Those of a sheet.
+    pub(crate) lanes: Vec<LaneReport>,
     pub(crate) engine_seconds: f64,
     pub(crate) peak_held_bytes: u64,
     pub(crate) read_bytes: u64,
@@ -140,6 +142,7 @@ impl Summary {
             cohort_bases: ingested.cohort_bases,
             placement: ingested.placement,
             certified_path: ingested.certified,
+            lanes: ingested.lanes,
             duplicate_mode: ingested.duplicate_mode.map(|mode| match mode {
                 DuplicateMode::Query => "query",
                 DuplicateMode::Coordinate => "coordinate",

@@ -71,11 +71,7 @@ impl<'a> Job<'a> {
         arguments: &'a PrepArguments,
         console: &'a Console,
     ) -> anyhow::Result<Prepared<'a>> {
-        arguments.output.format()?;
-        let (_, files) = arguments.identity();
-        let outputs = arguments.output.outputs().chain(arguments.recalibration.outputs());
-        let outputs = outputs.chain(arguments.run.outputs());
-        refuse_clashes(files.iter().map(PathBuf::as_path), outputs)?;
+        check_files(arguments)?;
         let run = Run::new(&arguments.run, console)?;
         let options = AlignmentOptions {
             allow_truncated: arguments.allow_truncated,
@@ -156,6 +152,15 @@ impl<'a> Job<'a> {
         let bytes = (self.source.bytes_read(), self.source.total_bytes());
         self.run.watch(phase, bytes, records)
     }
+}
+
+/// Refuses outputs that are inputs, or one another.
+fn check_files(arguments: &PrepArguments) -> Result<(), UsageError> {
+    arguments.output.format()?;
+    let (_, files) = arguments.identity();
+    let outputs = arguments.output.outputs().chain(arguments.recalibration.outputs());
+    let outputs = outputs.chain(arguments.run.outputs());
+    refuse_clashes(files.iter().map(PathBuf::as_path), outputs)
 }
 
 /// How the records of all inputs lie, as their headers say.

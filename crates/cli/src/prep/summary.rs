@@ -43,6 +43,7 @@ pub(super) fn ingested(
         continued_behind,
         placement: None,
         certified: None,
+        lanes: Vec::new(),
         engine_seconds: 0.0,
         peak_held_bytes: 0,
         read_bytes: job.source.bytes_read(),

@@ -21,6 +21,7 @@ mod faults;
 mod identity;
 mod index;
 mod input;
+mod lanes;
 mod manners;
 mod mates;
 mod memory;

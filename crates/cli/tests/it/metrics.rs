@@ -143,6 +143,12 @@ fn multiqc_finds_every_table() {
     let Some(input) = seqloom_testkit::skip::data(DATA) else { return };
     let here = folder();
     let metrics = prepare(&input, here.path(), "", &[]);
+    // Two more samples, from reads, in the same folder.
+    for sample in ["sample8", "sample9"] {
+        let mut command = seqloom(align_small());
+        command.args(["-R", READ_GROUP, "--metrics", "all", "--metrics-dir"]).arg(&metrics);
+        run(command.arg("-o").arg(here.path().join(format!("{sample}.bam")))).ok();
+    }
     let mut report = Command::new(multiqc);
     report.args(["--no-ansi", "--no-report", "-o"]).arg(here.path().join("qc")).arg(&metrics);
     let said = run(&mut report).ok();
@@ -159,6 +165,9 @@ fn multiqc_finds_every_table() {
         "Samtools\tflagstat",
         "Samtools\tidxstats",
     ] {
-        assert!(sources.contains(&format!("{section}\tsample7\t")), "{section} in {sources}");
+        for sample in ["sample7", "sample8", "sample9"] {
+            let row = format!("{section}\t{sample}\t");
+            assert!(sources.contains(&row), "{section} of {sample} in {sources}");
+        }
     }
 }

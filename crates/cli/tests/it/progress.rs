@@ -61,15 +61,15 @@ fn plain_progress_names_phases_and_its_share_grows() {
 fn a_pipe_tells_no_share_before_it_has_ended() {
     let here = folder();
     let words = align(here.path());
-    let mut command = seqloom(&words[..2]);
-    command.args(["-", "-R", READ_GROUP, "--progress", "plain", "-t", "1"]);
-    command.arg("-o").arg(here.path().join("x.bam"));
-    let reads = fs::File::open(&words[2]).unwrap();
     // A regular file as standard input has a size; a pipe has none.
-    let mut cat = std::process::Command::new("cat");
-    let mut cat = cat.stdin(reads).stdout(std::process::Stdio::piped()).spawn().unwrap();
-    let shown = run(command.stdin(cat.stdout.take().unwrap())).ok().stderr;
-    cat.wait().unwrap();
+    let line = format!(
+        "cat '{}' | '{}' align '{}' - -R '{READ_GROUP}' --progress plain -t 1 -o '{}'",
+        words[2],
+        env!("CARGO_BIN_EXE_seqloom"),
+        words[1],
+        here.path().join("x.bam").display()
+    );
+    let shown = run(std::process::Command::new("sh").arg("-c").arg(line)).ok().stderr;
     let of_align = |line: &&str| line.contains("] align: ") && is_progress(line);
     let line = shown.lines().find(of_align).unwrap_or_else(|| panic!("no line in {shown}"));
     assert!(!line.contains('%') && line.contains(" records"), "{line}");

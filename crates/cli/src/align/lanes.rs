@@ -1,0 +1,399 @@
+//! What is aligned: a pair of files, or the lanes of a sheet (`--input`), each with its read group.
+//!
+//! A sheet is CSV with a head. A lane is aligned as if it were alone: cohorts begin anew with each.
+//! Its read group comes from the sheet, or from the names of its reads.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use seqloom_io::source::InputBlock;
+use seqloom_terminal::{Console, UsageError};
+
+use super::arguments::AlignArguments;
+
+/// Names of reads that are looked at.
+const LOOKED_AT: usize = 1000;
+/// Columns that mean something.
+const COLUMNS: [&str; 8] =
+    ["sample", "fastq_1", "fastq_2", "lane", "library", "platform", "platform_unit", "read_group"];
+
+/// Why a sheet is none.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SheetError {
+    /// It cannot be read.
+    #[error("{}: {source}", path.display())]
+    Io { path: PathBuf, source: std::io::Error },
+    /// It is no CSV.
+    #[error("{}: {source}", path.display())]
+    Csv { path: PathBuf, source: csv::Error },
+    /// It has no such column.
+    #[error(
+        "{}: no column {column}; a sheet has the columns sample and fastq_1 at least",
+        path.display()
+    )]
+    NoColumn { path: PathBuf, column: &'static str },
+    /// A row says what makes no sense.
+    #[error("{}, line {line}: {problem}", path.display())]
+    Row { path: PathBuf, line: u64, problem: String },
+}
+
+/// Files that are aligned together, by themselves.
+#[derive(Debug, Clone, Default)]
+pub(super) struct InputLane {
+    /// One, or two with mates in the same order.
+    pub(super) files: Vec<PathBuf>,
+    /// What the sheet says of it; `None` without a sheet.
+    pub(super) row: Option<Row>,
+}
+
+/// A row of a sheet but for its files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Row {
+    line: u64,
+    sample: String,
+    lane: Option<String>,
+    library: Option<String>,
+    platform: Option<String>,
+    platform_unit: Option<String>,
+    read_group: Option<String>,
+}
+
+/// The lanes, and columns of the sheet that mean nothing.
+#[derive(Debug, Default)]
+pub(super) struct InputLanes {
+    pub(super) lanes: Vec<InputLane>,
+    pub(super) ignored: Vec<String>,
+}
+
+impl InputLanes {
+    /// What the command line names.
+    ///
+    /// # Errors
+    /// A sheet that is none, or of several samples; files that are missing or come twice.
+    pub(super) fn of(arguments: &AlignArguments) -> anyhow::Result<Self> {
+        if let Some(path) = &arguments.sheet {
+            return read(path, arguments.sample.as_deref());
+        }
+        let files = arguments.first.iter().chain(&arguments.second).cloned().collect();
+        Ok(Self { lanes: vec![InputLane { files, row: None }], ignored: Vec::new() })
+    }
+
+    /// Names the columns that mean nothing.
+    pub(super) fn tell_ignored(&self, console: &Console) {
+        if !self.ignored.is_empty() {
+            let columns = self.ignored.join(", ");
+            console.info(&format!("align: columns of the sheet that are ignored: {columns}"));
+        }
+    }
+
+    /// All files that are read.
+    pub(super) fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.lanes.iter().flat_map(|lane| &lane.files)
+    }
+}
+
+fn read(path: &Path, sample: Option<&str>) -> anyhow::Result<InputLanes> {
+    let io = |source| SheetError::Io { path: path.to_owned(), source };
+    let text = fs::read(path).map_err(io)?;
+    let InputLanes { mut lanes, ignored } = parse(path, &text)?;
+    let mut samples: Vec<String> =
+        lanes.iter().filter_map(|lane| Some(lane.row.as_ref()?.sample.clone())).collect();
+    samples.sort_unstable();
+    samples.dedup();
+    let list = samples.join(", ");
+    match sample {
+        Some(sample) => {
+            lanes.retain(|lane| lane.row.as_ref().is_some_and(|it| it.sample == sample))
+        }
+        None if samples.len() > 1 => {
+            let text = format!(
+                "{}: {} samples, and a run aligns one: {list}; --sample picks it",
+                path.display(),
+                samples.len()
+            );
+            return Err(UsageError(text).into());
+        }
+        None => {}
+    }
+    if lanes.is_empty() {
+        let which = sample.map_or_else(|| "any".to_owned(), |it| format!("sample {it}"));
+        let text = format!("{}: no row of {which}; samples: {list}", path.display());
+        return Err(UsageError(text).into());
+    }
+    refuse_files(path, &lanes)?;
+    Ok(InputLanes { lanes, ignored })
+}
+
+fn parse(path: &Path, text: &[u8]) -> Result<InputLanes, SheetError> {
+    let malformed = |source| SheetError::Csv { path: path.to_owned(), source };
+    // The reader would count a line that ends in CR LF with the one before.
+    let is_kept = |at: &usize| text[*at] != b'\r' || text.get(*at + 1) != Some(&b'\n');
+    let text: Vec<u8> = (0..text.len()).filter(is_kept).map(|at| text[at]).collect();
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(&text[..]);
+    let heads = reader.headers().map_err(malformed)?.clone();
+    let column = |name: &str| heads.iter().position(|head| head == name);
+    for needed in ["sample", "fastq_1"] {
+        if column(needed).is_none() {
+            return Err(SheetError::NoColumn { path: path.to_owned(), column: needed });
+        }
+    }
+    let is_ignored = |head: &&str| !COLUMNS.contains(head);
+    let ignored = heads.iter().filter(is_ignored).map(str::to_owned).collect();
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut lanes = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(malformed)?;
+        let line = record.position().map_or(0, csv::Position::line);
+        let fail = |problem: String| SheetError::Row { path: path.to_owned(), line, problem };
+        if let Some(field) = record.iter().find(|field| field.contains(char::is_control)) {
+            return Err(fail(format!("a control character in {field:?}")));
+        }
+        let value = |name: &str| {
+            let field = column(name).and_then(|column| record.get(column));
+            field.filter(|field| !field.is_empty()).map(str::to_owned)
+        };
+        let needed = |name: &str| value(name).ok_or_else(|| fail(format!("no {name}")));
+        let first = needed("fastq_1")?;
+        let files = [Some(first), value("fastq_2")].into_iter().flatten();
+        let row = Row {
+            line,
+            sample: needed("sample")?,
+            lane: value("lane"),
+            library: value("library"),
+            platform: value("platform"),
+            platform_unit: value("platform_unit"),
+            read_group: value("read_group"),
+        };
+        let files = files.map(|file| folder.join(file)).collect();
+        lanes.push(InputLane { files, row: Some(row) });
+    }
+    Ok(InputLanes { lanes, ignored })
+}
+
+/// Refuses files that are missing, are none, or come twice under any name.
+fn refuse_files(path: &Path, lanes: &[InputLane]) -> Result<(), SheetError> {
+    let mut seen: HashMap<(u64, u64), u64> = HashMap::new();
+    for lane in lanes {
+        let line = lane.row.as_ref().map_or(0, |row| row.line);
+        let fail = |problem: String| SheetError::Row { path: path.to_owned(), line, problem };
+        for file in &lane.files {
+            let name = file.display();
+            let found = fs::metadata(file).map_err(|error| fail(format!("{name}: {error}")))?;
+            if !found.is_file() {
+                return Err(fail(format!("{name} is no file; lanes are files, not pipes")));
+            }
+            if let Some(before) = seen.insert((found.dev(), found.ino()), line) {
+                let place =
+                    if before == line { "this line".into() } else { format!("line {before}") };
+                return Err(fail(format!("{name} is the same file as one of {place}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the names of reads say: `FLOWCELL.LANE`, and the barcode where it is always the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Origin {
+    flow_cell: String,
+    lane: String,
+    barcode: Option<String>,
+}
+
+/// The origin of all of these header lines, without `@`: Illumina's
+/// `INSTRUMENT:RUN:FLOWCELL:LANE:TILE:X:Y`, then maybe ` 1:N:0:BARCODE`. `None` where one has
+/// another form or another origin.
+fn origin<'l>(mut lines: impl Iterator<Item = &'l str>) -> Option<Origin> {
+    let of_line = |line: &str| {
+        let (name, comment) = line.split_once([' ', '\t']).unwrap_or((line, ""));
+        let parts: Vec<&str> = name.split(':').collect();
+        let is_number =
+            |part: &&str| !part.is_empty() && part.bytes().all(|it| it.is_ascii_digit());
+        let has_form = (7..=8).contains(&parts.len())
+            && parts[3..7].iter().all(is_number)
+            && !parts[2].is_empty();
+        let barcode = comment.split(':').nth(3).map(|it| it.trim().to_owned());
+        has_form.then(|| Origin {
+            flow_cell: parts[2].to_owned(),
+            lane: parts[3].to_owned(),
+            barcode: barcode.filter(|it| !it.is_empty()),
+        })
+    };
+    let mut origin = of_line(lines.next()?)?;
+    for line in lines {
+        let other = of_line(line)?;
+        if (&other.flow_cell, &other.lane) != (&origin.flow_cell, &origin.lane) {
+            return None;
+        }
+        if other.barcode != origin.barcode {
+            origin.barcode = None;
+        }
+    }
+    Some(origin)
+}
+
+/// Header lines of the first reads, without `@`.
+fn header_lines(first: &[InputBlock]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for block in first.iter().filter(|block| block.lane == 0) {
+        for spans in block.reads.reads.iter().take(LOOKED_AT - lines.len().min(LOOKED_AT)) {
+            let line = &block.reads.bytes[spans.name.start as usize..];
+            let end = line.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            lines.push(String::from_utf8_lossy(&line[..end.unwrap_or(line.len())]).into_owned());
+        }
+    }
+    lines
+}
+
+/// The read group lines of a sheet's lanes, as `-R` has them, in order.
+///
+/// # Errors
+/// A lane whose reads say nothing and for which the sheet has no read group; one that comes twice.
+pub(super) fn read_group_lines(
+    sheet: &Path,
+    lanes: &[(InputLane, Vec<InputBlock>)],
+) -> Result<Vec<String>, SheetError> {
+    let (mut lines, mut ids) = (Vec::new(), HashMap::new());
+    for (lane, first) in lanes {
+        let Some(row) = &lane.row else { continue };
+        let fail =
+            |problem: String| SheetError::Row { path: sheet.to_owned(), line: row.line, problem };
+        let names = header_lines(first);
+        let found = origin(names.iter().map(String::as_str));
+        let derived = found.as_ref().map(|it| format!("{}.{}", it.flow_cell, it.lane));
+        let of_sheet = row.lane.as_ref().map(|lane| format!("{}.{lane}", row.sample));
+        let id = match (&row.read_group, derived.or(of_sheet)) {
+            (Some(id), _) => {
+                if let Some(before) = ids.get(id) {
+                    return Err(fail(format!("read group {id} is that of line {before}, too")));
+                }
+                id.clone()
+            }
+            (None, Some(id)) => (1..)
+                .map(|n| if n == 1 { id.clone() } else { format!("{id}.{n}") })
+                .find(|id| !ids.contains_key(id))
+                .unwrap_or(id),
+            (None, None) => {
+                return Err(fail(
+                    "the names of its reads are none of Illumina's, or of several lanes; give it \
+                     a read_group or a lane"
+                        .to_owned(),
+                ));
+            }
+        };
+        ids.insert(id.clone(), row.line);
+        let unit = row.platform_unit.clone().or_else(|| found.as_ref().map(Origin::unit));
+        let platform = row.platform.clone().or_else(|| found.map(|_| "ILLUMINA".to_owned()));
+        let fields = [
+            ("ID", Some(id)),
+            ("SM", Some(row.sample.clone())),
+            ("LB", row.library.clone()),
+            ("PL", platform),
+            ("PU", unit),
+        ];
+        let fields =
+            fields.into_iter().filter_map(|(tag, value)| Some(format!("\t{tag}:{}", value?)));
+        lines.push(format!("@RG{}", fields.collect::<String>()));
+    }
+    Ok(lines)
+}
+
+impl Origin {
+    /// PU.
+    fn unit(&self) -> String {
+        let barcode = self.barcode.iter().map(|barcode| format!(".{barcode}"));
+        format!("{}.{}{}", self.flow_cell, self.lane, barcode.collect::<String>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(text: &str) -> Result<InputLanes, String> {
+        parse(Path::new("in/sheet.csv"), text.as_bytes()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn sheets_of_all_styles_are_read() {
+        let plain = "sample,fastq_1,fastq_2,lane\ns,a.fq,b.fq,L1\n";
+        let expected = rows(plain).unwrap();
+        assert_eq!(expected.lanes[0].files, [Path::new("in/a.fq"), Path::new("in/b.fq")]);
+        let row = expected.lanes[0].row.clone().unwrap();
+        assert_eq!((row.line, row.sample.as_str(), row.lane.as_deref()), (2, "s", Some("L1")));
+        for text in [
+            "\u{feff}sample,fastq_1,fastq_2,lane\r\ns,a.fq,b.fq,L1\r\n",
+            "\"sample\",\"fastq_1\",\"fastq_2\",\"lane\"\n\"s\",\"a.fq\",\"b.fq\",\"L1\"",
+            "lane,sample,fastq_2,fastq_1\nL1, s ,b.fq,a.fq\n",
+        ] {
+            let found = rows(text).unwrap();
+            assert_eq!(found.lanes[0].files, expected.lanes[0].files, "{text}");
+            assert_eq!(found.lanes[0].row, expected.lanes[0].row, "{text}");
+        }
+        let wide = rows("sample,fastq_1,umi,status\ns,/x/a,U,1\nt,\"b,c\",,\n").unwrap();
+        assert_eq!(wide.ignored, ["umi", "status"]);
+        assert_eq!(wide.lanes[0].files, [Path::new("/x/a")]);
+        assert_eq!(wide.lanes[1].files, [Path::new("in/b,c")]);
+    }
+
+    #[test]
+    fn sheets_that_are_none_say_why() {
+        let t = |text: &str, what: &str| {
+            let error = rows(text).unwrap_err();
+            assert!(error.contains(what) && error.contains("sheet.csv"), "{error}");
+        };
+        t("", "no column sample");
+        t("sample;fastq_1\ns;a\n", "no column sample");
+        t("sample,fastq_2\ns,a\n", "no column fastq_1");
+        t("sample,fastq_1\ns,a\n,b\n", "line 3: no sample");
+        t("sample,fastq_1\ns,\n", "line 2: no fastq_1");
+        t("sample,fastq_1\ns,a,b\n", "line: 2");
+        t("sample,fastq_1\n\"s\tx\",a\n", "control character");
+    }
+
+    #[test]
+    fn names_of_reads_tell_flow_cell_lane_and_barcode() {
+        let t = |lines: &[&str], expected: Option<&str>| {
+            let found = origin(lines.iter().copied());
+            assert_eq!(found.as_ref().map(Origin::unit).as_deref(), expected, "{lines:?}");
+        };
+        t(
+            &["A:1:HX:3:1101:5:6 1:N:0:ACGT+T", "A:1:HX:3:1102:5:6 1:N:0:ACGT+T"],
+            Some("HX.3.ACGT+T"),
+        );
+        t(&["A:1:HX:3:1101:5:6 1:N:0:ACGT", "A:1:HX:3:1102:5:6 1:N:0:ACGA"], Some("HX.3"));
+        t(&["A:1:HX:3:1101:5:6", "A:1:HX:3:1101:5:7:UMI"], Some("HX.3"));
+        t(&["A:1:HX:3:1101:5:6", "A:1:HX:4:1101:5:6"], None);
+        t(&["A:1:HX:3:1101:5:6", "read7"], None);
+        t(&["SRR1.1 1/1"], None);
+        t(&[], None);
+    }
+
+    #[test]
+    fn read_groups_have_names_of_their_own() {
+        let lane = |line, read_group: Option<&str>, lane: Option<&str>| InputLane {
+            row: Some(Row {
+                line,
+                sample: "s".into(),
+                library: Some("l".into()),
+                read_group: read_group.map(str::to_owned),
+                lane: lane.map(str::to_owned),
+                ..Row::default()
+            }),
+            ..InputLane::default()
+        };
+        let lines = |lanes: &[InputLane]| {
+            let lanes: Vec<_> = lanes.iter().map(|lane| (lane.clone(), Vec::new())).collect();
+            read_group_lines(Path::new("x.csv"), &lanes).map_err(|error| error.to_string())
+        };
+        let found = lines(&[lane(2, Some("a"), None), lane(3, None, Some("L1"))]).unwrap();
+        assert_eq!(found, ["@RG\tID:a\tSM:s\tLB:l", "@RG\tID:s.L1\tSM:s\tLB:l"]);
+        let found = lines(&[lane(2, None, Some("L1")), lane(3, None, Some("L1"))]).unwrap();
+        assert!(found[1].starts_with("@RG\tID:s.L1.2\t"), "{found:?}");
+        let twice = lines(&[lane(2, Some("a"), None), lane(3, Some("a"), None)]).unwrap_err();
+        assert_eq!(twice, "x.csv, line 3: read group a is that of line 2, too");
+        assert!(lines(&[lane(2, None, None)]).unwrap_err().contains("read_group or a lane"));
+    }
+}

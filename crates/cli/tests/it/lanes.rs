@@ -1,0 +1,182 @@
+//! `align --input`: lanes of a sheet, each aligned as if alone, marked together.
+
+use crate::common::{READ_GROUP, assert_same_bytes, folder, has, names_in, run, run_into, seqloom};
+use crate::data::{small, small_pairs};
+use crate::prep::{assert_same_lines, header, lines};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Two lanes with half of the pairs each, in folders of their own: files by lane.
+fn halves(here: &Path, rename: impl Fn(usize, &str) -> String) -> [[PathBuf; 2]; 2] {
+    let reads = small_pairs();
+    let texts = [&reads.first, &reads.second].map(|file| fs::read_to_string(file).unwrap());
+    [0, 1].map(|lane| {
+        let folder = here.join(format!("lane {lane}"));
+        fs::create_dir_all(&folder).unwrap();
+        [0, 1].map(|mate| {
+            let records: Vec<&str> = texts[mate].lines().collect();
+            let records: Vec<&[&str]> = records.chunks(4).collect();
+            let half = records.len() / 2;
+            let mine = if lane == 0 { &records[..half] } else { &records[half..] };
+            let text: String = mine
+                .iter()
+                .enumerate()
+                .map(|(n, it)| {
+                    let name = rename(lane * half + n, &it[0][1..]);
+                    format!("@{name}\n{}\n+\n{}\n", it[1], it[3])
+                })
+                .collect();
+            let file = folder.join(format!("r{}.fq", mate + 1));
+            fs::write(&file, text).unwrap();
+            file
+        })
+    })
+}
+
+fn as_it_is(_: usize, line: &str) -> String {
+    line.to_owned()
+}
+
+fn align(sheet: &Path, out: &Path, more: &[&str]) -> Command {
+    let mut command = seqloom(["align", "--no-pg", "-K", "1000000", "--input"]);
+    command.arg(sheet).arg(&small().ours).args(more).arg("-o").arg(out);
+    command
+}
+
+/// A sheet whose file names are relative to it.
+fn sheet(here: &Path, text: &str) -> PathBuf {
+    let path = here.join("lanes.csv");
+    fs::write(&path, text).unwrap();
+    path
+}
+
+const SHEET: &str = "sample,fastq_1,fastq_2,read_group,library,platform\n\
+                     s,lane 0/r1.fq,lane 0/r2.fq,a,one,ILLUMINA\n\
+                     s,lane 1/r1.fq,lane 1/r2.fq,b,one,ILLUMINA\n";
+
+#[test]
+fn lanes_are_aligned_alone_and_marked_together() {
+    if !has("samtools") {
+        return;
+    }
+    let here = folder();
+    let path = |name: &str| here.path().join(name);
+    let files = halves(here.path(), as_it_is);
+    let out = path("out.bam");
+    run(&mut align(&sheet(here.path(), SHEET), &out, &["-t", "2"])).ok();
+    // Each lane alone, in the order of the input; then one behind the other.
+    let mut text = Vec::new();
+    for (number, (pair, id)) in files.iter().zip(["a", "b"]).enumerate() {
+        let line = format!(r"@RG\tID:{id}\tSM:s\tLB:one\tPL:ILLUMINA");
+        let mut command = seqloom(["align", "--no-pg", "-K", "1000000", "-R", &line]);
+        command.args(["--no-sort", "--no-mark-duplicates", "--output-format", "sam"]);
+        let sam = path(&format!("{number}.sam"));
+        run_into(command.arg(&small().ours).args(pair).args(["-o", "-"]), &sam).ok();
+        text.push(fs::read_to_string(sam).unwrap());
+    }
+    let group = text[1].lines().find(|line| line.starts_with("@RG")).unwrap().to_owned();
+    let heads = text[0].lines().take_while(|line| line.starts_with('@'));
+    let (heads, first) = text[0].split_at(heads.map(|line| line.len() + 1).sum());
+    let second = text[1].lines().filter(|line| !line.starts_with('@'));
+    let second: String = second.map(|line| format!("{line}\n")).collect();
+    fs::write(path("both.sam"), format!("{heads}{group}\n{first}{second}")).unwrap();
+    let mut command = seqloom(["prep", "--no-pg", "--mark-duplicates", "--sort", "coordinate"]);
+    command.args(["--duplicate-mode", "query"]).arg(path("both.sam"));
+    run(command.arg("-o").arg(path("expected.bam"))).ok();
+    assert_same_lines(lines(&out), lines(&path("expected.bam")), "records");
+    assert_eq!(header(&out), header(&path("expected.bam")));
+    let marked = lines(&out).iter().filter(|it| flags(it) & 0x400 != 0).count();
+    assert!(marked > 1000, "duplicates over both lanes: {marked}");
+}
+
+fn flags(line: &str) -> u16 {
+    line.split('\t').nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn lanes_give_the_same_bytes_for_any_threads_and_memory() {
+    let here = folder();
+    halves(here.path(), as_it_is);
+    let sheet = sheet(here.path(), &SHEET.replace('\n', "\r\n"));
+    let make = |name: &str, more: &[&str]| {
+        let out = here.path().join(name);
+        run(&mut align(&sheet, &out, more)).ok();
+        out
+    };
+    let one = make("1.bam", &["-t", "1"]);
+    for (name, more) in [
+        ("2.bam", &["-t", "2"][..]),
+        ("3.bam", &["-t", "7", "-m", "620M"]),
+        ("4.bam", &["-t", "7", "-m", "3G"]),
+    ] {
+        assert_same_bytes(&one, &make(name, more), &format!("{more:?}"));
+    }
+}
+
+#[test]
+fn read_groups_come_from_names_and_are_told() {
+    if !has("samtools") {
+        return;
+    }
+    let here = folder();
+    // Both lanes of one lane of the flow cell: the second gets a number.
+    halves(here.path(), |number, _| format!("INS:7:HFLOW:3:1101:{number}:5 1:N:0:ACGT"));
+    let text = "\u{feff}\"sample\",\"fastq_1\",\"umi\",\"patient\"\r\n\
+                s,\"lane 0/r1.fq\",,p\r\ns,\"lane 1/r1.fq\",,p\r\n";
+    let (out, json) = (here.path().join("x.bam"), here.path().join("x.json"));
+    let sheet = sheet(here.path(), text);
+    let told = run(align(&sheet, &out, &[]).arg("--json").arg(&json)).ok().stderr;
+    assert!(told.contains("ignored: umi, patient") && told.contains("ID:HFLOW.3.2"), "{told}");
+    let groups: Vec<String> =
+        header(&out).lines().filter(|line| line.starts_with("@RG")).map(str::to_owned).collect();
+    let line = |id: &str| format!("@RG\tID:{id}\tSM:s\tPL:ILLUMINA\tPU:HFLOW.3.ACGT");
+    assert_eq!(groups, [line("HFLOW.3"), line("HFLOW.3.2")]);
+    let json: serde_json::Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    assert_eq!(json["lanes"][1]["read_group"], line("HFLOW.3.2"));
+    assert_eq!(json["counts"]["reads"], 20_000);
+    let of_second = lines(&out).iter().filter(|it| it.contains("\tRG:Z:HFLOW.3.2")).count();
+    assert!(of_second >= 10_000, "{of_second}");
+}
+
+#[test]
+fn bad_sheets_are_refused_with_their_line() {
+    let here = folder();
+    halves(here.path(), as_it_is);
+    let refused = |text: &str, more: &[&str], code: i32, says: &[&str]| {
+        let out = here.path().join("out/x.bam");
+        fs::create_dir_all(out.parent().unwrap()).unwrap();
+        let sheet = sheet(here.path(), text);
+        run(&mut align(&sheet, &out, more)).fails_with(code).says(says);
+        assert_eq!(names_in(out.parent().unwrap()), Vec::<String>::new());
+    };
+    let rows = |rows: &str| format!("sample,fastq_1,fastq_2,read_group\n{rows}");
+    let good = "s,lane 0/r1.fq,lane 0/r2.fq,a\n";
+    refused("fastq_1\nx.fq\n", &[], 3, &["no column sample", "lanes.csv"]);
+    refused(&rows("s,nowhere.fq,,a\n"), &[], 3, &["line 2", "nowhere.fq"]);
+    refused(
+        &rows("s,lane 0/r1.fq,lane 0/../lane 0/r1.fq,a\n"),
+        &[],
+        3,
+        &["same file", "this line"],
+    );
+    let twice = format!("{good}s,lane 1/r1.fq,lane 0/r2.fq,b\n");
+    refused(&rows(&twice), &[], 3, &["line 3", "same file", "line 2"]);
+    let group = format!("{good}s,lane 1/r1.fq,lane 1/r2.fq,a\n");
+    refused(&rows(&group), &[], 3, &["line 3", "read group a", "line 2"]);
+    let nameless = rows("s,lane 0/r1.fq,lane 0/r2.fq,\n");
+    refused(&nameless, &[], 3, &["line 2", "read_group or a lane"]);
+    let two = rows(&format!("{good}t,lane 1/r1.fq,lane 1/r2.fq,b\n"));
+    refused(&two, &[], 2, &["2 samples", "s, t", "--sample"]);
+    refused(&two, &["--sample", "u"], 2, &["no row of sample u", "s, t"]);
+    refused(&rows(""), &[], 2, &["no row"]);
+    refused(&rows("s,lane 0,,a\n"), &[], 3, &["is no file"]);
+    let swapped = rows("s,lane 0/r1.fq,lane 1/r2.fq,a\n");
+    refused(&swapped, &[], 3, &["lane 1/r2.fq"]);
+    refused(&rows(good), &["-R", READ_GROUP], 2, &["--input"]);
+    refused(&rows(good), &["--no-sort", "--no-mark-duplicates"], 2, &["--no-sort"]);
+    // The one sample that is asked for is aligned.
+    let out = here.path().join("t.bam");
+    let sheet = sheet(here.path(), &two);
+    run(&mut align(&sheet, &out, &["--sample", "t"])).ok();
+}
