@@ -44,6 +44,8 @@ impl Default for GenomeOptions {
 }
 
 const LETTERS: [u8; 4] = *b"ACGT";
+/// Set beside the two bits of a base that is part of a repeat and in lower case.
+pub(crate) const MASKED: u8 = 4;
 /// Shorter contigs than this are left without N run: nothing else would be left of them.
 const N_RUN_FROM_BP: usize = 20_000;
 
@@ -62,7 +64,7 @@ impl Genome {
         let mut random = Random::new(seed);
         let mut bases = isochores(&mut random, length_bp);
         scatter_families(&mut random, &mut bases);
-        scatter_tandems(&mut random, &mut bases);
+        scatter_tandems(&mut random, &mut bases, 0);
         scatter_duplications(&mut random, &mut bases);
         deplete_cpg(&mut random, &mut bases);
         Ok(cut(&mut random, &bases, contigs))
@@ -129,11 +131,11 @@ fn base(random: &mut Random, gc: f64) -> u8 {
     }
 }
 
-fn random_bases(random: &mut Random, length_bp: usize, gc: f64) -> Vec<u8> {
+pub(crate) fn random_bases(random: &mut Random, length_bp: usize, gc: f64) -> Vec<u8> {
     (0..length_bp).map(|_| base(random, gc)).collect()
 }
 
-fn isochores(random: &mut Random, length_bp: usize) -> Vec<u8> {
+pub(crate) fn isochores(random: &mut Random, length_bp: usize) -> Vec<u8> {
     let mut bases = Vec::with_capacity(length_bp);
     while bases.len() < length_bp {
         let length = random.between(20_000, 200_000) as usize;
@@ -146,7 +148,7 @@ fn isochores(random: &mut Random, length_bp: usize) -> Vec<u8> {
 
 /// A copy with `divergence` of its bases changed: nine of ten changes substitute, the rest insert
 /// or delete one to three bases.
-fn diverge(random: &mut Random, source: &[u8], divergence: f64) -> Vec<u8> {
+pub(crate) fn diverge(random: &mut Random, source: &[u8], divergence: f64) -> Vec<u8> {
     let mut out = Vec::with_capacity(source.len() + 16);
     let mut skip = 0;
     for &b in source {
@@ -166,15 +168,16 @@ fn diverge(random: &mut Random, source: &[u8], divergence: f64) -> Vec<u8> {
     out
 }
 
-/// Writes `copy`, or its reverse complement, over a random place.
-fn place(random: &mut Random, bases: &mut [u8], mut copy: Vec<u8>) -> usize {
+/// Writes `copy`, or its reverse complement, over a random place, every base with `mark`.
+pub(crate) fn place(random: &mut Random, bases: &mut [u8], mut copy: Vec<u8>, mark: u8) -> usize {
     copy.truncate(bases.len() / 2);
     if random.chance(0.5) {
         copy.reverse();
         copy.iter_mut().for_each(|b| *b = 3 - *b);
     }
     let start = random.index(bases.len() - copy.len());
-    bases[start..start + copy.len()].copy_from_slice(&copy);
+    let there = &mut bases[start..start + copy.len()];
+    there.iter_mut().zip(&copy).for_each(|(to, code)| *to = code | mark);
     copy.len()
 }
 
@@ -183,43 +186,65 @@ fn scatter_families(random: &mut Random, bases: &mut [u8]) {
     for _ in 0..40 {
         let length = random.between(150, 2500) as usize;
         let family = random_bases(random, length, 0.41);
-        scatter(random, bases, &[family], total / 400, (0.08, 0.30), false);
+        scatter(random, bases, &[family], Scattering::of(total / 400, (0.08, 0.30)));
     }
     let long = random_bases(random, 6000, 0.42);
     let long = subfamilies(random, &long, &[0.0, 0.02, 0.04, 0.07, 0.10]);
-    scatter(random, bases, &long, total * 16 / 100, (0.001, 0.15), true);
+    let how = Scattering { truncate: true, ..Scattering::of(total * 16 / 100, (0.001, 0.15)) };
+    scatter(random, bases, &long, how);
     let short = random_bases(random, 300, 0.6);
     let short = subfamilies(random, &short, &[0.0, 0.01, 0.02, 0.03, 0.05]);
-    scatter(random, bases, &short, total / 10, (0.001, 0.14), false);
+    scatter(random, bases, &short, Scattering::of(total / 10, (0.001, 0.14)));
 }
 
-fn subfamilies(random: &mut Random, consensus: &[u8], divergences: &[f64]) -> Vec<Vec<u8>> {
+pub(crate) fn subfamilies(
+    random: &mut Random,
+    consensus: &[u8],
+    divergences: &[f64],
+) -> Vec<Vec<u8>> {
     divergences.iter().map(|&d| diverge(random, consensus, d)).collect()
 }
 
-/// Scatters copies of `families` until they cover `total_bp`; `truncate` cuts most at the front,
-/// as reverse transcription does.
-fn scatter(
-    random: &mut Random,
-    bases: &mut [u8],
-    families: &[Vec<u8>],
-    total_bp: usize,
-    divergence: (f64, f64),
-    truncate: bool,
-) {
-    let mut covered = 0;
-    while covered < total_bp {
-        let mut source = &families[random.index(families.len())][..];
-        if truncate && random.chance(0.9) {
-            source = &source[random.index(source.len() - 80)..];
-        }
-        let d = random.uniform(divergence.0, divergence.1);
-        let copy = diverge(random, source, d);
-        covered += place(random, bases, copy).max(1);
+/// How copies are scattered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scattering {
+    /// Bases that they cover.
+    pub(crate) total_bp: usize,
+    /// Least and most divergence of a copy.
+    pub(crate) divergence: (f64, f64),
+    /// Most are cut at the front, as reverse transcription does.
+    pub(crate) truncate: bool,
+    /// What their bases are marked with.
+    pub(crate) mark: u8,
+}
+
+impl Scattering {
+    /// Whole copies without a mark.
+    fn of(total_bp: usize, divergence: (f64, f64)) -> Self {
+        Self { total_bp, divergence, truncate: false, mark: 0 }
     }
 }
 
-fn scatter_tandems(random: &mut Random, bases: &mut [u8]) {
+/// Scatters copies of `families`.
+pub(crate) fn scatter(
+    random: &mut Random,
+    bases: &mut [u8],
+    families: &[Vec<u8>],
+    how: Scattering,
+) {
+    let mut covered = 0;
+    while covered < how.total_bp {
+        let mut source = &families[random.index(families.len())][..];
+        if how.truncate && random.chance(0.9) {
+            source = &source[random.index(source.len() - 80)..];
+        }
+        let d = random.uniform(how.divergence.0, how.divergence.1);
+        let copy = diverge(random, source, d);
+        covered += place(random, bases, copy, how.mark).max(1);
+    }
+}
+
+pub(crate) fn scatter_tandems(random: &mut Random, bases: &mut [u8], mark: u8) {
     let mut covered = 0;
     while covered < bases.len() * 2 / 100 {
         let unit = random.between(1, 40) as usize;
@@ -228,7 +253,7 @@ fn scatter_tandems(random: &mut Random, bases: &mut [u8]) {
         let array: Vec<u8> = unit.iter().copied().cycle().take(length).collect();
         let d = random.uniform(0.0, 0.1);
         let copy = diverge(random, &array, d);
-        covered += place(random, bases, copy).max(1);
+        covered += place(random, bases, copy, mark).max(1);
     }
 }
 
@@ -242,17 +267,17 @@ fn scatter_duplications(random: &mut Random, bases: &mut [u8]) {
         let source = bases[start..start + length].to_vec();
         let d = random.uniform(0.0, 0.015);
         let copy = diverge(random, &source, d);
-        covered += place(random, bases, copy).max(1);
+        covered += place(random, bases, copy, 0).max(1);
     }
 }
 
-fn deplete_cpg(random: &mut Random, bases: &mut [u8]) {
+pub(crate) fn deplete_cpg(random: &mut Random, bases: &mut [u8]) {
     for i in 1..bases.len() {
-        if bases[i - 1] == 1 && bases[i] == 2 && random.chance(0.75) {
+        if bases[i - 1] & 3 == 1 && bases[i] & 3 == 2 && random.chance(0.75) {
             if random.chance(0.5) {
-                bases[i - 1] = 3;
+                bases[i - 1] |= 3;
             } else {
-                bases[i] = 0;
+                bases[i] &= MASKED;
             }
         }
     }

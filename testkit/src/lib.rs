@@ -13,6 +13,7 @@ pub mod fastq;
 pub mod gatk;
 pub mod genome;
 pub mod hard_data;
+pub mod human;
 pub mod nanopore;
 pub mod python;
 pub mod random;

@@ -5,6 +5,7 @@ use clap::{Args, Parser, Subcommand};
 use seqloom_testkit::compare::{CompareOptions, compare};
 use seqloom_testkit::fastq::{Outputs, simulate_to_files};
 use seqloom_testkit::genome::{Genome, GenomeOptions};
+use seqloom_testkit::human::{HUMAN_BASES, HumanOptions, write_human};
 use seqloom_testkit::reads::{ReadGroup, ReadOptions};
 use seqloom_testkit::{Error, accuracy, sam};
 use std::path::{Path, PathBuf};
@@ -53,6 +54,13 @@ struct GenomeArgs {
     /// Number of contigs.
     #[arg(long, default_value_t = 4)]
     contigs: usize,
+    /// The sequences of a whole human assembly: chromosomes, ALT contigs, decoys, HLA alleles, with
+    /// lower case, IUPAC codes and runs of N; also writes FASTA.alt.
+    #[arg(long, conflicts_with_all = ["length", "contigs"])]
+    human_like: bool,
+    /// Bases in all of a human-like genome.
+    #[arg(long, default_value_t = HUMAN_BASES, requires = "human_like")]
+    bases: u64,
 }
 
 #[derive(Args)]
@@ -151,7 +159,11 @@ fn main() -> ExitCode {
 }
 
 fn genome(args: &GenomeArgs) -> Result<bool, Error> {
-    let GenomeArgs { seed, length, contigs, .. } = *args;
+    let GenomeArgs { seed, length, contigs, human_like, bases, .. } = *args;
+    if human_like {
+        write_human(&HumanOptions { seed, bases }, &args.fasta)?;
+        return Ok(true);
+    }
     let genome = Genome::simulate(&GenomeOptions { seed, length_bp: length, contigs })?;
     genome.write_fasta(&args.fasta)?;
     Ok(true)
