@@ -14,6 +14,7 @@ pub mod gatk;
 pub mod genome;
 pub mod hard_data;
 pub mod human;
+pub mod index_check;
 pub mod nanopore;
 pub mod python;
 pub mod random;

@@ -6,6 +6,7 @@ use seqloom_testkit::compare::{CompareOptions, compare};
 use seqloom_testkit::fastq::{Outputs, simulate_to_files};
 use seqloom_testkit::genome::{Genome, GenomeOptions};
 use seqloom_testkit::human::{HUMAN_BASES, HumanOptions, write_human};
+use seqloom_testkit::index_check::{self, Proven};
 use seqloom_testkit::reads::{ReadGroup, ReadOptions};
 use seqloom_testkit::{Error, accuracy, sam};
 use std::path::{Path, PathBuf};
@@ -29,6 +30,11 @@ enum Command {
     Accuracy {
         /// The BAM file.
         bam: PathBuf,
+    },
+    /// Prove that PREFIX.bwt.2bit.64 is the index of PREFIX.pac, without sorting.
+    Index {
+        /// Prefix of the index files.
+        prefix: PathBuf,
     },
     /// Compare two SAM (or BAM) files of the same reads in the same order.
     Compare(CompareArgs),
@@ -143,6 +149,11 @@ fn main() -> ExitCode {
         Command::Reads(args) => reads(&args),
         Command::Accuracy { bam } => accuracy::of_bam(&bam).map(|a| {
             print!("{a}");
+            true
+        }),
+        Command::Index { prefix } => index_check::prove(&prefix).map(|proven| {
+            let Proven { rows, stride, samples } = proven;
+            println!("{rows} rows are the text's; {samples} samples, every {stride}th row");
             true
         }),
         Command::Compare(args) => compare_files(&args),

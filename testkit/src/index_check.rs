@@ -1,0 +1,374 @@
+//! Proof that a `.bwt.2bit.64` is the transform of its `.pac`, in time linear in the text and
+//! without sorting: for indices that are too large for another program to build.
+//!
+//! Source of the layout: bwa-mem2 2.2.1 (Vasimuddin et al. 2019, doi:10.1109/IPDPS.2019.00041), the
+//! tag that of bwa-mem3; read here by code that shares nothing with the program's.
+//!
+//! The step from a row to that of the suffix before it is a permutation of all rows, because it is
+//! made of counts that are compared with the rows. From every sampled row it is followed to the
+//! next sampled one, while every symbol is compared with the text, and every sample with the
+//! position that the walk has come to. When as many steps were taken as there are rows, all rows
+//! are on one cycle that spells the text, and a transform is given by the text that it spells
+//! (Burrows and Wheeler 1994).
+
+use crate::Error;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Rows of a checkpoint.
+const BLOCK_ROWS: u64 = 64;
+
+/// Rows that share absolute counts: relative ones have 32 bits.
+const GROUP_BLOCKS: u64 = 1 << 24;
+
+/// Walks that are taken side by side, so that their misses of the cache overlap.
+const WALKERS: usize = 48;
+
+/// What was found to be right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Proven {
+    /// Rows, one more than symbols of both strands.
+    pub rows: u64,
+    /// Rows from one sample to the next.
+    pub stride: u64,
+    /// Samples compared.
+    pub samples: u64,
+}
+
+/// Proves the index at `prefix`. Memory: half a byte a row, 5 bytes a sample, a quarter of a byte a
+/// base.
+///
+/// # Errors
+/// A file cannot be read, or is not what it should be: the first place where that shows.
+pub fn prove(prefix: &Path) -> Result<Proven, Error> {
+    let with = |suffix: &str| {
+        let mut path = prefix.as_os_str().to_owned();
+        path.push(suffix);
+        PathBuf::from(path)
+    };
+    let text = Text::read(&with(".pac"))?;
+    let path = with(".bwt.2bit.64");
+    let index = Index::read(&path, &text)?;
+    let wrong = |problem: String| Error::format(path.display().to_string(), problem);
+    let steps = index.walk_all(&text).map_err(wrong)?;
+    if steps != index.rows {
+        return Err(wrong(format!("{steps} of {} rows are on the way of the text", index.rows)));
+    }
+    Ok(Proven { rows: index.rows, stride: index.stride, samples: index.low.len() as u64 })
+}
+
+/// The bases of the forward strand, four a byte, the first in the top bits.
+struct Text {
+    bytes: Vec<u8>,
+    bases: u64,
+}
+
+impl Text {
+    fn read(path: &Path) -> Result<Self, Error> {
+        let mut bytes = std::fs::read(path).map_err(Error::file(path))?;
+        let wrong = || Error::format(path.display().to_string(), "its size is not that of a .pac");
+        let last = u64::from(bytes.pop().ok_or_else(wrong)?);
+        let whole = bytes.len() as u64;
+        let bases = match (whole.checked_sub(1), last) {
+            (Some(others), 0..=3) => 4 * others + last,
+            _ => return Err(wrong()),
+        };
+        Ok(Self { bytes, bases })
+    }
+
+    fn symbols(&self) -> u64 {
+        2 * self.bases
+    }
+
+    /// Symbol `at` of both strands.
+    #[inline]
+    fn symbol(&self, at: u64) -> u8 {
+        let (place, flip) = if at < self.bases { (at, 0) } else { (self.symbols() - 1 - at, 3) };
+        self.bytes[(place / 4) as usize] >> (6 - 2 * (place % 4)) & 3 ^ flip
+    }
+}
+
+/// 64 rows: the symbols by bits, row 0 in the top bit, and those before them in the group.
+#[derive(Clone, Copy)]
+struct Block {
+    bits: [u64; 2],
+    before: [u32; 4],
+}
+
+struct Index {
+    rows: u64,
+    stride: u64,
+    /// Rows before the first of each symbol.
+    first: [u64; 4],
+    /// The row without a symbol.
+    sentinel: u64,
+    checkpoints: Checkpoints,
+    high: Vec<u8>,
+    low: Vec<u32>,
+}
+
+/// Reads little-endian numbers.
+struct Input<'a> {
+    path: &'a Path,
+    reader: BufReader<File>,
+}
+
+impl Input<'_> {
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), Error> {
+        self.reader.read_exact(bytes).map_err(Error::file(self.path))
+    }
+
+    fn some<const N: usize>(&mut self) -> Result<[u64; N], Error> {
+        let mut numbers = [0; N];
+        for number in &mut numbers {
+            let mut bytes = [0; 8];
+            self.fill(&mut bytes)?;
+            *number = u64::from_le_bytes(bytes);
+        }
+        Ok(numbers)
+    }
+
+    fn wrong(&self, problem: impl Into<String>) -> Error {
+        Error::format(self.path.display().to_string(), problem)
+    }
+}
+
+/// Rows and their counts.
+#[derive(Default)]
+struct Checkpoints {
+    /// Symbols before each group of blocks.
+    groups: Vec<[u64; 4]>,
+    blocks: Vec<Block>,
+    /// Symbols in all.
+    sum: [u64; 4],
+}
+
+impl Index {
+    /// Reads an index and compares the counts of its checkpoints with their rows.
+    fn read(path: &Path, text: &Text) -> Result<Self, Error> {
+        let file = File::open(path).map_err(Error::file(path))?;
+        let bytes = file.metadata().map_err(Error::file(path))?.len();
+        let mut tag = [0; 8];
+        file.read_exact_at(&mut tag, bytes.saturating_sub(8)).map_err(Error::file(path))?;
+        let stride_log2 = u64::from_le_bytes(tag);
+        let mut input = Input { path, reader: BufReader::with_capacity(1 << 20, file) };
+        let [rows] = input.some()?;
+        if rows != text.symbols() + 1 {
+            return Err(input.wrong("its rows are not one more than the symbols of the .pac"));
+        }
+        let stride = if stride_log2 <= 6 { 1 << stride_log2 } else { u64::MAX };
+        let size = 48 + 64 * (rows / BLOCK_ROWS + 1) + 5 * (rows / stride + 1) + 16;
+        if stride_log2 > 6 || size != bytes {
+            return Err(input.wrong("its size is not that of its tag"));
+        }
+        let counts: [u64; 5] = input.some()?;
+        let checkpoints = Checkpoints::read(rows, &mut input)?;
+        // The row of the empty suffix comes before all others.
+        let (mut first, sum) = ([1; 4], checkpoints.sum);
+        (1..4).for_each(|symbol| first[symbol] = first[symbol - 1] + sum[symbol - 1]);
+        let right = (0..4).all(|symbol| counts[symbol] + 1 == first[symbol]);
+        if !right || counts[4] != rows - 1 || sum.iter().sum::<u64>() != rows - 1 {
+            return Err(input.wrong("its counts of symbols are not those of its rows"));
+        }
+        let samples = (rows / stride + 1) as usize;
+        let (mut high, mut low) = (vec![0; samples], Vec::with_capacity(samples));
+        input.fill(&mut high)?;
+        let mut some = [0; 4];
+        for _ in 0..samples {
+            input.fill(&mut some)?;
+            low.push(u32::from_le_bytes(some));
+        }
+        let [sentinel] = input.some()?;
+        Ok(Self { rows, stride, first, sentinel, checkpoints, high, low })
+    }
+
+    /// Walks from every sample to the next; returns the number of steps.
+    fn walk_all(&self, text: &Text) -> Result<u64, String> {
+        let samples = (self.rows - 1) / self.stride + 1;
+        let mut next = 0..samples;
+        let mut walkers: Vec<Option<(u64, u64)>> = vec![None; WALKERS];
+        let (mut steps, mut walking) = (0, true);
+        while walking {
+            walking = false;
+            for walker in &mut walkers {
+                let start =
+                    || next.next().map(|sample| (sample * self.stride, self.sample(sample)));
+                let Some((row, at)) = walker.take().or_else(start) else { continue };
+                walking = true;
+                steps += 1;
+                let (row, at) = self.step(row, at, text)?;
+                if row % self.stride != 0 {
+                    *walker = Some((row, at));
+                } else if self.sample(row / self.stride) != at {
+                    let sample = row / self.stride;
+                    return Err(format!("sample {sample} is not position {at}"));
+                }
+            }
+        }
+        Ok(steps)
+    }
+
+    #[inline]
+    fn sample(&self, sample: u64) -> u64 {
+        let at = sample as usize;
+        u64::from(self.high[at]) << 32 | u64::from(self.low[at])
+    }
+
+    /// The row and the position of the suffix before that at `row`, which is at `at`.
+    #[inline]
+    fn step(&self, row: u64, at: u64, text: &Text) -> Result<(u64, u64), String> {
+        if row == self.sentinel || at == 0 {
+            let whole = row == self.sentinel && at == 0;
+            let problem = || format!("row {row}, position {at}: the text begins elsewhere");
+            return if whole { Ok((0, self.rows - 1)) } else { Err(problem()) };
+        }
+        let (block, place) = (row / BLOCK_ROWS, row % BLOCK_ROWS);
+        let Block { bits, before } = self.checkpoints.blocks[block as usize];
+        let bit = |bits: u64| bits >> (63 - place) & 1;
+        let symbol = bit(bits[0]) | bit(bits[1]) << 1;
+        let here = at <= text.symbols() && u64::from(text.symbol(at - 1)) == symbol;
+        if !here {
+            return Err(format!("row {row}, position {at}: another symbol than the text's"));
+        }
+        let same = |bits: u64, of: u64| bits ^ (of & 1).wrapping_sub(1);
+        let equal = same(bits[0], symbol) & same(bits[1], symbol >> 1);
+        // Shifted in two steps, since one of 64 is none.
+        let mut count = u64::from((equal >> 1 >> (63 - place)).count_ones());
+        let sentinel_before = block == self.sentinel / BLOCK_ROWS && row > self.sentinel;
+        if symbol == 0 && sentinel_before {
+            count -= 1;
+        }
+        let group = self.checkpoints.groups[(block / GROUP_BLOCKS) as usize][symbol as usize];
+        let before = group + u64::from(before[symbol as usize]);
+        Ok((self.first[symbol as usize] + before + count, at - 1))
+    }
+}
+
+impl Checkpoints {
+    /// Reads those of `rows` rows; their counts must be those of the rows before them.
+    fn read(rows: u64, input: &mut Input<'_>) -> Result<Self, Error> {
+        let count = rows / BLOCK_ROWS + 1;
+        let mut read = Self { blocks: Vec::with_capacity(count as usize), ..Self::default() };
+        let mut base = [0; 4];
+        for block in 0..count {
+            let before: [u64; 4] = input.some()?;
+            let [a, c, g, t]: [u64; 4] = input.some()?;
+            let overlaps = a & (c | g | t) | c & (g | t) | g & t;
+            if before != read.sum || overlaps != 0 {
+                return Err(input.wrong(format!("block {block}: its counts or masks are wrong")));
+            }
+            if block % GROUP_BLOCKS == 0 {
+                read.groups.push(before);
+                base = before;
+            }
+            let before = std::array::from_fn(|symbol| (before[symbol] - base[symbol]) as u32);
+            read.blocks.push(Block { bits: [c | t, g | t], before });
+            for (sum, mask) in read.sum.iter_mut().zip([a, c, g, t]) {
+                *sum += u64::from(mask.count_ones());
+            }
+        }
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    /// The files of an index by definition.
+    fn write(folder: &Path, codes: &[u8], stride_log2: u64) -> PathBuf {
+        let mut pac: Vec<u8> = codes
+            .chunks(4)
+            .map(|four| {
+                four.iter().enumerate().fold(0, |byte, (i, code)| byte | code << (6 - 2 * i))
+            })
+            .collect();
+        if codes.len() % 4 == 0 {
+            pac.push(0);
+        }
+        pac.push((codes.len() % 4) as u8);
+        let mut text = codes.to_vec();
+        text.extend(codes.iter().rev().map(|code| 3 - code));
+        let mut suffixes: Vec<usize> = (0..=text.len()).collect();
+        suffixes.sort_by_key(|&at| &text[at..]);
+        let rows = suffixes.len();
+        let mut out = (rows as u64).to_le_bytes().to_vec();
+        for c in 0..5 {
+            let smaller = text.iter().filter(|&&symbol| symbol < c).count() as u64;
+            out.extend(smaller.to_le_bytes());
+        }
+        let mut occ = [0_u64; 4];
+        for block in 0..=rows / 64 {
+            let mut masks = [0_u64; 4];
+            occ.iter().for_each(|count| out.extend(count.to_le_bytes()));
+            for (j, &suffix) in suffixes.iter().skip(64 * block).take(64).enumerate() {
+                if suffix > 0 {
+                    let symbol = usize::from(text[suffix - 1]);
+                    masks[symbol] |= 1 << (63 - j);
+                    occ[symbol] += 1;
+                }
+            }
+            masks.iter().for_each(|mask| out.extend(mask.to_le_bytes()));
+        }
+        let samples: Vec<usize> = (0..=rows >> stride_log2)
+            .map(|k| suffixes.get(k << stride_log2).copied().unwrap_or(0))
+            .collect();
+        out.extend(samples.iter().map(|sample| (sample >> 32) as u8));
+        samples.iter().for_each(|&sample| out.extend((sample as u32).to_le_bytes()));
+        let sentinel = suffixes.iter().position(|&suffix| suffix == 0).unwrap();
+        out.extend((sentinel as u64).to_le_bytes());
+        out.extend(stride_log2.to_le_bytes());
+        let prefix = folder.join("x");
+        std::fs::write(folder.join("x.pac"), pac).unwrap();
+        std::fs::write(folder.join("x.bwt.2bit.64"), out).unwrap();
+        prefix
+    }
+
+    #[test]
+    fn a_right_index_is_proven() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut random = Random::new(1);
+        for length in [1, 2, 3, 4, 31, 32, 33, 100, 1000, 1001] {
+            for alphabet in [1, 2, 4] {
+                let codes: Vec<u8> = (0..length).map(|_| random.below(alphabet) as u8).collect();
+                for stride_log2 in [0, 3, 5] {
+                    let prefix = write(folder.path(), &codes, stride_log2);
+                    let proven = prove(&prefix).unwrap();
+                    assert_eq!((proven.rows, proven.stride), (2 * length + 1, 1 << stride_log2));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_change_of_any_byte_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut random = Random::new(2);
+        let codes: Vec<u8> = (0..300).map(|_| random.below(4) as u8).collect();
+        let prefix = write(folder.path(), &codes, 3);
+        let path = folder.path().join("x.bwt.2bit.64");
+        let right = std::fs::read(&path).unwrap();
+        for at in 0..right.len() {
+            let mut wrong = right.clone();
+            wrong[at] ^= 1 << random.below(8);
+            std::fs::write(&path, &wrong).unwrap();
+            assert!(prove(&prefix).is_err(), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn rows_in_another_order_are_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut random = Random::new(3);
+        let codes: Vec<u8> = (0..300).map(|_| random.below(4) as u8).collect();
+        let other: Vec<u8> = codes.iter().rev().copied().collect();
+        let prefix = write(folder.path(), &codes, 3);
+        let pac = std::fs::read(folder.path().join("x.pac")).unwrap();
+        write(folder.path(), &other, 3);
+        std::fs::write(folder.path().join("x.pac"), pac).unwrap();
+        assert!(prove(&prefix).is_err());
+    }
+}
