@@ -1,6 +1,7 @@
 //! `seqloom index`: FASTA to the reference index.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::{Console, UsageError};
 
+use crate::align::least_memory_of_pairs;
 use crate::clash::refuse_clashes;
 use crate::output::arguments::memory_size;
 use crate::output::run::{beyond_address_space, within_address_space};
@@ -19,7 +21,9 @@ use crate::output::run::{beyond_address_space, within_address_space};
 /// Arguments of `seqloom index`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  seqloom index ref.fa.gz\n\nWrites PREFIX.pac, PREFIX.ann, \
-    PREFIX.amb (as `bwa index`), PREFIX.bwt.2bit.64 (as `bwa-mem2 index`) and PREFIX.fast.")]
+    PREFIX.amb (as `bwa index`), PREFIX.bwt.2bit.64 (as `bwa-mem2 index`) and PREFIX.fast, and \
+    REF.fai and REF's .dict where they are missing. A run that is stopped leaves none of them, \
+    and starts anew when it is run again.")]
 pub(crate) struct IndexArguments {
     /// Reference, FASTA, plain or gzip
     #[arg(value_name = "REF")]
@@ -43,8 +47,9 @@ pub(crate) struct IndexArguments {
     with_0123: bool,
     /// Distance of suffix-array samples, 1, 2, 4 ... 64: the closer, the larger the index, and with
     /// 4 `align` is a twentieth faster; bwa-mem2 reads others than 8 wrong without a word
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = power_of_two)]
-    sa_stride: u32,
+    /// [default: 8, and 16 for references of more than 2^30 bases]
+    #[arg(long, value_name = "N", value_parser = power_of_two)]
+    sa_stride: Option<u32>,
     /// Say nothing but errors
     #[arg(long)]
     quiet: bool,
@@ -85,6 +90,25 @@ fn default_memory() -> ByteSize {
     ByteSize(machine::available_memory_bytes() / 8 * 7)
 }
 
+/// Strides whose need of memory is said.
+const STRIDES: [u32; 3] = [8, 16, 32];
+
+/// What `align` will need at the usual strides, and with the index that is made.
+fn announcement_of_align(plan: &IndexPlan, threads: NonZeroUsize) -> String {
+    let own = plan.sa_stride();
+    let strides: BTreeSet<u32> = STRIDES.into_iter().chain([own]).collect();
+    let needs: Vec<String> = strides
+        .into_iter()
+        .filter_map(|stride| {
+            let bytes =
+                least_memory_of_pairs(plan.loaded_bytes(stride)?, plan.lengths_bp(), threads);
+            let this = if stride == own { " (this index)" } else { "" };
+            Some(format!("{bytes} at --sa-stride {stride}{this}"))
+        })
+        .collect();
+    format!("index: align -t {threads} of pairs 2x150 will need -m {}", needs.join(", "))
+}
+
 /// What will be done, said before it is.
 fn announcement(plan: &IndexPlan) -> String {
     let method = match plan.method {
@@ -93,7 +117,7 @@ fn announcement(plan: &IndexPlan) -> String {
         Method::Blocks { passes } => format!("sorts suffixes in blocks, {passes} passes"),
     };
     format!(
-        "index: {} sequences, {} bases; {method}; needs {} of memory, writes {}",
+        "index: {} sequences, {} bases; starts anew; {method}; needs {} of memory, writes {}",
         plan.sequences,
         plan.bases,
         ByteSize(plan.memory_bytes_needed),
@@ -170,7 +194,7 @@ pub(crate) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Resu
         memory_limit_bytes: Some(limit.0),
         fast_table: !arguments.no_fast_table,
         with_0123: arguments.with_0123,
-        sa_stride_log2: arguments.sa_stride.trailing_zeros() as u8,
+        sa_stride_log2: arguments.sa_stride.map(|stride| stride.trailing_zeros() as u8),
         threads,
     };
     let narrator = Narrator::new(console);
@@ -178,12 +202,16 @@ pub(crate) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Resu
     let explained = |error| explained(error, space_limit, threads);
     let prepared = plan(&arguments.reference, &options, &progress).map_err(explained)?;
     console.info(&announcement(&prepared));
+    console.info(&announcement_of_align(&prepared, threads));
     let built = build(prepared, prefix, &progress).map_err(explained)?;
     for stale in &built.stale_files {
         console.error(&format!(
             "seqloom: warning: {} belongs to another reference than the new index",
             stale.display()
         ));
+    }
+    for error in &built.not_made {
+        console.info(&format!("index: {error}: left out"));
     }
     for file in &built.files {
         console.info(&format!("index: wrote {}", file.display()));

@@ -28,6 +28,9 @@ pub struct RunReport {
     pub threads: usize,
     /// Memory cap.
     pub memory_bytes: u64,
+    /// The index, where reads are aligned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<IndexReport>,
     /// Bases per cohort, where reads are aligned.
     pub cohort_bases: Option<u64>,
     /// Where a run that was killed was gone on with: behind which phase. The counts are of all of
@@ -76,6 +79,17 @@ pub struct LaneReport {
     pub inputs: Vec<String>,
     /// Line of the header.
     pub read_group: String,
+}
+
+/// The index of a run, and the memory that goes with it.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct IndexReport {
+    /// What a copy takes in memory.
+    pub memory_bytes: u64,
+    /// Every how many-th row has its suffix sampled.
+    pub sa_stride: u32,
+    /// The least memory that this run, with its copies of the index, could have been given.
+    pub least_memory_bytes: u64,
 }
 
 /// Numbers of things.

@@ -27,14 +27,15 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use libsais::{IsValidOutputFor, OutputElement, SuffixArrayConstruction};
-use seqloom_io::sink::atomic::{AtomicFile, Publication};
+use seqloom_io::sink::atomic::{AtomicFile, AtomicFileError, Publication};
 
 use super::annotation::{write_amb, write_ann};
 use super::blockwise::{self, Needs, Sizes};
 use super::bwt::{self, Position, RowWriter, Rows};
+use super::companions::{Companion, State};
 use super::error::BuildError;
 use super::fast_table::FastTable;
-use super::layout::{Layout, MAX_BASES, MAX_STRIDE_LOG2, UNTAGGED_STRIDE_LOG2};
+use super::layout::{Layout, MAX_BASES, MAX_STRIDE_LOG2, default_stride_log2};
 use super::memory::reserved;
 use super::packed::{Packed, pac_bytes};
 use super::reference::Reference;
@@ -58,8 +59,9 @@ pub struct BuildOptions {
     pub fast_table: bool,
     /// Write `PREFIX.0123` too, without which bwa-mem2 does not start. seqloom never reads it.
     pub with_0123: bool,
-    /// log2 of the suffix-array stride, 0 to 6. 3 (every 8th) is the only one bwa-mem2 reads right.
-    pub sa_stride_log2: u8,
+    /// log2 of the suffix-array stride, 0 to 6; `None`: by the length of the reference. 3 (every
+    /// 8th) is the only one bwa-mem2 reads right.
+    pub sa_stride_log2: Option<u8>,
     /// Workers that write the rows, and that sort in blocks. Sorting in one piece uses one.
     pub threads: NonZeroUsize,
 }
@@ -70,7 +72,7 @@ impl Default for BuildOptions {
             memory_limit_bytes: None,
             fast_table: true,
             with_0123: false,
-            sa_stride_log2: UNTAGGED_STRIDE_LOG2,
+            sa_stride_log2: None,
             threads: NonZeroUsize::MIN,
         }
     }
@@ -106,8 +108,11 @@ pub type Progress<'a> = &'a dyn Fn(Phase, f64);
 /// A reference read and ready to be built, and what that takes.
 #[derive(Debug)]
 pub struct IndexPlan {
+    fasta: PathBuf,
     reference: Reference,
     layout: Layout,
+    /// Files beside the FASTA with which something is to be done.
+    companions: Vec<Companion>,
     options: BuildOptions,
     /// Sizes of the blocks, when suffixes are sorted in blocks.
     blocks: Option<Sizes>,
@@ -134,7 +139,10 @@ pub struct Built {
     /// Files of other tools at the same prefix that belong to another reference (`.bwt`, `.sa` of
     /// bwa, `.0123` of bwa-mem2, when the old `.pac` was missing or different): those tools would
     /// now read a mixed index.
+    /// So are a `.fai` and a `.dict` beside the FASTA that are another one's.
     pub stale_files: Vec<PathBuf>,
+    /// Files beside the FASTA that are missing and cannot be written there, and why.
+    pub not_made: Vec<AtomicFileError>,
 }
 
 /// Reads the FASTA at `fasta` (plain, gzip or BGZF) and says what building its index takes.
@@ -148,18 +156,20 @@ pub fn plan(
     options: &BuildOptions,
     progress: Progress<'_>,
 ) -> Result<IndexPlan, BuildError> {
-    if options.sa_stride_log2 > MAX_STRIDE_LOG2 {
-        return Err(BuildError::Stride(options.sa_stride_log2));
+    if let Some(stride_log2) = options.sa_stride_log2.filter(|&log2| log2 > MAX_STRIDE_LOG2) {
+        return Err(BuildError::Stride(stride_log2));
     }
     let limit_bytes = options.memory_limit_bytes;
-    let reference = fasta_file::read(fasta, limit_bytes, &mut |done| progress(Phase::Read, done))?;
+    let mut read = |done| progress(Phase::Read, done);
+    let (reference, companions) = fasta_file::read(fasta, limit_bytes, &mut read)?;
     let too_large =
         |what, count, most| Err(BuildError::TooLarge { path: fasta.to_owned(), what, count, most });
     let (bases, holes) = (reference.packed.bases(), reference.holes.len() as u64);
     if holes > i32::MAX as u64 {
         return too_large("runs of ambiguous bases", holes, i32::MAX as u64);
     }
-    let Some(layout) = Layout::new(bases, options.sa_stride_log2) else {
+    let stride_log2 = options.sa_stride_log2.unwrap_or_else(|| default_stride_log2(bases));
+    let Some(layout) = Layout::new(bases, stride_log2) else {
         return too_large("bases", bases, MAX_BASES);
     };
     let Sorting { blocks, method, memory_bytes_needed } = sorting(&reference, layout, options);
@@ -179,10 +189,34 @@ pub fn plan(
         method,
         memory_bytes_needed,
         output_bytes: pac_bytes(bases) + layout.tagged_bytes() + unpacked_bytes + fast_bytes,
+        fasta: fasta.to_owned(),
         reference,
         layout,
+        companions,
         options: options.clone(),
     })
+}
+
+impl IndexPlan {
+    /// Distance of suffix-array samples, in rows.
+    #[must_use]
+    pub fn sa_stride(&self) -> u32 {
+        1 << self.layout.stride_log2
+    }
+
+    /// Bytes that the index would take once loaded, with another distance of samples; `None` for
+    /// one that is no power of two up to 64.
+    #[must_use]
+    pub fn loaded_bytes(&self, sa_stride: u32) -> Option<u64> {
+        let stride_log2 = u8::try_from(sa_stride.trailing_zeros()).ok()?;
+        let layout = Layout::new(self.bases, stride_log2)?;
+        sa_stride.is_power_of_two().then(|| layout.tagged_bytes() + pac_bytes(self.bases))
+    }
+
+    /// Length of each sequence, in bases.
+    pub fn lengths_bp(&self) -> impl Iterator<Item = u64> {
+        self.reference.sequences.iter().map(|sequence| sequence.length)
+    }
 }
 
 /// What is held from start to end: the packed bases, the annotation, the program.
@@ -235,6 +269,7 @@ fn whole_bytes(reference: &Reference, layout: Layout, threads: NonZeroUsize) -> 
 /// Nothing has its final name then, and an old index is untouched unless the renaming had begun.
 pub fn build(plan: IndexPlan, prefix: &Path, progress: Progress<'_>) -> Result<Built, BuildError> {
     let IndexPlan { reference, layout, options, blocks, memory_bytes_needed, bases, .. } = plan;
+    let companions = plan.companions;
     if let Some(limit_bytes) = options.memory_limit_bytes
         && memory_bytes_needed > limit_bytes
     {
@@ -258,7 +293,10 @@ pub fn build(plan: IndexPlan, prefix: &Path, progress: Progress<'_>) -> Result<B
         small.push(filled(&paths.unpacked(), |out| reference.packed.write_unpacked(out))?);
     }
     // While the packed bases are there: the old `.pac` stays until all is complete.
-    let stale_files = stale_files(&paths, &reference, options.with_0123)?;
+    let mut stale_files = stale_files(&paths, &reference, options.with_0123)?;
+    let Beside { made, stale, not_made } = beside(companions, prefix == plan.fasta)?;
+    small.extend(made);
+    stale_files.extend(stale);
     let path = paths.bwt();
     let failed = |source| BuildError::Write { path: path.clone(), source };
     let job = RowsJob { layout, threads: options.threads, file: bwt.file(), failed: &failed };
@@ -275,7 +313,35 @@ pub fn build(plan: IndexPlan, prefix: &Path, progress: Progress<'_>) -> Result<B
     files.rotate_left(1);
     let stale = if options.fast_table { Vec::new() } else { vec![paths.fast()] };
     Publication { outputs, stale, ..Publication::default() }.commit()?;
-    Ok(Built { files, stale_files })
+    Ok(Built { files, stale_files, not_made })
+}
+
+/// What has become of the files beside the FASTA.
+#[derive(Default)]
+struct Beside {
+    made: Vec<AtomicFile>,
+    stale: Vec<PathBuf>,
+    not_made: Vec<AtomicFileError>,
+}
+
+/// Makes those that are missing, if the index lies there too. The folder of a reference often
+/// belongs to somebody else: that nothing can be made there is no reason to fail.
+fn beside(companions: Vec<Companion>, with_index: bool) -> Result<Beside, BuildError> {
+    let mut beside = Beside::default();
+    for Companion { path, state } in companions {
+        match state {
+            State::Other => beside.stale.push(path),
+            State::Missing(_) if !with_index => {}
+            State::Missing(content) => match AtomicFile::create(&path) {
+                Ok(file) => {
+                    file.file().write_all(&content).map_err(write_error(&path))?;
+                    beside.made.push(file);
+                }
+                Err(error) => beside.not_made.push(error),
+            },
+        }
+    }
+    Ok(beside)
 }
 
 /// What the ways to sort share.

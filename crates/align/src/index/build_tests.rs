@@ -197,7 +197,7 @@ fn backward_search_finds_strings_of_e_coli_where_they_are() {
         let prefix = folder.path().join(format!("{stride_log2}-{threads}"));
         let threads = NonZeroUsize::new(threads).unwrap();
         let options = BuildOptions {
-            sa_stride_log2: stride_log2,
+            sa_stride_log2: Some(stride_log2),
             threads,
             with_0123: true,
             ..BuildOptions::default()
@@ -364,7 +364,7 @@ fn less_memory_means_blocks_and_the_same_files() {
 fn other_refusals() {
     let folder = tempfile::tempdir().unwrap();
     let fasta = written(folder.path(), "x.fa", b">a\nACGT\n");
-    let options = BuildOptions { sa_stride_log2: 7, ..BuildOptions::default() };
+    let options = BuildOptions { sa_stride_log2: Some(7), ..BuildOptions::default() };
     assert!(matches!(plan(&fasta, &options, &silent), Err(BuildError::Stride(7))));
     let missing = folder.path().join("no such file.fa");
     let error = built(&missing).unwrap_err().to_string();
@@ -381,7 +381,7 @@ fn an_old_index_is_replaced_and_other_tools_files_are_reported() {
     let fasta = written(folder.path(), "x.fa", b">a\nACGTACGT\n");
     let options = BuildOptions { with_0123: true, ..BuildOptions::default() };
     let first = built_with(&fasta, &fasta, &options).unwrap();
-    assert_eq!(first.files.len(), 6);
+    assert_eq!(first.files.len(), 8);
     assert_eq!(first.files.last(), Some(&IndexPaths::new(&fasta).bwt()), "the last one named");
     assert_eq!(fs::read(IndexPaths::new(&fasta).unpacked()).unwrap(), b"\0\x01\x02\x03".repeat(4));
     // The same reference again: what bwa-mem2 has is still right.
@@ -390,11 +390,45 @@ fn an_old_index_is_replaced_and_other_tools_files_are_reported() {
     fs::write(IndexPaths::new(&fasta).with("sa"), b"bwa's").unwrap();
     let again = built(&fasta).unwrap();
     let paths = IndexPaths::new(&fasta);
-    assert_eq!(again.stale_files, [paths.with("sa"), paths.unpacked()]);
+    let dict = folder.path().join("x.dict");
+    assert_eq!(again.stale_files, [paths.with("sa"), paths.unpacked(), paths.with("fai"), dict]);
     assert_eq!(check(&fasta).unwrap().bases, 9);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 8, "nothing temporary is left");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 10, "nothing temporary is left");
     built_with(&fasta, &fasta, &BuildOptions { fast_table: false, ..options }).unwrap();
     assert!(!paths.fast().exists(), "the old tables stay");
+}
+
+#[test]
+fn fai_and_dict_are_made_with_the_index_and_nowhere_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let fasta = written(folder.path(), "x.fa", b">a\nACGTACGT\n");
+    let elsewhere = tempfile::tempdir().unwrap();
+    built_with(&fasta, &elsewhere.path().join("y"), &BuildOptions::default()).unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    let (fai, dict) = (folder.path().join("x.fa.fai"), folder.path().join("x.dict"));
+    // What is there and fits stays as it is.
+    fs::write(&dict, "@HD\tVN:1.0\n@SQ\tSN:a\tLN:8\tAS:mine\n").unwrap();
+    let index = built(&fasta).unwrap();
+    assert!(index.files.contains(&fai) && !index.files.contains(&dict), "{:?}", index.files);
+    assert_eq!(fs::read_to_string(&fai).unwrap(), "a\t8\t3\t8\t9\n");
+    assert!(fs::read_to_string(&dict).unwrap().contains("AS:mine"));
+    assert_eq!((index.stale_files, index.not_made.len()), (Vec::new(), 0));
+}
+
+#[test]
+fn the_stride_follows_from_the_length_unless_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let fasta = written(folder.path(), "x.fa", b">a\nACGTACGT\n");
+    let of = |sa_stride_log2| {
+        let options = BuildOptions { sa_stride_log2, ..BuildOptions::default() };
+        plan(&fasta, &options, &silent).unwrap()
+    };
+    assert_eq!((of(None).sa_stride(), of(Some(5)).sa_stride()), (8, 32));
+    let loaded = |stride| of(None).loaded_bytes(stride);
+    assert!(loaded(8) > loaded(16) && loaded(16).is_some());
+    assert_eq!([loaded(0), loaded(12), loaded(128)], [None; 3]);
+    built(&fasta).unwrap();
+    assert_eq!(Some(check(&fasta).unwrap().memory_bytes), loaded(8));
 }
 
 #[test]
@@ -406,9 +440,10 @@ fn progress_runs_through_the_phases() {
     let plan = plan(&fasta, &BuildOptions::default(), &progress).unwrap();
     assert_eq!((plan.bases, plan.sequences, plan.holes), (8, 1, 0));
     let announced = plan.output_bytes;
-    let index = build(plan, &fasta, &progress).unwrap();
-    let size = |path: &PathBuf| fs::metadata(path).unwrap().len();
-    assert_eq!(announced, [0, 3, 4].map(|i: usize| size(&index.files[i])).iter().sum::<u64>());
+    build(plan, &fasta, &progress).unwrap();
+    let size = |path: &Path| fs::metadata(path).unwrap().len();
+    let of = |suffix: &str| size(&IndexPaths::new(&fasta).with(suffix));
+    assert_eq!(announced, of("pac") + of("bwt.2bit.64") + of("fast"));
     let expected =
         [(Phase::Read, 1.0), (Phase::Sort, 0.0), (Phase::Sort, 1.0), (Phase::Write, 1.0)];
     assert_eq!(*seen.borrow(), expected);

@@ -15,7 +15,7 @@ fn index_of(fasta: &[u8], sa_stride_log2: u8) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let prefix = folder.path().join("ref.fa");
     fs::write(&prefix, fasta).unwrap();
-    let options = BuildOptions { sa_stride_log2, ..BuildOptions::default() };
+    let options = BuildOptions { sa_stride_log2: Some(sa_stride_log2), ..BuildOptions::default() };
     build(plan(&prefix, &options, &|_, _| ()).unwrap(), &prefix, &|_, _| ()).unwrap();
     (folder, prefix)
 }

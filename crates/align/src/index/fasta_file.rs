@@ -6,8 +6,9 @@ use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 use seqloom_format::bgzf::EOF_BLOCK;
-use seqloom_format::fasta::FastaParser;
+use seqloom_format::fasta::{FastaParser, FastaSink};
 
+use super::companions::{Companion, Companions};
 use super::error::BuildError;
 use super::reference::Reference;
 
@@ -67,7 +68,26 @@ impl Text {
     }
 }
 
-/// Reads the FASTA at `path`. `progress` is called with the fraction of the file read.
+/// What is made of a FASTA.
+struct Sinks {
+    reference: Reference,
+    companions: Companions,
+}
+
+impl FastaSink for Sinks {
+    fn record(&mut self, name: &[u8], comment: &[u8]) {
+        self.reference.record(name, comment);
+        self.companions.record(name, comment);
+    }
+
+    fn bases(&mut self, bases: &[u8]) {
+        self.reference.bases(bases);
+        self.companions.bases(bases);
+    }
+}
+
+/// Reads the FASTA at `path`; also says which files beside it are missing or wrong. `progress` is
+/// called with the fraction of the file read.
 ///
 /// # Errors
 /// The file cannot be read; its gzip data is damaged or cut; it is no FASTA we accept. When what it
@@ -76,7 +96,7 @@ pub(super) fn read(
     path: &Path,
     memory_limit_bytes: Option<u64>,
     progress: &mut dyn FnMut(f64),
-) -> Result<Reference, BuildError> {
+) -> Result<(Reference, Vec<Companion>), BuildError> {
     let io_error = |source| BuildError::Io { path: path.to_owned(), source };
     let mut file = File::open(path).map_err(io_error)?;
     let size_bytes = file.metadata().map_err(io_error)?.len();
@@ -93,7 +113,8 @@ pub(super) fn read(
         Text::Plain(raw)
     };
 
-    let (mut parser, mut reference) = (FastaParser::new(), Reference::new());
+    let mut parser = FastaParser::new();
+    let mut sinks = Sinks { reference: Reference::new(), companions: Companions::new() };
     let fasta_error = |source| BuildError::Fasta { path: path.to_owned(), source };
     let mut buffer = vec![0; CHUNK_BYTES];
     loop {
@@ -104,8 +125,9 @@ pub(super) fn read(
         if n == 0 {
             break;
         }
-        parser.push(&buffer[..n], &mut reference).map_err(fasta_error)?;
-        give_up_beyond(memory_limit_bytes, &mut reference);
+        parser.push(&buffer[..n], &mut sinks).map_err(fasta_error)?;
+        sinks.companions.text(&buffer[..n]);
+        give_up_beyond(memory_limit_bytes, &mut sinks.reference);
         if size_bytes > 0 {
             progress((text.raw().read_bytes as f64 / size_bytes as f64).min(1.0));
         }
@@ -114,9 +136,9 @@ pub(super) fn read(
         let source = io::Error::new(io::ErrorKind::UnexpectedEof, "no BGZF end-of-file block");
         return Err(BuildError::Gzip { path: path.to_owned(), source });
     }
-    parser.finish(&mut reference).map_err(fasta_error)?;
-    reference.shrink();
-    Ok(reference)
+    parser.finish(&mut sinks).map_err(fasta_error)?;
+    sinks.reference.shrink();
+    Ok((sinks.reference, sinks.companions.finish(path, is_gzip)))
 }
 
 /// Keeps something far too large from filling the memory.

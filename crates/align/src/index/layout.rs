@@ -15,6 +15,17 @@ pub(crate) const MAX_STRIDE_LOG2: u8 = 6;
 /// The stride of a file without a tag, as bwa-mem2 writes it: every 8th row.
 pub(crate) const UNTAGGED_STRIDE_LOG2: u8 = 3;
 
+/// Longest reference of which every 8th row is sampled unless asked otherwise. Above, every 16th is:
+/// human then takes 9.3 GB instead of 11.3, so that `align` has room in 12 GiB, what it takes of a
+/// machine of 16.
+const DENSE_BASES: u64 = 1 << 30;
+
+/// log2 of the stride where none is asked for: by the length alone, so that no machine's memory
+/// shows in an index.
+pub(crate) fn default_stride_log2(bases: u64) -> u8 {
+    if bases <= DENSE_BASES { UNTAGGED_STRIDE_LOG2 } else { UNTAGGED_STRIDE_LOG2 + 1 }
+}
+
 /// Most bases of a reference: positions in `T` have 39 bits (a signed byte and a u32).
 pub(crate) const MAX_BASES: u64 = (1 << 38) - 1;
 
@@ -115,6 +126,12 @@ mod tests {
             // Tiny references have the same number of samples at several strides.
             assert!(sizes.len() == all || bases < 64, "{bases}");
         }
+    }
+
+    #[test]
+    fn long_references_have_fewer_samples() {
+        let strides = [1, 63_025_520, 1 << 30, (1 << 30) + 1, 3_100_000_000];
+        assert_eq!(strides.map(default_stride_log2), [3, 3, 3, 4, 4]);
     }
 
     #[test]

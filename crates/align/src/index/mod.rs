@@ -45,6 +45,7 @@ mod blockwise;
 pub mod build;
 mod bwt;
 pub mod check;
+mod companions;
 mod error;
 mod fast_table;
 mod fasta_file;

@@ -14,6 +14,9 @@ use super::placing::PlacementArguments;
 use crate::output::arguments::{ModeArgument, OpticalDistance, OutputArguments, RunArguments};
 use crate::recalibration::RecalibrationArguments;
 
+/// Bases per cohort, as in bwa pipelines that pin them.
+pub(super) const DEFAULT_COHORT_BASES: u64 = 100_000_000;
+
 /// What `seqloom align` is told.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -112,7 +115,7 @@ pub(crate) struct InputArguments {
     #[arg(short = 'C', long)]
     pub(crate) append_comments: bool,
     /// Bases per cohort (reads that share an insert-size estimate); part of the result, as in bwa
-    #[arg(short = 'K', long, value_name = "BASES", default_value_t = 100_000_000,
+    #[arg(short = 'K', long, value_name = "BASES", default_value_t = DEFAULT_COHORT_BASES,
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) cohort_bases: u64,
     /// Take qualities as Phred+33 even where they look like Phred+64

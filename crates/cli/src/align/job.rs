@@ -17,8 +17,9 @@ use seqloom_io::source::{
 };
 use seqloom_prep::metrics::quality::MetricsRequest;
 use seqloom_prep::partition::genome_bins::GenomeBins;
-use seqloom_report::run::PlacementReport;
+use seqloom_report::run::{IndexReport, PlacementReport};
 use seqloom_runtime::machine;
+use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::{AlignArguments, EngineChoice};
@@ -58,6 +59,8 @@ pub(super) struct Job<'a> {
     pub(super) metrics: MetricsRequest,
     /// Whether they compare records with the reference.
     pub(super) compares: bool,
+    /// The index, and what it makes of the memory.
+    pub(super) index: IndexReport,
     /// Where the index was put, once it is loaded.
     pub(super) placement: Option<PlacementReport>,
 }
@@ -150,6 +153,11 @@ impl<'a> Job<'a> {
             certified,
             metrics,
             compares,
+            index: IndexReport {
+                memory_bytes: index.memory_bytes,
+                sa_stride: index.sa_stride,
+                least_memory_bytes: floor_bytes,
+            },
             placement: None,
         };
         Ok(Prepared { job, first, outputs })
@@ -183,6 +191,16 @@ impl<'a> Job<'a> {
     /// Whether every record gets a read group of the command line or of the sheet.
     pub(super) fn tags_records(&self) -> bool {
         self.lanes.iter().all(|lane| lane.tags.read_group.is_some())
+    }
+
+    /// Says what the index takes of the memory.
+    pub(super) fn announce_index(&self) {
+        let IndexReport { memory_bytes, sa_stride, least_memory_bytes } = self.index;
+        self.run.console.info(&format!(
+            "align: index of {}, a sample every {sa_stride} rows; this run needs -m {} at least",
+            ByteSize(memory_bytes),
+            ByteSize(least_memory_bytes)
+        ));
     }
 
     /// Says where the index and the workers are, on machines where there is a choice.

@@ -26,6 +26,7 @@ pub(crate) use arguments::AlignArguments;
 use arguments::EngineChoice;
 use job::{Job, Lane, Prepared};
 use lanes::InputLanes;
+pub(crate) use plan::least_memory_of_pairs;
 
 use crate::allocator;
 use crate::recalibration::Recalibration;
@@ -49,6 +50,7 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
             job.run.console.info(&format!("align: {files}: {}", line.replace('\t', " ")));
         }
     }
+    job.announce_index();
     match &arguments.algorithm.engine {
         EngineChoice::Bwa => {
             let threads = prepared.job.run.threads.get().min(machine::available_cores().get());

@@ -13,9 +13,11 @@ use seqloom_align::cohort::{BATCH_READS, Pairing};
 use seqloom_align::ingest::HeldLimits;
 use seqloom_io::source::InputBlock;
 use seqloom_prep::partition::collect::END_PARTITIONS;
+use seqloom_prep::partition::genome_bins::GenomeBins;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::UsageError;
 
+use super::arguments::DEFAULT_COHORT_BASES;
 use crate::output::run::{MIN_CHUNK_BYTES, chunk_bytes};
 
 /// Code, libraries, command line, header, allocator slack.
@@ -67,6 +69,30 @@ pub(super) struct Demand {
     /// Genome bins, each with an open chunk; 0 when output streams.
     pub(super) bins: usize,
     pub(super) marks_duplicates: bool,
+}
+
+/// The least `-m` of `align` with `threads`, each on a core, for pairs of 2x150 and all other options
+/// as they are by default.
+pub(crate) fn least_memory_of_pairs(
+    index_bytes: u64,
+    lengths_bp: impl Iterator<Item = u64>,
+    threads: NonZeroUsize,
+) -> ByteSize {
+    let demand = Demand {
+        index_bytes,
+        replicas: 1,
+        loaded_bytes: 0,
+        threads,
+        cores: threads,
+        pairing: Pairing::TwoFiles,
+        cohort_bases: DEFAULT_COHORT_BASES,
+        read_bases: 150,
+        input_bases_at_most: None,
+        keeps_input: false,
+        bins: GenomeBins::of_lengths(lengths_bp).count(),
+        marks_duplicates: true,
+    };
+    ByteSize(demand.floor_bytes())
 }
 
 /// Mean read length of the first blocks, at least 1; 0 when there is no read at all.

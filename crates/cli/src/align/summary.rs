@@ -34,6 +34,7 @@ pub(super) fn ingested(job: &Job<'_>, totals: &IngestTotals) -> Ingested {
     Ingested {
         inputs: job.inputs(),
         counts: counts(totals),
+        index: Some(job.index),
         cohort_bases: Some(job.arguments.input.cohort_bases),
         duplicate_mode: job.marks_duplicates().then_some(duplicate_mode),
         continued_behind: None,

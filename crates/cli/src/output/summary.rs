@@ -14,7 +14,8 @@ use seqloom_prep::metrics::tally::{FlagCounts, Tally};
 use seqloom_prep::partition::store::Backing;
 use seqloom_prep::recalibrate::Table;
 use seqloom_report::run::{
-    Bytes, CertifiedReport, Counts, LaneReport, PlacementReport, RunReport, SCHEMA, StageReport,
+    Bytes, CertifiedReport, Counts, IndexReport, LaneReport, PlacementReport, RunReport, SCHEMA,
+    StageReport,
 };
 
 use super::run::{Peaks, Run, stage_row};
@@ -68,6 +69,7 @@ pub(crate) struct Ingested {
     pub(crate) inputs: Vec<String>,
     /// Reads, templates and records; what was written is added.
     pub(crate) counts: Counts,
+    pub(crate) index: Option<IndexReport>,
     pub(crate) cohort_bases: Option<u64>,
     pub(crate) duplicate_mode: Option<DuplicateMode>,
     pub(crate) continued_behind: Option<&'static str>,
@@ -139,6 +141,7 @@ impl Summary {
             threads: run.threads.get(),
             memory_bytes: run.memory.0,
             continued_behind: ingested.continued_behind,
+            index: ingested.index,
             cohort_bases: ingested.cohort_bases,
             placement: ingested.placement,
             certified_path: ingested.certified,

@@ -44,6 +44,7 @@ pub(super) fn ingested(
         placement: None,
         certified: None,
         lanes: Vec::new(),
+        index: None,
         engine_seconds: 0.0,
         peak_held_bytes: 0,
         read_bytes: job.source.bytes_read(),

@@ -46,10 +46,16 @@ impl GenomeBins {
     /// Bins for these references.
     #[must_use]
     pub fn new(references: &[Reference]) -> Self {
+        Self::of_lengths(references.iter().map(|reference| u64::from(reference.length)))
+    }
+
+    /// Bins for references of these lengths.
+    #[must_use]
+    pub fn of_lengths(lengths_bp: impl Iterator<Item = u64>) -> Self {
         let mut starts_bp = vec![0];
         let mut total_bp = 0;
-        for reference in references {
-            total_bp += u64::from(reference.length).max(1);
+        for length_bp in lengths_bp {
+            total_bp += length_bp.max(1);
             starts_bp.push(total_bp);
         }
         let bin_bp = (total_bp / TARGET_BINS).clamp(MIN_BIN_BP, MAX_BIN_BP).next_power_of_two();
