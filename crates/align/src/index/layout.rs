@@ -15,9 +15,9 @@ pub(crate) const MAX_STRIDE_LOG2: u8 = 6;
 /// The stride of a file without a tag, as bwa-mem2 writes it: every 8th row.
 pub(crate) const UNTAGGED_STRIDE_LOG2: u8 = 3;
 
-/// Longest reference of which every 8th row is sampled unless asked otherwise. Above, every 16th is:
-/// human then takes 9.3 GB instead of 11.3, so that `align` has room in 12 GiB, what it takes of a
-/// machine of 16.
+/// Longest reference of which every 8th row is sampled unless asked otherwise. Above, every 16th
+/// is: 3.2 Gbp then take 9.3 GB instead of 11.3, so that `align` has room in 12 GiB, what it takes
+/// of a machine of 16.
 const DENSE_BASES: u64 = 1 << 30;
 
 /// log2 of the stride where none is asked for: by the length alone, so that no machine's memory

@@ -71,8 +71,8 @@ pub(super) struct Demand {
     pub(super) marks_duplicates: bool,
 }
 
-/// The least `-m` of `align` with `threads`, each on a core, for pairs of 2x150 and all other options
-/// as they are by default.
+/// The least `-m` of `align` with `threads`, each on a core, for pairs of 2x150 and all other
+/// options as they are by default.
 pub(crate) fn least_memory_of_pairs(
     index_bytes: u64,
     lengths_bp: impl Iterator<Item = u64>,
