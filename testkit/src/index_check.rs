@@ -286,7 +286,7 @@ mod tests {
                 four.iter().enumerate().fold(0, |byte, (i, code)| byte | code << (6 - 2 * i))
             })
             .collect();
-        if codes.len() % 4 == 0 {
+        if codes.len().is_multiple_of(4) {
             pac.push(0);
         }
         pac.push((codes.len() % 4) as u8);
