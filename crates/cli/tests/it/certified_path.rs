@@ -139,7 +139,9 @@ fn a_table_that_cannot_be_used_is_named() {
 
 #[test]
 fn memory_without_room_for_the_table_aligns_without_it() {
-    let arguments = align(small(), &pairs(small_pairs()));
+    // A small genome's table would fit what the floor is rounded up by.
+    let Some(reference) = chr20() else { return };
+    let arguments = align(reference, &pairs(small_pairs()));
     let floor = memory_floor(&arguments);
     let bam = scratch().join("certified-floor.bam");
     let mut command = seqloom(&arguments);
