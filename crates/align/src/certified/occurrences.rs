@@ -37,6 +37,8 @@ pub(super) struct Occurrences {
 impl Occurrences {
     /// Rows that one read may have looked up.
     const MOST: u64 = 4000;
+    /// Rows that a batch may have looked up together: 3 MB of memory.
+    const MOST_TOGETHER: u64 = 1 << 17;
 
     pub(super) fn clear(&mut self) {
         self.searches.clear();
@@ -47,7 +49,8 @@ impl Occurrences {
     pub(super) fn add(&mut self, seeds: &mut [Seed], scoring: &Scoring) -> bool {
         seeds.sort_unstable_by_key(|seed| seed.bases);
         let most = scoring.most_occurrences;
-        if seeds.iter().map(|seed| seed.occurrences().min(most)).sum::<u64>() > Self::MOST {
+        let rows = seeds.iter().map(|seed| seed.occurrences().min(most)).sum::<u64>();
+        if rows > Self::MOST || rows + self.searches.len() as u64 > Self::MOST_TOGETHER {
             return false;
         }
         for rows in seeds.iter().filter_map(|seed| seed.rows) {

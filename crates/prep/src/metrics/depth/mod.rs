@@ -11,7 +11,7 @@
 
 mod unit;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use seqloom_format::state::{MalformedState, State};
@@ -67,7 +67,8 @@ pub struct ReferenceDepth {
 struct Counts {
     /// By depth; that of depth 0 stays 0.
     positions: Vec<u64>,
-    references: Vec<ReferenceDepth>,
+    /// Of the sequences that have any: a record may name a number that no sequence has.
+    references: BTreeMap<i32, ReferenceDepth>,
 }
 
 state_of_fields!(ReferenceDepth { sum, covered });
@@ -76,20 +77,16 @@ state_of_fields!(Counts { positions, references });
 impl Counts {
     /// `length` positions of a sequence get another depth.
     fn shift(&mut self, reference: i32, old: u32, new: u32, length: u64) {
-        let index = reference as usize;
-        if self.references.len() <= index {
-            self.references.resize(index + 1, ReferenceDepth::default());
-        }
-        let counts = &mut self.references[index];
+        let counts = self.references.entry(reference).or_default();
         let sum = |depth: u32| u64::from(depth).wrapping_mul(length);
         counts.sum = counts.sum.wrapping_add(sum(new)).wrapping_sub(sum(old));
+        let covered = |depth: u32| if depth > 0 { length } else { 0 };
+        counts.covered = counts.covered.wrapping_add(covered(new)).wrapping_sub(covered(old));
         if old > 0 {
-            counts.covered = counts.covered.wrapping_sub(length);
             let positions = self.bin(old);
             *positions = positions.wrapping_sub(length);
         }
         if new > 0 {
-            self.references[index].covered = self.references[index].covered.wrapping_add(length);
             let positions = self.bin(new);
             *positions = positions.wrapping_add(length);
         }
@@ -110,10 +107,8 @@ impl Counts {
         for (sum, more) in self.positions.iter_mut().zip(&other.positions) {
             *sum = sum.wrapping_add(*more);
         }
-        if self.references.len() < other.references.len() {
-            self.references.resize(other.references.len(), ReferenceDepth::default());
-        }
-        for (sum, more) in self.references.iter_mut().zip(&other.references) {
+        for (&reference, more) in &other.references {
+            let sum = self.references.entry(reference).or_default();
             sum.sum = sum.sum.wrapping_add(more.sum);
             sum.covered = sum.covered.wrapping_add(more.covered);
         }
@@ -241,8 +236,9 @@ impl Depth {
     pub fn finish(mut self, lengths: &[u32]) -> DepthSummary {
         let mut changes = std::mem::take(&mut self.tail);
         self.add(&mut changes, &UnitDepth::default(), (i32::MAX, i32::MAX));
-        let Counts { mut positions, mut references } = self.counts;
-        references.resize(lengths.len(), ReferenceDepth::default());
+        let Counts { mut positions, references: found } = self.counts;
+        let found = |reference| found.get(&reference).copied().unwrap_or_default();
+        let references: Vec<_> = (0..lengths.len() as i32).map(found).collect();
         while positions.len() > 1 && positions.last() == Some(&0) {
             positions.pop();
         }
