@@ -1,8 +1,8 @@
 //! How far a run is: the share of the work of all its phases, and the time to go.
 //!
-//! Phases have weights, rough estimates of each one's share of the time. A phase that is done counts
-//! whole, the one in work by its input or records. What cannot be told (input from a
-//! pipe) is not told.
+//! Phases have weights, rough estimates of each one's share of the time. A phase that is done
+//! counts whole, the one in work by its input or records. What cannot be told (input from a pipe)
+//! is not told.
 
 use std::time::Duration;
 
