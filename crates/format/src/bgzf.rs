@@ -13,9 +13,6 @@ pub const MAX_PAYLOAD_BYTES: usize = 0xff00;
 /// Most bytes a block can have, compressed or inflated (both sizes are 16-bit fields plus one).
 pub const MAX_BLOCK_BYTES: usize = 0x1_0000;
 
-/// Highest compression level of [`BlockCompressor::new`].
-pub const MAX_LEVEL: u8 = 12;
-
 /// The empty block that marks the end of a complete file (SAM specification 4.1.2).
 pub const EOF_BLOCK: [u8; 28] = [
     0x1f, 0x8b, 0x08, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0x06, 0x00, 0x42, 0x43, 0x02, 0x00,
@@ -76,7 +73,7 @@ pub enum BgzfError {
     /// More than [`MAX_PAYLOAD_BYTES`] were given for one block.
     #[error("{0} bytes do not fit into one BGZF block (at most 65280)")]
     PayloadTooLarge(usize),
-    /// A compression level above [`MAX_LEVEL`].
+    /// A compression level above 12, libdeflate's highest.
     #[error("compression level {0} is not in 0..=12")]
     BadLevel(u8),
 }
@@ -88,7 +85,7 @@ pub struct VirtualOffset(u64);
 
 impl VirtualOffset {
     /// Largest file offset of a block.
-    pub const MAX_BLOCK_OFFSET: u64 = (1 << 48) - 1;
+    pub(crate) const MAX_BLOCK_OFFSET: u64 = (1 << 48) - 1;
 
     /// `None` where the block starts beyond 2^48 - 1 bytes.
     #[must_use]
@@ -126,7 +123,7 @@ impl VirtualOffset {
     /// This position, given relative to a run of blocks, in a file where the run starts at
     /// `base_offset`; `None` beyond 2^48 - 1.
     #[must_use]
-    pub const fn rebased(self, base_offset: u64) -> Option<Self> {
+    pub(crate) const fn rebased(self, base_offset: u64) -> Option<Self> {
         match self.block_offset().checked_add(base_offset) {
             Some(block_offset) => Self::new(block_offset, self.offset_in_block()),
             None => None,
@@ -214,7 +211,7 @@ impl BlockCompressor {
     /// Level 0 stores, 1 is the fastest, 12 the smallest (libdeflate's levels).
     ///
     /// # Errors
-    /// [`BgzfError::BadLevel`] above [`MAX_LEVEL`].
+    /// [`BgzfError::BadLevel`] above 12.
     pub fn new(level: u8) -> Result<Self, BgzfError> {
         let deflate = match level {
             0 => None,
@@ -418,7 +415,7 @@ mod tests {
 
     #[test]
     fn empty_payload_is_the_eof_block() {
-        for level in 0..=MAX_LEVEL {
+        for level in 0..=12 {
             assert_eq!(compress(level, b""), EOF_BLOCK);
         }
         assert_eq!(decompress(&EOF_BLOCK).unwrap(), b"");
@@ -427,7 +424,7 @@ mod tests {
     #[test]
     fn noise_is_stored_and_fits_at_every_level() {
         let payload = noise(MAX_PAYLOAD_BYTES);
-        for level in 0..=MAX_LEVEL {
+        for level in 0..=12 {
             let block = compress(level, &payload);
             assert!(block.len() <= MAX_PAYLOAD_BYTES + 31, "level {level}: {}", block.len());
             assert_eq!(decompress(&block).unwrap(), payload, "level {level}");

@@ -24,7 +24,7 @@ pub const MAX_NAME_BYTES: usize = 8_191;
 pub const MAX_HEADER_BYTES: usize = 1 << 20;
 
 /// Longest sequence in bases, and most records: BAM and `.ann` hold both as signed 32-bit numbers.
-pub const MAX_SEQUENCE_BP: u64 = i32::MAX as u64;
+pub(crate) const MAX_SEQUENCE_BP: u64 = i32::MAX as u64;
 
 /// Where a FASTA parser delivers what it finds.
 pub trait FastaSink {
@@ -258,7 +258,10 @@ impl FastaParser {
         }
         let bases = part.strip_suffix(b"\r").unwrap_or(part);
         self.pending_return = bases.len() < part.len();
-        if let Some(at) = bases.iter().position(|&byte| !SEQUENCE_BYTES[usize::from(byte)]) {
+        let is_refused = |&byte: &u8| !SEQUENCE_BYTES[usize::from(byte)];
+        if !is_plain(bases)
+            && let Some(at) = bases.iter().position(is_refused)
+        {
             self.byte += at as u64;
             return Err(self.error(FastaErrorKind::SequenceByte(bases[at])));
         }
@@ -347,6 +350,13 @@ fn name_problem(name: &[u8]) -> Option<FastaErrorKind> {
         return Some(FastaErrorKind::NameByte(first));
     }
     name.iter().find(|byte| !(b'!'..=b'~').contains(byte)).map(|&b| FastaErrorKind::NameByte(b))
+}
+
+/// Whether all are A, C, G, T or N, as most lines are. Looks at many bases at a time.
+fn is_plain(bases: &[u8]) -> bool {
+    bases
+        .iter()
+        .fold(true, |all, &base| all & matches!(base | 0x20, b'a' | b'c' | b'g' | b't' | b'n'))
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! Every input (FASTQ, unaligned BAM) is parsed into this one shape, so that nothing behind the
 //! source knows which format the reads came from. No read owns memory of its own.
 
+use memchr::memchr2;
+
 /// A part of a [`ReadBlock`]'s buffer: `len` bytes from `start`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Span {
@@ -79,6 +81,14 @@ impl ReadBlock {
             _ => None,
         }
     }
+    /// The header line of read `i` as FASTQ or FASTA has it, `@` or `>` in front; `None` in BAM.
+    #[must_use]
+    pub fn header_line(&self, i: usize) -> Option<&[u8]> {
+        let start = (self.reads[i].name.start as usize).checked_sub(1)?;
+        let line = self.bytes.get(start..).filter(|_| self.mate_of_pair.is_empty())?;
+        let end = memchr2(b'\n', b'\r', line).unwrap_or(line.len());
+        Some(&line[..end])
+    }
     /// Bases of read `i` (ASCII).
     #[must_use]
     pub fn bases(&self, i: usize) -> &[u8] {
@@ -127,6 +137,9 @@ mod tests {
                 parse(grammar, &mut block, range, ParseOptions::default());
                 assert_eq!(block.reads.len(), 1);
                 assert_eq!(block.mate_number(0), expected, "{header:?}");
+                let first = if grammar == Grammar::Fasta { '>' } else { '@' };
+                let line = format!("{first}{header}");
+                assert_eq!(block.header_line(0), Some(line.as_bytes()));
             }
         };
         t("r/1", Some(1));
@@ -171,5 +184,6 @@ mod tests {
         let bytes = b"r/1\n".to_vec();
         let block = ReadBlock { bytes, reads, mate_of_pair: vec![MateOfPair::Second] };
         assert_eq!(block.mate_number(0), None);
+        assert_eq!(block.header_line(0), None);
     }
 }

@@ -85,11 +85,11 @@ pub struct Slow5Version(pub u8, pub u8, pub u8);
 
 impl Slow5Version {
     /// The first published version: no enums, no signal compression, no zstd.
-    pub const V0_1_0: Self = Self(0, 1, 0);
+    pub(crate) const V0_1_0: Self = Self(0, 1, 0);
     /// What slow5lib writes, and we.
-    pub const V0_2_0: Self = Self(0, 2, 0);
+    pub(crate) const V0_2_0: Self = Self(0, 2, 0);
     /// The newest; equal to 0.2.0 but for the number.
-    pub const V1_0_0: Self = Self(1, 0, 0);
+    pub(crate) const V1_0_0: Self = Self(1, 0, 0);
 }
 
 /// What all reads of a file have in common.

@@ -30,7 +30,7 @@ pub enum VcfError {
     #[error("REF is empty or reaches too far")]
     BadReference,
     /// INFO/END is not a number in POS..=2147483647.
-    #[error("END {0:?} in INFO is not a position at or behind POS")]
+    #[error("END {0:?} in INFO is not a position at or after POS")]
     BadEnd(String),
 }
 

@@ -178,7 +178,7 @@ impl IndexedFasta {
         let read = self.text.read(scratch, first, (behind - first) as usize, out);
         read.map_err(|error| match error {
             TextError::Read { source, .. } if source.kind() == io::ErrorKind::UnexpectedEof => {
-                self.other_index(format!("{} ends behind the file", lossy(&entry.name)))
+                self.other_index(format!("{} ends past the end of the file", lossy(&entry.name)))
             }
             error => error.into(),
         })?;
@@ -205,7 +205,7 @@ impl IndexedFasta {
             };
             between.clear();
             if self.text.read(&mut scratch, last_end, gap as usize, &mut between).is_err() {
-                return Err(self.other_index(format!("{name} lies behind the end of the file")));
+                return Err(self.other_index(format!("{name} is past the end of the file")));
             }
             if !is_header(&between, &entry.name, !has_line) {
                 return Err(self.other_index(format!("the header of {name} is elsewhere")));
@@ -218,12 +218,12 @@ impl IndexedFasta {
         }
         let rest = self.text.text_bytes().checked_sub(last_end);
         let Some(rest) = rest else {
-            return Err(self.other_index("its last sequence lies behind the end".to_owned()));
+            return Err(self.other_index("its last sequence is past the end".to_owned()));
         };
         between.clear();
         self.text.read(&mut scratch, last_end, rest.min(64) as usize, &mut between)?;
         if between.iter().any(|byte| !byte.is_ascii_whitespace()) {
-            return Err(self.other_index("the file goes on behind its last sequence".to_owned()));
+            return Err(self.other_index("the file has more after its last sequence".to_owned()));
         }
         Ok(())
     }

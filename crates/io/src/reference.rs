@@ -117,7 +117,12 @@ impl FastaSink for Loading<'_> {
         if let Some(index) = self.current {
             let sequence = &mut self.sequences[index];
             // One base too many is enough to tell.
-            let room = (self.references[index].length as usize + 1).saturating_sub(sequence.len());
+            let most = self.references[index].length as usize + 1;
+            if sequence.is_empty() {
+                // Without it, memory is only asked for bit by bit.
+                let _ = sequence.try_reserve_exact(most);
+            }
+            let room = most.saturating_sub(sequence.len());
             sequence.extend_from_slice(&bases[..bases.len().min(room)]);
         }
     }

@@ -18,7 +18,7 @@ use crate::sink::atomic::is_tmpfile_unsupported;
 const ZSTD_LEVEL: i32 = 1;
 
 /// Most raw bytes of one extent (1 GiB).
-pub const MAX_EXTENT_BYTES: usize = 1 << 30;
+pub(crate) const MAX_EXTENT_BYTES: usize = 1 << 30;
 
 /// Most names tried for a spill file where it needs one for a moment.
 const MAX_NAME_ATTEMPTS: u32 = 100;
@@ -52,7 +52,7 @@ pub enum SpillError {
         source: io::Error,
     },
     /// Reading failed.
-    #[error("cannot read a temporary file in {}: {source}", folder.display())]
+    #[error("cannot read data kept in {}: {source}", folder.display())]
     Read {
         /// Where.
         folder: PathBuf,
@@ -61,8 +61,8 @@ pub enum SpillError {
     },
     /// What was read is not what was written.
     #[error(
-        "temporary file in {} is damaged: the {compressed_bytes} bytes at byte {offset} are not \
-         those that were written",
+        "data kept in {} are damaged: the {compressed_bytes} bytes at byte {offset} are not those \
+         that were written",
         folder.display()
     )]
     Damaged {
@@ -77,7 +77,7 @@ pub enum SpillError {
     #[error("{0} bytes are too many for one piece of temporary data (at most 1 GiB)")]
     TooLarge(usize),
     /// The extent was made by another spill file.
-    #[error("temporary data was asked of a file that does not have it")]
+    #[error("temporary data is missing from its file")]
     Foreign,
     /// zstd failed, which it does for want of memory only.
     #[error("zstd: {0}")]
@@ -87,7 +87,7 @@ pub enum SpillError {
 impl SpillError {
     /// Whether a full disk is the cause.
     #[must_use]
-    pub fn is_no_space(&self) -> bool {
+    pub(crate) fn is_no_space(&self) -> bool {
         matches!(self, Self::NoSpace { .. })
     }
 }
@@ -108,14 +108,46 @@ state_of_fields!(SpillExtent { offset, folder, compressed_bytes, raw_bytes, chec
 impl SpillExtent {
     /// Bytes that [`SpillFile::read`] will append.
     #[must_use]
-    pub fn raw_bytes(&self) -> usize {
+    pub(crate) fn raw_bytes(&self) -> usize {
         self.raw_bytes as usize
     }
 
     /// Bytes on disk.
     #[must_use]
-    pub fn compressed_bytes(&self) -> usize {
+    pub(crate) fn compressed_bytes(&self) -> usize {
         self.compressed_bytes as usize
+    }
+
+    /// Appends a piece, compressed as in a spill file, to `out`, which is to become part of a
+    /// [source](SpillFile::with_sources); the extent counts from the start of `out`.
+    ///
+    /// # Errors
+    /// [`SpillError::TooLarge`], [`SpillError::Zstd`].
+    pub fn pack(
+        raw: &[u8],
+        scratch: &mut SpillScratch,
+        out: &mut Vec<u8>,
+    ) -> Result<Self, SpillError> {
+        let offset = out.len() as u64;
+        out.extend_from_slice(scratch.compress(raw)?);
+        Ok(Self::new(raw, 0, offset, scratch.compressed.len()))
+    }
+
+    fn new(raw: &[u8], folder: usize, offset: u64, compressed_bytes: usize) -> Self {
+        Self {
+            offset,
+            // A folder each, and at most 2^30 bytes and their bound: all fit.
+            folder: folder as u32,
+            compressed_bytes: compressed_bytes as u32,
+            raw_bytes: raw.len() as u32,
+            checksum: crc32fast::hash(raw),
+        }
+    }
+
+    /// The same piece, `bytes` further behind in its file.
+    #[must_use]
+    pub fn moved_by(self, bytes: u64) -> Self {
+        Self { offset: self.offset.saturating_add(bytes), ..self }
     }
 }
 
@@ -137,6 +169,18 @@ impl SpillScratch {
             decompressor: zstd::bulk::Decompressor::new().map_err(SpillError::Zstd)?,
             compressed: Vec::new(),
         })
+    }
+
+    /// Compresses a piece into the buffer.
+    fn compress(&mut self, raw: &[u8]) -> Result<&[u8], SpillError> {
+        if raw.len() > MAX_EXTENT_BYTES {
+            return Err(SpillError::TooLarge(raw.len()));
+        }
+        let compressed = &mut self.compressed;
+        compressed.clear();
+        compressed.reserve(zstd::zstd_safe::compress_bound(raw.len()));
+        self.compressor.compress_to_buffer(raw, compressed).map_err(SpillError::Zstd)?;
+        Ok(compressed)
     }
 
     /// Bytes of the buffer held, zstd's own tables (about 1 MB) not counted.
@@ -164,7 +208,9 @@ struct Part {
 /// Nameless temporary files, one per folder, used in turn.
 #[derive(Debug)]
 pub struct SpillFile {
+    /// Those that are written to, then the sources.
     parts: Vec<Part>,
+    writable: usize,
     turn: AtomicUsize,
 }
 
@@ -198,6 +244,31 @@ impl SpillFile {
         Ok(spill)
     }
 
+    /// As [`SpillFile::create`], with files beside them that are only read: of pieces that were
+    /// [packed](SpillExtent::pack) by another process. [`SpillFile::in_source`] tells them apart.
+    ///
+    /// # Errors
+    /// As [`SpillFile::create`]; [`SpillError::Read`] for a source that cannot be looked at.
+    pub fn with_sources(
+        folders: &[PathBuf],
+        sources: Vec<(PathBuf, File)>,
+    ) -> Result<Self, SpillError> {
+        let mut spill = Self::create(folders)?;
+        for (folder, file) in sources {
+            let metadata = file.metadata();
+            let failed = |source| SpillError::Read { folder: folder.clone(), source };
+            let end = AtomicU64::new(metadata.map_err(failed)?.len());
+            spill.parts.push(Part { folder, file, end });
+        }
+        Ok(spill)
+    }
+
+    /// An extent of source number `source`, as this file knows it.
+    #[must_use]
+    pub fn in_source(&self, source: usize, extent: SpillExtent) -> SpillExtent {
+        SpillExtent { folder: (self.writable + source) as u32, ..extent }
+    }
+
     /// Writes everything through to disk; gives each file's path, as [`SpillFile::named`] was told,
     /// and its end. Nothing may be appended meanwhile.
     ///
@@ -208,15 +279,17 @@ impl SpillFile {
             Ok(()) => Ok((part.folder.clone(), part.end.load(Ordering::Acquire))),
             Err(source) => Err(SpillError::Write { folder: part.folder.clone(), source }),
         };
-        self.parts.iter().map(sync).collect()
+        self.parts[..self.writable].iter().map(sync).collect()
     }
 
     fn of_files(files: Vec<(PathBuf, File)>) -> Result<Self, SpillError> {
         if files.is_empty() {
             return Err(SpillError::NoFolder);
         }
+        let writable = files.len();
         let part = |(folder, file)| Part { folder, file, end: AtomicU64::new(0) };
-        Ok(Self { parts: files.into_iter().map(part).collect(), turn: AtomicUsize::new(0) })
+        let parts = files.into_iter().map(part).collect();
+        Ok(Self { parts, writable, turn: AtomicUsize::new(0) })
     }
 
     /// Compresses and writes `raw` (at most [`MAX_EXTENT_BYTES`]) to the folder whose turn it is,
@@ -230,27 +303,12 @@ impl SpillFile {
         raw: &[u8],
         scratch: &mut SpillScratch,
     ) -> Result<SpillExtent, SpillError> {
-        if raw.len() > MAX_EXTENT_BYTES {
-            return Err(SpillError::TooLarge(raw.len()));
-        }
-        let compressed = &mut scratch.compressed;
-        compressed.clear();
-        compressed.reserve(zstd::zstd_safe::compress_bound(raw.len()));
-        scratch.compressor.compress_to_buffer(raw, compressed).map_err(SpillError::Zstd)?;
+        let compressed = scratch.compress(raw)?;
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let mut full = None;
-        for index in (0..self.parts.len()).map(|step| turn.wrapping_add(step) % self.parts.len()) {
+        for index in (0..self.writable).map(|step| turn.wrapping_add(step) % self.writable) {
             match self.parts[index].append(compressed) {
-                Ok(offset) => {
-                    return Ok(SpillExtent {
-                        offset,
-                        // A folder each, and at most 2^30 bytes and their bound: all fit.
-                        folder: index as u32,
-                        compressed_bytes: compressed.len() as u32,
-                        raw_bytes: raw.len() as u32,
-                        checksum: crc32fast::hash(raw),
-                    });
-                }
+                Ok(offset) => return Ok(SpillExtent::new(raw, index, offset, compressed.len())),
                 Err(error) if error.is_no_space() => full = Some(error),
                 Err(error) => return Err(error),
             }
@@ -296,7 +354,7 @@ impl SpillFile {
     /// Compressed bytes of all folders so far.
     #[must_use]
     pub fn bytes_written(&self) -> u64 {
-        self.parts.iter().map(|part| part.end.load(Ordering::Relaxed)).sum()
+        self.parts[..self.writable].iter().map(|part| part.end.load(Ordering::Relaxed)).sum()
     }
 }
 

@@ -18,7 +18,7 @@ const WAIT: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// The input cannot be read, its compressed data are damaged or cut short, or `on_chunk` fails.
-pub fn for_each_chunk<E: From<SourceError>>(
+pub(crate) fn for_each_chunk<E: From<SourceError>>(
     path: &Path,
     mut on_chunk: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {

@@ -16,7 +16,8 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Debug)]
 pub struct Failure<E> {
     stopped: AtomicBool,
-    first: Mutex<Option<E>>,
+    /// With its position, if it has one.
+    first: Mutex<Option<(Option<u64>, E)>>,
 }
 
 impl<E> Default for Failure<E> {
@@ -28,7 +29,21 @@ impl<E> Default for Failure<E> {
 impl<E> Failure<E> {
     /// Records `error` unless one is recorded already, and stops the run.
     pub fn set(&self, error: E) {
-        lock(&self.first).get_or_insert(error);
+        lock(&self.first).get_or_insert((None, error));
+        self.stopped.store(true, Ordering::Release);
+    }
+
+    /// As [`Failure::set`], for an error at a position of the input: of several such errors the one
+    /// with the least position counts, whichever worker was the first to find one.
+    pub fn set_at(&self, position: u64, error: E) {
+        let mut first = lock(&self.first);
+        let counts = match &*first {
+            None => true,
+            Some((there, _)) => there.is_some_and(|there| position < there),
+        };
+        if counts {
+            *first = Some((Some(position), error));
+        }
         self.stopped.store(true, Ordering::Release);
     }
 
@@ -39,7 +54,7 @@ impl<E> Failure<E> {
 
     /// The error, if any; the latch is empty afterwards.
     pub fn take(&self) -> Option<E> {
-        lock(&self.first).take()
+        lock(&self.first).take().map(|(_, error)| error)
     }
 }
 
@@ -55,5 +70,19 @@ mod tests {
         failure.set("second");
         assert!(failure.stopped());
         assert_eq!(failure.take(), Some("first"));
+    }
+
+    #[test]
+    fn of_errors_with_a_position_the_least_wins() {
+        let failure = Failure::default();
+        for position in [7, 3, 5] {
+            failure.set_at(position, position);
+        }
+        assert!(failure.stopped());
+        failure.set(0);
+        assert_eq!(failure.take(), Some(3));
+        failure.set(0);
+        failure.set_at(1, 1);
+        assert_eq!(failure.take(), Some(0));
     }
 }

@@ -7,6 +7,7 @@ pub mod monitor;
 pub mod order;
 pub mod placement;
 pub mod pool;
+pub mod schedule;
 mod sys;
 pub mod topology;
 pub mod trace;

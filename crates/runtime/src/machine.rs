@@ -99,9 +99,22 @@ pub struct Usage {
 }
 
 /// Reads [`Usage`]; zero where the system gives none.
+///
+/// What `getrusage` says of memory starts, in a process that was forked, with that of its parent:
+/// a program started by a large one would seem as large. So the kernel's own mark counts.
 #[must_use]
 pub fn usage() -> Usage {
-    usage_from(&crate::sys::rusage_self())
+    let usage = usage_from(&crate::sys::rusage_self());
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak_rss_bytes = noted_peak_bytes(&status).unwrap_or(usage.peak_rss_bytes);
+    Usage { peak_rss_bytes, ..usage }
+}
+
+/// The largest resident set that `/proc/PID/status` has noted.
+fn noted_peak_bytes(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes = line.trim().strip_suffix("kB")?.trim_end().parse::<u64>().ok()?;
+    kibibytes.checked_mul(1024)
 }
 
 /// The same of all children of this process, and theirs, that have ended and were waited for: their
@@ -184,5 +197,15 @@ mod tests {
     fn usage_grows() {
         let used = usage();
         assert!(used.peak_rss_bytes > 1 << 20);
+    }
+
+    #[test]
+    fn the_peak_is_the_one_that_the_kernel_has_noted() {
+        let status = "Name:\tx\nVmPeak:\t  9000 kB\nVmHWM:\t    1234 kB\nVmRSS:\t 1000 kB\n";
+        assert_eq!(noted_peak_bytes(status), Some(1234 << 10));
+        for broken in ["", "VmHWM:", "VmHWM:\t12", "VmHWM: x kB", "VmHWM: 99999999999999999999 kB"]
+        {
+            assert_eq!(noted_peak_bytes(broken), None, "{broken}");
+        }
     }
 }

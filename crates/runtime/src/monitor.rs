@@ -28,6 +28,11 @@ impl<T> Monitor<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The state, when nobody looks at it any more.
+    pub fn into_inner(self) -> T {
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Changes the state and wakes one of those who wait.
     ///
     /// One is enough where all look for the same ([`Monitor::wait_for`] hands the wake-up on), and

@@ -15,6 +15,8 @@ use seqloom_align::engine::fence::Fence;
 use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_runtime::machine;
 
+use crate::host::{Host, Progress};
+
 /// Carriage return, erase the line.
 const REDRAW: &str = "\r\x1b[2K";
 
@@ -36,6 +38,7 @@ pub struct Console {
     quiet: AtomicBool,
     /// Takes all lines, also those that a quiet run does not show.
     log: OnceLock<File>,
+    host: OnceLock<Host>,
     _fence: Fence,
 }
 
@@ -62,6 +65,7 @@ impl Console {
             is_terminal,
             quiet: AtomicBool::new(false),
             log: OnceLock::new(),
+            host: OnceLock::new(),
             _fence: fence,
         })
     }
@@ -102,6 +106,25 @@ impl Console {
     pub fn log_to(&self, path: &Path) -> io::Result<()> {
         let file = File::create(path)?;
         self.log.set(file).map_err(|_| io::Error::other("there is a log already"))
+    }
+
+    /// From now on the program that started this one is told how the run is.
+    pub fn tell_host(&self, host: Host) {
+        // There is one host, named once on the command line.
+        let _ = self.host.set(host);
+    }
+
+    /// The program that started this one, if it wants to know.
+    #[must_use]
+    pub fn host(&self) -> Option<&Host> {
+        self.host.get()
+    }
+
+    /// Tells the host how far the run is.
+    pub fn tell_progress(&self, progress: Progress) {
+        if let Some(host) = self.host() {
+            host.progress(self.wall(), progress);
+        }
     }
 
     /// One log line, stamped with wall seconds and the number of cores kept busy so far.

@@ -66,7 +66,8 @@ pub fn chain_has<E: Error + Send + Sync + 'static>(
 }
 
 /// The messages of the chain, one after the other, without those that the one before quotes.
-fn message(error: &anyhow::Error) -> String {
+#[must_use]
+pub fn message(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain() {
         let words = cause.to_string();

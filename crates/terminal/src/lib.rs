@@ -1,8 +1,10 @@
 //! What a program of this project says to its user, and hears: log lines and progress, results as
-//! text, errors with exit codes, signals. The product's binary and the laboratory's have it.
+//! text, errors with exit codes, signals; what another program that started it is told. The
+//! product's binary and the laboratory's have it.
 
 mod console;
 pub mod exit;
+pub mod host;
 pub mod signals;
 mod usage;
 

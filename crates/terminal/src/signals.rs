@@ -4,9 +4,12 @@
 //! From then on the first one asks the workers to stop, which they do between tasks, and gives them
 //! [`GRACE_S`] seconds for it: a write to a pipe that nobody reads, or a long call into the engine,
 //! would else hold the process for ever. A second one has its default action.
+//!
+//! A program that started this one may want it to end with itself: [`end_with`].
 #![allow(unsafe_code)]
 
 use std::fs::File;
+use std::io;
 use std::os::fd::IntoRawFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -16,6 +19,8 @@ const GRACE_S: libc::c_uint = 5;
 
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
 static DEFERRED: AtomicBool = AtomicBool::new(false);
+/// Number of the process that this one ends with.
+static PARENT: AtomicI32 = AtomicI32::new(0);
 /// Where the handler says what happened; it cannot be given a context.
 static STDERR: AtomicI32 = AtomicI32::new(2);
 
@@ -52,6 +57,39 @@ pub fn install(stderr: File, program: &'static str) {
             action.sa_sigaction = on_signal as *const () as usize;
             action.sa_flags = libc::SA_RESETHAND | libc::SA_RESTART;
             libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// From now on the end of the parent process is as a SIGTERM. `parent` is its number, as the
+/// parent gave it: it may be gone already.
+///
+/// # Errors
+/// When the system refuses.
+pub fn end_with(parent: i32) -> io::Result<()> {
+    PARENT.store(parent, Ordering::SeqCst);
+    // SAFETY: as in `install`; the arguments of `prctl` are what this request takes.
+    let (installed, asked) = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_lost_parent as *const () as usize;
+        action.sa_flags = libc::SA_RESTART;
+        let installed = libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut());
+        (installed, libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGUSR1 as libc::c_ulong))
+    };
+    if installed != 0 || asked != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // It may have ended before the request.
+    on_lost_parent(libc::SIGUSR1);
+    Ok(())
+}
+
+/// The system sends the signal when the thread ends that started this process, too.
+extern "C" fn on_lost_parent(_: libc::c_int) {
+    // SAFETY: `getppid` and `raise` take no pointers and are async-signal-safe.
+    unsafe {
+        if libc::getppid() != PARENT.load(Ordering::SeqCst) {
+            libc::raise(libc::SIGTERM);
         }
     }
 }

@@ -117,6 +117,9 @@ fn fixed_value(kind: u8, bytes: &[u8]) -> Option<AuxValue<'_>> {
     })
 }
 
+/// The end of a shorter text is found byte by byte sooner than by a search.
+const SHORT_TEXT: usize = 16;
+
 /// Iterator over auxiliary fields: tag and value. It ends after the first error.
 #[derive(Debug, Clone)]
 pub struct AuxFields<'a> {
@@ -140,6 +143,41 @@ impl<'a> AuxFields<'a> {
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
+    }
+
+    /// The tag of the next field; `None` behind the last one.
+    #[must_use]
+    #[inline]
+    pub fn peek(&self) -> Option<[u8; 2]> {
+        match self.body[self.offset..] {
+            [first, second, ..] => Some([first, second]),
+            [first] => Some([first, 0]),
+            [] => None,
+        }
+    }
+
+    /// Passes over the next field, which is there.
+    ///
+    /// # Errors
+    /// [`RecordError::BadAux`], as [`AuxFields::next`]; nothing follows then.
+    #[inline]
+    pub fn skip_one(&mut self) -> Result<(), RecordError> {
+        let rest = &self.body[self.offset..];
+        // Numbers and short texts are most of what there is.
+        let size = match rest {
+            [_, _, b'c' | b'C' | b'A', _, ..] => 4,
+            [_, _, b's' | b'S', _, _, ..] => 5,
+            [_, _, b'i' | b'I' | b'f', _, _, _, _, ..] => 7,
+            [_, _, b'Z' | b'H', text @ ..] => {
+                match text.iter().take(SHORT_TEXT).position(|byte| *byte == 0) {
+                    Some(length) => 4 + length,
+                    None => return self.next().map_or(Ok(()), |field| field.map(|_| ())),
+                }
+            }
+            _ => return self.next().map_or(Ok(()), |field| field.map(|_| ())),
+        };
+        self.offset += size;
+        Ok(())
     }
 
     /// Tag, value and size of the field at the start of `field`, `None` if it is malformed.
@@ -224,6 +262,37 @@ mod tests {
         let integers: Vec<i64> = values.iter().filter_map(AuxValue::as_int).collect();
         assert_eq!(integers, [-1, 255, -1, 65535, -1, 4_294_967_295]);
         assert_eq!(values[9].as_string(), Some(&b"text"[..]));
+    }
+
+    #[test]
+    fn fields_that_are_passed_over_end_where_others_begin() {
+        let long = [b"LTZ".as_slice(), &[b'x'; 40], b"\0"].concat();
+        for field in [
+            &b"aaAx"[..],
+            b"bbc\xff",
+            b"ccs\0\0",
+            b"ddi\0\0\0\0",
+            b"eef\0\0\0\0",
+            b"ffd\0\0\0\0\0\0\0\0",
+            b"ggZ\0",
+            b"hhZtext\0",
+            b"iiH1A\0",
+            b"jjBs\x02\0\0\0\x01\0\xff\xff",
+            &long,
+        ] {
+            let bytes = [field, b"NMC\x01"].concat();
+            let mut fields = AuxFields::of(&bytes);
+            assert_eq!(fields.peek(), Some([field[0], field[1]]));
+            assert_eq!(fields.skip_one(), Ok(()));
+            assert_eq!(fields.offset(), field.len(), "{field:?}");
+            assert_eq!(fields.next(), Some(Ok((*b"NM", AuxValue::UInt8(1)))));
+            assert_eq!(fields.peek(), None);
+            for cut in 1..field.len() {
+                let mut fields = AuxFields::of(&field[..cut]);
+                assert_eq!(fields.skip_one(), Err(RecordError::BadAux(0)), "{field:?} {cut}");
+                assert_eq!(fields.peek(), None);
+            }
+        }
     }
 
     #[test]

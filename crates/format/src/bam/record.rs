@@ -139,7 +139,7 @@ impl<'a> RecordRef<'a> {
 
     /// CIGAR as stored: 4 little-endian bytes per operation.
     #[must_use]
-    pub fn cigar_bytes(&self) -> &'a [u8] {
+    pub(crate) fn cigar_bytes(&self) -> &'a [u8] {
         &self.body[self.cigar_start..self.bases_start]
     }
 
@@ -217,11 +217,12 @@ impl<'a> RecordRef<'a> {
     /// # Errors
     /// [`RecordError::BadAux`] when a field in front of it is malformed.
     pub fn find_aux(&self, tag: [u8; 2]) -> Result<Option<AuxValue<'a>>, RecordError> {
-        for field in self.aux() {
-            let (name, value) = field?;
+        let mut fields = self.aux();
+        while let Some(name) = fields.peek() {
             if name == tag {
-                return Ok(Some(value));
+                return fields.next().transpose().map(|field| field.map(|(_, value)| value));
             }
+            fields.skip_one()?;
         }
         Ok(None)
     }

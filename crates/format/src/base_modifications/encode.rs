@@ -36,7 +36,7 @@ pub fn append_modifications(
     let mut from = 0;
     for position in positions {
         let why = match bases.get(from..=position) {
-            _ if position < from => Some("it is not behind the one before it"),
+            _ if position < from => Some("it does not follow the one before it"),
             None => Some("the read is shorter"),
             Some(between) if !group.counts(between[between.len() - 1]) => {
                 Some("the read has another base there")

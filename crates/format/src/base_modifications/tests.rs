@@ -87,8 +87,8 @@ fn positions_that_cannot_be_are_refused() {
         assert_eq!(mm, b"before");
     };
     t(&[0], "the read has another base there");
-    t(&[6, 6], "it is not behind the one before it");
-    t(&[6, 4], "it is not behind the one before it");
+    t(&[6, 6], "it does not follow the one before it");
+    t(&[6, 4], "it does not follow the one before it");
     t(&[36], "the read is shorter");
     t(&[usize::MAX - 1], "the read is shorter");
 }

@@ -11,7 +11,8 @@
 //!   is not ACGT into N; anything else (digits, white space, `@`) is a damaged file, so it is an
 //!   error here. An empty sequence is legal;
 //! * `+`, alone or followed by the header's text or name again; another name is an error;
-//! * as many qualities as bases, each in `!` (33) to `~` (126).
+//! * as many qualities as bases, each in `!` (33) to `~` (126), or from `@` (64) on if they are
+//!   Phred+64, which become Phred+33 in place.
 //!
 //! Lines end in LF or CR LF; the last one may lack its end; a CR elsewhere is an error. Blank lines
 //! are legal only behind the last record (in FASTA anywhere behind the first header).
@@ -39,9 +40,11 @@ use crate::reads::{ReadBlock, ReadSpans, Span};
 pub const MAX_NAME_BYTES: usize = 254;
 
 /// Lowest quality byte: Phred 0.
-pub const MIN_QUALITY: u8 = b'!';
+pub(crate) const MIN_QUALITY: u8 = b'!';
 /// Highest quality byte: Phred 93.
-pub const MAX_QUALITY: u8 = b'~';
+pub(crate) const MAX_QUALITY: u8 = b'~';
+/// Lowest quality byte of Phred+64.
+const MIN_QUALITY_64: u8 = b'@';
 
 /// How records are laid out in lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +62,15 @@ pub enum Grammar {
 pub struct ParseOptions {
     /// Keep the rest of the header line behind the name in [`ReadSpans::extra`].
     pub keep_comments: bool,
+    /// Qualities are Phred+64; the block has them as Phred+33.
+    pub phred64: bool,
+}
+
+impl ParseOptions {
+    /// Lowest quality byte.
+    fn min_quality(self) -> u8 {
+        if self.phred64 { MIN_QUALITY_64 } else { MIN_QUALITY }
+    }
 }
 
 /// The part of a buffer to parse.
@@ -96,6 +108,8 @@ pub enum DefectKind {
     OtherName,
     /// A byte that cannot be a quality.
     QualityByte(u8),
+    /// A byte that cannot be a quality in Phred+64.
+    Phred64Byte(u8),
     /// Unequal numbers of bases and qualities.
     Lengths {
         /// Number of bases.
@@ -130,15 +144,18 @@ impl fmt::Display for DefectKind {
             Self::HeaderByte(byte) => write!(f, "{} in the header line", Byte(byte)),
             Self::BaseByte(byte) => write!(f, "{} among the bases", Byte(byte)),
             Self::MissingPlus(byte) => {
-                write!(f, "the line behind the sequence should start with '+', not {}", Byte(byte))
+                write!(f, "the line after the sequence should start with '+', not {}", Byte(byte))
             }
             Self::OtherName => f.write_str("the '+' line repeats another name than the '@' line"),
             Self::QualityByte(byte) => write!(f, "{} among the qualities", Byte(byte)),
+            Self::Phred64Byte(byte) => {
+                write!(f, "{} among the qualities, which Phred+64 does not have", Byte(byte))
+            }
             Self::Lengths { bases, qualities } => {
                 write!(f, "{bases} bases but {qualities} qualities")
             }
             Self::Truncated => f.write_str("the input ends within the record"),
-            Self::BlankLine => f.write_str("a blank line with more text behind it"),
+            Self::BlankLine => f.write_str("a blank line with more text after it"),
             Self::TooLong { limit_bytes } => {
                 write!(f, "the record is longer than {limit_bytes} bytes")
             }
@@ -263,8 +280,13 @@ fn lay_out(
     }
     if let Some(plus) = lines.plus {
         check_plus(text, lines.header, plus)?;
-        if let Some(offset) = find_bad(text, &lines.qualities, lines.wrapped, is_quality) {
-            return Err(Fault { kind: DefectKind::QualityByte(text[offset]), offset });
+        let lowest = options.min_quality();
+        let is_good = |byte| is_quality(byte, lowest);
+        if let Some(offset) = find_bad(text, &lines.qualities, lines.wrapped, is_good) {
+            let byte = text[offset];
+            let is_phred33 = is_quality(byte, MIN_QUALITY);
+            let kind = if is_phred33 { DefectKind::Phred64Byte } else { DefectKind::QualityByte };
+            return Err(Fault { kind: kind(byte), offset });
         }
     }
     let (mut bases, mut qualities) = (lines.bases.clone(), lines.qualities.clone());
@@ -275,6 +297,10 @@ fn lay_out(
     if lines.plus.is_some() && qualities.len() != bases.len() {
         let kind = DefectKind::Lengths { bases: bases.len(), qualities: qualities.len() };
         return Err(Fault { kind, offset: qualities.start });
+    }
+    if options.phred64 {
+        // Only now: what is refused, or read again with more text, is as it was.
+        text[qualities.clone()].iter_mut().for_each(|byte| *byte -= MIN_QUALITY_64 - MIN_QUALITY);
     }
     Ok(ReadSpans { name: span(&name)?, bases: span(&bases)?, qualities: span(&qualities)?, extra })
 }
@@ -386,8 +412,8 @@ fn is_base(byte: u8) -> bool {
     ((byte | 0x20).wrapping_sub(b'a') < 26) | (byte == b'*') | (byte == b'-') | (byte == b'.')
 }
 
-fn is_quality(byte: u8) -> bool {
-    byte.wrapping_sub(MIN_QUALITY) <= MAX_QUALITY - MIN_QUALITY
+fn is_quality(byte: u8, lowest: u8) -> bool {
+    byte.wrapping_sub(lowest) <= MAX_QUALITY - lowest
 }
 
 /// Index of the first byte that is not `good`. The pass without a branch per byte is there for the

@@ -7,7 +7,12 @@ use super::*;
 fn parse_text(grammar: Grammar, text: &[u8], at_eof: bool) -> (ReadBlock, Parsed) {
     let mut block = ReadBlock { bytes: text.to_vec(), ..ReadBlock::default() };
     let range = TextRange { from: 0, limit: text.len(), at_eof };
-    let parsed = parse(grammar, &mut block, range, ParseOptions { keep_comments: true });
+    let parsed = parse(
+        grammar,
+        &mut block,
+        range,
+        ParseOptions { keep_comments: true, ..ParseOptions::default() },
+    );
     (block, parsed)
 }
 

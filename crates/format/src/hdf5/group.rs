@@ -324,7 +324,7 @@ impl Hdf5File {
 /// Text in a local heap, up to its NUL.
 fn heap_text<'a>(heap: &'a [u8], at: u64, fields: &Fields<'_>) -> Result<&'a [u8], Hdf5Error> {
     let text = usize::try_from(at).ok().and_then(|at| heap.get(at..));
-    let text = text.ok_or_else(|| fields.malformed("a name lies outside the local heap"))?;
+    let text = text.ok_or_else(|| fields.malformed("a name is outside the local heap"))?;
     let end = memchr::memchr(0, text);
     let end = end.ok_or_else(|| fields.malformed("a name in the local heap has no end"))?;
     Ok(&text[..end])

@@ -21,7 +21,7 @@ pub enum VbzError {
     #[error("VBZ with parameters {0:?} does not exist")]
     Parameters(Vec<u32>),
     /// It stands for more than a chunk holds, or for a number of bytes that are no whole integers.
-    #[error("a VBZ chunk stands for {0} bytes")]
+    #[error("a VBZ chunk encodes {0} bytes")]
     Size(u32),
     /// The zstd frame is damaged.
     #[error("damaged zstd frame in a VBZ chunk")]
@@ -226,9 +226,9 @@ mod tests {
         t(&[0, 3, 1, 0], &[], "VBZ with parameters [0, 3, 1, 0] does not exist");
         t(&[0, 2], &[], "VBZ with parameters [0, 2] does not exist");
         t(&[0, 2, 1, 0], &[1, 0, 0], "coded signal is cut short");
-        t(&[0, 2, 1, 0], &[3, 0, 0, 0], "a VBZ chunk stands for 3 bytes");
-        t(&[0, 2, 1, 0], &[102, 0, 0, 0], "a VBZ chunk stands for 102 bytes");
-        t(&[0, 0, 1, 0], &[2, 0, 0, 0, 1], "a VBZ chunk stands for 2 bytes");
+        t(&[0, 2, 1, 0], &[3, 0, 0, 0], "a VBZ chunk encodes 3 bytes");
+        t(&[0, 2, 1, 0], &[102, 0, 0, 0], "a VBZ chunk encodes 102 bytes");
+        t(&[0, 0, 1, 0], &[2, 0, 0, 0, 1], "a VBZ chunk encodes 2 bytes");
         t(&[0, 2, 1, 0], &[2, 0, 0, 0, 0, 1, 1], "coded signal has 1 bytes too many");
         t(&[1, 1, 1, 0], &[2, 0, 0, 0, 0, 1], "coded signal has 1 bytes too many");
         t(&[1, 1, 1, 0], &[2, 0, 0, 0, 1], "coded signal is cut short");

@@ -37,19 +37,9 @@ impl BinningScheme {
         Self { min_shift, depth }
     }
 
-    /// BAI's scheme where it can hold every reference, else that of CSI.
-    #[must_use]
-    pub fn for_longest(longest_bp: u32) -> Self {
-        if i64::from(longest_bp) <= Self::BAI.limit_bp() {
-            Self::BAI
-        } else {
-            Self::csi(longest_bp)
-        }
-    }
-
     /// log2 of the smallest bin's size in bp, which is also the linear index's window.
     #[must_use]
-    pub const fn min_shift(self) -> u32 {
+    pub(crate) const fn min_shift(self) -> u32 {
         self.min_shift
     }
 
@@ -61,19 +51,19 @@ impl BinningScheme {
 
     /// Largest position the bins cover, in bp.
     #[must_use]
-    pub const fn limit_bp(self) -> i64 {
+    pub(crate) const fn limit_bp(self) -> i64 {
         1 << (self.min_shift + 3 * self.depth)
     }
 
     /// Number of bins: one above the largest bin number.
     #[must_use]
-    pub const fn bin_count(self) -> u32 {
+    pub(crate) const fn bin_count(self) -> u32 {
         first_of_level(self.depth + 1)
     }
 
     /// Number of the pseudo-bin that holds a reference's metadata.
     #[must_use]
-    pub const fn metadata_bin(self) -> u32 {
+    pub(crate) const fn metadata_bin(self) -> u32 {
         self.bin_count() + 1
     }
 
@@ -172,7 +162,6 @@ mod tests {
         {
             assert_eq!(BinningScheme::csi(longest_bp).depth(), depth, "{longest_bp}");
         }
-        assert_eq!(BinningScheme::for_longest(1 << 29), BinningScheme::BAI);
-        assert_eq!(BinningScheme::for_longest((1 << 29) + 1).depth(), 6);
+        assert_eq!(BinningScheme::csi((1 << 29) + 1).depth(), 6);
     }
 }

@@ -40,19 +40,19 @@ pub struct IndexBuilder {
     open: Option<Run>,
     /// Reference and position of the last placed record.
     last: Option<(u32, i64)>,
-    unplaced: u64,
+    no_coordinate: u64,
 }
 
 state_of_fields!(Chunk { start, end });
 state_of_fields!(ReferenceIndex { bins, windows, span, mapped, unmapped });
-state_of_fields!(IndexBuilder { scheme, references, open, last, unplaced });
+state_of_fields!(IndexBuilder { scheme, references, open, last, no_coordinate });
 
 impl IndexBuilder {
     /// A builder for a file with `reference_count` references.
     #[must_use]
     pub fn new(scheme: BinningScheme, reference_count: usize) -> Self {
         let references = (0..reference_count).map(|_| ReferenceIndex::default()).collect();
-        Self { scheme, references, open: None, last: None, unplaced: 0 }
+        Self { scheme, references, open: None, last: None, no_coordinate: 0 }
     }
 
     /// Adds the next fragment in file order; its compressed bytes start at file offset
@@ -73,9 +73,9 @@ impl IndexBuilder {
         for run in &fragment.runs {
             self.open_run(Some(Run { start: rebased(run.start)?, ..*run }), rebased(run.start)?);
         }
-        if let Some(start) = fragment.unplaced.start {
+        if let Some(start) = fragment.no_coordinate.start {
             self.open_run(None, rebased(start)?);
-            self.unplaced += fragment.unplaced.count;
+            self.no_coordinate += fragment.no_coordinate.count;
         }
         Ok(())
     }
@@ -90,7 +90,7 @@ impl IndexBuilder {
         let part = &fragment.parts[index];
         let reference_id = part.reference_id.cast_signed();
         let first = (part.reference_id, part.first_position);
-        if self.unplaced > 0 || self.last.is_some_and(|last| last > first) {
+        if self.no_coordinate > 0 || self.last.is_some_and(|last| last > first) {
             return Err(IndexError::Unsorted { reference_id, position: part.first_position });
         }
         let reference = self
@@ -150,7 +150,7 @@ impl IndexBuilder {
                 push_u64(&mut out, offset);
             }
         }
-        push_u64(&mut out, self.unplaced);
+        push_u64(&mut out, self.no_coordinate);
         Ok(out)
     }
 
@@ -168,7 +168,7 @@ impl IndexBuilder {
         for reference in &self.references {
             self.push_bins(&mut out, reference, true)?;
         }
-        push_u64(&mut out, self.unplaced);
+        push_u64(&mut out, self.no_coordinate);
         Ok(out)
     }
 

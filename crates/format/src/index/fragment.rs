@@ -22,7 +22,7 @@ pub struct IndexFragment {
     /// Offsets per window, the parts' one behind the other.
     pub(super) windows: Vec<u64>,
     /// Records without a reference.
-    pub(super) unplaced: Unplaced,
+    pub(super) no_coordinate: NoCoordinate,
 }
 
 /// Consecutive records that share reference and bin.
@@ -52,11 +52,23 @@ pub(super) struct Part {
 
 /// The records without a reference at the end of a file.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Unplaced {
+pub(super) struct NoCoordinate {
     pub(super) count: u64,
     /// Where the first of them starts.
     pub(super) start: Option<VirtualOffset>,
 }
+
+crate::state_of_fields!(Part {
+    reference_id,
+    first_position,
+    last_position,
+    first_window,
+    windows_start,
+    mapped,
+    unmapped,
+});
+crate::state_of_fields!(NoCoordinate { count, start });
+crate::state_of_fields!(IndexFragment { scheme, runs, parts, windows, no_coordinate });
 
 impl IndexFragment {
     /// An empty fragment.
@@ -67,7 +79,7 @@ impl IndexFragment {
             runs: Vec::new(),
             parts: Vec::new(),
             windows: Vec::new(),
-            unplaced: Unplaced::default(),
+            no_coordinate: NoCoordinate::default(),
         }
     }
 
@@ -76,13 +88,13 @@ impl IndexFragment {
         self.runs.clear();
         self.parts.clear();
         self.windows.clear();
-        self.unplaced = Unplaced::default();
+        self.no_coordinate = NoCoordinate::default();
     }
 
     /// Whether no record was pushed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.runs.is_empty() && self.unplaced.count == 0
+        self.runs.is_empty() && self.no_coordinate.count == 0
     }
 
     /// Bytes of memory held, for the memory ledger.
@@ -124,8 +136,8 @@ impl IndexFragment {
         start: VirtualOffset,
     ) -> Result<(), IndexError> {
         let Ok(reference) = u32::try_from(reference_id) else {
-            self.unplaced.count += 1;
-            self.unplaced.start.get_or_insert(start);
+            self.no_coordinate.count += 1;
+            self.no_coordinate.start.get_or_insert(start);
             return Ok(());
         };
         let limit_bp = self.scheme.limit_bp();
@@ -174,7 +186,7 @@ impl IndexFragment {
     }
 
     fn check_order(&self, reference: u32, position: i64) -> Result<(), IndexError> {
-        let is_sorted = self.unplaced.count == 0
+        let is_sorted = self.no_coordinate.count == 0
             && self.parts.last().is_none_or(|part| {
                 (part.reference_id, part.last_position) <= (reference, position)
             });

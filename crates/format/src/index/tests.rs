@@ -56,9 +56,9 @@ fn decode(bytes: &[u8]) -> (Vec<Decoded>, u64) {
             decoded
         })
         .collect();
-    let unplaced = words.u64();
+    let no_coordinate = words.u64();
     assert!(words.0.is_empty());
-    (references, unplaced)
+    (references, no_coordinate)
 }
 
 /// Our index of a BAM file, as one fragment.
@@ -229,8 +229,8 @@ proptest! {
 
     #[test]
     fn every_record_is_found(entries in entries()) {
-        let (references, unplaced) = decode(&index_of(&entries, &[80, 160], false));
-        prop_assert_eq!(unplaced, entries.iter().filter(|entry| entry.0 < 0).count() as u64);
+        let (references, no_coordinate) = decode(&index_of(&entries, &[80, 160], false));
+        prop_assert_eq!(no_coordinate, entries.iter().filter(|entry| entry.0 < 0).count() as u64);
         for &(reference, position, end, _, start) in entries.iter().filter(|entry| entry.0 >= 0) {
             let decoded = &references[reference as usize];
             let window = decoded.windows[(position >> 14) as usize];

@@ -15,9 +15,9 @@ use super::{MAX_METADATA_BYTES, Pod5FormatError};
 use crate::read_at::ReadAt;
 
 /// First and last bytes of a POD5 file.
-pub const SIGNATURE: [u8; 8] = [0x8B, b'P', b'O', b'D', b'\r', b'\n', 0x1A, b'\n'];
+pub(crate) const SIGNATURE: [u8; 8] = [0x8B, b'P', b'O', b'D', b'\r', b'\n', 0x1A, b'\n'];
 /// What stands before the footer.
-pub const FOOTER_MAGIC: [u8; 8] = *b"FOOTER\0\0";
+pub(crate) const FOOTER_MAGIC: [u8; 8] = *b"FOOTER\0\0";
 /// Signature and section marker.
 const HEAD_BYTES: u64 = 8 + 16;
 /// Length of the footer, section marker, signature.

@@ -31,7 +31,7 @@ pub use error::Pod5FormatError;
 
 /// Largest block of metadata (the footer of the container or of a table, the head of a batch) that
 /// is read. Those of a batch are below 3 kB; a footer has 24 bytes per batch.
-pub const MAX_METADATA_BYTES: u64 = 1 << 30;
+pub(crate) const MAX_METADATA_BYTES: u64 = 1 << 30;
 
 /// Most samples of one read: 59 hours at 5 kHz, 2 GiB in memory.
 pub const MAX_READ_SAMPLES: u64 = 1 << 30;

@@ -284,7 +284,7 @@ impl ReadTable {
     }
 
     /// The dictionary of structures that versions 0 to 2 keep their runs in.
-    pub fn embedded_runs(&self) -> impl Iterator<Item = (Array<'_>, u64)> {
+    pub(crate) fn embedded_runs(&self) -> impl Iterator<Item = (Array<'_>, u64)> {
         let field = self.columns[Name::RunInfo as usize].map(|i| &self.table.schema().fields[i]);
         let values = field.and_then(|f| Some((self.table.dictionary(f)?, f)));
         let values = values.into_iter().flat_map(|(dictionary, f)| dictionary.values(f));

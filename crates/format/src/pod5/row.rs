@@ -6,7 +6,7 @@ use zstd::bulk::Decompressor;
 use super::svb16::{self, Svb16Error};
 
 /// Most samples of one row: 7 hours at 5 kHz. The POD5 library writes rows of 102,400.
-pub const MAX_ROW_SAMPLES: u32 = 1 << 27;
+pub(crate) const MAX_ROW_SAMPLES: u32 = 1 << 27;
 
 /// A block of a zstd frame takes 3 bytes and more (RFC 8878, section 3.1.1.2) ...
 const ZSTD_BLOCK_MIN_BYTES: usize = 3;

@@ -8,7 +8,7 @@ use crate::read_at::ReadAt;
 
 /// Most runs of a file. Reads refer to them by a 16-bit number, so there cannot be as many; it
 /// bounds what a damaged file makes us keep.
-pub const MAX_RUNS: usize = 1 << 16;
+pub(crate) const MAX_RUNS: usize = 1 << 16;
 
 /// Columns in the order of the POD5 library's `RunInfo`.
 const COLUMNS: [&str; 20] = [

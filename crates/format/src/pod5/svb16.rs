@@ -35,7 +35,7 @@ pub enum Svb16Error {
 
 /// Bytes of the keys of `samples`.
 #[must_use]
-pub fn key_bytes(samples: usize) -> usize {
+pub(crate) fn key_bytes(samples: usize) -> usize {
     samples.div_ceil(8)
 }
 

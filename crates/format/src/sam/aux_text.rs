@@ -94,7 +94,7 @@ fn append_array(text: &[u8], out: &mut Vec<u8>) -> Result<(), &'static str> {
     let count_at = out.len();
     out.extend_from_slice(&[0; 4]);
     if !values.is_empty() {
-        let values = values.strip_prefix(b",").ok_or("has no comma behind its element type")?;
+        let values = values.strip_prefix(b",").ok_or("has no comma after its element type")?;
         for value in values.split(|&byte| byte == b',') {
             if *kind == b'f' {
                 out.extend_from_slice(&float(value)?.to_le_bytes());

@@ -24,8 +24,20 @@ pub fn append_record(
     references: &[Reference],
     out: &mut Vec<u8>,
 ) -> Result<(), RecordError> {
+    append_line(&RecordRef::new(body)?, references, out)
+}
+
+/// As [`append_record`], for a record that has been looked at already.
+///
+/// # Errors
+/// As [`append_record`].
+pub fn append_line(
+    record: &RecordRef<'_>,
+    references: &[Reference],
+    out: &mut Vec<u8>,
+) -> Result<(), RecordError> {
     let start = out.len();
-    let result = RecordRef::new(body).and_then(|record| append(&record, references, out));
+    let result = append(record, references, out);
     if result.is_err() {
         out.truncate(start);
     }
@@ -38,14 +50,11 @@ fn append(
     out: &mut Vec<u8>,
 ) -> Result<(), RecordError> {
     out.extend_from_slice(record.name());
-    out.push(b'\t');
-    append_integer(record.flags().into(), out);
+    append_column(record.flags().into(), out);
     out.push(b'\t');
     append_reference(record.reference_id(), references, out)?;
-    out.push(b'\t');
-    append_integer(i64::from(record.position()) + 1, out);
-    out.push(b'\t');
-    append_integer(record.mapping_quality().into(), out);
+    append_column(i64::from(record.position()) + 1, out);
+    append_column(record.mapping_quality().into(), out);
     out.push(b'\t');
     append_cigar(record, out);
     out.push(b'\t');
@@ -55,10 +64,8 @@ fn append(
     } else {
         append_reference(mate, references, out)?;
     }
-    out.push(b'\t');
-    append_integer(i64::from(record.mate_position()) + 1, out);
-    out.push(b'\t');
-    append_integer(record.template_length().into(), out);
+    append_column(i64::from(record.mate_position()) + 1, out);
+    append_column(record.template_length().into(), out);
     out.push(b'\t');
     append_bases(record, out);
     out.push(b'\t');
@@ -82,7 +89,8 @@ fn append_reference(
     Ok(())
 }
 
-fn append_cigar(record: &RecordRef<'_>, out: &mut Vec<u8>) {
+/// Appends the CIGAR of a record as SAM has it, that of the `CG` tag where it is kept there.
+pub fn append_cigar(record: &RecordRef<'_>, out: &mut Vec<u8>) {
     let cigar = record.full_cigar();
     if cigar.len() == 0 {
         out.push(b'*');
@@ -93,18 +101,32 @@ fn append_cigar(record: &RecordRef<'_>, out: &mut Vec<u8>) {
     }
 }
 
+/// Letters of the two bases in a byte.
+const TWO_LETTERS: [[u8; 2]; 256] = {
+    let mut table = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = [BASE_LETTERS[byte >> 4], BASE_LETTERS[byte & 0xf]];
+        byte += 1;
+    }
+    table
+};
+
 fn append_bases(record: &RecordRef<'_>, out: &mut Vec<u8>) {
     let count = record.base_count();
     if count == 0 {
         out.push(b'*');
         return;
     }
-    let end = out.len() + count;
-    for &byte in record.packed_bases() {
-        let letters = [byte >> 4, byte & 0xf].map(|code| BASE_LETTERS[usize::from(code)]);
-        out.extend_from_slice(&letters);
+    let start = out.len();
+    let packed = record.packed_bases();
+    // Written into room that is there: a loop without a branch a base.
+    out.resize(start + 2 * packed.len(), 0);
+    let (twos, _) = out[start..].as_chunks_mut();
+    for (two, &byte) in twos.iter_mut().zip(packed) {
+        *two = TWO_LETTERS[usize::from(byte)];
     }
-    out.truncate(end);
+    out.truncate(start + count);
 }
 
 fn append_qualities(qualities: &[u8], out: &mut Vec<u8>) {
@@ -122,23 +144,23 @@ fn append_aux(record: &RecordRef<'_>, out: &mut Vec<u8>) -> Result<(), RecordErr
         if is_cigar_elsewhere && tag == *b"CG" {
             continue;
         }
-        out.push(b'\t');
-        out.extend_from_slice(&tag);
-        match value {
-            AuxValue::Character(_) => out.extend_from_slice(b":A:"),
-            AuxValue::Float(_) => out.extend_from_slice(b":f:"),
-            AuxValue::Double(_) => out.extend_from_slice(b":d:"),
-            AuxValue::String(_) => out.extend_from_slice(b":Z:"),
-            AuxValue::Hex(_) => out.extend_from_slice(b":H:"),
-            AuxValue::Array(_) => out.extend_from_slice(b":B:"),
-            _ => out.extend_from_slice(b":i:"),
-        }
+        let kind = match value {
+            AuxValue::Character(_) => b'A',
+            AuxValue::Float(_) => b'f',
+            AuxValue::Double(_) => b'd',
+            AuxValue::String(_) => b'Z',
+            AuxValue::Hex(_) => b'H',
+            AuxValue::Array(_) => b'B',
+            _ => b'i',
+        };
+        out.extend_from_slice(&[b'\t', tag[0], tag[1], b':', kind, b':']);
         append_value(value, out);
     }
     Ok(())
 }
 
-fn append_value(value: AuxValue<'_>, out: &mut Vec<u8>) {
+/// Appends the value of an auxiliary field as SAM has it, without its type.
+pub fn append_value(value: AuxValue<'_>, out: &mut Vec<u8>) {
     match value {
         AuxValue::Character(letter) => out.push(letter),
         AuxValue::Float(number) => append_float(number.into(), out),
@@ -158,23 +180,48 @@ fn append_value(value: AuxValue<'_>, out: &mut Vec<u8>) {
     }
 }
 
+/// A tab and a number.
+fn append_column(value: i64, out: &mut Vec<u8>) {
+    out.push(b'\t');
+    append_integer(value, out);
+}
+
+/// Numbers from 0 to 99.
+const TWO_DIGITS: [[u8; 2]; 100] = {
+    let mut table = [[0; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        table[number] = [b'0' + number as u8 / 10, b'0' + number as u8 % 10];
+        number += 1;
+    }
+    table
+};
+
+/// Most digits of a number of 64 bits.
+const MOST_DIGITS: usize = 20;
+
 /// Decimal digits of an integer, without the detour through the formatting machinery.
 fn append_integer(value: i64, out: &mut Vec<u8>) {
-    let mut digits = [0_u8; 20];
-    let mut start = digits.len();
-    let mut rest = value.unsigned_abs();
-    loop {
-        start -= 1;
-        digits[start] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
     if value < 0 {
         out.push(b'-');
     }
-    out.extend_from_slice(&digits[start..]);
+    let mut rest = value.unsigned_abs();
+    if rest < 10 {
+        out.push(b'0' + rest as u8);
+        return;
+    }
+    let start = out.len();
+    // Room for the longest, and then as much as there is: that many bytes need no loop.
+    out.extend_from_slice(&[b'0'; MOST_DIGITS]);
+    out.truncate(start + 1 + rest.ilog10() as usize);
+    let mut twos = out[start..].rchunks_exact_mut(2);
+    for two in &mut twos {
+        two.copy_from_slice(&TWO_DIGITS[(rest % 100) as usize]);
+        rest /= 100;
+    }
+    if let [first] = twos.into_remainder() {
+        *first = b'0' + rest as u8;
+    }
 }
 
 /// A number as C's `printf("%g")` has it: 6 significant digits, no zeros at the end, an exponent

@@ -119,8 +119,8 @@ pub enum SignalError {
     /// A shift of more than 5.
     #[error("ex-zd shifts by {0} bits, at most 5 are possible")]
     ExZdShift(u8),
-    /// A position of an exception that is not behind the one before, or behind the last sample.
-    #[error("ex-zd puts exception {0} behind the last sample")]
+    /// A position of an exception that is not behind the one before, or past the last sample.
+    #[error("ex-zd puts exception {0} past the last sample")]
     ExZdPosition(usize),
     /// The value of an exception does not fit 16 bits.
     #[error("ex-zd exception {0} does not fit 16 bits")]
@@ -143,7 +143,7 @@ pub enum RecordError {
         offset: usize,
     },
     /// Bytes behind the last field.
-    #[error("record has {0} bytes behind its last field")]
+    #[error("record has {0} bytes after its last field")]
     TrailingBytes(usize),
     /// Bytes that are not a good zlib stream.
     #[error("record is not a good zlib stream")]

@@ -15,9 +15,9 @@ use super::{Compression, HeaderError, RecordCompression, SignalCompression, numb
 use crate::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, Slow5Version};
 
 /// First bytes of a BLOW5 file.
-pub const BINARY_MAGIC: [u8; 6] = *b"BLOW5\x01";
+pub(crate) const BINARY_MAGIC: [u8; 6] = *b"BLOW5\x01";
 /// First bytes of a SLOW5 file.
-pub const TEXT_MAGIC: &[u8] = b"#slow5_version\t";
+pub(crate) const TEXT_MAGIC: &[u8] = b"#slow5_version\t";
 
 /// Types of the columns that every file has.
 const PRIMARY_TYPES: &[u8] =

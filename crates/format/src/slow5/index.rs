@@ -10,9 +10,9 @@ use super::IndexError;
 use crate::signal::Slow5Version;
 
 /// First bytes of an index.
-pub const MAGIC: [u8; 9] = *b"SLOW5IDX\x01";
+pub(crate) const MAGIC: [u8; 9] = *b"SLOW5IDX\x01";
 /// Last bytes of an index.
-pub const FOOTER: [u8; 8] = *b"XDI5WOLS";
+pub(crate) const FOOTER: [u8; 8] = *b"XDI5WOLS";
 
 /// Where the entries start.
 const HEADER_BYTES: usize = 64;

@@ -9,7 +9,7 @@ use super::SignalError;
 
 /// Key bytes of `count` numbers.
 #[must_use]
-pub fn key_bytes(count: usize) -> usize {
+pub(crate) fn key_bytes(count: usize) -> usize {
     count.div_ceil(4)
 }
 
@@ -48,7 +48,7 @@ fn code_of(value: u32) -> u8 {
 ///
 /// # Errors
 /// When the bytes cannot hold that many numbers, of at least one byte each.
-pub fn split(count: usize, bytes: &[u8]) -> Result<(&[u8], &[u8]), SignalError> {
+pub(crate) fn split(count: usize, bytes: &[u8]) -> Result<(&[u8], &[u8]), SignalError> {
     let (keys, data) =
         bytes.split_at_checked(key_bytes(count)).ok_or(SignalError::CountTooLarge(count as u64))?;
     if data.len() < count {

@@ -19,7 +19,8 @@ pub fn encode(samples: &[i16], out: &mut Vec<u8>) -> Result<(), SignalError> {
 ///
 /// # Errors
 /// As [`encode`].
-pub fn encode_scalar(samples: &[i16], out: &mut Vec<u8>) -> Result<(), SignalError> {
+#[cfg(test)]
+fn encode_scalar(samples: &[i16], out: &mut Vec<u8>) -> Result<(), SignalError> {
     encode_by(|_, _, _, _| (0, 0), samples, out)
 }
 
@@ -110,7 +111,11 @@ pub fn decode(frame: &[u8], samples: &mut Vec<i16>) -> Result<(), SignalError> {
 ///
 /// # Errors
 /// As [`decode`].
-pub fn decode_coded(count: usize, coded: &[u8], samples: &mut Vec<i16>) -> Result<(), SignalError> {
+pub(crate) fn decode_coded(
+    count: usize,
+    coded: &[u8],
+    samples: &mut Vec<i16>,
+) -> Result<(), SignalError> {
     decode_coded_by(simd::decode_differences, count, coded, samples)
 }
 

@@ -26,7 +26,12 @@ pub(crate) fn fastq(text: &[u8]) {
     let parsed = |grammar: Grammar, text: &[u8], at_eof: bool| {
         let mut block = ReadBlock { bytes: text.to_vec(), ..ReadBlock::default() };
         let range = TextRange { from: 0, limit: text.len(), at_eof };
-        let parsed = parse(grammar, &mut block, range, ParseOptions { keep_comments: true });
+        let parsed = parse(
+            grammar,
+            &mut block,
+            range,
+            ParseOptions { keep_comments: true, ..ParseOptions::default() },
+        );
         assert!(parsed.end <= text.len());
         assert_eq!(parsed.records, block.reads.len() as u64);
         let mut reads = Vec::new();

@@ -54,7 +54,8 @@ impl RecordCheck {
 
     /// Blocks that had to be read again because their start was guessed wrongly.
     #[must_use]
-    pub fn reread_blocks(&self) -> u64 {
+    #[cfg(test)]
+    pub(super) fn reread_blocks(&self) -> u64 {
         self.reread_blocks
     }
 
@@ -62,6 +63,24 @@ impl RecordCheck {
     #[must_use]
     pub fn truncation(&self) -> Option<&Truncation> {
         self.truncation.as_ref()
+    }
+
+    /// Accepts a block of which `found` was found by `survey`; what is found now that its records
+    /// are right.
+    ///
+    /// # Errors
+    /// As [`RecordCheck::accept`].
+    pub fn accept_surveyed<S>(
+        &mut self,
+        source: &AlignmentSource,
+        block: &mut RecordBlock,
+        found: S,
+        survey: impl FnOnce(&[u8]) -> S,
+    ) -> Result<S, AlignmentError> {
+        let before = (self.reread_blocks, block.records);
+        self.accept(source, block)?;
+        let is_unchanged = before == (self.reread_blocks, block.records);
+        Ok(if is_unchanged { found } else { survey(&block.bytes) })
     }
 
     /// Accepts the next block of the input, which must be the one with the next index; puts its

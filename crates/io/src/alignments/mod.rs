@@ -86,15 +86,7 @@ impl Default for AlignmentOptions {
 }
 
 /// What [`AlignmentSource::fetch`] gave.
-#[derive(Debug)]
-pub enum AlignmentFetch {
-    /// Records.
-    Block(Box<RecordBlock>),
-    /// Another worker holds what could be taken now, or a pipe has nothing: try again soon.
-    Busy,
-    /// Nothing is left to take; others may still be at what they took.
-    End,
-}
+pub type AlignmentFetch = seqloom_runtime::schedule::Fetch<Box<RecordBlock>>;
 
 /// Buffers that a worker keeps from fetch to fetch.
 #[derive(Default)]
@@ -263,6 +255,11 @@ impl AlignmentSource {
         if free.len() < self.options.free_blocks {
             free.push(block.bytes);
         }
+    }
+
+    /// Gives up the buffers that are kept for further blocks: none will come.
+    pub fn release(&self) {
+        lock(&self.free).clear();
     }
 
     fn free_bytes(&self) -> Vec<u8> {

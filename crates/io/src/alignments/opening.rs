@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use seqloom_format::bam::{Header, HeaderError, LineFault, MAX_HEADER_LINE_BYTES};
-use seqloom_format::bgzf::{self, BgzfError, VirtualOffset};
+use seqloom_format::bgzf::{self, VirtualOffset};
 
 use super::error::AlignmentError;
 use super::stretch::BlockPlace;
@@ -13,6 +13,7 @@ use crate::source::opening::{MAX_HEADER_BYTES, SAMPLE_BYTES, more_header_bytes};
 use crate::source::poll;
 use crate::source::raw::Input;
 use crate::source::reader::{Fill, TextReader};
+use crate::source::window::BlockError;
 
 /// How long one look for data of a pipe takes.
 const WAIT: Duration = Duration::from_millis(200);
@@ -198,15 +199,14 @@ fn more(text: &[u8]) -> Result<ReadHeader, HeaderError> {
 pub(super) fn locate(input: &Input, size: u64, byte: u64) -> Result<BlockPlace, SourceError> {
     let (mut block, mut skip) = (0, byte);
     while block < size {
-        let sizes = block_sizes(input, size, block)?;
-        let sizes = sizes.map_err(|error| input.compressed_error(block, error.to_string()))?;
+        let sizes = block_sizes(input, size, block).map_err(|error| error.at(input, block))?;
         // A block that is cut short is found out by whoever reads it.
-        let Some((bytes, inflated)) = sizes else { break };
-        if skip < inflated {
+        let Some(sizes) = sizes else { break };
+        if skip < sizes.inflated_bytes {
             break;
         }
-        skip -= inflated;
-        block += bytes;
+        skip -= sizes.inflated_bytes;
+        block += sizes.block_bytes;
     }
     Ok(BlockPlace { block: block.min(size), skip })
 }
@@ -218,9 +218,10 @@ pub(super) fn place_at(
     offset: VirtualOffset,
 ) -> Result<BlockPlace, AlignmentError> {
     let (block, skip) = (offset.block_offset(), u64::from(offset.offset_in_block()));
-    let is_block = match block_sizes(input, size, block)? {
-        Ok(Some((_, inflated))) => skip <= inflated,
-        _ => false,
+    let is_block = match block_sizes(input, size, block) {
+        Ok(sizes) => sizes.is_some_and(|sizes| skip <= sizes.inflated_bytes),
+        Err(BlockError::Damaged(_)) => false,
+        Err(BlockError::Source(error)) => return Err(error.into()),
     };
     let path = || input.path.to_path_buf();
     is_block
@@ -228,20 +229,22 @@ pub(super) fn place_at(
         .ok_or_else(|| AlignmentError::Start { path: path(), offset })
 }
 
-/// Bytes of the BGZF block at `block`, and of what it inflates to; `None` if it is cut short.
-fn block_sizes(
-    input: &Input,
-    size: u64,
-    block: u64,
-) -> Result<Result<Option<(u64, u64)>, BgzfError>, SourceError> {
+/// Bytes of a BGZF block, and of what it inflates to.
+struct BlockSizes {
+    block_bytes: u64,
+    inflated_bytes: u64,
+}
+
+/// Sizes of the BGZF block at `block`; `None` if it is cut short.
+fn block_sizes(input: &Input, size: u64, block: u64) -> Result<Option<BlockSizes>, BlockError> {
     let mut head = [0; bgzf::MAX_BLOCK_BYTES];
     let bytes = size.saturating_sub(block).min(head.len() as u64) as usize;
     input.read_exact_at(&mut head[..bytes], block)?;
-    Ok(bgzf::parse_block_header(&head[..bytes]).map(|parsed| {
-        let inflated = head[..bytes].get(parsed.block_bytes - 4..parsed.block_bytes)?;
-        let inflated = inflated.first_chunk().copied().map(u32::from_le_bytes)?;
-        Some((parsed.block_bytes as u64, u64::from(inflated)))
-    }))
+    let parsed = bgzf::parse_block_header(&head[..bytes])?;
+    let inflated = head[..bytes].get(parsed.block_bytes - 4..parsed.block_bytes);
+    let inflated = inflated.and_then(|bytes| bytes.first_chunk()).copied().map(u32::from_le_bytes);
+    let block_bytes = parsed.block_bytes as u64;
+    Ok(inflated.map(|bytes| BlockSizes { block_bytes, inflated_bytes: bytes.into() }))
 }
 
 /// Whether a BGZF file ends with an empty block.

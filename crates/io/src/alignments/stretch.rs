@@ -16,7 +16,7 @@ use crate::source::block::Place;
 use crate::source::claims::Stretches;
 use crate::source::error::SourceError;
 use crate::source::raw::Input;
-use crate::source::window::{BgzfScratch, BgzfWindow};
+use crate::source::window::{BgzfScratch, BgzfWindow, BlockError};
 
 /// How far behind its stretch a worker reads for a record whose start is a guess. A longer one is
 /// read when its start is sure; so bytes that look like a record of 256 MiB cost little.
@@ -124,9 +124,10 @@ impl Reading<'_> {
             return Ok(false);
         }
         let (start, offset) = (self.end(), self.window.next);
-        match self.window.try_inflate_next(&mut self.text)? {
+        match self.window.try_inflate_next(&mut self.text) {
             Ok(_) => self.blocks.push((start, offset)),
-            Err(error) => self.fault = Some((offset, error)),
+            Err(BlockError::Damaged(error)) => self.fault = Some((offset, error)),
+            Err(BlockError::Source(error)) => return Err(error),
         }
         Ok(self.fault.is_none())
     }

@@ -179,6 +179,28 @@ impl AtomicFile {
         self.stage()?.publish()?.sync()
     }
 
+    /// Writes the file through to disk and gives it its final name if that is free (`link(2)`, so
+    /// that of several processes, on several machines, one succeeds); whether it was. Where it was
+    /// not, what has the name stays, and this file is gone.
+    ///
+    /// # Errors
+    /// [`AtomicFileError`]; a file system without links.
+    pub fn commit_new(self) -> Result<bool, AtomicFileError> {
+        self.sync()?;
+        let Self { file, final_path, state } = &self;
+        let linked = match state {
+            State::Nameless => sys::link_file(file, final_path),
+            State::Named(TemporaryName { path: Some(path), .. }) => fs::hard_link(path, final_path),
+            State::Named(_) | State::Direct => Err(io::ErrorKind::Unsupported.into()),
+        };
+        match linked {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+            linked => linked.map_err(failed("link a new file to", final_path))?,
+        }
+        Published { folder: Some(folder_of(final_path).to_owned()) }.sync()?;
+        Ok(true)
+    }
+
     /// Writes the file through to disk.
     fn sync(&self) -> Result<(), AtomicFileError> {
         if matches!(self.state, State::Direct) {

@@ -105,6 +105,9 @@ impl Problem {
             Self::Text(DefectKind::TooLong { .. }) => {
                 Some("no read is as long as that: is the end of a line missing?")
             }
+            Self::Text(DefectKind::BaseByte(b'0'..=b'3')) => {
+                Some("reads in colour space are not read here")
+            }
             Self::Text(DefectKind::QualityByte(b' ' | b'\t'))
             | Self::Text(DefectKind::BaseByte(b' ' | b'\t')) => {
                 Some("white space is not allowed within a read")

@@ -3,6 +3,7 @@
 use super::ReadSource;
 use super::block::{Defect, InputBlock};
 use super::error::{Malformed, SourceError};
+use super::place::{BlockPlace, LanePlace};
 
 /// Records looked at to tell Phred+64 from Phred+33.
 const PHRED_RECORDS: u64 = 10_000;
@@ -21,13 +22,18 @@ pub struct SequenceCheck {
     /// Behind the last record: `expected` before blank lines were skipped.
     record_end: u64,
     in_blank_tail: bool,
+    /// Of the lane, those in front of its first block too.
     records: u64,
     lines: u64,
+    /// Records in front of the first block.
+    records_before: u64,
     bases: u64,
     /// Behind the compressed unit that the blocks so far end with.
     raw_end: u64,
     /// A place in the file to decompress from, at or before `record_end`, and the text before it.
     anchor: (u64, u64),
+    /// Where the first record of the lane is.
+    start: LanePlace,
     last_name: Vec<u8>,
     qualities: QualityRange,
 }
@@ -36,19 +42,22 @@ impl SequenceCheck {
     /// For `lane` of `source`.
     #[must_use]
     pub fn new(source: &ReadSource, lane: usize) -> Self {
-        let base = source.header_bytes(lane);
+        let (start, base) = (source.start(lane), source.first_text(lane));
+        let raw = source.first_raw(lane);
         Self {
             lane,
             next_index: 0,
             base,
-            expected: base,
-            record_end: base,
+            expected: start.text,
+            record_end: start.text,
             in_blank_tail: false,
-            records: 0,
-            lines: 0,
+            records: start.records,
+            lines: start.lines,
+            records_before: start.records,
             bases: 0,
-            raw_end: 0,
-            anchor: (0, 0),
+            raw_end: raw,
+            anchor: (raw, if raw == 0 { 0 } else { base }),
+            start,
             last_name: Vec::new(),
             qualities: QualityRange::new(source.checks_phred_offset(lane)),
         }
@@ -63,10 +72,19 @@ impl SequenceCheck {
     /// Records in the blocks accepted so far.
     #[must_use]
     pub fn records(&self) -> u64 {
-        self.records
+        self.records - self.records_before
     }
 
-    /// Lines of text in the blocks accepted so far.
+    /// Where the text of the next block, which is this one, is in the input. To be asked before it
+    /// is accepted.
+    #[must_use]
+    pub fn place_of_next(&self, block: &InputBlock) -> BlockPlace {
+        let LanePlace { raw, raw_text, .. } = self.start;
+        let (text, records, lines) = (self.base, self.records, self.lines);
+        BlockPlace::new(LanePlace { raw, raw_text, text, records, lines }, block)
+    }
+
+    /// Lines of text of the lane up to here.
     #[must_use]
     pub fn lines(&self) -> u64 {
         self.lines

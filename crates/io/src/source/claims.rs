@@ -99,20 +99,22 @@ pub(crate) fn read_plain(
     block.bytes.resize((upto - lo) as usize, 0);
     input.read_exact_at(&mut block.bytes, lo)?;
     let mut look = PlainAhead { input, next: upto, size: stretches.size };
-    let claim = Claim { index, own, at_eof: upto == stretches.size, ahead, max_record_bytes };
+    let first = (index == 0).then_some(0);
+    let claim = Claim { first, own, at_eof: upto == stretches.size, ahead, max_record_bytes };
     let mut text = parse_claim(claim, block, &mut look, options)?;
     text.place.raw = Some((lo, hi));
     Ok(text)
 }
 
 /// Inflates and parses stretch `index` of a BGZF file into `block`: the blocks that start in it.
+/// The first record of all is behind the first `skip` bytes of text.
 pub(crate) fn read_bgzf(
     input: &Input,
     stretches: &Stretches,
     index: u64,
     block: &mut ReadBlock,
     (options, max_record_bytes): (ParseOptions, usize),
-    scratch: &mut BgzfScratch,
+    (scratch, skip): (&mut BgzfScratch, u64),
 ) -> Result<ParsedText, SourceError> {
     let (lo, hi) = stretches.range(index);
     let mut window = BgzfWindow::new(input, scratch, lo, stretches.size);
@@ -131,7 +133,9 @@ pub(crate) fn read_bgzf(
     let raw = Some((first, window.next));
     // The rest of a short read's record: no more is inflated than is needed.
     let ahead = (own / 256).clamp(16, 4096);
-    let claim = Claim { index, own, at_eof: window.is_at_end(), ahead, max_record_bytes };
+    let start = (index == 0).then_some(own.min(usize::try_from(skip).unwrap_or(usize::MAX)));
+    let at_eof = window.is_at_end();
+    let claim = Claim { first: start, own, at_eof, ahead, max_record_bytes };
     let mut text = parse_claim(claim, block, &mut window, options)?;
     text.place.raw = raw;
     Ok(text)

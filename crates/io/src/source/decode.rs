@@ -7,6 +7,8 @@ use flate2::{Decompress, FlushDecompress, Status};
 use seqloom_format::bgzf::{self, BgzfError, BlockDecompressor};
 use zstd::stream::raw::{Decoder as ZstdDecoder, InBuffer, Operation, OutBuffer};
 
+use super::restart::{NoPoint, Position, Primed, Recorder, RestartPoint};
+
 /// Longest gzip header that is read: 64 KiB of extra field, a name and a comment.
 pub(crate) const MAX_GZIP_HEADER_BYTES: usize = 128 * 1024;
 
@@ -96,10 +98,22 @@ enum GzipPart {
     Padding,
 }
 
+/// What inflates the body of a member.
+enum Body {
+    Plain(Decompress),
+    /// The rest of a member from a restart point on; its first byte is not as it is in the file.
+    Restarted(Box<zlib_rs::Inflate>, Option<Primed>),
+    /// Takes note of restart points.
+    Recording(Box<Recorder>),
+}
+
 /// Inflates gzip members one after the other; whole BGZF blocks in one go.
 pub(crate) struct GzipDecoder {
     part: GzipPart,
-    inflate: Decompress,
+    inflate: Body,
+    /// Where the next byte of input is in the file, and the text so far.
+    raw: u64,
+    text: u64,
     block: BlockDecompressor,
     crc: crc32fast::Hasher,
     member_bytes: u32,
@@ -114,7 +128,9 @@ impl GzipDecoder {
     pub(crate) fn new() -> Self {
         Self {
             part: GzipPart::Header,
-            inflate: Decompress::new(false),
+            inflate: Body::Plain(Decompress::new(false)),
+            raw: 0,
+            text: 0,
             block: BlockDecompressor::new(),
             crc: crc32fast::Hasher::new(),
             member_bytes: 0,
@@ -124,12 +140,55 @@ impl GzipDecoder {
         }
     }
 
+    /// As [`GzipDecoder::new`] for a whole file, taking note of restart points, at least so many
+    /// bytes of text apart.
+    pub(crate) fn recording(every_bytes: u64) -> Self {
+        Self { inflate: Body::Recording(Box::new(Recorder::new(every_bytes))), ..Self::new() }
+    }
+
+    /// For the data from `point` on.
+    pub(crate) fn at(point: &RestartPoint) -> Result<Self, NoPoint> {
+        if !point.is_in_member() {
+            return Ok(Self::new());
+        }
+        let (inflate, primed) = point.inflater()?;
+        let (crc, member_bytes) = point.member();
+        Ok(Self {
+            part: GzipPart::Body,
+            inflate: Body::Restarted(Box::new(inflate), Some(primed)),
+            crc: crc32fast::Hasher::new_with_initial(crc),
+            member_bytes,
+            ..Self::new()
+        })
+    }
+
+    /// The restart points that were found.
+    pub(crate) fn take_restart_points(&mut self) -> Vec<RestartPoint> {
+        match &mut self.inflate {
+            Body::Recording(recorder) => recorder.take_points(),
+            _ => Vec::new(),
+        }
+    }
+
     /// BGZF that does not end with its empty block, as complete files do.
     pub(crate) fn lacks_eof_block(&self) -> bool {
         self.has_bgzf && !self.ended_by_eof_block
     }
 
     fn step(&mut self, input: &[u8], ended: bool, out: &mut Vec<u8>) -> Result<Step, DecodeError> {
+        let before = out.len();
+        let step = self.step_of_part(input, ended, out)?;
+        self.raw += step.consumed as u64;
+        self.text += (out.len() - before) as u64;
+        Ok(step)
+    }
+
+    fn step_of_part(
+        &mut self,
+        input: &[u8],
+        ended: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<Step, DecodeError> {
         match self.part {
             GzipPart::Header => self.header(input, ended, out),
             GzipPart::Body => self.body(input, ended, out),
@@ -158,6 +217,9 @@ impl GzipDecoder {
         match bgzf::parse_block_header(input) {
             Ok(header) if header.block_bytes <= input.len() => {
                 let block = &input[..header.block_bytes];
+                if let Body::Recording(recorder) = &mut self.inflate {
+                    recorder.at_member(self.raw, self.text);
+                }
                 let inflated = match self.block.decompress(block, out) {
                     Ok(inflated) => inflated,
                     Err(error) => return fail(0, error.to_string()),
@@ -179,7 +241,11 @@ impl GzipDecoder {
         match gzip_header_bytes(input)? {
             Some(consumed) => {
                 self.part = GzipPart::Body;
-                self.inflate.reset(false);
+                match &mut self.inflate {
+                    Body::Plain(inflate) => inflate.reset(false),
+                    Body::Restarted(..) => self.inflate = Body::Plain(Decompress::new(false)),
+                    Body::Recording(recorder) => recorder.at_member(self.raw, self.text),
+                }
                 self.crc.reset();
                 self.member_bytes = 0;
                 Ok(Step { consumed, state: State::Going })
@@ -192,26 +258,45 @@ impl GzipDecoder {
 
     fn body(&mut self, input: &[u8], ended: bool, out: &mut Vec<u8>) -> Result<Step, DecodeError> {
         let start = out.len();
-        out.reserve(OUTPUT_STEP_BYTES);
-        let before = self.inflate.total_in();
-        let status = self
-            .inflate
-            .decompress_vec(input, out, FlushDecompress::None)
-            .or_else(|_| fail(0, "corrupt deflate data"))?;
-        let consumed = usize::try_from(self.inflate.total_in() - before).unwrap_or(usize::MAX);
+        let inflated = self.inflate_some(input, out);
+        let (consumed, has_ended) = inflated.map_or_else(|| fail(0, "corrupt deflate data"), Ok)?;
         self.crc.update(&out[start..]);
         // ISIZE is the length modulo 2^32 (RFC 1952, 2.3.1).
         self.member_bytes = self.member_bytes.wrapping_add((out.len() - start) as u32);
-        let state = match status {
-            Status::StreamEnd => {
-                self.part = GzipPart::Trailer;
-                State::Going
-            }
-            _ if consumed > 0 || out.len() > start => State::Going,
-            _ if ended => return truncated(input.len(), "the file ends within gzip data"),
-            _ => State::NeedInput,
+        let state = if has_ended {
+            self.part = GzipPart::Trailer;
+            State::Going
+        } else if consumed > 0 || out.len() > start {
+            State::Going
+        } else if ended {
+            return truncated(input.len(), "the file ends within gzip data");
+        } else {
+            State::NeedInput
         };
         Ok(Step { consumed, state })
+    }
+
+    /// Inflates some of a member; how much of the input was used up, and whether its data ended.
+    /// `None`: they are corrupt.
+    fn inflate_some(&mut self, input: &[u8], out: &mut Vec<u8>) -> Option<(usize, bool)> {
+        let (crc, member_bytes, raw, text) = (&self.crc, self.member_bytes, self.raw, self.text);
+        match &mut self.inflate {
+            Body::Plain(inflate) => {
+                out.reserve(OUTPUT_STEP_BYTES);
+                let before = inflate.total_in();
+                let status = inflate.decompress_vec(input, out, FlushDecompress::None).ok()?;
+                let consumed = usize::try_from(inflate.total_in() - before).ok()?;
+                Some((consumed, status == Status::StreamEnd))
+            }
+            Body::Restarted(inflate, primed) => inflate_restarted(inflate, primed, input, out),
+            Body::Recording(recorder) => recorder.inflate(input, out, |consumed, made| {
+                let mut crc = crc.clone();
+                crc.update(made);
+                let member = (crc.finalize(), member_bytes.wrapping_add(made.len() as u32));
+                let (raw, text) = (raw + consumed as u64, text + made.len() as u64);
+                Position { raw, text, member }
+            }),
+        }
     }
 
     fn trailer(&mut self, input: &[u8], ended: bool) -> Result<Step, DecodeError> {
@@ -238,6 +323,30 @@ impl GzipDecoder {
         self.part = GzipPart::Header;
         Ok(Step { consumed: 8, state: State::Going })
     }
+}
+
+/// As [`GzipDecoder::inflate_some`], for a member from a restart point on.
+fn inflate_restarted(
+    inflate: &mut zlib_rs::Inflate,
+    primed: &mut Option<Primed>,
+    input: &[u8],
+    out: &mut Vec<u8>,
+) -> Option<(usize, bool)> {
+    let start = out.len();
+    out.resize(start + OUTPUT_STEP_BYTES, 0);
+    let before = (inflate.total_in(), inflate.total_out());
+    let first = match (*primed, input.first()) {
+        (Some(primed), Some(first)) => Some([primed.first_byte(*first)]),
+        _ => None,
+    };
+    let input = first.as_ref().map_or(input, |first| &first[..]);
+    let status = inflate.decompress(input, &mut out[start..], zlib_rs::InflateFlush::NoFlush);
+    let consumed = (inflate.total_in() - before.0) as usize;
+    out.truncate(start + (inflate.total_out() - before.1) as usize);
+    if consumed > 0 {
+        *primed = None;
+    }
+    Some((consumed, status.ok()? == zlib_rs::Status::StreamEnd))
 }
 
 /// Size of the gzip member header at the start of `input` (RFC 1952, 2.3); `None` if it goes on

@@ -59,8 +59,8 @@ pub enum SourceError {
     /// Qualities look like Phred+64.
     #[error(
         "{}: qualities look like {encoding}: the first {records} records have only bytes {lowest} \
-         to {highest}; convert them to Phred+33 (for example with `seqtk seq -Q64 -V`), or say \
-         that they are Phred+33", path.display()
+         to {highest}; read them with --phred64, convert them to Phred+33 (for example with \
+         `seqtk seq -Q64 -V`), or say that they are Phred+33", path.display()
     )]
     PhredOffset {
         /// The input.
@@ -139,7 +139,7 @@ impl fmt::Display for Malformed {
         write!(f, "{}: record {}", self.path.display(), self.record)?;
         match (&self.name, &self.after) {
             (Some(name), _) => write!(f, " ({name})")?,
-            (None, Some(after)) => write!(f, " (behind {after})")?,
+            (None, Some(after)) => write!(f, " (after {after})")?,
             (None, None) => {}
         }
         if let Some(line) = self.line {

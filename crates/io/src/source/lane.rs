@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use seqloom_format::fastq::Grammar;
 
 use super::claims::Stretches;
+use super::error::SourceError;
 use super::opening::{Container, InputFormat, Opened};
+use super::place::{LanePlace, LaneStart};
 use super::raw::Input;
-use super::reader::Compression;
+use super::reader::{Compression, TextReader};
 use super::stream::{StreamGrammar, StreamLane, StreamState};
 use super::unaligned::MAX_FRAME_BYTES;
 use super::{MAX_FASTQ_BYTES, MAX_RECORD_BYTES};
@@ -32,8 +34,8 @@ pub(crate) struct Lane {
     pub(crate) format: InputFormat,
     pub(crate) source: Source,
     pub(crate) progress: Progress,
-    /// Text in front of the first record: a BAM header.
-    pub(crate) header_bytes: u64,
+    /// Where its first record is: behind a BAM header, or where a part of the input starts.
+    pub(crate) start: LanePlace,
     /// Longest record, in bytes.
     pub(crate) max_record_bytes: usize,
 }
@@ -73,22 +75,33 @@ impl Progress {
 }
 
 impl Lane {
-    /// The lane that an opened input becomes.
-    pub(crate) fn new(opened: Opened, (block_bytes, max_text_bytes): (usize, usize)) -> Self {
-        let Opened { reader, text, format, header_bytes, .. } = opened;
+    /// The lane that an opened input becomes, from `start` on if that is given. A stream cannot be
+    /// read from its middle.
+    pub(crate) fn new(
+        opened: Opened,
+        (block_bytes, max_text_bytes): (usize, usize),
+        start: Option<&LaneStart>,
+        record_every_bytes: Option<u64>,
+    ) -> Result<Self, SourceError> {
+        let restart = start.and_then(|start| start.restart.as_ref());
+        let start = start.map(|start| start.place);
+        let Opened { mut reader, mut text, format, header_bytes, .. } = opened;
         let max_record_bytes = match format.container {
             Container::Fastq | Container::WrappedFastq => max_text_bytes.min(MAX_FASTQ_BYTES),
             Container::Fasta => max_text_bytes.min(MAX_RECORD_BYTES),
             Container::Bam => MAX_FRAME_BYTES,
         };
         let input = reader.input().clone();
+        let header = LanePlace::behind_header(header_bytes);
         let source = match (format.container, format.compression, input.size) {
             (Container::Fastq, Compression::Plain, Some(size)) => {
-                Source::Plain(Stretches::new(size, block_bytes as u64))
+                let all = Stretches::new(size, block_bytes as u64);
+                Source::Plain(all.starting_at(start.map_or(0, |start| start.text)))
             }
             (Container::Fastq, Compression::Bgzf, Some(size)) => {
                 let stretch = (block_bytes / BGZF_RATIO).clamp(1, MAX_BGZF_STRETCH_BYTES);
-                Source::Bgzf(Stretches::new(size, stretch as u64))
+                let all = Stretches::new(size, stretch as u64);
+                Source::Bgzf(all.starting_at(start.map_or(0, |start| start.raw)))
             }
             (container, ..) => {
                 let grammar = match container {
@@ -98,12 +111,31 @@ impl Lane {
                     Container::Bam => StreamGrammar::Bam,
                 };
                 let limits = (block_bytes, max_record_bytes);
-                let state = StreamState::new(reader, grammar, text, limits);
+                let skip = start.map_or(0, |start| start.text - start.raw_text);
+                let is_gzip = matches!(format.compression, Compression::Gzip | Compression::Bgzf);
+                let may_restart = is_gzip && input.size.is_some() && container != Container::Bam;
+                match (start, record_every_bytes) {
+                    (Some(start), _) => {
+                        let input = input.clone();
+                        reader = match restart {
+                            Some(point) => TextReader::restarted(input, point)?,
+                            None => TextReader::new(input, start.raw),
+                        };
+                        text = Vec::new();
+                    }
+                    // What was read to find out what it is is read again.
+                    (None, Some(every_bytes)) if may_restart => {
+                        reader = TextReader::new(input.clone(), 0).recording(every_bytes);
+                        text = Vec::new();
+                    }
+                    _ => {}
+                }
+                let state = StreamState::new(reader, grammar, text, limits).behind(skip);
                 Source::Stream(Box::new(StreamLane::new(state)))
             }
         };
-        let progress = Progress::default();
-        Lane { input, format, source, progress, header_bytes, max_record_bytes }
+        let (progress, start) = (Progress::default(), start.unwrap_or(header));
+        Ok(Lane { input, format, source, progress, start, max_record_bytes })
     }
 
     /// All of it has been taken.

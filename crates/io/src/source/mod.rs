@@ -20,10 +20,12 @@ pub(crate) mod error;
 pub(crate) mod lane;
 pub(crate) mod opening;
 pub(crate) mod parse;
+mod place;
 pub(crate) mod poll;
 pub(crate) mod raw;
 pub(crate) mod reader;
 mod records;
+mod restart;
 pub(crate) mod stream;
 pub(crate) mod unaligned;
 pub(crate) mod window;
@@ -53,14 +55,16 @@ pub use self::block::{Defect, InputBlock, Problem};
 pub use self::check::SequenceCheck;
 pub use self::error::{Malformed, SourceError};
 pub use self::opening::{Container, InputFormat};
+pub use self::place::{BlockPlace, LanePlace, LaneStart};
 pub use self::reader::{Compression, Truncation};
 pub use self::records::{RecordReader, Records};
+pub use self::restart::RestartPoint;
 
 /// Longest record that is read, in bytes of its text or of its BAM body.
 pub const MAX_RECORD_BYTES: usize = 256 * 1024 * 1024;
 
 /// Longest FASTQ record. The longest reads there are have about four million bases.
-pub const MAX_FASTQ_BYTES: usize = 64 * 1024 * 1024;
+pub(crate) const MAX_FASTQ_BYTES: usize = 64 * 1024 * 1024;
 
 /// Largest block that can be asked for: with a record of the greatest length it stays below the
 /// 4 GiB that the spans of a [`ReadBlock`] reach.
@@ -81,6 +85,8 @@ pub struct SourceOptions {
     pub keep_comments: bool,
     /// Qualities are Phred+33 whatever they look like.
     pub assume_phred33: bool,
+    /// Qualities of FASTQ are Phred+64; they are handed out as Phred+33.
+    pub phred64: bool,
     /// Buffers kept for reuse.
     pub free_blocks: usize,
     /// Text by which one of two pipes may be ahead while the other gives nothing, in bytes. The
@@ -91,6 +97,8 @@ pub struct SourceOptions {
     /// Longest record of FASTQ ([`MAX_FASTQ_BYTES`] at most) or FASTA ([`MAX_RECORD_BYTES`] at
     /// most), in bytes of text. No more than that and a block is held of a record that is longer.
     pub max_text_bytes: usize,
+    /// Takes note of restart points in gzip files, so many bytes of text apart.
+    pub restart_every_bytes: Option<u64>,
 }
 
 impl Default for SourceOptions {
@@ -99,24 +107,18 @@ impl Default for SourceOptions {
             block_bytes: 512 * 1024,
             keep_comments: false,
             assume_phred33: false,
+            phred64: false,
             free_blocks: 256,
             max_skew_bytes: 256 * 1024 * 1024,
             skew_patience: Duration::from_secs(120),
             max_text_bytes: MAX_RECORD_BYTES,
+            restart_every_bytes: None,
         }
     }
 }
 
 /// What [`ReadSource::fetch`] gave.
-#[derive(Debug)]
-pub enum Fetch {
-    /// Reads.
-    Block(Box<InputBlock>),
-    /// Others hold all that could be taken now, or pipes have nothing: try again soon.
-    Busy,
-    /// Nothing is left to take; others may still be parsing what they took.
-    End,
-}
+pub type Fetch = seqloom_runtime::schedule::Fetch<Box<InputBlock>>;
 
 /// Buffers that a worker keeps from fetch to fetch.
 #[derive(Default)]
@@ -150,6 +152,20 @@ impl ReadSource {
     /// # Errors
     /// A [`SourceError`] that names the input and what is wrong with it.
     pub fn open(inputs: &[PathBuf], options: SourceOptions) -> Result<Self, SourceError> {
+        Self::open_at(inputs, options, &[])
+    }
+
+    /// As [`ReadSource::open`], but each input is read from a place on that was found when it was
+    /// read before: one start per input, or none at all. What was found out from the first records
+    /// then, such as the offset of qualities, is not found out again.
+    ///
+    /// # Errors
+    /// As [`ReadSource::open`]; a stream, which has no middle to start in.
+    pub fn open_at(
+        inputs: &[PathBuf],
+        options: SourceOptions,
+        starts: &[LaneStart],
+    ) -> Result<Self, SourceError> {
         if inputs.is_empty() || inputs.len() > 2 {
             return Err(SourceError::InputCount(inputs.len()));
         }
@@ -163,12 +179,17 @@ impl ReadSource {
         let mut opened = opening::open_all(opened, max_ahead_bytes, options.skew_patience)?;
         refuse_bam_pairs(&opened)?;
         let header = opened.iter_mut().find_map(|it| it.header.take());
+        if !starts.is_empty() {
+            refuse_streams(&opened)?;
+        }
         let limits = (block_bytes, options.max_text_bytes);
-        let lanes = opened.into_iter().map(|it| Lane::new(it, limits)).collect();
+        let starts = starts.iter().map(Some).chain(std::iter::repeat(None));
+        let lane = |(it, start)| Lane::new(it, limits, start, options.restart_every_bytes);
+        let lanes = opened.into_iter().zip(starts).map(lane).collect::<Result<_, _>>()?;
         Ok(Self {
             lanes,
             header,
-            parse: ParseOptions { keep_comments: options.keep_comments },
+            parse: ParseOptions { keep_comments: options.keep_comments, phred64: options.phred64 },
             options,
             free: Mutex::new(Vec::new()),
             poller: Mutex::new(()),
@@ -192,6 +213,15 @@ impl ReadSource {
     #[must_use]
     pub fn path(&self, lane: usize) -> &Path {
         &self.lanes[lane].input.path
+    }
+
+    /// The restart points of `lane` that were found so far and not taken yet, in order.
+    #[must_use]
+    pub fn take_restart_points(&self, lane: usize) -> Vec<RestartPoint> {
+        match &self.lanes[lane].source {
+            Source::Stream(stream) => stream.take_restart_points(),
+            Source::Plain(_) | Source::Bgzf(_) => Vec::new(),
+        }
     }
 
     /// Header of unaligned BAM.
@@ -341,12 +371,12 @@ impl ReadSource {
         index: u64,
         scratch: &mut FetchScratch,
     ) -> Result<Taken, SourceError> {
-        let Lane { input, source, max_record_bytes, .. } = &self.lanes[lane];
+        let Lane { input, source, start, max_record_bytes, .. } = &self.lanes[lane];
         let mut block = self.free_block();
         let how = (self.parse, *max_record_bytes);
         let parsed = match source {
             Source::Bgzf(_) => {
-                let bgzf = &mut scratch.bgzf;
+                let bgzf = (&mut scratch.bgzf, start.text - start.raw_text);
                 claims::read_bgzf(input, stretches, index, &mut block, how, bgzf)?
             }
             _ => claims::read_plain(input, stretches, index, &mut block, how)?,
@@ -459,12 +489,29 @@ impl ReadSource {
     /// Whether the qualities of `lane` may have another offset than 33.
     pub(crate) fn checks_phred_offset(&self, lane: usize) -> bool {
         !self.options.assume_phred33
+            && !self.options.phred64
+            && self.lanes[lane].start.records == 0
             && matches!(self.format(lane).container, Container::Fastq | Container::WrappedFastq)
     }
 
-    /// Text in front of the first record of `lane`, in bytes.
-    pub(crate) fn header_bytes(&self, lane: usize) -> u64 {
-        self.lanes[lane].header_bytes
+    /// Where the first record of `lane` is.
+    pub(crate) fn start(&self, lane: usize) -> LanePlace {
+        self.lanes[lane].start
+    }
+
+    /// Where the text of the first block of `lane` starts: in front of the first record where that
+    /// is within a BGZF block.
+    pub(crate) fn first_text(&self, lane: usize) -> u64 {
+        let Lane { start, source, .. } = &self.lanes[lane];
+        if matches!(source, Source::Bgzf(_)) { start.raw_text } else { start.text }
+    }
+
+    /// Where the first stretch of `lane` starts in the file; 0 where it is read front to back.
+    pub(crate) fn first_raw(&self, lane: usize) -> u64 {
+        match &self.lanes[lane].source {
+            Source::Plain(stretches) | Source::Bgzf(stretches) => stretches.range(0).0,
+            Source::Stream(_) => 0,
+        }
     }
 
     pub(crate) fn lane_input(&self, lane: usize) -> &Input {
@@ -524,6 +571,17 @@ impl ReadSource {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn refuse_streams(opened: &[Opened]) -> Result<(), SourceError> {
+    match opened.iter().find(|it| it.reader.input().size.is_none()) {
+        None => Ok(()),
+        Some(stream) => Err(SourceError::Unsupported {
+            path: stream.reader.input().path.to_path_buf(),
+            problem: "a stream cannot be read from its middle on".into(),
+            hint: "write it to a file first",
+        }),
+    }
 }
 
 /// Two BAM files are not a pair of files.

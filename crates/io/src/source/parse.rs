@@ -102,7 +102,8 @@ pub(crate) trait LookAhead {
 /// A claimed stretch of four-line FASTQ.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claim {
-    pub(crate) index: u64,
+    /// Where its first record starts, where that is known: of the first claim.
+    pub(crate) first: Option<usize>,
     /// Bytes at the start of the block's buffer that the claim owns.
     pub(crate) own: usize,
     pub(crate) at_eof: bool,
@@ -187,8 +188,8 @@ fn first_record(
     text: &mut Vec<u8>,
     growing: &mut Growing<'_>,
 ) -> Result<Option<usize>, SourceError> {
-    if claim.index == 0 {
-        return Ok(Some(0));
+    if claim.first.is_some() {
+        return Ok(claim.first);
     }
     let Some(newline) = memchr::memchr(b'\n', &text[..claim.own]) else { return Ok(None) };
     loop {

@@ -3,6 +3,7 @@
 use super::decode::{Decoder, GzipDecoder, MAX_GZIP_HEADER_BYTES, State, ZstdFrames};
 use super::error::SourceError;
 use super::raw::{Filled, Input, RawReader};
+use super::restart::RestartPoint;
 
 /// Compressed bytes held at a time; more than the longest gzip header or BGZF block.
 const RAW_BYTES: usize = 256 * 1024;
@@ -59,6 +60,8 @@ pub(crate) struct TextReader {
     ended: bool,
     allows_truncation: bool,
     truncation: Option<Truncation>,
+    /// Text between two restart points that are to be found.
+    record_every_bytes: Option<u64>,
 }
 
 impl TextReader {
@@ -76,6 +79,35 @@ impl TextReader {
             ended: false,
             allows_truncation: false,
             truncation: None,
+            record_every_bytes: None,
+        }
+    }
+
+    /// Reads gzip from a restart point on.
+    ///
+    /// # Errors
+    /// It is no place in gzip data.
+    pub(crate) fn restarted(input: Input, point: &RestartPoint) -> Result<Self, SourceError> {
+        let refuse = |problem: String| input.compressed_error(point.raw(), problem);
+        let gzip = GzipDecoder::at(point)
+            .map_err(|error| refuse(format!("its restart point is damaged: {error}")))?;
+        let mut reader = Self::new(input, point.raw());
+        reader.decoder = Some((Compression::Gzip, Decoder::Gzip(Box::new(gzip))));
+        Ok(reader)
+    }
+
+    /// Takes note of restart points in gzip on the way, so many bytes of text apart. Only before
+    /// anything is read.
+    pub(crate) fn recording(mut self, every_bytes: u64) -> Self {
+        self.record_every_bytes = Some(every_bytes);
+        self
+    }
+
+    /// The restart points that were found.
+    pub(crate) fn take_restart_points(&mut self) -> Vec<RestartPoint> {
+        match &mut self.decoder {
+            Some((_, Decoder::Gzip(gzip))) => gzip.take_restart_points(),
+            _ => Vec::new(),
         }
     }
 
@@ -205,7 +237,11 @@ impl TextReader {
                 (Compression::Zstd, Decoder::Zstd(Box::new(frames)))
             }
             Ok(Compression::Plain) => (Compression::Plain, Decoder::Plain),
-            Ok(compression) => (compression, Decoder::Gzip(Box::new(GzipDecoder::new()))),
+            Ok(compression) => {
+                let recording = self.record_every_bytes.map(GzipDecoder::recording);
+                let gzip = recording.unwrap_or_else(GzipDecoder::new);
+                (compression, Decoder::Gzip(Box::new(gzip)))
+            }
             Err((problem, hint)) => {
                 let path = self.raw.input.path.to_path_buf();
                 return Err(SourceError::Unsupported { path, problem: problem.into(), hint });

@@ -82,12 +82,6 @@ impl RecordReader {
         self.reader.compression()
     }
 
-    /// Bytes of the input read so far, compressed as they are.
-    #[must_use]
-    pub fn raw_bytes(&self) -> u64 {
-        self.reader.raw_offset()
-    }
-
     /// The next records, at least one and about `want` bytes of them; `None` at the end.
     ///
     /// # Errors

@@ -102,6 +102,11 @@ impl<C: Cut> StreamLane<C> {
         self.ended.load(Ordering::Acquire)
     }
 
+    /// The restart points that were found so far.
+    pub(crate) fn take_restart_points(&self) -> Vec<super::restart::RestartPoint> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).reader.take_restart_points()
+    }
+
     /// Takes the next piece, into a buffer that `buffer` gives.
     pub(crate) fn pull(&self, buffer: impl FnOnce() -> Vec<u8>) -> Result<Pull, SourceError> {
         let mut state = match self.state.try_lock() {
@@ -136,6 +141,8 @@ pub(crate) struct StreamState<C> {
     want: usize,
     index: u64,
     raw_reported: u64,
+    /// Text in front of the first record that is still to be passed over.
+    skip: u64,
     fault: Option<SourceError>,
 }
 
@@ -158,8 +165,15 @@ impl<C: Cut> StreamState<C> {
             want: block_bytes,
             index: 0,
             raw_reported: 0,
+            skip: 0,
             fault: None,
         }
+    }
+
+    /// Starts behind the next `bytes` of text, which are decompressed and passed over.
+    pub(crate) fn behind(mut self, bytes: u64) -> Self {
+        self.skip = bytes;
+        self
     }
 
     /// Nothing can be read behind the text that it was made with, if there is a fault.
@@ -207,6 +221,21 @@ impl<C: Cut> StreamState<C> {
     fn fill(&mut self) -> Option<bool> {
         if self.fault.is_some() {
             return Some(true);
+        }
+        while self.skip > 0 {
+            match self.reader.fill(&mut self.text, self.block_bytes) {
+                Ok(Fill::Waiting) => return None,
+                Ok(Fill::Full) => {}
+                Ok(Fill::End) if !self.text.is_empty() => {}
+                Ok(Fill::End) => return Some(true),
+                Err(fault) => {
+                    self.fault = Some(fault);
+                    return Some(true);
+                }
+            }
+            let passed = self.text.len().min(usize::try_from(self.skip).unwrap_or(usize::MAX));
+            self.text.drain(..passed);
+            self.skip -= passed as u64;
         }
         match self.reader.fill(&mut self.text, self.start + self.want) {
             Ok(Fill::Waiting) => None,

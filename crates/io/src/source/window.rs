@@ -57,6 +57,37 @@ const MAX_START_BYTES: usize = MAX_BLOCK_BYTES / 4;
 /// Bytes of a header and of a deflate block's trees, and some to spare.
 const MAX_TREE_BYTES: usize = 1024;
 
+/// Why a block has no text.
+#[derive(Debug)]
+pub(crate) enum BlockError {
+    /// It is damaged.
+    Damaged(BgzfError),
+    /// The file cannot be read.
+    Source(SourceError),
+}
+
+impl BlockError {
+    /// The error of the file, for a block at `offset`.
+    pub(crate) fn at(self, input: &Input, offset: u64) -> SourceError {
+        match self {
+            Self::Damaged(error) => input.compressed_error(offset, error.to_string()),
+            Self::Source(error) => error,
+        }
+    }
+}
+
+impl From<BgzfError> for BlockError {
+    fn from(error: BgzfError) -> Self {
+        Self::Damaged(error)
+    }
+}
+
+impl From<SourceError> for BlockError {
+    fn from(error: SourceError) -> Self {
+        Self::Source(error)
+    }
+}
+
 impl<'a> BgzfWindow<'a> {
     /// From `next` on in a file of `size` bytes.
     pub(crate) fn new(
@@ -104,13 +135,13 @@ impl<'a> BgzfWindow<'a> {
     }
 
     /// The header of the block at `offset`.
-    fn header_at(&mut self, offset: u64) -> Result<Result<BlockHeader, BgzfError>, SourceError> {
+    fn header_at(&mut self, offset: u64) -> Result<BlockHeader, BlockError> {
         // Mostly a header is 18 bytes, but a block may be nothing but header.
         let parsed = bgzf::parse_block_header(self.at(offset, TYPICAL_HEADER_BYTES)?);
         if matches!(parsed, Err(BgzfError::Truncated { .. })) {
-            return Ok(bgzf::parse_block_header(self.at(offset, MAX_BLOCK_BYTES)?));
+            return Ok(bgzf::parse_block_header(self.at(offset, MAX_BLOCK_BYTES)?)?);
         }
-        Ok(parsed)
+        Ok(parsed?)
     }
 
     /// The next block's header, and where in `scratch.raw` the block is: its first `bytes` bytes,
@@ -118,16 +149,13 @@ impl<'a> BgzfWindow<'a> {
     fn next_block(
         &mut self,
         bytes: Option<usize>,
-    ) -> Result<Result<(BlockHeader, Range<usize>), BgzfError>, SourceError> {
+    ) -> Result<(BlockHeader, Range<usize>), BlockError> {
         let offset = self.next;
         self.drop_used(offset);
-        let header = match self.header_at(offset)? {
-            Ok(header) => header,
-            Err(error) => return Ok(Err(error)),
-        };
+        let header = self.header_at(offset)?;
         self.at(offset, bytes.unwrap_or(header.block_bytes + TYPICAL_HEADER_BYTES))?;
         let from = (offset - self.start) as usize;
-        Ok(Ok((header, from..self.held.min(from + header.block_bytes))))
+        Ok((header, from..self.held.min(from + header.block_bytes)))
     }
 
     /// Gives up compressed bytes in front of `offset`, where they are many.
@@ -147,38 +175,25 @@ impl<'a> BgzfWindow<'a> {
         at: usize,
     ) -> Result<usize, SourceError> {
         let offset = self.next;
-        self.try_inflate_next_at(text, at)?
-            .map_err(|error| self.input.compressed_error(offset, error.to_string()))
+        self.try_inflate_next_at(text, at).map_err(|error| error.at(self.input, offset))
     }
 
     /// Inflates the next block onto `text`. What is wrong with it is handed out beside what the
     /// operating system says, and leaves `text` and the window's place as they were.
-    pub(crate) fn try_inflate_next(
-        &mut self,
-        text: &mut Vec<u8>,
-    ) -> Result<Result<usize, BgzfError>, SourceError> {
+    pub(crate) fn try_inflate_next(&mut self, text: &mut Vec<u8>) -> Result<usize, BlockError> {
         let start = text.len();
-        let result = self.try_inflate_next_at(text, start)?;
+        let result = self.try_inflate_next_at(text, start);
         if result.is_err() {
             text.truncate(start);
         }
-        Ok(result)
+        result
     }
 
-    fn try_inflate_next_at(
-        &mut self,
-        text: &mut Vec<u8>,
-        at: usize,
-    ) -> Result<Result<usize, BgzfError>, SourceError> {
-        let (header, range) = match self.next_block(None)? {
-            Ok(block) => block,
-            Err(error) => return Ok(Err(error)),
-        };
+    fn try_inflate_next_at(&mut self, text: &mut Vec<u8>, at: usize) -> Result<usize, BlockError> {
+        let (header, range) = self.next_block(None)?;
         let BgzfScratch { inflate, raw, .. } = &mut *self.scratch;
-        let inflated = inflate.decompress_at(&raw[range], text, at);
-        if inflated.is_ok() {
-            self.next += header.block_bytes as u64;
-        }
+        let inflated = inflate.decompress_at(&raw[range], text, at)?;
+        self.next += header.block_bytes as u64;
         Ok(inflated)
     }
 
@@ -189,7 +204,11 @@ impl<'a> BgzfWindow<'a> {
     fn inflate_start(&mut self, text: &mut Vec<u8>, bytes: usize) -> Result<bool, SourceError> {
         // Text that deflate cannot shrink takes a few bytes more, and trees some hundred.
         let deflated_bytes = self.started.text_bytes + bytes + MAX_TREE_BYTES;
-        let Ok((header, range)) = self.next_block(Some(deflated_bytes))? else { return Ok(false) };
+        let (header, range) = match self.next_block(Some(deflated_bytes)) {
+            Ok(block) => block,
+            Err(BlockError::Damaged(_)) => return Ok(false),
+            Err(BlockError::Source(error)) => return Err(error),
+        };
         let BgzfScratch { raw, start, .. } = &mut *self.scratch;
         let started = &mut self.started;
         let Some(rest) = header.deflated(&raw[range]).get(started.deflated_bytes..) else {
@@ -244,10 +263,11 @@ impl<'a> BgzfWindow<'a> {
             if next >= self.size {
                 return Ok(true);
             }
-            match self.header_at(next)? {
+            match self.header_at(next) {
                 Ok(header) => next += header.block_bytes as u64,
-                Err(BgzfError::Truncated { .. }) => return Ok(true),
-                Err(_) => return Ok(false),
+                Err(BlockError::Damaged(BgzfError::Truncated { .. })) => return Ok(true),
+                Err(BlockError::Damaged(_)) => return Ok(false),
+                Err(BlockError::Source(error)) => return Err(error),
             }
         }
         Ok(true)

@@ -4,10 +4,14 @@
 use std::path::Path;
 
 use seqloom_format::bam::{check_record, framed_records};
+use seqloom_format::state::State;
 use seqloom_io::alignments::{
     AlignmentFetch, AlignmentOptions, AlignmentScratch, AlignmentSource, RecordCheck,
 };
-use seqloom_io::source::{Fetch, FetchScratch, ReadSource, SequenceCheck, SourceOptions};
+use seqloom_io::source::{
+    Fetch, FetchScratch, LanePlace, LaneStart, ReadSource, RestartPoint, SequenceCheck,
+    SourceOptions,
+};
 
 type Read = [Vec<u8>; 4];
 
@@ -48,6 +52,58 @@ pub(crate) fn source(folder: &Path, bytes: &[u8]) {
     match large {
         Ok(reads) => assert_eq!(Ok(reads), small),
         Err(error) => assert!(error.contains(&path.display().to_string()), "{error}"),
+    }
+}
+
+/// The reads from `start` on, and the restart points that were met, or what the error says.
+fn read_from(
+    path: &Path,
+    start: Option<LaneStart>,
+) -> Result<(Vec<Read>, Vec<RestartPoint>), String> {
+    let options = SourceOptions {
+        block_bytes: 61,
+        keep_comments: true,
+        restart_every_bytes: start.is_none().then_some(1),
+        ..SourceOptions::default()
+    };
+    let starts: Vec<LaneStart> = start.into_iter().collect();
+    let source = ReadSource::open_at(&[path.to_path_buf()], options, &starts)
+        .map_err(|error| error.to_string())?;
+    let (mut scratch, mut reads) = (FetchScratch::default(), Vec::new());
+    let mut check = SequenceCheck::new(&source, 0);
+    loop {
+        match source.fetch(&mut scratch).map_err(|error| error.to_string())? {
+            Fetch::Block(block) => {
+                check.accept(&source, &block).map_err(|error| error.to_string())?;
+                let block = block.reads;
+                reads.extend((0..block.reads.len()).map(|i| {
+                    [block.name(i), block.bases(i), block.qualities(i), block.extra(i)]
+                        .map(<[u8]>::to_vec)
+                }));
+            }
+            Fetch::Busy => {}
+            Fetch::End => return Ok((reads, source.take_restart_points(0))),
+        }
+    }
+}
+
+/// Reads gzip of `text` from every restart point on, and from one that is made of `noise`: the
+/// reads that are left, or an error.
+pub(crate) fn restart(folder: &Path, content: &[u8], noise: &[u8]) {
+    let path = folder.join("restarted");
+    std::fs::write(&path, content).unwrap();
+    let Ok((reads, points)) = read_from(&path, None) else { return };
+    for point in points {
+        let place = LanePlace { text: point.text(), ..LanePlace::default() }.reached_from(&point);
+        let start = LaneStart { place, restart: Some(point) };
+        // A point is anywhere in a record, so that its first one may be malformed.
+        if let Ok((rest, _)) = read_from(&path, Some(start)) {
+            assert!(rest.len() <= reads.len());
+        }
+    }
+    if let Ok(point) = RestartPoint::from_state(noise) {
+        let place = LanePlace { text: point.text(), ..LanePlace::default() }.reached_from(&point);
+        let _ = read_from(&path, Some(LaneStart { place, restart: Some(point) }));
     }
 }
 

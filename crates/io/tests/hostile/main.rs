@@ -84,6 +84,36 @@ proptest! {
     }
 }
 
+/// Records that make gzip members of several blocks.
+fn many_blocks() -> Vec<u8> {
+    let (mut text, mut state) = (Vec::new(), 7_u32);
+    for record in 0..700 {
+        let mut letter = |letters: &[u8]| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            letters[(state >> 16) as usize % letters.len()]
+        };
+        let bases: Vec<u8> = (0..100).map(|_| letter(b"ACGT")).collect();
+        let qualities: Vec<u8> = (0..100).map(|_| letter(b"!#%'()*+,-./:;<=>?@ABCD")).collect();
+        writeln!(text, "@r{record}").unwrap();
+        text.extend([&bases[..], b"\n+\n", &qualities, b"\n"].concat());
+    }
+    gzip_of(&text)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damaged_gzip_from_restart_points(
+        noise in prop::collection::vec(any::<u8>(), 0..80),
+        changes in prop::collection::vec(any::<Change>(), 0..3),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        exercise::restart(folder.path(), &many_blocks(), &noise);
+        exercise::restart(folder.path(), &damaged(&many_blocks(), &changes), &noise);
+    }
+}
+
 const SAM: &[u8] =
     b"@HD\tVN:1.6\n@SQ\tSN:c\tLN:99\nr\t0\tc\t1\t9\t1S2M\t=\t5\t7\tACG\tIII\tNM:i:0\n\
                      s\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\tXB:B:c,1,-1\tXZ:Z:z\n";

@@ -2,7 +2,7 @@
 //!
 //! [`Plan::new`] decides from topology, limits and wishes; it is a pure function. A plan has
 //! *groups*: nodes with their CPUs, each with a copy of the index (a replica). Every worker has a
-//! seat in a group. [`Plan::take_seat`] puts the calling thread there, [`Plan::as_loader`] runs
+//! slot in a group. [`Plan::take_slot`] puts the calling thread there, [`Plan::as_loader`] runs
 //! what allocates a group's replica, and [`evidence`] asks the kernel where pages really are.
 //!
 //! *Invariant:* placement decides where bytes lie, never what they are; no result depends on it.
@@ -10,14 +10,14 @@
 pub mod evidence;
 mod plan;
 pub mod probe;
-mod seat;
+mod slot;
 
 use std::fmt;
 use std::num::NonZeroUsize;
 
 pub use crate::sys::numa::{MemoryPolicy, Region};
-pub use plan::{Group, Plan, Seat};
-pub use seat::{keep_small, permitted, with_pages};
+pub use plan::{Group, Plan, Slot};
+pub use slot::{ask_for_huge_pages, keep_small, permitted, with_pages};
 
 /// Where the index lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,4 +1,4 @@
-//! From the machine and the wishes to groups and seats. No system call is made here.
+//! From the machine and the wishes to groups and slots. No system call is made here.
 
 use super::{
     GroupMemory, HugePages, IndexPlacement, MemoryPolicy, PinLevel, PinOrder, PlacementError,
@@ -29,7 +29,7 @@ pub struct Group {
 
 /// A worker's place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seat {
+pub struct Slot {
     /// Index of its group.
     pub group: usize,
     /// CPUs it is pinned to, if it is.
@@ -43,8 +43,8 @@ pub struct Plan {
     pub placement: IndexPlacement,
     /// Groups, each with a replica; at least one.
     pub groups: Vec<Group>,
-    /// A seat for every worker.
-    pub seats: Vec<Seat>,
+    /// A slot for every worker.
+    pub slots: Vec<Slot>,
     /// Whether groups were asked for by number: their workers keep to their replica, pinned or not.
     pub instances: bool,
     /// How narrowly workers are pinned.
@@ -76,7 +76,7 @@ impl Plan {
         Self {
             placement: IndexPlacement::Default,
             groups: vec![group],
-            seats: vec![Seat { group: 0, cpus: None }; threads],
+            slots: vec![Slot { group: 0, cpus: None }; threads],
             instances: false,
             pin: PinLevel::None,
             small_pages: false,
@@ -105,8 +105,8 @@ impl Plan {
             if instances.get() > threads {
                 return Err(PlacementError::TooFewThreads { instances: instances.get(), threads });
             }
-            let seats = (0..threads).map(|worker| worker % instances.get()).collect();
-            let mut plan = Self::seated(IndexPlacement::Replicate, groups, seats);
+            let slots = (0..threads).map(|worker| worker % instances.get()).collect();
+            let mut plan = Self::with_slots(IndexPlacement::Replicate, groups, slots);
             plan.instances = true;
             plan.check_room(&homes, index_bytes)?;
             plan
@@ -125,10 +125,10 @@ impl Plan {
         Ok(plan)
     }
 
-    fn seated(placement: IndexPlacement, groups: Vec<Group>, group_of: Vec<usize>) -> Self {
-        let seats = group_of.into_iter().map(|group| Seat { group, cpus: None }).collect();
+    fn with_slots(placement: IndexPlacement, groups: Vec<Group>, group_of: Vec<usize>) -> Self {
+        let slots = group_of.into_iter().map(|group| Slot { group, cpus: None }).collect();
         let (pin, small_pages, reason) = (PinLevel::None, false, "asked for");
-        Self { placement, groups, seats, instances: false, pin, small_pages, reason }
+        Self { placement, groups, slots, instances: false, pin, small_pages, reason }
     }
 
     fn without_instances(
@@ -139,6 +139,11 @@ impl Plan {
         index_bytes: u64,
         replicas_fit: &impl Fn(usize) -> bool,
     ) -> Result<Self, PlacementError> {
+        if cpus.is_empty() {
+            // Neither /sys nor /proc is there, as in an empty root.
+            let reason = "the machine does not say what nodes it has";
+            return Ok(Self { reason, ..Self::single(IndexPlacement::Default, homes, threads) });
+        }
         let replicated = Self::replicated(homes, cpus, threads);
         let (placement, reason) = match wishes.index {
             IndexPlacement::Auto if homes.len() < 2 => (IndexPlacement::Default, "one node"),
@@ -180,21 +185,22 @@ impl Plan {
         };
         let cpus = homes.iter().fold(IdSet::default(), |all, home| all.union(&home.cpus));
         let group = Group { nodes, cpus, index, private };
-        Self::seated(placement, vec![group], vec![0; threads])
+        Self::with_slots(placement, vec![group], vec![0; threads])
     }
 
     /// A group on every node that has a worker.
     fn replicated(homes: &[Home], cpus: &[u32], threads: usize) -> Self {
-        let home_of = |cpu: u32| homes.iter().position(|home| home.cpus.contains(cpu));
-        let homes_of: Vec<usize> =
-            (0..threads).filter_map(|worker| home_of(*cpus.get(worker % cpus.len())?)).collect();
+        let bin_of_record = |cpu: u32| homes.iter().position(|home| home.cpus.contains(cpu));
+        let homes_of: Vec<usize> = (0..threads)
+            .filter_map(|worker| bin_of_record(*cpus.get(worker % cpus.len())?))
+            .collect();
         let used: IdSet = homes_of.iter().map(|&home| home as u32).collect();
         let used: Vec<usize> = used.iter().map(|home| home as usize).collect();
         let group_of =
             homes_of.iter().filter_map(|home| used.iter().position(|u| u == home)).collect();
         let groups =
             used.iter().map(|&home| group_of_homes(&homes[home..=home], GroupMemory::Bind));
-        let mut plan = Self::seated(IndexPlacement::Replicate, groups.collect(), group_of);
+        let mut plan = Self::with_slots(IndexPlacement::Replicate, groups.collect(), group_of);
         for group in &mut plan.groups {
             // A worker that needs more than its node has left takes it elsewhere.
             group.private = MemoryPolicy::Local;
@@ -230,18 +236,18 @@ impl Plan {
 
     fn pin_seats(&mut self, cpus: &[u32], homes: &[Home]) {
         let mut taken = vec![0usize; self.groups.len()];
-        for seat in &mut self.seats {
-            let group = &self.groups[seat.group];
+        for slot in &mut self.slots {
+            let group = &self.groups[slot.group];
             let own: Vec<u32> = cpus.iter().copied().filter(|&c| group.cpus.contains(c)).collect();
             let sharers: Vec<usize> = (0..self.groups.len())
                 .filter(|&other| self.groups[other].cpus == group.cpus)
                 .collect();
-            let place = sharers.iter().position(|&g| g == seat.group).unwrap_or(0);
+            let place = sharers.iter().position(|&g| g == slot.group).unwrap_or(0);
             // Groups on the same CPUs take them in turn.
-            let at = taken[seat.group] * sharers.len() + place;
-            taken[seat.group] += 1;
+            let at = taken[slot.group] * sharers.len() + place;
+            taken[slot.group] += 1;
             let Some(&cpu) = own.get(at % own.len().max(1)) else { continue };
-            seat.cpus = match self.pin {
+            slot.cpus = match self.pin {
                 PinLevel::None => None,
                 PinLevel::Core => Some(IdSet::from_iter([cpu])),
                 PinLevel::Node => {

@@ -38,8 +38,8 @@ fn group_nodes(plan: &Plan) -> Vec<String> {
 }
 
 fn seat_cpus(plan: &Plan) -> Vec<String> {
-    let shown = |seat: &Seat| seat.cpus.as_ref().map_or("any".to_owned(), IdSet::to_string);
-    plan.seats.iter().map(shown).collect()
+    let shown = |slot: &Slot| slot.cpus.as_ref().map_or("any".to_owned(), IdSet::to_string);
+    plan.slots.iter().map(shown).collect()
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn auto_follows_the_size_of_the_index() {
     fn t(recording: &str, threads: usize, index_bytes: u64, placement: IndexPlacement) {
         let made = plan(recording, Wishes::default(), threads, index_bytes);
         assert_eq!(made.placement, placement, "{threads} threads, {index_bytes} bytes");
-        assert_eq!(made.seats.len(), threads);
+        assert_eq!(made.slots.len(), threads);
     }
     t(NPS4, 32, SMALL, IndexPlacement::Replicate);
     t(NPS4, 32, 100 << 20, IndexPlacement::Interleave);
@@ -93,9 +93,9 @@ fn replicas_lie_where_workers_are() {
     assert!(made.groups.iter().all(|g| g.index == MemoryPolicy::Bind(g.nodes.clone())));
     assert_eq!(made.pin, PinLevel::Node);
     for group in 0..8 {
-        assert_eq!(made.seats.iter().filter(|seat| seat.group == group).count(), 4);
+        assert_eq!(made.slots.iter().filter(|slot| slot.group == group).count(), 4);
     }
-    assert!(made.seats.iter().all(|s| s.cpus.as_ref() == Some(&made.groups[s.group].cpus)));
+    assert!(made.slots.iter().all(|s| s.cpus.as_ref() == Some(&made.groups[s.group].cpus)));
     // Two workers fill the cores of the first node; scattered, each has a node of its own.
     let pin = Some((PinLevel::Core, PinOrder::Compact));
     let made = plan(NPS4, Wishes { pin, ..asked(IndexPlacement::Replicate) }, 2, SMALL);
@@ -133,7 +133,7 @@ fn masks_and_quotas_are_obeyed() {
     // With a quota, threads are not pinned unless that is asked for.
     let made = plan(CONTAINER, Wishes::default(), 8, SMALL);
     assert_eq!((made.pin, group_nodes(&made)), (PinLevel::None, vec!["1".into(), "2".into()]));
-    assert!(made.seats.iter().all(|seat| seat.cpus.is_none()));
+    assert!(made.slots.iter().all(|slot| slot.cpus.is_none()));
 }
 
 #[test]
@@ -151,8 +151,8 @@ fn instances_take_neighbouring_nodes_or_share_one() {
     let made = plan(NPS4, instances(2, GroupMemory::Interleave), 6, SMALL);
     assert_eq!(group_nodes(&made), ["0-3", "4-7"]);
     assert_eq!(made.groups[1].index, MemoryPolicy::Interleave(IdSet::parse("4-7").unwrap()));
-    assert_eq!(made.seats.iter().map(|s| s.group).collect::<Vec<_>>(), [0, 1, 0, 1, 0, 1]);
-    assert_eq!((made.seats[0].cpus.clone(), made.pin), (IdSet::parse("0-3"), PinLevel::Node));
+    assert_eq!(made.slots.iter().map(|s| s.group).collect::<Vec<_>>(), [0, 1, 0, 1, 0, 1]);
+    assert_eq!((made.slots[0].cpus.clone(), made.pin), (IdSet::parse("0-3"), PinLevel::Node));
     assert_eq!(
         group_nodes(&plan(NPS4, instances(3, GroupMemory::Bind), 6, SMALL)),
         ["0-1", "2-4", "5-7"]
@@ -177,4 +177,13 @@ fn small_pages_for_a_small_index_that_is_interleaved() {
     t(Wishes { huge_pages: HugePages::On, ..interleave }, SMALL, false);
     t(Wishes { huge_pages: HugePages::Off, ..interleave }, 1 << 30, true);
     t(asked(IndexPlacement::Default), SMALL, false);
+}
+
+#[test]
+fn a_machine_that_does_not_say_what_it_is_has_one_index() {
+    let (topology, mut limits) = machine(NPS4);
+    limits.cpus = IdSet::default();
+    let plan = Plan::new((&topology, &limits), &Wishes::default(), 3, SMALL, |_| true).unwrap();
+    let found = (plan.placement, plan.groups.len(), plan.slots.len());
+    assert_eq!(found, (IndexPlacement::Default, 1, 3));
 }

@@ -150,7 +150,7 @@ fn moved(nodes: &IdSet) -> io::Result<Option<Finding>> {
     Ok(Some(all_on(name, &only, evidence_of(&region)?)))
 }
 
-/// Every plan tried out: each worker takes its seat and each replica's loader its own, on threads
+/// Every plan tried out: each worker takes its slot and each replica's loader its own, on threads
 /// of their own; where they run and where their memory comes to lie must be what the plan says.
 ///
 /// # Errors
@@ -165,26 +165,26 @@ pub fn run_plans(topology: &Topology, limits: &Limits) -> io::Result<Vec<Finding
             Finding { name: format!("plan: {name}"), passed: true, evidence: Evidence::default() };
         for group in 0..plan.groups.len() {
             let policy = &plan.groups[group].index;
-            let seat = on_its_own(|| plan.take_loader_seat(group), &plan, policy)?;
-            finding.add(seat.evidence, policy, &plan.groups[group].nodes);
+            let slot = on_its_own(|| plan.take_loader_slot(group), &plan, policy)?;
+            finding.add(slot.evidence, policy, &plan.groups[group].nodes);
         }
-        for (worker, place) in plan.seats.iter().enumerate() {
+        for (worker, place) in plan.slots.iter().enumerate() {
             let policy = &plan.groups[place.group].private;
-            let seat = on_its_own(|| plan.take_seat(worker), &plan, policy)?;
+            let slot = on_its_own(|| plan.take_slot(worker), &plan, policy)?;
             let kept = place.cpus.is_some() || plan.instances;
-            finding.passed &= place.cpus.as_ref().is_none_or(|cpus| cpus.contains(seat.cpu));
-            finding.passed &= !kept || seat.group == place.group;
+            finding.passed &= place.cpus.as_ref().is_none_or(|cpus| cpus.contains(slot.cpu));
+            finding.passed &= !kept || slot.group == place.group;
             let nodes = &plan.groups[place.group].nodes;
-            finding.passed &= place.cpus.is_none() || seat.stack.share_on(nodes) >= 1.0;
+            finding.passed &= place.cpus.is_none() || slot.stack.share_on(nodes) >= 1.0;
             let policy = if kept { policy } else { &MemoryPolicy::Default };
-            finding.add(seat.evidence, policy, &plan.groups[place.group].nodes);
+            finding.add(slot.evidence, policy, &plan.groups[place.group].nodes);
         }
         findings.push(finding);
     }
     Ok(findings)
 }
 
-/// Seats tried of a plan, at most.
+/// Slots tried of a plan, at most.
 const MOST_SEATS: usize = 64;
 
 fn wishes(nodes: usize, threads: usize) -> Vec<(String, Wishes)> {
@@ -245,15 +245,15 @@ fn on_its_own(
         MemoryPolicy::Bind(nodes) | MemoryPolicy::Interleave(nodes) => nodes.len(),
         MemoryPolicy::Default | MemoryPolicy::Local => 1,
     };
-    let seat = pool::run_one(|| {
+    let slot = pool::run_one(|| {
         take()?;
         let region = touched(nodes * 16 * PAGE_BYTES, false)?;
         let evidence = evidence_of(&region)?;
         let (cpu, _) = numa::current_place()?;
-        let stack = super::seat::stack_evidence()?;
+        let stack = super::slot::stack_evidence()?;
         Ok(TakenSeat { cpu, group: plan.group_here(), evidence, stack })
     });
-    seat.unwrap_or_else(|panic| Err(io::Error::other(panic)))
+    slot.unwrap_or_else(|panic| Err(io::Error::other(panic)))
 }
 
 #[cfg(test)]

@@ -227,7 +227,7 @@ impl Region {
 
     /// Length.
     #[must_use]
-    pub fn length_bytes(&self) -> usize {
+    pub(crate) fn length_bytes(&self) -> usize {
         self.length_bytes
     }
 
@@ -239,7 +239,7 @@ impl Region {
     }
 
     /// The bytes, to be written.
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as for `bytes`, and writable; the borrow is the only one.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.length_bytes) }
     }
@@ -248,7 +248,7 @@ impl Region {
     ///
     /// # Errors
     /// When the kernel refuses the policy.
-    pub fn set_policy(&self, policy: &MemoryPolicy) -> io::Result<()> {
+    pub(crate) fn set_policy(&self, policy: &MemoryPolicy) -> io::Result<()> {
         let (mask, bits) = policy.mask();
         // SAFETY: the range is the region's own mapping; pages move, their contents do not change.
         let result = unsafe {

@@ -62,7 +62,7 @@ impl IdSet {
 
     /// What either set has.
     #[must_use]
-    pub fn union(&self, other: &Self) -> Self {
+    pub(crate) fn union(&self, other: &Self) -> Self {
         self.iter().chain(other.iter()).collect()
     }
 

@@ -146,7 +146,7 @@ impl Topology {
 
     /// Place of a CPU among the threads of its core: 0 for the first.
     #[must_use]
-    pub fn thread_of_core(&self, cpu: &Cpu) -> usize {
+    pub(crate) fn thread_of_core(&self, cpu: &Cpu) -> usize {
         cpu.siblings.iter().take_while(|&id| id != cpu.id).count()
     }
 }

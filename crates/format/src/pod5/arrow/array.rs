@@ -71,7 +71,7 @@ impl<'a> Array<'a> {
 
     /// Whether it is a structure.
     #[must_use]
-    pub fn is_struct(&self) -> bool {
+    pub(crate) fn is_struct(&self) -> bool {
         self.kind == DataType::Struct
     }
 
@@ -83,7 +83,7 @@ impl<'a> Array<'a> {
 
     /// Bytes of the body it lies in.
     #[must_use]
-    pub fn body_bytes(&self) -> usize {
+    pub(crate) fn body_bytes(&self) -> usize {
         self.body.len()
     }
 
@@ -143,29 +143,13 @@ impl<'a> Array<'a> {
     ///
     /// # Errors
     /// As [`Self::integer`].
-    pub fn float(&self, row: usize) -> Result<Option<f32>, ValueError> {
+    pub(crate) fn float(&self, row: usize) -> Result<Option<f32>, ValueError> {
         if self.is_missing(row)? {
             return Ok(None);
         }
         match self.kind {
             DataType::Float { bytes: 4 } => Ok(Some(f32::from_le_bytes(self.word(row)?))),
             _ => Err("no 32-bit number"),
-        }
-    }
-
-    /// A boolean; `None` when missing.
-    ///
-    /// # Errors
-    /// As [`Self::integer`].
-    pub fn boolean(&self, row: usize) -> Result<Option<bool>, ValueError> {
-        if self.is_missing(row)? {
-            return Ok(None);
-        }
-        let byte = self.bytes_of(self.layout.values).get(row / 8);
-        match (self.kind, byte) {
-            (DataType::Bool, Some(byte)) => Ok(Some(byte >> (row % 8) & 1 == 1)),
-            (DataType::Bool, None) => Err("a value past the end of its buffer"),
-            _ => Err("no boolean"),
         }
     }
 

@@ -123,7 +123,7 @@ impl ArrowTable {
 
     /// Value `index` of the dictionary of `field`, for a batch at `batch_at` ([`Batch::at`]).
     #[must_use]
-    pub fn dictionary_value<'a>(
+    pub(crate) fn dictionary_value<'a>(
         &'a self,
         field: &'a Field,
         batch_at: u64,

@@ -4,6 +4,7 @@ mod biopython;
 mod formats;
 mod parallel;
 mod pipes;
+mod restart;
 
 use std::collections::BTreeMap;
 use std::io::Write;

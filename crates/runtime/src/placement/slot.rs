@@ -23,21 +23,21 @@ impl Plan {
             && self.groups.iter().all(|group| plain(&group.index) && plain(&group.private))
     }
 
-    /// Puts the calling thread on the seat of `worker`: pins it, and has its memory taken from
+    /// Puts the calling thread on the slot of `worker`: pins it, and has its memory taken from
     /// where its group's private memory lies. Whatever the thread allocates should come after.
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn take_seat(&self, worker: usize) -> io::Result<()> {
-        let Some(seat) = self.seats.get(worker % self.seats.len().max(1)) else { return Ok(()) };
-        if let Some(cpus) = &seat.cpus {
+    pub fn take_slot(&self, worker: usize) -> io::Result<()> {
+        let Some(slot) = self.slots.get(worker % self.slots.len().max(1)) else { return Ok(()) };
+        if let Some(cpus) = &slot.cpus {
             numa::set_affinity(cpus)?;
             bring_stack()?;
         }
-        if seat.cpus.is_some() || self.instances {
-            GROUP.set(Some(seat.group));
+        if slot.cpus.is_some() || self.instances {
+            GROUP.set(Some(slot.group));
         }
-        match &self.groups[seat.group].private {
+        match &self.groups[slot.group].private {
             MemoryPolicy::Default => Ok(()),
             policy => numa::set_thread_policy(policy),
         }
@@ -48,7 +48,7 @@ impl Plan {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn take_loader_seat(&self, group: usize) -> io::Result<()> {
+    pub fn take_loader_slot(&self, group: usize) -> io::Result<()> {
         let Some(group) = self.groups.get(group) else { return Ok(()) };
         match &group.index {
             // One index on one node: that of the thread that loads it, which must not wander.
@@ -132,9 +132,32 @@ pub fn keep_small(ranges: &[Range]) -> io::Result<()> {
     ranges.iter().try_for_each(|&(start, end)| numa::advise_huge(start, end - start, false))
 }
 
+/// Asks the kernel for huge pages under memory of `values` that has not been touched yet. Where it
+/// refuses, pages are small.
+pub fn ask_for_huge_pages<T>(values: &mut Vec<T>) {
+    let room = values.spare_capacity_mut().as_ptr_range();
+    let page = PAGE_BYTES;
+    let start = (room.start as usize).next_multiple_of(page);
+    let end = room.end as usize / page * page;
+    if start < end {
+        // Speed alone depends on it.
+        let _ = numa::advise_huge(start, end - start, true);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_with_huge_pages_is_memory() {
+        for count in [0, 1, 100, 1 << 20] {
+            let mut values = Vec::with_capacity(count);
+            ask_for_huge_pages(&mut values);
+            values.extend(0..count as u64);
+            assert!(values.iter().copied().eq(0..count as u64));
+        }
+    }
 
     #[test]
     fn pages_are_as_before_when_the_work_is_done() {

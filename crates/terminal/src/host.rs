@@ -1,0 +1,202 @@
+//! The program that started this one, where it wants to know how the run is: lines of JSON on
+//! descriptors that it hands down. One descriptor may be given for all of them.
+//!
+//! A line holds one object with one key: `progress`, `error` or `report`.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use seqloom_runtime::machine;
+use serde::Serialize;
+
+/// Least time between two lines of progress of one phase.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Progress {
+    /// Name of the phase.
+    pub phase: &'static str,
+    /// Bytes of input that are read.
+    pub done_bytes: u64,
+    /// Bytes of input, where they can be told.
+    pub total_bytes: Option<u64>,
+    /// Records that the phase has seen.
+    pub records: u64,
+    /// Share of all work that is done, 0 to 1, where it can be told; of the phase in `index`.
+    pub share: Option<f64>,
+}
+
+/// What went wrong, and where.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    /// What the process ends with.
+    pub exit_code: u8,
+    /// What is printed, without the program's name.
+    pub message: String,
+    /// The signal that stopped the run.
+    pub signal: Option<i32>,
+    /// Where in the input.
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+/// Where something is wrong, as far as it is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The file.
+    pub file: Option<String>,
+    /// Number of the record, from 1.
+    pub record: Option<u64>,
+    /// Name of the read.
+    pub name: Option<String>,
+    /// Number of the line, from 1.
+    pub line: Option<u64>,
+    /// Offset, from 0: in the decompressed text or, where data are damaged, in the file.
+    pub byte: Option<u64>,
+}
+
+/// See the module documentation.
+#[derive(Debug, Default)]
+pub struct Host {
+    progress: Option<File>,
+    errors: Option<File>,
+    report: Option<File>,
+    last: Mutex<Option<Last>>,
+}
+
+/// What the last line of progress was of.
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    phase: &'static str,
+    at: Instant,
+    cpu: Duration,
+}
+
+impl Host {
+    /// `progress`, `errors` and `report` are descriptors of pipes or files that can be written.
+    ///
+    /// # Errors
+    /// One of them cannot.
+    pub fn open(
+        progress: Option<u32>,
+        errors: Option<u32>,
+        report: Option<u32>,
+    ) -> io::Result<Self> {
+        let open = |descriptor: Option<u32>, flags| {
+            let path = |descriptor| format!("/dev/fd/{descriptor}");
+            let options = |path| File::options().append(true).custom_flags(flags).open(path);
+            descriptor.map(path).map(options).transpose()
+        };
+        Ok(Self {
+            // A host that does not read must not stop the run.
+            progress: open(progress, libc::O_NONBLOCK)?,
+            errors: open(errors, 0)?,
+            report: open(report, 0)?,
+            last: Mutex::default(),
+        })
+    }
+
+    /// Whether [`Host::report`] is heard.
+    #[must_use]
+    pub fn wants_report(&self) -> bool {
+        self.report.is_some()
+    }
+
+    /// Reports progress, at most once in [`PROGRESS_INTERVAL`]. `wall` is the time since the start.
+    pub fn progress(&self, wall: Duration, progress: Progress) {
+        if self.progress.is_none() {
+            return;
+        }
+        let (now, cpu) = (Instant::now(), machine::usage().cpu);
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let (since, cpu_before) = match *last {
+            Some(it) if it.phase == progress.phase && now - it.at < PROGRESS_INTERVAL => return,
+            Some(it) => (now - it.at, it.cpu),
+            None => (wall, Duration::ZERO),
+        };
+        *last = Some(Last { phase: progress.phase, at: now, cpu });
+        let busy = cpu.saturating_sub(cpu_before).as_secs_f64();
+        tell(
+            self.progress.as_ref(),
+            &serde_json::json!({ "progress": {
+                "phase": progress.phase,
+                "done_bytes": progress.done_bytes,
+                "total_bytes": progress.total_bytes,
+                "records": progress.records,
+                "seconds": wall.as_secs_f64(),
+                "cores_busy": busy / since.as_secs_f64().max(1e-3),
+                "share": progress.share,
+            }}),
+        );
+    }
+
+    /// Reports why the run failed.
+    pub fn error(&self, failure: &Failure) {
+        tell(self.errors.as_ref(), &serde_json::json!({ "error": failure }));
+    }
+
+    /// Gives the report of a run that succeeded.
+    pub fn report(&self, report: &impl Serialize) {
+        tell(self.report.as_ref(), &serde_json::json!({ "report": report }));
+    }
+}
+
+/// A host that has gone away, or does not read, misses the line.
+fn tell(to: Option<&File>, line: &serde_json::Value) {
+    if let Some(mut to) = to {
+        let _ = to.write_all(format!("{line}\n").as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader};
+    use std::os::fd::AsRawFd;
+
+    #[test]
+    fn a_host_reads_lines_of_json_and_progress_is_rare() {
+        let (reader, writer) = io::pipe().unwrap();
+        let descriptor = u32::try_from(writer.as_raw_fd()).ok();
+        let host = Host::open(descriptor, descriptor, descriptor).unwrap();
+        drop(writer);
+        let second = Duration::from_secs(1);
+        for (phase, records) in [("read", 1), ("read", 2), ("write", 3)] {
+            host.progress(second, Progress { phase, records, ..Progress::default() });
+        }
+        let place = Place { file: Some("a.bam".to_owned()), record: Some(7), ..Place::default() };
+        host.error(&Failure { exit_code: 3, message: "bad".to_owned(), signal: None, place });
+        host.report(&serde_json::json!({ "schema": 1 }));
+        drop(host);
+        let lines: Vec<serde_json::Value> = BufReader::new(reader)
+            .lines()
+            .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+            .collect();
+        let records: Vec<_> = lines.iter().map(|it| &it["progress"]["records"]).collect();
+        assert_eq!(lines.len(), 4, "{lines:?}");
+        assert_eq!((records[0].as_u64(), records[1].as_u64()), (Some(1), Some(3)));
+        assert_eq!(
+            (&lines[2]["error"]["file"], &lines[2]["error"]["record"]),
+            (&"a.bam".into(), &7.into())
+        );
+        assert_eq!(lines[3]["report"]["schema"], 1);
+    }
+
+    #[test]
+    fn a_host_that_does_not_read_does_not_stop_the_run() {
+        let (reader, writer) = io::pipe().unwrap();
+        let descriptor = u32::try_from(writer.as_raw_fd()).ok();
+        let host = Host::open(descriptor, None, None).unwrap();
+        for at in 0..2_000 {
+            let phase = if at % 2 == 0 { "read" } else { "write" };
+            host.progress(Duration::ZERO, Progress { phase, ..Progress::default() });
+        }
+        drop((reader, writer));
+        host.progress(Duration::ZERO, Progress { phase: "end", ..Progress::default() });
+        assert!(Host::open(Some(u32::MAX), None, None).is_err());
+    }
+}
