@@ -6,12 +6,13 @@
 //! input can change them. Blocks arrive in any order; each file's are put in order here and
 //! verified to follow each other.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
 use seqloom_format::reads::{MateOfPair, ReadBlock};
-use seqloom_io::source::{InputBlock, ReadSource, SequenceCheck};
+use seqloom_io::source::{BlockPlace, InputBlock, LanePlace, ReadSource, SequenceCheck};
+use seqloom_runtime::schedule::InOrder;
 
 use crate::engine::{EngineReads, Read};
 use crate::input_error::CohortError;
@@ -102,15 +103,39 @@ pub enum Cut {
     Closed(ClosedCohort),
 }
 
+/// The first read of a cohort: how much of the whole input is in front of it, and where it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CohortStart {
+    /// Number of the cohort.
+    pub cohort: u64,
+    /// Ordinal of its first read.
+    pub first_read: u64,
+    /// Ordinal of its first template.
+    pub first_template: u64,
+    /// Place of its first batch in the output order.
+    pub sequence: u64,
+    /// Where its first read is in each file; empty: where each file starts.
+    pub places: Vec<LanePlace>,
+}
+
+/// A run of cohorts of an input; the default is all of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CohortRange {
+    /// The first one. The source starts at its places.
+    pub start: CohortStart,
+    /// How many; `None` for all up to the end of the input.
+    pub cohorts: Option<u64>,
+}
+
 /// One file's blocks, put in order.
 struct Lane {
     path: String,
     check: SequenceCheck,
     mates: Option<MateOrder>,
-    early: BTreeMap<u64, InputBlock>,
-    next_block: u64,
-    /// In order, not yet cut; `front` reads of the first are used up.
-    blocks: VecDeque<Arc<ReadBlock>>,
+    /// Blocks that came before their turn.
+    order: InOrder<InputBlock>,
+    /// In order, not yet cut, each with its place; `front` reads of the first are used up.
+    blocks: VecDeque<(Arc<ReadBlock>, BlockPlace)>,
     front: usize,
     available: usize,
     taken: u64,
@@ -119,16 +144,16 @@ struct Lane {
 
 impl Lane {
     fn accept(&mut self, source: &ReadSource, block: InputBlock) -> Result<(), CohortError> {
-        self.early.insert(block.index, block);
-        while let Some(block) = self.early.remove(&self.next_block) {
-            self.next_block += 1;
+        self.order.push(block.index, block);
+        while let Some(block) = self.order.pop() {
+            let place = self.check.place_of_next(&block);
             self.check.accept(source, &block)?;
             if let Some(mates) = &mut self.mates {
                 mates.accept(&block)?;
             }
             self.ended = block.last;
             self.available += block.reads.reads.len();
-            self.blocks.push_back(Arc::new(block.reads));
+            self.blocks.push_back((Arc::new(block.reads), place));
         }
         Ok(())
     }
@@ -136,11 +161,23 @@ impl Lane {
     /// Read `offset` places behind the front.
     fn peek(&self, mut offset: usize) -> Option<(&ReadBlock, usize)> {
         offset += self.front;
-        for block in &self.blocks {
+        for (block, _) in &self.blocks {
             if offset < block.reads.len() {
                 return Some((block, offset));
             }
             offset -= block.reads.len();
+        }
+        None
+    }
+
+    /// Where the read at the front is; `None` before it is there.
+    fn place(&self) -> Option<LanePlace> {
+        let mut front = self.front;
+        for (block, place) in &self.blocks {
+            if let Some(read) = block.reads.get(front) {
+                return Some(place.of_read(front, &block.bytes, read.name.start));
+            }
+            front -= block.reads.len();
         }
         None
     }
@@ -150,7 +187,7 @@ impl Lane {
         self.taken += count as u64;
         let mut segments = Vec::with_capacity(2);
         while count > 0 {
-            let Some(block) = self.blocks.front() else { break };
+            let Some((block, _)) = self.blocks.front() else { break };
             let end = block.reads.len().min(self.front + count);
             count -= end - self.front;
             if end > self.front {
@@ -177,6 +214,9 @@ pub struct CohortCutter<'a> {
     cohort_bases: u64,
     files: Arc<str>,
     lanes: Vec<Lane>,
+    range: CohortRange,
+    /// Cohorts whose first read was met, where that is asked for.
+    starts: Option<Vec<CohortStart>>,
     open: OpenCohort,
     next_sequence: u64,
     next_read: u64,
@@ -213,8 +253,7 @@ impl<'a> CohortCutter<'a> {
             path: source.path(lane).display().to_string(),
             check: SequenceCheck::new(source, lane),
             mates: MateOrder::of(source),
-            early: BTreeMap::new(),
-            next_block: 0,
+            order: InOrder::default(),
             blocks: VecDeque::new(),
             front: 0,
             available: 0,
@@ -229,12 +268,44 @@ impl<'a> CohortCutter<'a> {
             cohort_bases,
             files: paths.join(" + ").into(),
             lanes,
+            range: CohortRange::default(),
+            starts: None,
             open: OpenCohort::default(),
             next_sequence: 0,
             next_read: 0,
             next_template: 0,
             finished: false,
         }
+    }
+
+    /// Cuts a run of cohorts of an input instead of all. `source` must start at the run's places;
+    /// what lies behind the run is passed over.
+    #[must_use]
+    pub fn within(mut self, range: CohortRange) -> Self {
+        let CohortStart { cohort, first_read, first_template, sequence, .. } = range.start;
+        self.open = OpenCohort { number: cohort, first_read, ..OpenCohort::default() };
+        (self.next_read, self.next_template) = (first_read, first_template);
+        self.next_sequence = sequence;
+        self.finished = range.cohorts == Some(0);
+        Self { range, ..self }
+    }
+
+    /// Takes note of where cohorts start, for [`CohortCutter::into_starts`].
+    #[must_use]
+    pub(crate) fn noting_starts(self) -> Self {
+        Self { starts: Some(Vec::new()), ..self }
+    }
+
+    /// Where every cohort so far starts.
+    #[must_use]
+    pub(crate) fn starts(&self) -> &[CohortStart] {
+        self.starts.as_deref().unwrap_or_default()
+    }
+
+    /// Where every cohort so far starts.
+    #[must_use]
+    pub(crate) fn into_starts(self) -> Vec<CohortStart> {
+        self.starts.unwrap_or_default()
     }
 
     /// Takes a block and hands every batch that is complete now to `produce`.
@@ -246,10 +317,16 @@ impl<'a> CohortCutter<'a> {
         block: InputBlock,
         mut produce: impl FnMut(Cut),
     ) -> Result<(), CohortError> {
+        if self.finished {
+            return Ok(());
+        }
         let lane = block.lane;
         self.lanes[lane].accept(self.source, block)?;
         while let Some(reach) = self.reach()? {
             self.cut(reach, &mut produce);
+            if self.finished {
+                return Ok(());
+            }
         }
         if !self.finished && self.lanes.iter().all(Lane::exhausted) {
             self.finished = true;
@@ -268,19 +345,20 @@ impl<'a> CohortCutter<'a> {
 
     /// Blocks that wait for one in front of them.
     #[must_use]
-    pub fn early_blocks(&self) -> usize {
-        self.lanes.iter().map(|lane| lane.early.len()).sum()
+    pub(crate) fn early_blocks(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.order.early()).sum()
     }
 
     /// Reads and templates cut so far.
     #[must_use]
     pub fn totals(&self) -> (u64, u64) {
-        (self.next_read, self.next_template)
+        let CohortStart { first_read, first_template, .. } = self.range.start;
+        (self.next_read - first_read, self.next_template - first_template)
     }
 
     /// What was found in BAM input; nothing in other input.
     #[must_use]
-    pub fn bam_totals(&self) -> BamTotals {
+    pub(crate) fn bam_totals(&self) -> BamTotals {
         let mates = self.lanes.first().and_then(|lane| lane.mates.as_ref());
         mates.map(MateOrder::totals).unwrap_or_default()
     }
@@ -363,7 +441,20 @@ impl<'a> CohortCutter<'a> {
         Some(Reach { reads_per_lane: taken, templates, pairs, bases, shape, ends_cohort })
     }
 
+    /// Takes note of where the cohort that is about to be cut starts.
+    fn note_start(&mut self) {
+        let Some(starts) = self.starts.as_mut().filter(|_| self.open.batches == 0) else { return };
+        starts.push(CohortStart {
+            cohort: self.open.number,
+            first_read: self.next_read,
+            first_template: self.next_template,
+            sequence: self.next_sequence,
+            places: self.lanes.iter().filter_map(Lane::place).collect(),
+        });
+    }
+
     fn cut(&mut self, reach: Reach, produce: &mut impl FnMut(Cut)) {
+        self.note_start();
         let lanes: Vec<_> =
             self.lanes.iter_mut().map(|lane| lane.take(reach.reads_per_lane)).collect();
         let singles = reach.templates - reach.pairs;
@@ -407,6 +498,8 @@ impl<'a> CohortCutter<'a> {
             singles: closed.singles,
             pairs: closed.pairs,
         }));
+        let end = self.range.cohorts.map(|cohorts| self.range.start.cohort + cohorts);
+        self.finished |= end == Some(self.open.number);
     }
 }
 

@@ -48,6 +48,9 @@ pub enum EmitError {
         /// Template ordinal, from 0.
         template: u64,
     },
+    /// A part of the batch could not be handed on; the sink says why.
+    #[error("the records of a batch could not be handed on")]
+    Part,
     /// An annotation of the input that cannot be a BAM tag.
     #[error("read '{name}': {error}")]
     InputTag {
@@ -58,11 +61,18 @@ pub enum EmitError {
     },
 }
 
+/// Records of so many bytes are handed on before the batch is complete, where that is wanted.
+const PART_BYTES: usize = 4 << 20;
+
+/// Takes the templates of a batch that is not complete; false if it cannot.
+pub type PartSink<'a> = dyn FnMut(&PackedTemplates) -> bool + 'a;
+
 /// Collects the records of one batch; [`Emission::finish`] completes it.
 pub struct Emission<'a> {
     batch: &'a Batch,
     tags: &'a RecordTags,
     out: &'a mut PackedTemplates,
+    part: Option<&'a mut PartSink<'a>>,
     /// Per template in emission order.
     origins: Vec<Origin>,
     /// Per template of the batch: the tags its reads brought along, encoded for BAM.
@@ -102,7 +112,14 @@ impl<'a> Emission<'a> {
         };
         let (pairs, singles) = batch.counts();
         let origins = Vec::with_capacity(pairs + singles);
-        Ok(Self { batch, tags, out, origins, input_tags, failure: None })
+        Ok(Self { batch, tags, out, part: None, origins, input_tags, failure: None })
+    }
+
+    /// Has a batch of many records handed on in parts, each of whole templates, but for a mixed
+    /// one, which has to be put in order.
+    #[must_use]
+    pub(crate) fn in_parts(self, part: &'a mut PartSink<'a>) -> Self {
+        Self { part: Some(part), ..self }
     }
 
     /// Puts the templates in input order and checks that none is missing.
@@ -130,10 +147,27 @@ impl<'a> Emission<'a> {
         Ok(())
     }
 
+    /// Hands on what there is, if it is much.
+    fn hand_on(&mut self) -> Result<(), EmitError> {
+        let is_mixed = matches!(self.batch.shape, Shape::Mixed(_));
+        let Some(part) = self.part.as_mut().filter(|_| !is_mixed) else { return Ok(()) };
+        if self.out.bytes.len() < PART_BYTES {
+            return Ok(());
+        }
+        if !part(self.out) {
+            return Err(EmitError::Part);
+        }
+        let next = self.out.first_template + self.out.ends.len() as u64;
+        self.out.clear();
+        self.out.first_template = next;
+        Ok(())
+    }
+
     fn append(&mut self, origin: Origin, body: &[u8]) -> Result<(), EmitError> {
         if self.origins.last() != Some(&origin) {
             if !self.origins.is_empty() {
                 self.out.ends.push(self.out.bytes.len() as u32);
+                self.hand_on()?;
             }
             self.origins.push(origin);
         }
@@ -176,18 +210,21 @@ fn append_tags(
 ) -> Result<(), RecordError> {
     let mut pending = read_group;
     let mut fields = AuxFields::of(aux);
-    let mut start = 0;
-    while let Some(field) = fields.next() {
-        let (tag, _) = field?;
-        let bytes = &aux[start..fields.offset()];
-        start = fields.offset();
-        if BEHIND_READ_GROUP.contains(&&tag) {
+    let mut done = 0;
+    while let Some(tag) = fields.peek() {
+        let start = fields.offset();
+        fields.skip_one()?;
+        if pending.is_some() && BEHIND_READ_GROUP.contains(&&tag) {
+            out.extend_from_slice(&aux[done..start]);
             append_read_group(pending.take(), out);
+            done = start;
         }
-        if tag != *DROPPED {
-            out.extend_from_slice(bytes);
+        if tag == *DROPPED {
+            out.extend_from_slice(&aux[done..start]);
+            done = fields.offset();
         }
     }
+    out.extend_from_slice(&aux[done..]);
     append_read_group(pending, out);
     Ok(())
 }

@@ -11,7 +11,8 @@ pub enum CohortError {
     Source(#[from] SourceError),
     /// One file of a pair ends before the other.
     #[error(
-        "{shorter} ends after {records} records, {longer} goes on: the files do not belong together"
+        "{shorter} ends after {records} records, {longer} has more: the files do not belong \
+         together"
     )]
     UnequalCounts {
         /// The file that ended.

@@ -3,7 +3,7 @@
 //!
 //! [`ingest::run`] is the flow; it takes blocks from `seqloom_io::source`, cuts them with
 //! [`cohort`], drives an [`engine::AlignmentEngine`] and hands packed templates to an
-//! [`ingest::BatchSink`].
+//! [`ingest::BatchSink`]. [`scan`] cuts without aligning, for runs of several processes.
 
 pub mod certified;
 pub mod cohort;
@@ -14,5 +14,7 @@ pub mod ingest;
 pub mod input_error;
 pub mod input_tags;
 pub mod mates;
+pub mod scan;
+mod search;
 #[cfg(test)]
 mod test_input;

@@ -13,6 +13,7 @@ pub(crate) type TestRead = (String, usize);
 /// FASTQ files in a folder of their own, opened; the folder goes with it.
 pub(crate) struct TestInput {
     pub(crate) source: ReadSource,
+    pub(crate) paths: Vec<PathBuf>,
     _folder: TempDir,
 }
 
@@ -29,7 +30,7 @@ impl TestInput {
             std::fs::write(path, reads.iter().map(record).collect::<String>()).unwrap();
         }
         let options = SourceOptions { block_bytes, ..SourceOptions::default() };
-        Self { source: ReadSource::open(&paths, options).unwrap(), _folder: folder }
+        Self { source: ReadSource::open(&paths, options).unwrap(), paths, _folder: folder }
     }
 
     /// A BAM file of SAM text, read in blocks of `block_bytes`.
@@ -49,7 +50,8 @@ impl TestInput {
         let path = folder.path().join("in.bam");
         std::fs::write(&path, bytes).unwrap();
         let options = SourceOptions { block_bytes, ..SourceOptions::default() };
-        Self { source: ReadSource::open(&[path], options).unwrap(), _folder: folder }
+        let paths = vec![path];
+        Self { source: ReadSource::open(&paths, options).unwrap(), paths, _folder: folder }
     }
 
     /// The next block, `None` at the end.

@@ -4,16 +4,16 @@
 //! ends where nothing is left, it follows for several strings at once.
 
 use super::Tables;
-use super::lockstep::Search;
-use super::prefetch::prefetch;
-use super::rows::Interval;
-use super::text::Bases;
 use crate::index::SEED_BASES;
+use crate::search::lockstep::Search;
+use crate::search::prefetch::prefetch;
+use crate::search::rows::Interval;
+use crate::search::text::Bases;
 
 /// The search for one run of neighbouring strings of a read.
 #[derive(Debug, Clone)]
 pub(super) struct AbsenceSearch<'a> {
-    read: &'a Bases,
+    pub(super) read: &'a Bases,
     /// The read's number, for the caller.
     pub(super) number: usize,
     /// First string that is not shown to be absent.
@@ -40,12 +40,13 @@ impl<'a> AbsenceSearch<'a> {
         Self { read, number, first, last, at: 0, state: State::Start }
     }
 
-    /// Whether a string of the run occurs.
-    pub(super) fn found_one(&self) -> bool {
-        matches!(self.state, State::Present)
+    /// The first string of the run that occurs, and the last one of the run.
+    pub(super) fn present(&self) -> Option<[usize; 2]> {
+        matches!(self.state, State::Present).then_some([self.first, self.last])
     }
 
     /// What begins at `at` and ends with string `first` occurs as `interval` says.
+    #[inline(always)]
     fn go_on(&mut self, interval: Interval, tables: &Tables<'_>) {
         self.state = if interval.count > 0 {
             tables.rows.prefetch(interval);
@@ -58,12 +59,14 @@ impl<'a> AbsenceSearch<'a> {
         };
     }
 
+    #[inline(always)]
     fn start_number(&self, tables: &Tables<'_>) -> usize {
         self.read.number(self.at, tables.fast.string_bases())
     }
 }
 
 impl Search<Tables<'_>> for AbsenceSearch<'_> {
+    #[inline(always)]
     fn step(&mut self, tables: &Tables<'_>) -> bool {
         if let State::Table = self.state {
             self.go_on(tables.start(self.start_number(tables)), tables);

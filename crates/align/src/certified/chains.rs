@@ -5,12 +5,13 @@
 //! a B-tree by where they begin; of two that begin at one place it finds either, by the shape of
 //! the tree, so that such a read is left to it.
 
-use super::LoadedIndex;
+use super::{Known, LoadedIndex, MainChain};
 
 /// Seeds of one chain lie no further apart (`max_chain_gap`).
 const GREATEST_GAP: i64 = 10_000;
 
-/// A seed where it occurs.
+/// A seed where it occurs. The engine's library takes it as it is: this is its `mem_seed_t`.
+#[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PlacedSeed {
     /// First base, in `T`.
@@ -18,81 +19,146 @@ pub(crate) struct PlacedSeed {
     /// First base, in the read.
     pub(crate) base: i32,
     pub(crate) length: i32,
+    /// The library's: its length.
+    pub(crate) score: i32,
+    /// The library's.
+    pub(crate) region: i32,
     /// How often the seed occurs.
     pub(crate) occurrences: i32,
 }
 
-/// A chain; its seeds are those of [`Chains::seeds`] from `first` on, each with the next.
+/// A chain.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Chain {
     pub(crate) place: i64,
     pub(crate) sequence: i32,
     pub(crate) alternate: bool,
     pub(crate) count: usize,
-    first: usize,
+    /// Its first seed among all; the others are behind it, once chains are settled.
+    pub(crate) first: usize,
     last: usize,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Link {
-    seed: PlacedSeed,
-    next: usize,
 }
 
 /// The chains of one read.
 #[derive(Debug, Default)]
 pub(crate) struct Chains {
-    /// By where they begin.
     chains: Vec<Chain>,
-    links: Vec<Link>,
+    /// Where they begin, sorted, and their numbers.
+    order: Vec<(i64, usize)>,
+    seeds: Vec<PlacedSeed>,
+    /// The next seed of the same chain, if there is one.
+    next: Vec<usize>,
     /// Share of the read in seeds that occur too often (`frac_rep`).
     pub(crate) repetitive: f32,
 }
 
 impl Chains {
+    /// So many seeds are room that is kept from read to read.
+    pub(super) const KEPT_SEEDS: usize = 64;
+    /// Memory of a seed, which may be moved once, and of a chain that it begins.
+    pub(super) const SEED_BYTES: u64 =
+        (2 * (size_of::<PlacedSeed>() + 8) + size_of::<Chain>() + 16) as u64;
+
     pub(super) fn clear(&mut self) {
+        if self.seeds.capacity() > Self::KEPT_SEEDS {
+            *self = Self::default();
+        }
         self.chains.clear();
-        self.links.clear();
+        self.order.clear();
+        self.seeds.clear();
+        self.next.clear();
         self.repetitive = 0.0;
     }
 
-    pub(crate) fn get(&self) -> &[Chain] {
-        &self.chains
+    pub(crate) fn count(&self) -> usize {
+        self.chains.len()
     }
 
-    /// The seeds of a chain in order.
-    pub(crate) fn seeds(&self, chain: Chain) -> impl Iterator<Item = PlacedSeed> {
-        let first = Some(self.links[chain.first]);
-        let links = std::iter::successors(first, |link| self.links.get(link.next).copied());
-        links.map(|link| link.seed).take(chain.count)
+    /// The chains by where they begin.
+    pub(crate) fn sorted(&self) -> impl Iterator<Item = Chain> {
+        self.order.iter().map(|&(_, number)| self.chains[number])
+    }
+
+    /// The seeds of all chains.
+    pub(crate) fn seeds_mut(&mut self) -> &mut [PlacedSeed] {
+        &mut self.seeds
+    }
+
+    /// The seeds of a chain in order, once chains are settled.
+    fn seeds(&self, chain: Chain) -> &[PlacedSeed] {
+        &self.seeds[chain.first..][..chain.count]
+    }
+
+    /// When all seeds are added: puts the seeds of each chain one behind the other.
+    pub(super) fn settle(&mut self) {
+        for chain in &mut self.chains {
+            if chain.last - chain.first + 1 == chain.count {
+                continue;
+            }
+            let (mut at, first) = (chain.first, self.seeds.len());
+            for _ in 0..chain.count {
+                self.seeds.push(self.seeds[at]);
+                at = self.next[at];
+            }
+            (chain.first, chain.last) = (first, first + chain.count - 1);
+        }
+    }
+
+    /// The first chain on the diagonal of `region`, which is the diagonal's. Its region is that one
+    /// if all its seeds lie on the diagonal, and its longest, of equal ones the last, is the
+    /// region's: the other seeds lie in the region. Whether another chain comes near, on the
+    /// diagonal or beside it, is asked of those that the library keeps.
+    pub(super) fn main(&self, region: Known) -> Option<MainChain> {
+        let on_diagonal =
+            |seed: &PlacedSeed| seed.place - i64::from(seed.base) == region.place as i64;
+        let first = |chain: &&Chain| on_diagonal(&self.seeds[chain.first]);
+        let chain = *self.chains.iter().find(first)?;
+        let seeds = self.seeds(chain);
+        let longest = seeds.iter().max_by_key(|seed| seed.length)?;
+        let is_region_s = longest.length as usize == region.seed_bases
+            && longest.base as usize == region.seed_start;
+        if !is_region_s || !seeds.iter().all(on_diagonal) {
+            return None;
+        }
+        let seed_cover = seeds.iter().map(|seed| seed.length as usize).sum();
+        let seed_occurrences = seeds.iter().map(|seed| seed.occurrences).max()?;
+        let region = Known { seed_cover, seed_occurrences, ..region };
+        Some(MainChain { place: chain.place, region })
     }
 
     /// Adds the next seed. False if two chains would begin at one place.
     pub(super) fn add(&mut self, index: LoadedIndex<'_>, band: i64, seed: PlacedSeed) -> bool {
         let Some((sequence, alternate)) = sequence_of(index, seed) else { return true };
-        let behind = self.chains.partition_point(|chain| chain.place <= seed.place);
-        if let Some(chain) = behind.checked_sub(1).map(|at| &mut self.chains[at]) {
+        let behind = self.order.partition_point(|&(place, _)| place <= seed.place);
+        if let Some(at) = behind.checked_sub(1) {
+            let chain = &mut self.chains[self.order[at].1];
             let strand_start = index.parts.bases as i64;
-            let [first, last] = [chain.first, chain.last].map(|at| self.links[at].seed);
+            let [first, last] = [chain.first, chain.last].map(|at| self.seeds[at]);
             match fit(first, last, seed, strand_start, band) {
                 Fit::Inside if chain.sequence == sequence => return true,
                 Fit::Behind if chain.sequence == sequence => {
-                    self.links[chain.last].next = self.links.len();
-                    chain.last = self.links.len();
+                    self.next[chain.last] = self.seeds.len();
+                    chain.last = self.seeds.len();
                     chain.count += 1;
-                    self.links.push(Link { seed, next: usize::MAX });
+                    self.push(seed);
                     return true;
                 }
                 _ if chain.place == seed.place => return false,
                 _ => {}
             }
         }
-        let at = self.links.len();
-        self.links.push(Link { seed, next: usize::MAX });
+        let at = self.seeds.len();
+        self.push(seed);
         let (place, count) = (seed.place, 1);
         let chain = Chain { place, sequence, alternate, count, first: at, last: at };
-        self.chains.insert(behind, chain);
+        self.order.insert(behind, (place, self.chains.len()));
+        self.chains.push(chain);
         true
+    }
+
+    fn push(&mut self, seed: PlacedSeed) {
+        self.seeds.push(seed);
+        self.next.push(usize::MAX);
     }
 }
 
@@ -144,4 +210,112 @@ fn sequence_of(index: LoadedIndex<'_>, seed: PlacedSeed) -> Option<(i32, bool)> 
     let sequence = index.sequences.get(number)?;
     let in_one = start + length as u64 <= sequence.end;
     in_one.then_some((number as i32, sequence.alternate))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{SEQUENCES, index_of};
+    use super::*;
+    use crate::index::Sequence;
+
+    /// A seed by its place in `T`, its first base in the read, and its length.
+    fn seed([place, base, length]: [i64; 3]) -> PlacedSeed {
+        let (base, length) = (base as i32, length as i32);
+        PlacedSeed { place, base, length, score: length, region: 0, occurrences: length }
+    }
+
+    /// The chains of these seeds; `None` if two begin at one place.
+    fn chains_of(sequences: &[Sequence], band: i64, seeds: &[[i64; 3]]) -> Option<Chains> {
+        let mut chains = Chains::default();
+        let mut add = |&of| chains.add(index_of(sequences), band, seed(of));
+        if !seeds.iter().all(&mut add) {
+            return None;
+        }
+        chains.settle();
+        Some(chains)
+    }
+
+    #[test]
+    fn seeds_join_chains_as_those_of_bwa_do() {
+        let long = [Sequence { start: 0, end: 50_000, alternate: false }];
+        let t =
+            |sequences: &[Sequence], band, seeds: &[[i64; 3]], expected: Option<&[&[usize]]>| {
+                let chains = chains_of(sequences, band, seeds);
+                let of_chain = |chains: &Chains| {
+                    let seeds_of = |chain| chains.seeds(chain).to_vec();
+                    chains.sorted().map(seeds_of).collect::<Vec<_>>()
+                };
+                let seeds_of =
+                    |numbers: &&[usize]| numbers.iter().map(|&n| seed(seeds[n])).collect();
+                let expected: Option<Vec<Vec<_>>> =
+                    expected.map(|all| all.iter().map(seeds_of).collect());
+                assert_eq!(chains.as_ref().map(of_chain), expected, "{seeds:?}");
+            };
+        let three = |seeds, expected| t(&SEQUENCES, 10, seeds, expected);
+        three(&[], Some(&[]));
+        // As far apart as the band is wide, in the read and in the genome.
+        three(&[[340, 0, 20], [370, 40, 20]], Some(&[&[0, 1]]));
+        three(&[[340, 0, 20], [390, 40, 20]], Some(&[&[0, 1]]));
+        three(&[[340, 0, 20], [369, 40, 20]], Some(&[&[0], &[1]]));
+        three(&[[340, 0, 20], [391, 40, 20]], Some(&[&[0], &[1]]));
+        // Within what the chain spans, up to both ends, and one base further.
+        three(&[[340, 0, 40], [340, 0, 40], [350, 10, 30]], Some(&[&[0]]));
+        three(&[[340, 0, 40], [350, 10, 31]], Some(&[&[0, 1]]));
+        // The second in front of the first, in the genome alone.
+        three(&[[350, 0, 20], [345, 3, 20]], Some(&[&[1], &[0]]));
+        // At one place: one that joins, and one that does not.
+        three(&[[340, 0, 20], [340, 10, 20]], Some(&[&[0, 1]]));
+        three(&[[340, 0, 20], [340, 11, 20]], None);
+        // Two sequences, both strands, and what lies in neither.
+        three(&[[150, 0, 20], [205, 50, 20]], Some(&[&[0], &[1]]));
+        three(&[[650, 0, 20], [705, 50, 20]], Some(&[&[0], &[1]]));
+        three(&[[705, 0, 20], [755, 50, 20]], Some(&[&[0, 1]]));
+        three(&[[190, 0, 20]], Some(&[]));
+        three(&[[180, 0, 20], [690, 10, 20], [1061, 30, 20]], Some(&[&[0]]));
+        // Chains in turn: each seed goes to the one that begins nearest in front.
+        let in_turn = [[340, 0, 20], [500, 3, 20], [365, 25, 20], [530, 33, 20], [400, 60, 20]];
+        three(&in_turn, Some(&[&[0, 2, 4], &[1, 3]]));
+        // The greatest gap.
+        t(&long, 20_000, &[[100, 0, 20], [10_119, 50, 20]], Some(&[&[0, 1]]));
+        t(&long, 20_000, &[[100, 0, 20], [10_120, 50, 20]], Some(&[&[0], &[1]]));
+    }
+
+    #[test]
+    fn the_region_on_the_diagonal_is_that_of_its_longest_seed() {
+        // A read of 100 bases at place 340 with a region of the whole read, from `seed` on.
+        let region = |[start, end]: [usize; 2]| Known {
+            place: 340,
+            sequence: 2,
+            bases: [0, 100],
+            best: 90,
+            taken: 90,
+            seed_bases: end - start,
+            seed_start: start,
+            seed_cover: 7,
+            seed_occurrences: 7,
+            mismatches: super::super::Mismatches::default(),
+        };
+        let t = |seeds: &[[i64; 3]], of_region, expected: Option<[usize; 2]>| {
+            let main = chains_of(&SEQUENCES, 10, seeds).unwrap().main(region(of_region));
+            let found = main.map(|main| {
+                assert_eq!(main.place, 340 + seeds[0][1]);
+                assert_eq!(main.region.bases, [0, 100]);
+                [main.region.seed_cover, main.region.seed_occurrences as usize]
+            });
+            assert_eq!(found, expected, "{seeds:?} {of_region:?}");
+        };
+        t(&[[340, 0, 60], [401, 61, 39]], [0, 60], Some([99, 60]));
+        t(&[[370, 30, 25], [340 + 60, 60, 30]], [60, 90], Some([55, 30]));
+        // Of equal ones the last.
+        t(&[[340, 0, 30], [371, 31, 30]], [31, 61], Some([60, 30]));
+        t(&[[340, 0, 30], [371, 31, 30]], [0, 30], None);
+        // The region's is not there, a longer one is, or only a piece of it.
+        t(&[[340, 0, 30]], [31, 61], None);
+        t(&[[340, 0, 30], [371, 31, 29]], [31, 60], None);
+        t(&[[340, 0, 20]], [0, 30], None);
+        // One lies beside the diagonal.
+        t(&[[340, 0, 30], [372, 31, 20]], [0, 30], None);
+        // No chain begins on the diagonal.
+        t(&[[341, 0, 30], [371, 31, 20]], [0, 30], None);
+    }
 }

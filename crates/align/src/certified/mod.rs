@@ -14,35 +14,40 @@
 //! 3. `rules`: no gap pays, the extension takes in all seeds, and they are unique, by the table of
 //!    repeated strings.
 //! 4. `absence`: no string over a mismatch occurs.
+//!
+//! If only 3 or 4 fail, `matches`, `seeds` and `chains` find bwa's chains of the read, which the
+//! engine extends.
 
 mod absence;
 mod chains;
-mod lockstep;
+mod matches;
 mod occurrences;
 mod place;
-mod prefetch;
+mod reach;
 mod report;
-mod rows;
 mod rules;
 mod seeds;
-mod text;
 
 use std::sync::Arc;
 
 use absence::AbsenceSearch;
 pub(crate) use chains::{Chains, PlacedSeed};
+use matches::{KeptMatches, Match, MatchSearch};
 use occurrences::{ChainedRead, Occurrences};
 use place::PlaceSearch;
 pub use report::{CertifiedReads, Verdict};
-use rows::{Interval, Rows};
+
 use rules::GREATEST_SHIFT;
 pub(crate) use rules::Scoring;
-use seeds::{Flags, SeedSearch};
-use text::{Bases, Genome};
+use seeds::{Flags, Seed, SeedSearch};
 
+use crate::cohort::BATCH_READS;
 use crate::engine::Read;
-use crate::engine::bwa::{IndexParts, Sequence};
-use crate::index::{FastTable, SEED_BASES};
+
+use crate::index::{FastTable, IndexParts, SEED_BASES, Sequence};
+use crate::search::rows::{Interval, Rows};
+use crate::search::text::{Bases, Genome};
+use crate::search::{lockstep, prefetch};
 
 /// Reads of so many bases are tried. Shorter ones have no stretch to find a place by; in longer
 /// ones bwa looks at a chain's seeds once more (from 700 bases on).
@@ -51,6 +56,13 @@ const LENGTHS: std::ops::RangeInclusive<usize> = 40..=500;
 const MOST_MISMATCHES: usize = 6;
 /// Seeds that bwa looks for, at the least (`-k`): the table is made for it.
 pub(crate) const LEAST_SEED: i32 = SEED_BASES as i32;
+
+/// Most memory that a worker's searches take. Rows are looked up for a batch at a time; their
+/// chains, in vectors that may have grown to twice what is in them, are of that batch, or of
+/// earlier ones and few. The searches themselves have half a kilobyte a read.
+pub const WORKER_BYTES: u64 =
+    2 * Occurrences::MOST_TOGETHER * (Occurrences::ROW_BYTES + Chains::SEED_BYTES)
+        + BATCH_READS as u64 * (Chains::KEPT_SEEDS as u64 * Chains::SEED_BYTES + 512);
 
 /// Batches in a row without gain after which a worker stops trying.
 const PATIENCE_BATCHES: u32 = 4;
@@ -74,9 +86,30 @@ pub(crate) struct Known {
     pub(crate) taken: i32,
     /// Bases of the seed that is extended.
     pub(crate) seed_bases: usize,
+    /// Its first base in the read.
+    seed_start: usize,
     /// Bases in the seeds of the chain.
     pub(crate) seed_cover: usize,
+    /// Occurrences of the chain's most frequent seed.
+    pub(crate) seed_occurrences: i32,
     mismatches: Mismatches,
+}
+
+/// A read whose chains are known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Chained {
+    /// The read's number.
+    pub(crate) number: usize,
+    /// The chain on the read's diagonal, if its region is known and is of the whole read.
+    pub(crate) main: Option<MainChain>,
+}
+
+/// A chain with its region.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MainChain {
+    /// Where it begins.
+    pub(crate) place: i64,
+    pub(crate) region: Known,
 }
 
 /// The places of a read's mismatches, in order.
@@ -98,12 +131,14 @@ impl Mismatches {
     }
 }
 
-/// A read that lies on a diagonal, whose region does not follow from that.
+/// A read that lies on a diagonal, with seeds elsewhere too.
 #[derive(Debug, Clone, Copy)]
 struct Diagonal {
     number: usize,
     place: u64,
     mismatches: Mismatches,
+    /// The region on the diagonal, if it is known.
+    region: Option<Known>,
 }
 
 /// A place in `T`.
@@ -126,7 +161,7 @@ fn spot(index: LoadedIndex<'_>, place: u64, length: usize) -> Option<Spot> {
     let start = if place < bases { place } else { 2 * bases - place - length };
     let number = index.sequences.partition_point(|sequence| sequence.end <= start);
     let sequence = index.sequences.get(number)?;
-    let in_one = sequence.start <= start && start + length <= sequence.end;
+    let in_one = start + length <= sequence.end;
     in_one.then_some(Spot { place, sequence: number, alternate: sequence.alternate })
 }
 
@@ -160,10 +195,16 @@ pub(crate) struct Work {
     window: Bases,
     mismatches: Vec<usize>,
     diagonals: Vec<Diagonal>,
+    /// Maximal matches over mismatches, each with its read's number; in order.
+    over: Vec<(usize, Match)>,
+    /// Of each search for such matches.
+    matches: Vec<Vec<Match>>,
+    /// The first `diagonals.len()` are of these reads.
+    seeds: Vec<Vec<Seed>>,
     occurrences: Occurrences,
-    /// The first `chained.len()` are of the reads with these numbers.
+    /// The first `chained.len()` are of these reads.
     chains: Vec<Chains>,
-    chained: Vec<usize>,
+    chained: Vec<Chained>,
     active: Vec<usize>,
     /// Per read.
     verdicts: Vec<Verdict>,
@@ -193,6 +234,11 @@ impl Work {
         self.verdicts.extend(verdicts);
     }
 
+    fn take_diagonal(&mut self, diagonal: Diagonal) {
+        self.verdicts[diagonal.number] = Verdict::Chained;
+        self.diagonals.push(diagonal);
+    }
+
     /// Pauses after too many batches of which hardly a read was certified.
     fn weigh_gain(&mut self) {
         let certified = (0..self.verdicts.len()).filter(|&at| !self.is_unknown(at)).count();
@@ -204,8 +250,8 @@ impl Work {
     }
 
     /// Reads whose chains are known.
-    pub(crate) fn chained(&self) -> impl Iterator<Item = (usize, &Chains)> {
-        self.chained.iter().copied().zip(&self.chains)
+    pub(crate) fn chained(&mut self) -> impl Iterator<Item = (Chained, &mut Chains)> {
+        self.chained.iter().copied().zip(&mut self.chains)
     }
 
     /// Whether the library is to search for read `at`.
@@ -298,42 +344,33 @@ impl CertifiedPath {
                 MOST_MISMATCHES,
                 &mut work.mismatches,
             );
-            if few {
-                let known = self.apply_rules(read, &work.window, spot, &work.mismatches);
-                work.verdicts[number] =
-                    known.map_or_else(|verdict| verdict, |_| Verdict::Certified);
-                work.known[number] = known.ok();
-                if known == Err(Verdict::Chained) {
+            if few && spot.alternate {
+                work.verdicts[number] = Verdict::Alternate;
+            } else if few {
+                let region = self.extend(read, &work.window, spot, &work.mismatches);
+                let repeated = |at: usize| self.table.is_repeated(spot.place + at as u64);
+                let unique = rules::seeds_are_unique(&work.mismatches, read.len(), repeated);
+                work.known[number] = region.filter(|_| unique);
+                work.verdicts[number] = Verdict::Certified;
+                if work.known[number].is_none() {
                     let mismatches = Mismatches::of(&work.mismatches);
-                    work.diagonals.push(Diagonal { number, place: spot.place, mismatches });
+                    let diagonal = Diagonal { number, place: spot.place, mismatches, region };
+                    work.take_diagonal(diagonal);
                 }
             }
         }
         work.reads = packed_reads;
     }
 
-    /// Whether what follows from the read's mismatches is all that bwa finds, if no string over a
-    /// mismatch occurs.
-    fn apply_rules(
+    /// The region at a place: both extensions of the longest seed. `None` if it does not follow
+    /// from the mismatches.
+    fn extend(
         &self,
         read: &Bases,
         window: &Bases,
         spot: Spot,
         mismatches: &[usize],
-    ) -> Result<Known, Verdict> {
-        if spot.alternate {
-            return Err(Verdict::Alternate);
-        }
-        let repeated = |at: usize| self.table.is_repeated(spot.place + at as u64);
-        if !rules::seeds_are_unique(mismatches, read.len(), repeated) {
-            return Err(Verdict::Chained);
-        }
-        let extension = self.extend(read, window, mismatches).ok_or(Verdict::Chained)?;
-        Ok(Known { place: spot.place, sequence: spot.sequence, ..extension })
-    }
-
-    /// The region, at place 0 of sequence 0: both extensions of the longest seed.
-    fn extend(&self, read: &Bases, window: &Bases, mismatches: &[usize]) -> Option<Known> {
+    ) -> Option<Known> {
         let length = read.len();
         let ([start, end], seed_cover) = rules::extended_seed(mismatches, length)?;
         let (left, right) = mismatches.split_at(mismatches.partition_point(|&at| at < start));
@@ -354,14 +391,16 @@ impl CertifiedPath {
         let bases = [start - first.bases, end + second.bases];
         let all_in = rules::seeds_lie_in(mismatches, length, bases);
         all_in.then_some(Known {
-            place: 0,
-            sequence: 0,
+            place: spot.place,
+            sequence: spot.sequence,
             mismatches: Mismatches::of(mismatches),
             bases,
             best: second.best,
             taken: first.taken + second.taken - first.best,
             seed_bases: end - start,
+            seed_start: start,
             seed_cover,
+            seed_occurrences: 1,
         })
     }
 
@@ -370,18 +409,27 @@ impl CertifiedPath {
     fn chain(&self, index: LoadedIndex<'_>, tables: Tables<'_>, work: &mut Work) {
         let packed_reads = std::mem::take(&mut work.reads);
         let verdicts = &mut work.verdicts;
-        work.diagonals.retain(|diagonal| verdicts[diagonal.number] == Verdict::Chained);
-        let search = |diagonal: &Diagonal| {
+        let over = &work.over;
+        let mut seeds = std::mem::take(&mut work.seeds);
+        if seeds.len() < work.diagonals.len() {
+            seeds.resize_with(work.diagonals.len(), Vec::new);
+        }
+        let search = |(diagonal, seeds)| {
+            let diagonal: &Diagonal = diagonal;
             let read = &packed_reads[diagonal.number];
-            let flags = self.flags(diagonal.place, read.len());
-            SeedSearch::new(read, diagonal.mismatches, flags)
+            let repeated = self.repeated(diagonal.place, read.len());
+            let [first, behind] = [diagonal.number, diagonal.number + 1]
+                .map(|number| over.partition_point(|&(of, _)| of < number));
+            SeedSearch::new(read, diagonal.mismatches, repeated, &over[first..behind], seeds)
         };
-        let mut searches: Vec<_> = work.diagonals.iter().map(search).collect();
+        let mut searches: Vec<_> = work.diagonals.iter().zip(&mut seeds).map(search).collect();
         lockstep::run(&mut searches, &tables, &mut work.active);
         work.occurrences.clear();
+        // What an earlier batch needed more of.
+        work.chains.iter_mut().for_each(Chains::clear);
         for search in &mut searches {
             let gave_up = search.gave_up;
-            search.gave_up = gave_up || !work.occurrences.add(&mut search.seeds, &self.scoring);
+            search.gave_up = gave_up || !work.occurrences.add(search.seeds, &self.scoring);
         }
         work.occurrences.find(&tables.rows, &mut work.active);
         work.chained.clear();
@@ -396,26 +444,29 @@ impl CertifiedPath {
             }
             let chains = &mut work.chains[work.chained.len()];
             let length = packed_reads[diagonal.number].len();
-            let read = ChainedRead { seeds: &search.seeds, length, place: diagonal.place };
+            let read = ChainedRead { seeds: search.seeds, length, place: diagonal.place };
             if work.occurrences.chain(&mut next, read, index, &self.scoring, chains) {
                 verdicts[diagonal.number] = Verdict::Chained;
-                work.chained.push(diagonal.number);
+                let whole = diagonal.region.filter(|region| region.bases == [0, length]);
+                let main = whole.and_then(|region| chains.main(region));
+                work.chained.push(Chained { number: diagonal.number, main });
             }
         }
-        work.reads = packed_reads;
+        drop(searches);
+        (work.reads, work.seeds) = (packed_reads, seeds);
     }
 
     /// Which strings of a read of `length` bases on the diagonal from `place` are repeated.
-    fn flags(&self, place: u64, length: usize) -> Flags {
+    fn repeated(&self, place: u64, length: usize) -> Flags {
         let mut flags = Flags::default();
         for at in 0..=length - SEED_BASES {
-            let repeated = self.table.is_repeated(place + at as u64);
-            flags[at / 64] |= u64::from(repeated) << (at % 64);
+            flags.set(at, self.table.is_repeated(place + at as u64));
         }
         flags
     }
 
-    /// Takes back the regions of reads with a string over a mismatch that occurs.
+    /// Searches for strings over mismatches that occur; takes back the regions of reads that have
+    /// one, and finds their matches.
     fn show_absence(&self, tables: Tables<'_>, work: &mut Work) {
         let packed_reads = std::mem::take(&mut work.reads);
         let mut searches = Vec::new();
@@ -429,10 +480,89 @@ impl CertifiedPath {
             });
         }
         lockstep::run(&mut searches, &tables, &mut work.active);
-        for search in searches.iter().filter(|search| search.found_one()) {
-            work.known[search.number] = None;
-            work.verdicts[search.number] = Verdict::OtherSeed;
+        let mut matches = std::mem::take(&mut work.matches);
+        if matches.len() < searches.len() {
+            matches.resize_with(searches.len(), Vec::new);
         }
+        let matching = searches.iter().zip(&mut matches).filter_map(|(search, found)| {
+            let present = search.present()?;
+            found.clear();
+            let search = MatchSearch::new(search.read, search.number, present, 1, false);
+            Some(KeptMatches { search, found })
+        });
+        let mut matching: Vec<_> = matching.collect();
+        lockstep::run(&mut matching, &tables, &mut work.active);
+        work.over.clear();
+        for KeptMatches { search, found } in &matching {
+            work.over.extend(found.iter().map(|&found| (search.number, found)));
+            let (number, region) = (search.number, work.known[search.number].take());
+            if let Some(Known { place, mismatches, .. }) = region {
+                work.take_diagonal(Diagonal { number, place, mismatches, region });
+            }
+        }
+        drop(matching);
+        work.matches = matches;
+        // What covers two mismatches was found twice.
+        work.over.sort_unstable_by_key(|&(number, found)| (number, found.bases));
+        work.over.dedup();
         work.reads = packed_reads;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The index of sequences one behind the other, but for what is searched.
+    pub(super) fn index_of(sequences: &[Sequence]) -> LoadedIndex<'_> {
+        let parts = IndexParts {
+            bases: sequences.last().map_or(0, |last| last.end),
+            first_rows: [0; 5],
+            sentinel_row: 0,
+            sample_shift: 0,
+            blocks: &[],
+            samples_low: &[],
+            samples_high: &[],
+            packed: &[],
+        };
+        LoadedIndex { parts, sequences }
+    }
+
+    /// Three sequences, the second of which is an ALT one.
+    pub(super) const SEQUENCES: [Sequence; 3] = [
+        Sequence { start: 0, end: 200, alternate: false },
+        Sequence { start: 200, end: 330, alternate: true },
+        Sequence { start: 330, end: 700, alternate: false },
+    ];
+
+    #[test]
+    fn a_spot_is_in_one_sequence_and_away_from_the_ends_of_its_strand() {
+        let index = index_of(&SEQUENCES);
+        let margin = GREATEST_SHIFT as u64;
+        let reverse = |place: u64, length: usize| 2 * 700 - place - length as u64;
+        let t = |place: u64, length: usize, expected: Option<usize>| {
+            for place in [place, reverse(place, length)] {
+                let found = spot(index, place, length);
+                assert_eq!(found.map(|spot| spot.sequence), expected, "{place} {length}");
+                assert!(found.is_none_or(|spot| spot.place == place));
+                assert!(found.is_none_or(|spot| spot.alternate == (spot.sequence == 1)));
+            }
+        };
+        t(margin, 100, Some(0));
+        t(margin - 1, 100, None);
+        t(0, 100, None);
+        t(100, 100, Some(0));
+        t(101, 100, None);
+        t(199, 2, None);
+        t(200, 130, Some(1));
+        t(199, 130, None);
+        t(200, 131, None);
+        t(150, 250, None);
+        t(330, 100, Some(2));
+        t(700 - margin - 100, 100, Some(2));
+        t(700 - margin - 99, 100, None);
+        t(600, 100, None);
+        assert!(spot(index, 650, 100).is_none(), "across the border of the strands");
+        assert!(spot(index, 1399, 100).is_none(), "over the end");
     }
 }

@@ -1,10 +1,10 @@
 //! From the seeds of many reads to their chains: where each seed occurs.
 
 use super::chains::{Chains, PlacedSeed};
-use super::lockstep::{self, Search};
-use super::rows::{Rows, Walk};
 use super::seeds::Seed;
 use super::{LoadedIndex, Scoring};
+use crate::search::lockstep::{self, Search};
+use crate::search::rows::{Rows, Walk};
 
 /// A row on its way to its place.
 #[derive(Debug, Clone, Copy)]
@@ -14,6 +14,7 @@ struct RowSearch {
 }
 
 impl Search<Rows<'_>> for RowSearch {
+    #[inline(always)]
     fn step(&mut self, rows: &Rows<'_>) -> bool {
         match rows.step(&mut self.walk) {
             Some(place) => {
@@ -37,8 +38,10 @@ pub(super) struct Occurrences {
 impl Occurrences {
     /// Rows that one read may have looked up.
     const MOST: u64 = 4000;
-    /// Rows that a batch may have looked up together: 3 MB of memory.
-    const MOST_TOGETHER: u64 = 1 << 17;
+    /// Rows that a batch may have looked up together, ten times what batches have mostly.
+    pub(super) const MOST_TOGETHER: u64 = 1 << 16;
+    /// Memory of a row on its way.
+    pub(super) const ROW_BYTES: u64 = size_of::<RowSearch>() as u64;
 
     pub(super) fn clear(&mut self) {
         self.searches.clear();
@@ -54,14 +57,8 @@ impl Occurrences {
             return false;
         }
         for rows in seeds.iter().filter_map(|seed| seed.rows) {
-            let step = step(rows.count, most);
-            let found = (0..rows.count).step_by(step as usize).take(most as usize);
-            self.searches.extend(
-                found.map(|at| RowSearch {
-                    walk: Walk { row: rows.first + at, steps: 0 },
-                    place: 0,
-                }),
-            );
+            let walks = taken(rows.count, most).map(|at| Walk { row: rows.first + at, steps: 0 });
+            self.searches.extend(walks.map(|walk| RowSearch { walk, place: 0 }));
         }
         true
     }
@@ -85,28 +82,22 @@ impl Occurrences {
         chains.repetitive = repetitive(read.seeds, read.length, scoring.most_occurrences);
         let (band, mut in_order) = (i64::from(scoring.band), true);
         for seed in read.seeds {
-            let occurrences = seed.occurrences();
+            let (base, length) = (seed.bases[0] as i32, (seed.bases[1] - seed.bases[0]) as i32);
+            let (score, occurrences) = (length, seed.occurrences() as i32);
             let mut add = |place: u64| {
-                in_order &= chains.add(
-                    index,
-                    band,
-                    PlacedSeed {
-                        place: place as i64,
-                        base: seed.bases[0] as i32,
-                        length: (seed.bases[1] - seed.bases[0]) as i32,
-                        occurrences: occurrences as i32,
-                    },
-                );
+                let place = place as i64;
+                let placed = PlacedSeed { place, base, length, score, region: 0, occurrences };
+                in_order &= chains.add(index, band, placed);
             };
             if seed.rows.is_none() {
                 add(read.place + seed.bases[0] as u64);
                 continue;
             }
-            let step = step(occurrences, scoring.most_occurrences);
-            let count = occurrences.div_ceil(step).min(scoring.most_occurrences) as usize;
+            let count = taken(seed.occurrences(), scoring.most_occurrences).len();
             self.searches[*next..*next + count].iter().for_each(|search| add(search.place));
             *next += count;
         }
+        chains.settle();
         in_order
     }
 }
@@ -119,9 +110,12 @@ pub(super) struct ChainedRead<'a> {
     pub(super) place: u64,
 }
 
-/// Of the rows of a seed that occurs more often than `most`, bwa takes every so-manieth.
-fn step(occurrences: u64, most: u64) -> u64 {
-    if occurrences > most { occurrences / most } else { 1 }
+/// Which rows of a seed bwa takes: of one that occurs more often than `most`, every so-manieth, and
+/// no more than `most`.
+fn taken(occurrences: u64, most: u64) -> impl ExactSizeIterator<Item = u64> {
+    let step = (occurrences / most).max(1);
+    let count = occurrences.div_ceil(step).min(most) as usize;
+    (0..count).map(move |at| at as u64 * step)
 }
 
 /// Share of the read's bases in seeds, in order, that occur more than `most` times.
@@ -137,4 +131,53 @@ fn repetitive(seeds: &[Seed], length: usize, most: u64) -> f32 {
         }
     }
     (covered + open[1] - open[0]) as f32 / length as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::rows::Interval;
+    use proptest::prelude::*;
+
+    /// As bwa counts them.
+    fn taken_in_turn(occurrences: u64, most: u64) -> Vec<u64> {
+        let step = if occurrences > most { occurrences / most } else { 1 };
+        let (mut rows, mut row) = (Vec::new(), 0);
+        while row < occurrences && (rows.len() as u64) < most {
+            rows.push(row);
+            row += step;
+        }
+        rows
+    }
+
+    #[test]
+    fn of_frequent_seeds_rows_are_taken_as_bwa_does() {
+        for most in 1..8 {
+            for occurrences in 0..80 {
+                let found: Vec<u64> = taken(occurrences, most).collect();
+                assert_eq!(found, taken_in_turn(occurrences, most), "{occurrences} of {most}");
+            }
+        }
+        assert_eq!(taken(1001, 500).last(), Some(998));
+    }
+
+    fn seed(bases: [usize; 2], count: u64) -> Seed {
+        Seed { bases, rows: Some(Interval { first: 0, count }) }
+    }
+
+    proptest! {
+        #[test]
+        fn what_frequent_seeds_cover_counts_once(
+            mut seeds in proptest::collection::vec((0_usize..90, 1_usize..11, 498_u64..503), 0..6)
+        ) {
+            seeds.sort_unstable();
+            let covers = |at: &usize| {
+                let is_frequent = |&&(_, _, count): &&(usize, usize, u64)| count > 500;
+                seeds.iter().filter(is_frequent).any(|s| (s.0..s.0 + s.1).contains(at))
+            };
+            let covered = (0..100).filter(covers).count();
+            let of_text: Vec<_> = seeds.iter().map(|s| seed([s.0, s.0 + s.1], s.2)).collect();
+            prop_assert_eq!(repetitive(&of_text, 100, 500), covered as f32 / 100.0);
+        }
+    }
 }

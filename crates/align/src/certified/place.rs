@@ -1,10 +1,13 @@
 //! Where a read may lie: a stretch of it that occurs once says.
+//!
+//! Nothing rests on that: what follows holds of any place where the read has few mismatches. But a
+//! place of a stretch that occurs twice is often the wrong one, or of a read that is not certified.
 
 use super::Tables;
-use super::lockstep::Search;
-use super::prefetch::prefetch;
-use super::rows::{Interval, Walk};
-use super::text::Bases;
+use crate::search::lockstep::Search;
+use crate::search::prefetch::prefetch;
+use crate::search::rows::{Interval, Walk};
+use crate::search::text::Bases;
 
 /// Longest stretch that is searched. One that occurs twice is not of a read that can be certified.
 const LONGEST_STRETCH: usize = 40;
@@ -53,6 +56,7 @@ impl<'a> PlaceSearch<'a> {
         }
     }
 
+    #[inline(always)]
     fn go_on(&mut self, interval: Interval, tables: &Tables<'_>) {
         self.state = match interval.count {
             0 => State::Lost,
@@ -71,6 +75,7 @@ impl<'a> PlaceSearch<'a> {
 }
 
 impl Search<Tables<'_>> for PlaceSearch<'_> {
+    #[inline(always)]
     fn step(&mut self, tables: &Tables<'_>) -> bool {
         match &mut self.state {
             State::Start if self.at == self.end => {
@@ -94,6 +99,7 @@ impl Search<Tables<'_>> for PlaceSearch<'_> {
 }
 
 impl PlaceSearch<'_> {
+    #[inline(always)]
     fn start_number(&self, tables: &Tables<'_>) -> usize {
         self.read.number(self.at, tables.fast.string_bases())
     }

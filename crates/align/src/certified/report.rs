@@ -17,15 +17,13 @@ pub enum Verdict {
     Alternate,
     /// Its chains are known.
     Chained,
-    /// It has seeds that are not searched for here, too many, or chains that begin at one place.
+    /// It has too many seeds, or chains that begin at one place.
     Seeds,
-    /// A string over a mismatch occurs somewhere.
-    OtherSeed,
 }
 
 impl Verdict {
     /// All, in the order of their numbers.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 7] = [
         Self::Certified,
         Self::Untried,
         Self::Unfit,
@@ -33,7 +31,6 @@ impl Verdict {
         Self::Alternate,
         Self::Chained,
         Self::Seeds,
-        Self::OtherSeed,
     ];
 
     /// Its name in reports.
@@ -47,7 +44,6 @@ impl Verdict {
             Self::Alternate => "alternate",
             Self::Chained => "chained",
             Self::Seeds => "seeds",
-            Self::OtherSeed => "other_seed",
         }
     }
 }

@@ -1,27 +1,25 @@
 //! bwa's seeds of a read that lies on a diagonal, where some of them occur elsewhere too.
 //!
-//! As in [`rules::seeds_are_unique`](super::rules::seeds_are_unique), no string of 19 bases over a
-//! mismatch occurs in `T`, so that every match of 19 bases and more lies in a stretch between
-//! mismatches, and the flags of repeated strings say where it may occur twice. Only there is
-//! searched: for the longest match that ends, or begins, at a base and occurs often enough.
+//! A match of 19 bases and more lies in a stretch between mismatches, where the flags of repeated
+//! strings say whether it may occur twice, or it covers a mismatch; those that do are known.
 //!
-//! * Round 1: each stretch of 19 bases and more is one maximal match. Where all its strings are
-//!   repeated, how often it occurs is searched for.
-//! * Round 2, for a stretch of 28 and more that occurs once: the maximal matches of 19 and more
-//!   over its middle base that occur at least twice. All strings of such a match are repeated, so
-//!   it lies in a run of repeated strings. The one that ends with the run comes first; the next
-//!   begins a base in front of where the last one begins, at the latest, and ends as far as a
-//!   match from there does.
+//! * Round 1, maximal matches of 19 and more: those over a mismatch, and each stretch that lies in
+//!   none of them. Where all strings of a stretch are repeated, how often it occurs is searched
+//!   for; else it occurs once.
+//! * Round 2, for a seed of 28 and more that occurs up to 10 times: the maximal matches of 19 and
+//!   more over its middle base that occur more often. All strings of such a match are repeated, or
+//!   lie in a match over a mismatch.
 //! * Round 3 goes on from base `x` to the end of the shortest match of 20 and more that occurs
-//!   less than 20 times.
+//!   less than 20 times; it is a seed if it occurs.
 
-use super::lockstep::Search;
-use super::prefetch::prefetch;
-use super::rows::Interval;
+use super::matches::{Match, MatchSearch};
+use super::reach::Reach;
 use super::rules::{RESEEDED_BASES, THIRD_ROUND_BASES, stretches};
-use super::text::Bases;
 use super::{Mismatches, Tables};
 use crate::index::SEED_BASES;
+use crate::search::lockstep::Search;
+use crate::search::rows::Interval;
+use crate::search::text::Bases;
 
 /// A match that occurs less often is a seed of round 3.
 const THIRD_ROUND_BELOW: u64 = 20;
@@ -36,99 +34,95 @@ pub(super) struct Seed {
 }
 
 impl Seed {
-    fn new(bases: [usize; 2], rows: Interval) -> Self {
-        Self { bases, rows: (rows.count > 1).then_some(rows) }
-    }
-
     /// How often it occurs.
     pub(super) fn occurrences(&self) -> u64 {
         self.rows.map_or(1, |rows| rows.count)
     }
 }
 
+impl From<Match> for Seed {
+    fn from(found: Match) -> Self {
+        Self { bases: found.bases, rows: Some(found.rows) }
+    }
+}
+
+/// One bit for each string of a read, up to 512: whether it may occur elsewhere than on the
+/// diagonal.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Flags([u64; 8]);
+
+impl Flags {
+    pub(super) fn get(&self, at: usize) -> bool {
+        self.0[at / 64] >> (at % 64) & 1 != 0
+    }
+
+    pub(super) fn set(&mut self, at: usize, value: bool) {
+        let bit = 1 << (at % 64);
+        self.0[at / 64] = if value { self.0[at / 64] | bit } else { self.0[at / 64] & !bit };
+    }
+}
+
 /// The search for one read's seeds.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct SeedSearch<'a> {
     read: &'a Bases,
     mismatches: Mismatches,
-    /// One bit for each string of the read: repeated on the diagonal.
     flags: Flags,
+    /// Maximal matches over mismatches.
+    over: &'a [(usize, Match)],
     /// What is found, in no order.
-    pub(super) seeds: Vec<Seed>,
+    pub(super) seeds: &'a mut Vec<Seed>,
+    /// How many of them are of round 1, once that is over.
+    first_seeds: usize,
     round: Round,
-    task: Task,
-    /// What the rules above do not reach.
+    task: Task<'a>,
+    /// The tables are not of this index.
     pub(super) gave_up: bool,
 }
-
-/// Flags of up to 512 strings.
-pub(super) type Flags = [u64; 8];
 
 /// What is to be searched next.
 #[derive(Debug, Clone, Copy)]
 enum Round {
     /// Of the stretch of this number, how often it occurs.
     First(usize),
-    /// Of the stretch of this number, the repeated matches over its middle.
+    /// Of the seed of this number, more frequent matches over its middle.
     Second(usize),
-    /// The match that ends at base `end`, of the run that begins at `run`.
-    SecondMatch {
-        stretch: usize,
-        run: usize,
-        end: usize,
-    },
-    /// How far the match reaches that begins a base in front of the last one.
-    SecondReach {
-        stretch: usize,
-        run: usize,
-    },
     /// From this base on.
     Third(usize),
     /// How far a frequent match from this base reaches.
     ThirdReach(usize),
-    /// The rows of these bases.
-    ThirdMatch([usize; 2]),
     Done,
 }
 
-/// A search in one direction, while the match occurs `least` times.
-#[derive(Debug, Clone, Copy)]
-struct Task {
-    backwards: bool,
-    /// Where it begins: behind its last base backwards, else its first base.
-    from: usize,
-    /// It goes no further.
-    limit: usize,
-    least: u64,
-    /// How far it has come.
-    at: usize,
-    rows: Interval,
-    phase: Phase,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Start,
-    Table,
-    Searching,
-}
-
-impl Task {
-    fn new(backwards: bool, from: usize, limit: usize, least: u64) -> Self {
-        let phase = Phase::Start;
-        Self { backwards, from, limit, least, at: from, rows: Interval::default(), phase }
-    }
+/// What is being searched.
+#[derive(Debug, Clone)]
+enum Task<'a> {
+    None,
+    Reach(Reach),
+    Matches(MatchSearch<'a>),
 }
 
 impl<'a> SeedSearch<'a> {
-    pub(super) fn new(read: &'a Bases, mismatches: Mismatches, flags: Flags) -> Self {
+    /// `repeated` has the strings that occur twice, if they cover no mismatch; `over` are all
+    /// maximal matches of [`SEED_BASES`] and more that do cover one, each with the read's number.
+    /// `seeds` gets what is found, in place of what was there.
+    pub(super) fn new(
+        read: &'a Bases,
+        mismatches: Mismatches,
+        repeated: Flags,
+        over: &'a [(usize, Match)],
+        seeds: &'a mut Vec<Seed>,
+    ) -> Self {
+        seeds.clear();
         let mut search = Self {
             read,
             mismatches,
-            flags,
-            seeds: Vec::with_capacity(16),
+            flags: flags(repeated, mismatches.get(), read.len(), over),
+            over,
+            seeds,
+            first_seeds: 0,
             round: Round::First(0),
-            task: Task::new(true, 0, 0, 1),
+            task: Task::None,
             gave_up: false,
         };
         search.next_task();
@@ -139,239 +133,155 @@ impl<'a> SeedSearch<'a> {
         stretches(self.mismatches.get(), self.read.len()).nth(number)
     }
 
-    fn is_repeated(&self, at: usize) -> bool {
-        self.flags[at / 64] >> (at % 64) & 1 != 0
+    fn covers_mismatch(&self, [start, end]: [usize; 2]) -> bool {
+        self.mismatches.get().iter().any(|at| (start..end).contains(at))
     }
 
-    fn all_repeated(&self, [start, end]: [usize; 2]) -> bool {
-        (start..=end - SEED_BASES).all(|at| self.is_repeated(at))
+    /// What occurs as `rows` says.
+    fn seed(&self, bases: [usize; 2], rows: Interval) -> Seed {
+        let here_alone = rows.count == 1 && !self.covers_mismatch(bases);
+        Seed { bases, rows: (!here_alone).then_some(rows) }
     }
 
     /// Goes on to the next thing that must be searched for.
     fn next_task(&mut self) {
-        loop {
-            let found_task = match self.round {
+        while matches!(self.task, Task::None) {
+            match self.round {
                 Round::First(number) => self.first_round(number),
                 Round::Second(number) => self.second_round(number),
                 Round::Third(from) => self.third_round(from),
-                _ => true,
-            };
-            if found_task {
-                return;
+                Round::ThirdReach(_) | Round::Done => return,
             }
         }
     }
 
-    fn first_round(&mut self, number: usize) -> bool {
+    fn first_round(&mut self, number: usize) {
         let Some([start, end]) = self.stretch(number) else {
-            self.round = Round::Third(0);
-            return false;
+            self.seeds.extend(self.over.iter().map(|&(_, found)| Seed::from(found)));
+            self.first_seeds = self.seeds.len();
+            self.round = Round::Second(0);
+            return;
         };
-        if end - start < SEED_BASES {
+        let lies_in = |found: &Match| found.bases[0] <= start && end <= found.bases[1];
+        if end - start < SEED_BASES || self.over.iter().any(|(_, found)| lies_in(found)) {
             self.round = Round::First(number + 1);
-            return false;
+        } else if (start..=end - SEED_BASES).all(|at| self.flags.get(at)) {
+            self.task = Task::Reach(Reach::backwards(end, start, 1));
+        } else {
+            self.seeds.push(Seed { bases: [start, end], rows: None });
+            self.round = Round::First(number + 1);
         }
-        if self.all_repeated([start, end]) {
-            self.task = Task::new(true, end, start, 1);
-            return true;
-        }
-        self.seeds.push(Seed { bases: [start, end], rows: None });
-        self.round = Round::Second(number);
-        false
     }
 
-    /// For a stretch that occurs once.
-    fn second_round(&mut self, number: usize) -> bool {
-        let Some([start, end]) = self.stretch(number) else {
-            self.round = Round::Done;
-            return true;
-        };
-        self.round = Round::First(number + 1);
-        if end - start < RESEEDED_BASES {
-            return false;
+    fn second_round(&mut self, number: usize) {
+        if number == self.first_seeds {
+            self.round = Round::Third(0);
+            return;
+        }
+        self.round = Round::Second(number + 1);
+        let seed = self.seeds[number];
+        let [start, end] = seed.bases;
+        if end - start < RESEEDED_BASES || seed.occurrences() > RESEEDED_UP_TO {
+            return;
         }
         let middle = start.midpoint(end);
-        let last = middle.min(end - SEED_BASES);
-        self.search_run(number, last, middle)
+        let first = (middle + 1).saturating_sub(SEED_BASES);
+        let last = middle.min(self.read.len() - SEED_BASES);
+        if (first..=last).any(|at| self.flags.get(at)) {
+            let least = seed.occurrences() + 1;
+            let search = MatchSearch::new(self.read, 0, [first, last], least, true);
+            self.task = Task::Matches(search);
+        }
     }
 
-    /// Searches the next run of repeated strings over the middle, which begins at `from` or in
-    /// front of it.
-    fn search_run(&mut self, stretch: usize, from: usize, middle: usize) -> bool {
-        let Some([start, end]) = self.stretch(stretch) else { return false };
-        let first_over = (middle + 1).saturating_sub(SEED_BASES).max(start);
-        let Some(inside) = (first_over..=from).rev().find(|&at| self.is_repeated(at)) else {
-            return false;
-        };
-        let repeated = |at: &usize| self.is_repeated(*at);
-        let run = (start..inside).rev().take_while(repeated).last().unwrap_or(inside);
-        let last = (inside..=end - SEED_BASES).take_while(repeated).last().unwrap_or(inside);
-        let end = last + SEED_BASES;
-        self.round = Round::SecondMatch { stretch, run, end };
-        self.task = Task::new(true, end, run, 2);
-        true
-    }
-
-    fn third_round(&mut self, from: usize) -> bool {
+    fn third_round(&mut self, from: usize) {
         let end = from + THIRD_ROUND_BASES;
         if end > self.read.len() {
             self.round = Round::Done;
-            return true;
-        }
-        let has_mismatch = self.mismatches.get().iter().any(|at| (from..end).contains(at));
-        if !has_mismatch {
-            if self.is_repeated(from) && self.is_repeated(from + 1) {
-                self.task = Task::new(true, end, from, 1);
-                return true;
+        } else if self.flags.get(from) && self.flags.get(from + 1) {
+            self.task = Task::Reach(Reach::forwards(from, end, 1));
+        } else {
+            if !self.covers_mismatch([from, end]) {
+                self.seeds.push(Seed { bases: [from, end], rows: None });
             }
-            self.seeds.push(Seed { bases: [from, end], rows: None });
+            self.round = Round::Third(end);
         }
-        self.round = Round::Third(end);
-        false
     }
 
-    /// What was searched for is found.
-    fn finish_task(&mut self) {
-        let Task { at, rows, .. } = self.task;
+    /// What was searched for reaches as far as `reach` says.
+    fn take_reach(&mut self, reach: Reach) {
+        self.task = Task::None;
+        let (at, rows) = (reach.at(), reach.rows());
         match self.round {
-            Round::First(number) => self.finish_first(number, rows),
-            Round::SecondMatch { stretch, run, end } => self.finish_match(stretch, run, [at, end]),
-            Round::SecondReach { stretch, run } => self.finish_reach(stretch, run, at),
+            Round::First(number) => {
+                let bases = self.stretch(number);
+                self.gave_up = bases.is_none_or(|[start, _]| at != start);
+                self.seeds.extend(bases.map(|bases| self.seed(bases, rows)));
+                self.round = Round::First(number + 1);
+            }
+            Round::Third(from) if at < from + THIRD_ROUND_BASES => {
+                self.round = Round::Third(from + THIRD_ROUND_BASES);
+            }
+            Round::Third(from) if rows.count < THIRD_ROUND_BELOW => {
+                self.take_third([from, at], rows);
+            }
+            Round::Third(_) if at == self.read.len() => self.round = Round::Done,
             Round::Third(from) => {
-                let bases = [from, from + THIRD_ROUND_BASES];
-                if rows.count < THIRD_ROUND_BELOW {
-                    self.seeds.push(Seed::new(bases, rows));
-                    self.round = Round::Third(bases[1]);
-                } else {
-                    self.round = Round::ThirdReach(from);
-                    let end = self.stretch_end(from);
-                    self.task = Task::new(false, from, end, THIRD_ROUND_BELOW);
-                    return;
-                }
+                self.round = Round::ThirdReach(from);
+                self.task = Task::Reach(reach.further(self.read.len(), THIRD_ROUND_BELOW));
             }
-            Round::ThirdReach(from) => {
-                // At its end, a mismatch makes it occur no more, and the read's end ends all.
-                if at == self.stretch_end(from) {
-                    self.round = Round::Third(at + 1);
-                } else {
-                    self.round = Round::ThirdMatch([from, at + 1]);
-                    self.task = Task::new(true, at + 1, from, 1);
-                    return;
-                }
-            }
-            Round::ThirdMatch(bases) => {
-                self.seeds.push(Seed::new(bases, rows));
-                self.round = Round::Third(bases[1]);
-            }
+            Round::ThirdReach(_) if at == self.read.len() => self.round = Round::Done,
+            Round::ThirdReach(from) => self.take_third([from, at + 1], reach.longer()),
             Round::Second(_) | Round::Done => {}
         }
-        if !self.gave_up
-            && !matches!(self.round, Round::SecondMatch { .. } | Round::SecondReach { .. })
-        {
-            self.next_task();
-        }
     }
 
-    fn finish_first(&mut self, number: usize, rows: Interval) {
-        let Some(bases) = self.stretch(number) else { return };
-        self.seeds.push(Seed::new(bases, rows));
-        let reseeded = bases[1] - bases[0] >= RESEEDED_BASES;
-        if rows.count == 1 {
-            self.round = Round::Second(number);
-        } else {
-            self.gave_up = reseeded && rows.count <= RESEEDED_UP_TO;
-            self.round = Round::First(number + 1);
+    /// A seed of round 3, if it occurs.
+    fn take_third(&mut self, bases: [usize; 2], rows: Interval) {
+        if rows.count > 0 {
+            self.seeds.push(self.seed(bases, rows));
         }
-    }
-
-    fn finish_match(&mut self, stretch: usize, run: usize, [start, end]: [usize; 2]) {
-        let Some([first, last]) = self.stretch(stretch) else { return };
-        let middle = first.midpoint(last);
-        if start <= middle && middle < end && end - start >= SEED_BASES {
-            self.seeds.push(Seed::new([start, end], self.task.rows));
-        }
-        if start > run {
-            self.round = Round::SecondReach { stretch, run };
-            self.task = Task::new(false, start - 1, end - 1, 2);
-        } else {
-            self.next_run(stretch, run, middle);
-        }
-    }
-
-    fn finish_reach(&mut self, stretch: usize, run: usize, reach: usize) {
-        let Some([first, last]) = self.stretch(stretch) else { return };
-        let middle = first.midpoint(last);
-        if reach > middle {
-            self.round = Round::SecondMatch { stretch, run, end: reach };
-            self.task = Task::new(true, reach, run, 2);
-        } else {
-            self.next_run(stretch, run, middle);
-        }
-    }
-
-    fn next_run(&mut self, stretch: usize, run: usize, middle: usize) {
-        self.round = Round::First(stretch + 1);
-        let found = run > 0 && self.search_run(stretch, run - 1, middle);
-        if !found {
-            self.round = Round::First(stretch + 1);
-        }
-    }
-
-    fn stretch_end(&self, base: usize) -> usize {
-        let mut mismatches = self.mismatches.get().iter();
-        mismatches.find(|&&at| at >= base).copied().unwrap_or(self.read.len())
-    }
-
-    /// The number of the string that the task starts with, in the direction it goes.
-    fn start_number(&self, strings: usize) -> usize {
-        if self.task.backwards {
-            self.read.number(self.task.from - strings, strings)
-        } else {
-            self.read.complement_number(self.task.from, strings)
-        }
+        self.round = Round::Third(bases[1]);
     }
 }
 
+/// The strings that may occur elsewhere than on the diagonal: in stretches the repeated ones, over
+/// mismatches those that lie in one of the matches `over` them.
+fn flags(repeated: Flags, mismatches: &[usize], length: usize, over: &[(usize, Match)]) -> Flags {
+    let mut flags = repeated;
+    for &at in mismatches {
+        let first = (at + 1).saturating_sub(SEED_BASES);
+        (first..=at.min(length - SEED_BASES)).for_each(|string| flags.set(string, false));
+    }
+    for (_, found) in over {
+        let [start, end] = found.bases;
+        (start..=end - SEED_BASES).for_each(|string| flags.set(string, true));
+    }
+    flags
+}
+
 impl Search<Tables<'_>> for SeedSearch<'_> {
+    #[inline(always)]
     fn step(&mut self, tables: &Tables<'_>) -> bool {
-        if matches!(self.round, Round::Done) || self.gave_up {
-            return false;
-        }
-        let strings = tables.fast.string_bases();
-        match self.task.phase {
-            Phase::Start => {
-                prefetch(tables.fast.start_entry(self.start_number(strings)));
-                self.task.phase = Phase::Table;
-                return true;
-            }
-            Phase::Table => {
-                self.task.rows = tables.start(self.start_number(strings));
-                let task = &mut self.task;
-                task.at = if task.backwards { task.from - strings } else { task.from + strings };
-                task.phase = Phase::Searching;
-                // A flagged string occurs; if it does not, the tables are not of this index.
-                self.gave_up = task.rows.count < task.least;
-            }
-            Phase::Searching => {
-                let task = &mut self.task;
-                let base = match task.backwards {
-                    true => self.read.base(task.at - 1),
-                    false => 3 - self.read.base(task.at),
-                };
-                let longer = tables.rows.extend(task.rows, base);
-                if longer.count < task.least {
-                    self.finish_task();
+        match &mut self.task {
+            Task::None => return false,
+            Task::Reach(reach) => {
+                if reach.step(self.read, tables) {
                     return true;
                 }
-                task.rows = longer;
-                task.at = if task.backwards { task.at - 1 } else { task.at + 1 };
+                let reach = *reach;
+                self.take_reach(reach);
+            }
+            Task::Matches(search) => {
+                let flags = &self.flags;
+                let seeds = &mut *self.seeds;
+                if search.step(tables, |at| !flags.get(at), |found| seeds.push(found.into())) {
+                    return true;
+                }
+                self.task = Task::None;
             }
         }
-        if self.task.at == self.task.limit {
-            self.finish_task();
-        } else {
-            tables.rows.prefetch(self.task.rows);
-        }
-        true
+        self.next_task();
+        !self.gave_up && !matches!(self.task, Task::None)
     }
 }

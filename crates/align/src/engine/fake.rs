@@ -9,6 +9,7 @@ use std::time::Duration;
 use seqloom_format::bam::reg2bin;
 use seqloom_runtime::machine::thread_cpu_time;
 
+use super::copied_reads::CopiedReads;
 use super::{AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink};
 
 const LONGEST_READ_BASES: usize = 1 << 20;
@@ -68,55 +69,6 @@ impl FromStr for FakeOptions {
 pub struct FakeEngine {
     options: FakeOptions,
     contig_lengths_bp: Vec<u64>,
-}
-
-/// Copies of the reads of one batch, pairs first, one behind the other.
-#[derive(Debug)]
-pub struct FakeCandidates {
-    /// Of each read its name, bases and qualities.
-    text: Vec<u8>,
-    reads: Vec<Lengths>,
-    pairs: usize,
-}
-
-/// What a read takes of the text.
-#[derive(Debug, Clone, Copy)]
-struct Lengths {
-    name: usize,
-    bases: usize,
-    has_qualities: bool,
-}
-
-impl FakeCandidates {
-    fn copy_of(reads: &EngineReads<'_>) -> Self {
-        let all = || reads.pairs.iter().flatten().chain(&reads.singles);
-        let bytes = all().map(|read| read.name.len() + 2 * read.bases.len()).sum();
-        let mut text = Vec::with_capacity(bytes);
-        let copy = |read: &Read<'_>| {
-            text.extend_from_slice(read.name);
-            text.extend_from_slice(read.bases);
-            text.extend_from_slice(read.qualities.unwrap_or_default());
-            let has_qualities = read.qualities.is_some();
-            Lengths { name: read.name.len(), bases: read.bases.len(), has_qualities }
-        };
-        let lengths = all().map(copy).collect();
-        Self { text, reads: lengths, pairs: reads.pairs.len() }
-    }
-
-    /// The reads, pairs first.
-    fn reads(&self) -> impl Iterator<Item = Read<'_>> {
-        let mut rest = &self.text[..];
-        let mut take = move |count: usize| {
-            let (taken, behind) = rest.split_at(count);
-            rest = behind;
-            taken
-        };
-        self.reads.iter().map(move |read| Read {
-            name: take(read.name),
-            bases: take(read.bases),
-            qualities: read.has_qualities.then(|| take(read.bases)),
-        })
-    }
 }
 
 impl FakeEngine {
@@ -242,7 +194,7 @@ fn burn(time: Duration) {
 
 impl AlignmentEngine for FakeEngine {
     type Scratch = Vec<u8>;
-    type Candidates = FakeCandidates;
+    type Candidates = CopiedReads;
     type Model = ();
 
     fn scratch(&self) -> Result<Vec<u8>, EngineError> {
@@ -253,29 +205,29 @@ impl AlignmentEngine for FakeEngine {
         &self,
         _scratch: &mut Vec<u8>,
         reads: &EngineReads<'_>,
-    ) -> Result<FakeCandidates, EngineError> {
+    ) -> Result<CopiedReads, EngineError> {
         let count = (2 * reads.pairs.len() + reads.singles.len()) as u32;
         if !self.options.sleep_per_read.is_zero() {
             std::thread::sleep(self.options.sleep_per_read * count);
         }
         burn(self.options.spin_per_read * count);
-        Ok(FakeCandidates::copy_of(reads))
+        Ok(CopiedReads::of(reads))
     }
 
-    fn infer_cohort(&self, _candidates: &[FakeCandidates]) -> Result<(), EngineError> {
+    fn infer_cohort(&self, _candidates: &[CopiedReads]) -> Result<(), EngineError> {
         Ok(())
     }
 
     fn emit(
         &self,
         body: &mut Vec<u8>,
-        candidates: FakeCandidates,
+        candidates: CopiedReads,
         _model: Option<&()>,
         ordinals: Ordinals,
         sink: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
-        let (first, count) = match candidates.pairs as u64 {
-            0 => (ordinals.first_single, candidates.reads.len() as u64),
+        let (first, count) = match candidates.pairs() as u64 {
+            0 => (ordinals.first_single, candidates.len() as u64),
             pairs => (ordinals.first_pair, pairs),
         };
         let holds = |at: Option<u64>| at.is_some_and(|at| (first..first + count).contains(&at));
@@ -287,7 +239,7 @@ impl AlignmentEngine for FakeEngine {
             std::thread::sleep(self.options.stall);
         }
         let mut reads = candidates.reads();
-        for i in 0..candidates.pairs {
+        for i in 0..candidates.pairs() {
             let (Some(first), Some(second)) = (reads.next(), reads.next()) else { break };
             self.emit_pair([first, second], body, |body| sink.record(Origin::Pair(i), body));
         }
@@ -297,9 +249,8 @@ impl AlignmentEngine for FakeEngine {
         Ok(())
     }
 
-    fn held_bytes(&self, candidates: &FakeCandidates) -> u64 {
-        let reads = candidates.reads.capacity() * size_of::<Lengths>();
-        (candidates.text.capacity() + reads) as u64
+    fn held_bytes(&self, candidates: &CopiedReads) -> u64 {
+        candidates.held_bytes()
     }
 
     fn longest_read_bases(&self) -> usize {

@@ -20,7 +20,7 @@ unsafe extern "C" {
 }
 
 /// Lets the engine choose by the processor. Call before reads are aligned; the first call counts.
-pub fn fit_to_processor() {
+pub(crate) fn fit_to_processor() {
     // SAFETY: the arguments describe an array for a measurement that the engine makes only where
     // an environment variable asks for it, and not at all without an array. Both functions set
     // their variable once, behind a `std::call_once`.

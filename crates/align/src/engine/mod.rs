@@ -10,10 +10,14 @@
 //! cohort*: the worker's scratch decides which one it reads. The cohort sequence stays global.
 
 pub mod bwa;
+mod copied_reads;
 pub mod fake;
 pub mod fence;
 pub mod lockstep;
+pub mod native;
 pub mod replicated;
+
+pub use copied_reads::CopiedReads;
 
 /// One unaligned read, borrowed from the input.
 #[derive(Debug, Clone, Copy)]
@@ -85,6 +89,14 @@ pub enum EngineError {
     /// The engine refused a batch.
     #[error("the alignment engine failed: {0}")]
     Failed(String),
+    /// A read that the engine cannot place, for a reason that is the read's.
+    #[error("read '{name}': {problem}")]
+    Read {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// The engine's output could not be captured.
     #[error("the engine's messages could not be redirected: {0}")]
     Fence(std::io::Error),
@@ -98,6 +110,13 @@ pub trait AlignmentEngine: Sync {
     type Candidates: Send;
     /// What `infer_cohort` learned.
     type Model: Send + Sync;
+
+    /// Whether pairs need what `infer_cohort` learns; batches are emitted as soon as they are
+    /// seeded where not.
+    const NEEDS_COHORTS: bool = true;
+
+    /// Whether a batch may have so many records that they are not to be held at once.
+    const MANY_RECORDS: bool = false;
 
     /// Working memory for a new worker.
     ///
@@ -123,7 +142,7 @@ pub trait AlignmentEngine: Sync {
 
     /// Pairs, rescues, chooses primaries and hands out the records of one batch.
     ///
-    /// `model` may be `None` only for a batch without pairs.
+    /// `model` may be `None` only for a batch without pairs, or where none is needed.
     ///
     /// # Errors
     /// When the engine refuses the batch.

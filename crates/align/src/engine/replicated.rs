@@ -1,6 +1,6 @@
 //! Several copies of one engine, each with its index on other NUMA nodes.
 //!
-//! A worker reads the copy that its seat has, or the nearest one (`Plan::group_here`). Candidates
+//! A worker reads the copy that its slot has, or the nearest one (`Plan::group_here`). Candidates
 //! hold coordinates and never pointers into an index, so which copy served a batch cannot be seen
 //! in any record.
 
@@ -36,6 +36,9 @@ impl<E: AlignmentEngine> AlignmentEngine for Replicated<E> {
     type Scratch = E::Scratch;
     type Candidates = E::Candidates;
     type Model = E::Model;
+
+    const NEEDS_COHORTS: bool = E::NEEDS_COHORTS;
+    const MANY_RECORDS: bool = E::MANY_RECORDS;
 
     fn scratch(&self) -> Result<E::Scratch, EngineError> {
         self.here().scratch()

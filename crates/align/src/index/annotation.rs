@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead, Read, Write};
+use std::ops::Range;
 
 use seqloom_format::fasta::{MAX_HEADER_BYTES, MAX_NAME_BYTES};
 
@@ -185,8 +186,11 @@ fn read_name(lines: &mut Lines<impl BufRead>) -> Result<String, TextError> {
 }
 
 /// Reads `.amb` and holds it against `.ann`: same totals, holes in order, inside their sequences,
-/// as many in each as `.ann` says.
-pub(crate) fn check_amb(input: impl BufRead, annotation: &Annotation) -> Result<(), TextError> {
+/// as many in each as `.ann` says. Gives the holes; those that touch each other are one.
+pub(crate) fn read_amb(
+    input: impl BufRead,
+    annotation: &Annotation,
+) -> Result<Vec<Range<u64>>, TextError> {
     let mut lines = Lines::new(input);
     let [bases, count, holes] = lines.numbers("the number of bases, of sequences, of holes")?;
     let expected = (annotation.bases, annotation.sequences.len() as u64);
@@ -200,6 +204,7 @@ pub(crate) fn check_amb(input: impl BufRead, annotation: &Annotation) -> Result<
         return Err(lines.error(format!("{holes} holes; .ann says {annotated}")));
     }
     let mut free_from = 0;
+    let mut found: Vec<Range<u64>> = Vec::new();
     for sequence in &annotation.sequences {
         let end = sequence.offset + sequence.length;
         for _ in 0..sequence.holes {
@@ -211,9 +216,14 @@ pub(crate) fn check_amb(input: impl BufRead, annotation: &Annotation) -> Result<
                 return Err(lines.error(format!("a hole leaves {}", sequence.name)));
             }
             free_from = start + length;
+            match found.last_mut() {
+                Some(last) if last.end == start => last.end = free_from,
+                _ => found.push(start..free_from),
+            }
         }
     }
-    lines.end()
+    lines.end()?;
+    Ok(found)
 }
 
 /// Reads a line `OFFSET LENGTH BYTE`.
@@ -292,7 +302,8 @@ mod tests {
         assert_eq!(annotation.bases, 12);
         let sequences: Vec<_> = annotation.sequences.iter().map(|s| (&*s.name, s.length)).collect();
         assert_eq!(sequences, [("a", 8), ("b", 4)]);
-        check_amb(AMB.as_bytes(), &annotation).unwrap();
+        let holes = read_amb(AMB.as_bytes(), &annotation).unwrap();
+        assert_eq!((holes.len(), holes[0].clone()), (1, 0..3));
         // Older bwa files: another seed, no comment.
         assert!(read_ann("4 1 7\n0 a\n0 4 0\n".as_bytes()).is_ok());
     }
@@ -349,7 +360,7 @@ mod tests {
             ("12 2 2\n0 2 N\n2 1 n", 3, "cut short"),
         ];
         for (text, line, problem) in cases {
-            let (at, what) = line_of(check_amb(text.as_bytes(), &annotation).unwrap_err());
+            let (at, what) = line_of(read_amb(text.as_bytes(), &annotation).unwrap_err());
             assert!(at == line && what.contains(problem), "{text:?}: line {at}: {what}");
         }
     }

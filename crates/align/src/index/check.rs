@@ -17,7 +17,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::IndexPaths;
-use super::annotation::{Annotation, TextError, check_amb, read_alt, read_ann};
+use super::annotation::{Annotation, TextError, read_alt, read_amb, read_ann};
 use super::layout::{BLOCK_ROWS, CHECKPOINTS_AT, Layout, MAX_STRIDE_LOG2, UNTAGGED_STRIDE_LOG2};
 use super::packed::{ByteHistogram, pac_bytes};
 
@@ -140,7 +140,7 @@ pub fn check(prefix: &Path) -> Result<IndexInfo, IndexError> {
     let paths = IndexPaths::new(prefix);
     all_there(&paths)?;
     let annotation = read_text(&paths.ann(), read_ann)?;
-    read_text(&paths.amb(), |input| check_amb(input, &annotation))?;
+    read_text(&paths.amb(), |input| read_amb(input, &annotation))?;
     let is_alt = match File::open(paths.alt()) {
         Ok(_) => read_text(&paths.alt(), |input| read_alt(input, &annotation))?,
         Err(_) => vec![false; annotation.sequences.len()],
@@ -184,11 +184,11 @@ fn all_there(paths: &IndexPaths) -> Result<(), IndexError> {
     Err(IndexError::Missing { prefix, missing, bwa_only, prefix_exists })
 }
 
-fn io_error(path: &Path) -> impl Fn(io::Error) -> IndexError + '_ {
+pub(super) fn io_error(path: &Path) -> impl Fn(io::Error) -> IndexError + '_ {
     |source| IndexError::Io { path: path.to_owned(), source }
 }
 
-fn read_text<T>(
+pub(super) fn read_text<T>(
     path: &Path,
     read: impl FnOnce(BufReader<File>) -> Result<T, TextError>,
 ) -> Result<T, IndexError> {

@@ -50,8 +50,10 @@ mod error;
 mod fast_table;
 mod fasta_file;
 mod layout;
+mod loaded;
 mod memory;
 mod packed;
+mod parts;
 mod reference;
 mod without_alt;
 
@@ -63,8 +65,11 @@ mod check_tests;
 pub use build::{BuildOptions, Built, IndexPlan, Method, Phase, build, plan};
 pub use check::{Contig, IndexError, IndexInfo, check};
 pub use error::BuildError;
-pub use fast_table::{FastTable, FastTableError, SEED_BASES};
+pub(crate) use fast_table::SEED_BASES;
+pub use fast_table::{FastTable, FastTableError};
+pub(crate) use loaded::Loaded;
 pub(crate) use packed::CODE;
+pub use parts::{Block, IndexParts, Sequence};
 pub use without_alt::WithoutAlt;
 
 /// The paths of an index: a prefix and the suffixes of its files.

@@ -5,23 +5,23 @@ mod scheduler;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 use seqloom_format::templates::PackedTemplates;
-use seqloom_io::source::{Fetch, FetchScratch, InputBlock, ReadSource, SourceError};
+use seqloom_io::source::{FetchScratch, InputBlock, ReadSource, SourceError};
 use seqloom_runtime::failure::Failure;
 use seqloom_runtime::monitor::Monitor;
 use seqloom_runtime::placement::Plan;
 use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::schedule;
 use seqloom_runtime::trace::Stage;
 
-use crate::cohort::{Batch, ClosedCohort, CohortCutter, Pairing};
+use crate::cohort::{Batch, ClosedCohort, CohortCutter, CohortRange, Pairing};
 use crate::emit::{Emission, EmitError, RecordTags};
 use crate::engine::{AlignmentEngine, EngineError, Ordinals};
 use crate::input_error::CohortError;
 use crate::mates::BamTotals;
 pub use scheduler::HeldLimits;
-use scheduler::{Crew, EmitTask, Idle, Scheduler, Seeded, Task};
+use scheduler::{Capacity, EmitTask, Scheduler, Seeded, Task};
 
 /// Takes the packed templates of each batch. Called by many workers at once, in any order.
 pub trait BatchSink: Sync {
@@ -46,6 +46,43 @@ pub trait BatchSink: Sync {
         sequence: u64,
         templates: &PackedTemplates,
     ) -> Result<(), Self::Error>;
+
+    /// Takes the next templates of the batch at `sequence`, the rest of which follows from the same
+    /// worker: a batch of so many records that they should not be held at once. As
+    /// [`BatchSink::accept`], where the order of batches is not kept.
+    ///
+    /// # Errors
+    /// When they cannot be stored or written.
+    fn accept_part(
+        &self,
+        scratch: &mut Self::Scratch,
+        sequence: u64,
+        templates: &PackedTemplates,
+    ) -> Result<(), Self::Error> {
+        self.accept(scratch, sequence, templates)
+    }
+
+    /// Whether [`BatchSink::look`] is to see the reads of the batch, which are held until then.
+    fn wants_reads(&self) -> bool {
+        false
+    }
+
+    /// Looks at templates that it is about to get, and at the batch they are of: its reads are
+    /// there if they are wanted.
+    ///
+    /// # Errors
+    /// When a record is malformed.
+    fn look(
+        &self,
+        _scratch: &mut Self::Scratch,
+        _batch: &Batch,
+        _templates: &PackedTemplates,
+    ) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// The run has failed: whoever waits in the sink is to return.
+    fn stop(&self) {}
 }
 
 /// How the input is cut and run.
@@ -59,6 +96,8 @@ pub struct IngestOptions {
     pub cohort_bases: u64,
     /// How reads form templates.
     pub pairing: Pairing,
+    /// Which cohorts of the input; the source starts where they do.
+    pub range: CohortRange,
     /// Tags that every record gets.
     pub tags: RecordTags,
     /// Memory that candidates may hold between seeding and emission.
@@ -184,6 +223,7 @@ pub fn run<E: AlignmentEngine, S: BatchSink>(
 ) -> Result<IngestTotals, IngestError<S::Error>> {
     let records_before = trace.records.load(Ordering::Relaxed);
     let cutter = CohortCutter::new(source, options.pairing, options.cohort_bases);
+    let cutter = cutter.within(options.range.clone());
     let ingest = Ingest {
         source,
         engine,
@@ -193,7 +233,7 @@ pub fn run<E: AlignmentEngine, S: BatchSink>(
         scheduler: Monitor::new(Scheduler::new(
             cutter,
             options.pairing,
-            Crew { workers: options.threads.get(), cores: options.cores.get() },
+            Capacity { workers: options.threads.get(), cores: options.cores.get() },
             options.held_limits,
         )),
         failure: Failure::default(),
@@ -205,7 +245,7 @@ pub fn run<E: AlignmentEngine, S: BatchSink>(
     pool::run(
         options.threads,
         &ingest.failure,
-        || ingest.scheduler.wake_all(),
+        || ingest.wake(),
         &watch,
         |index| ingest.work(index),
     )?;
@@ -243,14 +283,14 @@ type Outcome<S> = Result<(), IngestError<<S as BatchSink>::Error>>;
 impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
     fn work(&self, index: usize) -> Outcome<S> {
         // First of all, so that the worker's own memory is taken where it runs.
-        self.options.placement.take_seat(index).map_err(IngestError::Placement)?;
+        self.options.placement.take_slot(index).map_err(IngestError::Placement)?;
         let mut worker = Worker {
             engine: self.engine.scratch()?,
             fetch: FetchScratch::default(),
             sink: self.sink.scratch().map_err(IngestError::Sink)?,
             packed: PackedTemplates::default(),
         };
-        while let Some(task) = self.next_task() {
+        while let Some(task) = self.trace.wait.time(|| self.next_task()) {
             match task {
                 Task::Fetch => self.fetch(&mut worker)?,
                 Task::Seed(batch) => self.seed(&mut worker, batch)?,
@@ -264,48 +304,41 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
 
     /// The next task, waiting for one if need be; `None` when all is done or the run has failed.
     fn next_task(&self) -> Option<Task<E>> {
-        let started = Instant::now();
-        let mut waited = false;
-        let task = self.scheduler.wait_for(|scheduler| {
-            if self.failure.stopped() {
-                return Some(None);
-            }
-            match scheduler.next_task() {
-                Ok(task) => Some(Some(task)),
-                Err(Idle::Finished) => Some(None),
-                Err(Idle::Wait) => {
-                    waited = true;
-                    None
-                }
-            }
-        });
-        if waited {
-            self.trace.wait.book(started);
-        }
-        task
+        let stopped = || self.failure.stopped();
+        schedule::next_task(&self.scheduler, stopped, Scheduler::next_task)
     }
 
     fn fetch(&self, worker: &mut Worker<E, S>) -> Outcome<S> {
         let fetched = self.trace.fetch.time(|| self.source.fetch(&mut worker.fetch))?;
-        match fetched {
-            Fetch::Block(block) => self.scheduler.update(|scheduler| scheduler.fetched(*block))?,
-            Fetch::Busy => self.scheduler.update(Scheduler::fetch_found_nothing),
-            Fetch::End => self.scheduler.update(Scheduler::source_ended),
-        }
-        Ok(())
+        Ok(self.scheduler.update(|scheduler| scheduler.fetched(fetched))?)
     }
 
+    /// Has the workers look at the failure.
+    fn wake(&self) {
+        self.scheduler.wake_all();
+        self.sink.stop();
+    }
+
+    /// `None` if the batch's reads are malformed, with which the run has failed: batches are handed
+    /// out in order, so that of several such the first is known before all workers have stopped.
     fn find_candidates(
         &self,
         worker: &mut Worker<E, S>,
         mut batch: Batch,
-    ) -> Result<Seeded<E>, IngestError<S::Error>> {
-        let reads = batch.engine_reads(self.engine.longest_read_bases())?;
+    ) -> Result<Option<Seeded<E>>, IngestError<S::Error>> {
+        let reads = match batch.engine_reads(self.engine.longest_read_bases()) {
+            Ok(reads) => reads,
+            Err(error) => {
+                self.failure.set_at(batch.sequence, error.into());
+                self.wake();
+                return Ok(None);
+            }
+        };
         let candidates =
             self.trace.seed.time(|| self.engine.seed_extend(&mut worker.engine, &reads))?;
         drop(reads);
         let mut held_bytes = self.engine.held_bytes(&candidates);
-        if self.options.tags.input.wanted() {
+        if self.options.tags.input.wanted() || self.sink.wants_reads() {
             held_bytes += batch.input_bytes();
         } else {
             batch.lanes.drain(..).flatten().for_each(|segment| {
@@ -314,11 +347,11 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
                 }
             });
         }
-        Ok(Seeded { batch, candidates, held_bytes })
+        Ok(Some(Seeded { batch, candidates, held_bytes }))
     }
 
     fn seed(&self, worker: &mut Worker<E, S>, batch: Batch) -> Outcome<S> {
-        let seeded = self.find_candidates(worker, batch)?;
+        let Some(seeded) = self.find_candidates(worker, batch)? else { return Ok(()) };
         self.scheduler.update(|scheduler| scheduler.seeded(seeded)).map_or(Ok(()), |held_bytes| {
             Err(IngestError::CohortTooLarge {
                 cohort_bases: self.options.cohort_bases,
@@ -351,7 +384,7 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
 
     fn seed_and_emit(&self, worker: &mut Worker<E, S>, batch: Batch) -> Outcome<S> {
         let (sequence, first_read) = (batch.sequence, batch.first_read);
-        let seeded = self.find_candidates(worker, batch)?;
+        let Some(seeded) = self.find_candidates(worker, batch)? else { return Ok(()) };
         let ordinals = Ordinals { first_pair: 0, first_single: first_read };
         self.emit_records(worker, seeded, None, ordinals)?;
         self.scheduler.update(|scheduler| scheduler.emitted(sequence, 0));
@@ -366,16 +399,39 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         ordinals: Ordinals,
     ) -> Outcome<S> {
         let Seeded { batch, candidates, .. } = seeded;
-        self.trace.emit.time(|| -> Outcome<S> {
-            let mut emission = Emission::new(&batch, &self.options.tags, &mut worker.packed)?;
-            self.engine.emit(&mut worker.engine, candidates, model, ordinals, &mut emission)?;
+        let Worker { engine, packed, sink, .. } = worker;
+        let mut failed = None;
+        let mut part = |templates: &PackedTemplates| {
+            self.count(templates);
+            let looked = self.sink.look(sink, &batch, templates);
+            let accepted =
+                looked.and_then(|()| self.sink.accept_part(sink, batch.sequence, templates));
+            failed = accepted.err();
+            failed.is_none()
+        };
+        let emitted = self.trace.emit.time(|| -> Outcome<S> {
+            let mut emission = Emission::new(&batch, &self.options.tags, packed)?;
+            if E::MANY_RECORDS {
+                emission = emission.in_parts(&mut part);
+            }
+            self.engine.emit(engine, candidates, model, ordinals, &mut emission)?;
             Ok(emission.finish()?)
-        })?;
-        self.trace.records.fetch_add(worker.packed.records, Ordering::Relaxed);
-        self.trace.templates.fetch_add(worker.packed.ends.len() as u64, Ordering::Relaxed);
-        self.trace
-            .sink
-            .time(|| self.sink.accept(&mut worker.sink, batch.sequence, &worker.packed))
-            .map_err(IngestError::Sink)
+        });
+        if let Some(error) = failed {
+            return Err(IngestError::Sink(error));
+        }
+        emitted?;
+        self.count(&worker.packed);
+        let Worker { packed, sink, .. } = worker;
+        let accept = || {
+            self.sink.look(sink, &batch, packed)?;
+            self.sink.accept(sink, batch.sequence, packed)
+        };
+        self.trace.sink.time(accept).map_err(IngestError::Sink)
+    }
+
+    fn count(&self, templates: &PackedTemplates) {
+        self.trace.records.fetch_add(templates.records, Ordering::Relaxed);
+        self.trace.templates.fetch_add(templates.ends.len() as u64, Ordering::Relaxed);
     }
 }

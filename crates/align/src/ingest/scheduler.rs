@@ -10,7 +10,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use seqloom_io::source::InputBlock;
+use seqloom_io::source::{Fetch, InputBlock};
+use seqloom_runtime::schedule::{Fetches, Idle};
 
 use crate::cohort::{Batch, ClosedCohort, CohortCutter, Cut, Pairing};
 use crate::engine::{AlignmentEngine, Ordinals};
@@ -52,7 +53,7 @@ pub(super) enum Task<E: AlignmentEngine> {
     Fetch,
     /// Seed a batch; its cohort's model comes later.
     Seed(Batch),
-    /// Seed and emit a batch of single reads.
+    /// Seed and emit a batch that needs no model.
     SeedAndEmit(Batch),
     /// Learn the model of a cohort.
     Infer(ClosedCohort, Vec<Seeded<E>>),
@@ -65,15 +66,6 @@ pub(super) struct EmitTask<E: AlignmentEngine> {
     pub(super) seeded: Seeded<E>,
     pub(super) model: Arc<E::Model>,
     pub(super) ordinals: Ordinals,
-}
-
-/// Why a worker got no task.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Idle {
-    /// Others must finish something first.
-    Wait,
-    /// All is done.
-    Finished,
 }
 
 /// A cohort whose batches are being seeded.
@@ -92,13 +84,13 @@ impl<E: AlignmentEngine> Default for Gathering<E> {
 
 /// How many work, and on how many cores.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Crew {
+pub(super) struct Capacity {
     pub(super) workers: usize,
     /// Cores that the process may use.
     pub(super) cores: usize,
 }
 
-impl Crew {
+impl Capacity {
     /// Workers that emit at most, while others can seed.
     fn emitters(self) -> usize {
         self.workers.min(self.cores)
@@ -113,8 +105,9 @@ impl Crew {
 /// See the module documentation.
 pub(super) struct Scheduler<'a, E: AlignmentEngine> {
     cutter: CohortCutter<'a>,
-    pairing: Pairing,
-    crew: Crew,
+    /// Batches are emitted as soon as they are seeded.
+    alone: bool,
+    capacity: Capacity,
     limits: HeldLimits,
     ready: VecDeque<Batch>,
     cohorts: BTreeMap<u64, Gathering<E>>,
@@ -122,9 +115,7 @@ pub(super) struct Scheduler<'a, E: AlignmentEngine> {
     emitting: BTreeSet<u64>,
     /// Batches of the newest cohort whose model is known.
     newest_batches: u64,
-    fetching: usize,
-    fetch_blocked: bool,
-    source_ended: bool,
+    fetches: Fetches,
     seeding: usize,
     inferring: usize,
     held_bytes: u64,
@@ -136,22 +127,20 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
     pub(super) fn new(
         cutter: CohortCutter<'a>,
         pairing: Pairing,
-        crew: Crew,
+        capacity: Capacity,
         limits: HeldLimits,
     ) -> Self {
         Self {
             cutter,
-            pairing,
-            crew,
+            alone: pairing == Pairing::Single || !E::NEEDS_COHORTS,
+            capacity,
             limits,
             ready: VecDeque::new(),
             cohorts: BTreeMap::new(),
             emit: VecDeque::new(),
             emitting: BTreeSet::new(),
             newest_batches: 0,
-            fetching: 0,
-            fetch_blocked: false,
-            source_ended: false,
+            fetches: Fetches::default(),
             seeding: 0,
             inferring: 0,
             held_bytes: 0,
@@ -165,7 +154,7 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
         if let Some(task) = self.next_emit().or_else(|| self.next_infer()) {
             return Ok(task);
         }
-        let few_ready = self.ready.len() < self.crew.supplied();
+        let few_ready = self.ready.len() < self.capacity.supplied();
         if few_ready && self.may_fetch() {
             return Ok(self.start_fetch());
         }
@@ -181,10 +170,10 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
     /// Nothing is in work and nothing can be started any more. A cohort that is still open then is
     /// one whose reads never came: see [`Scheduler::cut_everything`].
     fn idle(&self) -> bool {
-        self.source_ended
+        (self.fetches.have_ended() || self.cutter.finished())
             && self.ready.is_empty()
             && self.nothing_ahead()
-            && self.fetching + self.seeding == 0
+            && self.fetches.in_work() + self.seeding == 0
     }
 
     /// No cohort is being inferred or emitted, so that no candidates are about to be given back.
@@ -193,13 +182,13 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
     }
 
     fn within_window(&self, sequence: u64) -> bool {
-        let ahead = EMIT_AHEAD_PER_WORKER * self.crew.workers as u64;
+        let ahead = EMIT_AHEAD_PER_WORKER * self.capacity.workers as u64;
         self.emitting.first().is_none_or(|&oldest| sequence < oldest + ahead)
     }
 
     fn next_emit(&mut self) -> Option<Task<E>> {
         let sequence = self.emit.front()?.seeded.batch.sequence;
-        let enough_emit = self.emitting.len() >= self.crew.emitters() && !self.emission_lags();
+        let enough_emit = self.emitting.len() >= self.capacity.emitters() && !self.emission_lags();
         if enough_emit || !self.within_window(sequence) {
             return None;
         }
@@ -209,7 +198,7 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
 
     /// More waits to be emitted than the newest cohort and a batch per worker: seeding is faster.
     fn emission_lags(&self) -> bool {
-        self.emit.len() as u64 > self.newest_batches + self.crew.workers as u64
+        self.emit.len() as u64 > self.newest_batches + self.capacity.workers as u64
     }
 
     /// Cohorts are inferred one by one and in order, so that batches are emitted in order.
@@ -226,7 +215,7 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
 
     fn next_seed(&mut self) -> Option<Task<E>> {
         let batch = self.ready.front()?;
-        if self.pairing == Pairing::Single {
+        if self.alone {
             if !self.within_window(batch.sequence) {
                 return None;
             }
@@ -247,49 +236,36 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
     }
 
     fn may_fetch(&self) -> bool {
-        let coming = self.ready.len() + BATCHES_PER_BLOCK * self.fetching;
-        let wanted = READY_PER_WORKER * self.crew.supplied() + BATCHES_PER_BLOCK;
+        let coming = self.ready.len() + BATCHES_PER_BLOCK * self.fetches.in_work();
+        let wanted = READY_PER_WORKER * self.capacity.supplied() + BATCHES_PER_BLOCK;
         // Whatever an early block waits for is being fetched, so that a fetch is sure to end.
-        let early_at_most = EARLY_BLOCKS_PER_WORKER * self.crew.supplied();
+        let early_at_most = EARLY_BLOCKS_PER_WORKER * self.capacity.supplied();
         let too_early = self.cutter.early_blocks() >= early_at_most;
-        !self.source_ended && !self.fetch_blocked && !too_early && coming < wanted
+        let has_more = self.fetches.may_start() && !self.cutter.finished();
+        has_more && !too_early && coming < wanted
     }
 
     fn start_fetch(&mut self) -> Task<E> {
-        self.fetching += 1;
+        self.fetches.start();
         Task::Fetch
     }
 
-    /// A fetch brought a block.
-    pub(super) fn fetched(&mut self, block: InputBlock) -> Result<(), CohortError> {
-        self.fetching -= 1;
-        self.fetch_blocked = false;
-        self.provided(block)
+    /// A fetch is back.
+    pub(super) fn fetched(&mut self, fetched: Fetch) -> Result<(), CohortError> {
+        self.fetches.finish(fetched).map_or(Ok(()), |block| self.provided(*block))
     }
 
     /// A block is there.
     pub(super) fn provided(&mut self, block: InputBlock) -> Result<(), CohortError> {
         let (ready, cohorts) = (&mut self.ready, &mut self.cohorts);
-        let single = self.pairing == Pairing::Single;
+        let alone = self.alone;
         self.cutter.push(block, |cut| match cut {
             Cut::Batch(batch) => ready.push_back(batch),
-            Cut::Closed(_) if single => {}
+            Cut::Closed(_) if alone => {}
             Cut::Closed(closed) => {
                 cohorts.entry(closed.cohort).or_default().closed = Some(closed);
             }
         })
-    }
-
-    /// A fetch found everything claimed by others.
-    pub(super) fn fetch_found_nothing(&mut self) {
-        self.fetching -= 1;
-        self.fetch_blocked = self.fetching > 0;
-    }
-
-    /// A fetch found the end of the input.
-    pub(super) fn source_ended(&mut self) {
-        self.fetching -= 1;
-        self.source_ended = true;
     }
 
     /// Whether every read of the input has been cut into batches.

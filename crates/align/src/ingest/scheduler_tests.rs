@@ -152,9 +152,8 @@ impl Simulation<'_> {
 
     fn finish(&mut self, work: Work) {
         match work {
-            Work::Fetch(Some(block)) => self.scheduler.fetched(block).unwrap(),
-            Work::Busy => self.scheduler.fetch_found_nothing(),
-            Work::Fetch(None) => self.scheduler.source_ended(),
+            Work::Fetch(block) => self.scheduler.fetched(fetch_of(block)).unwrap(),
+            Work::Busy => self.scheduler.fetched(Fetch::Busy).unwrap(),
             Work::Other(Task::Seed(batch)) => {
                 let held_bytes = READ_BYTES * batch.reads as u64;
                 let too_large = self.scheduler.seeded(Seeded { batch, candidates: (), held_bytes });
@@ -183,8 +182,8 @@ impl Simulation<'_> {
 }
 
 /// As many cores as workers, so that everybody may emit.
-fn crew(workers: usize) -> Crew {
-    Crew { workers, cores: workers }
+fn capacity(workers: usize) -> Capacity {
+    Capacity { workers, cores: workers }
 }
 
 /// Runs `reads` through a scheduler; `limit_cohorts` is the memory limit in largest cohorts.
@@ -192,11 +191,11 @@ fn simulate(
     files: &[&[TestRead]],
     pairing: Pairing,
     cohort_bases: u64,
-    crew: Crew,
+    capacity: Capacity,
     limit_cohorts: f64,
     seed: u64,
 ) {
-    let workers = crew.workers;
+    let workers = capacity.workers;
     let input = TestInput::new(files, 3000);
     // Reads have 10 bases or more, and the cohort ends with the pair that fills it.
     let cohort_bytes = (cohort_bases / 10 + 4) * READ_BYTES;
@@ -204,7 +203,7 @@ fn simulate(
     let cutter = CohortCutter::new(&input.source, pairing, cohort_bases);
     let mut simulation = Simulation {
         input: &input,
-        scheduler: Scheduler::new(cutter, pairing, crew, both(held_limit_bytes)),
+        scheduler: Scheduler::new(cutter, pairing, capacity, both(held_limit_bytes)),
         workers: (0..workers).map(|_| None).collect(),
         random: Random::new(seed),
         emitted: BTreeSet::new(),
@@ -226,7 +225,7 @@ fn simulate(
     let unknown_bytes = (workers * (BATCH_READS + 1)) as u64 * READ_BYTES;
     let most_bytes = held_limit_bytes + unknown_bytes;
     assert!(peak_held_bytes <= most_bytes, "{peak_held_bytes} held, {held_limit_bytes} allowed");
-    let supplied = workers.min(SUPPLIED_PER_CORE * crew.cores);
+    let supplied = workers.min(SUPPLIED_PER_CORE * capacity.cores);
     let most_fetches = (READY_PER_WORKER * supplied).div_ceil(BATCHES_PER_BLOCK) + 1;
     let most_early = EARLY_BLOCKS_PER_WORKER * supplied + most_fetches.min(workers);
     assert!(simulation.most_early_blocks < most_early);
@@ -255,13 +254,13 @@ proptest! {
     ) {
         let mut random = Random::new(seed);
         let first = reads(count, &mut random);
-        let crew = Crew { workers, cores };
+        let capacity = Capacity { workers, cores };
         let second: Vec<_> = first.iter().rev().cloned().collect();
         for pairing in [Pairing::Single, Pairing::Adjacent] {
-            simulate(&[&first], pairing, cohort_bases, crew, limit_cohorts, seed);
+            simulate(&[&first], pairing, cohort_bases, capacity, limit_cohorts, seed);
         }
         let both = [&first[..], &second];
-        simulate(&both, Pairing::TwoFiles, cohort_bases, crew, limit_cohorts, seed);
+        simulate(&both, Pairing::TwoFiles, cohort_bases, capacity, limit_cohorts, seed);
     }
 }
 
@@ -273,14 +272,14 @@ fn a_cohort_over_the_limit_is_told_by_its_own_size() {
     let cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, u64::MAX);
     let limit_bytes = 5 * BATCH_READS as u64 * READ_BYTES;
     let mut scheduler =
-        Scheduler::<NoEngine>::new(cutter, Pairing::TwoFiles, crew(1), both(limit_bytes));
+        Scheduler::<NoEngine>::new(cutter, Pairing::TwoFiles, capacity(1), both(limit_bytes));
     while let Some(block) = input.fetch() {
         scheduler.provided(block).unwrap();
     }
     for index in 0..6 {
         let batch = loop {
             match scheduler.next_task() {
-                Ok(Task::Fetch) => scheduler.source_ended(),
+                Ok(Task::Fetch) => scheduler.fetched(Fetch::End).unwrap(),
                 Ok(Task::Seed(batch)) => break batch,
                 _ => panic!("nothing else can be done"),
             }
@@ -298,14 +297,14 @@ fn reads_that_never_come_are_no_reason_to_wait() {
     let input = TestInput::new(&[&file, &file], 3000);
     let cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, 10_000);
     let mut scheduler =
-        Scheduler::<NoEngine>::new(cutter, Pairing::TwoFiles, crew(1), both(u64::MAX));
+        Scheduler::<NoEngine>::new(cutter, Pairing::TwoFiles, capacity(1), both(u64::MAX));
     let mut blocks: Vec<_> = std::iter::from_fn(|| input.fetch()).collect();
     // The source loses its last block.
     blocks.pop();
     blocks.into_iter().for_each(|block| scheduler.provided(block).unwrap());
     let finished = loop {
         match scheduler.next_task() {
-            Ok(Task::Fetch) => scheduler.source_ended(),
+            Ok(Task::Fetch) => scheduler.fetched(Fetch::End).unwrap(),
             Ok(Task::Seed(batch)) => {
                 scheduler.seeded(Seeded { batch, candidates: (), held_bytes: 1 });
             }
@@ -319,18 +318,23 @@ fn reads_that_never_come_are_no_reason_to_wait() {
     assert!(!scheduler.cut_everything());
 }
 
+fn fetch_of(block: Option<InputBlock>) -> Fetch {
+    block.map_or(Fetch::End, |block| Fetch::Block(Box::new(block)))
+}
+
 /// A scheduler of two cores and eight workers, with a whole number of cohorts of `cohort_batches`
 /// batches in front of it, all cut.
 fn cut_cohorts(input: &TestInput, cohort_batches: u64) -> Scheduler<'_, NoEngine> {
     let cohort_bases = cohort_batches * BATCH_READS as u64 * 10;
     let cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, cohort_bases);
-    let crew = Crew { workers: 8, cores: 2 };
-    let mut scheduler = Scheduler::<NoEngine>::new(cutter, Pairing::TwoFiles, crew, both(u64::MAX));
+    let capacity = Capacity { workers: 8, cores: 2 };
+    let mut scheduler =
+        Scheduler::<NoEngine>::new(cutter, Pairing::TwoFiles, capacity, both(u64::MAX));
     while let Some(block) = input.fetch() {
         scheduler.provided(block).unwrap();
     }
     scheduler.start_fetch();
-    scheduler.source_ended();
+    scheduler.fetched(Fetch::End).unwrap();
     scheduler
 }
 
@@ -410,12 +414,17 @@ enum Busy {
 
 /// Threads that sleep in the engine and share cores for all else, in virtual time. The seconds
 /// between the models of the first and of the last cohort, and the batches of that time.
-fn virtual_time(input: &TestInput, cohort_batches: u64, crew: Crew, sleep: f64) -> (f64, u64) {
+fn virtual_time(
+    input: &TestInput,
+    cohort_batches: u64,
+    capacity: Capacity,
+    sleep: f64,
+) -> (f64, u64) {
     let cohort_bases = cohort_batches * BATCH_READS as u64;
     let cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, cohort_bases);
     let limits = both(cohort_batches * BATCH_READS as u64 * READ_BYTES * 2);
-    let mut scheduler = Scheduler::<NoEngine>::new(cutter, Pairing::TwoFiles, crew, limits);
-    let mut workers: Vec<Option<Busy>> = (0..crew.workers).map(|_| None).collect();
+    let mut scheduler = Scheduler::<NoEngine>::new(cutter, Pairing::TwoFiles, capacity, limits);
+    let mut workers: Vec<Option<Busy>> = (0..capacity.workers).map(|_| None).collect();
     let (mut now, mut models) = (0.0, Vec::new());
     loop {
         for worker in workers.iter_mut().filter(|worker| worker.is_none()) {
@@ -432,7 +441,7 @@ fn virtual_time(input: &TestInput, cohort_batches: u64, crew: Crew, sleep: f64) 
         }
         let computing = |worker: &Option<Busy>| matches!(worker, Some(Busy::Computing(..)));
         let runnable = workers.iter().filter(|worker| computing(worker)).count();
-        let share = (crew.cores as f64 / runnable.max(1) as f64).min(1.0);
+        let share = (capacity.cores as f64 / runnable.max(1) as f64).min(1.0);
         let until = |busy: &Busy| match busy {
             Busy::Asleep(end, _) => end - now,
             Busy::Computing(rest, _) => rest / share,
@@ -468,10 +477,7 @@ fn finish_virtually(
     task: Task<NoEngine>,
 ) {
     match task {
-        Task::Fetch => match input.fetch() {
-            Some(block) => scheduler.fetched(block).unwrap(),
-            None => scheduler.source_ended(),
-        },
+        Task::Fetch => scheduler.fetched(fetch_of(input.fetch())).unwrap(),
         Task::Seed(batch) => {
             let held_bytes = READ_BYTES * batch.reads as u64;
             scheduler.seeded(Seeded { batch, candidates: (), held_bytes });
@@ -493,11 +499,11 @@ fn sleeping_threads_achieve_what_they_offer() {
     let file: Vec<TestRead> = vec![("r".to_owned(), 1); 4 * COHORT_BATCHES as usize * 256];
     for workers in [16, 64, 256, 512] {
         let input = TestInput::new(&[&file, &file], BLOCK_READS * 9);
-        let crew = Crew { workers, cores: 2 };
+        let capacity = Capacity { workers, cores: 2 };
         let own = FETCH_SECONDS + SEED_SECONDS + EMIT_SECONDS;
         // Two cores carry 2 / own batches a second.
         let sleep = workers as f64 * own - own;
-        let (seconds, batches) = virtual_time(&input, COHORT_BATCHES, crew, sleep);
+        let (seconds, batches) = virtual_time(&input, COHORT_BATCHES, capacity, sleep);
         let offered = batches as f64 * (sleep + own) / workers as f64;
         eprintln!("{workers} threads: {:.3} of the offered load", offered / seconds);
         assert!(offered / seconds >= 0.95, "{workers} threads: {offered} of {seconds} s");

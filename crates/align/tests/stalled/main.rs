@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use seqloom_align::cohort::{BATCH_READS, Pairing};
+use seqloom_align::cohort::{BATCH_READS, CohortRange, Pairing};
 use seqloom_align::emit::RecordTags;
-use seqloom_align::engine::fake::{FakeCandidates, FakeEngine, FakeOptions};
-use seqloom_align::engine::{AlignmentEngine, EngineError, EngineReads, Ordinals, RecordSink};
+use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
+use seqloom_align::engine::{
+    AlignmentEngine, CopiedReads, EngineError, EngineReads, Ordinals, RecordSink,
+};
 use seqloom_align::ingest::{self, BatchSink, HeldLimits, IngestOptions, IngestTrace};
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::source::{ReadSource, SourceOptions};
@@ -86,7 +88,7 @@ impl StallingEngine {
 
 impl AlignmentEngine for StallingEngine {
     type Scratch = Vec<u8>;
-    type Candidates = FakeCandidates;
+    type Candidates = CopiedReads;
     type Model = ();
 
     fn scratch(&self) -> Result<Vec<u8>, EngineError> {
@@ -97,7 +99,7 @@ impl AlignmentEngine for StallingEngine {
         &self,
         scratch: &mut Vec<u8>,
         reads: &EngineReads<'_>,
-    ) -> Result<FakeCandidates, EngineError> {
+    ) -> Result<CopiedReads, EngineError> {
         let number = self.seeds.fetch_add(1, Ordering::SeqCst);
         if self.stall == Stall::Seeding && number == STALLED_BATCH {
             self.stand_still();
@@ -107,14 +109,14 @@ impl AlignmentEngine for StallingEngine {
         Ok(candidates)
     }
 
-    fn infer_cohort(&self, candidates: &[FakeCandidates]) -> Result<(), EngineError> {
+    fn infer_cohort(&self, candidates: &[CopiedReads]) -> Result<(), EngineError> {
         self.fake.infer_cohort(candidates)
     }
 
     fn emit(
         &self,
         scratch: &mut Vec<u8>,
-        candidates: FakeCandidates,
+        candidates: CopiedReads,
         model: Option<&()>,
         ordinals: Ordinals,
         sink: &mut dyn RecordSink,
@@ -129,7 +131,7 @@ impl AlignmentEngine for StallingEngine {
         self.fake.emit(scratch, candidates, model, ordinals, sink)
     }
 
-    fn held_bytes(&self, candidates: &FakeCandidates) -> u64 {
+    fn held_bytes(&self, candidates: &CopiedReads) -> u64 {
         self.fake.held_bytes(candidates)
     }
 
@@ -181,6 +183,7 @@ fn t(files: &[PathBuf], stall: Stall, workers: u64, cores: usize, ahead_cohorts:
         cores: NonZeroUsize::new(cores).unwrap(),
         cohort_bases: COHORT_BATCHES * (BATCH_READS * READ_BASES) as u64,
         pairing: Pairing::TwoFiles,
+        range: CohortRange::default(),
         tags: RecordTags::default(),
         held_limits: HeldLimits { ahead_bytes, cohort_bytes: 2 * cohort_bytes },
         placement: Plan::none(workers as usize),

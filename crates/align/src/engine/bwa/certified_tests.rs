@@ -5,10 +5,11 @@ use seqloom_testkit::reads::{ReadOptions, Simulator, Template};
 
 use super::*;
 use crate::certified::Verdict;
+use crate::engine::Read;
 use crate::index::{BuildOptions, IndexPaths, build, plan};
 
 /// Two engines of one genome, the second with the certified path.
-fn engines(genome: &Genome, reads: &Arc<CertifiedReads>) -> [BwaEngine; 2] {
+fn engines(genome: &Genome, options: &BwaOptions, reads: &Arc<CertifiedReads>) -> [BwaEngine; 2] {
     let here = tempfile::tempdir().unwrap();
     let fasta = here.path().join("genome.fa");
     genome.write_fasta(&fasta).unwrap();
@@ -16,7 +17,7 @@ fn engines(genome: &Genome, reads: &Arc<CertifiedReads>) -> [BwaEngine; 2] {
     build(plan, &fasta, &|_, _| ()).unwrap();
     let contigs = genome.contigs.iter().map(|c| (c.name.clone(), c.bases.len() as u64));
     let contigs: Vec<_> = contigs.collect();
-    let load = || BwaEngine::load(&fasta, &contigs, &BwaOptions::default(), 1).unwrap();
+    let load = || BwaEngine::load(&fasta, &contigs, options, 1).unwrap();
     let mut certified = load();
     certified.certify(&IndexPaths::new(&fasta).fast(), reads.clone()).unwrap();
     [load(), certified]
@@ -36,9 +37,13 @@ fn simulated(genome: &Genome, options: &ReadOptions) -> Vec<Template> {
 }
 
 /// Compares the regions of all reads, and says what became of them on the certified path.
-fn compare<'a>(genome: &Genome, batches: impl Iterator<Item = EngineReads<'a>>) -> Counts {
+pub(super) fn compare<'a>(
+    genome: &Genome,
+    options: &BwaOptions,
+    batches: impl Iterator<Item = EngineReads<'a>>,
+) -> Counts {
     let counts = Arc::default();
-    let [plain, certified] = engines(genome, &counts);
+    let [plain, certified] = engines(genome, options, &counts);
     let mut scratches = [plain.scratch().unwrap(), certified.scratch().unwrap()];
     for reads in batches {
         let [expected, found] = [
@@ -55,10 +60,10 @@ fn compare<'a>(genome: &Genome, batches: impl Iterator<Item = EngineReads<'a>>) 
 }
 
 #[derive(Debug)]
-struct Counts([(&'static str, u64); Verdict::ALL.len()]);
+pub(super) struct Counts([(&'static str, u64); Verdict::ALL.len()]);
 
 impl Counts {
-    fn of(&self, verdict: Verdict) -> u64 {
+    pub(super) fn of(&self, verdict: Verdict) -> u64 {
         self.0[verdict as usize].1
     }
 }
@@ -83,28 +88,52 @@ fn regions_are_those_of_the_library() {
     let batches = templates
         .chunks(256)
         .map(|batch| EngineReads { pairs: batch.iter().map(pair).collect(), singles: vec![] });
-    let counts = compare(&genome, batches);
+    let counts = compare(&genome, &BwaOptions::default(), batches);
     assert!(counts.of(Verdict::Certified) * 2 > 24_000, "{counts:?}");
     assert!(counts.of(Verdict::Chained) > 1000, "{counts:?}");
 }
 
+pub(super) fn read(bases: &[u8]) -> Read<'_> {
+    Read { name: b"r", bases, qualities: None }
+}
+
+/// The library makes its memory by the bases of a batch, and writes to it by its reads.
+#[test]
+fn reads_without_bases_take_no_memory_of_others() {
+    let options = GenomeOptions { seed: 3, length_bp: 80_000, contigs: 2 };
+    let genome = Genome::simulate(&options).unwrap();
+    let bases = &genome.contigs[0].bases;
+    let batches = [(1, 512), (512, 5), (3, 2000), (64, 64)].map(|(step, count)| {
+        // One in `step` has bases; those of others are none.
+        let bases_of =
+            |at: usize| if at.is_multiple_of(step) { &bases[at * 7..][..60] } else { &[] };
+        EngineReads { pairs: vec![], singles: (0..count).map(|at| read(bases_of(at))).collect() }
+    });
+    // One read of many is left to the library.
+    let hard = [bases[..50].to_vec(), turned(&bases[900..960])].concat();
+    let bases_of = |at: usize| if at == 300 { &hard } else { &bases[at * 50..][..100] };
+    let most = (0..517).map(|at| read(bases_of(at))).collect();
+    let most = EngineReads { pairs: vec![], singles: most };
+    compare(&genome, &BwaOptions::default(), batches.into_iter().chain([most]));
+}
+
 /// Numbers that look random (xorshift64*, Vigna 2016, doi:10.1145/2845077).
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
-    fn below(&mut self, end: usize) -> usize {
+    pub(super) fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % end
     }
 
-    fn bases(&mut self, count: usize) -> Vec<u8> {
+    pub(super) fn bases(&mut self, count: usize) -> Vec<u8> {
         (0..count).map(|_| b"ACGT"[self.below(4)]).collect()
     }
 
     /// Another base in the place of one.
-    fn substitute(&mut self, bases: &mut [u8]) {
+    pub(super) fn substitute(&mut self, bases: &mut [u8]) {
         let at = self.below(bases.len());
         let others: Vec<u8> = b"ACGT".iter().copied().filter(|&b| b != bases[at]).collect();
         bases[at] = others[self.below(3)];
@@ -121,7 +150,7 @@ impl Dice {
     }
 }
 
-fn turned(bases: &[u8]) -> Vec<u8> {
+pub(super) fn turned(bases: &[u8]) -> Vec<u8> {
     let complement = |&base: &u8| match base {
         b'A' => b'T',
         b'C' => b'G',
@@ -132,8 +161,8 @@ fn turned(bases: &[u8]) -> Vec<u8> {
 }
 
 /// Copies of units at every distance of 0 to 8 mismatches and 0 to 3 gaps, on both strands, some
-/// as often as bwa's limits are (2, 10, 11, 19 to 21, 501), in tandem, and at the ends of
-/// sequences; and the places where they lie.
+/// as often as bwa's limits are (2, 10, 11, 19 to 21, more than 500 and 1,000), in tandem, at the
+/// ends of sequences and across them; and the places where they lie.
 fn hostile_genome(dice: &mut Dice) -> (Genome, Vec<[usize; 2]>) {
     let (mut text, mut spots) = (dice.bases(500), Vec::new());
     let mut put = |text: &mut Vec<u8>, dice: &mut Dice, copy: &[u8], beside: usize| {
@@ -158,7 +187,7 @@ fn hostile_genome(dice: &mut Dice) -> (Genome, Vec<[usize; 2]>) {
         }
     }
     for (times, length) in
-        [(2, 40), (3, 60), (10, 35), (11, 35), (19, 30), (20, 30), (21, 50), (60, 150), (501, 25)]
+        [(2, 40), (3, 60), (10, 35), (11, 35), (19, 30), (20, 30), (21, 50), (60, 150), (1700, 25)]
     {
         let unit = dice.bases(length);
         for _ in 0..times {
@@ -175,12 +204,24 @@ fn hostile_genome(dice: &mut Dice) -> (Genome, Vec<[usize; 2]>) {
         let tandem: Vec<u8> = unit.iter().copied().cycle().take(40 + 3 * period).collect();
         put(&mut text, dice, &tandem, 150);
     }
+    // The last bases, and a copy that goes on with them turned round, as `T` does.
+    let last = dice.bases(80);
+    let mut over_the_end = [&last[..], &turned(&last)].concat();
+    over_the_end[83] = if over_the_end[83] == b'A' { b'C' } else { b'A' };
+    put(&mut text, dice, &over_the_end, 150);
+    put(&mut text, dice, &last, 0);
     let bases = text.len();
+    // Sequences end within copies.
+    let within = |from: usize| {
+        let long = spots.iter().find(|[start, end]| *start >= from && end - start >= 100);
+        long.map_or(from, |[start, end]| start.midpoint(*end))
+    };
     let contig = |(number, span): (usize, std::ops::Range<usize>)| Contig {
         name: format!("c{number}"),
         bases: text[span].to_vec(),
     };
-    let ends = [0, bases / 3, bases / 3 + 1, bases / 2, bases];
+    let [third, half] = [within(bases / 3), within(bases / 2)];
+    let ends = [0, third, third + 1, half, bases];
     let spans = ends.windows(2).map(|ends| ends[0]..ends[1]);
     (Genome { contigs: spans.enumerate().map(contig).collect() }, spots)
 }
@@ -213,14 +254,38 @@ fn regions_at_copies_are_those_of_the_library() {
         let reads = reads_at(&mut dice, &genome, &spots, reads);
         let batches = reads.chunks(512).map(|batch| EngineReads {
             pairs: vec![],
-            singles: batch
-                .iter()
-                .map(|bases| Read { name: b"r", bases, qualities: None })
-                .collect(),
+            singles: batch.iter().map(|bases| read(bases)).collect(),
         });
-        let counts = compare(&genome, batches);
+        let counts = compare(&genome, &BwaOptions::default(), batches);
         let least = reads.len() as u64 / 20;
         assert!(counts.of(Verdict::Certified) > least, "{counts:?}");
         assert!(counts.of(Verdict::Chained) > least, "{counts:?}");
+    }
+}
+
+#[test]
+fn regions_at_copies_are_those_of_the_library_with_other_options() {
+    let options = BwaOptions::default;
+    let all = [
+        BwaOptions { max_occurrences: Some(5), ..options() },
+        BwaOptions { max_occurrences: Some(1), band_width: Some(2), ..options() },
+        BwaOptions { band_width: Some(15), ..options() },
+        BwaOptions { preset: Some(Preset::Intractg), ..options() },
+        BwaOptions { clip_penalty: Some([0, 30]), ..options() },
+        BwaOptions { gap_open: Some([60, 60]), mismatch_penalty: Some(9), ..options() },
+        BwaOptions { gap_extend: Some([3, 2]), band_width: Some(7), ..options() },
+        BwaOptions { mismatch_penalty: Some(2), clip_penalty: Some([9, 0]), ..options() },
+    ];
+    let count = if std::env::var_os("SEQLOOM_SLOW").is_some() { 20_000 } else { 2000 };
+    for (seed, options) in (100..).zip(all) {
+        let mut dice = Dice(seed);
+        let (genome, spots) = hostile_genome(&mut dice);
+        let reads = reads_at(&mut dice, &genome, &spots, count);
+        let batches = reads.chunks(512).map(|batch| EngineReads {
+            pairs: vec![],
+            singles: batch.iter().map(|bases| read(bases)).collect(),
+        });
+        let counts = compare(&genome, &options, batches);
+        assert!(counts.of(Verdict::Chained) > count as u64 / 20, "{options:?} {counts:?}");
     }
 }

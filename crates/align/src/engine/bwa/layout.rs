@@ -8,6 +8,10 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+/// `mem_seed_t`.
+pub(super) use crate::certified::PlacedSeed as LibrarySeed;
+use crate::index::Block;
+
 /// The library's own version number whose layout this is.
 const VERSION: &[u8] = b"0.15.0";
 const _: () = {
@@ -80,16 +84,6 @@ pub(super) struct Annotation {
     comment: *const c_char,
 }
 
-/// `CP_OCC`: 64 rows of the transform.
-#[repr(C, align(64))]
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Block {
-    /// How often each base stands in the rows in front.
-    pub before: [i64; 4],
-    /// One bit a row for each base; the first row is the highest bit.
-    pub rows: [u64; 4],
-}
-
 /// `BwaRegs`, which points to `ShimRegs`.
 #[repr(C)]
 pub(super) struct CandidatesHandle {
@@ -126,15 +120,13 @@ pub(super) struct LibraryRead {
     chemistry: i8,
 }
 
-/// `mem_seed_t`.
-#[repr(C)]
-pub(super) struct LibrarySeed {
-    pub(super) place: i64,
-    pub(super) base: i32,
-    pub(super) length: i32,
-    pub(super) score: i32,
-    pub(super) region: c_int,
-    pub(super) occurrences: i32,
+impl LibraryRead {
+    /// Exchanges bases and qualities with another read.
+    pub(super) fn swap_bases(&mut self, other: &mut Self) {
+        std::mem::swap(&mut self.bases, &mut other.bases);
+        std::mem::swap(&mut self.sequence, &mut other.sequence);
+        std::mem::swap(&mut self.qualities, &mut other.qualities);
+    }
 }
 
 /// `mem_chain_t`.
@@ -247,7 +239,7 @@ impl Regions {
 }
 
 impl Region {
-    /// A region as the library leaves it that is a read's only one, found by one chain.
+    /// A region as the library leaves it that is a read's only one.
     pub(super) fn only(
         reference: [i64; 2],
         read: [i32; 2],
@@ -273,9 +265,9 @@ impl Region {
             secondary: 0,
             secondary_all: 0,
             seed_length: extension.seed_length,
-            seed_occurrences: 1,
+            seed_occurrences: extension.seed_occurrences,
             components_and_alt: 0,
-            repetitive: 0.0,
+            repetitive: extension.repetitive,
             hash: 0,
             flag: 0,
             hypothesis: -1,
@@ -292,10 +284,37 @@ pub(super) struct OnlyExtension {
     pub(super) band: i32,
     pub(super) seed_length: i32,
     pub(super) seed_cover: i32,
+    /// Occurrences of the chain's most frequent seed.
+    pub(super) seed_occurrences: i32,
+    /// Share of the read in seeds that occur too often.
+    pub(super) repetitive: f32,
+}
+
+impl Region {
+    /// The same region as another search left it, with what it keeps of its read's other regions.
+    pub(super) fn in_place_of(self, found: &Self) -> Self {
+        let (dedup_rank, components_and_alt) = (found.dedup_rank, found.components_and_alt);
+        Self { dedup_rank, components_and_alt, ..self }
+    }
+
+    /// Whether both lie in the same place.
+    pub(super) fn is_at(&self, other: &Self) -> bool {
+        let place = |region: &Self| {
+            let reference = [region.reference_start, region.reference_end];
+            (reference, region.read_start, region.read_end)
+        };
+        place(self) == place(other)
+    }
+
+    /// What the library sorts the regions of a read by.
+    pub(super) fn order(&self) -> (i32, i64, i32) {
+        (-self.score, self.reference_start, self.read_start)
+    }
 }
 
 // The library asserts the same sizes when it is compiled.
 const _: () = assert!(size_of::<Region>() == 112 && size_of::<Block>() == 64);
 const _: () = assert!(size_of::<LibraryChain>() == 48 && size_of::<LibrarySeed>() == 32);
+const _: () = assert!(std::mem::offset_of!(LibrarySeed, occurrences) == 24);
 const _: () = assert!(std::mem::offset_of!(ShimScratch, cache) == 56);
 const _: () = assert!(size_of::<Regions>() == 32 && size_of::<LibraryRead>() == 80);

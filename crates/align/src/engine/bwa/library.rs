@@ -1,27 +1,27 @@
 //! The engine's library behind safe handles: the loaded index, options, scratch and candidates.
 //!
-//! Nothing outside this file and [`layout`](super::layout) sees a pointer of the library. Beside
-//! what its functions offer, the index can be read where the library has loaded it, without a
-//! copy ([`Index::parts`]), and a read's region can be put in place of a search
-//! ([`Candidates::put`]).
+//! Nothing outside this file, [`layout`](super::layout) and [`extension`](super::extension) sees a
+//! pointer of the library. Beside what its functions offer, the index can be read where the library
+//! has loaded it, without a copy ([`Index::parts`]), and a read's region can be put in place of a
+//! search ([`Candidates::put`]).
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString, c_int, c_void};
+use std::ffi::{CStr, CString, c_void};
 use std::marker::PhantomData;
 use std::path::Path;
 use std::ptr;
 
 use bwa_mem3_sys as sys;
 
-use super::layout::{
-    self, Block, CandidatesHandle, IndexHandle, LibraryChain, LibraryChains, LibraryRead,
-    LibrarySeed, Region, Regions, Search,
-};
-use crate::certified::{Chains, PlacedSeed};
-use crate::engine::{Ordinals, Origin, Read, RecordSink};
+use super::layout::{self, CandidatesHandle, IndexHandle, LibraryRead, Region, Regions, Search};
+use crate::engine::{EngineReads, Ordinals, Origin, Read, RecordSink};
+use crate::index::{IndexParts, Sequence};
 
 /// Reads that the library's kernels take at a time.
-const KERNEL_READS: usize = 512;
+pub(super) const KERNEL_READS: usize = 512;
+
+/// Bases of [`KERNEL_READS`] reads that a worker's memory is made for at first.
+const FIRST_BASES: usize = 1 << 15;
 
 /// Longest name that a BAM record can have, in bytes; the library ends the process above.
 const LONGEST_NAME_BYTES: usize = 254;
@@ -61,7 +61,7 @@ impl Options {
         unsafe { sys::bwa_shim_opts_fill_scmat(&raw mut self.0) };
     }
 
-    fn pointer(&self) -> *const sys::mem_opt_t {
+    pub(super) fn pointer(&self) -> *const sys::mem_opt_t {
         &raw const self.0
     }
 }
@@ -152,7 +152,7 @@ impl Index {
         Ok(annotations.iter().map(sequence).collect())
     }
 
-    fn layout(&self) -> (&Search, &layout::Reference) {
+    pub(super) fn layout(&self) -> (&Search, &layout::Reference) {
         // SAFETY: `layout` describes these structures of the version that Cargo.toml pins and that
         // a constant assertion there compares. The pointers live as long as the index, which the
         // library does not change.
@@ -198,40 +198,12 @@ impl Drop for Index {
     }
 }
 
-/// A sequence's place in the forward strand, in bases.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sequence {
-    /// First base.
-    pub start: u64,
-    /// Behind its last base.
-    pub end: u64,
-    /// An ALT sequence.
-    pub alternate: bool,
-}
-
-/// The loaded index: the transform of the forward strand and its reverse complement.
-#[derive(Debug, Clone, Copy)]
-pub struct IndexParts<'a> {
-    /// Bases of the forward strand.
-    pub bases: u64,
-    /// First row of each base, then the number of rows.
-    pub first_rows: [u64; 5],
-    /// The row without a base.
-    pub sentinel_row: u64,
-    /// A place is kept for every `1 << sample_shift`-th row.
-    pub sample_shift: u32,
-    /// Rows, 64 to a block.
-    pub blocks: &'a [Block],
-    /// Low 32 bits of the samples.
-    pub samples_low: &'a [u32],
-    /// High 8 bits of the samples.
-    pub samples_high: &'a [i8],
-    /// Forward strand, four bases a byte, the first in the highest bits.
-    pub packed: &'a [u8],
-}
-
 /// Working memory of one worker.
-pub(super) struct Scratch(*mut sys::BwaScratch);
+pub(super) struct Scratch {
+    handle: *mut sys::BwaScratch,
+    /// Bases of [`KERNEL_READS`] reads for which there is room.
+    room_bases: usize,
+}
 
 // SAFETY: the library keeps no reference to the thread that made it.
 unsafe impl Send for Scratch {}
@@ -240,14 +212,38 @@ impl Scratch {
     pub(super) fn new() -> Result<Self, String> {
         // SAFETY: no preconditions; null is handled.
         let handle = unsafe { sys::bwa_shim_scratch_new() };
-        if handle.is_null() { Err(last_error()) } else { Ok(Self(handle)) }
+        if handle.is_null() { Err(last_error()) } else { Ok(Self { handle, room_bases: 0 }) }
+    }
+
+    /// Makes room for `bases` of [`KERNEL_READS`] reads.
+    ///
+    /// The library makes arrays by the bases of a batch, grows them by another measure than it
+    /// writes to them, and so may write behind their ends in a later batch (`mem_kernel1_core`). In
+    /// memory whose first batch has as many bases as any later one it does not: no batch has more
+    /// reads or seeds than bases.
+    fn make_room(&mut self, index: &Index, options: &Options, bases: usize) -> Result<(), String> {
+        if bases <= self.room_bases {
+            return Ok(());
+        }
+        let each = bases.next_power_of_two().max(FIRST_BASES).div_ceil(KERNEL_READS);
+        let unknown = vec![b'N'; each];
+        let reads = [Read { name: b"room", bases: &unknown, qualities: None }; KERNEL_READS];
+        let mut fresh = Self::new()?;
+        Candidates::search(index, options, &mut fresh, &[], &reads)?;
+        fresh.room_bases = each * KERNEL_READS;
+        *self = fresh;
+        Ok(())
+    }
+
+    pub(super) fn handle(&self) -> *mut sys::BwaScratch {
+        self.handle
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
         // SAFETY: the handle is valid and freed once.
-        unsafe { sys::bwa_shim_scratch_free(self.0) };
+        unsafe { sys::bwa_shim_scratch_free(self.handle) };
     }
 }
 
@@ -261,19 +257,60 @@ pub struct Candidates {
 unsafe impl Send for Candidates {}
 
 impl Candidates {
-    /// Finds the regions of all reads of a batch: pairs, then singles.
+    /// Finds the regions of those reads of a batch, pairs and then singles, of which `is_searched`
+    /// says so by their numbers. The others go in without bases.
     pub(super) fn find(
+        index: &Index,
+        options: &Options,
+        scratch: &mut Scratch,
+        reads: &EngineReads<'_>,
+        is_searched: impl Fn(usize) -> bool,
+    ) -> Result<Self, String> {
+        let (pairs, singles) = (&reads.pairs[..], &reads.singles[..]);
+        let all: Vec<_> = pairs.iter().flatten().chain(singles).copied().collect();
+        if let Some(long) = all.iter().find(|read| read.name.len() > LONGEST_NAME_BYTES) {
+            let name = String::from_utf8_lossy(&long.name[..20]);
+            return Err(format!("the read name '{name}...' has more than 254 bytes"));
+        }
+        // The library's memory is made by bases: a read without any has no room in it.
+        let searched = (0..all.len()).filter(|&at| !all[at].bases.is_empty() && is_searched(at));
+        let searched: Vec<_> = searched.collect();
+        if searched.len() == all.len() {
+            let (of_pairs, of_singles) = all.split_at(2 * pairs.len());
+            scratch.make_room(index, options, most_bases(of_pairs).max(most_bases(of_singles)))?;
+            return Self::search(index, options, scratch, pairs, singles);
+        }
+        let empty_pairs: Vec<_> = pairs.iter().map(|pair| pair.map(without_bases)).collect();
+        let empty_singles: Vec<_> = singles.iter().copied().map(without_bases).collect();
+        let mut found = Self::search(index, options, scratch, &empty_pairs, &empty_singles)?;
+        let reads: Vec<_> = searched.iter().map(|&at| all[at]).collect();
+        if !reads.is_empty() {
+            scratch.make_room(index, options, most_bases(&reads))?;
+            found.take_over(Self::search(index, options, scratch, &[], &reads)?, &searched)?;
+        }
+        Ok(found)
+    }
+
+    /// Takes over the reads of another search, with what was found: the `n`-th is here number
+    /// `numbers[n]`, and went in without bases.
+    fn take_over(&mut self, mut other: Self, numbers: &[usize]) -> Result<(), String> {
+        for (from, &to) in numbers.iter().enumerate() {
+            let (theirs, ours) = (other.slot(from)?, self.slot(to)?);
+            *ours.heap_bytes += 2 * theirs.read.bases as usize;
+            theirs.read.swap_bases(ours.read);
+            std::mem::swap(theirs.regions, ours.regions);
+        }
+        Ok(())
+    }
+
+    /// The library's search for all reads, in memory that has room for them.
+    fn search(
         index: &Index,
         options: &Options,
         scratch: &mut Scratch,
         pairs: &[[Read<'_>; 2]],
         singles: &[Read<'_>],
     ) -> Result<Self, String> {
-        let mut reads = pairs.iter().flatten().chain(singles);
-        if let Some(long) = reads.find(|read| read.name.len() > LONGEST_NAME_BYTES) {
-            let name = String::from_utf8_lossy(&long.name[..20]);
-            return Err(format!("the read name '{name}...' has more than 254 bytes"));
-        }
         let library_pairs: Vec<_> = pairs.iter().map(library_pair).collect();
         let library_singles: Vec<_> = singles.iter().map(library_single).collect();
         let batch = sys::BwaReadBatch {
@@ -285,7 +322,12 @@ impl Candidates {
         // SAFETY: all handles are valid, and the batch borrows slices that outlive the call, which
         // copies the reads. Null is handled.
         let handle = unsafe {
-            sys::bwa_shim_seed_extend(index.handle, options.pointer(), scratch.0, &raw const batch)
+            sys::bwa_shim_seed_extend(
+                index.handle,
+                options.pointer(),
+                scratch.handle,
+                &raw const batch,
+            )
         };
         if handle.is_null() {
             return Err(last_error());
@@ -313,7 +355,7 @@ impl Candidates {
         }
     }
 
-    fn slot(&mut self, at: usize) -> Result<Slot<'_>, String> {
+    pub(super) fn slot(&mut self, at: usize) -> Result<Slot<'_>, String> {
         // SAFETY: `layout` describes these structures; `count` bounds `at`.
         unsafe {
             let shim = &mut *self.shim();
@@ -369,82 +411,6 @@ impl Candidates {
         Ok(())
     }
 
-    /// Filters and extends the chains of reads, which have their bases (see
-    /// [`Candidates::put_bases`]), to their regions, as the library does with its own.
-    ///
-    /// # Errors
-    /// Out of memory.
-    pub(super) fn extend_chains(
-        &mut self,
-        index: &Index,
-        options: &Options,
-        scratch: &mut Scratch,
-        chained: &[(usize, &Chains)],
-    ) -> Result<(), String> {
-        for some in chained.chunks(KERNEL_READS) {
-            self.extend_some(index, options, scratch, some)?;
-        }
-        Ok(())
-    }
-
-    fn extend_some(
-        &mut self,
-        index: &Index,
-        options: &Options,
-        scratch: &mut Scratch,
-        chained: &[(usize, &Chains)],
-    ) -> Result<(), String> {
-        let (search, _) = index.layout();
-        let mut seeds = library_seeds(chained);
-        // SAFETY: reads are copied, pointers and all, for the time of the call, which changes
-        // neither them nor their bases. Chains are blocks from `malloc`, which the library frees;
-        // their seeds, with room 1, it does not, and `seeds` outlives the call. `cache` is that of
-        // the scratch, whose thread slot `tid` is. The regions that come back are the library's
-        // own blocks and take the place of empty vectors.
-        unsafe {
-            let tid = sys::bwa_shim_scratch_tid(scratch.0);
-            let shim = (*scratch.0.cast::<layout::ScratchHandle>()).shim;
-            let cache = (&raw mut (*shim).cache).cast::<c_void>();
-            let mut reads = Vec::with_capacity(chained.len());
-            let mut chains = Vec::with_capacity(chained.len());
-            let mut next_seed = seeds.as_mut_ptr();
-            for (number, &(at, found)) in chained.iter().enumerate() {
-                reads.push(ptr::read(self.slot(at)?.read));
-                let items = library_chains(number, found, &mut next_seed)?;
-                let count = found.get().len();
-                let kept = mem_chain_flt(options.pointer(), count as c_int, items, tid);
-                chains.push(LibraryChains {
-                    count: kept as usize,
-                    room: count,
-                    cursor: 0,
-                    items,
-                    dropped_weight: 0,
-                });
-            }
-            let mut regions: Vec<Regions> = Vec::with_capacity(chained.len());
-            regions.resize_with(chained.len(), Regions::empty);
-            mem_kernel2_core(
-                search,
-                options.pointer(),
-                reads.as_mut_ptr(),
-                regions.as_mut_ptr(),
-                chained.len() as c_int,
-                chains.as_mut_ptr(),
-                cache,
-                ptr::null_mut(),
-                tid,
-                ptr::null(),
-                ptr::null(),
-            );
-            for (&(at, _), found) in chained.iter().zip(regions) {
-                let slot = self.slot(at)?;
-                libc::free(slot.regions.items.cast());
-                *slot.regions = found;
-            }
-        }
-        Ok(())
-    }
-
     /// Learns the insert sizes of a cohort from all its batches.
     pub(super) fn infer(
         index: &Index,
@@ -491,7 +457,7 @@ impl Candidates {
             sys::bwa_shim_pair_emit(
                 index.handle,
                 options.pointer(),
-                scratch.0,
+                scratch.handle,
                 handle,
                 model.map_or(ptr::null(), |model| model.as_ptr()),
                 ids,
@@ -519,87 +485,25 @@ impl Drop for Candidates {
     }
 }
 
+fn without_bases(read: Read<'_>) -> Read<'_> {
+    Read { bases: &[], qualities: None, ..read }
+}
+
+/// The most bases of the reads that the kernels take at a time.
+fn most_bases(reads: &[Read<'_>]) -> usize {
+    let bases = |some: &[Read<'_>]| some.iter().map(|read| read.bases.len()).sum();
+    reads.chunks(KERNEL_READS).map(bases).max().unwrap_or(0)
+}
+
 /// A read of the library's and what was found for it.
-struct Slot<'a> {
-    read: &'a mut LibraryRead,
-    regions: &'a mut Regions,
+pub(super) struct Slot<'a> {
+    pub(super) read: &'a mut LibraryRead,
+    pub(super) regions: &'a mut Regions,
     heap_bytes: &'a mut usize,
 }
 
-// `bwamem.h` of the engine, by the names that C++ gives them (Itanium C++ ABI, 5.1).
-unsafe extern "C" {
-    #[link_name = "_Z13mem_chain_fltPK9mem_opt_tiP11mem_chain_ti"]
-    fn mem_chain_flt(
-        options: *const sys::mem_opt_t,
-        count: c_int,
-        chains: *mut LibraryChain,
-        tid: c_int,
-    ) -> c_int;
-    #[link_name = "_Z16mem_kernel2_coreP10FMI_searchPK9mem_opt_tP7bseq1_tP12mem_alnreg_viP11\
-                   mem_chain_vP9mem_cachePhiPK8bntseq_tPKh"]
-    fn mem_kernel2_core(
-        search: *const Search,
-        options: *const sys::mem_opt_t,
-        reads: *mut LibraryRead,
-        regions: *mut Regions,
-        count: c_int,
-        chains: *mut LibraryChains,
-        cache: *mut c_void,
-        text: *mut u8,
-        tid: c_int,
-        bisulfite_sequences: *const layout::Sequences,
-        bisulfite_packed: *const u8,
-    ) -> c_int;
-}
-
-/// The seeds of all chains, one behind the other.
-fn library_seeds(chained: &[(usize, &Chains)]) -> Vec<LibrarySeed> {
-    let chains = chained.iter().flat_map(|(_, chains)| chains.get().iter().map(|&c| (*chains, c)));
-    let seeds = chains.flat_map(|(chains, chain)| chains.seeds(chain));
-    let seed = |seed: PlacedSeed| LibrarySeed {
-        place: seed.place,
-        base: seed.base,
-        length: seed.length,
-        score: seed.length,
-        region: 0,
-        occurrences: seed.occurrences,
-    };
-    seeds.map(seed).collect()
-}
-
-/// The chains of the `number`-th read in a block from `malloc`, with seeds from `next_seed` on.
-///
-/// # Safety
-/// `next_seed` points to the seeds of these chains, in order.
-unsafe fn library_chains(
-    number: usize,
-    chains: &Chains,
-    next_seed: &mut *mut LibrarySeed,
-) -> Result<*mut LibraryChain, String> {
-    // SAFETY: the block has room for all chains; `next_seed` by the caller's word.
-    unsafe {
-        let items = allocated::<LibraryChain>(chains.get().len())?;
-        for (at, chain) in chains.get().iter().enumerate() {
-            items.add(at).write(LibraryChain {
-                read: number as i32,
-                current: 0,
-                count: chain.count as i32,
-                room: 1,
-                first: -1,
-                sequence: chain.sequence,
-                bits: LibraryChain::bits(chain.alternate),
-                repetitive: chains.repetitive,
-                place: chain.place,
-                seeds: *next_seed,
-            });
-            *next_seed = next_seed.add(chain.count);
-        }
-        Ok(items)
-    }
-}
-
 /// A block from `malloc` for so many values.
-fn allocated<T>(count: usize) -> Result<*mut T, String> {
+pub(super) fn allocated<T>(count: usize) -> Result<*mut T, String> {
     // SAFETY: `malloc` has no preconditions; null is handled.
     let block = unsafe { libc::malloc(size_of::<T>() * count.max(1)) };
     if block.is_null() { Err("out of memory".to_owned()) } else { Ok(block.cast()) }

@@ -4,6 +4,7 @@
 //! reads environment variables and may abort: see [`fence`](super::fence), and
 //! [`index::check`](crate::index) for what is verified before it opens a file.
 
+mod extension;
 mod layout;
 mod library;
 mod options;
@@ -11,16 +12,18 @@ mod options;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use layout::Block;
+use extension::ToExtend;
 use layout::{OnlyExtension, Region};
-pub use library::{Candidates, IndexParts, Sequence};
+pub use library::Candidates;
 use library::{Index, Model, Options};
 pub use options::{BwaOptions, InsertSize, Preset};
 
-use crate::certified::{CertifiedPath, CertifiedReads, Known, LoadedIndex, Work};
+use crate::certified::{
+    CertifiedPath, CertifiedReads, Chained, Chains, Known, LoadedIndex, MainChain, Work,
+};
 use crate::index::{FastTable, FastTableError};
 
-use super::{AlignmentEngine, EngineError, EngineReads, Ordinals, Read, RecordSink, lockstep};
+use super::{AlignmentEngine, EngineError, EngineReads, Ordinals, RecordSink, lockstep};
 
 /// Longest read handed to the library. A noisy read of 200 kb makes it abort, one of 100 kb does
 /// not but takes seconds; Illumina reads are 1,000 times shorter.
@@ -93,8 +96,9 @@ impl BwaEngine {
         Ok(())
     }
 
-    /// The region that the library would have found.
-    fn region(&self, known: &Known) -> Region {
+    /// The region that the library would have found, in a read of which the share `repetitive` lies
+    /// in seeds that occur too often.
+    fn region(&self, known: &Known, repetitive: f32) -> Region {
         let start = known.place as i64 + known.bases[0] as i64;
         let bases = (known.bases[1] - known.bases[0]) as i64;
         let extension = OnlyExtension {
@@ -103,9 +107,17 @@ impl BwaEngine {
             band: self.options.get().w,
             seed_length: known.seed_bases as i32,
             seed_cover: known.seed_cover as i32,
+            seed_occurrences: known.seed_occurrences,
+            repetitive,
         };
         let read = known.bases.map(|base| base as i32);
         Region::only([start, start + bases], read, known.sequence as i32, extension)
+    }
+
+    fn to_extend<'a>(&self, read: Chained, chains: &'a mut Chains) -> ToExtend<'a> {
+        let known = |main: MainChain| (main.place, self.region(&main.region, chains.repetitive));
+        let known = read.main.map(known);
+        ToExtend { at: read.number, chains, known }
     }
 
     /// The library's search for the reads whose regions are not known; the others go in without
@@ -115,32 +127,23 @@ impl BwaEngine {
         scratch: &mut Scratch,
         reads: &EngineReads<'_>,
     ) -> Result<Candidates, String> {
-        let certified = &scratch.certified;
-        let emptied = |read, at| if certified.is_unknown(at) { read } else { without_bases(read) };
-        let pairs = reads.pairs.iter().enumerate();
-        let pairs: Vec<_> =
-            pairs.map(|(i, &[a, b])| [emptied(a, 2 * i), emptied(b, 2 * i + 1)]).collect();
-        let singles = reads.singles.iter().enumerate();
-        let singles: Vec<_> =
-            singles.map(|(i, &read)| emptied(read, 2 * pairs.len() + i)).collect();
+        let certified = &mut scratch.certified;
         let library = &mut scratch.library;
-        let mut found = Candidates::find(&self.index, &self.options, library, &pairs, &singles)?;
+        let is_searched = |at| certified.is_unknown(at);
+        let mut found = Candidates::find(&self.index, &self.options, library, reads, is_searched)?;
         let all = reads.pairs.iter().flatten().chain(&reads.singles).enumerate();
         for (at, read) in all.filter(|&(at, _)| !certified.is_unknown(at)) {
             certified.codes(at, &mut scratch.codes);
             found.put_bases(at, &scratch.codes, read.qualities)?;
             if let Some(known) = &certified.known()[at] {
-                found.put_region(at, self.region(known))?;
+                found.put_region(at, self.region(known, 0.0))?;
             }
         }
-        let chained: Vec<_> = certified.chained().collect();
-        found.extend_chains(&self.index, &self.options, &mut scratch.library, &chained)?;
+        let chained = certified.chained().map(|(read, chains)| self.to_extend(read, chains));
+        let mut chained: Vec<_> = chained.collect();
+        found.extend_chains(&self.index, &self.options, library, &mut chained)?;
         Ok(found)
     }
-}
-
-fn without_bases(read: Read<'_>) -> Read<'_> {
-    Read { bases: &[], qualities: None, ..read }
 }
 
 impl AlignmentEngine for BwaEngine {
@@ -159,15 +162,9 @@ impl AlignmentEngine for BwaEngine {
         reads: &EngineReads<'_>,
     ) -> Result<Candidates, EngineError> {
         let Some(path) = &self.certified else {
-            let (pairs, singles) = (&reads.pairs, &reads.singles);
-            return Candidates::find(
-                &self.index,
-                &self.options,
-                &mut scratch.library,
-                pairs,
-                singles,
-            )
-            .map_err(EngineError::Failed);
+            let library = &mut scratch.library;
+            return Candidates::find(&self.index, &self.options, library, reads, |_| true)
+                .map_err(EngineError::Failed);
         };
         let index = LoadedIndex { parts: self.index.parts(), sequences: self.index.sequences() };
         let all: Vec<_> = reads.pairs.iter().flatten().chain(&reads.singles).collect();
@@ -205,5 +202,7 @@ impl AlignmentEngine for BwaEngine {
     }
 }
 
+#[cfg(test)]
+mod certified_rules_tests;
 #[cfg(test)]
 mod certified_tests;

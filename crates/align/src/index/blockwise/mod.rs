@@ -14,6 +14,7 @@ mod cover;
 mod entry;
 mod matcher;
 mod passes;
+mod pieces;
 mod plan;
 mod ranks;
 mod rows;

@@ -6,7 +6,8 @@
 //!
 //! A bin that alone is too large for a pass (poly-A, satellites, tandem repeats) is cut into parts
 //! by suffixes of its own, chosen at random and sorted. A scan compares each of the bin's suffixes
-//! with the two edges of a part, in linear time: so no input takes more than two scans per pass.
+//! with the two edges of a part, in linear time, and collects those between before it is known how
+//! many there are: so hardly any input takes more than one scan per pass, and none more than two.
 
 use std::cell::Cell;
 use std::num::NonZeroUsize;
@@ -18,7 +19,9 @@ use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::pool;
 
 use super::super::error::BuildError;
+use super::super::memory::reserved;
 use super::entry::Entry;
+use super::pieces::{Filled, Filler, Pieces, close_holes};
 use super::scan::{BINS, Members, Part, Search, stretch};
 use super::sort::{Scratch, Sorting, sort_bin};
 
@@ -64,8 +67,8 @@ pub(super) struct Workers<'a> {
 struct Worker {
     /// Of the worker's stretch: suffixes per bin.
     counts: Vec<u64>,
-    /// Those of a part.
-    part: u64,
+    /// Those of a part, and how they were collected.
+    part: Filled,
     buffers: Vec<[Entry; 4]>,
     scratch: Scratch,
     /// Suffixes chosen from a part.
@@ -76,6 +79,8 @@ struct Worker {
 enum Work {
     /// The suffixes of some bins, which fit.
     Bins(Range<usize>),
+    /// Those of a bin, which does not fit: so many.
+    Bin(usize, u64),
     /// Those of a bin between two others, cut for the so manieth time.
     Part { bin: usize, low: Option<u64>, high: Option<u64>, cuts: u64 },
     /// Those that sorting does not tell from this one.
@@ -112,22 +117,31 @@ impl<'a> Workers<'a> {
 
     /// Sorts all of them, pass by pass, into `sink`.
     pub(super) fn sort_into(&self, sink: &mut dyn Sink) -> Result<(), BuildError> {
-        let mut entries = Vec::new();
         let room = self.cap.min(self.all);
-        entries.try_reserve_exact(room as usize).map_err(|_| BuildError::OutOfMemory(16 * room))?;
+        let mut entries = reserved(room)?;
         self.count()?;
         let mut work: Vec<Work> = runs(&self.totals(), self.cap).collect();
         work.reverse();
         while let Some(next) = work.pop() {
             match next {
                 Work::Bins(bins) => sink.entries(self.pass(None, bins, &mut entries)?)?,
+                Work::Bin(bin, suffixes) => {
+                    let whole = self.part(bin, None, None);
+                    work.extend(self.cut(whole, suffixes, 0)?.into_iter().rev());
+                }
                 Work::Part { bin, low, high, cuts } => {
                     let part = self.part(bin, low, high);
-                    let suffixes = self.count_part(part)?;
-                    if suffixes > self.cap {
-                        work.extend(self.cut(part, suffixes, cuts)?.into_iter().rev());
-                    } else if suffixes > 0 {
+                    entries.resize(room as usize, Entry::default());
+                    let (came, lost) = self.gather(part, &mut entries)?;
+                    if came > self.cap {
+                        work.extend(self.cut(part, came, cuts)?.into_iter().rev());
+                    } else if lost > 0 {
                         sink.entries(self.pass(Some(part), 0..1, &mut entries)?)?;
+                    } else if came > 0 {
+                        let gathered = &mut entries[..came as usize];
+                        self.begin(came, self.sorting.text.symbols());
+                        self.sort_pass(gathered, &[came])?;
+                        sink.entries(gathered)?;
                     }
                 }
                 Work::Tied(like) => {
@@ -166,15 +180,26 @@ impl<'a> Workers<'a> {
         totals
     }
 
-    /// Counts the suffixes of a part.
-    fn count_part(&self, part: Part<'a>) -> Result<u64, BuildError> {
-        let search = self.search(Some(part));
+    /// Collects the suffixes of a part at the beginning of `room`, in any order, as far as there is
+    /// room; returns how many there are, and how many of them found none.
+    fn gather(&self, part: Part<'a>, room: &mut [Entry]) -> Result<(u64, u64), BuildError> {
+        let (search, format) = (self.search(Some(part)), self.sorting.format);
+        let pieces = Pieces::new(room, self.workers.len());
         self.scan(&search, |_, worker, stretch| {
-            let mut count = [0];
-            search.count(stretch, &mut count);
-            [worker.part] = count;
+            let mut filler = Filler::new(&pieces);
+            search.each(stretch, 0..1, |at, _| filler.put(format.entry(search.text, at)));
+            worker.part = filler.finish();
         })?;
-        Ok(self.workers.iter().map(|worker| lock(worker).part).sum())
+        let taken = pieces.taken();
+        let filled: Vec<Filled> =
+            self.workers.iter().map(|worker| lock(worker).part.clone()).collect();
+        let (mut came, mut lost) = (0, 0);
+        filled.iter().for_each(|it| (came, lost) = (came + it.came, lost + it.lost));
+        let holes = filled.into_iter().map(|it| it.hole).collect();
+        if close_holes(room, taken, holes) as u64 != came - lost {
+            return Err(bug("collected suffixes are missing"));
+        }
+        Ok((came, lost))
     }
 
     /// Cuts a part with too many suffixes into smaller ones, most of which fit a pass.
@@ -240,7 +265,7 @@ impl<'a> Workers<'a> {
             .map(|worker| {
                 let worker = lock(worker);
                 if part.is_some() {
-                    vec![worker.part]
+                    vec![worker.part.came]
                 } else {
                     worker.counts[bins.clone()].to_vec()
                 }
@@ -256,9 +281,7 @@ impl<'a> Workers<'a> {
             entries.resize(length as usize, Entry::default());
         }
         let entries = &mut entries[..length as usize];
-        self.scanned.store(0, Ordering::Relaxed);
-        self.sorted.store(0, Ordering::Relaxed);
-        self.running.set(length);
+        self.begin(length, 0);
         let slots = slots(entries, &counts)?;
         let fits = AtomicUsize::new(0);
         let (search, format) = (self.search(part), self.sorting.format);
@@ -270,11 +293,25 @@ impl<'a> Workers<'a> {
         if fits.into_inner() != self.workers.len() {
             return Err(bug("a pass found other suffixes than were counted"));
         }
-        self.sort_bins(entries, &sizes)?;
+        self.sort_pass(entries, &sizes)?;
+        Ok(entries)
+    }
+
+    /// Begins a pass of `length` suffixes, for which so many positions have been scanned.
+    fn begin(&self, length: u64, scanned: u64) {
+        self.scanned.store(scanned, Ordering::Relaxed);
+        self.sorted.store(0, Ordering::Relaxed);
+        self.running.set(length);
+    }
+
+    /// Sorts the entries of a pass, bins of the given sizes, and ends it.
+    fn sort_pass(&self, entries: &mut [Entry], sizes: &[u64]) -> Result<(), BuildError> {
+        let length = entries.len() as u64;
+        self.sort_bins(entries, sizes)?;
         self.running.set(0);
         self.finished.update(|finished| finished + length);
         (self.progress)(self.done());
-        Ok(entries)
+        Ok(())
     }
 
     /// Sorts bins of the given sizes, the largest first.
@@ -397,8 +434,7 @@ fn runs(sizes: &[u64], cap: u64) -> impl Iterator<Item = Work> {
             return Some(Work::Bins(first..at));
         }
         at += 1;
-        let whole = Work::Part { bin: first, low: None, high: None, cuts: 0 };
-        (first < sizes.len()).then_some(whole)
+        sizes.get(first).map(|&size| Work::Bin(first, size))
     })
 }
 

@@ -7,9 +7,9 @@
 //! n / 4 + 4 s + max(16 sample_cap + t worker, 8 s, 16 cap + t worker + waves)
 //! ```
 //!
-//! the text; names or ranks of the sample; then, one after the other: the sample's entries; the
-//! suffix array of its names and the sorter's own (at most one number a name); the entries of a
-//! pass, and the stripes of rows that are written at a time.
+//! the text; ranks of the sample; then, one after the other: the sample's entries; its suffixes
+//! that are tied, all of them at most; the entries of a pass, and the stripes of rows that are
+//! written at a time.
 
 use std::num::NonZeroUsize;
 
@@ -22,8 +22,8 @@ use super::text::text_bytes;
 /// log2 of `v`. With 1024 the ranks take 0.16 bytes a symbol, and long repeats few rounds.
 const MODULUS_LOG2: u32 = 10;
 
-/// Ranks are 32-bit numbers; the rest of 2^31 is for the sorter of names.
-const MAX_SAMPLE: u64 = (1 << 31) - 10_000;
+/// Ranks are 32-bit numbers with a sign.
+const MAX_SAMPLE: u64 = 1 << 31;
 
 /// More passes than this are refused: each takes a scan of the text, and would be most of the time.
 const MAX_PASSES: u64 = 64;

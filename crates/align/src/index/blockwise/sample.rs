@@ -1,14 +1,14 @@
 //! Ranks the suffixes of the sample: sorts them by as many symbols as there are between two of one
-//! residue, names equal ones alike, and sorts the string of the names.
+//! residue, and those that are equal so far by what follows.
 //!
-//! The string is the names at `d`, `d + v`, `d + 2v` ... for each residue `d`, one after the other.
-//! The last suffix of a residue has fewer than `v` symbols, so its name is unique: no comparison
-//! of names runs into the next residue.
+//! A suffix is followed by the next one of its residue, whose rank is known as far as that one has
+//! been sorted; so each round over the tied suffixes looks twice as far as the one before (Larsson
+//! and Sadakane 2007, doi:10.1016/j.tcs.2007.07.017). Most suffixes of a genome are told apart
+//! before the first round. The last suffix of a residue has fewer than `v` symbols, so it is tied
+//! with none: no round looks into the next residue.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicI32, Ordering};
-
-use libsais::SuffixArrayConstruction;
+use std::ops::Range;
 
 use super::super::error::BuildError;
 use super::super::memory::reserved;
@@ -21,32 +21,39 @@ use super::scan::Members;
 use super::sort::Sorting;
 use super::text::Text;
 
-/// Names that are being given.
-struct Naming<'a> {
+/// Ranks that are being given.
+struct Ranking<'a> {
     format: Format,
     text: &'a Text,
     cover: &'a Cover,
     places: &'a Places,
-    /// By place.
-    names: Vec<AtomicI32>,
-    /// Names given so far.
+    /// By place: how many suffixes are smaller; all bits inverted if the suffix is tied.
+    ranks: Vec<i32>,
+    /// Suffixes ranked so far, the place of the last, and its rank.
     given: i32,
+    last: usize,
+    rank: i32,
 }
 
-impl Naming<'_> {
-    fn give(&mut self, at: u64, tied: bool) -> Result<(), BuildError> {
-        if !tied {
-            self.given += 1;
+impl Ranking<'_> {
+    fn give(&mut self, at: u64, is_tied: bool) -> Result<(), BuildError> {
+        if !is_tied {
+            self.rank = self.given;
         }
-        let Some(name) = self.names.get(self.places.of(at)) else {
-            return Err(BuildError::SuffixArray("a sample without a place".into()));
-        };
-        name.store(self.given - 1, Ordering::Relaxed);
+        let places = [self.last, self.places.of(at)];
+        for &place in if is_tied { &places[..] } else { &places[1..] } {
+            let Some(rank) = self.ranks.get_mut(place) else {
+                return Err(BuildError::SuffixArray("a sample without a place".into()));
+            };
+            *rank = if is_tied { !self.rank } else { self.rank };
+        }
+        self.last = places[1];
+        self.given += 1;
         Ok(())
     }
 }
 
-impl Sink for Naming<'_> {
+impl Sink for Ranking<'_> {
     fn entries(&mut self, entries: &[Entry]) -> Result<(), BuildError> {
         for &entry in entries {
             self.give(self.format.position(entry), self.format.is_tied(entry))?;
@@ -82,32 +89,84 @@ pub(super) fn rank(
     let format = Format::new(text.symbols());
     let places = Places::new(&cover, text.symbols());
     let all = cover.positions(text.symbols());
-    let mut names = reserved(all)?;
-    names.resize_with(all as usize, || AtomicI32::new(0));
-    let mut naming = Naming { format, text, cover: &cover, places: &places, names, given: 0 };
+    let mut ranks = reserved(all)?;
+    ranks.resize(all as usize, 0);
+    let (cover_of, places_of) = (&cover, &places);
+    let (given, last, rank) = (0, 0, 0);
+    let mut ranking =
+        Ranking { format, text, cover: cover_of, places: places_of, ranks, given, last, rank };
     let sorting = Sorting { text, format, depth: cover.modulus(), ranks: None };
     Workers::new(sorting, Members::Sample(&cover), all, cap, threads, progress)
-        .sort_into(&mut naming)?;
-    let given = naming.given;
-    // In place: one vector becomes the other.
-    let mut names: Vec<i32> = naming.names.into_iter().map(AtomicI32::into_inner).collect();
-    if (given as u64) < all {
-        let suffixes = sorted_names(&mut names)?;
-        for (rank, &place) in suffixes.iter().enumerate() {
-            names[place as usize] = rank as i32;
-        }
-    }
-    Ok(Ranks::new(cover, places, names))
+        .sort_into(&mut ranking)?;
+    let mut ranks = ranking.ranks;
+    break_ties(&mut ranks)?;
+    Ok(Ranks::new(cover, places, ranks))
 }
 
-/// The suffix array of a string of numbers, which are not negative.
-fn sorted_names(names: &mut [i32]) -> Result<Vec<i32>, BuildError> {
-    let mut suffixes = reserved(names.len() as u64)?;
-    suffixes.resize(names.len(), 0_i32);
-    SuffixArrayConstruction::for_text_mut(names)
-        .in_borrowed_buffer(&mut suffixes)
-        .single_threaded()
-        .run()
-        .map_err(|error| BuildError::SuffixArray(format!("{error:?}")))?;
-    Ok(suffixes)
+/// A suffix that is tied with others.
+#[derive(Clone, Copy)]
+struct Tied {
+    /// Rank of the smallest of those, or what it is told from them by.
+    key: i32,
+    place: u32,
+}
+
+/// Gives suffixes that are tied, whose ranks are inverted, ranks of their own.
+fn break_ties(ranks: &mut [i32]) -> Result<(), BuildError> {
+    let count = ranks.iter().filter(|&&rank| rank < 0).count();
+    let mut tied: Vec<Tied> = reserved(count as u64)?;
+    for (place, rank) in ranks.iter_mut().enumerate().filter(|(_, rank)| **rank < 0) {
+        *rank = !*rank;
+        tied.push(Tied { key: *rank, place: place as u32 });
+    }
+    tied.sort_unstable_by_key(|it| it.key);
+    // So many suffixes of a residue further on is what has not been looked at yet.
+    let mut ahead = 1;
+    while !tied.is_empty() {
+        let (mut from, mut kept) = (0, 0);
+        while let Some(first) = tied.get(from) {
+            let rank = first.key;
+            let length = tied[from..].iter().take_while(|it| it.key == rank).count();
+            let group = &mut tied[from..from + length];
+            for it in &mut *group {
+                let behind = ranks.get(it.place as usize + ahead);
+                it.key = *behind.ok_or_else(|| {
+                    BuildError::SuffixArray("a tied sample at the end; this is a bug".into())
+                })?;
+            }
+            group.sort_unstable_by_key(|it| it.key);
+            kept = split(&mut tied, from..from + length, rank, kept, ranks);
+            from += length;
+        }
+        tied.truncate(kept);
+        ahead *= 2;
+    }
+    Ok(())
+}
+
+/// Ranks the suffixes of a sorted group, the smallest of which has `rank`. Those that are still
+/// tied are kept, from `kept` on; returns where they end.
+fn split(
+    tied: &mut [Tied],
+    group: Range<usize>,
+    rank: i32,
+    mut kept: usize,
+    ranks: &mut [i32],
+) -> usize {
+    let mut at = group.start;
+    while at < group.end {
+        let key = tied[at].key;
+        let length = tied[at..group.end].iter().take_while(|it| it.key == key).count();
+        let rank = rank + (at - group.start) as i32;
+        for from in at..at + length {
+            let place = tied[from].place;
+            ranks[place as usize] = rank;
+            if length > 1 {
+                tied[kept] = Tied { key: rank, place };
+                kept += 1;
+            }
+        }
+        at += length;
+    }
+    kept
 }

@@ -1,4 +1,4 @@
-//! `PREFIX.fast`: what spares the certified path its searches (`docs/internals/certified-path.md`).
+//! `PREFIX.fast`: what spares the certified path its searches (`docs/certified-path.md`).
 //!
 //! Two tables of `T`, the forward strand and its reverse complement:
 //!
@@ -32,8 +32,10 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use seqloom_runtime::placement::ask_for_huge_pages;
+
 /// Bases of the strings whose repeats are flagged: bwa's least seed length.
-pub const SEED_BASES: usize = 19;
+pub(crate) const SEED_BASES: usize = 19;
 
 const MAGIC: &[u8; 8] = b"SLFAST1\n";
 const HEADER_BYTES: usize = 64;
@@ -83,7 +85,7 @@ pub enum FastTableError {
 impl FastTable {
     /// Strings of so many bases have rows of their own, for a genome of so many.
     #[must_use]
-    pub fn start_bases(bases: u64) -> usize {
+    pub(crate) fn start_bases(bases: u64) -> usize {
         (1..16).rev().find(|&k| 1 << (2 * k) <= bases / 8).unwrap_or(1)
     }
 
@@ -96,7 +98,7 @@ impl FastTable {
 
     /// Bases of the strings that [`FastTable::start`] knows.
     #[must_use]
-    pub fn string_bases(&self) -> usize {
+    pub(crate) fn string_bases(&self) -> usize {
         self.start_bases
     }
 
@@ -112,7 +114,7 @@ impl FastTable {
     /// How many suffixes begin with string `number`.
     #[inline]
     #[must_use]
-    pub fn occurrences(&self, number: usize) -> u64 {
+    pub(crate) fn occurrences(&self, number: usize) -> u64 {
         let next = number as u64 + 1;
         let short = self.short.iter().filter(|&&padded| padded == next).count() as u64;
         self.start(number + 1) - self.start(number) - short
@@ -121,7 +123,7 @@ impl FastTable {
     /// Where [`FastTable::start`] looks, to be fetched ahead.
     #[inline]
     #[must_use]
-    pub fn start_entry(&self, number: usize) -> &u32 {
+    pub(crate) fn start_entry(&self, number: usize) -> &u32 {
         &self.starts[number]
     }
 
@@ -129,7 +131,7 @@ impl FastTable {
     /// one strand.
     #[inline]
     #[must_use]
-    pub fn is_repeated(&self, place: u64) -> bool {
+    pub(crate) fn is_repeated(&self, place: u64) -> bool {
         let forward = self.forward_place(place);
         self.repeated[(forward >> 6) as usize] >> (forward & 63) & 1 != 0
     }
@@ -137,7 +139,7 @@ impl FastTable {
     /// Where [`FastTable::is_repeated`] looks, to be fetched ahead.
     #[inline]
     #[must_use]
-    pub fn repeated_entry(&self, place: u64) -> &u64 {
+    pub(crate) fn repeated_entry(&self, place: u64) -> &u64 {
         &self.repeated[(self.forward_place(place) >> 6) as usize]
     }
 
@@ -257,6 +259,8 @@ impl Body {
         number_of: fn([u8; N]) -> T,
     ) -> io::Result<Vec<T>> {
         let mut numbers = Vec::with_capacity(count);
+        // They are read here and there: small pages would cost a miss more each time.
+        ask_for_huge_pages(&mut numbers);
         let mut buffer = vec![0; CHUNK_BYTES];
         while numbers.len() < count {
             let bytes = &mut buffer[..((count - numbers.len()) * N).min(CHUNK_BYTES)];

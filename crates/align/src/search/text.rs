@@ -4,60 +4,59 @@ use super::prefetch::prefetch;
 use crate::index::CODE;
 
 /// Bases in a word.
-const WORD_BASES: usize = 32;
+pub(crate) const WORD_BASES: usize = 32;
 
 /// Packed bases, 32 a word, the first in the highest bits; what lies behind the last is zero.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Bases {
+pub(crate) struct Bases {
     words: Vec<u64>,
     length: usize,
 }
 
 impl Bases {
     /// Number of bases.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.length
     }
 
     /// Takes a read in place of what was here. False, and nothing of use is left, if it has a base
     /// other than A, C, G and T.
-    pub(super) fn take_read(&mut self, ascii: &[u8]) -> bool {
+    pub(crate) fn take_read(&mut self, ascii: &[u8]) -> bool {
         self.words.clear();
         self.length = ascii.len();
         let mut all_known = 0;
-        for chunk in ascii.chunks(WORD_BASES) {
-            let mut word = 0;
-            for &letter in chunk {
+        let mut number = |letters: &[u8]| {
+            letters.iter().fold(0, |number, &letter| {
                 let code = CODE[usize::from(letter)];
                 all_known |= code;
-                word = word << 2 | u64::from(code & 3);
-            }
-            self.words.push(word << (2 * (WORD_BASES - chunk.len())));
+                number << 2 | u64::from(code & 3)
+            })
+        };
+        let (whole, rest) = ascii.as_chunks::<WORD_BASES>();
+        for chunk in whole {
+            // Four numbers, none of which waits for another.
+            self.words.push(chunk.chunks(8).fold(0, |word, eight| word << 16 | number(eight)));
+        }
+        if !rest.is_empty() {
+            self.words.push(number(rest) << (2 * (WORD_BASES - rest.len())));
         }
         all_known < 4
     }
 
     /// Takes `length` symbols of `T`, the forward strand and its reverse complement, from `start`.
     /// They must lie on one strand.
-    pub(super) fn take_window(&mut self, genome: Genome<'_>, start: u64, length: usize) {
+    pub(crate) fn take_window(&mut self, genome: Genome<'_>, start: u64, length: usize) {
         self.words.clear();
         self.length = length;
-        let reverse = start >= genome.bases;
         for at in (0..length).step_by(WORD_BASES) {
             let count = (length - at).min(WORD_BASES);
-            let word = if reverse {
-                let end = 2 * genome.bases - (start + at as u64);
-                complement(genome.forward(end - count as u64, count), count)
-            } else {
-                genome.forward(start + at as u64, count)
-            };
-            self.words.push(word);
+            self.words.push(genome.word(start + at as u64, count));
         }
     }
 
     /// Up to 32 bases from `at`, in the highest bits; zeros behind the last.
     #[inline]
-    pub(super) fn word(&self, at: usize) -> u64 {
+    pub(crate) fn word(&self, at: usize) -> u64 {
         let (index, shift) = (at / WORD_BASES, 2 * (at % WORD_BASES));
         let word = |index: usize| self.words.get(index).copied().unwrap_or(0);
         let low = if shift == 0 { 0 } else { word(index + 1) >> (64 - shift) };
@@ -66,26 +65,29 @@ impl Bases {
 
     /// Base `at`.
     #[inline]
-    pub(super) fn base(&self, at: usize) -> usize {
+    pub(crate) fn base(&self, at: usize) -> usize {
         (self.words[at / WORD_BASES] >> (62 - 2 * (at % WORD_BASES)) & 3) as usize
     }
 
     /// `count` bases from `at` as a number, the first in the highest place; at most 31.
     #[inline]
-    pub(super) fn number(&self, at: usize, count: usize) -> usize {
+    pub(crate) fn number(&self, at: usize, count: usize) -> usize {
         (self.word(at) >> (64 - 2 * count)) as usize
     }
 
     /// The reverse complement of `count` bases from `at` as a number; at most 31.
     #[inline]
-    pub(super) fn complement_number(&self, at: usize, count: usize) -> usize {
+    pub(crate) fn complement_number(&self, at: usize, count: usize) -> usize {
         (complement(self.word(at), WORD_BASES) & ((1 << (2 * count)) - 1)) as usize
     }
 
     /// The bases as codes 0 to 3.
-    pub(super) fn codes(&self, out: &mut Vec<u8>) {
+    pub(crate) fn codes(&self, out: &mut Vec<u8>) {
         out.clear();
-        out.extend((0..self.length).map(|at| self.base(at) as u8));
+        for &word in &self.words {
+            out.extend((0..WORD_BASES).map(|at| (word >> (62 - 2 * at)) as u8 & 3));
+        }
+        out.truncate(self.length);
     }
 
     /// Bits of the bases of `[from, from + 32)` that differ from those of `other`, which lies
@@ -100,7 +102,7 @@ impl Bases {
 
     /// Where this read differs from `other`, whose base `shift` stands at its first base. False if
     /// there are more than `most` places.
-    pub(super) fn mismatches(
+    pub(crate) fn mismatches(
         &self,
         other: &Self,
         shift: usize,
@@ -124,7 +126,7 @@ impl Bases {
 
     /// Whether bases `[from, end)` differ from those of `other`, `shift` further there, in at least
     /// `count` places.
-    pub(super) fn differ(
+    pub(crate) fn differ(
         &self,
         other: &Self,
         shift: usize,
@@ -139,34 +141,46 @@ impl Bases {
 
 /// The forward strand as the index has it, four bases a byte.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Genome<'a> {
-    pub(super) packed: &'a [u8],
-    pub(super) bases: u64,
+pub(crate) struct Genome<'a> {
+    pub(crate) packed: &'a [u8],
+    pub(crate) bases: u64,
 }
 
 impl Genome<'_> {
     /// Has the processor fetch the bases of a window of `T` on one strand.
-    pub(super) fn prefetch(&self, start: u64, length: usize) {
+    pub(crate) fn prefetch(&self, start: u64, length: usize) {
         let forward =
             if start < self.bases { start } else { 2 * self.bases - start - length as u64 };
         prefetch(&self.packed[(forward / 4) as usize]);
     }
 
+    /// `count` symbols of `T`, 1 to 32, in the highest bits. They must lie on one strand.
+    #[inline(always)]
+    pub(crate) fn word(&self, start: u64, count: usize) -> u64 {
+        if start < self.bases {
+            self.forward(start, count)
+        } else {
+            complement(self.forward(2 * self.bases - start - count as u64, count), count)
+        }
+    }
+
     /// `count` bases, 1 to 32, of the forward strand, in the highest bits.
-    #[inline]
+    #[inline(always)]
     fn forward(&self, start: u64, count: usize) -> u64 {
         let (byte, shift) = ((start / 4) as usize, 2 * (start % 4) as u32);
-        let mut bytes = [0; 16];
         let rest = &self.packed[byte..];
-        let taken = rest.len().min(9);
-        bytes[..taken].copy_from_slice(&rest[..taken]);
+        let bytes = rest.first_chunk::<16>().copied().unwrap_or_else(|| {
+            let mut bytes = [0; 16];
+            bytes[..rest.len()].copy_from_slice(rest);
+            bytes
+        });
         let long = u128::from_be_bytes(bytes) << shift;
         (long >> 64) as u64 & !(u64::MAX.checked_shr(2 * count as u32).unwrap_or(0))
     }
 }
 
 /// The reverse complement of the `count` bases in the highest bits of `word`.
-#[inline]
+#[inline(always)]
 fn complement(word: u64, count: usize) -> u64 {
     let pairs = !word.reverse_bits();
     let swapped = (pairs >> 1 & 0x5555_5555_5555_5555) | (pairs & 0x5555_5555_5555_5555) << 1;

@@ -1,0 +1,245 @@
+//! A read as searches take it, and how it differs from the genome.
+
+use crate::index::CODE;
+use crate::search::text::{Genome, WORD_BASES};
+
+/// Longest read, in bases.
+pub(super) const LONGEST_READ: usize = 400;
+/// Words that hold the longest read.
+const WORDS: usize = LONGEST_READ.div_ceil(WORD_BASES);
+/// The higher bit of each base's two.
+const HIGHER_BITS: u64 = 0xAAAA_AAAA_AAAA_AAAA;
+/// What stands for a base that is not A, C, G or T.
+pub(super) const UNKNOWN: u8 = 4;
+
+/// A read of [`LONGEST_READ`] bases at most.
+#[derive(Debug, Clone)]
+pub(super) struct Query {
+    length: usize,
+    codes: [u8; LONGEST_READ],
+    /// Two bits a base, the first in the highest; unknown bases are zero.
+    words: [u64; WORDS],
+    /// The higher bit of each unknown base.
+    unknown: [u64; WORDS],
+    /// Quality of each base.
+    qualities: [u8; LONGEST_READ],
+}
+
+impl Default for Query {
+    fn default() -> Self {
+        Self {
+            length: 0,
+            codes: [0; LONGEST_READ],
+            words: [0; WORDS],
+            unknown: [0; WORDS],
+            qualities: [0; LONGEST_READ],
+        }
+    }
+}
+
+/// Where a read and the genome differ, in the read's order: the higher bit of each base's two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Differences([u64; WORDS]);
+
+impl Query {
+    /// Takes a read in place of what was here; bases behind the longest read are left out.
+    pub(super) fn take(&mut self, ascii: &[u8], qualities: Option<&[u8]>) {
+        let ascii = &ascii[..ascii.len().min(LONGEST_READ)];
+        self.length = ascii.len();
+        for (code, &letter) in self.codes.iter_mut().zip(ascii) {
+            *code = CODE[usize::from(letter)];
+        }
+        // What is behind the read in its last word is known and zero.
+        let padded = self.length.next_multiple_of(WORD_BASES).min(LONGEST_READ);
+        self.codes[self.length..padded].fill(0);
+        for (word, chunk) in self.codes[..padded].chunks(WORD_BASES).enumerate() {
+            (self.words[word], self.unknown[word]) = pack(chunk);
+        }
+        // Bowtie takes bases without qualities for good ones.
+        match qualities {
+            Some(all) => self.qualities[..self.length].copy_from_slice(&all[..self.length]),
+            None => self.qualities[..self.length].fill(b'I'),
+        }
+    }
+
+    /// Number of bases.
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Codes 0 to 3 of the bases, [`UNKNOWN`] of others.
+    #[inline(always)]
+    pub(super) fn codes(&self) -> &[u8] {
+        &self.codes[..self.length]
+    }
+
+    /// What all differences cost, where that at a base of a quality is `cost`.
+    #[inline(always)]
+    pub(super) fn cost(&self, differences: &Differences, cost: impl Fn(u8) -> u8) -> u32 {
+        let of_base = |at: usize| u32::from(cost(self.qualities[at].saturating_sub(b'!')));
+        differences.places().map(of_base).sum()
+    }
+
+    /// Where the read differs from the bases that start at `place` of `T`, which must be on one
+    /// strand.
+    pub(super) fn all_differences(&self, genome: Genome<'_>, place: u64) -> Differences {
+        self.differences(genome, place, u32::MAX).unwrap_or(Differences([0; WORDS]))
+    }
+
+    /// Where the read differs from the bases that start at `place` of `T`, which must be on one
+    /// strand; `None` where that is in more than `most` places.
+    #[inline(always)]
+    pub(super) fn differences(
+        &self,
+        genome: Genome<'_>,
+        place: u64,
+        most: u32,
+    ) -> Option<Differences> {
+        let mut found = Differences([0; WORDS]);
+        let mut sum = 0;
+        for (word, from) in (0..self.length).step_by(WORD_BASES).enumerate() {
+            let count = (self.length - from).min(WORD_BASES);
+            let either = genome.word(place + from as u64, count) ^ self.words[word];
+            // Behind the last base both are zero.
+            let bits = (either | either << 1) & HIGHER_BITS | self.unknown[word];
+            found.0[word] = bits;
+            sum += bits.count_ones();
+            if sum > most {
+                return None;
+            }
+        }
+        Some(found)
+    }
+}
+
+/// Up to 32 codes as a word of two bits a base, unknown ones zero, and the higher bit of each
+/// unknown one.
+#[inline(always)]
+fn pack(codes: &[u8]) -> (u64, u64) {
+    let (mut bases, mut unknown) = (0, 0);
+    let mut shift = 64;
+    for eight in codes.chunks(8) {
+        let mut bytes = [0; 8];
+        bytes[..eight.len()].copy_from_slice(eight);
+        let bytes = u64::from_be_bytes(bytes);
+        shift -= 16;
+        bases |= pack_eight(bytes & 0x0303_0303_0303_0303) << shift;
+        // The bit of UNKNOWN, moved to where the higher bit of a base is.
+        unknown |= pack_eight(bytes >> 1 & 0x0202_0202_0202_0202) << shift;
+    }
+    (bases, unknown)
+}
+
+/// The two lowest bits of each byte side by side, those of the highest byte first.
+#[inline(always)]
+fn pack_eight(bytes: u64) -> u64 {
+    let fours = (bytes | bytes >> 6) & 0x000F_000F_000F_000F;
+    let eights = (fours | fours >> 12) & 0x0000_00FF_0000_00FF;
+    (eights | eights >> 24) & 0xFFFF
+}
+
+impl Differences {
+    /// Number of places.
+    #[inline(always)]
+    pub(super) fn count(&self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// Number of places in bases `[from, end)`.
+    #[inline(always)]
+    pub(super) fn count_in(&self, from: usize, end: usize) -> u32 {
+        let words = from / WORD_BASES..end.div_ceil(WORD_BASES);
+        let inside = |word: usize| {
+            let first = word * WORD_BASES;
+            let mut bits = self.0[word];
+            if from > first {
+                bits &= u64::MAX >> (2 * (from - first));
+            }
+            if end < first + WORD_BASES {
+                bits &= !(u64::MAX >> (2 * (end - first)));
+            }
+            bits.count_ones()
+        };
+        words.map(inside).sum()
+    }
+
+    /// The places in order.
+    pub(super) fn places(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
+        let in_word =
+            |(word, &bits): (usize, &u64)| PlacesOfWord(bits).map(move |at| word * WORD_BASES + at);
+        self.0.iter().enumerate().flat_map(in_word)
+    }
+}
+
+/// The places of a word of [`Differences`] in order.
+struct PlacesOfWord(u64);
+
+impl Iterator for PlacesOfWord {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        let first = (self.0 != 0).then(|| self.0.leading_zeros())?;
+        self.0 &= !(1 << 63 >> first);
+        Some(first as usize / 2)
+    }
+}
+
+impl DoubleEndedIterator for PlacesOfWord {
+    #[inline(always)]
+    fn next_back(&mut self) -> Option<usize> {
+        let last = (self.0 != 0).then(|| 63 - self.0.trailing_zeros())?;
+        self.0 &= self.0 - 1;
+        Some(last as usize / 2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Base by base.
+    fn packed(codes: &[u8]) -> (u64, u64) {
+        let words = |value: fn(u8) -> u64| {
+            let bits = codes.iter().fold(0, |word: u64, &code| word << 2 | value(code));
+            if codes.is_empty() { 0 } else { bits << (2 * (WORD_BASES - codes.len())) }
+        };
+        (words(|code| u64::from(code % UNKNOWN)), words(|code| u64::from(code / UNKNOWN) << 1))
+    }
+
+    proptest! {
+        #[test]
+        fn eight_bases_at_once_are_packed_as_one_by_one(
+            codes in proptest::collection::vec(0_u8..=UNKNOWN, 0..=WORD_BASES),
+        ) {
+            prop_assert_eq!(pack(&codes), packed(&codes));
+        }
+
+        #[test]
+        fn a_query_is_its_read_whatever_it_was_before(
+            before in proptest::collection::vec(any::<u8>(), 0..=LONGEST_READ + 9),
+            read in proptest::collection::vec(
+                prop::sample::select(b"ACGTacgtNR.-*".to_vec()), 0..=LONGEST_READ + 9,
+            ),
+        ) {
+            let mut query = Query::default();
+            query.take(&before, Some(&vec![b'#'; before.len()]));
+            query.take(&read, None);
+            let length = read.len().min(LONGEST_READ);
+            prop_assert_eq!(query.len(), length);
+            let codes: Vec<u8> = read[..length].iter().map(|&it| CODE[usize::from(it)]).collect();
+            prop_assert_eq!(query.codes(), &codes[..]);
+            for (word, chunk) in codes.chunks(WORD_BASES).enumerate() {
+                prop_assert_eq!((query.words[word], query.unknown[word]), packed(chunk));
+            }
+            let mut all = Differences([0; WORDS]);
+            all.0[..codes.len().div_ceil(WORD_BASES)].copy_from_slice(
+                &query.unknown[..codes.len().div_ceil(WORD_BASES)],
+            );
+            let unknown = codes.iter().filter(|&&code| code == UNKNOWN).count() as u32;
+            prop_assert_eq!(query.cost(&all, |quality| quality), 40 * unknown);
+        }
+    }
+}

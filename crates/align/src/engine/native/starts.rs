@@ -1,0 +1,63 @@
+//! The rows of all short strings, so that a search begins some bases in.
+
+use crate::search::rows::{Interval, Rows};
+
+/// Longest strings in the table: 4^12 entries are 128 MiB.
+const LONGEST: usize = 12;
+/// Bits of an entry that hold how often its string occurs.
+const COUNT_BITS: u32 = 24;
+/// It occurs so often, or oftener.
+const OFTEN: u64 = (1 << COUNT_BITS) - 1;
+
+/// First row and number of rows of each string of a length. Positions have 39 bits
+/// (`index::layout`), so that both fit a word.
+#[derive(Debug)]
+pub(super) struct Starts {
+    string_bases: usize,
+    entries: Vec<u64>,
+}
+
+impl Starts {
+    /// Length of the strings for a genome of so many bases: the table has a byte a base at most.
+    fn bases_for(bases: u64) -> usize {
+        (1..=LONGEST).rev().find(|&k| 1 << (2 * k) <= bases / 8).unwrap_or(1)
+    }
+
+    /// Size of the table of a genome of so many bases.
+    pub(super) fn size_bytes(bases: u64) -> u64 {
+        8 << (2 * Self::bases_for(bases))
+    }
+
+    /// Searches for all strings of a genome of so many bases.
+    pub(super) fn find(rows: &Rows<'_>, bases: u64) -> Self {
+        let string_bases = Self::bases_for(bases);
+        let mut starts = Self { string_bases, entries: vec![0; 1 << (2 * string_bases)] };
+        starts.fill(rows, rows.all(), 0, 0);
+        starts
+    }
+
+    /// Enters all strings that end with string `number` of `length` bases, whose rows these are.
+    fn fill(&mut self, rows: &Rows<'_>, interval: Interval, number: usize, length: usize) {
+        if length == self.string_bases {
+            self.entries[number] = interval.first << COUNT_BITS | interval.count.min(OFTEN);
+            return;
+        }
+        let (longer, _) = rows.extend_all(interval);
+        for (base, interval) in longer.into_iter().enumerate().filter(|(_, it)| it.count > 0) {
+            self.fill(rows, interval, base << (2 * length) | number, length + 1);
+        }
+    }
+
+    /// Bases of the strings.
+    pub(super) fn string_bases(&self) -> usize {
+        self.string_bases
+    }
+
+    /// The rows of string `number`; `None` where they are too many for the table.
+    #[inline(always)]
+    pub(super) fn get(&self, number: usize) -> Option<Interval> {
+        let entry = self.entries[number];
+        let count = entry & OFTEN;
+        (count < OFTEN).then_some(Interval { first: entry >> COUNT_BITS, count })
+    }
+}

@@ -1,0 +1,168 @@
+//! Parts of an input, cut by themselves, are what the whole input is cut into.
+
+use super::*;
+use crate::cohort::{Batch, CohortRange, Cut};
+use crate::test_input::{TestInput, TestRead};
+use proptest::prelude::*;
+use seqloom_io::source::{LanePlace, LaneStart, RestartPoint, SourceOptions};
+
+/// All that is known of a batch, with the names of its reads.
+fn seen(batch: &Batch) -> String {
+    let names: Vec<String> = batch
+        .templates()
+        .flat_map(|(one, two)| [Some(one), two])
+        .flatten()
+        .map(|(block, i)| String::from_utf8_lossy(block.name(i)).into_owned())
+        .collect();
+    let Batch { sequence, cohort, index_in_cohort, first_read, first_template, .. } = batch;
+    let (before, shape) = ((batch.pairs_before, batch.singles_before), &batch.shape);
+    format!(
+        "{sequence} {cohort} {index_in_cohort} {first_read} {first_template} {before:?} {shape:?} \
+         {names:?}"
+    )
+}
+
+/// What a source is cut into.
+fn cut(source: &ReadSource, how: (Pairing, u64), range: CohortRange) -> (Vec<String>, (u64, u64)) {
+    let mut cutter = CohortCutter::new(source, how.0, how.1).within(range);
+    let (mut scratch, mut found) = (FetchScratch::default(), Vec::new());
+    while let Fetch::Block(block) = source.fetch(&mut scratch).unwrap() {
+        cutter
+            .push(*block, |cut| {
+                found.push(match cut {
+                    Cut::Batch(batch) => seen(&batch),
+                    Cut::Closed(closed) => format!("{closed:?}"),
+                });
+            })
+            .unwrap();
+    }
+    assert!(cutter.finished());
+    (found, cutter.totals())
+}
+
+/// Writes a file anew in another form.
+fn rewrite(path: &std::path::Path, form: Form) {
+    use std::io::Write;
+    let text = std::fs::read(path).unwrap();
+    let bytes = match form {
+        Form::Plain => text,
+        Form::Bgzf => {
+            let mut compressor = seqloom_format::bgzf::BlockCompressor::new(1).unwrap();
+            let mut out = Vec::new();
+            for piece in text.chunks(1700) {
+                compressor.compress(piece, &mut out).unwrap();
+            }
+            out.extend_from_slice(&seqloom_format::bgzf::EOF_BLOCK);
+            out
+        }
+        Form::Gzip => {
+            let mut out = Vec::new();
+            for piece in text.chunks(40_000) {
+                let level = flate2::Compression::fast();
+                let mut member = flate2::write::GzEncoder::new(Vec::new(), level);
+                member.write_all(piece).unwrap();
+                out.extend(member.finish().unwrap());
+            }
+            out
+        }
+        Form::Wrapped => {
+            let fold = |line: &[u8]| line.chunks(7).collect::<Vec<_>>().join(&b'\n');
+            let lines = text.split(|&byte| byte == b'\n').map(fold).collect::<Vec<_>>();
+            lines.join(&b'\n')
+        }
+    };
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Plain,
+    Bgzf,
+    Gzip,
+    Wrapped,
+}
+
+/// Reads of one or two files.
+fn files(lengths: &[usize], pairing: Pairing) -> Vec<Vec<TestRead>> {
+    match pairing {
+        Pairing::TwoFiles => {
+            let read = |shift: usize| {
+                let bases = move |&length: &usize| 1 + (length + shift) % 40;
+                let named = move |(i, length)| (format!("r{i:05}"), bases(length));
+                lengths.iter().enumerate().map(named).collect()
+            };
+            vec![read(0), read(17)]
+        }
+        _ => {
+            let name = |i: usize, length: usize| format!("r{:05}", i / (1 + length % 3).min(2));
+            let read = |(i, &length): (usize, &usize)| (name(i, length), 1 + length % 40);
+            vec![lengths.iter().enumerate().map(read).collect()]
+        }
+    }
+}
+
+/// Every part of the input, from each cohort on, is that part of the whole.
+fn check(lengths: &[usize], how: (Pairing, u64), form: Form, block_bytes: usize, cohorts: u64) {
+    let reads = files(lengths, how.0);
+    let reads: Vec<&[TestRead]> = reads.iter().map(Vec::as_slice).collect();
+    let input = TestInput::new(&reads, block_bytes);
+    input.paths.iter().for_each(|path| rewrite(path, form));
+    let options = |restart_every_bytes| SourceOptions {
+        block_bytes,
+        restart_every_bytes,
+        ..SourceOptions::default()
+    };
+    let open = |starts: &[LaneStart], every| {
+        ReadSource::open_at(&input.paths, options(every), starts).unwrap()
+    };
+    let whole = cut(&open(&[], None), how, CohortRange::default());
+    let threads = NonZeroUsize::new(3).unwrap();
+    let source = open(&[], Some(3_000));
+    let scanned = scan(&source, Vec::new(), how, threads, &|_| true).unwrap();
+    let points: Vec<_> =
+        (0..input.paths.len()).map(|lane| source.take_restart_points(lane)).collect();
+    // From the last restart point in front of a place, where there is one.
+    let start_of = |(place, points): (&LanePlace, &Vec<RestartPoint>)| {
+        let restart = points.iter().rev().find(|point| point.text() <= place.text).cloned();
+        let place = restart.as_ref().map_or(*place, |point| place.reached_from(point));
+        LaneStart { place, restart }
+    };
+    assert_eq!((scanned.reads, scanned.templates), whole.1);
+    let (mut parts, mut totals) = (Vec::new(), (0, 0));
+    for start in scanned.starts.iter().step_by(cohorts as usize) {
+        let range = CohortRange { start: start.clone(), cohorts: Some(cohorts) };
+        let starts: Vec<_> = start.places.iter().zip(&points).map(start_of).collect();
+        let is_last = start.cohort + cohorts >= scanned.starts.len() as u64;
+        let range = if is_last { CohortRange { cohorts: None, ..range } } else { range };
+        let (part, (reads, templates)) = cut(&open(&starts, None), how, range);
+        parts.extend(part);
+        totals = (totals.0 + reads, totals.1 + templates);
+    }
+    assert_eq!((parts, totals), whole, "{form:?} {how:?} {block_bytes} {cohorts}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_part_is_that_part_of_the_whole(
+        lengths in prop::collection::vec(0..1000_usize, 1..900),
+        pairing in prop::sample::select(vec![
+            Pairing::Single, Pairing::TwoFiles, Pairing::Adjacent,
+        ]),
+        form in prop::sample::select(vec![Form::Plain, Form::Bgzf, Form::Gzip, Form::Wrapped]),
+        cohort_bases in 1_u64..9000,
+        block_bytes in 200_usize..9000,
+        cohorts in 1_u64..5,
+    ) {
+        check(&lengths, (pairing, cohort_bases), form, block_bytes, cohorts);
+    }
+}
+
+#[test]
+fn an_empty_input_has_no_cohort() {
+    let input = TestInput::new(&[&[]], 1000);
+    let one = NonZeroUsize::MIN;
+    let scanned = scan(&input.source, Vec::new(), (Pairing::Single, 10), one, &|_| true);
+    assert_eq!(scanned.unwrap(), Scanned::default());
+}

@@ -1,0 +1,284 @@
+//! Rows of the index: searching backwards, and from a row to its place.
+
+use super::prefetch::prefetch;
+use crate::index::{Block, IndexParts};
+
+/// Rows whose suffixes begin with what has been searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Interval {
+    pub(crate) first: u64,
+    pub(crate) count: u64,
+}
+
+/// The rows of a string, and the first one of its reverse complement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct TwoWay {
+    pub(crate) rows: Interval,
+    pub(crate) turned: u64,
+}
+
+impl TwoWay {
+    /// The rows of the reverse complement, which occurs as often.
+    pub(crate) fn turned(&self) -> Interval {
+        Interval { first: self.turned, count: self.rows.count }
+    }
+}
+
+/// The loaded index's transform and samples.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rows<'a> {
+    parts: IndexParts<'a>,
+}
+
+/// A row on its way to a sampled one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Walk {
+    pub(crate) row: u64,
+    pub(crate) steps: u64,
+}
+
+/// What a step of a walk comes to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Step {
+    /// The place of the walk's first row.
+    Place(u64),
+    /// The base in front of all that was passed.
+    Base(usize),
+}
+
+impl<'a> Rows<'a> {
+    pub(crate) fn new(parts: IndexParts<'a>) -> Self {
+        Self { parts }
+    }
+
+    #[inline(always)]
+    fn block(&self, row: u64) -> &'a Block {
+        &self.parts.blocks[(row >> 6) as usize]
+    }
+
+    /// How often `base` stands in front of `row` in the transform.
+    #[inline(always)]
+    fn before(&self, base: usize, row: u64) -> u64 {
+        let block = self.block(row);
+        let in_front = !(u64::MAX >> (row & 63));
+        block.before[base] as u64 + u64::from((block.rows[base] & in_front).count_ones())
+    }
+
+    /// The rows of what `interval` has with `base` in front of it. (`first` of none is of no use.)
+    #[inline(always)]
+    pub(crate) fn extend(&self, interval: Interval, base: usize) -> Interval {
+        let first = self.before(base, interval.first);
+        let last = self.before(base, interval.first + interval.count);
+        Interval { first: self.parts.first_rows[base] + first, count: last - first }
+    }
+
+    /// The rows of what `of` has with `base` behind it (Li 2012, doi:10.1093/bioinformatics/bts280,
+    /// algorithm 3): turned round, its complement stands in front. Of the rows of `of`, those with
+    /// the sentinel behind it come first, then those with a smaller base.
+    #[inline(always)]
+    pub(crate) fn extend_forwards(&self, of: TwoWay, base: usize) -> TwoWay {
+        let (longer, sentinel) = self.extend_all(of.turned());
+        // All four are counted: how many are smaller could not be predicted.
+        let count = |other: usize| if other > 3 - base { longer[other].count } else { 0 };
+        let smaller = count(1) + count(2) + count(3);
+        let longer = longer[3 - base];
+        let rows = Interval { first: of.rows.first + sentinel + smaller, count: longer.count };
+        TwoWay { rows, turned: longer.first }
+    }
+
+    /// How often each base stands in front of `row` in the transform.
+    #[inline(always)]
+    fn all_before(&self, row: u64) -> [u64; 4] {
+        let block = self.block(row);
+        let in_front = !(u64::MAX >> (row & 63));
+        std::array::from_fn(|base| {
+            block.before[base] as u64 + u64::from((block.rows[base] & in_front).count_ones())
+        })
+    }
+
+    /// What [`Rows::extend`] gives for each base, and how many rows of `interval` have none.
+    #[inline(always)]
+    pub(crate) fn extend_all(&self, interval: Interval) -> ([Interval; 4], u64) {
+        let first = self.all_before(interval.first);
+        let last = self.all_before(interval.first + interval.count);
+        let longer = std::array::from_fn(|base| Interval {
+            first: self.parts.first_rows[base] + first[base],
+            count: last[base] - first[base],
+        });
+        let sentinel = self.parts.sentinel_row.wrapping_sub(interval.first) < interval.count;
+        (longer, u64::from(sentinel))
+    }
+
+    /// The rows of all suffixes.
+    pub(crate) fn all(&self) -> Interval {
+        Interval { first: 0, count: self.parts.first_rows[4] }
+    }
+
+    /// Has the processor fetch what [`Rows::extend`] will read.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, interval: Interval) {
+        prefetch(self.block(interval.first));
+        prefetch(self.block(interval.first + interval.count));
+    }
+
+    /// Whether a place may have more than 32 bits. If none has, the high ones are not read: that
+    /// spares one of the nine misses of a walk.
+    #[inline(always)]
+    fn has_long_places(&self) -> bool {
+        self.parts.first_rows[4] > 1 << 32
+    }
+
+    /// The place of a walk's row, if it is known here; else the walk goes one step on.
+    #[inline(always)]
+    pub(crate) fn step(&self, walk: &mut Walk) -> Option<u64> {
+        match self.step_over(walk) {
+            Step::Place(place) => Some(place),
+            Step::Base(_) => None,
+        }
+    }
+
+    /// As [`Rows::step`]; tells the base that the walk passes.
+    #[inline(always)]
+    pub(crate) fn step_over(&self, walk: &mut Walk) -> Step {
+        let row = walk.row;
+        if row & ((1 << self.parts.sample_shift) - 1) == 0 {
+            let at = (row >> self.parts.sample_shift) as usize;
+            let mut place = u64::from(self.parts.samples_low[at]);
+            if self.has_long_places() {
+                place |= (self.parts.samples_high[at] as u8 as u64) << 32;
+            }
+            return Step::Place(place + walk.steps);
+        }
+        if row == self.parts.sentinel_row {
+            return Step::Place(walk.steps);
+        }
+        // One of the four has the row's bit; which one could not be predicted.
+        let [_, c, g, t] = self.block(row).rows.map(|rows| rows >> (!row & 63) & 1);
+        let base = (c + 2 * g + 3 * t) as usize & 3;
+        walk.row = self.parts.first_rows[base] + self.before(base, row);
+        walk.steps += 1;
+        Step::Base(base)
+    }
+
+    /// Has the processor fetch what [`Rows::step`] will read.
+    #[inline(always)]
+    pub(crate) fn prefetch_walk(&self, walk: Walk) {
+        if walk.row & ((1 << self.parts.sample_shift) - 1) == 0 {
+            let at = (walk.row >> self.parts.sample_shift) as usize;
+            prefetch(&self.parts.samples_low[at]);
+            if self.has_long_places() {
+                prefetch(&self.parts.samples_high[at]);
+            }
+        } else {
+            prefetch(self.block(walk.row));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::{BuildOptions, Loaded, build, check, plan};
+
+    /// A text with its suffixes in order, and the index of it.
+    struct Bench {
+        /// Forward strand and its reverse complement, as codes.
+        text: Vec<u8>,
+        suffixes: Vec<usize>,
+        loaded: Loaded,
+    }
+
+    impl Bench {
+        fn new(forward: &[u8]) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let prefix = folder.path().join("x.fa");
+            let letters: Vec<u8> = forward.iter().map(|&code| b"ACGT"[usize::from(code)]).collect();
+            std::fs::write(&prefix, [b">x\n", &letters[..], b"\n"].concat()).unwrap();
+            let ready = plan(&prefix, &BuildOptions::default(), &|_, _| ()).unwrap();
+            build(ready, &prefix, &|_, _| ()).unwrap();
+            let loaded = Loaded::read(&prefix, &check(&prefix).unwrap()).unwrap();
+            let turned = forward.iter().rev().map(|code| 3 - code);
+            let text: Vec<u8> = forward.iter().copied().chain(turned).collect();
+            let mut suffixes: Vec<usize> = (0..=text.len()).collect();
+            suffixes.sort_by_key(|&at| &text[at..]);
+            Self { text, suffixes, loaded }
+        }
+
+        /// The rows of a string that occurs.
+        fn rows_of(&self, string: &[u8]) -> Option<Interval> {
+            let first = self.suffixes.partition_point(|&at| self.text[at..] < *string);
+            let begins = |at: &&usize| self.text[**at..].starts_with(string);
+            let count = self.suffixes[first..].iter().take_while(begins).count();
+            (count > 0).then_some(Interval { first: first as u64, count: count as u64 })
+        }
+
+        fn two_way_of(&self, string: &[u8]) -> Option<TwoWay> {
+            let turned: Vec<u8> = string.iter().rev().map(|code| 3 - code).collect();
+            let (rows, turned) = (self.rows_of(string)?, self.rows_of(&turned)?);
+            Some(TwoWay { rows, turned: turned.first })
+        }
+
+        /// Compares what `string`, which occurs as `rows` says, has in front and behind, and so on
+        /// with all that occurs.
+        fn compare_longer(&self, string: &mut Vec<u8>, rows: TwoWay) {
+            let searched = Rows::new(self.loaded.parts());
+            for base in 0..4 {
+                let in_front = searched.extend(rows.rows, base);
+                let expected = self.rows_of(&[&[base as u8], &string[..]].concat());
+                assert_eq!((in_front.count > 0).then_some(in_front), expected, "{base} {string:?}");
+                let behind = searched.extend_forwards(rows, base);
+                string.push(base as u8);
+                let expected = self.two_way_of(string);
+                assert_eq!((behind.rows.count > 0).then_some(behind), expected, "{string:?}");
+                if expected.is_some() {
+                    self.compare_longer(string, behind);
+                }
+                string.pop();
+            }
+        }
+    }
+
+    /// A random text, one of repeats, one that occurs in itself turned round, and short ones, at
+    /// whose ends most strings lie.
+    fn texts() -> Vec<Vec<u8>> {
+        let random: Vec<u8> =
+            (0..90_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 29) as u8 & 3).collect();
+        let turned: Vec<u8> = random[..40].iter().rev().map(|code| 3 - code).collect();
+        vec![
+            random.clone(),
+            random[..13].repeat(5),
+            [&random[..40], &turned].concat(),
+            vec![0; 40],
+            vec![3; 9],
+            vec![2],
+            random[..7].to_vec(),
+        ]
+    }
+
+    #[test]
+    fn strings_have_the_rows_of_their_suffixes() {
+        for text in texts() {
+            let bench = Bench::new(&text);
+            for base in 0..4 {
+                let mut string = vec![base];
+                if let Some(rows) = bench.two_way_of(&string) {
+                    bench.compare_longer(&mut string, rows);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_row_is_followed_to_its_place() {
+        for text in texts() {
+            let bench = Bench::new(&text);
+            let rows = Rows::new(bench.loaded.parts());
+            for (row, &expected) in bench.suffixes.iter().enumerate() {
+                let mut walk = Walk { row: row as u64, steps: 0 };
+                let step = |_| rows.step(&mut walk);
+                let place = (0..=bench.text.len()).find_map(step);
+                assert_eq!(place, Some(expected as u64), "row {row} of {text:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! `--mode ungapped` finds what a look at every place finds.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod exercise;
+
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use exercise::{Bench, TestRead, all, benches, compare, fuzzed};
+use proptest::prelude::*;
+use seqloom_align::engine::native::{
+    Acceptance, Reported, SeedAcceptance, Strands, UngappedOptions,
+};
+
+/// A genome with repeats, some of them mirrored and nearly the same, holes, and short sequences.
+fn genome() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    let piece = prop_oneof![
+        6 => proptest::collection::vec(prop::sample::select(b"ACGT".to_vec()), 1..120),
+        2 => (prop::sample::select(b"ACGT".to_vec()), 5_usize..60).prop_map(|(b, n)| vec![b; n]),
+        1 => (prop::sample::select(b"NRn".to_vec()), 1_usize..9).prop_map(|(b, n)| vec![b; n]),
+    ];
+    let pieces = proptest::collection::vec(piece, 2..8);
+    let order = proptest::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 1..14);
+    (pieces, order, 1_usize..4).prop_map(|(pieces, order, count)| {
+        let mut text: Vec<u8> = pieces.concat();
+        for (which, mirrored) in order {
+            let piece = which.get(&pieces);
+            if mirrored {
+                let turn = |&b: &u8| b"TGCA"[b"ACGT".iter().position(|&it| it == b).unwrap_or(0)];
+                text.extend(piece.iter().rev().map(turn));
+            } else {
+                text.extend(piece);
+            }
+        }
+        text.truncate(2000);
+        text.chunks(text.len().div_ceil(count)).map(<[u8]>::to_vec).collect()
+    })
+}
+
+/// Where a read comes from, what of it is changed, and its qualities.
+type Origin = (prop::sample::Index, usize, bool, Vec<(prop::sample::Index, u8)>, Vec<u8>);
+
+fn origins() -> impl Strategy<Value = Vec<Origin>> {
+    let letter = prop::sample::select(b"ACGTACGTACGTN.R".to_vec());
+    let changes = proptest::collection::vec((any::<prop::sample::Index>(), letter), 0..6);
+    let qualities = proptest::collection::vec(b'!'..=b'J', 60);
+    let one = (any::<prop::sample::Index>(), 15_usize..60, any::<bool>(), changes, qualities);
+    proptest::collection::vec(one, 1..12)
+}
+
+/// Reads off the genome, over all its borders.
+fn reads(genome: &[Vec<u8>], origins: &[Origin]) -> Vec<TestRead> {
+    let text = genome.concat();
+    let read = |(from, length, mirrored, changes, qualities): &Origin| {
+        let from = from.index(text.len());
+        let mut bases: Vec<u8> = (0..*length).map(|i| text[(from + i) % text.len()]).collect();
+        if *mirrored {
+            let turn = |b: &u8| b"TGCAN"[b"ACGT".iter().position(|it| it == b).unwrap_or(4)];
+            bases = bases.iter().rev().map(turn).collect();
+        }
+        for (at, letter) in changes {
+            let at = at.index(bases.len());
+            bases[at] = *letter;
+        }
+        (bases, qualities[..*length].to_vec())
+    };
+    origins.iter().map(read).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn all_placements_are_found_and_no_other(
+        genome in genome(), origins in origins(), seed in 5_usize..40, ceiling in 0_u32..150,
+    ) {
+        let reads = reads(&genome, &origins);
+        let mut bench = Bench::new(genome, all(Acceptance::Mismatches(0)));
+        for most in 0..=4 {
+            compare(&mut bench, &reads, Acceptance::Mismatches(most));
+        }
+        for mismatches in 0..=3 {
+            let rounds = mismatches % 2 == 0;
+            let quality_ceiling = ceiling;
+            let it = SeedAcceptance { bases: seed, mismatches, quality_ceiling, rounds };
+            compare(&mut bench, &reads, Acceptance::Seed(it));
+        }
+    }
+
+    #[test]
+    fn what_is_reported_is_part_of_all(
+        genome in genome(), origins in origins(), most in 0_u8..=3, limit in 1_u32..5,
+    ) {
+        let reads = reads(&genome, &origins);
+        let acceptance = Acceptance::Mismatches(most);
+        let mut bench = Bench::new(genome, all(acceptance));
+        let every: Vec<_> = reads.iter().map(|read| bench.scan(read, acceptance)).collect();
+        let mut with = |change: &dyn Fn(&mut UngappedOptions)| {
+            let mut options = all(acceptance);
+            change(&mut options);
+            bench.set(options);
+            bench.find(&reads).unwrap()
+        };
+        let least = |places: &[exercise::Place]| places.iter().map(|place| place.3).min();
+        let some = with(&|it| it.reported = Reported::AtMost(limit));
+        let best = with(&|it| it.best_stratum = true);
+        let few = with(&|it| it.max_placements = Some(limit));
+        let forward = with(&|it| it.strands = Strands::Forward);
+        for (number, every) in every.iter().enumerate() {
+            let wanted = every.len().min(limit as usize);
+            prop_assert_eq!(some[number].0.len(), wanted);
+            let mut fewest: Vec<u32> = every.iter().map(|place| place.3).collect();
+            fewest.sort_unstable();
+            let mut reported: Vec<u32> = some[number].0.iter().map(|place| place.3).collect();
+            reported.sort_unstable();
+            prop_assert_eq!(&reported[..], &fewest[..wanted]);
+            prop_assert!(some[number].0.iter().all(|place| every.contains(place)));
+
+            let stratum = every.iter().filter(|place| Some(place.3) == least(every));
+            let stratum: Vec<_> = stratum.copied().collect();
+            let mut found = best[number].0.clone();
+            found.sort_unstable();
+            prop_assert_eq!(found, stratum);
+
+            let too_many = every.len() > limit as usize;
+            let suppressed = if too_many { limit + 1 } else { 0 };
+            let unmapped = (too_many || every.is_empty()).then_some(suppressed);
+            prop_assert_eq!(few[number].1, unmapped);
+            prop_assert_eq!(few[number].0.len(), if too_many { 0 } else { every.len() });
+
+            let mut found = forward[number].0.clone();
+            found.sort_unstable();
+            let expected: Vec<_> = every.iter().filter(|place| !place.2).copied().collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+}
+
+#[test]
+fn reads_out_of_bounds_are_named_and_empty_ones_are_unmapped() {
+    let genome = vec![b"ACGTTGCATTAGCCATTGACGGATCGATTAC".to_vec()];
+    let bench = Bench::new(genome, all(Acceptance::Mismatches(1)));
+    let found = bench.find(&[(Vec::new(), Vec::new())]).unwrap();
+    assert_eq!(found, [(Vec::new(), Some(0))]);
+    let short = bench.find(&[(b"ACGTTGCATTAGCC".to_vec(), vec![b'I'; 14])]).unwrap_err();
+    let expected = "read 'r': 14 bases; --mode ungapped takes 15 to 400, or none";
+    assert_eq!(short.to_string(), expected);
+}
+
+#[test]
+fn a_read_with_more_placements_than_a_template_holds_stops_the_run() {
+    let bench = Bench::new(vec![vec![b'A'; 70_000]], all(Acceptance::Mismatches(0)));
+    let read = (vec![b'A'; 20], vec![b'I'; 20]);
+    let error = bench.find(&[read]).unwrap_err().to_string();
+    assert!(error.contains("read 'r': more than 65536 placements"), "{error}");
+}
+
+static BENCHES: LazyLock<Mutex<Vec<Bench>>> = LazyLock::new(|| Mutex::new(benches()));
+
+proptest! {
+    #[test]
+    fn any_bytes_make_reads_that_a_scan_places_alike(
+        data in proptest::collection::vec(any::<u8>(), 0..80),
+    ) {
+        fuzzed(&mut BENCHES.lock().unwrap_or_else(PoisonError::into_inner), &data);
+    }
+}
