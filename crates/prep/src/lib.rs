@@ -4,9 +4,10 @@
 //! The rooms in the order of the flow: records come in through [`input`], pass the [`steps`], wait
 //! in a [`partition`] until all are there, and leave through [`finish`]. Between the two,
 //! [`duplicates`] are found and base qualities [`recalibrate`]d; [`metrics`] are counted on the
-//! way.
+//! way. [`exchange`] is how several processes share the work.
 
 pub mod duplicates;
+pub mod exchange;
 pub mod finish;
 pub mod input;
 pub mod metrics;

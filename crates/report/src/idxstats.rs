@@ -20,7 +20,7 @@ pub fn write_idxstats(
             tally.references.get(index).copied().unwrap_or_default();
         writeln!(out, "{}\t{}\t{mapped}\t{unmapped}", reference.name, reference.length)?;
     }
-    writeln!(out, "*\t0\t0\t{}", tally.unplaced)
+    writeln!(out, "*\t0\t0\t{}", tally.no_coordinate)
 }
 
 #[cfg(test)]
@@ -32,7 +32,7 @@ mod tests {
         let reference = |name: &str, length| Reference { name: name.to_owned(), length };
         let mut tally = Tally::new(1);
         tally.references[0] = ReferenceCounts { mapped: 3, unmapped: 1 };
-        tally.unplaced = 7;
+        tally.no_coordinate = 7;
         let mut text = String::new();
         write_idxstats(&mut text, &[reference("a", 10), reference("b", 20)], &tally).unwrap();
         assert_eq!(text, "a\t10\t3\t1\nb\t20\t0\t0\n*\t0\t0\t7\n");

@@ -13,8 +13,11 @@ const STYLE: &str = include_str!("page.css");
 /// Decimals of numbers, on the page and as JSON.
 const DECIMALS: f64 = 1e6;
 
-/// A table of more columns has the whole width.
+/// A table of more columns, and of few rows, is shown with its rows side by side.
 const NARROW_COLUMNS: usize = 5;
+const MOST_TURNED: usize = 3;
+/// Head of a column of numbers of many kinds.
+const VALUE: &str = "value";
 
 /// One number or text of a table.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,13 +67,18 @@ impl<T: Into<Self>> From<Option<T>> for Cell {
 }
 
 impl Cell {
-    fn text(&self) -> String {
+    /// For the eye: thousands parted, with so many decimals where it is no whole number.
+    fn shown(&self, decimals: usize) -> String {
         match self {
-            Self::Count(count) => count.to_string(),
-            Self::Number(number) => format!("{number}"),
+            Self::Count(count) => thousands(&count.to_string()),
+            Self::Number(number) => thousands(&format!("{number:.decimals$}")),
             Self::Text(text) => plain(text),
             Self::Empty => String::new(),
         }
+    }
+
+    fn number(&self) -> Option<f64> {
+        if let Self::Number(number) = self { Some(*number) } else { None }
     }
 
     fn json(&self) -> Value {
@@ -81,6 +89,37 @@ impl Cell {
             Self::Empty => Value::Null,
         }
     }
+}
+
+/// Decimals that numbers of this size are shown with: four digits or so in all.
+fn decimals(numbers: impl Iterator<Item = f64>) -> usize {
+    let (mut most, mut are_whole) = (0.0_f64, true);
+    for number in numbers {
+        most = most.max(number.abs());
+        are_whole &= number.fract() == 0.0;
+    }
+    match most {
+        _ if are_whole => 0,
+        1000.0.. => 1,
+        1.0.. => 2,
+        _ => 4,
+    }
+}
+
+/// A number with a thin space between thousands.
+#[must_use]
+pub fn thousands(number: &str) -> String {
+    let (whole, rest) = number.split_at(number.find('.').unwrap_or(number.len()));
+    let digits = whole.trim_start_matches('-').len();
+    let mut text = String::new();
+    for (index, character) in whole.chars().enumerate() {
+        let left = whole.len() - index;
+        if left < digits && left.is_multiple_of(3) {
+            text.push('\u{2009}');
+        }
+        text.push(character);
+    }
+    text + rest
 }
 
 /// Numbers of a plot, or numbers alone.
@@ -122,6 +161,8 @@ pub type Fact = (&'static str, String);
 /// A report.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
+    /// Above the title: who made it.
+    pub maker: String,
     /// Of what.
     pub title: String,
     /// Below the title: files.
@@ -136,14 +177,14 @@ impl Page {
     /// The page.
     #[must_use]
     pub fn to_html(&self) -> String {
-        let title = plain(&self.title);
+        let (maker, title) = (plain(&self.maker), plain(&self.title));
         let mut out = format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <link rel=\"icon\" href=\"data:,\">\n\
              <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
-             <header><h1>{title}</h1>\n"
+             <header><p class=\"maker\">{maker}</p><h1>{title}</h1>\n"
         );
         for line in &self.lines {
             // Writing to a String cannot fail.
@@ -177,33 +218,40 @@ impl Page {
 impl Section {
     fn write(&self, out: &mut String) {
         let (title, note) = (plain(self.title), plain(&self.note));
-        let _ = writeln!(out, "<section><h2>{title}</h2>\n<p>{note}</p>\n<div class=\"figures\">");
-        self.figures.iter().for_each(|figure| figure.write(out));
-        out.push_str("</div></section>\n");
+        let _ = writeln!(out, "<section><h2>{title}</h2>\n<p>{note}</p>");
+        if !self.figures.is_empty() {
+            out.push_str("<div class=\"figures\">\n");
+            self.figures.iter().for_each(|figure| figure.write(out));
+            out.push_str("</div>");
+        }
+        out.push_str("</section>\n");
     }
 }
 
 impl Figure {
     fn write(&self, out: &mut String) {
-        let is_wide = self.plot.is_none() && self.table.columns.len() > NARROW_COLUMNS;
-        let class = if is_wide { " class=\"wide\"" } else { "" };
+        let class = if self.plot.is_some() { " class=\"plot\"" } else { "" };
         let _ = writeln!(out, "<figure{class}><h3>{}</h3>", plain(&self.title));
-        if let Some((plot, style)) = &self.plot {
-            out.push_str(&plot.draw(*style));
-            if plot.lines.len() > 1 {
-                out.push_str("<p class=\"legend\">");
-                for (number, line) in plot.lines.iter().enumerate() {
-                    let name = plain(&line.name);
-                    let _ = write!(out, "<span><i class=\"s{}\"></i>{name}</span> ", number % 10);
-                }
-                out.push_str("</p>\n");
+        let rows = self.table.rows.len();
+        let id = self.table.id;
+        let Some((plot, style)) = &self.plot else {
+            // A short table is there to be read at once, a long one to be scrolled.
+            let _ = writeln!(out, "<div id=\"{id}\">");
+            self.table.write(out);
+            out.push_str("</div></figure>\n");
+            return;
+        };
+        out.push_str(&plot.draw(*style));
+        if plot.lines.len() > 1 {
+            out.push_str("<p class=\"legend\">");
+            for (number, line) in plot.lines.iter().enumerate() {
+                let name = plain(&line.name);
+                let _ = write!(out, "<span><i class=\"s{}\"></i>{name}</span> ", number % 10);
             }
+            out.push_str("</p>\n");
         }
-        // A short table without a plot is there to be read at once.
-        let open = if self.plot.is_none() && self.table.rows.len() <= 12 { " open" } else { "" };
-        let (id, rows) = (self.table.id, self.table.rows.len());
-        let _ =
-            writeln!(out, "<details id=\"{id}\"{open}><summary>numbers ({rows} rows)</summary>");
+        let rows = thousands(&rows.to_string());
+        let _ = writeln!(out, "<details id=\"{id}\"><summary>numbers ({rows} rows)</summary>");
         self.table.write(out);
         out.push_str("</details></figure>\n");
     }
@@ -211,19 +259,50 @@ impl Figure {
 
 impl Table {
     fn write(&self, out: &mut String) {
+        let columns = 0..self.columns.len();
+        let of_column = |column: usize| self.rows.iter().filter_map(move |row| row.get(column));
+        let decimals: Vec<usize> =
+            columns.map(|column| decimals(of_column(column).filter_map(Cell::number))).collect();
+        // What stands below "value" has nothing in common.
+        let shown = |head: &str, column: usize, cell: &Cell| match cell {
+            Cell::Number(number) if head == VALUE => {
+                cell.shown(self::decimals([*number].into_iter()))
+            }
+            _ => cell.shown(decimals[column]),
+        };
         out.push_str("<div class=\"scroll\"><table><thead><tr>");
-        self.columns.iter().for_each(|head| {
-            let _ = write!(out, "<th>{}", plain(head));
-        });
-        out.push_str("<tbody>\n");
-        for row in &self.rows {
-            out.push_str("<tr>");
-            row.iter().for_each(|cell| {
-                let _ = write!(out, "<td>{}", cell.text());
+        if self.is_turned() {
+            let _ = write!(out, "<th>{}", plain(self.columns[0]));
+            self.rows.iter().for_each(|row| {
+                let _ = write!(out, "<th>{}", shown("", 0, &row[0]));
             });
-            out.push('\n');
+            out.push_str("<tbody>\n");
+            for (column, head) in self.columns.iter().enumerate().skip(1) {
+                let _ = write!(out, "<tr><td>{}", plain(head));
+                self.rows.iter().for_each(|row| {
+                    let _ = write!(out, "<td>{}", shown(head, column, &row[column]));
+                });
+                out.push('\n');
+            }
+        } else {
+            self.columns.iter().for_each(|head| {
+                let _ = write!(out, "<th>{}", plain(head));
+            });
+            out.push_str("<tbody>\n");
+            for row in &self.rows {
+                out.push_str("<tr>");
+                for (column, (head, cell)) in self.columns.iter().zip(row).enumerate() {
+                    let _ = write!(out, "<td>{}", shown(head, column, cell));
+                }
+                out.push('\n');
+            }
         }
         out.push_str("</table></div>\n");
+    }
+
+    /// Whether its rows are shown side by side: few long ones.
+    fn is_turned(&self) -> bool {
+        (1..=MOST_TURNED).contains(&self.rows.len()) && self.columns.len() > NARROW_COLUMNS
     }
 }
 
@@ -249,6 +328,7 @@ mod tests {
         let table = Table { id: "reads", columns: vec!["name", "n"], rows };
         let figure = Figure { title: "\"quoted\"".into(), plot: Some((plot, style)), table };
         Page {
+            maker: "m".into(),
             title: "<script>".into(),
             lines: vec!["</style><b>".into()],
             facts: vec![("reads", "1 < 2".into())],
@@ -263,6 +343,44 @@ mod tests {
         assert!(html.contains("<td>&lt;script&gt; &amp;<td>7"), "{html}");
         assert!(html.contains("1 &lt; 2") && html.contains("&quot;quoted&quot;"));
         assert_eq!(html.matches("<polyline").count(), 2);
+    }
+
+    #[test]
+    fn numbers_are_shown_for_the_eye() {
+        let t = |number: &str, expected: &str| {
+            assert_eq!(thousands(number).replace('\u{2009}', " "), expected);
+        };
+        t("0", "0");
+        t("999", "999");
+        t("1000", "1 000");
+        t("12345678.125", "12 345 678.125");
+        t("-123456", "-123 456");
+        let d = |numbers: &[f64], expected| assert_eq!(decimals(numbers.iter().copied()), expected);
+        d(&[], 0);
+        d(&[100.0, 3.0], 0);
+        d(&[0.0, 0.25], 4);
+        d(&[97.75, 0.0], 2);
+        d(&[12345.5, 0.1], 1);
+    }
+
+    #[test]
+    fn few_long_rows_stand_side_by_side() {
+        let row = |name: &str, number: f64| {
+            let numbers = [7_u64, 1234, 5, 6].map(Cell::from);
+            [&[Cell::from(name)][..], &numbers, &[Cell::from(number)]].concat()
+        };
+        let columns = vec!["group", "a", "b", "c", "d", "%"];
+        let mut table = Table { id: "t", columns, rows: vec![row("x", 1.0), row("y", 2.125)] };
+        let written = |table: &Table| {
+            let mut out = String::new();
+            table.write(&mut out);
+            out.replace('\u{2009}', " ")
+        };
+        let turned = written(&table);
+        assert!(turned.contains("<th>group<th>x<th>y<tbody>\n<tr><td>a<td>7<td>7\n"), "{turned}");
+        assert!(turned.contains("<td>1 234") && turned.contains("<td>%<td>1.00<td>2.12"));
+        table.rows.extend([row("z", 0.0), row("w", 0.0)]);
+        assert!(written(&table).contains("<tr><td>x<td>7<td>1 234<td>5<td>6<td>1.00\n"));
     }
 
     #[test]

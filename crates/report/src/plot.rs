@@ -41,6 +41,10 @@ pub struct Style<'a> {
     pub themed: bool,
     /// By line: from where to where values spread, at some points (x, low, high).
     pub spread: &'a [Vec<(f64, f64, f64)>],
+    /// On a page: counts of whole numbers, each a bar.
+    pub bars: bool,
+    /// On a page: the space below lines is coloured, too.
+    pub filled: bool,
 }
 
 /// Colours that remain different for colour-blind readers (Okabe and Ito 2008), and dashes for the
@@ -97,6 +101,16 @@ impl Axis {
     /// The same values, in equal steps from 0, with some room at the end.
     fn linear(self, room: f64) -> Self {
         Self { low: 0.0, high: self.high * room, linear: true, ..self }
+    }
+
+    /// Whether its numbers are too long for the narrow side of a page.
+    fn is_long(&self, style: Style<'_>) -> bool {
+        style.themed && self.high >= 1e4
+    }
+
+    /// With half a step on both sides, so that bars have room.
+    fn round_whole_numbers(self) -> Self {
+        Self { low: -0.5, high: self.high + 0.5, ..self }
     }
 
     fn at(&self, value: f64) -> f64 {
@@ -157,6 +171,7 @@ impl Plot {
         let ends = spread().flat_map(|(_, low, high)| [*low, *high]);
         let y = Axis::over(points().map(|point| point.1).chain(ends), down, frame.top);
         let x = if style.linear_x { x.linear(1.0) } else { x };
+        let x = if style.bars { x.round_whole_numbers() } else { x };
         let y = if style.linear_y { y.linear(1.05) } else { y };
         let middle = (frame.left + right) / 2.0;
         let mut out = if style.themed {
@@ -243,22 +258,21 @@ fn axes(out: &mut String, x: &Axis, y: &Axis, style: Style<'_>) {
     for tick in x.ticks(&[1.0], if style.decades { 10.0 } else { 2.0 }) {
         let at = x.at(tick);
         line(out, (at, y.from), (at, y.to), false);
-        text(out, at, y.from + 18.0, "middle", &tick_label(tick, style));
+        text(out, at, y.from + 18.0, "middle", &tick_label(tick, x.is_long(style)));
     }
     for tick in y.ticks(&[1.0, 2.0, 5.0], 10.0) {
         let at = y.at(tick);
         line(out, (x.from, at), (x.to, at), false);
-        text(out, x.from - 6.0, at + 4.0, "end", &tick_label(tick, style));
+        text(out, x.from - 6.0, at + 4.0, "end", &tick_label(tick, y.is_long(style)));
     }
     line(out, (x.from, y.from), (x.to, y.from), true);
     line(out, (x.from, y.from), (x.from, y.to), true);
 }
 
-/// A round number; thousands and more by letters where the page is narrow.
-fn tick_label(tick: f64, style: Style<'_>) -> String {
+/// A round number; thousands and more by letters where numbers are long.
+fn tick_label(tick: f64, is_long: bool) -> String {
     let round = |value: f64| (value * 1e6).round() / 1e6;
     let units = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
-    let is_long = style.themed && tick >= 1e4;
     let unit = units.iter().find(|(size, _)| is_long && tick >= *size);
     unit.map_or_else(
         || format!("{}", round(tick)),
@@ -274,8 +288,22 @@ fn draw(out: &mut String, line: &Line, number: usize, (x, y): (&Axis, &Axis), st
         line.points.iter().filter(good).map(|point| (x.at(point.0), y.at(point.1))).collect();
     let path: Vec<String> = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
     let path = path.join(" ");
+    if style.themed && style.bars {
+        bars(out, &places, x.at(1.0) - x.at(0.0), y.from);
+        return;
+    }
     if style.themed {
-        let _ = writeln!(out, "<polyline points=\"{path}\" class=\"s{}\"/>", number % 10);
+        let class = number % 10;
+        let ends = places.first().zip(places.last()).filter(|_| style.filled);
+        if let Some(((first, _), (last, _))) = ends {
+            let floor = y.from;
+            let _ = writeln!(
+                out,
+                "<polygon points=\"{first:.1},{floor:.1} {path} {last:.1},{floor:.1}\" \
+                 class=\"s{class}\"/>"
+            );
+        }
+        let _ = writeln!(out, "<polyline points=\"{path}\" class=\"s{class}\"/>");
         return;
     }
     let _ = writeln!(out, "<polyline points=\"{path}\" {}/>", style_of(number));
@@ -283,6 +311,17 @@ fn draw(out: &mut String, line: &Line, number: usize, (x, y): (&Axis, &Axis), st
     for (x, y) in places {
         let _ = writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
     }
+}
+
+/// Bars round these places, down to `floor`; `step` is from one to the next.
+fn bars(out: &mut String, places: &[(f64, f64)], step: f64, floor: f64) {
+    let width = (step * 0.8).max(0.5);
+    let bar = |(x, y): &(f64, f64)| {
+        let from = x - width / 2.0;
+        format!("M{from:.1},{floor:.1}V{y:.1}h{width:.1}V{floor:.1}z")
+    };
+    let path: String = places.iter().filter(|(_, y)| *y < floor).map(bar).collect();
+    let _ = writeln!(out, "<path d=\"{path}\" class=\"b s0\"/>");
 }
 
 /// A line from the low to the high end of a spread.
@@ -433,6 +472,19 @@ mod tests {
         assert!(svg.contains("class=\"s1\"") && svg.contains("aria-label=\"&lt;t&gt;\""), "{svg}");
         assert!(svg.contains(">20k<") && svg.contains(">500k<"), "{svg}");
         assert!(svg.contains("points=\"62.0,252.0 "), "0 has its place: {svg}");
+    }
+
+    #[test]
+    fn counts_are_bars_round_their_numbers() {
+        let points = vec![(0.0, 3.0), (1.0, 0.0), (9.0, 6.0)];
+        let line = Line { name: "a".into(), points };
+        let plot = Plot { title: String::new(), x: "n".into(), y: "m".into(), lines: vec![line] };
+        let style = Style { themed: true, linear_x: true, linear_y: true, ..Style::default() };
+        let svg = plot.draw(Style { bars: true, ..style });
+        assert_eq!(svg.matches(",252.0V").count(), 2, "nothing has no bar: {svg}");
+        assert!(svg.contains("\"M66.8,252.0V") && !svg.contains("<poly"), "{svg}");
+        let svg = plot.draw(Style { filled: true, ..style });
+        assert!(svg.contains("<polygon points=\"62.0,252.0 62.0,") && svg.contains("<polyline"));
     }
 
     #[test]

@@ -159,7 +159,7 @@ pub struct ReplicaReport {
 impl From<&Plan> for PlacementReport {
     /// The plan; replicas are added as they are loaded.
     fn from(plan: &Plan) -> Self {
-        let workers = |group| plan.seats.iter().filter(|seat| seat.group == group).count();
+        let workers = |group| plan.slots.iter().filter(|slot| slot.group == group).count();
         Self {
             placement: plan.placement.to_string(),
             reason: plan.reason,

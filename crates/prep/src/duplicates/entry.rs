@@ -55,7 +55,7 @@ impl Location {
     pub const NONE: Self = Self { tile: -1, x: -1, y: -1 };
 
     /// Whether the location may make an optical duplicate.
-    pub fn is_located(&self) -> bool {
+    pub(crate) fn is_located(&self) -> bool {
         self.tile != -1
     }
 
@@ -146,7 +146,7 @@ pub struct PairedMarker {
 
 impl PairEnd {
     /// Size of the serialised form.
-    pub const BYTES: usize = 53;
+    pub(crate) const BYTES: usize = 53;
 
     /// What members of one pair set share, most telling part first (the order of sets is free).
     pub(super) fn set_key(&self) -> (u64, u64, u64) {
@@ -229,7 +229,7 @@ impl PairEnd {
 
 impl FragmentEnd {
     /// Size of the serialised form.
-    pub const BYTES: usize = 37;
+    pub(crate) const BYTES: usize = 37;
 
     /// The marker of the fragment's place: equal for all members of a fragment set.
     pub(super) fn place(&self) -> PairedMarker {
@@ -299,7 +299,7 @@ impl FragmentEnd {
 
 impl PairedMarker {
     /// Size of the serialised form.
-    pub const BYTES: usize = 15;
+    pub(crate) const BYTES: usize = 15;
 
     /// What members of one fragment set share.
     pub(super) fn set_key(&self) -> (u64, u64) {

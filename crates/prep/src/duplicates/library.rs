@@ -3,7 +3,7 @@
 use seqloom_format::bam::{Header, ReadGroup};
 
 /// The library of records without a read group, and of read groups without LB (as in Picard).
-pub const UNKNOWN_LIBRARY: &str = "Unknown Library";
+pub(crate) const UNKNOWN_LIBRARY: &str = "Unknown Library";
 
 /// The header has more read groups than there are indices for.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl LibraryTable {
     ///
     /// As in Picard a record without RG has read group 0, one with an RG that the header lacks has
     /// the number of read groups; both have the unknown library.
-    pub fn resolve(&self, read_group: Option<&[u8]>) -> (u16, u16) {
+    pub(crate) fn resolve(&self, read_group: Option<&[u8]>) -> (u16, u16) {
         let Some(id) = read_group else { return (self.unknown, 0) };
         match self.read_groups.binary_search_by(|group| group.id.as_ref().cmp(id)) {
             Ok(at) => (self.read_groups[at].library, self.read_groups[at].index),

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use seqloom_format::bam::Flags;
 use seqloom_format::state::{MalformedState, State};
+use seqloom_format::state_of_fields;
 
 use super::{DuplicateMode, PairEnd};
 
@@ -62,7 +63,7 @@ impl DuplicateMarks {
 
     /// Keeps apart which duplicates are optical.
     #[must_use]
-    pub fn telling_optical(self) -> Self {
+    pub(crate) fn telling_optical(self) -> Self {
         Self { optical: words(self.templates, DuplicateMode::Query), ..self }
     }
 
@@ -147,11 +148,85 @@ impl State for DuplicateMarks {
 }
 
 impl DuplicateMarks {
+    /// Adds the marks of another bitmap of the same templates and mode.
+    ///
+    /// # Errors
+    /// Marks of others.
+    pub fn merge(&self, sparse: &SparseMarks) -> Result<(), MalformedState> {
+        let SparseMarks { templates, is_coordinate, marked, optical } = sparse;
+        let is_same = *templates == self.templates
+            && *is_coordinate == (self.mode == DuplicateMode::Coordinate);
+        if !is_same {
+            return Err(MalformedState);
+        }
+        set_positions(&self.words, marked)?;
+        set_positions(&self.optical, optical)
+    }
+
+    /// The marks, few as they are of one part of the read ends, as a list.
+    #[must_use]
+    pub fn to_sparse(&self) -> SparseMarks {
+        SparseMarks {
+            templates: self.templates,
+            is_coordinate: self.mode == DuplicateMode::Coordinate,
+            marked: positions(&self.words),
+            optical: positions(&self.optical),
+        }
+    }
+
     /// Memory that it takes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         8 * (self.words.len() + self.optical.len()) as u64
     }
+}
+
+/// Bits that are set in a bitmap of marks: the distance of each from the one before, less one, as
+/// variable-length numbers (LEB128).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SparseMarks {
+    templates: u64,
+    is_coordinate: bool,
+    marked: Box<[u8]>,
+    optical: Box<[u8]>,
+}
+
+state_of_fields!(SparseMarks { templates, is_coordinate, marked, optical });
+
+fn positions(words: &[AtomicU64]) -> Box<[u8]> {
+    let (mut out, mut next) = (Vec::new(), 0);
+    for (index, word) in words.iter().enumerate() {
+        let mut bits = word.load(Ordering::Relaxed);
+        while bits != 0 {
+            let position = index as u64 * 64 + u64::from(bits.trailing_zeros());
+            bits &= bits - 1;
+            let mut distance = position - next;
+            next = position + 1;
+            while distance >= 0x80 {
+                out.push(distance as u8 | 0x80);
+                distance >>= 7;
+            }
+            out.push(distance as u8);
+        }
+    }
+    out.into()
+}
+
+fn set_positions(words: &[AtomicU64], sparse: &[u8]) -> Result<(), MalformedState> {
+    let (mut next, mut distance, mut shift) = (0_u64, 0_u64, 0);
+    for byte in sparse {
+        let bits = u64::from(byte & 0x7f);
+        let shifted = bits.checked_shl(shift).filter(|it| it >> shift == bits);
+        distance |= shifted.ok_or(MalformedState)?;
+        shift += 7;
+        if byte & 0x80 == 0 {
+            let position = next.checked_add(distance).ok_or(MalformedState)?;
+            let word = words.get((position / 64) as usize).ok_or(MalformedState)?;
+            word.fetch_or(1 << (position % 64), Ordering::Relaxed);
+            (next, distance, shift) = (position + 1, 0, 0);
+        }
+    }
+    if shift == 0 { Ok(()) } else { Err(MalformedState) }
 }
 
 fn words(templates: u64, mode: DuplicateMode) -> Vec<AtomicU64> {
@@ -177,6 +252,37 @@ impl MarkSink for &DuplicateMarks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn marks_of_parts_come_together() {
+        for mode in [DuplicateMode::Query, DuplicateMode::Coordinate] {
+            let make = || DuplicateMarks::new(100_000, mode);
+            let (whole, parts) = (make(), [make(), make(), make()]);
+            for template in (0..100_000_u64).filter(|it| it * it % 17 == 1 || it % 4099 == 0) {
+                for marks in [&whole, &parts[(template % 2) as usize]] {
+                    marks.set(template, MarkedReads::Second);
+                }
+            }
+            let merged = make();
+            for part in &parts {
+                let sparse = part.to_sparse().to_state();
+                merged.merge(&SparseMarks::from_state(&sparse).unwrap()).unwrap();
+            }
+            assert_eq!(merged.to_state(), whole.to_state());
+            assert_eq!(parts[2].to_sparse().marked.len(), 0);
+            let other = DuplicateMarks::new(99_999, mode).to_sparse();
+            assert_eq!(merged.merge(&other), Err(MalformedState));
+        }
+    }
+
+    #[test]
+    fn lists_that_nobody_wrote_are_refused() {
+        let words = [AtomicU64::new(0), AtomicU64::new(0)];
+        assert_eq!(set_positions(&words, &[0x7f]), Ok(()));
+        for bytes in [&[0x80, 0x01][..], &[0x80], &[0xff; 11], &[0x7f, 0], &[0xff, 0xff, 0x03]] {
+            assert_eq!(set_positions(&words, bytes), Err(MalformedState), "{bytes:?}");
+        }
+    }
 
     #[test]
     fn query_mode_marks_every_record() {

@@ -35,7 +35,7 @@ pub struct NameUsedTwice {
 
 impl MateEnd {
     /// Size of the serialised form.
-    pub const BYTES: usize = 64;
+    pub(crate) const BYTES: usize = 64;
 
     pub(crate) fn new(name: &[u8], record: u64, location: Location, read: MappedRead) -> Self {
         // SipHash; the second half hashes what the first one came to as well.
@@ -128,7 +128,7 @@ impl MateEnd {
 ///
 /// # Errors
 /// Two reads that wait in the same place for a mate that may come, or an error of `pair`.
-pub fn pair_mates<E: From<NameUsedTwice>>(
+pub(crate) fn pair_mates<E: From<NameUsedTwice>>(
     mates: &mut [MateEnd],
     ties: DuplicateMode,
     mut pair: impl FnMut(&PairEnd) -> Result<(), E>,

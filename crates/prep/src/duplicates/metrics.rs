@@ -89,7 +89,7 @@ pub struct DuplicateSetHistogram {
 }
 
 /// Parts of the templates whose unique pairs are counted.
-pub const SATURATION_STEPS: usize = 20;
+pub(crate) const SATURATION_STEPS: usize = 20;
 
 /// How many unique pairs parts of the templates have: of nested samples of 1/20 to 20/20 of them,
 /// by a hash of the template's ordinal. Exact: a set of duplicates is there from the first sample
@@ -182,7 +182,7 @@ impl DuplicationCounters {
     }
 
     /// Counts one record as examined, by its flags alone; every record is counted once.
-    pub fn count_record(&mut self, library: u16, flags: u16) {
+    pub(crate) fn count_record(&mut self, library: u16, flags: u16) {
         let counts = self.library(library);
         if flags & Flags::UNMAPPED != 0 {
             counts.unmapped += 1;

@@ -20,10 +20,11 @@ mod resolve;
 
 pub use entry::{FragmentEnd, Location, Orientation, PairEnd, PairedMarker};
 pub(crate) use entry::{mix, spread};
-pub use library::{LibraryTable, TooManyReadGroups, UNKNOWN_LIBRARY};
+pub use library::{LibraryTable, TooManyReadGroups};
 pub(crate) use mapped_read::{MappedRead, pair_up};
-pub use marks::{DuplicateKind, DuplicateMarks, MarkSink, MarkedReads};
-pub use mate::{MateEnd, NameUsedTwice, pair_mates};
+pub use marks::{DuplicateKind, DuplicateMarks, MarkSink, MarkedReads, SparseMarks};
+pub(crate) use mate::pair_mates;
+pub use mate::{MateEnd, NameUsedTwice};
 pub(crate) use phase::{Interrupted, Phase, for_each_chunk};
 pub use phase::{ResolveError, resolve_all};
 pub use resolve::{FragmentResolver, resolve, resolve_pairs};

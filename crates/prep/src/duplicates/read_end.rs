@@ -125,7 +125,7 @@ pub enum RecordEnds {
 ///
 /// # Errors
 /// A malformed record.
-pub fn examine_single(
+pub(crate) fn examine_single(
     record: &RecordRef<'_>,
     ordinal: u64,
     table: &LibraryTable,
@@ -183,7 +183,7 @@ impl ReadEndOptions {
 ///
 /// All three are narrowed to 16 bits, as Picard stores them: an x of 32,800, which NovaSeq has,
 /// lies in front of one of 32,700 and far away from it. A tile that narrows to -1 is "not located".
-pub fn parse_location(name: &[u8]) -> Option<Location> {
+pub(crate) fn parse_location(name: &[u8]) -> Option<Location> {
     let colons = name.iter().filter(|&&byte| byte == b':').count();
     if colons != 4 && colons != 6 {
         return None;

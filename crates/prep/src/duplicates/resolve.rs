@@ -117,7 +117,7 @@ impl<'a> FragmentResolver<'a> {
     }
 
     /// Takes one marker: unpaired fragments at its place are duplicates.
-    pub fn paired_end_at(&mut self, marker: &PairedMarker) {
+    pub(crate) fn paired_end_at(&mut self, marker: &PairedMarker) {
         let (word, bit) = self.filter_bit(marker);
         if self.filter[word] & bit == 0 {
             return;

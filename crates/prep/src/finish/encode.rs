@@ -88,7 +88,7 @@ impl<'a> Encoder<'a> {
     ) -> Result<(), EncodeError> {
         let body = record.body();
         if self.compressor.is_none() {
-            return self.push_text(body, duplicate);
+            return self.push_text(record, duplicate);
         }
         let framed_bytes = body.len() + 4;
         if !self.payload.is_empty() && self.payload.len() + framed_bytes > MAX_PAYLOAD_BYTES {
@@ -112,12 +112,17 @@ impl<'a> Encoder<'a> {
         Ok(())
     }
 
-    fn push_text(&mut self, body: &[u8], duplicate: Option<bool>) -> Result<(), EncodeError> {
+    fn push_text(
+        &mut self,
+        record: &RecordRef<'_>,
+        duplicate: Option<bool>,
+    ) -> Result<(), EncodeError> {
+        let Some(duplicate) = duplicate else {
+            return Ok(sam::append_line(record, self.references, &mut self.unit.bytes)?);
+        };
         self.payload.clear();
-        self.payload.extend_from_slice(body);
-        if let Some(duplicate) = duplicate {
-            set_duplicate(&mut self.payload, duplicate);
-        }
+        self.payload.extend_from_slice(record.body());
+        set_duplicate(&mut self.payload, duplicate);
         Ok(sam::append_record(&self.payload, self.references, &mut self.unit.bytes)?)
     }
 
@@ -132,7 +137,7 @@ impl<'a> Encoder<'a> {
 
     /// Bytes encoded and not drained.
     #[must_use]
-    pub fn pending_bytes(&self) -> usize {
+    pub(crate) fn pending_bytes(&self) -> usize {
         self.unit.bytes.len()
     }
 
@@ -153,6 +158,14 @@ impl<'a> Encoder<'a> {
         self.drained_bytes = 0;
         let next = EncodedUnit { bytes: Vec::new(), index: self.scheme.map(IndexFragment::new) };
         Ok(std::mem::replace(&mut self.unit, next))
+    }
+
+    /// Takes the memory of bytes that have been written, for a unit to come.
+    pub fn recycle(&mut self, mut bytes: Vec<u8>) {
+        bytes.clear();
+        if self.unit.bytes.capacity() == 0 {
+            self.unit.bytes = bytes;
+        }
     }
 }
 

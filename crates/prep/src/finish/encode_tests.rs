@@ -97,3 +97,23 @@ fn units_start_blocks_of_their_own_and_know_nothing_of_each_other() {
     assert_eq!(RecordRef::new(&cleared[0].1).unwrap().flags(), 0);
     assert!(encoder.finish_unit().unwrap().bytes.is_empty());
 }
+
+#[test]
+fn memory_that_comes_back_brings_nothing_along() {
+    let references = references(&[1 << 28]);
+    let one = body("one", 0x400, 0, 7, 100);
+    for encoding in [BAM, Encoding::Sam] {
+        let mut encoder = Encoder::new(encoding, &references).unwrap();
+        let mut unit = |used: Option<Vec<u8>>| {
+            encoder.recycle(used.unwrap_or_default());
+            encoder.push(&RecordRef::new(&one).unwrap(), None).unwrap();
+            // That of a unit under way stays.
+            encoder.recycle(b"other".to_vec());
+            encoder.finish_unit().unwrap().bytes
+        };
+        let first = unit(None);
+        assert!(!first.is_empty());
+        assert_eq!(unit(Some(b"used".to_vec())), first);
+        assert_eq!(unit(None), first);
+    }
+}

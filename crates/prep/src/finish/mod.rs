@@ -1,15 +1,15 @@
 //! The finish phase: every unit is loaded, flagged, sorted and encoded by one worker, and committed
 //! in order by whoever finds it next in line. Flags come before sorting because some orders look at
 //! them. On their way records pass an editor and an observer, where there are such ([`hooks`]);
-//! [`survey`] shows them before all that.
+//! [`counting_pass`] shows them before all that.
 
+mod counting_pass;
 pub mod encode;
 pub mod hooks;
 mod merged;
 pub mod output_transform;
 mod sorted;
 mod stripes;
-mod survey;
 mod units;
 
 use std::num::NonZeroUsize;
@@ -32,10 +32,11 @@ use crate::finish::encode::{EncodeError, Encoder, Encoding};
 use crate::metrics::tally::{TalliedRecord, Tally};
 use crate::partition::order::SortOrder;
 use crate::partition::store::{Backing, Chunk, ChunkStore, StoreScratch};
+pub use counting_pass::{CountingPassOptions, counting_pass};
 use hooks::{Edited, EditorSource, HookError, RecordEditor, RecordVisitor, VisitorSource};
 use sorted::{ENTRY_BYTES, Sorting};
-use stripes::{Entries, Place, Stripe};
-pub use survey::{SurveyOptions, survey};
+pub use stripes::Fragments;
+use stripes::{Committer, Entries, Place, Stripe};
 use units::Unit;
 pub use units::{UnitPlan, Units};
 
@@ -147,20 +148,20 @@ impl Finished {
 /// index is one of that.
 ///
 /// A partition is sorted by itself: that partitions follow each other in the order of the output is
-/// the doing of whoever filled them ([`crate::partition::genome_bins::GenomeBins::home_of`], and
+/// the doing of whoever filled them
+/// ([`crate::partition::genome_bins::GenomeBins::bin_of_record`], and
 /// [`crate::partition::redistribute`] for orders by name).
 ///
 /// # Errors
 /// The first failure of any worker.
 pub fn run(
-    (stores, units): (&[&ChunkStore<'_>], Units<'_>),
+    what: (&[&ChunkStore<'_>], Units<'_>),
     backing: &Backing,
     options: &FinishOptions<'_>,
     outputs: &mut [Output],
     mut index: Option<&mut IndexBuilder>,
     trace: &FinishTrace,
 ) -> Result<Finished, FinishError> {
-    let turnstile = Turnstile::new(&backing.ledger, INSIDE_PER_WORKER * options.threads.get());
     let (count, is_indexed) = (outputs.len(), index.is_some());
     let mut now = if count == 1 { index.take() } else { None };
     let stripe = |output| {
@@ -169,8 +170,41 @@ pub fn run(
             None if is_indexed => Entries::Later(Vec::new()),
             None => Entries::Unwanted,
         };
-        Stripe::new(output, entries)
+        Committer::new(output, entries)
     };
+    let stripes = outputs.iter_mut().map(stripe).collect();
+    let (finished, committers) = finish_units(what, backing, options, stripes, trace)?;
+    if let Some(index) = index {
+        stripes::gather_entries(committers, index, &backing.ledger)?;
+    }
+    Ok(finished)
+}
+
+/// As [`run`], for a piece of an output that other processes make the rest of: gives index entries
+/// as fragments, where the encoding has such, for whoever puts the pieces together.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_piece(
+    what: (&[&ChunkStore<'_>], Units<'_>),
+    backing: &Backing,
+    options: &FinishOptions<'_>,
+    output: &mut Output,
+    trace: &FinishTrace,
+) -> Result<(Finished, Fragments), FinishError> {
+    let stripes = vec![Committer::new(output, Entries::Later(Vec::new()))];
+    let (finished, committers) = finish_units(what, backing, options, stripes, trace)?;
+    Ok((finished, stripes::take_entries(committers, &backing.ledger)))
+}
+
+fn finish_units<'o>(
+    (stores, units): (&[&ChunkStore<'_>], Units<'_>),
+    backing: &Backing,
+    options: &FinishOptions<'_>,
+    stripes: Vec<Committer<'o>>,
+    trace: &FinishTrace,
+) -> Result<(Finished, Vec<Committer<'o>>), FinishError> {
+    let turnstile = Turnstile::new(&backing.ledger, INSIDE_PER_WORKER * options.threads.get());
     let finish = Finish {
         stores,
         threads: options.threads,
@@ -183,9 +217,9 @@ pub fn run(
         trace,
         units: units.as_slice(),
         first_unit: units.first(),
-        places: stripes::schedule(units.as_slice(), count),
+        places: stripes::schedule(units.as_slice(), stripes.len()),
         turnstile: &turnstile,
-        stripes: outputs.iter_mut().map(stripe).collect(),
+        stripes: stripes.into_iter().map(Stripe::new).collect(),
         turn: Monitor::default(),
         failure: Failure::default(),
     };
@@ -200,10 +234,8 @@ pub fn run(
         lock(&total).merge(&finished);
         Ok(())
     })?;
-    if let Some(index) = index {
-        stripes::gather_entries(finish.stripes, index, &backing.ledger)?;
-    }
-    Ok(total.into_inner().unwrap_or_else(PoisonError::into_inner))
+    let committers = finish.stripes.into_iter().map(Stripe::into_committer).collect();
+    Ok((total.into_inner().unwrap_or_else(PoisonError::into_inner), committers))
 }
 
 struct Finish<'a, 'o> {

@@ -38,7 +38,7 @@ impl DuplicateTagging {
 }
 
 /// See the module documentation.
-pub struct LastChanges<'a> {
+pub struct OutputTransform<'a> {
     /// Marks, and which of them are told in tags.
     pub duplicates: Option<(&'a DuplicateMarks, DuplicateTagging)>,
     /// New base qualities.
@@ -47,7 +47,7 @@ pub struct LastChanges<'a> {
     pub late: &'a Steps,
 }
 
-impl LastChanges<'_> {
+impl OutputTransform<'_> {
     /// Whether records stay as they are.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -55,7 +55,7 @@ impl LastChanges<'_> {
     }
 }
 
-impl EditorSource for LastChanges<'_> {
+impl EditorSource for OutputTransform<'_> {
     fn editor(&self) -> Box<dyn RecordEditor + '_> {
         Box::new(Editor {
             changes: self,
@@ -70,7 +70,7 @@ impl EditorSource for LastChanges<'_> {
 
 /// One worker's editor.
 struct Editor<'a> {
-    changes: &'a LastChanges<'a>,
+    changes: &'a OutputTransform<'a>,
     qualities: ApplyScratch,
     scratch: StepScratch,
     counts: StepCounts,
@@ -159,7 +159,7 @@ mod tests {
     use crate::steps::{KeepTags, RemoveTags};
     use crate::test_records::body;
 
-    fn edit(changes: &LastChanges<'_>, tags: &[u8]) -> (Edited, Vec<u8>) {
+    fn edit(changes: &OutputTransform<'_>, tags: &[u8]) -> (Edited, Vec<u8>) {
         let mut record = body("q", 0x400, 0, 5, 4);
         let start = record.len();
         record.extend_from_slice(tags);
@@ -173,7 +173,7 @@ mod tests {
     fn tags_tell_the_kind_and_old_ones_go() {
         let marks = DuplicateMarks::new(1, DuplicateMode::Query).telling_optical();
         let late = Steps::new();
-        let changes = |tagging| LastChanges {
+        let changes = |tagging| OutputTransform {
             duplicates: Some((&marks, tagging)),
             recalibration: None,
             late: &late,
@@ -199,7 +199,7 @@ mod tests {
         late.add_record_step(KeepTags(vec![*b"DT"]));
         let duplicates = Some((&marks, DuplicateTagging::All));
         let (edited, tags) =
-            edit(&LastChanges { duplicates, recalibration: None, late: &late }, b"NMC\x01");
+            edit(&OutputTransform { duplicates, recalibration: None, late: &late }, b"NMC\x01");
         assert_eq!((edited, tags.as_slice()), (Edited::Changed, &b"DTZLB\0"[..]));
     }
 }

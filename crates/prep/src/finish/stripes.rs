@@ -14,7 +14,7 @@ use seqloom_runtime::order::Ordered;
 use seqloom_runtime::turnstile::Pass;
 
 use super::FinishError;
-use super::units::Unit;
+use super::units::{Unit, share_of_each};
 use crate::finish::encode::EncodedUnit;
 
 /// What is done next, and where it goes.
@@ -29,18 +29,11 @@ pub(super) struct Place {
 /// The units in the order in which they are begun. A unit belongs to the stripe in whose share of
 /// all bytes its first byte lies: a function of the records, like the units.
 pub(super) fn schedule(units: &[Unit], stripes: usize) -> Vec<Place> {
-    let total_bytes: u64 = units.iter().map(|unit| unit.bytes).sum();
-    let stripe_of = |bytes_before: u64| {
-        let share = u128::from(bytes_before) * stripes as u128 / u128::from(total_bytes.max(1));
-        (share as usize).min(stripes - 1)
-    };
-    let (mut before, mut counts) = (0, vec![0; stripes]);
+    let mut counts = vec![0; stripes];
     let mut places: Vec<Place> = Vec::with_capacity(units.len());
-    for (unit, Unit { bytes, .. }) in units.iter().enumerate() {
-        let stripe = stripe_of(before);
+    for (unit, stripe) in share_of_each(units, stripes).into_iter().enumerate() {
         places.push(Place { unit, stripe, sequence: counts[stripe] });
         counts[stripe] += 1;
-        before += bytes;
     }
     places.sort_by_key(|place| (place.sequence, place.stripe));
     places
@@ -55,18 +48,22 @@ pub(super) enum Entries<'o> {
     Now(&'o mut IndexBuilder),
     /// How long the stripes in front become is not known yet: fragments, each with where it starts
     /// in its stripe.
-    Later(Vec<(IndexFragment, u64)>),
+    Later(Fragments),
 }
 
 /// One output in order: where committed units go.
-struct Committer<'o> {
+pub(super) struct Committer<'o> {
     output: &'o mut Output,
     entries: Entries<'o>,
     /// Offset of the unit that is being written in pieces.
     unit_start: Option<u64>,
 }
 
-impl Committer<'_> {
+impl<'o> Committer<'o> {
+    pub(super) fn new(output: &'o mut Output, entries: Entries<'o>) -> Self {
+        Self { output, entries, unit_start: None }
+    }
+
     /// Writes bytes of the unit whose turn it is.
     fn write(&mut self, bytes: &[u8]) -> Result<(), OutputError> {
         self.unit_start.get_or_insert(self.output.written_bytes());
@@ -96,9 +93,13 @@ pub(super) struct Stripe<'a, 'o> {
 }
 
 impl<'a, 'o> Stripe<'a, 'o> {
-    pub(super) fn new(output: &'o mut Output, entries: Entries<'o>) -> Self {
-        let committer = Mutex::new(Committer { output, entries, unit_start: None });
-        Self { ordered: Ordered::default(), committer }
+    pub(super) fn new(committer: Committer<'o>) -> Self {
+        Self { ordered: Ordered::default(), committer: Mutex::new(committer) }
+    }
+
+    /// What was committed, and where it went.
+    pub(super) fn into_committer(self) -> Committer<'o> {
+        self.committer.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Writes bytes of the unit whose turn it is.
@@ -111,16 +112,30 @@ impl<'a, 'o> Stripe<'a, 'o> {
     }
 }
 
+/// Fragments of a piece of the output, each with where it starts in it.
+pub type Fragments = Vec<(IndexFragment, u64)>;
+
+/// The entries of a single stripe, of which it is not known where it will lie.
+pub(super) fn take_entries(committers: Vec<Committer<'_>>, ledger: &Ledger) -> Fragments {
+    let mut fragments = Vec::new();
+    for committer in committers {
+        if let Entries::Later(kept) = committer.entries {
+            fragments.extend(kept);
+        }
+    }
+    let bytes: usize = fragments.iter().map(|(fragment, _)| fragment.heap_bytes()).sum();
+    ledger.release(bytes as u64);
+    fragments
+}
+
 /// Puts the entries of all stripes together, now that it is known how long each has become.
 pub(super) fn gather_entries(
-    stripes: Vec<Stripe<'_, '_>>,
+    committers: Vec<Committer<'_>>,
     index: &mut IndexBuilder,
     ledger: &Ledger,
 ) -> Result<(), IndexError> {
     let mut in_front_bytes = 0;
-    for stripe in stripes {
-        let committer = stripe.committer.into_inner();
-        let committer = committer.unwrap_or_else(std::sync::PoisonError::into_inner);
+    for committer in committers {
         if let Entries::Later(kept) = committer.entries {
             for (fragment, start) in kept {
                 index.append(&fragment, in_front_bytes + start)?;

@@ -53,6 +53,16 @@ impl UnitPlan {
         Units { first: 0, units: &self.0 }
     }
 
+    /// Those of one of several shares of about equal bytes, the shares one behind the other: a unit
+    /// belongs to the share in which its first byte is, as with stripes.
+    #[must_use]
+    pub fn share(&self, share: usize, shares: usize) -> Units<'_> {
+        let shares_of = share_of_each(&self.0, shares);
+        let first = shares_of.partition_point(|&it| it < share);
+        let end = shares_of.partition_point(|&it| it <= share);
+        Units { first, units: &self.0[first..end] }
+    }
+
     /// Those from number `first` on that hold `bytes` of records together, at least one; none where
     /// there are no more.
     #[must_use]
@@ -80,9 +90,36 @@ impl<'p> Units<'p> {
         self.first
     }
 
+    /// Bytes of records that they hold, and of the largest of them.
+    #[must_use]
+    pub fn bytes(&self) -> (u64, u64) {
+        let bytes = || self.units.iter().map(|unit| unit.bytes);
+        (bytes().sum(), bytes().max().unwrap_or(0))
+    }
+
+    /// Whether a partition of a store belongs to one of them.
+    #[must_use]
+    pub fn has(&self, store: usize, partition: usize) -> bool {
+        let behind = |unit: &Unit| (unit.store, unit.partitions.end) <= (store, partition);
+        let unit = self.units.get(self.units.partition_point(behind));
+        unit.is_some_and(|unit| unit.store == store && unit.partitions.contains(&partition))
+    }
+
     pub(super) fn as_slice(self) -> &'p [Unit] {
         self.units
     }
+}
+
+/// The share in which each unit's first byte is.
+pub(super) fn share_of_each(units: &[Unit], shares: usize) -> Vec<usize> {
+    let total_bytes: u64 = units.iter().map(|unit| unit.bytes).sum();
+    let mut before = 0;
+    let share_of = |unit: &Unit| {
+        let share = u128::from(before) * shares as u128 / u128::from(total_bytes.max(1));
+        before += unit.bytes;
+        (share as usize).min(shares - 1)
+    };
+    units.iter().map(share_of).collect()
 }
 
 fn group(store: usize, sizes: &[u64]) -> Vec<Unit> {
@@ -111,6 +148,34 @@ mod tests {
         assert_eq!([counts(0, 0), counts(0, 5), counts(0, 6), counts(1, 6)], [1, 1, 2, 2]);
         assert_eq!([counts(2, 6), counts(3, 99), counts(5, 99), counts(9, 99)], [1, 2, 0, 0]);
         assert_eq!(plan.all().count(), plan.count());
+    }
+
+    #[test]
+    fn shares_are_all_of_it_and_know_their_partitions() {
+        let unit = |(i, bytes): (usize, u64)| Unit {
+            store: i / 3,
+            partitions: i % 3 * 2..i % 3 * 2 + 2,
+            bytes,
+        };
+        let plan = UnitPlan((0..).zip([5, 5, 20, 1, 1, 0]).map(unit).collect());
+        for shares in 1..9 {
+            let all: Vec<Unit> =
+                (0..shares).flat_map(|it| plan.share(it, shares).as_slice().to_vec()).collect();
+            assert_eq!(all, plan.0, "{shares}");
+        }
+        let second = plan.share(1, 2);
+        assert_eq!(second.bytes(), (2, 1));
+        assert_eq!(plan.share(0, 2).bytes(), (30, 20));
+        let has =
+            |store, partition| (second.has(store, partition), plan.all().has(store, partition));
+        assert_eq!(
+            [has(0, 5), has(0, 6), has(1, 0)],
+            [(false, true), (false, false), (true, true)]
+        );
+        assert_eq!(
+            [has(1, 3), has(1, 6), has(2, 0)],
+            [(true, true), (false, false), (false, false)]
+        );
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub enum IngestError {
     Input(#[from] AlignmentError),
     /// The input claims to be sorted by coordinate and is not.
     #[error(
-        "{}: record {record} lies in front of the one before it, although the header says that the \
+        "{}: record {record} is in front of the one before it, although the header says that the \
          file is sorted by coordinate; --sort coordinate puts it in order", path.display()
     )]
     Unsorted {

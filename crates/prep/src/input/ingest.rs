@@ -8,15 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use seqloom_format::state_of_fields;
 use seqloom_format::templates::PackedTemplates;
-use seqloom_io::alignments::{
-    AlignmentError, AlignmentFetch, AlignmentScratch, AlignmentSource, Truncation,
-};
+use seqloom_io::alignments::{AlignmentError, AlignmentScratch, AlignmentSource, Truncation};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::monitor::Monitor;
 use seqloom_runtime::pool;
+use seqloom_runtime::schedule;
 use seqloom_runtime::trace::Stage;
 
-use super::scheduler::{Batch, CoordinateClaim, Idle, Scheduler, Task};
+use super::scheduler::{Batch, CoordinateClaim, Scheduler, Surveyed, Task};
 use crate::partition::collect::{CollectError, Collector, Grouping};
 use crate::partition::store::StoreScratch;
 use crate::steps::{StepCounts, StepScratch, Steps};
@@ -155,36 +154,19 @@ impl Ingest<'_> {
 
     /// The next task, waiting for one if need be; `None` when all is done or the run has failed.
     fn next_task(&self) -> Option<Task> {
-        self.scheduler.wait_for(|scheduler| {
-            if self.failure.stopped() {
-                return Some(None);
-            }
-            match scheduler.next_task() {
-                Ok(task) => Some(Some(task)),
-                Err(Idle::Finished) => Some(None),
-                Err(Idle::Wait) => None,
-            }
-        })
+        let stopped = || self.failure.stopped();
+        schedule::next_task(&self.scheduler, stopped, Scheduler::next_task)
     }
 
     fn fetch(&self, worker: &mut Worker) -> Result<(), IngestError> {
         let fetched = self.trace.fetch.time(|| {
-            Ok::<_, AlignmentError>(match self.source.fetch(&mut worker.fetch)? {
-                AlignmentFetch::Block(block) => {
-                    let survey = templates::survey(&block.bytes, self.options.grouping);
-                    (AlignmentFetch::Busy, Some((block, survey)))
-                }
-                other => (other, None),
-            })
+            let fetched = self.source.fetch(&mut worker.fetch)?;
+            Ok::<_, AlignmentError>(fetched.map(|block| {
+                let found = templates::survey(&block.bytes, self.options.grouping);
+                Surveyed { block, found }
+            }))
         })?;
-        match fetched {
-            (_, Some((block, survey))) => {
-                self.scheduler.update(|scheduler| scheduler.fetched(block, survey))?;
-            }
-            (AlignmentFetch::End, None) => self.scheduler.update(Scheduler::source_ended),
-            _ => self.scheduler.update(Scheduler::fetch_found_nothing),
-        }
-        Ok(())
+        self.scheduler.update(|scheduler| scheduler.fetched(fetched))
     }
 
     fn process(&self, batch: Batch, worker: &mut Worker) -> Result<(), IngestError> {

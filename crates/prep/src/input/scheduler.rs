@@ -4,11 +4,12 @@
 //! edges of templates; ordinals follow from that order alone. That takes no time per record, so
 //! one lock round it is no bottleneck; the records themselves are looked at by all workers.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::PathBuf;
 
 use seqloom_io::alignments::{AlignmentSource, RecordBlock, RecordCheck, Truncation};
+use seqloom_runtime::schedule::{Fetch, Fetches, Idle, InOrder};
 
 use super::error::IngestError;
 use super::names::Apart;
@@ -31,6 +32,12 @@ pub enum CoordinateClaim {
 /// Blocks, per worker, that are being fetched, wait for a block in front of them, or wait to be
 /// processed: bounds what piles up.
 const BLOCKS_PER_WORKER: usize = 4;
+
+/// A block, and what was found in it.
+pub(super) struct Surveyed {
+    pub(super) block: Box<RecordBlock>,
+    pub(super) found: Survey,
+}
 
 /// Templates that one worker processes at a time.
 pub(super) struct Batch {
@@ -75,15 +82,6 @@ pub(super) enum Task {
     Process(Batch),
 }
 
-/// Why a worker got no task.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Idle {
-    /// Others must finish something first.
-    Wait,
-    /// All is done.
-    Finished,
-}
-
 /// A template that may go on in the next block.
 #[derive(Default)]
 struct Carried {
@@ -99,9 +97,9 @@ pub(super) struct Scheduler<'a> {
     /// Inputs that are not sorted as they say, with the first record that shows it, from 1.
     unsorted: Vec<(PathBuf, u64)>,
     workers: usize,
-    checks: Vec<RecordCheck>,
-    early: BTreeMap<(usize, u64), (Box<RecordBlock>, Survey)>,
-    next: (usize, u64),
+    inputs: Vec<Input>,
+    /// Index of the input being read.
+    current: usize,
     carried: Carried,
     /// Place of the last record of the input being read.
     last_place: u64,
@@ -109,11 +107,15 @@ pub(super) struct Scheduler<'a> {
     /// Records of all inputs in front of each one that has begun.
     records_before: Vec<u64>,
     ready: VecDeque<Batch>,
-    fetching: usize,
-    fetch_blocked: bool,
-    source_ended: bool,
+    fetches: Fetches,
     records: u64,
     templates: u64,
+}
+
+/// Blocks of one input.
+struct Input {
+    check: RecordCheck,
+    order: InOrder<Surveyed>,
 }
 
 impl<'a> Scheduler<'a> {
@@ -123,24 +125,22 @@ impl<'a> Scheduler<'a> {
         claim: CoordinateClaim,
         workers: usize,
     ) -> Self {
-        let inputs = source.headers().len();
+        let input =
+            |input| Input { check: RecordCheck::new(source, input), order: InOrder::default() };
         Self {
             source,
             grouping,
             claim,
             unsorted: Vec::new(),
             workers,
-            checks: (0..inputs).map(|input| RecordCheck::new(source, input)).collect(),
-            early: BTreeMap::new(),
-            next: (0, 0),
+            inputs: (0..source.headers().len()).map(input).collect(),
+            current: 0,
             carried: Carried::default(),
             last_place: 0,
             records_of_input: 0,
             records_before: vec![0],
             ready: VecDeque::new(),
-            fetching: 0,
-            fetch_blocked: false,
-            source_ended: false,
+            fetches: Fetches::default(),
             records: 0,
             templates: 0,
         }
@@ -151,13 +151,17 @@ impl<'a> Scheduler<'a> {
         if let Some(batch) = self.ready.pop_front() {
             return Ok(Task::Process(batch));
         }
-        let waiting = self.fetching + self.early.len();
-        if !self.source_ended && !self.fetch_blocked && waiting < self.workers * BLOCKS_PER_WORKER {
-            self.fetching += 1;
+        let waiting = self.fetches.in_work() + self.early();
+        if self.fetches.may_start() && waiting < self.workers * BLOCKS_PER_WORKER {
+            self.fetches.start();
             return Ok(Task::Fetch);
         }
-        let finished = self.source_ended && self.fetching == 0;
-        Err(if finished { Idle::Finished } else { Idle::Wait })
+        Err(if self.fetches.are_over() { Idle::Finished } else { Idle::Wait })
+    }
+
+    /// Blocks that wait for one in front of them.
+    fn early(&self) -> usize {
+        self.inputs.iter().map(|input| input.order.early()).sum()
     }
 
     /// Records and templates of the input so far.
@@ -167,10 +171,10 @@ impl<'a> Scheduler<'a> {
 
     /// Inputs that were cut short, and where.
     pub(super) fn truncations(&self) -> Vec<(PathBuf, Truncation)> {
-        let checks = self.checks.iter().enumerate();
-        let found = checks.filter_map(|(input, check)| {
-            let truncation = check.truncation()?.clone();
-            Some((self.source.path(input).to_owned(), truncation))
+        let inputs = self.inputs.iter().enumerate();
+        let found = inputs.filter_map(|(index, input)| {
+            let truncation = input.check.truncation()?.clone();
+            Some((self.source.path(index).to_owned(), truncation))
         });
         found.collect()
     }
@@ -195,39 +199,25 @@ impl<'a> Scheduler<'a> {
 
     /// Whether the last block of the last input was taken.
     pub(super) fn is_complete(&self) -> bool {
-        self.early.is_empty() && self.next.0 == self.checks.len()
+        self.early() == 0 && self.current == self.inputs.len()
     }
 
-    /// The source has nothing more to take.
-    pub(super) fn source_ended(&mut self) {
-        self.fetching -= 1;
-        self.source_ended = true;
-    }
-
-    /// Others hold what could be taken. Workers look again when one of them has come back.
-    pub(super) fn fetch_found_nothing(&mut self) {
-        self.fetching -= 1;
-        self.fetch_blocked = self.fetching > 0;
-    }
-
-    /// Takes a block and all that waited for it.
-    pub(super) fn fetched(
-        &mut self,
-        block: Box<RecordBlock>,
-        survey: Survey,
-    ) -> Result<(), IngestError> {
-        self.fetching -= 1;
-        self.fetch_blocked = false;
-        self.early.insert((block.input, block.index), (block, survey));
-        while let Some((block, survey)) = self.early.remove(&self.next) {
-            self.accept(block, survey)?;
+    /// A fetch is back: takes its block and all that waited for it.
+    pub(super) fn fetched(&mut self, fetched: Fetch<Surveyed>) -> Result<(), IngestError> {
+        let Some(surveyed) = self.fetches.finish(fetched) else { return Ok(()) };
+        let Surveyed { block, .. } = &surveyed;
+        self.inputs[block.input].order.push(block.index, surveyed);
+        while let Some(next) = self.inputs.get_mut(self.current).and_then(|it| it.order.pop()) {
+            self.accept(next)?;
         }
         Ok(())
     }
 
-    fn accept(&mut self, mut block: Box<RecordBlock>, found: Survey) -> Result<(), IngestError> {
+    fn accept(&mut self, Surveyed { mut block, found }: Surveyed) -> Result<(), IngestError> {
         let (input, last) = (block.input, block.last);
-        let found = self.check(&mut block, found)?;
+        let survey = |bytes: &[u8]| survey(bytes, self.grouping);
+        let check = &mut self.inputs[input].check;
+        let found = check.accept_surveyed(self.source, &mut block, found, survey)?;
         if self.claim != CoordinateClaim::None && block.records > 0 {
             self.check_sorted(input, &found)?;
             self.last_place = found.last_place;
@@ -243,8 +233,8 @@ impl<'a> Scheduler<'a> {
             }
             Grouping::Templates => self.cut(block, &found)?,
         }
-        self.next = if last { (input + 1, 0) } else { (input, self.next.1 + 1) };
         if last {
+            self.current += 1;
             let Carried { bytes: head, records } = std::mem::take(&mut self.carried);
             let templates = u64::from(!head.is_empty());
             self.push((input, self.records - records), head, None, 0..0, templates);
@@ -252,15 +242,6 @@ impl<'a> Scheduler<'a> {
             self.records_before.push(self.records);
         }
         Ok(())
-    }
-
-    /// Verifies the block; where the check has put its records right, they are surveyed again.
-    fn check(&mut self, block: &mut RecordBlock, found: Survey) -> Result<Survey, IngestError> {
-        let check = &mut self.checks[block.input];
-        let before = (check.reread_blocks(), block.records);
-        check.accept(self.source, block)?;
-        let unchanged = before == (check.reread_blocks(), block.records);
-        Ok(if unchanged { found } else { survey(&block.bytes, self.grouping) })
     }
 
     fn check_sorted(&mut self, input: usize, found: &Survey) -> Result<(), IngestError> {
@@ -310,7 +291,7 @@ impl<'a> Scheduler<'a> {
         self.carried.records += Templates::new(records, Grouping::Records).count() as u64;
         if self.carried.records > MAX_TEMPLATE_RECORDS {
             return Err(IngestError::TooManyRecords {
-                path: self.source.path(self.next.0).to_owned(),
+                path: self.source.path(self.current).to_owned(),
                 name: String::from_utf8_lossy(name_of(records)).into_owned(),
             });
         }

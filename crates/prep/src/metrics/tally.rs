@@ -141,7 +141,7 @@ pub struct Tally {
     /// By reference index.
     pub references: Vec<ReferenceCounts>,
     /// Records without a reference.
-    pub unplaced: u64,
+    pub no_coordinate: u64,
 }
 
 state_of_fields!(FlagCounts {
@@ -163,7 +163,7 @@ state_of_fields!(FlagCounts {
     mate_elsewhere_confident,
 });
 state_of_fields!(ReferenceCounts { mapped, unmapped });
-state_of_fields!(Tally { passed, failed, references, unplaced });
+state_of_fields!(Tally { passed, failed, references, no_coordinate });
 
 impl Tally {
     /// A tally at zero for this many references (16 bytes each).
@@ -179,7 +179,7 @@ impl Tally {
         match reference.and_then(|index| self.references.get_mut(index)) {
             Some(counts) if record.flags & Flags::UNMAPPED != 0 => counts.unmapped += 1,
             Some(counts) => counts.mapped += 1,
-            None => self.unplaced += 1,
+            None => self.no_coordinate += 1,
         }
     }
 
@@ -194,7 +194,7 @@ impl Tally {
             sum.mapped += more.mapped;
             sum.unmapped += more.unmapped;
         }
-        self.unplaced += other.unplaced;
+        self.no_coordinate += other.no_coordinate;
     }
 }
 
@@ -211,7 +211,7 @@ mod tests {
         }
         assert_eq!(tally.references[0], ReferenceCounts { mapped: 1, unmapped: 1 });
         assert_eq!(tally.references[1], ReferenceCounts { mapped: 1, unmapped: 0 });
-        assert_eq!(tally.unplaced, 2);
+        assert_eq!(tally.no_coordinate, 2);
     }
 
     proptest! {

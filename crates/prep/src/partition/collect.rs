@@ -17,7 +17,7 @@ use crate::duplicates::read_end::{
 };
 use crate::duplicates::{DuplicateMode, FragmentEnd, LibraryTable, MateEnd, PairEnd, PairedMarker};
 use crate::partition::frame::{frame_of, record_ordinal};
-use crate::partition::genome_bins::{GenomeBins, Home};
+use crate::partition::genome_bins::{GenomeBins, RecordBin};
 use crate::partition::order::SortOrder;
 use crate::partition::redistribute::NameSample;
 use crate::partition::store::{Backing, ChunkStore, SavedStore, StoreScratch};
@@ -87,39 +87,39 @@ pub struct Collected<'a> {
     /// Records by genome bin.
     pub placed: ChunkStore<'a>,
     /// Records by template ordinal: those without a reference, or all where the order asks for it.
-    pub unplaced: ChunkStore<'a>,
-    /// Records without a reference but with a position, see [`Home::Stray`].
-    pub stray: ChunkStore<'a>,
+    pub no_coordinate: ChunkStore<'a>,
+    /// Records without a reference but with a position, see [`RecordBin::NoReference`].
+    pub no_reference: ChunkStore<'a>,
     /// Read ends, where duplicates are to be marked.
     pub ends: Option<EndCollector<'a>>,
 }
 
 /// Where all that was collected lies in the spill file.
 pub struct SavedCollection {
-    placed: SavedStore,
-    unplaced: SavedStore,
-    stray: SavedStore,
-    ends: Option<SavedEnds>,
+    pub(crate) placed: SavedStore,
+    pub(crate) no_coordinate: SavedStore,
+    pub(crate) no_reference: SavedStore,
+    pub(crate) ends: Option<SavedEnds>,
 }
 
 /// Where read ends lie, and what was counted of them.
-struct SavedEnds {
-    pairs: SavedStore,
-    fragments: SavedStore,
-    markers: SavedStore,
+pub(crate) struct SavedEnds {
+    pub(crate) pairs: SavedStore,
+    pub(crate) fragments: SavedStore,
+    pub(crate) markers: SavedStore,
     mates: Option<SavedStore>,
-    counters: DuplicationCounters,
+    pub(crate) counters: DuplicationCounters,
 }
 
 state_of_fields!(SavedEnds { pairs, fragments, markers, mates, counters });
-state_of_fields!(SavedCollection { placed, unplaced, stray, ends });
+state_of_fields!(SavedCollection { placed, no_coordinate, no_reference, ends });
 
 impl<'a> Collected<'a> {
     /// All stores.
     #[must_use]
     pub fn stores(&self) -> Vec<&ChunkStore<'a>> {
-        let Self { placed, unplaced, stray, ends } = self;
-        let mut stores = vec![placed, unplaced, stray];
+        let Self { placed, no_coordinate, no_reference, ends } = self;
+        let mut stores = vec![placed, no_coordinate, no_reference];
         if let Some(EndCollector { pairs, fragments, markers, mates, .. }) = ends {
             stores.extend([pairs, fragments, markers]);
             stores.extend(mates);
@@ -131,15 +131,24 @@ impl<'a> Collected<'a> {
     /// with all stores.
     #[must_use]
     pub fn saved(&self) -> SavedCollection {
+        self.saved_as(ChunkStore::saved)
+    }
+
+    /// As [`Collected::saved`], with where each store lies, in the order of
+    /// [`Collected::stores`], as `place` says.
+    pub(crate) fn saved_as(
+        &self,
+        mut place: impl FnMut(&ChunkStore<'a>) -> SavedStore,
+    ) -> SavedCollection {
         SavedCollection {
-            placed: self.placed.saved(),
-            unplaced: self.unplaced.saved(),
-            stray: self.stray.saved(),
+            placed: place(&self.placed),
+            no_coordinate: place(&self.no_coordinate),
+            no_reference: place(&self.no_reference),
             ends: self.ends.as_ref().map(|ends| SavedEnds {
-                pairs: ends.pairs.saved(),
-                fragments: ends.fragments.saved(),
-                markers: ends.markers.saved(),
-                mates: ends.mates.as_ref().map(ChunkStore::saved),
+                pairs: place(&ends.pairs),
+                fragments: place(&ends.fragments),
+                markers: place(&ends.markers),
+                mates: ends.mates.as_ref().map(&mut place),
                 counters: lock(&ends.counters).clone(),
             }),
         }
@@ -151,8 +160,8 @@ impl<'a> Collected<'a> {
     /// When it was of another collector.
     pub fn restore(&self, saved: SavedCollection) -> Result<(), MalformedState> {
         self.placed.restore(saved.placed)?;
-        self.unplaced.restore(saved.unplaced)?;
-        self.stray.restore(saved.stray)?;
+        self.no_coordinate.restore(saved.no_coordinate)?;
+        self.no_reference.restore(saved.no_reference)?;
         match (&self.ends, saved.ends) {
             (None, None) => Ok(()),
             (Some(ends), Some(saved)) => ends.restore(saved),
@@ -165,8 +174,8 @@ impl<'a> Collected<'a> {
 pub struct Collector<'a> {
     destination: Destination<'a>,
     placed: ChunkStore<'a>,
-    unplaced: ChunkStore<'a>,
-    stray: ChunkStore<'a>,
+    no_coordinate: ChunkStore<'a>,
+    no_reference: ChunkStore<'a>,
     /// Bins of `unplaced` in front of this one are closed.
     unplaced_from: AtomicUsize,
     ends: Option<EndCollector<'a>>,
@@ -234,7 +243,7 @@ impl<'a> EndCollector<'a> {
 
     /// Records examined so far.
     #[must_use]
-    pub fn into_counters(self) -> DuplicationCounters {
+    pub(crate) fn into_counters(self) -> DuplicationCounters {
         self.counters.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -291,7 +300,7 @@ impl<'a> EndCollector<'a> {
     ///
     /// # Errors
     /// When a full chunk cannot be spilled.
-    pub fn append_pair(
+    pub(crate) fn append_pair(
         &self,
         pair: &PairEnd,
         scratch: &mut StoreScratch,
@@ -316,22 +325,22 @@ impl<'a> EndCollector<'a> {
     }
 
     /// Decodes all entries of a run of chunks.
-    pub fn pairs_of(bytes: &[u8]) -> impl Iterator<Item = PairEnd> {
+    pub(crate) fn pairs_of(bytes: &[u8]) -> impl Iterator<Item = PairEnd> {
         bytes.as_chunks().0.iter().map(PairEnd::from_bytes)
     }
 
     /// As [`EndCollector::pairs_of`].
-    pub fn fragments_of(bytes: &[u8]) -> impl Iterator<Item = FragmentEnd> {
+    pub(crate) fn fragments_of(bytes: &[u8]) -> impl Iterator<Item = FragmentEnd> {
         bytes.as_chunks().0.iter().map(FragmentEnd::from_bytes)
     }
 
     /// As [`EndCollector::pairs_of`].
-    pub fn mates_of(bytes: &[u8]) -> impl Iterator<Item = MateEnd> {
+    pub(crate) fn mates_of(bytes: &[u8]) -> impl Iterator<Item = MateEnd> {
         bytes.as_chunks().0.iter().map(MateEnd::from_bytes)
     }
 
     /// As [`EndCollector::pairs_of`].
-    pub fn markers_of(bytes: &[u8]) -> impl Iterator<Item = PairedMarker> {
+    pub(crate) fn markers_of(bytes: &[u8]) -> impl Iterator<Item = PairedMarker> {
         bytes.as_chunks().0.iter().map(PairedMarker::from_bytes)
     }
 }
@@ -348,8 +357,8 @@ impl<'a> Collector<'a> {
         Self {
             destination,
             placed: ChunkStore::new(backing, chunk_bytes),
-            unplaced: ChunkStore::new(backing, chunk_bytes),
-            stray: ChunkStore::new(backing, chunk_bytes),
+            no_coordinate: ChunkStore::new(backing, chunk_bytes),
+            no_reference: ChunkStore::new(backing, chunk_bytes),
             unplaced_from: AtomicUsize::new(0),
             ends,
         }
@@ -405,11 +414,11 @@ impl<'a> Collector<'a> {
             let ordinal = ordinal.ok_or(CollectError::TooManyRecords { template })?;
             let parts: [&[u8]; 2] = [&frame_of(ordinal, body), body];
             let Destination { order, bins, names } = self.destination;
-            match bins.home_of(order, template, &record) {
-                Home::Placed(bin) => self.placed.append(bin, &parts, scratch)?,
-                Home::Stray(bin) => self.stray.append(bin, &parts, scratch)?,
-                Home::Unplaced(bin) => {
-                    self.unplaced.append(bin, &parts, scratch)?;
+            match bins.bin_of_record(order, template, &record) {
+                RecordBin::Placed(bin) => self.placed.append(bin, &parts, scratch)?,
+                RecordBin::NoReference(bin) => self.no_reference.append(bin, &parts, scratch)?,
+                RecordBin::NoCoordinate(bin) => {
+                    self.no_coordinate.append(bin, &parts, scratch)?;
                     self.close_unplaced_before(bin.saturating_sub(OPEN_UNPLACED_BINS));
                     if let Some(names) = names {
                         names.add(record.name());
@@ -426,14 +435,14 @@ impl<'a> Collector<'a> {
     fn close_unplaced_before(&self, bin: usize) {
         if self.unplaced_from.load(Ordering::Relaxed) < bin {
             let from = self.unplaced_from.fetch_max(bin, Ordering::Relaxed);
-            (from..bin).for_each(|closed| self.unplaced.close(closed));
+            (from..bin).for_each(|closed| self.no_coordinate.close(closed));
         }
     }
 
     /// The partitions, for the phases behind.
     #[must_use]
     pub fn into_collected(self) -> Collected<'a> {
-        let Self { placed, unplaced, stray, ends, .. } = self;
-        Collected { placed, unplaced, stray, ends }
+        let Self { placed, no_coordinate, no_reference, ends, .. } = self;
+        Collected { placed, no_coordinate, no_reference, ends }
     }
 }

@@ -15,21 +15,21 @@ const MAX_BIN_BP: u64 = 1 << 20;
 /// Smallest bin, in bp.
 const MIN_BIN_BP: u64 = 1 << 14;
 /// Templates whose unplaced records share a bin.
-pub const UNPLACED_BIN_TEMPLATES: u64 = 1 << 14;
+pub(crate) const NO_COORDINATE_BIN_TEMPLATES: u64 = 1 << 14;
 /// Stray records whose positions agree in the bits above these share a bin.
-const STRAY_BIN_SHIFT: u32 = 20;
+const NO_REFERENCE_BIN_SHIFT: u32 = 20;
 
 /// Where a record waits to be sorted: which store, and which partition of it. The stores follow
 /// each other in the output as these variants do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Home {
+pub enum RecordBin {
     /// By its place on the reference.
     Placed(usize),
     /// By its ordinal.
-    Unplaced(usize),
+    NoCoordinate(usize),
     /// Without a reference, yet with a position or on the reverse strand: `samtools sort` puts
     /// these behind other records without a reference. No aligner is known to write them.
-    Stray(usize),
+    NoReference(usize),
 }
 
 /// Cuts a reference into bins: its sequences one behind the other, in stretches of equal length. A
@@ -73,7 +73,7 @@ impl GenomeBins {
     ///
     /// `None` for a record without reference.
     #[must_use]
-    pub fn bin_of(&self, reference_id: i32, position: i32) -> Option<usize> {
+    pub(crate) fn bin_of(&self, reference_id: i32, position: i32) -> Option<usize> {
         let reference = usize::try_from(reference_id).ok()?;
         let start_bp = *self.starts_bp.get(reference)?;
         let end_bp = *self.starts_bp.get(reference + 1)?;
@@ -83,17 +83,24 @@ impl GenomeBins {
 
     /// Where a record of this template waits until it is sorted in `order`.
     #[must_use]
-    pub fn home_of(&self, order: SortOrder, template: u64, record: &RecordRef<'_>) -> Home {
-        let by_ordinal = Home::Unplaced((template / UNPLACED_BIN_TEMPLATES) as usize);
+    pub fn bin_of_record(
+        &self,
+        order: SortOrder,
+        template: u64,
+        record: &RecordRef<'_>,
+    ) -> RecordBin {
+        let by_ordinal = RecordBin::NoCoordinate((template / NO_COORDINATE_BIN_TEMPLATES) as usize);
         if !order.is_by_coordinate() {
             return by_ordinal;
         }
         let position = record.position();
         match self.bin_of(record.reference_id(), position) {
-            Some(bin) => Home::Placed(bin),
+            Some(bin) => RecordBin::Placed(bin),
             None if order != SortOrder::Coordinate => by_ordinal,
             None if position < 0 && !record.has_flags(Flags::REVERSE) => by_ordinal,
-            None => Home::Stray((i64::from(position) + 1) as usize >> STRAY_BIN_SHIFT),
+            None => {
+                RecordBin::NoReference((i64::from(position) + 1) as usize >> NO_REFERENCE_BIN_SHIFT)
+            }
         }
     }
 }
@@ -142,23 +149,23 @@ mod tests {
     fn homes_follow_each_other_as_the_order_wants() {
         use crate::test_records::body;
         let bins = GenomeBins::new(&references(&[100_000]));
-        let t = |order: SortOrder, flags: u16, reference: i32, position: i32, home: Home| {
+        let t = |order: SortOrder, flags: u16, reference: i32, position: i32, bin: RecordBin| {
             let body = body("n", flags, reference, position, 5);
             let record = RecordRef::new(&body).unwrap();
-            assert_eq!(bins.home_of(order, 5 * UNPLACED_BIN_TEMPLATES, &record), home);
+            assert_eq!(bins.bin_of_record(order, 5 * NO_COORDINATE_BIN_TEMPLATES, &record), bin);
         };
         use SortOrder::{Coordinate, CoordinatePicard, Keep, QueryName, QueryNamePicard};
         for order in [Coordinate, CoordinatePicard] {
-            t(order, 0x14, 0, 20_000, Home::Placed(1));
-            t(order, 0x4, -1, -1, Home::Unplaced(5));
+            t(order, 0x14, 0, 20_000, RecordBin::Placed(1));
+            t(order, 0x4, -1, -1, RecordBin::NoCoordinate(5));
         }
-        t(Coordinate, 0x14, -1, -1, Home::Stray(0));
-        t(Coordinate, 0x4, -1, 0, Home::Stray(0));
-        t(Coordinate, 0x4, -1, (1 << 20) - 1, Home::Stray(1));
-        t(Coordinate, 0x4, -1, i32::MAX, Home::Stray(2048));
-        t(CoordinatePicard, 0x14, -1, 7, Home::Unplaced(5));
+        t(Coordinate, 0x14, -1, -1, RecordBin::NoReference(0));
+        t(Coordinate, 0x4, -1, 0, RecordBin::NoReference(0));
+        t(Coordinate, 0x4, -1, (1 << 20) - 1, RecordBin::NoReference(1));
+        t(Coordinate, 0x4, -1, i32::MAX, RecordBin::NoReference(2048));
+        t(CoordinatePicard, 0x14, -1, 7, RecordBin::NoCoordinate(5));
         for order in [QueryName, QueryNamePicard, Keep] {
-            t(order, 0, 0, 20_000, Home::Unplaced(5));
+            t(order, 0, 0, 20_000, RecordBin::NoCoordinate(5));
         }
     }
 }

@@ -239,7 +239,8 @@ impl Applier {
     }
 
     /// Read groups of the header (as tables name them) that the table does not have.
-    pub fn missing_read_groups(&self) -> impl Iterator<Item = &str> {
+    #[cfg(test)]
+    pub(super) fn missing_read_groups(&self) -> impl Iterator<Item = &str> {
         let names = self.groups.names().iter().zip(&self.qualities);
         names.filter(|(_, qualities)| qualities.is_none()).map(|(name, _)| name.as_str())
     }

@@ -1,5 +1,8 @@
 //! What one worker has counted. Integers only: sums do not depend on their order.
 
+use seqloom_format::state::{MalformedState, State};
+use seqloom_format::state_of_fields;
+
 use super::covariates::{NO_CONTEXT, context_columns};
 use super::{Event, QUALITIES, RecalibrationOptions};
 
@@ -36,6 +39,8 @@ impl Cell {
     }
 }
 
+state_of_fields!(Cell { observations, errors });
+
 /// Cycles for which there is room at first.
 const FIRST_CYCLES: usize = 128;
 
@@ -50,6 +55,24 @@ pub(super) struct EventCounts {
     /// Cells a row.
     context_columns: usize,
     by_context: Vec<Cell>,
+}
+
+impl State for EventCounts {
+    fn save(&self, out: &mut Vec<u8>) {
+        (self.cycles, self.context_columns).save(out);
+        (self.by_cycle.clone(), self.by_context.clone()).save(out);
+    }
+
+    fn load(bytes: &mut &[u8]) -> Result<Self, MalformedState> {
+        let (cycles, context_columns) = <(usize, usize)>::load(bytes)?;
+        let (by_cycle, by_context) = <(Vec<Cell>, Vec<Cell>)>::load(bytes)?;
+        let row = cycles.checked_mul(2).and_then(|it| it.checked_add(1));
+        let size = |row: usize| row.checked_mul(QUALITIES);
+        let is_whole = row.and_then(size) == Some(by_cycle.len())
+            && size(context_columns) == Some(by_context.len());
+        let counts = Self { cycles, by_cycle, context_columns, by_context };
+        if is_whole { Ok(counts) } else { Err(MalformedState) }
+    }
 }
 
 impl EventCounts {
@@ -196,6 +219,33 @@ pub struct Counts {
     groups: Vec<Option<Box<GroupCounts>>>,
 }
 
+impl State for Counts {
+    fn save(&self, out: &mut Vec<u8>) {
+        self.groups.len().save(out);
+        for group in &self.groups {
+            group.is_some().save(out);
+            if let Some(GroupCounts { mismatches, indels }) = group.as_deref() {
+                mismatches.save(out);
+                indels.save(out);
+            }
+        }
+    }
+
+    fn load(bytes: &mut &[u8]) -> Result<Self, MalformedState> {
+        let count = usize::load(bytes)?;
+        let mut groups = Vec::new();
+        for _ in 0..count {
+            groups.push(if bool::load(bytes)? {
+                let (mismatches, indels) = State::load(bytes)?;
+                Some(Box::new(GroupCounts { mismatches, indels }))
+            } else {
+                None
+            });
+        }
+        Ok(Self { groups })
+    }
+}
+
 impl Counts {
     /// Nothing counted yet.
     #[must_use]
@@ -311,6 +361,11 @@ mod tests {
             let mut parts = counted(&bases[cut..]);
             parts.merge(&counted(&bases[..cut]));
             prop_assert_eq!(content(&parts), content(&whole));
+            let saved = whole.to_state();
+            prop_assert_eq!(Counts::from_state(&saved), Ok(whole.clone()));
+            if !saved.is_empty() {
+                prop_assert!(Counts::from_state(&saved[..saved.len() - 1]).is_err());
+            }
             let content = content(&whole);
             let of_qualities = content.iter().filter(|it| it.3 == 0 && it.4 == 99);
             let observations: u64 = of_qualities.map(|it| it.5.observations).sum();

@@ -155,7 +155,7 @@ pub struct KnownSites {
 
 impl KnownSites {
     /// The sites that share a base with `bases` (0-based) of a sequence, in order.
-    pub fn overlapping(
+    pub(crate) fn overlapping(
         &self,
         reference_id: i32,
         bases: Range<u32>,

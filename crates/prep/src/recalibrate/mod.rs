@@ -48,17 +48,17 @@ use read_groups::ReadGroups;
 use seqloom_format::bam::{Header, RecordError};
 
 /// Highest quality of a base: `!` to `~` of FASTQ.
-pub const MAX_QUALITY: u8 = 93;
+pub(crate) const MAX_QUALITY: u8 = 93;
 
 /// Number of qualities.
 pub(crate) const QUALITIES: usize = MAX_QUALITY as usize + 1;
 
 /// Largest context that is counted, in bases: its table has 4^7 columns for each quality.
-pub const MAX_CONTEXT_BASES: u8 = 7;
+pub(crate) const MAX_CONTEXT_BASES: u8 = 7;
 
 /// Largest value that [`RecalibrationOptions::max_cycle`] may have. Reads that long need 200 MB
 /// of counts per worker and read group, and 12 MB per read group when they are applied.
-pub const MAX_CYCLE_LIMIT: u32 = 1 << 16;
+pub(crate) const MAX_CYCLE_LIMIT: u32 = 1 << 16;
 
 /// How covariates are counted. The defaults are GATK's.
 #[derive(Debug, Clone, PartialEq)]

@@ -136,7 +136,7 @@ pub enum Stage {
 impl Stage {
     /// Whether the stage comes after duplicates, sorting and recalibration.
     #[must_use]
-    pub fn is_late(self) -> bool {
+    pub(crate) fn is_late(self) -> bool {
         self >= Self::RemoveTags
     }
 }
@@ -287,7 +287,7 @@ impl Steps {
     }
 
     /// Adds a step behind those of its stage.
-    pub fn add_template_step(&mut self, step: impl TemplateStep + 'static) {
+    pub(crate) fn add_template_step(&mut self, step: impl TemplateStep + 'static) {
         self.add(Step::Template(Box::new(step)));
     }
 

@@ -56,14 +56,14 @@ impl TemplateRecords {
 
     /// Body of a record, to be changed; `None` when it was removed.
     #[must_use]
-    pub fn body_mut(&mut self, index: usize) -> Option<&mut Vec<u8>> {
+    pub(crate) fn body_mut(&mut self, index: usize) -> Option<&mut Vec<u8>> {
         let slot = self.slots[..self.len].get_mut(index).filter(|slot| !slot.is_removed);
         slot.map(|slot| &mut slot.body)
     }
 
     /// Bodies of two records, to be changed; `None` when they are the same or one was removed.
     #[must_use]
-    pub fn two_mut(&mut self, a: usize, b: usize) -> Option<(&mut Vec<u8>, &mut Vec<u8>)> {
+    pub(crate) fn two_mut(&mut self, a: usize, b: usize) -> Option<(&mut Vec<u8>, &mut Vec<u8>)> {
         let slots = self.slots[..self.len].get_disjoint_mut([a, b]).ok()?;
         let [a, b] = slots;
         (!a.is_removed && !b.is_removed).then_some((&mut a.body, &mut b.body))

@@ -89,10 +89,10 @@ pub(crate) fn sam(shape: &Shape) -> String {
     let mut sam = "@HD\tVN:1.6\n@SQ\tSN:c1\tLN:4000000\n@SQ\tSN:c2\tLN:5000\n".to_owned();
     for record in 0..shape.records {
         let flags = flags(&mut random, shape, record);
-        let unplaced = flags & 0x4 != 0 && random.chance(0.8);
+        let no_coordinate = flags & 0x4 != 0 && random.chance(0.8);
         let (reference, position) = match random.below(10) {
             // Without a reference, and sometimes with a position all the same.
-            _ if unplaced => ("*", [0, 0, 0, 7, 2_500_000][random.index(5)]),
+            _ if no_coordinate => ("*", [0, 0, 0, 7, 2_500_000][random.index(5)]),
             0..=5 => ("c1", 1_000_000 + random.below(4)),
             6..=8 => ("c1", 1 + random.below(3_999_000)),
             _ => ("c2", 1 + random.below(3)),

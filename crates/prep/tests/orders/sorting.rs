@@ -9,7 +9,7 @@ use seqloom_io::sink::output::Output;
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::finish::encode::Encoding;
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace};
-use seqloom_prep::partition::genome_bins::{GenomeBins, Home};
+use seqloom_prep::partition::genome_bins::{GenomeBins, RecordBin};
 use seqloom_prep::partition::order::SortOrder;
 use seqloom_prep::partition::redistribute::{NameSample, by_name};
 use seqloom_prep::partition::store::{Backing, ChunkStore, StoreScratch};
@@ -56,16 +56,16 @@ pub(crate) fn records(path: &Path) -> Vec<Vec<u8>> {
 /// Records on their way.
 struct Stores<'a> {
     placed: ChunkStore<'a>,
-    unplaced: ChunkStore<'a>,
-    strays: ChunkStore<'a>,
+    no_coordinate: ChunkStore<'a>,
+    no_reference: ChunkStore<'a>,
     names: NameSample,
 }
 
 /// Collects all records; workers take every n-th batch.
 fn collect<'a>(input: &Input, order: SortOrder, setup: &Setup, backing: &'a Backing) -> Stores<'a> {
     let store = || ChunkStore::new(backing, setup.chunk_bytes);
-    let (placed, unplaced, strays) = (store(), store(), store());
-    let stores = Stores { placed, unplaced, strays, names: NameSample::default() };
+    let (placed, no_coordinate, no_reference) = (store(), store(), store());
+    let stores = Stores { placed, no_coordinate, no_reference, names: NameSample::default() };
     let bins = GenomeBins::new(&input.references);
     let batches: Vec<_> = input.bodies.chunks(300).zip((0..).step_by(300)).collect();
     std::thread::scope(|scope| {
@@ -94,13 +94,13 @@ fn put(
 ) {
     let record = RecordRef::new(body).unwrap();
     let (ordinal, size) = ((template << 16).to_le_bytes(), (body.len() as u32).to_le_bytes());
-    let (store, bin) = match bins.home_of(order, template, &record) {
-        Home::Placed(bin) => (&stores.placed, bin),
-        Home::Unplaced(bin) => {
+    let (store, bin) = match bins.bin_of_record(order, template, &record) {
+        RecordBin::Placed(bin) => (&stores.placed, bin),
+        RecordBin::NoCoordinate(bin) => {
             stores.names.add(record.name());
-            (&stores.unplaced, bin)
+            (&stores.no_coordinate, bin)
         }
-        Home::Stray(bin) => (&stores.strays, bin),
+        RecordBin::NoReference(bin) => (&stores.no_reference, bin),
     };
     store.append(bin, &[&ordinal, &size, body], scratch).unwrap();
 }
@@ -110,9 +110,10 @@ pub(crate) fn sort(input: &Input, order: SortOrder, setup: &Setup, path: &Path) 
     let spill = SpillFile::create(&[std::env::temp_dir()]).unwrap();
     let backing = Backing { ledger: Ledger::new(setup.memory_bytes), spill };
     let threads = NonZeroUsize::new(setup.threads).unwrap();
-    let Stores { placed, mut unplaced, strays, names } = collect(input, order, setup, &backing);
+    let Stores { placed, mut no_coordinate, no_reference, names } =
+        collect(input, order, setup, &backing);
     if order.is_by_name() || order == SortOrder::CoordinatePicard {
-        unplaced = by_name(unplaced, &names, order, &backing, threads, &|| true).unwrap();
+        no_coordinate = by_name(no_coordinate, &names, order, &backing, threads, &|| true).unwrap();
     }
     let mut output = Output::create(path).unwrap();
     let mut header = Header::from_references(input.references.clone());
@@ -136,7 +137,7 @@ pub(crate) fn sort(input: &Input, order: SortOrder, setup: &Setup, path: &Path) 
         watch: &|| true,
     };
     let trace = FinishTrace::default();
-    let stores = [&placed, &unplaced, &strays];
+    let stores = [&placed, &no_coordinate, &no_reference];
     let plan = finish::UnitPlan::new(&stores);
     let all = (&stores[..], plan.all());
     let outputs = std::slice::from_mut(&mut output);

@@ -2,7 +2,7 @@
 
 use seqloom_prep::metrics::depth::DepthSummary;
 
-use super::{Findings, figure, line, share, table};
+use super::{Findings, absent, as_bars, figure, line, share, table};
 use crate::page::{Cell, Figure, Section};
 
 /// Depths are drawn up to the one that this share of the positions lies below.
@@ -14,8 +14,10 @@ const MOST_DEPTHS: usize = 1000;
 /// Sequences with a row of their own: the longest ones.
 const MOST_SEQUENCES: usize = 4000;
 
-pub(super) fn depth(of: &Findings<'_>) -> Option<Section> {
-    let depth = of.depth.as_ref()?;
+pub(super) fn depth(of: &Findings<'_>) -> Section {
+    let Some(depth) = &of.depth else {
+        return absent("Depth", "it is counted where one file is written, sorted by coordinate");
+    };
     let length = depth.length_bp();
     let mut below = 0;
     let drawn = depth.positions.iter().position(|count| {
@@ -29,14 +31,14 @@ pub(super) fn depth(of: &Findings<'_>) -> Option<Section> {
     let title = "Positions by depth";
     let rows = depth_rows(depth);
     let histogram = ("depth", &["depth", "positions", "% at least as deep"][..], rows);
-    let mut figures = vec![figure(title, axes, vec![line(title, shares)], histogram)];
+    let mut figures = vec![as_bars(figure(title, axes, vec![line(title, shares)], histogram))];
     let so_deep = (0..drawn).map(|it| (it as f64, 100.0 * depth.share_at_least(it)));
     let title = "Positions at least as deep";
     figures.push(figure(title, axes, vec![line(title, so_deep)], summary(depth)));
     figures.push(sequences(of, depth));
     let note = "As samtools depth -a -s counts: without unmapped, secondary, duplicate and \
                 QC-failed records; overlapping mates count once.";
-    Some(Section { title: "Depth", note: note.to_owned(), figures })
+    Section { title: "Depth", note: note.to_owned(), figures }
 }
 
 fn depth_rows(depth: &DepthSummary) -> Vec<Vec<Cell>> {
@@ -95,10 +97,13 @@ fn sequences(of: &Findings<'_>, depth: &DepthSummary) -> Figure {
     table("By sequence", ("depth_by_sequence", &columns, rows))
 }
 
-pub(super) fn gc_bias(of: &Findings<'_>) -> Option<Section> {
-    let rows = of.metrics.gc_bias.as_ref()?.rows(of.gc_windows?);
+pub(super) fn gc_bias(of: &Findings<'_>) -> Section {
+    let Some((counts, windows)) = of.metrics.gc_bias.as_ref().zip(of.gc_windows) else {
+        return absent("GC bias", "it is counted where the FASTA of the reference is at hand");
+    };
+    let rows = counts.rows(windows);
     if rows.is_empty() {
-        return None;
+        return absent("GC bias", "no read is mapped");
     }
     let windows: u64 = rows.iter().map(|row| row.windows).sum();
     let most = rows.iter().map(|row| row.windows).max().unwrap_or(0);
@@ -123,5 +128,5 @@ pub(super) fn gc_bias(of: &Findings<'_>) -> Option<Section> {
     let figures = vec![figure("Coverage by GC content", axes, lines, table)];
     let note = "As Picard's CollectGcBiasMetrics, all reads. The line leaves out GC contents that \
                 fewer than one of 1,000 windows has; the table has all.";
-    Some(Section { title: "GC bias", note: note.to_owned(), figures })
+    Section { title: "GC bias", note: note.to_owned(), figures }
 }

@@ -3,15 +3,19 @@
 use seqloom_prep::duplicates::metrics::DuplicationMetrics;
 use seqloom_prep::recalibrate::QualityRow;
 
-use super::{Findings, figure, line, table};
+use super::{Findings, absent, as_bars, figure, line, table};
 use crate::page::{Cell, Figure, Section};
 use crate::plot::Line;
 
 /// Read groups with a line of their own.
 const MOST_LINES: usize = 10;
+/// Sizes of sets with a row of their own: the smallest ones.
+const MOST_SIZES: usize = 1000;
 
-pub(super) fn duplicates(of: &Findings<'_>) -> Option<Section> {
-    let found = of.duplicates.as_ref()?;
+pub(super) fn duplicates(of: &Findings<'_>) -> Section {
+    let Some(found) = &of.duplicates else {
+        return absent("Duplicates", "the run did not mark them");
+    };
     let row = |it: &DuplicationMetrics| {
         vec![
             Cell::Text(it.library.clone()),
@@ -56,15 +60,18 @@ pub(super) fn duplicates(of: &Findings<'_>) -> Option<Section> {
         figures.push(figure("Saturation", axes, lines, table));
     }
     let sizes = found.histogram.all.iter().map(|(size, sets)| vec![size.into(), sets.into()]);
-    let sizes: Vec<Vec<Cell>> = sizes.take(1000).collect();
+    let sizes: Vec<Vec<Cell>> = sizes.take(MOST_SIZES).collect();
     figures.push(libraries);
     if !sizes.is_empty() {
         let columns = ["pairs in the set", "sets"];
-        figures.push(table("Sets by size", ("duplicate_sets", &columns, sizes)));
+        let points = found.histogram.all.iter().map(|(size, sets)| (size as f64, sets as f64));
+        let lines = vec![line("sets", points.take(MOST_SIZES))];
+        let data = ("duplicate_sets", &columns[..], sizes);
+        figures.push(as_bars(figure("Sets by size", ("pairs in the set", "sets"), lines, data)));
     }
     let note = "As Picard's MarkDuplicates. Saturation: unique pairs of nested samples of the \
                 templates, counted, not estimated; the last point is the whole run.";
-    Some(Section { title: "Duplicates", note: note.to_owned(), figures })
+    Section { title: "Duplicates", note: note.to_owned(), figures }
 }
 
 pub(super) fn recalibration(of: &Findings<'_>) -> Option<Section> {

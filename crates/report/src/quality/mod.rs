@@ -14,7 +14,7 @@ use seqloom_prep::metrics::quality::gc_bias::GcWindows;
 use seqloom_prep::metrics::tally::{FlagCounts, Tally};
 use seqloom_prep::recalibrate::Table as RecalibrationTable;
 
-use crate::page::{Cell, Fact, Figure, Section, Table};
+use crate::page::{Cell, Fact, Figure, Section, Table, thousands};
 use crate::plot::{Line, Plot, Style};
 
 /// Lines of a page.
@@ -25,7 +25,12 @@ const LINES: Style<'static> = Style {
     decades: false,
     themed: true,
     spread: &[],
+    bars: false,
+    filled: false,
 };
+
+/// More bars than these are drawn as a line.
+const MOST_BARS: usize = 110;
 
 /// What was counted.
 pub struct Findings<'a> {
@@ -57,7 +62,7 @@ pub struct DuplicateFindings<'a> {
     pub saturation: &'a Saturation,
 }
 
-/// All sections for which there is anything.
+/// All sections, those without numbers with the reason.
 #[must_use]
 pub fn sections(of: &Findings<'_>) -> Vec<Section> {
     let sections = [
@@ -65,12 +70,12 @@ pub fn sections(of: &Findings<'_>) -> Vec<Section> {
         reads::qualities(of),
         reads::bases(of),
         reads::inserts(of),
-        depth::depth(of),
-        depth::gc_bias(of),
-        duplicates::duplicates(of),
+        Some(depth::depth(of)),
+        Some(depth::gc_bias(of)),
+        Some(duplicates::duplicates(of)),
         duplicates::recalibration(of),
     ];
-    sections.into_iter().flatten().filter(|section| !section.figures.is_empty()).collect()
+    sections.into_iter().flatten().collect()
 }
 
 /// The verdict.
@@ -78,7 +83,7 @@ pub fn sections(of: &Findings<'_>) -> Vec<Section> {
 pub fn facts(of: &Findings<'_>) -> Vec<Fact> {
     let (primary, mapped) = (both(of, |it| it.primary), both(of, |it| it.primary_mapped));
     let mut facts = vec![
-        ("reads", thousands(primary)),
+        ("reads", thousands(&primary.to_string())),
         ("mapped", percent(mapped, primary)),
         ("duplicates", percent(both(of, |it| it.primary_duplicates), primary)),
     ];
@@ -112,26 +117,28 @@ fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "none".to_owned() } else { format!("{:.2} %", 100.0 * share(part, whole)) }
 }
 
-/// A count with a thin space between thousands.
-fn thousands(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push('\u{2009}');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 fn line(name: &str, points: impl Iterator<Item = (f64, f64)>) -> Line {
     Line { name: name.to_owned(), points: points.filter(|point| point.1.is_finite()).collect() }
 }
 
 fn plot(title: &str, (x, y): (&str, &str), lines: Vec<Line>) -> Option<(Plot, Style<'static>)> {
     let (title, x, y) = (title.to_owned(), x.to_owned(), y.to_owned());
-    Some((Plot { title, x, y, lines }, LINES))
+    let filled = lines.len() == 1;
+    Some((Plot { title, x, y, lines }, Style { filled, ..LINES }))
+}
+
+/// The same as bars, where there are not too many: a line of counts of whole numbers.
+fn as_bars(mut figure: Figure) -> Figure {
+    if let Some((plot, style)) = &mut figure.plot {
+        let most = plot.lines.iter().flat_map(|line| &line.points).map(|point| point.0);
+        style.bars = plot.lines.len() == 1 && most.fold(0.0, f64::max) < MOST_BARS as f64;
+    }
+    figure
+}
+
+/// What is not there, and why.
+fn absent(title: &'static str, why: &str) -> Section {
+    Section { title, note: format!("Not here: {why}."), figures: Vec::new() }
 }
 
 /// A figure of lines, and the table behind them.

@@ -1,9 +1,10 @@
 //! Reads: counts, read groups, qualities, bases and insert sizes.
 
 use seqloom_prep::metrics::quality::cycles::{ADAPTERS, CycleBases};
+use seqloom_prep::metrics::quality::insert_size::InsertSizeMetrics;
 use seqloom_prep::metrics::tally::FlagCounts;
 
-use super::{Findings, both, figure, line, share, table};
+use super::{Findings, absent, as_bars, both, figure, line, share, table};
 use crate::page::{Cell, Section};
 
 /// Rows of a histogram that are written one by one.
@@ -57,7 +58,7 @@ fn read_groups(of: &Findings<'_>) -> Option<crate::page::Figure> {
         })
         .collect();
     let columns =
-        ["read group", "reads", "bases", "% mapped", "% duplicates", "% Q30", "median insert bp"];
+        ["read group", "reads", "bases", "% mapped", "% duplicates", "% Q30", "median insert, bp"];
     Some(table("Read groups", ("read_groups", &columns, rows)))
 }
 
@@ -108,7 +109,7 @@ fn histogram(
     let points = counts[..end].iter().enumerate().map(|(at, n)| (at as f64, *n as f64));
     let met = counts.iter().enumerate().filter(|(_, count)| **count > 0);
     let rows = met.map(|(at, &count)| vec![Cell::from(at), count.into()]).collect();
-    figure(title, axes, vec![line(title, points)], (id, columns, rows))
+    as_bars(figure(title, axes, vec![line(title, points)], (id, columns, rows)))
 }
 
 pub(super) fn bases(of: &Findings<'_>) -> Option<Section> {
@@ -170,49 +171,48 @@ fn content(bases: &CycleBases, title: &str, id: &'static str) -> crate::page::Fi
 
 pub(super) fn inserts(of: &Findings<'_>) -> Option<Section> {
     let rows = of.metrics.insert_size.as_ref()?.rows();
-    let mut figures = Vec::new();
-    if !rows.is_empty() {
-        let (mut lines, mut cells) = (Vec::new(), Vec::new());
-        for row in &rows {
-            let name = row.orientation.name();
-            let points = row.histogram.iter();
-            lines.push(line(name, points.map(|(size, n)| (f64::from(size), n as f64))));
-            let step = row.histogram.iter().count().div_ceil(MOST_ROWS).max(1);
-            let bins: Vec<(u32, u64)> = row.histogram.iter().collect();
-            cells.extend(bins.chunks(step).map(|bin| {
-                let count: u64 = bin.iter().map(|it| it.1).sum();
-                vec![Cell::from(name), u64::from(bin[0].0).into(), count.into()]
-            }));
-        }
-        let table = ("insert_size", &["orientation", "from bp", "pairs"][..], cells);
-        figures.push(figure("Insert sizes", ("insert size, bp", "pairs"), lines, table));
+    if rows.is_empty() {
+        return Some(absent("Insert size", "no pair has both reads mapped"));
     }
-    figures.extend((!rows.is_empty()).then(|| {
-        let row = |it: &seqloom_prep::metrics::quality::insert_size::InsertSizeMetrics| {
-            vec![
-                Cell::from(it.orientation.name()),
-                it.read_pairs.into(),
-                it.median_bp.into(),
-                it.median_absolute_deviation_bp.into(),
-                it.mean_bp.into(),
-                it.standard_deviation_bp.into(),
-                u64::from(it.min_bp).into(),
-                u64::from(it.max_bp).into(),
-            ]
-        };
-        let columns = [
-            "orientation",
-            "pairs",
-            "median",
-            "median absolute deviation",
-            "mean",
-            "standard deviation",
-            "smallest",
-            "largest",
-        ];
-        let rows = rows.iter().map(row).collect();
-        table("Insert sizes by orientation", ("insert_size_summary", &columns[..], rows))
-    }));
+    let (mut lines, mut cells) = (Vec::new(), Vec::new());
+    for row in &rows {
+        let name = row.orientation.name();
+        let points = row.histogram.iter();
+        lines.push(line(name, points.map(|(size, n)| (f64::from(size), n as f64))));
+        let step = row.histogram.iter().count().div_ceil(MOST_ROWS).max(1);
+        let bins: Vec<(u32, u64)> = row.histogram.iter().collect();
+        cells.extend(bins.chunks(step).map(|bin| {
+            let count: u64 = bin.iter().map(|it| it.1).sum();
+            vec![Cell::from(name), u64::from(bin[0].0).into(), count.into()]
+        }));
+    }
+    let data = ("insert_size", &["orientation", "from bp", "pairs"][..], cells);
+    let histogram = figure("Insert sizes", ("insert size, bp", "pairs"), lines, data);
+    let columns = [
+        "orientation",
+        "pairs",
+        "median, bp",
+        "median absolute deviation, bp",
+        "mean, bp",
+        "standard deviation, bp",
+        "smallest, bp",
+        "largest, bp",
+    ];
+    let summary = ("insert_size_summary", &columns[..], rows.iter().map(insert_cells).collect());
+    let figures = vec![histogram, table("Insert sizes by orientation", summary)];
     let note = "As Picard's CollectInsertSizeMetrics.".to_owned();
     Some(Section { title: "Insert size", note, figures })
+}
+
+fn insert_cells(it: &InsertSizeMetrics) -> Vec<Cell> {
+    vec![
+        Cell::from(it.orientation.name()),
+        it.read_pairs.into(),
+        it.median_bp.into(),
+        it.median_absolute_deviation_bp.into(),
+        it.mean_bp.into(),
+        it.standard_deviation_bp.into(),
+        u64::from(it.min_bp).into(),
+        u64::from(it.max_bp).into(),
+    ]
 }

@@ -98,7 +98,7 @@ fn flagged(templates: &[Vec<Vec<u8>>]) -> impl Iterator<Item = (u64, Vec<u8>)> {
 }
 
 #[test]
-fn a_survey_shows_every_record_once_with_its_final_flag_and_takes_nothing() {
+fn a_counting_pass_shows_every_record_once_with_its_final_flag_and_takes_nothing() {
     let templates = templates();
     let (bytes, index, _) = finish(&templates, &SETUP);
     let flags = |body: &[u8]| RecordRef::new(body).unwrap().flags();
@@ -107,12 +107,11 @@ fn a_survey_shows_every_record_once_with_its_final_flag_and_takes_nothing() {
     for threads in [1, 3] {
         for (memory_bytes, chunk_bytes) in MEMORY {
             let setup = Setup { threads, memory_bytes, chunk_bytes, ..SETUP };
-            let [surveyor, observer] = [Counting::default(), Counting::default()];
-            let hooks =
-                Hooks { surveyor: Some(&surveyor), editor: None, observer: Some(&observer) };
+            let [visitor, observer] = [Counting::default(), Counting::default()];
+            let hooks = Hooks { visitor: Some(&visitor), editor: None, observer: Some(&observer) };
             let (other_bytes, other_index, _) = finish_with(&templates, &setup, hooks).unwrap();
             assert!(other_bytes == bytes && other_index == index, "{setup:?}");
-            assert!(surveyor.seen.into_inner().unwrap() == expected, "{setup:?}");
+            assert!(visitor.seen.into_inner().unwrap() == expected, "{setup:?}");
             assert!(observer.seen.into_inner().unwrap() == expected, "{setup:?}");
         }
     }
@@ -122,7 +121,7 @@ fn a_survey_shows_every_record_once_with_its_final_flag_and_takes_nothing() {
 fn what_editors_make_is_written_indexed_and_observed() {
     let templates = templates();
     let observer = Counting::default();
-    let hooks = Hooks { surveyor: None, editor: Some(&Editing), observer: Some(&observer) };
+    let hooks = Hooks { visitor: None, editor: Some(&Editing), observer: Some(&observer) };
     let setup = Setup { remove: true, ..SETUP };
     let (bytes, index, finished) = finish_with(&templates, &setup, hooks).unwrap();
 
@@ -155,11 +154,11 @@ fn what_editors_make_is_written_indexed_and_observed() {
 #[test]
 fn an_error_of_a_hook_ends_the_phase() {
     let templates = &templates()[..2000];
-    for (as_surveyor, memory_bytes) in [(true, 0), (true, 1 << 30), (false, 0), (false, 1 << 30)] {
+    for (as_visitor, memory_bytes) in [(true, 0), (true, 1 << 30), (false, 0), (false, 1 << 30)] {
         let counting = Counting { fails_at: Some(1500 << 16), ..Counting::default() };
         let hook: Option<&dyn VisitorSource> = Some(&counting);
-        let hooks = match as_surveyor {
-            true => Hooks { surveyor: hook, ..Hooks::default() },
+        let hooks = match as_visitor {
+            true => Hooks { visitor: hook, ..Hooks::default() },
             false => Hooks { observer: hook, ..Hooks::default() },
         };
         let setup = Setup { threads: 3, memory_bytes, ..SETUP };

@@ -3,7 +3,7 @@
 use super::*;
 use crate::duplicates::{DuplicateMode, MarkedReads};
 use crate::partition::collect::{Collected, Collector, Destination};
-use crate::partition::genome_bins::{GenomeBins, UNPLACED_BIN_TEMPLATES};
+use crate::partition::genome_bins::{GenomeBins, NO_COORDINATE_BIN_TEMPLATES};
 use crate::test_records::{backing, body, records, references};
 use seqloom_format::bam::set_duplicate;
 use seqloom_format::bgzf::VirtualOffset;
@@ -96,7 +96,7 @@ fn marks() -> DuplicateMarks {
 /// Who looks at records and changes them.
 #[derive(Clone, Copy, Default)]
 struct Hooks<'a> {
-    surveyor: Option<&'a dyn VisitorSource>,
+    visitor: Option<&'a dyn VisitorSource>,
     editor: Option<&'a dyn EditorSource>,
     observer: Option<&'a dyn VisitorSource>,
 }
@@ -129,7 +129,7 @@ fn finish_with(
             });
         }
     });
-    let Collected { placed, unplaced, stray, .. } = collector.into_collected();
+    let Collected { placed, no_coordinate, no_reference, .. } = collector.into_collected();
     let folder = tempfile::tempdir().unwrap();
     let paths: Vec<_> = (0..setup.stripes).map(|i| folder.path().join(i.to_string())).collect();
     let mut outputs: Vec<_> = paths.iter().map(|path| Output::create(path).unwrap()).collect();
@@ -137,10 +137,10 @@ fn finish_with(
     let marks = setup.marks.then(marks);
     let trace = FinishTrace::default();
     let threads = NonZeroUsize::new(setup.threads).unwrap();
-    if let Some(surveyor) = hooks.surveyor {
+    if let Some(visitor) = hooks.visitor {
         let (marks, records) = (marks.as_ref(), &AtomicU64::new(0));
-        let options = SurveyOptions { threads, marks, records, watch: &|| true };
-        survey(&[&placed, &unplaced, &stray], &options, surveyor)?;
+        let options = CountingPassOptions { threads, marks, records, watch: &|| true };
+        counting_pass(&[&placed, &no_coordinate, &no_reference], &options, visitor)?;
         let all: usize = templates.iter().map(Vec::len).sum();
         assert_eq!(records.load(Ordering::Relaxed), all as u64);
     }
@@ -155,7 +155,7 @@ fn finish_with(
         observer: hooks.observer,
         watch: &|| true,
     };
-    let stores = [&placed, &unplaced, &stray];
+    let stores = [&placed, &no_coordinate, &no_reference];
     let plan = UnitPlan::new(&stores);
     let finished =
         run((&stores, plan.all()), &backing, &options, &mut outputs, Some(&mut index), &trace)?;
@@ -266,7 +266,7 @@ fn text_is_the_same_records() {
 
 #[test]
 fn unplaced_records_stay_in_input_order_across_bins() {
-    let count = 2 * UNPLACED_BIN_TEMPLATES + 5;
+    let count = 2 * NO_COORDINATE_BIN_TEMPLATES + 5;
     let templates: Vec<_> =
         (0..count).map(|i| vec![body(&format!("u{i}"), 0x4, -1, -1, 10)]).collect();
     let setup = Setup { marks: false, memory_bytes: 0, threads: 3, ..SETUP };
@@ -291,7 +291,7 @@ fn a_failing_output_stops_all_and_leaves_no_worker_waiting() {
         let collector = Collector::new(&backing, 1 << 16, Destination::by_coordinate(&bins), None);
         let mut scratch = StoreScratch::new().unwrap();
         collector.collect(&packed(0, &templates), &mut scratch).unwrap();
-        let Collected { placed, unplaced, stray, .. } = collector.into_collected();
+        let Collected { placed, no_coordinate, no_reference, .. } = collector.into_collected();
         let full = || Output::create(std::path::Path::new("/dev/full")).unwrap();
         let options = FinishOptions {
             threads: NonZeroUsize::new(5).unwrap(),
@@ -305,7 +305,7 @@ fn a_failing_output_stops_all_and_leaves_no_worker_waiting() {
             watch: &|| true,
         };
         let trace = FinishTrace::default();
-        let stores = [&placed, &unplaced, &stray];
+        let stores = [&placed, &no_coordinate, &no_reference];
         let plan = UnitPlan::new(&stores);
         let all = (&stores[..], plan.all());
         let mut outputs: Vec<_> = (0..stripes).map(|_| full()).collect();

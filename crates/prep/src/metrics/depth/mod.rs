@@ -19,8 +19,8 @@ use seqloom_format::state_of_fields;
 
 pub(super) use unit::{DepthWorker, UnitDepth};
 
-/// Positions deeper than this one are counted together.
-const DEEPEST: usize = 1 << 20;
+/// Positions deeper than this one are counted together: a MiB for each worker.
+const DEEPEST: usize = 1 << 17;
 
 /// A map by names that are hashes already.
 type ByName<V> = HashMap<u64, V, BuildHasherDefault<AsItIs>>;
@@ -155,6 +155,10 @@ impl State for Depth {
 }
 
 impl Depth {
+    /// What the counts of a sequence take, in a map whose nodes are half full at least.
+    pub(super) const SEQUENCE_BYTES: usize =
+        2 * (size_of::<i32>() + size_of::<ReferenceDepth>() + size_of::<usize>());
+
     /// Adds what another worker has counted, or what is committed of units that come first.
     pub(super) fn merge(&mut self, other: &Self) {
         self.counts.merge(&other.counts);
@@ -254,7 +258,7 @@ impl Depth {
 /// The depth of all positions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DepthSummary {
-    /// Positions by depth, from 0; those deeper than a million are in the last bin.
+    /// Positions by depth, from 0; those deeper than 131,072 are in the last bin.
     pub positions: Vec<u64>,
     /// By reference index.
     pub references: Vec<ReferenceDepth>,

@@ -13,7 +13,7 @@ const LEFT_OUT: u16 = Flags::UNMAPPED | Flags::SECONDARY | Flags::QC_FAIL | Flag
 /// whatever its flags say: longer than reads that come in pairs.
 const EDGE_BP: i32 = 512;
 /// So many events are turned into levels, as far as they are settled, before there are more.
-const MOST_EVENTS: usize = 1 << 20;
+const MOST_EVENTS: usize = 1 << 17;
 
 /// From here on, up to the next level.
 #[derive(Debug, Clone, Copy)]
@@ -252,7 +252,9 @@ impl DepthWorker {
         self.in_doubt.clear();
         (self.depth, self.most_events) = (0, 0);
         self.events.clear();
-        std::mem::take(&mut self.unit)
+        // The next unit is most likely as large.
+        let open = ByName::with_capacity_and_hasher(self.unit.open.len(), Default::default());
+        std::mem::replace(&mut self.unit, UnitDepth { open, ..UnitDepth::default() })
     }
 
     /// What is certain of all units.

@@ -259,13 +259,16 @@ impl AlignmentSummaryCounts {
 /// Bases that are compared at a time.
 const CHUNK: usize = 32;
 
-/// Whether all bases are A, C, G or T, and the reference's. Compares many bases at a time.
+/// Whether all bases are A, C, G or T, and the reference's. Compares many bases at a time: the
+/// letters' low five bits are 1, 3, 7 and 20, and no other letter of a FASTA has those.
 fn is_plain_match(codes: &[u8], letters: &[u8]) -> bool {
-    codes.iter().zip(letters).fold(true, |all, (&code, &letter)| {
-        let is = |base: u8, code: u8| if letter | 0x20 == base { code } else { 0 };
-        let plain = is(b'a', 1) | is(b'c', 2) | is(b'g', 4) | is(b't', 8);
-        all & (plain == code) & (code != 0)
-    })
+    let differs = codes.iter().zip(letters).fold(0_u8, |differs, (&code, &letter)| {
+        let less = code.wrapping_sub(1);
+        let expected = code.wrapping_add(less).wrapping_add(if code == 8 { 5 } else { 0 });
+        // A code of one bit is one base.
+        differs | (expected ^ (letter & 0x1f)) | (code & less)
+    });
+    differs == 0
 }
 
 impl ReadCounts {
@@ -276,7 +279,7 @@ impl ReadCounts {
         self.pf_noise_reads += u64::from(observed.tags.is_noise);
         self.read_lengths.add(observed.codes.len() as u32);
         let (mut aligned, mut hard_clipped) = (0_u32, 0);
-        for (code, len) in record.full_cigar().codes() {
+        for (code, len) in observed.cigar.codes() {
             match code {
                 HARD_CLIP => hard_clipped += u64::from(len),
                 DELETION | SKIP | SOFT_CLIP | PADDING => {}
@@ -296,7 +299,7 @@ impl ReadCounts {
     /// A read that passed and is mapped.
     fn add_aligned(&mut self, observed: &Observed<'_>) {
         let record = observed.record;
-        self.add_clips(record);
+        self.add_clips(observed);
         self.aligned_reads += 1;
         let is_paired = record.has_flags(Flags::PAIRED);
         self.improper_pairs += u64::from(is_paired && !record.has_flags(Flags::PROPER_PAIR));
@@ -318,12 +321,12 @@ impl ReadCounts {
     }
 
     /// Soft clips, and those at the 3' end of the read: all that follow anything but a clip.
-    fn add_clips(&mut self, record: &RecordRef<'_>) {
-        let is_reverse = record.has_flags(Flags::REVERSE);
+    fn add_clips(&mut self, observed: &Observed<'_>) {
+        let is_reverse = observed.has_flags(Flags::REVERSE);
         let (mut all, mut before, mut behind) = (0, 0, 0);
         let mut is_inside = false;
         let mut since_aligned = 0;
-        for (code, len) in record.full_cigar().codes() {
+        for (code, len) in observed.cigar.codes() {
             match code {
                 SOFT_CLIP => {
                     all += u64::from(len);
@@ -353,7 +356,7 @@ impl ReadCounts {
         let is_reverse = observed.has_flags(Flags::REVERSE);
         let (mut read_at, mut reference_at) = (0_usize, observed.record.position().max(0) as usize);
         let (mut aligned, mut q20, mut mismatches) = (0, 0, 0);
-        for (code, len) in observed.record.full_cigar().codes() {
+        for (code, len) in observed.cigar.codes() {
             let len = len as usize;
             match code {
                 INSERTION | SOFT_CLIP => read_at += len,
@@ -369,7 +372,9 @@ impl ReadCounts {
                     if is_high {
                         let qualities = observed.qualities.get(read_at..).unwrap_or_default();
                         let qualities = &qualities[..bases.len().min(qualities.len())];
-                        q20 += count_at_least(qualities, HIGH_QUALITY);
+                        let is_all = qualities.len() == observed.qualities.len();
+                        let counted = || count_at_least(qualities, HIGH_QUALITY);
+                        q20 += if is_all { observed.sums.q20 } else { counted() };
                     }
                     mismatches +=
                         self.add_bad_bases(bases, facing, is_reverse, observed.codes.len());
@@ -404,14 +409,32 @@ impl ReadCounts {
             }
             return mismatches;
         };
-        let chunks = bases.chunks(CHUNK).zip(facing.chunks(CHUNK)).enumerate();
-        for (chunk, (bases, facing)) in chunks.filter(|(_, it)| !is_plain_match(it.0, it.1)) {
-            for (index, (&code, &letter)) in (chunk * CHUNK..).zip(bases.iter().zip(facing)) {
-                let is_mismatch = code != REFERENCE_CODES[usize::from(letter)];
-                mismatches += u64::from(is_mismatch);
-                if is_mismatch || code == NO_CALL {
-                    self.add_bad_base(index, is_reverse, read_length);
-                }
+        let (chunks, rest) = bases.as_chunks::<CHUNK>();
+        let at_rest = bases.len() - rest.len();
+        let whole = (0..).step_by(CHUNK).zip(chunks.iter().zip(facing.as_chunks::<CHUNK>().0));
+        for (at, (bases, facing)) in whole {
+            if !is_plain_match(bases, facing) {
+                mismatches += self.add_different(at, bases, facing, (is_reverse, read_length));
+            }
+        }
+        let facing = facing.get(at_rest..).unwrap_or_default();
+        mismatches + self.add_different(at_rest, rest, facing, (is_reverse, read_length))
+    }
+
+    /// Counts mismatches and no-calls of bases from the `at`-th of their block on.
+    fn add_different(
+        &mut self,
+        at: usize,
+        bases: &[u8],
+        facing: &[u8],
+        (is_reverse, read_length): (bool, usize),
+    ) -> u64 {
+        let mut mismatches = 0;
+        for (index, (&code, &letter)) in (at..).zip(bases.iter().zip(facing)) {
+            let is_mismatch = code != REFERENCE_CODES[usize::from(letter)];
+            mismatches += u64::from(is_mismatch);
+            if is_mismatch || code == NO_CALL {
+                self.add_bad_base(index, is_reverse, read_length);
             }
         }
         mismatches
@@ -561,4 +584,26 @@ fn ratio(part: u64, whole: u64) -> f64 {
 /// 0 where there is nothing to divide by.
 fn quotient(part: f64, whole: f64) -> f64 {
     if whole == 0.0 { 0.0 } else { part / whole }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_match_is_one_of_four_bases_with_its_letter() {
+        for letter in b"ACGTURYSWKMBDHVNX-*acgturyswkmbdhvnx".iter().copied() {
+            for code in 0..16 {
+                let is_base = [1, 2, 4, 8].contains(&code);
+                let expected = is_base && REFERENCE_CODES[usize::from(letter)] == code;
+                // Among others that match, at every place.
+                for place in [0, 13, 31] {
+                    let (mut codes, mut letters) = ([8; CHUNK], [b't'; CHUNK]);
+                    (codes[place], letters[place]) = (code, letter);
+                    let found = is_plain_match(&codes, &letters);
+                    assert_eq!(found, expected, "{code} {}", char::from(letter));
+                }
+            }
+        }
+    }
 }

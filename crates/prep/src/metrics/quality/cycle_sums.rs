@@ -73,6 +73,46 @@ impl<T: Copy + Default + AddAssign + Into<u64>> State for CycleSums<T> {
     }
 }
 
+/// Reads by length, from which the reads of each cycle follow.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Lengths {
+    /// By length; none is empty.
+    reads: Vec<u64>,
+}
+
+seqloom_format::state_of_fields!(Lengths { reads });
+
+impl Lengths {
+    #[inline]
+    pub(super) fn add(&mut self, length: usize) {
+        match self.reads.get_mut(length) {
+            Some(reads) => *reads += 1,
+            None => {
+                self.reads.resize(length + 1, 0);
+                self.reads[length] = 1;
+            }
+        }
+    }
+
+    /// Reads that reach each cycle, from 0, up to the longest.
+    pub(super) fn by_cycle(&self) -> Vec<u64> {
+        let mut sums: Vec<u64> = self.reads.iter().skip(1).copied().collect();
+        let mut longer = 0;
+        for sum in sums.iter_mut().rev() {
+            longer += *sum;
+            *sum = longer;
+        }
+        sums
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        if self.reads.len() < other.reads.len() {
+            self.reads.resize(other.reads.len(), 0);
+        }
+        self.reads.iter_mut().zip(&other.reads).for_each(|(sum, more)| *sum += more);
+    }
+}
+
 /// How many bytes are at least this.
 pub(super) fn count_at_least(bytes: &[u8], least: u8) -> u64 {
     // A chunk's count fits a byte, and bytes are counted many at a time.
@@ -108,6 +148,23 @@ mod tests {
             }
             let [mut sum, more] = parts;
             sum.merge(&CycleSums::from_state(&more.to_state()).unwrap());
+            prop_assert_eq!(sum.by_cycle(), expected);
+        }
+
+        #[test]
+        fn reads_by_length_are_reads_by_cycle(
+            lengths in prop::collection::vec(0..20_usize, 0..50),
+            cut in 0..50_usize,
+        ) {
+            let longest = lengths.iter().copied().max().unwrap_or(0);
+            let reach = |cycle| lengths.iter().filter(|length| **length > cycle).count() as u64;
+            let expected: Vec<u64> = (0..longest).map(reach).collect();
+            let mut parts = [Lengths::default(), Lengths::default()];
+            for (number, length) in lengths.iter().enumerate() {
+                parts[usize::from(number < cut)].add(*length);
+            }
+            let [mut sum, more] = parts;
+            sum.merge(&Lengths::from_state(&more.to_state()).unwrap());
             prop_assert_eq!(sum.by_cycle(), expected);
         }
 

@@ -9,7 +9,7 @@ use memchr::memmem;
 use seqloom_format::bam::Flags;
 use seqloom_format::state_of_fields;
 
-use super::cycle_sums::CycleSums;
+use super::cycle_sums::{CycleSums, Lengths};
 use super::observed::{NO_CALL, Observed};
 
 /// Cycles behind this one are not counted: a bound of memory.
@@ -65,16 +65,16 @@ const BASES: [u8; 4] = [1, 2, 4, 8];
 /// First or second reads.
 #[derive(Debug, Clone, Default)]
 pub struct CycleBases {
-    /// By cycle, A, C, G and T as the sequencer read them, and bases in all.
+    /// By cycle, A, C, G and T as the sequencer read them.
     bases: [CycleSums<u8>; BASES.len()],
-    all: CycleSums<u8>,
+    lengths: Lengths,
     /// By cycle, reads in which an adapter starts there.
     adapters: Vec<[u64; ADAPTERS.len()]>,
     /// Reads.
     reads: u64,
 }
 
-state_of_fields!(CycleBases { bases, all, adapters, reads });
+state_of_fields!(CycleBases { bases, lengths, adapters, reads });
 
 /// Shares of one cycle's bases.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl CycleBases {
             let code = if is_reverse { complement(base) } else { base };
             sums.add(kept, is_reverse, |it| u8::from(it == code));
         }
-        self.all.add(kept, is_reverse, |_| 1);
+        self.lengths.add(kept.len());
         if unaligned > 0 {
             self.add_adapters(codes, is_reverse, unaligned, finders);
         }
@@ -128,7 +128,7 @@ impl CycleBases {
 
     fn merge(&mut self, other: &Self) {
         self.bases.iter_mut().zip(&other.bases).for_each(|(sum, more)| sum.merge(more));
-        self.all.merge(&other.all);
+        self.lengths.merge(&other.lengths);
         merge_rows(&mut self.adapters, &other.adapters);
         self.reads += other.reads;
     }
@@ -143,7 +143,7 @@ impl CycleBases {
     #[must_use]
     pub fn content(&self) -> Vec<CycleContent> {
         let bases = self.bases.each_ref().map(CycleSums::by_cycle);
-        let all = self.all.by_cycle();
+        let all = self.lengths.by_cycle();
         let content = |(cycle, all): (usize, &u64)| {
             let [a, c, g, t] = bases.each_ref().map(|it| it.get(cycle).copied().unwrap_or(0));
             CycleContent { bases: [a, c, g, t, all - a - c - g - t] }
@@ -155,7 +155,7 @@ impl CycleBases {
     #[must_use]
     pub fn adapters_so_far(&self) -> Vec<[u64; ADAPTERS.len()]> {
         let mut sums = [0; ADAPTERS.len()];
-        let cycles = self.all.by_cycle().len();
+        let cycles = self.lengths.by_cycle().len();
         let none = [0; ADAPTERS.len()];
         let rows = self.adapters.iter().chain(std::iter::repeat(&none)).take(cycles);
         rows.map(|row| {
@@ -228,7 +228,7 @@ fn unaligned_bases(observed: &Observed<'_>, is_reverse: bool) -> usize {
     if observed.has_flags(Flags::UNMAPPED) {
         return observed.codes.len();
     }
-    let cigar = observed.record.full_cigar();
+    let cigar = observed.cigar;
     let end = if is_reverse { cigar.codes().next() } else { cigar.codes().last() };
     let clipped = end.filter(|(code, _)| *code == SOFT_CLIP).map_or(0, |(_, length)| length);
     (clipped as usize).min(observed.codes.len())

@@ -80,7 +80,7 @@ impl Histogram {
 
     /// How many values have sizes above the table.
     #[must_use]
-    pub fn large_values(&self) -> u64 {
+    pub(crate) fn large_values(&self) -> u64 {
         self.large_values
     }
 
@@ -98,7 +98,7 @@ impl Histogram {
 
     /// The largest size.
     #[must_use]
-    pub fn largest(&self) -> Option<u32> {
+    pub(crate) fn largest(&self) -> Option<u32> {
         self.largest
     }
 
@@ -120,7 +120,7 @@ impl Histogram {
 
     /// Standard deviation of a sample; not a number for fewer than two values.
     #[must_use]
-    pub fn standard_deviation(&self) -> f64 {
+    pub(crate) fn standard_deviation(&self) -> f64 {
         let mean = self.mean();
         let square = |(size, count): (u32, u64)| {
             let difference = f64::from(size) - mean;
@@ -142,7 +142,7 @@ impl Histogram {
 
     /// Median of the absolute differences from the median; 0 without values.
     #[must_use]
-    pub fn median_absolute_deviation(&self) -> f64 {
+    pub(crate) fn median_absolute_deviation(&self) -> f64 {
         let median = self.twice_median();
         let deviation = |(size, n): (u32, u64)| ((2 * u64::from(size)).abs_diff(median), n);
         let mut deviations: Vec<(u64, u64)> = self.iter().map(deviation).collect();
@@ -151,7 +151,7 @@ impl Histogram {
     }
 
     /// Forgets all sizes above `limit`.
-    pub fn trim_above(&mut self, limit: u32) {
+    pub(crate) fn trim_above(&mut self, limit: u32) {
         self.table.truncate((limit as usize).saturating_add(1));
         self.large.retain(|&size, _| size <= limit);
         self.large_values = self.large.values().sum();

@@ -18,6 +18,7 @@ pub mod qualities;
 pub mod read_groups;
 pub mod samtools_stats;
 
+use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
 use seqloom_format::bam::RecordRef;
@@ -35,7 +36,7 @@ use gc_bias::GcBiasCounts;
 use insert_size::InsertSizeCounts;
 use observed::{Observed, ObservedScratch};
 use qualities::{QualityByCycleCounts, QualityDistributionCounts, QualityYieldCounts};
-use read_groups::{ReadGroupNames, ReadGroupsCounts};
+use read_groups::{ReadGroupCounts, ReadGroupNames, ReadGroupsCounts};
 use samtools_stats::SamtoolsStatsCounts;
 
 /// A worker with this many large insert sizes hands them over: they are in memory once.
@@ -84,10 +85,19 @@ impl MetricsRequest {
         depth: true,
     };
 
-    /// Memory that counting may take beyond a few MiB per worker.
+    /// Memory that counting may take beyond a few MiB per worker, by so many workers of records of
+    /// so many read groups and sequences: each worker has counts of its own, and there is their
+    /// sum.
     #[must_use]
-    pub fn memory_bytes(&self) -> u64 {
-        if self.insert_size { INSERT_SIZE_BYTES } else { 0 }
+    pub fn memory_bytes(&self, workers: NonZeroUsize, groups: usize, sequences: usize) -> u64 {
+        let copies = workers.get() as u64 + 1;
+        let of_all = |asked: bool, bytes: u64| if asked { bytes } else { 0 };
+        let of_each = |asked: bool, number: usize, bytes: usize| {
+            of_all(asked, copies.saturating_mul(number as u64).saturating_mul(bytes as u64))
+        };
+        of_all(self.insert_size, INSERT_SIZE_BYTES)
+            .saturating_add(of_each(self.read_groups, groups + 1, ReadGroupCounts::MOST_BYTES))
+            .saturating_add(of_each(self.depth, sequences, Depth::SEQUENCE_BYTES))
     }
 
     /// Whether records are compared with the reference, where there is one.
@@ -372,6 +382,19 @@ mod tests {
         assert_eq!((row.read_pairs, row.mode_bp, row.max_bp), (20_000, 300, 89_999));
         assert_eq!(metrics.samtools_stats.unwrap().sums.last_fragments, 20_000);
         assert!(metrics.quality_yield.is_some_and(|it| it.all.bases == 400_000));
+    }
+
+    #[test]
+    fn memory_grows_with_workers_groups_and_sequences() {
+        let bytes = |workers, groups, sequences| {
+            let workers = NonZeroUsize::new(workers).unwrap();
+            MetricsRequest::ALL.memory_bytes(workers, groups, sequences) - INSERT_SIZE_BYTES
+        };
+        assert!(bytes(1, 1, 1) < 64 << 10);
+        assert!((16 << 20..32 << 20).contains(&bytes(2, 1000, 3000)), "{}", bytes(2, 1000, 3000));
+        assert_eq!(bytes(5, 1000, 3000), 2 * bytes(2, 1000, 3000));
+        let none = MetricsRequest::default();
+        assert_eq!(none.memory_bytes(NonZeroUsize::MIN, 1000, 3000), 0);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! A record as counters look at it: bases unpacked and tags found once for all of them.
 
-use seqloom_format::bam::{AuxValue, Flags, RecordError, RecordRef};
+use seqloom_format::bam::{AuxFields, AuxValue, CigarOps, Flags, RecordError, RecordRef};
 
 use super::MetricsRequest;
+use super::cycle_sums::{count_at_least, sum_of};
 
 /// Code of N among the 4-bit codes of BAM.
 pub(super) const NO_CALL: u8 = 15;
@@ -30,9 +31,14 @@ pub(super) struct Tags<'r> {
 
 impl<'r> Tags<'r> {
     /// The first tag of each name counts.
-    fn of(record: &RecordRef<'r>) -> Result<Self, RecordError> {
+    fn of(mut fields: AuxFields<'r>) -> Result<Self, RecordError> {
         let (mut tags, mut has_nm) = (Self::default(), false);
-        for field in record.aux() {
+        while let Some(name) = fields.peek() {
+            if !matches!(&name, b"XN" | b"MQ" | b"SA" | b"OQ" | b"RG" | b"NM") {
+                fields.skip_one()?;
+                continue;
+            }
+            let Some(field) = fields.next() else { break };
             let (name, value): ([u8; 2], AuxValue<'r>) = field?;
             match &name {
                 b"XN" => tags.is_noise |= value.as_int() == Some(1),
@@ -62,15 +68,40 @@ pub(super) struct ObservedScratch {
     original_qualities: Vec<u8>,
 }
 
+/// Sums of a read's qualities, which several counters want.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct QualitySums {
+    /// Of Q20 or more.
+    pub(super) q20: u64,
+    /// Of Q30 or more.
+    pub(super) q30: u64,
+    /// Sum of all.
+    pub(super) sum: u64,
+}
+
+impl QualitySums {
+    pub(super) fn of(qualities: &[u8]) -> Self {
+        Self {
+            q20: count_at_least(qualities, 20),
+            q30: count_at_least(qualities, 30),
+            sum: sum_of(qualities),
+        }
+    }
+}
+
 /// A record and what was made of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Observed<'r> {
     pub(super) record: &'r RecordRef<'r>,
     /// 4-bit codes of the bases, one a byte; empty where nobody looks at them.
     pub(super) codes: &'r [u8],
+    /// All operations, where the record holds them in a tag, too.
+    pub(super) cigar: CigarOps<'r>,
     pub(super) tags: Tags<'r>,
     /// Phred qualities; empty when they are missing.
     pub(super) qualities: &'r [u8],
+    /// Sums of these.
+    pub(super) sums: QualitySums,
     /// Those of tag `OQ`; empty when they are missing.
     pub(super) original_qualities: &'r [u8],
 }
@@ -82,16 +113,18 @@ impl<'r> Observed<'r> {
         request: MetricsRequest,
         scratch: &'r mut ObservedScratch,
     ) -> Result<Self, RecordError> {
-        let tags = Tags::of(record)?;
+        let tags = Tags::of(record.aux())?;
         let ObservedScratch { codes, original_qualities } = scratch;
-        codes.clear();
+        let mut known = 0;
         if request.alignment_summary || request.quality_distribution || request.cycles {
             let packed = record.packed_bases();
-            codes.resize(2 * packed.len(), 0);
-            for (pair, &byte) in codes.chunks_exact_mut(2).zip(packed) {
-                (pair[0], pair[1]) = (byte >> 4, byte & 15);
+            if codes.len() < 2 * packed.len() {
+                codes.resize(2 * packed.len(), 0);
             }
-            codes.truncate(record.base_count());
+            for (pair, &byte) in codes.as_chunks_mut::<2>().0.iter_mut().zip(packed) {
+                *pair = [byte >> 4, byte & 15];
+            }
+            known = record.base_count();
         }
         original_qualities.clear();
         let text = tags.original_qualities.unwrap_or_default();
@@ -100,7 +133,9 @@ impl<'r> Observed<'r> {
             [MISSING_QUALITY, ..] => &[],
             qualities => qualities,
         };
-        Ok(Self { record, codes, tags, qualities, original_qualities })
+        let sums = QualitySums::of(qualities);
+        let (codes, cigar) = (&codes[..known], record.full_cigar());
+        Ok(Self { record, codes, cigar, tags, qualities, sums, original_qualities })
     }
 
     pub(super) fn has_flags(&self, bits: u16) -> bool {

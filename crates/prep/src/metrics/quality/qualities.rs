@@ -8,8 +8,8 @@ use seqloom_format::bam::Flags;
 use seqloom_format::state::{MalformedState, State};
 use seqloom_format::state_of_fields;
 
-use super::cycle_sums::{CycleSums, count_at_least, sum_of};
-use super::observed::{NO_CALL, Observed};
+use super::cycle_sums::{CycleSums, Lengths};
+use super::observed::{NO_CALL, Observed, QualitySums};
 
 /// Qualities are below this one; BAM allows for more, SAM does not.
 const QUALITIES: usize = 128;
@@ -67,13 +67,14 @@ impl QualityYieldCounts {
             return;
         }
         let has_original = !observed.original_qualities.is_empty();
-        let qualities = if has_original { observed.original_qualities } else { observed.qualities };
+        let original = || QualitySums::of(observed.original_qualities);
+        let QualitySums { q20, q30, sum } = if has_original { original() } else { observed.sums };
         let read = YieldCounts {
             reads: 1,
             bases: observed.record.base_count() as u64,
-            q20_bases: count_at_least(qualities, 20),
-            q30_bases: count_at_least(qualities, 30),
-            quality_sum: sum_of(qualities),
+            q20_bases: q20,
+            q30_bases: q30,
+            quality_sum: sum,
         };
         self.all.merge(&read);
         if !observed.has_flags(Flags::QC_FAIL) {
@@ -97,10 +98,10 @@ impl QualityYieldCounts {
 #[derive(Debug, Clone, Default)]
 struct Cycles {
     qualities: CycleSums<u16>,
-    bases: CycleSums<u8>,
+    reads: Lengths,
 }
 
-state_of_fields!(Cycles { qualities, bases });
+state_of_fields!(Cycles { qualities, reads });
 
 impl Cycles {
     fn add(&mut self, qualities: &[u8], is_reverse: bool) {
@@ -111,17 +112,17 @@ impl Cycles {
         let first = if is_reverse { qualities.len() - kept } else { 0 };
         let kept = &qualities[first..first + kept];
         self.qualities.add(kept, is_reverse, u16::from);
-        self.bases.add(kept, is_reverse, |_| 1);
+        self.reads.add(kept.len());
     }
 
     fn merge(&mut self, other: &Self) {
         self.qualities.merge(&other.qualities);
-        self.bases.merge(&other.bases);
+        self.reads.merge(&other.reads);
     }
 
     /// Cycles from 1 with their sum of qualities and their bases, of which there are some.
     fn counted(&self) -> impl Iterator<Item = (u32, u64, u64)> {
-        let sums = self.qualities.by_cycle().into_iter().zip(self.bases.by_cycle());
+        let sums = self.qualities.by_cycle().into_iter().zip(self.reads.by_cycle());
         let counted = (1..).zip(sums).filter(|(_, (_, bases))| *bases > 0);
         counted.map(|(cycle, (sum, bases))| (cycle, sum, bases))
     }
@@ -207,6 +208,8 @@ impl QualityByCycleCounts {
 /// Reads' qualities in turn are often the same, and a processor waits for a counter that it has
 /// just written: each of four in turn counts for itself.
 const TABLES: usize = 4;
+/// As many qualities are counted without a look at where they end.
+const AT_A_TIME: usize = 2 * TABLES;
 
 /// How often each byte is met.
 #[derive(Debug, Clone)]
@@ -222,11 +225,13 @@ impl ByQuality {
     fn add(&mut self, codes: &[u8], qualities: &[u8]) {
         let kept = codes.len().min(qualities.len());
         if memchr::memchr(NO_CALL, &codes[..kept]).is_none() {
-            for four in qualities[..kept].chunks(TABLES) {
-                for (table, &quality) in self.0.iter_mut().zip(four) {
-                    table[usize::from(quality)] += 1;
+            let (many, rest) = qualities[..kept].as_chunks::<AT_A_TIME>();
+            for some in many {
+                for (turn, &quality) in some.iter().enumerate() {
+                    self.0[turn % TABLES][usize::from(quality)] += 1;
                 }
             }
+            rest.iter().for_each(|&quality| self.0[0][usize::from(quality)] += 1);
             return;
         }
         let called = codes.iter().zip(qualities).filter(|(code, _)| **code != NO_CALL);

@@ -6,7 +6,6 @@
 use seqloom_format::bam::{Flags, Header};
 use seqloom_format::state_of_fields;
 
-use super::cycle_sums::count_at_least;
 use super::insert_size::counted_size;
 use super::observed::Observed;
 
@@ -39,6 +38,9 @@ impl ReadGroupNames {
 
     /// The index of a record's read group; behind all others where it has none that the header has.
     fn index_of(&self, id: Option<&[u8]>) -> usize {
+        if let ([only], Some(id)) = (&self.ids[..], id) {
+            return usize::from(only != id);
+        }
         let found = id.and_then(|id| {
             self.by_id.binary_search_by(|&index| self.ids[index].as_slice().cmp(id)).ok()
         });
@@ -66,6 +68,9 @@ pub struct ReadGroupCounts {
 state_of_fields!(ReadGroupCounts { reads, bases, q30_bases, mapped, duplicates, inserts });
 
 impl ReadGroupCounts {
+    /// What one takes at most.
+    pub(super) const MOST_BYTES: usize = size_of::<Self>() + (LARGEST_BP + 1) * size_of::<u32>();
+
     /// The median insert size, rounded down; `None` without pairs or above 2,047 bp.
     #[must_use]
     pub fn median_insert_bp(&self) -> Option<usize> {
@@ -121,12 +126,14 @@ impl ReadGroupsCounts {
         let counts = &mut self.0[index];
         counts.reads += 1;
         counts.bases += observed.record.base_count() as u64;
-        counts.q30_bases += count_at_least(observed.qualities, 30);
+        counts.q30_bases += observed.sums.q30;
         counts.mapped += u64::from(!observed.has_flags(Flags::UNMAPPED));
         counts.duplicates += u64::from(observed.has_flags(Flags::DUPLICATE));
         if let Some(size) = counted_size(observed.record) {
             let bin = (size as usize).min(LARGEST_BP);
             if counts.inserts.len() <= bin {
+                // Exactly: there may be a thousand of these.
+                counts.inserts.reserve_exact(bin + 1 - counts.inserts.len());
                 counts.inserts.resize(bin + 1, 0);
             }
             counts.inserts[bin] = counts.inserts[bin].saturating_add(1);

@@ -7,6 +7,7 @@
 use seqloom_format::bam::Flags;
 use seqloom_format::state_of_fields;
 
+use super::cycle_sums::sum_of;
 use super::observed::Observed;
 
 /// Longer inserts count as this long.
@@ -210,7 +211,7 @@ impl SamtoolsStatsCounts {
     }
 
     fn add_length(&mut self, observed: &Observed<'_>) {
-        let clips = observed.record.full_cigar().codes().filter(|&(code, _)| code == HARD_CLIP);
+        let clips = observed.cigar.codes().filter(|&(code, _)| code == HARD_CLIP);
         let bases = observed.record.base_count() as u32;
         let length = clips.fold(bases, |sum, (_, len)| sum.saturating_add(len));
         let longest = &mut self.longest;
@@ -231,7 +232,8 @@ impl SamtoolsStatsCounts {
         sums.sequences += 1;
         sums.total_length += bases;
         // Missing qualities count as 255, which is what they are in BAM.
-        let quality_sum: u64 = record.qualities().iter().map(|&q| u64::from(q)).sum();
+        let is_missing = observed.qualities.is_empty();
+        let quality_sum = if is_missing { sum_of(record.qualities()) } else { observed.sums.sum };
         match Fragment::of(observed) {
             Fragment::First => {
                 sums.first_fragments += 1;
@@ -266,7 +268,7 @@ impl SamtoolsStatsCounts {
     fn add_alignment(&mut self, observed: &Observed<'_>) {
         let record = observed.record;
         self.sums.mismatches += observed.tags.edit_distance;
-        for (code, len) in record.full_cigar().codes() {
+        for (code, len) in observed.cigar.codes() {
             if matches!(code, MATCH | INSERTION | EQUAL | DIFFERENT) {
                 self.sums.bases_mapped_cigar += u64::from(len);
             }

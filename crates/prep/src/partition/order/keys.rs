@@ -51,7 +51,7 @@ impl PrefixKeys {
 
     /// Whether [`Self::note`] does anything.
     #[must_use]
-    pub fn needs_notes(&self) -> bool {
+    pub(crate) fn needs_notes(&self) -> bool {
         !self.order.is_key_whole()
     }
 

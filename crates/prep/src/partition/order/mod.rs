@@ -81,7 +81,7 @@ impl SortOrder {
 
     /// SO of the @HD line; `None` where the order is left as it is.
     #[must_use]
-    pub fn header_value(self) -> Option<&'static str> {
+    pub(crate) fn header_value(self) -> Option<&'static str> {
         match self {
             Self::Coordinate | Self::CoordinatePicard => Some("coordinate"),
             Self::QueryName | Self::QueryNamePicard => Some("queryname"),

@@ -24,7 +24,7 @@ fn number(text: &[u8]) -> (usize, &[u8], &[u8]) {
 
 /// Which name comes first.
 #[must_use]
-pub fn compare(left: &[u8], right: &[u8]) -> Ordering {
+pub(crate) fn compare(left: &[u8], right: &[u8]) -> Ordering {
     let (mut left, mut right) = (c_string(left), c_string(right));
     loop {
         let (Some(&a), Some(&b)) = (left.first(), right.first()) else {
@@ -57,7 +57,7 @@ const LONG_NUMBER: usize = 9;
 /// Appends text whose byte order is [`compare`]'s, equal where that is: a number becomes a digit
 /// that tells its length (so that it stands against other bytes as a digit does), its digits, and
 /// 255 less its leading zeros.
-pub fn append_text(name: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn append_text(name: &[u8], out: &mut Vec<u8>) {
     let mut rest = c_string(name);
     while let Some(&byte) = rest.first() {
         if !byte.is_ascii_digit() {

@@ -111,8 +111,8 @@ proptest! {
                     let [mut left, mut right] = [Vec::new(), Vec::new()];
                     order.append_text(a, &mut left);
                     order.append_text(b, &mut right);
-                    let unplaced = a.reference_id() < 0 && b.reference_id() < 0;
-                    let by_text = order.is_by_name() || unplaced;
+                    let no_coordinate = a.reference_id() < 0 && b.reference_id() < 0;
+                    let by_text = order.is_by_name() || no_coordinate;
                     if by_text && left != right {
                         prop_assert_eq!(left.cmp(&right), whole);
                     }

@@ -21,6 +21,7 @@ use seqloom_io::spill::{SpillError, SpillExtent, SpillFile, SpillScratch};
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::memory::Ledger;
 
+pub(crate) use saved::SavedPartition;
 pub use saved::{SavedStore, SavedValue, WriteOutError, write_out};
 
 /// Partitions are made as they are first used, this many at a time.
@@ -130,7 +131,7 @@ impl<'a> ChunkStore<'a> {
 
     /// Partitions in use: one more than the highest that was appended to.
     #[must_use]
-    pub fn partitions(&self) -> usize {
+    pub(crate) fn partitions(&self) -> usize {
         self.used.load(Ordering::Acquire)
     }
 

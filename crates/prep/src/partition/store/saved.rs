@@ -29,14 +29,14 @@ pub enum WriteOutError {
 }
 
 /// A partition of which all chunks are spilled.
-struct SavedPartition {
-    partition: usize,
-    bytes: u64,
-    chunks: Vec<SpillExtent>,
+pub(crate) struct SavedPartition {
+    pub(crate) partition: usize,
+    pub(crate) bytes: u64,
+    pub(crate) chunks: Vec<SpillExtent>,
 }
 
 /// Where the chunks of a store lie.
-pub struct SavedStore(Vec<SavedPartition>);
+pub struct SavedStore(pub(crate) Vec<SavedPartition>);
 
 state_of_fields!(SavedPartition { partition, bytes, chunks });
 
@@ -159,7 +159,7 @@ impl<'a> ChunkStore<'a> {
         SavedStore((0..self.partitions()).filter_map(saved).collect())
     }
 
-    /// Puts what was saved into this store, which is empty.
+    /// Adds what was saved to this store.
     ///
     /// # Errors
     /// A partition that no store has.
@@ -171,8 +171,8 @@ impl<'a> ChunkStore<'a> {
             self.used.fetch_max(partition + 1, Ordering::AcqRel);
             let slot = self.partition(partition);
             let mut contents = lock(&slot.contents);
-            contents.bytes = bytes;
-            contents.sealed = chunks.into_iter().map(Chunk::Spilled).collect();
+            contents.bytes += bytes;
+            contents.sealed.extend(chunks.into_iter().map(Chunk::Spilled));
         }
         Ok(())
     }

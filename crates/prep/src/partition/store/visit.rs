@@ -14,7 +14,7 @@ impl ChunkStore<'_> {
 
     /// Sealed chunks of a partition.
     #[must_use]
-    pub fn sealed_chunks(&self, partition: usize) -> usize {
+    pub(crate) fn sealed_chunks(&self, partition: usize) -> usize {
         self.existing(partition).map_or(0, |slot| lock(&slot.contents).sealed.len())
     }
 
@@ -24,7 +24,7 @@ impl ChunkStore<'_> {
     ///
     /// # Errors
     /// When a spilled chunk cannot be read back; those of `visit`.
-    pub fn visit_chunk<E: From<SpillError>>(
+    pub(crate) fn visit_chunk<E: From<SpillError>>(
         &self,
         partition: usize,
         index: usize,

@@ -14,8 +14,8 @@ use crate::duplicates::DuplicateMarks;
 use crate::partition::frame::{frames, set_duplicates};
 use crate::partition::store::{ChunkStore, StoreScratch};
 
-/// What a survey needs.
-pub struct SurveyOptions<'a> {
+/// What a counting_pass needs.
+pub struct CountingPassOptions<'a> {
     /// Workers.
     pub threads: NonZeroUsize,
     /// Marks to apply before records are shown; `None` leaves flags as they are.
@@ -40,9 +40,9 @@ struct Stretch<'a> {
 ///
 /// # Errors
 /// The first failure of any worker or visitor.
-pub fn survey<'a>(
+pub fn counting_pass<'a>(
     stores: &[&'a ChunkStore<'a>],
-    options: &SurveyOptions<'_>,
+    options: &CountingPassOptions<'_>,
     visitors: &dyn VisitorSource,
 ) -> Result<(), FinishError> {
     let (stretches, chunks) = stretches(stores);

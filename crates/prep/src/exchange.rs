@@ -1,0 +1,450 @@
+//! Exchange files: what one process has collected of its part of the input, for the processes that
+//! find duplicates and finish the output.
+//!
+//! ```text
+//! magic | pieces, partition by partition, store by store | table | where the table is, its CRC32
+//! ```
+//!
+//! Pieces are those of a spill file, so that a reader has them as spilled chunks of its own stores:
+//! nothing is copied, and a worker reads a piece when its unit is due. Within a partition records
+//! are in the order of their ordinals and read ends in that of their bytes, and pieces are cut by
+//! size alone: *the bytes of the file depend on what was collected and on nothing else*.
+//!
+//! A partition is put in order in memory: the largest bin of the part must fit.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use seqloom_format::state::State;
+use seqloom_format::state_of_fields;
+use seqloom_io::spill::{SpillError, SpillExtent, SpillFile, SpillScratch};
+use seqloom_runtime::failure::{Failure, lock};
+use seqloom_runtime::memory::Ledger;
+use seqloom_runtime::order::Ordered;
+use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::turnstile::Turnstile;
+
+use crate::duplicates::metrics::DuplicationCounters;
+use crate::duplicates::read_end::ReadEndOptions;
+use crate::duplicates::{FragmentEnd, LibraryTable, PairEnd, PairedMarker};
+use crate::partition::collect::{Collected, EndCollector, Grouping, SavedCollection};
+use crate::partition::frame::frames;
+use crate::partition::store::{
+    Backing, ChunkStore, Loaded, SavedPartition, SavedStore, StoreScratch,
+};
+
+/// First bytes of a file.
+const MAGIC: &[u8; 19] = b"seqloom exchange 1\n";
+/// Last bytes of a file.
+const END: &[u8; 8] = b"exchend\n";
+/// Raw bytes behind which a piece ends, at the next record.
+const PIECE_BYTES: usize = 1 << 20;
+/// Behind the table: its offset, size and CRC32, and the last bytes.
+const FOOTER_BYTES: usize = 8 + 8 + 4 + END.len();
+/// Partitions in work, per worker.
+const INSIDE_PER_WORKER: usize = 2;
+
+/// Why an exchange file could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum ExchangeError {
+    /// A chunk could not be read back or compressed.
+    #[error("{0}")]
+    Spill(#[from] SpillError),
+    /// The file could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The name that it was to have.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// It is not as it was written.
+    #[error("{} is damaged: {problem}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What shows it.
+        problem: &'static str,
+    },
+    /// A bug.
+    #[error("{0}")]
+    Panic(#[from] WorkerPanic),
+    /// The run was stopped from outside.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What was aligned.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PartTotals {
+    /// Reads of the part.
+    pub reads: u64,
+    /// Its templates.
+    pub templates: u64,
+    /// Records made of them.
+    pub records: u64,
+}
+
+state_of_fields!(PartTotals { reads, templates, records });
+
+/// The table at the end of a file.
+struct Contents {
+    totals: PartTotals,
+    collection: SavedCollection,
+}
+
+state_of_fields!(Contents { totals, collection });
+
+/// How the entries of a store are told apart.
+#[derive(Debug, Clone, Copy)]
+enum Entries {
+    /// Framed records.
+    Framed,
+    /// Of this many bytes each.
+    Fixed(usize),
+}
+
+/// A partition that is to be written.
+struct Task<'s, 'a> {
+    store: &'s ChunkStore<'a>,
+    entries: Entries,
+    /// Among all stores.
+    store_index: usize,
+    partition: usize,
+    bytes: u64,
+}
+
+/// A partition as it is written: extents count from the start of `packed`.
+struct Packed {
+    task: usize,
+    packed: Vec<u8>,
+    extents: Vec<SpillExtent>,
+}
+
+/// What is written so far.
+struct Written<'a> {
+    /// The name that the file will have.
+    path: &'a Path,
+    file: File,
+    offset: u64,
+    /// By store.
+    stores: Vec<Vec<SavedPartition>>,
+}
+
+/// Writes all that was collected to `file`, which is empty and will be named `path`; the stores are
+/// empty afterwards. Gives the size of the file.
+///
+/// # Errors
+/// The first failure of any worker.
+pub fn write(
+    collected: &Collected<'_>,
+    totals: PartTotals,
+    (path, file): (&Path, &File),
+    (backing, threads): (&Backing, NonZeroUsize),
+    watch: &dyn Fn() -> bool,
+) -> Result<u64, ExchangeError> {
+    let tasks = tasks(collected);
+    let mut file = file.try_clone().map_err(not_written(path))?;
+    file.write_all(MAGIC).map_err(not_written(path))?;
+    let stores = collected.stores().iter().map(|_| Vec::new()).collect();
+    let written = Mutex::new(Written { path, file, offset: MAGIC.len() as u64, stores });
+    let turnstile = Turnstile::new(&backing.ledger, INSIDE_PER_WORKER * threads.get());
+    let (ordered, failure) = (Ordered::default(), Failure::default());
+    let watch = || if watch() { Ok(()) } else { Err(ExchangeError::Interrupted) };
+    // Chunks read back, their entries in order, and what does not compress.
+    let cost = |ticket: u64| tasks.get(usize::try_from(ticket).ok()?).map(|it| 4 * it.bytes);
+    pool::run(
+        threads,
+        &failure,
+        || turnstile.close(),
+        &watch,
+        |_| {
+            let mut scratch = (StoreScratch::new()?, SpillScratch::new()?);
+            while let Some(pass) = turnstile.enter(cost) {
+                let index = pass.ticket() as usize;
+                let packed = pack(index, &tasks[index], backing, &mut scratch)?;
+                ordered.deposit(pass.ticket(), (packed, pass), |(packed, pass)| {
+                    lock(&written).append(packed, &tasks)?;
+                    drop(pass);
+                    Ok::<_, ExchangeError>(())
+                })?;
+            }
+            Ok::<_, ExchangeError>(())
+        },
+    )?;
+    let Written { file, offset, stores, .. } =
+        written.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut stores = stores.into_iter();
+    let collection = collected.saved_as(|_| SavedStore(stores.next().unwrap_or_default()));
+    let table = Contents { totals, collection }.to_state();
+    end_file(file, offset, &table).map_err(not_written(path))
+}
+
+fn not_written(path: &Path) -> impl FnOnce(io::Error) -> ExchangeError {
+    |source| ExchangeError::Write { path: path.to_owned(), source }
+}
+
+fn end_file(mut file: File, offset: u64, table: &[u8]) -> io::Result<u64> {
+    file.write_all(table)?;
+    let mut footer = (offset, table.len() as u64).to_state();
+    crc32fast::hash(table).save(&mut footer);
+    footer.extend_from_slice(END);
+    file.write_all(&footer)?;
+    Ok(offset + (table.len() + footer.len()) as u64)
+}
+
+fn tasks<'s, 'a>(collected: &'s Collected<'a>) -> Vec<Task<'s, 'a>> {
+    use Entries::{Fixed, Framed};
+    let entries = [
+        Framed,
+        Framed,
+        Framed,
+        Fixed(PairEnd::BYTES),
+        Fixed(FragmentEnd::BYTES),
+        Fixed(PairedMarker::BYTES),
+    ];
+    let stores = collected.stores().into_iter().zip(entries).enumerate();
+    let of_store = |(store_index, (store, entries)): (usize, (&'s ChunkStore<'a>, Entries))| {
+        let task = move |partition: usize| {
+            let bytes = store.bytes(partition);
+            Task { store, entries, store_index, partition, bytes }
+        };
+        (0..store.partitions()).map(task).filter(|task| task.bytes > 0)
+    };
+    stores.flat_map(of_store).collect()
+}
+
+impl Written<'_> {
+    fn append(&mut self, packed: Packed, tasks: &[Task<'_, '_>]) -> Result<(), ExchangeError> {
+        self.file.write_all(&packed.packed).map_err(not_written(self.path))?;
+        let Task { store_index, partition, bytes, .. } = tasks[packed.task];
+        let chunks = packed.extents.iter().map(|extent| extent.moved_by(self.offset)).collect();
+        self.stores[store_index].push(SavedPartition { partition, bytes, chunks });
+        self.offset += packed.packed.len() as u64;
+        Ok(())
+    }
+}
+
+/// Loads a partition, puts it in order and compresses it in pieces.
+fn pack(
+    index: usize,
+    task: &Task<'_, '_>,
+    backing: &Backing,
+    (store, spill): &mut (StoreScratch, SpillScratch),
+) -> Result<Packed, ExchangeError> {
+    let chunks = task.store.take(task.partition).into_iter();
+    let load = |chunk: crate::partition::store::Chunk| chunk.load(backing, store);
+    let loaded = chunks.map(load).collect::<Result<Vec<_>, _>>()?;
+    let mut packed = Packed { task: index, packed: Vec::new(), extents: Vec::new() };
+    let mut piece = Vec::with_capacity(PIECE_BYTES.min(task.bytes as usize));
+    for entry in in_order(&loaded, task.entries) {
+        piece.extend_from_slice(entry);
+        if piece.len() >= PIECE_BYTES {
+            packed.extents.push(SpillExtent::pack(&piece, spill, &mut packed.packed)?);
+            piece.clear();
+        }
+    }
+    if !piece.is_empty() {
+        packed.extents.push(SpillExtent::pack(&piece, spill, &mut packed.packed)?);
+    }
+    Ok(packed)
+}
+
+/// The entries of a partition in an order that their bytes alone decide.
+fn in_order<'l>(loaded: &'l [Loaded<'_>], entries: Entries) -> Vec<&'l [u8]> {
+    match entries {
+        Entries::Fixed(bytes) => {
+            let chunks = loaded.iter().flat_map(|it| it.bytes.chunks_exact(bytes));
+            let mut all: Vec<&[u8]> = chunks.collect();
+            all.sort_unstable();
+            all
+        }
+        Entries::Framed => {
+            let records = loaded.iter().flat_map(|it| {
+                let whole = |(at, ordinal, body): (usize, u64, &[u8])| {
+                    let end = at + crate::partition::frame::FRAME_BYTES + body.len();
+                    (ordinal, &it.bytes[at..end])
+                };
+                frames(&it.bytes).map(whole)
+            });
+            let mut all: Vec<(u64, &[u8])> = records.collect();
+            all.sort_unstable_by_key(|(ordinal, _)| *ordinal);
+            all.into_iter().map(|(_, record)| record).collect()
+        }
+    }
+}
+
+/// An opened exchange file.
+pub struct Exchange {
+    path: PathBuf,
+    file: File,
+    contents: Contents,
+}
+
+impl Exchange {
+    /// Opens a file and reads its table. Pieces are checked when they are read.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is not as it was written.
+    pub fn open(path: &Path) -> Result<Self, ExchangeError> {
+        let failed = |source| ExchangeError::Read { path: path.to_owned(), source };
+        let damaged =
+            |problem: &'static str| ExchangeError::Damaged { path: path.to_owned(), problem };
+        let file = File::open(path).map_err(failed)?;
+        let size = file.metadata().map_err(failed)?.len();
+        let Some(footer_at) = size.checked_sub(FOOTER_BYTES as u64) else {
+            return Err(damaged("it is too short"));
+        };
+        let (mut magic, mut footer) = ([0; MAGIC.len()], [0; FOOTER_BYTES]);
+        file.read_exact_at(&mut footer, footer_at).map_err(failed)?;
+        file.read_exact_at(&mut magic, 0).map_err(failed)?;
+        if &magic != MAGIC || !footer.ends_with(END) {
+            return Err(damaged("it does not start and end as such a file"));
+        }
+        let mut rest = &footer[..];
+        let place = <((u64, u64), u32)>::load(&mut rest);
+        let Ok(((offset, bytes), checksum)) = place else { return Err(damaged("its footer")) };
+        if offset.checked_add(bytes) != Some(footer_at) {
+            return Err(damaged("its table is not where it should be"));
+        }
+        let mut table = vec![0; bytes as usize];
+        file.read_exact_at(&mut table, offset).map_err(failed)?;
+        if crc32fast::hash(&table) != checksum {
+            return Err(damaged("the checksum of its table differs"));
+        }
+        let contents = Contents::from_state(&table);
+        let contents = contents.map_err(|_| damaged("its table is malformed"))?;
+        Ok(Self { path: path.to_owned(), file, contents })
+    }
+
+    /// What was aligned.
+    #[must_use]
+    pub fn totals(&self) -> PartTotals {
+        self.contents.totals
+    }
+}
+
+/// The exchange files of all parts, in the order of the parts.
+pub struct Exchanges(Vec<Exchange>);
+
+impl Exchanges {
+    /// Of these files.
+    #[must_use]
+    pub fn new(exchanges: Vec<Exchange>) -> Self {
+        Self(exchanges)
+    }
+
+    /// Of all parts together.
+    #[must_use]
+    pub fn totals(&self) -> PartTotals {
+        let mut sum = PartTotals::default();
+        for part in self.0.iter().map(Exchange::totals) {
+            sum.reads += part.reads;
+            sum.templates += part.templates;
+            sum.records += part.records;
+        }
+        sum
+    }
+
+    /// What was counted of read ends while they were collected.
+    #[must_use]
+    pub fn counters(&self, libraries: &LibraryTable) -> DuplicationCounters {
+        let mut sum = DuplicationCounters::new(libraries.libraries().len());
+        for ends in self.0.iter().filter_map(|it| it.contents.collection.ends.as_ref()) {
+            sum.merge(&ends.counters);
+        }
+        sum
+    }
+
+    /// Where chunks are read from, and what does not fit is spilled to.
+    ///
+    /// # Errors
+    /// A folder that cannot be written to.
+    pub fn backing(&self, ledger: Ledger, folders: &[PathBuf]) -> Result<Backing, ExchangeError> {
+        let source = |it: &Exchange| match it.file.try_clone() {
+            Ok(file) => Ok((it.path.clone(), file)),
+            Err(source) => Err(ExchangeError::Read { path: it.path.clone(), source }),
+        };
+        let sources = self.0.iter().map(source).collect::<Result<Vec<_>, _>>()?;
+        Ok(Backing { ledger, spill: SpillFile::with_sources(folders, sources)? })
+    }
+
+    /// The records of all parts: those with a place, without one, and stray ones; of each store
+    /// those partitions that are `wanted`.
+    ///
+    /// # Errors
+    /// A file that is damaged.
+    pub fn records<'a>(
+        &self,
+        backing: &'a Backing,
+        chunk_bytes: usize,
+        wanted: impl Fn(usize, usize) -> bool,
+    ) -> Result<[ChunkStore<'a>; 3], ExchangeError> {
+        let stores = std::array::from_fn(|_| ChunkStore::new(backing, chunk_bytes));
+        for (source, it) in self.0.iter().enumerate() {
+            let SavedCollection { placed, no_coordinate, no_reference, .. } =
+                &it.contents.collection;
+            let saved = [placed, no_coordinate, no_reference].into_iter().enumerate();
+            for (store, (index, saved)) in stores.iter().zip(saved) {
+                restore(store, saved, (source, it), backing, |it| wanted(index, it))?;
+            }
+        }
+        Ok(stores)
+    }
+
+    /// The read ends of some partitions.
+    ///
+    /// # Errors
+    /// A file that is damaged.
+    pub fn ends<'a>(
+        &self,
+        (backing, chunk_bytes): (&'a Backing, usize),
+        (libraries, options): (&'a LibraryTable, ReadEndOptions),
+        wanted: impl Fn(usize) -> bool,
+    ) -> Result<EndCollector<'a>, ExchangeError> {
+        let collector =
+            EndCollector::new(backing, chunk_bytes, Grouping::Templates, libraries, options);
+        for (source, it) in self.0.iter().enumerate() {
+            let Some(ends) = &it.contents.collection.ends else { continue };
+            let EndCollector { pairs, fragments, markers, .. } = &collector;
+            let saved = [&ends.pairs, &ends.fragments, &ends.markers];
+            for (store, saved) in [pairs, fragments, markers].into_iter().zip(saved) {
+                restore(store, saved, (source, it), backing, &wanted)?;
+            }
+        }
+        Ok(collector)
+    }
+}
+
+/// Adds the partitions that are wanted, as chunks of source number `source`.
+fn restore(
+    store: &ChunkStore<'_>,
+    saved: &SavedStore,
+    (source, exchange): (usize, &Exchange),
+    backing: &Backing,
+    wanted: impl Fn(usize) -> bool,
+) -> Result<(), ExchangeError> {
+    let foreign = |extent: &SpillExtent| backing.spill.in_source(source, *extent);
+    let partition = |it: &SavedPartition| SavedPartition {
+        partition: it.partition,
+        bytes: it.bytes,
+        chunks: it.chunks.iter().map(foreign).collect(),
+    };
+    let wanted = saved.0.iter().filter(|it| wanted(it.partition)).map(partition).collect();
+    store.restore(SavedStore(wanted)).map_err(|_| ExchangeError::Damaged {
+        path: exchange.path.clone(),
+        problem: "its table names a partition that no store has",
+    })
+}
