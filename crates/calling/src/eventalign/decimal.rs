@@ -9,7 +9,7 @@ const TENS: [f64; 10] = [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Appends an integer.
-pub fn push_integer(out: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn push_integer(out: &mut Vec<u8>, mut value: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();
     loop {
@@ -25,7 +25,7 @@ pub fn push_integer(out: &mut Vec<u8>, mut value: u64) {
 
 /// Appends `%.<decimals>f`. Exact: a single has 24 binary digits and 10^9 has 21 that are not zero,
 /// so their product is exact as a double, and ties go to the even digit as in glibc.
-pub fn push_fixed(out: &mut Vec<u8>, value: f32, decimals: usize) {
+pub(crate) fn push_fixed(out: &mut Vec<u8>, value: f32, decimals: usize) {
     push_sign_or_special(out, f64::from(value));
     if value.is_finite() {
         push_scaled(out, f64::from(value.abs()), decimals);
@@ -34,7 +34,7 @@ pub fn push_fixed(out: &mut Vec<u8>, value: f32, decimals: usize) {
 
 /// Appends `%.<decimals>f` of a double. Where the scaled number is so close to a tie that the
 /// product may have been rounded over it, the standard library, which computes exactly, decides.
-pub fn push_fixed_double(out: &mut Vec<u8>, value: f64, decimals: usize) {
+pub(crate) fn push_fixed_double(out: &mut Vec<u8>, value: f64, decimals: usize) {
     push_sign_or_special(out, value);
     if !value.is_finite() {
         return;
@@ -93,7 +93,7 @@ fn push_padded(out: &mut Vec<u8>, mut value: u64, width: usize) {
 const GENERAL_DIGITS: i32 = 6;
 
 /// Appends `%g`, as a C++ stream writes a number: six digits, no zeros at the end.
-pub fn push_general(out: &mut Vec<u8>, value: f32) {
+pub(crate) fn push_general(out: &mut Vec<u8>, value: f32) {
     push_sign_or_special(out, f64::from(value));
     if !value.is_finite() {
         return;

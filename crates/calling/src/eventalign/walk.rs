@@ -34,7 +34,7 @@ pub struct WalkScratch {
 }
 
 /// What stays the same along a read.
-struct Course<'a> {
+struct Walk<'a> {
     pairs: &'a [(u32, u32)],
     read: &'a AlignedRead<'a>,
     events: &'a ReadEvents,
@@ -42,7 +42,7 @@ struct Course<'a> {
     transitions: Transitions,
 }
 
-impl Course<'_> {
+impl Walk<'_> {
     /// The event closest to a position of the read.
     fn event(&self, position: u32) -> Option<u32> {
         let at = position as usize;
@@ -88,18 +88,18 @@ pub fn align(
     let pairs = followed(read, kmer_length, region);
     let (Some(front), Some(back)) = (pairs.first(), pairs.last()) else { return };
     let transitions = Transitions::new(events.events_per_base);
-    let course = Course { pairs, read, events, kmer_length, transitions };
-    let (Some(first), Some(last)) = (course.event(front.1), course.event(back.1)) else { return };
+    let walk = Walk { pairs, read, events, kmer_length, transitions };
+    let (Some(first), Some(last)) = (walk.event(front.1), walk.event(back.1)) else { return };
     scratch.reference.clear();
     scratch.reference.extend(read.reference.iter().copied().map(lowest_base));
     let is_forward = first < last;
     let (mut start, mut event, mut pair) = (front.0, first, 0);
     while if is_forward { event < last } else { event > last } {
-        let Some(piece) = next_piece(&course, start, event, pair) else { return };
-        let given = walk_piece(scratch, &course, model, piece, rows);
+        let Some(piece) = next_piece(&walk, start, event, pair) else { return };
+        let given = walk_piece(scratch, &walk, model, piece, rows);
         let Some(row) = rows.last().filter(|_| given > 0) else { return };
         (start, event) = (row.offset, row.event);
-        pair = course.pair_at(start, pair);
+        pair = walk.pair_at(start, pair);
     }
 }
 
@@ -122,25 +122,25 @@ fn followed<'a>(
 
 /// The piece from base `start` and event `first_event` on. None if it is too short to be aligned:
 /// behind a large deletion there is nothing to go on with.
-fn next_piece(course: &Course<'_>, start: u32, first_event: u32, pair: usize) -> Option<Piece> {
-    let end_pair = course.pair_at(start.saturating_add(PIECE_BP), pair);
-    let (end, position) = course.pairs[end_pair];
+fn next_piece(walk: &Walk<'_>, start: u32, first_event: u32, pair: usize) -> Option<Piece> {
+    let end_pair = walk.pair_at(start.saturating_add(PIECE_BP), pair);
+    let (end, position) = walk.pairs[end_pair];
     let length = (end + 1).checked_sub(start)? as usize;
-    if length < 2 * course.kmer_length {
+    if length < 2 * walk.kmer_length {
         return None;
     }
-    let last_event = course.event(position)?;
+    let last_event = walk.event(position)?;
     if first_event.abs_diff(last_event) < 2 {
         return None;
     }
-    let is_last = end_pair + 1 == course.pairs.len();
+    let is_last = end_pair + 1 == walk.pairs.len();
     Some(Piece { start, end, first_event, last_event, is_last })
 }
 
 /// Aligns a piece and appends what is believed. Gives the number of rows.
 fn walk_piece(
     scratch: &mut WalkScratch,
-    course: &Course<'_>,
+    walk: &Walk<'_>,
     model: &PoreModel,
     piece: Piece,
     rows: &mut Vec<EventRow>,
@@ -148,18 +148,18 @@ fn walk_piece(
     let WalkScratch { reference, ranks, levels, path, viterbi } = scratch;
     let Piece { first_event, last_event, .. } = piece;
     let window = reference.get(piece.start as usize..=piece.end as usize).unwrap_or_default();
-    let molecule = Molecule { is_reverse: course.read.is_reverse, is_methylated: false };
+    let molecule = Molecule { is_reverse: walk.read.is_reverse, is_methylated: false };
     ranks.clear();
     push_ranks(window, molecule, model.alphabet, model.kmer_length, ranks);
-    let scaling = course.events.scaling;
+    let scaling = walk.events.scaling;
     let log_var = scaling.var.ln();
     levels.clear();
     levels.extend(ranks.iter().map(|rank| ScaledLevel::of(model, *rank, &scaling, log_var)));
     let span = first_event.min(last_event) as usize..=first_event.max(last_event) as usize;
-    let mean_pa = course.events.events.mean_pa.get(span).unwrap_or_default();
+    let mean_pa = walk.events.events.mean_pa.get(span).unwrap_or_default();
     let backwards = first_event > last_event;
     path.clear();
-    viterbi::align(viterbi, Levels { mean_pa, backwards }, levels, &course.transitions, path);
+    viterbi::align(viterbi, Levels { mean_pa, backwards }, levels, &walk.transitions, path);
     let believed = if piece.is_last { usize::MAX } else { BELIEVED_EVENTS };
     let before = rows.len();
     // The piece before gave the first event; of the read's very first, nanopolish gives none.

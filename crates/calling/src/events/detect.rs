@@ -34,14 +34,6 @@ impl DetectOptions {
         long_threshold: 9.0,
         peak_height: 0.2,
     };
-    /// For RNA at 3,000 to 4,000 samples a second (the same source).
-    pub const RNA: Self = Self {
-        short_window: 7,
-        long_window: 14,
-        short_threshold: 2.5,
-        long_threshold: 9.0,
-        peak_height: 1.0,
-    };
 }
 
 /// Buffers of one caller.
@@ -266,12 +258,5 @@ mod tests {
         detect(&mut scratch, &long, &DetectOptions::DNA, &mut events);
         detect(&mut scratch, &short, &DetectOptions::DNA, &mut events);
         assert_eq!(events, events_of(&short, &DetectOptions::DNA));
-    }
-
-    #[test]
-    fn rna_has_longer_windows() {
-        let samples = steps(&[(80.0, 40), (100.0, 40), (70.0, 40)]);
-        let events = events_of(&samples, &DetectOptions::RNA);
-        assert_eq!(events.start_samples, [0, 40, 80]);
     }
 }

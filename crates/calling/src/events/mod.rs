@@ -45,14 +45,6 @@ impl Events {
         self.mean_pa.clear();
         self.stdv_pa.clear();
     }
-
-    /// Puts the last one first.
-    pub fn reverse(&mut self) {
-        self.start_samples.reverse();
-        self.length_samples.reverse();
-        self.mean_pa.reverse();
-        self.stdv_pa.reverse();
-    }
 }
 
 /// How levels of the model become levels of a read: `shift + scale * level`, with standard

@@ -11,23 +11,21 @@ use super::{EventRange, ReadEvents};
 use crate::pore_model::PoreModel;
 
 /// Events per base from which on a read is not aligned (f5c's `AVG_EVENTS_PER_KMER_MAX`).
-pub const TOO_MANY_EVENTS_PER_BASE: usize = 15;
+pub(crate) const TOO_MANY_EVENTS_PER_BASE: usize = 15;
 /// Events per base above which an alignment is no good (nanopolish, f5c).
-pub const MAX_EVENTS_PER_BASE: f64 = 5.0;
+pub(crate) const MAX_EVENTS_PER_BASE: f64 = 5.0;
 /// What remains after recalibration, in standard deviations, above which it failed (the same).
-pub const MAX_VAR: f64 = 2.5;
+pub(crate) const MAX_VAR: f64 = 2.5;
 
 /// Largest current that a converter may be set up for; real ones end below 1e4. What is above could
 /// overflow sums of squares.
-pub const MAX_PA: f64 = 1e9;
+pub(crate) const MAX_PA: f64 = 1e9;
 
 /// How reads are aligned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ReadOptions {
     /// Event detection.
     pub detect: DetectOptions,
-    /// Whether the signal runs from the 3' end to the 5' end, as that of RNA does.
-    pub signal_is_reversed: bool,
     /// Events that recalibration needs (f5c's `--min-recalib-events`).
     pub min_recalibration_events: usize,
     /// What aligns.
@@ -38,18 +36,7 @@ impl ReadOptions {
     /// For DNA.
     #[must_use]
     pub fn dna() -> Self {
-        Self {
-            detect: DetectOptions::DNA,
-            signal_is_reversed: false,
-            min_recalibration_events: 200,
-            kernel: Kernel::best(),
-        }
-    }
-
-    /// For RNA.
-    #[must_use]
-    pub fn rna() -> Self {
-        Self { detect: DetectOptions::RNA, signal_is_reversed: true, ..Self::dna() }
+        Self { detect: DetectOptions::DNA, min_recalibration_events: 200, kernel: Kernel::best() }
     }
 }
 
@@ -168,9 +155,6 @@ pub fn align_read(
         return Err(SkipReason::TooFewEvents);
     }
     let scaling = from_moments(&out.events.mean_pa, &scratch.ranks, model);
-    if options.signal_is_reversed {
-        out.events.reverse();
-    }
     let scaled = Instant::now();
     scratch.times.scaling_ns += nanoseconds(detected, scaled);
     let ReadScratch { ranks, pairs, align: scratch_of_align, .. } = &mut *scratch;
@@ -277,24 +261,6 @@ mod tests {
         let times = scratch.times;
         assert!(times.events_ns > 0 && times.align_ns > 0 && times.scaling_ns > 0);
         assert!(times.cells > 100 * 3800);
-    }
-
-    #[test]
-    fn signal_that_runs_backwards_gives_the_same_events_in_the_order_of_the_bases() {
-        let model = builtin::r9_4_1_nucleotide().unwrap();
-        let (mut read, sequence) = simulated(&model, 1500);
-        let options = ReadOptions::dna();
-        let align = |read: &SignalRead, options: &ReadOptions| {
-            let (scratch, mut out) = (&mut ReadScratch::default(), ReadEvents::default());
-            align_read(scratch, read, &sequence, &model, options, &mut out).unwrap();
-            out
-        };
-        let forward = align(&read, &options);
-        read.samples.reverse();
-        let backward = align(&read, &ReadOptions { signal_is_reversed: true, ..options });
-        assert!((forward.scaling.shift_pa - backward.scaling.shift_pa).abs() < 0.5);
-        let starts = &backward.events.start_samples;
-        assert!(starts.is_sorted_by(|a, b| a > b), "the last samples are the first bases");
     }
 
     #[test]

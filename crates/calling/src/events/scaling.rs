@@ -25,7 +25,7 @@ pub fn from_moments(event_means_pa: &[f32], ranks: &[u32], model: &PoreModel) ->
 /// consecutive equal k-mers only the first counts: which event is whose cannot be known there.
 /// `None` for fewer than `min_events` such events, or levels that are all the same.
 #[must_use]
-pub fn recalibrate(
+pub(crate) fn recalibrate(
     event_means_pa: &[f32],
     of_kmer: &[EventRange],
     ranks: &[u32],

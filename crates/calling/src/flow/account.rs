@@ -73,7 +73,7 @@ impl Skip {
             Self::Spliced => "the alignment skips reference bases (N in the CIGAR)",
             Self::BadCigar => "the CIGAR is missing or does not fit the record's bases",
             Self::ContigMissing => "the reference sequence is not in the FASTA",
-            Self::BehindContig => "the alignment ends behind its reference sequence",
+            Self::BehindContig => "the alignment ends past the end of its reference sequence",
             Self::NoSequence => "no read of this name in --reads",
             Self::SequenceTwice => "more than one read of this name in --reads",
             Self::SequenceLength => "the read is not as long as its alignment says",

@@ -15,7 +15,7 @@ pub enum CallError {
     Alignments(#[from] AlignmentError),
     /// It is not sorted by coordinate.
     #[error(
-        "{}: record {name} lies in front of the one before it; calling wants reads sorted by \
+        "{}: record {name} is in front of the one before it; calling wants reads sorted by \
          coordinate: `seqloom prep` or `samtools sort` sorts them", path.display()
     )]
     Unsorted {

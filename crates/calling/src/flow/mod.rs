@@ -15,6 +15,7 @@
 
 pub mod account;
 pub mod error;
+mod gather;
 pub mod kernels;
 pub mod record;
 pub mod run;

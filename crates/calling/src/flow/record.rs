@@ -102,7 +102,7 @@ pub(super) struct Survey {
     /// Places of the first and last record.
     pub(super) first_place: Option<u64>,
     pub(super) last_place: u64,
-    /// Where the first record begins that lies in front of the one before it.
+    /// Where the first record begins that is in front of the one before it.
     pub(super) unsorted_at: Option<usize>,
 }
 

@@ -2,28 +2,26 @@
 //! BAM. See the module above.
 
 use std::num::NonZeroUsize;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use seqloom_format::bam::{Flags, RecordRef, framed_records};
-use seqloom_format::signal::SignalRead;
-use seqloom_io::alignments::{AlignmentError, AlignmentFetch, AlignmentScratch, AlignmentSource};
+use seqloom_io::alignments::{AlignmentError, AlignmentScratch, AlignmentSource};
 use seqloom_io::indexed_fasta::IndexedFasta;
-use seqloom_io::random_text::TextScratch;
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::monitor::Monitor;
 use seqloom_runtime::order::Ordered;
 use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::schedule;
 
 use super::account::{CallAccount, Skip};
 use super::error::CallError;
-use super::record::{Filter, HardClips, aligned_pairs, name_of, sequenced_bases, shape, survey};
-use super::sequences::{FoundSequence, ReadSequences, normalise};
-use super::signals::{SignalFiles, SignalProblem, SignalScratch};
+use super::gather::{NotCalled, ReadScratch};
+use super::record::{Filter, HardClips, name_of, survey};
+use super::sequences::ReadSequences;
+use super::signals::SignalFiles;
 use super::{CallTimes, ReadInput, ReadKernel};
 use crate::aligned_read::AlignedRead;
-use crate::flow::scheduler::{Cost, Idle, Job, Limits, Scheduler, Task};
-use crate::hmm::kmers::lowest_base;
+use crate::flow::scheduler::{Cost, Job, Limits, Scheduler, Surveyed, Task};
 use seqloom_signal::flow::pass::Components;
 
 /// Samples per base that are expected of a read before its signal is read: 5 kHz at 400 bases a
@@ -100,10 +98,17 @@ pub struct Committed<'a, O> {
     pub outcome: Option<Result<&'a O, &'a Skip>>,
 }
 
+/// What a record was called from.
+#[derive(Debug, Clone, Copy, Default)]
+struct Called {
+    bases: u64,
+    samples: u64,
+}
+
 /// Result of a job.
 struct Done<O> {
     job: Job,
-    outcome: Result<(u64, u64), Skip>,
+    outcome: Result<Called, Skip>,
     output: O,
 }
 
@@ -122,18 +127,6 @@ impl<K: ReadKernel> Default for Worker<K> {
             kernel: K::Scratch::default(),
         }
     }
-}
-
-/// Buffers for what a read is called from.
-#[derive(Default)]
-struct ReadScratch {
-    signals: SignalScratch,
-    signal: SignalRead,
-    sequence_text: TextScratch,
-    reference_text: TextScratch,
-    sequence: Vec<u8>,
-    reference: Vec<u8>,
-    pairs: Vec<(u32, u32)>,
 }
 
 struct Calling<'a, K: ReadKernel, E, C> {
@@ -208,43 +201,21 @@ where
 
     /// The next task, waiting for one if need be; `None` when all is done or the run has failed.
     fn next_task(&self) -> Option<Task> {
-        self.scheduler.wait_for(|scheduler| {
-            if self.failure.stopped() {
-                return Some(None);
-            }
-            match scheduler.next_task() {
-                Ok(task) => Some(Some(task)),
-                Err(Idle::Finished) => Some(None),
-                Err(Idle::Wait) => None,
-            }
-        })
+        let stopped = || self.failure.stopped();
+        schedule::next_task(&self.scheduler, stopped, Scheduler::next_task)
     }
 
     fn fetch(&self, worker: &mut Worker<K>) -> Result<(), CallError> {
         let source = self.inputs.alignments;
         let fetched = self.times.bam.time(|| {
-            Ok::<_, AlignmentError>(match source.fetch(&mut worker.fetch)? {
-                AlignmentFetch::Block(block) => {
-                    let found = survey(&block.bytes, &self.inputs.filter);
-                    (AlignmentFetch::Busy, Some((block, found)))
-                }
-                other => (other, None),
-            })
+            let fetched = source.fetch(&mut worker.fetch)?;
+            Ok::<_, AlignmentError>(fetched.map(|block| {
+                let found = survey(&block.bytes, &self.inputs.filter);
+                Surveyed { block, found }
+            }))
         })?;
-        match fetched {
-            (_, Some((block, found))) => {
-                let cost = |bases| self.cost(bases, bases * SAMPLES_PER_BASE);
-                self.scheduler.update(|scheduler| scheduler.fetched(block, found, &cost))
-            }
-            (AlignmentFetch::End, None) => {
-                self.scheduler.update(Scheduler::source_ended);
-                Ok(())
-            }
-            _ => {
-                self.scheduler.update(Scheduler::fetch_found_nothing);
-                Ok(())
-            }
-        }
+        let cost = |bases| self.cost(bases, bases * SAMPLES_PER_BASE);
+        self.scheduler.update(|scheduler| scheduler.fetched(fetched, &cost))
     }
 
     fn cost(&self, bases: u64, samples: u64) -> Cost {
@@ -256,10 +227,15 @@ where
     fn call(&self, mut job: Job, worker: &mut Worker<K>) -> Result<(), E> {
         let mut output = lock(&self.recycled).pop().unwrap_or_default();
         let mut largest = job.cost.working_bytes;
-        let outcome = if job.unit.record < job.unit.end {
-            self.call_record(&job, worker, &mut output, &mut largest)?
-        } else {
-            Ok((0, 0))
+        let has_record = job.unit.record < job.unit.end;
+        let outcome = match has_record {
+            true => self.call_record(&job, worker, &mut output, &mut largest),
+            false => Ok(Called::default()),
+        };
+        let outcome = match outcome {
+            Ok(called) => Ok(called),
+            Err(NotCalled::Skipped(skip)) => Err(skip),
+            Err(NotCalled::Failed(error)) => return Err(error.into()),
         };
         if largest > self.limits.prepaid_bytes {
             // What a long read needed is not kept for the short ones behind it.
@@ -280,36 +256,32 @@ where
         self.ordered.deposit(sequence, done, |done| self.commit(done))
     }
 
-    /// Bases and samples of a record that was called, or why it was not.
+    /// Calls the record of a job, if it has all that a call needs.
     fn call_record(
         &self,
         job: &Job,
         worker: &mut Worker<K>,
         output: &mut K::Output,
         largest: &mut u64,
-    ) -> Result<Result<(u64, u64), Skip>, CallError> {
+    ) -> Result<Called, NotCalled> {
         let framed = &job.block.bytes[job.unit.record..job.unit.end];
-        let Some(Ok(record)) = framed_records(framed).next().map(|it| it.map(RecordRef::new))
-        else {
-            return Ok(Err(Skip::BadCigar));
+        let body = framed_records(framed).next().and_then(Result::ok).ok_or(Skip::BadCigar)?;
+        let record = RecordRef::new(body).map_err(|_| Skip::BadCigar)?;
+        let scratch = &mut worker.read;
+        let gathered = self.inputs.gather(&record, scratch, self.times, self.components)?;
+        let called = Called {
+            bases: scratch.sequence.len() as u64,
+            samples: scratch.signal.samples.len() as u64,
         };
-        let Ok(record) = record else { return Ok(Err(Skip::BadCigar)) };
-        let prepared = match self.prepare(&record, &mut worker.read)? {
-            Ok(prepared) => prepared,
-            Err(skip) => return Ok(Err(skip)),
-        };
-        let bases = worker.read.sequence.len() as u64;
-        let samples = worker.read.signal.samples.len() as u64;
-        let taken = self.cost(bases, samples).working_bytes;
+        let taken = self.cost(called.bases, called.samples).working_bytes;
         *largest = taken.max(*largest);
         if taken > job.cost.working_bytes && !self.grow(job.sequence, taken) {
-            return Ok(Err(Skip::NoSignal)); // the run has failed; nobody will see it
+            return Err(Skip::NoSignal.into()); // the run has failed; nobody will see it
         }
-        let scratch = &worker.read;
         let aligned = AlignedRead {
             name: record.name(),
-            contig: prepared.contig,
-            start: prepared.start,
+            contig: gathered.contig,
+            start: gathered.start,
             is_reverse: record.has_flags(Flags::REVERSE),
             sequence: &scratch.sequence,
             reference: &scratch.reference,
@@ -318,12 +290,12 @@ where
         let input = ReadInput {
             aligned,
             signal: &scratch.signal,
-            signal_path: &prepared.signal_path,
+            signal_path: &gathered.signal_path,
             ordinal: job.ordinal,
             record,
         };
-        let called = self.kernel.call(&mut worker.kernel, &input, self.times, output);
-        Ok(called.map(|()| (bases, samples)).map_err(Skip::Kernel))
+        let outcome = self.kernel.call(&mut worker.kernel, &input, self.times, output);
+        Ok(outcome.map(|()| called).map_err(Skip::Kernel)?)
     }
 
     /// Waits until a read that is longer than was thought may be worked on; `false` when the run
@@ -337,91 +309,6 @@ where
             });
             self.scheduler.lock().grows(false);
             may_grow
-        })
-    }
-
-    /// Brings together what a record is called from.
-    fn prepare(
-        &self,
-        record: &RecordRef<'_>,
-        scratch: &mut ReadScratch,
-    ) -> Result<Result<Prepared<'_>, Skip>, CallError> {
-        let shape = match shape(record) {
-            Ok(shape) => shape,
-            Err(skip) => return Ok(Err(skip)),
-        };
-        let contig = match self.fetch_reference(record, shape.reference_bases, scratch)? {
-            Ok(contig) => contig,
-            Err(skip) => return Ok(Err(skip)),
-        };
-        let found = self.times.sequences.time(|| self.fetch_sequence(record, scratch))?;
-        if let Err(skip) = found {
-            return Ok(Err(skip));
-        }
-        if scratch.sequence.len() as u64 != shape.read_bases {
-            return Ok(Err(Skip::SequenceLength));
-        }
-        aligned_pairs(record, self.inputs.hard_clips, &mut scratch.pairs);
-        let ReadScratch { signals, signal, .. } = scratch;
-        let fetched = self.inputs.signals.fetch(signals, record.name(), self.components, signal);
-        let signal_path = match fetched {
-            Ok(path) => path,
-            Err(SignalProblem::Missing) => return Ok(Err(Skip::NoSignal)),
-            Err(SignalProblem::Twice) => return Ok(Err(Skip::SignalTwice)),
-            Err(SignalProblem::Unreadable(fault)) => {
-                return Ok(Err(Skip::SignalUnreadable(fault)));
-            }
-        };
-        let start = u64::from(record.position().unsigned_abs());
-        Ok(Ok(Prepared { contig, start, signal_path }))
-    }
-
-    /// The reference from the first base of the alignment to the one behind its last.
-    fn fetch_reference(
-        &self,
-        record: &RecordRef<'_>,
-        span: u64,
-        scratch: &mut ReadScratch,
-    ) -> Result<Result<&[u8], Skip>, CallError> {
-        let id = usize::try_from(record.reference_id()).unwrap_or(usize::MAX);
-        let references = self.inputs.alignments.headers()[0].references();
-        let name = references.get(id).map(|it| it.name.as_bytes()).unwrap_or_default();
-        let Some(&Some(contig)) = self.inputs.contigs.get(id) else {
-            return Ok(Err(Skip::ContigMissing));
-        };
-        let start = u64::from(record.position().unsigned_abs());
-        let length_bp = self.inputs.reference.length_bp(contig);
-        if start + span > length_bp {
-            return Ok(Err(Skip::BehindContig));
-        }
-        let region = start..(start + span + 1).min(length_bp);
-        let ReadScratch { reference_text, reference, .. } = scratch;
-        self.times
-            .reference
-            .time(|| self.inputs.reference.fetch(reference_text, contig, region, reference))?;
-        reference.iter_mut().for_each(|base| *base = lowest_base(*base));
-        Ok(Ok(name))
-    }
-
-    fn fetch_sequence(
-        &self,
-        record: &RecordRef<'_>,
-        scratch: &mut ReadScratch,
-    ) -> Result<Result<(), Skip>, CallError> {
-        let Some(sequences) = self.inputs.sequences else {
-            let is_clipped = shape(record).is_ok_and(|it| it.is_hard_clipped);
-            if record.base_count() == 0 || is_clipped {
-                return Ok(Err(Skip::HardClipped));
-            }
-            sequenced_bases(record, &mut scratch.sequence);
-            normalise(&mut scratch.sequence);
-            return Ok(Ok(()));
-        };
-        let ReadScratch { sequence_text, sequence, .. } = scratch;
-        Ok(match sequences.fetch(sequence_text, record.name(), sequence)? {
-            FoundSequence::Bases => Ok(()),
-            FoundSequence::Missing => Err(Skip::NoSequence),
-            FoundSequence::Twice => Err(Skip::SequenceTwice),
         })
     }
 
@@ -444,10 +331,10 @@ where
             let record = (!framed.is_empty()).then_some(framed);
             match &outcome {
                 _ if record.is_none() => {}
-                Ok((bases, samples)) => {
+                Ok(of) => {
                     account.called += 1;
-                    account.bases += bases;
-                    account.samples += samples;
+                    account.bases += of.bases;
+                    account.samples += of.samples;
                 }
                 Err(skip) => account.skip(name_of(framed), skip),
             }
@@ -463,11 +350,4 @@ where
         self.scheduler.update(|scheduler| scheduler.committed(held_bytes));
         Ok(())
     }
-}
-
-/// What a record is called from, but for what is in the scratch.
-struct Prepared<'a> {
-    contig: &'a [u8],
-    start: u64,
-    signal_path: Arc<Path>,
 }

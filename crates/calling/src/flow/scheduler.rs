@@ -10,7 +10,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use seqloom_io::alignments::{AlignmentError, AlignmentSource, RecordBlock, RecordCheck};
+use seqloom_io::alignments::{AlignmentSource, RecordBlock, RecordCheck};
+use seqloom_runtime::schedule::{Fetch, Fetches, Idle, InOrder};
 
 use super::error::CallError;
 use super::record::{Filter, Survey, Unit, name_of, place_of, survey};
@@ -60,23 +61,13 @@ pub(super) enum Task {
     Call(Job),
 }
 
-/// Why a worker got no task.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Idle {
-    /// Others must finish something first.
-    Wait,
-    /// All is done.
-    Finished,
-}
-
 /// See the module documentation.
 pub(super) struct Scheduler<'a> {
     source: &'a AlignmentSource,
     filter: Filter,
     limits: Limits,
     check: RecordCheck,
-    early: BTreeMap<u64, (Box<RecordBlock>, Survey)>,
-    next_block: u64,
+    order: InOrder<Surveyed>,
     has_last_block: bool,
     last_place: u64,
     records: u64,
@@ -93,9 +84,13 @@ pub(super) struct Scheduler<'a> {
     peak_bytes: u64,
     next_sequence: u64,
     committed: u64,
-    fetching: usize,
-    fetch_blocked: bool,
-    source_ended: bool,
+    fetches: Fetches,
+}
+
+/// A block, and what was found in it.
+pub(super) struct Surveyed {
+    pub(super) block: Box<RecordBlock>,
+    pub(super) found: Survey,
 }
 
 impl<'a> Scheduler<'a> {
@@ -105,8 +100,7 @@ impl<'a> Scheduler<'a> {
             filter,
             limits,
             check: RecordCheck::new(source, 0),
-            early: BTreeMap::new(),
-            next_block: 0,
+            order: InOrder::default(),
             has_last_block: false,
             last_place: 0,
             records: 0,
@@ -119,9 +113,7 @@ impl<'a> Scheduler<'a> {
             peak_bytes: 0,
             next_sequence: 0,
             committed: 0,
-            fetching: 0,
-            fetch_blocked: false,
-            source_ended: false,
+            fetches: Fetches::default(),
         }
     }
 
@@ -143,24 +135,21 @@ impl<'a> Scheduler<'a> {
     /// The next task, if there is one now.
     pub(super) fn next_task(&mut self) -> Result<Task, Idle> {
         if self.may_fetch() {
-            self.fetching += 1;
+            self.fetches.start();
             return Ok(Task::Fetch);
         }
         if let Some(job) = self.take_job() {
             return Ok(Task::Call(job));
         }
-        let finished = self.source_ended && self.fetching == 0 && self.waiting.is_empty();
+        let finished = self.fetches.are_over() && self.waiting.is_empty();
         Err(if finished { Idle::Finished } else { Idle::Wait })
     }
 
     fn may_fetch(&self) -> bool {
-        let ahead = self.fetching + self.early.len();
+        let ahead = self.fetches.in_work() + self.order.early();
         let expected = self.window_bytes + ahead as u64 * self.limits.block_bytes;
         let has_room = expected < self.limits.window_bytes || ahead == 0 && self.is_window_empty();
-        !self.source_ended
-            && !self.fetch_blocked
-            && has_room
-            && ahead < self.limits.workers * BLOCKS_PER_WORKER
+        self.fetches.may_start() && has_room && ahead < self.limits.workers * BLOCKS_PER_WORKER
     }
 
     fn is_window_empty(&self) -> bool {
@@ -169,7 +158,7 @@ impl<'a> Scheduler<'a> {
 
     fn take_job(&mut self) -> Option<Job> {
         let head = self.turns.get(&self.committed).map(|&cost| (Reverse(cost), self.committed));
-        let is_full = self.window_bytes >= self.limits.window_bytes && !self.source_ended;
+        let is_full = self.window_bytes >= self.limits.window_bytes && !self.fetches.have_ended();
         let free = self.limits.working_bytes.saturating_sub(self.working_bytes);
         let most = free + self.limits.prepaid_bytes;
         let longest = || self.waiting.range((Reverse(most), 0)..).next().map(|(&key, _)| key);
@@ -231,45 +220,30 @@ impl<'a> Scheduler<'a> {
         self.window_bytes -= held_bytes;
     }
 
-    /// The source has nothing more to take.
-    pub(super) fn source_ended(&mut self) {
-        self.fetching -= 1;
-        self.source_ended = true;
-    }
-
-    /// Others hold what could be taken. Workers look again when one of them has come back.
-    pub(super) fn fetch_found_nothing(&mut self) {
-        self.fetching -= 1;
-        self.fetch_blocked = self.fetching > 0;
-    }
-
-    /// Takes a block and all that waited for it.
+    /// A fetch is back: takes its block and all that waited for it.
     pub(super) fn fetched(
         &mut self,
-        block: Box<RecordBlock>,
-        found: Survey,
+        fetched: Fetch<Surveyed>,
         cost: &dyn Fn(u64) -> Cost,
     ) -> Result<(), CallError> {
-        self.fetching -= 1;
-        self.fetch_blocked = false;
+        let Some(surveyed) = self.fetches.finish(fetched) else { return Ok(()) };
         if self.has_last_block {
             return Ok(());
         }
-        self.early.insert(block.index, (block, found));
-        while let Some((block, found)) = self.early.remove(&self.next_block) {
-            self.next_block += 1;
-            self.accept(block, found, cost)?;
+        self.order.push(surveyed.block.index, surveyed);
+        while let Some(surveyed) = self.order.pop() {
+            self.accept(surveyed, cost)?;
         }
         Ok(())
     }
 
     fn accept(
         &mut self,
-        mut block: Box<RecordBlock>,
-        found: Survey,
+        Surveyed { mut block, found }: Surveyed,
         cost: &dyn Fn(u64) -> Cost,
     ) -> Result<(), CallError> {
-        let found = self.check(&mut block, found)?;
+        let survey = |bytes: &[u8]| survey(bytes, &self.filter);
+        let found = self.check.accept_surveyed(self.source, &mut block, found, survey)?;
         if let Some(first) = found.first_place {
             let unsorted = (first < self.last_place).then_some(0).or(found.unsorted_at);
             if let Some(at) = unsorted {
@@ -279,8 +253,8 @@ impl<'a> Scheduler<'a> {
         }
         if block.last || found.first_place.is_some_and(|first| self.is_behind_region(first)) {
             self.has_last_block = true;
-            self.source_ended = true;
-            self.early.clear();
+            self.fetches.end();
+            self.order.clear();
         }
         let first_record = self.records;
         self.records += found.records;
@@ -309,14 +283,6 @@ impl<'a> Scheduler<'a> {
         let job = Job { sequence, block, unit, ordinal, cost, held_bytes };
         self.turns.insert(sequence, cost.working_bytes);
         self.waiting.insert((Reverse(cost.working_bytes), sequence), job);
-    }
-
-    /// Verifies the block; where the check has put its records right, they are surveyed again.
-    fn check(&mut self, block: &mut RecordBlock, found: Survey) -> Result<Survey, AlignmentError> {
-        let before = (self.check.reread_blocks(), block.records);
-        self.check.accept(self.source, block)?;
-        let unchanged = before == (self.check.reread_blocks(), block.records);
-        Ok(if unchanged { found } else { survey(&block.bytes, &self.filter) })
     }
 
     /// Whether nothing of the region is at this place or behind it.

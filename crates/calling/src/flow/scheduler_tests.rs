@@ -38,14 +38,11 @@ fn fill(scheduler: &mut Scheduler<'_>) -> Result<(), CallError> {
     let mut scratch = seqloom_io::alignments::AlignmentScratch::default();
     while scheduler.may_fetch() {
         assert!(matches!(scheduler.next_task(), Ok(Task::Fetch)));
-        match scheduler.source.fetch(&mut scratch).unwrap() {
-            seqloom_io::alignments::AlignmentFetch::Block(block) => {
-                let found = survey(&block.bytes, &scheduler.filter);
-                scheduler.fetched(block, found, &cost)?;
-            }
-            seqloom_io::alignments::AlignmentFetch::Busy => scheduler.fetch_found_nothing(),
-            seqloom_io::alignments::AlignmentFetch::End => scheduler.source_ended(),
-        }
+        let fetched = scheduler.source.fetch(&mut scratch).unwrap().map(|block| {
+            let found = survey(&block.bytes, &scheduler.filter);
+            Surveyed { block, found }
+        });
+        scheduler.fetched(fetched, &cost)?;
     }
     Ok(())
 }

@@ -26,7 +26,7 @@ use seqloom_signal::store::{
 const SIZE_BITS: u32 = 40;
 
 /// Most files: what is left of 64 bits.
-pub const MAX_FILES: usize = 1 << (64 - SIZE_BITS);
+pub(crate) const MAX_FILES: usize = 1 << (64 - SIZE_BITS);
 
 /// Largest record that is fetched. A read of two days at 5 kHz has 0.9 G samples; its record is
 /// still smaller.
@@ -411,7 +411,7 @@ impl SignalFiles {
         if read.read_id != read_id {
             let other = String::from_utf8_lossy(&read.read_id);
             return Err(unreadable(format!(
-                "read {other} lies where the index has another: the index is out of date"
+                "read {other} is where the index has another: the index is out of date"
             )));
         }
         Ok(store.path().clone())

@@ -24,7 +24,7 @@ pub const fn lowest_base(code: u8) -> u8 {
 
 /// The base that pairs with `base`.
 #[must_use]
-pub const fn complement(base: u8) -> u8 {
+pub(crate) const fn complement(base: u8) -> u8 {
     match base {
         b'A' => b'T',
         b'C' => b'G',

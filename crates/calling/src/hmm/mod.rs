@@ -134,5 +134,6 @@ impl Clipping {
     /// Both ends, as for methylation calls.
     pub const BOTH: Self = Self { start: true, end: true };
     /// Neither end.
-    pub const NEITHER: Self = Self { start: false, end: false };
+    #[cfg(test)]
+    pub(crate) const NEITHER: Self = Self { start: false, end: false };
 }

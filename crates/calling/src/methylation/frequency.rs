@@ -48,7 +48,7 @@ pub struct Cutoff {
 impl Cutoff {
     /// Whether a group's call is left out.
     #[must_use]
-    pub fn is_ambiguous(&self, log_lik_ratio: f64, motif_count: u32) -> bool {
+    pub(crate) fn is_ambiguous(&self, log_lik_ratio: f64, motif_count: u32) -> bool {
         let limit = match self.style {
             CutoffStyle::Nanopolish => self.threshold * f64::from(motif_count),
             CutoffStyle::F5c => self.threshold,

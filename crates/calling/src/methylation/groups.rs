@@ -16,7 +16,7 @@ pub struct Group {
 
 /// Appends the groups of `reference` to `groups`, in its order. Sites at most `gap` apart (from C
 /// to C) share a group. `reference` is upper case.
-pub fn find(reference: &[u8], gap: u32, groups: &mut Vec<Group>) {
+pub(crate) fn find(reference: &[u8], gap: u32, groups: &mut Vec<Group>) {
     let begin = groups.len();
     for at in memchr::memmem::find_iter(reference, b"CG") {
         let at = at as u32;
@@ -36,7 +36,7 @@ const REACH: usize = 1000;
 /// The first event of the k-mer at `at`, or of the nearest one before it that has events, or behind
 /// it. As in nanopolish the search stops short of the very first and the very last k-mer.
 #[must_use]
-pub fn closest_event(of_kmer: &[EventRange], at: usize) -> Option<u32> {
+pub(crate) fn closest_event(of_kmer: &[EventRange], at: usize) -> Option<u32> {
     let first = |range: &EventRange| range.get().map(|(first, _)| first);
     let before = of_kmer.get(at.saturating_sub(REACH) + 1..=at);
     let end = (at + REACH).min(of_kmer.len().saturating_sub(1));

@@ -100,7 +100,7 @@ pub struct ModbamScratch {
 /// The probability that a site is methylated, by the log-likelihood ratio of its group and no
 /// opinion beforehand.
 #[must_use]
-pub fn probability(log_lik_ratio: f64) -> f64 {
+pub(crate) fn probability(log_lik_ratio: f64) -> f64 {
     1.0 / (1.0 + (-log_lik_ratio).exp())
 }
 

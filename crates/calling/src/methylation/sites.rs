@@ -19,7 +19,11 @@ pub struct CalledSite {
 
 /// Offsets of the sites in a slice of the reference, within a range of it. As the groups are found:
 /// an ambiguous base counts as the lowest that it can be.
-pub fn site_offsets(reference: &[u8], from: usize, to: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn site_offsets(
+    reference: &[u8],
+    from: usize,
+    to: usize,
+) -> impl Iterator<Item = usize> {
     let slice = reference.get(from..to.min(reference.len())).unwrap_or_default();
     let is_site = |pair: &[u8]| lowest_base(pair[0]) == b'C' && lowest_base(pair[1]) == b'G';
     let found = slice.windows(2).enumerate().filter(move |(_, pair)| is_site(pair));

@@ -39,7 +39,7 @@ impl TableFormat {
 
 /// Appends the lines of the calls of one read. Ambiguous bases of the reference are written as the
 /// base that they were taken for.
-pub fn append_calls(
+pub(crate) fn append_calls(
     format: TableFormat,
     read: &AlignedRead<'_>,
     calls: &[CpgCall],

@@ -100,7 +100,7 @@ impl<K: Ord + Copy, V: Absorb + Copy> Tallies<K, V> {
     }
 
     /// The counts in the order of their keys; complete after [`merge`](Self::merge).
-    pub fn merged_values(&mut self) -> impl Iterator<Item = &mut V> {
+    pub(crate) fn merged_values(&mut self) -> impl Iterator<Item = &mut V> {
         self.merged.iter_mut().map(|(_, value)| value)
     }
 }

@@ -9,7 +9,7 @@
 use super::{Alphabet, ModelError, PoreModel};
 
 /// K-mers of both tables have this many letters.
-pub const KMER_LENGTH: usize = 6;
+pub(crate) const KMER_LENGTH: usize = 6;
 
 static NUCLEOTIDE: &[u8] = include_bytes!("tables/r9.4.1_nucleotide_6mer.f64");
 static CPG: &[u8] = include_bytes!("tables/r9.4.1_cpg_6mer.f64");

@@ -18,7 +18,7 @@ pub enum Chemistry {
 impl Chemistry {
     /// The chemistry that the name of a kit or a model speaks of, if it does.
     #[must_use]
-    pub fn of_name(name: &str) -> Option<Self> {
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
         let name = name.to_ascii_lowercase();
         let has = |part: &str| name.contains(part);
         match () {

@@ -18,7 +18,7 @@ pub use kmer::KmerRanks;
 pub use request::ModelRequest;
 
 /// Most rows a model may have: 4^12, or 5^10 and a half. The largest in use has 5^9.
-pub const MAX_ROWS: usize = 1 << 24;
+pub(crate) const MAX_ROWS: usize = 1 << 24;
 
 /// Letters that k-mers are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

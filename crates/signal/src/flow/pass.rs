@@ -21,7 +21,7 @@ use crate::store::{FrameBatch, SignalStore, StoreError};
 
 /// Batches taken and not yet committed, per worker: one that is worked on and one that waits for
 /// its turn, so that a slow batch does not idle the others at once.
-pub const AHEAD_PER_WORKER: usize = 2;
+pub(crate) const AHEAD_PER_WORKER: usize = 2;
 
 /// Where the time of a pass went, summed over workers.
 #[derive(Debug, Default)]

@@ -107,7 +107,7 @@ impl Dataset {
 
 /// Rounds each sample to the nearest multiple of `2^bits`, halves up. A multiple that no sample can
 /// have (32,768) is rounded down instead: slow5tools lets it overflow to -32,768.
-pub fn round_samples(samples: &mut [i16], bits: u8) {
+pub(crate) fn round_samples(samples: &mut [i16], bits: u8) {
     let bits = u32::from(bits.min(16));
     if bits == 0 {
         return;

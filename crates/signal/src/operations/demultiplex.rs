@@ -52,7 +52,7 @@ pub enum DemuxError {
 }
 
 /// Each category is a file that stays open.
-pub const MAX_CATEGORIES: usize = 1 << 16;
+pub(crate) const MAX_CATEGORIES: usize = 1 << 16;
 
 /// See the module documentation.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -346,7 +346,7 @@ impl FieldMap {
 
     /// Whether values stay as they are.
     #[must_use]
-    pub fn is_identity(&self) -> bool {
+    pub(crate) fn is_identity(&self) -> bool {
         self.sources.is_none()
     }
 

@@ -61,7 +61,7 @@ pub struct Fast5PoolOptions {
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// See [`Fast5PoolOptions::max_deaths`].
-pub const DEFAULT_MAX_DEATHS: u64 = 100;
+pub(crate) const DEFAULT_MAX_DEATHS: u64 = 100;
 
 /// The workers that have nothing to do, and how to get more. Threads share it.
 #[derive(Debug)]
@@ -185,7 +185,7 @@ impl Fast5Pool {
 
     /// Workers that have died or were ended so far.
     #[must_use]
-    pub fn deaths(&self) -> u64 {
+    pub(crate) fn deaths(&self) -> u64 {
         self.deaths.load(Ordering::Relaxed)
     }
 

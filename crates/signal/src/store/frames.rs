@@ -12,7 +12,7 @@ use seqloom_format::slow5::limits::MAX_BODY_BYTES;
 pub(super) const PREFIX_BYTES: u64 = binary::LENGTH_BYTES as u64;
 
 /// Longest line that is read, as for records of BLOW5: far beyond any read.
-pub const MAX_LINE_BYTES: u64 = MAX_BODY_BYTES as u64;
+pub(crate) const MAX_LINE_BYTES: u64 = MAX_BODY_BYTES as u64;
 
 /// What makes the rest of a file unreadable, or one record of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

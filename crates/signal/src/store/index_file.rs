@@ -84,7 +84,7 @@ pub fn read_index_file(path: &Path, store: &dyn SignalStore) -> Result<ReadIndex
 ///
 /// # Errors
 /// [`IndexFileError`].
-pub fn check_index(
+pub(crate) fn check_index(
     bytes: &[u8],
     path: &Path,
     store: &dyn SignalStore,

@@ -132,7 +132,7 @@ fn bad_files_are_refused_by_name_and_their_other_reads_are_kept() {
             "err_fast5/aux_field_wrong_type",
             "file: attribute \"channel_number\" cannot be made char*",
         ),
-        ("err_fast5/dupli_attrib", "file: attribute \"version\" stands in two places"),
+        ("err_fast5/dupli_attrib", "file: attribute \"version\" is in two places"),
         ("err_fast5/empty_fast5", "file: there is no raw signal in it"),
         ("err_fast5/malformed_readid1", "read 0: read_id \"#0035aaf9"),
         ("err_fast5/malformed_readid2", "file: read_id \"@2c469631"),

@@ -30,9 +30,9 @@ use trace::Trace;
 /// Cells of a band.
 pub const BANDWIDTH: usize = 100;
 /// The mean log-probability of events on their k-mers below which an alignment is none.
-pub const MIN_MEAN_LOG_EMISSION: f64 = -5.0;
+pub(crate) const MIN_MEAN_LOG_EMISSION: f64 = -5.0;
 /// Most k-mers that may be skipped in a row.
-pub const MAX_SKIPPED_KMERS: u32 = 50;
+pub(crate) const MAX_SKIPPED_KMERS: u32 = 50;
 /// Log-probability of an event before or behind the bases.
 const LOG_TRIM: f64 = -4.605_170_185_988_091;
 
@@ -55,7 +55,7 @@ impl Kernel {
 
     /// Whether this machine has it. Where it has not, [`Kernel::Scalar`] does its work.
     #[must_use]
-    pub fn is_available(self) -> bool {
+    pub(crate) fn is_available(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => std::arch::is_x86_feature_detected!("avx512f"),

@@ -84,8 +84,8 @@ pub enum Fast5Problem {
         /// Its group.
         group: String,
     },
-    /// A header attribute, or a field of a read, stands in two places with two values.
-    #[error("attribute {0:?} stands in two places")]
+    /// A header attribute, or a field of a read, is in two places with two values.
+    #[error("attribute {0:?} is in two places")]
     Duplicate(String),
     /// Reads of one file belong to several runs.
     #[error("run_id {found:?} is not that of the reads before, {expected:?}")]

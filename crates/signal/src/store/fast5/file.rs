@@ -132,7 +132,7 @@ impl<E: Engine> Fast5File<E> {
 
     /// Has reads give values of these auxiliary fields, as another opening of the same file found
     /// them with [`Fast5Options::complete_header`].
-    pub fn set_auxiliary(&mut self, fields: Vec<AuxiliaryField>) {
+    pub(crate) fn set_auxiliary(&mut self, fields: Vec<AuxiliaryField>) {
         self.header.auxiliary = fields;
     }
 

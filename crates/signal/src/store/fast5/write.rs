@@ -63,7 +63,7 @@ pub enum Fast5WriteError {
     #[error("{0}")]
     Hdf5(#[from] WriteError),
     /// Two reads of one name.
-    #[error("read {0:?} stands twice")]
+    #[error("read {0:?} is there twice")]
     Duplicate(String),
     /// A read id that is no name of a group.
     #[error("read id {0:?} cannot be the name of a group")]
