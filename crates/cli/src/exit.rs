@@ -1,5 +1,6 @@
 //! From the errors of all commands to exit codes.
 
+use seqloom_align::engine::EngineError;
 use seqloom_align::index::{BuildError, IndexError};
 use seqloom_align::input_error::CohortError;
 use seqloom_calling::flow::error::CallError;
@@ -20,6 +21,7 @@ use seqloom_io::source::SourceError;
 use seqloom_io::spill::SpillError;
 use seqloom_prep::duplicates::NameUsedTwice;
 use seqloom_prep::duplicates::read_end::ReadEndError;
+use seqloom_prep::exchange::ExchangeError;
 use seqloom_prep::input::IngestError;
 use seqloom_prep::input::headers::MergeError;
 use seqloom_prep::recalibrate::RecalibrationError;
@@ -29,6 +31,7 @@ use seqloom_signal::store::{IndexFileError, StoreError};
 use seqloom_terminal::exit::{FAILED, MALFORMED, OK, OUTPUT, USAGE, chain_has, common_code};
 
 use crate::align::lanes::SheetError;
+use crate::shard::error::ShardError;
 use crate::signal::error::{JoinError, LostReads, NothingCalled, PassError};
 
 /// The exit code of an error of any command; 0 where nobody reads the output any more.
@@ -42,7 +45,9 @@ pub(crate) fn code(error: &anyhow::Error) -> u8 {
         return OK;
     }
     let is_usage = common == USAGE
+        || columns_code(error) == Some(USAGE)
         || chain_has::<ReblockError>(error, |e| matches!(e, ReblockError::TooSmall { .. }))
+        || chain_has::<ShardError>(error, ShardError::is_usage)
         || chain_has::<StepError>(error, |e| matches!(e, StepError::UnknownReadGroup(_)))
         || chain_has::<BuildError>(error, |e| matches!(e, BuildError::MemoryLimit { .. }));
     if is_usage {
@@ -53,6 +58,10 @@ pub(crate) fn code(error: &anyhow::Error) -> u8 {
         || chain_has::<AtomicFileError>(error, |_| true)
         || chain_has::<BuildError>(error, |e| matches!(e, BuildError::Write { .. }))
         || chain_has::<KeptError>(error, |_| true)
+        || chain_has::<ShardError>(error, ShardError::is_output)
+        || chain_has::<ExchangeError>(error, |e| {
+            matches!(e, ExchangeError::Write { .. } | ExchangeError::Damaged { .. })
+        })
         || chain_has::<SpillError>(error, |_| true);
     if is_output {
         return OUTPUT;
@@ -63,6 +72,7 @@ pub(crate) fn code(error: &anyhow::Error) -> u8 {
             CohortError::Source(source) => source_is_malformed(source),
             _ => true,
         })
+        || chain_has::<EngineError>(error, |e| matches!(e, EngineError::Read { .. }))
         || chain_has::<BuildError>(error, |e| {
             matches!(e, BuildError::Fasta { .. } | BuildError::Gzip { .. })
         })
@@ -71,8 +81,26 @@ pub(crate) fn code(error: &anyhow::Error) -> u8 {
             !matches!(e, IndexError::Missing { .. } | IndexError::Io { .. })
         })
         || chain_has::<ReblockError>(error, |e| matches!(e, ReblockError::Unequal { .. }))
+        || columns_code(error) == Some(MALFORMED)
         || signal_is_malformed(error);
     if is_malformed { MALFORMED } else { FAILED }
+}
+
+/// The code of what only `columns` says.
+#[cfg(feature = "columns")]
+fn columns_code(error: &anyhow::Error) -> Option<u8> {
+    use seqloom_columns::error::ColumnsError as E;
+    error.chain().find_map(|cause| match cause.downcast_ref::<E>()? {
+        E::Wanted(_) => Some(USAGE),
+        E::Value(_) | E::Fault(_) | E::Inputs { .. } => Some(MALFORMED),
+        _ => None,
+    })
+}
+
+/// There is no `columns`.
+#[cfg(not(feature = "columns"))]
+fn columns_code(_: &anyhow::Error) -> Option<u8> {
+    None
 }
 
 /// Aligned input, and the files that go with it.

@@ -9,12 +9,15 @@ use std::time::{Duration, Instant};
 use seqloom_align::index::{
     BuildError, BuildOptions, IndexPaths, IndexPlan, Method, Phase, build, plan,
 };
+use seqloom_report::run::SCHEMA;
 use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
+use seqloom_terminal::host::Progress;
 use seqloom_terminal::{Console, UsageError};
 
 use crate::align::least_memory_of_pairs;
 use crate::clash::refuse_clashes;
+use crate::host;
 use crate::output::arguments::memory_size;
 use crate::output::run::{beyond_address_space, within_address_space};
 
@@ -155,10 +158,20 @@ impl<'a> Narrator<'a> {
         };
         let text = narrated(phase, done, now - begun);
         self.console.progress(&text);
+        let share = Some(done);
+        self.console.tell_progress(Progress { phase: name(phase), share, ..Progress::default() });
         if phase == Phase::Sort && now - self.logged.get() > LOG_INTERVAL {
             self.console.info(&text);
             self.logged.set(now);
         }
+    }
+}
+
+fn name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Read => "read",
+        Phase::Sort => "sort",
+        Phase::Write => "write",
     }
 }
 
@@ -178,6 +191,29 @@ fn narrated(phase: Phase, done: f64, elapsed: Duration) -> String {
         String::new()
     };
     format!("index: {what} {:.0} %{to_go}", 100.0 * done)
+}
+
+/// What was done, by the names of the report of `align`.
+fn report(
+    counts: &serde_json::Value,
+    files: &[PathBuf],
+    threads: NonZeroUsize,
+    console: &Console,
+) -> serde_json::Value {
+    let usage = machine::usage();
+    serde_json::json!({
+        "schema": SCHEMA,
+        "program": format!("seqloom {}", env!("CARGO_PKG_VERSION")),
+        "command": host::command_line(),
+        "files": files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
+        "threads": threads,
+        "counts": counts,
+        "usage": {
+            "wall_seconds": console.wall().as_secs_f64(),
+            "cpu_seconds": usage.cpu.as_secs_f64(),
+            "peak_rss_bytes": usage.peak_rss_bytes,
+        },
+    })
 }
 
 /// Runs the command.
@@ -203,6 +239,10 @@ pub(crate) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Resu
     let prepared = plan(&arguments.reference, &options, &progress).map_err(explained)?;
     console.info(&announcement(&prepared));
     console.info(&announcement_of_align(&prepared, threads));
+    let counts = serde_json::json!({
+        "sequences": prepared.sequences,
+        "bases": prepared.bases,
+    });
     let built = build(prepared, prefix, &progress).map_err(explained)?;
     for stale in &built.stale_files {
         console.error(&format!(
@@ -215,6 +255,9 @@ pub(crate) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Resu
     }
     for file in &built.files {
         console.info(&format!("index: wrote {}", file.display()));
+    }
+    if let Some(host) = console.host() {
+        host.report(&report(&counts, &built.files, threads, console));
     }
     Ok(())
 }

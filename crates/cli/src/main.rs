@@ -3,13 +3,21 @@
 mod align;
 mod allocator;
 mod clash;
+#[cfg(feature = "columns")]
+mod columns;
 mod exit;
 mod fastq;
+mod host;
 mod index;
 mod manners;
+mod options;
 mod output;
 mod prep;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod processor;
 mod recalibration;
+mod region;
+mod shard;
 mod signal;
 mod topology;
 
@@ -30,6 +38,11 @@ struct Arguments {
     /// Print how to cite seqloom and what it stands on (CITATION.cff)
     #[arg(long)]
     citation: bool,
+    /// Print what commands and options there are, as JSON, for programs that call them
+    #[arg(long, hide = true)]
+    dump_options: bool,
+    #[command(flatten)]
+    host: host::HostArguments,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -42,6 +55,12 @@ enum Command {
     Align(Box<align::AlignArguments>),
     /// Sort, mark duplicates, filter and fix aligned reads in one pass
     Prep(Box<prep::PrepArguments>),
+    /// Alignments, reads or raw signal as columns: a stream of Arrow record batches
+    #[cfg(feature = "columns")]
+    Columns(columns::ColumnsArguments),
+    /// One run of `align` in many processes, on one machine or many
+    #[command(subcommand)]
+    Shard(shard::ShardCommand),
     /// FASTQ files: what they are and how they scale; padded blocks
     #[command(subcommand)]
     Fastq(fastq::FastqCommand),
@@ -76,11 +95,15 @@ fn main() -> ExitCode {
     signals::install(stderr, "seqloom");
     let Ok(stderr) = console.stderr() else { return ExitCode::from(ending::FAILED) };
     allocator::tell(stderr);
-    let outcome = match arguments.command {
+    let outcome = arguments.host.apply(&console).and_then(|()| match arguments.command {
         Some(command) => run(command, &console),
+        None if arguments.dump_options => options::dump(Arguments::command()),
         // Without any argument there is the help.
         None => manners::cite(),
-    };
+    });
+    if let Err(error) = &outcome {
+        host::tell_failure(error, &console, exit::code(error));
+    }
     ending::report(outcome, &console, exit::code)
 }
 
@@ -89,6 +112,9 @@ fn run(command: Command, console: &Console) -> anyhow::Result<()> {
         Command::Index(arguments) => index::run(&arguments, console),
         Command::Align(arguments) => align::run(&arguments, console),
         Command::Prep(arguments) => prep::run(&arguments, console),
+        #[cfg(feature = "columns")]
+        Command::Columns(arguments) => columns::run(&arguments, console),
+        Command::Shard(command) => shard::run(&command, console),
         Command::Fastq(command) => fastq::run(&command, console),
         Command::Signal(command) => signal::run(&command, console),
         Command::Topology(arguments) => topology::run(&arguments, console),

@@ -10,13 +10,13 @@ use seqloom_format::bam::{Header, Reference};
 use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_io::{known_sites, reference, text};
 use seqloom_prep::duplicates::DuplicateMarks;
-use seqloom_prep::finish::{self, SurveyOptions};
+use seqloom_prep::finish::{self, CountingPassOptions};
 use seqloom_prep::input::reference::ReferenceSequences;
 use seqloom_prep::partition::store::ChunkStore;
 use seqloom_prep::recalibrate::known_sites::{KnownSites, KnownSitesBuilder};
 use seqloom_prep::recalibrate::{
-    Applier, ApplyOptions, Counter, CountingVisitors, DynamicQuantization, RecalibrationError,
-    RecalibrationOptions, Table, gather, report,
+    Applier, ApplyOptions, Counter, CountingVisitors, Counts, DynamicQuantization,
+    RecalibrationError, RecalibrationOptions, Table, gather, report,
 };
 use seqloom_runtime::failure::lock;
 use seqloom_terminal::UsageError;
@@ -101,6 +101,41 @@ impl RecalibrationArguments {
         self.counts() || !self.apply_bqsr.is_empty()
     }
 
+    /// Whether qualities are changed, or only counted.
+    pub(crate) fn changes_records(&self) -> bool {
+        self.is_asked() && !self.bqsr_report_only
+    }
+
+    /// Where the report goes.
+    pub(crate) fn report_path(&self) -> Option<&Path> {
+        self.bqsr_report.as_deref()
+    }
+
+    /// The report of what several processes have counted.
+    ///
+    /// # Errors
+    /// A header that has no table.
+    pub(crate) fn report_of(&self, header: &Header, counts: &Counts) -> anyhow::Result<String> {
+        let none = (ReferenceSequences::default(), KnownSitesBuilder::new(&[]).finish());
+        let counter = Counter::new(&self.counting(), header, &none.0, &none.1)?;
+        Ok(report::write(&counter.table(counts)))
+    }
+
+    /// What applies a report.
+    ///
+    /// # Errors
+    /// A report that is malformed, or of other read groups.
+    pub(crate) fn applier_of(&self, header: &Header, text: &str) -> anyhow::Result<Applier> {
+        let table = report::parse(text.as_bytes())?;
+        Ok(Applier::new(&table, &self.applying(), header)?)
+    }
+
+    /// Makes the paths absolute that are relative to `folder`.
+    pub(crate) fn rebase(&mut self, folder: &Path) {
+        let paths = self.known_sites.iter_mut().chain(&mut self.apply_bqsr);
+        paths.chain(&mut self.bqsr_report).for_each(|path| *path = folder.join(&*path));
+    }
+
     fn counting(&self) -> RecalibrationOptions {
         RecalibrationOptions {
             preserve_below: self.preserve_qscores_less_than,
@@ -179,6 +214,11 @@ impl<'a> Recalibration<'a> {
         Ok(Some(Self { arguments, known_sites, given, staged, table }))
     }
 
+    /// The text of the reports that were given, gathered.
+    pub(crate) fn given_report(&self) -> Option<String> {
+        self.given.as_ref().map(report::write)
+    }
+
     /// Memory that it holds from now on.
     pub(crate) fn size_bytes(&self) -> u64 {
         self.known_sites.size_bytes()
@@ -195,9 +235,12 @@ impl<'a> Recalibration<'a> {
         (stores, marks): (&[&'s ChunkStore<'s>], Option<&DuplicateMarks>),
         run: &Run<'_>,
     ) -> anyhow::Result<String> {
-        Ok(match &self.given {
-            Some(table) => report::write(table),
-            None => report::write(&self.count(header, reference, (stores, marks), run)?),
+        Ok(match self.given_report() {
+            Some(text) => text,
+            None => {
+                let counts = self.count(header, reference, (stores, marks), run)?;
+                self.arguments.report_of(header, &counts)?
+            }
         })
     }
 
@@ -216,11 +259,11 @@ impl<'a> Recalibration<'a> {
     /// # Errors
     /// A report that cannot be written.
     pub(crate) fn applier(&self, header: &Header, text: &str) -> anyhow::Result<Option<Applier>> {
-        // What is written is what is applied: tables are rounded in a report.
-        let table = report::parse(text.as_bytes())?;
         if let Some(path) = &self.arguments.bqsr_report {
             *lock(&self.staged) = Some(stage_text(path, text)?);
         }
+        // What is written is what is applied: tables are rounded in a report.
+        let table = report::parse(text.as_bytes())?;
         let is_applied = !self.arguments.bqsr_report_only;
         let options = self.arguments.applying();
         let applier = is_applied.then(|| Applier::new(&table, &options, header)).transpose()?;
@@ -228,21 +271,26 @@ impl<'a> Recalibration<'a> {
         Ok(applier)
     }
 
-    fn count<'s>(
+    /// Counts what the stores hold.
+    ///
+    /// # Errors
+    /// A record that cannot be counted.
+    pub(crate) fn count<'s>(
         &self,
         header: &Header,
         reference: &ReferenceSequences,
         (stores, marks): (&[&'s ChunkStore<'s>], Option<&DuplicateMarks>),
         run: &Run<'_>,
-    ) -> anyhow::Result<Table> {
+    ) -> anyhow::Result<Counts> {
         let options = self.arguments.counting();
         let counter = Counter::new(&options, header, reference, &self.known_sites)?;
         let visitors = CountingVisitors::new(&counter);
         let seen = AtomicU64::new(0);
         let watch = || run.watch("recalibrate", (0, None), seen.load(Ordering::Relaxed));
-        let survey = SurveyOptions { threads: run.threads, marks, records: &seen, watch: &watch };
-        finish::survey(stores, &survey, &visitors)?;
-        Ok(counter.table(&visitors.into_counts()))
+        let counting_pass =
+            CountingPassOptions { threads: run.threads, marks, records: &seen, watch: &watch };
+        finish::counting_pass(stores, &counting_pass, &visitors)?;
+        Ok(visitors.into_counts())
     }
 }
 

@@ -1,7 +1,8 @@
 //! Arguments of `seqloom align`. Single letters mean what they mean in `bwa mem`, except -o -t -m
 //! -l.
 
-use std::num::NonZeroUsize;
+use std::iter;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -9,7 +10,11 @@ use seqloom_align::engine::bwa::{BwaOptions, InsertSize, Preset};
 use seqloom_align::engine::fake::FakeOptions;
 use seqloom_align::index::IndexPaths;
 use seqloom_format::bam::{Header, expand_escapes};
+use seqloom_prep::duplicates::DuplicateOptions;
+use seqloom_prep::duplicates::barcode::BarcodeTags;
+use seqloom_prep::duplicates::read_end::ReadEndOptions;
 
+use super::mode::ModeArguments;
 use super::placing::PlacementArguments;
 use crate::output::arguments::{ModeArgument, OpticalDistance, OutputArguments, RunArguments};
 use crate::recalibration::RecalibrationArguments;
@@ -48,9 +53,8 @@ pub(crate) struct AlignArguments {
     #[arg(long = "input", value_name = "CSV", help_heading = "Input",
           conflicts_with_all = ["first", "second", "read_group", "append_comments"])]
     pub(crate) sheet: Option<PathBuf>,
-    /// The sample of the sheet to align, where it has several
-    #[arg(long, value_name = "NAME", help_heading = "Input", requires = "sheet")]
-    pub(crate) sample: Option<String>,
+    #[command(flatten)]
+    pub(crate) names: NamesArguments,
 
     #[command(flatten)]
     pub(crate) output: OutputArguments,
@@ -65,6 +69,14 @@ pub(crate) struct AlignArguments {
     pub(crate) stripes: NonZeroUsize,
     #[command(flatten)]
     pub(crate) run: RunArguments,
+    /// Align in shards that are kept in a hidden folder beside the output: the same command goes on
+    /// from there if it is killed; -t, -m and --tmp-dir may differ. The input is read twice
+    #[arg(long, help_heading = "Machine")]
+    pub(crate) resume: bool,
+    /// Bases of a shard that is kept
+    #[arg(long, value_name = "BASES", requires = "resume", hide = true,
+          value_parser = crate::shard::bases)]
+    pub(crate) resume_bases: Option<NonZeroU64>,
     #[command(flatten)]
     pub(crate) placement: PlacementArguments,
     #[command(flatten)]
@@ -78,19 +90,71 @@ pub(crate) struct AlignArguments {
     pub(crate) recalibration: RecalibrationArguments,
     #[command(flatten)]
     pub(crate) algorithm: AlgorithmArguments,
+    #[command(flatten)]
+    pub(crate) mode: ModeArguments,
     /// Print help
     #[arg(long, action = clap::ArgAction::Help)]
     help: Option<bool>,
 }
 
 impl AlignArguments {
+    /// The reads' files, where no sheet names them.
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
+        self.first.iter().chain(&self.second)
+    }
+
+    /// Makes the paths of inputs absolute that are relative to `folder`; standard input stays.
+    pub(crate) fn rebase(&mut self, folder: &Path) {
+        let paths = iter::once(&mut self.reference).chain(&mut self.first);
+        let paths = paths.chain(&mut self.second).chain(&mut self.reference_fasta);
+        paths.filter(|path| path.as_os_str() != "-").for_each(|path| *path = folder.join(&*path));
+        self.recalibration.rebase(folder);
+    }
+
+    /// Named options that the bytes of the output depend on; files are the caller's.
+    pub(crate) fn identity(&self) -> Vec<(&'static str, String)> {
+        // Whoever adds an option is asked here where it belongs.
+        let Self {
+            reference,
+            first,
+            second,
+            sheet,
+            names,
+            output,
+            no_sort,
+            stripes,
+            run: _,
+            resume: _,
+            resume_bases,
+            placement,
+            input,
+            duplicates,
+            reference_fasta,
+            recalibration,
+            algorithm,
+            mode,
+            help: _,
+        } = self;
+        vec![
+            ("reference", format!("{:?}", (reference, reference_fasta))),
+            ("inputs", format!("{:?}", (first, second, sheet, names))),
+            ("output options", output.identity()),
+            ("form of the output", format!("{:?}", (no_sort, stripes, resume_bases))),
+            ("placement", format!("{placement:?}")),
+            ("input options", format!("{input:?}")),
+            ("duplicate options", format!("{duplicates:?}")),
+            ("recalibration options", format!("{recalibration:?}")),
+            ("algorithm", format!("{:?}", (algorithm, mode))),
+        ]
+    }
+
     /// The FASTA that recalibration and metrics compare reads with.
-    pub(super) fn fasta(&self) -> &Path {
+    pub(crate) fn fasta(&self) -> &Path {
         self.reference_fasta.as_ref().unwrap_or(&self.reference)
     }
 
     /// All files that are read besides reads.
-    pub(super) fn files(&self) -> Vec<PathBuf> {
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
         let index = IndexPaths::new(&self.reference);
         let mut files: Vec<PathBuf> = index.all().into();
         files.push(self.fasta().to_owned());
@@ -98,6 +162,22 @@ impl AlignArguments {
         files.extend(self.recalibration.files().cloned());
         files
     }
+}
+
+/// What reads belong to, where their names or a sheet say so.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct NamesArguments {
+    /// Make the read group of Illumina's read names: ID FLOWCELL.LANE, PU FLOWCELL.LANE.BARCODE.
+    /// Its sample is that of --sample
+    #[arg(long, requires = "sample", conflicts_with_all = ["read_group", "sheet"])]
+    pub(crate) rg_from_names: bool,
+    /// The sample of --rg-from-names (SM), or the one of the sheet to align where it has several
+    #[arg(long, value_name = "NAME", value_parser = field_value)]
+    pub(crate) sample: Option<String>,
+    /// The library of --rg-from-names (LB)
+    #[arg(long, value_name = "NAME", requires = "rg_from_names", value_parser = field_value)]
+    pub(crate) library: Option<String>,
 }
 
 /// How the input is read.
@@ -119,8 +199,11 @@ pub(crate) struct InputArguments {
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) cohort_bases: u64,
     /// Take qualities as Phred+33 even where they look like Phred+64
-    #[arg(long)]
+    #[arg(long, conflicts_with = "phred64")]
     pub(crate) assume_phred33: bool,
+    /// Qualities of FASTQ are Phred+64 (Illumina 1.3 to 1.7); the output has them as Phred+33
+    #[arg(long)]
+    pub(crate) phred64: bool,
 }
 
 /// How duplicates are marked.
@@ -146,57 +229,80 @@ pub(crate) struct DuplicateArguments {
     pub(crate) optical_distance: OpticalDistance,
 }
 
+impl DuplicateArguments {
+    /// How read ends are told.
+    pub(crate) fn read_ends(&self) -> ReadEndOptions {
+        ReadEndOptions {
+            mode: self.duplicate_mode.into(),
+            locate: self.optical_distance.0.is_some(),
+            barcodes: BarcodeTags::default(),
+        }
+    }
+
+    /// How duplicates are found among them.
+    pub(crate) fn options(&self) -> DuplicateOptions {
+        DuplicateOptions {
+            optical_distance_px: self.optical_distance.0,
+            ..DuplicateOptions::default()
+        }
+    }
+}
+
 /// bwa's algorithm.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Algorithm (as in bwa mem)")]
 pub(crate) struct AlgorithmArguments {
     /// Minimum seed length [default: 19]
-    #[arg(short = 'k', value_name = "N", value_parser = clap::value_parser!(i32).range(1..=1000))]
+    #[arg(short = 'k', long, value_name = "N",
+          value_parser = clap::value_parser!(i32).range(1..=1000))]
     min_seed_length: Option<i32>,
     /// Band width [default: 100]
-    #[arg(short = 'w', value_name = "N",
+    #[arg(short = 'w', long, value_name = "N",
           value_parser = clap::value_parser!(i32).range(1..=100_000))]
     band_width: Option<i32>,
     /// Skip seeds with more than N occurrences [default: 500]
-    #[arg(short = 'c', value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(short = 'c', long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
     max_occurrences: Option<i32>,
     /// Mismatch penalty [default: 4]
-    #[arg(short = 'B', value_name = "N", value_parser = clap::value_parser!(i32).range(0..=100))]
+    #[arg(short = 'B', long, value_name = "N",
+          value_parser = clap::value_parser!(i32).range(0..=100))]
     mismatch_penalty: Option<i32>,
     /// Gap open penalty, of deletions and insertions [default: 6,6]
-    #[arg(short = 'O', value_name = "N[,N]")]
+    #[arg(short = 'O', long, value_name = "N[,N]")]
     gap_open: Option<OneOrTwo>,
     /// Gap extension penalty [default: 1,1]
-    #[arg(short = 'E', value_name = "N[,N]")]
+    #[arg(short = 'E', long, value_name = "N[,N]")]
     gap_extend: Option<OneOrTwo>,
     /// Clipping penalty at the 5' and the 3' end [default: 5,5]
-    #[arg(short = 'L', value_name = "N[,N]")]
+    #[arg(short = 'L', long, value_name = "N[,N]")]
     clip_penalty: Option<OneOrTwo>,
     /// Penalty of an unpaired read pair [default: 17]
-    #[arg(short = 'U', value_name = "N", value_parser = clap::value_parser!(i32).range(0..=10_000))]
+    #[arg(short = 'U', long, value_name = "N",
+          value_parser = clap::value_parser!(i32).range(0..=10_000))]
     unpaired_penalty: Option<i32>,
     /// Minimum score to output [default: 30]
-    #[arg(short = 'T', value_name = "N", value_parser = clap::value_parser!(i32).range(0..=10_000))]
+    #[arg(short = 'T', long, value_name = "N",
+          value_parser = clap::value_parser!(i32).range(0..=10_000))]
     min_output_score: Option<i32>,
     /// List other hits in XA if there are at most N (on ALT contigs: the second N); help is --help
     /// [default: 5,200]
-    #[arg(short = 'h', value_name = "N[,N]")]
+    #[arg(short = 'h', long, value_name = "N[,N]")]
     xa_hits: Option<OneOrTwo>,
     /// Soft-clip supplementary alignments
-    #[arg(short = 'Y')]
+    #[arg(short = 'Y', long)]
     soft_clip_supplementary: bool,
     /// Mark shorter split hits as secondary (for old Picard)
-    #[arg(short = 'M')]
+    #[arg(short = 'M', long)]
     mark_split_secondary: bool,
     /// Preset of the read type, which changes the defaults above: intractg (contigs of the same
     /// species). bwa's pacbio and ont2d are refused: they need its -W
-    #[arg(short = 'x', value_name = "TYPE")]
+    #[arg(short = 'x', long, value_name = "TYPE")]
     preset: Option<PresetArgument>,
     /// Insert size of FR pairs: mean[,deviation[,max[,min]]] [default: inferred per cohort]
-    #[arg(short = 'I', value_name = "F[,F[,N[,N]]]")]
+    #[arg(short = 'I', long, value_name = "F[,F[,N[,N]]]")]
     insert_size: Option<InsertSize>,
     /// Treat ALT contigs as part of the primary assembly (ignore REF.alt)
-    #[arg(short = 'j')]
+    #[arg(short = 'j', long)]
     pub(crate) ignore_alt: bool,
     /// Search for every read, as before there was the certified path (for comparisons)
     #[arg(long, hide = true)]
@@ -207,6 +313,29 @@ pub(crate) struct AlgorithmArguments {
 }
 
 impl AlgorithmArguments {
+    /// The first of these options that is given.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let options = [
+            ("-k", self.min_seed_length.is_some()),
+            ("-w", self.band_width.is_some()),
+            ("-c", self.max_occurrences.is_some()),
+            ("-B", self.mismatch_penalty.is_some()),
+            ("-O", self.gap_open.is_some()),
+            ("-E", self.gap_extend.is_some()),
+            ("-L", self.clip_penalty.is_some()),
+            ("-U", self.unpaired_penalty.is_some()),
+            ("-T", self.min_output_score.is_some()),
+            ("-h", self.xa_hits.is_some()),
+            ("-Y", self.soft_clip_supplementary),
+            ("-M", self.mark_split_secondary),
+            ("-x", self.preset.is_some()),
+            ("-I", self.insert_size.is_some()),
+            ("-j", self.ignore_alt),
+            ("--no-certified-path", self.no_certified_path),
+        ];
+        options.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+    }
+
     /// The options of the bwa engine.
     pub(crate) fn bwa_options(&self) -> BwaOptions {
         let both = |values: Option<OneOrTwo>| values.map(|v| v.0);
@@ -281,6 +410,14 @@ fn read_group_line(text: &str) -> Result<String, String> {
     let expanded = expand_escapes(text);
     let parsed = Header::default().add_read_group(expanded.as_bytes());
     parsed.map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+/// What can stand in a header line.
+fn field_value(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.contains(char::is_control) {
+        return Err("a name without control characters".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 /// `--engine`.

@@ -4,18 +4,24 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use seqloom_align::certified::{CertifiedReads, Verdict};
+use seqloom_align::certified::{CertifiedReads, Verdict, WORKER_BYTES};
 use seqloom_align::engine::bwa::BwaEngine;
 use seqloom_align::index::{FastTable, IndexInfo, IndexPaths};
 use seqloom_report::run::CertifiedReport;
 use seqloom_runtime::memory::ByteSize;
 
 use super::arguments::{AlignArguments, EngineChoice};
+use super::mode::Mode;
 use super::plan::Demand;
+
+fn with_searches(demand: Demand) -> Demand {
+    let searches_bytes = demand.threads.get() as u64 * WORKER_BYTES;
+    Demand { loaded_bytes: demand.loaded_bytes + searches_bytes, ..demand }
+}
 
 /// The certified path of one run.
 #[derive(Debug, Clone)]
-pub(super) struct CertifiedRun {
+pub(crate) struct CertifiedRun {
     /// Its table, if it is to be loaded.
     table: Option<PathBuf>,
     reads: Arc<CertifiedReads>,
@@ -34,8 +40,11 @@ impl CertifiedRun {
         let algorithm = &arguments.algorithm;
         let table = IndexPaths::new(&arguments.reference).fast();
         let index_bytes = index.memory_bytes + FastTable::size_bytes(index.bases);
-        let needed = ByteSize(Demand { index_bytes, ..demand }.floor_bytes());
-        let off_because = if !matches!(algorithm.engine, EngineChoice::Bwa) {
+        let needed = with_searches(Demand { index_bytes, ..demand }).floor_bytes();
+        let needed = ByteSize(needed);
+        let off_because = if arguments.mode.mode != Mode::Bwa {
+            Some("the mode is not bwa's".to_owned())
+        } else if !matches!(algorithm.engine, EngineChoice::Bwa) {
             Some("the engine is not bwa".to_owned())
         } else if algorithm.no_certified_path {
             Some("--no-certified-path".to_owned())
@@ -56,8 +65,13 @@ impl CertifiedRun {
         if self.table.is_some() { FastTable::size_bytes(bases) } else { 0 }
     }
 
+    /// With the memory of its workers' searches.
+    pub(super) fn with_searches(&self, demand: Demand) -> Demand {
+        if self.table.is_some() { with_searches(demand) } else { demand }
+    }
+
     /// Turns the path on in an engine that was loaded. The records are the same without it.
-    pub(super) fn turn_on(&self, engine: &mut BwaEngine) {
+    pub(crate) fn turn_on(&self, engine: &mut BwaEngine) {
         let Some(table) = &self.table else { return };
         if let Err(reason) = engine.certify(table, self.reads.clone()) {
             *self.reason() = Some(reason.to_string());

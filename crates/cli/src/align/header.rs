@@ -17,8 +17,8 @@ pub(super) struct HeaderParts<'a> {
 }
 
 /// A header, and the identifiers of the read groups that records get, in the order of the lines.
-pub(super) struct OutputHeader {
-    pub(super) header: Header,
+pub(crate) struct OutputHeader {
+    pub(crate) header: Header,
     pub(super) read_groups: Vec<Vec<u8>>,
 }
 

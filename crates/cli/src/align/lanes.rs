@@ -1,7 +1,8 @@
 //! What is aligned: a pair of files, or the lanes of a sheet (`--input`), each with its read group.
 //!
 //! A sheet is CSV with a head. A lane is aligned as if it were alone: cohorts begin anew with each.
-//! Its read group comes from the sheet, or from the names of its reads.
+//! Its read group comes from the sheet, or from the names of its reads; the latter is to be had
+//! without a sheet, too (`--rg-from-names`).
 
 use std::collections::HashMap;
 use std::fs;
@@ -37,20 +38,27 @@ pub(crate) enum SheetError {
     /// A row says what makes no sense.
     #[error("{}, line {line}: {problem}", path.display())]
     Row { path: PathBuf, line: u64, problem: String },
+    /// The names of reads do not say what they were asked for.
+    #[error("{}: {NAMELESS}; give -R", path.display())]
+    Names { path: PathBuf },
 }
+
+/// What is wrong with names that no read group can be made of.
+const NAMELESS: &str = "the names of its reads are none of Illumina's, or of several lanes";
 
 /// Files that are aligned together, by themselves.
 #[derive(Debug, Clone, Default)]
-pub(super) struct InputLane {
+pub(crate) struct InputLane {
     /// One, or two with mates in the same order.
     pub(super) files: Vec<PathBuf>,
-    /// What the sheet says of it; `None` without a sheet.
+    /// What the sheet or the command line says of it; `None` where nobody asks.
     pub(super) row: Option<Row>,
 }
 
 /// A row of a sheet but for its files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Row {
+pub(crate) struct Row {
+    /// From 1; 0 without a sheet.
     line: u64,
     sample: String,
     lane: Option<String>,
@@ -62,8 +70,8 @@ pub(super) struct Row {
 
 /// The lanes, and columns of the sheet that mean nothing.
 #[derive(Debug, Default)]
-pub(super) struct InputLanes {
-    pub(super) lanes: Vec<InputLane>,
+pub(crate) struct InputLanes {
+    pub(crate) lanes: Vec<InputLane>,
     pub(super) ignored: Vec<String>,
 }
 
@@ -72,12 +80,17 @@ impl InputLanes {
     ///
     /// # Errors
     /// A sheet that is none, or of several samples; files that are missing or come twice.
-    pub(super) fn of(arguments: &AlignArguments) -> anyhow::Result<Self> {
+    pub(crate) fn of(arguments: &AlignArguments) -> anyhow::Result<Self> {
         if let Some(path) = &arguments.sheet {
-            return read(path, arguments.sample.as_deref());
+            return read(path, arguments.names.sample.as_deref());
         }
         let files = arguments.first.iter().chain(&arguments.second).cloned().collect();
-        Ok(Self { lanes: vec![InputLane { files, row: None }], ignored: Vec::new() })
+        let row = arguments.names.rg_from_names.then(|| Row {
+            sample: arguments.names.sample.clone().unwrap_or_default(),
+            library: arguments.names.library.clone(),
+            ..Row::default()
+        });
+        Ok(Self { lanes: vec![InputLane { files, row }], ignored: Vec::new() })
     }
 
     /// Names the columns that mean nothing.
@@ -247,57 +260,62 @@ fn header_lines(first: &[InputBlock]) -> Vec<String> {
     lines
 }
 
-/// The read group lines of a sheet's lanes, as `-R` has them, in order.
+/// The read group lines of lanes that have a row, as `-R` has them, in order.
 ///
 /// # Errors
 /// A lane whose reads say nothing and for which the sheet has no read group; one that comes twice.
 pub(super) fn read_group_lines(
-    sheet: &Path,
+    sheet: Option<&Path>,
     lanes: &[(InputLane, Vec<InputBlock>)],
 ) -> Result<Vec<String>, SheetError> {
     let (mut lines, mut ids) = (Vec::new(), HashMap::new());
     for (lane, first) in lanes {
         let Some(row) = &lane.row else { continue };
-        let fail =
-            |problem: String| SheetError::Row { path: sheet.to_owned(), line: row.line, problem };
+        let fail = |problem: String| match sheet {
+            Some(path) => SheetError::Row { path: path.to_owned(), line: row.line, problem },
+            None => SheetError::Names { path: lane.files.first().cloned().unwrap_or_default() },
+        };
         let names = header_lines(first);
         let found = origin(names.iter().map(String::as_str));
-        let derived = found.as_ref().map(|it| format!("{}.{}", it.flow_cell, it.lane));
-        let of_sheet = row.lane.as_ref().map(|lane| format!("{}.{lane}", row.sample));
-        let id = match (&row.read_group, derived.or(of_sheet)) {
-            (Some(id), _) => {
-                if let Some(before) = ids.get(id) {
-                    return Err(fail(format!("read group {id} is that of line {before}, too")));
-                }
-                id.clone()
-            }
-            (None, Some(id)) => (1..)
-                .map(|n| if n == 1 { id.clone() } else { format!("{id}.{n}") })
-                .find(|id| !ids.contains_key(id))
-                .unwrap_or(id),
-            (None, None) => {
-                return Err(fail(
-                    "the names of its reads are none of Illumina's, or of several lanes; give it \
-                     a read_group or a lane"
-                        .to_owned(),
-                ));
-            }
-        };
+        let id = row.id(found.as_ref(), &ids).map_err(fail)?;
         ids.insert(id.clone(), row.line);
-        let unit = row.platform_unit.clone().or_else(|| found.as_ref().map(Origin::unit));
-        let platform = row.platform.clone().or_else(|| found.map(|_| "ILLUMINA".to_owned()));
+        lines.push(row.read_group_line(id, found.as_ref()));
+    }
+    Ok(lines)
+}
+
+impl Row {
+    /// ID of its read group, which none of `taken`, with their lines, has.
+    fn id(&self, found: Option<&Origin>, taken: &HashMap<String, u64>) -> Result<String, String> {
+        if let Some(id) = &self.read_group {
+            return match taken.get(id) {
+                Some(before) => Err(format!("read group {id} is that of line {before}, too")),
+                None => Ok(id.clone()),
+            };
+        }
+        let derived = found.map(|it| format!("{}.{}", it.flow_cell, it.lane));
+        let of_sheet = self.lane.as_ref().map(|lane| format!("{}.{lane}", self.sample));
+        let Some(id) = derived.or(of_sheet) else {
+            return Err(format!("{NAMELESS}; give it a read_group or a lane"));
+        };
+        let numbered = (2..).map(|n| format!("{id}.{n}"));
+        let mut all = std::iter::once(id.clone()).chain(numbered);
+        Ok(all.find(|id| !taken.contains_key(id)).unwrap_or(id))
+    }
+
+    fn read_group_line(&self, id: String, found: Option<&Origin>) -> String {
+        let platform = self.platform.clone().or_else(|| found.map(|_| "ILLUMINA".to_owned()));
         let fields = [
             ("ID", Some(id)),
-            ("SM", Some(row.sample.clone())),
-            ("LB", row.library.clone()),
+            ("SM", Some(self.sample.clone())),
+            ("LB", self.library.clone()),
             ("PL", platform),
-            ("PU", unit),
+            ("PU", self.platform_unit.clone().or_else(|| found.map(Origin::unit))),
         ];
         let fields =
             fields.into_iter().filter_map(|(tag, value)| Some(format!("\t{tag}:{}", value?)));
-        lines.push(format!("@RG{}", fields.collect::<String>()));
+        format!("@RG{}", fields.collect::<String>())
     }
-    Ok(lines)
 }
 
 impl Origin {
@@ -386,7 +404,7 @@ mod tests {
         };
         let lines = |lanes: &[InputLane]| {
             let lanes: Vec<_> = lanes.iter().map(|lane| (lane.clone(), Vec::new())).collect();
-            read_group_lines(Path::new("x.csv"), &lanes).map_err(|error| error.to_string())
+            read_group_lines(Some(Path::new("x.csv")), &lanes).map_err(|error| error.to_string())
         };
         let found = lines(&[lane(2, Some("a"), None), lane(3, None, Some("L1"))]).unwrap();
         assert_eq!(found, ["@RG\tID:a\tSM:s\tLB:l", "@RG\tID:s.L1\tSM:s\tLB:l"]);

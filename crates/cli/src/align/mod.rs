@@ -4,28 +4,32 @@
 //! engine, and either sort ([`sorted`]) or stream ([`streamed`]).
 
 mod arguments;
-mod certified;
+pub(crate) mod certified;
 mod header;
-mod job;
+pub(crate) mod job;
 pub(crate) mod lanes;
-mod placing;
-mod plan;
-mod sinks;
-mod sorted;
+mod mode;
+mod outcomes;
+pub(crate) mod placing;
+pub(crate) mod plan;
+pub(crate) mod sinks;
+pub(crate) mod sorted;
 mod streamed;
-mod summary;
+pub(crate) mod summary;
 
 use seqloom_align::engine::AlignmentEngine;
 use seqloom_align::engine::bwa::BwaEngine;
 use seqloom_align::engine::fake::FakeEngine;
+use seqloom_align::engine::native::NativeEngine;
 use seqloom_align::index;
 use seqloom_runtime::machine;
 use seqloom_runtime::placement;
 
 pub(crate) use arguments::AlignArguments;
-use arguments::EngineChoice;
+pub(crate) use arguments::EngineChoice;
 use job::{Job, Lane, Prepared};
 use lanes::InputLanes;
+pub(crate) use mode::Mode;
 pub(crate) use plan::least_memory_of_pairs;
 
 use crate::allocator;
@@ -37,7 +41,12 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
     if arguments.run.quiet {
         console.be_quiet();
     }
+    if arguments.resume {
+        return crate::shard::resume(arguments, console);
+    }
     let inputs = InputLanes::of(arguments)?;
+    arguments.output.check_metrics()?;
+    mode::check(arguments)?;
     job::check_options(arguments, &inputs)?;
     let index = index::check(&arguments.reference)?;
     let prepared = Job::prepare(arguments, inputs, &index, console)?;
@@ -52,6 +61,11 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
     }
     job.announce_index();
     match &arguments.algorithm.engine {
+        EngineChoice::Bwa if arguments.mode.mode == Mode::Ungapped => {
+            let prefix = &arguments.reference;
+            let options = arguments.mode.ungapped();
+            align(|| Ok(NativeEngine::load(prefix, &index, options.clone())?), prepared)
+        }
         EngineChoice::Bwa => {
             let threads = prepared.job.run.threads.get().min(machine::available_cores().get());
             let certified = prepared.job.certified.clone();
@@ -89,15 +103,20 @@ fn align<E: AlignmentEngine + Send>(
         }
     })?;
     summary::check_none_lost(&totals, &summary)?;
-    let (references, ingested) = (job.header.references(), || summary::ingested(&job, &totals));
     summary.beside.extend(job.recalibration.as_ref().and_then(Recalibration::take_report));
     summary.recalibration = job.recalibration.as_ref().and_then(Recalibration::take_table);
+    if let Some(outcomes) = job.outcomes.take() {
+        let (totals, files) = outcomes.finish();
+        summary.beside.extend(files);
+        summary.outcomes = Some(totals.text());
+    }
+    let (references, ingested) = (job.header.references(), || summary::ingested(&job, &totals));
     job.output.publish(outputs, references, (&mut summary, &job.run), ingested)?;
     summary::close(&job, &totals, &summary);
     Ok(())
 }
 
-fn load_bwa(
+pub(crate) fn load_bwa(
     arguments: &AlignArguments,
     index: &index::IndexInfo,
     threads: usize,

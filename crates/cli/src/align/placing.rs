@@ -145,7 +145,7 @@ pub(super) fn plan(
 
 /// Loads a copy of the index for every group, one after the other, each by a thread on the group's
 /// CPUs under its policy, and looks where the pages are.
-pub(super) fn load<E: Send>(
+pub(crate) fn load<E: Send>(
     plan: &Plan,
     load_one: impl Fn() -> anyhow::Result<E> + Sync,
 ) -> anyhow::Result<(Replicated<E>, PlacementReport)> {
@@ -153,7 +153,7 @@ pub(super) fn load<E: Send>(
     let mut load = |group: usize| -> anyhow::Result<E> {
         let (engine, ranges) = placement::with_pages(plan.small_pages, || {
             pool::run_one(|| {
-                plan.take_loader_seat(group)?;
+                plan.take_loader_slot(group)?;
                 let before = Mappings::now();
                 let engine = load_one()?;
                 let ranges = before.and_then(|before| Ok(Mappings::now()?.since(&before)));

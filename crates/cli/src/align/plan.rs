@@ -21,9 +21,9 @@ use super::arguments::DEFAULT_COHORT_BASES;
 use crate::output::run::{MIN_CHUNK_BYTES, chunk_bytes};
 
 /// Code, libraries, command line, header, allocator slack.
-const PROGRAM_BYTES: u64 = 64 << 20;
+pub(crate) const PROGRAM_BYTES: u64 = 64 << 20;
 /// Per worker: engine scratch, input blocks in flight, packed records, compressors.
-const WORKER_BYTES: u64 = 24 << 20;
+pub(crate) const WORKER_BYTES: u64 = 24 << 20;
 /// What the engine holds of one read between seeding and emission, measured at the peak of a
 /// 100 Mbp cohort (RSS, with glibc's heap): 2x150 bp 1.0 kB, 2x100 bp 0.9 kB, 2x50 bp 1.2 kB.
 const HELD_PER_READ_BYTES: u64 = 1280;
@@ -32,15 +32,15 @@ const HELD_PER_BASE_BYTES: u64 = 4;
 /// Name and tags of a read that is kept.
 const INPUT_PER_READ_BYTES: u64 = 256;
 /// Below this, too little is left to sort the largest partitions with.
-const MIN_STORE_BYTES: u64 = 32 << 20;
+pub(crate) const MIN_STORE_BYTES: u64 = 32 << 20;
 
 /// The shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct MemoryPlan {
+pub(crate) struct MemoryPlan {
     /// What candidates may hold.
     pub(super) held: HeldLimits,
     /// What records and read ends may hold while reads are aligned.
-    pub(super) store_bytes: u64,
+    pub(crate) store_bytes: u64,
     /// Size of one chunk of them.
     pub(super) chunk_bytes: u64,
     /// What becomes free for them when the last read is aligned: index, candidates, scratch.
@@ -49,7 +49,7 @@ pub(super) struct MemoryPlan {
 
 /// What the plan depends on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Demand {
+pub(crate) struct Demand {
     pub(super) index_bytes: u64,
     /// Copies of the index.
     pub(super) replicas: usize,
@@ -157,7 +157,7 @@ impl Demand {
     }
 
     /// The smallest memory that works.
-    pub(super) fn floor_bytes(&self) -> u64 {
+    pub(crate) fn floor_bytes(&self) -> u64 {
         self.fixed_bytes() + self.cohort_bytes() + self.min_store_bytes()
     }
 

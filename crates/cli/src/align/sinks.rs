@@ -1,7 +1,7 @@
 //! Where batches go: into partitions to be sorted, or straight to the output in input order.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use seqloom_align::ingest::BatchSink;
 use seqloom_format::bam::{RecordError, RecordRef, Reference, framed_records};
@@ -12,22 +12,23 @@ use seqloom_prep::metrics::tally::{TalliedRecord, Tally};
 use seqloom_prep::partition::collect::{CollectError, Collector};
 use seqloom_prep::partition::store::StoreScratch;
 use seqloom_runtime::failure::lock;
+use seqloom_runtime::monitor::Monitor;
 use seqloom_runtime::order::Ordered;
 
 /// Records to partitions.
-pub(super) struct SortedSink<'a> {
-    pub(super) collector: Collector<'a>,
+pub(crate) struct SortedSink<'a> {
+    pub(crate) collector: Collector<'a>,
     /// Templates of the lanes in front of the one in work.
     before: AtomicU64,
 }
 
 impl<'a> SortedSink<'a> {
-    pub(super) fn new(collector: Collector<'a>) -> Self {
+    pub(crate) fn new(collector: Collector<'a>) -> Self {
         Self { collector, before: AtomicU64::new(0) }
     }
 
     /// A lane begins, behind so many templates.
-    pub(super) fn begin_at(&self, templates: u64) {
+    pub(crate) fn begin_at(&self, templates: u64) {
         self.before.store(templates, Ordering::Relaxed);
     }
 }
@@ -72,6 +73,9 @@ pub(super) struct StreamSink<'a> {
     stripes: Vec<Stripe<'a>>,
     /// Of what is written, not of what waits to be.
     tally: Mutex<Tally>,
+    /// Where workers wait until a batch of many records is next.
+    turn: Monitor<()>,
+    stopped: AtomicBool,
 }
 
 /// One file, and what waits for its turn in it.
@@ -92,12 +96,46 @@ impl<'a> StreamSink<'a> {
             references,
             stripes: outputs.iter_mut().map(stripe).collect(),
             tally: Mutex::new(Tally::new(references.len())),
+            turn: Monitor::new(()),
+            stopped: AtomicBool::new(false),
         }
     }
 
     /// Counts of the records written.
     pub(super) fn into_tally(self) -> Tally {
         self.tally.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Where the batch at `sequence` goes, and its place there. A function of the batch's number:
+    /// what a stripe holds is a function of the input.
+    fn stripe_of(&self, sequence: u64) -> (&Stripe<'a>, u64) {
+        let stripes = self.stripes.len() as u64;
+        (&self.stripes[(sequence % stripes) as usize], sequence / stripes)
+    }
+
+    fn encode(
+        &self,
+        encoder: &mut Encoder<'a>,
+        templates: &PackedTemplates,
+    ) -> Result<(EncodedUnit, Tally), StreamError> {
+        let mut tally = Tally::new(self.references.len());
+        for body in framed_records(&templates.bytes) {
+            let record = RecordRef::new(body?)?;
+            encoder.push(&record, None)?;
+            tally.add(&TalliedRecord::from(&record));
+        }
+        Ok((encoder.finish_unit()?, tally))
+    }
+
+    /// Gives back the memory of what is written.
+    fn write(
+        &self,
+        stripe: &Stripe<'_>,
+        (unit, tally): (EncodedUnit, Tally),
+    ) -> Result<Vec<u8>, StreamError> {
+        lock(&stripe.output).write(&unit.bytes)?;
+        lock(&self.tally).merge(&tally);
+        Ok(unit.bytes)
     }
 }
 
@@ -115,20 +153,38 @@ impl<'a> BatchSink for StreamSink<'a> {
         sequence: u64,
         templates: &PackedTemplates,
     ) -> Result<(), StreamError> {
-        let mut tally = Tally::new(self.references.len());
-        for body in framed_records(&templates.bytes) {
-            let record = RecordRef::new(body?)?;
-            encoder.push(&record, None)?;
-            tally.add(&TalliedRecord::from(&record));
+        let item = self.encode(encoder, templates)?;
+        let (stripe, place) = self.stripe_of(sequence);
+        stripe.ordered.deposit(place, item, |item| {
+            encoder.recycle(self.write(stripe, item)?);
+            Ok::<_, StreamError>(())
+        })?;
+        self.turn.wake_all();
+        Ok(())
+    }
+
+    /// Waits until all batches in front are written, so that what is not held need not be.
+    fn accept_part(
+        &self,
+        encoder: &mut Encoder<'a>,
+        sequence: u64,
+        templates: &PackedTemplates,
+    ) -> Result<(), StreamError> {
+        let item = self.encode(encoder, templates)?;
+        let (stripe, place) = self.stripe_of(sequence);
+        let is_next = self.turn.wait_for(|()| {
+            let is_next = stripe.ordered.committed() == place;
+            (is_next || self.stopped.load(Ordering::Relaxed)).then_some(is_next)
+        });
+        // A run that has failed keeps nothing of what it has written.
+        if is_next {
+            encoder.recycle(self.write(stripe, item)?);
         }
-        let unit = encoder.finish_unit()?;
-        // A function of the batch's number: what a stripe holds is a function of the input.
-        let stripes = self.stripes.len() as u64;
-        let Stripe { ordered, output } = &self.stripes[(sequence % stripes) as usize];
-        ordered.deposit(sequence / stripes, (unit, tally), |(unit, tally)| {
-            lock(output).write(&unit.bytes)?;
-            lock(&self.tally).merge(&tally);
-            Ok(())
-        })
+        Ok(())
+    }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        self.turn.wake_all();
     }
 }

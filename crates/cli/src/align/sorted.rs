@@ -8,10 +8,8 @@ use seqloom_align::ingest::{self, IngestTotals};
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::InputBlock;
 use seqloom_io::spill::SpillFile;
-use seqloom_prep::duplicates::barcode::BarcodeTags;
-use seqloom_prep::duplicates::read_end::ReadEndOptions;
-use seqloom_prep::duplicates::{DuplicateMarks, DuplicateOptions, LibraryTable, resolve_all};
-use seqloom_prep::finish::output_transform::LastChanges;
+use seqloom_prep::duplicates::{DuplicateMarks, LibraryTable, resolve_all};
+use seqloom_prep::finish::output_transform::OutputTransform;
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace, UnitPlan};
 use seqloom_prep::input::reference::ReferenceSequences;
 use seqloom_prep::metrics::quality::MetricsVisitors;
@@ -25,6 +23,7 @@ use seqloom_prep::steps::Steps;
 use seqloom_runtime::memory::Ledger;
 
 use super::job::Job;
+use super::outcomes::Judged;
 use super::sinks::SortedSink;
 use super::summary::ingest_stages;
 use crate::output::progress::Phase;
@@ -46,14 +45,16 @@ pub(super) fn align<E: AlignmentEngine>(
 ) -> anyhow::Result<(IngestTotals, Summary)> {
     let backing = Backing {
         ledger: Ledger::new(job.plan.store_bytes),
-        spill: SpillFile::create(&job.arguments.run.spill_folders(job.output.path()))?,
+        spill: SpillFile::create(&job.spill_folders())?,
     };
     let libraries = library_table(job)?;
     let collector = collector(job, &backing, &libraries);
 
     // Ingest.
     let sink = SortedSink::new(collector);
+    job.run.plan_phases(if job.arguments.recalibration.counts() { &RECALIBRATED } else { &PHASES });
     let totals = ingest_lanes(&engine, job, first, &sink)?;
+    job.run.expect_records(totals.records);
 
     // The engine's memory is free for what follows.
     drop(engine);
@@ -61,11 +62,8 @@ pub(super) fn align<E: AlignmentEngine>(
 
     // Resolve.
     let threads = job.run.computing_threads();
-    let Collected { placed, unplaced, stray, ends } = sink.collector.into_collected();
-    let options = DuplicateOptions {
-        optical_distance_px: job.arguments.duplicates.optical_distance.0,
-        ..DuplicateOptions::default()
-    };
+    let Collected { placed, no_coordinate, no_reference, ends } = sink.collector.into_collected();
+    let options = job.arguments.duplicates.options();
     let mode = job.arguments.duplicates.duplicate_mode.into();
     let watch = || job.watch("duplicates", totals.records);
     let resolved = ends
@@ -75,7 +73,7 @@ pub(super) fn align<E: AlignmentEngine>(
 
     // Recalibrate.
     let marks = resolved.as_ref().map(|(marks, _)| marks);
-    let stores = [&placed, &unplaced, &stray];
+    let stores = [&placed, &no_coordinate, &no_reference];
     let mut bases = reference(job, &stores, &backing)?;
     let applier = recalibrate(job, &bases, &stores, marks)?;
     if !job.compares && job.arguments.recalibration.counts() {
@@ -89,7 +87,8 @@ pub(super) fn align<E: AlignmentEngine>(
     let watch = || job.watch("write", trace.records.load(Ordering::Relaxed));
     let references = job.header.references();
     let late = Steps::new();
-    let changes = LastChanges { duplicates: None, recalibration: applier.as_ref(), late: &late };
+    let changes =
+        OutputTransform { duplicates: None, recalibration: applier.as_ref(), late: &late };
     job.output.write_header(&job.header, outputs)?;
     let mut index = job.output.index_builder(references.len());
     let plan = UnitPlan::new(&stores);
@@ -126,23 +125,23 @@ pub(super) fn align<E: AlignmentEngine>(
 }
 
 /// All lanes to partitions, one after another.
-fn ingest_lanes<E: AlignmentEngine>(
+pub(crate) fn ingest_lanes<E: AlignmentEngine>(
     engine: &E,
     job: &Job<'_>,
     first: Vec<Vec<InputBlock>>,
     sink: &SortedSink<'_>,
 ) -> anyhow::Result<IngestTotals> {
-    job.run.plan_phases(if job.arguments.recalibration.counts() { &RECALIBRATED } else { &PHASES });
     let watch = || job.watch("align", job.trace.records.load(Ordering::Relaxed));
+    let judged = Judged { sink, outcomes: job.outcomes.as_ref() };
     let mut totals = IngestTotals::default();
     for (lane, first) in job.lanes.iter().zip(first) {
         sink.begin_at(totals.templates);
         let options = job.ingest_of(lane);
-        let of_lane = ingest::run(&lane.source, first, engine, sink, &options, &job.trace, &watch)?;
+        let of_lane =
+            ingest::run(&lane.source, first, engine, &judged, &options, &job.trace, &watch)?;
         totals.add(&of_lane);
     }
     job.run.end_phase("ingest");
-    job.run.expect_records(totals.records);
     Ok(totals)
 }
 
@@ -177,24 +176,20 @@ fn recalibrate<'s>(
     asked.applier(&job.header, &report)
 }
 
-fn library_table(job: &Job<'_>) -> anyhow::Result<LibraryTable> {
+pub(crate) fn library_table(job: &Job<'_>) -> anyhow::Result<LibraryTable> {
     let table = LibraryTable::new(&job.header)?;
     let all_alike = job.lanes.len() == 1 && job.tags_records();
     Ok(if all_alike { table.every_record_has_the_only_read_group() } else { table })
 }
 
-fn collector<'a>(
+pub(crate) fn collector<'a>(
     job: &'a Job<'_>,
     backing: &'a Backing,
     libraries: &'a LibraryTable,
 ) -> Collector<'a> {
     let chunk_bytes = job.plan.chunk_bytes as usize;
     let ends = job.marks_duplicates().then(|| {
-        let options = ReadEndOptions {
-            mode: job.arguments.duplicates.duplicate_mode.into(),
-            locate: job.arguments.duplicates.optical_distance.0.is_some(),
-            barcodes: BarcodeTags::default(),
-        };
+        let options = job.arguments.duplicates.read_ends();
         EndCollector::new(backing, chunk_bytes, Grouping::Templates, libraries, options)
     });
     Collector::new(backing, chunk_bytes, Destination::by_coordinate(&job.bins), ends)

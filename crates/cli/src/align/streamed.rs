@@ -8,6 +8,7 @@ use seqloom_io::sink::output::Output;
 use seqloom_io::source::InputBlock;
 
 use super::job::Job;
+use super::outcomes::Judged;
 use super::sinks::StreamSink;
 use super::summary::ingest_stages;
 use crate::output::summary::Summary;
@@ -23,11 +24,12 @@ pub(super) fn align<E: AlignmentEngine>(
     let sink = StreamSink::new(job.output.encoding(), job.header.references(), outputs);
     job.run.plan_phases(&[("align", 1.0)]);
     let watch = || job.watch("align", job.trace.records.load(Ordering::Relaxed));
+    let judged = Judged { sink: &sink, outcomes: job.outcomes.as_ref() };
     let mut totals = IngestTotals::default();
     for (lane, first) in job.lanes.iter().zip(first) {
         let options = job.ingest_of(lane);
         let of_lane =
-            ingest::run(&lane.source, first, engine, &sink, &options, &job.trace, &watch)?;
+            ingest::run(&lane.source, first, engine, &judged, &options, &job.trace, &watch)?;
         totals.add(&of_lane);
     }
     let tally = sink.into_tally();

@@ -9,7 +9,7 @@ use crate::output::run::stage_row;
 use crate::output::summary::{Ingested, Summary};
 
 /// Records made = records written + records removed.
-pub(super) fn check_none_lost(totals: &IngestTotals, summary: &Summary) -> anyhow::Result<()> {
+pub(crate) fn check_none_lost(totals: &IngestTotals, summary: &Summary) -> anyhow::Result<()> {
     let written = summary.records_written + summary.records_removed;
     anyhow::ensure!(
         written == totals.records,
@@ -80,6 +80,8 @@ pub(super) fn close(job: &Job<'_>, totals: &IngestTotals, summary: &Summary) {
             "align: {percent:.1} % of the reads were certified, without a search for their seeds"
         ));
     }
+    let outcomes = summary.outcomes.iter().flat_map(|text| text.lines());
+    outcomes.for_each(|line| job.run.console.info(line));
     let counts = summary.counts(&counts(totals));
     job.run.close(&format!(
         "align: {} reads, {} records, {} marked as duplicates",

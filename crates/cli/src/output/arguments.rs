@@ -13,7 +13,7 @@ use seqloom_terminal::UsageError;
 use super::progress::ProgressKind;
 
 /// Where results go.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArguments {
     /// Output file, its index beside it; `-` is standard output
@@ -29,6 +29,9 @@ pub(crate) struct OutputArguments {
     /// Index written beside a sorted BAM file
     #[arg(long, value_name = "KIND", default_value = "auto")]
     pub(crate) write_index: IndexKind,
+    /// Refuse to begin, and to end, where one of the run's files is there already
+    #[arg(long)]
+    pub(crate) no_clobber: bool,
     /// Leave no @PG line and so no trace of the command line
     #[arg(long = "no-pg", alias = "no-PG")]
     pub(crate) no_pg: bool,
@@ -43,13 +46,7 @@ pub(crate) struct OutputArguments {
     /// Further metrics for --metrics-dir, as Picard and samtools count them: insert-size,
     /// alignment-summary (with mismatches where there is a FASTA), quality-yield,
     /// quality-by-cycle, quality-distribution, samtools-stats, or all
-    #[arg(
-        long,
-        value_name = "KIND,...",
-        value_delimiter = ',',
-        requires = "metrics_dir",
-        hide_possible_values = true
-    )]
+    #[arg(long, value_name = "KIND,...", value_delimiter = ',', hide_possible_values = true)]
     metrics: Vec<MetricsArgument>,
     /// Report of the run: options, counts, time and memory; with --html all its numbers, too
     #[arg(long, value_name = "FILE")]
@@ -61,7 +58,7 @@ pub(crate) struct OutputArguments {
 }
 
 /// How the run uses the machine.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Machine")]
 pub(crate) struct RunArguments {
     /// Busy threads in total [default: all cores this process may use]
@@ -120,10 +117,22 @@ impl OutputArguments {
             metrics,
             json: _,
             html,
+            no_clobber: _,
         } = self;
         let stream = (output, output_format, level, write_index, no_pg);
         // What is counted for the page has to be counted from the beginning.
         format!("{:?}", (stream, md5, metrics_dir, metrics, html.is_some()))
+    }
+
+    /// Refuses metrics without a place to be put.
+    ///
+    /// # Errors
+    /// `--metrics` without `--metrics-dir`.
+    pub(crate) fn check_metrics(&self) -> Result<(), UsageError> {
+        if self.metrics.is_empty() || self.metrics_dir.is_some() {
+            return Ok(());
+        }
+        Err(UsageError("--metrics needs --metrics-dir, the folder that they go to".to_owned()))
     }
 
     /// The metrics that are counted as records are written: those for files, and those of the page.

@@ -21,7 +21,8 @@ pub(super) struct Metrics<'a> {
 }
 
 /// Kinds of files, all that any run may write.
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 10] = [
+    "counts",
     "flagstat",
     "idxstats",
     "markdup",
@@ -72,6 +73,9 @@ impl<'a> Metrics<'a> {
         let (sample, command_line) = (sample(output), command_line());
         let mut metrics = Self { folder, sample, command_line, files: Vec::new() };
         metrics.write_counts(references, of)?;
+        if let Some(lines) = &of.outcomes {
+            metrics.write_file("counts", &mut lines.clone())?;
+        }
         if let Some(duplicates) = &of.duplicates {
             metrics.write_duplicates(duplicates)?;
         }

@@ -18,9 +18,11 @@ use seqloom_format::bgzf::{BlockCompressor, MAX_PAYLOAD_BYTES};
 use seqloom_io::sink::atomic::{AtomicFile, is_direct};
 use seqloom_io::sink::output::OutputError;
 
+use crate::host;
+
 /// The command line as @PG shows it.
 pub(crate) fn command_line() -> String {
-    std::env::args().collect::<Vec<_>>().join(" ")
+    host::command_line().join(" ")
 }
 
 /// A file of text that is still to get its name.

@@ -39,11 +39,28 @@ pub(super) fn page(
     let output = Path::new(&report.output);
     let name = output.file_name().unwrap_or(output.as_os_str()).to_string_lossy();
     let lines = report.inputs.iter().map(|path| describe(path)).collect();
-    Page { title: format!("seqloom: {name}"), lines, facts: quality::facts(&findings), sections }
+    let command = report.command.get(1).map_or("", String::as_str);
+    Page {
+        maker: format!("{} {command}", report.program),
+        title: name.into_owned(),
+        lines,
+        facts: quality::facts(&findings),
+        sections,
+    }
 }
 
 /// An input with its size, where it has one.
 fn describe(path: &str) -> String {
     let size = std::fs::metadata(path).ok().filter(|it| it.is_file()).map(|it| it.len());
-    size.map_or_else(|| path.to_owned(), |bytes| format!("{path} ({bytes} bytes)"))
+    size.map_or_else(|| path.to_owned(), |bytes| format!("{path} ({})", size_text(bytes)))
+}
+
+/// A size in the unit that leaves a number below a thousand.
+fn size_text(bytes: u64) -> String {
+    let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    let unit = units.into_iter().find(|(size, _)| bytes as f64 >= *size);
+    unit.map_or_else(
+        || format!("{bytes} bytes"),
+        |(size, name)| format!("{:.1} {name}", bytes as f64 / size),
+    )
 }

@@ -1,6 +1,7 @@
 //! The output of a command: header in front of the records; name, index and metrics behind.
 
 use std::fs;
+use std::iter;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -8,10 +9,10 @@ use seqloom_format::bam::{Header, Reference};
 use seqloom_format::bgzf::{EOF_BLOCK, VirtualOffset};
 use seqloom_format::index::IndexBuilder;
 use seqloom_io::beside::{bam_indices, with_suffix};
-use seqloom_io::sink::atomic::Publication;
+use seqloom_io::sink::atomic::{Publication, is_direct};
 use seqloom_io::sink::output::Output;
 use seqloom_prep::finish::encode::Encoding;
-use seqloom_terminal::UsageError;
+use seqloom_terminal::{UsageError, signals};
 
 use super::arguments::{OutputArguments, OutputFormat};
 use super::index::IndexFormat;
@@ -79,6 +80,27 @@ impl<'a> OutputPlan<'a> {
         Ok((Self { arguments, format, index }, outputs))
     }
 
+    /// The plan of a sorted BAM file that other processes write, or of which this one writes a
+    /// piece.
+    ///
+    /// # Errors
+    /// SAM, which has no pieces that could be put together; an index that cannot hold the
+    /// references.
+    pub(crate) fn of_others(
+        arguments: &'a OutputArguments,
+        references: &[Reference],
+    ) -> anyhow::Result<Self> {
+        let format = match arguments.output_format {
+            Some(OutputFormat::Sam) => {
+                let text = "a run of several processes writes BAM; leave out --output-format sam";
+                return Err(UsageError(text.to_owned()).into());
+            }
+            _ => OutputFormat::Bam,
+        };
+        let index = IndexFormat::choose(arguments.write_index, references, true)?;
+        Ok(Self { arguments, format, index })
+    }
+
     /// Where the output goes.
     pub(crate) fn path(&self) -> &'a Path {
         &self.arguments.output
@@ -144,7 +166,9 @@ impl<'a> OutputPlan<'a> {
             let of = (&*summary, self.arguments.metrics_files());
             beside = Metrics::stage(folder, path, references, of)?;
         }
-        if self.arguments.json.is_some() || self.arguments.html.is_some() {
+        let host = run.console.host().filter(|host| host.wants_report());
+        let mut for_host = None;
+        if self.arguments.json.is_some() || self.arguments.html.is_some() || host.is_some() {
             let mut report = summary.report(ingested(), run, (path, written_bytes));
             if let Some(html) = &self.arguments.html {
                 let page = page::page(summary, references, (&report, run));
@@ -154,6 +178,7 @@ impl<'a> OutputPlan<'a> {
             if let Some(json) = &self.arguments.json {
                 beside.push(stage_text(json, &report.to_json()?)?);
             }
+            for_host = host.map(|host| (host, report));
         }
         // As Picard writes it: the digits alone.
         if let Some(md5) = outputs.first().and_then(Output::md5) {
@@ -164,7 +189,15 @@ impl<'a> OutputPlan<'a> {
         let index = index.map(|(bytes, format)| format.file(path, bytes)).transpose()?.flatten();
         let stale = self.stale(&outputs, index.is_some());
         let outputs = outputs.into_iter().filter_map(Output::into_file).collect();
-        Ok(Publication { outputs, index, beside, stale }.commit()?)
+        refuse_replacing(self.arguments, iter::empty())?;
+        // The input may have ended because who wrote it was stopped, by the same signal.
+        anyhow::ensure!(!signals::interrupted(), "interrupted");
+        Publication { outputs, index, beside, stale }.commit()?;
+        // What it hears of is there.
+        if let Some((host, report)) = for_host {
+            host.report(&report);
+        }
+        Ok(())
     }
 
     /// What lies beside the output's name and would be taken for the new output's.
@@ -181,6 +214,39 @@ impl<'a> OutputPlan<'a> {
             stale.push(with_suffix(path, ".md5"));
         }
         stale
+    }
+}
+
+/// Refuses, with `--no-clobber`, whatever a run would put its own in the place of: its outputs,
+/// what lies beside them under names that belong to it, and `more`. Pipes and devices are written
+/// to, not replaced.
+///
+/// # Errors
+/// [`UsageError`] that names the first such file.
+pub(crate) fn refuse_replacing<'p>(
+    arguments: &'p OutputArguments,
+    more: impl Iterator<Item = &'p Path>,
+) -> Result<(), UsageError> {
+    if !arguments.no_clobber {
+        return Ok(());
+    }
+    let output = &arguments.output;
+    let is_stream = |path: &Path| path.as_os_str() == "-" || is_direct(path);
+    let given = arguments.outputs().map(|(_, path)| path).chain(more);
+    let mut paths: Vec<PathBuf> =
+        given.filter(|path| !is_stream(path)).map(Path::to_owned).collect();
+    if !is_stream(output) {
+        paths.extend(bam_indices(output));
+        paths.push(with_suffix(output, ".md5"));
+    }
+    let folder = arguments.metrics_dir.as_deref();
+    paths.extend(folder.map_or_else(Vec::new, |folder| metrics::paths(folder, output)));
+    match paths.iter().find(|path| fs::symlink_metadata(path).is_ok()) {
+        Some(path) => {
+            let name = path.display();
+            Err(UsageError(format!("{name} is there already, and --no-clobber keeps it")))
+        }
+        None => Ok(()),
     }
 }
 

@@ -175,10 +175,10 @@ impl Kept {
 
     fn announce(&mut self, run: &Run<'_>) {
         let Some(step) = self.continued else { return };
-        let mut text = format!("going on behind {step}");
+        let mut text = format!("continuing after {step}");
         if let Some(written) = &self.manifest.written {
             self.continued = Some("finish");
-            text = format!("going on behind {} of output", ByteSize(written.bytes));
+            text = format!("continuing after {} of output", ByteSize(written.bytes));
         }
         run.console.info(&format!("resume: {text}, kept in {}", self.folder.path().display()));
     }
@@ -321,7 +321,10 @@ fn whole_identity(
 }
 
 /// `.NAME.seqloom-resume` beside the output, symbolic links followed.
-fn folder_of(output: &Path) -> anyhow::Result<PathBuf> {
+///
+/// # Errors
+/// An output that cannot be made twice.
+pub(crate) fn folder_of(output: &Path) -> anyhow::Result<PathBuf> {
     let refused = || {
         let text = "--resume needs an output that is a regular file";
         anyhow::Error::from(UsageError(text.to_owned()))

@@ -10,11 +10,12 @@ use seqloom_report::run::{StageReport, UsageReport};
 use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::trace::Stage;
+use seqloom_terminal::host::Progress;
 use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::RunArguments;
 use super::at_path;
-use super::progress::{self, Phase, ProgressKind};
+use super::progress::{self, Phase, Plan, ProgressKind};
 
 /// Smallest and largest chunk of the stores.
 pub(crate) const MIN_CHUNK_BYTES: u64 = 16 << 10;
@@ -44,10 +45,12 @@ pub(crate) struct Run<'a> {
     samples: RefCell<Samples>,
     progress: ProgressKind,
     /// What there is to do, by the names that [`Run::watch`] is called with.
-    planned: Cell<&'static [Phase]>,
+    planned: Cell<Plan>,
     /// Records that later phases have to do with, once they are known.
     total_records: Cell<Option<u64>>,
     shown: Cell<Shown>,
+    /// When the first of the phases of this run began, and the share of the work in front of it.
+    first_share: Cell<Option<(Instant, f64)>>,
 }
 
 /// When progress was shown, and of which phase.
@@ -94,9 +97,10 @@ impl<'a> Run<'a> {
             phases: RefCell::default(),
             samples: RefCell::default(),
             progress: arguments.progress,
-            planned: Cell::new(&[]),
+            planned: Cell::default(),
             total_records: Cell::default(),
             shown: Cell::new(Shown { phase: "", began: now, line: now, cpu }),
+            first_share: Cell::default(),
         })
     }
 
@@ -131,7 +135,12 @@ impl<'a> Run<'a> {
 
     /// What is going to be done, in order.
     pub(crate) fn plan_phases(&self, phases: &'static [Phase]) {
-        self.planned.set(phases);
+        self.planned.set(Plan { phases, ..self.planned.get() });
+    }
+
+    /// At which level the output is compressed.
+    pub(crate) fn compress_at(&self, level: u8) {
+        self.planned.set(Plan { is_fast: Plan::is_fast(level), ..self.planned.get() });
     }
 
     /// How many records the phases behind ingest have to do with.
@@ -153,6 +162,17 @@ impl<'a> Run<'a> {
             read_bytes,
             records,
         });
+        let done = match self.total_records.get() {
+            Some(total) => Some(records as f64 / total.max(1) as f64),
+            None => total_bytes.map(|total| read_bytes as f64 / total.max(1) as f64),
+        };
+        let share = self.planned.get().share_of_work(phase, done);
+        if self.first_share.get().is_none() {
+            let begun = self.planned.get().share_of_work(phase, Some(0.0));
+            self.first_share.set(begun.map(|share| (self.phase_started.get(), share)));
+        }
+        let done_bytes = read_bytes;
+        self.console.tell_progress(Progress { phase, done_bytes, total_bytes, records, share });
         let mut shown = self.shown.get();
         let is_new = shown.phase != phase;
         if is_new {
@@ -164,10 +184,6 @@ impl<'a> Run<'a> {
             ProgressKind::Auto | ProgressKind::Off => Duration::MAX,
         };
         if interval < Duration::MAX && (is_new || now - shown.line >= interval) {
-            let done = match self.total_records.get() {
-                Some(total) => Some(records as f64 / total.max(1) as f64),
-                None => total_bytes.map(|total| read_bytes as f64 / total.max(1) as f64),
-            };
             let seconds = (now - shown.line).as_secs_f64().max(1e-3);
             let cores = usage.cpu.saturating_sub(shown.cpu).as_secs_f64() / seconds;
             let line = self.describe(&shown, (done, records), now, cores);
@@ -190,10 +206,11 @@ impl<'a> Run<'a> {
         cores: f64,
     ) -> String {
         let mut parts = Vec::new();
-        let share = progress::share_of_work(self.planned.get(), shown.phase, done);
+        let share = self.planned.get().share_of_work(shown.phase, done);
         if let Some(share) = share {
             parts.push(format!("{:.0} % of all work", 100.0 * share));
-            if let Some(rest) = progress::to_go(share, self.console.wall()) {
+            let (since, at_first) = self.first_share.get().unwrap_or((now, share));
+            if let Some(rest) = progress::to_go(share, at_first, now - since) {
                 parts.push(format!("{} to go", progress::readable(rest)));
             }
         }

@@ -15,7 +15,7 @@ use crate::output::at_path;
 const MIN_DIGITS: usize = 2;
 
 /// Names of the stripes of `output`, in the order of what they hold, which is that of the names.
-fn paths(output: &Path, stripes: NonZeroUsize) -> Vec<PathBuf> {
+pub(crate) fn paths(output: &Path, stripes: NonZeroUsize) -> Vec<PathBuf> {
     let digits = (stripes.get() - 1).to_string().len().max(MIN_DIGITS);
     (0..stripes.get()).map(|stripe| numbered(output, &format!("{stripe:0digits$}"))).collect()
 }

@@ -19,6 +19,7 @@ use seqloom_report::run::{
 };
 
 use super::run::{Peaks, Run, stage_row};
+use crate::host;
 
 /// See the module documentation.
 #[derive(Default)]
@@ -34,6 +35,8 @@ pub(crate) struct Summary {
     pub(crate) gc_windows: Option<GcWindows>,
     /// What was counted for recalibration, or applied.
     pub(crate) recalibration: Option<Table>,
+    /// What became of the reads, where the mode counts that: lines as Bowtie's.
+    pub(crate) outcomes: Option<String>,
     /// Bytes of the index file.
     pub(crate) index: Option<Vec<u8>>,
     /// Further files that are complete and get their names with the output.
@@ -92,12 +95,19 @@ impl Summary {
         let finish = [("encode", &trace.encode), ("write", &trace.write), ("wait", &trace.wait)];
         stages.extend(finish.map(|(name, stage)| stage_row("finish", name, stage)));
         Self {
-            tally: finished.tally,
-            records_written: finished.records_written,
-            records_removed: finished.records_removed,
             stages,
             spilled_bytes: backing.spill.bytes_written(),
             peak_charged_bytes: backing.ledger.peak_bytes(),
+            ..Self::of(finished)
+        }
+    }
+
+    /// Of records that were finished, by whichever processes.
+    pub(crate) fn of(finished: Finished) -> Self {
+        Self {
+            tally: finished.tally,
+            records_written: finished.records_written,
+            records_removed: finished.records_removed,
             ..Self::default()
         }
     }
@@ -135,7 +145,7 @@ impl Summary {
         RunReport {
             schema: SCHEMA,
             program: format!("seqloom {}", env!("CARGO_PKG_VERSION")),
-            command: std::env::args().collect(),
+            command: host::command_line(),
             inputs: ingested.inputs,
             output: output.display().to_string(),
             threads: run.threads.get(),

@@ -167,7 +167,7 @@ enum SetTagArgument {
     Uq,
 }
 
-fn flag_bits(text: &str) -> Result<u16, String> {
+pub(crate) fn flag_bits(text: &str) -> Result<u16, String> {
     let parsed = match text.strip_prefix("0x") {
         Some(digits) => u16::from_str_radix(digits, 16),
         None => text.parse(),

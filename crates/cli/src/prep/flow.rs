@@ -11,7 +11,7 @@ use seqloom_prep::duplicates::read_end::ReadEndOptions;
 use seqloom_prep::duplicates::{
     DuplicateMarks, DuplicateMode, DuplicateOptions, LibraryTable, ResolveError, resolve_all,
 };
-use seqloom_prep::finish::output_transform::LastChanges;
+use seqloom_prep::finish::output_transform::OutputTransform;
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace, Finished, UnitPlan};
 use seqloom_prep::input::TemplateNames;
 use seqloom_prep::input::ingest::{self, IngestOptions, IngestTotals, IngestTrace};
@@ -60,18 +60,18 @@ pub(super) fn prepare(
     job.run.end_phase("ingest");
     job.run.expect_records(totals.records);
 
-    let Collected { placed, unplaced, stray, ends } = collected;
+    let Collected { placed, no_coordinate, no_reference, ends } = collected;
     // As Picard would mark the sorted file.
     let ends = if totals.unsorted.is_empty() { ends } else { ends.map(EndCollector::by_place) };
     let resolved = ends.map(|ends| resolve(job, kept, ends, &totals, &backing)).transpose()?;
     job.run.end_phase("resolve");
 
     // Orders by name: the names are known now.
-    let unplaced = redistribute(job, kept, unplaced, &names, &totals, &backing)?;
+    let no_coordinate = redistribute(job, kept, no_coordinate, &names, &totals, &backing)?;
     job.run.end_phase("redistribute");
 
     let marks = resolved.as_ref().map(|(marks, _)| marks);
-    let stores = [&placed, &unplaced, &stray];
+    let stores = [&placed, &no_coordinate, &no_reference];
     let applier = recalibrate(job, kept, (&stores, marks), &backing)?;
     job.run.end_phase("recalibrate");
 
@@ -188,7 +188,7 @@ fn finish<'s>(
 ) -> anyhow::Result<(WrittenSoFar, GatheredMetrics, Option<GcWindows>)> {
     let watch = || job.watch("write", trace.records.load(Ordering::Relaxed));
     let references = job.header.references();
-    let changes = LastChanges {
+    let changes = OutputTransform {
         duplicates: marks.map(|marks| (marks, job.arguments.duplicates.tag_duplicates.into())),
         recalibration: applier,
         late: &job.late,
@@ -264,14 +264,14 @@ fn resolve(
 fn redistribute<'a>(
     job: &Job<'_>,
     kept: &mut Option<&mut Kept>,
-    unplaced: ChunkStore<'a>,
+    no_coordinate: ChunkStore<'a>,
     names: &NameSample,
     totals: &IngestTotals,
     backing: &'a Backing,
 ) -> anyhow::Result<ChunkStore<'a>> {
     let order = job.arguments.sort;
     if !needs_names(order) {
-        return Ok(unplaced);
+        return Ok(no_coordinate);
     }
     if let Some(saved) = checkpoints::redistributed(kept, backing)? {
         let moved = ChunkStore::new(backing, job.plan.chunk_bytes as usize);
@@ -279,7 +279,7 @@ fn redistribute<'a>(
         return Ok(moved);
     }
     let (threads, watch) = (job.run.threads, || job.watch("sort", totals.records));
-    let moved = redistribute::by_name(unplaced, names, order, backing, threads, &watch)?;
+    let moved = redistribute::by_name(no_coordinate, names, order, backing, threads, &watch)?;
     if let Some(kept) = kept {
         write_out(&[&moved], threads, &watch)?;
         kept.save(Step::Redistribute, &moved.saved().to_state(), backing)?;

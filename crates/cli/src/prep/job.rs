@@ -1,5 +1,6 @@
 //! One run of `prep`, prepared: everything that can be known and refused before records are read.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use super::arguments::PrepArguments;
 use super::plan::{self, Demand, MemoryPlan};
 use crate::clash::refuse_clashes;
 use crate::output::command_line;
-use crate::output::plan::OutputPlan;
+use crate::output::plan::{OutputPlan, refuse_replacing};
 use crate::output::resume::Kept;
 use crate::output::run::Run;
 use crate::recalibration::Recalibration;
@@ -73,6 +74,7 @@ impl<'a> Job<'a> {
     ) -> anyhow::Result<Prepared<'a>> {
         check_files(arguments)?;
         let run = Run::new(&arguments.run, console)?;
+        run.compress_at(arguments.output.level);
         let options = AlignmentOptions {
             allow_truncated: arguments.allow_truncated,
             block_bytes: BLOCK_BYTES,
@@ -101,7 +103,7 @@ impl<'a> Job<'a> {
             grouping,
             loaded_bytes: reference.size_bytes()
                 + recalibration.as_ref().map_or(0, Recalibration::size_bytes)
-                + arguments.output.metrics_request().memory_bytes(),
+                + metrics_bytes(arguments, run.threads, &header),
         };
         let floor_bytes = demand.floor_bytes();
         let plan = demand.plan(run.memory).map_err(|it| run.explained(it, floor_bytes))?;
@@ -154,13 +156,22 @@ impl<'a> Job<'a> {
     }
 }
 
+/// What counting for metrics may take.
+fn metrics_bytes(arguments: &PrepArguments, threads: NonZeroUsize, header: &Header) -> u64 {
+    let (groups, sequences) = (header.read_groups().len(), header.references().len());
+    arguments.output.metrics_request().memory_bytes(threads, groups, sequences)
+}
+
 /// Refuses outputs that are inputs, or one another.
 fn check_files(arguments: &PrepArguments) -> Result<(), UsageError> {
     arguments.output.format()?;
+    arguments.output.check_metrics()?;
     let (_, files) = arguments.identity();
     let outputs = arguments.output.outputs().chain(arguments.recalibration.outputs());
     let outputs = outputs.chain(arguments.run.outputs());
-    refuse_clashes(files.iter().map(PathBuf::as_path), outputs)
+    refuse_clashes(files.iter().map(PathBuf::as_path), outputs)?;
+    let more = arguments.recalibration.outputs().chain(arguments.run.outputs());
+    refuse_replacing(&arguments.output, more.map(|(_, path)| path))
 }
 
 /// How the records of all inputs lie, as their headers say.

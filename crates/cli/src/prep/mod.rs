@@ -3,7 +3,7 @@
 //! [`run`] is the whole flow: open the input, share out the memory, ingest through the steps into
 //! partitions, resolve duplicates, finish partitions in order.
 
-mod arguments;
+pub(crate) mod arguments;
 mod checkpoints;
 mod flow;
 mod job;

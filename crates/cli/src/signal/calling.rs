@@ -553,7 +553,7 @@ fn report(
     serde_json::json!({
         "schema": seqloom_report::run::SCHEMA,
         "program": format!("seqloom {}", env!("CARGO_PKG_VERSION")),
-        "command": std::env::args().collect::<Vec<_>>(),
+        "command": crate::host::command_line(),
         "inputs": [arguments.bam.display().to_string(), arguments.reference.display().to_string()],
         "output": arguments.output.display().to_string(),
         "threads": threads,

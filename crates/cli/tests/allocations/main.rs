@@ -1,6 +1,8 @@
 //! The hot path of `align` asks for no memory per read outside the engine: a run of as many batches
 //! with twice the reads in each asks hardly more often. The allocator of this program counts.
 //!
+//! So does the certified path, whose engine's library is not counted.
+//!
 //! The flow is that of `seqloom align`, stage by stage, with the engine that does not align (which
 //! asks for memory per batch): ingest, duplicates, sorting, BAM.
 #![allow(unsafe_code)]
@@ -11,10 +13,15 @@ use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use seqloom_align::cohort::Pairing;
+use seqloom_align::certified::{CertifiedReads, Verdict};
+use seqloom_align::cohort::{CohortRange, Pairing};
 use seqloom_align::emit::RecordTags;
+use seqloom_align::engine::bwa::{BwaEngine, BwaOptions};
 use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
+use seqloom_align::engine::{AlignmentEngine, EngineReads, Read};
+use seqloom_align::index::{self, BuildOptions, IndexPaths};
 use seqloom_align::ingest::{self, BatchSink, HeldLimits, IngestOptions, IngestTrace};
 use seqloom_format::bam::{Header, Reference};
 use seqloom_format::index::{BinningScheme, IndexBuilder};
@@ -35,6 +42,8 @@ use seqloom_prep::partition::order::SortOrder;
 use seqloom_prep::partition::store::{Backing, StoreScratch};
 use seqloom_runtime::memory::Ledger;
 use seqloom_runtime::placement::Plan;
+use seqloom_testkit::genome::{Genome, GenomeOptions};
+use seqloom_testkit::reads::{ReadOptions, Simulator, Template};
 
 /// How often memory was asked for, or for more of it.
 static CALLS: AtomicU64 = AtomicU64::new(0);
@@ -118,6 +127,7 @@ fn ingest_options(batch_reads: u64) -> IngestOptions {
         cores: NonZeroUsize::MIN,
         cohort_bases: batch_reads * READ_BASES,
         pairing: Pairing::TwoFiles,
+        range: CohortRange::default(),
         tags: RecordTags { read_group: Some(b"a".to_vec()), ..RecordTags::default() },
         held_limits: HeldLimits { ahead_bytes: 64 << 20, cohort_bytes: 64 << 20 },
         placement: Plan::none(1),
@@ -160,7 +170,7 @@ fn count(batch_reads: u64) -> [(&'static str, u64); 3] {
     let ingest = since();
     assert_eq!(totals.reads, BATCHES * batch_reads);
 
-    let Collected { placed, unplaced, stray, ends } = sink.0.into_collected();
+    let Collected { placed, no_coordinate, no_reference, ends } = sink.0.into_collected();
     let (mode, options) = (DuplicateMode::Query, DuplicateOptions::default());
     let ends = ends.unwrap();
     since();
@@ -171,7 +181,7 @@ fn count(batch_reads: u64) -> [(&'static str, u64); 3] {
     let scheme = BinningScheme::BAI;
     let mut outputs = [Output::create(&folder.path().join("x.bam")).unwrap()];
     let mut index = IndexBuilder::new(scheme, header.references().len());
-    let stores = [&placed, &unplaced, &stray];
+    let stores = [&placed, &no_coordinate, &no_reference];
     let plan = UnitPlan::new(&stores);
     let options = FinishOptions {
         threads,
@@ -195,8 +205,58 @@ fn count(batch_reads: u64) -> [(&'static str, u64); 3] {
     [("ingest", ingest), ("resolve", resolve), ("finish", finish)]
 }
 
+/// One test at a time counts.
+static COUNTING: Mutex<()> = Mutex::new(());
+
+/// Allocations for a read more on the certified path, of a batch at a time: vectors that grow once
+/// more show.
+const MOST_PER_READ_OF_BATCH: f64 = 0.1;
+
+fn pair(template: &Template) -> [Read<'_>; 2] {
+    template.reads.each_ref().map(|read| Read {
+        name: &template.name,
+        bases: &read.bases,
+        qualities: Some(&read.qualities),
+    })
+}
+
+#[test]
+fn a_read_on_the_certified_path_asks_for_no_memory() {
+    let _alone = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let fasta = folder.path().join("genome.fa");
+    let options = GenomeOptions { seed: 4, length_bp: 400_000, contigs: 1 };
+    let genome = Genome::simulate(&options).unwrap();
+    genome.write_fasta(&fasta).unwrap();
+    let plan = index::plan(&fasta, &BuildOptions::default(), &|_, _| ()).unwrap();
+    index::build(plan, &fasta, &|_, _| ()).unwrap();
+    let contigs = [(genome.contigs[0].name.clone(), genome.contigs[0].bases.len() as u64)];
+    let mut engine = BwaEngine::load(&fasta, &contigs, &BwaOptions::default(), 1).unwrap();
+    let counts = Arc::<CertifiedReads>::default();
+    engine.certify(&IndexPaths::new(&fasta).fast(), counts.clone()).unwrap();
+
+    let options = ReadOptions { templates: 256, ..ReadOptions::default() };
+    let mut simulator = Simulator::new(&genome, &options).unwrap();
+    let templates = std::iter::from_fn(|| simulator.next_template().cloned());
+    let templates: Vec<Template> = templates.collect();
+    let mut scratch = engine.scratch().unwrap();
+    let mut count = |templates: &[Template]| {
+        let reads = EngineReads { pairs: templates.iter().map(pair).collect(), singles: vec![] };
+        let before = CALLS.load(Ordering::SeqCst);
+        drop(engine.seed_extend(&mut scratch, &reads).unwrap());
+        CALLS.load(Ordering::SeqCst) - before
+    };
+    count(&templates);
+    let (few, many) = (count(&templates[..64]), count(&templates));
+    let per_read = (many as f64 - few as f64) / (2.0 * 192.0);
+    eprintln!("certified path: {few} allocations, then {many}: {per_read:.4} for a read more");
+    assert!(per_read < MOST_PER_READ_OF_BATCH, "{few}, then {many}");
+    assert!(counts.get(Verdict::Chained) > 50 && counts.get(Verdict::Certified) > 200);
+}
+
 #[test]
 fn a_read_asks_for_no_memory() {
+    let _alone = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
     let allocations = CALLS.load(Ordering::SeqCst);
     drop(std::hint::black_box(vec![0u8; 100]));
     assert!(CALLS.load(Ordering::SeqCst) > allocations, "allocations are counted");

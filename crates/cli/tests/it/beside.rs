@@ -177,3 +177,36 @@ fn an_output_without_digest_has_none() {
     prep_into(&out, &[&data.at("in.bam")], "--sort queryname");
     assert!(!digest.exists() && Path::new(&out).exists());
 }
+
+#[test]
+fn no_clobber_keeps_every_file_that_is_there() {
+    let data = Data::new();
+    let kept = |name: &str, more: &[&str]| {
+        let path = data.out().join(name);
+        fs::write(&path, "mine").unwrap();
+        let mut command = data.everything();
+        command.args(["--html", "x.html", "--no-clobber"]).args(more);
+        run(&mut command).fails_with(2).says(&[name, "--no-clobber"]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+        assert_eq!(names_in(&data.out()), [name]);
+        fs::remove_file(&path).unwrap();
+    };
+    for name in ["x.bam", "x.bam.bai", "x.bai", "x.bam.md5", "x.json", "x.html", "x.bqsr"] {
+        kept(name, &[]);
+    }
+    kept("x.flagstat.txt", &[]);
+    kept("x.log", &["--log", "x.log"]);
+    std::os::unix::fs::symlink("nowhere", data.out().join("x.bam")).unwrap();
+    run(data.everything().arg("--no-clobber")).fails_with(2).says(&["x.bam"]);
+    fs::remove_file(data.out().join("x.bam")).unwrap();
+    // Where nothing is in the way, and where nothing is replaced.
+    run(data.everything().arg("--no-clobber")).ok();
+    let mut align = seqloom(align_small());
+    align.args(["-R", READ_GROUP, "--no-clobber", "-o", "/dev/null"]);
+    run(align.current_dir(data.out())).ok();
+    let mut align = seqloom(align_small());
+    align.args(["-R", READ_GROUP, "--no-clobber", "--stripes", "2", "--write-index", "none"]);
+    fs::write(data.out().join("y.bam.01"), "mine").unwrap();
+    align.current_dir(data.out()).args(["-o", "y.bam"]);
+    run(&mut align).fails_with(2).says(&["y.bam.01", "--no-clobber"]);
+}

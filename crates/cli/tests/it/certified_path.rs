@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use seqloom_testkit::reads::ReadOptions;
-use seqloom_testkit::skip::slow_tests;
+use seqloom_testkit::skip::{self, slow_tests};
 
-use crate::common::{READ_GROUP, folder, memory_floor, run, scratch, seqloom, words};
-use crate::data::{Reads, Reference, align, chr20, ecoli, simulate, small, small_pairs};
+use crate::common::{READ_GROUP, folder, has, memory_floor, run, scratch, seqloom, words};
+use crate::data::{
+    Reads, Reference, align, chr20, chr20_start, ecoli, na12878, plasmodium, simulate, small,
+    small_pairs, yeast,
+};
 
 /// Aligns with and without the path; says what part of the reads was spared a search.
 #[track_caller]
@@ -41,6 +44,29 @@ fn run_saying(command: &mut Command, words: &str) {
 
 fn pairs(reads: &Reads) -> [&Path; 2] {
     [&reads.first, &reads.second]
+}
+
+/// In short cohorts most calls of the library have a few reads with bases among hundreds without,
+/// which its arrays once had no room for.
+#[test]
+fn calls_with_few_reads_that_are_not_certified() {
+    let here = folder();
+    let text = fs::read_to_string(&small_pairs().interleaved).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    let path = here.path().join("some.fq");
+    for first in (0..lines.len() / 4).step_by(8_000) {
+        let some = lines[4 * first..].chunks(4).take(8_000).flatten();
+        fs::write(&path, some.map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+        the_same_bytes(small(), &[&path], "-p -K 123457 -t 3");
+    }
+    // Without the path such calls come of reads that were cut to nothing.
+    let cut = |(at, lines): (usize, &[&str])| {
+        let [name, bases, plus, qualities] = lines else { panic!("four lines") };
+        let length = if at % 700 < 4 { bases.len() } else { 0 };
+        format!("{name}\n{}\n{plus}\n{}\n", &bases[..length], &qualities[..length])
+    };
+    fs::write(&path, lines.chunks(4).enumerate().map(cut).collect::<String>()).unwrap();
+    the_same_bytes(small(), &[&path], "-p -K 20000 -t 3");
 }
 
 #[test]
@@ -88,6 +114,86 @@ fn real_genomes_with_reads_of_many_lengths() {
             assert!(share > if error < 0.05 { 0.2 } else { 0.0 }, "{length}, {error}: {share}");
         }
     }
+}
+
+/// What sequencers and libraries may give; each with so many reads a template.
+fn kinds_of_reads() -> [ReadOptions; 8] {
+    let default = ReadOptions::default;
+    let of =
+        |length, options| ReadOptions { length_min_bp: length, length_max_bp: length, ..options };
+    [
+        default(),
+        of(100, ReadOptions { insert_mean_bp: 500.0, insert_sd_bp: 200.0, ..default() }),
+        of(76, ReadOptions { error_first: 0.0005, error_last: 0.002, ..default() }),
+        of(250, ReadOptions { error_first: 0.01, error_last: 0.05, ..default() }),
+        // Mates of unlike lengths.
+        ReadOptions { length_min_bp: 40, length_max_bp: 150, ..default() },
+        of(125, ReadOptions { paired: false, ..default() }),
+        // Mates that overlap, and many that show the adapter.
+        ReadOptions { insert_mean_bp: 180.0, adapter_share: 0.2, ..default() },
+        // Inserts and orientations outside of every model, and many gaps.
+        ReadOptions { chimera_share: 0.2, indel_rate: 0.003, ..default() },
+    ]
+}
+
+/// 21.6 million reads as a long test, and twelve thousand else.
+#[test]
+fn reads_of_many_kinds_of_many_genomes() {
+    let slow = slow_tests();
+    let templates = if slow { 360_000 } else { 2_000 };
+    let genomes = [yeast(), plasmodium(), ecoli(), chr20()];
+    for (number, reference) in genomes.into_iter().enumerate() {
+        let Some(reference) = reference else { continue };
+        for (kind, options) in kinds_of_reads().into_iter().enumerate() {
+            // Elsewhere two kinds of reads of two genomes.
+            if !slow && (number > 1 || kind % 4 != number) {
+                continue;
+            }
+            let seed = (10 * number + kind) as u64;
+            let options = ReadOptions { templates, seed, ..options };
+            let here = folder();
+            let reads = simulate(reference, &options, here.path());
+            let of_run = pairs(&reads);
+            let of_run = if options.paired { &of_run[..] } else { &of_run[..1] };
+            let share = the_same_bytes(reference, of_run, "-t 2");
+            eprintln!("genome {number}, reads {kind}: {share:.3} spared");
+            assert!(share > 0.2, "genome {number}, reads {kind}: {share}");
+        }
+    }
+}
+
+/// Real reads have errors that no model has.
+#[test]
+fn real_reads() {
+    let plain = |reference: &Reference, file: &str, options: &str| {
+        let Some(reads) = skip::data(file) else { return };
+        let share = the_same_bytes(reference, &[&reads], options);
+        eprintln!("{file}: {share:.3} spared");
+    };
+    if let Some(yeast) = yeast() {
+        // 36 bases are too short for it.
+        let file = "reads/htseq_yeast_rnaseq/yeast_RNASeq_excerpt_sequence.txt";
+        plain(yeast, file, "-t 2 --phred64");
+    }
+    if let Some(ecoli) = ecoli() {
+        plain(ecoli, "reads/hiseqX_phix150_seqkit/Illimina1.8.fq.gz", "-t 2");
+        let files = ["ecoli_1K_1.fq.gz", "ecoli_1K_2.fq.gz"];
+        let files = files.map(|file| skip::data(&format!("reads/spades_ecoli_1K/{file}")));
+        if let [Some(first), Some(second)] = files {
+            let share = the_same_bytes(ecoli, &[&first, &second], "-t 2");
+            eprintln!("spades_ecoli_1K: {share:.3} spared");
+            assert!(share > 0.5, "{share}");
+        }
+    }
+    let (true, true) = (has("samtools"), has("picard")) else { return };
+    let (Some(reference), Some(bam)) = (chr20_start(), na12878()) else { return };
+    let here = folder();
+    let (first, second) = (here.path().join("1.fq"), here.path().join("2.fq"));
+    let mut split = words("samtools fastq -n -0 /dev/null -s /dev/null");
+    run(split.arg("-1").arg(&first).arg("-2").arg(&second).arg(&bam)).ok();
+    let share = the_same_bytes(reference, &[&first, &second], "-t 2");
+    eprintln!("NA12878: {share:.3} spared");
+    assert!(share > 0.2, "{share}");
 }
 
 /// The small reference copied, so that its table can be changed.

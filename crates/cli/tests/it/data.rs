@@ -81,6 +81,19 @@ pub(crate) fn ecoli() -> Option<&'static Reference> {
     real(&CELL, "ecoli", "refs/ecoli/MG1655-K12.fasta.gz")
 }
 
+/// S. cerevisiae R64.
+pub(crate) fn yeast() -> Option<&'static Reference> {
+    static CELL: OnceLock<Reference> = OnceLock::new();
+    let file = "refs/yeast_R64/Saccharomyces_cerevisiae.R64-1-1.dna.toplevel.fa.gz";
+    real(&CELL, "yeast", file)
+}
+
+/// P. falciparum, of whose bases 19 % are C or G.
+pub(crate) fn plasmodium() -> Option<&'static Reference> {
+    static CELL: OnceLock<Reference> = OnceLock::new();
+    real(&CELL, "plasmodium", "refs/plasmodium/P_falciparum_14chr.fa.gz")
+}
+
 /// Human chromosome 20, b37.
 pub(crate) fn chr20() -> Option<&'static Reference> {
     static CELL: OnceLock<Reference> = OnceLock::new();

@@ -180,3 +180,46 @@ fn bad_sheets_are_refused_with_their_line() {
     let sheet = sheet(here.path(), &two);
     run(&mut align(&sheet, &out, &["--sample", "t"])).ok();
 }
+
+#[test]
+fn names_of_reads_make_the_read_group_of_a_pair() {
+    if !has("samtools") {
+        return;
+    }
+    let here = folder();
+    let [[first, second], _] =
+        halves(here.path(), |number, _| format!("INS:7:HFLOW:3:1101:{number}:5 :N:0:ACGT+TT"));
+    let (out, json) = (here.path().join("x.bam"), here.path().join("x.json"));
+    let align = |more: &[&str]| {
+        let mut command = seqloom(["align", "--no-pg", "--rg-from-names"]);
+        command.args(more).arg(&small().ours).args([&first, &second]).arg("-o").arg(&out);
+        command
+    };
+    let mut command = align(&["--sample", "s 1", "--library", "l"]);
+    let told = run(command.arg("--json").arg(&json)).ok().stderr;
+    assert!(told.contains("@RG ID:HFLOW.3 SM:s 1 LB:l"), "{told}");
+    let line = "@RG\tID:HFLOW.3\tSM:s 1\tLB:l\tPL:ILLUMINA\tPU:HFLOW.3.ACGT+TT";
+    assert!(header(&out).lines().any(|it| it == line), "{}", header(&out));
+    assert!(lines(&out).iter().all(|it| it.contains("\tRG:Z:HFLOW.3")));
+    let json: serde_json::Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    assert_eq!(json["lanes"][0]["read_group"], line);
+    // As if the line had been given.
+    let given = here.path().join("given.bam");
+    let mut command = seqloom(["align", "--no-pg", "-R", line]);
+    command.arg(&small().ours).args([&first, &second]).arg("-o").arg(&given);
+    run(&mut command).ok();
+    assert_same_bytes(&out, &given, "-R");
+    fs::remove_file(&out).unwrap();
+    // Asked for too little or too much, or of names that say nothing.
+    run(&mut align(&[])).fails_with(2).says(&["--sample"]);
+    run(&mut align(&["--sample", "s", "-R", line])).fails_with(2).says(&["--rg-from-names"]);
+    run(&mut align(&["--sample", "a\tb"])).fails_with(2).says(&["control character"]);
+    let mut command = seqloom(["align", "--sample", "s"]);
+    command.arg(&small().ours).arg(&first).arg("-o").arg(&out);
+    run(&mut command).fails_with(2).says(&["--sample", "--rg-from-names"]);
+    let [[nameless, _], _] = halves(here.path(), as_it_is);
+    let mut command = seqloom(["align", "--rg-from-names", "--sample", "s"]);
+    command.arg(&small().ours).arg(&nameless).arg("-o").arg(&out);
+    run(&mut command).fails_with(3).says(&["r1.fq", "none of Illumina's", "-R"]);
+    assert!(!out.exists());
+}

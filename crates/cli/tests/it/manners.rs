@@ -5,14 +5,25 @@ use std::fs;
 use std::path::Path;
 
 /// Commands that users see, a page each.
-const PAGES: [&str; 24] = [
+const PAGES: [&str; 35] = [
     "seqloom-align.1",
+    "seqloom-columns.1",
     "seqloom-completions.1",
     "seqloom-fastq-check.1",
     "seqloom-fastq-pad.1",
     "seqloom-fastq.1",
     "seqloom-index.1",
     "seqloom-prep.1",
+    "seqloom-shard-align.1",
+    "seqloom-shard-count.1",
+    "seqloom-shard-finish.1",
+    "seqloom-shard-gather.1",
+    "seqloom-shard-mark.1",
+    "seqloom-shard-plan.1",
+    "seqloom-shard-status.1",
+    "seqloom-shard-table.1",
+    "seqloom-shard-tasks.1",
+    "seqloom-shard.1",
     "seqloom-signal-cat.1",
     "seqloom-signal-check.1",
     "seqloom-signal-convert.1",
@@ -83,14 +94,14 @@ fn completions_work_in_their_shells() {
          _seqloom seqloom --mark-d prep; echo \"${COMPREPLY[@]}\"",
     );
     completes("fish", "source FILE; complete -C 'seqloom prep --mark-d'");
-    // What zsh would offer, taken from its `compadd`.
+    // What zsh writes behind a tab, once it is ready; `READY` is not what it echoes of the command.
     completes(
         "zsh",
-        "autoload -Uz compinit; compinit -u -D; \
-         zmodload zsh/zpty; zpty -b z zsh -f -i; \
+        "zmodload zsh/zpty; zpty z zsh -f -i; \
          zpty -w z 'PS1=; fpath=('${${:-FILE}:h}' $fpath); autoload -Uz compinit; compinit -u -D'; \
-         zpty -w z 'zstyle \":completion:*\" list-prompt \"\"; bindkey \"^I\" complete-word'; \
-         sleep 2; zpty -n -w z $'seqloom prep --mark-d\\t'; sleep 2; \
+         zpty -w z 'zstyle \":completion:*\" list-prompt \"\"; bindkey \"^I\" complete-word; \
+                    print RE\"\"ADY'; \
+         zpty -r z out '*READY*'; zpty -n -w z $'seqloom prep --mark-d\\t'; \
          zpty -r z out '*--mark-duplicates*'; print -r -- $out",
     );
     run_for(&mut seqloom(["completions", "ksh"]), SOON)
@@ -115,4 +126,27 @@ fn the_citation_is_printed_and_valid() {
     fs::write(here.path().join("CITATION.cff"), text).unwrap();
     let mut command = std::process::Command::new(validator);
     run(command.arg("--validate").current_dir(here.path())).ok();
+}
+
+/// Emulated processors: the oldest that is enough, and those in front of it.
+#[test]
+fn an_older_processor_is_refused_with_a_line() {
+    if !has("qemu-x86_64") {
+        return;
+    }
+    let on = |processor: &str, more: &[&str]| {
+        let mut command = words("qemu-x86_64 -cpu");
+        command.arg(processor).arg(env!("CARGO_BIN_EXE_seqloom")).args(more);
+        run(&mut command)
+    };
+    for (processor, more) in [
+        ("core2duo", &["--version"][..]),
+        ("Nehalem", &["--help"]),
+        ("SandyBridge", &["align", "a", "b"]),
+    ] {
+        let refused = on(processor, more).fails_with(1).says(&["this processor has no AVX2"]);
+        let own = refused.stderr.lines().filter(|line| line.starts_with("seqloom: "));
+        assert_eq!(own.count(), 1, "{}", refused.stderr);
+    }
+    assert!(on("Haswell", &["--version"]).ok().text().starts_with("seqloom "));
 }

@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// Large enough that its suffix array ranks fill some huge pages, small enough to be emulated.
 const GENOME_BP: u64 = 3_000_000;
+/// Its index is larger than a node of 160 MiB.
+const LARGE_GENOME_BP: u64 = 50_000_000;
 
 /// Where the scripts are.
 fn script(name: &str) -> PathBuf {
@@ -43,6 +45,8 @@ fn kernel() -> Option<PathBuf> {
 #[derive(Debug, Default)]
 struct Outcome {
     status: Option<i32>,
+    /// From when to when on the machine's own clock.
+    seconds: String,
     sum: String,
     json: String,
     says: String,
@@ -186,6 +190,7 @@ fn outcomes(console: &str) -> BTreeMap<String, Outcome> {
         match what {
             "RUN" => {
                 eprintln!("{name}: {rest}");
+                outcome.seconds = rest.split_once(' ').map_or("", |(_, it)| it).to_owned();
                 outcome.status = rest.split(' ').next().and_then(|status| status.parse().ok());
             }
             "SUM" => outcome.sum = rest.to_owned(),
@@ -201,7 +206,11 @@ const ALIGN: &str = "align --no-pg ref.fa R1.fq R2.fq";
 
 /// Makes the data in `here` and gives the checksum of what this machine aligns.
 fn prepare(here: &Path) -> String {
-    let options = GenomeOptions { seed: 5, length_bp: GENOME_BP as usize, contigs: 2 };
+    prepare_of(GENOME_BP, here)
+}
+
+fn prepare_of(genome_bp: u64, here: &Path) -> String {
+    let options = GenomeOptions { seed: 5, length_bp: genome_bp as usize, contigs: 2 };
     let genome = Genome::simulate(&options).unwrap();
     genome.write_fasta(&here.join("ref.fa")).unwrap();
     run(seqloom(["index", "ref.fa"]).current_dir(here)).ok();
@@ -334,6 +343,62 @@ fn slow_sixteen_nodes() {
         let first = 4 * at as u64;
         replica.is_even_on(&[first, first + 1, first + 2, first + 3]);
     }
+}
+
+/// An index that no node has room for is interleaved over all, or over each of two halves of the
+/// machine; a small one has a copy on every node. Prints where each copy lies.
+#[test]
+fn slow_index_above_a_node() {
+    if !slow_tests() {
+        return;
+    }
+    let Some(kernel) = kernel() else { return };
+    let folder = folder();
+    let here = folder.path().join("data");
+    let small = here.join("small");
+    fs::create_dir_all(&small).unwrap();
+    let small_sum = prepare(&small);
+    let sum = prepare_of(LARGE_GENOME_BP, &here);
+    fs::remove_file(here.join("ref.fa")).unwrap(); // the machine's memory is small
+    let limit = Duration::from_secs(1200);
+    let (memory, runs) = ("800M", Vec::new());
+    let mut machine =
+        Machine { nodes: 8, cpus_per_node: 1, mib_per_node: 176, memory, limit, runs };
+    machine.align("auto", "-t 8");
+    machine.align("interleave", "-t 8 --placement interleave");
+    machine.align("replicate", "-t 8 --placement replicate");
+    machine.align("halves", "-t 8 --instances 2:interleave");
+    for (name, options) in [("small-auto", ""), ("small-interleave", "--placement interleave")] {
+        let align = ALIGN.replace("ref.fa", "small/ref.fa").replace(" R", " small/R");
+        let command = format!("seqloom {align} -t 8 -m {memory} {options} -o OUT.bam");
+        machine.add(name, &format!("{command} --json OUT.json"));
+    }
+    let outcomes = machine.boot(&kernel, &here);
+    for (name, outcome) in &outcomes {
+        let copies = outcome.status.filter(|&status| status == 0).map_or(Vec::new(), |_| {
+            let placement = Placement(outcome.report()["placement"].clone());
+            let count = placement.0["replicas"].as_array().unwrap().len();
+            placement.replicas(count)
+        });
+        eprintln!("{name}\t{:?}\t{}\t{copies:?}", outcome.status, outcome.seconds);
+    }
+    for name in ["auto", "interleave"] {
+        let copy = &outcomes[name].placement(&sum).replicas(1)[0];
+        copy.is_even_on(&nodes(8));
+        assert!(copy.resident_bytes > 2 * LARGE_GENOME_BP, "{copy:?}");
+    }
+    let reason = outcomes["auto"].report()["placement"]["reason"].clone();
+    assert_eq!(reason, "a copy does not fit every node");
+    assert_eq!(outcomes["replicate"].status, Some(2), "{}", outcomes["replicate"].says);
+    assert!(outcomes["replicate"].says.contains("use --placement interleave"));
+    let halves = outcomes["halves"].placement(&sum);
+    for (copy, nodes) in halves.replicas(2).iter().zip([[0, 1, 2, 3], [4, 5, 6, 7]]) {
+        copy.is_even_on(&nodes);
+    }
+    for copy in outcomes["small-auto"].placement(&small_sum).replicas(8) {
+        copy.lies_on(&copy.nodes);
+    }
+    outcomes["small-interleave"].placement(&small_sum).replicas(1)[0].is_even_on(&nodes(8));
 }
 
 /// Copies of the index on a machine with one node are still copies: any may serve any batch.

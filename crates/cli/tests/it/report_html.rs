@@ -1,7 +1,9 @@
 //! `--html`: numbers that referees give, the same page for every number of threads, names that try
 //! to leave their place, and what a browser makes of it.
 
-use crate::common::{READ_GROUP, folder, has, names_in, picard, run, run_for, seqloom, words};
+use crate::common::{
+    READ_GROUP, folder, has, memory_floor, names_in, picard, run, run_for, seqloom, words,
+};
 use crate::data::{align_small, small, small_pairs};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -276,9 +278,37 @@ fn thousands_of_sequences_and_read_groups_stay_small_and_names_stay_text() {
     assert!(html.contains("&lt;script&gt;alert(2)&lt;-script&gt;.sam"));
     assert_eq!(report.rows("depth_by_sequence").len(), 3000);
     assert_eq!(report.rows("read_groups").len(), 1000);
+    stays_within_its_floor(&input, &report.path("out.html"));
     if has("samtools") {
         assert_depth(&report);
     }
+}
+
+/// The least memory that a page of many read groups is made with, by many workers, is enough.
+#[track_caller]
+fn stays_within_its_floor(input: &Path, page: &Path) {
+    let words = "prep --mark-duplicates --duplicate-mode coordinate --sort coordinate -t 8 --html";
+    let floor = |input: &Path, html: &Path| {
+        let mut words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        words.extend([html, input].map(|path| path.display().to_string()));
+        memory_floor(&words)
+    };
+    let here = folder();
+    let (json, few) = (here.path().join("x.json"), here.path().join("few.sam"));
+    let least = floor(input, &here.path().join("x.html"));
+    let mut command = seqloom(words.split(' '));
+    command.arg(here.path().join("x.html")).arg(input).args(["-m", &least, "--json"]);
+    run(command.arg(&json).arg("-o").arg(here.path().join("x.bam"))).ok();
+    assert_eq!(counted(&here.path().join("x.html")), counted(page).replace("out.bam", "x.bam"));
+    let json: Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    let peak = json["usage"]["peak_rss_bytes"].as_u64().unwrap();
+    let allowed = json["memory_bytes"].as_u64().unwrap();
+    assert!(peak <= allowed, "{peak} of {allowed} bytes ({least})");
+    // Nine copies of the counts of a thousand read groups are planned.
+    fs::write(&few, wide_sam(3000, 1)).unwrap();
+    let megabytes = |size: String| size.trim_end_matches('M').parse::<u64>().unwrap();
+    let more = megabytes(least) - megabytes(floor(&few, &here.path().join("y.html")));
+    assert!((60..90).contains(&more), "{more} MiB");
 }
 
 #[test]

@@ -1,0 +1,371 @@
+//! What became of the reads of `--mode ungapped`: counts as Bowtie prints them, and files of the
+//! reads that have placements, none, or too many. Each file has its reads as the input has them, in
+//! its order, whoever finds their placements.
+
+use std::fmt::{self, Write as _};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use seqloom_align::cohort::Batch;
+use seqloom_align::ingest::BatchSink;
+use seqloom_format::bam::{Flags, RecordError, RecordRef, framed_records};
+use seqloom_format::reads::ReadBlock;
+use seqloom_format::templates::PackedTemplates;
+use seqloom_io::sink::atomic::{AtomicFile, AtomicFileError};
+use seqloom_io::sink::output::OutputError;
+use seqloom_runtime::order::Ordered;
+
+use crate::output::at_path;
+
+/// What becomes of a read or pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Aligned,
+    Unaligned,
+    /// More placements than `--max-placements`.
+    Frequent,
+}
+
+/// All of them.
+const OUTCOMES: [Outcome; 3] = [Outcome::Aligned, Outcome::Unaligned, Outcome::Frequent];
+
+/// Names of a file of reads: one, or two where mates come in two files.
+pub(super) fn paths(path: &Path, is_two: bool) -> Vec<PathBuf> {
+    if !is_two {
+        return vec![path.to_owned()];
+    }
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let suffix = path.extension().map(|it| format!(".{}", it.to_string_lossy()));
+    let suffix = suffix.unwrap_or_default();
+    [1, 2].map(|mate| path.with_file_name(format!("{stem}_{mate}{suffix}"))).into()
+}
+
+/// Reads and placements.
+#[derive(Debug, Default)]
+struct Counts {
+    /// By outcome.
+    reads: [AtomicU64; 3],
+    /// Of single reads, and of pairs.
+    placements: [AtomicU64; 2],
+}
+
+/// What became of all reads so far.
+#[derive(Debug)]
+pub(crate) struct Outcomes {
+    counts: Counts,
+    /// By outcome: its files, or where its reads go as well.
+    files: [Vec<AtomicFile>; 3],
+    /// Mates are in two files.
+    is_two: bool,
+    ordered: Ordered<Texts>,
+}
+
+/// Reads of a batch, as text, by outcome and file.
+#[derive(Debug, Default)]
+pub(crate) struct Texts([[Vec<u8>; 2]; 3]);
+
+impl Outcomes {
+    /// Opens the files that are asked for, by outcome; reads with too many placements go with those
+    /// without any unless they have a file of their own.
+    ///
+    /// # Errors
+    /// When one cannot be made.
+    pub(super) fn create(
+        wanted: [Option<&Path>; 3],
+        is_two: bool,
+    ) -> Result<Self, AtomicFileError> {
+        let create = |path: Option<&Path>| -> Result<Vec<AtomicFile>, AtomicFileError> {
+            let paths = path.map(|path| paths(path, is_two)).unwrap_or_default();
+            paths.iter().map(|path| AtomicFile::create(path)).collect()
+        };
+        let [aligned, unaligned, frequent] = wanted;
+        Ok(Self {
+            counts: Counts::default(),
+            files: [create(aligned)?, create(unaligned)?, create(frequent)?],
+            is_two,
+            ordered: Ordered::default(),
+        })
+    }
+
+    /// The outcome whose files have the reads with this one.
+    fn file_of(&self, outcome: Outcome) -> Outcome {
+        match outcome {
+            Outcome::Frequent if self.files[Outcome::Frequent as usize].is_empty() => {
+                Outcome::Unaligned
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Whether any file is wanted.
+    fn has_files(&self) -> bool {
+        self.files.iter().any(|files| !files.is_empty())
+    }
+
+    /// Counts templates of a batch, and adds the text of those of its reads that are wanted.
+    fn look(
+        &self,
+        texts: &mut Texts,
+        batch: &Batch,
+        templates: &PackedTemplates,
+    ) -> Result<(), RecordError> {
+        let mut reads = [0; 3];
+        let mut placements = [0; 2];
+        let before = (templates.first_template - batch.first_template) as usize;
+        let mut input = self.has_files().then(|| batch.templates().skip(before));
+        for (_, records) in templates.iter() {
+            let (outcome, is_paired, count) = outcome(records)?;
+            reads[outcome as usize] += 1;
+            placements[usize::from(is_paired)] += count;
+            let file = self.file_of(outcome) as usize;
+            let Some((first, second)) = input.as_mut().and_then(Iterator::next) else { continue };
+            if self.files[file].is_empty() {
+                continue;
+            }
+            let [one, two] = &mut texts.0[file];
+            push_read(first, one);
+            if let Some(second) = second {
+                push_read(second, if self.is_two { two } else { one });
+            }
+        }
+        let add = |counts: &[AtomicU64], more: &[u64]| {
+            for (count, more) in counts.iter().zip(more) {
+                count.fetch_add(*more, Ordering::Relaxed);
+            }
+        };
+        add(&self.counts.reads, &reads);
+        add(&self.counts.placements, &placements);
+        Ok(())
+    }
+
+    /// Has the text of a batch written once all in front of it are.
+    fn deposit(&self, sequence: u64, texts: &mut Texts) -> Result<(), OutputError> {
+        if !self.has_files() {
+            return Ok(());
+        }
+        self.ordered.deposit(sequence, std::mem::take(texts), |texts| {
+            for (files, texts) in self.files.iter().zip(&texts.0) {
+                for (file, text) in files.iter().zip(texts) {
+                    file.file().write_all(text).map_err(at_path(file.final_path()))?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// What there is to read once all is done, and the files, which are still to get their names.
+    pub(super) fn finish(self) -> (Totals, Vec<AtomicFile>) {
+        let number = |it: AtomicU64| it.into_inner();
+        let Counts { reads, placements } = self.counts;
+        let totals = Totals { reads: reads.map(number), placements: placements.map(number) };
+        (totals, self.files.into_iter().flatten().collect())
+    }
+}
+
+/// The outcome of a template of these records, whether it is a pair, and its placements.
+fn outcome(records: &[u8]) -> Result<(Outcome, bool, u64), RecordError> {
+    let mut placements = 0;
+    let mut is_paired = false;
+    let mut outcome = Outcome::Aligned;
+    for body in framed_records(records) {
+        let record = RecordRef::new(body?)?;
+        is_paired = record.has_flags(Flags::PAIRED);
+        if record.has_flags(Flags::UNMAPPED) {
+            let above = record.find_aux(*b"XM")?.and_then(|value| value.as_int());
+            let is_frequent = above.is_some_and(|count| count > 0);
+            outcome = if is_frequent { Outcome::Frequent } else { Outcome::Unaligned };
+        } else if !record.has_flags(Flags::SECOND_OF_PAIR) {
+            placements += 1;
+        }
+    }
+    Ok((outcome, is_paired, placements))
+}
+
+/// Appends a read as FASTQ, or as FASTA where it has no qualities, with the header line of the
+/// input.
+fn push_read((block, at): (&ReadBlock, usize), text: &mut Vec<u8>) {
+    let (bases, qualities) = (block.bases(at), block.qualities(at));
+    let header = block.header_line(at);
+    let has_qualities = match header {
+        Some(line) => line.starts_with(b"@"),
+        None => qualities.len() == bases.len(),
+    };
+    match header {
+        Some(line) => text.extend_from_slice(line),
+        None => {
+            text.push(if has_qualities { b'@' } else { b'>' });
+            text.extend_from_slice(block.name(at));
+        }
+    }
+    let lines = [bases, b"+", qualities];
+    for line in &lines[..if has_qualities { 3 } else { 1 }] {
+        text.push(b'\n');
+        text.extend_from_slice(line);
+    }
+    text.push(b'\n');
+}
+
+/// What became of all reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Totals {
+    reads: [u64; 3],
+    placements: [u64; 2],
+}
+
+impl fmt::Display for Totals {
+    /// As Bowtie prints it, for people and for what reads its logs (MultiQC's `bowtie1`).
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [aligned, unaligned, frequent] = OUTCOMES.map(|it| self.reads[it as usize]);
+        let processed = aligned + unaligned + frequent;
+        let share = |count: u64| format!("{count} ({:.2}%)", percent(count, processed));
+        writeln!(f, "# reads processed: {processed}")?;
+        writeln!(f, "# reads with at least one alignment: {}", share(aligned + frequent))?;
+        writeln!(f, "# reads that failed to align: {}", share(unaligned))?;
+        if frequent > 0 {
+            writeln!(f, "# reads with alignments suppressed due to -m: {}", share(frequent))?;
+        }
+        match self.placements {
+            [0, 0] => f.write_str("No alignments"),
+            [singles, 0] => write!(f, "Reported {singles} alignments"),
+            [0, pairs] => write!(f, "Reported {pairs} paired-end alignments"),
+            [singles, pairs] => write!(
+                f,
+                "Reported {pairs} paired-end alignments and {singles} unpaired alignments"
+            ),
+        }
+    }
+}
+
+impl Totals {
+    /// The lines of a file of metrics.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{self}");
+        text
+    }
+}
+
+fn percent(count: u64, of: u64) -> f64 {
+    if of == 0 { 0.0 } else { 100.0 * count as f64 / of as f64 }
+}
+
+/// Why a batch was not taken.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum JudgedError<E: std::error::Error + 'static> {
+    #[error("{0}")]
+    Sink(#[source] E),
+    #[error("{0}")]
+    Record(#[from] RecordError),
+    #[error("{0}")]
+    Reads(#[from] OutputError),
+}
+
+/// A sink before which it is noted what became of the reads, where that is wanted.
+pub(super) struct Judged<'a, S> {
+    pub(super) sink: &'a S,
+    pub(super) outcomes: Option<&'a Outcomes>,
+}
+
+impl<S: BatchSink> BatchSink for Judged<'_, S> {
+    type Error = JudgedError<S::Error>;
+    type Scratch = (S::Scratch, Texts);
+
+    fn scratch(&self) -> Result<Self::Scratch, Self::Error> {
+        Ok((self.sink.scratch().map_err(JudgedError::Sink)?, Texts::default()))
+    }
+
+    fn accept(
+        &self,
+        (scratch, texts): &mut Self::Scratch,
+        sequence: u64,
+        templates: &PackedTemplates,
+    ) -> Result<(), Self::Error> {
+        if let Some(outcomes) = self.outcomes {
+            outcomes.deposit(sequence, texts)?;
+        }
+        self.sink.accept(scratch, sequence, templates).map_err(JudgedError::Sink)
+    }
+
+    fn accept_part(
+        &self,
+        (scratch, _): &mut Self::Scratch,
+        sequence: u64,
+        templates: &PackedTemplates,
+    ) -> Result<(), Self::Error> {
+        self.sink.accept_part(scratch, sequence, templates).map_err(JudgedError::Sink)
+    }
+
+    fn wants_reads(&self) -> bool {
+        self.outcomes.is_some_and(Outcomes::has_files)
+    }
+
+    fn look(
+        &self,
+        (_, texts): &mut Self::Scratch,
+        batch: &Batch,
+        templates: &PackedTemplates,
+    ) -> Result<(), Self::Error> {
+        Ok(self.outcomes.map_or(Ok(()), |outcomes| outcomes.look(texts, batch, templates))?)
+    }
+
+    fn stop(&self) {
+        self.sink.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_read_as_bowtie_s() {
+        let t = |reads, placements, expected: &[&str]| {
+            let text = Totals { reads, placements }.text();
+            assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+        };
+        t(
+            [11, 7, 2],
+            [11, 0],
+            &[
+                "# reads processed: 20",
+                "# reads with at least one alignment: 13 (65.00%)",
+                "# reads that failed to align: 7 (35.00%)",
+                "# reads with alignments suppressed due to -m: 2 (10.00%)",
+                "Reported 11 alignments",
+            ],
+        );
+        t(
+            [0, 0, 0],
+            [0, 0],
+            &[
+                "# reads processed: 0",
+                "# reads with at least one alignment: 0 (0.00%)",
+                "# reads that failed to align: 0 (0.00%)",
+                "No alignments",
+            ],
+        );
+        t(
+            [3, 0, 0],
+            [5, 9],
+            &[
+                "# reads processed: 3",
+                "# reads with at least one alignment: 3 (100.00%)",
+                "# reads that failed to align: 0 (0.00%)",
+                "Reported 9 paired-end alignments and 5 unpaired alignments",
+            ],
+        );
+    }
+
+    #[test]
+    fn mates_of_two_files_have_two_names() {
+        let t = |path: &str, is_two, expected: &[&str]| {
+            let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
+            assert_eq!(paths(Path::new(path), is_two), expected);
+        };
+        t("a/un.fq", false, &["a/un.fq"]);
+        t("a/un.fq", true, &["a/un_1.fq", "a/un_2.fq"]);
+        t("un", true, &["un_1", "un_2"]);
+    }
+}

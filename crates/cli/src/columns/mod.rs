@@ -1,0 +1,135 @@
+//! `seqloom columns`: alignments, reads or raw signal as a stream of Arrow record batches.
+
+mod arguments;
+mod kind;
+
+use seqloom_columns::alignments::{Alignments, Region, Wanted};
+use seqloom_columns::reads::{self, ReadColumn};
+use seqloom_columns::{Limits, Totals, signal};
+use seqloom_io::alignments::AlignmentOptions;
+use seqloom_io::sink::atomic::Publication;
+use seqloom_io::sink::output::{Output, OutputError};
+use seqloom_io::source::SourceOptions;
+use seqloom_signal::flow::inputs::{ALL_SUFFIXES, find};
+use seqloom_signal::store::OpenOptions;
+use seqloom_terminal::host::Progress;
+use seqloom_terminal::{Console, UsageError, signals};
+
+pub(crate) use self::arguments::ColumnsArguments;
+use self::arguments::Kind;
+use crate::clash::refuse_clashes;
+use crate::region;
+
+/// Runs the command.
+pub(crate) fn run(arguments: &ColumnsArguments, console: &Console) -> anyhow::Result<()> {
+    if arguments.quiet {
+        console.be_quiet();
+    }
+    arguments.check()?;
+    let inputs = arguments.inputs.iter().map(|path| path.as_path());
+    refuse_clashes(inputs, [("-o", arguments.output.as_path())])?;
+    let limits = arguments.limits()?;
+    signals::defer();
+    let job = Job { arguments, console, limits };
+    let kind = match arguments.kind {
+        Some(kind) => kind,
+        None => kind::of(&arguments.inputs[0])?,
+    };
+    let (totals, output) = match kind {
+        Kind::Alignments => job.alignments()?,
+        Kind::Reads => job.reads()?,
+        Kind::Signal => job.signal()?,
+    };
+    if let Some(file) = output.into_file() {
+        let publication = Publication { outputs: vec![file], ..Publication::default() };
+        publication.commit().map_err(OutputError::from)?;
+    }
+    let Totals { rows, batches } = totals;
+    let seconds = console.wall().as_secs_f64();
+    console.info(&format!("columns: {rows} rows in {batches} batches, {seconds:.1} s"));
+    Ok(())
+}
+
+struct Job<'a> {
+    arguments: &'a ColumnsArguments,
+    console: &'a Console,
+    limits: Limits,
+}
+
+impl Job<'_> {
+    fn output(&self) -> Result<Output, OutputError> {
+        Output::create(&self.arguments.output)
+    }
+
+    /// Tells how far it is; `false` when a signal asks to stop.
+    fn watch(&self, (done_bytes, total_bytes): (u64, Option<u64>), records: u64) -> bool {
+        let share = total_bytes.map(|total| done_bytes as f64 / total.max(1) as f64);
+        let phase = "columns";
+        let progress = Progress { phase, done_bytes, total_bytes, records, share };
+        self.console.tell_progress(progress);
+        !signals::interrupted()
+    }
+
+    fn alignments(&self) -> anyhow::Result<(Totals, Output)> {
+        let arguments = self.arguments;
+        let wanted = Wanted {
+            columns: arguments.alignment_columns()?,
+            tags: arguments.tags.clone(),
+            text: arguments.text(),
+            require_flags: arguments.require_flags,
+            exclude_flags: arguments.exclude_flags,
+            min_mapq: arguments.min_mapq,
+        };
+        let options = AlignmentOptions {
+            free_blocks: self.limits.threads.get(),
+            max_line_bytes: arguments.max_line_bytes(),
+            ..AlignmentOptions::default()
+        };
+        let mut alignments = Alignments::open(&arguments.inputs, options)?;
+        if !arguments.regions.is_empty() {
+            let parse = |text: &String| {
+                let found = region::parse("--regions", text, alignments.header())?;
+                let (start, end) = (found.start.cast_signed(), found.end.cast_signed());
+                Ok(Region { reference_id: found.reference_id, start, end })
+            };
+            let regions = arguments.regions.iter().map(parse).collect::<Result<_, UsageError>>()?;
+            for note in alignments.restrict(regions)? {
+                self.console.info(&note);
+            }
+        }
+        let mut output = self.output()?;
+        let watch = |bytes, rows| self.watch(bytes, rows);
+        let totals = alignments.write(&wanted, &self.limits, &mut output, &watch)?;
+        Ok((totals, output))
+    }
+
+    fn reads(&self) -> anyhow::Result<(Totals, Output)> {
+        let arguments = self.arguments;
+        arguments.refuse_filters("reads")?;
+        let columns = arguments.named(|| ReadColumn::ALL.to_vec())?;
+        let options = SourceOptions {
+            assume_phred33: arguments.assume_phred33,
+            free_blocks: self.limits.threads.get(),
+            max_text_bytes: arguments.max_line_bytes(),
+            ..SourceOptions::default()
+        };
+        let mut output = self.output()?;
+        let watch = |bytes, rows| self.watch(bytes, rows);
+        let wanted = (columns.as_slice(), arguments.text());
+        let totals =
+            reads::write(&arguments.inputs, &options, wanted, &self.limits, &mut output, &watch)?;
+        Ok((totals, output))
+    }
+
+    fn signal(&self) -> anyhow::Result<(Totals, Output)> {
+        let arguments = self.arguments;
+        arguments.refuse_filters("signal")?;
+        let inputs = find(&arguments.inputs, &ALL_SUFFIXES)?.paths;
+        let options = OpenOptions::default();
+        let wanted = arguments.columns.as_deref();
+        let mut output = self.output()?;
+        let watch = |bytes, rows| self.watch(bytes, rows);
+        let totals = signal::write(&inputs, &options, wanted, &self.limits, &mut output, &watch)?;
+        Ok((totals, output))
+    }
+}

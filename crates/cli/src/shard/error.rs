@@ -1,0 +1,43 @@
+//! What can be wrong with a run directory.
+
+use std::path::PathBuf;
+
+/// See the module documentation.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ShardError {
+    /// A task that this one needs has not been done.
+    #[error("{task} is not done yet: {} is missing", path.display())]
+    NotDone { task: String, path: PathBuf },
+    /// A file is not as it was written.
+    #[error("{} is damaged: {problem}; remove it and {}, and run {task} again", path.display(),
+        description.display())]
+    Damaged { task: String, path: PathBuf, description: PathBuf, problem: String },
+    /// Somebody has published other bytes for the same task.
+    #[error(
+        "{} is there with other bytes than this process made for {task} (SHA-256 {theirs}, not \
+         {ours}): one of the two is wrong, by a bug or bad memory",
+        path.display()
+    )]
+    Differs { task: String, path: PathBuf, ours: String, theirs: String },
+    /// The folder holds what another plan made.
+    #[error("{} belongs to another run; use a run directory for each", path.display())]
+    OtherRun { path: PathBuf },
+    /// What the plan was made of is not what is there now.
+    #[error("{what} is not what it was when {} was made: it was {was}, it is {is}", plan.display())]
+    Changed { what: String, plan: PathBuf, was: String, is: String },
+    /// The plan is not one.
+    #[error("{} is no plan of `seqloom shard plan`: {problem}", path.display())]
+    NoPlan { path: PathBuf, problem: String },
+}
+
+impl ShardError {
+    /// Whether trying again, on another node perhaps, is of no use.
+    pub(crate) fn is_usage(&self) -> bool {
+        matches!(self, Self::OtherRun { .. } | Self::Changed { .. } | Self::NoPlan { .. })
+    }
+
+    /// Whether the disk is at fault.
+    pub(crate) fn is_output(&self) -> bool {
+        matches!(self, Self::Damaged { .. })
+    }
+}

@@ -1,0 +1,87 @@
+//! `shard finish`: sorts and encodes a range of the output.
+
+use std::sync::atomic::Ordering;
+
+use seqloom_format::state::State;
+use seqloom_io::sink::output::Output;
+use seqloom_prep::finish::output_transform::OutputTransform;
+use seqloom_prep::finish::{self, FinishOptions, FinishTrace, Finished, Fragments, UnitPlan};
+use seqloom_prep::metrics::quality::read_groups::ReadGroupNames;
+use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsVisitors};
+use seqloom_prep::partition::order::SortOrder;
+use seqloom_prep::steps::Steps;
+use seqloom_terminal::{Console, signals};
+
+use super::arguments::RangeArguments;
+use super::count;
+use super::folder::{Clock, RunFolder, Task, write_sealed};
+use super::loaded::Loaded;
+use crate::output::plan::OutputPlan;
+use crate::output::run::MIN_CHUNK_BYTES;
+use crate::recalibration::reference_bytes;
+
+/// What `.parts` is called inside.
+pub(crate) const PARTS: &str = "parts";
+
+/// Where the parts of the output's piece are, and what was counted of it.
+pub(crate) type Parts = (Finished, Fragments, GatheredMetrics);
+
+/// Runs the command.
+pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> anyhow::Result<()> {
+    let clock = Clock::start();
+    let range = arguments.range;
+    let task = |folder: &RunFolder| {
+        Ok(Task::Finish(range.check(folder.plan.ranges, "ranges of the output")?))
+    };
+    let Some((loaded, task)) = Loaded::unless_done(&arguments.task, task, console)? else {
+        return Ok(());
+    };
+    signals::defer();
+    let references = loaded.header.references();
+    let asked = loaded.align.output.metrics_request();
+    let compares = asked.wants_reference() && loaded.has_fasta();
+    let compared_bytes = if compares { reference_bytes(references) } else { 0 };
+    let groups = loaded.header.read_groups().len();
+    let metrics_bytes = asked.memory_bytes(loaded.run.threads, groups, references.len());
+    let backing = loaded.backing(loaded.marks_bytes() + metrics_bytes + compared_bytes)?;
+    let marks = loaded.marks()?;
+    let applier = count::applier(&loaded)?;
+    let bases = compares.then(|| loaded.reference()).transpose()?;
+    let names = ReadGroupNames::of(&loaded.header);
+    let metrics = MetricsVisitors::new(asked, bases.as_deref()).with_read_groups(names);
+    let stores = loaded.exchanges.records(&backing, MIN_CHUNK_BYTES as usize, |_, _| true)?;
+    let stores = stores.each_ref();
+    let plan = UnitPlan::new(&stores);
+    let output_plan = OutputPlan::of_others(&loaded.align.output, references)?;
+    let path = loaded.folder.file(&format!("{}.bgzf", task.name()));
+    let mut output = Output::create(&path)?;
+    let (trace, late) = (FinishTrace::default(), Steps::new());
+    let watch = || loaded.run.watch("write", (0, None), trace.records.load(Ordering::Relaxed));
+    let changes =
+        OutputTransform { duplicates: None, recalibration: applier.as_ref(), late: &late };
+    let options = FinishOptions {
+        threads: loaded.run.computing_threads(),
+        order: SortOrder::Coordinate,
+        encoding: output_plan.encoding(),
+        references,
+        marks: marks.as_ref(),
+        remove_duplicates: loaded.align.duplicates.remove_duplicates,
+        editor: applier.is_some().then_some(&changes),
+        observer: (!asked.is_empty()).then_some(&metrics),
+        watch: &watch,
+    };
+    let units = plan.share(range.index, range.of);
+    let (finished, fragments) =
+        finish::run_piece((&stores, units), &backing, &options, &mut output, &trace)?;
+    let parts: Parts = (finished, fragments, metrics.into_metrics());
+    let described = loaded.folder.create(task, ".parts")?;
+    write_sealed(&described, PARTS, &parts.to_state())?;
+    let piece = output.into_file().into_iter().chain([described]).collect();
+    loaded.folder.publish(task, piece, &clock)?;
+    loaded.run.close(&format!(
+        "shard: {} is done, {} records",
+        task.name(),
+        parts.0.records_written
+    ));
+    Ok(())
+}

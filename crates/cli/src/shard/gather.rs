@@ -1,0 +1,214 @@
+//! `shard gather`: puts the ranges together to the output, its index and its metrics.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+
+use seqloom_align::ingest::IngestTotals;
+use seqloom_io::sink::atomic::AtomicFile;
+use seqloom_io::sink::output::Output;
+use seqloom_prep::finish::Finished;
+use seqloom_prep::metrics::quality::GatheredMetrics;
+use seqloom_report::run::Counts;
+use seqloom_terminal::{Console, signals};
+use sha2::{Digest, Sha256};
+
+use super::finish::{PARTS, Parts};
+use super::folder::{RunFolder, Task, hex};
+use super::loaded::{exchanges, header, library_table, planned_options, read_marks};
+use crate::align::AlignArguments;
+use crate::align::summary::check_none_lost;
+use crate::clash::refuse_clashes;
+use crate::output::arguments::{OutputArguments, OutputFormat, RunArguments};
+use crate::output::plan::OutputPlan;
+use crate::output::run::Run;
+use crate::output::summary::{Duplicates, Ingested, Summary};
+use crate::output::{at_path, stage_text};
+
+/// Bytes copied at a time.
+const COPY_BYTES: usize = 4 << 20;
+
+/// Options of `shard gather`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct GatherArguments {
+    /// The run directory
+    #[arg(long = "run", value_name = "RUN")]
+    pub(super) folder: PathBuf,
+    /// Output file, its index beside it; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: PathBuf,
+    /// Write the MD5 of the output into FILE.md5 beside it
+    #[arg(long)]
+    pub(super) md5: bool,
+    /// Folder for metrics, as of `align`
+    #[arg(long, value_name = "DIR")]
+    pub(super) metrics_dir: Option<PathBuf>,
+    /// Report of the run: options, counts
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// Remove the run directory when the output has its name
+    #[arg(long)]
+    pub(super) remove: bool,
+    #[command(flatten)]
+    pub(super) machine: RunArguments,
+}
+
+impl GatherArguments {
+    /// The plan's options of the output, with those that were left to this verb.
+    fn output(&self, planned: &OutputArguments) -> OutputArguments {
+        let mut output = planned.clone();
+        output.output.clone_from(&self.output);
+        output.md5 = self.md5;
+        output.metrics_dir.clone_from(&self.metrics_dir);
+        output.json.clone_from(&self.json);
+        output.output_format = Some(OutputFormat::Bam);
+        output
+    }
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &GatherArguments, console: &Console) -> anyhow::Result<()> {
+    if arguments.machine.quiet {
+        console.be_quiet();
+    }
+    let folder = RunFolder::open(&arguments.folder)?;
+    let align = planned_options(&folder)?;
+    let header = header(&folder)?;
+    let output = arguments.output(&align.output);
+    output.check_metrics()?;
+    let inputs: Vec<PathBuf> = align.files().into_iter().chain(align.inputs().cloned()).collect();
+    let outputs = output.outputs().chain(align.recalibration.outputs());
+    let outputs = outputs.chain(arguments.machine.outputs());
+    refuse_clashes(inputs.iter().map(PathBuf::as_path), outputs)?;
+    let run = Run::new(&arguments.machine, console)?;
+    run.announce("shard gather", &folder.path.display().to_string(), &output.output);
+    let totals = exchanges(&folder)?.totals();
+    for range in 0..folder.plan.ranges {
+        folder.require(Task::Finish(range))?;
+    }
+    let duplicates = duplicates(&folder, &align)?;
+    let references = header.references();
+    let (plan, mut file) = OutputPlan::open(&output, references, true, None)?;
+    signals::defer();
+    let outputs = std::slice::from_mut(&mut file);
+    plan.write_header(&header, outputs)?;
+    let mut index = plan.index_builder(references.len());
+    let mut finished = Finished::new(references.len());
+    let mut metrics = GatheredMetrics::new(align.output.metrics_request());
+    for range in 0..folder.plan.ranges {
+        let (counted, fragments, measured): Parts =
+            folder.read_sealed(Task::Finish(range), ".parts", PARTS)?;
+        let start = file.written_bytes();
+        copy_piece(&folder, range, &mut file, &run)?;
+        if let Some(index) = &mut index {
+            for (fragment, at) in &fragments {
+                index.append(fragment, start + at)?;
+            }
+        }
+        finished.merge(&counted);
+        metrics.merge(&measured);
+    }
+    let index = plan.close(index, std::slice::from_mut(&mut file))?;
+    run.end_phase("gather");
+    let mut summary = Summary { duplicates, metrics, index, ..Summary::of(finished) };
+    let ingested = IngestTotals {
+        reads: totals.reads,
+        templates: totals.templates,
+        records: totals.records,
+        ..IngestTotals::default()
+    };
+    check_none_lost(&ingested, &summary)?;
+    summary.beside.extend(staged_report(&folder, &align)?);
+    let counts = Counts {
+        reads: totals.reads,
+        templates: totals.templates,
+        records: totals.records,
+        ..Counts::default()
+    };
+    let counted = summary.counts(&counts);
+    plan.publish(vec![file], references, (&mut summary, &run), || {
+        of_plan(&folder, &align, counts)
+    })?;
+    if arguments.remove {
+        folder.remove()?;
+    }
+    run.close(&format!(
+        "shard: {} reads, {} records, {} marked as duplicates",
+        counted.reads, counted.records_written, counted.duplicate_records,
+    ));
+    Ok(())
+}
+
+/// The recalibration report, as the run made or was given it, where one is asked for.
+fn staged_report(folder: &RunFolder, align: &AlignArguments) -> anyhow::Result<Option<AtomicFile>> {
+    let Some(path) = align.recalibration.report_path() else { return Ok(None) };
+    let text = match align.recalibration.counts() {
+        true => super::count::report(folder)?,
+        false => super::count::given_report(folder, align, &header(folder)?)?,
+    };
+    Ok(Some(stage_text(path, &text)?))
+}
+
+/// What the run knows of its input.
+fn of_plan(folder: &RunFolder, align: &AlignArguments, counts: Counts) -> Ingested {
+    let marks = !align.duplicates.no_mark_duplicates;
+    let size = |path: &PathBuf| std::fs::metadata(path).map_or(0, |it| it.len());
+    let shards =
+        (0..folder.plan.shards.len()).filter_map(|it| folder.require(Task::Align(it)).ok());
+    Ingested {
+        inputs: align.inputs().map(|it| it.display().to_string()).collect(),
+        counts,
+        cohort_bases: Some(align.input.cohort_bases),
+        duplicate_mode: marks.then(|| align.duplicates.duplicate_mode.into()),
+        continued_behind: None,
+        placement: None,
+        engine_seconds: shards.map(|it| it.cpu_seconds).sum(),
+        peak_held_bytes: 0,
+        certified: None,
+        index: None,
+        lanes: Vec::new(),
+        read_bytes: align.inputs().map(size).sum(),
+    }
+}
+
+/// Metrics of duplicates, if they are marked.
+fn duplicates(folder: &RunFolder, align: &AlignArguments) -> anyhow::Result<Option<Duplicates>> {
+    if align.duplicates.no_mark_duplicates {
+        return Ok(None);
+    }
+    let libraries = library_table(align, &header(folder)?)?;
+    let mut counters = exchanges(folder)?.counters(&libraries);
+    for part in 0..folder.plan.parts {
+        counters.merge(&read_marks(folder, part)?.1);
+    }
+    Ok(Some(Duplicates::new(counters, &libraries)))
+}
+
+/// Copies a range's piece behind what is written, and compares its digest on the way.
+fn copy_piece(
+    folder: &RunFolder,
+    range: usize,
+    output: &mut Output,
+    run: &Run<'_>,
+) -> anyhow::Result<()> {
+    let task = Task::Finish(range);
+    let description = folder.require(task)?;
+    let path = folder.file(&format!("{}.bgzf", task.name()));
+    let mut piece = File::open(&path).map_err(at_path(&path))?;
+    let (mut sha, mut buffer) = (Sha256::new(), vec![0; COPY_BYTES]);
+    loop {
+        let count = piece.read(&mut buffer).map_err(at_path(&path))?;
+        if count == 0 {
+            break;
+        }
+        sha.update(&buffer[..count]);
+        output.write(&buffer[..count])?;
+        anyhow::ensure!(run.watch("gather", (0, None), 0), "interrupted");
+    }
+    let sha256 = hex(&sha.finalize());
+    let described = description.files.first().map(|it| it.sha256.as_str());
+    if described != Some(sha256.as_str()) {
+        return Err(folder.damaged(task, &path, "its SHA-256 differs".to_owned()).into());
+    }
+    Ok(())
+}

@@ -1,0 +1,249 @@
+//! What verbs behind `align` load: the plan's options, the header, what all shards hold.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Parser;
+use seqloom_format::bam::Header;
+use seqloom_io::fingerprint::Fingerprint;
+use seqloom_prep::duplicates::{DuplicateMarks, LibraryTable, SparseMarks};
+use seqloom_prep::exchange::{Exchange, Exchanges};
+use seqloom_prep::input::reference::ReferenceSequences;
+use seqloom_prep::partition::store::Backing;
+use seqloom_runtime::memory::{ByteSize, Ledger};
+use seqloom_terminal::{Console, UsageError};
+use sha2::{Digest, Sha256};
+
+use super::arguments::TaskArguments;
+use super::error::ShardError;
+use super::folder::{HEADER, PLAN, RunFolder, Task, hex};
+use super::plan::PlanArguments;
+use crate::align::AlignArguments;
+use crate::align::plan::{MIN_STORE_BYTES, PROGRAM_BYTES, WORKER_BYTES};
+use crate::output::at_path;
+use crate::output::run::Run;
+use crate::recalibration::load_reference;
+
+/// What [`read_sealed`](RunFolder::read_sealed) is told of a part of the marks.
+pub(crate) const MARKS: &str = "marks";
+
+/// The command line that a plan keeps.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+struct PlannedCommand {
+    #[command(flatten)]
+    plan: PlanArguments,
+}
+
+/// The words that followed `seqloom shard plan`, as options.
+///
+/// # Errors
+/// They are none.
+pub(crate) fn parse_plan(words: &[String]) -> Result<PlanArguments, clap::Error> {
+    PlannedCommand::try_parse_from(words).map(|parsed| parsed.plan)
+}
+
+/// The options of `align` that a plan was made with; paths as they are from anywhere.
+///
+/// # Errors
+/// Options that are none.
+pub(crate) fn planned_options(folder: &RunFolder) -> anyhow::Result<AlignArguments> {
+    let no_plan = |error: clap::Error| ShardError::NoPlan {
+        path: folder.file(PLAN),
+        problem: error.to_string(),
+    };
+    let mut align = parse_plan(&folder.plan.command).map_err(no_plan)?.align;
+    align.rebase(Path::new(&folder.plan.folder));
+    // Where spilled data goes if nothing says otherwise.
+    align.output.output = folder.file("output.bam");
+    Ok(align)
+}
+
+/// Refuses files that have changed since the plan was made.
+///
+/// # Errors
+/// The first file that has.
+pub(crate) fn check_files(
+    folder: &RunFolder,
+    is_read: impl Fn(&Path) -> bool,
+) -> anyhow::Result<()> {
+    for planned in folder.plan.files.iter().filter(|it| is_read(Path::new(&it.path))) {
+        let is = match Fingerprint::of(Path::new(&planned.path)) {
+            Ok(Some(fingerprint)) => fingerprint.to_string(),
+            Ok(None) => "no regular file".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        if is != planned.fingerprint {
+            let (what, was) = (planned.path.clone(), planned.fingerprint.clone());
+            return Err(ShardError::Changed { what, plan: folder.file(PLAN), was, is }.into());
+        }
+    }
+    Ok(())
+}
+
+/// The header of the output.
+///
+/// # Errors
+/// It is not that of the plan.
+pub(crate) fn header(folder: &RunFolder) -> anyhow::Result<Header> {
+    let path = folder.file(HEADER);
+    let bytes = std::fs::read(&path).map_err(at_path(&path))?;
+    if hex(&Sha256::digest(&bytes)) != folder.plan.header_sha256 {
+        let problem = "its digest is not that of the plan".to_owned();
+        return Err(ShardError::NoPlan { path, problem }.into());
+    }
+    Ok(Header::decode(&bytes)?.0)
+}
+
+/// All shards, aligned.
+///
+/// # Errors
+/// A shard that is missing or damaged, or is not what the plan says.
+pub(crate) fn exchanges(folder: &RunFolder) -> anyhow::Result<Exchanges> {
+    let mut all = Vec::new();
+    for (shard, planned) in folder.plan.shards.iter().enumerate() {
+        let task = Task::Align(shard);
+        folder.require(task)?;
+        let path = folder.file(&task.name());
+        let exchange = Exchange::open(&path)?;
+        let totals = exchange.totals();
+        if (totals.reads, totals.templates) != (planned.reads, planned.templates) {
+            let problem = format!("it holds {} reads, not {}", totals.reads, planned.reads);
+            return Err(folder.damaged(task, &path, problem).into());
+        }
+        all.push(exchange);
+    }
+    Ok(Exchanges::new(all))
+}
+
+/// A verb behind `align`, with what all of them need.
+pub(crate) struct Loaded<'a> {
+    pub(crate) folder: RunFolder,
+    pub(crate) align: AlignArguments,
+    pub(crate) header: Header,
+    pub(crate) libraries: LibraryTable,
+    pub(crate) exchanges: Exchanges,
+    pub(crate) run: Run<'a>,
+    spill_folders: Vec<PathBuf>,
+}
+
+impl<'a> Loaded<'a> {
+    /// Loads all, unless `task` is done: then `None`.
+    ///
+    /// # Errors
+    /// What is missing, damaged or changed.
+    pub(crate) fn unless_done(
+        arguments: &'a TaskArguments,
+        task: impl FnOnce(&RunFolder) -> anyhow::Result<Task>,
+        console: &'a Console,
+    ) -> anyhow::Result<Option<(Self, Task)>> {
+        if arguments.machine.quiet {
+            console.be_quiet();
+        }
+        let folder = RunFolder::open(&arguments.folder)?;
+        let task = task(&folder)?;
+        if folder.is_done(task)? {
+            console.info(&format!("shard: {} is done already", task.name()));
+            return Ok(None);
+        }
+        let align = planned_options(&folder)?;
+        let header = header(&folder)?;
+        let libraries = library_table(&align, &header)?;
+        let exchanges = exchanges(&folder)?;
+        let run = Run::new(&arguments.machine, console)?;
+        let spill_folders = arguments.machine.spill_folders(&align.output.output);
+        let loaded = Self { folder, align, header, libraries, exchanges, run, spill_folders };
+        Ok(Some((loaded, task)))
+    }
+
+    /// Where records and read ends are, with what is left of `-m` behind `fixed_bytes`.
+    ///
+    /// # Errors
+    /// Too little memory.
+    pub(crate) fn backing(&self, fixed_bytes: u64) -> anyhow::Result<Backing> {
+        let workers_bytes = self.run.threads.get() as u64 * WORKER_BYTES;
+        let fixed_bytes = PROGRAM_BYTES + workers_bytes + fixed_bytes;
+        let floor_bytes = fixed_bytes + MIN_STORE_BYTES;
+        let memory = self.run.memory;
+        let Some(spare_bytes) = memory.0.checked_sub(floor_bytes) else {
+            return Err(UsageError(format!(
+                "-m {memory} is too small: this task needs at least {}",
+                ByteSize(floor_bytes)
+            ))
+            .into());
+        };
+        let ledger = Ledger::new(MIN_STORE_BYTES + spare_bytes);
+        Ok(self.exchanges.backing(ledger, &self.spill_folders)?)
+    }
+
+    /// Whether the plan has the reference's FASTA among its files.
+    pub(crate) fn has_fasta(&self) -> bool {
+        let fasta = self.align.fasta();
+        self.folder.plan.files.iter().any(|file| Path::new(&file.path) == fasta)
+    }
+
+    /// The bases of the reference, from the plan's FASTA.
+    ///
+    /// # Errors
+    /// It has changed, or cannot be read.
+    pub(crate) fn reference(&self) -> anyhow::Result<Arc<ReferenceSequences>> {
+        check_files(&self.folder, |path| path == self.align.fasta())?;
+        load_reference(self.align.fasta(), self.header.references())
+    }
+
+    /// Whether duplicates are marked.
+    pub(crate) fn marks_duplicates(&self) -> bool {
+        !self.align.duplicates.no_mark_duplicates
+    }
+
+    /// Memory of all marks.
+    pub(crate) fn marks_bytes(&self) -> u64 {
+        let mode = self.align.duplicates.duplicate_mode.into();
+        let bytes = DuplicateMarks::size_bytes(self.folder.plan.templates, mode, false);
+        if self.marks_duplicates() { bytes as u64 } else { 0 }
+    }
+
+    /// The marks of all parts, if duplicates are marked.
+    ///
+    /// # Errors
+    /// A part that is missing or damaged.
+    pub(crate) fn marks(&self) -> anyhow::Result<Option<DuplicateMarks>> {
+        if !self.marks_duplicates() {
+            return Ok(None);
+        }
+        let mode = self.align.duplicates.duplicate_mode.into();
+        let marks = DuplicateMarks::new(self.folder.plan.templates, mode);
+        for part in 0..self.folder.plan.parts {
+            let task = Task::Mark(part);
+            let (sparse, _) = read_marks(&self.folder, part)?;
+            let other = || {
+                let path = self.folder.file(&task.name());
+                self.folder.damaged(task, &path, "its marks are of other reads".to_owned())
+            };
+            marks.merge(&sparse).map_err(|_| other())?;
+        }
+        Ok(Some(marks))
+    }
+}
+
+/// The marks of a part, and what was counted.
+///
+/// # Errors
+/// It is missing or damaged.
+pub(crate) fn read_marks(
+    folder: &RunFolder,
+    part: usize,
+) -> anyhow::Result<(SparseMarks, seqloom_prep::duplicates::metrics::DuplicationCounters)> {
+    folder.read_sealed(Task::Mark(part), "", MARKS)
+}
+
+/// The libraries of the header, as [`crate::align::sorted::library_table`] has them: files of reads
+/// have one read group at most.
+pub(crate) fn library_table(
+    align: &AlignArguments,
+    header: &Header,
+) -> anyhow::Result<LibraryTable> {
+    let table = LibraryTable::new(header)?;
+    let all_alike = align.input.read_group.is_some();
+    Ok(if all_alike { table.every_record_has_the_only_read_group() } else { table })
+}

@@ -1,0 +1,491 @@
+//! `shard plan`: scans the input and cuts it into shards.
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use seqloom_align::cohort::CohortStart;
+use seqloom_align::index::{self, IndexPaths};
+use seqloom_align::scan::{Scanned, scan};
+use seqloom_io::fingerprint::Fingerprint;
+use seqloom_io::sink::atomic::AtomicFile;
+use seqloom_io::source::{Compression, Container, InputBlock, ReadSource, RestartPoint};
+use seqloom_prep::partition::genome_bins::GenomeBins;
+use seqloom_runtime::machine;
+use seqloom_runtime::memory::ByteSize;
+use seqloom_terminal::{Console, UsageError, signals};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::error::ShardError;
+use super::folder::{
+    HEAD, HEADER, PLAN, hex, make_folders, program, restart_file, restart_name, shard_name,
+};
+use super::plan_file::{PlanFile, PlannedFile, PlannedShard, SCHEMA, Shares, shard, shards};
+use crate::align::job::{self, Lane, Late, OpenedLanes, Start};
+use crate::align::lanes::InputLanes;
+use crate::align::{AlignArguments, Mode};
+use crate::host;
+use crate::output::at_path;
+use crate::output::plan::OutputPlan;
+use crate::output::run::Run;
+
+/// Parts that read ends are marked in.
+const PARTS: usize = 16;
+/// Bases of reads whose records are one range of the output, about.
+pub(super) const RANGE_BASES: u64 = 1_500_000_000;
+/// Most ranges that are made unless more are asked for.
+const MOST_RANGES: u64 = 512;
+
+/// Text between two restart points in gzip: inflating that much takes a tenth of a second or two,
+/// and a point has some 10 KiB.
+pub(super) const RESTART_EVERY_BYTES: u64 = 64 << 20;
+/// Text that the scan is behind a place when all restart points in front of that are known: a point
+/// is told once the next 64 KiB of text have shown that it is one.
+const SETTLED_BYTES: u64 = 1 << 20;
+/// Bases of a shard unless asked for otherwise.
+pub(super) const SHARD_BASES: NonZeroU64 = NonZeroU64::new(2_000_000_000).unwrap();
+
+/// Options of `shard plan`: those of `align`, but for what concerns the output.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PlanArguments {
+    /// The run directory, which all processes can reach; made if it is missing
+    #[arg(long = "run", value_name = "RUN", help_heading = "Shards")]
+    folder: PathBuf,
+    /// Number of shards; at most one for each cohort (-K)
+    #[arg(long, value_name = "N", conflicts_with = "shard_bases", help_heading = "Shards")]
+    shards: Option<NonZeroUsize>,
+    /// Bases of a shard, such as 500M (K, M and G are powers of 1000); shards of so many can be
+    /// aligned while the input is still scanned
+    #[arg(long, value_name = "BASES", default_value = "2G", value_parser = bases,
+          help_heading = "Shards")]
+    shard_bases: NonZeroU64,
+    /// Ranges that the output is finished in [default: one for 1.5 Gbp of reads]
+    #[arg(long, value_name = "N", help_heading = "Shards")]
+    ranges: Option<NonZeroUsize>,
+    /// Text between two restart points in gzip
+    #[arg(long, value_name = "SIZE", hide = true)]
+    restart_step: Option<ByteSize>,
+    #[command(flatten)]
+    pub(super) align: AlignArguments,
+}
+
+/// How input and output are cut.
+pub(super) struct Cuts {
+    pub(super) shards: Option<NonZeroUsize>,
+    pub(super) shard_bases: NonZeroU64,
+    pub(super) ranges: Option<NonZeroUsize>,
+    /// Where no number of ranges is given.
+    pub(super) range_bases: u64,
+    pub(super) restart_every_bytes: u64,
+}
+
+/// What a plan is made of.
+pub(super) struct Request<'a> {
+    /// The run directory.
+    pub(super) folder: &'a Path,
+    /// Where `command` was given.
+    pub(super) here: &'a Path,
+    pub(super) command: Vec<String>,
+    /// Its options, with absolute paths of inputs.
+    pub(super) align: &'a AlignArguments,
+    pub(super) files: Vec<PlannedFile>,
+    pub(super) cuts: Cuts,
+    /// Who refuses what is not possible, as the subject of a sentence.
+    pub(super) who: &'static str,
+}
+
+/// A number of bases, as `--shard-bases` has it.
+pub(crate) fn bases(text: &str) -> Result<NonZeroU64, String> {
+    let (digits, unit) = match text.char_indices().last() {
+        Some((at, 'k' | 'K')) => (&text[..at], 1_000),
+        Some((at, 'M')) => (&text[..at], 1_000_000),
+        Some((at, 'G')) => (&text[..at], 1_000_000_000),
+        _ => (text, 1),
+    };
+    let number: Option<u64> = digits.parse().ok();
+    let bases = number.and_then(|it| it.checked_mul(unit)).and_then(NonZeroU64::new);
+    bases.ok_or_else(|| "must be a number of bases, such as 500M or 2G".to_owned())
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &PlanArguments, console: &Console) -> anyhow::Result<()> {
+    const WHO: &str = "a run of several processes";
+    if arguments.align.run.quiet {
+        console.be_quiet();
+    }
+    refuse_options_of_gather(&arguments.align)?;
+    refuse_unsupported(&arguments.align, WHO)?;
+    let folder = std::path::absolute(&arguments.folder).map_err(at_path(&arguments.folder))?;
+    let here = std::env::current_dir().context("the current folder")?;
+    let command = words_behind(2)?;
+    let mut align = parsed(&command)?.align;
+    align.rebase(&here);
+    job::check_options(&align, &InputLanes::of(&align)?)?;
+    let files = files(&align)?;
+    if let Some(plan) = existing(&folder)? {
+        let is_same = plan.command == command && Path::new(&plan.folder) == here;
+        if !is_same || plan.files != files || plan.program != program() {
+            return Err(ShardError::OtherRun { path: folder.join(PLAN) }.into());
+        }
+        console.info("shard: the plan is made already");
+        return Ok(());
+    }
+    let cuts = Cuts {
+        shards: arguments.shards,
+        shard_bases: arguments.shard_bases,
+        ranges: arguments.ranges,
+        range_bases: RANGE_BASES,
+        restart_every_bytes: arguments.restart_step.map_or(RESTART_EVERY_BYTES, |step| step.0),
+    };
+    let (folder, here) = (folder.as_path(), here.as_path());
+    let request = Request { folder, here, command, align: &align, files, cuts, who: WHO };
+    make(request, console)
+}
+
+/// Scans the input and publishes the plan.
+///
+/// # Errors
+/// Malformed input above all.
+pub(super) fn make(request: Request<'_>, console: &Console) -> anyhow::Result<()> {
+    let Request { folder, here, command, align, files, cuts, who } = request;
+    make_folders(folder)?;
+    let index = index::check(&align.reference)?;
+    let run = Run::new(&align.run, console)?;
+    let start = Start::Scan { restart_every_bytes: cuts.restart_every_bytes };
+    let lanes = InputLanes::of(align)?.lanes;
+    let opened = OpenedLanes::open(align, lanes, &index, start)?;
+    for lane in &opened.lanes {
+        refuse_bam(&lane.source, who)?;
+        advise(&lane.source, console);
+    }
+    let references = opened.header.references();
+    OutputPlan::of_others(&align.output, references)?;
+    drop(Late::prepare(align, &opened.header, console)?);
+    let cores = machine::available_cores();
+    let bins = GenomeBins::new(references);
+    let floor_bytes = opened.demand(align, &index, (run.threads, cores), &bins, 0).floor_bytes();
+    signals::defer();
+    let OpenedLanes { lanes, first, header } = opened;
+    let header_bytes = header.encode()?;
+    let head = PlanFile {
+        schema: SCHEMA.to_owned(),
+        program: program(),
+        folder: here.display().to_string(),
+        command,
+        header_sha256: hex(&Sha256::digest(&header_bytes)),
+        files,
+        reads: 0,
+        templates: 0,
+        threads: run.threads.get(),
+        align_floor_bytes: floor_bytes,
+        parts: PARTS,
+        ranges: 0,
+        shards: Vec::new(),
+    };
+    publish_bytes(&folder.join(HEADER), &header_bytes)?;
+    publish_json(&folder.join(HEAD), &head)?;
+    let each = cuts.shard_bases.get() / align.input.cohort_bases;
+    let shares = match cuts.shards {
+        Some(count) => Shares::Count(count.get()),
+        None => Shares::Cohorts(usize::try_from(each).unwrap_or(usize::MAX).max(1)),
+    };
+    let publisher = Publisher::new(folder, &lanes, shares);
+    let scanned = scan_first(&lanes, first, align, (&run, &publisher))?;
+    let bases = scanned.starts.len() as u64 * align.input.cohort_bases;
+    let ranges = bases.div_ceil(cuts.range_bases).clamp(1, MOST_RANGES) as usize;
+    let plan = PlanFile {
+        reads: scanned.reads,
+        templates: scanned.templates,
+        ranges: cuts.ranges.map_or(ranges, NonZeroUsize::get),
+        shards: publisher.finish(&scanned)?,
+        ..head
+    };
+    publish_json(&folder.join(PLAN), &plan)?;
+    run.close(&format!(
+        "shard: {} reads in {} shards, {} ranges",
+        plan.reads,
+        plan.shards.len(),
+        plan.ranges
+    ));
+    Ok(())
+}
+
+/// Publishes shards as the scan finds them.
+struct Publisher<'a> {
+    folder: &'a Path,
+    lanes: &'a [Lane],
+    shares: Shares,
+    found: RefCell<Found>,
+}
+
+/// What the scan has found so far.
+#[derive(Default)]
+struct Found {
+    starts: Vec<CohortStart>,
+    /// Restart points of each file.
+    points: Vec<Vec<RestartPoint>>,
+    published: Vec<PlannedShard>,
+    failure: Option<anyhow::Error>,
+}
+
+impl<'a> Publisher<'a> {
+    fn new(folder: &'a Path, lanes: &'a [Lane], shares: Shares) -> Self {
+        Self { folder, lanes, shares, found: RefCell::default() }
+    }
+
+    /// Takes note of cohorts; `false` if what follows from them cannot be published.
+    fn tell(&self, starts: &[CohortStart]) -> bool {
+        let mut found = self.found.borrow_mut();
+        found.take(starts, self.lanes);
+        let Shares::Cohorts(each) = self.shares else { return true };
+        while let Some(shard) = found.next_settled(each) {
+            if let Err(error) = found.publish(shard, self.folder) {
+                found.failure = Some(error);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Publishes what is left, when all is known.
+    fn finish(self, scanned: &Scanned) -> anyhow::Result<Vec<PlannedShard>> {
+        let mut found = self.found.into_inner();
+        found.take(&[], self.lanes);
+        let totals = (scanned.reads, scanned.templates);
+        let all = shards(&scanned.starts, totals, self.shares);
+        for shard in all.into_iter().skip(found.published.len()) {
+            found.publish(shard, self.folder)?;
+        }
+        Ok(found.published)
+    }
+}
+
+impl Found {
+    fn take(&mut self, starts: &[CohortStart], lanes: &[Lane]) {
+        self.starts.extend_from_slice(starts);
+        let new = restart_points(lanes);
+        self.points.resize_with(new.len(), Vec::new);
+        self.points.iter_mut().zip(new).for_each(|(all, new)| all.extend(new));
+    }
+
+    /// The next shard of `each` cohorts, if it is known where it ends, and the restart points in
+    /// front of it are.
+    fn next_settled(&self, each: usize) -> Option<PlannedShard> {
+        let index = self.published.len();
+        let start = self.starts.get(index * each)?;
+        let next = self.starts.get((index + 1) * each)?;
+        let mut places = self.starts.last()?.places.iter().zip(&start.places);
+        let is_settled = places.all(|(last, place)| last.text >= place.text + SETTLED_BYTES);
+        is_settled.then(|| shard(start, Ok(next)))
+    }
+
+    /// Publishes the next shard and, for each file, the last restart point in front of its first
+    /// read.
+    fn publish(&mut self, mut shard: PlannedShard, folder: &Path) -> anyhow::Result<()> {
+        let index = self.published.len();
+        for (lane, (place, points)) in shard.places.iter_mut().zip(&self.points).enumerate() {
+            let Some(point) = place.point_in_front(points) else { continue };
+            let bytes = restart_file(point);
+            publish_bytes(&folder.join(restart_name(index, lane)), &bytes)?;
+            *place = place.reached_from(point, hex(&Sha256::digest(&bytes)));
+        }
+        publish_json(&folder.join(shard_name(index)), &shard)?;
+        self.published.push(shard);
+        Ok(())
+    }
+}
+
+/// The restart points of each file.
+fn restart_points(lanes: &[Lane]) -> Vec<Vec<RestartPoint>> {
+    let of_lane = |lane: &Lane| {
+        let source = &lane.source;
+        (0..source.lanes()).map(|file| source.take_restart_points(file)).collect::<Vec<_>>()
+    };
+    lanes.iter().flat_map(of_lane).collect()
+}
+
+/// Scans the only lane.
+fn scan_first(
+    lanes: &[Lane],
+    first: Vec<Vec<InputBlock>>,
+    align: &AlignArguments,
+    (run, publisher): (&Run<'_>, &Publisher<'_>),
+) -> anyhow::Result<Scanned> {
+    let (Some(Lane { source, pairing, .. }), Some(first)) =
+        (lanes.first(), first.into_iter().next())
+    else {
+        return Err(UsageError("there is no input".to_owned()).into());
+    };
+    let watch = |starts: &[CohortStart]| {
+        let goes_on = run.watch("scan", (source.bytes_read(), source.total_bytes()), 0);
+        publisher.tell(starts) && goes_on
+    };
+    let how = (*pairing, align.input.cohort_bases);
+    let scanned = scan(source, first, how, run.threads, &watch);
+    match publisher.found.borrow_mut().failure.take() {
+        Some(error) => Err(error),
+        None => Ok(scanned?),
+    }
+}
+
+/// What is written belongs to `gather`.
+fn refuse_options_of_gather(align: &AlignArguments) -> Result<(), UsageError> {
+    let output = &align.output;
+    let options = [
+        ("-o", output.output != Path::new("-")),
+        ("--json", output.json.is_some()),
+        ("--metrics-dir", output.metrics_dir.is_some()),
+        ("--md5", output.md5),
+    ];
+    if let Some((option, _)) = options.into_iter().find(|(_, is_given)| *is_given) {
+        let text = "belongs to `seqloom shard gather`, which writes the output";
+        return Err(UsageError(format!("{option} {text}")));
+    }
+    if align.resume {
+        let text = "--resume: what `seqloom shard` has done is kept in any case";
+        return Err(UsageError(text.to_owned()));
+    }
+    Ok(())
+}
+
+/// What `who` cannot do.
+///
+/// # Errors
+/// The first option of this kind that is given.
+pub(super) fn refuse_unsupported(align: &AlignArguments, who: &str) -> Result<(), UsageError> {
+    let options = [
+        ("--html", align.output.html.is_some(), "makes no page"),
+        ("--input", align.sheet.is_some(), "reads one pair of files, no sheet"),
+        ("--rg-from-names", align.names.rg_from_names, "wants the line itself, -R"),
+        ("--stripes", align.stripes > NonZeroUsize::MIN, "writes one file"),
+        ("--mode", align.mode.mode != Mode::Bwa, "aligns as bwa"),
+        ("--no-sort", align.no_sort, "sorts"),
+    ];
+    match options.into_iter().find(|(_, is_given, _)| *is_given) {
+        None => Ok(()),
+        Some((option, _, does)) => Err(UsageError(format!("{option}: {who} {does}"))),
+    }
+}
+
+fn refuse_bam(source: &ReadSource, who: &str) -> Result<(), UsageError> {
+    let is_bam = |lane: &usize| source.format(*lane).container == Container::Bam;
+    match (0..source.lanes()).find(is_bam) {
+        None => Ok(()),
+        Some(lane) => Err(UsageError(format!(
+            "{}: {who} reads FASTQ or FASTA, not BAM; convert it with `samtools fastq`, or use \
+             `seqloom align` alone",
+            source.path(lane).display()
+        ))),
+    }
+}
+
+/// Says which inputs cannot be read from their middle on.
+fn advise(source: &ReadSource, console: &Console) {
+    for lane in 0..source.lanes() {
+        if source.format(lane).compression == Compression::Zstd {
+            console.info(&format!(
+                "shard: {} is compressed in one piece, so every shard decompresses all that is in \
+                 front of it; `seqloom fastq pad` makes BGZF, which has no such cost",
+                source.path(lane).display()
+            ));
+        }
+    }
+}
+
+/// The words of the command line behind the program's name and `commands` more, without those of a
+/// host.
+///
+/// # Errors
+/// A word that is no text.
+pub(super) fn words_behind(commands: usize) -> anyhow::Result<Vec<String>> {
+    let text = |word: std::ffi::OsString| {
+        word.into_string().map_err(|word| {
+            let word = word.display();
+            UsageError(format!("'{word}' is no text, which a plan must be made of"))
+        })
+    };
+    let words = std::env::args_os().map(text).collect::<Result<Vec<_>, _>>()?.into_iter();
+    Ok(words.filter(|word| !host::is_option(word)).skip(1 + commands).collect())
+}
+
+/// The options once more, to change paths in them.
+///
+/// # Errors
+/// They are none.
+pub(super) fn parsed(command: &[String]) -> anyhow::Result<PlanArguments> {
+    super::loaded::parse_plan(command).map_err(|error| UsageError(error.to_string()).into())
+}
+
+/// Every file that the bytes of the output depend on.
+///
+/// # Errors
+/// One that cannot be read twice.
+pub(super) fn files(align: &AlignArguments) -> anyhow::Result<Vec<PlannedFile>> {
+    let index = IndexPaths::new(&align.reference);
+    let there = index.all().into_iter().filter(|path| path.exists());
+    let is_compared = align.output.metrics_request().wants_reference() && align.fasta().is_file();
+    let needs_fasta = align.recalibration.counts() || is_compared;
+    let fasta = needs_fasta.then(|| align.fasta().to_owned());
+    let inputs = align.inputs().chain(align.recalibration.files()).cloned();
+    let planned = |path: PathBuf| {
+        let name = path.display().to_string();
+        let fingerprint = match path == Path::new("-") {
+            true => None,
+            false => Fingerprint::of(&path).with_context(|| name.clone())?,
+        };
+        let Some(fingerprint) = fingerprint else {
+            let text = format!("{name} is no regular file; it is read more than once");
+            return Err(UsageError(text).into());
+        };
+        Ok(PlannedFile { path: name, fingerprint: fingerprint.to_string() })
+    };
+    there.chain(fasta).chain(inputs).map(planned).collect()
+}
+
+/// The plan that is there already.
+///
+/// # Errors
+/// It is none.
+pub(super) fn existing(folder: &Path) -> anyhow::Result<Option<PlanFile>> {
+    let path = folder.join(PLAN);
+    match std::fs::read(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(at_path(&path)(error).into()),
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map(Some)
+            .map_err(|error| ShardError::NoPlan { path, problem: error.to_string() }.into()),
+    }
+}
+
+/// Publishes a value as JSON.
+fn publish_json(path: &Path, value: &impl Serialize) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(value)? + "\n";
+    publish_bytes(path, text.as_bytes())
+}
+
+/// Publishes a file, which may be there with the same bytes.
+fn publish_bytes(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let file = AtomicFile::create(path)?;
+    file.file().write_all(bytes).map_err(at_path(path))?;
+    if !file.commit_new()? && std::fs::read(path).map_err(at_path(path))? != bytes {
+        return Err(ShardError::OtherRun { path: path.to_owned() }.into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bases_have_decimal_units() {
+        let t = |text: &str| bases(text).ok().map(NonZeroU64::get);
+        assert_eq!([t("2G"), t("500M"), t("7k"), t("12")], {
+            [Some(2_000_000_000), Some(500_000_000), Some(7_000), Some(12)]
+        });
+        assert_eq!([t(""), t("0"), t("G"), t("-1"), t("1.5G"), t("99999999999G")], [None; 6]);
+    }
+}

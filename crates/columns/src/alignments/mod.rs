@@ -1,0 +1,174 @@
+//! Aligned reads, BAM or SAM, as columns.
+
+mod arrays;
+mod builder;
+mod columns;
+mod regions;
+mod table;
+mod tags;
+
+use std::path::PathBuf;
+
+use seqloom_format::bam::Header;
+use seqloom_format::index::IndexedRegion;
+use seqloom_io::alignments::{AlignmentError, AlignmentOptions, AlignmentSource};
+use seqloom_io::bam_index::BamIndex;
+use seqloom_io::sink::output::Output;
+
+pub use self::columns::Column;
+pub use self::regions::Region;
+pub use self::tags::TagColumn;
+
+use self::regions::Regions;
+use self::table::{AlignmentTable, Stretch};
+use crate::error::ColumnsError;
+use crate::flow::{self, Limits, Totals, Watch};
+use crate::text::TextType;
+
+/// More regions than this are read in one stretch: each stretch opens the file once more.
+const MOST_STRETCHES: usize = 16;
+
+/// What is wanted of aligned reads.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Columns, in order.
+    pub columns: Vec<Column>,
+    /// Columns of tags behind them.
+    pub tags: Vec<TagColumn>,
+    /// How text is given.
+    pub text: TextType,
+    /// Bits of FLAG that records must have.
+    pub require_flags: u16,
+    /// Bits of FLAG that records must not have.
+    pub exclude_flags: u16,
+    /// Least MAPQ.
+    pub min_mapq: u8,
+}
+
+/// Inputs whose headers have the same sequences.
+pub struct Alignments {
+    options: AlignmentOptions,
+    stretches: Vec<Stretch>,
+    regions: Regions,
+}
+
+impl Alignments {
+    /// Opens inputs, `-` being standard input.
+    ///
+    /// # Errors
+    /// What is wrong with one of them.
+    pub fn open(inputs: &[PathBuf], options: AlignmentOptions) -> Result<Self, ColumnsError> {
+        if inputs.is_empty() {
+            return Err(AlignmentError::NoInput.into());
+        }
+        if inputs.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
+            return Err(AlignmentError::StandardInputTwice.into());
+        }
+        let open = |path: &PathBuf| {
+            let source = AlignmentSource::open(std::slice::from_ref(path), options.clone())?;
+            Ok::<_, ColumnsError>(Stretch::whole(source))
+        };
+        let stretches = inputs.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let first = &stretches[0];
+        for other in &stretches[1..] {
+            if other.header().references() != first.header().references() {
+                let first = first.path().display();
+                return Err(ColumnsError::Inputs {
+                    path: other.path().to_path_buf(),
+                    problem: format!("its header has other sequences than that of {first}"),
+                });
+            }
+        }
+        Ok(Self { options, stretches, regions: Regions::default() })
+    }
+
+    /// The first header.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        self.stretches[0].header()
+    }
+
+    /// Reads only what reaches into one of `regions`. Gives a line for each input that is read as a
+    /// whole for it.
+    ///
+    /// # Errors
+    /// A malformed index, or that of another file.
+    pub fn restrict(&mut self, regions: Vec<Region>) -> Result<Vec<String>, ColumnsError> {
+        self.regions = Regions::new(regions);
+        let mut notes = Vec::new();
+        let mut stretches = Vec::new();
+        for stretch in std::mem::take(&mut self.stretches) {
+            match usable_index(&stretch) {
+                Ok(index) => self.seek(stretch, &index, &mut stretches)?,
+                Err(why) => {
+                    notes.push(why);
+                    stretches.push(stretch.of_regions(0..self.regions.len(), None));
+                }
+            }
+        }
+        self.stretches = stretches;
+        Ok(notes)
+    }
+
+    /// Stretches of one input that hold its records of the regions.
+    fn seek(
+        &self,
+        whole: Stretch,
+        index: &BamIndex,
+        stretches: &mut Vec<Stretch>,
+    ) -> Result<(), ColumnsError> {
+        let reference_count = whole.header().references().len();
+        let path = whole.path().to_path_buf();
+        let mut opened = Some(whole);
+        for own in self.regions.stretches(MOST_STRETCHES) {
+            let mut offset = None;
+            for region in self.regions.get(own.clone()) {
+                let found = index.first_offset(&IndexedRegion {
+                    reference_count,
+                    reference: usize::try_from(region.reference_id).unwrap_or(usize::MAX),
+                    bases: region.start.unsigned_abs()..region.end.unsigned_abs(),
+                })?;
+                offset = [offset, found].into_iter().flatten().min();
+            }
+            let mut stretch = match opened.take() {
+                Some(stretch) => stretch,
+                None => Stretch::whole(AlignmentSource::open(
+                    std::slice::from_ref(&path),
+                    self.options.clone(),
+                )?),
+            };
+            stretch.start_at(offset)?;
+            let end = self.regions.end(own.clone());
+            stretches.push(stretch.of_regions(own, end));
+        }
+        Ok(())
+    }
+
+    /// Writes the stream.
+    ///
+    /// # Errors
+    /// The first failure of any worker.
+    pub fn write(
+        self,
+        wanted: &Wanted,
+        limits: &Limits,
+        output: &mut Output,
+        watch: Watch<'_>,
+    ) -> Result<Totals, ColumnsError> {
+        let table = AlignmentTable::new(self.stretches, self.regions, wanted)?;
+        flow::run(&table, limits, output, watch)
+    }
+}
+
+/// The index of an input, or why there is none to go by.
+fn usable_index(stretch: &Stretch) -> Result<BamIndex, String> {
+    let path = stretch.path();
+    let name = path.display();
+    let index = stretch.can_start_anywhere().then(|| BamIndex::find(path)).flatten();
+    let index = index.ok_or_else(|| format!("{name} has no index: all of it is read"))?;
+    if index.is_older() {
+        let index = index.path().display();
+        return Err(format!("{index} is older than {name}, all of which is therefore read"));
+    }
+    Ok(index)
+}

@@ -1,0 +1,87 @@
+//! What can go wrong while columns are made.
+
+use std::path::{Path, PathBuf};
+
+use arrow_schema::ArrowError;
+use seqloom_io::alignments::AlignmentError;
+use seqloom_io::bam_index::BamIndexError;
+use seqloom_io::sink::output::OutputError;
+use seqloom_io::source::SourceError;
+use seqloom_runtime::pool::WorkerPanic;
+use seqloom_signal::flow::account::Fault;
+use seqloom_signal::store::StoreError;
+
+/// Why there is no stream, or not all of it.
+#[derive(Debug, thiserror::Error)]
+pub enum ColumnsError {
+    /// Reading alignments failed.
+    #[error("{0}")]
+    Alignments(#[from] AlignmentError),
+    /// The index of alignments is of no use.
+    #[error("{0}")]
+    Index(#[from] BamIndexError),
+    /// Reading reads failed.
+    #[error("{0}")]
+    Source(#[from] SourceError),
+    /// A file of raw signal cannot be read.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// A read of raw signal is bad.
+    #[error("{0}")]
+    Fault(Box<Fault>),
+    /// A record has a value that its column cannot hold.
+    #[error("{0}")]
+    Value(Box<BadValue>),
+    /// Inputs do not go together.
+    #[error("{}: {problem}", path.display())]
+    Inputs {
+        /// The one at fault.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// What is asked for makes no sense.
+    #[error("{0}")]
+    Wanted(String),
+    /// Writing failed.
+    #[error("{0}")]
+    Output(#[from] OutputError),
+    /// Encoding failed.
+    #[error("{0}")]
+    Arrow(#[from] ArrowError),
+    /// A worker panicked or could not be started.
+    #[error("{0}")]
+    Worker(#[from] WorkerPanic),
+    /// A signal asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// The source ended, but not all of it came.
+    #[error("this is a bug: a part of the input is missing from the stream")]
+    Incomplete,
+}
+
+/// A value that a column cannot hold, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: record {record} ({name}): {problem}", path.display())]
+pub struct BadValue {
+    /// The input.
+    pub path: PathBuf,
+    /// Number of the record, from 1.
+    pub record: u64,
+    /// Name of the read.
+    pub name: String,
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl ColumnsError {
+    /// A value of a record, of which `ordinal` lie in front, that its column cannot hold.
+    pub(crate) fn value(path: &Path, ordinal: u64, name: &[u8], problem: String) -> Self {
+        Self::Value(Box::new(BadValue {
+            path: path.to_path_buf(),
+            record: ordinal + 1,
+            name: String::from_utf8_lossy(name).escape_debug().to_string(),
+            problem,
+        }))
+    }
+}
