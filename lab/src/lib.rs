@@ -19,6 +19,7 @@ pub mod process;
 mod programs;
 mod random;
 pub mod schedule;
+pub mod shard;
 pub mod signal_io;
 pub mod sinks;
 pub mod table;

@@ -14,6 +14,8 @@
 use crate::Error;
 use std::fs::File;
 use std::io::{BufReader, Read};
+use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -37,12 +39,12 @@ pub struct Proven {
     pub samples: u64,
 }
 
-/// Proves the index at `prefix`. Memory: half a byte a row, 5 bytes a sample, a quarter of a byte a
-/// base.
+/// Proves the index at `prefix` with so many threads. Memory: half a byte a row, 5 bytes a sample,
+/// a quarter of a byte a base.
 ///
 /// # Errors
 /// A file cannot be read, or is not what it should be: the first place where that shows.
-pub fn prove(prefix: &Path) -> Result<Proven, Error> {
+pub fn prove(prefix: &Path, threads: NonZeroUsize) -> Result<Proven, Error> {
     let with = |suffix: &str| {
         let mut path = prefix.as_os_str().to_owned();
         path.push(suffix);
@@ -52,7 +54,7 @@ pub fn prove(prefix: &Path) -> Result<Proven, Error> {
     let path = with(".bwt.2bit.64");
     let index = Index::read(&path, &text)?;
     let wrong = |problem: String| Error::format(path.display().to_string(), problem);
-    let steps = index.walk_all(&text).map_err(wrong)?;
+    let steps = index.walk_all(&text, threads).map_err(wrong)?;
     if steps != index.rows {
         return Err(wrong(format!("{steps} of {} rows are on the way of the text", index.rows)));
     }
@@ -82,12 +84,20 @@ impl Text {
         2 * self.bases
     }
 
-    /// Symbol `at` of both strands.
+    /// The symbol of both strands before position `at`, if there is one.
     #[inline]
-    fn symbol(&self, at: u64) -> u8 {
+    fn symbol_before(&self, at: u64) -> Option<u8> {
+        let at = at.checked_sub(1).filter(|&at| at < self.symbols())?;
         let (place, flip) = if at < self.bases { (at, 0) } else { (self.symbols() - 1 - at, 3) };
-        self.bytes[(place / 4) as usize] >> (6 - 2 * (place % 4)) & 3 ^ flip
+        Some(self.bytes[(place / 4) as usize] >> (6 - 2 * (place % 4)) & 3 ^ flip)
     }
+}
+
+/// Where a walk stands: a row, and the position of its suffix.
+#[derive(Clone, Copy)]
+struct Walk {
+    row: u64,
+    at: u64,
 }
 
 /// 64 rows: the symbols by bits, row 0 in the top bit, and those before them in the group.
@@ -184,30 +194,66 @@ impl Index {
         Ok(Self { rows, stride, first, sentinel, checkpoints, high, low })
     }
 
-    /// Walks from every sample to the next; returns the number of steps.
-    fn walk_all(&self, text: &Text) -> Result<u64, String> {
-        let samples = (self.rows - 1) / self.stride + 1;
-        let mut next = 0..samples;
-        let mut walkers: Vec<Option<(u64, u64)>> = vec![None; WALKERS];
-        let (mut steps, mut walking) = (0, true);
-        while walking {
-            walking = false;
-            for walker in &mut walkers {
-                let start =
-                    || next.next().map(|sample| (sample * self.stride, self.sample(sample)));
-                let Some((row, at)) = walker.take().or_else(start) else { continue };
-                walking = true;
-                steps += 1;
-                let (row, at) = self.step(row, at, text)?;
-                if row % self.stride != 0 {
-                    *walker = Some((row, at));
-                } else if self.sample(row / self.stride) != at {
-                    let sample = row / self.stride;
-                    return Err(format!("sample {sample} is not position {at}"));
+    /// Walks from every sample to the next, a part of them in each thread; returns the number of
+    /// steps.
+    fn walk_all(&self, text: &Text, threads: NonZeroUsize) -> Result<u64, String> {
+        let (samples, parts) = ((self.rows - 1) / self.stride + 1, threads.get() as u64);
+        let edge = |part: u64| (u128::from(samples) * u128::from(part) / u128::from(parts)) as u64;
+        std::thread::scope(|scope| {
+            let walks: Vec<_> = (0..parts)
+                .map(|part| scope.spawn(move || self.walk(text, edge(part)..edge(part + 1))))
+                .collect();
+            walks
+                .into_iter()
+                .map(|walk| walk.join().map_err(|_| "a thread has panicked".to_owned())?)
+                .sum()
+        })
+    }
+
+    /// Walks from some samples to the next ones; returns the number of steps.
+    fn walk(&self, text: &Text, mut samples: Range<u64>) -> Result<u64, String> {
+        let start = |sample| Walk { row: sample * self.stride, at: self.sample(sample) };
+        let mut walks: Vec<Walk> = samples.by_ref().take(WALKERS).map(start).collect();
+        let mut read = Vec::with_capacity(WALKERS);
+        let mut arrived = Vec::with_capacity(2 * WALKERS);
+        let mut steps = 0;
+        while !walks.is_empty() {
+            steps += walks.len() as u64;
+            // In a loop that does nothing else, so that the misses of all walks overlap.
+            read.clear();
+            read.extend(walks.iter().map(|walk| {
+                let block = self.checkpoints.blocks[(walk.row / BLOCK_ROWS) as usize];
+                (block, text.symbol_before(walk.at))
+            }));
+            // Backwards, since the last takes the place of one that has ended.
+            for at in (0..walks.len()).rev() {
+                let walk = self.step(walks[at], read[at])?;
+                walks[at] = walk;
+                if walk.row % self.stride == 0 {
+                    arrived.push(walk);
+                    match samples.next() {
+                        Some(sample) => walks[at] = start(sample),
+                        None => drop(walks.swap_remove(at)),
+                    }
                 }
             }
+            if arrived.len() >= WALKERS {
+                self.compare_samples(&mut arrived)?;
+            }
         }
+        self.compare_samples(&mut arrived)?;
         Ok(steps)
+    }
+
+    /// Compares walks that have come to a sampled row with its sample, and forgets them.
+    fn compare_samples(&self, arrived: &mut Vec<Walk>) -> Result<(), String> {
+        for Walk { row, at } in arrived.drain(..) {
+            let sample = row / self.stride;
+            if self.sample(sample) != at {
+                return Err(format!("sample {sample} is not position {at}"));
+            }
+        }
+        Ok(())
     }
 
     #[inline]
@@ -216,20 +262,22 @@ impl Index {
         u64::from(self.high[at]) << 32 | u64::from(self.low[at])
     }
 
-    /// The row and the position of the suffix before that at `row`, which is at `at`.
+    /// The row and the position of the suffix before that of `walk`, with what was read for it: the
+    /// block of its row, and the symbol of the text.
     #[inline]
-    fn step(&self, row: u64, at: u64, text: &Text) -> Result<(u64, u64), String> {
+    fn step(&self, walk: Walk, (read, text): (Block, Option<u8>)) -> Result<Walk, String> {
+        let Walk { row, at } = walk;
         if row == self.sentinel || at == 0 {
             let whole = row == self.sentinel && at == 0;
             let problem = || format!("row {row}, position {at}: the text begins elsewhere");
-            return if whole { Ok((0, self.rows - 1)) } else { Err(problem()) };
+            let end = Walk { row: 0, at: self.rows - 1 };
+            return if whole { Ok(end) } else { Err(problem()) };
         }
         let (block, place) = (row / BLOCK_ROWS, row % BLOCK_ROWS);
-        let Block { bits, before } = self.checkpoints.blocks[block as usize];
+        let Block { bits, before } = read;
         let bit = |bits: u64| bits >> (63 - place) & 1;
         let symbol = bit(bits[0]) | bit(bits[1]) << 1;
-        let here = at <= text.symbols() && u64::from(text.symbol(at - 1)) == symbol;
-        if !here {
+        if text != Some(symbol as u8) {
             return Err(format!("row {row}, position {at}: another symbol than the text's"));
         }
         let same = |bits: u64, of: u64| bits ^ (of & 1).wrapping_sub(1);
@@ -242,7 +290,7 @@ impl Index {
         }
         let group = self.checkpoints.groups[(block / GROUP_BLOCKS) as usize][symbol as usize];
         let before = group + u64::from(before[symbol as usize]);
-        Ok((self.first[symbol as usize] + before + count, at - 1))
+        Ok(Walk { row: self.first[symbol as usize] + before + count, at: at - 1 })
     }
 }
 
@@ -336,7 +384,8 @@ mod tests {
                 let codes: Vec<u8> = (0..length).map(|_| random.below(alphabet) as u8).collect();
                 for stride_log2 in [0, 3, 5] {
                     let prefix = write(folder.path(), &codes, stride_log2);
-                    let proven = prove(&prefix).unwrap();
+                    let threads = NonZeroUsize::new(1 + length as usize % 3).unwrap();
+                    let proven = prove(&prefix, threads).unwrap();
                     assert_eq!((proven.rows, proven.stride), (2 * length + 1, 1 << stride_log2));
                 }
             }
@@ -355,7 +404,7 @@ mod tests {
             let mut wrong = right.clone();
             wrong[at] ^= 1 << random.below(8);
             std::fs::write(&path, &wrong).unwrap();
-            assert!(prove(&prefix).is_err(), "byte {at}");
+            assert!(prove(&prefix, NonZeroUsize::MIN).is_err(), "byte {at}");
         }
     }
 
@@ -369,6 +418,6 @@ mod tests {
         let pac = std::fs::read(folder.path().join("x.pac")).unwrap();
         write(folder.path(), &other, 3);
         std::fs::write(folder.path().join("x.pac"), pac).unwrap();
-        assert!(prove(&prefix).is_err());
+        assert!(prove(&prefix, NonZeroUsize::MIN).is_err());
     }
 }

@@ -9,6 +9,7 @@ use seqloom_testkit::human::{HUMAN_BASES, HumanOptions, write_human};
 use seqloom_testkit::index_check::{self, Proven};
 use seqloom_testkit::reads::{ReadGroup, ReadOptions};
 use seqloom_testkit::{Error, accuracy, sam};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -35,6 +36,9 @@ enum Command {
     Index {
         /// Prefix of the index files.
         prefix: PathBuf,
+        /// Threads.
+        #[arg(short, long, default_value = "1")]
+        threads: NonZeroUsize,
     },
     /// Compare two SAM (or BAM) files of the same reads in the same order.
     Compare(CompareArgs),
@@ -151,11 +155,12 @@ fn main() -> ExitCode {
             print!("{a}");
             true
         }),
-        Command::Index { prefix } => index_check::prove(&prefix).map(|proven| {
-            let Proven { rows, stride, samples } = proven;
-            println!("{rows} rows are the text's; {samples} samples, every {stride}th row");
-            true
-        }),
+        Command::Index { prefix, threads } => {
+            index_check::prove(&prefix, threads).map(|Proven { rows, stride, samples }| {
+                println!("{rows} rows are the text's; {samples} samples, every {stride}th row");
+                true
+            })
+        }
         Command::Compare(args) => compare_files(&args),
         Command::Report { json, words } => report(&json, &words),
     };

@@ -272,8 +272,11 @@ fn files_and_lines_are_short() {
 fn only_the_pool_makes_threads() {
     let makers = ["thread::spawn", "thread::scope", "thread::Builder", "rayon::"];
     let allowed = |s: &Source| {
-        // A test reads both streams of a program at once.
-        s.is_test() || s.is_in("crates/runtime/src/pool") || s.is_in("testkit/src/running")
+        // A test reads both streams of a program at once; the proof of an index shares no code with
+        // the product.
+        let testkit = ["testkit/src/running", "testkit/src/index_check"];
+        let mut in_pool = ["crates/runtime/src/pool"].into_iter().chain(testkit);
+        s.is_test() || in_pool.any(|folder| s.is_in(folder))
     };
     let mut found = Vec::new();
     for source in sources().iter().filter(|s| !allowed(s)) {
@@ -328,11 +331,10 @@ fn manifests() -> Vec<PathBuf> {
     manifests
 }
 
-/// The product knows nothing of the laboratory, nor of anything that only the laboratory needs.
-#[test]
-fn the_product_depends_on_nothing_of_the_laboratory() {
+/// All that a package is made of, tests apart: a line for each.
+fn tree(package: &str) -> Vec<String> {
     let output = Command::new(env!("CARGO"))
-        .args(["tree", "--offline", "--locked", "-p", "seqloom", "-e", "normal,build"])
+        .args(["tree", "--offline", "--locked", "-p", package, "-e", "normal,build"])
         .args(["--all-features", "--prefix", "none", "--format", "{p}"])
         .current_dir(root())
         .output()
@@ -340,12 +342,36 @@ fn the_product_depends_on_nothing_of_the_laboratory() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let tree = String::from_utf8(output.stdout).unwrap();
     assert!(tree.lines().count() > 20, "{tree}");
-    let of_the_lab = |line: &&str| {
-        let name = line.split(' ').next().unwrap_or_default();
-        line.contains("/lab") || ["toml", "hdf5-metno-sys", "seqloom-testkit"].contains(&name)
+    tree.lines().map(str::to_owned).collect()
+}
+
+/// The package that a line is about.
+fn package_of(line: &str) -> &str {
+    line.split(' ').next().unwrap_or_default()
+}
+
+/// The product knows nothing of the laboratory, nor of anything that only the laboratory needs.
+#[test]
+fn the_product_depends_on_nothing_of_the_laboratory() {
+    let of_the_lab = |line: &String| {
+        let names = ["toml", "hdf5-metno-sys", "seqloom-testkit"];
+        line.contains("/lab") || names.contains(&package_of(line))
     };
-    let found: Vec<String> = tree.lines().filter(of_the_lab).map(str::to_owned).collect();
+    let found: Vec<String> = tree("seqloom").into_iter().filter(of_the_lab).collect();
     fail_if_any("the product depends on", &found);
+}
+
+/// The extension lives in other people's interpreters: no engine, no allocator, no command line.
+#[test]
+fn the_extension_knows_formats_and_signal_alone() {
+    let ours = ["native", "format", "runtime", "io", "signal"].map(|it| format!("seqloom-{it}"));
+    let is_foreign = |line: &String| {
+        let package = package_of(line);
+        let is_other = package.starts_with("seqloom") && !ours.iter().any(|it| it == package);
+        is_other || package.contains("mimalloc") || package.starts_with("bwa")
+    };
+    let found: Vec<String> = tree("seqloom-native").into_iter().filter(is_foreign).collect();
+    fail_if_any("the extension depends on", &found);
 }
 
 #[test]

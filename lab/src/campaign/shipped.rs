@@ -1,7 +1,7 @@
 //! Experiments that come with the program.
 
 /// Names and files.
-pub const SHIPPED: [(&str, &str); 7] = [
+pub const SHIPPED: [(&str, &str); 8] = [
     ("locks", include_str!("../../experiments/locks.toml")),
     ("numa", include_str!("../../experiments/numa.toml")),
     ("output", include_str!("../../experiments/output.toml")),
@@ -9,6 +9,7 @@ pub const SHIPPED: [(&str, &str); 7] = [
     ("parsing", include_str!("../../experiments/parsing.toml")),
     ("read-length", include_str!("../../experiments/read-length.toml")),
     ("schedule", include_str!("../../experiments/schedule.toml")),
+    ("ungapped", include_str!("../../experiments/ungapped.toml")),
 ];
 
 /// The file of an experiment by its name.

@@ -10,6 +10,7 @@ mod prep_memory;
 mod report;
 mod run;
 mod schedule;
+mod shard;
 mod signal_io;
 
 use std::fmt::Display;
@@ -46,6 +47,8 @@ pub(crate) enum LabCommand {
     /// One run of one way to share alignment out: prints what it took
     #[command(name = schedule::RUN)]
     ScheduleRun(schedule::RunArguments),
+    /// Tasks of a run in shards: timed here, predicted for 1 to 64 nodes
+    Shard(shard::ShardArguments),
     /// Reads of raw signal at random: formats, readers, workers, and disks of some latency
     SignalIo(signal_io::SignalIoArguments),
     #[command(name = signal_io::READ, hide = true)]
@@ -78,6 +81,7 @@ pub(crate) fn run(command: &LabCommand, console: &Console) -> anyhow::Result<()>
         LabCommand::Run(arguments) => run::run(arguments, console),
         LabCommand::Schedule(arguments) => schedule::run(arguments, console),
         LabCommand::ScheduleRun(arguments) => schedule::run_one(arguments),
+        LabCommand::Shard(arguments) => shard::run(arguments, console),
         LabCommand::SignalIo(arguments) => signal_io::run(arguments, console),
         LabCommand::SignalIoRead(arguments) => signal_io::read(arguments),
         LabCommand::Fast5Worker(_) => Ok(()), // it has run, without a console

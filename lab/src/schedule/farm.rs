@@ -153,7 +153,7 @@ impl<'a, E: AlignmentEngine> Farm<'a, E> {
     /// A worker: makes its tasks, then aligns what they bring.
     fn work(&self, worker: usize) -> Result<(), ScheduleError> {
         // First of all, so that its own memory is taken where it runs.
-        self.job.placement.take_seat(worker).map_err(ScheduleError::Placement)?;
+        self.job.placement.take_slot(worker).map_err(ScheduleError::Placement)?;
         let door = lock(&self.doors)[worker].take();
         let mut door = door.ok_or(ScheduleError::Bug("two workers have one number"))?;
         let mut scratch = self.job.engine.scratch()?;

@@ -127,7 +127,7 @@ fn load_bwa(
     let options = BwaOptions { insert_size: c.insert_size, ..BwaOptions::default() };
     let threads = machine::available_cores().get();
     let load = || {
-        plan.take_loader_seat(0).map_err(prepare)?;
+        plan.take_loader_slot(0).map_err(prepare)?;
         BwaEngine::load(reference, contigs, &options, threads).map_err(prepare)
     };
     let loaded = placement::with_pages(plan.small_pages, || pool::run_one(load));

@@ -216,7 +216,7 @@ impl<E: AlignmentEngine> Pipeline<'_, E> {
 
     /// A worker: its share of every chunk, and what it can steal.
     fn work(&self, worker: usize) -> Result<(), ScheduleError> {
-        self.job.placement.take_seat(worker).map_err(ScheduleError::Placement)?;
+        self.job.placement.take_slot(worker).map_err(ScheduleError::Placement)?;
         let mut scratch = self.job.engine.scratch()?;
         let mut seen = 0;
         while let Some(chunk) = self.next_chunk(&mut seen) {

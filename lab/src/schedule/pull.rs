@@ -20,6 +20,7 @@ pub(super) fn run<E: AlignmentEngine>(job: &Job<'_, E>) -> Result<Told, Schedule
         cores: machine::available_cores(),
         cohort_bases: COHORT_BASES,
         pairing: job.pairing,
+        range: Default::default(),
         tags: RecordTags::default(),
         held_limits: HeldLimits { ahead_bytes: AHEAD_BYTES, cohort_bytes: u64::MAX },
         placement: job.placement.clone(),

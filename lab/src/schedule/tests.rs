@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use seqloom_align::cohort::{BATCH_READS, Pairing};
-use seqloom_align::engine::fake::{FakeCandidates, FakeEngine, FakeOptions};
-use seqloom_align::engine::{AlignmentEngine, EngineError, EngineReads, Ordinals, RecordSink};
+use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
+use seqloom_align::engine::{
+    AlignmentEngine, CopiedReads, EngineError, EngineReads, Ordinals, RecordSink,
+};
 use seqloom_io::source::{ReadSource, SourceOptions};
 use seqloom_locks::Kind;
 use seqloom_runtime::placement::{self, Plan};
@@ -147,7 +149,7 @@ impl Stalling<'_> {
 
 impl AlignmentEngine for Stalling<'_> {
     type Scratch = Vec<u8>;
-    type Candidates = FakeCandidates;
+    type Candidates = CopiedReads;
     type Model = ();
 
     fn scratch(&self) -> Result<Vec<u8>, EngineError> {
@@ -158,7 +160,7 @@ impl AlignmentEngine for Stalling<'_> {
         &self,
         scratch: &mut Vec<u8>,
         reads: &EngineReads<'_>,
-    ) -> Result<FakeCandidates, EngineError> {
+    ) -> Result<CopiedReads, EngineError> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         if !self.has_stalled.swap(true, Ordering::Relaxed) {
             self.stall();
@@ -167,14 +169,14 @@ impl AlignmentEngine for Stalling<'_> {
         self.inner.seed_extend(scratch, reads)
     }
 
-    fn infer_cohort(&self, _candidates: &[FakeCandidates]) -> Result<(), EngineError> {
+    fn infer_cohort(&self, _candidates: &[CopiedReads]) -> Result<(), EngineError> {
         Ok(())
     }
 
     fn emit(
         &self,
         scratch: &mut Vec<u8>,
-        candidates: FakeCandidates,
+        candidates: CopiedReads,
         model: Option<&()>,
         ordinals: Ordinals,
         sink: &mut dyn RecordSink,
@@ -182,7 +184,7 @@ impl AlignmentEngine for Stalling<'_> {
         self.inner.emit(scratch, candidates, model, ordinals, sink)
     }
 
-    fn held_bytes(&self, candidates: &FakeCandidates) -> u64 {
+    fn held_bytes(&self, candidates: &CopiedReads) -> u64 {
         self.inner.held_bytes(candidates)
     }
 

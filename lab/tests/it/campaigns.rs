@@ -9,9 +9,17 @@ use std::path::Path;
 /// Experiments that need this program alone.
 const OWN: [&str; 4] = ["locks", "parsing", "output", "schedule"];
 /// Those that make genomes and reads, and call other aligners where they are installed.
-const WITH_OTHERS: [&str; 3] = ["numa", "oversubscription", "read-length"];
-const ALL: [&str; 7] =
-    ["locks", "parsing", "output", "schedule", "numa", "oversubscription", "read-length"];
+const WITH_OTHERS: [&str; 4] = ["numa", "oversubscription", "read-length", "ungapped"];
+const ALL: [&str; 8] = [
+    "locks",
+    "parsing",
+    "output",
+    "schedule",
+    "numa",
+    "oversubscription",
+    "read-length",
+    "ungapped",
+];
 
 fn smoke(experiment: &str, out: &Path) -> Run {
     let mut command = lab(["run", experiment, "--smoke", "--out"]);
