@@ -9,23 +9,39 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROFILE ?= release
 OUT ?= out
 
-.PHONY: help demo build dist lab test test-slow fuzz fuzz-signal loom miri tsan avx512 bench lint needs
+.PHONY: help demo demo-cluster build dist wheel lab test test-slow fuzz fuzz-signal loom miri tsan avx512 bench lint needs
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 14
 
 build: ## build seqloom, and the test kit that makes data for it
+	compiler=$$(tests/compiler.sh); \
+	if [ -n "$$compiler" ]; then export CXX="$$compiler"; fi; \
 	$(CARGO) build --profile $(PROFILE) -p seqloom -p seqloom-testkit
 
 lab: build ## build the laboratory, seqloom-lab, beside them
 	$(CARGO) build --profile $(PROFILE) -p seqloom-lab
 
-dist: ## an archive of program, man pages, completions and licences, from the lock file
-	$(CARGO) build --locked --profile $(PROFILE) -p seqloom -p seqloom-testkit
+dist: ## an archive of a static program, man pages, completions and licences, from the lock file
+	$(CARGO) build --locked --profile $(PROFILE) -p seqloom-testkit
+	$(CARGO) rustc --locked --profile $(PROFILE) -p seqloom --bin seqloom -- \
+		-C target-feature=+crt-static
 	tests/dist.sh "$(TARGET)/$(PROFILE)" "$(OUT)/dist"
+	tests/dist_root.sh "$(TARGET)/$(PROFILE)" "$(OUT)/dist"
+
+# Where `make wheel` puts the package for Python.
+DIST ?= dist
+
+wheel: ## the package for Python with the program in it, dist/seqloom-*.whl
+	$(CARGO) build --locked --profile $(PROFILE) -p seqloom -p seqloom-native
+	python/wheel.sh "$(TARGET)/$(PROFILE)/seqloom" "$(TARGET)/$(PROFILE)/lib_native.so" "$(DIST)" \
+		"$(TARGET)/wheel-tools"
 
 demo: build ## simulate a genome and reads, align, prepare, judge against the truth
 	tests/demo.sh "$(TARGET)/$(PROFILE)" "$(OUT)"
+
+demo-cluster: build needs ## the demo's reads on three Ray nodes of this machine, one of which is killed
+	tests/demo_cluster.sh "$(TARGET)/$(PROFILE)" "$(OUT)/cluster"
 
 needs: ## install what the tests compare with, where that is possible
 	tests/install-needs.sh

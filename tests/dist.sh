@@ -21,11 +21,16 @@ done
 cp README.md CHANGELOG.md ERRATA.md CITATION.cff LICENSE-MIT LICENSE-APACHE "$out/$name/"
 cp docs/*.md docs/*.png "$out/$name/docs/"
 
-# The oldest C library that has all that the program asks for.
-needs=$(objdump -T "$program" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)
+# What it asks others for: nothing, if it is static, else a C library no older than this.
+if readelf -l "$program" | grep -q INTERP; then
+  needs=$(objdump -T "$program" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)
+  needs="${needs/_/ } or newer"
+else
+  needs="no library"
+fi
 tar -C "$out" --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -cf - "$name" |
   gzip -n -9 > "$out/$name.tar.gz"
 (cd "$out" && sha256sum "$name.tar.gz" > "$name.tar.gz.sha256")
 rm -rf "${out:?}/$name"
-echo "$out/$name.tar.gz (Linux with ${needs/_/ } or newer)"
+echo "$out/$name.tar.gz (needs $needs)"
 cat "$out/$name.tar.gz.sha256"

@@ -11,9 +11,9 @@ debian() {
   local -A package_of=(
     [bwa]=bwa [samtools]=samtools [sambamba]=sambamba [samblaster]=samblaster [dwgsim]=dwgsim
     [bgzip]=tabix [zstd]=zstd [java]=default-jre-headless [g++]=g++ [cmake]=cmake [gzip]=gzip
-    [qemu-system-x86_64]=qemu-system-x86 [busybox]=busybox-static [cpio]=cpio
+    [qemu-system-x86_64]=qemu-system-x86 [qemu-x86_64]=qemu-user [busybox]=busybox-static [cpio]=cpio
     [minimap2]=minimap2 [bamsormadup]=biobambam2 [nanopolish]=nanopolish [h5dump]=hdf5-tools
-    [chromium]=chromium [man]=man-db [zsh]=zsh [fish]=fish
+    [bowtie-align-s]=bowtie [chromium]=chromium [man]=man-db [zsh]=zsh [fish]=fish
   )
   local missing=()
   for program in "${!package_of[@]}"; do
@@ -53,6 +53,16 @@ package_of = {
     "ont_fast5_api": "ont-fast5-api",
     "pysam": "pysam",
     "cffconvert": "cffconvert",
+    "ray": "ray",
+    "snakemake": "snakemake",
+    "mypy": "mypy",
+    "numpy": "numpy",
+    "polars": "polars",
+    "pyarrow": "pyarrow",
+    "pandas": "pandas",
+    "duckdb": "duckdb",
+    "ipykernel": "ipykernel",
+    "jupyter_client": "jupyter-client",
 }
 print(*(package for module, package in package_of.items() if find_spec(module) is None))
 PYTHON
