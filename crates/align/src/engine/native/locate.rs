@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::choice::Choosable;
 use super::options::{Acceptance, Strands};
 use super::query::{Differences, Query};
-use super::scheme::{Leaf, Pieces};
+use super::scheme::{Leaf, Pieces, Rest};
 
 /// A placement that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,34 +126,15 @@ enum State {
 pub(super) struct Candidate {
     state: State,
     query: u32,
-    /// As in [`Leaf`].
-    border: u16,
-    /// As in [`Leaf`], of what the walk has not passed.
-    beyond: u16,
-    /// As in [`Leaf`], of what the walk has not passed.
-    allowed: u8,
-    is_turned: bool,
+    /// What the walk has not passed.
+    rest: Rest,
     /// Most mismatches, where the search counts them.
     most: u8,
     /// The first piece without a mismatch.
     piece: u8,
 }
 
-impl Candidate {
-    /// A row of a leaf of search `piece` for at most `most` mismatches.
-    pub(super) fn new(row: u64, query: usize, leaf: &Leaf, most: usize, piece: usize) -> Self {
-        Self {
-            state: State::Walking(Walk { row, steps: 0 }),
-            query: query as u32,
-            border: leaf.border as u16,
-            beyond: leaf.beyond as u16,
-            allowed: leaf.allowed,
-            is_turned: leaf.is_turned,
-            most: most as u8,
-            piece: piece as u8,
-        }
-    }
-
+impl Rest {
     /// Whether the read can still be here when the walk has passed `base` with its step number
     /// `steps`, from 1.
     #[inline(always)]
@@ -185,6 +166,19 @@ impl Candidate {
             return Some(2 * places.genome.bases - turned - length as u64);
         }
         places.start(place, border, length)
+    }
+}
+
+impl Candidate {
+    /// A row of a leaf of search `piece` for at most `most` mismatches.
+    pub(super) fn new(row: u64, query: usize, leaf: &Leaf, most: usize, piece: usize) -> Self {
+        Self {
+            state: State::Walking(Walk { row, steps: 0 }),
+            query: query as u32,
+            rest: leaf.rest,
+            most: most as u8,
+            piece: piece as u8,
+        }
     }
 
     /// The placement, if there is one that counts, once the walk is over.
@@ -246,12 +240,12 @@ impl Search<Context<'_>> for Candidate {
                 let found = context.rows.step_over(walk);
                 let walk = *walk;
                 let start = match found {
-                    Step::Base(base) if self.goes_on(query, walk.steps, base) => {
+                    Step::Base(base) if self.rest.goes_on(query, walk.steps, base) => {
                         context.rows.prefetch_walk(walk);
                         return true;
                     }
                     Step::Base(_) => None,
-                    Step::Place(place) => self.start(&context.places, place, query.len()),
+                    Step::Place(place) => self.rest.start(&context.places, place, query.len()),
                 };
                 self.state = start.map_or(State::Done(None), State::Placed);
                 if let Some(start) = start {

@@ -21,7 +21,7 @@ pub(super) const MOST_MISMATCHES: usize = 4;
 const FEW_ROWS: u64 = 8;
 
 /// Walks from rows to places pass about so many bases.
-const MANY_BASES: usize = 8;
+const MANY_BASES: u16 = 8;
 
 /// The bounds of the pieces of a read.
 #[derive(Debug, Clone, Copy)]
@@ -65,12 +65,18 @@ pub(super) struct Tables<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Leaf {
     pub(super) rows: Interval,
-    /// They are those of the strings' reverse complements.
+    pub(super) rest: Rest,
+}
+
+/// The side of a read that the walks from a leaf's rows to their places pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rest {
+    /// The rows are those of the strings' reverse complements.
     pub(super) is_turned: bool,
     /// The base of the read where they begin; the one behind their end, where they are turned.
-    pub(super) border: usize,
-    /// Bases of the read on the other side of it, as far as is searched.
-    pub(super) beyond: usize,
+    pub(super) border: u16,
+    /// Bases of the read on the other side of it, as far as is searched and no walk has passed.
+    pub(super) beyond: u16,
     /// Most mismatches there.
     pub(super) allowed: u8,
 }
@@ -102,23 +108,19 @@ impl Node {
     /// The leaf of search `number`, on the side where mismatches show sooner.
     #[inline(always)]
     fn leaf(&self, pieces: &Pieces, number: usize) -> Leaf {
-        let at = usize::from(self.at);
-        let border = if self.leftward { at } else { pieces.piece(number)[0] };
+        let at = self.at;
+        let border = if self.leftward { at } else { pieces.piece(number)[0] as u16 };
         let most = (pieces.count - 1) as u8 - self.mismatches;
-        let left = Leaf {
-            rows: Interval { first: self.first, count: self.count },
-            is_turned: false,
-            border,
-            beyond: border,
-            allowed: most,
-        };
-        let beyond = pieces.length() - at;
+        let beyond = pieces.length() as u16 - at;
         if self.leftward || beyond < border.min(MANY_BASES) {
-            return left;
+            let rows = Interval { first: self.first, count: self.count };
+            let rest = Rest { is_turned: false, border, beyond: border, allowed: most };
+            return Leaf { rows, rest };
         }
         let rows = Interval { first: self.reverse, count: self.count };
         // Each piece further left will take one.
-        Leaf { rows, is_turned: true, border: at, beyond, allowed: most - number as u8 }
+        let allowed = most - number as u8;
+        Leaf { rows, rest: Rest { is_turned: true, border: at, beyond, allowed } }
     }
 }
 
