@@ -155,6 +155,28 @@ fn placements(sam: &Path, reference: &Reference, pairs: bool) -> BTreeSet<Place>
     found
 }
 
+/// What seqloom finds.
+fn ours_of(reference: &Reference, files: &[&Path], options: &str, here: &Path) -> BTreeSet<Place> {
+    let sam = here.join("seqloom.sam");
+    let mut command = seqloom(align(reference, files));
+    command.args(["--mode", "ungapped"]).args(options.split_whitespace()).args(STREAM);
+    run_into(command.args(["-o", "-"]), &sam).ok();
+    placements(&sam, reference, files.len() > 1)
+}
+
+/// What Bowtie finds.
+fn bowtie_s(reference: &Reference, files: &[&Path], options: &str, here: &Path) -> BTreeSet<Place> {
+    let sam = here.join("bowtie.sam");
+    let mut bowtie = words(&format!("bowtie-align-s --sam-nohead -S {options} -x"));
+    bowtie.arg(bowtie_index(reference));
+    match files {
+        [first, second] => bowtie.arg("-1").arg(first).arg("-2").arg(second),
+        _ => bowtie.args(files),
+    };
+    run_into(&mut bowtie, &sam).ok();
+    placements(&sam, reference, files.len() > 1)
+}
+
 /// What both find, with their options.
 fn both(
     reference: &Reference,
@@ -163,25 +185,19 @@ fn both(
     theirs: &str,
     here: &Path,
 ) -> [BTreeSet<Place>; 2] {
-    let (a, b) = (here.join("seqloom.sam"), here.join("bowtie.sam"));
-    let mut command = seqloom(align(reference, files));
-    command.args(["--mode", "ungapped"]).args(ours.split_whitespace()).args(STREAM);
-    run_into(command.args(["-o", "-"]), &a).ok();
-    let mut bowtie = words(&format!("bowtie-align-s --sam-nohead -S {theirs} -x"));
-    bowtie.arg(bowtie_index(reference));
-    match files {
-        [first, second] => bowtie.arg("-1").arg(first).arg("-2").arg(second),
-        _ => bowtie.args(files),
-    };
-    run_into(&mut bowtie, &b).ok();
-    [&a, &b].map(|sam| placements(sam, reference, files.len() > 1))
+    [ours_of(reference, files, ours, here), bowtie_s(reference, files, theirs, here)]
+}
+
+#[track_caller]
+fn same_places(ours: &BTreeSet<Place>, bowtie: &BTreeSet<Place>, options: &str) {
+    let only: Vec<_> = ours.symmetric_difference(bowtie).take(3).collect();
+    assert!(only.is_empty() && !ours.is_empty(), "{options}: {only:?}");
 }
 
 #[track_caller]
 fn equal(reference: &Reference, file: &Path, ours: &str, theirs: &str, here: &Path) {
-    let [ours_found, theirs_found] = both(reference, &[file], ours, theirs, here);
-    let only: Vec<_> = ours_found.symmetric_difference(&theirs_found).take(3).collect();
-    assert!(only.is_empty() && !ours_found.is_empty(), "{ours}: {only:?}");
+    let [found, bowtie] = both(reference, &[file], ours, theirs, here);
+    same_places(&found, &bowtie, ours);
 }
 
 /// All lengths and numbers of mismatches, `count` reads where Bowtie is fast enough.
@@ -192,10 +208,32 @@ fn all_placements(reference: &Reference, count: impl Fn(usize, usize) -> usize) 
             let seed = (10 * length + most) as u64;
             let [file, _] =
                 reads(reference, (seed, count(length, most)), length, None, here.path());
+            let theirs = format!("-v {most} -a");
+            let mut bowtie = bowtie_s(reference, &[&file], &theirs, here.path());
+            let file = without_frequent(&file, &mut bowtie);
             let ours = format!("--max-mismatches {most} --all");
-            equal(reference, &file, &ours, &format!("-v {most} -a"), here.path());
+            let found = ours_of(reference, &[&file], &ours, here.path());
+            same_places(&found, &bowtie, &format!("{length} bases, {ours}"));
         }
     }
+}
+
+/// Takes out the reads that `--all` refuses by name, as another test shows: those with more than
+/// 65,536 placements. They are few: strings of one or two letters.
+fn without_frequent(file: &Path, found: &mut BTreeSet<Place>) -> PathBuf {
+    let mut counts = HashMap::new();
+    found.iter().for_each(|&(read, _)| *counts.entry(read).or_insert(0) += 1);
+    let kept = |read: u32| counts.get(&read).is_none_or(|&count| count <= 65_536);
+    found.retain(|&(read, _)| kept(read));
+    let text = fs::read_to_string(file).unwrap();
+    let reads: Vec<_> = text.split_inclusive('\n').collect();
+    let reads = reads.chunks(4);
+    let all = reads.len();
+    let wanted: Vec<_> = reads.filter(|lines| kept(number(lines[0].as_bytes()))).collect();
+    assert!(wanted.len() + all / 100 >= all, "{} of {all} reads left", wanted.len());
+    let path = file.with_extension("kept.fq");
+    fs::write(&path, wanted.concat().concat()).unwrap();
+    path
 }
 
 #[test]
