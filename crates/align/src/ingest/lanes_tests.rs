@@ -1,16 +1,44 @@
-//! The scheduler under a simulated pool: workers that take and finish tasks in random order.
-//! Nothing here runs at the same time; what is random is the order.
+//! Lanes and their schedulers under a simulated pool: workers that take and finish tasks in random
+//! order. Nothing here runs at the same time; what is random is the order.
 
+use super::super::scheduler::{
+    BATCHES_PER_BLOCK, EARLY_BLOCKS_PER_WORKER, EMIT_AHEAD_PER_WORKER, READY_PER_WORKER,
+    SUPPLIED_PER_CORE,
+};
 use super::*;
-use crate::cohort::BATCH_READS;
-use crate::engine::{EngineError, EngineReads, RecordSink};
+use crate::cohort::{BATCH_READS, Batch, CohortCutter, Pairing};
+use crate::engine::{EngineError, EngineReads, Ordinals, RecordSink};
 use crate::test_input::{TestInput, TestRead};
 use proptest::prelude::*;
+use seqloom_io::source::InputBlock;
 use seqloom_testkit::random::Random;
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 
 /// One limit for both.
 fn both(bytes: u64) -> HeldLimits {
-    HeldLimits { ahead_bytes: bytes, cohort_bytes: bytes }
+    HeldLimits::of_one_lane(bytes, bytes)
+}
+
+fn scheduler_of<'a>(
+    input: &'a TestInput,
+    (pairing, cohort_bases): (Pairing, u64),
+    (capacity, limits): (Capacity, HeldLimits),
+) -> Scheduler<'a, NoEngine> {
+    let cutter = CohortCutter::new(&input.source, pairing, cohort_bases);
+    Scheduler::new(cutter, pairing, capacity, limits)
+}
+
+/// One lane, of which `blocks` are there.
+fn one_lane<'a>(
+    input: &'a TestInput,
+    (pairing, cohort_bases): (Pairing, u64),
+    (capacity, limits): (Capacity, HeldLimits),
+    blocks: impl IntoIterator<Item = InputBlock>,
+) -> Lanes<'a, NoEngine> {
+    let mut scheduler = scheduler_of(input, (pairing, cohort_bases), (capacity, limits));
+    blocks.into_iter().for_each(|block| scheduler.provided(block).unwrap());
+    Lanes::new(vec![scheduler], capacity, limits)
 }
 
 /// An engine of which only the types are used.
@@ -53,7 +81,7 @@ impl AlignmentEngine for NoEngine {
     }
 }
 
-/// What a worker is at; a fetch has its block already, which comes late.
+/// What a worker is at, and for which lane; a fetch has its block already, which comes late.
 enum Work {
     Fetch(Option<InputBlock>),
     /// A fetch that finds everything claimed by others.
@@ -65,18 +93,30 @@ enum Work {
 const READ_BYTES: u64 = 100;
 
 struct Simulation<'a> {
-    input: &'a TestInput,
-    scheduler: Scheduler<'a, NoEngine>,
-    workers: Vec<Option<Work>>,
+    inputs: &'a [TestInput],
+    lanes: Lanes<'a, NoEngine>,
+    workers: Vec<Option<(usize, Work)>>,
     random: Random,
+    /// How each lane is.
+    seen: Vec<Seen>,
+    /// A lane that fails with a fetch, sooner or later.
+    fails: Option<usize>,
+    has_failed: bool,
+    most_held_bytes: u64,
+    most_held_beside_bytes: u64,
+    /// Most blocks of a lane that waited for one in front of them.
+    most_early_blocks: usize,
+}
+
+/// What was seen of a lane.
+#[derive(Default)]
+struct Seen {
     /// Batches emitted, and being emitted, by sequence.
     emitted: BTreeSet<u64>,
     in_work: BTreeSet<u64>,
     next_emit: u64,
     next_cohort: u64,
-    most_held_bytes: u64,
-    /// Most blocks that waited for one in front of them.
-    most_early_blocks: usize,
+    ends: u32,
 }
 
 /// How often a fetch finds nothing.
@@ -96,15 +136,15 @@ impl Simulation<'_> {
                 continue;
             }
             match self.workers[at].take() {
-                Some(work) => {
-                    self.finish(work);
+                Some((lane, work)) => {
+                    self.finish(lane, work);
                     waits.fill(false);
                     if self.random.chance(0.1) {
                         dawdler = self.random.index(workers);
                     }
                 }
-                None => match self.scheduler.next_task() {
-                    Ok(task) => self.workers[at] = Some(self.start(task)),
+                None => match self.lanes.next_task() {
+                    Ok((lane, task)) => self.workers[at] = Some((lane, self.start(lane, task))),
                     Err(Idle::Finished) => left[at] = true,
                     Err(Idle::Wait) => {
                         assert!(
@@ -115,18 +155,27 @@ impl Simulation<'_> {
                     }
                 },
             }
-            self.most_held_bytes = self.most_held_bytes.max(self.scheduler.held_bytes);
-            let early = self.scheduler.cutter.early_blocks();
-            self.most_early_blocks = self.most_early_blocks.max(early);
+            self.look();
         }
     }
 
-    fn start(&mut self, task: Task<NoEngine>) -> Work {
+    fn look(&mut self) {
+        let held = self.lanes.all().iter().map(Scheduler::held_bytes);
+        self.most_held_bytes = self.most_held_bytes.max(held.clone().sum());
+        let first = self.lanes.open.first().copied().unwrap_or_default();
+        self.most_held_beside_bytes = self.most_held_beside_bytes.max(held.skip(first + 1).sum());
+        let early = self.lanes.all().iter().map(|lane| lane.load().early).max();
+        self.most_early_blocks = self.most_early_blocks.max(early.unwrap_or_default());
+        assert!(self.lanes.open.is_sorted());
+        assert!(self.lanes.open.len() <= self.lanes.limits.lanes.get());
+    }
+
+    fn start(&mut self, lane: usize, task: Task<NoEngine>) -> Work {
         match task {
             Task::Fetch if self.random.chance(BUSY_SHARE) => Work::Busy,
-            Task::Fetch => Work::Fetch(self.input.fetch()),
+            Task::Fetch => Work::Fetch(self.inputs[lane].fetch()),
             Task::Emit(task) => {
-                self.start_emit(&task.seeded.batch);
+                self.start_emit(lane, &task.seeded.batch);
                 let batch = &task.seeded.batch;
                 // Ordinals as bwa has them: `(n_processed + singles) / 2` pairs are in front.
                 assert_eq!(*task.model, batch.cohort);
@@ -134,50 +183,63 @@ impl Simulation<'_> {
                 Work::Other(Task::Emit(task))
             }
             Task::SeedAndEmit(batch) => {
-                self.start_emit(&batch);
+                self.start_emit(lane, &batch);
                 Work::Other(Task::SeedAndEmit(batch))
             }
             other => Work::Other(other),
         }
     }
 
-    fn start_emit(&mut self, batch: &Batch) {
-        assert_eq!(batch.sequence, self.next_emit, "emitted in order");
-        self.next_emit += 1;
-        self.in_work.insert(batch.sequence);
-        let oldest = *self.in_work.first().unwrap();
+    fn start_emit(&mut self, lane: usize, batch: &Batch) {
+        let seen = &mut self.seen[lane];
+        assert_eq!(batch.sequence, seen.next_emit, "emitted in order");
+        seen.next_emit += 1;
+        seen.in_work.insert(batch.sequence);
+        let oldest = *seen.in_work.first().unwrap();
         let window = EMIT_AHEAD_PER_WORKER * self.workers.len() as u64;
         assert!(batch.sequence < oldest + window, "an ordered sink would hold too much");
     }
 
-    fn finish(&mut self, work: Work) {
+    fn finish(&mut self, lane: usize, work: Work) {
         match work {
-            Work::Fetch(block) => self.scheduler.fetched(fetch_of(block)).unwrap(),
-            Work::Busy => self.scheduler.fetched(Fetch::Busy).unwrap(),
+            Work::Fetch(_) if self.fails == Some(lane) && self.random.chance(0.3) => {
+                self.has_failed = true;
+                self.lanes.give_up(lane);
+            }
+            Work::Fetch(block) => self.finish_fetch(lane, fetch_of(block)),
+            Work::Busy => self.finish_fetch(lane, Fetch::Busy),
             Work::Other(Task::Seed(batch)) => {
                 let held_bytes = READ_BYTES * batch.reads as u64;
-                let too_large = self.scheduler.seeded(Seeded { batch, candidates: (), held_bytes });
-                assert_eq!(too_large, None);
+                let seeded = Seeded { batch, candidates: (), held_bytes };
+                assert_eq!(self.lanes.seeded(lane, seeded), None);
             }
             Work::Other(Task::Infer(cohort, seeded)) => {
-                assert_eq!(cohort.cohort, self.next_cohort, "inferred in order");
-                self.next_cohort += 1;
+                let seen = &mut self.seen[lane];
+                assert_eq!(cohort.cohort, seen.next_cohort, "inferred in order");
+                seen.next_cohort += 1;
                 let indices = seeded.iter().map(|seeded| seeded.batch.index_in_cohort);
                 assert!(indices.eq(0..cohort.batches), "whole and in order");
-                self.scheduler.inferred(cohort, &Arc::new(cohort.cohort), seeded);
+                self.lanes.inferred(lane, cohort, &Arc::new(cohort.cohort), seeded);
             }
             Work::Other(Task::Emit(task)) => {
-                self.finish_emit(task.seeded.batch.sequence, task.seeded.held_bytes);
+                self.finish_emit(lane, task.seeded.batch.sequence, task.seeded.held_bytes);
             }
-            Work::Other(Task::SeedAndEmit(batch)) => self.finish_emit(batch.sequence, 0),
+            Work::Other(Task::SeedAndEmit(batch)) => self.finish_emit(lane, batch.sequence, 0),
             Work::Other(Task::Fetch) => unreachable!("kept as Work::Fetch"),
         }
     }
 
-    fn finish_emit(&mut self, sequence: u64, held_bytes: u64) {
-        self.in_work.remove(&sequence);
-        assert!(self.emitted.insert(sequence), "emitted once");
-        self.scheduler.emitted(sequence, held_bytes);
+    fn finish_fetch(&mut self, lane: usize, fetched: Fetch) {
+        let has_ended = self.lanes.fetched(lane, fetched).unwrap();
+        self.seen[lane].ends += u32::from(has_ended);
+    }
+
+    fn finish_emit(&mut self, lane: usize, sequence: u64, held_bytes: u64) {
+        let seen = &mut self.seen[lane];
+        seen.in_work.remove(&sequence);
+        assert!(seen.emitted.insert(sequence), "emitted once");
+        let has_ended = self.lanes.emitted(lane, sequence, held_bytes);
+        seen.ends += u32::from(has_ended);
     }
 }
 
@@ -186,45 +248,65 @@ fn capacity(workers: usize) -> Capacity {
     Capacity { workers, cores: workers }
 }
 
-/// Runs `reads` through a scheduler; `limit_cohorts` is the memory limit in largest cohorts.
-fn simulate(
-    files: &[&[TestRead]],
+/// How a simulation is set up.
+#[derive(Clone, Copy)]
+struct Setup {
     pairing: Pairing,
     cohort_bases: u64,
     capacity: Capacity,
-    limit_cohorts: f64,
+    /// Limit of the first lane's memory, and of what the others hold, in largest cohorts.
+    limit_cohorts: [f64; 2],
+    side_by_side: usize,
+    fails: Option<usize>,
     seed: u64,
-) {
+}
+
+/// Runs the reads of all lanes, by file, through their schedulers.
+fn simulate(lanes: &[Vec<&[TestRead]>], setup: Setup) {
+    let Setup { pairing, cohort_bases, capacity, fails, seed, .. } = setup;
     let workers = capacity.workers;
-    let input = TestInput::new(files, 3000);
+    let inputs: Vec<_> = lanes.iter().map(|files| TestInput::new(files, 3000)).collect();
     // Reads have 10 bases or more, and the cohort ends with the pair that fills it.
     let cohort_bytes = (cohort_bases / 10 + 4) * READ_BYTES;
-    let held_limit_bytes = (cohort_bytes as f64 * limit_cohorts) as u64;
-    let cutter = CohortCutter::new(&input.source, pairing, cohort_bases);
+    let bytes = setup.limit_cohorts.map(|cohorts| (cohort_bytes as f64 * cohorts) as u64);
+    let side_by_side = NonZeroUsize::new(setup.side_by_side).unwrap();
+    let limits = HeldLimits { lanes: side_by_side, beside_bytes: bytes[1], ..both(bytes[0]) };
+    let cohorts = (pairing, cohort_bases);
+    let scheduler = |input| scheduler_of(input, cohorts, (capacity, limits));
+    let schedulers = inputs.iter().map(scheduler).collect();
     let mut simulation = Simulation {
-        input: &input,
-        scheduler: Scheduler::new(cutter, pairing, capacity, both(held_limit_bytes)),
+        inputs: &inputs,
+        lanes: Lanes::new(schedulers, capacity, limits),
         workers: (0..workers).map(|_| None).collect(),
         random: Random::new(seed),
-        emitted: BTreeSet::new(),
-        in_work: BTreeSet::new(),
-        next_emit: 0,
-        next_cohort: 0,
+        seen: lanes.iter().map(|_| Seen::default()).collect(),
+        fails,
+        has_failed: false,
         most_held_bytes: 0,
+        most_held_beside_bytes: 0,
         most_early_blocks: 0,
     };
     simulation.run();
-    let scheduler = &simulation.scheduler;
-    assert!(scheduler.cut_everything());
-    let (reads, _, peak_held_bytes) = scheduler.totals();
-    assert_eq!(reads, files.iter().map(|file| file.len() as u64).sum::<u64>());
-    assert!(simulation.emitted.iter().copied().eq(0..simulation.emitted.len() as u64));
-    assert_eq!(scheduler.held_bytes, 0);
+    let whole = if simulation.has_failed { fails.unwrap() } else { lanes.len() };
+    assert_eq!(simulation.lanes.all().len(), whole);
+    for (lane, scheduler) in simulation.lanes.all().iter().enumerate() {
+        assert!(scheduler.cut_everything());
+        assert_eq!(
+            scheduler.totals().0,
+            lanes[lane].iter().map(|file| file.len() as u64).sum::<u64>()
+        );
+        let Seen { emitted, ends, .. } = &simulation.seen[lane];
+        assert!(emitted.iter().copied().eq(0..emitted.len() as u64));
+        assert_eq!((scheduler.held_bytes(), *ends), (0, 1), "{lane}");
+    }
+    let peak_held_bytes = simulation.lanes.peak_held_bytes();
     assert_eq!(peak_held_bytes, simulation.most_held_bytes);
-    // Before the first batch is back nobody knows how much one holds.
+    // Before the first batch of a lane is back nobody knows how much one holds.
     let unknown_bytes = (workers * (BATCH_READS + 1)) as u64 * READ_BYTES;
-    let most_bytes = held_limit_bytes + unknown_bytes;
-    assert!(peak_held_bytes <= most_bytes, "{peak_held_bytes} held, {held_limit_bytes} allowed");
+    let most_bytes = bytes[0] + bytes[1] + unknown_bytes;
+    assert!(peak_held_bytes <= most_bytes, "{peak_held_bytes} held, {bytes:?} allowed");
+    let beside_bytes = simulation.most_held_beside_bytes;
+    assert!(beside_bytes <= bytes[1] + unknown_bytes, "{beside_bytes} held, {bytes:?} allowed");
     let supplied = workers.min(SUPPLIED_PER_CORE * capacity.cores);
     let most_fetches = (READY_PER_WORKER * supplied).div_ceil(BATCHES_PER_BLOCK) + 1;
     let most_early = EARLY_BLOCKS_PER_WORKER * supplied + most_fetches.min(workers);
@@ -256,11 +338,45 @@ proptest! {
         let first = reads(count, &mut random);
         let capacity = Capacity { workers, cores };
         let second: Vec<_> = first.iter().rev().cloned().collect();
+        let setup = Setup {
+            pairing: Pairing::Single,
+            cohort_bases,
+            capacity,
+            limit_cohorts: [limit_cohorts, 0.0],
+            side_by_side: 1,
+            fails: None,
+            seed,
+        };
         for pairing in [Pairing::Single, Pairing::Adjacent] {
-            simulate(&[&first], pairing, cohort_bases, capacity, limit_cohorts, seed);
+            simulate(&[vec![&first]], Setup { pairing, ..setup });
         }
-        let both = [&first[..], &second];
-        simulate(&both, Pairing::TwoFiles, cohort_bases, capacity, limit_cohorts, seed);
+        let both = vec![&first[..], &second];
+        simulate(&[both], Setup { pairing: Pairing::TwoFiles, ..setup });
+    }
+
+    #[test]
+    fn lanes_side_by_side_are_each_as_alone_and_within_memory(
+        seed in any::<u64>(),
+        counts in prop::collection::vec(prop_oneof![0..3_usize, 0..4000_usize], 1..7),
+        cohort_bases in prop_oneof![1..500_u64, 5_000..50_000_u64],
+        workers in prop_oneof![Just(1_usize), 2..9_usize, Just(64)],
+        side_by_side in 1..7_usize,
+        limit_cohorts in [1.0..2.0_f64, 0.0..4.0_f64],
+        fails in prop::option::of(0..7_usize),
+    ) {
+        let mut random = Random::new(seed);
+        let files: Vec<_> = counts.iter().map(|count| reads(*count, &mut random)).collect();
+        let capacity = Capacity { workers, cores: 1 + workers / 2 };
+        let setup = |pairing| {
+            let fails = fails.filter(|lane| *lane < files.len());
+            Setup { pairing, cohort_bases, capacity, limit_cohorts, side_by_side, fails, seed }
+        };
+        let single: Vec<_> = files.iter().map(|file| vec![&file[..]]).collect();
+        for pairing in [Pairing::Single, Pairing::Adjacent] {
+            simulate(&single, setup(pairing));
+        }
+        let pairs: Vec<_> = files.iter().map(|file| vec![&file[..], file]).collect();
+        simulate(&pairs, setup(Pairing::TwoFiles));
     }
 }
 
@@ -269,23 +385,20 @@ fn a_cohort_over_the_limit_is_told_by_its_own_size() {
     let mut random = Random::new(7);
     let file = reads(3000, &mut random);
     let input = TestInput::new(&[&file, &file], 1 << 20);
-    let cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, u64::MAX);
     let limit_bytes = 5 * BATCH_READS as u64 * READ_BYTES;
-    let mut scheduler =
-        Scheduler::<NoEngine>::new(cutter, Pairing::TwoFiles, capacity(1), both(limit_bytes));
-    while let Some(block) = input.fetch() {
-        scheduler.provided(block).unwrap();
-    }
+    let blocks = std::iter::from_fn(|| input.fetch());
+    let cohorts = (Pairing::TwoFiles, u64::MAX);
+    let mut lanes = one_lane(&input, cohorts, (capacity(1), both(limit_bytes)), blocks);
     for index in 0..6 {
         let batch = loop {
-            match scheduler.next_task() {
-                Ok(Task::Fetch) => scheduler.fetched(Fetch::End).unwrap(),
-                Ok(Task::Seed(batch)) => break batch,
+            match lanes.next_task() {
+                Ok((0, Task::Fetch)) => assert!(!lanes.fetched(0, Fetch::End).unwrap()),
+                Ok((0, Task::Seed(batch))) => break batch,
                 _ => panic!("nothing else can be done"),
             }
         };
         let held_bytes = READ_BYTES * batch.reads as u64;
-        let told = scheduler.seeded(Seeded { batch, candidates: (), held_bytes });
+        let told = lanes.seeded(0, Seeded { batch, candidates: (), held_bytes });
         assert_eq!(told, (index == 5).then_some(limit_bytes + BATCH_READS as u64 * READ_BYTES));
     }
 }
@@ -295,47 +408,78 @@ fn reads_that_never_come_are_no_reason_to_wait() {
     let mut random = Random::new(3);
     let file = reads(2000, &mut random);
     let input = TestInput::new(&[&file, &file], 3000);
-    let cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, 10_000);
-    let mut scheduler =
-        Scheduler::<NoEngine>::new(cutter, Pairing::TwoFiles, capacity(1), both(u64::MAX));
     let mut blocks: Vec<_> = std::iter::from_fn(|| input.fetch()).collect();
     // The source loses its last block.
     blocks.pop();
-    blocks.into_iter().for_each(|block| scheduler.provided(block).unwrap());
+    let cohorts = (Pairing::TwoFiles, 10_000);
+    let mut lanes = one_lane(&input, cohorts, (capacity(1), both(u64::MAX)), blocks);
     let finished = loop {
-        match scheduler.next_task() {
-            Ok(Task::Fetch) => scheduler.fetched(Fetch::End).unwrap(),
-            Ok(Task::Seed(batch)) => {
-                scheduler.seeded(Seeded { batch, candidates: (), held_bytes: 1 });
-            }
-            Ok(Task::Infer(cohort, seeded)) => scheduler.inferred(cohort, &Arc::new(0), seeded),
-            Ok(Task::Emit(task)) => scheduler.emitted(task.seeded.batch.sequence, 1),
-            Ok(Task::SeedAndEmit(_)) => unreachable!("reads are paired"),
+        match lanes.next_task() {
+            Ok((_, task)) => finish_virtually(&mut lanes, None, task),
             Err(idle) => break idle,
         }
     };
     assert_eq!(finished, Idle::Finished);
-    assert!(!scheduler.cut_everything());
+    assert!(!lanes.all()[0].cut_everything());
+}
+
+#[test]
+fn others_have_what_the_first_lane_leaves() {
+    let file = pairs_for(8);
+    let inputs = [0, 1, 2].map(|_| TestInput::new(&[&file, &file], 1 << 20));
+    let capacity = capacity(4);
+    let bytes = BATCH_READS as u64;
+    let two = NonZeroUsize::new(2).unwrap();
+    let limits = HeldLimits { lanes: two, beside_bytes: 2 * bytes, ..both(u64::MAX) };
+    let mut lanes = Vec::new();
+    for input in &inputs {
+        let cohorts = (Pairing::TwoFiles, bytes * 10 * 4);
+        let mut scheduler = scheduler_of(input, cohorts, (capacity, limits));
+        std::iter::from_fn(|| input.fetch()).for_each(|it| scheduler.provided(it).unwrap());
+        lanes.push(scheduler);
+    }
+    let mut lanes = Lanes::new(lanes, capacity, limits);
+    let seed = |lanes: &mut Lanes<'_, NoEngine>, from: usize| {
+        let Ok((lane, Task::Seed(batch))) = lanes.next_task() else { panic!("nothing to seed") };
+        assert_eq!(lane, from);
+        lanes.seeded(lane, Seeded { batch, candidates: (), held_bytes: bytes });
+    };
+    // All of the first lane's first cohort, whose model is due before anything else.
+    (0..4).for_each(|_| seed(&mut lanes, 0));
+    let Ok((0, Task::Infer(cohort, seeded))) = lanes.next_task() else { panic!("no model due") };
+    (0..4).for_each(|_| seed(&mut lanes, 0));
+    // The first has nothing left; the second has until its memory is used up; the third is closed.
+    (0..2).for_each(|_| seed(&mut lanes, 1));
+    assert_eq!(lanes.next_task().err(), Some(Idle::Wait));
+    assert_eq!(lanes.open, [0, 1]);
+    // The second fails: the first goes on to its end.
+    lanes.give_up(1);
+    lanes.inferred(0, cohort, &Arc::new(0), seeded);
+    let mut ends = 0;
+    while let Ok((0, task)) = lanes.next_task() {
+        match task {
+            Task::Emit(task) => {
+                let batch = &task.seeded.batch;
+                ends += u32::from(lanes.emitted(0, batch.sequence, task.seeded.held_bytes));
+            }
+            task => finish_virtually(&mut lanes, None, task),
+        }
+    }
+    assert_eq!((lanes.next_task().err(), ends), (Some(Idle::Finished), 1));
+    assert!(!lanes.emitted(1, 0, 0) && !lanes.fetched(2, Fetch::End).unwrap());
 }
 
 fn fetch_of(block: Option<InputBlock>) -> Fetch {
     block.map_or(Fetch::End, |block| Fetch::Block(Box::new(block)))
 }
 
-/// A scheduler of two cores and eight workers, with a whole number of cohorts of `cohort_batches`
+/// A lane of two cores and eight workers, with a whole number of cohorts of `cohort_batches`
 /// batches in front of it, all cut.
-fn cut_cohorts(input: &TestInput, cohort_batches: u64) -> Scheduler<'_, NoEngine> {
+fn cut_cohorts(input: &TestInput, cohort_batches: u64) -> Lanes<'_, NoEngine> {
     let cohort_bases = cohort_batches * BATCH_READS as u64 * 10;
-    let cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, cohort_bases);
     let capacity = Capacity { workers: 8, cores: 2 };
-    let mut scheduler =
-        Scheduler::<NoEngine>::new(cutter, Pairing::TwoFiles, capacity, both(u64::MAX));
-    while let Some(block) = input.fetch() {
-        scheduler.provided(block).unwrap();
-    }
-    scheduler.start_fetch();
-    scheduler.fetched(Fetch::End).unwrap();
-    scheduler
+    let blocks = std::iter::from_fn(|| input.fetch());
+    one_lane(input, (Pairing::TwoFiles, cohort_bases), (capacity, both(u64::MAX)), blocks)
 }
 
 /// Pairs of ten bases for so many batches.
@@ -344,57 +488,57 @@ fn pairs_for(batches: usize) -> Vec<TestRead> {
 }
 
 /// Takes a task, which must be one of seeding, and finishes it.
-fn seed_one(scheduler: &mut Scheduler<'_, NoEngine>) -> u64 {
-    let Ok(Task::Seed(batch)) = scheduler.next_task() else { panic!("nothing to seed") };
+fn seed_one(lanes: &mut Lanes<'_, NoEngine>) -> u64 {
+    let Ok((0, Task::Seed(batch))) = lanes.next_task() else { panic!("nothing to seed") };
     let sequence = batch.sequence;
-    scheduler.seeded(Seeded { batch, candidates: (), held_bytes: 1 });
+    lanes.seeded(0, Seeded { batch, candidates: (), held_bytes: 1 });
     sequence
 }
 
 /// Takes a task, which must be one of emission; the sequence of its batch.
-fn start_emit(scheduler: &mut Scheduler<'_, NoEngine>) -> u64 {
-    let Ok(Task::Emit(task)) = scheduler.next_task() else { panic!("nothing to emit") };
+fn start_emit(lanes: &mut Lanes<'_, NoEngine>) -> u64 {
+    let Ok((0, Task::Emit(task))) = lanes.next_task() else { panic!("nothing to emit") };
     task.seeded.batch.sequence
 }
 
-fn infer_one(scheduler: &mut Scheduler<'_, NoEngine>) {
-    let Ok(Task::Infer(cohort, seeded)) = scheduler.next_task() else { panic!("no model due") };
-    scheduler.inferred(cohort, &Arc::new(0), seeded);
+fn infer_one(lanes: &mut Lanes<'_, NoEngine>) {
+    let Ok((0, Task::Infer(cohort, seeded))) = lanes.next_task() else { panic!("no model due") };
+    lanes.inferred(0, cohort, &Arc::new(0), seeded);
 }
 
 #[test]
 fn as_many_emit_as_there_are_cores_while_the_others_seed() {
     let file = pairs_for(8);
     let input = TestInput::new(&[&file, &file], 1 << 20);
-    let mut scheduler = cut_cohorts(&input, 4);
-    (0..4).for_each(|sequence| assert_eq!(seed_one(&mut scheduler), sequence));
-    infer_one(&mut scheduler);
-    assert_eq!([start_emit(&mut scheduler), start_emit(&mut scheduler)], [0, 1]);
+    let mut lanes = cut_cohorts(&input, 4);
+    (0..4).for_each(|sequence| assert_eq!(seed_one(&mut lanes), sequence));
+    infer_one(&mut lanes);
+    assert_eq!([start_emit(&mut lanes), start_emit(&mut lanes)], [0, 1]);
     // The other six workers go on with the next cohort, and learn its model.
-    (4..8).for_each(|sequence| assert_eq!(seed_one(&mut scheduler), sequence));
-    infer_one(&mut scheduler);
-    assert_eq!(scheduler.next_task().err(), Some(Idle::Wait));
-    scheduler.emitted(1, 1);
-    assert_eq!(start_emit(&mut scheduler), 2);
-    assert_eq!(scheduler.next_task().err(), Some(Idle::Wait));
+    (4..8).for_each(|sequence| assert_eq!(seed_one(&mut lanes), sequence));
+    infer_one(&mut lanes);
+    assert_eq!(lanes.next_task().err(), Some(Idle::Wait));
+    lanes.emitted(0, 1, 1);
+    assert_eq!(start_emit(&mut lanes), 2);
+    assert_eq!(lanes.next_task().err(), Some(Idle::Wait));
 }
 
 #[test]
 fn everybody_emits_when_emission_lags() {
     let file = pairs_for(20);
     let input = TestInput::new(&[&file, &file], 1 << 20);
-    let mut scheduler = cut_cohorts(&input, 4);
+    let mut lanes = cut_cohorts(&input, 4);
     for cohort in 0..4 {
-        (0..4).for_each(|batch| assert_eq!(seed_one(&mut scheduler), 4 * cohort + batch));
-        infer_one(&mut scheduler);
+        (0..4).for_each(|batch| assert_eq!(seed_one(&mut lanes), 4 * cohort + batch));
+        infer_one(&mut lanes);
         // From now on both cores are taken by emission.
         if cohort == 0 {
-            assert_eq!([start_emit(&mut scheduler), start_emit(&mut scheduler)], [0, 1]);
+            assert_eq!([start_emit(&mut lanes), start_emit(&mut lanes)], [0, 1]);
         }
     }
     // Fourteen wait: more than a cohort of four and a batch for each of eight workers.
-    assert_eq!([start_emit(&mut scheduler), start_emit(&mut scheduler)], [2, 3]);
-    assert_eq!(seed_one(&mut scheduler), 16);
+    assert_eq!([start_emit(&mut lanes), start_emit(&mut lanes)], [2, 3]);
+    assert_eq!(seed_one(&mut lanes), 16);
 }
 
 /// Processor time of a batch, in seconds: as its input, while it is seeded, and to be emitted.
@@ -421,14 +565,13 @@ fn virtual_time(
     sleep: f64,
 ) -> (f64, u64) {
     let cohort_bases = cohort_batches * BATCH_READS as u64;
-    let cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, cohort_bases);
     let limits = both(cohort_batches * BATCH_READS as u64 * READ_BYTES * 2);
-    let mut scheduler = Scheduler::<NoEngine>::new(cutter, Pairing::TwoFiles, capacity, limits);
+    let mut lanes = one_lane(input, (Pairing::TwoFiles, cohort_bases), (capacity, limits), None);
     let mut workers: Vec<Option<Busy>> = (0..capacity.workers).map(|_| None).collect();
     let (mut now, mut models) = (0.0, Vec::new());
     loop {
         for worker in workers.iter_mut().filter(|worker| worker.is_none()) {
-            *worker = match scheduler.next_task() {
+            *worker = match lanes.next_task().map(|(_, task)| task) {
                 Ok(Task::Seed(batch)) => Some(Busy::Asleep(now + sleep, batch)),
                 Ok(Task::Fetch) => {
                     let batches = BLOCK_READS as f64 / BATCH_READS as f64;
@@ -457,7 +600,7 @@ fn virtual_time(
                     if matches!(task, Task::Infer(..)) {
                         models.push(now);
                     }
-                    finish_virtually(&mut scheduler, input, task);
+                    finish_virtually(&mut lanes, Some(input), task);
                     None
                 }
                 Some(Busy::Computing(rest, task)) => {
@@ -467,23 +610,29 @@ fn virtual_time(
             };
         }
     }
-    assert!(scheduler.cut_everything());
+    assert!(lanes.all()[0].cut_everything());
     (models[models.len() - 1] - models[0], cohort_batches * (models.len() as u64 - 1))
 }
 
+/// Finishes a task of the only lane, or the first one; without an input there is nothing more.
 fn finish_virtually(
-    scheduler: &mut Scheduler<'_, NoEngine>,
-    input: &TestInput,
+    lanes: &mut Lanes<'_, NoEngine>,
+    input: Option<&TestInput>,
     task: Task<NoEngine>,
 ) {
     match task {
-        Task::Fetch => scheduler.fetched(fetch_of(input.fetch())).unwrap(),
+        Task::Fetch => {
+            let fetched = fetch_of(input.and_then(TestInput::fetch));
+            lanes.fetched(0, fetched).unwrap();
+        }
         Task::Seed(batch) => {
             let held_bytes = READ_BYTES * batch.reads as u64;
-            scheduler.seeded(Seeded { batch, candidates: (), held_bytes });
+            lanes.seeded(0, Seeded { batch, candidates: (), held_bytes });
         }
-        Task::Infer(cohort, seeded) => scheduler.inferred(cohort, &Arc::new(0), seeded),
-        Task::Emit(task) => scheduler.emitted(task.seeded.batch.sequence, task.seeded.held_bytes),
+        Task::Infer(cohort, seeded) => lanes.inferred(0, cohort, &Arc::new(0), seeded),
+        Task::Emit(task) => {
+            lanes.emitted(0, task.seeded.batch.sequence, task.seeded.held_bytes);
+        }
         Task::SeedAndEmit(_) => unreachable!("reads are paired"),
     }
 }
