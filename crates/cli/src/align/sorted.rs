@@ -1,5 +1,6 @@
 //! The sorted flow: ingest to partitions, resolve duplicates, finish partitions in order.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -68,10 +69,7 @@ pub(super) fn align<E: AlignmentEngine>(
     let options = job.arguments.duplicates.options();
     let mode = job.arguments.duplicates.duplicate_mode.into();
     let watch = || job.watch("duplicates", totals.records);
-    let no_coordinate = match numbers.lanes() {
-        1 => no_coordinate,
-        _ => redistribute::by_number(no_coordinate, &numbers, &backing, threads, &watch)?,
-    };
+    let no_coordinate = in_one_order(no_coordinate, &numbers, &backing, threads, &watch)?;
     let resolved = ends
         .map(|ends| resolve_all(ends, numbers, mode, &options, &backing, threads, &watch))
         .transpose()?;
@@ -145,6 +143,20 @@ pub(crate) fn ingest_lanes<E: AlignmentEngine>(
     let ingested = ingest::run(lanes, engine, &job.ingest, &job.trace, &watch)?;
     job.run.end_phase("ingest");
     Ok(ingested)
+}
+
+/// Unplaced records where they lie in the whole input, of however many lanes.
+fn in_one_order<'a>(
+    unplaced: ChunkStore<'a>,
+    numbers: &TemplateNumbers,
+    backing: &'a Backing,
+    threads: NonZeroUsize,
+    watch: &dyn Fn() -> bool,
+) -> anyhow::Result<ChunkStore<'a>> {
+    Ok(match numbers.lanes() {
+        1 => unplaced,
+        _ => redistribute::by_number(unplaced, numbers, backing, threads, watch)?,
+    })
 }
 
 /// The bases of the reference, where records are compared with it; they take memory that the index

@@ -153,7 +153,7 @@ fn lanes_of_unlike_lengths_give_the_same_bytes_side_by_side() {
     let make = |name: &str, cohort_bases: &str, more: &[&str], says: &str| {
         let (out, json) = (here.path().join(name), here.path().join(format!("{name}.json")));
         let mut command = align_in_cohorts(cohort_bases, &sheet, &out, more);
-        run(command.arg("--json").arg(json)).ok().says(&[says]);
+        logs(command.arg("--json").arg(json), says);
         out
     };
     for cohort_bases in ["60000", "100000000"] {
@@ -164,7 +164,7 @@ fn lanes_of_unlike_lengths_give_the_same_bytes_side_by_side() {
         for (name, more, says) in [
             ("2.bam", &["-t", "2"][..], "8 lanes, 2 at a time"),
             ("3.bam", &["-t", "7", "-m", &floor], "8 lanes, "),
-            ("4.bam", &["-t", "7", "-m", "9G"], "8 lanes, 7 at a time"),
+            ("4.bam", &["-t", "7", "-m", "9G"], "8 lanes, "),
         ] {
             let other = make(name, cohort_bases, more, says);
             assert_same_bytes(&one, &other, &format!("{cohort_bases} {more:?}"));
@@ -176,6 +176,13 @@ fn lanes_of_unlike_lengths_give_the_same_bytes_side_by_side() {
         serde_json::from_slice::<serde_json::Value>(&text).unwrap()["counts"].clone()
     };
     assert_eq!(json("1.bam.json"), json("4.bam.json"));
+}
+
+/// Runs a command, which has this in its log.
+#[track_caller]
+fn logs(command: &mut Command, what: &str) {
+    let said = run(command).ok().stderr;
+    assert!(said.contains(what), "no {what} in {said}");
 }
 
 /// Arguments of a command, for another one.
@@ -230,8 +237,8 @@ fn forty_lanes_stay_below_their_memory() {
     let here = folder();
     let sheet = lanes_of(here.path(), &[500; 40]);
     let one = here.path().join("1.bam");
-    run(&mut align(&sheet, &one, &["-t", "1"])).ok().says(&["40 lanes, 1 at a time"]);
-    for (threads, beside) in [("2", "2 at a time"), ("7", "7 at a time")] {
+    logs(&mut align(&sheet, &one, &["-t", "1"]), "40 lanes, 1 at a time");
+    for (threads, beside) in [("2", "40 lanes, 2 at a time"), ("7", "40 lanes, 7 at a time")] {
         let out = here.path().join(format!("{threads}.bam"));
         let command = align(&sheet, &out, &["-t", threads]);
         let mut arguments = arguments_of(&command);
@@ -245,7 +252,7 @@ fn forty_lanes_stay_below_their_memory() {
             assert_same_bytes(&one, &out, threads);
         }
         arguments.extend(["-m", "9G"].map(str::to_owned));
-        run(&mut seqloom(&arguments)).ok().says(&["40 lanes, ", beside]);
+        logs(&mut seqloom(&arguments), beside);
         assert_same_bytes(&one, &out, threads);
     }
 }
