@@ -3,9 +3,8 @@
 //! A worker takes the task furthest down the line that is ready: it emits a batch, aligns one, or
 //! claims a stretch of the input and parses it.
 
-use seqloom_align::emit::RecordTags;
 use seqloom_align::engine::AlignmentEngine;
-use seqloom_align::ingest::{self, HeldLimits, IngestOptions, IngestTrace};
+use seqloom_align::ingest::{self, HeldLimits, IngestOptions, IngestTrace, LaneInput};
 use seqloom_runtime::machine;
 
 use super::aligning::{COHORT_BASES, Job, ScheduleError, Told};
@@ -19,14 +18,12 @@ pub(super) fn run<E: AlignmentEngine>(job: &Job<'_, E>) -> Result<Told, Schedule
         threads: job.threads,
         cores: machine::available_cores(),
         cohort_bases: COHORT_BASES,
-        pairing: job.pairing,
-        range: Default::default(),
-        tags: RecordTags::default(),
-        held_limits: HeldLimits { ahead_bytes: AHEAD_BYTES, cohort_bytes: u64::MAX },
+        held_limits: HeldLimits::of_one_lane(AHEAD_BYTES, u64::MAX),
         placement: job.placement.clone(),
     };
     let trace = IngestTrace::default();
     let go_on = || true;
-    ingest::run(job.source, Vec::new(), job.engine, job.sink, &options, &trace, &go_on)?;
+    let lanes = vec![LaneInput::whole(job.source, job.pairing, job.sink)];
+    ingest::run(lanes, job.engine, &options, &trace, &go_on)?;
     Ok(Told { sleeps: trace.wait.visits(), ..Told::default() })
 }

@@ -1,27 +1,26 @@
-//! The ingest phase: from input files to packed templates, every worker doing whichever is next.
+//! The ingest phase: from input files to packed templates, every worker doing whichever is next, of
+//! whichever lane.
 
+mod lanes;
 mod scheduler;
+mod work;
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use seqloom_format::templates::PackedTemplates;
-use seqloom_io::source::{FetchScratch, InputBlock, ReadSource, SourceError};
-use seqloom_runtime::failure::Failure;
-use seqloom_runtime::monitor::Monitor;
+use seqloom_io::source::{InputBlock, ReadSource, SourceError};
 use seqloom_runtime::placement::Plan;
 use seqloom_runtime::pool::{self, WorkerPanic};
-use seqloom_runtime::schedule;
 use seqloom_runtime::trace::Stage;
 
-use crate::cohort::{Batch, ClosedCohort, CohortCutter, CohortRange, Pairing};
-use crate::emit::{Emission, EmitError, RecordTags};
-use crate::engine::{AlignmentEngine, EngineError, Ordinals};
+use crate::cohort::{Batch, CohortRange, Pairing};
+use crate::emit::{EmitError, RecordTags};
+use crate::engine::{AlignmentEngine, EngineError};
 use crate::input_error::CohortError;
 use crate::mates::BamTotals;
 pub use scheduler::HeldLimits;
-use scheduler::{Capacity, EmitTask, Scheduler, Seeded, Task};
+use work::Ingest;
 
 /// Takes the packed templates of each batch. Called by many workers at once, in any order.
 pub trait BatchSink: Sync {
@@ -81,11 +80,39 @@ pub trait BatchSink: Sync {
         Ok(())
     }
 
-    /// The run has failed: whoever waits in the sink is to return.
+    /// All batches of the lane have been taken.
+    fn end(&self) {}
+
+    /// The lane has failed, or the run: whoever waits in the sink is to return.
     fn stop(&self) {}
 }
 
-/// How the input is cut and run.
+/// An input that is aligned by itself, and where its records go.
+pub struct LaneInput<'a, S> {
+    /// One or two files.
+    pub source: &'a ReadSource,
+    /// Blocks that the caller has fetched already.
+    pub first: Vec<InputBlock>,
+    /// How reads form templates.
+    pub pairing: Pairing,
+    /// Which cohorts of the input; the source starts where they do.
+    pub range: CohortRange,
+    /// Tags that every record gets.
+    pub tags: RecordTags,
+    /// Takes its batches.
+    pub sink: &'a S,
+}
+
+impl<'a, S> LaneInput<'a, S> {
+    /// A whole input, of which nothing has been fetched, without tags.
+    #[must_use]
+    pub fn whole(source: &'a ReadSource, pairing: Pairing, sink: &'a S) -> Self {
+        let (range, tags) = (CohortRange::default(), RecordTags::default());
+        Self { source, first: Vec::new(), pairing, range, tags, sink }
+    }
+}
+
+/// How inputs are cut and run.
 #[derive(Debug, Clone)]
 pub struct IngestOptions {
     /// Workers.
@@ -94,12 +121,6 @@ pub struct IngestOptions {
     pub cores: NonZeroUsize,
     /// `-K`: bases per cohort.
     pub cohort_bases: u64,
-    /// How reads form templates.
-    pub pairing: Pairing,
-    /// Which cohorts of the input; the source starts where they do.
-    pub range: CohortRange,
-    /// Tags that every record gets.
-    pub tags: RecordTags,
     /// Memory that candidates may hold between seeding and emission.
     pub held_limits: HeldLimits,
     /// Where workers run and have their memory.
@@ -155,6 +176,14 @@ impl<S: std::error::Error> From<SourceError> for IngestError<S> {
     }
 }
 
+impl<S: std::error::Error> IngestError<S> {
+    /// Whether it tells of one lane, which others do not have to do with.
+    fn is_of_lane(&self) -> bool {
+        use IngestError::{CohortTooLarge, Emit, Engine, Input};
+        matches!(self, Input(_) | Engine(_) | Emit(_) | CohortTooLarge { .. })
+    }
+}
+
 /// Time per stage, summed over workers, and counts that grow while ingest runs.
 #[derive(Debug, Default)]
 pub struct IngestTrace {
@@ -192,55 +221,42 @@ pub struct IngestTotals {
 }
 
 impl IngestTotals {
-    /// Adds what was done with another input.
-    pub fn add(&mut self, other: &Self) {
-        self.reads += other.reads;
-        self.templates += other.templates;
-        self.records += other.records;
-        self.peak_held_bytes = self.peak_held_bytes.max(other.peak_held_bytes);
-        self.bam.aligned_reads += other.bam.aligned_reads;
-        self.bam.left_out_records += other.bam.left_out_records;
-        self.bam.reads_without_mate += other.bam.reads_without_mate;
+    /// Adds what was found in another input.
+    fn add(&mut self, (reads, templates): (u64, u64), bam: BamTotals) {
+        self.reads += reads;
+        self.templates += templates;
+        self.bam.aligned_reads += bam.aligned_reads;
+        self.bam.left_out_records += bam.left_out_records;
+        self.bam.reads_without_mate += bam.reads_without_mate;
     }
 }
 
-/// Runs the whole input through `engine` into `sink`: `first`, which the caller has fetched
-/// already, and what `source` still has.
+/// What ingest did with all lanes, and how many templates each has.
+#[derive(Debug, Clone, Default)]
+pub struct Ingested {
+    /// All lanes together.
+    pub totals: IngestTotals,
+    /// Templates of each lane.
+    pub lane_templates: Vec<u64>,
+}
+
+/// Runs all lanes through `engine` into their sinks, as many side by side as
+/// [`HeldLimits::lanes`] says.
 ///
-/// `watch` is called now and then while the workers run, with what ingest can tell of itself; when
-/// it returns `false` the run is stopped.
+/// `watch` is called now and then while the workers run; when it returns `false` the run is
+/// stopped.
 ///
 /// # Errors
-/// The first failure of any worker.
+/// The first failure of any worker that is of no lane. Where lanes fail, the failure of the first
+/// of them, for which those in front of it are gone through to their ends.
 pub fn run<E: AlignmentEngine, S: BatchSink>(
-    source: &ReadSource,
-    first: Vec<InputBlock>,
+    lanes: Vec<LaneInput<'_, S>>,
     engine: &E,
-    sink: &S,
     options: &IngestOptions,
     trace: &IngestTrace,
     watch: &dyn Fn() -> bool,
-) -> Result<IngestTotals, IngestError<S::Error>> {
-    let records_before = trace.records.load(Ordering::Relaxed);
-    let cutter = CohortCutter::new(source, options.pairing, options.cohort_bases);
-    let cutter = cutter.within(options.range.clone());
-    let ingest = Ingest {
-        source,
-        engine,
-        sink,
-        options,
-        trace,
-        scheduler: Monitor::new(Scheduler::new(
-            cutter,
-            options.pairing,
-            Capacity { workers: options.threads.get(), cores: options.cores.get() },
-            options.held_limits,
-        )),
-        failure: Failure::default(),
-    };
-    for block in first {
-        ingest.scheduler.lock().provided(block)?;
-    }
+) -> Result<Ingested, IngestError<S::Error>> {
+    let ingest = Ingest::new(lanes, engine, options, trace);
     let watch = || if watch() { Ok(()) } else { Err(IngestError::Interrupted) };
     pool::run(
         options.threads,
@@ -249,189 +265,5 @@ pub fn run<E: AlignmentEngine, S: BatchSink>(
         &watch,
         |index| ingest.work(index),
     )?;
-    let scheduler = ingest.scheduler.lock();
-    if !scheduler.cut_everything() {
-        return Err(IngestError::Incomplete);
-    }
-    let (reads, templates, peak_held_bytes) = scheduler.totals();
-    // The trace goes on over several inputs.
-    let records = trace.records.load(Ordering::Relaxed) - records_before;
-    let bam = scheduler.bam_totals();
-    Ok(IngestTotals { reads, templates, records, peak_held_bytes, bam })
-}
-
-struct Ingest<'a, E: AlignmentEngine, S: BatchSink> {
-    source: &'a ReadSource,
-    engine: &'a E,
-    sink: &'a S,
-    options: &'a IngestOptions,
-    trace: &'a IngestTrace,
-    scheduler: Monitor<Scheduler<'a, E>>,
-    failure: Failure<IngestError<S::Error>>,
-}
-
-/// One worker's memory.
-struct Worker<E: AlignmentEngine, S: BatchSink> {
-    engine: E::Scratch,
-    fetch: FetchScratch,
-    sink: S::Scratch,
-    packed: PackedTemplates,
-}
-
-type Outcome<S> = Result<(), IngestError<<S as BatchSink>::Error>>;
-
-impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
-    fn work(&self, index: usize) -> Outcome<S> {
-        // First of all, so that the worker's own memory is taken where it runs.
-        self.options.placement.take_slot(index).map_err(IngestError::Placement)?;
-        let mut worker = Worker {
-            engine: self.engine.scratch()?,
-            fetch: FetchScratch::default(),
-            sink: self.sink.scratch().map_err(IngestError::Sink)?,
-            packed: PackedTemplates::default(),
-        };
-        while let Some(task) = self.trace.wait.time(|| self.next_task()) {
-            match task {
-                Task::Fetch => self.fetch(&mut worker)?,
-                Task::Seed(batch) => self.seed(&mut worker, batch)?,
-                Task::SeedAndEmit(batch) => self.seed_and_emit(&mut worker, batch)?,
-                Task::Infer(cohort, seeded) => self.infer(cohort, seeded)?,
-                Task::Emit(task) => self.emit(&mut worker, task)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// The next task, waiting for one if need be; `None` when all is done or the run has failed.
-    fn next_task(&self) -> Option<Task<E>> {
-        let stopped = || self.failure.stopped();
-        schedule::next_task(&self.scheduler, stopped, Scheduler::next_task)
-    }
-
-    fn fetch(&self, worker: &mut Worker<E, S>) -> Outcome<S> {
-        let fetched = self.trace.fetch.time(|| self.source.fetch(&mut worker.fetch))?;
-        Ok(self.scheduler.update(|scheduler| scheduler.fetched(fetched))?)
-    }
-
-    /// Has the workers look at the failure.
-    fn wake(&self) {
-        self.scheduler.wake_all();
-        self.sink.stop();
-    }
-
-    /// `None` if the batch's reads are malformed, with which the run has failed: batches are handed
-    /// out in order, so that of several such the first is known before all workers have stopped.
-    fn find_candidates(
-        &self,
-        worker: &mut Worker<E, S>,
-        mut batch: Batch,
-    ) -> Result<Option<Seeded<E>>, IngestError<S::Error>> {
-        let reads = match batch.engine_reads(self.engine.longest_read_bases()) {
-            Ok(reads) => reads,
-            Err(error) => {
-                self.failure.set_at(batch.sequence, error.into());
-                self.wake();
-                return Ok(None);
-            }
-        };
-        let candidates =
-            self.trace.seed.time(|| self.engine.seed_extend(&mut worker.engine, &reads))?;
-        drop(reads);
-        let mut held_bytes = self.engine.held_bytes(&candidates);
-        if self.options.tags.input.wanted() || self.sink.wants_reads() {
-            held_bytes += batch.input_bytes();
-        } else {
-            batch.lanes.drain(..).flatten().for_each(|segment| {
-                if let Some(block) = Arc::into_inner(segment.block) {
-                    self.source.recycle(block);
-                }
-            });
-        }
-        Ok(Some(Seeded { batch, candidates, held_bytes }))
-    }
-
-    fn seed(&self, worker: &mut Worker<E, S>, batch: Batch) -> Outcome<S> {
-        let Some(seeded) = self.find_candidates(worker, batch)? else { return Ok(()) };
-        self.scheduler.update(|scheduler| scheduler.seeded(seeded)).map_or(Ok(()), |held_bytes| {
-            Err(IngestError::CohortTooLarge {
-                cohort_bases: self.options.cohort_bases,
-                held_bytes,
-                limit_bytes: self.options.held_limits.cohort_bytes,
-            })
-        })
-    }
-
-    fn infer(&self, cohort: ClosedCohort, seeded: Vec<Seeded<E>>) -> Outcome<S> {
-        let (rest, candidates): (Vec<_>, Vec<_>) =
-            seeded.into_iter().map(|s| ((s.batch, s.held_bytes), s.candidates)).unzip();
-        let model = self.trace.infer.time(|| self.engine.infer_cohort(&candidates))?;
-        let seeded = rest
-            .into_iter()
-            .zip(candidates)
-            .map(|((batch, held_bytes), candidates)| Seeded { batch, candidates, held_bytes })
-            .collect();
-        self.scheduler.update(|scheduler| scheduler.inferred(cohort, &Arc::new(model), seeded));
-        Ok(())
-    }
-
-    fn emit(&self, worker: &mut Worker<E, S>, task: EmitTask<E>) -> Outcome<S> {
-        let EmitTask { seeded, model, ordinals } = task;
-        let (sequence, held_bytes) = (seeded.batch.sequence, seeded.held_bytes);
-        self.emit_records(worker, seeded, Some(&model), ordinals)?;
-        self.scheduler.update(|scheduler| scheduler.emitted(sequence, held_bytes));
-        Ok(())
-    }
-
-    fn seed_and_emit(&self, worker: &mut Worker<E, S>, batch: Batch) -> Outcome<S> {
-        let (sequence, first_read) = (batch.sequence, batch.first_read);
-        let Some(seeded) = self.find_candidates(worker, batch)? else { return Ok(()) };
-        let ordinals = Ordinals { first_pair: 0, first_single: first_read };
-        self.emit_records(worker, seeded, None, ordinals)?;
-        self.scheduler.update(|scheduler| scheduler.emitted(sequence, 0));
-        Ok(())
-    }
-
-    fn emit_records(
-        &self,
-        worker: &mut Worker<E, S>,
-        seeded: Seeded<E>,
-        model: Option<&E::Model>,
-        ordinals: Ordinals,
-    ) -> Outcome<S> {
-        let Seeded { batch, candidates, .. } = seeded;
-        let Worker { engine, packed, sink, .. } = worker;
-        let mut failed = None;
-        let mut part = |templates: &PackedTemplates| {
-            self.count(templates);
-            let looked = self.sink.look(sink, &batch, templates);
-            let accepted =
-                looked.and_then(|()| self.sink.accept_part(sink, batch.sequence, templates));
-            failed = accepted.err();
-            failed.is_none()
-        };
-        let emitted = self.trace.emit.time(|| -> Outcome<S> {
-            let mut emission = Emission::new(&batch, &self.options.tags, packed)?;
-            if E::MANY_RECORDS {
-                emission = emission.in_parts(&mut part);
-            }
-            self.engine.emit(engine, candidates, model, ordinals, &mut emission)?;
-            Ok(emission.finish()?)
-        });
-        if let Some(error) = failed {
-            return Err(IngestError::Sink(error));
-        }
-        emitted?;
-        self.count(&worker.packed);
-        let Worker { packed, sink, .. } = worker;
-        let accept = || {
-            self.sink.look(sink, &batch, packed)?;
-            self.sink.accept(sink, batch.sequence, packed)
-        };
-        self.trace.sink.time(accept).map_err(IngestError::Sink)
-    }
-
-    fn count(&self, templates: &PackedTemplates) {
-        self.trace.records.fetch_add(templates.records, Ordering::Relaxed);
-        self.trace.templates.fetch_add(templates.ends.len() as u64, Ordering::Relaxed);
-    }
+    ingest.finish()
 }

@@ -1,4 +1,5 @@
-//! What is to be done next: the state that the ingest workers share, without any thread in it.
+//! What is to be done next of a lane: the state that the ingest workers share, without any thread
+//! in it. Lanes side by side are in [`super::lanes`].
 //!
 //! A worker takes the task furthest down the line that is ready, so that memory drains before it
 //! fills: emit, infer, then seed, with a fetch first whenever few batches lie ready.
@@ -8,10 +9,11 @@
 //! for something else than a core. When emission falls behind by a cohort, everybody emits.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use seqloom_io::source::{Fetch, InputBlock};
-use seqloom_runtime::schedule::{Fetches, Idle};
+use seqloom_runtime::schedule::Fetches;
 
 use crate::cohort::{Batch, ClosedCohort, CohortCutter, Cut, Pairing};
 use crate::engine::{AlignmentEngine, Ordinals};
@@ -19,25 +21,37 @@ use crate::input_error::CohortError;
 use crate::mates::BamTotals;
 
 /// Batches emitted ahead of the oldest one in work, per worker: bounds what an ordered sink holds.
-const EMIT_AHEAD_PER_WORKER: u64 = 4;
+pub(super) const EMIT_AHEAD_PER_WORKER: u64 = 4;
 /// Batches kept ready for seeding, per worker that is supplied.
-const READY_PER_WORKER: usize = 2;
+pub(super) const READY_PER_WORKER: usize = 2;
 /// Workers, per core, that input is kept ready for. More than these are in the engine or wait for a
 /// core, and come for a batch one by one: input for each of them would only be memory.
-const SUPPLIED_PER_CORE: usize = 8;
+pub(super) const SUPPLIED_PER_CORE: usize = 8;
 /// Batches one block yields, roughly: only used to decide how many fetches to have in flight.
-const BATCHES_PER_BLOCK: usize = 3;
+pub(super) const BATCHES_PER_BLOCK: usize = 3;
 /// Blocks, per worker that is supplied, that may wait for a block in front of them that is still
 /// being fetched: bounds what piles up behind a worker that is held up.
-const EARLY_BLOCKS_PER_WORKER: usize = 4;
+pub(super) const EARLY_BLOCKS_PER_WORKER: usize = 4;
 
 /// Memory that candidates may hold between seeding and emission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeldLimits {
-    /// Held by all cohorts together when a batch of a later cohort is seeded.
+    /// Held by all cohorts of the first lane together when a batch of a later cohort is seeded.
     pub ahead_bytes: u64,
     /// Held by one cohort, which must be whole before any of it can be emitted: more is an error.
     pub cohort_bytes: u64,
+    /// Lanes that are ingested side by side.
+    pub lanes: NonZeroUsize,
+    /// Held by all of these but the first together.
+    pub beside_bytes: u64,
+}
+
+impl HeldLimits {
+    /// For one lane after another.
+    #[must_use]
+    pub fn of_one_lane(ahead_bytes: u64, cohort_bytes: u64) -> Self {
+        Self { ahead_bytes, cohort_bytes, lanes: NonZeroUsize::MIN, beside_bytes: 0 }
+    }
 }
 
 /// A batch whose candidates wait for their cohort's model, or for their turn to be emitted.
@@ -102,6 +116,25 @@ impl Capacity {
     }
 }
 
+/// What there is of a lane, or of several.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Load {
+    /// Batches that lie ready.
+    pub(super) ready: usize,
+    /// The same, and those of blocks that are being fetched.
+    pub(super) coming: usize,
+    /// Blocks that wait for one in front of them.
+    pub(super) early: usize,
+    /// Batches that are being emitted.
+    pub(super) emitting: usize,
+}
+
+impl Load {
+    pub(super) fn has_few_ready(&self, capacity: Capacity) -> bool {
+        self.ready < capacity.supplied()
+    }
+}
+
 /// See the module documentation.
 pub(super) struct Scheduler<'a, E: AlignmentEngine> {
     cutter: CohortCutter<'a>,
@@ -119,8 +152,9 @@ pub(super) struct Scheduler<'a, E: AlignmentEngine> {
     seeding: usize,
     inferring: usize,
     held_bytes: u64,
-    peak_held_bytes: u64,
     largest_batch_bytes: u64,
+    /// Somebody knows that the last batch is through.
+    has_ended: bool,
 }
 
 impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
@@ -144,36 +178,32 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
             seeding: 0,
             inferring: 0,
             held_bytes: 0,
-            peak_held_bytes: 0,
             largest_batch_bytes: 0,
+            has_ended: false,
         }
     }
 
-    /// The next task, if there is one now.
-    pub(super) fn next_task(&mut self) -> Result<Task<E>, Idle> {
-        if let Some(task) = self.next_emit().or_else(|| self.next_infer()) {
-            return Ok(task);
+    pub(super) fn load(&self) -> Load {
+        Load {
+            ready: self.ready.len(),
+            coming: self.ready.len() + BATCHES_PER_BLOCK * self.fetches.in_work(),
+            early: self.cutter.early_blocks(),
+            emitting: self.emitting.len(),
         }
-        let few_ready = self.ready.len() < self.capacity.supplied();
-        if few_ready && self.may_fetch() {
-            return Ok(self.start_fetch());
-        }
-        if let Some(task) = self.next_seed() {
-            return Ok(task);
-        }
-        if self.may_fetch() {
-            return Ok(self.start_fetch());
-        }
-        if self.idle() { Err(Idle::Finished) } else { Err(Idle::Wait) }
     }
 
     /// Nothing is in work and nothing can be started any more. A cohort that is still open then is
     /// one whose reads never came: see [`Scheduler::cut_everything`].
-    fn idle(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         (self.fetches.have_ended() || self.cutter.finished())
-            && self.ready.is_empty()
-            && self.nothing_ahead()
-            && self.fetches.in_work() + self.seeding == 0
+            && self.fetches.in_work() == 0
+            && self.whole_cohort().is_none()
+            && self.has_emitted_all()
+    }
+
+    /// Whatever has been cut is emitted.
+    fn has_emitted_all(&self) -> bool {
+        self.ready.is_empty() && self.nothing_ahead() && self.seeding == 0
     }
 
     /// No cohort is being inferred or emitted, so that no candidates are about to be given back.
@@ -186,9 +216,10 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
         self.emitting.first().is_none_or(|&oldest| sequence < oldest + ahead)
     }
 
-    fn next_emit(&mut self) -> Option<Task<E>> {
+    /// A batch to emit, where `emitting` are being emitted by all.
+    pub(super) fn next_emit(&mut self, emitting: usize) -> Option<Task<E>> {
         let sequence = self.emit.front()?.seeded.batch.sequence;
-        let enough_emit = self.emitting.len() >= self.capacity.emitters() && !self.emission_lags();
+        let enough_emit = emitting >= self.capacity.emitters() && !self.emission_lags();
         if enough_emit || !self.within_window(sequence) {
             return None;
         }
@@ -202,18 +233,39 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
     }
 
     /// Cohorts are inferred one by one and in order, so that batches are emitted in order.
-    fn next_infer(&mut self) -> Option<Task<E>> {
+    pub(super) fn next_infer(&mut self) -> Option<Task<E>> {
         if self.inferring > 0 {
             return None;
         }
-        let (&number, first) = self.cohorts.first_key_value()?;
-        let closed = first.closed.filter(|closed| closed.batches == first.arrived)?;
-        let gathered = self.cohorts.remove(&number)?;
+        let closed = self.whole_cohort()?;
+        let gathered = self.cohorts.remove(&closed.cohort)?;
         self.inferring += 1;
         Some(Task::Infer(closed, gathered.seeded.into_iter().flatten().collect()))
     }
 
-    fn next_seed(&mut self) -> Option<Task<E>> {
+    /// The oldest cohort, if all of it is seeded.
+    fn whole_cohort(&self) -> Option<ClosedCohort> {
+        let (_, first) = self.cohorts.first_key_value()?;
+        first.closed.filter(|closed| closed.batches == first.arrived)
+    }
+
+    /// The next batch to seed where no lane is in front.
+    pub(super) fn next_seed_of_first(&mut self) -> Option<Task<E>> {
+        let batch = self.ready.front()?;
+        // The oldest cohort must be seeded whole before anything of it can be emitted; all else
+        // only in the memory that is left, which grows when what is ahead has been emitted.
+        let oldest = self.cohorts.first_key_value().is_none_or(|(&c, _)| c == batch.cohort);
+        let expected_bytes = self.expected_bytes() + self.largest_batch_bytes;
+        let must_go_on = oldest && self.nothing_ahead();
+        self.seed_next(must_go_on || expected_bytes <= self.limits.ahead_bytes)
+    }
+
+    /// The next batch to seed of a lane beside the first, where all these may hold so much more.
+    pub(super) fn next_seed_beside(&mut self, rest_bytes: Option<u64>) -> Option<Task<E>> {
+        self.seed_next(rest_bytes.is_some_and(|rest| self.largest_batch_bytes <= rest))
+    }
+
+    fn seed_next(&mut self, may_hold_more: bool) -> Option<Task<E>> {
         let batch = self.ready.front()?;
         if self.alone {
             if !self.within_window(batch.sequence) {
@@ -222,12 +274,7 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
             self.emitting.insert(batch.sequence);
             return self.ready.pop_front().map(Task::SeedAndEmit);
         }
-        // The oldest cohort must be seeded whole before anything of it can be emitted; all else
-        // only in the memory that is left, which grows when what is ahead has been emitted.
-        let oldest = self.cohorts.first_key_value().is_none_or(|(&c, _)| c == batch.cohort);
-        let expected = self.held_bytes + (self.seeding as u64 + 1) * self.largest_batch_bytes;
-        let must_go_on = oldest && self.nothing_ahead();
-        if !must_go_on && expected > self.limits.ahead_bytes {
+        if !may_hold_more {
             return None;
         }
         self.seeding += 1;
@@ -235,19 +282,22 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
         self.ready.pop_front().map(Task::Seed)
     }
 
-    fn may_fetch(&self) -> bool {
-        let coming = self.ready.len() + BATCHES_PER_BLOCK * self.fetches.in_work();
+    /// What is held, and will be once all that is being seeded is.
+    pub(super) fn expected_bytes(&self) -> u64 {
+        self.held_bytes + self.seeding as u64 * self.largest_batch_bytes
+    }
+
+    /// A fetch, if one may find something and there is no more than `load`.
+    pub(super) fn next_fetch(&mut self, load: &Load) -> Option<Task<E>> {
         let wanted = READY_PER_WORKER * self.capacity.supplied() + BATCHES_PER_BLOCK;
         // Whatever an early block waits for is being fetched, so that a fetch is sure to end.
         let early_at_most = EARLY_BLOCKS_PER_WORKER * self.capacity.supplied();
-        let too_early = self.cutter.early_blocks() >= early_at_most;
         let has_more = self.fetches.may_start() && !self.cutter.finished();
-        has_more && !too_early && coming < wanted
-    }
-
-    fn start_fetch(&mut self) -> Task<E> {
-        self.fetches.start();
-        Task::Fetch
+        let wants_more = has_more && load.early < early_at_most && load.coming < wanted;
+        wants_more.then(|| {
+            self.fetches.start();
+            Task::Fetch
+        })
     }
 
     /// A fetch is back.
@@ -290,7 +340,6 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
 
     fn hold(&mut self, bytes: u64) {
         self.held_bytes += bytes;
-        self.peak_held_bytes = self.peak_held_bytes.max(self.held_bytes);
         self.largest_batch_bytes = self.largest_batch_bytes.max(bytes);
     }
 
@@ -319,18 +368,24 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
         self.held_bytes -= held_bytes;
     }
 
+    /// Whether the last batch is through; `true` once.
+    pub(super) fn has_just_ended(&mut self) -> bool {
+        let is_through = self.cut_everything() && self.cohorts.is_empty() && self.has_emitted_all();
+        is_through && !std::mem::replace(&mut self.has_ended, true)
+    }
+
+    /// What candidates hold.
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+
     /// What was found in BAM input.
     pub(super) fn bam_totals(&self) -> BamTotals {
         self.cutter.bam_totals()
     }
 
-    /// Reads and templates of the input, and the most memory its candidates held.
-    pub(super) fn totals(&self) -> (u64, u64, u64) {
-        let (reads, templates) = self.cutter.totals();
-        (reads, templates, self.peak_held_bytes)
+    /// Reads and templates of the input.
+    pub(super) fn totals(&self) -> (u64, u64) {
+        self.cutter.totals()
     }
 }
-
-#[cfg(test)]
-#[path = "scheduler_tests.rs"]
-mod tests;

@@ -8,13 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use seqloom_align::cohort::{BATCH_READS, CohortRange, Pairing};
-use seqloom_align::emit::RecordTags;
+use seqloom_align::cohort::{BATCH_READS, Pairing};
 use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
 use seqloom_align::engine::{
     AlignmentEngine, CopiedReads, EngineError, EngineReads, Ordinals, RecordSink,
 };
-use seqloom_align::ingest::{self, BatchSink, HeldLimits, IngestOptions, IngestTrace};
+use seqloom_align::ingest::{self, BatchSink, HeldLimits, IngestOptions, IngestTrace, LaneInput};
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::source::{ReadSource, SourceOptions};
 use seqloom_runtime::placement::Plan;
@@ -182,16 +181,13 @@ fn t(files: &[PathBuf], stall: Stall, workers: u64, cores: usize, ahead_cohorts:
         threads: NonZeroUsize::new(workers as usize).unwrap(),
         cores: NonZeroUsize::new(cores).unwrap(),
         cohort_bases: COHORT_BATCHES * (BATCH_READS * READ_BASES) as u64,
-        pairing: Pairing::TwoFiles,
-        range: CohortRange::default(),
-        tags: RecordTags::default(),
-        held_limits: HeldLimits { ahead_bytes, cohort_bytes: 2 * cohort_bytes },
+        held_limits: HeldLimits::of_one_lane(ahead_bytes, 2 * cohort_bytes),
         placement: Plan::none(workers as usize),
     };
     let (engine, sink) = (StallingEngine::new(stall), Counting::default());
     let trace = IngestTrace::default();
-    let totals =
-        ingest::run(&source, Vec::new(), &engine, &sink, &options, &trace, &|| true).unwrap();
+    let lanes = vec![LaneInput::whole(&source, Pairing::TwoFiles, &sink)];
+    let totals = ingest::run(lanes, &engine, &options, &trace, &|| true).unwrap().totals;
     let reads = BATCHES * BATCH_READS as u64;
     assert_eq!((totals.reads, totals.records, sink.0.into_inner()), (reads, reads, reads));
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use seqloom_align::cohort::{CohortRange, Pairing};
 use seqloom_align::emit::RecordTags;
 use seqloom_align::index::IndexInfo;
-use seqloom_align::ingest::{IngestOptions, IngestTrace};
+use seqloom_align::ingest::{IngestOptions, IngestTrace, LaneInput};
 use seqloom_align::input_tags::InputTags;
 use seqloom_align::mates::MateOrder;
 use seqloom_format::bam::Header;
@@ -54,6 +54,8 @@ pub(crate) struct Job<'a> {
     pub(crate) plan: MemoryPlan,
     pub(super) bins: GenomeBins,
     pub(crate) ingest: IngestOptions,
+    /// Which cohorts of the input: of a part of it, there is one lane.
+    range: CohortRange,
     pub(super) trace: IngestTrace,
     pub(super) output: OutputPlan<'a>,
     /// What became of the reads, where the mode notes that.
@@ -147,9 +149,6 @@ impl<'a> Job<'a> {
             threads,
             cores,
             cohort_bases: arguments.input.cohort_bases,
-            pairing: Pairing::Single,
-            range: part.map(|part| part.range).unwrap_or_default(),
-            tags: RecordTags::default(),
             held_limits: plan.held,
             placement,
         };
@@ -161,6 +160,7 @@ impl<'a> Job<'a> {
             plan,
             bins,
             ingest,
+            range: part.map(|part| part.range).unwrap_or_default(),
             trace: IngestTrace::default(),
             output: plan_of_output,
             outcomes,
@@ -196,10 +196,19 @@ impl<'a> Job<'a> {
         self.lanes.iter().flat_map(Lane::inputs).collect()
     }
 
-    /// How a lane is cut and run.
-    pub(super) fn ingest_of(&self, lane: &Lane) -> IngestOptions {
-        let (pairing, tags) = (lane.pairing, lane.tags.clone());
-        IngestOptions { pairing, tags, ..self.ingest.clone() }
+    /// What is ingested: all lanes, with what was fetched of them and where their records go.
+    pub(super) fn lane_inputs<'s, S>(
+        &'s self,
+        first: Vec<Vec<InputBlock>>,
+        sinks: &'s [S],
+    ) -> Vec<LaneInput<'s, S>> {
+        let input = |((lane, first), sink): ((&'s Lane, Vec<InputBlock>), &'s S)| LaneInput {
+            first,
+            range: self.range.clone(),
+            tags: lane.tags.clone(),
+            ..LaneInput::whole(&lane.source, lane.pairing, sink)
+        };
+        self.lanes.iter().zip(first).zip(sinks).map(input).collect()
     }
 
     /// Bytes of the inputs read so far, and in all.
@@ -211,6 +220,14 @@ impl<'a> Job<'a> {
     /// Whether every record gets a read group of the command line or of the sheet.
     pub(super) fn tags_records(&self) -> bool {
         self.lanes.iter().all(|lane| lane.tags.read_group.is_some())
+    }
+
+    /// Says how many lanes are read side by side, where there are several.
+    pub(super) fn announce_lanes(&self) {
+        if self.lanes.len() > 1 {
+            let (lanes, beside) = (self.lanes.len(), self.plan.held.lanes.get());
+            self.run.console.info(&format!("align: {lanes} lanes, {beside} at a time"));
+        }
     }
 
     /// Says what the index takes of the memory.
@@ -513,6 +530,7 @@ impl OpenedLanes {
                 || lanes.iter().any(|lane| lane.tags.input.wanted()),
             bins: if arguments.no_sort { 0 } else { bins.count() },
             marks_duplicates: !arguments.duplicates.no_mark_duplicates,
+            lanes: lanes.len(),
         }
     }
 }
@@ -591,7 +609,8 @@ fn input_tags(arguments: &AlignArguments, source: &ReadSource) -> InputTags {
     }
 }
 
-/// A bound of the bases in uncompressed files: in FASTQ each has its quality.
+/// A bound of the bases of every lane, where all are uncompressed files: in FASTQ each base has its
+/// quality.
 fn input_bases_at_most(lanes: &[Lane]) -> Option<u64> {
     let of_lane = |lane: &Lane| {
         let source = &lane.source;
@@ -602,7 +621,8 @@ fn input_bases_at_most(lanes: &[Lane]) -> Option<u64> {
             Container::Fasta | Container::Bam => bytes,
         })
     };
-    lanes.iter().map(of_lane).sum()
+    let bounds: Option<Vec<u64>> = lanes.iter().map(of_lane).collect();
+    bounds?.into_iter().max()
 }
 
 /// Most files that are out of order show it in their first blocks, before the index is loaded.

@@ -59,6 +59,7 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
             job.run.console.info(&format!("align: {files}: {}", line.replace('\t', " ")));
         }
     }
+    job.announce_lanes();
     job.announce_index();
     match &arguments.algorithm.engine {
         EngineChoice::Bwa if arguments.mode.mode == Mode::Ungapped => {

@@ -310,6 +310,10 @@ impl<S: BatchSink> BatchSink for Judged<'_, S> {
         Ok(self.outcomes.map_or(Ok(()), |outcomes| outcomes.look(texts, batch, templates))?)
     }
 
+    fn end(&self) {
+        self.sink.end();
+    }
+
     fn stop(&self) {
         self.sink.stop();
     }

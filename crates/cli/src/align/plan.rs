@@ -31,6 +31,8 @@ const HELD_PER_READ_BYTES: u64 = 1280;
 const HELD_PER_BASE_BYTES: u64 = 4;
 /// Name and tags of a read that is kept.
 const INPUT_PER_READ_BYTES: u64 = 256;
+/// A lane beside the first: its first block, and what its inputs are inflated in.
+const LANE_BYTES: u64 = 4 << 20;
 /// Below this, too little is left to sort the largest partitions with.
 pub(crate) const MIN_STORE_BYTES: u64 = 32 << 20;
 
@@ -69,6 +71,7 @@ pub(crate) struct Demand {
     /// Genome bins, each with an open chunk; 0 when output streams.
     pub(super) bins: usize,
     pub(super) marks_duplicates: bool,
+    pub(super) lanes: usize,
 }
 
 /// The least `-m` of `align` with `threads`, each on a core, for pairs of 2x150 and all other
@@ -91,6 +94,7 @@ pub(crate) fn least_memory_of_pairs(
         keeps_input: false,
         bins: GenomeBins::of_lengths(lengths_bp).count(),
         marks_duplicates: true,
+        lanes: 1,
     };
     ByteSize(demand.floor_bytes())
 }
@@ -147,8 +151,13 @@ impl Demand {
         self.index_bytes.saturating_mul(self.replicas as u64)
     }
 
+    /// Memory of lanes before anything of them is aligned.
+    fn lanes_bytes(&self) -> u64 {
+        LANE_BYTES * (self.lanes.max(1) - 1) as u64
+    }
+
     fn fixed_bytes(&self) -> u64 {
-        let program = PROGRAM_BYTES + self.loaded_bytes;
+        let program = PROGRAM_BYTES + self.loaded_bytes + self.lanes_bytes();
         program + self.all_replicas_bytes() + self.threads.get() as u64 * WORKER_BYTES
     }
 
@@ -159,6 +168,15 @@ impl Demand {
     /// The smallest memory that works.
     pub(crate) fn floor_bytes(&self) -> u64 {
         self.fixed_bytes() + self.cohort_bytes() + self.min_store_bytes()
+    }
+
+    /// Lanes beside the first that are ingested at the same time: one for each of the other threads,
+    /// as far as half of what candidates may hold beyond a cohort has room for a cohort of each. A
+    /// cohort can then hold twice what is expected, and more.
+    fn lanes_beside(&self, for_held_bytes: u64) -> u64 {
+        let most = self.lanes.min(self.threads.get()).max(1) as u64 - 1;
+        let room = (for_held_bytes / 2).checked_div(self.cohort_bytes());
+        most.min(room.unwrap_or(most))
     }
 
     /// Shares out `memory`.
@@ -173,13 +191,18 @@ impl Demand {
         let cohort_bytes = self.cohort_bytes();
         // Reads of many repeats hold more than most: half of the rest is theirs if they need it.
         let for_held_bytes = spare_bytes / 2;
+        let beside = self.lanes_beside(for_held_bytes);
+        let beside_bytes = beside * cohort_bytes;
+        let for_first_bytes = for_held_bytes - beside_bytes;
         let held = HeldLimits {
-            ahead_bytes: cohort_bytes + for_held_bytes.min(self.ahead_bytes()),
-            cohort_bytes: cohort_bytes + for_held_bytes,
+            ahead_bytes: cohort_bytes + for_first_bytes.min(self.ahead_bytes()),
+            cohort_bytes: cohort_bytes + for_first_bytes,
+            lanes: NonZeroUsize::MIN.saturating_add(beside as usize),
+            beside_bytes,
         };
         let store_bytes = self.min_store_bytes() + spare_bytes - for_held_bytes;
         let chunk_bytes = chunk_bytes(store_bytes / 4 / self.open_chunks().max(1));
-        let freed_bytes = self.all_replicas_bytes() + held.cohort_bytes;
+        let freed_bytes = self.all_replicas_bytes() + held.cohort_bytes + held.beside_bytes;
         Ok(MemoryPlan { held, store_bytes, chunk_bytes, freed_bytes })
     }
 
@@ -197,7 +220,7 @@ impl Demand {
             "-m {memory} is too small: this run needs at least {} (program {} + {} \
              + {} threads x {} + one cohort of {} bases in reads of {} bp {} + partitions {})",
             ByteSize(self.floor_bytes()),
-            ByteSize(PROGRAM_BYTES + self.loaded_bytes),
+            ByteSize(PROGRAM_BYTES + self.loaded_bytes + self.lanes_bytes()),
             self.index_words(),
             self.threads,
             ByteSize(WORKER_BYTES),
@@ -226,6 +249,7 @@ mod tests {
         keeps_input: false,
         bins: 2000,
         marks_duplicates: true,
+        lanes: 1,
     };
 
     #[test]
@@ -238,6 +262,32 @@ mod tests {
             assert_eq!(given, memory);
             assert!(DEMAND.open_chunks() * plan.chunk_bytes <= plan.store_bytes);
         }
+    }
+
+    #[test]
+    fn lanes_are_read_side_by_side_where_threads_and_memory_have_room() {
+        let threads = NonZeroUsize::new(16).unwrap();
+        let many = Demand { lanes: 40, threads, cores: threads, ..DEMAND };
+        let floor_bytes = many.floor_bytes();
+        let beside = |demand: &Demand, cohorts: u64| {
+            let memory = floor_bytes + cohorts * many.cohort_bytes();
+            let plan = demand.plan(ByteSize(memory)).unwrap();
+            let HeldLimits { lanes, beside_bytes, cohort_bytes, .. } = plan.held;
+            assert_eq!(beside_bytes, (lanes.get() as u64 - 1) * demand.cohort_bytes());
+            let given = demand.fixed_bytes() + cohort_bytes + beside_bytes + plan.store_bytes;
+            assert_eq!(given, memory, "every byte is given once");
+            assert!(lanes.get() == 1 || cohort_bytes >= 2 * demand.cohort_bytes());
+            let alone = Demand { lanes: 1, loaded_bytes: demand.loaded_bytes, ..*demand };
+            let alone = alone.plan(ByteSize(memory - demand.lanes_bytes())).unwrap();
+            assert_eq!(plan.store_bytes, alone.store_bytes, "partitions pay nothing");
+            lanes.get()
+        };
+        assert_eq!([0, 3, 4, 8, 63, 64, 999].map(|it| beside(&many, it)), [1, 1, 2, 3, 16, 16, 16]);
+        assert_eq!(beside(&Demand { lanes: 3, ..many }, 999), 3);
+        assert_eq!(beside(&Demand { threads: NonZeroUsize::MIN, ..many }, 999), 1);
+        // Reads without mates hold no cohort.
+        assert_eq!(beside(&Demand { pairing: Pairing::Single, ..many }, 0), 16);
+        assert_eq!(floor_bytes - Demand { lanes: 1, ..many }.floor_bytes(), 39 * LANE_BYTES);
     }
 
     #[test]

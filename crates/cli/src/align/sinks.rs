@@ -1,7 +1,7 @@
 //! Where batches go: into partitions to be sorted, or straight to the output in input order.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use seqloom_align::ingest::BatchSink;
 use seqloom_format::bam::{RecordError, RecordRef, Reference, framed_records};
@@ -15,21 +15,15 @@ use seqloom_runtime::failure::lock;
 use seqloom_runtime::monitor::Monitor;
 use seqloom_runtime::order::Ordered;
 
-/// Records to partitions.
+/// Records of a lane to partitions, which those of other lanes share.
 pub(crate) struct SortedSink<'a> {
-    pub(crate) collector: Collector<'a>,
-    /// Templates of the lanes in front of the one in work.
-    before: AtomicU64,
+    collector: &'a Collector<'a>,
+    lane: usize,
 }
 
 impl<'a> SortedSink<'a> {
-    pub(crate) fn new(collector: Collector<'a>) -> Self {
-        Self { collector, before: AtomicU64::new(0) }
-    }
-
-    /// A lane begins, behind so many templates.
-    pub(crate) fn begin_at(&self, templates: u64) {
-        self.before.store(templates, Ordering::Relaxed);
+    pub(crate) fn new(collector: &'a Collector<'a>, lane: usize) -> Self {
+        Self { collector, lane }
     }
 }
 
@@ -47,10 +41,11 @@ impl BatchSink for SortedSink<'_> {
         _sequence: u64,
         templates: &PackedTemplates,
     ) -> Result<(), CollectError> {
-        // Nobody works while a lane begins.
-        let before = self.before.load(Ordering::Relaxed);
-        let templates = templates.iter().map(|(ordinal, records)| (before + ordinal, records));
-        self.collector.collect_each(templates, scratch).map(|_| ())
+        self.collector.collect_of_lane(self.lane, templates, scratch).map(|_| ())
+    }
+
+    fn end(&self) {
+        self.collector.end_lane(self.lane);
     }
 }
 

@@ -1,10 +1,11 @@
 //! The sorted flow: ingest to partitions, resolve duplicates, finish partitions in order.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use seqloom_align::engine::AlignmentEngine;
-use seqloom_align::ingest::{self, IngestTotals};
+use seqloom_align::ingest::{self, IngestTotals, Ingested};
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::InputBlock;
 use seqloom_io::spill::SpillFile;
@@ -16,7 +17,9 @@ use seqloom_prep::metrics::quality::MetricsVisitors;
 use seqloom_prep::metrics::quality::gc_bias::GcWindows;
 use seqloom_prep::metrics::quality::read_groups::ReadGroupNames;
 use seqloom_prep::partition::collect::{Collected, Collector, Destination, EndCollector, Grouping};
+use seqloom_prep::partition::numbers::{Numbering, TemplateNumbers};
 use seqloom_prep::partition::order::SortOrder;
+use seqloom_prep::partition::redistribute;
 use seqloom_prep::partition::store::{Backing, ChunkStore, StoreScratch};
 use seqloom_prep::recalibrate::Applier;
 use seqloom_prep::steps::Steps;
@@ -51,9 +54,9 @@ pub(super) fn align<E: AlignmentEngine>(
     let collector = collector(job, &backing, &libraries);
 
     // Ingest.
-    let sink = SortedSink::new(collector);
     job.run.plan_phases(if job.arguments.recalibration.counts() { &RECALIBRATED } else { &PHASES });
-    let totals = ingest_lanes(&engine, job, first, &sink)?;
+    let Ingested { totals, lane_templates } = ingest_lanes(&engine, job, first, &collector)?;
+    let numbers = TemplateNumbers::new(&lane_templates);
     job.run.expect_records(totals.records);
 
     // The engine's memory is free for what follows.
@@ -62,12 +65,13 @@ pub(super) fn align<E: AlignmentEngine>(
 
     // Resolve.
     let threads = job.run.computing_threads();
-    let Collected { placed, no_coordinate, no_reference, ends } = sink.collector.into_collected();
+    let Collected { placed, no_coordinate, no_reference, ends } = collector.into_collected();
     let options = job.arguments.duplicates.options();
     let mode = job.arguments.duplicates.duplicate_mode.into();
     let watch = || job.watch("duplicates", totals.records);
+    let no_coordinate = in_one_order(no_coordinate, &numbers, &backing, threads, &watch)?;
     let resolved = ends
-        .map(|ends| resolve_all(ends, totals.templates, mode, &options, &backing, threads, &watch))
+        .map(|ends| resolve_all(ends, numbers, mode, &options, &backing, threads, &watch))
         .transpose()?;
     job.run.end_phase("resolve");
 
@@ -124,25 +128,35 @@ pub(super) fn align<E: AlignmentEngine>(
     Ok((totals, Summary { duplicates, metrics, read_groups, gc_windows, index, ..sorted }))
 }
 
-/// All lanes to partitions, one after another.
+/// All lanes to partitions, side by side.
 pub(crate) fn ingest_lanes<E: AlignmentEngine>(
     engine: &E,
     job: &Job<'_>,
     first: Vec<Vec<InputBlock>>,
-    sink: &SortedSink<'_>,
-) -> anyhow::Result<IngestTotals> {
+    collector: &Collector<'_>,
+) -> anyhow::Result<Ingested> {
     let watch = || job.watch("align", job.trace.records.load(Ordering::Relaxed));
-    let judged = Judged { sink, outcomes: job.outcomes.as_ref() };
-    let mut totals = IngestTotals::default();
-    for (lane, first) in job.lanes.iter().zip(first) {
-        sink.begin_at(totals.templates);
-        let options = job.ingest_of(lane);
-        let of_lane =
-            ingest::run(&lane.source, first, engine, &judged, &options, &job.trace, &watch)?;
-        totals.add(&of_lane);
-    }
+    let sinks: Vec<_> = (0..job.lanes.len()).map(|lane| SortedSink::new(collector, lane)).collect();
+    let outcomes = job.outcomes.as_ref();
+    let judged: Vec<_> = sinks.iter().map(|sink| Judged { sink, outcomes }).collect();
+    let lanes = job.lane_inputs(first, &judged);
+    let ingested = ingest::run(lanes, engine, &job.ingest, &job.trace, &watch)?;
     job.run.end_phase("ingest");
-    Ok(totals)
+    Ok(ingested)
+}
+
+/// Unplaced records where they lie in the whole input, of however many lanes.
+fn in_one_order<'a>(
+    unplaced: ChunkStore<'a>,
+    numbers: &TemplateNumbers,
+    backing: &'a Backing,
+    threads: NonZeroUsize,
+    watch: &dyn Fn() -> bool,
+) -> anyhow::Result<ChunkStore<'a>> {
+    Ok(match numbers.lanes() {
+        1 => unplaced,
+        _ => redistribute::by_number(unplaced, numbers, backing, threads, watch)?,
+    })
 }
 
 /// The bases of the reference, where records are compared with it; they take memory that the index
@@ -192,5 +206,7 @@ pub(crate) fn collector<'a>(
         let options = job.arguments.duplicates.read_ends();
         EndCollector::new(backing, chunk_bytes, Grouping::Templates, libraries, options)
     });
-    Collector::new(backing, chunk_bytes, Destination::by_coordinate(&job.bins), ends)
+    let destination = Destination::by_coordinate(&job.bins);
+    let numbering = Numbering::of_lanes(job.lanes.len());
+    Collector::new(backing, chunk_bytes, destination, ends).numbered(numbering)
 }

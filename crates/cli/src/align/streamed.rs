@@ -25,13 +25,9 @@ pub(super) fn align<E: AlignmentEngine>(
     job.run.plan_phases(&[("align", 1.0)]);
     let watch = || job.watch("align", job.trace.records.load(Ordering::Relaxed));
     let judged = Judged { sink: &sink, outcomes: job.outcomes.as_ref() };
-    let mut totals = IngestTotals::default();
-    for (lane, first) in job.lanes.iter().zip(first) {
-        let options = job.ingest_of(lane);
-        let of_lane =
-            ingest::run(&lane.source, first, engine, &judged, &options, &job.trace, &watch)?;
-        totals.add(&of_lane);
-    }
+    // A sheet is not streamed: there is one lane.
+    let lanes = job.lane_inputs(first, std::slice::from_ref(&judged));
+    let totals = ingest::run(lanes, engine, &job.ingest, &job.trace, &watch)?.totals;
     let tally = sink.into_tally();
     job.output.close(None, outputs)?;
     job.run.end_phase("ingest");

@@ -24,7 +24,6 @@ use super::loaded::{check_files, planned_options};
 use crate::align::certified::CertifiedRun;
 use crate::align::job::{Job, Prepared};
 use crate::align::lanes::InputLanes;
-use crate::align::sinks::SortedSink;
 use crate::align::{AlignArguments, EngineChoice, load_bwa, placing, sorted};
 use crate::allocator;
 use crate::output::arguments::RunArguments;
@@ -280,10 +279,10 @@ fn align_one<E: AlignmentEngine>(
         spill: SpillFile::create(&job.spill_folders())?,
     };
     let libraries = sorted::library_table(job)?;
-    let sink = SortedSink::new(sorted::collector(job, &backing, &libraries));
+    let collector = sorted::collector(job, &backing, &libraries);
     job.run.plan_phases(&PHASES);
-    let totals = sorted::ingest_lanes(engine, job, first, &sink)?;
-    let collected = sink.collector.into_collected();
+    let totals = sorted::ingest_lanes(engine, job, first, &collector)?.totals;
+    let collected = collector.into_collected();
     let totals =
         PartTotals { reads: totals.reads, templates: totals.templates, records: totals.records };
     let file = folder.create(task, "")?;

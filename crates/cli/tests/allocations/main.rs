@@ -16,13 +16,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use seqloom_align::certified::{CertifiedReads, Verdict};
-use seqloom_align::cohort::{CohortRange, Pairing};
+use seqloom_align::cohort::Pairing;
 use seqloom_align::emit::RecordTags;
 use seqloom_align::engine::bwa::{BwaEngine, BwaOptions};
 use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
 use seqloom_align::engine::{AlignmentEngine, EngineReads, Read};
 use seqloom_align::index::{self, BuildOptions, IndexPaths};
-use seqloom_align::ingest::{self, BatchSink, HeldLimits, IngestOptions, IngestTrace};
+use seqloom_align::ingest::{self, BatchSink, HeldLimits, IngestOptions, IngestTrace, LaneInput};
 use seqloom_format::bam::{Header, Reference};
 use seqloom_format::index::{BinningScheme, IndexBuilder};
 use seqloom_format::templates::PackedTemplates;
@@ -126,10 +126,7 @@ fn ingest_options(batch_reads: u64) -> IngestOptions {
         threads: NonZeroUsize::MIN,
         cores: NonZeroUsize::MIN,
         cohort_bases: batch_reads * READ_BASES,
-        pairing: Pairing::TwoFiles,
-        range: CohortRange::default(),
-        tags: RecordTags { read_group: Some(b"a".to_vec()), ..RecordTags::default() },
-        held_limits: HeldLimits { ahead_bytes: 64 << 20, cohort_bytes: 64 << 20 },
+        held_limits: HeldLimits::of_one_lane(64 << 20, 64 << 20),
         placement: Plan::none(1),
     }
 }
@@ -165,8 +162,9 @@ fn count(batch_reads: u64) -> [(&'static str, u64); 3] {
         now - std::mem::replace(&mut last, now)
     };
 
-    let totals =
-        ingest::run(&source, Vec::new(), &engine, &sink, &options, &trace, &|| true).unwrap();
+    let tags = RecordTags { read_group: Some(b"a".to_vec()), ..RecordTags::default() };
+    let lanes = vec![LaneInput { tags, ..LaneInput::whole(&source, Pairing::TwoFiles, &sink) }];
+    let totals = ingest::run(lanes, &engine, &options, &trace, &|| true).unwrap().totals;
     let ingest = since();
     assert_eq!(totals.reads, BATCHES * batch_reads);
 

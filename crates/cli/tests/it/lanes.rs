@@ -1,7 +1,11 @@
 //! `align --input`: lanes of a sheet, each aligned as if alone, marked together.
 
-use crate::common::{READ_GROUP, assert_same_bytes, folder, has, names_in, run, run_into, seqloom};
+use crate::common::{
+    READ_GROUP, assert_same_bytes, folder, has, limit, memory_floor, names_in, run, run_into,
+    seqloom, words,
+};
 use crate::data::{small, small_pairs};
+use crate::memory::{peak_bytes, size_bytes};
 use crate::prep::{assert_same_lines, header, lines};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,12 +38,40 @@ fn halves(here: &Path, rename: impl Fn(usize, &str) -> String) -> [[PathBuf; 2];
     })
 }
 
+/// Lanes with so many of the pairs each, one behind the other; those with an odd number are gzip.
+/// Their sheet.
+fn lanes_of(here: &Path, pairs: &[usize]) -> PathBuf {
+    let reads = small_pairs();
+    let texts = [&reads.first, &reads.second].map(|file| fs::read_to_string(file).unwrap());
+    let mut rows = "sample,fastq_1,fastq_2,read_group,library\n".to_owned();
+    let mut before = 0;
+    for (lane, pairs) in pairs.iter().enumerate() {
+        let files = [0, 1].map(|mate| {
+            let lines = texts[mate].split_inclusive('\n').skip(4 * before).take(4 * pairs);
+            let file = here.join(format!("{lane}_{mate}.fq"));
+            fs::write(&file, lines.collect::<String>()).unwrap();
+            if lane % 2 == 0 {
+                return format!("{lane}_{mate}.fq");
+            }
+            run(words("gzip -f -1").arg(&file)).ok();
+            format!("{lane}_{mate}.fq.gz")
+        });
+        rows += &format!("s,{},{},g{lane},l{}\n", files[0], files[1], lane % 3);
+        before += pairs;
+    }
+    sheet(here, &rows)
+}
+
 fn as_it_is(_: usize, line: &str) -> String {
     line.to_owned()
 }
 
 fn align(sheet: &Path, out: &Path, more: &[&str]) -> Command {
-    let mut command = seqloom(["align", "--no-pg", "-K", "1000000", "--input"]);
+    align_in_cohorts("1000000", sheet, out, more)
+}
+
+fn align_in_cohorts(bases: &str, sheet: &Path, out: &Path, more: &[&str]) -> Command {
+    let mut command = seqloom(["align", "--no-pg", "-K", bases, "--input"]);
     command.arg(sheet).arg(&small().ours).args(more).arg("-o").arg(out);
     command
 }
@@ -112,6 +144,152 @@ fn lanes_give_the_same_bytes_for_any_threads_and_memory() {
     ] {
         assert_same_bytes(&one, &make(name, more), &format!("{more:?}"));
     }
+}
+
+#[test]
+fn lanes_of_unlike_lengths_give_the_same_bytes_side_by_side() {
+    let here = folder();
+    let sheet = lanes_of(here.path(), &[3000, 5, 0, 9000, 300, 1, 700, 6900]);
+    let make = |name: &str, cohort_bases: &str, more: &[&str], says: &str| {
+        let (out, json) = (here.path().join(name), here.path().join(format!("{name}.json")));
+        let mut command = align_in_cohorts(cohort_bases, &sheet, &out, more);
+        logs(command.arg("--json").arg(json), says);
+        out
+    };
+    for cohort_bases in ["60000", "100000000"] {
+        let one = make("1.bam", cohort_bases, &["-t", "1"], "8 lanes, 1 at a time");
+        let unsaid = here.path().join("x.bam");
+        let command = align_in_cohorts(cohort_bases, &sheet, &unsaid, &["-t", "7"]);
+        let floor = memory_floor(&arguments_of(&command));
+        for (name, more, says) in [
+            ("2.bam", &["-t", "2"][..], "8 lanes, 2 at a time"),
+            ("3.bam", &["-t", "7", "-m", &floor], "8 lanes, "),
+            ("4.bam", &["-t", "7", "-m", "9G"], "8 lanes, "),
+        ] {
+            let other = make(name, cohort_bases, more, says);
+            assert_same_bytes(&one, &other, &format!("{cohort_bases} {more:?}"));
+        }
+    }
+    // Ties, samples of templates and the order of unplaced reads go by the lanes' order.
+    let json = |name: &str| {
+        let text = fs::read(here.path().join(name)).unwrap();
+        serde_json::from_slice::<serde_json::Value>(&text).unwrap()["counts"].clone()
+    };
+    assert_eq!(json("1.bam.json"), json("4.bam.json"));
+}
+
+/// Runs a command, which has this in its log.
+#[track_caller]
+fn logs(command: &mut Command, what: &str) {
+    let said = run(command).ok().stderr;
+    assert!(said.contains(what), "no {what} in {said}");
+}
+
+/// Arguments of a command, for another one.
+fn arguments_of(command: &Command) -> Vec<String> {
+    command.get_args().map(|it| it.to_str().unwrap().to_owned()).collect()
+}
+
+/// Reads that lie nowhere, more than are sorted together: lanes are cut into blocks as one input.
+#[test]
+fn unplaced_reads_lie_by_their_number_in_all_lanes() {
+    let here = folder();
+    let lanes = [17_000, 3, 16_000, 0, 9_000];
+    let mut rows = "sample,fastq_1,read_group\n".to_owned();
+    let mut all = String::new();
+    for (lane, reads) in lanes.iter().enumerate() {
+        // Bases that are nowhere in the genome, and differ from read to read.
+        let record = |read: usize| {
+            let bases: String = (0..100).map(|at| ["N", "A"][(read >> (at % 17)) & 1]).collect();
+            format!("@r{lane}.{read}\n{bases}\n+\n{}\n", "#".repeat(100))
+        };
+        let text: String = (0..*reads).map(record).collect();
+        fs::write(here.path().join(format!("{lane}.fq")), &text).unwrap();
+        all += &text;
+        rows += &format!("s,{lane}.fq,a{lane}\n");
+    }
+    let one_file = here.path().join("all.fq");
+    fs::write(&one_file, all).unwrap();
+    let sheet = sheet(here.path(), &rows);
+    // Without read groups' names in the records, lanes of single reads are one file.
+    let make = |name: &str, more: &[&str]| {
+        let out = here.path().join(name);
+        run(&mut align(&sheet, &out, more)).ok();
+        out
+    };
+    let one = make("1.bam", &["-t", "1"]);
+    assert_same_bytes(&one, &make("7.bam", &["-t", "7", "-m", "3G"]), "-t 7");
+    if !has("samtools") {
+        return;
+    }
+    let out = here.path().join("one.bam");
+    let mut command = seqloom(["align", "--no-pg", "-R", READ_GROUP]);
+    run(command.arg(&small().ours).arg(&one_file).arg("-o").arg(&out)).ok();
+    let names = |bam: &Path| -> Vec<String> {
+        lines(bam).iter().map(|it| it.split('\t').next().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&one), names(&out));
+    assert_eq!(names(&one).len(), lanes.iter().sum::<usize>());
+}
+
+#[test]
+fn forty_lanes_stay_below_their_memory() {
+    let here = folder();
+    let sheet = lanes_of(here.path(), &[500; 40]);
+    let one = here.path().join("1.bam");
+    logs(&mut align(&sheet, &one, &["-t", "1"]), "40 lanes, 1 at a time");
+    for (threads, beside) in [("2", "40 lanes, 2 at a time"), ("7", "40 lanes, 7 at a time")] {
+        let out = here.path().join(format!("{threads}.bam"));
+        let command = align(&sheet, &out, &["-t", threads]);
+        let mut arguments = arguments_of(&command);
+        let floor = size_bytes(&memory_floor(&arguments));
+        for cap in [floor, 2 * floor] {
+            let mut capped = arguments.clone();
+            capped.extend(["-m".to_owned(), cap.to_string()]);
+            let peak = peak_bytes(&capped, 4 * limit());
+            eprintln!("40 lanes -t {threads} -m {cap}: peak {peak}");
+            assert!(peak <= cap, "40 lanes -t {threads} -m {cap}: the peak was {peak}");
+            assert_same_bytes(&one, &out, threads);
+        }
+        arguments.extend(["-m", "9G"].map(str::to_owned));
+        logs(&mut seqloom(&arguments), beside);
+        assert_same_bytes(&one, &out, threads);
+    }
+}
+
+#[test]
+fn of_lanes_that_fail_the_first_row_counts() {
+    let here = folder();
+    let sheet = lanes_of(here.path(), &[6000, 6000, 50, 100]);
+    let out = here.path().join("out/x.bam");
+    fs::create_dir_all(out.parent().unwrap()).unwrap();
+    let fails = |says: &str| {
+        let mut told = Vec::new();
+        for threads in ["1", "2", "7"] {
+            let failed = run(&mut align(&sheet, &out, &["-t", threads, "-m", "9G"]));
+            let failed = failed.fails_with(3).says(&[says]);
+            let last = failed.stderr.lines().last().unwrap_or_default().to_owned();
+            told.push(last);
+            assert_eq!(names_in(out.parent().unwrap()), Vec::<String>::new());
+        }
+        assert!(told.windows(2).all(|two| two[0] == two[1]), "{told:?}");
+    };
+    let damage = |name: &str, old: &str, new: &str| {
+        let path = here.path().join(name);
+        let text = fs::read_to_string(&path).unwrap();
+        let at = text.rfind(old).unwrap();
+        fs::write(&path, format!("{}{new}{}", &text[..at], &text[at + old.len()..])).unwrap();
+    };
+    // The third is through with it before the first has begun.
+    damage("2_0.fq", "\n+\n", "\n-\n");
+    fails("2_0.fq");
+    // The second is gzip, cut off at its end.
+    let cut = here.path().join("1_1.fq.gz");
+    let bytes = fs::read(&cut).unwrap();
+    fs::write(&cut, &bytes[..bytes.len() - 9]).unwrap();
+    fails("1_1.fq.gz");
+    damage("0_1.fq", "\n+\n", "\n-\n");
+    fails("0_1.fq");
 }
 
 #[test]

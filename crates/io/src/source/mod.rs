@@ -257,6 +257,11 @@ impl ReadSource {
         }
     }
 
+    /// Frees the buffers that were given back.
+    pub fn free_memory(&self) {
+        *lock(&self.free) = Vec::new();
+    }
+
     /// A block without reads; what its buffer holds is of no use.
     fn free_block(&self) -> ReadBlock {
         lock(&self.free).pop().unwrap_or_default()

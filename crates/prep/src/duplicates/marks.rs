@@ -7,6 +7,7 @@ use seqloom_format::state::{MalformedState, State};
 use seqloom_format::state_of_fields;
 
 use super::{DuplicateMode, PairEnd};
+use crate::partition::numbers::TemplateNumbers;
 
 /// Records with any of these are never marked in coordinate mode.
 const NEVER_MARKED: u16 = Flags::UNMAPPED | Flags::SECONDARY | Flags::SUPPLEMENTARY;
@@ -29,17 +30,23 @@ pub trait MarkSink {
 
     /// The pair, which is marked too, is an optical duplicate.
     fn mark_optical(&mut self, pair: &PairEnd);
+
+    /// Number of the template with this ordinal in the whole input, by which samples are taken.
+    fn number(&self, template: u64) -> u64 {
+        template
+    }
 }
 
 /// Bitmap of duplicates, shared by the threads that resolve partitions, then read by those that
 /// finish records (the hand-over between the two phases orders the memory).
 ///
-/// Query mode takes one bit per template, coordinate mode two.
+/// Query mode takes one bit per template, coordinate mode two. Bits stand by the numbers of
+/// templates, which are asked for by their ordinals.
 #[derive(Debug)]
 pub struct DuplicateMarks {
     words: Vec<AtomicU64>,
     mode: DuplicateMode,
-    templates: u64,
+    numbers: TemplateNumbers,
     /// One bit per template; empty where nobody asks which duplicates are optical.
     optical: Vec<AtomicU64>,
 }
@@ -56,15 +63,16 @@ pub enum DuplicateKind {
 }
 
 impl DuplicateMarks {
-    /// A bitmap without marks for templates `0..templates`.
-    pub fn new(templates: u64, mode: DuplicateMode) -> Self {
-        Self { words: words(templates, mode), mode, templates, optical: Vec::new() }
+    /// A bitmap without marks for these templates.
+    pub fn new(numbers: impl Into<TemplateNumbers>, mode: DuplicateMode) -> Self {
+        let numbers = numbers.into();
+        Self { words: words(numbers.total(), mode), mode, numbers, optical: Vec::new() }
     }
 
     /// Keeps apart which duplicates are optical.
     #[must_use]
     pub(crate) fn telling_optical(self) -> Self {
-        Self { optical: words(self.templates, DuplicateMode::Query), ..self }
+        Self { optical: words(self.numbers.total(), DuplicateMode::Query), ..self }
     }
 
     /// Memory of such a bitmap, to be charged before it is made.
@@ -82,7 +90,9 @@ impl DuplicateMarks {
 
     /// Marks reads of a template; an ordinal out of range is ignored.
     pub fn set(&self, template: u64, reads: MarkedReads) {
-        debug_assert!(template < self.templates, "template {template} of {}", self.templates);
+        let template = self.numbers.number(template);
+        let templates = self.numbers.total();
+        debug_assert!(template < templates, "template {template} of {templates}");
         let (bit, bits) = match (self.mode, reads) {
             (DuplicateMode::Query, _) => (template, 1),
             (DuplicateMode::Coordinate, MarkedReads::First) => (template * 2, 1),
@@ -99,9 +109,10 @@ impl DuplicateMarks {
         if !self.is_duplicate(template, flags) {
             return DuplicateKind::Unique;
         }
-        let word = self.optical.get((template / 64) as usize);
+        let bit = self.numbers.number(template);
+        let word = self.optical.get((bit / 64) as usize);
         let is_optical =
-            word.is_some_and(|word| word.load(Ordering::Relaxed) >> (template % 64) & 1 != 0);
+            word.is_some_and(|word| word.load(Ordering::Relaxed) >> (bit % 64) & 1 != 0);
         if is_optical { DuplicateKind::Optical } else { DuplicateKind::Library }
     }
 
@@ -110,11 +121,12 @@ impl DuplicateMarks {
     /// Query mode: every record of a marked template. Coordinate mode: primary mapped records,
     /// each with its own mark. An ordinal out of range has no mark.
     pub fn is_duplicate(&self, template: u64, flags: u16) -> bool {
+        if self.mode == DuplicateMode::Coordinate && flags & NEVER_MARKED != 0 {
+            return false;
+        }
+        let template = self.numbers.number(template);
         let bit = match self.mode {
             DuplicateMode::Query => template,
-            DuplicateMode::Coordinate if flags & NEVER_MARKED != 0 => {
-                return false;
-            }
             DuplicateMode::Coordinate => {
                 template * 2 + u64::from(flags & Flags::SECOND_OF_PAIR != 0)
             }
@@ -125,8 +137,10 @@ impl DuplicateMarks {
 }
 
 impl State for DuplicateMarks {
+    /// Of one lane, whose ordinals are numbers: runs of several are not kept.
     fn save(&self, out: &mut Vec<u8>) {
-        (self.templates, self.mode == DuplicateMode::Coordinate).save(out);
+        debug_assert!(self.numbers.lanes() == 1, "marks of several lanes");
+        (self.numbers.total(), self.mode == DuplicateMode::Coordinate).save(out);
         let bits = |words: &[AtomicU64]| -> Vec<u64> {
             words.iter().map(|word| word.load(Ordering::Relaxed)).collect()
         };
@@ -143,7 +157,8 @@ impl State for DuplicateMarks {
             return Err(MalformedState);
         }
         let shared = |words: Vec<u64>| words.into_iter().map(AtomicU64::new).collect();
-        Ok(Self { words: shared(words), mode, templates, optical: shared(optical) })
+        let numbers = templates.into();
+        Ok(Self { words: shared(words), mode, numbers, optical: shared(optical) })
     }
 }
 
@@ -154,7 +169,7 @@ impl DuplicateMarks {
     /// Marks of others.
     pub fn merge(&self, sparse: &SparseMarks) -> Result<(), MalformedState> {
         let SparseMarks { templates, is_coordinate, marked, optical } = sparse;
-        let is_same = *templates == self.templates
+        let is_same = *templates == self.numbers.total()
             && *is_coordinate == (self.mode == DuplicateMode::Coordinate);
         if !is_same {
             return Err(MalformedState);
@@ -167,7 +182,7 @@ impl DuplicateMarks {
     #[must_use]
     pub fn to_sparse(&self) -> SparseMarks {
         SparseMarks {
-            templates: self.templates,
+            templates: self.numbers.total(),
             is_coordinate: self.mode == DuplicateMode::Coordinate,
             marked: positions(&self.words),
             optical: positions(&self.optical),
@@ -240,8 +255,12 @@ impl MarkSink for &DuplicateMarks {
         self.set(template, reads);
     }
 
+    fn number(&self, template: u64) -> u64 {
+        self.numbers.number(template)
+    }
+
     fn mark_optical(&mut self, pair: &PairEnd) {
-        for template in [pair.template, pair.template2] {
+        for template in [pair.template, pair.template2].map(|it| self.numbers.number(it)) {
             if let Some(word) = self.optical.get((template / 64) as usize) {
                 word.fetch_or(1 << (template % 64), Ordering::Relaxed);
             }

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::duplicates::metrics::DuplicationCounters;
 use crate::partition::collect::{END_PARTITIONS, EndCollector};
+use crate::partition::numbers::TemplateNumbers;
 use crate::partition::store::{Backing, Chunk, ChunkStore, StoreScratch};
 
 /// Partitions being resolved at a time, per worker.
@@ -45,14 +46,14 @@ impl From<Interrupted> for ResolveError {
     }
 }
 
-/// Resolves every partition of `ends` for `templates` templates. Where mates were met apart they
-/// are brought together first.
+/// Resolves every partition of `ends`, which are of the templates that `numbers` counts. Where
+/// mates were met apart they are brought together first.
 ///
 /// # Errors
 /// When a spilled chunk cannot be read back, or two templates have the same name.
 pub fn resolve_all(
     ends: EndCollector<'_>,
-    templates: u64,
+    numbers: impl Into<TemplateNumbers>,
     mode: DuplicateMode,
     options: &DuplicateOptions,
     backing: &Backing,
@@ -66,10 +67,10 @@ pub fn resolve_all(
             |partition, scratch, ()| pair_partition(&ends, mates, partition, backing, scratch),
         )?;
     }
-    backing
-        .ledger
-        .charge(DuplicateMarks::size_bytes(templates, mode, options.tells_optical) as u64);
-    let marks = DuplicateMarks::new(templates, mode);
+    let numbers = numbers.into();
+    let marks_bytes = DuplicateMarks::size_bytes(numbers.total(), mode, options.tells_optical);
+    backing.ledger.charge(marks_bytes as u64);
+    let marks = DuplicateMarks::new(numbers, mode);
     let marks = if options.tells_optical { marks.telling_optical() } else { marks };
     let resolved: Vec<DuplicationCounters> = phase.for_each_partition(
         |partition| decoded_bytes(ends.pairs.bytes(partition) + ends.fragments.bytes(partition)),

@@ -51,7 +51,7 @@ pub fn resolve_pairs(
         // A chunk is never empty.
         let library = set.first().map_or(0, |pair| pair.library);
         counters.count_pair_set(library, set.len(), optical);
-        counters.saturation.add_set(set.iter().map(|pair| pair.template));
+        counters.saturation.add_set(set.iter().map(|pair| marks.number(pair.template)));
     }
 }
 

@@ -18,14 +18,15 @@ use crate::duplicates::read_end::{
 use crate::duplicates::{DuplicateMode, FragmentEnd, LibraryTable, MateEnd, PairEnd, PairedMarker};
 use crate::partition::frame::{frame_of, record_ordinal};
 use crate::partition::genome_bins::{GenomeBins, RecordBin};
+use crate::partition::numbers::Numbering;
 use crate::partition::order::SortOrder;
 use crate::partition::redistribute::NameSample;
 use crate::partition::store::{Backing, ChunkStore, SavedStore, StoreScratch};
 
 /// Partitions of read ends, by a hash of their place.
 pub const END_PARTITIONS: usize = 256;
-/// Bins of unplaced records that stay open behind the newest. Batches leave the aligner nearly in
-/// order; where one comes later yet, its bin is opened again.
+/// Bins of unplaced records that stay open behind the newest of a lane. Batches leave the aligner
+/// nearly in order; where one comes later yet, its bin is opened again.
 const OPEN_UNPLACED_BINS: usize = 16;
 
 /// Why templates could not be collected.
@@ -51,6 +52,29 @@ pub enum CollectError {
         /// Template ordinal, from 0.
         template: u64,
     },
+    /// More templates than their ordinals can tell apart.
+    #[error("a lane has more than {most} templates, which is all that one of {lanes} may have")]
+    TooManyTemplates {
+        /// Templates that a lane may have.
+        most: u64,
+        /// Number of lanes.
+        lanes: usize,
+    },
+}
+
+impl CollectError {
+    /// With the template's number in its lane in place of its ordinal.
+    fn in_lane(mut self, numbering: Numbering) -> Self {
+        if let Self::Record { template, .. }
+        | Self::TooManyRecords { template }
+        | Self::ReadEnd(
+            ReadEndError::Record { template, .. } | ReadEndError::TooManyPrimaries { template, .. },
+        ) = &mut self
+        {
+            *template = numbering.split(*template).1;
+        }
+        self
+    }
 }
 
 /// How the records of a template lie in the input.
@@ -176,8 +200,9 @@ pub struct Collector<'a> {
     placed: ChunkStore<'a>,
     no_coordinate: ChunkStore<'a>,
     no_reference: ChunkStore<'a>,
-    /// Bins of `unplaced` in front of this one are closed.
-    unplaced_from: AtomicUsize,
+    numbering: Numbering,
+    /// Bins of `no_coordinate` of a lane in front of this one are closed, by lane.
+    unplaced_from: Box<[AtomicUsize]>,
     ends: Option<EndCollector<'a>>,
 }
 
@@ -359,9 +384,22 @@ impl<'a> Collector<'a> {
             placed: ChunkStore::new(backing, chunk_bytes),
             no_coordinate: ChunkStore::new(backing, chunk_bytes),
             no_reference: ChunkStore::new(backing, chunk_bytes),
-            unplaced_from: AtomicUsize::new(0),
+            numbering: Numbering::of_lanes(1),
+            unplaced_from: unplaced_from(Numbering::of_lanes(1)),
             ends,
         }
+    }
+
+    /// For templates whose ordinals are those of several lanes.
+    #[must_use]
+    pub fn numbered(self, numbering: Numbering) -> Self {
+        Self { numbering, unplaced_from: unplaced_from(numbering), ..self }
+    }
+
+    /// How ordinals tell lanes apart.
+    #[must_use]
+    pub fn numbering(&self) -> Numbering {
+        self.numbering
     }
 
     /// Takes a batch of templates; tells how many records it had. Called by all workers at once.
@@ -399,6 +437,26 @@ impl<'a> Collector<'a> {
         Ok(records)
     }
 
+    /// As [`Collector::collect`], of one of the lanes that the collector's numbering has: templates
+    /// come with their number in the lane.
+    ///
+    /// # Errors
+    /// As [`Collector::collect`]; more templates than a lane may have.
+    pub fn collect_of_lane(
+        &self,
+        lane: usize,
+        templates: &PackedTemplates,
+        scratch: &mut StoreScratch,
+    ) -> Result<u64, CollectError> {
+        let (numbering, first) = (self.numbering, self.numbering.first_ordinal(lane));
+        let (most, lanes) = (numbering.most_templates(), numbering.lanes());
+        if templates.first_template + templates.ends.len() as u64 > most {
+            return Err(CollectError::TooManyTemplates { most, lanes });
+        }
+        let numbered = templates.iter().map(|(number, records)| (first + number, records));
+        self.collect_each(numbered, scratch).map_err(|error| error.in_lane(numbering))
+    }
+
     fn store_template(
         &self,
         template: u64,
@@ -414,12 +472,13 @@ impl<'a> Collector<'a> {
             let ordinal = ordinal.ok_or(CollectError::TooManyRecords { template })?;
             let parts: [&[u8]; 2] = [&frame_of(ordinal, body), body];
             let Destination { order, bins, names } = self.destination;
-            match bins.bin_of_record(order, template, &record) {
+            match bins.bin_of_record(order, self.numbering.unplaced_bin(template), &record) {
                 RecordBin::Placed(bin) => self.placed.append(bin, &parts, scratch)?,
                 RecordBin::NoReference(bin) => self.no_reference.append(bin, &parts, scratch)?,
                 RecordBin::NoCoordinate(bin) => {
                     self.no_coordinate.append(bin, &parts, scratch)?;
-                    self.close_unplaced_before(bin.saturating_sub(OPEN_UNPLACED_BINS));
+                    let lane = self.numbering.split(template).0;
+                    self.close_unplaced(lane, bin.saturating_sub(OPEN_UNPLACED_BINS));
                     if let Some(names) = names {
                         names.add(record.name());
                     }
@@ -431,12 +490,19 @@ impl<'a> Collector<'a> {
     }
 
     /// There is no limit to the number of these bins, so that they must not keep an open chunk
-    /// each.
-    fn close_unplaced_before(&self, bin: usize) {
-        if self.unplaced_from.load(Ordering::Relaxed) < bin {
-            let from = self.unplaced_from.fetch_max(bin, Ordering::Relaxed);
+    /// each: those of a lane in front of `bin` are closed.
+    fn close_unplaced(&self, lane: usize, bin: usize) {
+        let closed_to = &self.unplaced_from[lane];
+        if closed_to.load(Ordering::Relaxed) < bin {
+            let from = closed_to.fetch_max(bin, Ordering::Relaxed);
             (from..bin).for_each(|closed| self.no_coordinate.close(closed));
         }
+    }
+
+    /// No more templates of this lane come.
+    pub fn end_lane(&self, lane: usize) {
+        let open_from = self.unplaced_from[lane].load(Ordering::Relaxed);
+        self.close_unplaced(lane, open_from + OPEN_UNPLACED_BINS + 1);
     }
 
     /// The partitions, for the phases behind.
@@ -445,4 +511,10 @@ impl<'a> Collector<'a> {
         let Self { placed, no_coordinate, no_reference, ends, .. } = self;
         Collected { placed, no_coordinate, no_reference, ends }
     }
+}
+
+/// The first bin of each lane.
+fn unplaced_from(numbering: Numbering) -> Box<[AtomicUsize]> {
+    let first = |lane| numbering.unplaced_bin(numbering.first_ordinal(lane));
+    (0..numbering.lanes()).map(|lane| AtomicUsize::new(first(lane))).collect()
 }

@@ -14,8 +14,6 @@ const TARGET_BINS: u64 = 2048;
 const MAX_BIN_BP: u64 = 1 << 20;
 /// Smallest bin, in bp.
 const MIN_BIN_BP: u64 = 1 << 14;
-/// Templates whose unplaced records share a bin.
-pub(crate) const NO_COORDINATE_BIN_TEMPLATES: u64 = 1 << 14;
 /// Stray records whose positions agree in the bits above these share a bin.
 const NO_REFERENCE_BIN_SHIFT: u32 = 20;
 
@@ -81,15 +79,16 @@ impl GenomeBins {
         Some((at_bp.min(end_bp - 1) >> self.shift) as usize)
     }
 
-    /// Where a record of this template waits until it is sorted in `order`.
+    /// Where a record waits until it is sorted in `order`; `unplaced_bin` is that of its template's
+    /// records that wait by ordinal.
     #[must_use]
     pub fn bin_of_record(
         &self,
         order: SortOrder,
-        template: u64,
+        unplaced_bin: usize,
         record: &RecordRef<'_>,
     ) -> RecordBin {
-        let by_ordinal = RecordBin::NoCoordinate((template / NO_COORDINATE_BIN_TEMPLATES) as usize);
+        let by_ordinal = RecordBin::NoCoordinate(unplaced_bin);
         if !order.is_by_coordinate() {
             return by_ordinal;
         }
@@ -152,7 +151,7 @@ mod tests {
         let t = |order: SortOrder, flags: u16, reference: i32, position: i32, bin: RecordBin| {
             let body = body("n", flags, reference, position, 5);
             let record = RecordRef::new(&body).unwrap();
-            assert_eq!(bins.bin_of_record(order, 5 * NO_COORDINATE_BIN_TEMPLATES, &record), bin);
+            assert_eq!(bins.bin_of_record(order, 5, &record), bin);
         };
         use SortOrder::{Coordinate, CoordinatePicard, Keep, QueryName, QueryNamePicard};
         for order in [Coordinate, CoordinatePicard] {

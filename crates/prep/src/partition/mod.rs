@@ -4,6 +4,7 @@
 pub mod collect;
 pub(crate) mod frame;
 pub mod genome_bins;
+pub mod numbers;
 pub mod order;
 pub mod redistribute;
 pub mod store;

@@ -1,6 +1,8 @@
-//! Records from partitions by ordinal to partitions by name, for sort orders by name.
+//! Records from partitions by ordinal to others: by name, for sort orders by name, and by number,
+//! where lanes were read side by side.
 //!
-//! Names cannot be partitioned before they are known, so records lie by ordinal first, while a
+//! How many templates are in front of a lane is not known before all have been counted, so the
+//! unplaced records of each lane lie by themselves first. Names cannot be partitioned before they are known, so records lie by ordinal first, while a
 //! [`NameSample`] is taken of their names. The sample is a function of the names alone (those with
 //! the smallest hashes), and so are the splitters cut from it and the partitions that they bound:
 //! neither threads nor memory nor arrival reach the bytes of the output.
@@ -17,7 +19,8 @@ use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::pool::{self, WorkerPanic};
 
 use crate::duplicates::mix;
-use crate::partition::frame::frames;
+use crate::partition::frame::{frame_of, frames, template_of};
+use crate::partition::numbers::TemplateNumbers;
 use crate::partition::order::SortOrder;
 use crate::partition::order::natural;
 use crate::partition::store::{Backing, ChunkStore, StoreScratch};
@@ -193,60 +196,106 @@ pub fn by_name<'a>(
     // Every new partition gets an open chunk as soon as its first record comes.
     let open_bytes = (splitters.partitions() * from.chunk_bytes()) as u64;
     from.spill_for(open_bytes, &mut StoreScratch::new()?)?;
+    let placer = || ByName { order, splitters: &splitters, text: Vec::new() };
+    move_all((&from, &to), placer, backing, threads, watch)?;
+    Ok(to)
+}
 
+/// Moves all records of `from`, the unplaced ones of several lanes, which lie by ordinal, to a
+/// store where they lie by their templates' numbers in the whole input: as if the lanes had been
+/// one.
+///
+/// # Errors
+/// The first failure of any worker.
+pub fn by_number<'a>(
+    from: ChunkStore<'a>,
+    numbers: &TemplateNumbers,
+    backing: &'a Backing,
+    threads: NonZeroUsize,
+    watch: &dyn Fn() -> bool,
+) -> Result<ChunkStore<'a>, RedistributeError> {
+    let to = ChunkStore::new(backing, from.chunk_bytes());
+    let placer = || ByNumber { numbers, open: None };
+    move_all((&from, &to), placer, backing, threads, watch)?;
+    Ok(to)
+}
+
+/// Where one worker's records go.
+trait Placer {
+    /// The new partition of a record.
+    fn place(&mut self, ordinal: u64, body: &[u8]) -> Result<usize, RecordError>;
+
+    /// A partition has been moved, all of it to this store.
+    fn moved(&mut self, _to: &ChunkStore<'_>) {}
+}
+
+struct ByName<'m> {
+    order: SortOrder,
+    splitters: &'m Splitters,
+    text: Vec<u8>,
+}
+
+impl Placer for ByName<'_> {
+    fn place(&mut self, _ordinal: u64, body: &[u8]) -> Result<usize, RecordError> {
+        self.text.clear();
+        self.order.append_text(&RecordRef::new(body)?, &mut self.text);
+        Ok(self.splitters.partition_of(&self.text))
+    }
+}
+
+struct ByNumber<'m> {
+    numbers: &'m TemplateNumbers,
+    /// First and last of the partitions that records came to.
+    open: Option<(usize, usize)>,
+}
+
+impl Placer for ByNumber<'_> {
+    fn place(&mut self, ordinal: u64, _body: &[u8]) -> Result<usize, RecordError> {
+        let bin = self.numbers.unplaced_bin(template_of(ordinal));
+        let (first, last) = self.open.unwrap_or((bin, bin));
+        self.open = Some((first.min(bin), last.max(bin)));
+        Ok(bin)
+    }
+
+    /// A bin of a lane goes to two, and there is no limit to their number: they must not keep an
+    /// open chunk each.
+    fn moved(&mut self, to: &ChunkStore<'_>) {
+        if let Some((first, last)) = self.open.take() {
+            (first..=last).for_each(|bin| to.close(bin));
+        }
+    }
+}
+
+/// Moves all records of one store to another, each where the `placer` of the worker says.
+fn move_all<P: Placer>(
+    (from, to): (&ChunkStore<'_>, &ChunkStore<'_>),
+    placer: impl Fn() -> P + Sync,
+    backing: &Backing,
+    threads: NonZeroUsize,
+    watch: &dyn Fn() -> bool,
+) -> Result<(), RedistributeError> {
     let next = AtomicUsize::new(0);
     let failure = Failure::default();
     let watch = || if watch() { Ok(()) } else { Err(RedistributeError::Interrupted) };
     let work = |_| {
-        let mut mover = Mover {
-            order,
-            splitters: &splitters,
-            to: &to,
-            scratch: StoreScratch::new()?,
-            text: Vec::new(),
-        };
+        let (mut placer, mut scratch) = (placer(), StoreScratch::new()?);
         while !failure.stopped() {
             let source = next.fetch_add(1, Ordering::Relaxed);
-            if source >= sources {
+            if source >= from.partitions() {
                 break;
             }
-            mover.move_partition(&from, source, backing)?;
+            for chunk in from.take(source) {
+                let loaded = chunk.load(backing, &mut scratch)?;
+                for (_, ordinal, body) in frames(&loaded.bytes) {
+                    let partition = placer.place(ordinal, body)?;
+                    to.append(partition, &[&frame_of(ordinal, body), body], &mut scratch)?;
+                }
+            }
+            placer.moved(to);
         }
         Ok(())
     };
-    pool::run(threads, &failure, || (), &watch, work)?;
-    Ok(to)
-}
-
-/// One worker's part.
-struct Mover<'m, 'a> {
-    order: SortOrder,
-    splitters: &'m Splitters,
-    to: &'m ChunkStore<'a>,
-    scratch: StoreScratch,
-    text: Vec<u8>,
-}
-
-impl Mover<'_, '_> {
-    fn move_partition(
-        &mut self,
-        from: &ChunkStore<'_>,
-        source: usize,
-        backing: &Backing,
-    ) -> Result<(), RedistributeError> {
-        for chunk in from.take(source) {
-            let loaded = chunk.load(backing, &mut self.scratch)?;
-            for (_, ordinal, body) in frames(&loaded.bytes) {
-                self.text.clear();
-                self.order.append_text(&RecordRef::new(body)?, &mut self.text);
-                let partition = self.splitters.partition_of(&self.text);
-                let size = (body.len() as u32).to_le_bytes();
-                let parts: [&[u8]; 3] = [&ordinal.to_le_bytes(), &size, body];
-                self.to.append(partition, &parts, &mut self.scratch)?;
-            }
-        }
-        Ok(())
-    }
+    pool::run(threads, &failure, || (), &watch, work)
 }
 
 #[cfg(test)]

@@ -179,3 +179,57 @@ fn damage_ends_the_move() {
     let outcome = by_name(from, &names, SortOrder::QueryName, &backing, threads, &|| true);
     assert!(matches!(outcome, Err(RedistributeError::Record(_))), "{outcome:?}");
 }
+
+/// Unplaced records of lanes with so many templates, collected in any order and moved: as they lie
+/// when all are of one lane.
+#[test]
+fn records_of_lanes_come_to_lie_as_those_of_one() {
+    use crate::partition::collect::{Collector, Destination};
+    use crate::partition::genome_bins::GenomeBins;
+    use crate::partition::numbers::Numbering;
+
+    let bins = GenomeBins::new(&[]);
+    let t = |lanes: &[u64], memory_bytes: u64| {
+        let backing = backing(memory_bytes);
+        let numbers = TemplateNumbers::new(lanes);
+        let collect = |numbering: Numbering, templates: &[(u64, u64)]| {
+            let destination = Destination::by_coordinate(&bins);
+            let collector = Collector::new(&backing, 256, destination, None).numbered(numbering);
+            let mut scratch = StoreScratch::new().unwrap();
+            for (number, ordinal) in templates {
+                let body = body(&format!("r{number}"), 4, -1, -1, 8);
+                let framed = [&(body.len() as u32).to_le_bytes(), &body[..]].concat();
+                let template = std::iter::once((*ordinal, &framed[..]));
+                assert_eq!(collector.collect_each(template, &mut scratch).unwrap(), 1);
+            }
+            (0..numbering.lanes()).for_each(|lane| collector.end_lane(lane));
+            collector.into_collected().no_coordinate
+        };
+        let numbering = Numbering::of_lanes(lanes.len());
+        let mut ordinals: Vec<u64> = Vec::new();
+        for (lane, templates) in lanes.iter().enumerate() {
+            ordinals.extend((0..*templates).map(|it| numbering.first_ordinal(lane) + it));
+        }
+        let mut of_lanes: Vec<(u64, u64)> = (0..).zip(ordinals).collect();
+        let of_one: Vec<(u64, u64)> =
+            of_lanes.iter().map(|(number, _)| (*number, *number)).collect();
+        of_lanes.sort_by_key(|(number, _)| mix(*number));
+        let expected = collect(Numbering::of_lanes(1), &of_one);
+        let from = collect(numbering, &of_lanes);
+        let threads = NonZeroUsize::new(3).unwrap();
+        let moved = by_number(from, &numbers, &backing, threads, &|| true).unwrap();
+        assert_eq!(moved.partitions(), expected.partitions());
+        let bodies = |store| -> Vec<Vec<Vec<u8>>> {
+            let of_partition =
+                |records: Vec<(u64, Vec<u8>)>| records.into_iter().map(|(_, body)| body).collect();
+            contents(store, &backing).into_iter().map(of_partition).collect()
+        };
+        assert_eq!(bodies(&moved), bodies(&expected));
+        assert_eq!(backing.ledger.charged_bytes(), 0);
+    };
+    let bin = crate::partition::numbers::NO_COORDINATE_BIN_TEMPLATES;
+    t(&[5], 1 << 20);
+    t(&[0, 3, 0, 2], 1 << 20);
+    t(&[bin - 1, bin + 1, 1], 1 << 30);
+    t(&[7, bin, 100, bin / 2], 64 << 10);
+}

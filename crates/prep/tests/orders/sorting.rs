@@ -94,7 +94,7 @@ fn put(
 ) {
     let record = RecordRef::new(body).unwrap();
     let (ordinal, size) = ((template << 16).to_le_bytes(), (body.len() as u32).to_le_bytes());
-    let (store, bin) = match bins.bin_of_record(order, template, &record) {
+    let (store, bin) = match bins.bin_of_record(order, template as usize >> 14, &record) {
         RecordBin::Placed(bin) => (&stores.placed, bin),
         RecordBin::NoCoordinate(bin) => {
             stores.names.add(record.name());

@@ -3,7 +3,8 @@
 use super::*;
 use crate::duplicates::{DuplicateMode, MarkedReads};
 use crate::partition::collect::{Collected, Collector, Destination};
-use crate::partition::genome_bins::{GenomeBins, NO_COORDINATE_BIN_TEMPLATES};
+use crate::partition::genome_bins::GenomeBins;
+use crate::partition::numbers::NO_COORDINATE_BIN_TEMPLATES;
 use crate::test_records::{backing, body, records, references};
 use seqloom_format::bam::set_duplicate;
 use seqloom_format::bgzf::VirtualOffset;

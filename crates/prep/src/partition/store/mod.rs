@@ -28,6 +28,8 @@ pub use saved::{SavedStore, SavedValue, WriteOutError, write_out};
 const SEGMENT_PARTITIONS: usize = 1024;
 /// Upper bound of segments: 4 million partitions.
 const MAX_SEGMENTS: usize = 4096;
+/// Most partitions that are told apart.
+pub(crate) const MAX_PARTITIONS: usize = MAX_SEGMENTS * SEGMENT_PARTITIONS;
 
 /// A sealed chunk.
 #[derive(Debug)]
@@ -288,7 +290,7 @@ impl<'a> ChunkStore<'a> {
 /// Segment of a partition and index in it. Numbers beyond the table share the last partition, which
 /// keeps their order.
 fn place(partition: usize) -> (usize, usize) {
-    let partition = partition.min(MAX_SEGMENTS * SEGMENT_PARTITIONS - 1);
+    let partition = partition.min(MAX_PARTITIONS - 1);
     (partition / SEGMENT_PARTITIONS, partition % SEGMENT_PARTITIONS)
 }
 

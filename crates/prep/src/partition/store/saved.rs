@@ -9,7 +9,7 @@ use seqloom_io::spill::{SpillError, SpillExtent};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::pool::{self, WorkerPanic};
 
-use super::{Backing, Chunk, ChunkStore, MAX_SEGMENTS, SEGMENT_PARTITIONS, StoreScratch};
+use super::{Backing, Chunk, ChunkStore, MAX_PARTITIONS, StoreScratch};
 
 /// Bytes of one piece of a value in the spill file.
 const PIECE_BYTES: usize = 16 << 20;
@@ -165,7 +165,7 @@ impl<'a> ChunkStore<'a> {
     /// A partition that no store has.
     pub fn restore(&self, saved: SavedStore) -> Result<(), MalformedState> {
         for SavedPartition { partition, bytes, chunks } in saved.0 {
-            if partition >= MAX_SEGMENTS * SEGMENT_PARTITIONS {
+            if partition >= MAX_PARTITIONS {
                 return Err(MalformedState);
             }
             self.used.fetch_max(partition + 1, Ordering::AcqRel);

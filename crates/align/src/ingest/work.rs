@@ -1,0 +1,292 @@
+//! What the workers of an ingest do, task by task.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use seqloom_format::templates::PackedTemplates;
+use seqloom_io::source::{FetchScratch, ReadSource};
+use seqloom_runtime::failure::Failure;
+use seqloom_runtime::monitor::Monitor;
+use seqloom_runtime::schedule;
+
+use super::lanes::Lanes;
+use super::scheduler::{Capacity, EmitTask, Scheduler, Seeded, Task};
+use super::{
+    BatchSink, IngestError, IngestOptions, IngestTotals, IngestTrace, Ingested, LaneInput,
+};
+use crate::cohort::{Batch, ClosedCohort, CohortCutter};
+use crate::emit::{Emission, RecordTags};
+use crate::engine::{AlignmentEngine, Ordinals};
+
+/// What all workers share.
+pub(super) struct Ingest<'a, E: AlignmentEngine, S: BatchSink> {
+    lanes: Vec<Lane<'a, S>>,
+    engine: &'a E,
+    options: &'a IngestOptions,
+    trace: &'a IngestTrace,
+    schedulers: Monitor<Lanes<'a, E>>,
+    /// Of no lane: it stops all.
+    pub(super) failure: Failure<IngestError<S::Error>>,
+}
+
+/// A lane but for its state.
+struct Lane<'a, S: BatchSink> {
+    source: &'a ReadSource,
+    tags: RecordTags,
+    sink: &'a S,
+    failure: Failure<IngestError<S::Error>>,
+}
+
+/// One worker's memory.
+struct Worker<E: AlignmentEngine, S: BatchSink> {
+    engine: E::Scratch,
+    fetch: FetchScratch,
+    sink: S::Scratch,
+    packed: PackedTemplates,
+}
+
+type Outcome<S> = Result<(), IngestError<<S as BatchSink>::Error>>;
+
+impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
+    pub(super) fn new(
+        inputs: Vec<LaneInput<'a, S>>,
+        engine: &'a E,
+        options: &'a IngestOptions,
+        trace: &'a IngestTrace,
+    ) -> Self {
+        let capacity = Capacity { workers: options.threads.get(), cores: options.cores.get() };
+        let limits = options.held_limits;
+        let (mut lanes, mut schedulers) = (Vec::new(), Vec::new());
+        let mut failed = None;
+        for LaneInput { source, first, pairing, range, tags, sink } in inputs {
+            let cutter = CohortCutter::new(source, pairing, options.cohort_bases).within(range);
+            let mut scheduler = Scheduler::new(cutter, pairing, capacity, limits);
+            let failure = Failure::default();
+            let provided = first.into_iter().try_for_each(|block| scheduler.provided(block));
+            if let Err(error) = provided {
+                failure.set(error.into());
+                failed.get_or_insert(lanes.len());
+            }
+            lanes.push(Lane { source, tags, sink, failure });
+            schedulers.push(scheduler);
+        }
+        let mut schedulers = Lanes::new(schedulers, capacity, limits);
+        failed.into_iter().for_each(|lane| schedulers.give_up(lane));
+        let (schedulers, failure) = (Monitor::new(schedulers), Failure::default());
+        Self { lanes, engine, options, trace, schedulers, failure }
+    }
+
+    /// What was done; the failure of the first lane that has failed.
+    pub(super) fn finish(self) -> Result<Ingested, IngestError<S::Error>> {
+        if let Some(error) = self.lanes.iter().find_map(|lane| lane.failure.take()) {
+            return Err(error);
+        }
+        let schedulers = self.schedulers.into_inner();
+        let peak_held_bytes = schedulers.peak_held_bytes();
+        let records = self.trace.records.load(Ordering::Relaxed);
+        let totals = IngestTotals { records, peak_held_bytes, ..IngestTotals::default() };
+        let mut ingested = Ingested { totals, lane_templates: Vec::new() };
+        for scheduler in schedulers.all() {
+            if !scheduler.cut_everything() {
+                return Err(IngestError::Incomplete);
+            }
+            ingested.totals.add(scheduler.totals(), scheduler.bam_totals());
+            ingested.lane_templates.push(scheduler.totals().1);
+        }
+        Ok(ingested)
+    }
+
+    /// What one worker does.
+    pub(super) fn work(&self, index: usize) -> Outcome<S> {
+        // First of all, so that the worker's own memory is taken where it runs.
+        self.options.placement.take_slot(index).map_err(IngestError::Placement)?;
+        let Some(first) = self.lanes.first() else { return Ok(()) };
+        let mut worker = Worker {
+            engine: self.engine.scratch()?,
+            fetch: FetchScratch::default(),
+            sink: first.sink.scratch().map_err(IngestError::Sink)?,
+            packed: PackedTemplates::default(),
+        };
+        while let Some((lane, task)) = self.trace.wait.time(|| self.next_task()) {
+            match self.perform(&mut worker, lane, task) {
+                Err(error) if error.is_of_lane() => {
+                    self.lanes[lane].failure.set(error);
+                    self.give_up(lane);
+                }
+                outcome => outcome?,
+            }
+        }
+        Ok(())
+    }
+
+    fn perform(&self, worker: &mut Worker<E, S>, lane: usize, task: Task<E>) -> Outcome<S> {
+        match task {
+            Task::Fetch => self.fetch(worker, lane),
+            Task::Seed(batch) => self.seed(worker, lane, batch),
+            Task::SeedAndEmit(batch) => self.seed_and_emit(worker, lane, batch),
+            Task::Infer(cohort, seeded) => self.infer(lane, cohort, seeded),
+            Task::Emit(task) => self.emit(worker, lane, task),
+        }
+    }
+
+    /// The next task, waiting for one if need be; `None` when all is done or the run has failed.
+    fn next_task(&self) -> Option<(usize, Task<E>)> {
+        let stopped = || self.failure.stopped();
+        schedule::next_task(&self.schedulers, stopped, Lanes::next_task)
+    }
+
+    fn fetch(&self, worker: &mut Worker<E, S>, lane: usize) -> Outcome<S> {
+        let source = self.lanes[lane].source;
+        let fetched = self.trace.fetch.time(|| source.fetch(&mut worker.fetch))?;
+        if self.schedulers.update(|lanes| lanes.fetched(lane, fetched))? {
+            self.end(lane);
+        }
+        Ok(())
+    }
+
+    /// Has the workers look at the failure.
+    pub(super) fn wake(&self) {
+        self.schedulers.wake_all();
+        self.lanes.iter().for_each(|lane| lane.sink.stop());
+    }
+
+    /// A lane has failed: nobody goes on with it, nor with those behind it.
+    fn give_up(&self, lane: usize) {
+        self.schedulers.update(|lanes| lanes.give_up(lane));
+        self.schedulers.wake_all();
+        self.lanes[lane..].iter().for_each(|lane| lane.sink.stop());
+    }
+
+    /// A lane is through, and others follow in its memory.
+    fn end(&self, lane: usize) {
+        let Lane { source, sink, .. } = &self.lanes[lane];
+        source.free_memory();
+        sink.end();
+    }
+
+    /// `None` if the batch's reads are malformed, with which the lane has failed: batches are handed
+    /// out in order, so that of several such the first is known before all workers have stopped.
+    fn find_candidates(
+        &self,
+        worker: &mut Worker<E, S>,
+        lane: usize,
+        mut batch: Batch,
+    ) -> Result<Option<Seeded<E>>, IngestError<S::Error>> {
+        let reads = match batch.engine_reads(self.engine.longest_read_bases()) {
+            Ok(reads) => reads,
+            Err(error) => {
+                self.lanes[lane].failure.set_at(batch.sequence, error.into());
+                self.give_up(lane);
+                return Ok(None);
+            }
+        };
+        let candidates =
+            self.trace.seed.time(|| self.engine.seed_extend(&mut worker.engine, &reads))?;
+        drop(reads);
+        let mut held_bytes = self.engine.held_bytes(&candidates);
+        let Lane { source, tags, sink, .. } = &self.lanes[lane];
+        if tags.input.wanted() || sink.wants_reads() {
+            held_bytes += batch.input_bytes();
+        } else {
+            batch.lanes.drain(..).flatten().for_each(|segment| {
+                if let Some(block) = Arc::into_inner(segment.block) {
+                    source.recycle(block);
+                }
+            });
+        }
+        Ok(Some(Seeded { batch, candidates, held_bytes }))
+    }
+
+    fn seed(&self, worker: &mut Worker<E, S>, lane: usize, batch: Batch) -> Outcome<S> {
+        let Some(seeded) = self.find_candidates(worker, lane, batch)? else { return Ok(()) };
+        self.schedulers.update(|lanes| lanes.seeded(lane, seeded)).map_or(Ok(()), |held_bytes| {
+            Err(IngestError::CohortTooLarge {
+                cohort_bases: self.options.cohort_bases,
+                held_bytes,
+                limit_bytes: self.options.held_limits.cohort_bytes,
+            })
+        })
+    }
+
+    fn infer(&self, lane: usize, cohort: ClosedCohort, seeded: Vec<Seeded<E>>) -> Outcome<S> {
+        let (rest, candidates): (Vec<_>, Vec<_>) =
+            seeded.into_iter().map(|s| ((s.batch, s.held_bytes), s.candidates)).unzip();
+        let model = self.trace.infer.time(|| self.engine.infer_cohort(&candidates))?;
+        let seeded = rest
+            .into_iter()
+            .zip(candidates)
+            .map(|((batch, held_bytes), candidates)| Seeded { batch, candidates, held_bytes })
+            .collect();
+        self.schedulers.update(|lanes| lanes.inferred(lane, cohort, &Arc::new(model), seeded));
+        Ok(())
+    }
+
+    fn emit(&self, worker: &mut Worker<E, S>, lane: usize, task: EmitTask<E>) -> Outcome<S> {
+        let EmitTask { seeded, model, ordinals } = task;
+        let (sequence, held_bytes) = (seeded.batch.sequence, seeded.held_bytes);
+        self.emit_records(worker, lane, seeded, Some(&model), ordinals)?;
+        self.emitted(lane, sequence, held_bytes);
+        Ok(())
+    }
+
+    fn emitted(&self, lane: usize, sequence: u64, held_bytes: u64) {
+        if self.schedulers.update(|lanes| lanes.emitted(lane, sequence, held_bytes)) {
+            self.end(lane);
+        }
+    }
+
+    fn seed_and_emit(&self, worker: &mut Worker<E, S>, lane: usize, batch: Batch) -> Outcome<S> {
+        let (sequence, first_read) = (batch.sequence, batch.first_read);
+        let Some(seeded) = self.find_candidates(worker, lane, batch)? else { return Ok(()) };
+        let ordinals = Ordinals { first_pair: 0, first_single: first_read };
+        self.emit_records(worker, lane, seeded, None, ordinals)?;
+        self.emitted(lane, sequence, 0);
+        Ok(())
+    }
+
+    fn emit_records(
+        &self,
+        worker: &mut Worker<E, S>,
+        lane: usize,
+        seeded: Seeded<E>,
+        model: Option<&E::Model>,
+        ordinals: Ordinals,
+    ) -> Outcome<S> {
+        let Lane { tags, sink: of_lane, .. } = &self.lanes[lane];
+        let Seeded { batch, candidates, .. } = seeded;
+        let Worker { engine, packed, sink, .. } = worker;
+        let mut failed = None;
+        let mut part = |templates: &PackedTemplates| {
+            self.count(templates);
+            let looked = of_lane.look(sink, &batch, templates);
+            let accepted =
+                looked.and_then(|()| of_lane.accept_part(sink, batch.sequence, templates));
+            failed = accepted.err();
+            failed.is_none()
+        };
+        let emitted = self.trace.emit.time(|| -> Outcome<S> {
+            let mut emission = Emission::new(&batch, tags, packed)?;
+            if E::MANY_RECORDS {
+                emission = emission.in_parts(&mut part);
+            }
+            self.engine.emit(engine, candidates, model, ordinals, &mut emission)?;
+            Ok(emission.finish()?)
+        });
+        if let Some(error) = failed {
+            return Err(IngestError::Sink(error));
+        }
+        emitted?;
+        self.count(&worker.packed);
+        let Worker { packed, sink, .. } = worker;
+        let accept = || {
+            of_lane.look(sink, &batch, packed)?;
+            of_lane.accept(sink, batch.sequence, packed)
+        };
+        self.trace.sink.time(accept).map_err(IngestError::Sink)
+    }
+
+    fn count(&self, templates: &PackedTemplates) {
+        self.trace.records.fetch_add(templates.records, Ordering::Relaxed);
+        self.trace.templates.fetch_add(templates.ends.len() as u64, Ordering::Relaxed);
+    }
+}
