@@ -226,7 +226,7 @@ impl BlockCompressor {
 
     /// The level it was made for.
     #[must_use]
-    pub fn level(&self) -> u8 {
+    pub(crate) fn level(&self) -> u8 {
         self.level
     }
 

@@ -46,7 +46,7 @@ pub struct Datatype {
     /// Bytes of one value; of a variable-length string, those of its reference.
     pub size_bytes: u32,
     /// Whether the most significant byte comes first.
-    pub is_big_endian: bool,
+    pub(crate) is_big_endian: bool,
     names: Vec<u8>,
     /// End of each name in `names`, and its value.
     members: Vec<(usize, u64)>,
@@ -55,7 +55,7 @@ pub struct Datatype {
 impl Datatype {
     /// An enum that another library found: names and values in the order of the file.
     #[must_use]
-    pub fn of_enum(size_bytes: u32, members: &[(Vec<u8>, u64)]) -> Self {
+    pub(crate) fn of_enum(size_bytes: u32, members: &[(Vec<u8>, u64)]) -> Self {
         let mut datatype = Self { class: DatatypeClass::Enum, size_bytes, ..Self::default() };
         for (name, value) in members {
             datatype.names.extend_from_slice(name);

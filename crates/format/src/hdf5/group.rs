@@ -98,7 +98,7 @@ impl Links {
     ///
     /// # Errors
     /// There are too many.
-    pub fn add(&mut self, name: &[u8], target: LinkTarget) -> Result<(), Hdf5Error> {
+    pub(crate) fn add(&mut self, name: &[u8], target: LinkTarget) -> Result<(), Hdf5Error> {
         self.push(name, target, b"")
     }
 

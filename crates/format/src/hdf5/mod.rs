@@ -37,9 +37,11 @@ pub mod vbz;
 pub mod write;
 
 pub use attribute::{Attribute, Value};
-pub use datatype::{Datatype, DatatypeClass, EnumMember};
+pub(crate) use datatype::EnumMember;
+pub use datatype::{Datatype, DatatypeClass};
 pub use error::Hdf5Error;
 pub use file::Hdf5File;
-pub use group::{Link, LinkTarget, Links, ObjectKind};
+pub(crate) use group::Link;
+pub use group::{LinkTarget, Links, ObjectKind};
 pub use scratch::Hdf5Scratch;
 pub use shape::MAX_ELEMENTS;

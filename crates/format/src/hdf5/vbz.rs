@@ -12,7 +12,7 @@ use zstd::zstd_safe::get_frame_content_size;
 use crate::slow5::{SignalError, stream_vbyte, svb_zd};
 
 /// Number of the filter in HDF5's registry.
-pub const FILTER_ID: u16 = 32020;
+pub(crate) const FILTER_ID: u16 = 32020;
 
 /// Why a chunk could not be decoded.
 #[derive(Debug, thiserror::Error)]

@@ -12,8 +12,9 @@ mod layout;
 mod schema;
 mod table;
 
-pub use array::{Array, Batch, ValueError};
-pub use dictionary::Dictionary;
-pub use layout::{Buffer, ColumnLayout};
-pub use schema::{DataType, Field, Schema};
-pub use table::{ArrowTable, BatchLayout};
+pub use array::Batch;
+pub(crate) use array::{Array, ValueError};
+pub(crate) use dictionary::Dictionary;
+pub(crate) use layout::{Buffer, ColumnLayout};
+pub(crate) use schema::{DataType, Field, Schema};
+pub(crate) use table::{ArrowTable, BatchLayout};
