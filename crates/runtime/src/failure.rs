@@ -28,7 +28,7 @@ impl<E> Default for Failure<E> {
 
 impl<E> Failure<E> {
     /// Records `error` unless one is recorded already, and stops the run.
-    pub fn set(&self, error: E) {
+    pub(crate) fn set(&self, error: E) {
         lock(&self.first).get_or_insert((None, error));
         self.stopped.store(true, Ordering::Release);
     }
@@ -53,7 +53,7 @@ impl<E> Failure<E> {
     }
 
     /// The error, if any; the latch is empty afterwards.
-    pub fn take(&self) -> Option<E> {
+    pub(crate) fn take(&self) -> Option<E> {
         lock(&self.first).take().map(|(_, error)| error)
     }
 }

@@ -15,8 +15,10 @@ mod slot;
 use std::fmt;
 use std::num::NonZeroUsize;
 
-pub use crate::sys::numa::{MemoryPolicy, Region};
-pub use plan::{Group, Plan, Slot};
+pub use crate::sys::numa::MemoryPolicy;
+pub(crate) use crate::sys::numa::Region;
+pub use plan::Plan;
+pub(crate) use plan::{Group, Slot};
 pub use slot::{ask_for_huge_pages, keep_small, permitted, with_pages};
 
 /// Where the index lies.
