@@ -86,7 +86,7 @@ impl SequenceCheck {
 
     /// Lines of text of the lane up to here.
     #[must_use]
-    pub fn lines(&self) -> u64 {
+    pub(crate) fn lines(&self) -> u64 {
         self.lines
     }
 

@@ -22,31 +22,31 @@ const WAIT: Duration = Duration::from_millis(200);
 
 /// Consecutive records as they stand in the input.
 #[derive(Debug)]
-pub struct Records<'a> {
+pub(crate) struct Records<'a> {
     /// Their text.
-    pub text: &'a [u8],
+    pub(crate) text: &'a [u8],
     /// Where each starts in `text`, and behind the last one.
-    pub starts: &'a [usize],
+    pub(crate) starts: &'a [usize],
     /// Where their parts lie in `text`.
-    pub reads: &'a [ReadSpans],
+    pub(crate) reads: &'a [ReadSpans],
 }
 
 impl Records<'_> {
     /// How many there are.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.reads.len()
     }
 
     /// Whether there are none.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.reads.is_empty()
     }
 }
 
 /// Reads and checks the records of one input.
-pub struct RecordReader {
+pub(crate) struct RecordReader {
     reader: TextReader,
     block: ReadBlock,
     starts: Vec<usize>,
@@ -63,7 +63,7 @@ impl RecordReader {
     ///
     /// # Errors
     /// The input cannot be opened.
-    pub fn open(path: &Path) -> Result<Self, SourceError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, SourceError> {
         Ok(Self {
             reader: TextReader::new(Input::open(path)?, 0),
             block: ReadBlock::default(),
@@ -78,7 +78,7 @@ impl RecordReader {
 
     /// Compression, known once something was read.
     #[must_use]
-    pub fn compression(&self) -> Option<Compression> {
+    pub(crate) fn compression(&self) -> Option<Compression> {
         self.reader.compression()
     }
 
@@ -87,7 +87,7 @@ impl RecordReader {
     /// # Errors
     /// What the system or the decompressor says, input that is not four-line FASTQ, and malformed
     /// records.
-    pub fn next(&mut self, want: usize) -> Result<Option<Records<'_>>, SourceError> {
+    pub(crate) fn next(&mut self, want: usize) -> Result<Option<Records<'_>>, SourceError> {
         self.block.bytes.drain(..self.used);
         self.used = 0;
         let mut want = want.max(SAMPLE_BYTES);
