@@ -12,4 +12,4 @@ mod templates;
 pub use error::IngestError;
 pub use names::TemplateNames;
 pub use scheduler::CoordinateClaim;
-pub use templates::Templates;
+pub(crate) use templates::Templates;

@@ -277,7 +277,7 @@ impl Counts {
 
     /// Memory that the counts take.
     #[must_use]
-    pub fn size_bytes(&self) -> u64 {
+    pub(crate) fn size_bytes(&self) -> u64 {
         let events = self.groups.iter().flatten().flat_map(|group| group.events());
         events.map(|(_, event)| event.size_bytes()).sum()
     }

@@ -75,13 +75,13 @@ impl KnownSitesBuilder {
 
     /// Sites added.
     #[must_use]
-    pub fn sites(&self) -> u64 {
+    pub(crate) fn sites(&self) -> u64 {
         self.sites
     }
 
     /// Memory that the sites take so far.
     #[must_use]
-    pub fn size_bytes(&self) -> u64 {
+    pub(crate) fn size_bytes(&self) -> u64 {
         self.sequences.iter().map(|it| 8 * it.sites.capacity() as u64).sum()
     }
 

@@ -39,9 +39,12 @@ mod tests;
 pub use self::apply::{Applied, Applier, ApplyOptions, ApplyScratch, DynamicQuantization};
 pub use self::count::{CountScratch, Counted, Counter};
 pub use self::counts::Counts;
-pub use self::gather::{GatherError, gather};
-pub use self::rows::{QualityRow, QualityRows};
-pub use self::table::{Arguments, Table};
+pub(crate) use self::gather::GatherError;
+pub use self::gather::gather;
+pub use self::rows::QualityRow;
+pub(crate) use self::rows::QualityRows;
+pub(crate) use self::table::Arguments;
+pub use self::table::Table;
 pub use self::visit::CountingVisitors;
 
 use read_groups::ReadGroups;
