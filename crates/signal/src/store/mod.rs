@@ -31,11 +31,12 @@ use crate::store::fast5::{Fast5File, Fast5Options};
 use crate::store::pod5::{Pod5Error, Pod5File};
 use table_file::{Table, TableFile};
 
-pub use frames::FrameDefect;
+pub(crate) use frames::FrameDefect;
 pub use index_file::{IndexFileError, for_each_entry, index_path, read_index_file};
-pub use read_index::{DuplicateReadId, ReadIndex};
+pub(crate) use read_index::DuplicateReadId;
+pub use read_index::ReadIndex;
 pub use record_file::{DecodeScratch, RecordFile};
-pub use table_file::Fast5Table;
+pub(crate) use table_file::Fast5Table;
 
 /// What a file of raw signal is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -268,7 +269,7 @@ pub trait SignalStore: Send + Sync {
 }
 
 /// Opens a FAST5 file; what is wrong with it, where it cannot.
-pub type OpenFast5 = fn(&Path, Fast5Options) -> Result<Box<dyn Fast5Table>, String>;
+pub(crate) type OpenFast5 = fn(&Path, Fast5Options) -> Result<Box<dyn Fast5Table>, String>;
 
 /// What reads FAST5 files.
 #[derive(Debug, Clone, Default)]

@@ -98,7 +98,7 @@ impl RecordFile {
 
     /// Where the first record begins.
     #[must_use]
-    pub fn first_record(&self) -> u64 {
+    pub(crate) fn first_record(&self) -> u64 {
         self.first_record
     }
 

@@ -58,14 +58,14 @@ pub trait Engine: Send + Sync {
 #[derive(Debug, Clone, Copy)]
 pub struct Field<'a> {
     /// Its name.
-    pub name: &'a [u8],
+    pub(crate) name: &'a [u8],
     /// Its value.
-    pub value: FieldValue<'a>,
+    pub(crate) value: FieldValue<'a>,
 }
 
 /// The value of an attribute.
 #[derive(Debug, Clone, Copy)]
-pub enum FieldValue<'a> {
+pub(crate) enum FieldValue<'a> {
     /// An integer.
     Integer {
         /// The number.

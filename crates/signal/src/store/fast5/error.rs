@@ -11,16 +11,16 @@ pub struct Fast5Error {
     /// The file.
     pub path: PathBuf,
     /// The read's group in the file; none when the file as a whole is concerned.
-    pub read: Option<String>,
+    pub(crate) read: Option<String>,
     /// Address of the object in the file, where the problem does not name one itself.
-    pub address: Option<u64>,
+    pub(crate) address: Option<u64>,
     /// What is wrong.
     pub problem: Fast5Problem,
 }
 
 impl Fast5Error {
     /// What is wrong with a whole file, without its path.
-    pub fn without_path(&self) -> String {
+    pub(crate) fn without_path(&self) -> String {
         let group = self.read.as_ref().map(|group| format!("group {group}: ")).unwrap_or_default();
         format!("{group}{}", self.problem)
     }

@@ -86,7 +86,7 @@ impl<E: Engine> Fast5File<E> {
     ///
     /// # Errors
     /// It is no FAST5, it is damaged, or none of its reads is in order.
-    pub fn with_engine(
+    pub(crate) fn with_engine(
         engine: E,
         path: &Path,
         options: Fast5Options,

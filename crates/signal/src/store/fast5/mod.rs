@@ -24,7 +24,8 @@ mod file;
 mod write;
 
 pub use collect::Fast5Options;
-pub use engine::{Engine, Field, FieldValue};
-pub use error::{Fast5Error, Fast5Problem};
+pub(crate) use engine::{Engine, Field, FieldValue};
+pub use error::Fast5Error;
+pub(crate) use error::Fast5Problem;
 pub use file::{Fast5File, Fast5Layout, Fast5Scratch};
 pub use write::{Fast5WriteError, Fast5Writer};

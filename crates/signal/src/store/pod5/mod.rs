@@ -16,6 +16,7 @@ mod moment;
 mod scratch;
 mod uuid;
 
-pub use error::{Pod5Error, Pod5ReadError};
+pub use error::Pod5Error;
+pub(crate) use error::Pod5ReadError;
 pub use file::Pod5File;
 pub use scratch::Pod5Scratch;
