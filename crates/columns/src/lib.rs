@@ -12,5 +12,6 @@ pub mod signal;
 mod stream;
 mod text;
 
-pub use flow::{Limits, Totals, Watch};
+pub(crate) use flow::Watch;
+pub use flow::{Limits, Totals};
 pub use text::TextType;
