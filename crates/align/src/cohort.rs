@@ -83,15 +83,15 @@ pub struct Batch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClosedCohort {
     /// Its number.
-    pub cohort: u64,
+    pub(crate) cohort: u64,
     /// Ordinal of its first read.
-    pub first_read: u64,
+    pub(crate) first_read: u64,
     /// Number of batches.
-    pub batches: u64,
+    pub(crate) batches: u64,
     /// Single reads in it.
-    pub singles: u64,
+    pub(crate) singles: u64,
     /// Pairs in it.
-    pub pairs: u64,
+    pub(crate) pairs: u64,
 }
 
 /// What the cutter has produced.
@@ -281,7 +281,7 @@ impl<'a> CohortCutter<'a> {
     /// Cuts a run of cohorts of an input instead of all. `source` must start at the run's places;
     /// what lies behind the run is passed over.
     #[must_use]
-    pub fn within(mut self, range: CohortRange) -> Self {
+    pub(crate) fn within(mut self, range: CohortRange) -> Self {
         let CohortStart { cohort, first_read, first_template, sequence, .. } = range.start;
         self.open = OpenCohort { number: cohort, first_read, ..OpenCohort::default() };
         (self.next_read, self.next_template) = (first_read, first_template);
@@ -351,7 +351,7 @@ impl<'a> CohortCutter<'a> {
 
     /// Reads and templates cut so far.
     #[must_use]
-    pub fn totals(&self) -> (u64, u64) {
+    pub(crate) fn totals(&self) -> (u64, u64) {
         let CohortStart { first_read, first_template, .. } = self.range.start;
         (self.next_read - first_read, self.next_template - first_template)
     }
@@ -528,7 +528,7 @@ impl Batch {
 
     /// Bytes of input that the batch keeps alive, its share of every block.
     #[must_use]
-    pub fn input_bytes(&self) -> u64 {
+    pub(crate) fn input_bytes(&self) -> u64 {
         let share =
             |s: &Segment| (s.block.bytes.len() * s.reads.len() / s.block.reads.len().max(1)) as u64;
         self.lanes.iter().flatten().map(share).sum()
@@ -536,7 +536,7 @@ impl Batch {
 
     /// Number of pairs and of single reads.
     #[must_use]
-    pub fn counts(&self) -> (usize, usize) {
+    pub(crate) fn counts(&self) -> (usize, usize) {
         match &self.shape {
             Shape::Pairs => (self.reads / 2, 0),
             Shape::Singles => (0, self.reads),
@@ -641,7 +641,7 @@ impl Batch {
 }
 
 /// The reads of one template, each as its block and index.
-pub type Mates<'a> = ((&'a ReadBlock, usize), Option<(&'a ReadBlock, usize)>);
+pub(crate) type Mates<'a> = ((&'a ReadBlock, usize), Option<(&'a ReadBlock, usize)>);
 
 #[cfg(test)]
 #[path = "cohort_tests.rs"]

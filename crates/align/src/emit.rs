@@ -65,7 +65,7 @@ pub enum EmitError {
 const PART_BYTES: usize = 4 << 20;
 
 /// Takes the templates of a batch that is not complete; false if it cannot.
-pub type PartSink<'a> = dyn FnMut(&PackedTemplates) -> bool + 'a;
+pub(crate) type PartSink<'a> = dyn FnMut(&PackedTemplates) -> bool + 'a;
 
 /// Collects the records of one batch; [`Emission::finish`] completes it.
 pub struct Emission<'a> {

@@ -97,7 +97,7 @@ impl MateOrder {
 
     /// What was found so far.
     #[must_use]
-    pub fn totals(&self) -> BamTotals {
+    pub(crate) fn totals(&self) -> BamTotals {
         self.totals
     }
 

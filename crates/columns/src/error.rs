@@ -71,7 +71,7 @@ pub struct BadValue {
     /// Name of the read.
     pub name: String,
     /// What is wrong.
-    pub problem: String,
+    pub(crate) problem: String,
 }
 
 impl ColumnsError {

@@ -12,5 +12,5 @@ pub mod signal;
 mod stream;
 mod text;
 
-pub use flow::{Limits, Totals, Watch};
+pub use flow::{Limits, Totals};
 pub use text::TextType;

@@ -224,12 +224,6 @@ impl BlockCompressor {
         Ok(Self { deflate, level })
     }
 
-    /// The level it was made for.
-    #[must_use]
-    pub fn level(&self) -> u8 {
-        self.level
-    }
-
     /// Appends exactly one block with `payload` to `out` and returns the block's size in bytes,
     /// at most 65,311. An empty payload gives [`EOF_BLOCK`] at every level.
     ///

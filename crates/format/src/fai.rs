@@ -187,9 +187,9 @@ pub fn parse_gzi(bytes: &[u8]) -> Result<Vec<BlockStart>, IndexTextError> {
 #[error("line {line}: {problem}")]
 pub struct FaiBuildError {
     /// Number of the line, from 1.
-    pub line: u64,
+    pub(crate) line: u64,
     /// What is wrong.
-    pub problem: &'static str,
+    pub(crate) problem: &'static str,
 }
 
 /// Makes a `.fai` of text that is pushed in pieces of any size.

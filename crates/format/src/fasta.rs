@@ -46,7 +46,7 @@ pub struct FastaError {
     /// Byte of the (uncompressed) text, counted from 0.
     pub byte: u64,
     /// What is wrong there.
-    pub kind: FastaErrorKind,
+    pub(crate) kind: FastaErrorKind,
 }
 
 impl fmt::Display for FastaError {
@@ -64,7 +64,7 @@ impl fmt::Display for FastaError {
 
 /// The kinds of [`FastaError`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FastaErrorKind {
+pub(crate) enum FastaErrorKind {
     /// The text has no record.
     #[error("no FASTA record: the file is empty")]
     Empty,

@@ -22,9 +22,9 @@ pub trait SequenceSink {
 #[error("line {line}: {problem}")]
 pub struct SequenceScanError {
     /// Number of the line, from 1.
-    pub line: u64,
+    pub(crate) line: u64,
     /// What is wrong.
-    pub problem: &'static str,
+    pub(crate) problem: &'static str,
 }
 
 /// What the next line is.

@@ -17,11 +17,11 @@ const SAMPLE_BYTES: u64 = 4096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint {
     /// Size in bytes.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Time of the last change, in nanoseconds since 1970.
-    pub modified_ns: i128,
+    pub(crate) modified_ns: i128,
     /// CRC32 of the samples.
-    pub checksum: u32,
+    pub(crate) checksum: u32,
 }
 
 impl Fingerprint {

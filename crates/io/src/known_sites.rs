@@ -58,9 +58,9 @@ pub enum KnownSitesError {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KnownSitesRead {
     /// Sites on sequences of the header.
-    pub sites: u64,
+    pub(crate) sites: u64,
     /// Sites on other sequences, which no read can have.
-    pub elsewhere: u64,
+    pub(crate) elsewhere: u64,
 }
 
 /// Suffixes of BED; all else is VCF, as GATK tells them apart.

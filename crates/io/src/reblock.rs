@@ -69,11 +69,11 @@ pub struct Survey {
     /// Reads.
     pub records: u64,
     /// Their text in bytes, blank lines at the end apart.
-    pub text_bytes: u64,
+    pub(crate) text_bytes: u64,
     /// Text of the largest block.
     pub largest_block_bytes: usize,
     /// Time to find where records end and to check them.
-    pub scan: Duration,
+    pub(crate) scan: Duration,
 }
 
 /// Calls `take` with each group of `reads_per_block` records, and a last one of fewer: their text,

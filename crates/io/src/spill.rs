@@ -185,7 +185,7 @@ impl SpillScratch {
 
     /// Bytes of the buffer held, zstd's own tables (about 1 MB) not counted.
     #[must_use]
-    pub fn heap_bytes(&self) -> usize {
+    pub(crate) fn heap_bytes(&self) -> usize {
         self.compressed.capacity()
     }
 }

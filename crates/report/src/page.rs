@@ -21,7 +21,7 @@ const VALUE: &str = "value";
 
 /// One number or text of a table.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Cell {
+pub(crate) enum Cell {
     /// A whole number.
     Count(u64),
     /// Any number; what is none is left empty.
@@ -108,7 +108,7 @@ fn decimals(numbers: impl Iterator<Item = f64>) -> usize {
 
 /// A number with a thin space between thousands.
 #[must_use]
-pub fn thousands(number: &str) -> String {
+pub(crate) fn thousands(number: &str) -> String {
     let (whole, rest) = number.split_at(number.find('.').unwrap_or(number.len()));
     let digits = whole.trim_start_matches('-').len();
     let mut text = String::new();
@@ -124,39 +124,39 @@ pub fn thousands(number: &str) -> String {
 
 /// Numbers of a plot, or numbers alone.
 #[derive(Debug, Clone, Default)]
-pub struct Table {
+pub(crate) struct Table {
     /// Its name in JSON, and what links to it.
-    pub id: &'static str,
+    pub(crate) id: &'static str,
     /// Heads.
-    pub columns: Vec<&'static str>,
+    pub(crate) columns: Vec<&'static str>,
     /// As many cells in each row.
-    pub rows: Vec<Vec<Cell>>,
+    pub(crate) rows: Vec<Vec<Cell>>,
 }
 
 /// A table, and a plot of it where that shows more.
 #[derive(Debug, Clone, Default)]
-pub struct Figure {
+pub(crate) struct Figure {
     /// Heading.
-    pub title: String,
+    pub(crate) title: String,
     /// What is drawn, and how.
-    pub plot: Option<(Plot, Style<'static>)>,
+    pub(crate) plot: Option<(Plot, Style<'static>)>,
     /// The numbers.
-    pub table: Table,
+    pub(crate) table: Table,
 }
 
 /// A part of the page.
 #[derive(Debug, Clone, Default)]
 pub struct Section {
     /// Heading.
-    pub title: &'static str,
+    pub(crate) title: &'static str,
     /// What the numbers are, and whose definition they follow.
-    pub note: String,
+    pub(crate) note: String,
     /// Plots and tables.
-    pub figures: Vec<Figure>,
+    pub(crate) figures: Vec<Figure>,
 }
 
 /// One number of the verdict: what it is, and its text.
-pub type Fact = (&'static str, String);
+pub(crate) type Fact = (&'static str, String);
 
 /// A report.
 #[derive(Debug, Clone, Default)]

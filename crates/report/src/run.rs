@@ -136,7 +136,7 @@ pub struct PlacementReport {
     /// Whether huge pages of the index were prevented.
     pub small_pages: bool,
     /// Workers of each replica, in the order of `replicas`.
-    pub workers: Vec<usize>,
+    pub(crate) workers: Vec<usize>,
     /// The copies of the index.
     pub replicas: Vec<ReplicaReport>,
 }

@@ -15,7 +15,7 @@ use crate::failure::{Failure, lock};
 #[error("{message}")]
 pub struct WorkerPanic {
     /// What to say.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 /// A thread that the system refuses, for want of memory or because of a limit.

@@ -72,7 +72,7 @@ impl Console {
 
     /// Its name.
     #[must_use]
-    pub fn program(&self) -> &'static str {
+    pub(crate) fn program(&self) -> &'static str {
         self.program
     }
 

@@ -107,7 +107,7 @@ impl Host {
     }
 
     /// Reports progress, at most once in [`PROGRESS_INTERVAL`]. `wall` is the time since the start.
-    pub fn progress(&self, wall: Duration, progress: Progress) {
+    pub(crate) fn progress(&self, wall: Duration, progress: Progress) {
         if self.progress.is_none() {
             return;
         }

@@ -103,7 +103,7 @@ pub enum Method {
 }
 
 /// Called with the phase and how much of it is done, 0 to 1.
-pub type Progress<'a> = &'a dyn Fn(Phase, f64);
+pub(crate) type Progress<'a> = &'a dyn Fn(Phase, f64);
 
 /// A reference read and ready to be built, and what that takes.
 #[derive(Debug)]
@@ -122,8 +122,6 @@ pub struct IndexPlan {
     pub sequences: u64,
     /// Bases on one strand.
     pub bases: u64,
-    /// Runs of ambiguous bases.
-    pub holes: u64,
     /// Most memory the build will hold at a time (formulas in the module's documentation). More
     /// than the limit, if that allows no method: then it is the least that would do.
     pub memory_bytes_needed: u64,
@@ -184,7 +182,6 @@ pub fn plan(
     Ok(IndexPlan {
         sequences: reference.sequences.len() as u64,
         bases,
-        holes,
         blocks,
         method,
         memory_bytes_needed,

@@ -65,11 +65,11 @@ mod check_tests;
 pub use build::{BuildOptions, Built, IndexPlan, Method, Phase, build, plan};
 pub use check::{Contig, IndexError, IndexInfo, check};
 pub use error::BuildError;
-pub(crate) use fast_table::SEED_BASES;
-pub use fast_table::{FastTable, FastTableError};
+pub use fast_table::FastTable;
+pub(crate) use fast_table::{FastTableError, SEED_BASES};
 pub(crate) use loaded::Loaded;
 pub(crate) use packed::CODE;
-pub use parts::{Block, IndexParts, Sequence};
+pub(crate) use parts::{Block, IndexParts, Sequence};
 pub use without_alt::WithoutAlt;
 
 /// The paths of an index: a prefix and the suffixes of its files.
@@ -87,7 +87,7 @@ impl IndexPaths {
 
     /// The prefix itself.
     #[must_use]
-    pub fn prefix(&self) -> &Path {
+    pub(crate) fn prefix(&self) -> &Path {
         &self.prefix
     }
 
@@ -141,7 +141,7 @@ impl IndexPaths {
 
     /// `PREFIX.alt`, the names of ALT contigs.
     #[must_use]
-    pub fn alt(&self) -> PathBuf {
+    pub(crate) fn alt(&self) -> PathBuf {
         self.with("alt")
     }
 }

@@ -202,7 +202,7 @@ pub struct IngestTrace {
     /// Records emitted.
     pub records: AtomicU64,
     /// Templates emitted.
-    pub templates: AtomicU64,
+    pub(crate) templates: AtomicU64,
 }
 
 /// What ingest did.

@@ -13,11 +13,11 @@ pub use walk::{WalkScratch, align};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventRow {
     /// First base of its k-mer on the reference, from the start of the alignment.
-    pub offset: u32,
+    pub(crate) offset: u32,
     /// Which event of the read.
-    pub event: u32,
+    pub(crate) event: u32,
     /// Rank of the k-mer in the model, on the strand that was sequenced.
-    pub rank: u32,
+    pub(crate) rank: u32,
     /// The event has no level, and stands at this k-mer only for its order.
-    pub is_bad: bool,
+    pub(crate) is_bad: bool,
 }

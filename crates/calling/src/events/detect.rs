@@ -14,15 +14,15 @@ use super::welch::statistic;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DetectOptions {
     /// Samples of the short windows.
-    pub short_window: usize,
+    pub(crate) short_window: usize,
     /// Samples of the long windows.
-    pub long_window: usize,
+    pub(crate) long_window: usize,
     /// What a peak of the short windows must exceed.
-    pub short_threshold: f32,
+    pub(crate) short_threshold: f32,
     /// What a peak of the long windows must exceed.
-    pub long_threshold: f32,
+    pub(crate) long_threshold: f32,
     /// How far a peak must stand above what is beside it.
-    pub peak_height: f32,
+    pub(crate) peak_height: f32,
 }
 
 impl DetectOptions {

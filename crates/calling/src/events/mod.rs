@@ -39,7 +39,7 @@ impl Events {
     }
 
     /// Empties them, keeping their memory.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.start_samples.clear();
         self.length_samples.clear();
         self.mean_pa.clear();
@@ -77,11 +77,11 @@ pub struct EventRange {
 
 impl EventRange {
     /// A k-mer without events.
-    pub const NONE: Self = Self { first: u32::MAX, last: u32::MAX };
+    pub(crate) const NONE: Self = Self { first: u32::MAX, last: u32::MAX };
 
     /// The range, if there is one.
     #[must_use]
-    pub fn get(self) -> Option<(u32, u32)> {
+    pub(crate) fn get(self) -> Option<(u32, u32)> {
         (self != Self::NONE).then_some((self.first, self.last))
     }
 }

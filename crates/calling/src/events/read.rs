@@ -25,11 +25,11 @@ pub(crate) const MAX_PA: f64 = 1e9;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ReadOptions {
     /// Event detection.
-    pub detect: DetectOptions,
+    pub(crate) detect: DetectOptions,
     /// Events that recalibration needs (f5c's `--min-recalib-events`).
-    pub min_recalibration_events: usize,
+    pub(crate) min_recalibration_events: usize,
     /// What aligns.
-    pub kernel: Kernel,
+    pub(crate) kernel: Kernel,
 }
 
 impl ReadOptions {
@@ -68,7 +68,8 @@ pub enum SkipReason {
 
 impl SkipReason {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 7] = [
         Self::TooShort,
         Self::BadSignal,
         Self::TooFewEvents,
@@ -80,7 +81,7 @@ impl SkipReason {
 
     /// A short name that does not change, for reports.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::TooShort => "too_short",
             Self::BadSignal => "bad_signal",
@@ -95,22 +96,22 @@ impl SkipReason {
 
 /// Where time went, summed over the reads since the caller last set it to 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct StepTimes {
+pub(crate) struct StepTimes {
     /// Samples to current, and current to events.
-    pub events_ns: u64,
+    pub(crate) events_ns: u64,
     /// Banded alignment.
-    pub align_ns: u64,
+    pub(crate) align_ns: u64,
     /// Both scalings, and the map from k-mers to events.
-    pub scaling_ns: u64,
+    pub(crate) scaling_ns: u64,
     /// Cells of the banded alignment that were computed.
-    pub cells: u64,
+    pub(crate) cells: u64,
 }
 
 /// Buffers of one caller, and where its time went.
 #[derive(Debug, Default)]
 pub struct ReadScratch {
     /// Added to by every read.
-    pub times: StepTimes,
+    pub(crate) times: StepTimes,
     samples_pa: Vec<f32>,
     ranks: Vec<u32>,
     pairs: Vec<AlignedPair>,

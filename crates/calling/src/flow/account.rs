@@ -43,7 +43,7 @@ pub enum Skip {
 impl Skip {
     /// A word for the reason, for tables and JSON.
     #[must_use]
-    pub fn key(&self) -> &'static str {
+    pub(crate) fn key(&self) -> &'static str {
         match self {
             Self::Unmapped => "unmapped",
             Self::Secondary => "secondary",
@@ -65,7 +65,7 @@ impl Skip {
 
     /// What it means, in words.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let text = match self {
             Self::Unmapped => "not aligned",
             Self::Secondary => "secondary alignment",
@@ -88,7 +88,7 @@ impl Skip {
 
     /// Whether the record was not meant to be called: no calls are missed.
     #[must_use]
-    pub fn is_filter(&self) -> bool {
+    pub(crate) fn is_filter(&self) -> bool {
         [Self::Unmapped, Self::Secondary, Self::LowMappingQuality].contains(self)
     }
 }
@@ -121,7 +121,7 @@ pub struct CallAccount {
 
 impl CallAccount {
     /// Books a skipped record.
-    pub fn skip(&mut self, name: &[u8], skip: &Skip) {
+    pub(crate) fn skip(&mut self, name: &[u8], skip: &Skip) {
         let entry = self.skipped.entry(skip.key()).or_insert_with(|| Skipped {
             records: 0,
             text: skip.text(),

@@ -102,13 +102,13 @@ pub struct MethylationScratch {
 #[derive(Debug, Default)]
 pub struct MethylationOutput {
     /// The calls.
-    pub calls: Vec<CpgCall>,
+    pub(crate) calls: Vec<CpgCall>,
     /// The same as lines.
     pub text: Vec<u8>,
     /// The record with its tags.
     pub record: Vec<u8>,
     /// What became of the record.
-    pub tagging: Option<Tagging>,
+    pub(crate) tagging: Option<Tagging>,
     /// What the read says of single sites.
     pub outcomes: Vec<(u64, SiteOutcome)>,
 }

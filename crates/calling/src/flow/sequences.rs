@@ -47,7 +47,7 @@ pub enum ReadSequencesError {
 
 /// What a name led to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FoundSequence {
+pub(crate) enum FoundSequence {
     /// The bases of its read.
     Bases,
     /// No read has this name.
@@ -216,7 +216,7 @@ impl ReadSequences {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn fetch(
+    pub(crate) fn fetch(
         &self,
         scratch: &mut TextScratch,
         name: &[u8],

@@ -60,7 +60,7 @@ pub struct Kit {
 impl Kit {
     /// Of a read group.
     #[must_use]
-    pub fn of(header: &SignalHeader, group: usize) -> Self {
+    pub(crate) fn of(header: &SignalHeader, group: usize) -> Self {
         let value = |name: &[u8]| {
             let values = header.attributes.get(name).and_then(|values| values.get(group));
             values.map(|it| String::from_utf8_lossy(it).to_lowercase()).unwrap_or_default()
@@ -324,14 +324,14 @@ struct OpenFiles {
 
 /// What a worker keeps.
 #[derive(Default)]
-pub struct SignalScratch {
+pub(crate) struct SignalScratch {
     decode: DecodeScratch,
     batch: FrameBatch,
 }
 
 /// Why a read's signal cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SignalProblem {
+pub(crate) enum SignalProblem {
     /// No file has it.
     Missing,
     /// It is there more than once.
@@ -371,7 +371,7 @@ impl SignalFiles {
     ///
     /// # Errors
     /// [`SignalProblem`].
-    pub fn fetch(
+    pub(crate) fn fetch(
         &self,
         scratch: &mut SignalScratch,
         read_id: &[u8],

@@ -20,7 +20,7 @@ type Lanes = [f32; LANES];
 
 /// Buffers of [`align`](super::viterbi::align), to be kept by the caller.
 #[derive(Debug, Default)]
-pub struct ViterbiScratch {
+pub(crate) struct ViterbiScratch {
     /// Levels from the last event to the first.
     pub(super) levels: Vec<f32>,
     pub(super) means: Vec<f32>,

@@ -29,11 +29,11 @@ const LEAST_STAY: f32 = 1e-6;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScaledLevel {
     /// Mean, in picoampere.
-    pub mean_pa: f32,
+    pub(crate) mean_pa: f32,
     /// Standard deviation, in picoampere.
-    pub stdv_pa: f32,
+    pub(crate) stdv_pa: f32,
     /// Natural logarithm of the latter.
-    pub log_stdv: f32,
+    pub(crate) log_stdv: f32,
 }
 
 impl ScaledLevel {
@@ -58,21 +58,21 @@ impl ScaledLevel {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Transitions {
     /// Match to the same block's match.
-    pub stay: f32,
+    pub(crate) stay: f32,
     /// Match to the next block's match.
-    pub next: f32,
+    pub(crate) next: f32,
     /// Match to the same block's bad event.
-    pub bad: f32,
+    pub(crate) bad: f32,
     /// Match to the next block's skip.
-    pub skip: f32,
+    pub(crate) skip: f32,
     /// Bad event to itself.
-    pub bad_again: f32,
+    pub(crate) bad_again: f32,
     /// Bad event to the same block's match; to the next block's match; to the next block's skip.
-    pub bad_left: f32,
+    pub(crate) bad_left: f32,
     /// Skip to the next block's skip.
-    pub skip_again: f32,
+    pub(crate) skip_again: f32,
     /// Skip to the next block's match.
-    pub skip_left: f32,
+    pub(crate) skip_left: f32,
 }
 
 impl Transitions {
@@ -95,7 +95,7 @@ impl Transitions {
 
     /// Their natural logarithms, computed in double precision and then rounded.
     #[must_use]
-    pub fn ln(&self) -> Self {
+    pub(crate) fn ln(&self) -> Self {
         let ln = |probability: f32| f64::from(probability).ln() as f32;
         Self {
             stay: ln(self.stay),
@@ -125,9 +125,9 @@ pub(crate) mod background {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clipping {
     /// First events.
-    pub start: bool,
+    pub(crate) start: bool,
     /// Last events.
-    pub end: bool,
+    pub(crate) end: bool,
 }
 
 impl Clipping {

@@ -6,26 +6,26 @@
 //! contiguous. All cells are kept and no pointers: the way back asks each cell on it once more
 //! where it came from.
 
-pub use super::diagonals::ViterbiScratch;
+pub(crate) use super::diagonals::ViterbiScratch;
 use super::diagonals::{LANES, LEAD, NEVER, greater};
 use super::score::Levels;
 use super::{LN_INVERSE_SQRT_TWO_PI, ScaledLevel, Transitions, simd};
 
 /// An event on the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PathStep {
+pub(crate) struct PathStep {
     /// Which event of the walk.
-    pub event: u32,
+    pub(crate) event: u32,
     /// Which k-mer.
-    pub kmer: u32,
+    pub(crate) kmer: u32,
     /// The event has no level, and stands at this k-mer only for its order.
-    pub is_bad: bool,
+    pub(crate) is_bad: bool,
 }
 
 /// Appends the most likely way to `path`, from the first event to the last; it starts with the
 /// first event at the first k-mer and ends with the last event at the last one. Nothing if there
 /// are no events or no k-mers, or if there is no such way.
-pub fn align(
+pub(crate) fn align(
     scratch: &mut ViterbiScratch,
     levels: Levels<'_>,
     kmers: &[ScaledLevel],

@@ -16,13 +16,13 @@ use super::groups::{EventsByReference, Group, find};
 pub struct CallOptions {
     /// Sites at most so many bases apart are called together; a group must lie further from the
     /// start of the alignment, with its flank.
-    pub gap_bp: u32,
+    pub(crate) gap_bp: u32,
     /// Bases before the first and behind the last C that are scored too.
-    pub flank_bp: u32,
+    pub(crate) flank_bp: u32,
     /// Groups with a greater distance from first to last C are not called.
-    pub span_limit_bp: u32,
+    pub(crate) span_limit_bp: u32,
     /// Groups need more than so many events from one end to the other.
-    pub least_events: u32,
+    pub(crate) least_events: u32,
 }
 
 impl Default for CallOptions {

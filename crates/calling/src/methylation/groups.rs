@@ -5,13 +5,13 @@ use crate::events::EventRange;
 
 /// CpG sites of a reference slice that are called together. Offsets are those of the slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Group {
+pub(crate) struct Group {
     /// The first C.
-    pub first: u32,
+    pub(crate) first: u32,
     /// The last C.
-    pub last: u32,
+    pub(crate) last: u32,
     /// Number of sites.
-    pub count: u32,
+    pub(crate) count: u32,
 }
 
 /// Appends the groups of `reference` to `groups`, in its order. Sites at most `gap` apart (from C
@@ -47,7 +47,7 @@ pub(crate) fn closest_event(of_kmer: &[EventRange], at: usize) -> Option<u32> {
 
 /// Which events of a read lie at positions of the reference.
 #[derive(Debug, Clone, Copy)]
-pub struct EventsByReference<'a> {
+pub(crate) struct EventsByReference<'a> {
     /// Aligned bases that begin a k-mer, not nearer than a k-mer to the ends of the read.
     pairs: &'a [(u32, u32)],
     of_kmer: &'a [EventRange],
@@ -61,7 +61,7 @@ impl<'a> EventsByReference<'a> {
     ///
     /// `pairs` are offsets on the reference and positions in the read, both rising.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         pairs: &'a [(u32, u32)],
         of_kmer: &'a [EventRange],
         sequence_length: usize,
@@ -89,7 +89,7 @@ impl<'a> EventsByReference<'a> {
     /// Events at the first aligned bases from `start` and from `end`, offsets on the reference.
     /// None if the alignment does not reach from one to the other.
     #[must_use]
-    pub fn window(&self, start: u32, end: u32) -> Option<(u32, u32)> {
+    pub(crate) fn window(&self, start: u32, end: u32) -> Option<(u32, u32)> {
         let from = self.pairs.partition_point(|pair| pair.0 < start);
         let to = self.pairs.partition_point(|pair| pair.0 < end);
         let (first, last) = (self.pairs.get(from)?, self.pairs.get(to)?);

@@ -65,11 +65,11 @@ pub struct TaggingCounts {
     /// Sites in all of them.
     pub sites: u64,
     /// Records of which no site was called.
-    pub not_called: u64,
+    pub(crate) not_called: u64,
     /// Called records without bases.
-    pub no_bases: u64,
+    pub(crate) no_bases: u64,
     /// Called records without a C at the sites.
-    pub no_site: u64,
+    pub(crate) no_site: u64,
 }
 
 impl TaggingCounts {

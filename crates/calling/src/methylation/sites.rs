@@ -10,11 +10,11 @@ use crate::hmm::kmers::lowest_base;
 pub struct CalledSite {
     /// Position of the C on the forward strand of the reference, 0-based, whatever the read's
     /// strand: the C of the reverse strand lies one further.
-    pub position: u64,
+    pub(crate) position: u64,
     /// Natural log-likelihood ratio of the group, methylated over unmethylated.
-    pub log_lik_ratio: f64,
+    pub(crate) log_lik_ratio: f64,
     /// Sites of the group.
-    pub motif_count: u32,
+    pub(crate) motif_count: u32,
 }
 
 /// Offsets of the sites in a slice of the reference, within a range of it. As the groups are found:

@@ -73,7 +73,7 @@ pub struct CallRow<'a> {
     /// Name of the reference sequence.
     pub chromosome: &'a [u8],
     /// Strand of the read's alignment, where the table has it.
-    pub is_reverse: Option<bool>,
+    pub(crate) is_reverse: Option<bool>,
     /// Position of the group's first C, 0-based.
     pub start: u64,
     /// Position of its last C.
@@ -83,11 +83,11 @@ pub struct CallRow<'a> {
     /// Natural log-likelihood ratio, methylated over unmethylated.
     pub log_lik_ratio: f64,
     /// Natural log-likelihood of the group methylated; 0 where the table has none.
-    pub log_lik_methylated: f64,
+    pub(crate) log_lik_methylated: f64,
     /// And unmethylated.
-    pub log_lik_unmethylated: f64,
+    pub(crate) log_lik_unmethylated: f64,
     /// Strands that were called (1 but for 2D reads); 1 where the table does not say.
-    pub calling_strands: u32,
+    pub(crate) calling_strands: u32,
     /// Sites in the group.
     pub motif_count: u32,
     /// The group on the reference, with flanks.
@@ -211,7 +211,7 @@ pub struct Columns {
     /// Of each field of a line, which of [`NAMES`] it is.
     fields: Vec<Option<usize>>,
     /// Whether the column of site numbers is called `num_cpgs`, as f5c's is.
-    pub counts_cpgs: bool,
+    pub(crate) counts_cpgs: bool,
 }
 
 impl Columns {

@@ -12,14 +12,14 @@ const FRESH_PART: usize = 2;
 const MIN_FRESH: usize = 1 << 16;
 
 /// A count that can take in another.
-pub trait Absorb {
+pub(crate) trait Absorb {
     /// Adds `later`, which was counted after this one.
     fn absorb(&mut self, later: &Self);
 }
 
 /// See the module documentation.
 #[derive(Debug)]
-pub struct Tallies<K, V> {
+pub(crate) struct Tallies<K, V> {
     /// Sorted, each key once.
     merged: Vec<(K, V)>,
     /// In the order in which they were added.
@@ -35,7 +35,7 @@ impl<K, V> Default for Tallies<K, V> {
 
 impl<K: Ord + Copy, V: Absorb + Copy> Tallies<K, V> {
     /// Counts `value` for `key`; whether all that was added is now merged.
-    pub fn add(&mut self, key: K, value: V) -> bool {
+    pub(crate) fn add(&mut self, key: K, value: V) -> bool {
         self.fresh.push((key, value));
         let is_full = self.fresh.len() >= self.min_fresh.max(self.merged.len() / FRESH_PART);
         if is_full {
@@ -45,7 +45,7 @@ impl<K: Ord + Copy, V: Absorb + Copy> Tallies<K, V> {
     }
 
     /// Merges what was added.
-    pub fn merge(&mut self) {
+    pub(crate) fn merge(&mut self) {
         // A stable sort: which of two equal keys came first can be seen in what is absorbed.
         self.fresh.sort_by_key(|(key, _)| *key);
         self.fresh.dedup_by(|later, kept| {
@@ -95,7 +95,7 @@ impl<K: Ord + Copy, V: Absorb + Copy> Tallies<K, V> {
 
     /// The entries by key; complete after [`merge`](Self::merge).
     #[must_use]
-    pub fn merged(&self) -> &[(K, V)] {
+    pub(crate) fn merged(&self) -> &[(K, V)] {
         &self.merged
     }
 

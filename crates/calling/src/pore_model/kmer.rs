@@ -19,7 +19,7 @@ pub struct KmerRanks<'a> {
 impl<'a> KmerRanks<'a> {
     /// Over `bases`; no ranks at all if `kmer_length` is not one a model can have.
     #[must_use]
-    pub fn new(alphabet: Alphabet, kmer_length: usize, bases: &'a [u8]) -> Self {
+    pub(crate) fn new(alphabet: Alphabet, kmer_length: usize, bases: &'a [u8]) -> Self {
         let size = alphabet.letters().len() as u32;
         let whole = alphabet.rows(kmer_length).filter(|_| bases.len() >= kmer_length);
         let first_weight = whole.map_or(1, |rows| rows as u32 / size);
@@ -34,7 +34,8 @@ impl<'a> KmerRanks<'a> {
 
     /// Letters seen so far that are not in the alphabet.
     #[must_use]
-    pub fn ambiguous(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn ambiguous(&self) -> u64 {
         self.ambiguous
     }
 

@@ -14,7 +14,7 @@ pub mod uncalled4;
 
 pub use chemistry::Chemistry;
 pub use error::ModelError;
-pub use kmer::KmerRanks;
+pub(crate) use kmer::KmerRanks;
 pub use request::ModelRequest;
 
 /// Most rows a model may have: 4^12, or 5^10 and a half. The largest in use has 5^9.
@@ -32,7 +32,7 @@ pub enum Alphabet {
 impl Alphabet {
     /// Its letters, in the order of their ranks.
     #[must_use]
-    pub const fn letters(self) -> &'static [u8] {
+    pub(crate) const fn letters(self) -> &'static [u8] {
         match self {
             Self::Nucleotide => b"ACGT",
             Self::Cpg => b"ACGMT",
@@ -41,7 +41,7 @@ impl Alphabet {
 
     /// Rank of a letter, in either case, U as T; `None` for any other byte.
     #[must_use]
-    pub const fn rank(self, letter: u8) -> Option<u8> {
+    pub(crate) const fn rank(self, letter: u8) -> Option<u8> {
         match (self, letter.to_ascii_uppercase()) {
             (_, b'A') => Some(0),
             (_, b'C') => Some(1),
@@ -95,7 +95,7 @@ impl PoreModel {
     /// # Errors
     /// [`ModelError::Rows`] when the arrays are not as long as there are k-mers, and
     /// [`ModelError::Level`] for a level that is not finite or a deviation that is not positive.
-    pub fn new(
+    pub(crate) fn new(
         name: String,
         alphabet: Alphabet,
         kmer_length: usize,

@@ -77,7 +77,7 @@ pub struct Totals {
 
 /// Called every 200 ms with bytes read, bytes there are, if that is known, and rows written;
 /// `false` stops the run.
-pub type Watch<'a> = &'a dyn Fn((u64, Option<u64>), u64) -> bool;
+pub(crate) type Watch<'a> = &'a dyn Fn((u64, Option<u64>), u64) -> bool;
 
 /// What a block that was accepted says of the rest of its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

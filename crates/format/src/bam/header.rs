@@ -28,7 +28,7 @@ pub struct ReadGroup<'a> {
     /// LB
     pub library: Option<&'a [u8]>,
     /// SM
-    pub sample: Option<&'a [u8]>,
+    pub(crate) sample: Option<&'a [u8]>,
     /// PU
     pub platform_unit: Option<&'a [u8]>,
     /// PL

@@ -23,7 +23,8 @@ pub use flags::Flags;
 pub use header::{
     Header, HeaderError, LineFault, MAX_HEADER_LINE_BYTES, ReadGroup, Reference, expand_escapes,
 };
+pub use record::FramedRecords;
 pub use record::{
-    BASE_LETTERS, CIGAR_LETTERS, CigarOps, FIXED_BYTES, FramedRecords, RecordRef, framed_records,
-    reg2bin, set_bin, set_duplicate,
+    BASE_LETTERS, CIGAR_LETTERS, CigarOps, FIXED_BYTES, RecordRef, framed_records, reg2bin,
+    set_bin, set_duplicate,
 };

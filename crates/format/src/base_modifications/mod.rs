@@ -24,7 +24,7 @@ pub enum ModStrand {
 
 /// What is known of bases that are skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SkippedBases {
+pub(crate) enum SkippedBases {
     /// `.`, or nothing: they are not modified.
     Unmodified,
     /// `?`: nothing.
@@ -44,11 +44,11 @@ pub enum ModCode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModGroup {
     /// The base that is counted: one of `ACGTUN`, where `N` is any.
-    pub base: u8,
+    pub(crate) base: u8,
     /// Where the modification is.
     pub strand: ModStrand,
     /// What the bases between mean.
-    pub skipped: SkippedBases,
+    pub(crate) skipped: SkippedBases,
 }
 
 impl ModGroup {

@@ -42,7 +42,7 @@ impl Default for Deflater {
 impl Deflater {
     /// A new one.
     #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { chains: Chains::new(), writer: BlockWriter::new(), sequences: Vec::new() }
     }
 

@@ -37,7 +37,7 @@ pub use self::boundary::{RecordStart, detect_grammar, find_record_start, last_bo
 use crate::reads::{ReadBlock, ReadSpans, Span};
 
 /// Longest read name that a BAM record can hold (`l_read_name` is a byte and counts the NUL).
-pub const MAX_NAME_BYTES: usize = 254;
+pub(crate) const MAX_NAME_BYTES: usize = 254;
 
 /// Lowest quality byte: Phred 0.
 pub(crate) const MIN_QUALITY: u8 = b'!';

@@ -183,7 +183,7 @@ pub struct GroupPlace {
 }
 
 /// A member of a group that is being made: its name and the address of its header.
-pub type Member<'a> = (&'a [u8], u64);
+pub(crate) type Member<'a> = (&'a [u8], u64);
 
 /// Appends objects and knows where they come to stand.
 #[derive(Debug, Clone, PartialEq, Eq)]

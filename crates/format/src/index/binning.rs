@@ -45,7 +45,7 @@ impl BinningScheme {
 
     /// Number of levels above the smallest bins.
     #[must_use]
-    pub const fn depth(self) -> u32 {
+    pub(crate) const fn depth(self) -> u32 {
         self.depth
     }
 
@@ -70,7 +70,7 @@ impl BinningScheme {
     /// The smallest bin that holds `[start, end)`. A record without a position, `[-1, 0)`, falls
     /// into the bin in front of the smallest level's first, as htslib has it.
     #[must_use]
-    pub const fn bin(self, start: i64, end: i64) -> u32 {
+    pub(crate) const fn bin(self, start: i64, end: i64) -> u32 {
         let last = end - 1;
         let mut level = self.depth;
         let mut shift = self.min_shift;

@@ -93,7 +93,8 @@ impl IndexFragment {
 
     /// Whether no record was pushed.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
         self.runs.is_empty() && self.no_coordinate.count == 0
     }
 
@@ -127,7 +128,7 @@ impl IndexFragment {
     ///
     /// # Errors
     /// [`IndexError::Unsorted`] and [`IndexError::OutOfRange`]; the fragment is then unchanged.
-    pub fn push(
+    pub(crate) fn push(
         &mut self,
         reference_id: i32,
         position: i64,

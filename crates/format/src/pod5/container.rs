@@ -36,11 +36,11 @@ pub struct Span {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
     /// Identifier of the file, a UUID in text.
-    pub file_identifier: Vec<u8>,
+    pub(crate) file_identifier: Vec<u8>,
     /// The program that wrote it.
     pub software: Vec<u8>,
     /// Version of POD5 it was written with.
-    pub pod5_version: Vec<u8>,
+    pub(crate) pod5_version: Vec<u8>,
     /// The Reads table.
     pub reads: Span,
     /// The Signal table.

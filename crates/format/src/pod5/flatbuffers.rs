@@ -8,9 +8,9 @@
 #[error("{what} at byte {at} of a FlatBuffer")]
 pub struct FlatError {
     /// What is wrong.
-    pub what: &'static str,
+    pub(crate) what: &'static str,
     /// Where in the buffer.
-    pub at: usize,
+    pub(crate) at: usize,
 }
 
 /// A table: fields by number, each of which may be absent.
@@ -151,13 +151,13 @@ impl<'a> Vector<'a> {
 
     /// Number of elements. All of them lie in the buffer.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// Whether it has none.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 

@@ -26,7 +26,8 @@ pub mod signal_table;
 mod simd;
 pub mod svb16;
 
-pub use container::{Container, Span};
+pub use container::Container;
+pub(crate) use container::Span;
 pub use error::Pod5FormatError;
 
 /// Largest block of metadata (the footer of the container or of a table, the head of a batch) that

@@ -62,7 +62,7 @@ impl ReferenceNames {
 
     /// Index of the reference `name`.
     #[must_use]
-    pub fn id(&self, name: &[u8]) -> Option<i32> {
+    pub(crate) fn id(&self, name: &[u8]) -> Option<i32> {
         self.ids.get(name).copied()
     }
 

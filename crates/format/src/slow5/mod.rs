@@ -18,7 +18,8 @@ pub mod svb_zd;
 pub mod text;
 pub(crate) mod zlib;
 
-pub use error::{FrameError, HeaderError, IndexError, RecordError, SignalError};
+pub(crate) use error::SignalError;
+pub use error::{FrameError, HeaderError, IndexError, RecordError};
 
 /// How the bytes of a record are compressed, each record by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]

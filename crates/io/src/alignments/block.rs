@@ -22,9 +22,9 @@ pub struct RecordBlock {
     /// How many they are.
     pub records: u64,
     /// The first malformed record.
-    pub defect: Option<Defect>,
+    pub(crate) defect: Option<Defect>,
     /// The input was cut off behind these records, and that is allowed.
-    pub truncation: Option<Truncation>,
+    pub(crate) truncation: Option<Truncation>,
     /// Where the block lies.
     pub(crate) place: Place,
     /// The last record reaches so far behind the stretch that it was not read on a mere guess.
@@ -51,15 +51,15 @@ impl RecordBlock {
 
 /// A malformed record in a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Defect {
+pub(crate) struct Defect {
     /// What is wrong.
-    pub problem: Problem,
+    pub(crate) problem: Problem,
     /// Records of the block in front of it.
     pub record: u64,
     /// Where the record starts: offset from the start of the text that the block owns.
-    pub byte: u64,
+    pub(crate) byte: u64,
     /// The same in a BGZF file that is read at offsets.
-    pub virtual_offset: Option<VirtualOffset>,
+    pub(crate) virtual_offset: Option<VirtualOffset>,
     /// The read's name as far as it is known, else empty.
     pub name: Vec<u8>,
 }

@@ -69,7 +69,7 @@ pub struct MalformedRecord {
     /// Where it starts.
     pub place: RecordPlace,
     /// What is wrong with it.
-    pub problem: Problem,
+    pub(crate) problem: Problem,
 }
 
 /// Where in an input a record starts.
@@ -106,7 +106,7 @@ impl fmt::Display for RecordPlace {
 
 /// What is wrong with a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Problem {
+pub(crate) enum Problem {
     /// A BAM record.
     Bam(RecordError),
     /// A line of SAM text.

@@ -52,9 +52,11 @@ use crate::source::stream::{Cut, MISSING_EOF_BLOCK, Piece, Pull, StreamLane, Str
 use crate::source::unaligned;
 use crate::source::{MAX_BLOCK_BYTES, MAX_RECORD_BYTES, POLL_TIME, poll};
 
-pub use self::block::{Defect, RecordBlock};
+pub(crate) use self::block::Defect;
+pub use self::block::RecordBlock;
 pub use self::check::RecordCheck;
-pub use self::error::{AlignmentError, MalformedRecord, Problem, RecordPlace};
+pub(crate) use self::error::Problem;
+pub use self::error::{AlignmentError, MalformedRecord, RecordPlace};
 pub use self::opening::AlignmentFormat;
 pub use crate::source::Truncation;
 

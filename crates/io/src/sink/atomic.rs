@@ -30,11 +30,11 @@ const MAX_STEM_BYTES: usize = 200;
 #[error("cannot {action} {}: {source}", path.display())]
 pub struct AtomicFileError {
     /// What was tried, as a verb.
-    pub action: &'static str,
+    pub(crate) action: &'static str,
     /// On which file or folder.
     pub path: PathBuf,
     /// What the system said.
-    pub source: io::Error,
+    pub(crate) source: io::Error,
 }
 
 /// Makes an [`AtomicFileError`] of an I/O error.
@@ -123,7 +123,11 @@ impl AtomicFile {
     ///
     /// # Errors
     /// [`AtomicFileError`]; a file that is shorter than it should be.
-    pub fn keep(final_path: &Path, kept: &Path, bytes: u64) -> Result<Self, AtomicFileError> {
+    pub(crate) fn keep(
+        final_path: &Path,
+        kept: &Path,
+        bytes: u64,
+    ) -> Result<Self, AtomicFileError> {
         let final_path = followed(final_path)?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(MODE);

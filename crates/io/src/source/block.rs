@@ -17,7 +17,7 @@ pub struct InputBlock {
     /// Records they come from: more than reads where alignments of no use here were passed over.
     pub records: u64,
     /// Lines of text in the records (0 for binary input).
-    pub lines: u64,
+    pub(crate) lines: u64,
     /// Bases in the reads.
     pub bases: u64,
     /// Reads whose record has an alignment, which BAM may have.
@@ -71,20 +71,20 @@ pub(crate) struct Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Defect {
     /// What is wrong.
-    pub problem: Problem,
+    pub(crate) problem: Problem,
     /// Records of the block before it.
     pub record: u64,
     /// Lines of the block before the line at fault; `None` in binary input.
     pub line: Option<u64>,
     /// Offset of the byte at fault from the start of the text that the block owns.
-    pub byte: u64,
+    pub(crate) byte: u64,
     /// The read's name as far as it is known, else empty.
     pub name: Vec<u8>,
 }
 
 /// What is wrong with a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Problem {
+pub(crate) enum Problem {
     /// In FASTQ or FASTA.
     Text(DefectKind),
     /// In BAM.

@@ -84,12 +84,6 @@ impl SequenceCheck {
         BlockPlace::new(LanePlace { raw, raw_text, text, records, lines }, block)
     }
 
-    /// Lines of text of the lane up to here.
-    #[must_use]
-    pub fn lines(&self) -> u64 {
-        self.lines
-    }
-
     /// Bases in the blocks accepted so far.
     #[must_use]
     pub fn bases(&self) -> u64 {

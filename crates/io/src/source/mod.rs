@@ -51,13 +51,14 @@ use self::reader::TextReader;
 use self::stream::{Piece, Pull, StreamGrammar, StreamState};
 use self::window::BgzfScratch;
 
-pub use self::block::{Defect, InputBlock, Problem};
+pub(crate) use self::block::Defect;
+pub use self::block::InputBlock;
 pub use self::check::SequenceCheck;
 pub use self::error::{Malformed, SourceError};
 pub use self::opening::{Container, InputFormat};
 pub use self::place::{BlockPlace, LanePlace, LaneStart};
 pub use self::reader::{Compression, Truncation};
-pub use self::records::{RecordReader, Records};
+pub(crate) use self::records::{RecordReader, Records};
 pub use self::restart::RestartPoint;
 
 /// Longest record that is read, in bytes of its text or of its BAM body.

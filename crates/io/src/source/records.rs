@@ -15,38 +15,33 @@ use super::error::SourceError;
 use super::opening::SAMPLE_BYTES;
 use super::poll;
 use super::raw::Input;
-use super::reader::{Compression, Fill, TextReader};
+use super::reader::{Fill, TextReader};
 
 /// How long one wait for a pipe lasts.
 const WAIT: Duration = Duration::from_millis(200);
 
 /// Consecutive records as they stand in the input.
 #[derive(Debug)]
-pub struct Records<'a> {
+pub(crate) struct Records<'a> {
     /// Their text.
-    pub text: &'a [u8],
+    pub(crate) text: &'a [u8],
     /// Where each starts in `text`, and behind the last one.
-    pub starts: &'a [usize],
+    pub(crate) starts: &'a [usize],
     /// Where their parts lie in `text`.
-    pub reads: &'a [ReadSpans],
+    pub(crate) reads: &'a [ReadSpans],
 }
 
 impl Records<'_> {
     /// How many there are.
     #[must_use]
-    pub fn len(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
         self.reads.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.reads.is_empty()
     }
 }
 
 /// Reads and checks the records of one input.
-pub struct RecordReader {
+pub(crate) struct RecordReader {
     reader: TextReader,
     block: ReadBlock,
     starts: Vec<usize>,
@@ -63,7 +58,7 @@ impl RecordReader {
     ///
     /// # Errors
     /// The input cannot be opened.
-    pub fn open(path: &Path) -> Result<Self, SourceError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, SourceError> {
         Ok(Self {
             reader: TextReader::new(Input::open(path)?, 0),
             block: ReadBlock::default(),
@@ -76,18 +71,12 @@ impl RecordReader {
         })
     }
 
-    /// Compression, known once something was read.
-    #[must_use]
-    pub fn compression(&self) -> Option<Compression> {
-        self.reader.compression()
-    }
-
     /// The next records, at least one and about `want` bytes of them; `None` at the end.
     ///
     /// # Errors
     /// What the system or the decompressor says, input that is not four-line FASTQ, and malformed
     /// records.
-    pub fn next(&mut self, want: usize) -> Result<Option<Records<'_>>, SourceError> {
+    pub(crate) fn next(&mut self, want: usize) -> Result<Option<Records<'_>>, SourceError> {
         self.block.bytes.drain(..self.used);
         self.used = 0;
         let mut want = want.max(SAMPLE_BYTES);

@@ -53,7 +53,7 @@ pub(crate) struct NoPoint;
 impl RestartPoint {
     /// Offset in the file of the first byte that is read.
     #[must_use]
-    pub fn raw(&self) -> u64 {
+    pub(crate) fn raw(&self) -> u64 {
         self.raw
     }
 

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 /// Strands of the two ends of a pair, first letter for the end that is named first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Orientation {
+pub(crate) enum Orientation {
     /// Both forward.
     ForwardForward,
     /// Forward, then reverse: the usual pair.
@@ -20,7 +20,7 @@ pub enum Orientation {
 
 impl Orientation {
     /// The orientation of two ends from their strands (`true` is reverse).
-    pub fn of(reverse1: bool, reverse2: bool) -> Self {
+    pub(crate) fn of(reverse1: bool, reverse2: bool) -> Self {
         match (reverse1, reverse2) {
             (false, false) => Self::ForwardForward,
             (false, true) => Self::ForwardReverse,
@@ -41,18 +41,18 @@ impl Orientation {
 
 /// Where on the flow cell a cluster lay, as its read name says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Location {
+pub(crate) struct Location {
     /// Tile number narrowed to 16 bits as Picard does (40000 is -25536); -1 is "not located".
-    pub tile: i16,
+    pub(crate) tile: i16,
     /// x coordinate in pixels.
-    pub x: i32,
+    pub(crate) x: i32,
     /// y coordinate in pixels.
-    pub y: i32,
+    pub(crate) y: i32,
 }
 
 impl Location {
     /// What names that hold no location get.
-    pub const NONE: Self = Self { tile: -1, x: -1, y: -1 };
+    pub(crate) const NONE: Self = Self { tile: -1, x: -1, y: -1 };
 
     /// Whether the location may make an optical duplicate.
     pub(crate) fn is_located(&self) -> bool {
@@ -71,77 +71,77 @@ impl Location {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PairEnd {
     /// Reference index of end 1.
-    pub reference1: i32,
+    pub(crate) reference1: i32,
     /// Unclipped 5' position of end 1, 0-based; may lie outside the reference.
-    pub position1: i32,
+    pub(crate) position1: i32,
     /// Reference index of end 2.
-    pub reference2: i32,
+    pub(crate) reference2: i32,
     /// Unclipped 5' position of end 2, 0-based.
-    pub position2: i32,
+    pub(crate) position2: i32,
     /// Ordinal of the template, or of end 1's record where each record of the input counts as a
     /// template of its own; 48 bits are kept.
-    pub template: u64,
+    pub(crate) template: u64,
     /// Ordinal of end 2: that of end 1, or that of end 2's record.
-    pub template2: u64,
+    pub(crate) template2: u64,
     /// Where the cluster lay.
-    pub location: Location,
+    pub(crate) location: Location,
     /// Coordinate mode: POS (0-based) of end 1's record, with [`Self::tie_reverse`] its place in
     /// the sorted file among ends of equal 5' position. Query mode: 0.
-    pub tie_position: i32,
+    pub(crate) tie_position: i32,
     /// Library index, see [`super::LibraryTable`].
-    pub library: u16,
+    pub(crate) library: u16,
     /// Hash of the barcodes; 0 where they do not count.
-    pub barcode: u32,
+    pub(crate) barcode: u32,
     /// Read group in header order, for "same place" of optical duplicates.
-    pub read_group: u16,
+    pub(crate) read_group: u16,
     /// Sum of both ends' scores, 16-bit as in Picard.
-    pub score: i16,
+    pub(crate) score: i16,
     /// Strands of end 1 and end 2.
-    pub orientation: Orientation,
+    pub(crate) orientation: Orientation,
     /// Strands in read-number order.
-    pub optical_orientation: Orientation,
+    pub(crate) optical_orientation: Orientation,
     /// Coordinate mode: strand of end 1's record. Query mode: false.
-    pub tie_reverse: bool,
+    pub(crate) tie_reverse: bool,
 }
 
 /// A mapped primary record without a mapped mate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FragmentEnd {
     /// Reference index.
-    pub reference: i32,
+    pub(crate) reference: i32,
     /// Unclipped 5' position, 0-based; may lie outside the reference.
-    pub position: i32,
+    pub(crate) position: i32,
     /// Template ordinal; 48 bits are kept.
-    pub template: u64,
+    pub(crate) template: u64,
     /// Where the cluster lay.
-    pub location: Location,
+    pub(crate) location: Location,
     /// Coordinate mode: POS (0-based) of the record. Query mode: 0.
-    pub tie_position: i32,
+    pub(crate) tie_position: i32,
     /// Library index.
-    pub library: u16,
+    pub(crate) library: u16,
     /// Hash of the barcodes; 0 where they do not count.
-    pub barcode: u32,
+    pub(crate) barcode: u32,
     /// Score, 16-bit as in Picard.
-    pub score: i16,
+    pub(crate) score: i16,
     /// Strand.
-    pub reverse: bool,
+    pub(crate) reverse: bool,
     /// The record has flag 0x80 (second read of its template).
-    pub second: bool,
+    pub(crate) second: bool,
 }
 
 /// "Here is an end of a read whose mate is mapped": all that fragments need to know of pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PairedMarker {
     /// Reference index.
-    pub reference: i32,
+    pub(crate) reference: i32,
     /// Unclipped 5' position, 0-based.
-    pub position: i32,
+    pub(crate) position: i32,
     /// Library index.
-    pub library: u16,
+    pub(crate) library: u16,
     /// Hash of the barcodes; 0 where they do not count.
-    pub barcode: u32,
+    pub(crate) barcode: u32,
     /// Strand.
-    pub reverse: bool,
+    pub(crate) reverse: bool,
 }
 
 impl PairEnd {

@@ -53,7 +53,7 @@ pub struct DuplicateMarks {
 
 /// What sort of duplicate a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DuplicateKind {
+pub(crate) enum DuplicateKind {
     /// None.
     Unique,
     /// Copied in the library.
@@ -89,7 +89,7 @@ impl DuplicateMarks {
     }
 
     /// Marks reads of a template; an ordinal out of range is ignored.
-    pub fn set(&self, template: u64, reads: MarkedReads) {
+    pub(crate) fn set(&self, template: u64, reads: MarkedReads) {
         let template = self.numbers.number(template);
         let templates = self.numbers.total();
         debug_assert!(template < templates, "template {template} of {templates}");
@@ -105,7 +105,7 @@ impl DuplicateMarks {
     }
 
     /// What sort of duplicate a record of the template is; `flags` are the record's own.
-    pub fn kind(&self, template: u64, flags: u16) -> DuplicateKind {
+    pub(crate) fn kind(&self, template: u64, flags: u16) -> DuplicateKind {
         if !self.is_duplicate(template, flags) {
             return DuplicateKind::Unique;
         }

@@ -12,10 +12,10 @@ use crate::duplicates::barcode::ReadBarcodes;
 /// Its name is kept as a hash of 128 bits: among 10^10 names the odds that any two share theirs
 /// are below 10^-18.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MateEnd {
+pub(crate) struct MateEnd {
     name: [u64; 2],
     /// Number of the record in the input.
-    pub record: u64,
+    pub(crate) record: u64,
     location: Location,
     read: MappedRead,
 }
@@ -28,9 +28,9 @@ pub struct MateEnd {
 )]
 pub struct NameUsedTwice {
     /// Number of the earlier record, from 0.
-    pub first: u64,
+    pub(crate) first: u64,
     /// Number of the later record, from 0.
-    pub second: u64,
+    pub(crate) second: u64,
 }
 
 impl MateEnd {
@@ -48,13 +48,13 @@ impl MateEnd {
 
     /// Partition of `partitions` that all reads of this name go to.
     #[must_use]
-    pub fn partition_of(&self, partitions: usize) -> usize {
+    pub(crate) fn partition_of(&self, partitions: usize) -> usize {
         spread(self.name[0], partitions)
     }
 
     /// The serialised form.
     #[must_use]
-    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+    pub(crate) fn to_bytes(self) -> [u8; Self::BYTES] {
         let mut out = Encoder::<{ Self::BYTES }>::new();
         out.put(self.name[0].to_le_bytes());
         out.put(self.name[1].to_le_bytes());
@@ -75,7 +75,7 @@ impl MateEnd {
 
     /// The entry of a serialised form.
     #[must_use]
-    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+    pub(crate) fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
         let mut input = Decoder { bytes, at: 0 };
         let name = std::array::from_fn(|_| u64::from_le_bytes(input.take()));
         let record = input.ordinal();

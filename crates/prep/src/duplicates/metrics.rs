@@ -12,21 +12,21 @@ const SMALL_SET: usize = 64;
 
 /// What is counted of one library.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LibraryCounts {
+pub(crate) struct LibraryCounts {
     /// Mapped primary records without a mapped mate.
-    pub unpaired_reads: u64,
+    pub(crate) unpaired_reads: u64,
     /// Mapped primary records with a mapped mate; two for each pair.
-    pub paired_reads: u64,
+    pub(crate) paired_reads: u64,
     /// Mapped secondary and supplementary records.
-    pub secondary_or_supplementary: u64,
+    pub(crate) secondary_or_supplementary: u64,
     /// Unmapped records.
-    pub unmapped: u64,
+    pub(crate) unmapped: u64,
     /// Duplicates among `unpaired_reads`.
-    pub unpaired_read_duplicates: u64,
+    pub(crate) unpaired_read_duplicates: u64,
     /// Pairs that are duplicates.
-    pub pair_duplicates: u64,
+    pub(crate) pair_duplicates: u64,
     /// Pairs that are optical duplicates.
-    pub optical_pair_duplicates: u64,
+    pub(crate) optical_pair_duplicates: u64,
 }
 
 impl LibraryCounts {
@@ -56,7 +56,7 @@ impl Default for SetSizes {
 
 impl SetSizes {
     /// Counts one set of this size.
-    pub fn add(&mut self, size: u64) {
+    pub(crate) fn add(&mut self, size: u64) {
         match self.small.get_mut(size as usize) {
             Some(count) => *count += 1,
             None => *self.large.entry(size).or_default() += 1,
@@ -141,7 +141,7 @@ impl Saturation {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DuplicationCounters {
     /// By library index of the [`LibraryTable`].
-    pub libraries: Vec<LibraryCounts>,
+    pub(crate) libraries: Vec<LibraryCounts>,
     /// Set sizes.
     pub histogram: DuplicateSetHistogram,
     /// Unique pairs of parts of the templates.

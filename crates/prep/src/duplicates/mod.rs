@@ -18,16 +18,18 @@ mod phase;
 pub mod read_end;
 mod resolve;
 
-pub use entry::{FragmentEnd, Location, Orientation, PairEnd, PairedMarker};
-pub(crate) use entry::{mix, spread};
+pub use entry::{FragmentEnd, PairEnd, PairedMarker};
+pub(crate) use entry::{Location, Orientation, mix, spread};
 pub use library::{LibraryTable, TooManyReadGroups};
 pub(crate) use mapped_read::{MappedRead, pair_up};
-pub use marks::{DuplicateKind, DuplicateMarks, MarkSink, MarkedReads, SparseMarks};
-pub(crate) use mate::pair_mates;
-pub use mate::{MateEnd, NameUsedTwice};
+pub(crate) use marks::DuplicateKind;
+pub use marks::{DuplicateMarks, MarkSink, MarkedReads, SparseMarks};
+pub use mate::NameUsedTwice;
+pub(crate) use mate::{MateEnd, pair_mates};
 pub(crate) use phase::{Interrupted, Phase, for_each_chunk};
 pub use phase::{ResolveError, resolve_all};
-pub use resolve::{FragmentResolver, resolve, resolve_pairs};
+pub(crate) use resolve::FragmentResolver;
+pub use resolve::{resolve, resolve_pairs};
 
 /// Which of Picard's two behaviours is wanted; Picard chooses by the order of its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

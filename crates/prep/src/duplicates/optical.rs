@@ -9,7 +9,7 @@ use crate::duplicates::{DuplicateOptions, Orientation, PairEnd};
 
 /// Finds optical duplicates in pair sets; keeps its memory between sets.
 #[derive(Debug)]
-pub struct OpticalFinder {
+pub(crate) struct OpticalFinder {
     distance_px: Option<u32>,
     max_set: usize,
     list: Vec<u32>,
@@ -27,7 +27,7 @@ const PAIRWISE_MAX: usize = 3;
 
 impl OpticalFinder {
     /// A finder for these options.
-    pub fn new(options: &DuplicateOptions) -> Self {
+    pub(crate) fn new(options: &DuplicateOptions) -> Self {
         Self {
             distance_px: options.optical_distance_px,
             max_set: options.max_optical_set.min(u32::MAX as usize),
@@ -45,7 +45,7 @@ impl OpticalFinder {
     ///
     /// Members whose reads lie the other way round (read 1 forward or reverse) came from different
     /// strands of the molecule, so such lists are searched apart.
-    pub fn find(&mut self, set: &[PairEnd], best: usize) -> &[u32] {
+    pub(crate) fn find(&mut self, set: &[PairEnd], best: usize) -> &[u32] {
         self.optical.clear();
         let Some(distance) = self.distance_px.filter(|_| set.len() > 1) else { return &[] };
         let has = |orientation| set.iter().any(|pair| pair.optical_orientation == orientation);

@@ -110,7 +110,7 @@ pub fn examine_template(
 
 /// The entries of one record of input that is sorted by coordinate, where mates lie apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RecordEnds {
+pub(crate) enum RecordEnds {
     /// Not a mapped primary record.
     None,
     /// A read without a mapped mate.

@@ -81,7 +81,7 @@ struct FragmentSet {
 /// There are some hundred times more markers than fragments in paired data, so markers are looked
 /// up (through a bitmap that turns nearly all away) and never kept or sorted.
 #[derive(Debug)]
-pub struct FragmentResolver<'a> {
+pub(crate) struct FragmentResolver<'a> {
     fragments: &'a [FragmentEnd],
     sets: Vec<FragmentSet>,
     /// Bit `hash % bits` is set for every set; at least 16 bits for each set.
@@ -90,7 +90,7 @@ pub struct FragmentResolver<'a> {
 
 impl<'a> FragmentResolver<'a> {
     /// Sorts the fragments into sets. Charges: 40 bytes for each set.
-    pub fn new(fragments: &'a mut [FragmentEnd]) -> Self {
+    pub(crate) fn new(fragments: &'a mut [FragmentEnd]) -> Self {
         fragments.sort_unstable_by(FragmentEnd::order);
         let mut sets = Vec::new();
         let mut end = 0;
@@ -129,7 +129,7 @@ impl<'a> FragmentResolver<'a> {
     }
 
     /// Marks the duplicates: all fragments of a set with a paired end, else all but the best.
-    pub fn finish(self, marks: &mut impl MarkSink, counters: &mut DuplicationCounters) {
+    pub(crate) fn finish(self, marks: &mut impl MarkSink, counters: &mut DuplicationCounters) {
         let mut start = 0;
         for set in &self.sets {
             let members = &self.fragments[start..set.end];

@@ -43,7 +43,7 @@ pub struct EncodedUnit {
     /// Output bytes.
     pub bytes: Vec<u8>,
     /// Index entries, when an index is wanted.
-    pub index: Option<IndexFragment>,
+    pub(crate) index: Option<IndexFragment>,
 }
 
 /// One worker's encoder.
@@ -142,7 +142,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// Takes what is encoded of the unit so far, which goes on.
-    pub fn drain(&mut self, into: &mut Vec<u8>) {
+    pub(crate) fn drain(&mut self, into: &mut Vec<u8>) {
         self.drained_bytes += self.unit.bytes.len() as u64;
         into.append(&mut self.unit.bytes);
     }

@@ -4,7 +4,7 @@
 use seqloom_format::bam::RecordRef;
 
 /// What a visitor or an editor fails with; the message names the record.
-pub type HookError = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type HookError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Looks at records on behalf of one worker.
 ///

@@ -38,7 +38,8 @@ use sorted::{ENTRY_BYTES, Sorting};
 pub use stripes::Fragments;
 use stripes::{Committer, Entries, Place, Stripe};
 use units::Unit;
-pub use units::{UnitPlan, Units};
+pub use units::UnitPlan;
+pub(crate) use units::Units;
 
 /// Units that are worked on or wait for their turn, per worker.
 const INSIDE_PER_WORKER: usize = 4;
@@ -121,7 +122,7 @@ pub struct Finished {
     /// Records left out as duplicates.
     pub records_removed: u64,
     /// Records left out by the editor.
-    pub records_dropped: u64,
+    pub(crate) records_dropped: u64,
 }
 
 state_of_fields!(Finished { tally, records_written, records_removed, records_dropped });

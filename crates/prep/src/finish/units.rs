@@ -92,7 +92,8 @@ impl<'p> Units<'p> {
 
     /// Bytes of records that they hold, and of the largest of them.
     #[must_use]
-    pub fn bytes(&self) -> (u64, u64) {
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> (u64, u64) {
         let bytes = || self.units.iter().map(|unit| unit.bytes);
         (bytes().sum(), bytes().max().unwrap_or(0))
     }

@@ -12,4 +12,3 @@ mod templates;
 pub use error::IngestError;
 pub use names::TemplateNames;
 pub use scheduler::CoordinateClaim;
-pub use templates::Templates;

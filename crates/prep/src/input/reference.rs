@@ -15,13 +15,13 @@ impl ReferenceSequences {
 
     /// Bases of a sequence; empty when there is no such sequence.
     #[must_use]
-    pub fn bases(&self, reference_id: i32) -> &[u8] {
+    pub(crate) fn bases(&self, reference_id: i32) -> &[u8] {
         let index = usize::try_from(reference_id).ok();
         index.and_then(|index| self.sequences.get(index)).map_or(&[], Vec::as_slice)
     }
 
     /// Bases of all sequences, in the order of the header.
-    pub fn all(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &[u8]> {
         self.sequences.iter().map(Vec::as_slice)
     }
 

@@ -10,7 +10,7 @@ const NAME_AT: usize = 32;
 
 /// The templates in a run of framed records, as slices of it.
 #[derive(Debug, Clone)]
-pub struct Templates<'a> {
+pub(crate) struct Templates<'a> {
     rest: &'a [u8],
     grouping: Grouping,
 }
@@ -18,7 +18,7 @@ pub struct Templates<'a> {
 impl<'a> Templates<'a> {
     /// The templates of `bytes`, whole framed records.
     #[must_use]
-    pub fn new(bytes: &'a [u8], grouping: Grouping) -> Self {
+    pub(crate) fn new(bytes: &'a [u8], grouping: Grouping) -> Self {
         Self { rest: bytes, grouping }
     }
 }

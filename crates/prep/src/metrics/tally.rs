@@ -10,13 +10,13 @@ const CONFIDENT_MAPQ: u8 = 5;
 #[derive(Debug, Clone, Copy)]
 pub struct TalliedRecord {
     /// Flags as written.
-    pub flags: u16,
+    pub(crate) flags: u16,
     /// Reference index, -1 for none.
-    pub reference: i32,
+    pub(crate) reference: i32,
     /// The mate's reference index, -1 for none.
-    pub mate_reference: i32,
+    pub(crate) mate_reference: i32,
     /// Mapping quality.
-    pub mapq: u8,
+    pub(crate) mapq: u8,
 }
 
 impl From<&RecordRef<'_>> for TalliedRecord {

@@ -209,13 +209,13 @@ pub struct Collector<'a> {
 /// Partitions of read ends.
 pub struct EndCollector<'a> {
     /// Pairs with both ends mapped.
-    pub pairs: ChunkStore<'a>,
+    pub(crate) pairs: ChunkStore<'a>,
     /// Mapped reads without a mapped mate.
-    pub fragments: ChunkStore<'a>,
+    pub(crate) fragments: ChunkStore<'a>,
     /// Places of reads with a mapped mate.
-    pub markers: ChunkStore<'a>,
+    pub(crate) markers: ChunkStore<'a>,
     /// Where every record counts as a template: reads whose mate is to be found yet, by name.
-    pub mates: Option<ChunkStore<'a>>,
+    pub(crate) mates: Option<ChunkStore<'a>>,
     /// What tells which of two such pairs comes first, [`crate::duplicates::pair_mates`].
     pub(crate) ties: DuplicateMode,
     libraries: &'a LibraryTable,

@@ -150,10 +150,6 @@ impl EventCounts {
         let cells = row[..self.context_columns].iter().copied().enumerate();
         cells.filter(|(_, cell)| !cell.is_empty())
     }
-
-    fn size_bytes(&self) -> u64 {
-        ((self.by_cycle.capacity() + self.by_context.capacity()) * size_of::<Cell>()) as u64
-    }
 }
 
 /// The cells of a read's group and event, with room for its length.
@@ -273,13 +269,6 @@ impl Counts {
                 group.clone_from(other);
             }
         }
-    }
-
-    /// Memory that the counts take.
-    #[must_use]
-    pub fn size_bytes(&self) -> u64 {
-        let events = self.groups.iter().flatten().flat_map(|group| group.events());
-        events.map(|(_, event)| event.size_bytes()).sum()
     }
 
     /// The cells of a group, made if there are none yet.

@@ -73,18 +73,6 @@ impl KnownSitesBuilder {
         }
     }
 
-    /// Sites added.
-    #[must_use]
-    pub fn sites(&self) -> u64 {
-        self.sites
-    }
-
-    /// Memory that the sites take so far.
-    #[must_use]
-    pub fn size_bytes(&self) -> u64 {
-        self.sequences.iter().map(|it| 8 * it.sites.capacity() as u64).sum()
-    }
-
     /// Sorts and merges what was added.
     #[must_use]
     pub fn finish(self) -> KnownSites {

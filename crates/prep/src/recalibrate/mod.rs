@@ -41,7 +41,7 @@ pub use self::count::{CountScratch, Counted, Counter};
 pub use self::counts::Counts;
 pub use self::gather::{GatherError, gather};
 pub use self::rows::{QualityRow, QualityRows};
-pub use self::table::{Arguments, Table};
+pub use self::table::Table;
 pub use self::visit::CountingVisitors;
 
 use read_groups::ReadGroups;

@@ -9,7 +9,7 @@ use super::{Event, QUALITIES, RecalibrationOptions};
 
 /// The arguments that a report states: those that applying it needs, and all as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Arguments {
+pub(crate) struct Arguments {
     pub(crate) mismatches_context_bases: u8,
     pub(crate) indels_context_bases: u8,
     pub(crate) max_cycle: u32,
@@ -146,14 +146,16 @@ impl Table {
     }
 
     /// Names of the read groups with observations: platform units, or IDs where there is none.
-    pub fn read_groups(&self) -> impl Iterator<Item = &str> {
+    #[cfg(test)]
+    pub(crate) fn read_groups(&self) -> impl Iterator<Item = &str> {
         let used = self.by_group.keys().filter(|key| key.1 == Event::Mismatch);
         used.filter_map(|key| self.read_groups.get(key.0).map(String::as_str))
     }
 
     /// Bases that were counted.
     #[must_use]
-    pub fn observations(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn observations(&self) -> u64 {
         let mismatches = self.by_group.iter().filter(|(key, _)| key.1 == Event::Mismatch);
         mismatches.map(|(_, datum)| datum.observations).fold(0, u64::saturating_add)
     }

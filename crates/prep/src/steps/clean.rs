@@ -20,14 +20,14 @@ const MAX_OP_LENGTH: i64 = (1 << 28) - 1;
 /// there. Where that is not enough, which Picard leaves as it is, all bases at and behind the end
 /// of the reference are clipped.
 #[derive(Debug, Clone)]
-pub struct CleanSam {
+pub(crate) struct CleanSam {
     lengths_bp: Vec<i64>,
 }
 
 impl CleanSam {
     /// The step for records with the references of `header`.
     #[must_use]
-    pub fn new(header: &Header) -> Self {
+    pub(crate) fn new(header: &Header) -> Self {
         Self { lengths_bp: header.references().iter().map(|it| i64::from(it.length)).collect() }
     }
 

@@ -21,7 +21,7 @@ use super::{RecordStep, Stage, StepError, StepScratch, Verdict};
 /// The header takes over the dictionary's @SQ lines. Where they come in another order than the
 /// input's and the input was sorted by coordinate, SO becomes `unknown`.
 #[derive(Debug, Clone)]
-pub struct ReplaceDictionary {
+pub(crate) struct ReplaceDictionary {
     /// New index of each old one; -1 where the new dictionary does not have it.
     new_ids: Vec<i32>,
     /// The @SQ lines of the new dictionary.
@@ -35,7 +35,7 @@ impl ReplaceDictionary {
     /// # Errors
     /// [`StepError::LengthDiffers`] when a reference has another length there: it is another
     /// reference, and positions would have no meaning.
-    pub fn new(header: &Header, dictionary: &Header) -> Result<Self, StepError> {
+    pub(crate) fn new(header: &Header, dictionary: &Header) -> Result<Self, StepError> {
         let by_name: HashMap<&str, (i32, u32)> = dictionary
             .references()
             .iter()

@@ -22,7 +22,7 @@ fn keep_if(keep: bool) -> Verdict {
 /// Removes unmapped reads: those with flag 0x4; strictly also those without reference or
 /// position, whatever the flag says (elPrep's filter-unmapped-reads and -strict).
 #[derive(Debug, Clone, Copy)]
-pub struct FilterUnmapped(pub Strictness);
+pub(crate) struct FilterUnmapped(pub(crate) Strictness);
 
 impl RecordStep for FilterUnmapped {
     fn name(&self) -> &'static str {
@@ -44,11 +44,11 @@ impl RecordStep for FilterUnmapped {
 /// Keeps records that have all of the required bits of FLAG and none of the excluded ones
 /// (`samtools view -f -F`). Duplicate bits are those of the input.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct FilterFlags {
+pub(crate) struct FilterFlags {
     /// All of them must be set.
-    pub required: u16,
+    pub(crate) required: u16,
     /// None of them may be set.
-    pub excluded: u16,
+    pub(crate) excluded: u16,
 }
 
 impl RecordStep for FilterFlags {
@@ -69,7 +69,7 @@ impl RecordStep for FilterFlags {
 /// Removes records with a MAPQ below the bound, unmapped ones like all others (elPrep's
 /// filter-mapping-quality, `samtools view -q`).
 #[derive(Debug, Clone, Copy)]
-pub struct FilterMappingQuality(pub u8);
+pub(crate) struct FilterMappingQuality(pub(crate) u8);
 
 impl RecordStep for FilterMappingQuality {
     fn name(&self) -> &'static str {
@@ -91,7 +91,7 @@ impl RecordStep for FilterMappingQuality {
 /// Plain: the CIGAR has an operation other than M and S; a record without CIGAR is kept. Strict:
 /// not all of X0 = 1, X1 = 0, XM = 0, XO = 0 and XG = 0 are there, tags of `bwa aln`.
 #[derive(Debug, Clone, Copy)]
-pub struct FilterExactMatch(pub Strictness);
+pub(crate) struct FilterExactMatch(pub(crate) Strictness);
 
 /// The tags of a unique exact match and their values.
 const EXACT_MATCH_TAGS: [([u8; 2], i64); 5] =
@@ -130,7 +130,7 @@ impl RecordStep for FilterExactMatch {
 /// with its mate when that one's first base is inside, and may be removed or kept without it
 /// otherwise; a read without a reference is removed. Mates are judged each for itself.
 #[derive(Debug, Clone)]
-pub struct FilterRegions {
+pub(crate) struct FilterRegions {
     by_reference: Vec<Vec<Interval>>,
 }
 
@@ -140,7 +140,7 @@ impl FilterRegions {
     /// # Errors
     /// [`StepError::UnknownReference`] when no reference of the intervals is in the header: the
     /// file is one for another reference. (samtools would remove every record.)
-    pub fn new(regions: &BedIntervals, header: &Header) -> Result<Self, StepError> {
+    pub(crate) fn new(regions: &BedIntervals, header: &Header) -> Result<Self, StepError> {
         let by_reference = regions.by_reference(header.references());
         match regions.names().first() {
             Some(name) if by_reference.iter().all(Vec::is_empty) => {

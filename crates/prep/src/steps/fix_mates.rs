@@ -43,7 +43,7 @@ impl Default for FixMatesOptions {
 /// mate is placed beside the mapped one. A record past the end of its reference counts as
 /// unmapped. What is left without a mate loses its mate flags.
 #[derive(Debug, Clone)]
-pub struct FixMates {
+pub(crate) struct FixMates {
     options: FixMatesOptions,
     lengths_bp: Vec<i64>,
 }
@@ -74,7 +74,7 @@ impl Mate {
 impl FixMates {
     /// The step for records with the references of `header`.
     #[must_use]
-    pub fn new(header: &Header, options: FixMatesOptions) -> Self {
+    pub(crate) fn new(header: &Header, options: FixMatesOptions) -> Self {
         let lengths_bp = header.references().iter().map(|it| i64::from(it.length)).collect();
         Self { options, lengths_bp }
     }

@@ -27,17 +27,21 @@ mod template;
 #[cfg(test)]
 mod test_bodies;
 
-pub use clean::CleanSam;
-pub use dictionary::ReplaceDictionary;
-pub use filters::{FilterExactMatch, FilterFlags, FilterMappingQuality, FilterRegions};
-pub use filters::{FilterUnmapped, Strictness};
-pub use fix_mates::{FixMates, FixMatesOptions};
+pub(crate) use clean::CleanSam;
+pub(crate) use dictionary::ReplaceDictionary;
+pub use filters::Strictness;
+pub(crate) use filters::{
+    FilterExactMatch, FilterFlags, FilterMappingQuality, FilterRegions, FilterUnmapped,
+};
+pub(crate) use fix_mates::FixMates;
+pub use fix_mates::FixMatesOptions;
 pub use mismatches::{MismatchTags, SetMismatchTags};
 pub use options::{ReadGroupOptions, StepOptions};
-pub use read_group::{ReadGroupMode, SetReadGroup, read_group_line};
+pub(crate) use read_group::SetReadGroup;
+pub use read_group::{ReadGroupMode, read_group_line};
 pub use sequences::{MissingSequences, NoteMissingSequences};
-pub use tags::{KeepTags, RemoveTags};
-pub use template::TemplateRecords;
+pub(crate) use tags::{KeepTags, RemoveTags};
+pub(crate) use template::TemplateRecords;
 
 /// What becomes of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,7 +175,7 @@ pub trait RecordStep: Send + Sync {
 }
 
 /// A step that needs all records of a template at once (input grouped by name).
-pub trait TemplateStep: Send + Sync {
+pub(crate) trait TemplateStep: Send + Sync {
     /// Name in messages and counts.
     fn name(&self) -> &'static str;
 
@@ -204,9 +208,9 @@ pub trait TemplateStep: Send + Sync {
 #[derive(Debug, Default)]
 pub struct StepScratch {
     /// Bytes for whatever a step writes; to be cleared before use.
-    pub text: Vec<u8>,
+    pub(crate) text: Vec<u8>,
     /// CIGAR operations (`length << 4 | code`); to be cleared before use.
-    pub cigar: Vec<u32>,
+    pub(crate) cigar: Vec<u32>,
     body: Vec<u8>,
     template: TemplateRecords,
 }
@@ -232,7 +236,7 @@ impl StepCounts {
     }
 
     /// Adds the counts of another worker that applied the same steps.
-    pub fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.examined += other.examined;
         self.kept += other.kept;
         self.dropped.resize(self.dropped.len().max(other.dropped.len()), 0);
@@ -298,7 +302,7 @@ impl Steps {
 
     /// Whether there is no step.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 

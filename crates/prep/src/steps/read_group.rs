@@ -18,7 +18,7 @@ pub enum ReadGroupMode {
 
 /// Sets the RG tag of records.
 #[derive(Debug, Clone)]
-pub struct SetReadGroup {
+pub(crate) struct SetReadGroup {
     id: Vec<u8>,
     /// The @RG line to add; `None` for one that the header has.
     line: Option<Vec<u8>>,
@@ -50,7 +50,11 @@ impl SetReadGroup {
     /// # Errors
     /// [`StepError::BadReadGroup`], or [`StepError::ReadGroupExists`] where the header keeps its
     /// read groups and has one of that ID.
-    pub fn new(line: &[u8], mode: ReadGroupMode, header: &Header) -> Result<Self, StepError> {
+    pub(crate) fn new(
+        line: &[u8],
+        mode: ReadGroupMode,
+        header: &Header,
+    ) -> Result<Self, StepError> {
         let bad = |_| StepError::BadReadGroup(String::from_utf8_lossy(line).into_owned());
         let id = Header::default().add_read_group(line).map_err(bad)?;
         if mode != ReadGroupMode::ReplaceAll && has_group(header, &id) {
@@ -63,7 +67,11 @@ impl SetReadGroup {
     ///
     /// # Errors
     /// [`StepError::UnknownReadGroup`]
-    pub fn existing(id: &[u8], mode: ReadGroupMode, header: &Header) -> Result<Self, StepError> {
+    pub(crate) fn existing(
+        id: &[u8],
+        mode: ReadGroupMode,
+        header: &Header,
+    ) -> Result<Self, StepError> {
         if !has_group(header, id) {
             return Err(StepError::UnknownReadGroup(String::from_utf8_lossy(id).into_owned()));
         }

@@ -13,7 +13,7 @@ fn filter_tags(body: &mut Vec<u8>, keep: impl Fn([u8; 2]) -> bool) -> Result<(),
 
 /// Removes the named tags (elPrep's remove-optional-fields, `samtools view -x`).
 #[derive(Debug, Clone, Default)]
-pub struct RemoveTags(pub Vec<[u8; 2]>);
+pub(crate) struct RemoveTags(pub(crate) Vec<[u8; 2]>);
 
 impl RecordStep for RemoveTags {
     fn name(&self) -> &'static str {
@@ -33,7 +33,7 @@ impl RecordStep for RemoveTags {
 /// Removes all tags but the named ones; with no name, all of them (elPrep's keep-optional-fields,
 /// `samtools view --keep-tag`).
 #[derive(Debug, Clone, Default)]
-pub struct KeepTags(pub Vec<[u8; 2]>);
+pub(crate) struct KeepTags(pub(crate) Vec<[u8; 2]>);
 
 impl RecordStep for KeepTags {
     fn name(&self) -> &'static str {

@@ -2,7 +2,7 @@
 
 /// Bodies of a template's records in input order, some of which may have been removed.
 #[derive(Debug, Default)]
-pub struct TemplateRecords {
+pub(crate) struct TemplateRecords {
     /// The first `len` are in use.
     slots: Vec<Slot>,
     len: usize,
@@ -16,12 +16,12 @@ struct Slot {
 
 impl TemplateRecords {
     /// Forgets all records and keeps their buffers.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.len = 0;
     }
 
     /// Appends a record.
-    pub fn push(&mut self, body: &[u8]) {
+    pub(crate) fn push(&mut self, body: &[u8]) {
         if self.len == self.slots.len() {
             self.slots.push(Slot::default());
         }
@@ -34,13 +34,14 @@ impl TemplateRecords {
 
     /// Number of records, removed ones included: indices go from 0 up to it.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there is no record, not even a removed one.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
@@ -50,7 +51,7 @@ impl TemplateRecords {
 
     /// Body of a record; `None` when it was removed.
     #[must_use]
-    pub fn body(&self, index: usize) -> Option<&[u8]> {
+    pub(crate) fn body(&self, index: usize) -> Option<&[u8]> {
         self.slot(index).map(|slot| slot.body.as_slice())
     }
 
@@ -70,14 +71,14 @@ impl TemplateRecords {
     }
 
     /// Removes a record from the output.
-    pub fn remove(&mut self, index: usize) {
+    pub(crate) fn remove(&mut self, index: usize) {
         if let Some(slot) = self.slots[..self.len].get_mut(index) {
             slot.is_removed = true;
         }
     }
 
     /// Bodies of the records that were not removed, in input order.
-    pub fn kept(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &[u8]> {
         self.slots[..self.len].iter().filter(|slot| !slot.is_removed).map(|it| it.body.as_slice())
     }
 }

@@ -18,7 +18,7 @@ const SMALLEST_RANGE_BYTES: usize = 64 << 10;
 pub(super) const PAGE_BYTES: usize = 4096;
 
 /// A range of addresses: start and end.
-pub type Range = (usize, usize);
+pub(crate) type Range = (usize, usize);
 
 /// Writable mappings of this process that belong to no file, in ascending order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub struct Evidence {
     /// Pages that were looked at and exist, by node.
     pub pages_of_node: BTreeMap<u32, u64>,
     /// Length of the memory, in bytes: what is mapped, with or without pages.
-    pub mapped_bytes: u64,
+    pub(crate) mapped_bytes: u64,
     /// What of it is resident.
     pub resident_bytes: u64,
     /// What of it is in transparent huge pages.
@@ -133,13 +133,13 @@ impl Evidence {
 
     /// Pages looked at.
     #[must_use]
-    pub fn pages(&self) -> u64 {
+    pub(crate) fn pages(&self) -> u64 {
         self.pages_of_node.values().sum()
     }
 
     /// Share of the pages on these nodes, 0 to 1; 0 where no page was found.
     #[must_use]
-    pub fn share_on(&self, nodes: &crate::topology::IdSet) -> f64 {
+    pub(crate) fn share_on(&self, nodes: &crate::topology::IdSet) -> f64 {
         let there = self.pages_of_node.iter().filter(|(node, _)| nodes.contains(**node));
         let there: u64 = there.map(|(_, pages)| pages).sum();
         if self.pages() == 0 { 0.0 } else { there as f64 / self.pages() as f64 }
@@ -147,7 +147,7 @@ impl Evidence {
 
     /// Smallest and largest share of any of these nodes.
     #[must_use]
-    pub fn spread(&self, nodes: &crate::topology::IdSet) -> (f64, f64) {
+    pub(crate) fn spread(&self, nodes: &crate::topology::IdSet) -> (f64, f64) {
         let share = |node| {
             let pages = self.pages_of_node.get(&node).copied().unwrap_or(0);
             pages as f64 / self.pages().max(1) as f64

@@ -15,7 +15,8 @@ mod slot;
 use std::fmt;
 use std::num::NonZeroUsize;
 
-pub use crate::sys::numa::{MemoryPolicy, Region};
+pub use crate::sys::numa::MemoryPolicy;
+pub(crate) use crate::sys::numa::Region;
 pub use plan::{Group, Plan, Slot};
 pub use slot::{ask_for_huge_pages, keep_small, permitted, with_pages};
 

@@ -20,11 +20,11 @@ pub struct Group {
     /// Nodes with the group's memory.
     pub nodes: IdSet,
     /// CPUs of the group.
-    pub cpus: IdSet,
+    pub(crate) cpus: IdSet,
     /// Where the replica's pages are taken from.
     pub index: MemoryPolicy,
     /// Where the pages of what workers allocate are taken from.
-    pub private: MemoryPolicy,
+    pub(crate) private: MemoryPolicy,
 }
 
 /// A worker's place.
@@ -33,7 +33,7 @@ pub struct Slot {
     /// Index of its group.
     pub group: usize,
     /// CPUs it is pinned to, if it is.
-    pub cpus: Option<IdSet>,
+    pub(crate) cpus: Option<IdSet>,
 }
 
 /// See the module documentation.
@@ -46,7 +46,7 @@ pub struct Plan {
     /// A slot for every worker.
     pub slots: Vec<Slot>,
     /// Whether groups were asked for by number: their workers keep to their replica, pinned or not.
-    pub instances: bool,
+    pub(crate) instances: bool,
     /// How narrowly workers are pinned.
     pub pin: PinLevel,
     /// Whether huge pages of the index are prevented.

@@ -193,7 +193,7 @@ pub(crate) fn disable_huge_pages(disabled: bool) -> io::Result<()> {
 
 /// An anonymous private mapping of its own: memory whose pages can be placed and counted.
 #[derive(Debug)]
-pub struct Region {
+pub(crate) struct Region {
     start: *mut u8,
     length_bytes: usize,
 }
@@ -208,7 +208,7 @@ impl Region {
     ///
     /// # Errors
     /// When there is no room.
-    pub fn map(length_bytes: usize) -> io::Result<Self> {
+    pub(crate) fn map(length_bytes: usize) -> io::Result<Self> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a new mapping where the kernel likes; nothing that exists is touched.
@@ -221,7 +221,7 @@ impl Region {
 
     /// Address of the first byte.
     #[must_use]
-    pub fn address(&self) -> usize {
+    pub(crate) fn address(&self) -> usize {
         self.start as usize
     }
 
@@ -231,16 +231,10 @@ impl Region {
         self.length_bytes
     }
 
-    /// The bytes.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the mapping is readable, zeroed by the kernel, and lives as long as the region.
-        unsafe { std::slice::from_raw_parts(self.start, self.length_bytes) }
-    }
-
     /// The bytes, to be written.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as for `bytes`, and writable; the borrow is the only one.
+        // SAFETY: the mapping is writable, zeroed by the kernel, and lives as long as the region; the
+        // borrow is the only one.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.length_bytes) }
     }
 

@@ -12,7 +12,7 @@ pub struct IdSet(Vec<u32>);
 impl IdSet {
     /// The set that a kernel list (`cpulist`, `Cpus_allowed_list`) states; `None` when it is none.
     #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut ids = Vec::new();
         for part in text.trim().split(',').filter(|part| !part.is_empty()) {
             let (first, last) = part.split_once('-').unwrap_or((part, part));

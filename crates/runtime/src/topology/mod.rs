@@ -17,9 +17,9 @@ pub use limits::Limits;
 #[error("{}: {message}", path.display())]
 pub struct TopologyError {
     /// The file.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// What is wrong with it.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 /// A CPU that is online (a hardware thread).
@@ -119,13 +119,13 @@ impl Topology {
 
     /// The node of that number.
     #[must_use]
-    pub fn node(&self, id: u32) -> Option<&Node> {
+    pub(crate) fn node(&self, id: u32) -> Option<&Node> {
         self.nodes.iter().find(|node| node.id == id)
     }
 
     /// Distance between two nodes; that of the same node where the kernel states none.
     #[must_use]
-    pub fn distance(&self, from: u32, to: u32) -> u32 {
+    pub(crate) fn distance(&self, from: u32, to: u32) -> u32 {
         let at = self.nodes.iter().position(|node| node.id == to);
         let row = self.node(from).map(|node| node.distances.as_slice()).unwrap_or_default();
         let unknown = if from == to { 10 } else { 20 };

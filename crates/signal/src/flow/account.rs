@@ -53,7 +53,7 @@ pub struct Account {
     /// Files of which the rest from some byte on is lost.
     pub cut_files: u64,
     /// Files that are lost as a whole.
-    pub lost_files: u64,
+    pub(crate) lost_files: u64,
 }
 
 impl Account {

@@ -48,9 +48,9 @@ pub struct Work {
     /// Which of the inputs that file is.
     pub input: usize,
     /// How many frames came before the first one of this batch, over the whole pass.
-    pub first_ordinal: u64,
+    pub(crate) first_ordinal: u64,
     /// Whether the frames' bytes are still to be read, by the worker.
-    pub must_fetch: bool,
+    pub(crate) must_fetch: bool,
     /// The reads.
     pub batch: FrameBatch,
 }

@@ -91,7 +91,7 @@ impl Dataset {
     ///
     /// # Errors
     /// What it is instead, in words.
-    pub fn check(&self, read: &SignalRead) -> Result<(), String> {
+    pub(crate) fn check(&self, read: &SignalRead) -> Result<(), String> {
         let name = self.name;
         if read.digitisation != self.digitisation {
             let (found, wanted) = (read.digitisation, self.digitisation);

@@ -107,7 +107,7 @@ impl DemuxTable {
 
     /// Categories of a read, as indices; `None` when the table does not name it.
     #[must_use]
-    pub fn of(&self, read_id: &[u8]) -> Option<&[u16]> {
+    pub(crate) fn of(&self, read_id: &[u8]) -> Option<&[u16]> {
         self.reads.get(read_id).or(self.missing.as_ref()).map(Vec::as_slice)
     }
 

@@ -307,7 +307,7 @@ fn value<'a>(attributes: &'a BTreeMap<Vec<u8>, Vec<Vec<u8>>>, name: &[u8], group
 /// Which field of a file each auxiliary field of the output is, and what stands in its place where
 /// the file has none. `None` when the fields are the same.
 #[derive(Debug, Default)]
-pub struct FieldMap {
+pub(crate) struct FieldMap {
     sources: Option<Vec<Source>>,
     values: AuxiliaryValues,
 }
@@ -325,7 +325,7 @@ enum Source {
 impl FieldMap {
     /// From the fields of a file to those of the output.
     #[must_use]
-    pub fn new(from: &[AuxiliaryField], to: &[AuxiliaryField]) -> Self {
+    pub(crate) fn new(from: &[AuxiliaryField], to: &[AuxiliaryField]) -> Self {
         let source = |field: &AuxiliaryField| {
             let found = from.iter().position(|other| other.name == field.name);
             match found.map(|at| (at, &from[at])) {
@@ -351,7 +351,7 @@ impl FieldMap {
     }
 
     /// Rearranges the values of `read`.
-    pub fn apply(&mut self, read: &mut SignalRead) {
+    pub(crate) fn apply(&mut self, read: &mut SignalRead) {
         let Some(sources) = &self.sources else { return };
         self.values.clear();
         for source in sources {

@@ -44,16 +44,16 @@ pub use worker::{OpenByPath, WorkerError, WorkerOptions, run as run_worker};
 
 /// How workers are started, and when one is given up.
 #[derive(Debug, Clone)]
-pub struct Fast5PoolOptions {
+pub(crate) struct Fast5PoolOptions {
     /// The program that is a worker.
-    pub program: PathBuf,
+    pub(crate) program: PathBuf,
     /// What makes it one: its first arguments. Behind them come `--shared-descriptor N --parent N`.
-    pub arguments: Vec<OsString>,
+    pub(crate) arguments: Vec<OsString>,
     /// How long an answer may take. Disks that stall are waited for; workers that hang are not.
-    pub timeout: Duration,
+    pub(crate) timeout: Duration,
     /// Workers that may die before no more are started: a machine on which all die is not a few bad
     /// files.
-    pub max_deaths: u64,
+    pub(crate) max_deaths: u64,
 }
 
 /// An answer takes longer than this only where nothing works any more: the longest read there is
@@ -178,7 +178,7 @@ impl Fast5Pool {
 
     /// A pool without workers; they are started when they are wanted.
     #[must_use]
-    pub fn new(options: Fast5PoolOptions) -> Self {
+    pub(crate) fn new(options: Fast5PoolOptions) -> Self {
         let (deaths, files) = (AtomicU64::new(0), AtomicU64::new(0));
         Self { options, idle: Mutex::default(), deaths, files }
     }

@@ -16,7 +16,7 @@ pub(crate) const MAX_LINE_BYTES: u64 = MAX_BODY_BYTES as u64;
 
 /// What makes the rest of a file unreadable, or one record of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FrameDefect {
+pub(crate) enum FrameDefect {
     /// What stands there is no record of BLOW5.
     #[error("{0}")]
     Record(#[from] FrameError),

@@ -31,7 +31,6 @@ use crate::store::fast5::{Fast5File, Fast5Options};
 use crate::store::pod5::{Pod5Error, Pod5File};
 use table_file::{Table, TableFile};
 
-pub use frames::FrameDefect;
 pub use index_file::{IndexFileError, for_each_entry, index_path, read_index_file};
 pub use read_index::{DuplicateReadId, ReadIndex};
 pub use record_file::{DecodeScratch, RecordFile};

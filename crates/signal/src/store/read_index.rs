@@ -13,7 +13,7 @@ const UUID_TEXT_BYTES: usize = 36;
 /// A read id that occurs twice: nobody can say which read is meant by it.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("read {0} is there twice; an index needs distinct read ids")]
-pub struct DuplicateReadId(pub String);
+pub struct DuplicateReadId(pub(crate) String);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct UuidEntry {

@@ -96,12 +96,6 @@ impl RecordFile {
         }
     }
 
-    /// Where the first record begins.
-    #[must_use]
-    pub fn first_record(&self) -> u64 {
-        self.first_record
-    }
-
     fn read(&self, out: &mut [u8], offset: u64) -> Result<(), StoreError> {
         read_at(self.bytes.as_ref(), &self.path, out, offset)
     }

@@ -194,35 +194,35 @@ pub(super) struct Regions {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Region {
     /// First base of the reference, in doubled coordinates.
-    pub reference_start: i64,
+    pub(crate) reference_start: i64,
     /// Behind its last base.
-    pub reference_end: i64,
+    pub(crate) reference_end: i64,
     /// First base of the read.
-    pub read_start: i32,
+    pub(crate) read_start: i32,
     /// Behind its last base.
-    pub read_end: i32,
+    pub(crate) read_end: i32,
     /// Sequence of the reference.
-    pub sequence: i32,
+    pub(crate) sequence: i32,
     dedup_rank: i32,
     chain: *mut c_void,
     /// Best score of an extension, which may end before the read does.
-    pub score: i32,
+    pub(crate) score: i32,
     /// Score of the region itself.
-    pub true_score: i32,
+    pub(crate) true_score: i32,
     sub: i32,
     alt_score: i32,
     tandem_score: i32,
     sub_count: i32,
     /// Band width of the extension.
-    pub band: i32,
+    pub(crate) band: i32,
     /// Bases in seeds; read by the MAPQ formula that bwa does not use.
-    pub seed_cover: i32,
+    pub(crate) seed_cover: i32,
     secondary: i32,
     secondary_all: i32,
     /// Length of the seed that was extended.
-    pub seed_length: i32,
+    pub(crate) seed_length: i32,
     /// Occurrences of the most frequent seed.
-    pub seed_occurrences: i32,
+    pub(crate) seed_occurrences: i32,
     /// `n_comp:30, is_alt:2`.
     components_and_alt: u32,
     repetitive: f32,

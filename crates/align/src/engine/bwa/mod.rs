@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use extension::ToExtend;
 use layout::{OnlyExtension, Region};
-pub use library::Candidates;
+pub(crate) use library::Candidates;
 use library::{Index, Model, Options};
 pub use options::{BwaOptions, InsertSize, Preset};
 

@@ -106,7 +106,7 @@ impl FastTable {
     /// number of strings.
     #[inline]
     #[must_use]
-    pub fn start(&self, number: usize) -> u64 {
+    pub(crate) fn start(&self, number: usize) -> u64 {
         let carries = self.carries.iter().filter(|&&first| first <= number as u64).count() as u64;
         carries << 32 | u64::from(self.starts[number])
     }
@@ -152,7 +152,7 @@ impl FastTable {
     ///
     /// # Errors
     /// There is none, or it is not of this version and this genome, or damaged.
-    pub fn read(path: &Path, packed: &[u8], bases: u64) -> Result<Self, FastTableError> {
+    pub(crate) fn read(path: &Path, packed: &[u8], bases: u64) -> Result<Self, FastTableError> {
         let failed = |source| FastTableError::Read { path: path.to_owned(), source };
         let mut file = match File::open(path) {
             Ok(file) => file,

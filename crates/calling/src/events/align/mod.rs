@@ -69,7 +69,7 @@ impl Kernel {
 
     /// The fastest that this machine has.
     #[must_use]
-    pub fn best() -> Self {
+    pub(crate) fn best() -> Self {
         Self::available().next().unwrap_or(Self::Scalar)
     }
 
@@ -95,9 +95,9 @@ pub struct AlignScratch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AlignedPair {
     /// K-mer of the read.
-    pub kmer: u32,
+    pub(crate) kmer: u32,
     /// Event of the read.
-    pub event: u32,
+    pub(crate) event: u32,
 }
 
 /// Why an alignment is none. Each is "no alignment" to nanopolish and f5c.

@@ -9,18 +9,18 @@ use super::schema::{DataType, Field};
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
     /// Number of rows, as it says.
-    pub rows: u64,
+    pub(crate) rows: u64,
     /// Where its body starts in the file.
     pub at: u64,
     /// The body.
     pub body: Vec<u8>,
     /// One for each field of the schema.
-    pub columns: Vec<ColumnLayout>,
+    pub(crate) columns: Vec<ColumnLayout>,
 }
 
 /// A column of a batch, or a part of one.
 #[derive(Debug, Clone, Copy)]
-pub struct Array<'a> {
+pub(crate) struct Array<'a> {
     field: &'a Field,
     kind: DataType,
     layout: &'a ColumnLayout,
@@ -29,12 +29,12 @@ pub struct Array<'a> {
 }
 
 /// What is wrong with a value.
-pub type ValueError = &'static str;
+pub(crate) type ValueError = &'static str;
 
 impl Batch {
     /// Column `index`: of a dictionary, its indices.
     #[must_use]
-    pub fn column<'a>(&'a self, fields: &'a [Field], index: usize) -> Option<Array<'a>> {
+    pub(crate) fn column<'a>(&'a self, fields: &'a [Field], index: usize) -> Option<Array<'a>> {
         Array::new(fields.get(index)?, self.columns.get(index)?, &self.body, self.at, false)
     }
 
@@ -59,13 +59,13 @@ impl<'a> Array<'a> {
 
     /// The field it belongs to.
     #[must_use]
-    pub fn field(&self) -> &'a Field {
+    pub(crate) fn field(&self) -> &'a Field {
         self.field
     }
 
     /// Type of its values; of the indices where these refer to a dictionary.
     #[must_use]
-    pub fn kind(&self) -> DataType {
+    pub(crate) fn kind(&self) -> DataType {
         self.kind
     }
 
@@ -77,7 +77,7 @@ impl<'a> Array<'a> {
 
     /// Where the body it lies in starts in the file.
     #[must_use]
-    pub fn at(&self) -> u64 {
+    pub(crate) fn at(&self) -> u64 {
         self.at
     }
 
@@ -114,7 +114,7 @@ impl<'a> Array<'a> {
     ///
     /// # Errors
     /// When the column holds something else or the value is not there.
-    pub fn integer(&self, row: usize) -> Result<Option<i128>, ValueError> {
+    pub(crate) fn integer(&self, row: usize) -> Result<Option<i128>, ValueError> {
         if self.is_missing(row)? {
             return Ok(None);
         }
@@ -157,7 +157,7 @@ impl<'a> Array<'a> {
     ///
     /// # Errors
     /// As [`Self::integer`].
-    pub fn bytes(&self, row: usize) -> Result<Option<&'a [u8]>, ValueError> {
+    pub(crate) fn bytes(&self, row: usize) -> Result<Option<&'a [u8]>, ValueError> {
         if self.is_missing(row)? {
             return Ok(None);
         }
@@ -177,7 +177,7 @@ impl<'a> Array<'a> {
     ///
     /// # Errors
     /// As [`Self::integer`].
-    pub fn list(&self, row: usize) -> Result<Option<Range<usize>>, ValueError> {
+    pub(crate) fn list(&self, row: usize) -> Result<Option<Range<usize>>, ValueError> {
         if self.is_missing(row)? {
             return Ok(None);
         }
@@ -202,14 +202,14 @@ impl<'a> Array<'a> {
 
     /// Child `index`: part of a structure, elements of a list.
     #[must_use]
-    pub fn child(&self, index: usize) -> Option<Self> {
+    pub(crate) fn child(&self, index: usize) -> Option<Self> {
         let (field, layout) = (self.field.children.get(index)?, self.layout.children.get(index)?);
         Self::new(field, layout, self.body, self.at, false)
     }
 
     /// The part of a structure that is called `name`.
     #[must_use]
-    pub fn part(&self, name: &str) -> Option<Self> {
+    pub(crate) fn part(&self, name: &str) -> Option<Self> {
         let named = |field: &Field| field.name == name.as_bytes();
         self.child(self.field.children.iter().position(named)?)
     }

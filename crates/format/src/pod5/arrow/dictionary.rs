@@ -7,7 +7,7 @@ use super::schema::Field;
 /// for the record batches behind it in the file: Arrow's file format has none, its stream format
 /// has, and they cost nothing here.
 #[derive(Debug, Clone, Default)]
-pub struct Dictionary {
+pub(crate) struct Dictionary {
     versions: Vec<Version>,
 }
 
@@ -29,7 +29,7 @@ impl Dictionary {
     /// Value `index` for a record batch whose body is at byte `batch_at`: an array and the row in
     /// it.
     #[must_use]
-    pub fn value<'a>(
+    pub(crate) fn value<'a>(
         &'a self,
         field: &'a Field,
         batch_at: u64,
@@ -48,7 +48,7 @@ impl Dictionary {
     }
 
     /// All values of all versions, in the order of the file.
-    pub fn values<'a>(&'a self, field: &'a Field) -> impl Iterator<Item = (Array<'a>, u64)> {
+    pub(crate) fn values<'a>(&'a self, field: &'a Field) -> impl Iterator<Item = (Array<'a>, u64)> {
         let batches = self.versions.iter().flat_map(|version| &version.batches);
         batches.filter_map(move |batch| Some((batch.values(field)?, batch.rows)))
     }

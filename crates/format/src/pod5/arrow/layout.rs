@@ -5,26 +5,26 @@ use super::schema::{DataType, Field};
 
 /// Part of a body. It lies in the body: that is checked once, when the layout is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Buffer {
+pub(crate) struct Buffer {
     /// First byte, from the start of the body.
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// Number of bytes.
-    pub len: u64,
+    pub(crate) len: u64,
 }
 
 /// The buffers of a column and of its children.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ColumnLayout {
+pub(crate) struct ColumnLayout {
     /// Number of values, as it says: what the buffers hold may be less.
-    pub rows: u64,
+    pub(crate) rows: u64,
     /// Bits of the values that are not missing; empty when none is.
-    pub validity: Buffer,
+    pub(crate) validity: Buffer,
     /// Values, or offsets into `data`.
-    pub values: Buffer,
+    pub(crate) values: Buffer,
     /// What offsets lead into.
-    pub data: Buffer,
+    pub(crate) data: Buffer,
     /// Parts of a structure, elements of a list.
-    pub children: Vec<ColumnLayout>,
+    pub(crate) children: Vec<ColumnLayout>,
 }
 
 /// Reads a `RecordBatch` table: number of rows and layout of `fields`. As the values of a

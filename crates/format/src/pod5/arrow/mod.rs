@@ -12,8 +12,8 @@ mod layout;
 mod schema;
 mod table;
 
-pub use array::{Array, Batch, ValueError};
-pub use dictionary::Dictionary;
-pub use layout::{Buffer, ColumnLayout};
-pub use schema::{DataType, Field, Schema};
-pub use table::{ArrowTable, BatchLayout};
+pub(crate) use array::Array;
+pub use array::Batch;
+pub(crate) use layout::Buffer;
+pub(crate) use schema::DataType;
+pub(crate) use table::{ArrowTable, BatchLayout};

@@ -13,7 +13,7 @@ const MAX_NAME_BYTES: usize = 1024;
 
 /// Type of the values of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DataType {
+pub(crate) enum DataType {
     /// Integers of this many bytes.
     Integer {
         /// 1, 2, 4 or 8.
@@ -59,26 +59,26 @@ pub enum DataType {
 
 /// A column, or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
+pub(crate) struct Field {
     /// Its name.
-    pub name: Vec<u8>,
+    pub(crate) name: Vec<u8>,
     /// Type of its values; of a dictionary's values where it has a dictionary.
-    pub kind: DataType,
+    pub(crate) kind: DataType,
     /// Id and type of the indices of its dictionary.
-    pub dictionary: Option<(i64, DataType)>,
+    pub(crate) dictionary: Option<(i64, DataType)>,
     /// Parts of a structure, the element of a list.
-    pub children: Vec<Field>,
+    pub(crate) children: Vec<Field>,
     /// Name of the extension type (`ARROW:extension:name`), empty without.
-    pub extension: Vec<u8>,
+    pub(crate) extension: Vec<u8>,
     /// Time zone of a timestamp; empty without.
-    pub time_zone: Vec<u8>,
+    pub(crate) time_zone: Vec<u8>,
 }
 
 /// The columns of a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Schema {
+pub(crate) struct Schema {
     /// In order.
-    pub fields: Vec<Field>,
+    pub(crate) fields: Vec<Field>,
 }
 
 impl Schema {
@@ -97,7 +97,7 @@ impl Schema {
 
     /// The place of the column called `name`.
     #[must_use]
-    pub fn position(&self, name: &str) -> Option<usize> {
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|field| field.name == name.as_bytes())
     }
 }

@@ -33,20 +33,20 @@ struct Block {
 
 /// Where the buffers of a record batch lie.
 #[derive(Debug, Clone)]
-pub struct BatchLayout {
+pub(crate) struct BatchLayout {
     /// Number of rows, as it says.
-    pub rows: u64,
+    pub(crate) rows: u64,
     /// Where its body starts in the file.
-    pub at: u64,
+    pub(crate) at: u64,
     /// Bytes of the body.
-    pub body_bytes: u64,
+    pub(crate) body_bytes: u64,
     /// One for each field of the schema; buffers lie in the body.
-    pub columns: Vec<ColumnLayout>,
+    pub(crate) columns: Vec<ColumnLayout>,
 }
 
 /// A table of the Arrow IPC file format inside a file.
 #[derive(Debug)]
-pub struct ArrowTable {
+pub(crate) struct ArrowTable {
     schema: Schema,
     batches: Vec<Block>,
     dictionaries: HashMap<i64, Dictionary>,
@@ -57,7 +57,7 @@ impl ArrowTable {
     ///
     /// # Errors
     /// When it is damaged or has what is not supported.
-    pub fn open(file: &dyn ReadAt, span: Span) -> Result<Self, Pod5FormatError> {
+    pub(crate) fn open(file: &dyn ReadAt, span: Span) -> Result<Self, Pod5FormatError> {
         let (footer, footer_at) = read_footer(file, span)?;
         let flat = in_flatbuffer(footer_at);
         let root = Table::root(&footer).map_err(flat)?;
@@ -80,13 +80,13 @@ impl ArrowTable {
 
     /// Names and types of the columns.
     #[must_use]
-    pub fn schema(&self) -> &Schema {
+    pub(crate) fn schema(&self) -> &Schema {
         &self.schema
     }
 
     /// Number of record batches.
     #[must_use]
-    pub fn batches(&self) -> usize {
+    pub(crate) fn batches(&self) -> usize {
         self.batches.len()
     }
 
@@ -94,7 +94,11 @@ impl ArrowTable {
     ///
     /// # Errors
     /// When it is damaged.
-    pub fn layout(&self, file: &dyn ReadAt, index: usize) -> Result<BatchLayout, Pod5FormatError> {
+    pub(crate) fn layout(
+        &self,
+        file: &dyn ReadAt,
+        index: usize,
+    ) -> Result<BatchLayout, Pod5FormatError> {
         let what = "a batch that is not there";
         let block = *self.batches.get(index).ok_or(Pod5FormatError::Malformed { what, at: 0 })?;
         let (message, message_at) = read_message(file, block)?;
@@ -111,7 +115,7 @@ impl ArrowTable {
     ///
     /// # Errors
     /// When it is damaged.
-    pub fn load(
+    pub(crate) fn load(
         &self,
         file: &dyn ReadAt,
         index: usize,
@@ -134,7 +138,7 @@ impl ArrowTable {
 
     /// The dictionary of `field`, if it has one.
     #[must_use]
-    pub fn dictionary(&self, field: &Field) -> Option<&Dictionary> {
+    pub(crate) fn dictionary(&self, field: &Field) -> Option<&Dictionary> {
         self.dictionaries.get(&field.dictionary?.0)
     }
 

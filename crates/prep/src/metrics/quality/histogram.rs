@@ -28,7 +28,7 @@ seqloom_format::state_of_fields!(Histogram { table, large, large_values, largest
 impl Histogram {
     /// Counts a value.
     #[inline]
-    pub fn add(&mut self, size: u32) {
+    pub(crate) fn add(&mut self, size: u32) {
         self.add_many(size, 1);
     }
 
@@ -57,7 +57,7 @@ impl Histogram {
     }
 
     /// Adds another histogram.
-    pub fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         if self.table.len() < other.table.len() {
             self.table.resize(other.table.len(), 0);
         }
@@ -74,7 +74,7 @@ impl Histogram {
 
     /// How many values were counted.
     #[must_use]
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.table.iter().sum::<u64>() + self.large_values
     }
 
@@ -86,13 +86,13 @@ impl Histogram {
 
     /// Sum of all values.
     #[must_use]
-    pub fn sum(&self) -> f64 {
+    pub(crate) fn sum(&self) -> f64 {
         self.iter().map(|(size, count)| f64::from(size) * count as f64).sum()
     }
 
     /// The smallest size.
     #[must_use]
-    pub fn smallest(&self) -> Option<u32> {
+    pub(crate) fn smallest(&self) -> Option<u32> {
         self.iter().map(|(size, _)| size).next()
     }
 
@@ -104,7 +104,7 @@ impl Histogram {
 
     /// The size met most often, the smallest of several.
     #[must_use]
-    pub fn mode(&self) -> Option<u32> {
+    pub(crate) fn mode(&self) -> Option<u32> {
         let better = |best: Option<(u32, u64)>, bin: (u32, u64)| match best {
             Some((_, count)) if count >= bin.1 => best,
             _ => Some(bin),
@@ -114,7 +114,7 @@ impl Histogram {
 
     /// Mean; not a number without values.
     #[must_use]
-    pub fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         self.sum() / self.count() as f64
     }
 
@@ -132,7 +132,7 @@ impl Histogram {
 
     /// Median, the mean of the two middle values; 0 without values.
     #[must_use]
-    pub fn median(&self) -> f64 {
+    pub(crate) fn median(&self) -> f64 {
         self.twice_median() as f64 / 2.0
     }
 

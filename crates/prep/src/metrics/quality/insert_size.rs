@@ -44,7 +44,7 @@ impl PairOrientation {
     /// Orientation of a record whose mate is mapped, on whichever sequence (htsjdk 3.0
     /// SamPairUtil): where the reverse mate is unknown, TLEN says where it ends.
     #[must_use]
-    pub fn of(record: &RecordRef<'_>) -> Self {
+    pub(crate) fn of(record: &RecordRef<'_>) -> Self {
         let is_reverse = record.has_flags(Flags::REVERSE);
         if is_reverse == record.has_flags(Flags::MATE_REVERSE) {
             return Self::Tandem;

@@ -30,7 +30,7 @@ pub struct YieldCounts {
     /// Bases of Q30 or more.
     pub q30_bases: u64,
     /// Sum of all qualities.
-    pub quality_sum: u64,
+    pub(crate) quality_sum: u64,
 }
 
 impl YieldCounts {

@@ -34,7 +34,7 @@ fn coordinate_key(reference_id: i32, position: i32, reverse: bool) -> u64 {
 /// that all names of the set share: every record must be shown to [`PrefixKeys::note`] before the
 /// first key that is compared is made.
 #[derive(Debug)]
-pub struct PrefixKeys {
+pub(crate) struct PrefixKeys {
     order: SortOrder,
     /// Text of the first record noted, as far as all others start with it.
     shared: Option<Vec<u8>>,
@@ -45,7 +45,7 @@ pub struct PrefixKeys {
 impl PrefixKeys {
     /// Keys for `order`.
     #[must_use]
-    pub fn new(order: SortOrder) -> Self {
+    pub(crate) fn new(order: SortOrder) -> Self {
         Self { order, shared: None, text: Vec::new() }
     }
 
@@ -56,7 +56,7 @@ impl PrefixKeys {
     }
 
     /// Takes note of a record of the set.
-    pub fn note(&mut self, record: &RecordRef<'_>) {
+    pub(crate) fn note(&mut self, record: &RecordRef<'_>) {
         if !self.read_text(record) {
             return;
         }
@@ -74,7 +74,7 @@ impl PrefixKeys {
 
     /// The key of a record of the set: where it is less than another's, the record comes first.
     #[must_use]
-    pub fn key(&mut self, record: &RecordRef<'_>, ordinal: u64) -> u64 {
+    pub(crate) fn key(&mut self, record: &RecordRef<'_>, ordinal: u64) -> u64 {
         match self.order {
             SortOrder::Keep => ordinal,
             SortOrder::Coordinate => place_key(record),

@@ -14,7 +14,7 @@ use std::str::FromStr;
 
 use seqloom_format::bam::{Flags, Header, RecordRef};
 
-pub use keys::PrefixKeys;
+pub(crate) use keys::PrefixKeys;
 
 /// Orders that output can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -100,7 +100,7 @@ impl SortOrder {
 
     /// Which of two records comes first; equal ones stay in input order.
     #[must_use]
-    pub fn compare(self, left: &RecordRef<'_>, right: &RecordRef<'_>) -> Ordering {
+    pub(crate) fn compare(self, left: &RecordRef<'_>, right: &RecordRef<'_>) -> Ordering {
         match self {
             Self::Keep => Ordering::Equal,
             Self::Coordinate => keys::place_key(left).cmp(&keys::place_key(right)),

@@ -33,7 +33,7 @@ pub(crate) const MAX_PARTITIONS: usize = MAX_SEGMENTS * SEGMENT_PARTITIONS;
 
 /// A sealed chunk.
 #[derive(Debug)]
-pub enum Chunk {
+pub(crate) enum Chunk {
     /// In memory.
     Memory {
         /// The bytes.
@@ -89,7 +89,11 @@ impl StoreScratch {
     ///
     /// # Errors
     /// When they cannot be written.
-    pub fn write(&mut self, backing: &Backing, bytes: &[u8]) -> Result<SpillExtent, SpillError> {
+    pub(crate) fn write(
+        &mut self,
+        backing: &Backing,
+        bytes: &[u8],
+    ) -> Result<SpillExtent, SpillError> {
         backing.spill.append(bytes, &mut self.spill)
     }
 
@@ -97,7 +101,7 @@ impl StoreScratch {
     ///
     /// # Errors
     /// When they cannot be read back.
-    pub fn read(
+    pub(crate) fn read(
         &mut self,
         backing: &Backing,
         extent: SpillExtent,
@@ -139,7 +143,7 @@ impl<'a> ChunkStore<'a> {
 
     /// Bytes appended to a partition so far.
     #[must_use]
-    pub fn bytes(&self, partition: usize) -> u64 {
+    pub(crate) fn bytes(&self, partition: usize) -> u64 {
         self.existing(partition).map_or(0, |slot| lock(&slot.contents).bytes)
     }
 
@@ -264,7 +268,7 @@ impl<'a> ChunkStore<'a> {
 
     /// Ends the open chunk of a partition to which nothing more will come soon: the memory that it
     /// does not need is given back, and the rest can be spilled for others.
-    pub fn close(&self, partition: usize) {
+    pub(crate) fn close(&self, partition: usize) {
         let Some(slot) = self.existing(partition) else { return };
         let mut contents = lock(&slot.contents);
         if contents.open.capacity() == 0 {
@@ -280,7 +284,7 @@ impl<'a> ChunkStore<'a> {
     }
 
     /// Takes all chunks of a partition, which is empty afterwards.
-    pub fn take(&self, partition: usize) -> Vec<Chunk> {
+    pub(crate) fn take(&self, partition: usize) -> Vec<Chunk> {
         self.close(partition);
         let Some(slot) = self.existing(partition) else { return Vec::new() };
         std::mem::take(&mut lock(&slot.contents).sealed)
@@ -300,7 +304,7 @@ impl Chunk {
     ///
     /// # Errors
     /// When the spill file cannot be read or a checksum differs.
-    pub fn load<'a>(
+    pub(crate) fn load<'a>(
         self,
         backing: &'a Backing,
         scratch: &mut StoreScratch,
@@ -319,9 +323,9 @@ impl Chunk {
 
 /// A chunk in memory; what was charged for it is released with it.
 #[derive(Debug)]
-pub struct Loaded<'a> {
+pub(crate) struct Loaded<'a> {
     /// The bytes.
-    pub bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     charged_bytes: u64,
     ledger: &'a Ledger,
 }

@@ -8,7 +8,7 @@ use super::{Chunk, ChunkStore, StoreScratch};
 impl ChunkStore<'_> {
     /// Size of its chunks, about.
     #[must_use]
-    pub fn chunk_bytes(&self) -> usize {
+    pub(crate) fn chunk_bytes(&self) -> usize {
         self.chunk_bytes
     }
 

@@ -133,7 +133,7 @@ impl Pod5File {
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub fn fetch(
+    pub(crate) fn fetch(
         &self,
         index: usize,
         scratch: &mut Pod5Scratch,
@@ -146,7 +146,7 @@ impl Pod5File {
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub fn decode(
+    pub(crate) fn decode(
         &self,
         index: usize,
         scratch: &mut Pod5Scratch,
