@@ -229,7 +229,8 @@ fn without_frequent(file: &Path, found: &mut BTreeSet<Place>) -> PathBuf {
     let reads: Vec<_> = text.split_inclusive('\n').collect();
     let reads = reads.chunks(4);
     let all = reads.len();
-    let wanted: Vec<_> = reads.filter(|lines| kept(number(lines[0].as_bytes()))).collect();
+    let wanted: Vec<_> =
+        reads.filter(|lines| kept(number(lines[0].trim_end().as_bytes()))).collect();
     assert!(wanted.len() + all / 100 >= all, "{} of {all} reads left", wanted.len());
     let path = file.with_extension("kept.fq");
     fs::write(&path, wanted.concat().concat()).unwrap();
