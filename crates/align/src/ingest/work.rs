@@ -164,8 +164,9 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         sink.end();
     }
 
-    /// `None` if the batch's reads are malformed, with which the lane has failed: batches are handed
-    /// out in order, so that of several such the first is known before all workers have stopped.
+    /// `None` if the batch's reads are malformed, with which the lane has failed: batches are
+    /// handed out in order, so that of several such the first is known before all workers have
+    /// stopped.
     fn find_candidates(
         &self,
         worker: &mut Worker<E, S>,

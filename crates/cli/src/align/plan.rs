@@ -170,8 +170,8 @@ impl Demand {
         self.fixed_bytes() + self.cohort_bytes() + self.min_store_bytes()
     }
 
-    /// Lanes beside the first that are ingested at the same time: one for each of the other threads,
-    /// as far as half of what candidates may hold beyond a cohort has room for a cohort of each. A
+    /// Lanes beside the first that are ingested at the same time: one for each other thread, as
+    /// far as half of what candidates may hold beyond a cohort has room for a cohort of each. A
     /// cohort can then hold twice what is expected, and more.
     fn lanes_beside(&self, for_held_bytes: u64) -> u64 {
         let most = self.lanes.min(self.threads.get()).max(1) as u64 - 1;

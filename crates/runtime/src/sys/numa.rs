@@ -233,8 +233,8 @@ impl Region {
 
     /// The bytes, to be written.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping is writable, zeroed by the kernel, and lives as long as the region; the
-        // borrow is the only one.
+        // SAFETY: the mapping is writable, zeroed by the kernel, and lives as long as the region;
+        // the borrow is the only one.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.length_bytes) }
     }
 
