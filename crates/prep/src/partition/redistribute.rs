@@ -3,9 +3,10 @@
 //!
 //! How many templates are in front of a lane is not known before all have been counted, so the
 //! unplaced records of each lane lie by themselves first. Names cannot be partitioned before they
-//! are known, so records lie by ordinal first, while a [`NameSample`] is taken of their names. The sample is a function of the names alone (those with
-//! the smallest hashes), and so are the splitters cut from it and the partitions that they bound:
-//! neither threads nor memory nor arrival reach the bytes of the output.
+//! are known, so records lie by ordinal first, while a [`NameSample`] is taken of their names.
+//! The sample is a function of the names alone (those with the smallest hashes), and so are the
+//! splitters cut from it and the partitions that they bound: neither threads nor memory nor
+//! arrival reach the bytes of the output.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
