@@ -20,13 +20,17 @@ fn read_all(path: &Path, block_bytes: usize) -> Result<Vec<Read>, String> {
     let options = SourceOptions { block_bytes, keep_comments: true, ..SourceOptions::default() };
     let source =
         ReadSource::open(&[path.to_path_buf()], options).map_err(|error| error.to_string())?;
-    let mut check = SequenceCheck::new(&source, 0);
-    let mut scratch = FetchScratch::default();
-    let mut reads = Vec::new();
+    drained(&source)
+}
+
+/// All that `source` gives, checked and counted, or what the error says.
+fn drained(source: &ReadSource) -> Result<Vec<Read>, String> {
+    let mut check = SequenceCheck::new(source, 0);
+    let (mut scratch, mut reads) = (FetchScratch::default(), Vec::new());
     loop {
         match source.fetch(&mut scratch).map_err(|error| error.to_string())? {
             Fetch::Block(block) => {
-                check.accept(&source, &block).map_err(|error| error.to_string())?;
+                check.accept(source, &block).map_err(|error| error.to_string())?;
                 let block = block.reads;
                 reads.extend((0..block.reads.len()).map(|i| {
                     [block.name(i), block.bases(i), block.qualities(i), block.extra(i)]
@@ -69,22 +73,8 @@ fn read_from(
     let starts: Vec<LaneStart> = start.into_iter().collect();
     let source = ReadSource::open_at(&[path.to_path_buf()], options, &starts)
         .map_err(|error| error.to_string())?;
-    let (mut scratch, mut reads) = (FetchScratch::default(), Vec::new());
-    let mut check = SequenceCheck::new(&source, 0);
-    loop {
-        match source.fetch(&mut scratch).map_err(|error| error.to_string())? {
-            Fetch::Block(block) => {
-                check.accept(&source, &block).map_err(|error| error.to_string())?;
-                let block = block.reads;
-                reads.extend((0..block.reads.len()).map(|i| {
-                    [block.name(i), block.bases(i), block.qualities(i), block.extra(i)]
-                        .map(<[u8]>::to_vec)
-                }));
-            }
-            Fetch::Busy => {}
-            Fetch::End => return Ok((reads, source.take_restart_points(0))),
-        }
-    }
+    let reads = drained(&source)?;
+    Ok((reads, source.take_restart_points(0)))
 }
 
 /// Reads gzip of `text` from every restart point on, and from one that is made of `noise`: the
