@@ -140,21 +140,29 @@ struct Lane {
     available: usize,
     taken: u64,
     ended: bool,
+    /// A block was malformed: nothing behind it counts.
+    is_malformed: bool,
 }
 
 impl Lane {
     fn accept(&mut self, source: &ReadSource, block: InputBlock) -> Result<(), CohortError> {
         self.order.push(block.index, block);
-        while let Some(block) = self.order.pop() {
-            let place = self.check.place_of_next(&block);
-            self.check.accept(source, &block)?;
-            if let Some(mates) = &mut self.mates {
-                mates.accept(&block)?;
-            }
-            self.ended = block.last;
-            self.available += block.reads.reads.len();
-            self.blocks.push_back((Arc::new(block.reads), place));
+        while let Some(block) = self.order.pop().filter(|_| !self.is_malformed) {
+            self.append(source, block).inspect_err(|_| self.is_malformed = true)?;
         }
+        Ok(())
+    }
+
+    /// Takes the next block in order.
+    fn append(&mut self, source: &ReadSource, block: InputBlock) -> Result<(), CohortError> {
+        let place = self.check.place_of_next(&block);
+        self.check.accept(source, &block)?;
+        if let Some(mates) = &mut self.mates {
+            mates.accept(&block)?;
+        }
+        self.ended = block.last;
+        self.available += block.reads.reads.len();
+        self.blocks.push_back((Arc::new(block.reads), place));
         Ok(())
     }
 
@@ -259,6 +267,7 @@ impl<'a> CohortCutter<'a> {
             available: 0,
             taken: 0,
             ended: false,
+            is_malformed: false,
         };
         let lanes: Vec<_> = (0..source.lanes()).map(lane).collect();
         let paths: Vec<_> = lanes.iter().map(|lane| lane.path.as_str()).collect();
@@ -311,7 +320,9 @@ impl<'a> CohortCutter<'a> {
     /// Takes a block and hands every batch that is complete now to `produce`.
     ///
     /// # Errors
-    /// Malformed input, blocks that do not follow each other, files of unequal length.
+    /// Malformed input, blocks that do not follow each other, files of unequal length. All reads
+    /// of a file in front of a malformed block have been or will be cut, and pushing may go on for
+    /// the sake of the other file's reads that belong to them.
     pub fn push(
         &mut self,
         block: InputBlock,
@@ -335,6 +346,12 @@ impl<'a> CohortCutter<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Where the next batch will stand in the output order.
+    #[must_use]
+    pub(crate) fn next_sequence(&self) -> u64 {
+        self.next_sequence
     }
 
     /// Whether every read has been cut.
@@ -374,10 +391,11 @@ impl<'a> CohortCutter<'a> {
 
     fn reach_two_files(&self) -> Result<Option<Reach>, CohortError> {
         let [first, second] = &self.lanes[..] else { return Ok(None) };
+        let mut unequal = None;
         for (shorter, longer) in [(first, second), (second, first)] {
             // Known as soon as it is so: the rest of the longer file need not be read.
             if shorter.ended && longer.available > shorter.available {
-                return Err(CohortError::UnequalCounts {
+                unequal = Some(CohortError::UnequalCounts {
                     shorter: shorter.path.clone(),
                     longer: longer.path.clone(),
                     records: shorter.taken + shorter.available as u64,
@@ -385,8 +403,12 @@ impl<'a> CohortCutter<'a> {
             }
         }
         let pairs = first.available.min(second.available).min(BATCH_READS / 2);
-        let complete = pairs == BATCH_READS / 2 || (first.ended && second.ended);
-        if pairs == 0 || !complete {
+        if pairs == 0 {
+            // Behind all pairs there are: what is wrong with one of these is to be told first.
+            return unequal.map_or(Ok(None), Err);
+        }
+        let ended = unequal.is_some() || (first.ended && second.ended);
+        if pairs < BATCH_READS / 2 && !ended {
             return Ok(None);
         }
         let (mut taken, mut bases) = (0, 0);

@@ -15,7 +15,6 @@ use seqloom_runtime::schedule::Idle;
 use super::scheduler::{Capacity, HeldLimits, Load, Scheduler, Seeded, Task};
 use crate::cohort::ClosedCohort;
 use crate::engine::AlignmentEngine;
-use crate::input_error::CohortError;
 
 /// See the module documentation.
 pub(super) struct Lanes<'a, E: AlignmentEngine> {
@@ -46,6 +45,7 @@ impl<'a, E: AlignmentEngine> Lanes<'a, E> {
         let found = found.or_else(|| self.next_fetch(Load::has_few_ready));
         let found = found.or_else(|| self.next_seed());
         let found = found.or_else(|| self.next_fetch(|_, _| true));
+        let found = found.or_else(|| self.first_of(|lane| lane.next_failure()));
         let idle = if self.open.is_empty() { Idle::Finished } else { Idle::Wait };
         found.ok_or(idle)
     }
@@ -113,10 +113,10 @@ impl<'a, E: AlignmentEngine> Lanes<'a, E> {
     }
 
     /// A fetch is back. Whether nothing is left to do for its lane.
-    pub(super) fn fetched(&mut self, lane: usize, fetched: Fetch) -> Result<bool, CohortError> {
-        let Some(lane) = self.lanes.get_mut(lane) else { return Ok(false) };
-        lane.fetched(fetched)?;
-        Ok(lane.has_just_ended())
+    pub(super) fn fetched(&mut self, lane: usize, fetched: Fetch) -> bool {
+        let Some(lane) = self.lanes.get_mut(lane) else { return false };
+        lane.fetched(fetched);
+        lane.has_just_ended()
     }
 
     /// A batch has been seeded. What its cohort holds, if that is more than may be held at all.

@@ -8,6 +8,7 @@ use super::super::scheduler::{
 use super::*;
 use crate::cohort::{BATCH_READS, Batch, CohortCutter, Pairing};
 use crate::engine::{EngineError, EngineReads, Ordinals, RecordSink};
+use crate::input_error::CohortError;
 use crate::test_input::{TestInput, TestRead};
 use proptest::prelude::*;
 use seqloom_io::source::InputBlock;
@@ -37,7 +38,7 @@ fn one_lane<'a>(
     blocks: impl IntoIterator<Item = InputBlock>,
 ) -> Lanes<'a, NoEngine> {
     let mut scheduler = scheduler_of(input, (pairing, cohort_bases), (capacity, limits));
-    blocks.into_iter().for_each(|block| scheduler.provided(block).unwrap());
+    blocks.into_iter().for_each(|block| scheduler.provided(block));
     Lanes::new(vec![scheduler], capacity, limits)
 }
 
@@ -226,11 +227,12 @@ impl Simulation<'_> {
             }
             Work::Other(Task::SeedAndEmit(batch)) => self.finish_emit(lane, batch.sequence, 0),
             Work::Other(Task::Fetch) => unreachable!("kept as Work::Fetch"),
+            Work::Other(Task::Fail(_, error)) => panic!("{error}"),
         }
     }
 
     fn finish_fetch(&mut self, lane: usize, fetched: Fetch) {
-        let has_ended = self.lanes.fetched(lane, fetched).unwrap();
+        let has_ended = self.lanes.fetched(lane, fetched);
         self.seen[lane].ends += u32::from(has_ended);
     }
 
@@ -392,7 +394,7 @@ fn a_cohort_over_the_limit_is_told_by_its_own_size() {
     for index in 0..6 {
         let batch = loop {
             match lanes.next_task() {
-                Ok((0, Task::Fetch)) => assert!(!lanes.fetched(0, Fetch::End).unwrap()),
+                Ok((0, Task::Fetch)) => assert!(!lanes.fetched(0, Fetch::End)),
                 Ok((0, Task::Seed(batch))) => break batch,
                 _ => panic!("nothing else can be done"),
             }
@@ -424,6 +426,39 @@ fn reads_that_never_come_are_no_reason_to_wait() {
 }
 
 #[test]
+fn what_is_wrong_with_the_input_is_told_behind_all_pairs_in_front_of_it() {
+    let mut random = Random::new(5);
+    let long = reads(2000, &mut random);
+    let short = &long[..1990];
+    for round in 0..60 {
+        let files: [&[TestRead]; 2] = if round % 2 == 0 { [&long, short] } else { [short, &long] };
+        let input = TestInput::new(&files, 3000 + 500 * round);
+        let cohorts = (Pairing::TwoFiles, u64::MAX);
+        let mut lanes = one_lane(&input, cohorts, (capacity(3), both(u64::MAX)), []);
+        let (mut out, mut seeded) = (Vec::new(), 0);
+        let (sequence, error) = loop {
+            match lanes.next_task() {
+                Ok((_, Task::Fetch)) => out.push(fetch_of(input.fetch())),
+                Ok((_, Task::Fail(sequence, error))) => break (sequence, error),
+                Ok((_, task)) => {
+                    seeded += 1;
+                    finish_virtually(&mut lanes, None, task);
+                }
+                Err(idle) => {
+                    assert_eq!(idle, Idle::Wait);
+                    let back = out.swap_remove(random.index(out.len()));
+                    assert!(!lanes.fetched(0, back));
+                }
+            }
+        };
+        assert!(matches!(error, CohortError::UnequalCounts { records: 1990, .. }), "{error}");
+        let batches = 1990_u64.div_ceil(BATCH_READS as u64 / 2);
+        assert_eq!((sequence, seeded), (batches, batches), "round {round}");
+        assert!(out.is_empty(), "what was on its way was waited for");
+    }
+}
+
+#[test]
 fn others_have_what_the_first_lane_leaves() {
     let file = pairs_for(8);
     let inputs = [0, 1, 2].map(|_| TestInput::new(&[&file, &file], 1 << 20));
@@ -435,7 +470,7 @@ fn others_have_what_the_first_lane_leaves() {
     for input in &inputs {
         let cohorts = (Pairing::TwoFiles, bytes * 10 * 4);
         let mut scheduler = scheduler_of(input, cohorts, (capacity, limits));
-        std::iter::from_fn(|| input.fetch()).for_each(|it| scheduler.provided(it).unwrap());
+        std::iter::from_fn(|| input.fetch()).for_each(|it| scheduler.provided(it));
         lanes.push(scheduler);
     }
     let mut lanes = Lanes::new(lanes, capacity, limits);
@@ -466,7 +501,7 @@ fn others_have_what_the_first_lane_leaves() {
         }
     }
     assert_eq!((lanes.next_task().err(), ends), (Some(Idle::Finished), 1));
-    assert!(!lanes.emitted(1, 0, 0) && !lanes.fetched(2, Fetch::End).unwrap());
+    assert!(!lanes.emitted(1, 0, 0) && !lanes.fetched(2, Fetch::End));
 }
 
 fn fetch_of(block: Option<InputBlock>) -> Fetch {
@@ -623,7 +658,7 @@ fn finish_virtually(
     match task {
         Task::Fetch => {
             let fetched = fetch_of(input.and_then(TestInput::fetch));
-            lanes.fetched(0, fetched).unwrap();
+            lanes.fetched(0, fetched);
         }
         Task::Seed(batch) => {
             let held_bytes = READ_BYTES * batch.reads as u64;
@@ -634,6 +669,7 @@ fn finish_virtually(
             lanes.emitted(0, task.seeded.batch.sequence, task.seeded.held_bytes);
         }
         Task::SeedAndEmit(_) => unreachable!("reads are paired"),
+        Task::Fail(_, error) => panic!("{error}"),
     }
 }
 

@@ -73,6 +73,9 @@ pub(super) enum Task<E: AlignmentEngine> {
     Infer(ClosedCohort, Vec<Seeded<E>>),
     /// Emit a batch.
     Emit(EmitTask<E>),
+    /// Fail for what is wrong with the input behind all batches so far, at this place in the
+    /// output order.
+    Fail(u64, CohortError),
 }
 
 /// A batch ready to be emitted.
@@ -153,6 +156,9 @@ pub(super) struct Scheduler<'a, E: AlignmentEngine> {
     inferring: usize,
     held_bytes: u64,
     largest_batch_bytes: u64,
+    /// Why nothing more can be cut. What was cut in front of it goes to the workers first: they
+    /// may find something wrong with that, and the user is to read of the first thing.
+    defect: Option<CohortError>,
     /// Somebody knows that the last batch is through.
     has_ended: bool,
 }
@@ -179,6 +185,7 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
             inferring: 0,
             held_bytes: 0,
             largest_batch_bytes: 0,
+            defect: None,
             has_ended: false,
         }
     }
@@ -196,6 +203,7 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
     /// one whose reads never came: see [`Scheduler::cut_everything`].
     pub(super) fn is_over(&self) -> bool {
         (self.fetches.have_ended() || self.cutter.finished())
+            && self.defect.is_none()
             && self.fetches.in_work() == 0
             && self.whole_cohort().is_none()
             && self.has_emitted_all()
@@ -300,22 +308,37 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
         })
     }
 
+    /// The defect of the input, when all batches in front of it have been handed out.
+    pub(super) fn next_failure(&mut self) -> Option<Task<E>> {
+        if !self.ready.is_empty() || self.fetches.in_work() > 0 {
+            return None;
+        }
+        let defect = self.defect.take()?;
+        Some(Task::Fail(self.cutter.next_sequence(), defect))
+    }
+
     /// A fetch is back.
-    pub(super) fn fetched(&mut self, fetched: Fetch) -> Result<(), CohortError> {
-        self.fetches.finish(fetched).map_or(Ok(()), |block| self.provided(*block))
+    pub(super) fn fetched(&mut self, fetched: Fetch) {
+        if let Some(block) = self.fetches.finish(fetched) {
+            self.provided(*block);
+        }
     }
 
     /// A block is there.
-    pub(super) fn provided(&mut self, block: InputBlock) -> Result<(), CohortError> {
+    pub(super) fn provided(&mut self, block: InputBlock) {
         let (ready, cohorts) = (&mut self.ready, &mut self.cohorts);
         let alone = self.alone;
-        self.cutter.push(block, |cut| match cut {
+        let pushed = self.cutter.push(block, |cut| match cut {
             Cut::Batch(batch) => ready.push_back(batch),
             Cut::Closed(_) if alone => {}
             Cut::Closed(closed) => {
                 cohorts.entry(closed.cohort).or_default().closed = Some(closed);
             }
-        })
+        });
+        if let Err(defect) = pushed {
+            self.defect.get_or_insert(defect);
+            self.fetches.end();
+        }
     }
 
     /// Whether every read of the input has been cut into batches.

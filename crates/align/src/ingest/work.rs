@@ -17,6 +17,7 @@ use super::{
 use crate::cohort::{Batch, ClosedCohort, CohortCutter};
 use crate::emit::{Emission, RecordTags};
 use crate::engine::{AlignmentEngine, Ordinals};
+use crate::input_error::CohortError;
 
 /// What all workers share.
 pub(super) struct Ingest<'a, E: AlignmentEngine, S: BatchSink> {
@@ -57,23 +58,15 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         let capacity = Capacity { workers: options.threads.get(), cores: options.cores.get() };
         let limits = options.held_limits;
         let (mut lanes, mut schedulers) = (Vec::new(), Vec::new());
-        let mut failed = None;
         for LaneInput { source, first, pairing, range, tags, sink } in inputs {
             let cutter = CohortCutter::new(source, pairing, options.cohort_bases).within(range);
             let mut scheduler = Scheduler::new(cutter, pairing, capacity, limits);
-            let failure = Failure::default();
-            let provided = first.into_iter().try_for_each(|block| scheduler.provided(block));
-            if let Err(error) = provided {
-                failure.set(error.into());
-                failed.get_or_insert(lanes.len());
-            }
-            lanes.push(Lane { source, tags, sink, failure });
+            first.into_iter().for_each(|block| scheduler.provided(block));
+            lanes.push(Lane { source, tags, sink, failure: Failure::default() });
             schedulers.push(scheduler);
         }
-        let mut schedulers = Lanes::new(schedulers, capacity, limits);
-        failed.into_iter().for_each(|lane| schedulers.give_up(lane));
-        let (schedulers, failure) = (Monitor::new(schedulers), Failure::default());
-        Self { lanes, engine, options, trace, schedulers, failure }
+        let schedulers = Monitor::new(Lanes::new(schedulers, capacity, limits));
+        Self { lanes, engine, options, trace, schedulers, failure: Failure::default() }
     }
 
     /// What was done; the failure of the first lane that has failed.
@@ -126,6 +119,10 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
             Task::SeedAndEmit(batch) => self.seed_and_emit(worker, lane, batch),
             Task::Infer(cohort, seeded) => self.infer(lane, cohort, seeded),
             Task::Emit(task) => self.emit(worker, lane, task),
+            Task::Fail(sequence, error) => {
+                self.fail_at(lane, sequence, error);
+                Ok(())
+            }
         }
     }
 
@@ -138,7 +135,7 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
     fn fetch(&self, worker: &mut Worker<E, S>, lane: usize) -> Outcome<S> {
         let source = self.lanes[lane].source;
         let fetched = self.trace.fetch.time(|| source.fetch(&mut worker.fetch))?;
-        if self.schedulers.update(|lanes| lanes.fetched(lane, fetched))? {
+        if self.schedulers.update(|lanes| lanes.fetched(lane, fetched)) {
             self.end(lane);
         }
         Ok(())
@@ -157,6 +154,13 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         self.lanes[lane..].iter().for_each(|lane| lane.sink.stop());
     }
 
+    /// A lane's input is malformed: batches are handed out in order and the defect of a whole file
+    /// behind them, so that of several such the first is known before all workers have stopped.
+    fn fail_at(&self, lane: usize, sequence: u64, error: CohortError) {
+        self.lanes[lane].failure.set_at(sequence, error.into());
+        self.give_up(lane);
+    }
+
     /// A lane is through, and others follow in its memory.
     fn end(&self, lane: usize) {
         let Lane { source, sink, .. } = &self.lanes[lane];
@@ -164,9 +168,7 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         sink.end();
     }
 
-    /// `None` if the batch's reads are malformed, with which the lane has failed: batches are
-    /// handed out in order, so that of several such the first is known before all workers have
-    /// stopped.
+    /// `None` if the batch's reads are malformed, with which the lane has failed.
     fn find_candidates(
         &self,
         worker: &mut Worker<E, S>,
@@ -176,8 +178,7 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         let reads = match batch.engine_reads(self.engine.longest_read_bases()) {
             Ok(reads) => reads,
             Err(error) => {
-                self.lanes[lane].failure.set_at(batch.sequence, error.into());
-                self.give_up(lane);
+                self.fail_at(lane, batch.sequence, error);
                 return Ok(None);
             }
         };
