@@ -3,6 +3,7 @@
 
 mod exercise;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use exercise::{Bench, TestRead, all, benches, compare, fuzzed};
@@ -10,6 +11,7 @@ use proptest::prelude::*;
 use seqloom_align::engine::native::{
     Acceptance, Reported, SeedAcceptance, Strands, UngappedOptions,
 };
+use seqloom_testkit::random::Random;
 
 /// A genome with repeats, some of them mirrored and nearly the same, holes, and short sequences.
 fn genome() -> impl Strategy<Value = Vec<Vec<u8>>> {
@@ -144,6 +146,39 @@ fn reads_out_of_bounds_are_named_and_empty_ones_are_unmapped() {
     let short = bench.find(&[(b"ACGTTGCATTAGCC".to_vec(), vec![b'I'; 14])]).unwrap_err();
     let expected = "read 'r': 14 bases; --mode ungapped takes 15 to 400, or none";
     assert_eq!(short.to_string(), expected);
+}
+
+#[test]
+fn of_many_exact_places_some_are_drawn_and_all_are_as_likely() {
+    const COPIES: usize = 40;
+    const READS: usize = 4000;
+    let mut random = Random::new(8);
+    let mut bases =
+        |count: usize| -> Vec<u8> { (0..count).map(|_| random.pick(b"ACGT")).collect() };
+    let repeat = bases(30);
+    let mut genome: Vec<u8> =
+        (0..COPIES).flat_map(|_| [repeat.clone(), bases(20)].concat()).collect();
+    // A copy over a hole and one over the end of a sequence are none.
+    genome.extend([&repeat[..15], b"N", &repeat[16..], &repeat[..20]].concat());
+    let genome = vec![genome, [&repeat[20..], &bases(40)].concat()];
+    let reads = vec![(repeat, vec![b'I'; 30]); READS];
+    for wanted in [1, 3] {
+        for best_stratum in [false, true] {
+            let mut options = all(Acceptance::Mismatches(1));
+            options.reported = Reported::AtMost(wanted);
+            options.best_stratum = best_stratum;
+            let found = Bench::new(genome.clone(), options).find(&reads).unwrap();
+            let mut counts = BTreeMap::new();
+            for (places, _) in &found {
+                assert_eq!(places.iter().collect::<BTreeSet<_>>().len(), wanted as usize);
+                places.iter().for_each(|place| *counts.entry(*place).or_insert(0) += 1);
+            }
+            assert_eq!(counts.len(), COPIES);
+            let expected = READS * wanted as usize / COPIES;
+            let far = counts.values().find(|count| expected.abs_diff(**count) > expected / 2);
+            assert_eq!(far, None, "of about {expected}");
+        }
+    }
 }
 
 #[test]

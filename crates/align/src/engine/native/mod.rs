@@ -127,14 +127,23 @@ impl NativeEngine {
     }
 
     /// Finds the placements of reads, or of the first of them: as many as it says.
-    fn place(&self, reads: &[Read<'_>], is_paired: bool, scratch: &mut Scratch) -> usize {
+    fn place(
+        &self,
+        reads: &[Read<'_>],
+        is_paired: bool,
+        first_ordinal: u64,
+        scratch: &mut Scratch,
+    ) -> usize {
         scratch.queries.resize_with(scratch.queries.len().max(reads.len()), Query::default);
         for (query, read) in scratch.queries.iter_mut().zip(reads) {
             query.take(read.bases, read.qualities);
         }
         let queries = &scratch.queries[..reads.len()];
-        let limits =
-            if is_paired { Limits::of_mates(&self.options) } else { Limits::of(&self.options) };
+        let limits = if is_paired {
+            Limits::of_mates(&self.options)
+        } else {
+            Limits::of(&self.options, first_ordinal)
+        };
         let acceptance = self.options.acceptance;
         simd::find(self.genome(), (acceptance, limits), queries, &mut scratch.work)
     }
@@ -246,7 +255,7 @@ impl NativeEngine {
         let is_paired = from < 2 * pairs;
         let border = if is_paired { 2 * pairs } else { reads.len() };
         let group = &reads[from..border.min(from + GROUP_READS)];
-        let mut finished = self.place(group, is_paired, scratch);
+        let mut finished = self.place(group, is_paired, first_ordinal + from as u64, scratch);
         if is_paired {
             finished &= !1;
             for number in (0..finished).step_by(2) {

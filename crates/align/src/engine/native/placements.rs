@@ -3,11 +3,13 @@
 use std::ops::Range;
 
 use crate::search::lockstep;
+use crate::search::rows::Interval;
 
+use super::choice::hash;
 use super::locate::{Candidate, Context, Placement, Places};
 use super::options::{Acceptance, Reported, UngappedOptions};
 use super::query::Query;
-use super::scheme::{Leaf, LeafSink, Pieces, Stack, Tables, search};
+use super::scheme::{FEW_ROWS, Leaf, LeafSink, Pieces, Stack, Tables, search};
 
 /// Reads that are searched for together.
 pub(super) const GROUP_READS: usize = 64;
@@ -32,6 +34,8 @@ pub(super) struct Work {
     found: Vec<Placement>,
     /// Of each read, how many were found; one more than [`Limits::kept`] is more than that.
     counts: Vec<u32>,
+    /// Reads that some rows were drawn of, in order.
+    drawn: Vec<usize>,
     open: Vec<usize>,
 }
 
@@ -76,15 +80,55 @@ pub(super) struct Limits {
     last_level: u8,
     /// A read with so many placements is not searched for with more mismatches.
     enough: u32,
+    draw: Option<Draw>,
+}
+
+/// Which exact placements of a read are looked at where not all are wanted and one is as good as
+/// another. A read from a repeat lies exactly in thousands of places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Draw {
+    /// How many are wanted.
+    rows: u32,
+    /// The number that the first read of the group has in the input.
+    first_ordinal: u64,
+}
+
+impl Draw {
+    /// Rows of read `number` of the group, among `all`, which are more: chance decides on the first
+    /// and on the step to the next, which has no divisor in common with their number, so that
+    /// none comes twice. Every row is as likely as the others.
+    fn rows_of(self, number: usize, all: Interval) -> impl Iterator<Item = u64> {
+        let Interval { first, count } = all;
+        let chance = |which| hash(self.first_ordinal + number as u64, which) % count;
+        let start = chance(0);
+        let from = 1 + chance(1);
+        let step = (from..).find(|&step| common_divisor(step, count) == 1).unwrap_or(1) % count;
+        let rows = std::iter::successors(Some(start), move |at| Some((at + step) % count));
+        rows.take(self.rows as usize).map(move |at| first + at)
+    }
+}
+
+/// The greatest common divisor (Euclid).
+fn common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 impl Limits {
-    /// Those of single reads.
-    pub(super) fn of(options: &UngappedOptions) -> Self {
+    /// Those of single reads, the first of which has number `first_ordinal` in the input.
+    pub(super) fn of(options: &UngappedOptions, first_ordinal: u64) -> Self {
         let most = options.acceptance.most();
         let least_wanted = match (options.best_stratum, options.reported, options.max_placements) {
             (true, ..) => Some(1),
             (false, Reported::AtMost(wanted), None) => Some(wanted),
+            _ => None,
+        };
+        let draw = match (options.acceptance, options.reported, options.max_placements) {
+            (Acceptance::Mismatches(_), Reported::AtMost(rows), None) => {
+                Some(Draw { rows, first_ordinal })
+            }
             _ => None,
         };
         Self {
@@ -94,6 +138,7 @@ impl Limits {
             first_level: if least_wanted.is_some() { 0 } else { most },
             last_level: most,
             enough: least_wanted.unwrap_or(u32::MAX),
+            draw,
         }
     }
 
@@ -101,7 +146,7 @@ impl Limits {
     pub(super) fn of_mates(options: &UngappedOptions) -> Self {
         let most = options.acceptance.most();
         let kept = MOST_PLACEMENTS as u32;
-        Self { kept, first_level: most, last_level: most, enough: u32::MAX }
+        Self { kept, first_level: most, last_level: most, enough: u32::MAX, draw: None }
     }
 }
 
@@ -118,19 +163,27 @@ pub(super) fn find(
     work.candidates.clear();
     work.counts.clear();
     work.counts.resize(queries.len(), 0);
+    work.drawn.clear();
     work.open.clear();
     work.open.extend(0..queries.len());
     let mut finished = queries.len();
-    for level in limits.first_level..=limits.last_level {
-        let pass = Pass { genome, acceptance, limits, queries };
-        finished = pass.run(level, finished, work);
+    let levels = (limits.first_level..=limits.last_level).map(|level| (level, None));
+    let drawing = limits.draw.map(|draw| (0, Some(draw)));
+    for (level, draw) in drawing.into_iter().chain(levels) {
+        let pass = Pass { genome, acceptance, limits, queries, level, draw };
+        finished = pass.run(finished, work);
         work.found.retain(|placement| (placement.query as usize) < finished);
-        let (counts, enough) = (&work.counts, limits.enough);
-        work.open.retain(|&query| query < finished && counts[query] < enough);
+        let (counts, drawn) = (&work.counts, &work.drawn);
+        work.open.retain(|query| {
+            // What was drawn may reach over the end of a sequence.
+            let all_drawn = draw.filter(|_| drawn.binary_search(query).is_ok());
+            let enough = all_drawn.map_or(limits.enough, |draw| draw.rows);
+            *query < finished && counts[*query] < enough
+        });
         if work.open.is_empty() {
             break;
         }
-        if level < limits.last_level {
+        if draw.is_some() || level < limits.last_level {
             // They are found again with those that have more mismatches.
             for &query in &work.open {
                 work.counts[query] = 0;
@@ -149,16 +202,20 @@ struct Pass<'a> {
     acceptance: Acceptance,
     limits: Limits,
     queries: &'a [Query],
+    /// The number of mismatches.
+    level: u8,
+    /// Not all rows of exact placements are looked at.
+    draw: Option<Draw>,
 }
 
 impl Pass<'_> {
     /// Up to the read, of `end`, where the group has placements enough.
     #[inline(always)]
-    fn run(self, level: u8, end: usize, work: &mut Work) -> usize {
+    fn run(self, end: usize, work: &mut Work) -> usize {
         let open = std::mem::take(&mut work.open);
         let mut end = end;
         for &number in open.iter().take_while(|&&number| number < end) {
-            self.search(level.into(), number, work);
+            self.search(number, work);
             if work.found.len() > GROUP_PLACEMENTS {
                 end = number + 1;
                 break;
@@ -170,17 +227,17 @@ impl Pass<'_> {
     }
 
     #[inline(always)]
-    fn search(self, level: usize, number: usize, work: &mut Work) {
+    fn search(self, number: usize, work: &mut Work) {
         let query = &self.queries[number];
         let searched = self.acceptance.searched_bases(query.len());
         if searched == 0 {
             return;
         }
-        let pieces = Pieces::new(searched, level);
+        let pieces = Pieces::new(searched, self.level.into());
         let codes = &query.codes()[..searched];
         let mut stack = std::mem::take(&mut work.stack);
         for piece in 0..pieces.count() {
-            let mut rows = RowsOfRead { pass: self, number, level, piece, work };
+            let mut rows = RowsOfRead { pass: self, number, piece, work };
             if !search(self.genome.tables, codes, &pieces, piece, &mut stack, &mut rows) {
                 break;
             }
@@ -212,25 +269,35 @@ impl Pass<'_> {
 struct RowsOfRead<'a, 'w> {
     pass: Pass<'a>,
     number: usize,
-    level: usize,
     piece: usize,
     work: &'w mut Work,
 }
 
+impl RowsOfRead<'_, '_> {
+    /// Takes rows of `leaf`. False once the read has more placements than are kept.
+    #[inline(always)]
+    fn take(&mut self, leaf: &Leaf, mut rows: impl Iterator<Item = u64>) -> bool {
+        let (level, piece) = (self.pass.level.into(), self.piece);
+        rows.all(|row| {
+            let candidate = Candidate::new(row, self.number, leaf, level, piece);
+            self.work.candidates.push(candidate);
+            if self.work.candidates.len() < CANDIDATES {
+                return true;
+            }
+            self.pass.locate(self.work);
+            self.work.counts[self.number] <= self.pass.limits.kept
+        })
+    }
+}
+
 impl LeafSink for RowsOfRead<'_, '_> {
-    /// False once the read has more placements than are kept.
     #[inline(always)]
     fn leaf(&mut self, leaf: Leaf) -> bool {
-        for row in leaf.rows.first..leaf.rows.first + leaf.rows.count {
-            let candidate = Candidate::new(row, self.number, &leaf, self.level, self.piece);
-            self.work.candidates.push(candidate);
-            if self.work.candidates.len() == CANDIDATES {
-                self.pass.locate(self.work);
-                if self.work.counts[self.number] > self.pass.limits.kept {
-                    return false;
-                }
-            }
-        }
-        true
+        let Interval { first, count } = leaf.rows;
+        // Fewer rows may be those of a part of the read.
+        let draw = self.pass.draw.filter(|draw| count > FEW_ROWS.max(draw.rows.into()));
+        let Some(draw) = draw else { return self.take(&leaf, first..first + count) };
+        self.work.drawn.push(self.number);
+        self.take(&leaf, draw.rows_of(self.number, leaf.rows))
     }
 }

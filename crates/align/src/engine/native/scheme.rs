@@ -18,7 +18,7 @@ pub(super) const MOST_MISMATCHES: usize = 4;
 
 /// Strings with so many rows or fewer are not made longer: the read is compared with the genome at
 /// each.
-const FEW_ROWS: u64 = 8;
+pub(super) const FEW_ROWS: u64 = 8;
 
 /// Walks from rows to places pass about so many bases.
 const MANY_BASES: u16 = 8;
