@@ -88,6 +88,7 @@ impl<'a> AuxArray<'a> {
 }
 
 /// Size of a value of a type whose size is fixed.
+#[inline]
 pub(super) fn fixed_size(kind: u8) -> Option<usize> {
     Some(match kind {
         b'A' | b'c' | b'C' => 1,
@@ -99,6 +100,7 @@ pub(super) fn fixed_size(kind: u8) -> Option<usize> {
 }
 
 /// The value in `bytes`, which has the size of `kind`.
+#[inline]
 fn fixed_value(kind: u8, bytes: &[u8]) -> Option<AuxValue<'_>> {
     Some(match kind {
         b'A' => AuxValue::Character(bytes[0]),
@@ -181,6 +183,7 @@ impl<'a> AuxFields<'a> {
     }
 
     /// Tag, value and size of the field at the start of `field`, `None` if it is malformed.
+    #[inline]
     fn parse(field: &[u8]) -> Option<([u8; 2], AuxValue<'_>, usize)> {
         let (head, data) = field.split_at_checked(3)?;
         let (value, value_bytes) = match head[2] {
@@ -212,6 +215,7 @@ impl<'a> AuxFields<'a> {
 impl<'a> Iterator for AuxFields<'a> {
     type Item = Result<([u8; 2], AuxValue<'a>), RecordError>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let rest = &self.body[self.offset..];
         if rest.is_empty() {

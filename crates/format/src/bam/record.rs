@@ -18,6 +18,7 @@ pub const CIGAR_LETTERS: &[u8; 9] = b"MIDNSHP=X";
 /// Which CIGAR operations consume the reference: M, D, N, =, X.
 const CONSUMES_REFERENCE: [bool; 9] = [true, false, true, true, false, false, false, true, true];
 
+#[inline]
 fn i32_at(bytes: &[u8], offset: usize) -> i32 {
     u32_at(bytes, offset).cast_signed()
 }
@@ -78,18 +79,21 @@ impl<'a> RecordRef<'a> {
 
     /// Index of the reference, -1 for none.
     #[must_use]
+    #[inline]
     pub fn reference_id(&self) -> i32 {
         i32_at(self.body, 0)
     }
 
     /// 0-based leftmost position, -1 for none.
     #[must_use]
+    #[inline]
     pub fn position(&self) -> i32 {
         i32_at(self.body, 4)
     }
 
     /// MAPQ.
     #[must_use]
+    #[inline]
     pub fn mapping_quality(&self) -> u8 {
         self.body[9]
     }
@@ -102,18 +106,21 @@ impl<'a> RecordRef<'a> {
 
     /// FLAG, see [`Flags`].
     #[must_use]
+    #[inline]
     pub fn flags(&self) -> u16 {
         u16_at(self.body, 14)
     }
 
     /// Whether every bit of `bits` is set in FLAG.
     #[must_use]
+    #[inline]
     pub fn has_flags(&self, bits: u16) -> bool {
         self.flags() & bits == bits
     }
 
     /// Index of the mate's reference, -1 for none.
     #[must_use]
+    #[inline]
     pub fn mate_reference_id(&self) -> i32 {
         i32_at(self.body, 20)
     }
@@ -121,30 +128,35 @@ impl<'a> RecordRef<'a> {
     /// 0-based position of the mate, -1 for none. Not checked: real files (htslib's own test data)
     /// hold arbitrary values here, and samtools prints them.
     #[must_use]
+    #[inline]
     pub fn mate_position(&self) -> i32 {
         i32_at(self.body, 24)
     }
 
     /// TLEN.
     #[must_use]
+    #[inline]
     pub fn template_length(&self) -> i32 {
         i32_at(self.body, 28)
     }
 
     /// Read name, without its NUL.
     #[must_use]
+    #[inline]
     pub fn name(&self) -> &'a [u8] {
         &self.body[FIXED_BYTES..self.cigar_start - 1]
     }
 
     /// CIGAR as stored: 4 little-endian bytes per operation.
     #[must_use]
+    #[inline]
     pub(crate) fn cigar_bytes(&self) -> &'a [u8] {
         &self.body[self.cigar_start..self.bases_start]
     }
 
     /// CIGAR operations as stored.
     #[must_use]
+    #[inline]
     pub fn cigar(&self) -> CigarOps<'a> {
         CigarOps { bytes: self.cigar_bytes() }
     }
@@ -152,6 +164,7 @@ impl<'a> RecordRef<'a> {
     /// CIGAR as meant: that of the `CG` tag where the stored one is its placeholder
     /// (`<l_seq>S<reference length>N`, SAM specification 4.2.2), else the stored one.
     #[must_use]
+    #[inline]
     pub fn full_cigar(&self) -> CigarOps<'a> {
         self.long_cigar().unwrap_or_else(|| self.cigar())
     }
@@ -174,12 +187,14 @@ impl<'a> RecordRef<'a> {
 
     /// Number of bases.
     #[must_use]
+    #[inline]
     pub fn base_count(&self) -> usize {
         self.aux_start - self.qualities_start
     }
 
     /// Bases as stored: two 4-bit codes a byte, the first in the high half.
     #[must_use]
+    #[inline]
     pub fn packed_bases(&self) -> &'a [u8] {
         &self.body[self.bases_start..self.qualities_start]
     }
@@ -196,6 +211,7 @@ impl<'a> RecordRef<'a> {
 
     /// Phred qualities, one a byte; all 0xff when absent.
     #[must_use]
+    #[inline]
     pub fn qualities(&self) -> &'a [u8] {
         &self.body[self.qualities_start..self.aux_start]
     }
@@ -208,6 +224,7 @@ impl<'a> RecordRef<'a> {
 
     /// Auxiliary fields in file order.
     #[must_use]
+    #[inline]
     pub fn aux(&self) -> AuxFields<'a> {
         AuxFields::new(self.body, self.aux_start)
     }
@@ -250,6 +267,7 @@ impl<'a> CigarOps<'a> {
 
     /// Bases of the reference that these operations consume.
     #[must_use]
+    #[inline]
     pub fn reference_span(self) -> i64 {
         self.codes()
             .filter(|&(code, _)| CONSUMES_REFERENCE[usize::from(code)])
@@ -258,6 +276,7 @@ impl<'a> CigarOps<'a> {
     }
 
     /// Operations as (code 0..=8, length).
+    #[inline]
     pub fn codes(self) -> impl Iterator<Item = (u8, u32)> {
         self.bytes.chunks_exact(4).map(|chunk| {
             let word = u32_at(chunk, 0);

@@ -9,6 +9,7 @@ use seqloom_format::bam::{Flags, RecordRef};
 use seqloom_format::state_of_fields;
 
 use super::adapters::AdapterStarts;
+use super::cigar_sums::{DELETION, HARD_CLIP, INSERTION, PADDING, SKIP, SOFT_CLIP};
 use super::cycle_sums::count_at_least;
 use super::histogram::Histogram;
 use super::insert_size::PairOrientation;
@@ -23,13 +24,6 @@ const LONGEST_INSERT_BP: u32 = 100_000;
 const BAD_SHARE: f64 = 0.8;
 /// Cycles behind this one are never bad: a bound of memory.
 const MOST_CYCLES: usize = 1 << 17;
-
-const INSERTION: u8 = 1;
-const DELETION: u8 = 2;
-const SKIP: u8 = 3;
-const SOFT_CLIP: u8 = 4;
-const HARD_CLIP: u8 = 5;
-const PADDING: u8 = 6;
 
 /// 4-bit code of each letter of a reference in either case: N's for `.`, that of `=` for what is no
 /// IUPAC code, so that equal codes are equal bases (htsjdk SequenceUtil.basesEqual).
@@ -259,16 +253,19 @@ impl AlignmentSummaryCounts {
 /// Bases that are compared at a time.
 const CHUNK: usize = 32;
 
-/// Whether all bases are A, C, G or T, and the reference's. Compares many bases at a time: the
-/// letters' low five bits are 1, 3, 7 and 20, and no other letter of a FASTA has those.
-fn is_plain_match(codes: &[u8], letters: &[u8]) -> bool {
-    let differs = codes.iter().zip(letters).fold(0_u8, |differs, (&code, &letter)| {
+/// Bytes that are not 0 where a base is not A, C, G or T, or is not the reference's. The letters'
+/// low five bits are 1, 3, 7 and 20, and no other letter of a FASTA has those.
+fn unlike(codes: &[u8; CHUNK], letters: &[u8; CHUNK]) -> [u64; CHUNK / 8] {
+    let mut unlike = [0; CHUNK];
+    for (index, unlike) in unlike.iter_mut().enumerate() {
+        let (code, letter) = (codes[index], letters[index]);
         let less = code.wrapping_sub(1);
         let expected = code.wrapping_add(less).wrapping_add(if code == 8 { 5 } else { 0 });
         // A code of one bit is one base.
-        differs | (expected ^ (letter & 0x1f)) | (code & less)
-    });
-    differs == 0
+        *unlike = (expected ^ (letter & 0x1f)) | (code & less);
+    }
+    let (words, _) = unlike.as_chunks::<8>();
+    std::array::from_fn(|word| u64::from_le_bytes(words[word]))
 }
 
 impl ReadCounts {
@@ -278,20 +275,12 @@ impl ReadCounts {
         self.pf_reads += 1;
         self.pf_noise_reads += u64::from(observed.tags.is_noise);
         self.read_lengths.add(observed.codes.len() as u32);
-        let (mut aligned, mut hard_clipped) = (0_u32, 0);
-        for (code, len) in observed.cigar.codes() {
-            match code {
-                HARD_CLIP => hard_clipped += u64::from(len),
-                DELETION | SKIP | SOFT_CLIP | PADDING => {}
-                _ => aligned = aligned.saturating_add(len),
-            }
-        }
-        self.aligned_lengths.add(aligned);
-        self.hard_clipped_bases += hard_clipped;
+        self.aligned_lengths.add(u32::try_from(observed.cigar_sums.aligned).unwrap_or(u32::MAX));
+        self.hard_clipped_bases += observed.cigar_sums.hard_clipped;
         let is_mapped = !record.has_flags(Flags::UNMAPPED);
         if !is_mapped || record.mapping_quality() == 0 {
             let is_reverse = is_mapped && record.has_flags(Flags::REVERSE);
-            let is_adapter = adapters.has_start_of(observed.codes, is_reverse);
+            let is_adapter = adapters.has_start_of(observed.codes.bytes(), is_reverse);
             self.adapter_reads += u64::from(is_adapter);
         }
     }
@@ -322,30 +311,10 @@ impl ReadCounts {
 
     /// Soft clips, and those at the 3' end of the read: all that follow anything but a clip.
     fn add_clips(&mut self, observed: &Observed<'_>) {
+        let sums = &observed.cigar_sums;
         let is_reverse = observed.has_flags(Flags::REVERSE);
-        let (mut all, mut before, mut behind) = (0, 0, 0);
-        let mut is_inside = false;
-        let mut since_aligned = 0;
-        for (code, len) in observed.cigar.codes() {
-            match code {
-                SOFT_CLIP => {
-                    all += u64::from(len);
-                    if is_inside {
-                        behind += u64::from(len);
-                    }
-                    since_aligned += u64::from(len);
-                }
-                HARD_CLIP => {}
-                _ => {
-                    // Seen from the other end, every clip so far is behind this operation.
-                    before += since_aligned;
-                    since_aligned = 0;
-                    is_inside = true;
-                }
-            }
-        }
-        let three_prime = if is_reverse { before } else { behind };
-        self.soft_clipped_bases += all;
+        let three_prime = if is_reverse { sums.clipped_before } else { sums.clipped_behind };
+        self.soft_clipped_bases += sums.soft_clipped;
         self.three_prime_clips += u64::from(three_prime > 0);
         self.three_prime_clipped_bases += three_prime;
     }
@@ -363,14 +332,15 @@ impl ReadCounts {
                 DELETION | SKIP => reference_at += len,
                 HARD_CLIP | PADDING => {}
                 _ => {
-                    let bases = observed.codes.get(read_at..).unwrap_or_default();
+                    let bases = observed.codes.bytes().get(read_at..).unwrap_or_default();
                     let bases = &bases[..len.min(bases.len())];
                     let facing = reference.map(|it| it.get(reference_at..).unwrap_or_default());
                     let bases =
                         &bases[..facing.map_or(bases.len(), |it| it.len().min(bases.len()))];
                     aligned += bases.len() as u64;
                     if is_high {
-                        let qualities = observed.qualities.get(read_at..).unwrap_or_default();
+                        let qualities =
+                            observed.qualities.bytes().get(read_at..).unwrap_or_default();
                         let qualities = &qualities[..bases.len().min(qualities.len())];
                         let is_all = qualities.len() == observed.qualities.len();
                         let counted = || count_at_least(qualities, HIGH_QUALITY);
@@ -382,8 +352,8 @@ impl ReadCounts {
                     reference_at += len;
                 }
             }
-            self.gaps += u64::from(code == INSERTION || code == DELETION);
         }
+        self.gaps += observed.cigar_sums.gaps;
         self.aligned_bases += aligned;
         self.mismatches += mismatches;
         if is_high {
@@ -409,33 +379,39 @@ impl ReadCounts {
             }
             return mismatches;
         };
-        let (chunks, rest) = bases.as_chunks::<CHUNK>();
-        let at_rest = bases.len() - rest.len();
-        let whole = (0..).step_by(CHUNK).zip(chunks.iter().zip(facing.as_chunks::<CHUNK>().0));
-        for (at, (bases, facing)) in whole {
-            if !is_plain_match(bases, facing) {
-                mismatches += self.add_different(at, bases, facing, (is_reverse, read_length));
-            }
-        }
-        let facing = facing.get(at_rest..).unwrap_or_default();
-        mismatches + self.add_different(at_rest, rest, facing, (is_reverse, read_length))
-    }
-
-    /// Counts mismatches and no-calls of bases from the `at`-th of their block on.
-    fn add_different(
-        &mut self,
-        at: usize,
-        bases: &[u8],
-        facing: &[u8],
-        (is_reverse, read_length): (bool, usize),
-    ) -> u64 {
-        let mut mismatches = 0;
-        for (index, (&code, &letter)) in (at..).zip(bases.iter().zip(facing)) {
-            let is_mismatch = code != REFERENCE_CODES[usize::from(letter)];
-            mismatches += u64::from(is_mismatch);
-            if is_mismatch || code == NO_CALL {
+        let facing = &facing[..bases.len()];
+        let mut add = |index: usize| {
+            let is_mismatch = bases[index] != REFERENCE_CODES[usize::from(facing[index])];
+            if is_mismatch || bases[index] == NO_CALL {
                 self.add_bad_base(index, is_reverse, read_length);
             }
+            mismatches += u64::from(is_mismatch);
+        };
+        let (many, some) = (bases.as_chunks::<CHUNK>().0, facing.as_chunks::<CHUNK>().0);
+        let Some(last) = bases.last_chunk::<CHUNK>().zip(facing.last_chunk::<CHUNK>()) else {
+            (0..bases.len()).for_each(add);
+            return mismatches;
+        };
+        // Some of the last ones are looked at twice, so that no rest is left to be compared one by
+        // one.
+        let last = (bases.len() - CHUNK, last);
+        let mut end = 0;
+        for (at, (codes, letters)) in (0..).step_by(CHUNK).zip(many.iter().zip(some)).chain([last])
+        {
+            let unlike = unlike(codes, letters);
+            if unlike != [0; CHUNK / 8] {
+                for (word_at, mut word) in (at..).step_by(8).zip(unlike) {
+                    while word != 0 {
+                        let byte = word.trailing_zeros() / 8;
+                        word &= !(0xff << (8 * byte));
+                        let index = word_at + byte as usize;
+                        if index >= end {
+                            add(index);
+                        }
+                    }
+                }
+            }
+            end = at + CHUNK;
         }
         mismatches
     }
@@ -443,7 +419,7 @@ impl ReadCounts {
     /// Counts the no-calls of a read that is unmapped or did not pass.
     fn add_no_calls(&mut self, observed: &Observed<'_>) {
         let is_reverse = observed.has_flags(Flags::REVERSE);
-        self.add_bad_bases(observed.codes, None, is_reverse, observed.codes.len());
+        self.add_bad_bases(observed.codes.bytes(), None, is_reverse, observed.codes.len());
     }
 
     fn add_bad_base(&mut self, index: usize, is_reverse: bool, read_length: usize) {
@@ -589,9 +565,44 @@ fn quotient(part: f64, whole: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// Mismatches and bad bases by cycle, one base after the other.
+    fn plain(bases: &[u8], facing: &[u8], is_reverse: bool, read_length: usize) -> (u64, Vec<u64>) {
+        let (mut mismatches, mut bad_bases) = (0, vec![0; read_length]);
+        for (index, (&code, &letter)) in bases.iter().zip(facing).enumerate() {
+            let is_mismatch = code != REFERENCE_CODES[usize::from(letter)];
+            mismatches += u64::from(is_mismatch);
+            let cycle = if is_reverse { read_length - 1 - index } else { index };
+            bad_bases[cycle] += u64::from(is_mismatch || code == NO_CALL);
+        }
+        (mismatches, bad_bases)
+    }
+
+    proptest! {
+        #[test]
+        fn bases_are_compared_as_one_by_one(
+            pairs in prop::collection::vec(prop_oneof![
+                20 => prop::sample::select(vec![(1, b'A'), (2, b'c'), (4, b'G'), (8, b't')]),
+                1 => (0_u8..16, prop::sample::select(b"ACGTNacgtnRYSWKMBDHVX.".to_vec())),
+            ], 0..140),
+            clipped in 0..9_usize,
+            is_reverse: bool,
+        ) {
+            let (bases, facing): (Vec<u8>, Vec<u8>) = pairs.into_iter().unzip();
+            let read_length = bases.len() + clipped;
+            let mut counts = ReadCounts::default();
+            let found = counts.add_bad_bases(&bases, Some(&facing), is_reverse, read_length);
+            counts.bad_bases.resize(counts.bad_bases.len().max(read_length), 0);
+            let (mismatches, bad_bases) = plain(&bases, &facing, is_reverse, read_length);
+            prop_assert_eq!(found, mismatches);
+            prop_assert_eq!(&counts.bad_bases[..read_length], bad_bases);
+            prop_assert!(counts.bad_bases[read_length..].iter().all(|it| *it == 0));
+        }
+    }
 
     #[test]
-    fn a_plain_match_is_one_of_four_bases_with_its_letter() {
+    fn a_base_is_like_its_letter_if_it_is_one_of_four() {
         for letter in b"ACGTURYSWKMBDHVNX-*acgturyswkmbdhvnx".iter().copied() {
             for code in 0..16 {
                 let is_base = [1, 2, 4, 8].contains(&code);
@@ -600,8 +611,11 @@ mod tests {
                 for place in [0, 13, 31] {
                     let (mut codes, mut letters) = ([8; CHUNK], [b't'; CHUNK]);
                     (codes[place], letters[place]) = (code, letter);
-                    let found = is_plain_match(&codes, &letters);
-                    assert_eq!(found, expected, "{code} {}", char::from(letter));
+                    let bytes = unlike(&codes, &letters).map(u64::to_le_bytes);
+                    for (at, byte) in bytes.as_flattened().iter().enumerate() {
+                        let is_like = at != place || expected;
+                        assert_eq!(*byte == 0, is_like, "{code} {}", char::from(letter));
+                    }
                 }
             }
         }

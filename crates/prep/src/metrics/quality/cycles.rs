@@ -11,9 +11,11 @@ use seqloom_format::state_of_fields;
 
 use super::cycle_sums::{CycleSums, Lengths};
 use super::observed::{NO_CALL, Observed};
+use super::padded::{LANES, Padded};
 
 /// Cycles behind this one are not counted: a bound of memory.
-const MOST_CYCLES: usize = 1 << 17;
+const MOST_CYCLES: usize = MOST_LANES * LANES;
+const MOST_LANES: usize = 1 << 12;
 
 /// The adapters that are looked for: their first twelve bases, each as it is, as FastQC does.
 pub const ADAPTERS: [(&str, &str); 3] = [
@@ -85,18 +87,22 @@ pub struct CycleContent {
 
 impl CycleBases {
     /// Counts a read, whose last `unaligned` bases no alignment covers.
-    fn add(&mut self, codes: &[u8], is_reverse: bool, unaligned: usize, finders: &AdapterFinders) {
+    fn add(
+        &mut self,
+        codes: Padded<'_>,
+        is_reverse: bool,
+        unaligned: usize,
+        finders: &AdapterFinders,
+    ) {
         self.reads += 1;
-        let kept = codes.len().min(MOST_CYCLES);
-        let first = if is_reverse { codes.len() - kept } else { 0 };
-        let kept = &codes[first..first + kept];
+        let kept = codes.at_most(MOST_LANES, is_reverse);
         for (sums, base) in self.bases.iter_mut().zip(BASES) {
             let code = if is_reverse { complement(base) } else { base };
             sums.add(kept, is_reverse, |it| u8::from(it == code));
         }
         self.lengths.add(kept.len());
         if unaligned > 0 {
-            self.add_adapters(codes, is_reverse, unaligned, finders);
+            self.add_adapters(codes.bytes(), is_reverse, unaligned, finders);
         }
     }
 
@@ -242,16 +248,21 @@ mod tests {
         read.bytes().map(code_of).collect()
     }
 
+    fn add(to: &mut CycleBases, codes: &[u8], is_reverse: bool, unaligned: usize) {
+        let mut memory = Vec::new();
+        let codes = Padded::of(codes, &mut memory);
+        to.add(codes, is_reverse, unaligned, &AdapterFinders::default());
+    }
+
     #[test]
     fn a_read_counts_the_same_on_both_strands() {
-        let finders = AdapterFinders::default();
         let t = |read: &str, adapters: &[u64; 3]| {
             let forward_codes = codes(read);
             let reverse_codes: Vec<u8> =
                 forward_codes.iter().rev().map(|c| complement(*c)).collect();
             let (mut forward, mut reverse) = (CycleBases::default(), CycleBases::default());
-            forward.add(&forward_codes, false, read.len(), &finders);
-            reverse.add(&reverse_codes, true, read.len(), &finders);
+            add(&mut forward, &forward_codes, false, read.len());
+            add(&mut reverse, &reverse_codes, true, read.len());
             assert_eq!(forward.content(), reverse.content(), "{read}");
             assert_eq!(forward.adapters_so_far(), reverse.adapters_so_far(), "{read}");
             assert_eq!(forward.adapters_so_far().last().unwrap_or(&[0; 3]), adapters, "{read}");
@@ -266,9 +277,9 @@ mod tests {
 
     #[test]
     fn adapters_are_counted_where_they_first_start() {
-        let (mut bases, finders) = (CycleBases::default(), AdapterFinders::default());
-        bases.add(&codes("CCAGATCGGAAGAGAGATCGGAAGAG"), false, 24, &finders);
-        bases.add(&codes("AGATCGGAAGAG"), false, 1, &finders);
+        let mut bases = CycleBases::default();
+        add(&mut bases, &codes("CCAGATCGGAAGAGAGATCGGAAGAG"), false, 24);
+        add(&mut bases, &codes("AGATCGGAAGAG"), false, 1);
         let so_far = bases.adapters_so_far();
         assert_eq!([so_far[0][0], so_far[1][0], so_far[2][0], so_far[25][0]], [1, 1, 2, 2]);
         assert_eq!((so_far.len(), bases.reads()), (26, 2));
@@ -277,7 +288,6 @@ mod tests {
 
     #[test]
     fn aligned_bases_are_no_adapters() {
-        let finders = AdapterFinders::default();
         let t = |unaligned, expected: u64| {
             for is_reverse in [false, true] {
                 let mut bases = CycleBases::default();
@@ -285,7 +295,7 @@ mod tests {
                 if is_reverse {
                     read = read.into_iter().rev().map(complement).collect();
                 }
-                bases.add(&read, is_reverse, unaligned, &finders);
+                add(&mut bases, &read, is_reverse, unaligned);
                 let found = bases.adapters_so_far().iter().position(|sums| sums[0] > 0);
                 assert_eq!(found.map_or(99, |cycle| cycle as u64), expected, "{unaligned}");
             }

@@ -69,7 +69,7 @@ impl GcBiasCounts {
             return;
         }
         let place = if observed.has_flags(Flags::REVERSE) {
-            i64::from(record.position()) + observed.cigar.reference_span() - WINDOW as i64
+            i64::from(record.position()) + observed.cigar_sums.span - WINDOW as i64
         } else {
             i64::from(record.position()) + 1
         };

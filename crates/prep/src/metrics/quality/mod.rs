@@ -8,12 +8,14 @@
 
 mod adapters;
 pub mod alignment_summary;
+mod cigar_sums;
 mod cycle_sums;
 pub mod cycles;
 pub mod gc_bias;
 pub mod histogram;
 pub mod insert_size;
 mod observed;
+mod padded;
 pub mod qualities;
 pub mod read_groups;
 pub mod samtools_stats;

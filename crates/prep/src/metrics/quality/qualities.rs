@@ -10,11 +10,12 @@ use seqloom_format::state_of_fields;
 
 use super::cycle_sums::{CycleSums, Lengths};
 use super::observed::{NO_CALL, Observed, QualitySums};
+use super::padded::{LANES, Padded};
 
 /// Qualities are below this one; BAM allows for more, SAM does not.
 const QUALITIES: usize = 128;
 /// Cycles behind this one are not counted: a bound of memory.
-const MOST_CYCLES: usize = 1 << 17;
+const MOST_LANES: usize = (1 << 17) / LANES;
 /// One "Q20 equivalent" base.
 const EQUIVALENT: u64 = 20;
 
@@ -104,13 +105,11 @@ struct Cycles {
 state_of_fields!(Cycles { qualities, reads });
 
 impl Cycles {
-    fn add(&mut self, qualities: &[u8], is_reverse: bool) {
+    fn add(&mut self, qualities: Padded<'_>, is_reverse: bool) {
         if qualities.is_empty() {
             return;
         }
-        let kept = qualities.len().min(MOST_CYCLES);
-        let first = if is_reverse { qualities.len() - kept } else { 0 };
-        let kept = &qualities[first..first + kept];
+        let kept = qualities.at_most(MOST_LANES, is_reverse);
         self.qualities.add(kept, is_reverse, u16::from);
         self.reads.add(kept.len());
     }
@@ -138,7 +137,7 @@ struct ByCycle {
 state_of_fields!(ByCycle { first, second });
 
 impl ByCycle {
-    fn add(&mut self, observed: &Observed<'_>, qualities: &[u8]) {
+    fn add(&mut self, observed: &Observed<'_>, qualities: Padded<'_>) {
         let is_second = observed.has_flags(Flags::PAIRED | Flags::SECOND_OF_PAIR);
         let cycles = if is_second { &mut self.second } else { &mut self.first };
         cycles.add(qualities, observed.has_flags(Flags::REVERSE));
@@ -205,48 +204,111 @@ impl QualityByCycleCounts {
     }
 }
 
-/// Reads' qualities in turn are often the same, and a processor waits for a counter that it has
-/// just written: each of four in turn counts for itself.
-const TABLES: usize = 4;
-/// As many qualities are counted without a look at where they end.
-const AT_A_TIME: usize = 2 * TABLES;
+/// Smaller qualities are counted two at a time; there are hardly others.
+const SMALL: usize = 64;
+/// Qualities in turn are often the same, and a processor waits for a counter that it has just
+/// written: each of two pairs in turn is counted for itself.
+const TURNS: usize = 2;
+
+/// How often each pair of small qualities is met, the second one times [`SMALL`] and the first one.
+type Pairs = [u32; SMALL * SMALL];
 
 /// How often each byte is met.
 #[derive(Debug, Clone)]
-struct ByQuality([[u64; 256]; TABLES]);
+struct ByQuality {
+    counts: [u64; 256],
+    /// Of these, without a base: to be taken from the others.
+    no_calls: [u64; 256],
+    /// [`TURNS`], or none without any; they make up `pending` qualities or less.
+    pairs: Vec<Pairs>,
+    pending: u32,
+}
 
 impl Default for ByQuality {
     fn default() -> Self {
-        Self([[0; 256]; TABLES])
+        Self { counts: [0; 256], no_calls: [0; 256], pairs: Vec::new(), pending: 0 }
     }
 }
 
 impl ByQuality {
-    fn add(&mut self, codes: &[u8], qualities: &[u8]) {
-        let kept = codes.len().min(qualities.len());
-        if memchr::memchr(NO_CALL, &codes[..kept]).is_none() {
-            let (many, rest) = qualities[..kept].as_chunks::<AT_A_TIME>();
-            for some in many {
-                for (turn, &quality) in some.iter().enumerate() {
-                    self.0[turn % TABLES][usize::from(quality)] += 1;
-                }
-            }
-            rest.iter().for_each(|&quality| self.0[0][usize::from(quality)] += 1);
+    fn add(&mut self, codes: Padded<'_>, qualities: Padded<'_>) {
+        if qualities.is_empty() {
             return;
         }
-        let called = codes.iter().zip(qualities).filter(|(code, _)| **code != NO_CALL);
-        for (_, &quality) in called {
-            self.0[0][usize::from(quality)] += 1;
+        let kept = codes.len().min(qualities.len());
+        let mut all = [0; LANES];
+        for lanes in qualities.lanes() {
+            all.iter_mut().zip(lanes).for_each(|(all, quality)| *all |= quality);
         }
+        let is_small = all.iter().fold(0, |all, it| all | it) < SMALL as u8;
+        if is_small {
+            self.add_pairs(qualities);
+        } else {
+            let each = qualities.bytes().iter();
+            each.for_each(|&quality| self.counts[usize::from(quality)] += 1);
+        }
+        let (codes, qualities) = (&codes.bytes()[..kept], qualities.bytes());
+        let without = qualities[kept..].iter();
+        without.for_each(|&quality| self.no_calls[usize::from(quality)] += 1);
+        for at in memchr::memchr_iter(NO_CALL, codes) {
+            self.no_calls[usize::from(qualities[at])] += 1;
+        }
+    }
+
+    /// Counts qualities that are all small.
+    fn add_pairs(&mut self, qualities: Padded<'_>) {
+        let lanes = qualities.lanes();
+        let count = u32::try_from(LANES * lanes.len()).unwrap_or(u32::MAX);
+        self.pending = self.pending.checked_add(count).unwrap_or_else(|| {
+            self.settle();
+            count
+        });
+        // The zeros behind the qualities are counted with them.
+        self.no_calls[0] += (LANES * lanes.len() - qualities.len()) as u64;
+        self.pairs.resize(TURNS, [0; SMALL * SMALL]);
+        let [even, odd] = &mut self.pairs[..] else { return };
+        for eight in lanes.as_flattened().as_chunks::<8>().0 {
+            let [a, b, c, d] = pairs_of(*eight);
+            even[a] += 1;
+            odd[b] += 1;
+            even[c] += 1;
+            odd[d] += 1;
+        }
+    }
+
+    /// Moves the counts of pairs to those of their qualities.
+    fn settle(&mut self) {
+        self.counts = self.all();
+        self.pairs.iter_mut().for_each(|pairs| pairs.fill(0));
+        self.pending = 0;
+    }
+
+    /// With no-calls.
+    fn all(&self) -> [u64; 256] {
+        let mut counts = self.counts;
+        for (index, &count) in self.pairs.iter().flat_map(|pairs| pairs.iter().enumerate()) {
+            counts[index % SMALL] += u64::from(count);
+            counts[index / SMALL] += u64::from(count);
+        }
+        counts
     }
 
     fn counts(&self) -> [u64; QUALITIES] {
-        std::array::from_fn(|quality| self.0.iter().map(|table| table[quality]).sum())
+        let all = self.all();
+        std::array::from_fn(|quality| all[quality] - self.no_calls[quality])
     }
 
     fn merge(&mut self, other: &Self) {
-        self.0[0].iter_mut().zip(other.counts()).for_each(|(sum, more)| *sum += more);
+        self.counts.iter_mut().zip(other.counts()).for_each(|(sum, more)| *sum += more);
     }
+}
+
+/// Where each pair of small qualities is counted.
+fn pairs_of(eight: [u8; 8]) -> [usize; 4] {
+    const FIRST: u64 = 0x003f_003f_003f_003f;
+    let word = u64::from_le_bytes(eight);
+    let pairs = word & FIRST | word >> 2 & FIRST << 6;
+    [0, 16, 32, 48].map(|shift| (pairs >> shift) as usize % (SMALL * SMALL))
 }
 
 impl State for ByQuality {
@@ -256,7 +318,7 @@ impl State for ByQuality {
 
     fn load(bytes: &mut &[u8]) -> Result<Self, MalformedState> {
         let (mut loaded, counts) = (Self::default(), <[u64; QUALITIES]>::load(bytes)?);
-        loaded.0[0][..QUALITIES].copy_from_slice(&counts);
+        loaded.counts[..QUALITIES].copy_from_slice(&counts);
         Ok(loaded)
     }
 }
@@ -294,5 +356,56 @@ impl QualityDistributionCounts {
     #[must_use]
     pub fn original(&self) -> Vec<u64> {
         self.original.counts().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn qualities_are_those_counted_one_by_one(
+            reads in prop::collection::vec(prop::collection::vec(
+                (prop_oneof![Just(1_u8), Just(NO_CALL)], prop_oneof![
+                    400 => 0_u8..64, 1 => any::<u8>(),
+                ]), 0..70), 0..20),
+            longer in 0..40_usize,
+            settles in any::<u32>(),
+        ) {
+            let (mut parts, mut expected) =
+                ([ByQuality::default(), ByQuality::default()], [0; QUALITIES]);
+            let (mut codes_memory, mut memory) = (Vec::new(), Vec::new());
+            for (number, read) in reads.iter().enumerate() {
+                let (codes, mut qualities): (Vec<u8>, Vec<u8>) = read.iter().copied().unzip();
+                // Original qualities may have another length.
+                qualities.extend((0..longer).map(|it| it as u8));
+                let codes = Padded::of(&codes, &mut codes_memory);
+                let part = &mut parts[number % 2];
+                part.add(codes, Padded::of(&qualities, &mut memory));
+                if settles >> number & 1 == 1 {
+                    part.settle();
+                }
+                for (code, quality) in read {
+                    if *code != NO_CALL && usize::from(*quality) < QUALITIES {
+                        expected[usize::from(*quality)] += 1;
+                    }
+                }
+            }
+            let [mut sum, more] = parts;
+            sum.merge(&ByQuality::from_state(&more.to_state()).unwrap());
+            prop_assert_eq!(sum.counts(), expected);
+        }
+    }
+
+    #[test]
+    fn counts_of_pairs_do_not_overflow() {
+        let mut counts = ByQuality { pending: u32::MAX - 3, ..ByQuality::default() };
+        let mut memory = [Vec::new(), Vec::new()];
+        let [codes, qualities] = &mut memory;
+        let codes = Padded::of(&[1; 4], codes);
+        counts.add(codes, Padded::of(&[7; 4], qualities));
+        assert_eq!((counts.pending, counts.counts()[7]), (LANES as u32, 4));
     }
 }

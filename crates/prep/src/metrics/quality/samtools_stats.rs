@@ -7,19 +7,12 @@
 use seqloom_format::bam::Flags;
 use seqloom_format::state_of_fields;
 
-use super::cycle_sums::sum_of;
 use super::observed::Observed;
 
 /// Longer inserts count as this long.
 const LONGEST_INSERT_BP: u32 = 8000;
 /// Average and deviation are those of the shortest inserts that make up this share.
 const MAIN_SHARE: f64 = 0.99;
-
-const MATCH: u8 = 0;
-const INSERTION: u8 = 1;
-const HARD_CLIP: u8 = 5;
-const EQUAL: u8 = 7;
-const DIFFERENT: u8 = 8;
 
 /// Sums of CRC-32 of names, packed bases and the first half of the qualities.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -201,7 +194,8 @@ impl SamtoolsStatsCounts {
 
     fn add_checksum(&mut self, observed: &Observed<'_>) {
         let record = observed.record;
-        let add = |sum: &mut u32, bytes: &[u8]| *sum = sum.wrapping_add(crc32fast::hash(bytes));
+        // Of less than a hundred bytes each, which crc32fast takes twice as long for.
+        let add = |sum: &mut u32, bytes: &[u8]| *sum = sum.wrapping_add(libdeflater::crc32(bytes));
         add(&mut self.checksum.names, record.name());
         if record.base_count() > 0 {
             let packed = record.packed_bases();
@@ -211,9 +205,8 @@ impl SamtoolsStatsCounts {
     }
 
     fn add_length(&mut self, observed: &Observed<'_>) {
-        let clips = observed.cigar.codes().filter(|&(code, _)| code == HARD_CLIP);
-        let bases = observed.record.base_count() as u32;
-        let length = clips.fold(bases, |sum, (_, len)| sum.saturating_add(len));
+        let length = observed.record.base_count() as u64 + observed.cigar_sums.hard_clipped;
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
         let longest = &mut self.longest;
         longest.all = longest.all.max(length);
         match Fragment::of(observed) {
@@ -232,8 +225,9 @@ impl SamtoolsStatsCounts {
         sums.sequences += 1;
         sums.total_length += bases;
         // Missing qualities count as 255, which is what they are in BAM.
+        let missing = record.qualities().iter().copied().map(u64::from);
         let is_missing = observed.qualities.is_empty();
-        let quality_sum = if is_missing { sum_of(record.qualities()) } else { observed.sums.sum };
+        let quality_sum = if is_missing { missing.sum() } else { observed.sums.sum };
         match Fragment::of(observed) {
             Fragment::First => {
                 sums.first_fragments += 1;
@@ -268,11 +262,7 @@ impl SamtoolsStatsCounts {
     fn add_alignment(&mut self, observed: &Observed<'_>) {
         let record = observed.record;
         self.sums.mismatches += observed.tags.edit_distance;
-        for (code, len) in observed.cigar.codes() {
-            if matches!(code, MATCH | INSERTION | EQUAL | DIFFERENT) {
-                self.sums.bases_mapped_cigar += u64::from(len);
-            }
-        }
+        self.sums.bases_mapped_cigar += observed.cigar_sums.aligned;
         let place = Place { reference: record.reference_id(), position: record.position() };
         let before = self.last.replace(place);
         self.is_unsorted |= before
