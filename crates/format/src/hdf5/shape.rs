@@ -97,7 +97,14 @@ pub(super) fn parse_layout(
             check_rank(fields)?;
             let address = fields.offset()?;
             let sizes = [u64::from(fields.u32()?), u64::from(fields.u32()?)];
-            chunked(fields, address, sizes, Index::Tree, false, datatype)
+            check_chunks(fields, sizes, datatype)?;
+            let elements = sizes[0];
+            Ok(Layout::Chunked(Chunked {
+                address,
+                elements,
+                index: Index::Tree,
+                plain_edge: false,
+            }))
         }
         2 => {
             let flags = fields.u8()?;
@@ -120,7 +127,9 @@ pub(super) fn parse_layout(
                 kind => return Err(Hdf5Error::unsupported("chunk index", kind, fields.address)),
             };
             let address = fields.offset()?;
-            chunked(fields, address, sizes, index, flags & 1 != 0, datatype)
+            check_chunks(fields, sizes, datatype)?;
+            let (elements, plain_edge) = (sizes[0], flags & 1 != 0);
+            Ok(Layout::Chunked(Chunked { address, elements, index, plain_edge }))
         }
         class => Err(Hdf5Error::unsupported("data layout class", class, fields.address)),
     }
@@ -131,16 +140,14 @@ fn check_rank(fields: &mut Fields<'_>) -> Result<(), Hdf5Error> {
     if fields.u8()? == 2 { Ok(()) } else { Err(fields.malformed("chunks have not one dimension")) }
 }
 
-fn chunked(
+/// Checks the sizes of chunks: elements, and bytes of a value.
+fn check_chunks(
     fields: &Fields<'_>,
-    address: u64,
     [elements, value_bytes]: [u64; 2],
-    index: Index,
-    plain_edge: bool,
     datatype: &Datatype,
-) -> Result<Layout, Hdf5Error> {
+) -> Result<(), Hdf5Error> {
     if elements == 0 || elements > MAX_ELEMENTS || value_bytes != u64::from(datatype.size_bytes) {
         return Err(fields.malformed("the size of its chunks makes no sense"));
     }
-    Ok(Layout::Chunked(Chunked { address, elements, index, plain_edge }))
+    Ok(())
 }
