@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 use seqloom_format::state::State;
 use seqloom_io::sink::output::Output;
 use seqloom_prep::finish::output_transform::OutputTransform;
-use seqloom_prep::finish::{self, FinishOptions, FinishTrace, Finished, Fragments, UnitPlan};
+use seqloom_prep::finish::{
+    self, FinishOptions, FinishTrace, Finished, Fragments, StoredRecords, UnitPlan,
+};
 use seqloom_prep::metrics::quality::read_groups::ReadGroupNames;
 use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsVisitors};
 use seqloom_prep::partition::order::SortOrder;
@@ -51,6 +53,7 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> anyhow::Resu
     let metrics = MetricsVisitors::new(asked, bases.as_deref()).with_read_groups(names);
     let stores = loaded.exchanges.records(&backing, MIN_CHUNK_BYTES as usize, |_, _| true)?;
     let stores = stores.each_ref();
+    let records = StoredRecords { stores: &stores, backing: &backing, marks: marks.as_ref() };
     let plan = UnitPlan::new(&stores);
     let output_plan = OutputPlan::of_others(&loaded.align.output, references)?;
     let path = loaded.folder.file(&format!("{}.bgzf", task.name()));
@@ -64,15 +67,14 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> anyhow::Resu
         order: SortOrder::Coordinate,
         encoding: output_plan.encoding(),
         references,
-        marks: marks.as_ref(),
         remove_duplicates: loaded.align.duplicates.remove_duplicates,
         editor: applier.is_some().then_some(&changes),
         observer: (!asked.is_empty()).then_some(&metrics),
+        trace: &trace,
         watch: &watch,
     };
     let units = plan.share(range.index, range.of);
-    let (finished, fragments) =
-        finish::run_piece((&stores, units), &backing, &options, &mut output, &trace)?;
+    let (finished, fragments) = finish::run_piece(&records, units, &options, &mut output)?;
     let parts: Parts = (finished, fragments, metrics.into_metrics());
     let described = loaded.folder.create(task, ".parts")?;
     write_sealed(&described, PARTS, &parts.to_state())?;

@@ -12,8 +12,6 @@ use seqloom_align::scan::{Scanned, scan};
 use seqloom_io::fingerprint::Fingerprint;
 use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_io::source::{Compression, Container, InputBlock, ReadSource, RestartPoint};
-use seqloom_prep::partition::genome_bins::GenomeBins;
-use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::{Console, UsageError, signals};
 use serde::Serialize;
@@ -24,8 +22,10 @@ use super::folder::{
     HEAD, HEADER, PLAN, hex, make_folders, program, restart_file, restart_name, shard_name,
 };
 use super::plan_file::{PlanFile, PlannedFile, PlannedShard, SCHEMA, Shares, shard, shards};
-use crate::align::job::{self, Lane, Late, OpenedLanes, Start};
+use crate::align::checks;
+use crate::align::job::Late;
 use crate::align::lanes::InputLanes;
+use crate::align::opened::{Lane, OpenedLanes, Start};
 use crate::align::{AlignArguments, Mode};
 use crate::host;
 use crate::output::at_path;
@@ -123,7 +123,7 @@ pub(super) fn run(arguments: &PlanArguments, console: &Console) -> anyhow::Resul
     let command = words_behind(2)?;
     let mut align = parsed(&command)?.align;
     align.rebase(&here);
-    job::check_options(&align, &InputLanes::of(&align)?)?;
+    checks::check_options(&align, &InputLanes::of(&align)?)?;
     let files = files(&align)?;
     if let Some(plan) = existing(&folder)? {
         let is_same = plan.command == command && Path::new(&plan.folder) == here;
@@ -164,9 +164,7 @@ pub(super) fn make(request: Request<'_>, console: &Console) -> anyhow::Result<()
     let references = opened.header.references();
     OutputPlan::of_others(&align.output, references)?;
     drop(Late::prepare(align, &opened.header, console)?);
-    let cores = machine::available_cores();
-    let bins = GenomeBins::new(references);
-    let floor_bytes = opened.demand(align, &index, (run.threads, cores), &bins, 0).floor_bytes();
+    let floor_bytes = opened.demand(align, &index, run.threads, 0).floor_bytes();
     signals::defer();
     let OpenedLanes { lanes, first, header } = opened;
     let header_bytes = header.encode()?;
