@@ -253,15 +253,16 @@ impl Job {
             filter: self.filter,
             hard_clips: self.hard_clips,
         };
+        let times = CallTimes::default();
         let options = CallOptions {
             threads: pass.threads,
             memory_bytes: self.memory_bytes,
             block_bytes: self.block_bytes,
+            times: &times,
+            components: &pass.components,
         };
-        let times = CallTimes::default();
         let watch = || pass.watch("call");
-        let booked = (&times, &pass.components);
-        let totals = run::run(&inputs, kernel, &options, booked, &watch, |committed| {
+        let totals = run::run(&inputs, kernel, &options, &watch, |committed| {
             match committed.outcome {
                 Some(Ok(_)) => pass.count_read(),
                 Some(Err(Skip::SignalUnreadable(fault))) => pass.lose(fault)?,
