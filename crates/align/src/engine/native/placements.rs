@@ -7,7 +7,7 @@ use crate::search::lockstep;
 use super::locate::{Candidate, Context, Placement, Places};
 use super::options::{Acceptance, Reported, UngappedOptions};
 use super::query::Query;
-use super::scheme::{Leaf, LeafSink, Pieces, Stack, Tables, search};
+use super::scheme::{CutRead, Leaf, LeafSink, Pieces, Stack, Tables, search};
 
 /// Reads that are searched for together.
 pub(super) const GROUP_READS: usize = 64;
@@ -177,11 +177,11 @@ impl Pass<'_> {
             return;
         }
         let pieces = Pieces::new(searched, level);
-        let codes = &query.codes()[..searched];
+        let read = CutRead { codes: &query.codes()[..searched], pieces: &pieces };
         let mut stack = std::mem::take(&mut work.stack);
         for piece in 0..pieces.count() {
             let mut rows = RowsOfRead { pass: self, number, level, piece, work };
-            if !search(self.genome.tables, codes, &pieces, piece, &mut stack, &mut rows) {
+            if !search(self.genome.tables, read, piece, &mut stack, &mut rows) {
                 break;
             }
         }
