@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use seqloom_align::cohort::CohortRange;
 use seqloom_align::index::IndexInfo;
 use seqloom_align::ingest::{IngestOptions, IngestTrace, LaneInput};
-use seqloom_format::bam::Header;
+use seqloom_format::bam::{Header, Reference};
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::InputBlock;
 use seqloom_prep::metrics::quality::MetricsRequest;
@@ -87,13 +87,12 @@ impl<'a> Job<'a> {
         let OpenedLanes { lanes, first, header } = opened;
         let references = header.references();
         let (output, outputs) = match part {
-            None => {
-                let (output, stripes) = (&arguments.output, arguments.stripes);
-                OutputPlan::open_striped(output, stripes, references, !arguments.no_sort)?
-            }
+            None => open_outputs(arguments, references)?,
             Some(_) => (OutputPlan::of_others(&arguments.output, references)?, Vec::new()),
         };
         let outcomes = arguments.mode.outcomes(arguments.second.is_some())?;
+        let IndexInfo { memory_bytes, sa_stride, .. } = *index;
+        let report = IndexReport { memory_bytes, sa_stride, least_memory_bytes };
         signals::defer();
         let job = Self {
             arguments,
@@ -115,11 +114,7 @@ impl<'a> Job<'a> {
             outcomes,
             late,
             certified,
-            index: IndexReport {
-                memory_bytes: index.memory_bytes,
-                sa_stride: index.sa_stride,
-                least_memory_bytes,
-            },
+            index: report,
             placement: None,
         };
         Ok(Prepared { job, first, outputs })
@@ -209,6 +204,15 @@ impl<'a> Job<'a> {
     pub(crate) fn watch(&self, phase: &'static str, records: u64) -> bool {
         self.run.watch(phase, self.input_bytes(), records)
     }
+}
+
+/// Opens what is written, one or its stripes.
+fn open_outputs<'a>(
+    arguments: &'a AlignArguments,
+    references: &[Reference],
+) -> anyhow::Result<(OutputPlan<'a>, Vec<Output>)> {
+    let (output, stripes, is_sorted) = (&arguments.output, arguments.stripes, !arguments.no_sort);
+    Ok(OutputPlan::open_striped(output, stripes, references, is_sorted)?)
 }
 
 /// How `-m` is shared out, and what that decides.

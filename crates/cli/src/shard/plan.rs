@@ -82,6 +82,17 @@ pub(super) struct Cuts {
     pub(super) restart_every_bytes: u64,
 }
 
+impl Cuts {
+    /// What a shard has, in cohorts of so many bases.
+    fn shares(&self, cohort_bases: u64) -> Shares {
+        let each = self.shard_bases.get() / cohort_bases;
+        match self.shards {
+            Some(count) => Shares::Count(count.get()),
+            None => Shares::Cohorts(usize::try_from(each).unwrap_or(usize::MAX).max(1)),
+        }
+    }
+}
+
 /// What a plan is made of.
 pub(super) struct Request<'a> {
     /// The run directory.
@@ -168,6 +179,7 @@ pub(super) fn make(request: Request<'_>, console: &Console) -> anyhow::Result<()
     signals::defer();
     let OpenedLanes { lanes, first, header } = opened;
     let header_bytes = header.encode()?;
+    // What is known before the input is scanned.
     let head = PlanFile {
         schema: SCHEMA.to_owned(),
         program: program(),
@@ -175,22 +187,14 @@ pub(super) fn make(request: Request<'_>, console: &Console) -> anyhow::Result<()
         command,
         header_sha256: hex(&Sha256::digest(&header_bytes)),
         files,
-        reads: 0,
-        templates: 0,
         threads: run.threads.get(),
         align_floor_bytes: floor_bytes,
         parts: PARTS,
-        ranges: 0,
-        shards: Vec::new(),
+        ..PlanFile::default()
     };
     publish_bytes(&folder.join(HEADER), &header_bytes)?;
     publish_json(&folder.join(HEAD), &head)?;
-    let each = cuts.shard_bases.get() / align.input.cohort_bases;
-    let shares = match cuts.shards {
-        Some(count) => Shares::Count(count.get()),
-        None => Shares::Cohorts(usize::try_from(each).unwrap_or(usize::MAX).max(1)),
-    };
-    let publisher = Publisher::new(folder, &lanes, shares);
+    let publisher = Publisher::new(folder, &lanes, cuts.shares(align.input.cohort_bases));
     let scanned = scan_first(&lanes, first, align, (&run, &publisher))?;
     let bases = scanned.starts.len() as u64 * align.input.cohort_bases;
     let ranges = bases.div_ceil(cuts.range_bases).clamp(1, MOST_RANGES) as usize;
