@@ -1,12 +1,13 @@
 //! The frame of all experiments: runs one after the other, each timed from outside.
 
 use std::io;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus};
 use std::time::Instant;
 
 use seqloom_io::sink::output::OutputError;
 use seqloom_runtime::machine;
 
+use crate::process;
 use crate::table::{Row, Table};
 
 /// What every run is measured by: time on the clock, time of processors (of the process and all
@@ -88,14 +89,7 @@ pub fn perform(run: &mut Run<'_>, table: &mut Table) -> Result<(), LabError> {
     let mut counters = match &mut run.work {
         Work::Code(code) => code().map_err(failed)?,
         Work::Program(command) => {
-            let program = command.get_program().to_string_lossy().into_owned();
-            command.stdin(Stdio::null());
-            let output = command.output().map_err(|source| LabError::Start { program, source })?;
-            if !output.status.success() {
-                let said = String::from_utf8_lossy(&output.stderr);
-                return Err(failed(format!("{}: {}", output.status, said.trim())));
-            }
-            counters_of(&String::from_utf8_lossy(&output.stdout))
+            counters_of(&output_of(command, |status, said| failed(format!("{status}: {said}")))?)
         }
     };
     let wall_s = started.elapsed().as_secs_f64();
@@ -111,6 +105,24 @@ pub fn perform(run: &mut Run<'_>, table: &mut Table) -> Result<(), LabError> {
     let values = table.columns.iter().map(measured).collect();
     table.rows.push(Row { factors: run.factors.clone(), values });
     Ok(())
+}
+
+/// What a program prints that must not fail; where it does, `failed` is given its status and what
+/// it said.
+///
+/// # Errors
+/// It cannot be started; `failed`'s.
+pub(crate) fn output_of(
+    command: &mut Command,
+    failed: impl FnOnce(ExitStatus, &str) -> LabError,
+) -> Result<String, LabError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = process::printed(command);
+    let output = output.map_err(|source| LabError::Start { program, source })?;
+    if !output.status.success() {
+        return Err(failed(output.status, String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Processor time of this process and of all its children that have ended.

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::experiment::{Counters, LabError, chosen};
+use crate::experiment::{Counters, LabError, chosen, output_of};
 
 const SOURCE: &str = include_str!("../latency/latency.c");
 
@@ -78,13 +78,9 @@ impl LatencyLayer {
         fs::write(&source, SOURCE).map_err(LabError::file(&source))?;
         let mut cc = Command::new("cc");
         cc.args(["-std=gnu11", "-O2", "-fPIC", "-shared", "-o"]).arg(&library).arg(&source);
-        let output = cc.arg("-ldl").output();
-        let output =
-            output.map_err(|source| LabError::Start { program: "cc".to_owned(), source })?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            return Err(LabError::Prepare(format!("cc cannot compile the latency layer: {said}")));
-        }
+        output_of(cc.arg("-ldl"), |_, said| {
+            LabError::Prepare(format!("cc cannot compile the latency layer: {said}"))
+        })?;
         Ok(Self { library })
     }
 

@@ -1,7 +1,9 @@
 //! Which programs this machine has, and in which versions.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use crate::process::printed;
 
 /// Where a program lies: a path as it is, a name looked up on the PATH.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
@@ -21,7 +23,7 @@ pub(crate) fn is_there(program: &str) -> bool {
 /// error, and fail.
 pub(crate) fn version(words: &[String]) -> Option<String> {
     let (program, arguments) = words.split_first()?;
-    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
+    let output = printed(Command::new(program).args(arguments)).ok()?;
     let said = [output.stdout, output.stderr].concat();
     version_in(&String::from_utf8_lossy(&said))
 }

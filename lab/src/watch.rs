@@ -7,13 +7,12 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
 
-use seqloom_runtime::machine;
-
-use crate::process;
+use crate::experiment::LabError;
+use crate::process::Group;
 
 /// Time between two looks: a thousandth of a run of ten seconds.
 const INTERVAL: Duration = Duration::from_millis(5);
@@ -39,38 +38,18 @@ pub struct Watched {
     pub peak_bytes: u64,
 }
 
-/// A program with all that it starts; they are killed when it is dropped before its end.
-struct Group {
-    child: Child,
-    has_ended: bool,
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if !self.has_ended {
-            // What has ended meanwhile is what is wanted.
-            let _ = process::kill_group(self.child.id());
-            let _ = self.child.wait();
-        }
-    }
-}
-
 /// Runs a program whose output and errors go nowhere but where the command says. Once `stop` says
 /// so, which is asked at every look, it is killed with all that it started.
 ///
 /// # Errors
 /// It cannot be started; [`io::ErrorKind::Interrupted`] when it was stopped.
 pub fn watch(command: &mut Command, stop: &dyn Fn() -> bool) -> io::Result<Watched> {
-    let cpu = || machine::usage_of_children().cpu.as_secs_f64();
-    let (before, started) = (cpu(), Instant::now());
-    let child = command.stdin(Stdio::null()).process_group(0).spawn()?;
-    let mut group = Group { child, has_ended: false };
+    let mut group = Group::start(command.stdin(Stdio::null()))?;
     let (mut peak_bytes, mut members) = (0, Vec::new());
     let mut looks = 0..;
-    let status = loop {
-        if let Some(status) = group.child.try_wait()? {
-            group.has_ended = true;
-            break status;
+    let ended = loop {
+        if let Some(ended) = group.try_wait()? {
+            break ended;
         }
         if stop() {
             return Err(io::ErrorKind::Interrupted.into());
@@ -78,11 +57,37 @@ pub fn watch(command: &mut Command, stop: &dyn Fn() -> bool) -> io::Result<Watch
         if looks.next().is_some_and(|look: u32| look.is_multiple_of(SEARCH_EVERY)) {
             members = processes();
         }
-        peak_bytes = peak_bytes.max(group_bytes(group.child.id(), &mut members));
+        peak_bytes = peak_bytes.max(group_bytes(group.number(), &mut members));
         std::thread::sleep(INTERVAL);
     };
-    let wall_s = started.elapsed().as_secs_f64();
-    Ok(Watched { status, wall_s, cpu_s: cpu() - before, peak_bytes })
+    let (wall_s, cpu_s) = (ended.wall.as_secs_f64(), ended.usage.cpu.as_secs_f64());
+    Ok(Watched { status: ended.status, wall_s, cpu_s, peak_bytes })
+}
+
+/// As [`watch`], for a program that must not fail; what it prints is kept in files of `folder`.
+///
+/// # Errors
+/// It cannot be started, it fails, or it was stopped; `what` names it.
+pub(crate) fn watch_in(
+    folder: &Path,
+    command: &mut Command,
+    what: &str,
+    stop: &dyn Fn() -> bool,
+) -> Result<Watched, LabError> {
+    let errors = folder.join("errors.txt");
+    let file = |path: &Path| fs::File::create(path).map_err(LabError::file(path));
+    command.stdout(file(&folder.join("output.txt"))?).stderr(file(&errors)?);
+    let program = command.get_program().to_string_lossy().into_owned();
+    let failed = |why: String| LabError::Failed { factors: what.to_owned(), why };
+    let watched = watch(command, stop).map_err(|source| match source.kind() {
+        io::ErrorKind::Interrupted => failed("stopped".to_owned()),
+        _ => LabError::Start { program, source },
+    })?;
+    if watched.status.success() {
+        return Ok(watched);
+    }
+    let why = fs::read_to_string(&errors).unwrap_or_default();
+    Err(failed(format!("{}: {}", watched.status, why.trim())))
 }
 
 /// All processes that there are.

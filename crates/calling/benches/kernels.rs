@@ -16,7 +16,7 @@
 #[path = "../tests/kernels/support.rs"]
 mod support;
 
-use seqloom_calling::events::align::{AlignScratch, BANDWIDTH, Kernel, align};
+use seqloom_calling::events::align::{AlignScratch, BANDWIDTH, BandedInput, Kernel, align};
 use seqloom_calling::events::detect::{DetectOptions, DetectScratch, detect, samples_to_pa};
 use seqloom_calling::events::scaling::from_moments;
 use seqloom_calling::events::{Events, Scaling};
@@ -73,9 +73,10 @@ fn main() {
         let (mut scratch, mut pairs) = (AlignScratch::default(), Vec::new());
         let seconds = cpu_seconds(|| {
             for Prepared { events, ranks, scaling } in (0..rounds).flat_map(|_| &prepared) {
-                let levels = &events.mean_pa;
+                let event_means_pa = &events.mean_pa;
+                let input = BandedInput { event_means_pa, ranks, model: &model, scaling };
                 // Whether there is an alignment does not matter here.
-                let _ = align(&mut scratch, kernel, levels, ranks, &model, scaling, &mut pairs);
+                let _ = align(&mut scratch, kernel, input, &mut pairs);
             }
         });
         let rate = cells as f64 * f64::from(rounds) / seconds / 1e6;

@@ -8,7 +8,7 @@
 //! under `valgrind --tool=callgrind` with one kernel and one round.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 
-use seqloom_calling::aligned_read::AlignedRead;
+use seqloom_calling::aligned_read::{AlignedRead, AlignedSignal};
 use seqloom_calling::eventalign::table::{TableOptions, TableRead, push_rows};
 use seqloom_calling::eventalign::{WalkScratch, align};
 use seqloom_calling::events::{EventRange, Events, ReadEvents, Scaling};
@@ -99,10 +99,11 @@ fn main() {
 
 fn score_read(read: &AlignedRead<'_>, events: &ReadEvents, model: &PoreModel, rounds: usize) {
     let (mut scratch, mut calls) = (CallScratch::default(), Vec::new());
+    let signal = AlignedSignal { read, events };
     let start = cpu_s();
     for _ in 0..rounds {
         calls.clear();
-        call_read(&mut scratch, read, events, model, &CallOptions::default(), &mut calls);
+        call_read(&mut scratch, signal, model, &CallOptions::default(), &mut calls);
     }
     let each = (cpu_s() - start) * 1e6 / (rounds * calls.len()) as f64;
     println!("score: {} calls, {each:.2} us each", calls.len());
@@ -146,7 +147,7 @@ fn table_of_read(read: &AlignedRead<'_>, events: &ReadEvents, model: &PoreModel,
     let start = cpu_s();
     for _ in 0..rounds {
         rows.clear();
-        align(&mut scratch, read, events, model, None, &mut rows);
+        align(&mut scratch, AlignedSignal { read, events }, model, None, &mut rows);
     }
     let middle = cpu_s();
     let samples_pa = &[];

@@ -1,5 +1,7 @@
 //! One alignment of a read to the reference, as the kernels want it.
 
+use crate::events::ReadEvents;
+
 /// A read's alignment and the bases on both sides of it. Everything is borrowed: kernels own
 /// nothing.
 #[derive(Debug, Clone, Copy)]
@@ -20,4 +22,13 @@ pub struct AlignedRead<'a> {
     /// Aligned bases in the order of the reference: offset from `start`, and position in the read
     /// as the BAM record has it (reverse-complemented where `is_reverse`).
     pub pairs: &'a [(u32, u32)],
+}
+
+/// An alignment, and the events of the read's signal on its own bases.
+#[derive(Debug, Clone, Copy)]
+pub struct AlignedSignal<'a> {
+    /// The alignment.
+    pub read: &'a AlignedRead<'a>,
+    /// The events.
+    pub events: &'a ReadEvents,
 }

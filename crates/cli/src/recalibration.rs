@@ -9,10 +9,8 @@ use anyhow::Context;
 use seqloom_format::bam::{Header, Reference};
 use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_io::{known_sites, reference, text};
-use seqloom_prep::duplicates::DuplicateMarks;
-use seqloom_prep::finish::{self, CountingPassOptions};
+use seqloom_prep::finish::{self, CountingPassOptions, StoredRecords};
 use seqloom_prep::input::reference::ReferenceSequences;
-use seqloom_prep::partition::store::ChunkStore;
 use seqloom_prep::recalibrate::known_sites::{KnownSites, KnownSitesBuilder};
 use seqloom_prep::recalibrate::{
     Applier, ApplyOptions, Counter, CountingVisitors, Counts, DynamicQuantization,
@@ -228,17 +226,17 @@ impl<'a> Recalibration<'a> {
     ///
     /// # Errors
     /// A record that cannot be counted.
-    pub(crate) fn report<'s>(
+    pub(crate) fn report(
         &self,
         header: &Header,
         reference: &ReferenceSequences,
-        (stores, marks): (&[&'s ChunkStore<'s>], Option<&DuplicateMarks>),
+        records: &StoredRecords<'_>,
         run: &Run<'_>,
     ) -> anyhow::Result<String> {
         Ok(match self.given_report() {
             Some(text) => text,
             None => {
-                let counts = self.count(header, reference, (stores, marks), run)?;
+                let counts = self.count(header, reference, records, run)?;
                 self.arguments.report_of(header, &counts)?
             }
         })
@@ -275,11 +273,11 @@ impl<'a> Recalibration<'a> {
     ///
     /// # Errors
     /// A record that cannot be counted.
-    pub(crate) fn count<'s>(
+    pub(crate) fn count(
         &self,
         header: &Header,
         reference: &ReferenceSequences,
-        (stores, marks): (&[&'s ChunkStore<'s>], Option<&DuplicateMarks>),
+        records: &StoredRecords<'_>,
         run: &Run<'_>,
     ) -> anyhow::Result<Counts> {
         let options = self.arguments.counting();
@@ -287,9 +285,8 @@ impl<'a> Recalibration<'a> {
         let visitors = CountingVisitors::new(&counter);
         let seen = AtomicU64::new(0);
         let watch = || run.watch("recalibrate", (0, None), seen.load(Ordering::Relaxed));
-        let counting_pass =
-            CountingPassOptions { threads: run.threads, marks, records: &seen, watch: &watch };
-        finish::counting_pass(stores, &counting_pass, &visitors)?;
+        let options = CountingPassOptions { threads: run.threads, records: &seen, watch: &watch };
+        finish::counting_pass(records, &options, &visitors)?;
         Ok(visitors.into_counts())
     }
 }

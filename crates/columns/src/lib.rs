@@ -12,5 +12,5 @@ pub mod signal;
 mod stream;
 mod text;
 
-pub use flow::{Limits, Totals};
+pub use flow::{Destination, Limits, Totals, Watch};
 pub use text::TextType;

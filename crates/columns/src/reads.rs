@@ -11,7 +11,6 @@ use arrow_array::builder::{ListBuilder, StringBuilder, UInt8Builder};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};
 use seqloom_format::reads::ReadSpans;
-use seqloom_io::sink::output::Output;
 use seqloom_io::source::{
     Container, FetchScratch, InputBlock, ReadSource, SequenceCheck, SourceOptions,
 };
@@ -19,7 +18,7 @@ use seqloom_io::source::{
 use seqloom_runtime::schedule::Fetch;
 
 use crate::error::ColumnsError;
-use crate::flow::{self, Block, Limits, Piece, Rest, Table, Totals, Watch};
+use crate::flow::{self, Block, Destination, Piece, Rest, Table, Totals};
 use crate::text::{TextBuilder, TextType, utf8};
 
 /// What text has in front of qualities: Phred+33.
@@ -73,6 +72,15 @@ impl FromStr for ReadColumn {
     }
 }
 
+/// Which columns are written, and how text is.
+#[derive(Debug, Clone, Copy)]
+pub struct WantedReads<'a> {
+    /// In this order.
+    pub columns: &'a [ReadColumn],
+    /// Of columns of text.
+    pub text: TextType,
+}
+
 /// Writes the stream of all reads of `inputs`, one file after the other.
 ///
 /// # Errors
@@ -80,11 +88,10 @@ impl FromStr for ReadColumn {
 pub fn write(
     inputs: &[PathBuf],
     options: &SourceOptions,
-    (columns, text): (&[ReadColumn], TextType),
-    limits: &Limits,
-    output: &mut Output,
-    watch: Watch<'_>,
+    wanted: &WantedReads<'_>,
+    destination: Destination<'_>,
 ) -> Result<Totals, ColumnsError> {
+    let &WantedReads { columns, text } = wanted;
     let keep_comments = columns.contains(&ReadColumn::Comment);
     let options = SourceOptions { keep_comments, ..options.clone() };
     let open = |path: &PathBuf| {
@@ -103,7 +110,7 @@ pub fn write(
     let metadata = HashMap::from([("quality_base".to_owned(), "0".to_owned())]);
     let schema = Arc::new(Schema::new(fields).with_metadata(metadata));
     let table = ReadTable { sources, columns, text, schema, turn: AtomicUsize::new(0) };
-    flow::run(&table, limits, output, watch)
+    flow::run(&table, destination)
 }
 
 struct ReadTable<'a> {

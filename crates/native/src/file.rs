@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use seqloom_runtime::failure::lock;
 use seqloom_signal::flow::account::Fault as SignalFault;
-use seqloom_signal::flow::pass::{self, Components};
+use seqloom_signal::flow::pass::{self, Components, PassOptions};
 use seqloom_signal::flow::sources::Sequential;
 use seqloom_signal::operations::index::Locate;
 use seqloom_signal::store::requests::{Location, Requests};
@@ -149,7 +149,8 @@ impl SignalStore {
         let stage = Locate { components: &components };
         let source = Sequential::of(self.store.clone());
         let one = NonZeroUsize::MIN;
-        pass::run(one, source, &stage, &components, &check_signals, |located| {
+        let options = PassOptions { threads: one, components: &components, watch: &check_signals };
+        pass::run(&options, source, &stage, |located| {
             for (id, location) in located.reads() {
                 ids.push(String::from_utf8_lossy(id).into_owned());
                 places.push(id, location);
@@ -200,7 +201,8 @@ impl SignalStore {
         }
         let components = Components::default();
         let source = Requests::new(self.store.clone(), wanted, threads.get());
-        pass::run(threads, source, &Decode, &components, &check_signals, |decoded| {
+        let options = PassOptions { threads, components: &components, watch: &check_signals };
+        pass::run(&options, source, &Decode, |decoded| {
             outcomes.append(decoded);
             Ok::<_, NativeError>(())
         })?;

@@ -2,8 +2,8 @@
 
 use seqloom_format::signal::SignalRead;
 use seqloom_signal::flow::account::Fault;
+use seqloom_signal::flow::pass::StoredRead;
 use seqloom_signal::flow::pass::{Stage, Work};
-use seqloom_signal::operations::transcode::read_fault;
 use seqloom_signal::store::{DecodeScratch, FrameBatch, SignalStore};
 
 /// A read, or why there is none.
@@ -37,9 +37,9 @@ pub(crate) fn decode(
 ) {
     for frame in &batch.frames {
         let mut read = SignalRead::default();
-        let outcome = store
-            .decode(scratch, batch, frame, &mut read)
-            .map_err(|error| Box::new(read_fault(store, scratch, batch, frame, &mut read, &error)));
+        let outcome = store.decode(scratch, batch, frame, &mut read).map_err(|error| {
+            Box::new(StoredRead { store, batch, frame }.fault(scratch, &mut read, &error))
+        });
         output.push(outcome.map(|()| read));
     }
     output.extend(batch.faults.iter().map(|fault| Err(Box::new(fault.clone()))));

@@ -14,7 +14,6 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -34,7 +33,7 @@ use crate::duplicates::{FragmentEnd, LibraryTable, PairEnd, PairedMarker};
 use crate::partition::collect::{Collected, EndCollector, Grouping, SavedCollection};
 use crate::partition::frame::frames;
 use crate::partition::store::{
-    Backing, ChunkStore, Loaded, SavedPartition, SavedStore, StoreScratch,
+    Backing, ChunkStore, Loaded, PhaseResources, SavedPartition, SavedStore, StoreScratch,
 };
 
 /// First bytes of a file.
@@ -152,9 +151,9 @@ pub fn write(
     collected: &Collected<'_>,
     totals: PartTotals,
     (path, file): (&Path, &File),
-    (backing, threads): (&Backing, NonZeroUsize),
-    watch: &dyn Fn() -> bool,
+    resources: &PhaseResources<'_, '_>,
 ) -> Result<u64, ExchangeError> {
+    let &PhaseResources { backing, threads, watch } = resources;
     let tasks = tasks(collected);
     let mut file = file.try_clone().map_err(not_written(path))?;
     file.write_all(MAGIC).map_err(not_written(path))?;

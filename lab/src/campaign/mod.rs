@@ -29,7 +29,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use self::definition::{DefinitionError, Experiment};
 use self::host::Host;
@@ -41,6 +41,7 @@ use self::scope::{Scope, Site};
 use self::template::Words;
 use crate::experiment::LabError;
 use crate::output::load_average;
+use crate::process::printed;
 use crate::programs;
 
 /// Names of the files that are made from what is kept.
@@ -381,7 +382,7 @@ impl<'a> Obstacles<'a> {
 /// Why the machine does not let programs be placed so: containers often forbid it.
 fn refused(words: &[String]) -> Option<String> {
     let mut command = Command::new(&words[0]);
-    let output = command.args(&words[1..]).arg("true").stdin(Stdio::null()).output();
+    let output = printed(command.args(&words[1..]).arg("true"));
     let said = match output {
         Ok(output) if output.status.success() => return None,
         Ok(output) => String::from_utf8_lossy(&output.stderr).trim().replace('\n', " / "),

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
+use crate::process::printed;
 use crate::programs::find;
 
 /// What is asked for.
@@ -32,7 +33,7 @@ impl Perf {
         }
         let mut command = Command::new("perf");
         command.args(["stat", "-x", ",", "-e", EVENTS, "--", "true"]);
-        let Ok(output) = command.stdin(Stdio::null()).output() else {
+        let Ok(output) = printed(&mut command) else {
             return no("perf cannot be run: no migrations, instructions per cycle, misses");
         };
         let (ran, text) = (output.status.success(), String::from_utf8_lossy(&output.stderr));

@@ -14,7 +14,7 @@ use seqloom_signal::store::{self, Cursor, DecodeScratch, FrameBatch, OpenOptions
 
 pub use structures::{Structure, StructureError, StructureOptions, call};
 
-use crate::experiment::{Counters, LabError, Run, TIMES, Work, chosen, perform};
+use crate::experiment::{Counters, LabError, Run, TIMES, Work, chosen, output_of, perform};
 use crate::latency::{LatencyLayer, Storage, chosen_storages, name_of, served_by};
 use crate::output::Results;
 use crate::table::Table;
@@ -117,6 +117,21 @@ pub struct Methylation {
     pub repeats: u32,
 }
 
+/// The levels of a run's factors.
+#[derive(Clone, Copy)]
+struct Factors<'a> {
+    storage: Option<Storage>,
+    way: &'a Way,
+    workers: u32,
+}
+
+impl Factors<'_> {
+    /// In the order of [`FACTORS`].
+    fn names(self) -> Vec<String> {
+        vec![name_of(self.storage).into(), self.way.name.into(), self.workers.to_string()]
+    }
+}
+
 impl Methylation {
     /// Makes the data and all runs; `tell` is called with what is done next.
     ///
@@ -134,8 +149,9 @@ impl Methylation {
             for way in WAYS.iter().filter(|way| chosen(&self.ways, way.name)) {
                 for &workers in &self.workers {
                     for _ in 0..self.repeats {
-                        tell(&format!("{} {} {workers}", name_of(storage), way.name));
-                        self.one(&layer, storage, way, workers, &work, &mut table)?;
+                        let factors = Factors { storage, way, workers };
+                        tell(&factors.names().join(" "));
+                        self.one(&layer, factors, &work, &mut table)?;
                         check(&work, &mut expected, way)?;
                     }
                 }
@@ -173,24 +189,18 @@ impl Methylation {
         if output != Path::new("") {
             command.arg("-o").arg(output);
         }
-        let program = self.seqloom.display().to_string();
-        let done = command.output().map_err(|source| LabError::Start { program, source })?;
-        if done.status.success() {
-            return Ok(());
-        }
-        let said = String::from_utf8_lossy(&done.stderr).into_owned();
-        Err(LabError::Prepare(format!("{}: {said}", words.join(" "))))
+        let failed = |_, said: &str| LabError::Prepare(format!("{}: {said}", words.join(" ")));
+        output_of(&mut command, failed).map(|_| ())
     }
 
     fn one(
         &self,
         layer: &LatencyLayer,
-        storage: Option<Storage>,
-        way: &Way,
-        workers: u32,
+        factors: Factors<'_>,
         work: &Path,
         table: &mut Table,
     ) -> Result<(), LabError> {
+        let Factors { storage, way, workers } = factors;
         let (state, json) = (work.join("state"), work.join("run.json"));
         let mut command = self.command(way, workers, work);
         layer.slow(&mut command, storage, &work.join("data"), &state)?;
@@ -200,7 +210,7 @@ impl Methylation {
             counters.extend(served_by(storage, &state));
             counters
         };
-        let factors = vec![name_of(storage).into(), way.name.into(), workers.to_string()];
+        let factors = factors.names();
         let work = Work::Program(Box::new(command));
         perform(&mut Run { factors, work, after: Box::new(after) }, table)
     }

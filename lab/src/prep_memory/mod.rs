@@ -7,14 +7,13 @@ mod report;
 mod ways;
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::experiment::LabError;
 use crate::output::Results;
 use crate::table::{Row, Table};
-use crate::watch::{Watched, watch};
+use crate::watch::{Watched, watch_in};
 
 pub use ways::{Allocator, Tool, allocators, tools};
 
@@ -137,7 +136,6 @@ impl PrepMemory {
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<f64>, LabError> {
         let (out, json) = (self.work.join("out.bam"), self.work.join("run.json"));
-        let errors = self.work.join("errors.txt");
         for old in [&out, &json] {
             let _ = fs::remove_file(old); // it may not be there
         }
@@ -145,20 +143,8 @@ impl PrepMemory {
             Way::Own { program, library } => self.own(program, library.as_deref(), &out, &json),
             Way::Other(tool) => tool.command(self, &out),
         };
-        let file = |path: &Path| fs::File::create(path).map_err(LabError::file(path));
-        command.stdout(file(&self.work.join("output.txt"))?).stderr(file(&errors)?);
-        let program = command.get_program().to_string_lossy().into_owned();
-        let run = watch(&mut command, stop).map_err(|source| match source.kind() {
-            io::ErrorKind::Interrupted => {
-                LabError::Failed { factors: program, why: "stopped".to_owned() }
-            }
-            _ => LabError::Start { program, source },
-        })?;
-        if !run.status.success() {
-            let why = fs::read_to_string(&errors).unwrap_or_default();
-            let why = format!("{}: {}", run.status, why.trim());
-            return Err(LabError::Failed { factors: format!("{command:?}"), why });
-        }
+        let what = format!("{command:?}");
+        let run = watch_in(&self.work, &mut command, &what, stop)?;
         let told = fs::read_to_string(&json).map(|text| phases(&text)).unwrap_or_default();
         let output_bytes = fs::metadata(&out).map_err(LabError::file(&out))?.len();
         Ok(values(run, &told, output_bytes))

@@ -1,15 +1,15 @@
-//! Other programs: several that start at the same moment, each with what it used, none of which
-//! outlives its time.
+//! Other programs: how all experiments start them, and what each used.
 //!
-//! Each program leads a process group of its own, so that one that is stopped takes with it what
-//! it has started itself.
+//! A program that is timed is a [`Group`]: it leads a process group of its own, so that one that is
+//! stopped takes with it what it has started itself. [`run_together`] starts several at the same
+//! moment, none of which outlives its time. What a program prints is asked for by [`printed`].
 
 mod sys;
 
 use std::io;
 use std::num::NonZeroUsize;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ const SETTLE: Duration = Duration::from_millis(10);
 const KILLED: i32 = 9;
 
 /// How a program ended.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Ended {
     /// Its status.
     pub status: ExitStatus,
@@ -33,6 +33,80 @@ pub struct Ended {
     pub usage: Usage,
     /// Whether it was stopped because its time was over.
     pub out_of_time: bool,
+}
+
+/// A program under way with all that it starts; they are killed when it is dropped before its end.
+#[derive(Debug)]
+pub struct Group {
+    child: Child,
+    started: Instant,
+    ended: Option<Ended>,
+}
+
+impl Group {
+    /// Starts a program.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(command: &mut Command) -> io::Result<Self> {
+        let started = Instant::now();
+        let child = command.process_group(0).spawn()?;
+        Ok(Self { child, started, ended: None })
+    }
+
+    /// The number of the group, its own until its end is taken note of.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn wait(&mut self) -> io::Result<Ended> {
+        match self.end(false)? {
+            Some(ended) => Ok(ended),
+            None => Err(io::Error::other("a program that has ended has no status; this is a bug")),
+        }
+    }
+
+    /// How it ended, if it has.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn try_wait(&mut self) -> io::Result<Option<Ended>> {
+        self.end(true)
+    }
+
+    fn end(&mut self, at_once: bool) -> io::Result<Option<Ended>> {
+        if self.ended.is_none()
+            && let Some((status, used)) = sys::wait_with_usage(self.number(), at_once)?
+        {
+            let (status, wall) = (ExitStatus::from_raw(status), self.started.elapsed());
+            let usage = usage_from(&used);
+            self.ended = Some(Ended { status, wall, usage, out_of_time: false });
+        }
+        Ok(self.ended)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if self.ended.is_none() {
+            // What has ended meanwhile is what is wanted.
+            let _ = sys::kill_group(self.number());
+            let _ = self.wait();
+        }
+    }
+}
+
+/// Runs a program to its end and gives what it prints; it has no input.
+///
+/// # Errors
+/// It cannot be started.
+pub fn printed(command: &mut Command) -> io::Result<Output> {
+    command.stdin(Stdio::null()).output()
 }
 
 /// Programs under way, by the numbers of their groups.
@@ -99,15 +173,6 @@ pub fn run_together(
         .collect()
 }
 
-/// Kills a process group that a caller has made of a program with `process_group(0)` and not yet
-/// waited for: until then the number is its own.
-///
-/// # Errors
-/// The group has ended, or its number is none.
-pub fn kill_group(group: u32) -> io::Result<()> {
-    sys::kill_group(group)
-}
-
 fn stop_all(under_way: &mut UnderWay, out_of_time: bool) {
     under_way.out_of_time |= out_of_time && !under_way.groups.is_empty();
     under_way.stopped = true;
@@ -122,32 +187,29 @@ fn run_one(command: &mut Command, under_way: &Mutex<UnderWay>) -> io::Result<End
     if lock(under_way).stopped {
         return Err(io::ErrorKind::Interrupted.into());
     }
-    let started = Instant::now();
-    let group = command.process_group(0).spawn()?.id();
+    let mut group = Group::start(command)?;
+    let number = group.number();
     {
         let mut under_way = lock(under_way);
-        under_way.groups.push(group);
+        under_way.groups.push(number);
         if under_way.stopped {
             // As in `stop_all`; whatever comes of it, the program is waited for below.
-            let _ = sys::kill_group(group);
+            let _ = sys::kill_group(number);
         }
     }
-    sys::await_end(group)?;
-    let wall = started.elapsed();
+    sys::await_end(number)?;
     // Its number is its own until it is waited for, which nobody does while groups are stopped.
     let mut under_way = lock(under_way);
-    under_way.groups.retain(|other| *other != group);
-    let (status, used) = sys::wait_with_usage(group)?;
-    let status = ExitStatus::from_raw(status);
-    let out_of_time = under_way.out_of_time && status.signal() == Some(KILLED);
-    Ok(Ended { status, wall, usage: usage_from(&used), out_of_time })
+    under_way.groups.retain(|other| *other != number);
+    let ended = group.wait()?;
+    let out_of_time = under_way.out_of_time && ended.status.signal() == Some(KILLED);
+    Ok(Ended { out_of_time, ..ended })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::path::{Path, PathBuf};
-    use std::process::Stdio;
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");

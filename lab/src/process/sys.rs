@@ -13,17 +13,19 @@ pub(super) fn await_end(pid: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// `wait4`: the status of the child `pid`, and what it and the children it waited for used.
-pub(super) fn wait_with_usage(pid: u32) -> io::Result<(i32, libc::rusage)> {
+/// `wait4`: the status of the child `pid`, and what it and the children it waited for used. `None`
+/// where it has not ended, if that is to be known `at_once`.
+pub(super) fn wait_with_usage(pid: u32, at_once: bool) -> io::Result<Option<(i32, libc::rusage)>> {
     let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
     let (mut status, mut raw) = (0, std::mem::MaybeUninit::<libc::rusage>::zeroed());
-    again_if_interrupted(|| {
+    let options = if at_once { libc::WNOHANG } else { 0 };
+    let ended = again_if_interrupted(|| {
         // SAFETY: both are valid writable memory of the types the call expects.
-        unsafe { libc::wait4(pid, &raw mut status, 0, raw.as_mut_ptr()) }
+        unsafe { libc::wait4(pid, &raw mut status, options, raw.as_mut_ptr()) }
     })?;
     // SAFETY: all-zero is a valid `rusage`, and the call has filled it in.
     let raw = unsafe { raw.assume_init() };
-    Ok((status, raw))
+    Ok((ended == pid).then_some((status, raw)))
 }
 
 /// SIGKILL to all processes of a group.

@@ -166,6 +166,15 @@ pub struct Schedules {
     pub repeats: u32,
 }
 
+/// The levels of a run's factors.
+#[derive(Clone, Copy)]
+struct Factors<'a> {
+    schedule: Schedule,
+    /// By its name on the command line.
+    engine: &'a str,
+    threads: u32,
+}
+
 impl Schedules {
     /// Checks that all schedules give the same records, then makes all runs; `tell` is called with
     /// what is done next.
@@ -183,7 +192,7 @@ impl Schedules {
                 for engine in &self.engines {
                     tell(&format!("repeat {repeat}, {threads} threads, {engine}"));
                     for &schedule in &self.schedules {
-                        self.one(&inputs, schedule, engine, threads, &[], &mut table)?;
+                        self.one(&inputs, Factors { schedule, engine, threads }, &[], &mut table)?;
                     }
                 }
             }
@@ -199,12 +208,11 @@ impl Schedules {
     fn one(
         &self,
         inputs: &[PathBuf],
-        schedule: Schedule,
-        engine: &str,
-        threads: u32,
+        factors: Factors<'_>,
         more: &[&str],
         table: &mut Table,
     ) -> Result<(), LabError> {
+        let Factors { schedule, engine, threads } = factors;
         let mut words = self.run.iter();
         let mut command = Command::new(words.next().map_or("", String::as_str));
         command.args(words).args(["--schedule", schedule.name(), "--engine", engine]).args(more);
@@ -223,7 +231,8 @@ impl Schedules {
         let mut table = Table::new(&FACTORS, &["records", "digest"]);
         let threads = THREADS_PER_PROCESS as u32 + 1;
         for &schedule in &self.schedules {
-            self.one(inputs, schedule, "null", threads, &["--digest"], &mut table)?;
+            let factors = Factors { schedule, engine: "null", threads };
+            self.one(inputs, factors, &["--digest"], &mut table)?;
         }
         let first = table.rows.first().map(|row| row.values.clone());
         let other = table.rows.iter().find(|row| Some(&row.values) != first.as_ref());

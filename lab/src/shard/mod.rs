@@ -13,10 +13,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::experiment::LabError;
+use crate::experiment::{LabError, output_of};
 use crate::output::Results;
 use crate::table::{Row, Table};
-use crate::watch::{Watched, watch};
+use crate::watch::{Watched, watch_in};
 
 /// Name of the experiment.
 pub const NAME: &str = "shard";
@@ -73,12 +73,12 @@ impl ShardExperiment {
         if let Some(gzip) = &self.gzip {
             tell("scan of gzip");
             let run = self.fresh("gzip")?;
-            let watched = self.watch(self.plan(&run, gzip), "plan of gzip", stop)?;
+            let watched = watch_in(&self.work, &mut self.plan(&run, gzip), "plan of gzip", stop)?;
             table.rows.push(row("scan-gzip", "plan", watched, [size_of_all(gzip)?, reads(&run)?]));
         }
         let run = self.fresh("run")?;
         tell("plan");
-        let watched = self.watch(self.plan(&run, &self.reads), "plan", stop)?;
+        let watched = watch_in(&self.work, &mut self.plan(&run, &self.reads), "plan", stop)?;
         let reads = reads(&run)?;
         table.rows.push(row("plan", "plan", watched, [0.0, reads]));
         for task in self.tasks(&run)? {
@@ -86,7 +86,7 @@ impl ShardExperiment {
             let mut command = Command::new(&self.program);
             command.args(["shard", &task.verb]).args(&task.arguments);
             command.args(["-t", &self.threads.to_string()]);
-            let watched = self.watch(command, &task.id, stop)?;
+            let watched = watch_in(&self.work, &mut command, &task.id, stop)?;
             let bytes = published_bytes(&run, &task.id)?;
             table.rows.push(row(&task.verb, &task.id, watched, [bytes, reads]));
         }
@@ -94,7 +94,7 @@ impl ShardExperiment {
         let out = self.work.join("out.bam");
         let mut command = Command::new(&self.program);
         command.args(["shard", "gather", "--run"]).arg(&run).arg("-o").arg(&out);
-        let watched = self.watch(command, "gather", stop)?;
+        let watched = watch_in(&self.work, &mut command, "gather", stop)?;
         let bytes = size_of_all(&[out])?;
         table.rows.push(row("gather", "gather", watched, [bytes, reads]));
         Ok(table)
@@ -121,31 +121,10 @@ impl ShardExperiment {
         command
     }
 
-    fn watch(
-        &self,
-        mut command: Command,
-        what: &str,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Watched, LabError> {
-        let errors = self.work.join("errors.txt");
-        let file = |path: &Path| fs::File::create(path).map_err(LabError::file(path));
-        command.stdout(file(&self.work.join("output.txt"))?).stderr(file(&errors)?);
-        let program = command.get_program().to_string_lossy().into_owned();
-        let start = |source| LabError::Start { program, source };
-        let watched = watch(&mut command, stop).map_err(start)?;
-        if watched.status.success() {
-            return Ok(watched);
-        }
-        let why = fs::read_to_string(&errors).unwrap_or_default();
-        Err(LabError::Failed { factors: what.to_owned(), why: why.trim().to_owned() })
-    }
-
     fn tasks(&self, run: &Path) -> Result<Vec<Task>, LabError> {
         let mut command = Command::new(&self.program);
-        let output = command.args(["shard", "tasks", "--run"]).arg(run).output();
-        let program = self.program.display().to_string();
-        let output = output.map_err(|source| LabError::Start { program, source })?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        command.args(["shard", "tasks", "--run"]).arg(run);
+        let text = output_of(&mut command, |_, said| LabError::Prepare(said.to_owned()))?;
         let tasks: Option<Vec<Task>> = text.lines().map(Task::parse).collect();
         tasks.ok_or_else(|| LabError::Prepare("`shard tasks` printed no tasks".to_owned()))
     }

@@ -105,6 +105,21 @@ pub struct SignalIo {
     pub repeats: u32,
 }
 
+/// The levels of a run's factors.
+#[derive(Clone, Copy)]
+struct Factors<'a> {
+    storage: Option<Storage>,
+    way: &'a Way,
+    workers: u32,
+}
+
+impl Factors<'_> {
+    /// In the order of [`FACTORS`].
+    fn names(self) -> Vec<String> {
+        vec![name_of(self.storage).into(), self.way.name.into(), self.workers.to_string()]
+    }
+}
+
 impl SignalIo {
     /// Makes the data and all runs; `tell` is called with what is done next.
     ///
@@ -122,8 +137,9 @@ impl SignalIo {
             for way in WAYS.iter().filter(|way| self.takes(way, &data)) {
                 for &workers in &self.workers {
                     for _ in 0..self.repeats {
-                        tell(&format!("{} {} {workers}", name_of(storage), way.name));
-                        self.one(&layer, storage, way, workers, &work, &mut table)?;
+                        let factors = Factors { storage, way, workers };
+                        tell(&factors.names().join(" "));
+                        self.one(&layer, factors, &work, &mut table)?;
                     }
                 }
             }
@@ -140,19 +156,18 @@ impl SignalIo {
     fn one(
         &self,
         layer: &LatencyLayer,
-        storage: Option<Storage>,
-        way: &Way,
-        workers: u32,
+        factors: Factors<'_>,
         work: &Path,
         table: &mut Table,
     ) -> Result<(), LabError> {
+        let Factors { storage, way, workers } = factors;
         let (data, state) = (work.join("data"), work.join("state"));
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).arg("--data").arg(&data);
         command.args(["--way", way.name, "--threads", &workers.to_string()]);
         layer.slow(&mut command, storage, &data, &state)?;
         let after = || served_by(storage, &state);
-        let factors = vec![name_of(storage).into(), way.name.into(), workers.to_string()];
+        let factors = factors.names();
         let work = Work::Program(Box::new(command));
         perform(&mut Run { factors, work, after: Box::new(after) }, table)
     }

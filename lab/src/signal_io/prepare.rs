@@ -14,7 +14,7 @@ use seqloom_signal::operations::transcode::Encoding;
 use seqloom_signal::store::fast5::Fast5Writer;
 use seqloom_signal::store::{self, Cursor, DecodeScratch, FrameBatch, OpenOptions, index_path};
 
-use crate::experiment::LabError;
+use crate::experiment::{LabError, output_of};
 
 /// How much there is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -68,10 +68,7 @@ pub(super) fn prepare(
     if let Some(blue_crab) = blue_crab {
         let mut command = Command::new(blue_crab);
         command.arg("s2p").arg(&blow5).arg("-o").arg(data.join("reads.pod5"));
-        let output = command.output().map_err(|error| bad(blue_crab, error))?;
-        if !output.status.success() {
-            return Err(bad(blue_crab, String::from_utf8_lossy(&output.stderr)));
-        }
+        output_of(&mut command, |_, said| bad(blue_crab, said))?;
     }
     fs::write(&done, stamp).map_err(LabError::file(&done))?;
     volume(data, paths.len() as u64 * u64::from(copies))

@@ -6,7 +6,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::aligned_read::AlignedRead;
+use crate::aligned_read::{AlignedRead, AlignedSignal};
 use crate::events::ReadEvents;
 use crate::hmm::kmers::{Molecule, lowest_base, push_ranks};
 use crate::hmm::score::Levels;
@@ -78,12 +78,12 @@ struct Piece {
 /// the reference, both ends in it) only aligned bases in it are followed.
 pub fn align(
     scratch: &mut WalkScratch,
-    read: &AlignedRead<'_>,
-    events: &ReadEvents,
+    signal: AlignedSignal<'_>,
     model: &PoreModel,
     region: Option<RangeInclusive<u64>>,
     rows: &mut Vec<EventRow>,
 ) {
+    let AlignedSignal { read, events } = signal;
     let kmer_length = model.kmer_length;
     let pairs = followed(read, kmer_length, region);
     let (Some(front), Some(back)) = (pairs.first(), pairs.last()) else { return };
@@ -182,7 +182,8 @@ mod tests {
         let model = builtin::r9_4_1_nucleotide().unwrap();
         let mut rows = Vec::new();
         let scratch = &mut WalkScratch::default();
-        align(scratch, &read.aligned(), &read.events, &model, region, &mut rows);
+        let signal = AlignedSignal { read: &read.aligned(), events: &read.events };
+        align(scratch, signal, &model, region, &mut rows);
         rows
     }
 

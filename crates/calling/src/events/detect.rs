@@ -101,19 +101,24 @@ struct Detector {
     is_valid: bool,
 }
 
+/// What a window length asks of a peak.
+#[derive(Debug, Clone, Copy)]
+struct PeakRule {
+    /// Samples of a window.
+    window: usize,
+    /// What its highest value must be above.
+    threshold: f32,
+    /// How far it must rise and fall.
+    height: f32,
+}
+
 impl Detector {
     const NEW: Self = Self { peak: NO_PEAK, value: f32::MAX, is_valid: false };
 
     /// Takes the value at sample `at`; a peak that is complete with it is returned.
     #[inline(always)]
-    fn step(
-        &mut self,
-        at: usize,
-        value: f32,
-        height: f32,
-        window: usize,
-        threshold: f32,
-    ) -> Option<usize> {
+    fn step(&mut self, at: usize, value: f32, rule: PeakRule) -> Option<usize> {
+        let PeakRule { window, threshold, height } = rule;
         if self.peak == NO_PEAK {
             if value < self.value {
                 self.value = value;
@@ -141,8 +146,11 @@ fn find_boundaries(
     options: &DetectOptions,
     boundaries: &mut Vec<usize>,
 ) {
-    let DetectOptions { short_window, long_window, short_threshold, long_threshold, .. } = *options;
     let height = options.peak_height;
+    let (window, threshold) = (options.short_window, options.short_threshold);
+    let short_rule = PeakRule { window, threshold, height };
+    let (window, threshold) = (options.long_window, options.long_threshold);
+    let long_rule = PeakRule { window, threshold, height };
     let (mut short, mut long) = (Detector::NEW, Detector::NEW);
     // Samples up to this one are not for the long windows.
     let mut masked_to = 0;
@@ -150,15 +158,15 @@ fn find_boundaries(
     for (at, (&value, &long_value)) in short_values.iter().zip(long_values).enumerate().skip(1) {
         let (peak, highest) =
             if value > short.value { (at, value) } else { (short.peak, short.value) };
-        if short.peak != NO_PEAK && highest > short_threshold {
+        if short.peak != NO_PEAK && highest > short_rule.threshold {
             // A peak of the short windows that will count: the long ones begin anew behind it.
-            (long, masked_to) = (Detector::NEW, peak + short_window);
+            (long, masked_to) = (Detector::NEW, peak + short_rule.window);
         }
-        if let Some(peak) = short.step(at, value, height, short_window, short_threshold) {
+        if let Some(peak) = short.step(at, value, short_rule) {
             boundaries.push(peak);
         }
         if masked_to < at
-            && let Some(peak) = long.step(at, long_value, height, long_window, long_threshold)
+            && let Some(peak) = long.step(at, long_value, long_rule)
         {
             boundaries.push(peak);
         }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use seqloom_format::signal::SignalRead;
 
-use super::align::{AlignScratch, AlignedPair, Kernel, align};
+use super::align::{AlignScratch, AlignedPair, BandedInput, Kernel, align};
 use super::detect::{DetectOptions, DetectScratch, detect, samples_to_pa};
 use super::scaling::{from_moments, recalibrate};
 use super::{EventRange, ReadEvents};
@@ -119,20 +119,28 @@ pub struct ReadScratch {
     align: AlignScratch,
 }
 
-/// Aligns a read's signal to its own bases, `sequence`, as they were called (not clipped, not
-/// reverse-complemented). `out` is replaced; after an error it holds nothing of use. No memory is
+/// A read's signal and the bases that were called from it.
+#[derive(Debug, Clone, Copy)]
+pub struct BasecalledRead<'a> {
+    /// Samples, and how they become current.
+    pub signal: &'a SignalRead,
+    /// All bases as they were called: not clipped, not reverse-complemented.
+    pub sequence: &'a [u8],
+}
+
+/// Aligns a read's signal to its own bases. `out` is replaced; after an error it holds nothing of use. No memory is
 /// asked for once the buffers have grown.
 ///
 /// # Errors
 /// [`SkipReason`].
 pub fn align_read(
     scratch: &mut ReadScratch,
-    read: &SignalRead,
-    sequence: &[u8],
+    read: BasecalledRead<'_>,
     model: &PoreModel,
     options: &ReadOptions,
     out: &mut ReadEvents,
 ) -> Result<(), SkipReason> {
+    let BasecalledRead { signal: read, sequence } = read;
     let start = Instant::now();
     scratch.ranks.clear();
     scratch.ranks.extend(model.ranks(sequence));
@@ -159,8 +167,9 @@ pub fn align_read(
     let scaled = Instant::now();
     scratch.times.scaling_ns += nanoseconds(detected, scaled);
     let ReadScratch { ranks, pairs, align: scratch_of_align, .. } = &mut *scratch;
-    let levels = &out.events.mean_pa;
-    let aligned = align(scratch_of_align, options.kernel, levels, ranks, model, &scaling, pairs);
+    let event_means_pa = &out.events.mean_pa;
+    let input = BandedInput { event_means_pa, ranks, model, scaling: &scaling };
+    let aligned = align(scratch_of_align, options.kernel, input, pairs);
     let finished = Instant::now();
     scratch.times.align_ns += nanoseconds(scaled, finished);
     scratch.times.cells += ((events + kmers) * super::align::BANDWIDTH) as u64;
@@ -247,7 +256,8 @@ mod tests {
         let (mut scratch, mut out) = (ReadScratch::default(), ReadEvents::default());
         for bases in [3000, 800] {
             let (read, sequence) = simulated(&model, bases);
-            align_read(&mut scratch, &read, &sequence, &model, &options, &mut out).unwrap();
+            let read = BasecalledRead { signal: &read, sequence: &sequence };
+            align_read(&mut scratch, read, &model, &options, &mut out).unwrap();
             assert!((out.scaling.scale - 1.1).abs() < 0.02, "{:?}", out.scaling);
             assert!((out.scaling.shift_pa - 5.0).abs() < 2.0, "{:?}", out.scaling);
             assert!((0.5..2.0).contains(&out.events_per_base), "{}", out.events_per_base);
@@ -256,7 +266,7 @@ mod tests {
             assert!(found * 10 > bases * 7, "{found} of {bases} k-mers have events");
             let mut fresh = ReadEvents::default();
             let scratch = &mut ReadScratch::default();
-            align_read(scratch, &read, &sequence, &model, &options, &mut fresh).unwrap();
+            align_read(scratch, read, &model, &options, &mut fresh).unwrap();
             assert_eq!(fresh, out);
         }
         let times = scratch.times;
@@ -273,7 +283,8 @@ mod tests {
             change(&mut read);
             let scratch = &mut ReadScratch::default();
             let options = ReadOptions::dna();
-            let outcome = align_read(scratch, &read, bases, &model, &options, &mut out);
+            let read = BasecalledRead { signal: &read, sequence: bases };
+            let outcome = align_read(scratch, read, &model, &options, &mut out);
             assert_eq!(outcome, Err(expected), "{}", expected.name());
         };
         t(&|_| {}, b"", SkipReason::TooShort);

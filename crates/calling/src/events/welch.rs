@@ -22,7 +22,7 @@ pub(super) fn statistic(sums: &[f64], square_sums: &[f64], window: usize, out: &
 fn plain(sums: &[f64], square_sums: &[f64], window: usize, out: &mut Vec<f32>) {
     let width = window as f32;
     let divide = |it: f64| it / f64::from(width);
-    fill(sums, square_sums, window, out, divide, |it| it / width);
+    fill([sums, square_sums], window, out, divide, |it| it / width);
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -38,13 +38,12 @@ fn with_fma(sums: &[f64], square_sums: &[f64], window: usize, out: &mut Vec<f32>
         let quotient = it * inverse;
         (-quotient).mul_add(width, it).mul_add(inverse, quotient)
     };
-    fill(sums, square_sums, window, out, divide_wide, divide);
+    fill([sums, square_sums], window, out, divide_wide, divide);
 }
 
 #[inline(always)]
 fn fill(
-    sums: &[f64],
-    square_sums: &[f64],
+    [sums, square_sums]: [&[f64]; 2],
     window: usize,
     out: &mut Vec<f32>,
     divide_wide: impl Fn(f64) -> f64,

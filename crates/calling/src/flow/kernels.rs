@@ -4,11 +4,12 @@ use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
 
 use super::{CallTimes, KernelSkip, ReadInput, ReadKernel};
+use crate::aligned_read::AlignedSignal;
 use crate::eventalign::table::{self, TableOptions, TableRead};
 use crate::eventalign::{self, EventRow, WalkScratch};
 use crate::events::ReadEvents;
 use crate::events::detect::samples_to_pa;
-use crate::events::read::{self, ReadOptions, SkipReason, align_read};
+use crate::events::read::{self, BasecalledRead, ReadOptions, SkipReason, align_read};
 use crate::methylation::CpgCall;
 use crate::methylation::bedmethyl::{SiteOutcome, push_outcomes};
 use crate::methylation::call::{CallOptions, CallScratch, call_read};
@@ -56,10 +57,9 @@ impl EventScratch {
         options: &ReadOptions,
         times: &CallTimes,
     ) -> Result<(), SkipReason> {
-        let sequence = input.aligned.sequence;
+        let read = BasecalledRead { signal: input.signal, sequence: input.aligned.sequence };
         self.read.times = read::StepTimes::default();
-        let aligned =
-            align_read(&mut self.read, input.signal, sequence, model, options, &mut self.events);
+        let aligned = align_read(&mut self.read, read, model, options, &mut self.events);
         let spent = &self.read.times;
         let duration = std::time::Duration::from_nanos;
         times.events.add(duration(spent.events_ns));
@@ -174,9 +174,9 @@ impl ReadKernel for MethylationKernel {
         output.tagging = None;
         scratch.events.align(input, &self.nucleotides, &self.read, times)?;
         let calls = &mut output.calls;
-        let events = &scratch.events.events;
+        let signal = AlignedSignal { read: &input.aligned, events: &scratch.events.events };
         times.hmm.time(|| {
-            call_read(&mut scratch.call, &input.aligned, events, &self.cpg, &self.call, calls);
+            call_read(&mut scratch.call, signal, &self.cpg, &self.call, calls);
         });
         if let Some(region) = &self.region {
             calls.retain(|call| region.contains(&call.first) && region.contains(&call.last));
@@ -253,9 +253,10 @@ impl ReadKernel for EventalignKernel {
         let EventalignScratch { events: scratch, walk, rows, samples_pa } = scratch;
         scratch.align(input, &self.nucleotides, &self.read, times)?;
         rows.clear();
-        let (events, region) = (&scratch.events, self.region.clone());
+        let signal = AlignedSignal { read: &input.aligned, events: &scratch.events };
+        let region = self.region.clone();
         times.hmm.time(|| {
-            eventalign::align(walk, &input.aligned, events, &self.nucleotides, region, rows);
+            eventalign::align(walk, signal, &self.nucleotides, region, rows);
         });
         let start = std::time::Instant::now();
         if self.table.samples {
@@ -264,7 +265,7 @@ impl ReadKernel for EventalignKernel {
         let read = TableRead {
             read: &input.aligned,
             index: input.ordinal,
-            events,
+            events: signal.events,
             model: &self.nucleotides,
             sample_rate_hz: input.signal.sampling_rate,
             samples_pa,

@@ -54,16 +54,20 @@ pub struct CallInputs<'a> {
 
 /// How calling runs.
 #[derive(Debug, Clone, Copy)]
-pub struct CallOptions {
+pub struct CallOptions<'a> {
     /// Workers.
     pub threads: NonZeroUsize,
     /// What records, results and the reads being worked on may take.
     pub memory_bytes: u64,
     /// Text of a block of the BAM.
     pub block_bytes: u64,
+    /// Where the time of calling is booked.
+    pub times: &'a CallTimes,
+    /// Where that of reading signal and of writing is.
+    pub components: &'a Components,
 }
 
-impl CallOptions {
+impl CallOptions<'_> {
     fn limits(&self) -> Limits {
         let workers = self.threads.get();
         // Records and results in one half, reads being worked on in the other, of which half is
@@ -150,8 +154,7 @@ struct Calling<'a, K: ReadKernel, E, C> {
 pub fn run<K, E>(
     inputs: &CallInputs<'_>,
     kernel: &K,
-    options: &CallOptions,
-    (times, components): (&CallTimes, &Components),
+    options: &CallOptions<'_>,
     watch: &dyn Fn() -> Result<(), E>,
     commit: impl FnMut(Committed<'_, K::Output>) -> Result<(), E> + Send,
 ) -> Result<CallTotals, E>
@@ -164,8 +167,8 @@ where
         inputs,
         kernel,
         limits,
-        times,
-        components,
+        times: options.times,
+        components: options.components,
         scheduler: Monitor::new(Scheduler::new(inputs.alignments, inputs.filter, limits)),
         failure: Failure::default(),
         ordered: Ordered::default(),

@@ -78,8 +78,9 @@ pub(crate) fn fill_diagonals(scratch: &mut ViterbiScratch, logs: &Transitions) {
             .map(|plane| &plane[base - LEAD * stride..]);
         let after = [&mut matched[..stride], &mut bad[..stride], &mut skipped[..stride]];
         let levels = &levels[events + first - diagonal - 1..];
-        let model = [&means[first..], &stdvs[first..], &peaks[first..]];
-        fill_diagonal(before, after, (first, end), levels, model, logs);
+        let (means, stdvs, peaks) = (&means[first..], &stdvs[first..], &peaks[first..]);
+        let emissions = Emissions { levels, means, stdvs, peaks };
+        fill_diagonal(before, after, (first, end), emissions, logs);
         if diagonal == 0 {
             // The start leads here only.
             let start = (1.0 - background::ENTER).ln() as f32;
@@ -112,14 +113,25 @@ fn vectors_mut(numbers: &mut [f32], offset: usize, count: usize) -> &mut [Lanes]
     &mut numbers[offset..].as_chunks_mut().0[..count]
 }
 
+/// What the cells of a diagonal emit, from its first k-mer on.
+#[derive(Clone, Copy)]
+struct Emissions<'a> {
+    /// Levels of the events.
+    levels: &'a [f32],
+    /// Of the k-mers: mean and standard deviation of the level, and the logarithm of the density at
+    /// the mean.
+    means: &'a [f32],
+    stdvs: &'a [f32],
+    peaks: &'a [f32],
+}
+
 /// Fills the cells from k-mer `first` to below `end` of a diagonal, `after`, from the two `before`.
 #[inline(always)]
 fn fill_diagonal(
     before: [&[f32]; 3],
     after: [&mut [f32]; 3],
     (first, end): (usize, usize),
-    levels: &[f32],
-    [means, stdvs, peaks]: [&[f32]; 3],
+    emissions: Emissions<'_>,
     logs: &Transitions,
 ) {
     let count = (end - first).div_ceil(LANES);
@@ -134,10 +146,10 @@ fn fill_diagonal(
     let prev_m = vectors(before[0], two_back, count);
     let prev_b = vectors(before[1], two_back, count);
     let prev_k = vectors(before[2], two_back, count);
-    let levels = vectors(levels, 0, count);
-    let means = vectors(means, 0, count);
-    let stdvs = vectors(stdvs, 0, count);
-    let peaks = vectors(peaks, 0, count);
+    let levels = vectors(emissions.levels, 0, count);
+    let means = vectors(emissions.means, 0, count);
+    let stdvs = vectors(emissions.stdvs, 0, count);
+    let peaks = vectors(emissions.peaks, 0, count);
     let out_m = vectors_mut(matched, first + 1, count);
     let out_b = vectors_mut(bad, first + 1, count);
     let out_k = vectors_mut(skipped, first + 1, count);

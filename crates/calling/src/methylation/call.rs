@@ -1,7 +1,7 @@
 //! Calls of the CpG groups of one read: the events round each group are scored with all its sites
 //! methylated and with none.
 
-use crate::aligned_read::AlignedRead;
+use crate::aligned_read::{AlignedRead, AlignedSignal};
 use crate::events::ReadEvents;
 use crate::hmm::kmers::{Molecule, lowest_base, push_ranks};
 use crate::hmm::score::{LANES, Levels, Question, ScoreScratch, score};
@@ -65,17 +65,17 @@ pub struct CallScratch {
 /// alphabet [`Alphabet::Cpg`](crate::pore_model::Alphabet::Cpg).
 pub fn call_read(
     scratch: &mut CallScratch,
-    read: &AlignedRead<'_>,
-    events: &ReadEvents,
+    signal: AlignedSignal<'_>,
     model: &PoreModel,
     options: &CallOptions,
     calls: &mut Vec<CpgCall>,
 ) {
+    let AlignedSignal { read, events } = signal;
     scratch.reference.clear();
     scratch.reference.extend(read.reference.iter().copied().map(lowest_base));
     scratch.groups.clear();
     find(&scratch.reference, options.gap_bp, &mut scratch.groups);
-    collect_jobs(scratch, read, events, model, options);
+    collect_jobs(scratch, signal, model, options);
     let begin = calls.len();
     calls.extend(scratch.jobs.iter().map(|job| unscored(job, read, model.kmer_length)));
     score_jobs(scratch, events, read.is_reverse, &mut calls[begin..]);
@@ -84,8 +84,7 @@ pub fn call_read(
 /// Leaves the groups that can be called, with their k-mers, in the scratch.
 fn collect_jobs(
     scratch: &mut CallScratch,
-    read: &AlignedRead<'_>,
-    events: &ReadEvents,
+    AlignedSignal { read, events }: AlignedSignal<'_>,
     model: &PoreModel,
     options: &CallOptions,
 ) {
@@ -183,8 +182,8 @@ mod tests {
     fn calls(read: &MadeRead, options: &CallOptions) -> Vec<CpgCall> {
         let model = builtin::r9_4_1_cpg().unwrap();
         let mut calls = Vec::new();
-        let (scratch, read_on) = (&mut CallScratch::default(), read.aligned());
-        call_read(scratch, &read_on, &read.events, &model, options, &mut calls);
+        let signal = AlignedSignal { read: &read.aligned(), events: &read.events };
+        call_read(&mut CallScratch::default(), signal, &model, options, &mut calls);
         calls
     }
 

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use seqloom_io::source::SourceError;
@@ -274,7 +275,7 @@ impl Frequencies {
                 groups[from..].iter().take_while(|((sequence, ..), _)| *sequence == id)
             {
                 let text = if group.text_bytes == 0 { SPLIT } else { text_of(group, &self.texts) };
-                append_group(&self.names[id as usize], *start, *end, group, text, &mut out);
+                append_group(&self.names[id as usize], *start..*end, group, text, &mut out);
                 if out.len() >= PIECE_BYTES {
                     write(&out)?;
                     out.clear();
@@ -290,7 +291,13 @@ fn text_of<'a>(group: &Group, texts: &'a [u8]) -> &'a [u8] {
     texts.get(start..start + group.text_bytes as usize).unwrap_or_default()
 }
 
-fn append_group(name: &[u8], start: u64, end: u64, group: &Group, text: &[u8], out: &mut Vec<u8>) {
+fn append_group(
+    name: &[u8],
+    Range { start, end }: Range<u64>,
+    group: &Group,
+    text: &[u8],
+    out: &mut Vec<u8>,
+) {
     // Rows of no sites are no calls; both programs leave such groups out.
     if group.called == 0 {
         return;

@@ -19,7 +19,7 @@ use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
 use seqloom_io::indexed_fasta::IndexedFasta;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::pool::WorkerPanic;
-use seqloom_signal::flow::pass::{Components, run as pass};
+use seqloom_signal::flow::pass::{Components, PassOptions, run as pass};
 use seqloom_signal::flow::sources::{Input, Numbers, Sequential};
 use seqloom_signal::operations::index::Locate;
 use seqloom_signal::store::{OpenOptions, StoreError};
@@ -122,12 +122,13 @@ fn slow5(ids: &[String]) -> String {
 
 fn signals(paths: Vec<PathBuf>, open_files: usize) -> (SignalFiles, u64) {
     let (components, options) = (Components::default(), OpenOptions::default());
-    let two = NonZeroUsize::new(2).unwrap();
     let watch = || Ok::<(), Error>(());
+    let threads = NonZeroUsize::new(2).unwrap();
+    let pass_options = PassOptions { threads, components: &components, watch: &watch };
     let mut builder = SignalFilesBuilder::new(paths.clone()).unwrap();
     let stage = ListFiles { paths: &paths, options: &options, components: &components };
     let numbers = Numbers { count: paths.len(), next: 0 };
-    pass(two, numbers, &stage, &components, &watch, |listed| {
+    pass(&pass_options, numbers, &stage, |listed| {
         assert!(builder.take_listed(listed).unwrap().is_none());
         Ok::<_, Error>(())
     })
@@ -135,7 +136,7 @@ fn signals(paths: Vec<PathBuf>, open_files: usize) -> (SignalFiles, u64) {
     let inputs = builder.must_scan().into_iter().map(Input::Path).collect();
     let stage = ScanFiles(Locate { components: &components });
     let source = Sequential::new(inputs, OpenOptions::default());
-    pass(two, source, &stage, &components, &watch, |scanned| {
+    pass(&pass_options, source, &stage, |scanned| {
         builder.take_scanned(scanned);
         Ok::<_, Error>(())
     })
@@ -169,12 +170,14 @@ impl Case {
             filter: self.filter,
             hard_clips: HardClips::Counted,
         };
+        let (times, components) = (CallTimes::default(), Components::default());
         let options = CallOptions {
             threads: NonZeroUsize::new(self.threads).unwrap(),
             memory_bytes: self.memory_bytes,
             block_bytes: 400,
+            times: &times,
+            components: &components,
         };
-        let (times, components) = (CallTimes::default(), Components::default());
         let mut lines = Vec::new();
         let kernel = Mirror { bytes_per_base: self.bytes_per_base };
         let commit = |committed: run::Committed<'_, String>| {
@@ -183,7 +186,7 @@ impl Case {
             Ok::<(), Error>(())
         };
         let watch = || Ok::<(), Error>(());
-        let totals = run::run(&inputs, &kernel, &options, (&times, &components), &watch, commit)?;
+        let totals = run::run(&inputs, &kernel, &options, &watch, commit)?;
         let account = totals.account;
         assert_eq!((account.called, account.records()), (lines.len() as u64, totals.records));
         let skipped = account.skipped.iter().map(|(&key, it)| (key, it.records)).collect();

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use seqloom_calling::events::read::{ReadOptions, ReadScratch, SkipReason, align_read};
+use seqloom_calling::events::read::{
+    BasecalledRead, ReadOptions, ReadScratch, SkipReason, align_read,
+};
 use seqloom_calling::events::{ReadEvents, Scaling};
 use seqloom_calling::pore_model::{PoreModel, builtin};
 use seqloom_format::signal::SignalRead;
@@ -64,7 +66,8 @@ pub(crate) fn aligned(reads: &[RealRead]) -> Vec<Result<ReadEvents, SkipReason>>
     let options = ReadOptions::dna();
     let mut align = |read: &RealRead| {
         let mut out = ReadEvents::default();
-        align_read(&mut scratch, &read.signal, &read.bases, &model, &options, &mut out)?;
+        let basecalled = BasecalledRead { signal: &read.signal, sequence: &read.bases };
+        align_read(&mut scratch, basecalled, &model, &options, &mut out)?;
         Ok(out)
     };
     reads.iter().map(&mut align).collect()

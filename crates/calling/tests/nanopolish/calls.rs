@@ -5,6 +5,7 @@ use std::fs;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+use seqloom_calling::aligned_read::AlignedSignal;
 use seqloom_calling::hmm::kmers::lowest_base;
 use seqloom_calling::methylation::call::{CallOptions, CallScratch, call_read};
 use seqloom_calling::pore_model::builtin;
@@ -48,7 +49,13 @@ fn ours(inputs: &Inputs) -> Calls {
         let read = inputs.aligned(alignment);
         found.clear();
         let options = CallOptions::default();
-        call_read(&mut scratch, &read, events, &model, &options, &mut found);
+        call_read(
+            &mut scratch,
+            AlignedSignal { read: &read, events },
+            &model,
+            &options,
+            &mut found,
+        );
         for call in &found {
             let span = call.context_start as usize..call.context_end as usize;
             let context: Vec<u8> = read.reference[span].iter().copied().map(lowest_base).collect();

@@ -1,5 +1,6 @@
 //! `nanopolish eventalign`.
 
+use seqloom_calling::aligned_read::AlignedSignal;
 use seqloom_calling::eventalign::table::{
     TableOptions, TableRead, push_header, push_rows, push_summary, push_summary_header,
 };
@@ -22,7 +23,7 @@ fn ours(inputs: &Inputs, options: &TableOptions) -> (String, String) {
         let (real, events) = inputs.read(alignment);
         let read = inputs.aligned(alignment);
         rows.clear();
-        align(&mut scratch, &read, events, &model, None, &mut rows);
+        align(&mut scratch, AlignedSignal { read: &read, events }, &model, None, &mut rows);
         samples_to_pa(&real.signal, &mut samples_pa);
         let read = TableRead {
             read: &read,

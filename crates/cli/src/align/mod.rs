@@ -5,10 +5,12 @@
 
 mod arguments;
 pub(crate) mod certified;
+pub(crate) mod checks;
 mod header;
 pub(crate) mod job;
 pub(crate) mod lanes;
 mod mode;
+pub(crate) mod opened;
 mod outcomes;
 pub(crate) mod placing;
 pub(crate) mod plan;
@@ -27,9 +29,10 @@ use seqloom_runtime::placement;
 
 pub(crate) use arguments::AlignArguments;
 pub(crate) use arguments::EngineChoice;
-use job::{Job, Lane, Prepared};
+use job::{Job, Prepared};
 use lanes::InputLanes;
 pub(crate) use mode::Mode;
+use opened::Lane;
 pub(crate) use plan::least_memory_of_pairs;
 
 use crate::allocator;
@@ -47,9 +50,9 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
     let inputs = InputLanes::of(arguments)?;
     arguments.output.check_metrics()?;
     mode::check(arguments)?;
-    job::check_options(arguments, &inputs)?;
+    checks::check_options(arguments, &inputs)?;
     let index = index::check(&arguments.reference)?;
-    let prepared = Job::prepare(arguments, inputs, &index, console)?;
+    let prepared = Job::prepare(arguments, inputs, &index, None, console)?;
     let job = &prepared.job;
     let of_lane = |lane: &Lane| lane.inputs().join(" + ");
     let inputs: Vec<String> = job.lanes.iter().map(of_lane).collect();
@@ -104,8 +107,8 @@ fn align<E: AlignmentEngine + Send>(
         }
     })?;
     summary::check_none_lost(&totals, &summary)?;
-    summary.beside.extend(job.recalibration.as_ref().and_then(Recalibration::take_report));
-    summary.recalibration = job.recalibration.as_ref().and_then(Recalibration::take_table);
+    summary.beside.extend(job.late.recalibration.as_ref().and_then(Recalibration::take_report));
+    summary.recalibration = job.late.recalibration.as_ref().and_then(Recalibration::take_table);
     if let Some(outcomes) = job.outcomes.take() {
         let (totals, files) = outcomes.finish();
         summary.beside.extend(files);

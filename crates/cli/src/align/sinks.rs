@@ -79,6 +79,14 @@ struct Stripe<'a> {
     output: Mutex<&'a mut Output>,
 }
 
+/// What is written, and where it goes.
+struct Encoded<'s, 'a> {
+    stripe: &'s Stripe<'a>,
+    /// In the stripe.
+    place: u64,
+    item: (EncodedUnit, Tally),
+}
+
 impl<'a> StreamSink<'a> {
     pub(super) fn new(
         encoding: Encoding,
@@ -108,18 +116,21 @@ impl<'a> StreamSink<'a> {
         (&self.stripes[(sequence % stripes) as usize], sequence / stripes)
     }
 
+    /// A batch, or a part of one, as it is written.
     fn encode(
         &self,
         encoder: &mut Encoder<'a>,
+        sequence: u64,
         templates: &PackedTemplates,
-    ) -> Result<(EncodedUnit, Tally), StreamError> {
+    ) -> Result<Encoded<'_, 'a>, StreamError> {
         let mut tally = Tally::new(self.references.len());
         for body in framed_records(&templates.bytes) {
             let record = RecordRef::new(body?)?;
             encoder.push(&record, None)?;
             tally.add(&TalliedRecord::from(&record));
         }
-        Ok((encoder.finish_unit()?, tally))
+        let (stripe, place) = self.stripe_of(sequence);
+        Ok(Encoded { stripe, place, item: (encoder.finish_unit()?, tally) })
     }
 
     /// Gives back the memory of what is written.
@@ -148,8 +159,7 @@ impl<'a> BatchSink for StreamSink<'a> {
         sequence: u64,
         templates: &PackedTemplates,
     ) -> Result<(), StreamError> {
-        let item = self.encode(encoder, templates)?;
-        let (stripe, place) = self.stripe_of(sequence);
+        let Encoded { stripe, place, item } = self.encode(encoder, sequence, templates)?;
         stripe.ordered.deposit(place, item, |item| {
             encoder.recycle(self.write(stripe, item)?);
             Ok::<_, StreamError>(())
@@ -165,8 +175,7 @@ impl<'a> BatchSink for StreamSink<'a> {
         sequence: u64,
         templates: &PackedTemplates,
     ) -> Result<(), StreamError> {
-        let item = self.encode(encoder, templates)?;
-        let (stripe, place) = self.stripe_of(sequence);
+        let Encoded { stripe, place, item } = self.encode(encoder, sequence, templates)?;
         let is_next = self.turn.wait_for(|()| {
             let is_next = stripe.ordered.committed() == place;
             (is_next || self.stopped.load(Ordering::Relaxed)).then_some(is_next)

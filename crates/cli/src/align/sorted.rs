@@ -1,6 +1,5 @@
 //! The sorted flow: ingest to partitions, resolve duplicates, finish partitions in order.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -9,9 +8,9 @@ use seqloom_align::ingest::{self, IngestTotals, Ingested};
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::InputBlock;
 use seqloom_io::spill::SpillFile;
-use seqloom_prep::duplicates::{DuplicateMarks, LibraryTable, resolve_all};
+use seqloom_prep::duplicates::{LibraryTable, resolve_all};
 use seqloom_prep::finish::output_transform::OutputTransform;
-use seqloom_prep::finish::{self, FinishOptions, FinishTrace, UnitPlan};
+use seqloom_prep::finish::{self, FinishOptions, FinishTrace, StoredRecords, UnitPlan};
 use seqloom_prep::input::reference::ReferenceSequences;
 use seqloom_prep::metrics::quality::MetricsVisitors;
 use seqloom_prep::metrics::quality::gc_bias::GcWindows;
@@ -20,7 +19,7 @@ use seqloom_prep::partition::collect::{Collected, Collector, Destination, EndCol
 use seqloom_prep::partition::numbers::{Numbering, TemplateNumbers};
 use seqloom_prep::partition::order::SortOrder;
 use seqloom_prep::partition::redistribute;
-use seqloom_prep::partition::store::{Backing, ChunkStore, StoreScratch};
+use seqloom_prep::partition::store::{Backing, ChunkStore, PhaseResources, StoreScratch};
 use seqloom_prep::recalibrate::Applier;
 use seqloom_prep::steps::Steps;
 use seqloom_runtime::memory::Ledger;
@@ -64,68 +63,34 @@ pub(super) fn align<E: AlignmentEngine>(
     backing.ledger.grow(job.plan.freed_bytes);
 
     // Resolve.
-    let threads = job.run.computing_threads();
     let Collected { placed, no_coordinate, no_reference, ends } = collector.into_collected();
     let options = job.arguments.duplicates.options();
     let mode = job.arguments.duplicates.duplicate_mode.into();
     let watch = || job.watch("duplicates", totals.records);
-    let no_coordinate = in_one_order(no_coordinate, &numbers, &backing, threads, &watch)?;
-    let resolved = ends
-        .map(|ends| resolve_all(ends, numbers, mode, &options, &backing, threads, &watch))
-        .transpose()?;
+    let threads = job.run.computing_threads();
+    let resources = PhaseResources { backing: &backing, threads, watch: &watch };
+    let no_coordinate = in_one_order(no_coordinate, &numbers, &resources)?;
+    let resolved =
+        ends.map(|ends| resolve_all(ends, numbers, mode, &options, &resources)).transpose()?;
     job.run.end_phase("resolve");
 
     // Recalibrate.
-    let marks = resolved.as_ref().map(|(marks, _)| marks);
     let stores = [&placed, &no_coordinate, &no_reference];
-    let mut bases = reference(job, &stores, &backing)?;
-    let applier = recalibrate(job, &bases, &stores, marks)?;
-    if !job.compares && job.arguments.recalibration.counts() {
+    let marks = resolved.as_ref().map(|(marks, _)| marks);
+    let records = StoredRecords { stores: &stores, backing: &backing, marks };
+    let mut bases = reference(job, &records)?;
+    let applier = recalibrate(job, &bases, &records)?;
+    if !job.late.compares && job.arguments.recalibration.counts() {
         bases = Arc::default();
         backing.ledger.release(reference_bytes(job.header.references()));
     }
     job.run.end_phase("recalibrate");
 
     // Finish.
-    let trace = FinishTrace::default();
-    let watch = || job.watch("write", trace.records.load(Ordering::Relaxed));
-    let references = job.header.references();
-    let late = Steps::new();
-    let changes =
-        OutputTransform { duplicates: None, recalibration: applier.as_ref(), late: &late };
-    job.output.write_header(&job.header, outputs)?;
-    let mut index = job.output.index_builder(references.len());
-    let plan = UnitPlan::new(&stores);
-    let names = ReadGroupNames::of(&job.header);
-    let compared = job.compares.then_some(&*bases);
-    let metrics = MetricsVisitors::new(job.metrics, compared).with_read_groups(names.clone());
-    let finished = finish::run(
-        (&stores, plan.all()),
-        &backing,
-        &FinishOptions {
-            threads,
-            order: SortOrder::Coordinate,
-            encoding: job.output.encoding(),
-            references,
-            marks,
-            remove_duplicates: job.arguments.duplicates.remove_duplicates,
-            editor: applier.is_some().then_some(&changes),
-            observer: (!job.metrics.is_empty()).then_some(&metrics),
-            watch: &watch,
-        },
-        outputs,
-        index.as_mut(),
-        &trace,
-    )?;
-    let index = job.output.close(index, outputs)?;
-    job.run.end_phase("finish");
-    let gc_windows = compared.filter(|_| job.metrics.gc_bias);
-    let gc_windows = gc_windows.map(|bases| GcWindows::count(bases, threads)).transpose()?;
+    let compared = job.late.compares.then_some(&*bases);
+    let summary = finish(job, &records, applier.as_ref(), compared, outputs)?;
     let duplicates = resolved.map(|(_, counters)| Duplicates::new(counters, &libraries));
-    let sorted = Summary::sorted(ingest_stages(&job.trace), (finished, &trace), &backing);
-    let read_groups = names.ids().collect();
-    let metrics = metrics.into_metrics();
-    Ok((totals, Summary { duplicates, metrics, read_groups, gc_windows, index, ..sorted }))
+    Ok((totals, Summary { duplicates, ..summary }))
 }
 
 /// All lanes to partitions, side by side.
@@ -149,45 +114,80 @@ pub(crate) fn ingest_lanes<E: AlignmentEngine>(
 fn in_one_order<'a>(
     unplaced: ChunkStore<'a>,
     numbers: &TemplateNumbers,
-    backing: &'a Backing,
-    threads: NonZeroUsize,
-    watch: &dyn Fn() -> bool,
+    resources: &PhaseResources<'a, '_>,
 ) -> anyhow::Result<ChunkStore<'a>> {
     Ok(match numbers.lanes() {
         1 => unplaced,
-        _ => redistribute::by_number(unplaced, numbers, backing, threads, watch)?,
+        _ => redistribute::by_number(unplaced, numbers, resources)?,
     })
 }
 
 /// The bases of the reference, where records are compared with it; they take memory that the index
 /// has left.
-fn reference<'s>(
+fn reference(
     job: &Job<'_>,
-    stores: &[&'s ChunkStore<'s>],
-    backing: &Backing,
+    records: &StoredRecords<'_>,
 ) -> anyhow::Result<Arc<ReferenceSequences>> {
-    if !job.compares && !job.arguments.recalibration.counts() {
+    if !job.late.compares && !job.arguments.recalibration.counts() {
         return Ok(Arc::default());
     }
     let references = job.header.references();
     let bytes = reference_bytes(references);
-    if let Some(placed) = stores.first() {
+    if let Some(placed) = records.stores.first() {
         placed.spill_for(bytes, &mut StoreScratch::new()?)?;
     }
-    backing.ledger.charge(bytes);
+    records.backing.ledger.charge(bytes);
     load_reference(job.arguments.fasta(), references)
 }
 
 /// Counts covariates and gives what applies them, if recalibration is asked for.
-fn recalibrate<'s>(
+fn recalibrate(
     job: &Job<'_>,
     reference: &ReferenceSequences,
-    stores: &[&'s ChunkStore<'s>],
-    marks: Option<&DuplicateMarks>,
+    records: &StoredRecords<'_>,
 ) -> anyhow::Result<Option<Applier>> {
-    let Some(asked) = &job.recalibration else { return Ok(None) };
-    let report = asked.report(&job.header, reference, (stores, marks), &job.run)?;
+    let Some(asked) = &job.late.recalibration else { return Ok(None) };
+    let report = asked.report(&job.header, reference, records, &job.run)?;
     asked.applier(&job.header, &report)
+}
+
+/// Writes all records; they are compared with the bases of the reference, if these are given.
+fn finish(
+    job: &Job<'_>,
+    records: &StoredRecords<'_>,
+    applier: Option<&Applier>,
+    compared: Option<&ReferenceSequences>,
+    outputs: &mut [Output],
+) -> anyhow::Result<Summary> {
+    let (trace, late) = (FinishTrace::default(), Steps::new());
+    let watch = || job.watch("write", trace.records.load(Ordering::Relaxed));
+    let (threads, references) = (job.run.computing_threads(), job.header.references());
+    let changes = OutputTransform { duplicates: None, recalibration: applier, late: &late };
+    job.output.write_header(&job.header, outputs)?;
+    let mut index = job.output.index_builder(references.len());
+    let plan = UnitPlan::new(records.stores);
+    let names = ReadGroupNames::of(&job.header);
+    let asked = job.late.metrics;
+    let metrics = MetricsVisitors::new(asked, compared).with_read_groups(names.clone());
+    let options = FinishOptions {
+        threads,
+        order: SortOrder::Coordinate,
+        encoding: job.output.encoding(),
+        references,
+        remove_duplicates: job.arguments.duplicates.remove_duplicates,
+        editor: applier.is_some().then_some(&changes),
+        observer: (!asked.is_empty()).then_some(&metrics),
+        trace: &trace,
+        watch: &watch,
+    };
+    let finished = finish::run(records, plan.all(), &options, outputs, index.as_mut())?;
+    let index = job.output.close(index, outputs)?;
+    job.run.end_phase("finish");
+    let gc_windows = compared.filter(|_| asked.gc_bias);
+    let gc_windows = gc_windows.map(|bases| GcWindows::count(bases, threads)).transpose()?;
+    let sorted = Summary::sorted(ingest_stages(&job.trace), (finished, &trace), records.backing);
+    let read_groups = names.ids().collect();
+    Ok(Summary { metrics: metrics.into_metrics(), read_groups, gc_windows, index, ..sorted })
 }
 
 pub(crate) fn library_table(job: &Job<'_>) -> anyhow::Result<LibraryTable> {

@@ -4,7 +4,8 @@ use seqloom_align::ingest::{IngestTotals, IngestTrace};
 use seqloom_align::mates::BamTotals;
 use seqloom_report::run::{Counts, LaneReport, StageReport};
 
-use super::job::{Job, Lane};
+use super::job::Job;
+use super::opened::Lane;
 use crate::output::run::stage_row;
 use crate::output::summary::{Ingested, Summary};
 

@@ -4,8 +4,8 @@ mod arguments;
 mod kind;
 
 use seqloom_columns::alignments::{Alignments, Region, Wanted};
-use seqloom_columns::reads::{self, ReadColumn};
-use seqloom_columns::{Limits, Totals, signal};
+use seqloom_columns::reads::{self, ReadColumn, WantedReads};
+use seqloom_columns::{Destination, Limits, Totals, signal};
 use seqloom_io::alignments::AlignmentOptions;
 use seqloom_io::sink::atomic::Publication;
 use seqloom_io::sink::output::{Output, OutputError};
@@ -99,7 +99,8 @@ impl Job<'_> {
         }
         let mut output = self.output()?;
         let watch = |bytes, rows| self.watch(bytes, rows);
-        let totals = alignments.write(&wanted, &self.limits, &mut output, &watch)?;
+        let destination = Destination { limits: &self.limits, output: &mut output, watch: &watch };
+        let totals = alignments.write(&wanted, destination)?;
         Ok((totals, output))
     }
 
@@ -115,9 +116,9 @@ impl Job<'_> {
         };
         let mut output = self.output()?;
         let watch = |bytes, rows| self.watch(bytes, rows);
-        let wanted = (columns.as_slice(), arguments.text());
-        let totals =
-            reads::write(&arguments.inputs, &options, wanted, &self.limits, &mut output, &watch)?;
+        let destination = Destination { limits: &self.limits, output: &mut output, watch: &watch };
+        let wanted = WantedReads { columns: &columns, text: arguments.text() };
+        let totals = reads::write(&arguments.inputs, &options, &wanted, destination)?;
         Ok((totals, output))
     }
 
@@ -129,7 +130,8 @@ impl Job<'_> {
         let wanted = arguments.columns.as_deref();
         let mut output = self.output()?;
         let watch = |bytes, rows| self.watch(bytes, rows);
-        let totals = signal::write(&inputs, &options, wanted, &self.limits, &mut output, &watch)?;
+        let destination = Destination { limits: &self.limits, output: &mut output, watch: &watch };
+        let totals = signal::write(&inputs, &options, wanted, destination)?;
         Ok((totals, output))
     }
 }

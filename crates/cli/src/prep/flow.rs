@@ -12,7 +12,7 @@ use seqloom_prep::duplicates::{
     DuplicateMarks, DuplicateMode, DuplicateOptions, LibraryTable, ResolveError, resolve_all,
 };
 use seqloom_prep::finish::output_transform::OutputTransform;
-use seqloom_prep::finish::{self, FinishOptions, FinishTrace, Finished, UnitPlan};
+use seqloom_prep::finish::{self, FinishOptions, FinishTrace, Finished, StoredRecords, UnitPlan};
 use seqloom_prep::input::TemplateNames;
 use seqloom_prep::input::ingest::{self, IngestOptions, IngestTotals, IngestTrace};
 use seqloom_prep::metrics::quality::gc_bias::GcWindows;
@@ -23,7 +23,7 @@ use seqloom_prep::partition::collect::{
 };
 use seqloom_prep::partition::order::SortOrder;
 use seqloom_prep::partition::redistribute::{self, NameSample};
-use seqloom_prep::partition::store::{Backing, ChunkStore, write_out};
+use seqloom_prep::partition::store::{Backing, ChunkStore, PhaseResources, write_out};
 use seqloom_prep::recalibrate::Applier;
 use seqloom_runtime::memory::Ledger;
 
@@ -48,14 +48,15 @@ pub(super) fn prepare(
     let backing = Backing { ledger: Ledger::new(job.plan.store_bytes), spill };
     let libraries = LibraryTable::new(&job.header)?;
     let trace = Trace::default();
+    let mut flow = Flow { job, kept: kept.as_deref_mut(), backing: &backing };
 
     job.run.plan_phases(phases(job));
-    let mut saved = checkpoints::ingested(kept, &backing)?;
+    let mut saved = checkpoints::ingested(&flow.kept, &backing)?;
     let names = saved.as_mut().map(|saved| std::mem::take(&mut saved.names)).unwrap_or_default();
     let collector = collector(job, &backing, &libraries, &names);
     let (collected, totals) = match saved {
         Some(saved) => (restored(collector, saved.collection)?, saved.totals),
-        None => collect(job, kept, (collector, &names), &backing, &trace.ingest)?,
+        None => flow.collect(collector, &names, &trace.ingest)?,
     };
     job.run.end_phase("ingest");
     job.run.expect_records(totals.records);
@@ -63,20 +64,21 @@ pub(super) fn prepare(
     let Collected { placed, no_coordinate, no_reference, ends } = collected;
     // As Picard would mark the sorted file.
     let ends = if totals.unsorted.is_empty() { ends } else { ends.map(EndCollector::by_place) };
-    let resolved = ends.map(|ends| resolve(job, kept, ends, &totals, &backing)).transpose()?;
+    let resolved = ends.map(|ends| flow.resolve(ends, &totals)).transpose()?;
     job.run.end_phase("resolve");
 
     // Orders by name: the names are known now.
-    let no_coordinate = redistribute(job, kept, no_coordinate, &names, &totals, &backing)?;
+    let no_coordinate = flow.redistribute(no_coordinate, &names, &totals)?;
     job.run.end_phase("redistribute");
 
-    let marks = resolved.as_ref().map(|(marks, _)| marks);
     let stores = [&placed, &no_coordinate, &no_reference];
-    let applier = recalibrate(job, kept, (&stores, marks), &backing)?;
+    let marks = resolved.as_ref().map(|(marks, _)| marks);
+    let records = StoredRecords { stores: &stores, backing: &backing, marks };
+    let applier = flow.recalibrate(&records)?;
     job.run.end_phase("recalibrate");
 
     let (written, metrics, gc_windows) =
-        finish(job, kept, (&stores, marks, applier.as_ref()), &backing, output, &trace.finish)?;
+        flow.finish(&records, applier.as_ref(), output, &trace.finish)?;
     let index = job.output.close(written.index, std::slice::from_mut(output))?;
     job.run.end_phase("finish");
     let duplicates = resolved.map(|(_, counters)| Duplicates::new(counters, &libraries));
@@ -119,34 +121,176 @@ struct Trace {
     finish: FinishTrace,
 }
 
-/// All input to partitions.
-fn collect<'a>(
-    job: &Job<'_>,
-    kept: &mut Option<&mut Kept>,
-    (collector, names): (Collector<'a>, &NameSample),
-    backing: &Backing,
-    trace: &IngestTrace,
-) -> anyhow::Result<(Collected<'a>, IngestTotals)> {
-    let watch = || job.watch("read", trace.records.load(Ordering::Relaxed));
-    let together = (job.grouping == Grouping::Templates)
-        .then(|| TemplateNames::new(backing, job.plan.chunk_bytes as usize));
-    let options = IngestOptions {
-        threads: job.run.threads,
-        grouping: job.grouping,
-        claim: job.claim,
-        names: together.as_ref(),
-        steps: &job.steps,
-    };
-    let totals = ingest::run(&job.source, &collector, &options, trace, &watch)?;
-    job.missing.check()?;
-    let collected = collector.into_collected();
-    if let Some(kept) = kept {
-        let watch = || job.watch("keep", totals.records);
-        write_out(&collected.stores(), job.run.threads, &watch)?;
-        let saved = (collected.saved(), names, &totals);
-        checkpoints::save_ingested(kept, saved, backing)?;
+/// What all phases share.
+struct Flow<'a, 'j> {
+    job: &'a Job<'j>,
+    /// What a run before this one has kept, and this one will.
+    kept: Option<&'a mut Kept>,
+    backing: &'a Backing,
+}
+
+impl<'a> Flow<'a, '_> {
+    /// All input to partitions.
+    fn collect(
+        &mut self,
+        collector: Collector<'a>,
+        names: &NameSample,
+        trace: &IngestTrace,
+    ) -> anyhow::Result<(Collected<'a>, IngestTotals)> {
+        let (job, backing) = (self.job, self.backing);
+        let watch = || job.watch("read", trace.records.load(Ordering::Relaxed));
+        let together = (job.grouping == Grouping::Templates)
+            .then(|| TemplateNames::new(backing, job.plan.chunk_bytes as usize));
+        let options = IngestOptions {
+            threads: job.run.threads,
+            grouping: job.grouping,
+            claim: job.claim,
+            names: together.as_ref(),
+            steps: &job.steps,
+        };
+        let totals = ingest::run(&job.source, &collector, &options, trace, &watch)?;
+        job.missing.check()?;
+        let collected = collector.into_collected();
+        if let Some(kept) = &mut self.kept {
+            let watch = || job.watch("keep", totals.records);
+            write_out(&collected.stores(), job.run.threads, &watch)?;
+            let saved = (collected.saved(), names, &totals);
+            checkpoints::save_ingested(kept, saved, backing)?;
+        }
+        Ok((collected, totals))
     }
-    Ok((collected, totals))
+
+    /// Which records are duplicates, and what was counted of them.
+    fn resolve(
+        &mut self,
+        ends: EndCollector<'_>,
+        totals: &IngestTotals,
+    ) -> anyhow::Result<(DuplicateMarks, DuplicationCounters)> {
+        if let Some(resolved) = checkpoints::resolved(&self.kept, self.backing)? {
+            return Ok(resolved);
+        }
+        let job = self.job;
+        let watch = || job.watch("duplicates", totals.records);
+        let resources = self.resources(&watch);
+        let (options, mode) = (duplicate_options(job), mark_mode(job));
+        let resolved = resolve_all(ends, totals.templates, mode, &options, &resources)
+            .map_err(|error| name_inputs(error, job))?;
+        if let Some(kept) = &mut self.kept {
+            checkpoints::save_resolved(kept, &resolved, self.backing)?;
+        }
+        Ok(resolved)
+    }
+
+    /// Moves records that are sorted by name to where they will be sorted.
+    fn redistribute(
+        &mut self,
+        no_coordinate: ChunkStore<'a>,
+        names: &NameSample,
+        totals: &IngestTotals,
+    ) -> anyhow::Result<ChunkStore<'a>> {
+        let (job, order) = (self.job, self.job.arguments.sort);
+        if !needs_names(order) {
+            return Ok(no_coordinate);
+        }
+        if let Some(saved) = checkpoints::redistributed(&self.kept, self.backing)? {
+            let moved = ChunkStore::new(self.backing, job.plan.chunk_bytes as usize);
+            moved.restore(saved)?;
+            return Ok(moved);
+        }
+        let watch = || job.watch("sort", totals.records);
+        let moved = redistribute::by_name(no_coordinate, names, order, &self.resources(&watch))?;
+        if let Some(kept) = &mut self.kept {
+            write_out(&[&moved], job.run.threads, &watch)?;
+            kept.save(Step::Redistribute, &moved.saved().to_state(), self.backing)?;
+        }
+        Ok(moved)
+    }
+
+    /// What changes the qualities of records, if anything does.
+    fn recalibrate(&mut self, records: &StoredRecords<'_>) -> anyhow::Result<Option<Applier>> {
+        let job = self.job;
+        let Some(asked) = &job.recalibration else { return Ok(None) };
+        let report = match checkpoints::report(&self.kept, self.backing)? {
+            Some(report) => report,
+            None => {
+                let report = asked.report(&job.header, &job.reference, records, &job.run)?;
+                if let Some(kept) = &mut self.kept {
+                    kept.save(Step::Recalibrate, &report.to_state(), self.backing)?;
+                }
+                report
+            }
+        };
+        asked.applier(&job.header, &report)
+    }
+
+    /// Writes all records, from where a run before has ended; gives what was counted of all of them.
+    fn finish(
+        &mut self,
+        records: &StoredRecords<'_>,
+        applier: Option<&Applier>,
+        output: &mut Output,
+        trace: &FinishTrace,
+    ) -> anyhow::Result<(WrittenSoFar, GatheredMetrics, Option<GcWindows>)> {
+        let job = self.job;
+        let watch = || job.watch("write", trace.records.load(Ordering::Relaxed));
+        let tags = job.arguments.duplicates.tag_duplicates.into();
+        let changes = OutputTransform {
+            duplicates: records.marks.map(|marks| (marks, tags)),
+            recalibration: applier,
+            late: &job.late,
+        };
+        let reference = job.arguments.changes.reference.is_some().then_some(&*job.reference);
+        let before = checkpoints::written(&self.kept)?;
+        let metrics = MetricsVisitors::new(job.metrics, reference)
+            .with_read_groups(ReadGroupNames::of(&job.header))
+            .from_unit(before.as_ref().map_or(0, |(written, _)| written.units));
+        let options = FinishOptions {
+            threads: job.run.threads,
+            order: job.arguments.sort,
+            encoding: job.output.encoding(),
+            references: job.header.references(),
+            editor: (!changes.is_empty()).then_some(&changes),
+            observer: (!job.metrics.is_empty()).then_some(&metrics),
+            remove_duplicates: job.arguments.duplicates.remove_duplicates,
+            trace,
+            watch: &watch,
+        };
+        let mut written = match before {
+            Some((written, counted)) => {
+                metrics.add(&counted);
+                written
+            }
+            None => start(job, output)?,
+        };
+        let plan = UnitPlan::new(records.stores);
+        while written.units < plan.count() {
+            let step_bytes = self.kept.as_ref().map_or(u64::MAX, |kept| kept.step_bytes());
+            let units = plan.stretch(written.units, step_bytes);
+            let (outputs, index) = (std::slice::from_mut(&mut *output), written.index.as_mut());
+            let finished = finish::run(records, units, &options, outputs, index)?;
+            written.finished.merge(&finished);
+            written.units += units.count();
+            if let Some(kept) = &mut self.kept {
+                let state = (&written, &metrics.so_far());
+                checkpoints::save_written(kept, state, plan.count(), output)?;
+            }
+        }
+        let compared = reference.filter(|_| job.metrics.gc_bias);
+        let gc_windows = compared.map(|it| GcWindows::count(it, job.run.threads)).transpose()?;
+        Ok((written, metrics.into_metrics(), gc_windows))
+    }
+
+    fn resources<'w>(&self, watch: &'w dyn Fn() -> bool) -> PhaseResources<'a, 'w> {
+        PhaseResources { backing: self.backing, threads: self.job.run.threads, watch }
+    }
+}
+
+/// An output that holds the header alone.
+fn start(job: &Job<'_>, output: &mut Output) -> anyhow::Result<WrittenSoFar> {
+    job.output.write_header(&job.header, std::slice::from_mut(output))?;
+    let references = job.header.references().len();
+    let index = job.output.index_builder(references);
+    Ok(WrittenSoFar { units: 0, finished: Finished::new(references), index })
 }
 
 /// The partitions that a run before has filled.
@@ -154,137 +298,6 @@ fn restored(collector: Collector<'_>, saved: SavedCollection) -> anyhow::Result<
     let collected = collector.into_collected();
     collected.restore(saved)?;
     Ok(collected)
-}
-
-/// What changes the qualities of records, if anything does.
-fn recalibrate<'s>(
-    job: &Job<'_>,
-    kept: &mut Option<&mut Kept>,
-    records: (&[&'s ChunkStore<'s>], Option<&DuplicateMarks>),
-    backing: &Backing,
-) -> anyhow::Result<Option<Applier>> {
-    let Some(asked) = &job.recalibration else { return Ok(None) };
-    let report = match checkpoints::report(kept, backing)? {
-        Some(report) => report,
-        None => {
-            let report = asked.report(&job.header, &job.reference, records, &job.run)?;
-            if let Some(kept) = kept {
-                kept.save(Step::Recalibrate, &report.to_state(), backing)?;
-            }
-            report
-        }
-    };
-    asked.applier(&job.header, &report)
-}
-
-/// Writes all records, from where a run before has ended; gives what was counted of all of them.
-fn finish<'s>(
-    job: &Job<'_>,
-    kept: &mut Option<&mut Kept>,
-    (stores, marks, applier): (&[&'s ChunkStore<'s>], Option<&DuplicateMarks>, Option<&Applier>),
-    backing: &Backing,
-    output: &mut Output,
-    trace: &FinishTrace,
-) -> anyhow::Result<(WrittenSoFar, GatheredMetrics, Option<GcWindows>)> {
-    let watch = || job.watch("write", trace.records.load(Ordering::Relaxed));
-    let references = job.header.references();
-    let changes = OutputTransform {
-        duplicates: marks.map(|marks| (marks, job.arguments.duplicates.tag_duplicates.into())),
-        recalibration: applier,
-        late: &job.late,
-    };
-    let reference = job.arguments.changes.reference.is_some().then_some(&*job.reference);
-    let before = checkpoints::written(kept)?;
-    let metrics = MetricsVisitors::new(job.metrics, reference)
-        .with_read_groups(ReadGroupNames::of(&job.header))
-        .from_unit(before.as_ref().map_or(0, |(written, _)| written.units));
-    let options = FinishOptions {
-        threads: job.run.threads,
-        order: job.arguments.sort,
-        encoding: job.output.encoding(),
-        references,
-        marks,
-        editor: (!changes.is_empty()).then_some(&changes),
-        observer: (!job.metrics.is_empty()).then_some(&metrics),
-        remove_duplicates: job.arguments.duplicates.remove_duplicates,
-        watch: &watch,
-    };
-    let mut written = match before {
-        Some((written, counted)) => {
-            metrics.add(&counted);
-            written
-        }
-        None => {
-            job.output.write_header(&job.header, std::slice::from_mut(output))?;
-            let index = job.output.index_builder(references.len());
-            WrittenSoFar { units: 0, finished: Finished::new(references.len()), index }
-        }
-    };
-    let plan = UnitPlan::new(stores);
-    while written.units < plan.count() {
-        let step_bytes = kept.as_ref().map_or(u64::MAX, |kept| kept.step_bytes());
-        let units = plan.stretch(written.units, step_bytes);
-        let index = written.index.as_mut();
-        let outputs = std::slice::from_mut(&mut *output);
-        let finished = finish::run((stores, units), backing, &options, outputs, index, trace)?;
-        written.finished.merge(&finished);
-        written.units += units.count();
-        if let Some(kept) = kept {
-            let state = (&written, &metrics.so_far());
-            checkpoints::save_written(kept, state, plan.count(), output)?;
-        }
-    }
-    let compared = reference.filter(|_| job.metrics.gc_bias);
-    let gc_windows = compared.map(|bases| GcWindows::count(bases, job.run.threads)).transpose()?;
-    Ok((written, metrics.into_metrics(), gc_windows))
-}
-
-/// Which records are duplicates, and what was counted of them.
-fn resolve(
-    job: &Job<'_>,
-    kept: &mut Option<&mut Kept>,
-    ends: EndCollector<'_>,
-    totals: &IngestTotals,
-    backing: &Backing,
-) -> anyhow::Result<(DuplicateMarks, DuplicationCounters)> {
-    if let Some(resolved) = checkpoints::resolved(kept, backing)? {
-        return Ok(resolved);
-    }
-    let watch = || job.watch("duplicates", totals.records);
-    let (options, mode, threads) = (duplicate_options(job), mark_mode(job), job.run.threads);
-    let resolved = resolve_all(ends, totals.templates, mode, &options, backing, threads, &watch)
-        .map_err(|error| name_inputs(error, job))?;
-    if let Some(kept) = kept {
-        checkpoints::save_resolved(kept, &resolved, backing)?;
-    }
-    Ok(resolved)
-}
-
-/// Moves records that are sorted by name to where they will be sorted.
-fn redistribute<'a>(
-    job: &Job<'_>,
-    kept: &mut Option<&mut Kept>,
-    no_coordinate: ChunkStore<'a>,
-    names: &NameSample,
-    totals: &IngestTotals,
-    backing: &'a Backing,
-) -> anyhow::Result<ChunkStore<'a>> {
-    let order = job.arguments.sort;
-    if !needs_names(order) {
-        return Ok(no_coordinate);
-    }
-    if let Some(saved) = checkpoints::redistributed(kept, backing)? {
-        let moved = ChunkStore::new(backing, job.plan.chunk_bytes as usize);
-        moved.restore(saved)?;
-        return Ok(moved);
-    }
-    let (threads, watch) = (job.run.threads, || job.watch("sort", totals.records));
-    let moved = redistribute::by_name(no_coordinate, names, order, backing, threads, &watch)?;
-    if let Some(kept) = kept {
-        write_out(&[&moved], threads, &watch)?;
-        kept.save(Step::Redistribute, &moved.saved().to_state(), backing)?;
-    }
-    Ok(moved)
 }
 
 /// Says whose records an error means by their numbers, which run on over all inputs.

@@ -75,29 +75,19 @@ impl<'a> Job<'a> {
         check_files(arguments)?;
         let run = Run::new(&arguments.run, console)?;
         run.compress_at(arguments.output.level);
-        let options = AlignmentOptions {
-            allow_truncated: arguments.allow_truncated,
-            block_bytes: BLOCK_BYTES,
-            free_blocks: run.threads.get(),
-            max_line_bytes: plan::max_line_bytes(run.memory),
-        };
-        let source = AlignmentSource::open(&arguments.inputs, options)?;
+        let source = open_source(arguments, &run)?;
         let order = InputOrder::of(source.headers());
         let marks = duplicate_mode(arguments, order)?;
         let Chains { mut header, early: steps, late, reference, missing } =
             chains(arguments, source.headers())?;
         let grouping = grouping(order, marks, &steps)?;
-        arguments.sort.describe_in(&mut header);
-        if !arguments.output.no_pg {
-            header.add_program("seqloom", env!("CARGO_PKG_VERSION"), &command_line());
-        }
+        describe(&mut header, arguments);
         let recalibration = Recalibration::prepare(&arguments.recalibration, &header)?;
         let bins = GenomeBins::new(header.references());
-        let has_text = (0..arguments.inputs.len())
-            .any(|input| matches!(source.format(input), AlignmentFormat::Sam));
+        let is_text = |input| matches!(source.format(input), AlignmentFormat::Sam);
         let demand = Demand {
             threads: run.threads,
-            has_text,
+            has_text: (0..arguments.inputs.len()).any(is_text),
             bins: partitions(&bins, arguments.sort),
             marks_duplicates: marks.is_some(),
             grouping,
@@ -107,21 +97,15 @@ impl<'a> Job<'a> {
         };
         let floor_bytes = demand.floor_bytes();
         let plan = demand.plan(run.memory).map_err(|it| run.explained(it, floor_bytes))?;
-        let in_coordinate_order = match arguments.sort {
-            SortOrder::Keep => order == InputOrder::Coordinate && arguments.inputs.len() == 1,
-            order => order.is_by_coordinate(),
-        };
+        let in_coordinate_order = is_in_coordinate_order(arguments, order);
         let mut metrics = arguments.output.metrics_request();
         metrics.depth &= in_coordinate_order;
         let files = (&arguments.output, &arguments.run);
         signals::defer();
         let kept = Kept::open(&arguments.resume, files, arguments.identity(), &run)?;
-        let (plan_of_output, output) = OutputPlan::open(
-            &arguments.output,
-            header.references(),
-            in_coordinate_order,
-            kept.as_ref(),
-        )?;
+        let (wanted, references) = (&arguments.output, header.references());
+        let (plan_of_output, output) =
+            OutputPlan::open(wanted, references, in_coordinate_order, kept.as_ref())?;
         let job = Self {
             arguments,
             run,
@@ -153,6 +137,32 @@ impl<'a> Job<'a> {
     pub(super) fn watch(&self, phase: &'static str, records: u64) -> bool {
         let bytes = (self.source.bytes_read(), self.source.total_bytes());
         self.run.watch(phase, bytes, records)
+    }
+}
+
+fn open_source(arguments: &PrepArguments, run: &Run<'_>) -> anyhow::Result<AlignmentSource> {
+    let options = AlignmentOptions {
+        allow_truncated: arguments.allow_truncated,
+        block_bytes: BLOCK_BYTES,
+        free_blocks: run.threads.get(),
+        max_line_bytes: plan::max_line_bytes(run.memory),
+    };
+    Ok(AlignmentSource::open(&arguments.inputs, options)?)
+}
+
+/// Whether records are written by coordinate.
+fn is_in_coordinate_order(arguments: &PrepArguments, input: InputOrder) -> bool {
+    match arguments.sort {
+        SortOrder::Keep => input == InputOrder::Coordinate && arguments.inputs.len() == 1,
+        order => order.is_by_coordinate(),
+    }
+}
+
+/// The header of the output, for what is done to that which the steps lead to.
+fn describe(header: &mut Header, arguments: &PrepArguments) {
+    arguments.sort.describe_in(header);
+    if !arguments.output.no_pg {
+        header.add_program("seqloom", env!("CARGO_PKG_VERSION"), &command_line());
     }
 }
 

@@ -1,7 +1,6 @@
 //! `shard align`: aligns shards and publishes what was collected of each.
 
 use std::io::{BufRead, Write};
-use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 use seqloom_align::engine::AlignmentEngine;
@@ -10,7 +9,7 @@ use seqloom_align::engine::replicated::Replicated;
 use seqloom_align::index::{self, IndexInfo};
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::exchange::{self, PartTotals};
-use seqloom_prep::partition::store::Backing;
+use seqloom_prep::partition::store::{Backing, PhaseResources};
 use seqloom_runtime::machine;
 use seqloom_runtime::memory::Ledger;
 use seqloom_runtime::placement::{self, Plan};
@@ -234,8 +233,8 @@ impl Shards<'_> {
             return Ok(());
         }
         let part = folder.part(shard)?;
-        let what = (self.align, InputLanes::of(self.align)?);
-        let prepared = Job::prepare_part(what, self.index, Some(part), self.console)?;
+        let inputs = InputLanes::of(self.align)?;
+        let prepared = Job::prepare(self.align, inputs, self.index, Some(part), self.console)?;
         let Prepared { mut job, first, .. } = prepared;
         job.run.announce("shard align", &job.inputs().join(" + "), &folder.file(&task.name()));
         let loaded = match loaded {
@@ -286,10 +285,11 @@ fn align_one<E: AlignmentEngine>(
     let totals =
         PartTotals { reads: totals.reads, templates: totals.templates, records: totals.records };
     let file = folder.create(task, "")?;
-    let threads: NonZeroUsize = job.run.computing_threads();
+    let threads = job.run.computing_threads();
     let watch = || job.watch("exchange", totals.records);
     let written = (file.final_path(), file.file());
-    exchange::write(&collected, totals, written, (&backing, threads), &watch)?;
+    let resources = PhaseResources { backing: &backing, threads, watch: &watch };
+    exchange::write(&collected, totals, written, &resources)?;
     folder.publish(task, vec![file], clock)
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use seqloom_format::bam::Header;
 use seqloom_format::state::State;
-use seqloom_prep::finish::UnitPlan;
+use seqloom_prep::finish::{StoredRecords, UnitPlan};
 use seqloom_prep::recalibrate::{Applier, Counts};
 use seqloom_terminal::{Console, UsageError, signals};
 
@@ -52,7 +52,9 @@ pub(super) fn count(arguments: &RangeArguments, console: &Console) -> anyhow::Re
     let plan = UnitPlan::new(&all.each_ref());
     let units = plan.share(range.index, range.of);
     let stores = exchanges.records(&backing, chunk_bytes, |store, it| units.has(store, it))?;
-    let counts = asked.count(header, &bases, (&stores.each_ref(), marks.as_ref()), run)?;
+    let stores = stores.each_ref();
+    let records = StoredRecords { stores: &stores, backing: &backing, marks: marks.as_ref() };
+    let counts = asked.count(header, &bases, &records, run)?;
     let file = folder.create(task, "")?;
     write_sealed(&file, COUNTS, &counts.to_state())?;
     folder.publish(task, vec![file], &clock)?;

@@ -5,9 +5,11 @@ use std::sync::atomic::Ordering;
 use seqloom_format::state::State;
 use seqloom_io::sink::output::Output;
 use seqloom_prep::finish::output_transform::OutputTransform;
-use seqloom_prep::finish::{self, FinishOptions, FinishTrace, Finished, Fragments, UnitPlan};
+use seqloom_prep::finish::{
+    self, FinishOptions, FinishTrace, Finished, Fragments, StoredRecords, UnitPlan,
+};
 use seqloom_prep::metrics::quality::read_groups::ReadGroupNames;
-use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsVisitors};
+use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsRequest, MetricsVisitors};
 use seqloom_prep::partition::order::SortOrder;
 use seqloom_prep::steps::Steps;
 use seqloom_terminal::{Console, signals};
@@ -40,10 +42,8 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> anyhow::Resu
     let references = loaded.header.references();
     let asked = loaded.align.output.metrics_request();
     let compares = asked.wants_reference() && loaded.has_fasta();
-    let compared_bytes = if compares { reference_bytes(references) } else { 0 };
-    let groups = loaded.header.read_groups().len();
-    let metrics_bytes = asked.memory_bytes(loaded.run.threads, groups, references.len());
-    let backing = loaded.backing(loaded.marks_bytes() + metrics_bytes + compared_bytes)?;
+    let metrics_bytes = metrics_bytes(&loaded, asked, compares);
+    let backing = loaded.backing(loaded.marks_bytes() + metrics_bytes)?;
     let marks = loaded.marks()?;
     let applier = count::applier(&loaded)?;
     let bases = compares.then(|| loaded.reference()).transpose()?;
@@ -51,10 +51,10 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> anyhow::Resu
     let metrics = MetricsVisitors::new(asked, bases.as_deref()).with_read_groups(names);
     let stores = loaded.exchanges.records(&backing, MIN_CHUNK_BYTES as usize, |_, _| true)?;
     let stores = stores.each_ref();
+    let records = StoredRecords { stores: &stores, backing: &backing, marks: marks.as_ref() };
     let plan = UnitPlan::new(&stores);
     let output_plan = OutputPlan::of_others(&loaded.align.output, references)?;
-    let path = loaded.folder.file(&format!("{}.bgzf", task.name()));
-    let mut output = Output::create(&path)?;
+    let mut output = Output::create(&loaded.folder.file(&format!("{}.bgzf", task.name())))?;
     let (trace, late) = (FinishTrace::default(), Steps::new());
     let watch = || loaded.run.watch("write", (0, None), trace.records.load(Ordering::Relaxed));
     let changes =
@@ -64,15 +64,14 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> anyhow::Resu
         order: SortOrder::Coordinate,
         encoding: output_plan.encoding(),
         references,
-        marks: marks.as_ref(),
         remove_duplicates: loaded.align.duplicates.remove_duplicates,
         editor: applier.is_some().then_some(&changes),
         observer: (!asked.is_empty()).then_some(&metrics),
+        trace: &trace,
         watch: &watch,
     };
     let units = plan.share(range.index, range.of);
-    let (finished, fragments) =
-        finish::run_piece((&stores, units), &backing, &options, &mut output, &trace)?;
+    let (finished, fragments) = finish::run_piece(&records, units, &options, &mut output)?;
     let parts: Parts = (finished, fragments, metrics.into_metrics());
     let described = loaded.folder.create(task, ".parts")?;
     write_sealed(&described, PARTS, &parts.to_state())?;
@@ -84,4 +83,11 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> anyhow::Resu
         parts.0.records_written
     ));
     Ok(())
+}
+
+/// What metrics take: counts, and the bases that records are compared with.
+fn metrics_bytes(loaded: &Loaded<'_>, asked: MetricsRequest, compares: bool) -> u64 {
+    let (references, groups) = (loaded.header.references(), loaded.header.read_groups().len());
+    let bases_bytes = if compares { reference_bytes(references) } else { 0 };
+    bases_bytes + asked.memory_bytes(loaded.run.threads, groups, references.len())
 }

@@ -26,7 +26,7 @@ use sha2::{Digest, Sha256};
 
 use super::error::ShardError;
 use super::plan_file::{Place, PlanFile, PlannedShard, SCHEMA};
-use crate::align::job::InputPart;
+use crate::align::opened::InputPart;
 use crate::output::at_path;
 
 /// First field of a description.

@@ -5,8 +5,10 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use seqloom_align::ingest::IngestTotals;
+use seqloom_format::index::IndexBuilder;
 use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_io::sink::output::Output;
+use seqloom_prep::exchange::PartTotals;
 use seqloom_prep::finish::Finished;
 use seqloom_prep::metrics::quality::GatheredMetrics;
 use seqloom_report::run::Counts;
@@ -75,11 +77,7 @@ pub(super) fn run(arguments: &GatherArguments, console: &Console) -> anyhow::Res
     let align = planned_options(&folder)?;
     let header = header(&folder)?;
     let output = arguments.output(&align.output);
-    output.check_metrics()?;
-    let inputs: Vec<PathBuf> = align.files().into_iter().chain(align.inputs().cloned()).collect();
-    let outputs = output.outputs().chain(align.recalibration.outputs());
-    let outputs = outputs.chain(arguments.machine.outputs());
-    refuse_clashes(inputs.iter().map(PathBuf::as_path), outputs)?;
+    check_files(arguments, &align, &output)?;
     let run = Run::new(&arguments.machine, console)?;
     run.announce("shard gather", &folder.path.display().to_string(), &output.output);
     let totals = exchanges(&folder)?.totals();
@@ -96,35 +94,18 @@ pub(super) fn run(arguments: &GatherArguments, console: &Console) -> anyhow::Res
     let mut finished = Finished::new(references.len());
     let mut metrics = GatheredMetrics::new(align.output.metrics_request());
     for range in 0..folder.plan.ranges {
-        let (counted, fragments, measured): Parts =
-            folder.read_sealed(Task::Finish(range), ".parts", PARTS)?;
-        let start = file.written_bytes();
-        copy_piece(&folder, range, &mut file, &run)?;
-        if let Some(index) = &mut index {
-            for (fragment, at) in &fragments {
-                index.append(fragment, start + at)?;
-            }
-        }
+        let (counted, measured) = append_range(&folder, range, &mut file, index.as_mut(), &run)?;
         finished.merge(&counted);
         metrics.merge(&measured);
     }
     let index = plan.close(index, std::slice::from_mut(&mut file))?;
     run.end_phase("gather");
     let mut summary = Summary { duplicates, metrics, index, ..Summary::of(finished) };
-    let ingested = IngestTotals {
-        reads: totals.reads,
-        templates: totals.templates,
-        records: totals.records,
-        ..IngestTotals::default()
-    };
+    let PartTotals { reads, templates, records } = totals;
+    let ingested = IngestTotals { reads, templates, records, ..IngestTotals::default() };
     check_none_lost(&ingested, &summary)?;
     summary.beside.extend(staged_report(&folder, &align)?);
-    let counts = Counts {
-        reads: totals.reads,
-        templates: totals.templates,
-        records: totals.records,
-        ..Counts::default()
-    };
+    let counts = Counts { reads, templates, records, ..Counts::default() };
     let counted = summary.counts(&counts);
     plan.publish(vec![file], references, (&mut summary, &run), || {
         of_plan(&folder, &align, counts)
@@ -137,6 +118,39 @@ pub(super) fn run(arguments: &GatherArguments, console: &Console) -> anyhow::Res
         counted.reads, counted.records_written, counted.duplicate_records,
     ));
     Ok(())
+}
+
+/// Refuses outputs that are inputs, or one another.
+fn check_files(
+    arguments: &GatherArguments,
+    align: &AlignArguments,
+    output: &OutputArguments,
+) -> anyhow::Result<()> {
+    output.check_metrics()?;
+    let inputs: Vec<PathBuf> = align.files().into_iter().chain(align.inputs().cloned()).collect();
+    let outputs = output.outputs().chain(align.recalibration.outputs());
+    let outputs = outputs.chain(arguments.machine.outputs());
+    Ok(refuse_clashes(inputs.iter().map(PathBuf::as_path), outputs)?)
+}
+
+/// Appends a range to the output and its index; gives what was counted of it.
+fn append_range(
+    folder: &RunFolder,
+    range: usize,
+    output: &mut Output,
+    index: Option<&mut IndexBuilder>,
+    run: &Run<'_>,
+) -> anyhow::Result<(Finished, GatheredMetrics)> {
+    let (finished, fragments, metrics): Parts =
+        folder.read_sealed(Task::Finish(range), ".parts", PARTS)?;
+    let start = output.written_bytes();
+    copy_piece(folder, range, output, run)?;
+    if let Some(index) = index {
+        for (fragment, at) in &fragments {
+            index.append(fragment, start + at)?;
+        }
+    }
+    Ok((finished, metrics))
 }
 
 /// The recalibration report, as the run made or was given it, where one is asked for.

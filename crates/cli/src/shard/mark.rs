@@ -3,6 +3,7 @@
 use seqloom_format::state::State;
 use seqloom_prep::duplicates::resolve_all;
 use seqloom_prep::partition::collect::END_PARTITIONS;
+use seqloom_prep::partition::store::PhaseResources;
 use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::{Share, TaskArguments};
@@ -46,8 +47,9 @@ pub(crate) fn run(arguments: &MarkArguments, console: &Console) -> anyhow::Resul
     let (templates, mode) = (loaded.folder.plan.templates, duplicates.duplicate_mode.into());
     let watch = || loaded.run.watch("duplicates", (0, None), 0);
     let threads = loaded.run.computing_threads();
+    let resources = PhaseResources { backing: &backing, threads, watch: &watch };
     let options = duplicates.options();
-    let resolved = resolve_all(ends, templates, mode, &options, &backing, threads, &watch)?;
+    let resolved = resolve_all(ends, templates, mode, &options, &resources)?;
     let (marks, counters) = resolved;
     let mut state = marks.to_sparse().to_state();
     counters.save(&mut state);

@@ -12,8 +12,6 @@ use seqloom_align::scan::{Scanned, scan};
 use seqloom_io::fingerprint::Fingerprint;
 use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_io::source::{Compression, Container, InputBlock, ReadSource, RestartPoint};
-use seqloom_prep::partition::genome_bins::GenomeBins;
-use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::{Console, UsageError, signals};
 use serde::Serialize;
@@ -24,8 +22,10 @@ use super::folder::{
     HEAD, HEADER, PLAN, hex, make_folders, program, restart_file, restart_name, shard_name,
 };
 use super::plan_file::{PlanFile, PlannedFile, PlannedShard, SCHEMA, Shares, shard, shards};
-use crate::align::job::{self, Lane, Late, OpenedLanes, Start};
+use crate::align::checks;
+use crate::align::job::Late;
 use crate::align::lanes::InputLanes;
+use crate::align::opened::{Lane, OpenedLanes, Start};
 use crate::align::{AlignArguments, Mode};
 use crate::host;
 use crate::output::at_path;
@@ -82,6 +82,17 @@ pub(super) struct Cuts {
     pub(super) restart_every_bytes: u64,
 }
 
+impl Cuts {
+    /// What a shard has, in cohorts of so many bases.
+    fn shares(&self, cohort_bases: u64) -> Shares {
+        let each = self.shard_bases.get() / cohort_bases;
+        match self.shards {
+            Some(count) => Shares::Count(count.get()),
+            None => Shares::Cohorts(usize::try_from(each).unwrap_or(usize::MAX).max(1)),
+        }
+    }
+}
+
 /// What a plan is made of.
 pub(super) struct Request<'a> {
     /// The run directory.
@@ -123,7 +134,7 @@ pub(super) fn run(arguments: &PlanArguments, console: &Console) -> anyhow::Resul
     let command = words_behind(2)?;
     let mut align = parsed(&command)?.align;
     align.rebase(&here);
-    job::check_options(&align, &InputLanes::of(&align)?)?;
+    checks::check_options(&align, &InputLanes::of(&align)?)?;
     let files = files(&align)?;
     if let Some(plan) = existing(&folder)? {
         let is_same = plan.command == command && Path::new(&plan.folder) == here;
@@ -164,12 +175,11 @@ pub(super) fn make(request: Request<'_>, console: &Console) -> anyhow::Result<()
     let references = opened.header.references();
     OutputPlan::of_others(&align.output, references)?;
     drop(Late::prepare(align, &opened.header, console)?);
-    let cores = machine::available_cores();
-    let bins = GenomeBins::new(references);
-    let floor_bytes = opened.demand(align, &index, (run.threads, cores), &bins, 0).floor_bytes();
+    let floor_bytes = opened.demand(align, &index, run.threads, 0).floor_bytes();
     signals::defer();
     let OpenedLanes { lanes, first, header } = opened;
     let header_bytes = header.encode()?;
+    // What is known before the input is scanned.
     let head = PlanFile {
         schema: SCHEMA.to_owned(),
         program: program(),
@@ -177,22 +187,14 @@ pub(super) fn make(request: Request<'_>, console: &Console) -> anyhow::Result<()
         command,
         header_sha256: hex(&Sha256::digest(&header_bytes)),
         files,
-        reads: 0,
-        templates: 0,
         threads: run.threads.get(),
         align_floor_bytes: floor_bytes,
         parts: PARTS,
-        ranges: 0,
-        shards: Vec::new(),
+        ..PlanFile::default()
     };
     publish_bytes(&folder.join(HEADER), &header_bytes)?;
     publish_json(&folder.join(HEAD), &head)?;
-    let each = cuts.shard_bases.get() / align.input.cohort_bases;
-    let shares = match cuts.shards {
-        Some(count) => Shares::Count(count.get()),
-        None => Shares::Cohorts(usize::try_from(each).unwrap_or(usize::MAX).max(1)),
-    };
-    let publisher = Publisher::new(folder, &lanes, shares);
+    let publisher = Publisher::new(folder, &lanes, cuts.shares(align.input.cohort_bases));
     let scanned = scan_first(&lanes, first, align, (&run, &publisher))?;
     let bases = scanned.starts.len() as u64 * align.input.cohort_bases;
     let ranges = bases.div_ceil(cuts.range_bases).clamp(1, MOST_RANGES) as usize;

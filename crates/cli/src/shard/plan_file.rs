@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) const SCHEMA: &str = "seqloom shard plan 1";
 
 /// See the module documentation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PlanFile {
     pub(crate) schema: String,

@@ -23,7 +23,7 @@ use super::plan::{self, Cuts, Request};
 use super::plan_file::PlanFile;
 use super::{align, count, finish, tasks};
 use crate::align::lanes::InputLanes;
-use crate::align::{AlignArguments, job};
+use crate::align::{AlignArguments, checks};
 use crate::output::arguments::{OutputFormat, RunArguments};
 use crate::output::at_path;
 use crate::output::resume::folder_of;
@@ -147,7 +147,7 @@ fn plan(
     command.extend(plan::words_behind(1)?);
     let mut align = plan::parsed(&command)?.align;
     align.rebase(&here);
-    job::check_options(&align, &InputLanes::of(&align)?)?;
+    checks::check_options(&align, &InputLanes::of(&align)?)?;
     let files = plan::files(&align)?;
     if let Some(found) = plan::existing(folder)? {
         return match difference(&found, (align, &files))? {

@@ -144,25 +144,11 @@ impl Job {
     ) -> anyhow::Result<Self> {
         let found = inputs::find(&arguments.signal, &inputs::ALL_SUFFIXES)?;
         refuse_clashes(arguments, &found.paths, files)?;
-        let asked = arguments.memory.unwrap_or_else(default_memory);
-        let (limit, space_limit) = within_address_space(asked, pass.threads);
-        let least = OWN_BYTES + WINDOW_BYTES + WORKER_BYTES * pass.threads.get() as u64;
-        if let Some(space_limit) = space_limit.filter(|_| limit.0 < least) {
-            return Err(beyond_address_space(space_limit, least, pass.threads).into());
-        }
-        if limit.0 < least {
-            let text = format!(
-                "-m {limit} is too little for {} threads: {} is the least",
-                pass.threads,
-                ByteSize(least)
-            );
-            return Err(UsageError(text).into());
-        }
+        let limit = memory_limit(arguments.memory, pass.threads)?;
         let block_bytes = (limit.0 / 256).clamp(64 << 10, 1 << 20);
-        let free_blocks = pass.threads.get().clamp(4, 64);
         let options = AlignmentOptions {
             block_bytes: block_bytes as usize,
-            free_blocks,
+            free_blocks: pass.threads.get().clamp(4, 64),
             max_line_bytes: (limit.0 / 16) as usize,
             ..AlignmentOptions::default()
         };
@@ -184,15 +170,7 @@ impl Job {
         let nucleotides = nucleotide_model(kmer_model, chemistry.as_ref())?;
         let sequences = open_sequences(arguments, pass, ByteSize(limit.0 / 2))?;
         let held = signals.held_bytes() + sequences.as_ref().map_or(0, ReadSequences::held_bytes);
-        let memory_bytes = limit.0.saturating_sub(OWN_BYTES + held);
-        if memory_bytes < least - OWN_BYTES {
-            let (held, wanted) = (ByteSize(held), ByteSize(least + held));
-            let text = format!(
-                "-m {limit} is too little: names and places of the reads take {held}, {wanted} is \
-                 the least"
-            );
-            return Err(UsageError(text).into());
-        }
+        let memory_bytes = memory_beside(held, limit, pass.threads)?;
         Ok(Self {
             alignments,
             reference,
@@ -253,15 +231,16 @@ impl Job {
             filter: self.filter,
             hard_clips: self.hard_clips,
         };
+        let times = CallTimes::default();
         let options = CallOptions {
             threads: pass.threads,
             memory_bytes: self.memory_bytes,
             block_bytes: self.block_bytes,
+            times: &times,
+            components: &pass.components,
         };
-        let times = CallTimes::default();
         let watch = || pass.watch("call");
-        let booked = (&times, &pass.components);
-        let totals = run::run(&inputs, kernel, &options, booked, &watch, |committed| {
+        let totals = run::run(&inputs, kernel, &options, &watch, |committed| {
             match committed.outcome {
                 Some(Ok(_)) => pass.count_read(),
                 Some(Err(Skip::SignalUnreadable(fault))) => pass.lose(fault)?,
@@ -282,6 +261,46 @@ impl Job {
         ]);
         Ok(totals)
     }
+}
+
+/// The least memory of the whole process, without names and places of reads.
+fn least_bytes(threads: NonZeroUsize) -> u64 {
+    OWN_BYTES + WINDOW_BYTES + WORKER_BYTES * threads.get() as u64
+}
+
+/// The memory of the whole process.
+///
+/// # Errors
+/// It is too little for so many threads.
+fn memory_limit(asked: Option<ByteSize>, threads: NonZeroUsize) -> anyhow::Result<ByteSize> {
+    let asked = asked.unwrap_or_else(default_memory);
+    let (limit, space_limit) = within_address_space(asked, threads);
+    let least = least_bytes(threads);
+    if let Some(space_limit) = space_limit.filter(|_| limit.0 < least) {
+        return Err(beyond_address_space(space_limit, least, threads).into());
+    }
+    if limit.0 < least {
+        let least = ByteSize(least);
+        let text = format!("-m {limit} is too little for {threads} threads: {least} is the least");
+        return Err(UsageError(text).into());
+    }
+    Ok(limit)
+}
+
+/// What is left of the memory beside the program and `held` bytes of names and places of reads.
+///
+/// # Errors
+/// It is too little.
+fn memory_beside(held: u64, limit: ByteSize, threads: NonZeroUsize) -> Result<u64, UsageError> {
+    let (left, least) = (limit.0.saturating_sub(OWN_BYTES + held), least_bytes(threads));
+    if left < least - OWN_BYTES {
+        let (held, wanted) = (ByteSize(held), ByteSize(least + held));
+        return Err(UsageError(format!(
+            "-m {limit} is too little: names and places of the reads take {held}, {wanted} is the \
+             least"
+        )));
+    }
+    Ok(left)
 }
 
 /// # Errors

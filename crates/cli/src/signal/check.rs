@@ -6,9 +6,8 @@ use std::sync::Arc;
 use seqloom_format::signal::SignalRead;
 use seqloom_signal::flow::account::Fault;
 use seqloom_signal::flow::inputs::{self, ALL_SUFFIXES};
-use seqloom_signal::flow::pass::{Components, Stage, Tally, Work};
+use seqloom_signal::flow::pass::{Components, Stage, StoredRead, Tally, Work};
 use seqloom_signal::flow::sources::{Sequential, file_fault};
-use seqloom_signal::operations::transcode::read_fault;
 use seqloom_signal::store::{Cursor, DecodeScratch, FrameBatch, SignalStore, StoreError};
 use seqloom_terminal::Console;
 
@@ -85,7 +84,8 @@ pub(super) fn first_fault(store: &dyn SignalStore) -> Result<Option<Fault>, Stor
     };
     let scratch = &mut DecodeScratch::default();
     let decoded = store.decode(scratch, &batch, frame, &mut read);
-    let fault = |error| read_fault(store, scratch, &batch, frame, &mut read, &error);
+    let fault =
+        |error| StoredRead { store, batch: &batch, frame }.fault(scratch, &mut read, &error);
     Ok(decoded.err().map(fault))
 }
 
@@ -105,19 +105,15 @@ impl Stage for DecodeAll<'_> {
     fn process(&self, (scratch, read): &mut Self::Scratch, work: &Work, output: &mut Tally) {
         output.clear();
         output.faults.extend_from_slice(&work.batch.faults);
-        let Some(store) = &work.store else { return };
-        for frame in &work.batch.frames {
+        for stored in work.reads() {
+            let StoredRead { store, batch, frame } = stored;
             read.clear();
-            let decode = || store.decode(scratch, &work.batch, frame, read);
+            let decode = || store.decode(scratch, batch, frame, read);
             let decoded = self.components.decode.time(decode);
             self.components.inflate.add(scratch.take_inflate_time());
             match decoded {
                 Ok(()) => output.reads += 1,
-                Err(error) => {
-                    let store = store.as_ref();
-                    let fault = read_fault(store, scratch, &work.batch, frame, read, &error);
-                    output.faults.push(fault);
-                }
+                Err(error) => output.faults.push(stored.fault(scratch, read, &error)),
             }
         }
     }

@@ -13,7 +13,7 @@ use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::machine;
 use seqloom_signal::flow::account::{Account, Fault};
-use seqloom_signal::flow::pass::{self, BatchSource, Components, Stage, Tally};
+use seqloom_signal::flow::pass::{self, BatchSource, Components, PassOptions, Stage, Tally};
 use seqloom_signal::flow::sources::file_fault;
 use seqloom_signal::operations::transcode::Encoding;
 use seqloom_signal::store::{self, Fast5Engine, OpenOptions, SignalStore, StoreError, index_path};
@@ -80,7 +80,8 @@ impl<'a> Pass<'a> {
         commit: impl FnMut(&mut S::Output) -> Result<(), PassError> + Send,
     ) -> Result<(), PassError> {
         let watch = || self.watch(what);
-        pass::run(self.threads, source, stage, &self.components, &watch, commit)
+        let (threads, components) = (self.threads, &self.components);
+        pass::run(&PassOptions { threads, components, watch: &watch }, source, stage, commit)
     }
 
     /// Draws progress; an error when a signal asks to stop.

@@ -122,8 +122,8 @@ pub(super) fn run(arguments: &SplitArguments, console: &Console) -> anyhow::Resu
             version: SignalHeader::default().version,
             ..without_auxiliary_unless(keep, store.header().clone())
         };
-        let names = Names::new(staged.path(), path, format);
-        split(&pass, store, &header, encoding, &how, &names)?;
+        let parts = Parts::new(staged.path(), path, encoding);
+        split(&pass, store, &header, &how, &parts)?;
     }
     let lost = pass.stage_lost()?;
     let old = lost.as_ref().filter(|it| !it.is_direct()).map(|it| it.final_path().to_owned());
@@ -185,25 +185,38 @@ fn check_groups(store: &dyn SignalStore, how: &How) -> Result<(), UsageError> {
     }
 }
 
-/// Names of the files that one input is split into.
-struct Names {
+/// The files that one input is split into.
+struct Parts {
     folder: PathBuf,
     stem: String,
     suffix: &'static str,
+    encoding: Encoding,
 }
 
-impl Names {
-    fn new(folder: &Path, input: &Path, format: Format) -> Self {
+impl Parts {
+    fn new(folder: &Path, input: &Path, encoding: Encoding) -> Self {
         let stem = input.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let suffix = if format == Format::Slow5 { "slow5" } else { "blow5" };
-        Self { folder: folder.to_owned(), stem, suffix }
+        let suffix = if encoding == Encoding::Slow5 { "slow5" } else { "blow5" };
+        Self { folder: folder.to_owned(), stem, suffix, encoding }
+    }
+
+    /// Makes the file of one part, without its name yet.
+    ///
+    /// # Errors
+    /// Those of [`Parts::path`]; a file that cannot be made.
+    fn create(
+        &self,
+        part: &dyn std::fmt::Display,
+        header: &SignalHeader,
+    ) -> Result<RecordSink, PassError> {
+        RecordSink::create(&self.path(part)?, self.encoding, header)
     }
 
     /// # Errors
     /// When an earlier input had a file of that name: of two inputs of one name in two folders the
     /// second would replace the first.
     fn path(&self, part: &dyn std::fmt::Display) -> Result<PathBuf, PassError> {
-        let Self { folder, stem, suffix } = self;
+        let Self { folder, stem, suffix, .. } = self;
         let name = format!("{stem}_{part}.{suffix}");
         let path = folder.join(&name);
         if path.exists() {
@@ -218,18 +231,15 @@ fn split(
     pass: &Pass<'_>,
     store: Arc<dyn SignalStore>,
     header: &SignalHeader,
-    encoding: Encoding,
     how: &How,
-    names: &Names,
+    parts: &Parts,
 ) -> Result<(), PassError> {
     let route = match how {
         How::Groups => Route::ByGroup,
         How::Categories(table) => Route::ByCategory(table),
         How::Reads(_) | How::Files(_) => Route::Together(&[]),
     };
-    let create = |part: &dyn std::fmt::Display, header: &SignalHeader| {
-        RecordSink::create(&names.path(part)?, encoding, header)
-    };
+    let create = |part: &dyn std::fmt::Display, header: &SignalHeader| parts.create(part, header);
     let mut sinks = match how {
         How::Groups => {
             let groups = 0..header.read_groups;
@@ -252,6 +262,7 @@ fn split(
         }
     };
     let components = &pass.components;
+    let encoding = parts.encoding;
     let stage = Transcode { header, encoding, route, bits: 0, dataset: None, components };
     pass.run("split", Sequential::of(store), &stage, |encoded| {
         pass.book(&encoded.tally)?;

@@ -33,13 +33,13 @@ use seqloom_prep::duplicates::barcode::BarcodeTags;
 use seqloom_prep::duplicates::read_end::ReadEndOptions;
 use seqloom_prep::duplicates::{DuplicateMode, DuplicateOptions, LibraryTable, resolve_all};
 use seqloom_prep::finish::encode::Encoding;
-use seqloom_prep::finish::{self, FinishOptions, FinishTrace, UnitPlan};
+use seqloom_prep::finish::{self, FinishOptions, FinishTrace, StoredRecords, UnitPlan};
 use seqloom_prep::partition::collect::{
     CollectError, Collected, Collector, Destination, EndCollector, Grouping,
 };
 use seqloom_prep::partition::genome_bins::GenomeBins;
 use seqloom_prep::partition::order::SortOrder;
-use seqloom_prep::partition::store::{Backing, StoreScratch};
+use seqloom_prep::partition::store::{Backing, PhaseResources, StoreScratch};
 use seqloom_runtime::memory::Ledger;
 use seqloom_runtime::placement::Plan;
 use seqloom_testkit::genome::{Genome, GenomeOptions};
@@ -172,7 +172,8 @@ fn count(batch_reads: u64) -> [(&'static str, u64); 3] {
     let (mode, options) = (DuplicateMode::Query, DuplicateOptions::default());
     let ends = ends.unwrap();
     since();
-    let resolved = resolve_all(ends, totals.templates, mode, &options, &backing, threads, &|| true);
+    let resources = PhaseResources { backing: &backing, threads, watch: &|| true };
+    let resolved = resolve_all(ends, totals.templates, mode, &options, &resources);
     let (marks, _) = resolved.unwrap();
     let resolve = since();
 
@@ -181,22 +182,21 @@ fn count(batch_reads: u64) -> [(&'static str, u64); 3] {
     let mut index = IndexBuilder::new(scheme, header.references().len());
     let stores = [&placed, &no_coordinate, &no_reference];
     let plan = UnitPlan::new(&stores);
+    let stored = StoredRecords { stores: &stores, backing: &backing, marks: Some(&marks) };
     let options = FinishOptions {
         threads,
         order: SortOrder::Coordinate,
         encoding: Encoding::Bam { level: 1, index: Some(scheme) },
         references: header.references(),
-        marks: Some(&marks),
         remove_duplicates: true,
         editor: None,
         observer: None,
+        trace: &FinishTrace::default(),
         watch: &|| true,
     };
     since();
-    let trace = FinishTrace::default();
-    let units = (&stores[..], plan.all());
     let finished =
-        finish::run(units, &backing, &options, &mut outputs, Some(&mut index), &trace).unwrap();
+        finish::run(&stored, plan.all(), &options, &mut outputs, Some(&mut index)).unwrap();
     let finish = since();
     assert_eq!(finished.records_written + finished.records_removed, totals.records);
     assert!(finished.records_removed > totals.records / 20, "{finished:?}");

@@ -13,7 +13,6 @@ use seqloom_format::bam::Header;
 use seqloom_format::index::IndexedRegion;
 use seqloom_io::alignments::{AlignmentError, AlignmentOptions, AlignmentSource};
 use seqloom_io::bam_index::BamIndex;
-use seqloom_io::sink::output::Output;
 
 pub use self::columns::Column;
 pub use self::regions::Region;
@@ -22,7 +21,7 @@ pub use self::tags::TagColumn;
 use self::regions::Regions;
 use self::table::{AlignmentTable, Stretch};
 use crate::error::ColumnsError;
-use crate::flow::{self, Limits, Totals, Watch};
+use crate::flow::{self, Destination, Totals};
 use crate::text::TextType;
 
 /// More regions than this are read in one stretch: each stretch opens the file once more.
@@ -151,12 +150,10 @@ impl Alignments {
     pub fn write(
         self,
         wanted: &Wanted,
-        limits: &Limits,
-        output: &mut Output,
-        watch: Watch<'_>,
+        destination: Destination<'_>,
     ) -> Result<Totals, ColumnsError> {
         let table = AlignmentTable::new(self.stretches, self.regions, wanted)?;
-        flow::run(&table, limits, output, watch)
+        flow::run(&table, destination)
     }
 }
 

@@ -77,7 +77,17 @@ pub struct Totals {
 
 /// Called every 200 ms with bytes read, bytes there are, if that is known, and rows written;
 /// `false` stops the run.
-pub(crate) type Watch<'a> = &'a dyn Fn((u64, Option<u64>), u64) -> bool;
+pub type Watch<'a> = &'a dyn Fn((u64, Option<u64>), u64) -> bool;
+
+/// Where a stream goes.
+pub struct Destination<'a> {
+    /// How much is worked on at a time.
+    pub limits: &'a Limits,
+    /// What it is written to.
+    pub output: &'a mut Output,
+    /// Called now and then while the workers run.
+    pub watch: Watch<'a>,
+}
 
 /// What a block that was accepted says of the rest of its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,10 +165,9 @@ struct Encoded {
 /// The first of any worker.
 pub(crate) fn run<T: Table>(
     table: &T,
-    limits: &Limits,
-    output: &mut Output,
-    watch: Watch<'_>,
+    destination: Destination<'_>,
 ) -> Result<Totals, ColumnsError> {
+    let Destination { limits, output, watch } = destination;
     let mut builders = table.builders();
     let empty = table.build(&mut builders, &[])?;
     let (encoder, head) = Encoder::new(&empty)?;

@@ -7,13 +7,12 @@ mod table;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use seqloom_io::sink::output::Output;
 use seqloom_signal::store::{self, OpenOptions, SignalStore};
 
 use self::columns::Columns;
 use self::table::SignalTable;
 use crate::error::ColumnsError;
-use crate::flow::{self, Limits, Totals, Watch};
+use crate::flow::{self, Destination, Totals};
 
 /// Writes the stream of all reads of `inputs`, one file after the other: the columns that are named
 /// in `wanted`, or all. A read that cannot be decoded ends the stream.
@@ -24,12 +23,10 @@ pub fn write(
     inputs: &[PathBuf],
     options: &OpenOptions,
     wanted: Option<&[String]>,
-    limits: &Limits,
-    output: &mut Output,
-    watch: Watch<'_>,
+    destination: Destination<'_>,
 ) -> Result<Totals, ColumnsError> {
     let open = |path: &PathBuf| store::open(path, options);
     let stores: Vec<Arc<dyn SignalStore>> = inputs.iter().map(open).collect::<Result<_, _>>()?;
     let columns = Columns::new(&stores, wanted)?;
-    flow::run(&SignalTable::new(stores, columns), limits, output, watch)
+    flow::run(&SignalTable::new(stores, columns), destination)
 }

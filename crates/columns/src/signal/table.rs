@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use seqloom_format::signal::SignalRead;
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::schedule::Fetch;
-use seqloom_signal::operations::transcode::read_fault;
+use seqloom_signal::flow::pass::StoredRead;
 use seqloom_signal::store::{Cursor, DecodeScratch, Frame, FrameBatch, ReadError, SignalStore};
 
 use super::auxiliary::{self, Values};
@@ -240,7 +240,7 @@ impl Table for SignalTable {
                     let StoredReads { input, batch, .. } = &*piece.block;
                     let Builders { decode, read, .. } = builders;
                     let store = self.stores[*input].as_ref();
-                    let fault = read_fault(store, decode, batch, frame, read, &error);
+                    let fault = StoredRead { store, batch, frame }.fault(decode, read, &error);
                     return Err(ColumnsError::Fault(Box::new(fault)));
                 }
             }

@@ -2,9 +2,8 @@
 //! one dimension are, in files of HDF5 1.10 and later.
 
 use super::bytes::{Fields, UNDEFINED};
-use super::checksum;
 use super::error::Hdf5Error;
-use super::file::{Hdf5File, PageCache};
+use super::file::MetadataReader;
 
 /// Where a chunk is stored.
 #[derive(Debug, Clone, Copy)]
@@ -48,19 +47,17 @@ impl Entries {
     /// Reads the entry at `at`; `plain` is what it is when nothing but the address is stored.
     fn read(
         self,
-        file: &Hdf5File,
-        cache: &mut PageCache,
+        reader: &mut MetadataReader<'_>,
         at: u64,
         plain: Chunk,
     ) -> Result<Chunk, Hdf5Error> {
         const WHAT: &str = "chunk entry";
         let mut bytes = [0u8; 24];
         let part = &mut bytes[..self.bytes as usize];
-        file.fetch_into(cache, at, WHAT, part)?;
-        let mut fields = Fields::new(part, at, WHAT, file.sizes);
+        let mut fields = reader.fetch_into(at, WHAT, part)?;
         let mut chunk = Chunk { address: fields.offset()?, ..plain };
         if self.has_filters {
-            let width = self.bytes as usize - usize::from(file.sizes.offset) - 4;
+            let width = self.bytes as usize - usize::from(reader.file.sizes.offset) - 4;
             chunk.stored_bytes = fields.unsigned(width)?;
             chunk.mask = fields.u32()?;
         }
@@ -68,23 +65,17 @@ impl Entries {
     }
 }
 
-fn read_address(file: &Hdf5File, cache: &mut PageCache, at: u64) -> Result<u64, Hdf5Error> {
+fn read_address(reader: &mut MetadataReader<'_>, at: u64) -> Result<u64, Hdf5Error> {
     const WHAT: &str = "chunk index";
     let mut bytes = [0u8; 8];
-    let part = &mut bytes[..usize::from(file.sizes.offset)];
-    file.fetch_into(cache, at, WHAT, part)?;
-    Fields::new(part, at, WHAT, file.sizes).offset()
+    let part = &mut bytes[..usize::from(reader.file.sizes.offset)];
+    reader.fetch_into(at, WHAT, part)?.offset()
 }
 
 /// Whether the bit of a page is set in the map at `at`; the first is the highest of the first byte.
-fn is_page_written(
-    file: &Hdf5File,
-    cache: &mut PageCache,
-    at: u64,
-    page: u64,
-) -> Result<bool, Hdf5Error> {
+fn is_page_written(reader: &mut MetadataReader<'_>, at: u64, page: u64) -> Result<bool, Hdf5Error> {
     let mut byte = [0u8];
-    file.fetch_into(cache, at.saturating_add(page / 8), "chunk index", &mut byte)?;
+    reader.fetch_into(at.saturating_add(page / 8), "chunk index", &mut byte)?;
     Ok(byte[0] & 0x80 >> (page % 8) != 0)
 }
 
@@ -99,23 +90,21 @@ pub(super) struct FixedArray {
 
 impl FixedArray {
     pub(super) fn open(
-        file: &Hdf5File,
-        cache: &mut PageCache,
+        reader: &mut MetadataReader<'_>,
         address: u64,
         buffer: &mut Vec<u8>,
     ) -> Result<Self, Hdf5Error> {
         const WHAT: &str = "fixed array";
-        let length = 12 + u64::from(file.sizes.offset) + u64::from(file.sizes.length);
-        file.fetch(cache, address, length, WHAT, buffer)?;
-        let mut fields = Fields::new(buffer, address, WHAT, file.sizes);
+        let length = 12 + u64::from(reader.file.sizes.offset) + u64::from(reader.file.sizes.length);
+        let mut fields = reader.fetch(address, length, WHAT, buffer)?;
         fields.signature(b"FAHD")?;
         fields.version(0)?;
-        checksum::verify(buffer, WHAT, address)?;
+        fields.verify_checksum()?;
         let entries = Entries::parse(&mut fields)?;
         let page_bits = fields.u8()?;
         let count = fields.length()?;
         let block = fields.offset()?;
-        if page_bits > 32 || count > file.size_bytes {
+        if page_bits > 32 || count > reader.file.size_bytes {
             return Err(fields.malformed("its sizes make no sense"));
         }
         Ok(Self { entries, page_entries: 1 << page_bits, count, block })
@@ -124,19 +113,18 @@ impl FixedArray {
     /// The entry of chunk `number`.
     pub(super) fn entry(
         &self,
-        file: &Hdf5File,
-        cache: &mut PageCache,
+        reader: &mut MetadataReader<'_>,
         number: u64,
         plain: Chunk,
     ) -> Result<Chunk, Hdf5Error> {
         if number >= self.count || self.block == UNDEFINED {
             return Ok(Chunk { address: UNDEFINED, ..plain });
         }
-        let mut at = self.block.saturating_add(BLOCK_PREFIX + u64::from(file.sizes.offset));
+        let mut at = self.block.saturating_add(BLOCK_PREFIX + u64::from(reader.file.sizes.offset));
         let mut within = number;
         if self.count > self.page_entries {
             let page = number / self.page_entries;
-            if !is_page_written(file, cache, at, page)? {
+            if !is_page_written(reader, at, page)? {
                 return Ok(Chunk { address: UNDEFINED, ..plain });
             }
             let map_bytes = self.count.div_ceil(self.page_entries).div_ceil(8);
@@ -146,7 +134,7 @@ impl FixedArray {
             within = number % self.page_entries;
         }
         // `within` is below the number of bytes of the file.
-        self.entries.read(file, cache, at.saturating_add(within * self.entries.bytes), plain)
+        self.entries.read(reader, at.saturating_add(within * self.entries.bytes), plain)
     }
 }
 
@@ -166,18 +154,17 @@ pub(super) struct ExtensibleArray {
 
 impl ExtensibleArray {
     pub(super) fn open(
-        file: &Hdf5File,
-        cache: &mut PageCache,
+        reader: &mut MetadataReader<'_>,
         address: u64,
         buffer: &mut Vec<u8>,
     ) -> Result<Self, Hdf5Error> {
         const WHAT: &str = "extensible array";
-        let length = 16 + u64::from(file.sizes.offset) + 6 * u64::from(file.sizes.length);
-        file.fetch(cache, address, length, WHAT, buffer)?;
-        let mut fields = Fields::new(buffer, address, WHAT, file.sizes);
+        let length =
+            16 + u64::from(reader.file.sizes.offset) + 6 * u64::from(reader.file.sizes.length);
+        let mut fields = reader.fetch(address, length, WHAT, buffer)?;
         fields.signature(b"EAHD")?;
         fields.version(0)?;
-        checksum::verify(buffer, WHAT, address)?;
+        fields.verify_checksum()?;
         let entries = Entries::parse(&mut fields)?;
         let max_bits = fields.u8()?;
         let index_entries = u64::from(fields.u8()?);
@@ -210,8 +197,7 @@ impl ExtensibleArray {
     /// points to, or in one that a super block points to (VII.D).
     pub(super) fn entry(
         &self,
-        file: &Hdf5File,
-        cache: &mut PageCache,
+        reader: &mut MetadataReader<'_>,
         number: u64,
         plain: Chunk,
     ) -> Result<Chunk, Hdf5Error> {
@@ -219,11 +205,11 @@ impl ExtensibleArray {
         if self.index_block == UNDEFINED {
             return Ok(nowhere);
         }
-        let width = u64::from(file.sizes.offset);
+        let width = u64::from(reader.file.sizes.offset);
         let first_entry = self.index_block.saturating_add(BLOCK_PREFIX + width);
         if number < self.index_entries {
             let at = first_entry.saturating_add(number * self.entries.bytes);
-            return self.entries.read(file, cache, at, plain);
+            return self.entries.read(reader, at, plain);
         }
         let pointers = first_entry.saturating_add(self.index_entries * self.entries.bytes);
         // Super block `u` has 2^(u/2) data blocks of 2^((u+1)/2) times the least entries.
@@ -240,7 +226,7 @@ impl ExtensibleArray {
         } else {
             let direct = 2 * (self.min_super_pointers - 1);
             let at = pointers.saturating_add((direct + super_block - direct_supers) * width);
-            let address = read_address(file, cache, at)?;
+            let address = read_address(reader, at)?;
             if address == UNDEFINED {
                 return Ok(nowhere);
             }
@@ -253,7 +239,7 @@ impl ExtensibleArray {
             let map = maps.saturating_add(block * map_bytes);
             (maps.saturating_add(all_maps).saturating_add(block * width), Some(map))
         };
-        let data = read_address(file, cache, pointer)?;
+        let data = read_address(reader, pointer)?;
         if data == UNDEFINED {
             return Ok(nowhere);
         }
@@ -265,13 +251,13 @@ impl ExtensibleArray {
                 let value = block_entries;
                 return Err(Hdf5Error::unsupported("paged block of an index", value, data));
             };
-            if !is_page_written(file, cache, map, page)? {
+            if !is_page_written(reader, map, page)? {
                 return Ok(nowhere);
             }
             let page_bytes = self.page_entries * self.entries.bytes + CHECKSUM_BYTES;
             at = at.saturating_add(CHECKSUM_BYTES).saturating_add(page.saturating_mul(page_bytes));
             within %= self.page_entries;
         }
-        self.entries.read(file, cache, at.saturating_add(within * self.entries.bytes), plain)
+        self.entries.read(reader, at.saturating_add(within * self.entries.bytes), plain)
     }
 }

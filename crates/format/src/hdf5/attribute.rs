@@ -3,7 +3,7 @@
 use super::bytes::{Fields, UNDEFINED};
 use super::datatype::{Datatype, DatatypeClass, integer, sign_extended};
 use super::error::Hdf5Error;
-use super::file::{Hdf5File, PageCache};
+use super::file::MetadataReader;
 use super::object::{MessageKind, ObjectHeader, shared_address};
 
 const WHAT: &str = "attribute";
@@ -83,13 +83,12 @@ impl Attribute {
     /// Fills this from the body of an attribute message at `address`.
     pub(super) fn parse(
         &mut self,
-        file: &Hdf5File,
-        cache: &mut PageCache,
+        reader: &mut MetadataReader<'_>,
         shared: &mut ObjectHeader,
         body: &[u8],
         address: u64,
     ) -> Result<(), Hdf5Error> {
-        let mut fields = Fields::new(body, address, WHAT, file.sizes);
+        let mut fields = Fields::new(body, address, WHAT, reader.file.sizes);
         let version = fields.u8()?;
         if !(1..=3).contains(&version) {
             return Err(Hdf5Error::unsupported("attribute version", version, address));
@@ -114,28 +113,32 @@ impl Attribute {
         self.name.clear();
         let end = memchr::memchr(0, name).unwrap_or(name.len());
         self.name.extend_from_slice(&name[..end]);
-        let field = |bytes| Fields::new(bytes, address, WHAT, file.sizes);
+        let field = |bytes| Fields::new(bytes, address, WHAT, reader.file.sizes);
         if flags & 1 == 0 {
             self.datatype.parse(&mut field(datatype))?;
         } else {
-            shared.load(file, cache, shared_address(field(datatype))?)?;
+            shared.load(reader, shared_address(field(datatype))?)?;
             let message = shared.find(MessageKind::DATATYPE);
             let missing = "its committed datatype is none";
             let message = message.ok_or_else(|| Hdf5Error::malformed(WHAT, address, missing))?;
             let body = shared.body(message);
-            self.datatype.parse(&mut Fields::new(body, message.address, WHAT, file.sizes))?;
+            self.datatype.parse(&mut Fields::new(
+                body,
+                message.address,
+                WHAT,
+                reader.file.sizes,
+            ))?;
         }
         if flags & 2 != 0 {
             return Err(Hdf5Error::unsupported("shared dataspace, flags", flags, address));
         }
         self.elements = elements_of(&mut field(dataspace))?;
-        self.parse_value(file, cache, fields)
+        self.parse_value(reader, fields)
     }
 
     fn parse_value(
         &mut self,
-        file: &Hdf5File,
-        cache: &mut PageCache,
+        reader: &mut MetadataReader<'_>,
         mut fields: Fields<'_>,
     ) -> Result<(), Hdf5Error> {
         self.value.clear();
@@ -149,14 +152,14 @@ impl Attribute {
             return Ok(());
         }
         // III.E: length, collection and number of the object in the global heap.
-        let mut reference = Fields::new(bytes, address, WHAT, file.sizes);
+        let mut reference = Fields::new(bytes, address, WHAT, reader.file.sizes);
         let length = u64::from(reference.u32()?);
         let collection = reference.offset()?;
         let number = reference.u32()?;
         if length == 0 || collection == 0 || collection == UNDEFINED {
             return Ok(());
         }
-        read_global_heap(file, cache, collection, number, &mut self.value)?;
+        read_global_heap(reader, collection, number, &mut self.value)?;
         self.value.truncate(usize::try_from(length).unwrap_or(usize::MAX));
         Ok(())
     }
@@ -183,57 +186,38 @@ pub(super) fn elements_of(fields: &mut Fields<'_>) -> Result<u64, Hdf5Error> {
 
 /// Reads one object of a global heap collection (III.E).
 fn read_global_heap(
-    file: &Hdf5File,
-    cache: &mut PageCache,
+    reader: &mut MetadataReader<'_>,
     collection: u64,
     number: u32,
     out: &mut Vec<u8>,
 ) -> Result<(), Hdf5Error> {
     const WHAT: &str = "global heap";
-    let mut header = [0u8; 32];
-    let sizes = file.sizes;
-    let prefix = 8 + u64::from(sizes.length);
-    let mut fields = file.fetch_array(cache, collection, prefix, WHAT, &mut header)?;
+    let mut header = [0u8; 16];
+    let prefix = 8 + u64::from(reader.file.sizes.length);
+    let mut fields = reader.fetch_into(collection, WHAT, &mut header[..prefix as usize])?;
     fields.signature(b"GCOL")?;
     fields.version(1)?;
     fields.skip(3)?;
     let size = fields.length()?;
-    file.check(collection, size, WHAT)?;
+    reader.file.check(collection, size, WHAT)?;
     let end = collection + size;
-    let step = 8 + u64::from(sizes.length);
     let mut at = collection + prefix;
-    while end.saturating_sub(at) >= step {
-        let mut fields = file.fetch_array(cache, at, step, WHAT, &mut header)?;
+    while end.saturating_sub(at) >= prefix {
+        let mut fields = reader.fetch_into(at, WHAT, &mut header[..prefix as usize])?;
         let index = fields.u16()?;
         fields.skip(6)?;
         let length = fields.length()?;
         if index == 0 {
             break; // free space, which ends the collection
         }
-        if length > end - at - step {
+        if length > end - at - prefix {
             return Err(Hdf5Error::malformed(WHAT, at, "an object is longer than it"));
         }
         if u32::from(index) == number {
-            return file.fetch(cache, at + step, length, WHAT, out);
+            return reader.fetch(at + prefix, length, WHAT, out).map(|_| ());
         }
         // Objects are padded to eight bytes; collections themselves stand anywhere.
-        at = at + step + length.next_multiple_of(8);
+        at = at + prefix + length.next_multiple_of(8);
     }
     Err(Hdf5Error::malformed(WHAT, collection, "it lacks an object that is referred to"))
-}
-
-impl Hdf5File {
-    /// A few bytes of metadata as fields, without a buffer of the caller's.
-    fn fetch_array<'a>(
-        &self,
-        cache: &mut PageCache,
-        address: u64,
-        length: u64,
-        what: &'static str,
-        out: &'a mut [u8; 32],
-    ) -> Result<Fields<'a>, Hdf5Error> {
-        let part = &mut out[..(length as usize).min(32)];
-        self.fetch_into(cache, address, what, part)?;
-        Ok(Fields::new(part, address, what, self.sizes))
-    }
 }

@@ -24,8 +24,9 @@ impl Hdf5File {
         scratch: &mut Hdf5Scratch,
         mut visit: impl FnMut(&Attribute) -> Result<(), E>,
     ) -> Result<(), E> {
-        scratch.object.load(self, &mut scratch.cache, address)?;
         let Hdf5Scratch { cache, object, shared, attribute, node, heap: block, .. } = scratch;
+        let mut reader = self.metadata(cache);
+        object.load(&mut reader, address)?;
         for &message in object.messages() {
             if message.kind != MessageKind::ATTRIBUTE {
                 continue;
@@ -34,22 +35,22 @@ impl Hdf5File {
                 let flags = message.flags;
                 return Err(Hdf5Error::unsupported("shared attribute", flags, address).into());
             }
-            attribute.parse(self, cache, shared, object.body(message), message.address)?;
+            attribute.parse(&mut reader, shared, object.body(message), message.address)?;
             visit(attribute)?;
         }
         let Some(message) = object.find(MessageKind::ATTRIBUTE_INFO) else { return Ok(()) };
         let place = message.address;
         let dense = dense_storage(object.body(message), place, self.sizes)?;
         let Some((heap, index)) = dense else { return Ok(()) };
-        let heap = FractalHeap::open(self, cache, heap, node)?;
-        btree2::visit(self, cache, index, NAME_INDEX, node, &mut |cache, record| {
+        let heap = FractalHeap::open(&mut reader, heap, node)?;
+        btree2::visit(&mut reader, index, NAME_INDEX, node, &mut |reader, record| {
             // Type 8: heap ID (8), flags (1), creation order (4), hash (4).
             let id = record.get(..8).unwrap_or_default();
             if record.get(8).is_some_and(|flags| flags & 2 != 0) {
                 return Err(Hdf5Error::unsupported("shared attribute", 0u8, address).into());
             }
-            let place = heap.read(self, cache, id, block)?;
-            attribute.parse(self, cache, shared, block, place)?;
+            let place = heap.read(reader, id, block)?;
+            attribute.parse(reader, shared, block, place)?;
             visit(attribute)
         })
     }

@@ -2,7 +2,7 @@
 
 use super::bytes::Fields;
 use super::error::Hdf5Error;
-use super::file::{Hdf5File, PageCache};
+use super::file::MetadataReader;
 
 const WHAT: &str = "B-tree";
 
@@ -18,22 +18,31 @@ pub(super) enum TreeKind {
     },
 }
 
+/// The buffers of a walk through a tree.
+#[derive(Default)]
+pub(super) struct TreeScratch {
+    /// The node that is read.
+    node: Vec<u8>,
+    /// Nodes still to be visited, with their levels.
+    stack: Vec<(u64, u8)>,
+}
+
 /// Visits what the leaves point to, from left to right, each with the key before it.
 ///
 /// # Errors
 /// Damage in the tree; what `visit` returns.
 pub(super) fn visit(
-    file: &Hdf5File,
-    cache: &mut PageCache,
+    reader: &mut MetadataReader<'_>,
     root: u64,
     kind: TreeKind,
-    buffer: &mut Vec<u8>,
-    stack: &mut Vec<(u64, u8)>,
-    visit: &mut dyn FnMut(&mut PageCache, Fields<'_>, u64) -> Result<(), Hdf5Error>,
+    scratch: &mut TreeScratch,
+    visit: &mut dyn FnMut(&mut MetadataReader<'_>, Fields<'_>, u64) -> Result<(), Hdf5Error>,
 ) -> Result<(), Hdf5Error> {
-    let offset_width = usize::from(file.sizes.offset);
+    let sizes = reader.file.sizes;
+    let TreeScratch { node, stack } = scratch;
+    let offset_width = usize::from(sizes.offset);
     let (node_kind, key_bytes) = match kind {
-        TreeKind::Group => (0, usize::from(file.sizes.length)),
+        TreeKind::Group => (0, usize::from(sizes.length)),
         TreeKind::Chunks { rank } => (1, 8 + 8 * (usize::from(rank) + 1)),
     };
     let prefix = 8 + 2 * offset_width;
@@ -42,8 +51,7 @@ pub(super) fn visit(
     // The level of the root is what it says it is; of all others, one less than their parent's.
     stack.push((root, u8::MAX));
     while let Some((address, level_limit)) = stack.pop() {
-        file.fetch(cache, address, prefix as u64, WHAT, buffer)?;
-        let mut fields = Fields::new(buffer, address, WHAT, file.sizes);
+        let mut fields = reader.fetch(address, prefix as u64, WHAT, node)?;
         fields.signature(b"TREE")?;
         if fields.u8()? != node_kind {
             return Err(fields.malformed("it is not of the expected type"));
@@ -55,19 +63,18 @@ pub(super) fn visit(
         let entries = usize::from(fields.u16()?);
         let length = prefix + entries * (key_bytes + offset_width) + key_bytes;
         visited_bytes = visited_bytes.saturating_add(length as u64);
-        if visited_bytes > file.size_bytes {
+        if visited_bytes > reader.file.size_bytes {
             return Err(fields.malformed("it has more nodes than the file has room for"));
         }
-        file.fetch(cache, address, length as u64, WHAT, buffer)?;
-        let mut fields = Fields::new(buffer, address, WHAT, file.sizes);
+        let mut fields = reader.fetch(address, length as u64, WHAT, node)?;
         fields.skip(prefix)?;
         let children = stack.len();
         for _ in 0..entries {
-            let key = Fields::new(fields.take(key_bytes)?, address, WHAT, file.sizes);
+            let key = Fields::new(fields.take(key_bytes)?, address, WHAT, sizes);
             let child = fields.offset()?;
             match level.checked_sub(1) {
                 Some(below) => stack.push((child, below)),
-                None => visit(cache, key, child)?,
+                None => visit(reader, key, child)?,
             }
         }
         stack[children..].reverse();

@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use super::bytes::{Fields, UNDEFINED, encoded_width};
-use super::checksum;
+use super::bytes::{Sizes, UNDEFINED, encoded_width};
 use super::error::Hdf5Error;
-use super::file::{Hdf5File, PageCache};
+use super::file::MetadataReader;
 
 const WHAT: &str = "B-tree";
 /// Signature, version, type and checksum of a node.
@@ -14,7 +13,7 @@ const NODE_OVERHEAD: u64 = 10;
 const MAX_DEPTH: u16 = 32;
 
 /// Takes a record.
-pub(super) type Visit<'a, E> = dyn FnMut(&mut PageCache, &[u8]) -> Result<(), E> + 'a;
+pub(super) type Visit<'a, E> = dyn FnMut(&mut MetadataReader<'_>, &[u8]) -> Result<(), E> + 'a;
 
 /// What all nodes of a tree have in common.
 struct Tree {
@@ -53,14 +52,13 @@ struct Frame {
 /// # Errors
 /// Damage in the tree; what `visit` returns.
 pub(super) fn visit<E: From<Hdf5Error>>(
-    file: &Hdf5File,
-    cache: &mut PageCache,
+    reader: &mut MetadataReader<'_>,
     address: u64,
     kind: u8,
     buffer: &mut Vec<u8>,
     visit: &mut Visit<'_, E>,
 ) -> Result<(), E> {
-    let (tree, root) = open(file, cache, address, kind, buffer)?;
+    let (tree, root) = open(reader, address, kind, buffer)?;
     let record_bytes = tree.record_bytes as usize;
     let mut frames: Vec<Frame> = Vec::new();
     let mut visited_bytes = 0u64;
@@ -68,15 +66,15 @@ pub(super) fn visit<E: From<Hdf5Error>>(
     loop {
         if let Some(node) = node.take() {
             visited_bytes = visited_bytes.saturating_add(tree.node_bytes);
-            if visited_bytes > file.size_bytes {
+            if visited_bytes > reader.file.size_bytes {
                 let why = "it has more nodes than the file has room for";
                 return Err(Hdf5Error::malformed(WHAT, address, why).into());
             }
             let mut children = Vec::new();
-            let records = read_node(file, cache, &tree, node, buffer, &mut children)?;
+            let records = read_node(reader, &tree, node, buffer, &mut children)?;
             if node.level == 0 {
                 let mut records = buffer[records].chunks_exact(record_bytes);
-                records.try_for_each(|record| visit(cache, record))?;
+                records.try_for_each(|record| visit(reader, record))?;
             } else {
                 frames.push(Frame { records: buffer[records].to_vec(), children, next: 0 });
             }
@@ -87,7 +85,7 @@ pub(super) fn visit<E: From<Hdf5Error>>(
         if let Some(before) = next.checked_sub(1)
             && let Some(record) = frame.records.chunks_exact(record_bytes).nth(before)
         {
-            visit(cache, record)?;
+            visit(reader, record)?;
         }
         match frame.children.get(next) {
             Some(&child) => node = Some(child),
@@ -98,21 +96,20 @@ pub(super) fn visit<E: From<Hdf5Error>>(
 
 /// Reads the header of a tree.
 fn open(
-    file: &Hdf5File,
-    cache: &mut PageCache,
+    reader: &mut MetadataReader<'_>,
     address: u64,
     kind: u8,
     buffer: &mut Vec<u8>,
 ) -> Result<(Tree, Option<Node>), Hdf5Error> {
-    let length = 22 + u64::from(file.sizes.offset) + u64::from(file.sizes.length);
-    file.fetch(cache, address, length, WHAT, buffer)?;
-    let mut fields = Fields::new(buffer, address, WHAT, file.sizes);
+    let sizes = reader.file.sizes;
+    let length = 22 + u64::from(sizes.offset) + u64::from(sizes.length);
+    let mut fields = reader.fetch(address, length, WHAT, buffer)?;
     fields.signature(b"BTHD")?;
     fields.version(0)?;
     if fields.u8()? != kind {
         return Err(fields.malformed("it is not of the expected type"));
     }
-    checksum::verify(buffer, WHAT, address)?;
+    fields.verify_checksum()?;
     let node_bytes = u64::from(fields.u32()?);
     let record_bytes = u64::from(fields.u16()?);
     let depth = fields.u16()?;
@@ -127,7 +124,7 @@ fn open(
     let mut levels = vec![Level { max_records, total_width: 0 }];
     let mut total = max_records;
     for level in 1..=depth {
-        let pointer = pointer_bytes(file, count_width, levels[usize::from(level) - 1].total_width);
+        let pointer = pointer_bytes(sizes, count_width, levels[usize::from(level) - 1].total_width);
         let room = node_bytes.saturating_sub(NODE_OVERHEAD + pointer);
         let max_records = room / (record_bytes + pointer);
         total = (max_records + 1).saturating_mul(total).saturating_add(max_records);
@@ -140,14 +137,13 @@ fn open(
 }
 
 /// Bytes of a pointer to a child: address, records in it, records in and below it.
-fn pointer_bytes(file: &Hdf5File, count_width: usize, total_width: usize) -> u64 {
-    u64::from(file.sizes.offset) + (count_width + total_width) as u64
+fn pointer_bytes(sizes: Sizes, count_width: usize, total_width: usize) -> u64 {
+    u64::from(sizes.offset) + (count_width + total_width) as u64
 }
 
 /// Reads a node into `buffer`, appends its children, and returns where its records stand.
 fn read_node(
-    file: &Hdf5File,
-    cache: &mut PageCache,
+    reader: &mut MetadataReader<'_>,
     tree: &Tree,
     node: Node,
     buffer: &mut Vec<u8>,
@@ -161,11 +157,10 @@ fn read_node(
     let mut length = NODE_OVERHEAD + records * tree.record_bytes;
     let below = level.checked_sub(1).map(|below| tree.levels[usize::from(below)].total_width);
     if let Some(total_width) = below {
-        length += (records + 1) * pointer_bytes(file, tree.count_width, total_width);
+        length += (records + 1) * pointer_bytes(reader.file.sizes, tree.count_width, total_width);
     }
-    file.fetch(cache, address, length, WHAT, buffer)?;
-    checksum::verify(buffer, WHAT, address)?;
-    let mut fields = Fields::new(buffer, address, WHAT, file.sizes);
+    let mut fields = reader.fetch(address, length, WHAT, buffer)?;
+    fields.verify_checksum()?;
     fields.signature(if level == 0 { b"BTLF" } else { b"BTIN" })?;
     fields.version(0)?;
     if fields.u8()? != tree.kind {

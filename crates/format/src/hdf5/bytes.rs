@@ -1,5 +1,6 @@
 //! A structure of the file in memory, read field by field with every step checked.
 
+use super::checksum;
 use super::error::Hdf5Error;
 
 /// The address that points nowhere: all bits set, in whatever width the file has.
@@ -34,6 +35,11 @@ impl<'a> Fields<'a> {
     /// An error about this structure.
     pub(super) fn malformed(&self, why: &'static str) -> Hdf5Error {
         Hdf5Error::malformed(self.what, self.address, why)
+    }
+
+    /// Verifies the checksum of a structure that ends with one.
+    pub(super) fn verify_checksum(&self) -> Result<(), Hdf5Error> {
+        checksum::verify(self.bytes, self.what, self.address)
     }
 
     pub(super) fn position(&self) -> usize {

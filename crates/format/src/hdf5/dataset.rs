@@ -2,7 +2,7 @@
 
 use super::array_index::{Chunk, ExtensibleArray, FixedArray};
 use super::attribute::elements_of;
-use super::btree1::{self, TreeKind};
+use super::btree1::{self, TreeKind, TreeScratch};
 use super::bytes::{Fields, UNDEFINED};
 use super::datatype::{DatatypeClass, append};
 use super::error::Hdf5Error;
@@ -31,7 +31,7 @@ impl Hdf5File {
     ) -> Result<(), Hdf5Error> {
         out.clear();
         self.load_shape(address, scratch)?;
-        let Hdf5Scratch { cache, object, shape, filters, node, stack, .. } = scratch;
+        let Hdf5Scratch { cache, object, shape, filters, node, tree, .. } = scratch;
         let elements = shape.elements as usize;
         let value_bytes = u64::from(shape.datatype.size_bytes);
         match shape.layout {
@@ -55,9 +55,10 @@ impl Hdf5File {
                 append(&shape.datatype, &filters.chunk, out);
             }
             Layout::Chunked(chunked) if chunked.address == UNDEFINED => {}
-            Layout::Chunked(chunked) => {
-                let mut take = |chunk| self.take_chunk(chunk, chunked, shape, filters, out);
-                self.visit_chunks(cache, shape, chunked, node, stack, &mut take)?;
+            Layout::Chunked(layout) => {
+                let chunks = Chunks { file: self, shape, layout };
+                let mut take = |chunk| chunks.take(chunk, filters, out);
+                chunks.visit(cache, node, tree, &mut take)?;
             }
         }
         fill_to(elements, shape.fill, address, out)
@@ -66,7 +67,8 @@ impl Hdf5File {
     /// Reads the messages of a dataset.
     fn load_shape(&self, address: u64, scratch: &mut Hdf5Scratch) -> Result<(), Hdf5Error> {
         let Hdf5Scratch { cache, object, shared, shape, .. } = scratch;
-        object.load(self, cache, address)?;
+        let mut reader = self.metadata(cache);
+        object.load(&mut reader, address)?;
         let find = |kind, why| {
             let message = object.find(kind);
             message.ok_or_else(|| Hdf5Error::malformed(WHAT, address, why))
@@ -76,7 +78,7 @@ impl Hdf5File {
         let body = object.body(message);
         let mut fields = Fields::new(body, place, what, self.sizes);
         if message.is_shared() {
-            shared.load(self, cache, shared_address(fields)?)?;
+            shared.load(&mut reader, shared_address(fields)?)?;
             let committed = shared.find(MessageKind::DATATYPE);
             let why = "its committed datatype is none";
             let committed = committed.ok_or_else(|| Hdf5Error::malformed(WHAT, address, why))?;
@@ -120,22 +122,33 @@ impl Hdf5File {
         shape.layout = parse_layout(&mut fields, start, &shape.datatype, &shape.filters)?;
         Ok(())
     }
+}
 
+/// A dataset in chunks.
+#[derive(Clone, Copy)]
+struct Chunks<'a> {
+    file: &'a Hdf5File,
+    shape: &'a DatasetShape,
+    layout: Chunked,
+}
+
+impl Chunks<'_> {
     /// Visits the chunks of a dataset from its start to its end.
-    fn visit_chunks(
-        &self,
+    fn visit(
+        self,
         cache: &mut PageCache,
-        shape: &DatasetShape,
-        chunked: Chunked,
         node: &mut Vec<u8>,
-        stack: &mut Vec<(u64, u8)>,
+        tree: &mut TreeScratch,
         visit: &mut dyn FnMut(Chunk) -> Result<(), Hdf5Error>,
     ) -> Result<(), Hdf5Error> {
+        let Self { file, shape, layout: chunked } = self;
+        let mut reader = file.metadata(cache);
+        let reader = &mut reader;
         let chunks = shape.elements.div_ceil(chunked.elements);
         // At most `MAX_ELEMENTS` times eight bytes.
         let plain_bytes = chunked.elements * u64::from(shape.datatype.size_bytes);
         let address = chunked.address;
-        let limit = self.size_bytes;
+        let limit = file.size_bytes;
         if chunks > limit {
             return Err(Hdf5Error::Limit { what: "chunks", value: chunks, limit, address });
         }
@@ -146,8 +159,7 @@ impl Hdf5File {
         match chunked.index {
             Index::Tree => {
                 let kind = TreeKind::Chunks { rank: 1 };
-                btree1::visit(self, cache, address, kind, node, stack, &mut |_, key, child| {
-                    let mut key = key;
+                btree1::visit(reader, address, kind, tree, &mut |_, mut key, child| {
                     let stored_bytes = u64::from(key.u32()?);
                     let mask = key.u32()?;
                     visit(Chunk { first: key.u64()?, address: child, stored_bytes, mask })
@@ -162,16 +174,16 @@ impl Hdf5File {
                 visit(plain(number, at.unwrap_or(UNDEFINED)))
             }),
             Index::FixedArray => {
-                let array = FixedArray::open(self, cache, address, node)?;
+                let array = FixedArray::open(reader, address, node)?;
                 (0..chunks).try_for_each(|number| {
-                    let entry = array.entry(self, cache, number, plain(number, UNDEFINED))?;
+                    let entry = array.entry(reader, number, plain(number, UNDEFINED))?;
                     if entry.address == UNDEFINED { Ok(()) } else { visit(entry) }
                 })
             }
             Index::ExtensibleArray => {
-                let array = ExtensibleArray::open(self, cache, address, node)?;
+                let array = ExtensibleArray::open(reader, address, node)?;
                 (0..chunks).try_for_each(|number| {
-                    let entry = array.entry(self, cache, number, plain(number, UNDEFINED))?;
+                    let entry = array.entry(reader, number, plain(number, UNDEFINED))?;
                     if entry.address == UNDEFINED { Ok(()) } else { visit(entry) }
                 })
             }
@@ -180,14 +192,13 @@ impl Hdf5File {
 
     /// Reads one chunk and appends its values. Chunks must come in order, so that no file makes
     /// more work than its values.
-    fn take_chunk(
-        &self,
+    fn take(
+        self,
         chunk: Chunk,
-        chunked: Chunked,
-        shape: &DatasetShape,
         filters: &mut FilterScratch,
         out: &mut Vec<i16>,
     ) -> Result<(), Hdf5Error> {
+        let Self { file, shape, layout: chunked } = self;
         let Chunk { first, address, stored_bytes, mask } = chunk;
         if first >= shape.elements {
             return Ok(()); // the dataset was made shorter
@@ -198,7 +209,7 @@ impl Hdf5File {
         fill_to(first as usize, shape.fill, address, out)?;
         let value_bytes = shape.datatype.size_bytes as usize;
         let chunk_bytes = chunked.elements as usize * value_bytes;
-        self.fetch_direct(address, stored_bytes, "chunk", &mut filters.chunk)?;
+        file.fetch_direct(address, stored_bytes, "chunk", &mut filters.chunk)?;
         let is_edge = shape.elements - first < chunked.elements;
         if !(chunked.plain_edge && is_edge) {
             filter::undo(&shape.filters, mask, chunk_bytes, address, filters)?;

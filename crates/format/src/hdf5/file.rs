@@ -31,6 +31,12 @@ pub struct Hdf5File {
     identity: Arc<()>,
 }
 
+/// A file whose metadata is read through a caller's cache.
+pub(super) struct MetadataReader<'a> {
+    pub(super) file: &'a Hdf5File,
+    cache: &'a mut PageCache,
+}
+
 /// Recently read pages of one file.
 #[derive(Default)]
 pub(super) struct PageCache {
@@ -60,12 +66,11 @@ impl Hdf5File {
         // II: the superblock is at byte 0, 512, 1024, and so on by doubling.
         let mut at = 0u64;
         loop {
-            file.fetch(&mut cache, at, 8, "signature", &mut bytes).map_err(
-                |error| match error {
-                    Hdf5Error::Truncated { .. } => Hdf5Error::NotHdf5,
-                    other => other,
-                },
-            )?;
+            let fetched = file.metadata(&mut cache).fetch(at, 8, "signature", &mut bytes);
+            fetched.map_err(|error| match error {
+                Hdf5Error::Truncated { .. } => Hdf5Error::NotHdf5,
+                other => other,
+            })?;
             if bytes == SIGNATURE {
                 break;
             }
@@ -80,7 +85,7 @@ impl Hdf5File {
         let mut bytes = Vec::new();
         // The longest, version 1 with 8-byte addresses, has 100 bytes.
         let length = (self.size_bytes - at).min(100);
-        self.fetch(cache, at, length, WHAT, &mut bytes)?;
+        self.metadata(cache).fetch(at, length, WHAT, &mut bytes)?;
         let mut fields = Fields::new(&bytes, at, WHAT, self.sizes);
         fields.skip(8)?;
         let version = fields.u8()?;
@@ -139,47 +144,9 @@ impl Hdf5File {
         Err(Hdf5Error::Truncated { what, address, length_bytes: length })
     }
 
-    /// Reads a structure of metadata, through the cache when it is small.
-    pub(super) fn fetch(
-        &self,
-        cache: &mut PageCache,
-        address: u64,
-        length: u64,
-        what: &'static str,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Hdf5Error> {
-        if length > MAX_STRUCTURE_BYTES {
-            let limit = MAX_STRUCTURE_BYTES;
-            return Err(Hdf5Error::Limit { what, value: length, limit, address });
-        }
-        if length > PAGE_BYTES * 4 {
-            return self.fetch_direct(address, length, what, out);
-        }
-        self.check(address, length, what)?;
-        out.clear();
-        out.resize(length as usize, 0);
-        self.fetch_into(cache, address, what, out)
-    }
-
-    /// Reads a few bytes through the cache.
-    pub(super) fn fetch_into(
-        &self,
-        cache: &mut PageCache,
-        address: u64,
-        what: &'static str,
-        out: &mut [u8],
-    ) -> Result<(), Hdf5Error> {
-        self.check(address, out.len() as u64, what)?;
-        let mut filled = 0;
-        while filled < out.len() {
-            let at = address + filled as u64;
-            let page = cache.page(self, at / PAGE_BYTES)?;
-            let page = &page[(at % PAGE_BYTES) as usize..];
-            let count = page.len().min(out.len() - filled);
-            out[filled..filled + count].copy_from_slice(&page[..count]);
-            filled += count;
-        }
-        Ok(())
+    /// This file, its metadata read through `cache`.
+    pub(super) fn metadata<'a>(&'a self, cache: &'a mut PageCache) -> MetadataReader<'a> {
+        MetadataReader { file: self, cache }
     }
 
     /// Reads bytes past the cache: chunks of signal, large nodes.
@@ -209,6 +176,50 @@ impl std::fmt::Debug for Hdf5File {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { base, size_bytes, sizes, root, .. } = self;
         write!(f, "Hdf5File {{ base: {base}, size_bytes: {size_bytes}, {sizes:?}, root: {root} }}")
+    }
+}
+
+impl MetadataReader<'_> {
+    /// Reads a structure named `what`, through the cache when it is small.
+    pub(super) fn fetch<'b>(
+        &mut self,
+        address: u64,
+        length: u64,
+        what: &'static str,
+        out: &'b mut Vec<u8>,
+    ) -> Result<Fields<'b>, Hdf5Error> {
+        if length > MAX_STRUCTURE_BYTES {
+            let limit = MAX_STRUCTURE_BYTES;
+            return Err(Hdf5Error::Limit { what, value: length, limit, address });
+        }
+        if length > PAGE_BYTES * 4 {
+            self.file.fetch_direct(address, length, what, out)?;
+            return Ok(Fields::new(out, address, what, self.file.sizes));
+        }
+        self.file.check(address, length, what)?;
+        out.clear();
+        out.resize(length as usize, 0);
+        self.fetch_into(address, what, out)
+    }
+
+    /// Reads a few bytes through the cache.
+    pub(super) fn fetch_into<'b>(
+        &mut self,
+        address: u64,
+        what: &'static str,
+        out: &'b mut [u8],
+    ) -> Result<Fields<'b>, Hdf5Error> {
+        self.file.check(address, out.len() as u64, what)?;
+        let mut filled = 0;
+        while filled < out.len() {
+            let at = address + filled as u64;
+            let page = self.cache.page(self.file, at / PAGE_BYTES)?;
+            let page = &page[(at % PAGE_BYTES) as usize..];
+            let count = page.len().min(out.len() - filled);
+            out[filled..filled + count].copy_from_slice(&page[..count]);
+            filled += count;
+        }
+        Ok(Fields::new(out, address, what, self.file.sizes))
     }
 }
 

@@ -1,9 +1,8 @@
 //! Fractal heaps (specification, III.G): where dense links and attributes are stored.
 
 use super::bytes::{Fields, UNDEFINED, encoded_width};
-use super::checksum;
 use super::error::Hdf5Error;
-use super::file::{Hdf5File, PageCache};
+use super::file::MetadataReader;
 
 const WHAT: &str = "fractal heap";
 
@@ -25,15 +24,13 @@ pub(super) struct FractalHeap {
 impl FractalHeap {
     /// Reads a heap's header.
     pub(super) fn open(
-        file: &Hdf5File,
-        cache: &mut PageCache,
+        reader: &mut MetadataReader<'_>,
         address: u64,
         buffer: &mut Vec<u8>,
     ) -> Result<Self, Hdf5Error> {
-        let sizes = file.sizes;
+        let sizes = reader.file.sizes;
         let length = 26 + 12 * u64::from(sizes.length) + 3 * u64::from(sizes.offset);
-        file.fetch(cache, address, length, WHAT, buffer)?;
-        let mut fields = Fields::new(buffer, address, WHAT, sizes);
+        let mut fields = reader.fetch(address, length, WHAT, buffer)?;
         fields.signature(b"FRHP")?;
         fields.version(0)?;
         let id_bytes = u64::from(fields.u16()?);
@@ -41,7 +38,7 @@ impl FractalHeap {
         if filter_bytes != 0 {
             return Err(Hdf5Error::unsupported("filtered fractal heap", filter_bytes, address));
         }
-        checksum::verify(buffer, WHAT, address)?;
+        fields.verify_checksum()?;
         fields.u8()?; // flags: whether direct blocks have checksums, which are not verified
         let max_managed_bytes = u64::from(fields.u32()?);
         fields.length()?; // next huge ID
@@ -87,19 +84,18 @@ impl FractalHeap {
     /// own address for one that stands in its ID.
     pub(super) fn read(
         &self,
-        file: &Hdf5File,
-        cache: &mut PageCache,
+        reader: &mut MetadataReader<'_>,
         id: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<u64, Hdf5Error> {
-        let mut fields = Fields::new(id, self.address, "fractal heap ID", file.sizes);
+        let mut fields = Fields::new(id, self.address, "fractal heap ID", reader.file.sizes);
         let first = fields.u8()?;
         match (first >> 6, first >> 4 & 3) {
             (0, 0) => {
                 let offset = fields.unsigned(self.offset_bits.div_ceil(8) as usize)?;
                 let length = fields.unsigned(self.length_width)?;
-                let at = self.locate(file, cache, offset, length)?;
-                file.fetch(cache, at, length, WHAT, out)?;
+                let at = self.locate(reader, offset, length)?;
+                reader.fetch(at, length, WHAT, out)?;
                 Ok(at)
             }
             (0, 2) => {
@@ -128,8 +124,7 @@ impl FractalHeap {
     /// Finds where in the file byte `offset` of the heap stands (III.G, the doubling table).
     fn locate(
         &self,
-        file: &Hdf5File,
-        cache: &mut PageCache,
+        reader: &mut MetadataReader<'_>,
         offset: u64,
         length: u64,
     ) -> Result<u64, Hdf5Error> {
@@ -165,7 +160,7 @@ impl FractalHeap {
                 }
             };
             let column = (within - row_start) / bytes;
-            block = self.child(file, cache, block, row * self.width + column)?;
+            block = self.child(reader, block, row * self.width + column)?;
             within = (within - row_start) % bytes;
             let is_direct = bytes <= self.max_direct_bytes;
             // An indirect block of this size has this many rows.
@@ -179,22 +174,20 @@ impl FractalHeap {
     /// Address of the child with this number of an indirect block.
     fn child(
         &self,
-        file: &Hdf5File,
-        cache: &mut PageCache,
+        reader: &mut MetadataReader<'_>,
         block: u64,
         index: u64,
     ) -> Result<u64, Hdf5Error> {
         let mut bytes = [0u8; 8];
-        file.fetch_into(cache, block, WHAT, &mut bytes[..4])?;
+        reader.fetch_into(block, WHAT, &mut bytes[..4])?;
         if bytes[..4] != *b"FHIB" {
             return Err(Hdf5Error::malformed(WHAT, block, "its signature is missing"));
         }
-        let width = u64::from(file.sizes.offset);
+        let width = u64::from(reader.file.sizes.offset);
         let header = 5 + width + u64::from(self.offset_bits.div_ceil(8));
         // At most 64 rows of at most 65,536 columns.
         let at = block.saturating_add(header + index * width);
-        let field = &mut bytes[..usize::from(file.sizes.offset)];
-        file.fetch_into(cache, at, WHAT, field)?;
-        Fields::new(field, at, WHAT, file.sizes).offset()
+        let field = &mut bytes[..usize::from(reader.file.sizes.offset)];
+        reader.fetch_into(at, WHAT, field)?.offset()
     }
 }

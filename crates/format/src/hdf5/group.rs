@@ -5,7 +5,7 @@ use super::btree1::{self, TreeKind};
 use super::btree2;
 use super::bytes::{Fields, UNDEFINED};
 use super::error::Hdf5Error;
-use super::file::{Hdf5File, PageCache};
+use super::file::{Hdf5File, MetadataReader};
 use super::fractal_heap::FractalHeap;
 use super::object::{Message, MessageKind};
 use super::scratch::Hdf5Scratch;
@@ -127,7 +127,7 @@ impl Hdf5File {
     /// # Errors
     /// The object's header cannot be read.
     pub fn kind(&self, address: u64, scratch: &mut Hdf5Scratch) -> Result<ObjectKind, Hdf5Error> {
-        scratch.object.load(self, &mut scratch.cache, address)?;
+        scratch.object.load(&mut self.metadata(&mut scratch.cache), address)?;
         let has = |kind| scratch.object.find(kind).is_some();
         let links = [MessageKind::SYMBOL_TABLE, MessageKind::LINK_INFO, MessageKind::LINK];
         Ok(if has(MessageKind::LAYOUT) {
@@ -174,7 +174,7 @@ impl Hdf5File {
         scratch: &mut Hdf5Scratch,
         out: &mut Links,
     ) -> Result<(), Hdf5Error> {
-        scratch.object.load(self, &mut scratch.cache, group)?;
+        scratch.object.load(&mut self.metadata(&mut scratch.cache), group)?;
         for index in 0..scratch.object.messages().len() {
             let message = scratch.object.messages()[index];
             match message.kind {
@@ -227,73 +227,15 @@ impl Hdf5File {
         scratch: &mut Hdf5Scratch,
         out: &mut Links,
     ) -> Result<(), Hdf5Error> {
-        let Hdf5Scratch { cache, object, node, heap, stack, symbols, .. } = scratch;
+        let Hdf5Scratch { cache, object, node, heap, tree: walk, symbols, .. } = scratch;
+        let mut reader = self.metadata(cache);
         let body = object.body(message);
         let mut fields = Fields::new(body, message.address, "symbol table", self.sizes);
         let (tree, names) = (fields.offset()?, fields.offset()?);
-        self.local_heap(cache, names, node, heap)?;
-        btree1::visit(self, cache, tree, TreeKind::Group, node, stack, &mut |cache, _, child| {
-            self.symbol_node(cache, child, symbols, heap, out)
+        local_heap(&mut reader, names, node, heap)?;
+        btree1::visit(&mut reader, tree, TreeKind::Group, walk, &mut |reader, _, child| {
+            symbol_node(reader, child, symbols, heap, out)
         })
-    }
-
-    /// Reads the data segment of a local heap (III.D).
-    fn local_heap(
-        &self,
-        cache: &mut PageCache,
-        address: u64,
-        buffer: &mut Vec<u8>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Hdf5Error> {
-        const WHAT: &str = "local heap";
-        let length = 8 + 2 * u64::from(self.sizes.length) + u64::from(self.sizes.offset);
-        self.fetch(cache, address, length, WHAT, buffer)?;
-        let mut fields = Fields::new(buffer, address, WHAT, self.sizes);
-        fields.signature(b"HEAP")?;
-        fields.version(0)?;
-        fields.skip(3)?;
-        let size = fields.length()?;
-        fields.length()?; // free list
-        let data = fields.offset()?;
-        self.fetch(cache, data, size, WHAT, out)
-    }
-
-    /// Reads a symbol table node (III.B, III.C).
-    fn symbol_node(
-        &self,
-        cache: &mut PageCache,
-        address: u64,
-        buffer: &mut Vec<u8>,
-        heap: &[u8],
-        out: &mut Links,
-    ) -> Result<(), Hdf5Error> {
-        const WHAT: &str = "symbol table node";
-        self.fetch(cache, address, 8, WHAT, buffer)?;
-        let mut fields = Fields::new(buffer, address, WHAT, self.sizes);
-        fields.signature(b"SNOD")?;
-        fields.version(1)?;
-        fields.skip(1)?;
-        let symbols = u64::from(fields.u16()?);
-        let entry_bytes = 2 * u64::from(self.sizes.offset) + 24;
-        self.fetch(cache, address, 8 + symbols * entry_bytes, WHAT, buffer)?;
-        let mut fields = Fields::new(buffer, address, WHAT, self.sizes);
-        fields.skip(8)?;
-        for _ in 0..symbols {
-            let name = heap_text(heap, fields.offset()?, &fields)?;
-            let object = fields.offset()?;
-            let cache_type = fields.u32()?;
-            fields.skip(4)?;
-            let mut scratch_pad = Fields::new(fields.take(16)?, address, WHAT, self.sizes);
-            match (object, cache_type) {
-                (_, 2) => {
-                    let path = heap_text(heap, u64::from(scratch_pad.u32()?), &fields)?;
-                    out.push(name, LinkTarget::Nowhere, path)?;
-                }
-                (UNDEFINED, _) => out.push(name, LinkTarget::Nowhere, b"")?,
-                (object, _) => out.push(name, LinkTarget::Object(object), b"")?,
-            }
-        }
-        Ok(())
     }
 
     fn dense_links(
@@ -303,6 +245,7 @@ impl Hdf5File {
         out: &mut Links,
     ) -> Result<(), Hdf5Error> {
         let Hdf5Scratch { cache, object, node, heap: block, .. } = scratch;
+        let mut reader = self.metadata(cache);
         let body = object.body(message);
         let mut fields = Fields::new(body, message.address, "link info message", self.sizes);
         fields.version(0)?;
@@ -312,13 +255,68 @@ impl Hdf5File {
         if heap == UNDEFINED || index == UNDEFINED {
             return Ok(());
         }
-        let heap = FractalHeap::open(self, cache, heap, node)?;
-        btree2::visit(self, cache, index, NAME_INDEX, node, &mut |cache, record| {
+        let heap = FractalHeap::open(&mut reader, heap, node)?;
+        btree2::visit(&mut reader, index, NAME_INDEX, node, &mut |reader, record| {
             // Type 5: hash of the name (4), heap ID (7).
-            let place = heap.read(self, cache, record.get(4..11).unwrap_or_default(), block)?;
+            let place = heap.read(reader, record.get(4..11).unwrap_or_default(), block)?;
             parse_link(Fields::new(block, place, "link", self.sizes), out)
         })
     }
+}
+
+/// Reads the data segment of a local heap (III.D).
+fn local_heap(
+    reader: &mut MetadataReader<'_>,
+    address: u64,
+    buffer: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) -> Result<(), Hdf5Error> {
+    const WHAT: &str = "local heap";
+    let sizes = reader.file.sizes;
+    let length = 8 + 2 * u64::from(sizes.length) + u64::from(sizes.offset);
+    let mut fields = reader.fetch(address, length, WHAT, buffer)?;
+    fields.signature(b"HEAP")?;
+    fields.version(0)?;
+    fields.skip(3)?;
+    let size = fields.length()?;
+    fields.length()?; // free list
+    let data = fields.offset()?;
+    reader.fetch(data, size, WHAT, out).map(|_| ())
+}
+
+/// Reads a symbol table node (III.B, III.C).
+fn symbol_node(
+    reader: &mut MetadataReader<'_>,
+    address: u64,
+    buffer: &mut Vec<u8>,
+    heap: &[u8],
+    out: &mut Links,
+) -> Result<(), Hdf5Error> {
+    const WHAT: &str = "symbol table node";
+    let mut fields = reader.fetch(address, 8, WHAT, buffer)?;
+    fields.signature(b"SNOD")?;
+    fields.version(1)?;
+    fields.skip(1)?;
+    let symbols = u64::from(fields.u16()?);
+    let entry_bytes = 2 * u64::from(reader.file.sizes.offset) + 24;
+    let mut fields = reader.fetch(address, 8 + symbols * entry_bytes, WHAT, buffer)?;
+    fields.skip(8)?;
+    for _ in 0..symbols {
+        let name = heap_text(heap, fields.offset()?, &fields)?;
+        let object = fields.offset()?;
+        let cache_type = fields.u32()?;
+        fields.skip(4)?;
+        let mut scratch_pad = Fields::new(fields.take(16)?, address, WHAT, reader.file.sizes);
+        match (object, cache_type) {
+            (_, 2) => {
+                let path = heap_text(heap, u64::from(scratch_pad.u32()?), &fields)?;
+                out.push(name, LinkTarget::Nowhere, path)?;
+            }
+            (UNDEFINED, _) => out.push(name, LinkTarget::Nowhere, b"")?,
+            (object, _) => out.push(name, LinkTarget::Object(object), b"")?,
+        }
+    }
+    Ok(())
 }
 
 /// Text in a local heap, up to its NUL.

@@ -1,9 +1,11 @@
 //! Object headers (specification, IV.A.1): the messages that an object consists of.
 
-use super::bytes::{Fields, UNDEFINED};
+use super::bytes::{Fields, Sizes, UNDEFINED};
 use super::checksum;
 use super::error::Hdf5Error;
-use super::file::{Hdf5File, PageCache};
+use super::file::MetadataReader;
+
+const WHAT: &str = "object header";
 
 /// Most messages of one object. libhdf5 writes two per attribute at most, and attributes go to
 /// dense storage long before.
@@ -27,6 +29,26 @@ impl MessageKind {
     pub(super) const CONTINUATION: Self = Self(0x10);
     pub(super) const SYMBOL_TABLE: Self = Self(0x11);
     pub(super) const ATTRIBUTE_INFO: Self = Self(0x15);
+}
+
+/// What stands in front of each message, by the version of the object header.
+#[derive(Debug, Clone, Copy)]
+enum MessagePrefix {
+    Version1,
+    /// Whether messages carry the order of their creation.
+    Version2 {
+        has_order: bool,
+    },
+}
+
+impl MessagePrefix {
+    fn bytes(self) -> usize {
+        match self {
+            Self::Version1 => 8,
+            Self::Version2 { has_order: true } => 6,
+            Self::Version2 { has_order: false } => 4,
+        }
+    }
 }
 
 /// Where a message lies.
@@ -60,20 +82,19 @@ impl ObjectHeader {
     /// Reads the header of the object at `address`.
     pub(super) fn load(
         &mut self,
-        file: &Hdf5File,
-        cache: &mut PageCache,
+        reader: &mut MetadataReader<'_>,
         address: u64,
     ) -> Result<(), Hdf5Error> {
         self.bytes.clear();
         self.messages.clear();
         self.blocks.clear();
-        file.check(address, 8, "object header")?;
-        let length = (file.size_bytes - address).min(34);
-        file.fetch(cache, address, length, "object header", &mut self.block)?;
+        reader.file.check(address, 8, WHAT)?;
+        let length = (reader.file.size_bytes - address).min(34);
+        reader.fetch(address, length, WHAT, &mut self.block)?;
         if self.block.starts_with(b"OHDR") {
-            self.load_version2(file, cache, address)
+            self.load_version2(reader, address)
         } else {
-            self.load_version1(file, cache, address)
+            self.load_version1(reader, address)
         }
     }
 
@@ -101,11 +122,10 @@ impl ObjectHeader {
     /// IV.A.1.a.
     fn load_version1(
         &mut self,
-        file: &Hdf5File,
-        cache: &mut PageCache,
+        reader: &mut MetadataReader<'_>,
         address: u64,
     ) -> Result<(), Hdf5Error> {
-        let mut fields = Fields::new(&self.block, address, "object header", file.sizes);
+        let mut fields = Fields::new(&self.block, address, WHAT, reader.file.sizes);
         fields.version(1)?;
         fields.skip(7)?; // reserved byte, number of messages, reference count
         let length = u64::from(fields.u32()?);
@@ -113,8 +133,8 @@ impl ObjectHeader {
         let mut next = 0;
         while let Some(&(start, length)) = self.blocks.get(next) {
             next += 1;
-            let at = self.append(file, cache, start, length)?;
-            self.parse_block(file, start, at, 8, false)?;
+            let at = self.append(reader, start, length)?;
+            self.parse_block(reader.file.sizes, start, at, MessagePrefix::Version1)?;
         }
         Ok(())
     }
@@ -122,12 +142,10 @@ impl ObjectHeader {
     /// IV.A.1.b.
     fn load_version2(
         &mut self,
-        file: &Hdf5File,
-        cache: &mut PageCache,
+        reader: &mut MetadataReader<'_>,
         address: u64,
     ) -> Result<(), Hdf5Error> {
-        const WHAT: &str = "object header";
-        let mut fields = Fields::new(&self.block, address, WHAT, file.sizes);
+        let mut fields = Fields::new(&self.block, address, WHAT, reader.file.sizes);
         fields.skip(4)?;
         fields.version(2)?;
         let flags = fields.u8()?;
@@ -135,24 +153,23 @@ impl ObjectHeader {
         fields.skip(if flags & 0x10 != 0 { 4 } else { 0 })?;
         let length = fields.unsigned(1 << (flags & 3))?;
         let prefix = fields.position();
-        let has_order = flags & 0x04 != 0;
-        let header = if has_order { 6 } else { 4 };
+        let message_prefix = MessagePrefix::Version2 { has_order: flags & 0x04 != 0 };
         let whole = length.saturating_add(prefix as u64 + 4);
-        let at = self.append(file, cache, address, whole)?;
+        let at = self.append(reader, address, whole)?;
         checksum::verify(&self.bytes[at..], WHAT, address)?;
         self.bytes.truncate(self.bytes.len() - 4);
-        self.parse_block(file, address, at + prefix, header, true)?;
+        self.parse_block(reader.file.sizes, address, at + prefix, message_prefix)?;
         let mut next = 0;
         while let Some(&(start, length)) = self.blocks.get(next) {
             next += 1;
-            let at = self.append(file, cache, start, length)?;
+            let at = self.append(reader, start, length)?;
             let block = &self.bytes[at..];
             if !block.starts_with(b"OCHK") || block.len() < 8 {
                 return Err(Hdf5Error::malformed(WHAT, start, "its signature is missing"));
             }
             checksum::verify(block, WHAT, start)?;
             self.bytes.truncate(self.bytes.len() - 4);
-            self.parse_block(file, start, at + 4, header, true)?;
+            self.parse_block(reader.file.sizes, start, at + 4, message_prefix)?;
         }
         Ok(())
     }
@@ -160,19 +177,17 @@ impl ObjectHeader {
     /// Appends a block of the header and returns where it starts in the buffer.
     fn append(
         &mut self,
-        file: &Hdf5File,
-        cache: &mut PageCache,
+        reader: &mut MetadataReader<'_>,
         address: u64,
         length: u64,
     ) -> Result<usize, Hdf5Error> {
-        const WHAT: &str = "object header";
         // Blocks that continue each other in a circle meet this limit too.
         let whole = length.saturating_add(self.bytes.len() as u64);
-        let limit = (MAX_HEADER_BYTES as u64).min(file.size_bytes);
+        let limit = (MAX_HEADER_BYTES as u64).min(reader.file.size_bytes);
         if whole > limit {
             return Err(Hdf5Error::Limit { what: WHAT, value: whole, limit, address });
         }
-        file.fetch(cache, address, length, WHAT, &mut self.block)?;
+        reader.fetch(address, length, WHAT, &mut self.block)?;
         let at = self.bytes.len();
         self.bytes.extend_from_slice(&self.block);
         Ok(at)
@@ -181,25 +196,23 @@ impl ObjectHeader {
     /// Splits the bytes from `start` to the end of the buffer into messages.
     fn parse_block(
         &mut self,
-        file: &Hdf5File,
+        sizes: Sizes,
         address: u64,
         start: usize,
-        header: usize,
-        is_version2: bool,
+        prefix: MessagePrefix,
     ) -> Result<(), Hdf5Error> {
-        const WHAT: &str = "object header";
         let end = self.bytes.len();
         let mut at = start;
         // Less than a message's header at the end of a version 2 block is a gap.
-        while at + header <= end {
+        while at + prefix.bytes() <= end {
             let place = address.saturating_add((at - start) as u64);
-            let mut fields = Fields::new(&self.bytes[at..end], place, WHAT, file.sizes);
-            let (kind, length, flags) = if is_version2 {
-                (u16::from(fields.u8()?), fields.u16()?, fields.u8()?)
-            } else {
-                (fields.u16()?, fields.u16()?, fields.u8()?)
+            let mut fields = Fields::new(&self.bytes[at..end], place, WHAT, sizes);
+            let kind = match prefix {
+                MessagePrefix::Version1 => fields.u16()?,
+                MessagePrefix::Version2 { .. } => u16::from(fields.u8()?),
             };
-            at += header;
+            let (length, flags) = (fields.u16()?, fields.u8()?);
+            at += prefix.bytes();
             let message_end = at + usize::from(length);
             if message_end > end {
                 return Err(Hdf5Error::malformed(WHAT, place, "a message is longer than it"));
@@ -211,7 +224,7 @@ impl ObjectHeader {
             let kind = MessageKind(kind);
             if kind == MessageKind::CONTINUATION {
                 let body = &self.bytes[at..message_end];
-                let mut fields = Fields::new(body, place, "continuation message", file.sizes);
+                let mut fields = Fields::new(body, place, "continuation message", sizes);
                 self.blocks.push((fields.offset()?, fields.length()?));
             } else if kind.0 != 0 {
                 let message = Message { kind, flags, start: at, end: message_end, address: place };

@@ -1,6 +1,7 @@
 //! The buffers of a caller.
 
 use super::attribute::Attribute;
+use super::btree1::TreeScratch;
 use super::file::PageCache;
 use super::filter::FilterScratch;
 use super::object::ObjectHeader;
@@ -14,14 +15,13 @@ pub struct Hdf5Scratch {
     /// Object header of a committed datatype.
     pub(super) shared: ObjectHeader,
     pub(super) attribute: Attribute,
-    /// A node of a tree, or another structure in one piece.
+    /// A structure in one piece.
     pub(super) node: Vec<u8>,
     /// The names of a group, or a block of a fractal heap.
     pub(super) heap: Vec<u8>,
     /// A symbol table node.
     pub(super) symbols: Vec<u8>,
-    /// Nodes of a tree that are still to be visited, with their levels.
-    pub(super) stack: Vec<(u64, u8)>,
+    pub(super) tree: TreeScratch,
     pub(super) shape: DatasetShape,
     pub(super) filters: FilterScratch,
 }

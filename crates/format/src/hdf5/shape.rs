@@ -97,32 +97,44 @@ pub(super) fn parse_layout(
             check_rank(fields)?;
             let address = fields.offset()?;
             let sizes = [u64::from(fields.u32()?), u64::from(fields.u32()?)];
-            chunked(fields, address, sizes, Index::Tree, false, datatype)
+            check_chunks(fields, sizes, datatype)?;
+            let elements = sizes[0];
+            Ok(Layout::Chunked(Chunked {
+                address,
+                elements,
+                index: Index::Tree,
+                plain_edge: false,
+            }))
         }
         2 => {
             let flags = fields.u8()?;
             check_rank(fields)?;
             let width = usize::from(fields.u8()?);
             let sizes = [fields.unsigned(width)?, fields.unsigned(width)?];
-            let index = match fields.u8()? {
-                1 if flags & 2 != 0 => Index::Single(Some((fields.length()?, fields.u32()?))),
-                1 if filters.is_empty() => Index::Single(None),
-                1 => return Err(fields.malformed("a filtered chunk has no size")),
-                2 => Index::Implicit,
-                3 => {
-                    fields.skip(1)?;
-                    Index::FixedArray
-                }
-                4 => {
-                    fields.skip(5)?;
-                    Index::ExtensibleArray
-                }
-                kind => return Err(Hdf5Error::unsupported("chunk index", kind, fields.address)),
-            };
+            let index = parse_index(fields, flags & 2 != 0, filters)?;
             let address = fields.offset()?;
-            chunked(fields, address, sizes, index, flags & 1 != 0, datatype)
+            check_chunks(fields, sizes, datatype)?;
+            let (elements, plain_edge) = (sizes[0], flags & 1 != 0);
+            Ok(Layout::Chunked(Chunked { address, elements, index, plain_edge }))
         }
         class => Err(Hdf5Error::unsupported("data layout class", class, fields.address)),
+    }
+}
+
+/// What a version 4 layout says of its index; `has_size` where a single chunk's size is there.
+fn parse_index(
+    fields: &mut Fields<'_>,
+    has_size: bool,
+    filters: &[Filter],
+) -> Result<Index, Hdf5Error> {
+    match fields.u8()? {
+        1 if has_size => Ok(Index::Single(Some((fields.length()?, fields.u32()?)))),
+        1 if filters.is_empty() => Ok(Index::Single(None)),
+        1 => Err(fields.malformed("a filtered chunk has no size")),
+        2 => Ok(Index::Implicit),
+        3 => fields.skip(1).map(|()| Index::FixedArray),
+        4 => fields.skip(5).map(|()| Index::ExtensibleArray),
+        kind => Err(Hdf5Error::unsupported("chunk index", kind, fields.address)),
     }
 }
 
@@ -131,16 +143,14 @@ fn check_rank(fields: &mut Fields<'_>) -> Result<(), Hdf5Error> {
     if fields.u8()? == 2 { Ok(()) } else { Err(fields.malformed("chunks have not one dimension")) }
 }
 
-fn chunked(
+/// Checks the sizes of chunks: elements, and bytes of a value.
+fn check_chunks(
     fields: &Fields<'_>,
-    address: u64,
     [elements, value_bytes]: [u64; 2],
-    index: Index,
-    plain_edge: bool,
     datatype: &Datatype,
-) -> Result<Layout, Hdf5Error> {
+) -> Result<(), Hdf5Error> {
     if elements == 0 || elements > MAX_ELEMENTS || value_bytes != u64::from(datatype.size_bytes) {
         return Err(fields.malformed("the size of its chunks makes no sense"));
     }
-    Ok(Layout::Chunked(Chunked { address, elements, index, plain_edge }))
+    Ok(())
 }

@@ -1,5 +1,7 @@
 //! What a worker collects about its run of records.
 
+use std::ops::Range;
+
 use super::{BinningScheme, IndexError};
 use crate::bam::{Flags, RecordRef};
 use crate::bgzf::VirtualOffset;
@@ -34,6 +36,16 @@ pub(super) struct Run {
 }
 
 crate::state_of_fields!(Run { reference_id, bin, start });
+
+/// Where a record is, as the index sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct PlacedRecord {
+    /// Negative: none.
+    pub(crate) reference_id: i32,
+    /// Positions on it, 0-based.
+    pub(crate) span: Range<i64>,
+    pub(crate) is_mapped: bool,
+}
 
 /// What a fragment knows about one reference.
 #[derive(Debug, Clone, Copy)]
@@ -91,13 +103,6 @@ impl IndexFragment {
         self.no_coordinate = NoCoordinate::default();
     }
 
-    /// Whether no record was pushed.
-    #[must_use]
-    #[cfg(test)]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.runs.is_empty() && self.no_coordinate.count == 0
-    }
-
     /// Bytes of memory held, for the memory ledger.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
@@ -119,23 +124,24 @@ impl IndexFragment {
         record: &RecordRef<'_>,
         start: VirtualOffset,
     ) -> Result<(), IndexError> {
-        let position = i64::from(record.position());
-        let is_mapped = !record.has_flags(Flags::UNMAPPED);
-        self.push(record.reference_id(), position, record.reference_end(), is_mapped, start)
+        let placed = PlacedRecord {
+            reference_id: record.reference_id(),
+            span: i64::from(record.position())..record.reference_end(),
+            is_mapped: !record.has_flags(Flags::UNMAPPED),
+        };
+        self.push(placed, start)
     }
 
-    /// Adds a record on reference `reference_id` (negative: none) over `[position, end)`, 0-based.
+    /// Adds a record.
     ///
     /// # Errors
     /// [`IndexError::Unsorted`] and [`IndexError::OutOfRange`]; the fragment is then unchanged.
     pub(crate) fn push(
         &mut self,
-        reference_id: i32,
-        position: i64,
-        end: i64,
-        is_mapped: bool,
+        record: PlacedRecord,
         start: VirtualOffset,
     ) -> Result<(), IndexError> {
+        let PlacedRecord { reference_id, span: Range { start: position, end }, is_mapped } = record;
         let Ok(reference) = u32::try_from(reference_id) else {
             self.no_coordinate.count += 1;
             self.no_coordinate.start.get_or_insert(start);
@@ -152,22 +158,17 @@ impl IndexFragment {
         let bin = self.scheme.bin(position, end);
         let shift = self.scheme.min_shift();
         let windows = (position >> shift) as usize..((end - 1) >> shift) as usize + 1;
-        let part = match self.parts.last_mut() {
-            Some(part) if part.reference_id == reference => part,
-            _ => {
-                self.parts.push(Part {
-                    reference_id: reference,
-                    first_position: position,
-                    last_position: position,
-                    first_window: windows.start,
-                    windows_start: self.windows.len(),
-                    mapped: 0,
-                    unmapped: 0,
-                });
-                let last = self.parts.len() - 1;
-                &mut self.parts[last]
-            }
-        };
+        let windows_start = self.windows.len();
+        let first_window = windows.start;
+        let part = self.part_of(reference, || Part {
+            reference_id: reference,
+            first_position: position,
+            last_position: position,
+            first_window,
+            windows_start,
+            mapped: 0,
+            unmapped: 0,
+        });
         part.last_position = position;
         *(if is_mapped { &mut part.mapped } else { &mut part.unmapped }) += 1;
         let base = part.windows_start;
@@ -184,6 +185,15 @@ impl IndexFragment {
             self.runs.push(Run { reference_id: reference, bin, start });
         }
         Ok(())
+    }
+
+    /// The part of the reference of the last record, which is `new` if that is the first on it.
+    fn part_of(&mut self, reference: u32, new: impl FnOnce() -> Part) -> &mut Part {
+        if self.parts.last().is_none_or(|part| part.reference_id != reference) {
+            self.parts.push(new());
+        }
+        let last = self.parts.len() - 1;
+        &mut self.parts[last]
     }
 
     fn check_order(&self, reference: u32, position: i64) -> Result<(), IndexError> {

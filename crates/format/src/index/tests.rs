@@ -6,6 +6,7 @@ use std::process::Command;
 
 use proptest::prelude::*;
 
+use super::fragment::PlacedRecord;
 use super::*;
 use crate::bam::test_data::{TestBam, bam_folder, files, inflate_all};
 use crate::bam::{RecordRef, framed_records};
@@ -174,9 +175,11 @@ fn index_of(entries: &[Entry], cuts: &[u8], is_csi: bool) -> Vec<u8> {
         for &(reference, position, end, is_mapped, start) in part {
             let block = start.block_offset() - base;
             let start = VirtualOffset::new(block, start.offset_in_block()).unwrap();
-            fragment.push(reference, position, end, is_mapped, start).unwrap();
+            let span = position..end;
+            fragment
+                .push(PlacedRecord { reference_id: reference, span, is_mapped }, start)
+                .unwrap();
         }
-        assert_eq!(fragment.is_empty(), part.is_empty());
         builder.append(&fragment, base).unwrap();
     }
     let end = entries.last().map_or(50, |entry| entry.4.block_offset() + 99);
@@ -309,23 +312,24 @@ fn empty_files_have_an_index() {
 #[test]
 fn what_cannot_be_indexed_is_refused() {
     let at = |block| VirtualOffset::new(block, 0).unwrap();
+    let mapped = |reference_id, span| PlacedRecord { reference_id, span, is_mapped: true };
     let mut fragment = IndexFragment::new(BinningScheme::BAI);
-    fragment.push(1, 500, 600, true, at(0)).unwrap();
+    fragment.push(mapped(1, 500..600), at(0)).unwrap();
     let unsorted = |reference_id, position| Err(IndexError::Unsorted { reference_id, position });
-    assert_eq!(fragment.push(1, 499, 600, true, at(9)), unsorted(1, 499));
-    assert_eq!(fragment.push(0, 700, 800, true, at(9)), unsorted(0, 700));
+    assert_eq!(fragment.push(mapped(1, 499..600), at(9)), unsorted(1, 499));
+    assert_eq!(fragment.push(mapped(0, 700..800), at(9)), unsorted(0, 700));
     for (position, end) in [(700, 699), (700, (1 << 29) + 1), (i64::MAX, i64::MAX)] {
-        let error = fragment.push(1, position, end, true, at(9)).unwrap_err();
+        let error = fragment.push(mapped(1, position..end), at(9)).unwrap_err();
         assert!(matches!(error, IndexError::OutOfRange { .. }), "{error}");
     }
     let mut builder = IndexBuilder::new(BinningScheme::BAI, 2);
     builder.append(&fragment, 0).unwrap();
     let mut earlier = IndexFragment::new(BinningScheme::BAI);
-    earlier.push(1, 499, 600, true, at(0)).unwrap();
+    earlier.push(mapped(1, 499..600), at(0)).unwrap();
     assert_eq!(builder.append(&earlier, 100), unsorted(1, 499));
 
-    fragment.push(-1, -1, 0, false, at(9)).unwrap();
-    assert_eq!(fragment.push(1, 700, 800, true, at(9)), unsorted(1, 700));
+    fragment.push(PlacedRecord { is_mapped: false, ..mapped(-1, -1..0) }, at(9)).unwrap();
+    assert_eq!(fragment.push(mapped(1, 700..800), at(9)), unsorted(1, 700));
     let mut builder = IndexBuilder::new(BinningScheme::BAI, 2);
     builder.append(&fragment, 0).unwrap();
     assert_eq!(builder.append(&fragment, 100), unsorted(1, 500));

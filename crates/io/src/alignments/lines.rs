@@ -7,7 +7,7 @@ use seqloom_format::sam::ReferenceNames;
 
 use super::block::{Defect, RecordBlock};
 use super::error::Problem;
-use super::records::{Stop, name_of_line, parse_lines};
+use super::records::{SamLines, Stop, name_of_line, parse_lines};
 use crate::source::block::Place;
 use crate::source::claims::{PlainAhead, Stretches};
 use crate::source::error::SourceError;
@@ -56,10 +56,10 @@ pub(super) fn read(
     block.place.first = Some(first as u64);
     let (mut at, mut records, mut step) = (first, 0, AHEAD_BYTES);
     let limit = own + 1;
-    let (most, how) = (file.max_line_bytes, (file.names, file.max_line_bytes));
+    let (names, most) = (file.names, file.max_line_bytes);
     loop {
-        let out = &mut block.bytes;
-        match parse_lines(text, (limit, at_eof), how, out, &mut at, &mut records) {
+        let lines = SamLines { text, limit, at_eof, names, max_line_bytes: most };
+        match parse_lines(lines, &mut block.bytes, &mut at, &mut records) {
             Stop::Done => break,
             Stop::NeedMore(_) if at_eof => break,
             Stop::NeedMore(_) if text.len() - at <= most => {

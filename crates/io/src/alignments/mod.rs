@@ -40,7 +40,7 @@ use seqloom_format::sam::ReferenceNames;
 
 use self::lines::SamFile;
 use self::opening::Opened;
-use self::records::{CUT_RECORD, Stop, check_records, name_of_line, parse_lines};
+use self::records::{CUT_RECORD, SamLines, Stop, check_records, name_of_line, parse_lines};
 use self::stretch::{BgzfFile, BlockPlace, StretchScratch};
 use crate::source::block::Place;
 use crate::source::claims::Stretches;
@@ -408,9 +408,9 @@ impl AlignmentSource {
                 check_records(&mut text, limit, feed.reference_count, &mut at, &mut records)
             }
             AlignmentFormat::Sam => {
-                let how = (&feed.names, self.options.max_line_bytes);
-                let out = &mut block.bytes;
-                parse_lines(&text, (limit, at_eof), how, out, &mut at, &mut records)
+                let (names, max_line_bytes) = (&feed.names, self.options.max_line_bytes);
+                let lines = SamLines { text: &text, limit, at_eof, names, max_line_bytes };
+                parse_lines(lines, &mut block.bytes, &mut at, &mut records)
             }
         };
         let mut defect = |problem, name: Vec<u8>| {

@@ -58,17 +58,27 @@ fn name(body: &[u8]) -> &[u8] {
     &name[..end]
 }
 
-/// Turns the SAM lines of `text` from `at` on, which start in front of `limit`, into framed BAM
-/// records behind `out`. The last line needs no newline if `at_eof`; a line may have `max_bytes`.
-/// Moves `at` and `records` behind the last good one.
+/// Lines of SAM.
+#[derive(Clone, Copy)]
+pub(super) struct SamLines<'a> {
+    pub(super) text: &'a [u8],
+    /// Those that start in front of this byte are wanted.
+    pub(super) limit: usize,
+    /// The last line needs no newline.
+    pub(super) at_eof: bool,
+    pub(super) names: &'a ReferenceNames,
+    /// The most that a line may have.
+    pub(super) max_line_bytes: usize,
+}
+
+/// Turns lines, from `at` on, into framed BAM records behind `out`. Moves `at` and `records` behind the last good one.
 pub(super) fn parse_lines(
-    text: &[u8],
-    (limit, at_eof): (usize, bool),
-    (names, max_bytes): (&ReferenceNames, usize),
+    lines: SamLines<'_>,
     out: &mut Vec<u8>,
     at: &mut usize,
     records: &mut u64,
 ) -> Stop {
+    let SamLines { text, limit, at_eof, names, max_line_bytes } = lines;
     while *at < limit.min(text.len()) {
         let rest = &text[*at..];
         let (line, next) = match memchr::memchr(b'\n', rest) {
@@ -76,8 +86,8 @@ pub(super) fn parse_lines(
             None if at_eof => (rest, text.len()),
             None => return Stop::NeedMore(text.len() + 1),
         };
-        let appended = if line.len() > max_bytes {
-            Err(Problem::LongLine(max_bytes))
+        let appended = if line.len() > max_line_bytes {
+            Err(Problem::LongLine(max_line_bytes))
         } else {
             append_line(line, names, out)
         };

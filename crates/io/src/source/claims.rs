@@ -82,14 +82,22 @@ impl LookAhead for PlainAhead<'_> {
     }
 }
 
-/// Reads and parses stretch `index` of an uncompressed file into `block`.
+/// A stretch of a file, and how its records are parsed.
+#[derive(Clone, Copy)]
+pub(crate) struct ClaimedStretch<'a> {
+    pub(crate) input: &'a Input,
+    pub(crate) stretches: &'a Stretches,
+    pub(crate) index: u64,
+    pub(crate) options: ParseOptions,
+    pub(crate) max_record_bytes: usize,
+}
+
+/// Reads and parses a stretch of an uncompressed file into `block`.
 pub(crate) fn read_plain(
-    input: &Input,
-    stretches: &Stretches,
-    index: u64,
+    stretch: ClaimedStretch<'_>,
     block: &mut ReadBlock,
-    (options, max_record_bytes): (ParseOptions, usize),
 ) -> Result<ParsedText, SourceError> {
+    let ClaimedStretch { input, stretches, index, options, max_record_bytes } = stretch;
     let (lo, hi) = stretches.range(index);
     let own = (hi - lo) as usize;
     // One read mostly suffices: a little more than an own stretch is read at once.
@@ -106,16 +114,15 @@ pub(crate) fn read_plain(
     Ok(text)
 }
 
-/// Inflates and parses stretch `index` of a BGZF file into `block`: the blocks that start in it.
+/// Inflates and parses a stretch of a BGZF file into `block`: the blocks that start in it.
 /// The first record of all is behind the first `skip` bytes of text.
 pub(crate) fn read_bgzf(
-    input: &Input,
-    stretches: &Stretches,
-    index: u64,
+    stretch: ClaimedStretch<'_>,
+    skip: u64,
     block: &mut ReadBlock,
-    (options, max_record_bytes): (ParseOptions, usize),
-    (scratch, skip): (&mut BgzfScratch, u64),
+    scratch: &mut BgzfScratch,
 ) -> Result<ParsedText, SourceError> {
+    let ClaimedStretch { input, stretches, index, options, max_record_bytes } = stretch;
     let (lo, hi) = stretches.range(index);
     let mut window = BgzfWindow::new(input, scratch, lo, stretches.size);
     let first = if index == 0 { Some(lo) } else { window.find_block(lo, hi)? };

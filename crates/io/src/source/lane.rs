@@ -10,6 +10,7 @@ use super::opening::{Container, InputFormat, Opened};
 use super::place::{LanePlace, LaneStart};
 use super::raw::Input;
 use super::reader::{Compression, TextReader};
+use super::restart::RestartPoint;
 use super::stream::{StreamGrammar, StreamLane, StreamState};
 use super::unaligned::MAX_FRAME_BYTES;
 use super::{MAX_FASTQ_BYTES, MAX_RECORD_BYTES};
@@ -74,6 +75,23 @@ impl Progress {
     }
 }
 
+/// A reader for a stream that is not read on from what was read to find out what it is: from `start`
+/// on, or from its beginning with restart points recorded.
+fn read_again(
+    input: &Input,
+    start: Option<LanePlace>,
+    restart: Option<&RestartPoint>,
+    record_every_bytes: Option<u64>,
+) -> Result<Option<TextReader>, SourceError> {
+    let input = input.clone();
+    Ok(match (start, restart, record_every_bytes) {
+        (Some(_), Some(point), _) => Some(TextReader::restarted(input, point)?),
+        (Some(start), None, _) => Some(TextReader::new(input, start.raw)),
+        (None, _, Some(every_bytes)) => Some(TextReader::new(input, 0).recording(every_bytes)),
+        (None, _, None) => None,
+    })
+}
+
 impl Lane {
     /// The lane that an opened input becomes, from `start` on if that is given. A stream cannot be
     /// read from its middle.
@@ -114,21 +132,9 @@ impl Lane {
                 let skip = start.map_or(0, |start| start.text - start.raw_text);
                 let is_gzip = matches!(format.compression, Compression::Gzip | Compression::Bgzf);
                 let may_restart = is_gzip && input.size.is_some() && container != Container::Bam;
-                match (start, record_every_bytes) {
-                    (Some(start), _) => {
-                        let input = input.clone();
-                        reader = match restart {
-                            Some(point) => TextReader::restarted(input, point)?,
-                            None => TextReader::new(input, start.raw),
-                        };
-                        text = Vec::new();
-                    }
-                    // What was read to find out what it is is read again.
-                    (None, Some(every_bytes)) if may_restart => {
-                        reader = TextReader::new(input.clone(), 0).recording(every_bytes);
-                        text = Vec::new();
-                    }
-                    _ => {}
+                let record_every_bytes = record_every_bytes.filter(|_| may_restart);
+                if let Some(again) = read_again(&input, start, restart, record_every_bytes)? {
+                    (reader, text) = (again, Vec::new());
                 }
                 let state = StreamState::new(reader, grammar, text, limits).behind(skip);
                 Source::Stream(Box::new(StreamLane::new(state)))

@@ -42,7 +42,7 @@ use seqloom_format::bam::Header;
 use seqloom_format::fastq::{Grammar, ParseOptions};
 use seqloom_format::reads::ReadBlock;
 
-use self::claims::Stretches;
+use self::claims::{ClaimedStretch, Stretches};
 use self::lane::{Lane, Source};
 use self::opening::Opened;
 use self::parse::ParsedText;
@@ -379,13 +379,14 @@ impl ReadSource {
     ) -> Result<Taken, SourceError> {
         let Lane { input, source, start, max_record_bytes, .. } = &self.lanes[lane];
         let mut block = self.free_block();
-        let how = (self.parse, *max_record_bytes);
+        let (options, max_record_bytes) = (self.parse, *max_record_bytes);
+        let stretch = ClaimedStretch { input, stretches, index, options, max_record_bytes };
         let parsed = match source {
             Source::Bgzf(_) => {
-                let bgzf = (&mut scratch.bgzf, start.text - start.raw_text);
-                claims::read_bgzf(input, stretches, index, &mut block, how, bgzf)?
+                let skip = start.text - start.raw_text;
+                claims::read_bgzf(stretch, skip, &mut block, &mut scratch.bgzf)?
             }
-            _ => claims::read_plain(input, stretches, index, &mut block, how)?,
+            _ => claims::read_plain(stretch, &mut block)?,
         };
         let last = stretches.is_last(index);
         if last {

@@ -26,10 +26,10 @@ pub(crate) use marks::DuplicateKind;
 pub use marks::{DuplicateMarks, MarkSink, MarkedReads, SparseMarks};
 pub use mate::NameUsedTwice;
 pub(crate) use mate::{MateEnd, pair_mates};
-pub(crate) use phase::{Interrupted, Phase, for_each_chunk};
+pub(crate) use phase::{Interrupted, for_each_chunk};
 pub use phase::{ResolveError, resolve_all};
 pub(crate) use resolve::FragmentResolver;
-pub use resolve::{resolve, resolve_pairs};
+pub use resolve::{PartitionEnds, resolve, resolve_pairs};
 
 /// Which of Picard's two behaviours is wanted; Picard chooses by the order of its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

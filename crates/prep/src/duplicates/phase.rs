@@ -1,6 +1,5 @@
 //! The resolve phase: all partitions of read ends, in parallel, to one bitmap.
 
-use std::num::NonZeroUsize;
 use std::sync::Mutex;
 
 use seqloom_io::spill::SpillError;
@@ -15,7 +14,7 @@ use super::{
 use crate::duplicates::metrics::DuplicationCounters;
 use crate::partition::collect::{END_PARTITIONS, EndCollector};
 use crate::partition::numbers::TemplateNumbers;
-use crate::partition::store::{Backing, Chunk, ChunkStore, StoreScratch};
+use crate::partition::store::{Backing, Chunk, ChunkStore, PhaseResources, StoreScratch};
 
 /// Partitions being resolved at a time, per worker.
 const INSIDE_PER_WORKER: usize = 1;
@@ -56,13 +55,11 @@ pub fn resolve_all(
     numbers: impl Into<TemplateNumbers>,
     mode: DuplicateMode,
     options: &DuplicateOptions,
-    backing: &Backing,
-    threads: NonZeroUsize,
-    watch: &dyn Fn() -> bool,
+    resources: &PhaseResources<'_, '_>,
 ) -> Result<(DuplicateMarks, DuplicationCounters), ResolveError> {
-    let phase = Phase { backing, threads, watch };
+    let backing = resources.backing;
     if let Some(mates) = &ends.mates {
-        phase.for_each_partition(
+        resources.for_each_partition(
             |partition| decoded_bytes(mates.bytes(partition)),
             |partition, scratch, ()| pair_partition(&ends, mates, partition, backing, scratch),
         )?;
@@ -72,11 +69,10 @@ pub fn resolve_all(
     backing.ledger.charge(marks_bytes as u64);
     let marks = DuplicateMarks::new(numbers, mode);
     let marks = if options.tells_optical { marks.telling_optical() } else { marks };
-    let resolved: Vec<DuplicationCounters> = phase.for_each_partition(
+    let resolving = Resolving { ends: &ends, options, marks: &marks, backing };
+    let resolved: Vec<DuplicationCounters> = resources.for_each_partition(
         |partition| decoded_bytes(ends.pairs.bytes(partition) + ends.fragments.bytes(partition)),
-        |partition, scratch, counters| {
-            resolve_partition(&ends, partition, options, &marks, counters, backing, scratch)
-        },
+        |partition, scratch, counters| resolving.resolve(partition, counters, scratch),
     )?;
     let mut counters = ends.into_counters();
     resolved.iter().for_each(|some| counters.merge(some));
@@ -88,15 +84,8 @@ fn decoded_bytes(entries: u64) -> u64 {
     entries * 5 / 2
 }
 
-/// How partitions, [`END_PARTITIONS`] of them, are gone through.
-pub(crate) struct Phase<'a> {
-    pub(crate) backing: &'a Backing,
-    pub(crate) threads: NonZeroUsize,
-    pub(crate) watch: &'a dyn Fn() -> bool,
-}
-
-impl Phase<'_> {
-    /// Calls `work` for every partition, each by one worker, as their `cost_bytes` fit the memory.
+impl PhaseResources<'_, '_> {
+    /// Calls `work` for each of the [`END_PARTITIONS`] partitions, each by one worker, as their `cost_bytes` fit the memory.
     /// Gives what the workers have gathered.
     pub(crate) fn for_each_partition<T, E>(
         &self,
@@ -151,34 +140,41 @@ fn pair_partition(
     pair_mates(&mut found, ends.ties, |pair| Ok(ends.append_pair(pair, scratch)?))
 }
 
-fn resolve_partition(
-    ends: &EndCollector<'_>,
-    partition: usize,
-    options: &DuplicateOptions,
-    marks: &DuplicateMarks,
-    counters: &mut DuplicationCounters,
-    backing: &Backing,
-    scratch: &mut StoreScratch,
-) -> Result<(), ResolveError> {
-    let mut marks = marks;
-    let count = |bytes: u64, each: usize| bytes as usize / each;
-    let mut pairs = Vec::with_capacity(count(ends.pairs.bytes(partition), PairEnd::BYTES));
-    for_each_chunk(&ends.pairs, partition, backing, scratch, |bytes| {
-        pairs.extend(EndCollector::pairs_of(bytes));
-    })?;
-    resolve_pairs(&mut pairs, options, &mut marks, counters);
-    drop(pairs);
-    let mut fragments =
-        Vec::with_capacity(count(ends.fragments.bytes(partition), FragmentEnd::BYTES));
-    for_each_chunk(&ends.fragments, partition, backing, scratch, |bytes| {
-        fragments.extend(EndCollector::fragments_of(bytes));
-    })?;
-    let mut resolver = FragmentResolver::new(&mut fragments);
-    for_each_chunk(&ends.markers, partition, backing, scratch, |bytes| {
-        EndCollector::markers_of(bytes).for_each(|marker| resolver.paired_end_at(&marker));
-    })?;
-    resolver.finish(&mut marks, counters);
-    Ok(())
+/// What partitions are resolved with.
+struct Resolving<'a> {
+    ends: &'a EndCollector<'a>,
+    options: &'a DuplicateOptions,
+    marks: &'a DuplicateMarks,
+    backing: &'a Backing,
+}
+
+impl Resolving<'_> {
+    fn resolve(
+        &self,
+        partition: usize,
+        counters: &mut DuplicationCounters,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), ResolveError> {
+        let Self { ends, options, mut marks, backing } = *self;
+        let count = |bytes: u64, each: usize| bytes as usize / each;
+        let mut pairs = Vec::with_capacity(count(ends.pairs.bytes(partition), PairEnd::BYTES));
+        for_each_chunk(&ends.pairs, partition, backing, scratch, |bytes| {
+            pairs.extend(EndCollector::pairs_of(bytes));
+        })?;
+        resolve_pairs(&mut pairs, options, &mut marks, counters);
+        drop(pairs);
+        let mut fragments =
+            Vec::with_capacity(count(ends.fragments.bytes(partition), FragmentEnd::BYTES));
+        for_each_chunk(&ends.fragments, partition, backing, scratch, |bytes| {
+            fragments.extend(EndCollector::fragments_of(bytes));
+        })?;
+        let mut resolver = FragmentResolver::new(&mut fragments);
+        for_each_chunk(&ends.markers, partition, backing, scratch, |bytes| {
+            EndCollector::markers_of(bytes).for_each(|marker| resolver.paired_end_at(&marker));
+        })?;
+        resolver.finish(&mut marks, counters);
+        Ok(())
+    }
 }
 
 /// Hands the bytes of every chunk of a partition to `visit`; the partition is empty afterwards.

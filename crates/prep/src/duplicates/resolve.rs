@@ -5,19 +5,27 @@ use super::{DuplicateOptions, FragmentEnd, MarkSink, MarkedReads, PairEnd};
 use crate::duplicates::metrics::DuplicationCounters;
 use crate::duplicates::optical::OpticalFinder;
 
+/// The read ends of one partition. The lists of pairs and of the others are independent of each
+/// other: each must hold all of its partition.
+pub struct PartitionEnds<'a, M> {
+    /// Both ends of pairs.
+    pub pairs: &'a mut [PairEnd],
+    /// Ends of reads without a mapped mate.
+    pub fragments: &'a mut [FragmentEnd],
+    /// Where ends of pairs are.
+    pub markers: M,
+}
+
 /// Resolves one partition: pair sets, then fragment sets.
 ///
-/// `pairs` must hold all pairs of their partition, `fragments` and `markers` all of theirs (the two
-/// lists are independent of each other). The lists are sorted in place. The outcome depends on the
-/// entries only, not on their order.
+/// The lists are sorted in place. The outcome depends on the entries only, not on their order.
 pub fn resolve(
-    pairs: &mut [PairEnd],
-    fragments: &mut [FragmentEnd],
-    markers: impl IntoIterator<Item = PairedMarker>,
+    ends: PartitionEnds<'_, impl IntoIterator<Item = PairedMarker>>,
     options: &DuplicateOptions,
     marks: &mut impl MarkSink,
     counters: &mut DuplicationCounters,
 ) {
+    let PartitionEnds { pairs, fragments, markers } = ends;
     resolve_pairs(pairs, options, marks, counters);
     let mut resolver = FragmentResolver::new(fragments);
     markers.into_iter().for_each(|marker| resolver.paired_end_at(&marker));
@@ -209,7 +217,8 @@ mod tests {
         let mut counters = DuplicationCounters::new(1);
         let options = DuplicateOptions::default();
         let markers = markers.iter().copied();
-        resolve(pairs, fragments, markers, &options, &mut marks, &mut counters);
+        let ends = PartitionEnds { pairs, fragments, markers };
+        resolve(ends, &options, &mut marks, &mut counters);
         (marks, counters)
     }
 
@@ -312,10 +321,12 @@ mod tests {
         ) {
             let options = DuplicateOptions::default();
             let mut whole = (Marked::default(), DuplicationCounters::new(2));
-            resolve(
-                &mut pairs.clone(), &mut fragments.clone(), markers.iter().copied(), &options,
-                &mut whole.0, &mut whole.1,
-            );
+            let ends = PartitionEnds {
+                pairs: &mut pairs.clone(),
+                fragments: &mut fragments.clone(),
+                markers: markers.iter().copied(),
+            };
+            resolve(ends, &options, &mut whole.0, &mut whole.1);
             let mut parts = (Marked::default(), DuplicationCounters::new(2));
             for part in (0..partitions).rev() {
                 let here = |p: usize| p == part;
@@ -323,13 +334,12 @@ mod tests {
                     .iter().rev().filter(|e| here(e.partition_of(partitions))).copied().collect();
                 let mut some_fragments: Vec<_> = fragments
                     .iter().rev().filter(|e| here(e.partition_of(partitions))).copied().collect();
-                let some_markers =
+                let markers =
                     markers.iter().rev().filter(|e| here(e.partition_of(partitions))).copied();
                 let mut counters = DuplicationCounters::new(2);
-                resolve(
-                    &mut some_pairs, &mut some_fragments, some_markers, &options,
-                    &mut parts.0, &mut counters,
-                );
+                let (pairs, fragments) = (&mut some_pairs[..], &mut some_fragments[..]);
+                let ends = PartitionEnds { pairs, fragments, markers };
+                resolve(ends, &options, &mut parts.0, &mut counters);
                 parts.1.merge(&counters);
             }
             prop_assert_eq!(whole, parts);

@@ -8,8 +8,8 @@ use seqloom_format::bam::RecordRef;
 use seqloom_runtime::failure::Failure;
 use seqloom_runtime::pool;
 
-use super::FinishError;
 use super::hooks::{RecordVisitor, VisitorSource};
+use super::{FinishError, StoredRecords};
 use crate::duplicates::DuplicateMarks;
 use crate::partition::frame::{frames, set_duplicates};
 use crate::partition::store::{ChunkStore, StoreScratch};
@@ -18,8 +18,6 @@ use crate::partition::store::{ChunkStore, StoreScratch};
 pub struct CountingPassOptions<'a> {
     /// Workers.
     pub threads: NonZeroUsize,
-    /// Marks to apply before records are shown; `None` leaves flags as they are.
-    pub marks: Option<&'a DuplicateMarks>,
     /// Records seen so far.
     pub records: &'a AtomicU64,
     /// Called now and then while the workers run; `false` stops them.
@@ -34,25 +32,25 @@ struct Stretch<'a> {
     first_chunk: usize,
 }
 
-/// Shows every record of `stores` to the visitor of some worker. Chunks in memory are read in
+/// Shows every one of `records` to the visitor of some worker. Chunks in memory are read in
 /// place, spilled ones read back one at a time per worker; all stay where they are. Nothing may be
 /// appended meanwhile.
 ///
 /// # Errors
 /// The first failure of any worker or visitor.
-pub fn counting_pass<'a>(
-    stores: &[&'a ChunkStore<'a>],
+pub fn counting_pass(
+    records: &StoredRecords<'_>,
     options: &CountingPassOptions<'_>,
     visitors: &dyn VisitorSource,
 ) -> Result<(), FinishError> {
-    let (stretches, chunks) = stretches(stores);
+    let (stretches, chunks) = stretches(records.stores);
     let next = AtomicUsize::new(0);
     let failure = Failure::default();
     let watch = || if (options.watch)() { Ok(()) } else { Err(FinishError::Interrupted) };
-    let (marks, seen) = (options.marks, options.records);
+    let (marks, seen) = (records.marks, options.records);
     let work = |_| {
         let mut visitor = visitors.visitor();
-        let (mut scratch, mut buffer) = (StoreScratch::new()?, Vec::new());
+        let mut scratch = StoreScratch::new()?;
         while !failure.stopped() {
             let chunk = next.fetch_add(1, Ordering::Relaxed);
             if chunk >= chunks {
@@ -62,7 +60,7 @@ pub fn counting_pass<'a>(
             let Some(stretch) = stretches[..behind].last() else { continue };
             let index = chunk - stretch.first_chunk;
             let (store, partition) = (stretch.store, stretch.partition);
-            store.visit_chunk(partition, index, &mut scratch, &mut buffer, |bytes| {
+            store.visit_chunk(partition, index, &mut scratch, |bytes| {
                 show(bytes, marks, seen, visitor.as_mut())
             })?;
         }

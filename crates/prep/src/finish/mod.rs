@@ -77,6 +77,17 @@ pub enum FinishError {
     Interrupted,
 }
 
+/// The records of a run: where they are stored, and which of them are duplicates.
+#[derive(Clone, Copy)]
+pub struct StoredRecords<'a> {
+    /// One after the other in the order of the output.
+    pub stores: &'a [&'a ChunkStore<'a>],
+    /// What the stores share.
+    pub backing: &'a Backing,
+    /// Marks to apply; `None` leaves flags as they are.
+    pub marks: Option<&'a DuplicateMarks>,
+}
+
 /// What to do with the records.
 pub struct FinishOptions<'a> {
     /// Workers.
@@ -87,14 +98,14 @@ pub struct FinishOptions<'a> {
     pub encoding: Encoding,
     /// The header's references.
     pub references: &'a [Reference],
-    /// Marks to apply; `None` leaves flags as they are.
-    pub marks: Option<&'a DuplicateMarks>,
     /// Leave marked records out.
     pub remove_duplicates: bool,
     /// Changes records before they are written.
     pub editor: Option<&'a dyn EditorSource>,
     /// Sees records as they are written.
     pub observer: Option<&'a dyn VisitorSource>,
+    /// Where the time goes.
+    pub trace: &'a FinishTrace,
     /// Called now and then while the workers run; `false` stops them.
     pub watch: &'a dyn Fn() -> bool,
 }
@@ -143,7 +154,7 @@ impl Finished {
     }
 }
 
-/// Sorts and writes some units of `stores` behind what `outputs` hold. All of them, one after the
+/// Sorts and writes some units of `records` behind what `outputs` hold. All of them, one after the
 /// other, are everything that the stores hold. Several outputs, of which only the first may hold
 /// anything yet, are stripes: one behind the other they are what a single one would be, and the
 /// index is one of that.
@@ -156,12 +167,11 @@ impl Finished {
 /// # Errors
 /// The first failure of any worker.
 pub fn run(
-    what: (&[&ChunkStore<'_>], Units<'_>),
-    backing: &Backing,
+    records: &StoredRecords<'_>,
+    units: Units<'_>,
     options: &FinishOptions<'_>,
     outputs: &mut [Output],
     mut index: Option<&mut IndexBuilder>,
-    trace: &FinishTrace,
 ) -> Result<Finished, FinishError> {
     let (count, is_indexed) = (outputs.len(), index.is_some());
     let mut now = if count == 1 { index.take() } else { None };
@@ -174,9 +184,9 @@ pub fn run(
         Committer::new(output, entries)
     };
     let stripes = outputs.iter_mut().map(stripe).collect();
-    let (finished, committers) = finish_units(what, backing, options, stripes, trace)?;
+    let (finished, committers) = finish_units(records, units, options, stripes)?;
     if let Some(index) = index {
-        stripes::gather_entries(committers, index, &backing.ledger)?;
+        stripes::gather_entries(committers, index, &records.backing.ledger)?;
     }
     Ok(finished)
 }
@@ -187,35 +197,34 @@ pub fn run(
 /// # Errors
 /// As [`run`].
 pub fn run_piece(
-    what: (&[&ChunkStore<'_>], Units<'_>),
-    backing: &Backing,
+    records: &StoredRecords<'_>,
+    units: Units<'_>,
     options: &FinishOptions<'_>,
     output: &mut Output,
-    trace: &FinishTrace,
 ) -> Result<(Finished, Fragments), FinishError> {
     let stripes = vec![Committer::new(output, Entries::Later(Vec::new()))];
-    let (finished, committers) = finish_units(what, backing, options, stripes, trace)?;
-    Ok((finished, stripes::take_entries(committers, &backing.ledger)))
+    let (finished, committers) = finish_units(records, units, options, stripes)?;
+    Ok((finished, stripes::take_entries(committers, &records.backing.ledger)))
 }
 
 fn finish_units<'o>(
-    (stores, units): (&[&ChunkStore<'_>], Units<'_>),
-    backing: &Backing,
+    records: &StoredRecords<'_>,
+    units: Units<'_>,
     options: &FinishOptions<'_>,
     stripes: Vec<Committer<'o>>,
-    trace: &FinishTrace,
 ) -> Result<(Finished, Vec<Committer<'o>>), FinishError> {
+    let StoredRecords { stores, backing, marks } = *records;
     let turnstile = Turnstile::new(&backing.ledger, INSIDE_PER_WORKER * options.threads.get());
     let finish = Finish {
         stores,
         threads: options.threads,
         encoding: options.encoding,
         references: options.references,
-        remove_duplicates: options.remove_duplicates && options.marks.is_some(),
+        remove_duplicates: options.remove_duplicates && marks.is_some(),
         editor: options.editor,
         observer: options.observer,
-        sorting: Sorting { order: options.order, marks: options.marks, backing },
-        trace,
+        sorting: Sorting { order: options.order, marks, backing },
+        trace: options.trace,
         units: units.as_slice(),
         first_unit: units.first(),
         places: stripes::schedule(units.as_slice(), stripes.len()),

@@ -90,14 +90,6 @@ impl<'p> Units<'p> {
         self.first
     }
 
-    /// Bytes of records that they hold, and of the largest of them.
-    #[must_use]
-    #[cfg(test)]
-    pub(crate) fn bytes(&self) -> (u64, u64) {
-        let bytes = || self.units.iter().map(|unit| unit.bytes);
-        (bytes().sum(), bytes().max().unwrap_or(0))
-    }
-
     /// Whether a partition of a store belongs to one of them.
     #[must_use]
     pub fn has(&self, store: usize, partition: usize) -> bool {
@@ -165,8 +157,9 @@ mod tests {
             assert_eq!(all, plan.0, "{shares}");
         }
         let second = plan.share(1, 2);
-        assert_eq!(second.bytes(), (2, 1));
-        assert_eq!(plan.share(0, 2).bytes(), (30, 20));
+        let bytes =
+            |units: Units<'_>| units.units.iter().map(|unit| unit.bytes).collect::<Vec<_>>();
+        assert_eq!([bytes(plan.share(0, 2)), bytes(second)], [vec![5, 5, 20], vec![1, 1]]);
         let has =
             |store, partition| (second.has(store, partition), plan.all().has(store, partition));
         assert_eq!(

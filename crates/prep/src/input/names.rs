@@ -11,9 +11,9 @@ use std::num::NonZeroUsize;
 use seqloom_io::spill::SpillError;
 
 use super::error::IngestError;
-use crate::duplicates::{Phase, for_each_chunk, spread};
+use crate::duplicates::{for_each_chunk, spread};
 use crate::partition::collect::END_PARTITIONS;
-use crate::partition::store::{Backing, ChunkStore, StoreScratch};
+use crate::partition::store::{Backing, ChunkStore, PhaseResources, StoreScratch};
 
 /// Bytes of a name's hash that are kept: among 10^10 names the odds that any two share theirs are
 /// below 10^-8.
@@ -73,8 +73,8 @@ impl<'a> TemplateNames<'a> {
         threads: NonZeroUsize,
         watch: &dyn Fn() -> bool,
     ) -> Result<Option<Apart>, IngestError> {
-        let phase = Phase { backing: self.backing, threads, watch };
-        let found: Vec<Option<Apart>> = phase.for_each_partition(
+        let resources = PhaseResources { backing: self.backing, threads, watch };
+        let found: Vec<Option<Apart>> = resources.for_each_partition(
             // As spilled, and as numbers.
             |partition| self.runs.bytes(partition) * 5 / 2,
             |partition, scratch, found: &mut Option<Apart>| {

@@ -9,7 +9,6 @@
 //! arrival reach the bytes of the output.
 
 use std::collections::BTreeSet;
-use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -24,7 +23,7 @@ use crate::partition::frame::{frame_of, frames, template_of};
 use crate::partition::numbers::TemplateNumbers;
 use crate::partition::order::SortOrder;
 use crate::partition::order::natural;
-use crate::partition::store::{Backing, ChunkStore, StoreScratch};
+use crate::partition::store::{ChunkStore, PhaseResources, StoreScratch};
 
 /// Names in a sample, at most: sixteen to a partition keep partitions within some 25 % of their
 /// mean (the spread of a sum of sixteen intervals). About 3 MB.
@@ -185,20 +184,18 @@ pub fn by_name<'a>(
     from: ChunkStore<'a>,
     names: &NameSample,
     order: SortOrder,
-    backing: &'a Backing,
-    threads: NonZeroUsize,
-    watch: &dyn Fn() -> bool,
+    resources: &PhaseResources<'a, '_>,
 ) -> Result<ChunkStore<'a>, RedistributeError> {
     let sources = from.partitions();
     let bytes: u64 = (0..sources).map(|partition| from.bytes(partition)).sum();
     let partitions = (bytes / PARTITION_BYTES).clamp(1, MAX_PARTITIONS) as usize;
     let splitters = Splitters::new(names.texts(order), partitions);
-    let to = ChunkStore::new(backing, from.chunk_bytes());
+    let to = ChunkStore::new(resources.backing, from.chunk_bytes());
     // Every new partition gets an open chunk as soon as its first record comes.
     let open_bytes = (splitters.partitions() * from.chunk_bytes()) as u64;
     from.spill_for(open_bytes, &mut StoreScratch::new()?)?;
     let placer = || ByName { order, splitters: &splitters, text: Vec::new() };
-    move_all((&from, &to), placer, backing, threads, watch)?;
+    move_all(&from, &to, placer, resources)?;
     Ok(to)
 }
 
@@ -211,13 +208,11 @@ pub fn by_name<'a>(
 pub fn by_number<'a>(
     from: ChunkStore<'a>,
     numbers: &TemplateNumbers,
-    backing: &'a Backing,
-    threads: NonZeroUsize,
-    watch: &dyn Fn() -> bool,
+    resources: &PhaseResources<'a, '_>,
 ) -> Result<ChunkStore<'a>, RedistributeError> {
-    let to = ChunkStore::new(backing, from.chunk_bytes());
+    let to = ChunkStore::new(resources.backing, from.chunk_bytes());
     let placer = || ByNumber { numbers, open: None };
-    move_all((&from, &to), placer, backing, threads, watch)?;
+    move_all(&from, &to, placer, resources)?;
     Ok(to)
 }
 
@@ -269,12 +264,12 @@ impl Placer for ByNumber<'_> {
 
 /// Moves all records of one store to another, each where the `placer` of the worker says.
 fn move_all<P: Placer>(
-    (from, to): (&ChunkStore<'_>, &ChunkStore<'_>),
+    from: &ChunkStore<'_>,
+    to: &ChunkStore<'_>,
     placer: impl Fn() -> P + Sync,
-    backing: &Backing,
-    threads: NonZeroUsize,
-    watch: &dyn Fn() -> bool,
+    resources: &PhaseResources<'_, '_>,
 ) -> Result<(), RedistributeError> {
+    let &PhaseResources { backing, threads, watch } = resources;
     let next = AtomicUsize::new(0);
     let failure = Failure::default();
     let watch = || if watch() { Ok(()) } else { Err(RedistributeError::Interrupted) };

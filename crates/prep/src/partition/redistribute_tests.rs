@@ -1,6 +1,9 @@
 //! Samples, splitters and the move itself.
 
+use std::num::NonZeroUsize;
+
 use super::*;
+use crate::partition::store::Backing;
 use crate::test_records::{backing, body};
 use seqloom_testkit::random::Random;
 
@@ -103,7 +106,8 @@ fn redistributed(
         from.append(ordinal as usize / 4000, &[&at, &size, &body], &mut scratch).unwrap();
     }
     let threads = NonZeroUsize::new(threads).unwrap();
-    let to = by_name(from, &names, order, &backing, threads, &|| true).unwrap();
+    let resources = PhaseResources { backing: &backing, threads, watch: &|| true };
+    let to = by_name(from, &names, order, &resources).unwrap();
     let contents = contents(&to, &backing);
     drop(to);
     assert_eq!(backing.ledger.charged_bytes(), 0);
@@ -144,7 +148,8 @@ fn nothing_moves_to_nothing() {
     let from = ChunkStore::new(&backing, 1000);
     let names = NameSample::default();
     let threads = NonZeroUsize::new(2).unwrap();
-    let to = by_name(from, &names, SortOrder::QueryName, &backing, threads, &|| true).unwrap();
+    let resources = PhaseResources { backing: &backing, threads, watch: &|| true };
+    let to = by_name(from, &names, SortOrder::QueryName, &resources).unwrap();
     assert_eq!(to.partitions(), 0);
 }
 
@@ -163,7 +168,8 @@ fn the_ledger_is_kept_while_full_memory_is_moved() {
         from.append(ordinal as usize / 10_000, &[&at, &size, &body], &mut scratch).unwrap();
     }
     let threads = NonZeroUsize::new(2).unwrap();
-    let to = by_name(from, &names, SortOrder::QueryName, &backing, threads, &|| true).unwrap();
+    let resources = PhaseResources { backing: &backing, threads, watch: &|| true };
+    let to = by_name(from, &names, SortOrder::QueryName, &resources).unwrap();
     assert!(to.partitions() >= 15, "{}", to.partitions());
     assert!(backing.ledger.peak_bytes() <= memory_bytes, "{}", backing.ledger.peak_bytes());
 }
@@ -176,7 +182,8 @@ fn damage_ends_the_move() {
     from.append(0, &[&frame], &mut StoreScratch::new().unwrap()).unwrap();
     let names = NameSample::default();
     let threads = NonZeroUsize::new(2).unwrap();
-    let outcome = by_name(from, &names, SortOrder::QueryName, &backing, threads, &|| true);
+    let resources = PhaseResources { backing: &backing, threads, watch: &|| true };
+    let outcome = by_name(from, &names, SortOrder::QueryName, &resources);
     assert!(matches!(outcome, Err(RedistributeError::Record(_))), "{outcome:?}");
 }
 
@@ -217,7 +224,8 @@ fn records_of_lanes_come_to_lie_as_those_of_one() {
         let expected = collect(Numbering::of_lanes(1), &of_one);
         let from = collect(numbering, &of_lanes);
         let threads = NonZeroUsize::new(3).unwrap();
-        let moved = by_number(from, &numbers, &backing, threads, &|| true).unwrap();
+        let resources = PhaseResources { backing: &backing, threads, watch: &|| true };
+        let moved = by_number(from, &numbers, &resources).unwrap();
         assert_eq!(moved.partitions(), expected.partitions());
         let bodies = |store| -> Vec<Vec<Vec<u8>>> {
             let of_partition =

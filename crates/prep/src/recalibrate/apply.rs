@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use seqloom_format::bam::{AuxFields, Flags, Header, RecordError, RecordRef};
 
 use super::count::{check_qualities, is_well_formed, lengths, name, take_tag, unknown_group};
-use super::covariates::{NO_CONTEXT, context_columns, contexts, cycles};
+use super::covariates::{NO_CONTEXT, SequencedBases, context_columns, contexts, cycles};
 use super::datum::Datum;
 use super::prepare::unpack;
 use super::quantize::Quantization;
@@ -315,7 +315,7 @@ impl Applier {
         let is_second = record.has_flags(Flags::PAIRED | Flags::SECOND_OF_PAIR);
         unpack(record, 0, length, codes);
         let (tail, bases) = (self.low_quality_tail, self.context_bases);
-        contexts(codes, qualities, tail, bases, is_reverse, columns);
+        contexts(&SequencedBases { codes, qualities, is_reverse }, tail, bases, columns);
         let cycles = cycles(length, is_reverse, is_second);
         let preserve_below = self.options.preserve_below;
         changes.apply(qualities, columns, cycles, preserve_below, &self.levels);

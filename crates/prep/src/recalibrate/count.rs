@@ -5,7 +5,7 @@ use seqloom_format::bam::{AuxValue, Flags, Header, RecordRef, Reference};
 use super::baq::{self, BaqModel, BaqScratch};
 use super::cigar::{self, DELETION, INSERTION, Op, SKIP};
 use super::counts::{Counts, EventCounts};
-use super::covariates::{contexts, cycles};
+use super::covariates::{SequencedBases, contexts, cycles};
 use super::mask::masked;
 use super::prepare::{Clipped, NO_BASE, prepare, reference_code, unpack};
 use super::read_groups::{Group, LastGroup, ReadGroups, read_group};
@@ -230,7 +230,8 @@ impl<'a> Counter<'a> {
             scratch;
         let (is_reverse, is_second) = orientation(record);
         let bases = self.options.mismatches_context_bases;
-        contexts(codes, qualities, self.options.low_quality_tail, bases, is_reverse, columns);
+        let read = SequencedBases { codes, qualities, is_reverse };
+        contexts(&read, self.options.low_quality_tail, bases, columns);
         let (mut cycle, step) = cycles(flags.len(), is_reverse, is_second);
         let cells = &mut counts.group(group, &self.options).mismatches;
         let mut rows = cells.rows(flags.len());
@@ -263,7 +264,8 @@ impl<'a> Counter<'a> {
         let (is_reverse, _) = orientation(record);
         let CountScratch { codes, qualities, contexts: columns, .. } = scratch;
         let bases = self.options.indels_context_bases;
-        contexts(codes, qualities, self.options.low_quality_tail, bases, is_reverse, columns);
+        let read = SequencedBases { codes, qualities, is_reverse };
+        contexts(&read, self.options.low_quality_tail, bases, columns);
         let Some(cells) = &mut counts.group(group, &self.options).indels else { return Ok(()) };
         let events = [(*b"BI", "BI", INSERTION_BIT), (*b"BD", "BD", DELETION_BIT)];
         for ((tag, tag_name, bit), cells) in events.into_iter().zip(cells) {

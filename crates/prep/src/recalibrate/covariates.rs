@@ -43,17 +43,24 @@ pub(super) fn without_tails(qualities: &[u8], low_quality: u8) -> (usize, usize)
     (first, last)
 }
 
-/// Writes the context column of each base, or [`NO_CONTEXT`]. `codes` are 0..=3 for A, C, G, T;
-/// the context is the base and those sequenced before it, so that reverse reads are looked at
+/// The bases of a read as the record has them.
+pub(super) struct SequencedBases<'a> {
+    /// 0 to 3 for A, C, G, T.
+    pub(super) codes: &'a [u8],
+    pub(super) qualities: &'a [u8],
+    /// Sequenced from the last of them to the first.
+    pub(super) is_reverse: bool,
+}
+
+/// Writes the context column of each base, of so many `bases`, or [`NO_CONTEXT`]; the context is the base and those sequenced before it, so that reverse reads are looked at
 /// from their end, complemented.
 pub(super) fn contexts(
-    codes: &[u8],
-    qualities: &[u8],
+    read: &SequencedBases<'_>,
     low_quality_tail: u8,
     bases: u8,
-    is_reverse: bool,
     out: &mut Vec<u16>,
 ) {
+    let &SequencedBases { codes, qualities, is_reverse } = read;
     let (first, last) = without_tails(qualities, low_quality_tail);
     out.clear();
     if first == last {
@@ -119,7 +126,9 @@ mod tests {
     fn contexts_in_sequencing_order() {
         let t = |bases: &str, qualities: &[u8], size: u8, reverse: bool, expected: &[&str]| {
             let mut out = Vec::new();
-            contexts(&codes(bases), qualities, 2, size, reverse, &mut out);
+            let (codes, is_reverse) = (&codes(bases)[..], reverse);
+            let read = SequencedBases { codes, qualities, is_reverse };
+            contexts(&read, 2, size, &mut out);
             let text = |&column: &u16| match column {
                 NO_CONTEXT => "-".to_owned(),
                 column => context_text(column.into(), size),
@@ -145,8 +154,9 @@ mod tests {
         let qualities: Vec<u8> = (0..bases.len()).map(|at| [2, 9, 30][at * 7 / 5 % 3]).collect();
         for is_reverse in [false, true] {
             let (mut two, mut three) = (Vec::new(), Vec::new());
-            contexts(&bases, &qualities, 2, 2, is_reverse, &mut two);
-            contexts(&bases, &qualities, 2, 3, is_reverse, &mut three);
+            let read = SequencedBases { codes: &bases, qualities: &qualities, is_reverse };
+            contexts(&read, 2, 2, &mut two);
+            contexts(&read, 2, 3, &mut three);
             let ends = two.iter().zip(&three).filter(|(_, triple)| **triple != NO_CONTEXT);
             assert!(ends.clone().count() > 5);
             assert!(ends.clone().all(|(pair, triple)| *pair == triple & 15));

@@ -144,19 +144,4 @@ impl Table {
         }
         self.quantization = Quantization::new(counts, self.arguments.quantizing_levels);
     }
-
-    /// Names of the read groups with observations: platform units, or IDs where there is none.
-    #[cfg(test)]
-    pub(crate) fn read_groups(&self) -> impl Iterator<Item = &str> {
-        let used = self.by_group.keys().filter(|key| key.1 == Event::Mismatch);
-        used.filter_map(|key| self.read_groups.get(key.0).map(String::as_str))
-    }
-
-    /// Bases that were counted.
-    #[must_use]
-    #[cfg(test)]
-    pub(crate) fn observations(&self) -> u64 {
-        let mismatches = self.by_group.iter().filter(|(key, _)| key.1 == Event::Mismatch);
-        mismatches.map(|(_, datum)| datum.observations).fold(0, u64::saturating_add)
-    }
 }

@@ -23,6 +23,12 @@ struct Read {
     aux: Vec<u8>,
 }
 
+/// Bases that were counted.
+fn observations(table: &Table) -> u64 {
+    let mismatches = table.by_group.iter().filter(|(key, _)| key.1 == Event::Mismatch);
+    mismatches.map(|(_, datum)| datum.observations).sum()
+}
+
 /// ACGTAC at position 0 as the reference has it, of read group `a`.
 fn read() -> Read {
     Read {
@@ -101,7 +107,7 @@ fn bases_are_counted_by_context_and_cycle() {
         row("CT", "Context", "1.00"),
     ];
     assert_eq!(rows(&table), expected);
-    assert_eq!((table.observations(), table.read_groups().collect::<Vec<_>>()), (4, vec!["unit"]));
+    assert_eq!(observations(&table), 4);
 }
 
 #[test]
@@ -125,12 +131,12 @@ fn reads_that_are_not_counted() {
         let mut read = read();
         change(&mut read);
         let table = table(&[read], &RecalibrationOptions::default()).unwrap();
-        assert_eq!(table.observations(), 0, "{index}");
+        assert_eq!(observations(&table), 0, "{index}");
     }
     let mut supplementary = read();
     supplementary.flags = 0x800;
     let table = table(&[supplementary], &RecalibrationOptions::default()).unwrap();
-    assert_eq!(table.observations(), 5);
+    assert_eq!(observations(&table), 5);
 }
 
 #[test]
@@ -278,11 +284,11 @@ fn reports_are_read_back_and_gathered() {
     let renamed = text.replace("unit", "änit");
     assert_eq!(report::write(&report::parse(renamed.as_bytes()).unwrap()), renamed);
     let sum = gather([table.clone(), table.clone()]).unwrap();
-    assert_eq!(sum.observations(), 2 * table.observations());
+    assert_eq!(observations(&sum), 2 * observations(&table));
     assert_eq!(gather([]), Err(GatherError::Nothing));
     let empty = super::tests::table(&[], &RecalibrationOptions::default()).unwrap();
     assert_eq!(gather([empty.clone(), empty.clone()]), Err(GatherError::Nothing));
-    assert_eq!(gather([table.clone(), empty]).unwrap().observations(), table.observations());
+    assert_eq!(observations(&gather([table.clone(), empty]).unwrap()), observations(&table));
     let options = RecalibrationOptions { max_cycle: 600, ..Default::default() };
     let other = super::tests::table(&[read()], &options).unwrap();
     assert_eq!(gather([table, other]), Err(GatherError::OtherArguments(2)));
@@ -332,7 +338,7 @@ fn tags_of_original_qualities_are_text() {
     let mut read = read();
     read.aux.extend_from_slice(b"OQi\x01\0\0\0");
     let options = RecalibrationOptions { use_original_qualities: true, ..Default::default() };
-    assert_eq!(table(&[read.clone()], &options).unwrap().observations(), 5);
+    assert_eq!(observations(&table(&[read.clone()], &options).unwrap()), 5);
     let body = read.body();
     let record = RecordRef::new(&body).unwrap();
     assert_eq!(record.find_aux(*b"OQ"), Ok(Some(AuxValue::Int32(1))));

@@ -38,13 +38,6 @@ impl TemplateRecords {
         self.len
     }
 
-    /// Whether there is no record, not even a removed one.
-    #[must_use]
-    #[cfg(test)]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     fn slot(&self, index: usize) -> Option<&Slot> {
         self.slots[..self.len].get(index).filter(|slot| !slot.is_removed)
     }
@@ -90,7 +83,7 @@ mod tests {
     #[test]
     fn records_are_kept_in_order_and_buffers_recycled() {
         let mut records = TemplateRecords::default();
-        assert!(records.is_empty());
+        assert_eq!(records.len(), 0);
         for body in [&b"one"[..], b"two", b"three"] {
             records.push(body);
         }
@@ -103,7 +96,7 @@ mod tests {
         records.body_mut(0).unwrap().push(b'!');
         assert_eq!(records.kept().collect::<Vec<_>>(), [&b"three!"[..], b"one"]);
         records.clear();
-        assert!(records.is_empty() && records.body(0).is_none());
+        assert!(records.len() == 0 && records.body(0).is_none());
         assert!(records.body_mut(0).is_none());
         records.push(b"x");
         assert_eq!(records.kept().collect::<Vec<_>>(), [b"x"]);

@@ -8,11 +8,11 @@ use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK};
 use seqloom_io::sink::output::Output;
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::finish::encode::Encoding;
-use seqloom_prep::finish::{self, FinishOptions, FinishTrace};
+use seqloom_prep::finish::{self, FinishOptions, FinishTrace, StoredRecords};
 use seqloom_prep::partition::genome_bins::{GenomeBins, RecordBin};
 use seqloom_prep::partition::order::SortOrder;
 use seqloom_prep::partition::redistribute::{NameSample, by_name};
-use seqloom_prep::partition::store::{Backing, ChunkStore, StoreScratch};
+use seqloom_prep::partition::store::{Backing, ChunkStore, PhaseResources, StoreScratch};
 use seqloom_runtime::memory::Ledger;
 use seqloom_testkit::bam::{BamReader, BamRecord};
 
@@ -113,7 +113,8 @@ pub(crate) fn sort(input: &Input, order: SortOrder, setup: &Setup, path: &Path) 
     let Stores { placed, mut no_coordinate, no_reference, names } =
         collect(input, order, setup, &backing);
     if order.is_by_name() || order == SortOrder::CoordinatePicard {
-        no_coordinate = by_name(no_coordinate, &names, order, &backing, threads, &|| true).unwrap();
+        let resources = PhaseResources { backing: &backing, threads, watch: &|| true };
+        no_coordinate = by_name(no_coordinate, &names, order, &resources).unwrap();
     }
     let mut output = Output::create(path).unwrap();
     let mut header = Header::from_references(input.references.clone());
@@ -130,18 +131,17 @@ pub(crate) fn sort(input: &Input, order: SortOrder, setup: &Setup, path: &Path) 
         order,
         encoding: Encoding::Bam { level: 1, index: None },
         references: &input.references,
-        marks: None,
         remove_duplicates: false,
         editor: None,
         observer: None,
+        trace: &FinishTrace::default(),
         watch: &|| true,
     };
-    let trace = FinishTrace::default();
     let stores = [&placed, &no_coordinate, &no_reference];
     let plan = finish::UnitPlan::new(&stores);
-    let all = (&stores[..], plan.all());
+    let stored = StoredRecords { stores: &stores, backing: &backing, marks: None };
     let outputs = std::slice::from_mut(&mut output);
-    let finished = finish::run(all, &backing, &options, outputs, None, &trace).unwrap();
+    let finished = finish::run(&stored, plan.all(), &options, outputs, None).unwrap();
     assert_eq!(finished.records_written, input.bodies.len() as u64);
     assert_eq!(backing.ledger.charged_bytes(), 0);
     output.write(&EOF_BLOCK).unwrap();

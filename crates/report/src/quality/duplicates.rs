@@ -16,6 +16,27 @@ pub(super) fn duplicates(of: &Findings<'_>) -> Section {
     let Some(found) = &of.duplicates else {
         return absent("Duplicates", "the run did not mark them");
     };
+    let points: Vec<(u64, u64)> = found.saturation.points().collect();
+    let mut figures = Vec::new();
+    if points.last().is_some_and(|(pairs, _)| *pairs > 0) {
+        figures.push(saturation(&points));
+    }
+    figures.push(libraries(&found.rows));
+    let sizes = found.histogram.all.iter().map(|(size, sets)| vec![size.into(), sets.into()]);
+    let sizes: Vec<Vec<Cell>> = sizes.take(MOST_SIZES).collect();
+    if !sizes.is_empty() {
+        let columns = ["pairs in the set", "sets"];
+        let points = found.histogram.all.iter().map(|(size, sets)| (size as f64, sets as f64));
+        let lines = vec![line("sets", points.take(MOST_SIZES))];
+        let data = ("duplicate_sets", &columns[..], sizes);
+        figures.push(as_bars(figure("Sets by size", ("pairs in the set", "sets"), lines, data)));
+    }
+    let note = "As Picard's MarkDuplicates. Saturation: unique pairs of nested samples of the \
+                templates, counted, not estimated; the last point is the whole run.";
+    Section { title: "Duplicates", note: note.to_owned(), figures }
+}
+
+fn libraries(metrics: &[DuplicationMetrics]) -> Figure {
     let row = |it: &DuplicationMetrics| {
         vec![
             Cell::Text(it.library.clone()),
@@ -38,40 +59,24 @@ pub(super) fn duplicates(of: &Findings<'_>) -> Section {
         "% duplication",
         "estimated library size",
     ];
-    let rows = found.rows.iter().map(row).collect();
-    let libraries = table("Libraries", ("duplicates", &columns, rows));
-    let points: Vec<(u64, u64)> = found.saturation.points().collect();
-    let mut figures = Vec::new();
-    if points.last().is_some_and(|(pairs, _)| *pairs > 0) {
-        let as_points = |second: fn(&(u64, u64)) -> u64| {
-            let ends = points.iter().map(move |it| (it.0 as f64, second(it) as f64));
-            std::iter::once((0.0, 0.0)).chain(ends)
-        };
-        let lines = vec![
-            line("unique pairs", as_points(|it| it.1)),
-            line("all pairs", as_points(|it| it.0)),
-        ];
-        let row = |(step, &(pairs, unique)): (usize, &(u64, u64))| {
-            vec![Cell::from(5 * (step + 1)), pairs.into(), unique.into()]
-        };
-        let rows = points.iter().enumerate().map(row).collect();
-        let table = ("saturation", &["% of templates", "pairs", "unique pairs"][..], rows);
-        let axes = ("pairs sequenced", "pairs");
-        figures.push(figure("Saturation", axes, lines, table));
-    }
-    let sizes = found.histogram.all.iter().map(|(size, sets)| vec![size.into(), sets.into()]);
-    let sizes: Vec<Vec<Cell>> = sizes.take(MOST_SIZES).collect();
-    figures.push(libraries);
-    if !sizes.is_empty() {
-        let columns = ["pairs in the set", "sets"];
-        let points = found.histogram.all.iter().map(|(size, sets)| (size as f64, sets as f64));
-        let lines = vec![line("sets", points.take(MOST_SIZES))];
-        let data = ("duplicate_sets", &columns[..], sizes);
-        figures.push(as_bars(figure("Sets by size", ("pairs in the set", "sets"), lines, data)));
-    }
-    let note = "As Picard's MarkDuplicates. Saturation: unique pairs of nested samples of the \
-                templates, counted, not estimated; the last point is the whole run.";
-    Section { title: "Duplicates", note: note.to_owned(), figures }
+    let rows = metrics.iter().map(row).collect();
+    table("Libraries", ("duplicates", &columns, rows))
+}
+
+/// Pairs, and unique ones, in growing parts of the run.
+fn saturation(points: &[(u64, u64)]) -> Figure {
+    let as_points = |second: fn(&(u64, u64)) -> u64| {
+        let ends = points.iter().map(move |it| (it.0 as f64, second(it) as f64));
+        std::iter::once((0.0, 0.0)).chain(ends)
+    };
+    let lines =
+        vec![line("unique pairs", as_points(|it| it.1)), line("all pairs", as_points(|it| it.0))];
+    let row = |(step, &(pairs, unique)): (usize, &(u64, u64))| {
+        vec![Cell::from(5 * (step + 1)), pairs.into(), unique.into()]
+    };
+    let rows = points.iter().enumerate().map(row).collect();
+    let table = ("saturation", &["% of templates", "pairs", "unique pairs"][..], rows);
+    figure("Saturation", ("pairs sequenced", "pairs"), lines, table)
 }
 
 pub(super) fn recalibration(of: &Findings<'_>) -> Option<Section> {

@@ -19,7 +19,7 @@ use seqloom_prep::duplicates::metrics::DuplicationCounters;
 use seqloom_prep::duplicates::read_end::{ReadEndOptions, examine_template};
 use seqloom_prep::duplicates::{
     DuplicateMarks, DuplicateMode, DuplicateOptions, FragmentEnd, LibraryTable, PairEnd,
-    PairedMarker, resolve,
+    PairedMarker, PartitionEnds, resolve,
 };
 use seqloom_prep::metrics::tally::{TalliedRecord, Tally};
 use seqloom_report::flagstat::write_flagstat;
@@ -117,7 +117,8 @@ fn run_ours(header: &Header, records: &[u8], settings: &Settings) -> Ours {
         let mut fragments: Vec<_> = fragments[part].iter().map(FragmentEnd::from_bytes).collect();
         let markers = markers[part].iter().map(PairedMarker::from_bytes);
         let mut counts = DuplicationCounters::new(libraries);
-        resolve(&mut pairs, &mut fragments, markers, &settings.options, &mut &marks, &mut counts);
+        let ends = PartitionEnds { pairs: &mut pairs, fragments: &mut fragments, markers };
+        resolve(ends, &settings.options, &mut &marks, &mut counts);
         counters.merge(&counts);
     }
     let mut metrics = String::new();

@@ -63,6 +63,15 @@ struct Home {
     available_bytes: u64,
 }
 
+/// What workers may run on.
+#[derive(Clone, Copy)]
+struct Workers<'a> {
+    homes: &'a [Home],
+    /// In the order in which workers are pinned.
+    cpus: &'a [u32],
+    threads: usize,
+}
+
 impl Plan {
     /// The plan of a machine without nodes that matter: nothing is done.
     #[must_use]
@@ -111,7 +120,8 @@ impl Plan {
             plan.check_room(&homes, index_bytes)?;
             plan
         } else {
-            Self::without_instances(&homes, &cpus, wishes, threads, index_bytes, &replicas_fit)?
+            let workers = Workers { homes: &homes, cpus: &cpus, threads };
+            Self::without_instances(workers, wishes, index_bytes, &replicas_fit)?
         };
         plan.pin = wishes.pin.map_or_else(|| plan.usual_pin(limits), |(level, _)| level);
         plan.pin_seats(&cpus, &homes);
@@ -132,10 +142,8 @@ impl Plan {
     }
 
     fn without_instances(
-        homes: &[Home],
-        cpus: &[u32],
+        Workers { homes, cpus, threads }: Workers<'_>,
         wishes: &Wishes,
-        threads: usize,
         index_bytes: u64,
         replicas_fit: &impl Fn(usize) -> bool,
     ) -> Result<Self, PlacementError> {

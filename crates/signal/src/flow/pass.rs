@@ -10,14 +10,17 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
+use seqloom_format::signal::SignalRead;
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::monitor::Monitor;
 use seqloom_runtime::order::Ordered;
 use seqloom_runtime::pool::{self, WorkerPanic};
 use seqloom_runtime::trace;
 
-use crate::flow::account::Fault;
-use crate::store::{FrameBatch, SignalStore, StoreError};
+use crate::flow::account::{Fault, Loss};
+use crate::store::{
+    DecodeScratch, Frame, FrameBatch, ReadError, SignalStore, StoreError, StoreFormat,
+};
 
 /// Batches taken and not yet committed, per worker: one that is worked on and one that waits for
 /// its turn, so that a slow batch does not idle the others at once.
@@ -55,6 +58,52 @@ pub struct Work {
     pub batch: FrameBatch,
 }
 
+/// A read as it is stored.
+#[derive(Clone, Copy)]
+pub struct StoredRead<'a> {
+    /// The file that it is in.
+    pub store: &'a dyn SignalStore,
+    /// The batch that it came in.
+    pub batch: &'a FrameBatch,
+    /// Where it is.
+    pub frame: &'a Frame,
+}
+
+impl Work {
+    /// The reads of the batch.
+    pub fn reads(&self) -> impl Iterator<Item = StoredRead<'_>> {
+        let Self { store, batch, .. } = self;
+        store.iter().flat_map(move |store| {
+            let store = store.as_ref();
+            batch.frames.iter().map(move |frame| StoredRead { store, batch, frame })
+        })
+    }
+}
+
+impl StoredRead<'_> {
+    /// A read that is lost, as a fault. `read` holds its id if decoding came that far; where it did
+    /// not, the id alone may still be there to be read.
+    #[must_use]
+    pub fn fault(
+        self,
+        scratch: &mut DecodeScratch,
+        read: &mut SignalRead,
+        error: &ReadError,
+    ) -> Fault {
+        let Self { store, batch, frame } = self;
+        let id = &mut read.read_id;
+        let has_id = !id.is_empty() || store.read_id(scratch, batch, frame, id).is_ok();
+        let has_records = matches!(store.format(), StoreFormat::Slow5 | StoreFormat::Blow5(_));
+        Fault {
+            path: store.path().clone(),
+            read_id: (has_id && !id.is_empty()).then(|| id.clone()),
+            offset: has_records.then_some(frame.offset),
+            reason: error.to_string(),
+            loss: Loss::Read,
+        }
+    }
+}
+
 /// Where batches come from.
 pub trait BatchSource: Send {
     /// Fills `work`; `false` when there is nothing more.
@@ -90,17 +139,25 @@ struct Supply<B> {
     next: u64,
 }
 
-/// Runs a pass on `threads` workers. `commit` is called with one result after the other, in the
-/// order of the source, and never by two workers at once; `watch` every 200 ms.
+/// How a pass runs.
+pub struct PassOptions<'a, E> {
+    /// Workers.
+    pub threads: NonZeroUsize,
+    /// Where time is booked.
+    pub components: &'a Components,
+    /// Called every 200 ms while the workers run; its error ends the pass.
+    pub watch: &'a dyn Fn() -> Result<(), E>,
+}
+
+/// Runs a pass. `commit` is called with one result after the other, in the
+/// order of the source, and never by two workers at once.
 ///
 /// # Errors
 /// The first error of source, `commit`, `watch` or worker.
 pub fn run<B, S, E>(
-    threads: NonZeroUsize,
+    options: &PassOptions<'_, E>,
     source: B,
     stage: &S,
-    components: &Components,
-    watch: &dyn Fn() -> Result<(), E>,
     commit: impl FnMut(&mut S::Output) -> Result<(), E> + Send,
 ) -> Result<(), E>
 where
@@ -108,6 +165,7 @@ where
     S: Stage,
     E: From<WorkerPanic> + From<StoreError> + Send,
 {
+    let &PassOptions { threads, components, watch } = options;
     let max_in_flight = threads.get() * AHEAD_PER_WORKER;
     let failure = Failure::<E>::default();
     let window = Monitor::new(Window { in_flight: 0, ended: false });

@@ -2,8 +2,7 @@
 
 use seqloom_format::slow5::index::{Entry, append_entry};
 
-use crate::flow::pass::{Components, Stage, Tally, Work};
-use crate::operations::transcode::read_fault;
+use crate::flow::pass::{Components, Stage, StoredRead, Tally, Work};
 use crate::store::requests::Location;
 use crate::store::{DecodeScratch, ReadIndex};
 
@@ -61,18 +60,15 @@ impl Stage for Locate<'_> {
         output.places.clear();
         output.tally.clear();
         output.tally.faults.extend_from_slice(&work.batch.faults);
-        let Some(store) = &work.store else { return };
-        for frame in &work.batch.frames {
-            let id = &mut scratch.read.read_id;
-            let found = self
-                .components
-                .decode
-                .time(|| store.read_id(&mut scratch.decode, &work.batch, frame, id));
+        for stored in work.reads() {
+            let StoredRead { store, batch, frame } = stored;
+            let LocateScratch { decode, read } = &mut *scratch;
+            let id = &mut read.read_id;
+            let decoding = &self.components.decode;
+            let found = decoding.time(|| store.read_id(decode, batch, frame, id));
             if let Err(error) = found {
-                scratch.read.read_id.clear();
-                let LocateScratch { decode, read } = &mut *scratch;
-                let fault = read_fault(store.as_ref(), decode, &work.batch, frame, read, &error);
-                output.tally.faults.push(fault);
+                id.clear();
+                output.tally.faults.push(stored.fault(decode, read, &error));
                 continue;
             }
             output.names.extend_from_slice(id);

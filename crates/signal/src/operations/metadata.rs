@@ -3,9 +3,8 @@
 use seqloom_format::signal::{AuxiliaryType, SignalHeader, SignalRead};
 use seqloom_format::slow5::text;
 
-use crate::flow::pass::{Components, Stage, Tally, Work};
-use crate::operations::transcode::read_fault;
-use crate::store::{DecodeScratch, Frame, ReadError, SignalStore};
+use crate::flow::pass::{Components, Stage, StoredRead, Tally, Work};
+use crate::store::{DecodeScratch, ReadError};
 
 /// Columns of a SLOW5 line in front of the auxiliary ones.
 const PRIMARY_COLUMNS: usize = 8;
@@ -65,17 +64,14 @@ impl Stage for Skim<'_> {
         output.text.clear();
         output.tally.clear();
         output.tally.faults.extend_from_slice(&work.batch.faults);
-        let Some(store) = &work.store else { return };
-        for frame in &work.batch.frames {
+        for stored in work.reads() {
             let before = output.text.len();
-            match self.one(scratch, work, store.as_ref(), frame, &mut output.text) {
+            match self.one(scratch, stored, &mut output.text) {
                 Ok(()) => output.tally.reads += 1,
                 Err(error) => {
                     output.text.truncate(before);
                     let SkimScratch { decode, read, .. } = &mut *scratch;
-                    let fault =
-                        read_fault(store.as_ref(), decode, &work.batch, frame, read, &error);
-                    output.tally.faults.push(fault);
+                    output.tally.faults.push(stored.fault(decode, read, &error));
                 }
             }
         }
@@ -86,17 +82,14 @@ impl Skim<'_> {
     fn one(
         &self,
         scratch: &mut SkimScratch,
-        work: &Work,
-        store: &dyn SignalStore,
-        frame: &Frame,
+        stored: StoredRead<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), ReadError> {
         let SkimScratch { decode, read, line } = scratch;
         read.clear();
-        let samples = self
-            .components
-            .decode
-            .time(|| store.decode_without_samples(decode, &work.batch, frame, read))?;
+        let StoredRead { store, batch, frame } = stored;
+        let decoding = &self.components.decode;
+        let samples = decoding.time(|| store.decode_without_samples(decode, batch, frame, read))?;
         read.samples.clear();
         line.clear();
         text::append_record(read, self.header, line).map_err(ReadError::new)?;

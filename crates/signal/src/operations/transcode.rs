@@ -8,12 +8,11 @@ use seqloom_format::signal::{SignalHeader, SignalRead};
 use seqloom_format::slow5::binary::{self, RecordEncoder};
 use seqloom_format::slow5::{Compression, HeaderError, header, text};
 
-use crate::flow::account::{Fault, Loss};
-use crate::flow::pass::{Components, Stage, Tally, Work};
+use crate::flow::pass::{Components, Stage, StoredRead, Tally, Work};
 use crate::operations::degrade::{Dataset, round_samples};
 use crate::operations::demultiplex::DemuxTable;
 use crate::operations::merge::FieldMap;
-use crate::store::{DecodeScratch, Frame, FrameBatch, ReadError, SignalStore, StoreFormat};
+use crate::store::{DecodeScratch, ReadError, SignalStore, StoreFormat};
 
 /// How records are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,18 +127,6 @@ pub struct Scratch {
     fields: Option<(usize, FieldMap)>,
 }
 
-impl Scratch {
-    fn fault(
-        &mut self,
-        store: &dyn SignalStore,
-        work: &Work,
-        frame: &Frame,
-        error: &ReadError,
-    ) -> Fault {
-        read_fault(store, &mut self.decode, &work.batch, frame, &mut self.read, error)
-    }
-}
-
 impl Stage for Transcode<'_> {
     type Scratch = Scratch;
     type Output = Encoded;
@@ -151,40 +138,17 @@ impl Stage for Transcode<'_> {
     fn process(&self, scratch: &mut Scratch, work: &Work, output: &mut Encoded) {
         output.clear();
         output.tally.faults.extend_from_slice(&work.batch.faults);
-        let Some(store) = &work.store else { return };
-        for frame in &work.batch.frames {
+        for stored in work.reads() {
             let before = (output.bytes.len(), output.categories.len());
-            if let Err(error) = self.one(scratch, work, store.as_ref(), frame, output) {
+            if let Err(error) = self.one(scratch, work.input, stored, output) {
                 output.bytes.truncate(before.0);
                 output.categories.truncate(before.1);
-                output.tally.faults.push(scratch.fault(store.as_ref(), work, frame, &error));
+                let Scratch { decode, read, .. } = &mut *scratch;
+                output.tally.faults.push(stored.fault(decode, read, &error));
             } else {
                 output.tally.reads += 1;
             }
         }
-    }
-}
-
-/// A read that is lost, as a fault. `read` holds its id if decoding came that far; where it did
-/// not, the id alone may still be there to be read.
-#[must_use]
-pub fn read_fault(
-    store: &dyn SignalStore,
-    scratch: &mut DecodeScratch,
-    batch: &FrameBatch,
-    frame: &Frame,
-    read: &mut SignalRead,
-    error: &ReadError,
-) -> Fault {
-    let id = &mut read.read_id;
-    let has_id = !id.is_empty() || store.read_id(scratch, batch, frame, id).is_ok();
-    let has_records = matches!(store.format(), StoreFormat::Slow5 | StoreFormat::Blow5(_));
-    Fault {
-        path: store.path().clone(),
-        read_id: (has_id && !id.is_empty()).then(|| id.clone()),
-        offset: has_records.then_some(frame.offset),
-        reason: error.to_string(),
-        loss: Loss::Read,
     }
 }
 
@@ -193,15 +157,14 @@ impl Transcode<'_> {
     fn one(
         &self,
         scratch: &mut Scratch,
-        work: &Work,
-        store: &dyn SignalStore,
-        frame: &Frame,
+        input: usize,
+        stored: StoredRead<'_>,
         output: &mut Encoded,
     ) -> Result<(), ReadError> {
-        let prepared = self.prepare(scratch, work, store, frame, &mut output.categories)?;
+        let prepared = self.prepare(scratch, input, stored, &mut output.categories)?;
         let Prepared { group, categories, is_same } = prepared;
         let started = Instant::now();
-        self.encode(scratch, work, store, frame, is_same, &mut output.bytes)?;
+        self.encode(scratch, stored, is_same, &mut output.bytes)?;
         output.reads.push(EncodedRead { end: output.bytes.len(), group, categories });
         self.components.encode.book(started);
         Ok(())
@@ -211,24 +174,24 @@ impl Transcode<'_> {
     fn prepare(
         &self,
         scratch: &mut Scratch,
-        work: &Work,
-        store: &dyn SignalStore,
-        frame: &Frame,
+        input: usize,
+        stored: StoredRead<'_>,
         categories: &mut Vec<u16>,
     ) -> Result<Prepared, ReadError> {
+        let StoredRead { store, batch, frame } = stored;
         let started = Instant::now();
         scratch.read.clear();
-        let decoded = store.decode(&mut scratch.decode, &work.batch, frame, &mut scratch.read);
+        let decoded = store.decode(&mut scratch.decode, batch, frame, &mut scratch.read);
         self.components.decode.book(started);
         self.components.inflate.add(scratch.decode.take_inflate_time());
         decoded?;
         let group = scratch.read.read_group;
-        let categories = self.route(work, &mut scratch.read, categories)?;
+        let categories = self.route(input, &mut scratch.read, categories)?;
         if let Some(dataset) = self.dataset {
             dataset.check(&scratch.read).map_err(ReadError)?;
         }
         round_samples(&mut scratch.read.samples, self.bits);
-        let keeps_fields = self.fields(scratch, work.input, store);
+        let keeps_fields = self.fields(scratch, input, store);
         let is_same = keeps_fields && self.bits == 0 && scratch.read.read_group == group;
         Ok(Prepared { group, categories, is_same })
     }
@@ -236,14 +199,14 @@ impl Transcode<'_> {
     /// Gives the read its group in the output, and its categories.
     fn route(
         &self,
-        work: &Work,
+        input: usize,
         read: &mut SignalRead,
         categories: &mut Vec<u16>,
     ) -> Result<(u32, u32), ReadError> {
         match &self.route {
             Route::Together([]) => {}
             Route::Together(groups) => {
-                let groups = groups.get(work.input).map(|groups| &**groups).unwrap_or_default();
+                let groups = groups.get(input).map(|groups| &**groups).unwrap_or_default();
                 let group = groups.get(read.read_group as usize).copied();
                 let unknown = || ReadError::new("the read group is not in the header");
                 read.read_group = group.ok_or_else(unknown)?;
@@ -276,17 +239,15 @@ impl Transcode<'_> {
     fn encode(
         &self,
         scratch: &mut Scratch,
-        work: &Work,
-        store: &dyn SignalStore,
-        frame: &Frame,
+        stored: StoredRead<'_>,
         is_same: bool,
         out: &mut Vec<u8>,
     ) -> Result<(), ReadError> {
         let Encoding::Blow5(compression) = self.encoding else {
             return text::append_record(&scratch.read, self.header, out).map_err(ReadError::new);
         };
-        if is_same && store.format() == StoreFormat::Blow5(compression) {
-            out.extend_from_slice(work.batch.stored(frame));
+        if is_same && stored.store.format() == StoreFormat::Blow5(compression) {
+            out.extend_from_slice(stored.batch.stored(stored.frame));
             return Ok(());
         }
         let encoder = match &mut scratch.encoder {
@@ -345,12 +306,11 @@ impl Stage for Deflate<'_> {
         output.count = 0;
         output.tally.clear();
         output.tally.faults.extend_from_slice(&work.batch.faults);
-        let Some(store) = &work.store else { return };
         let mut categories = Vec::new();
-        for frame in &work.batch.frames {
-            let store = store.as_ref();
-            if let Err(error) = self.0.prepare(scratch, work, store, frame, &mut categories) {
-                output.tally.faults.push(scratch.fault(store, work, frame, &error));
+        for stored in work.reads() {
+            if let Err(error) = self.0.prepare(scratch, work.input, stored, &mut categories) {
+                let Scratch { decode, read, .. } = &mut *scratch;
+                output.tally.faults.push(stored.fault(decode, read, &error));
                 continue;
             }
             if output.count == output.buffers.len() {

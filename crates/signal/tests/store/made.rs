@@ -6,7 +6,7 @@ use seqloom_format::slow5::binary::RecordEncoder;
 use seqloom_format::slow5::{Compression, RecordCompression, SignalCompression, text};
 use seqloom_runtime::pool::WorkerPanic;
 use seqloom_signal::flow::account::{Account, Fault};
-use seqloom_signal::flow::pass::{self, BatchSource, Components};
+use seqloom_signal::flow::pass::{self, BatchSource, Components, PassOptions};
 use seqloom_signal::flow::sources::Sequential;
 use seqloom_signal::operations::transcode::{Encoding, Route, Transcode};
 use seqloom_signal::store::{RecordFile, SignalStore, StoreError};
@@ -124,7 +124,9 @@ pub(crate) fn pass<B: BatchSource>(
     };
     let mut passed = Passed::default();
     let threads = NonZeroUsize::new(threads).unwrap();
-    pass::run(threads, source, &stage, &components, &|| Ok::<_, PassEnd>(()), |encoded| {
+    let watch = || Ok::<_, PassEnd>(());
+    let options = PassOptions { threads, components: &components, watch: &watch };
+    pass::run(&options, source, &stage, |encoded| {
         passed.text.extend_from_slice(&encoded.bytes);
         passed.account.reads += encoded.tally.reads;
         encoded.tally.faults.iter().for_each(|fault| passed.account.book(fault));

@@ -9,7 +9,7 @@ use super::choice::hash;
 use super::locate::{Candidate, Context, Placement, Places};
 use super::options::{Acceptance, Reported, UngappedOptions};
 use super::query::Query;
-use super::scheme::{FEW_ROWS, Leaf, LeafSink, Pieces, Stack, Tables, search};
+use super::scheme::{CutRead, FEW_ROWS, Leaf, LeafSink, Pieces, Stack, Tables, search};
 
 /// Reads that are searched for together.
 pub(super) const GROUP_READS: usize = 64;
@@ -234,11 +234,11 @@ impl Pass<'_> {
             return;
         }
         let pieces = Pieces::new(searched, self.level.into());
-        let codes = &query.codes()[..searched];
+        let read = CutRead { codes: &query.codes()[..searched], pieces: &pieces };
         let mut stack = std::mem::take(&mut work.stack);
         for piece in 0..pieces.count() {
             let mut rows = RowsOfRead { pass: self, number, piece, work };
-            if !search(self.genome.tables, codes, &pieces, piece, &mut stack, &mut rows) {
+            if !search(self.genome.tables, read, piece, &mut stack, &mut rows) {
                 break;
             }
         }

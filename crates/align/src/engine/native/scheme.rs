@@ -124,23 +124,31 @@ impl Node {
     }
 }
 
+/// A read that is searched for.
+#[derive(Clone, Copy)]
+pub(super) struct CutRead<'a> {
+    pub(super) codes: &'a [u8],
+    /// What it is cut into.
+    pub(super) pieces: &'a Pieces,
+}
+
 /// Working memory of a search.
 #[derive(Debug, Default)]
 pub(super) struct Stack(Vec<Node>);
 
-/// Search `number` of the scheme for the codes of a read: hands out leaves until `out` has
+/// Search `number` of the scheme for a read: hands out leaves until `out` has
 /// enough, and then gives false. Of what a leaf has not been searched for, nothing is known:
 /// whether the read lies there with so few mismatches, and in the pieces where the search wants
 /// them, is to be looked at.
 #[inline(always)]
 pub(super) fn search(
     tables: Tables<'_>,
-    codes: &[u8],
-    pieces: &Pieces,
+    read: CutRead<'_>,
     number: usize,
     stack: &mut Stack,
     out: &mut impl LeafSink,
 ) -> bool {
+    let CutRead { codes, pieces } = read;
     let [from, end] = pieces.piece(number);
     if codes[from..end].contains(&UNKNOWN) {
         return true;
@@ -165,7 +173,7 @@ pub(super) fn search(
                 break;
             }
             let next = if node.leftward {
-                grow_left(tables, codes, pieces, node, stack)
+                grow_left(tables, read, node, stack)
             } else {
                 let allowed = if at < end { 0 } else { pieces.count - 1 - number };
                 grow_right(tables, codes[at], allowed, node, stack)
@@ -243,8 +251,7 @@ fn grow_right(
 #[inline(always)]
 fn grow_left(
     tables: Tables<'_>,
-    codes: &[u8],
-    pieces: &Pieces,
+    CutRead { codes, pieces }: CutRead<'_>,
     node: Node,
     stack: &mut Vec<Node>,
 ) -> Option<Node> {

@@ -35,7 +35,7 @@ use super::error::BuildError;
 use super::packed::Packed;
 use cover::Cover;
 use entry::{Entry, Format};
-use passes::{Sink, Workers};
+use passes::{PassOptions, Sink, Workers};
 use ranks::Ranks;
 use rows::Rows;
 use scan::Members;
@@ -78,22 +78,20 @@ fn sort_suffixes(
     let ranking = |done: f64| progress(SAMPLE_SHARE * done);
     let ranks = sample::rank(text, cover, sizes.sample_cap, threads, &ranking)?;
     let sorting = |done: f64| progress(SAMPLE_SHARE + (1.0 - SAMPLE_SHARE) * done);
-    sort_ranked(text, &ranks, sizes.cap, threads, &sorting, take)
+    let passes = PassOptions { cap: sizes.cap, threads, progress: &sorting };
+    sort_ranked(text, &ranks, passes, take)
 }
 
 /// The same when the sample has its ranks.
 fn sort_ranked(
     text: &Text,
     ranks: &Ranks,
-    cap: u64,
-    threads: NonZeroUsize,
-    progress: &dyn Fn(f64),
+    passes: PassOptions<'_>,
     take: &mut dyn FnMut(&[Entry]) -> Result<(), BuildError>,
 ) -> Result<(), BuildError> {
     let format = Format::new(text.symbols());
     let sorting = Sorting { text, format, depth: ranks.depth(), ranks: Some(ranks) };
-    Workers::new(sorting, Members::All, text.symbols(), cap, threads, progress)
-        .sort_into(&mut Taker(take))
+    Workers::new(sorting, Members::All, text.symbols(), passes).sort_into(&mut Taker(take))
 }
 
 /// A sink that hands on what comes.

@@ -22,7 +22,7 @@ use super::super::error::BuildError;
 use super::super::memory::reserved;
 use super::entry::Entry;
 use super::pieces::{Filled, Filler, Pieces, close_holes};
-use super::scan::{BINS, Members, Part, Search, stretch};
+use super::scan::{BINS, Filling, Members, Part, Search, stretch};
 use super::sort::{Scratch, Sorting, sort_bin};
 
 /// Suffixes that are sorted for each part that a bin is cut into: with 64 the largest of thousands
@@ -90,16 +90,25 @@ enum Work {
 /// Bytes that a worker needs beside its share of the entries.
 pub(super) const WORKER_BYTES: u64 = (BINS * (2 * 8 + 64 + 16 + 1)) as u64 + (2 << 20);
 
+/// How suffixes are sorted in passes.
+#[derive(Clone, Copy)]
+pub(super) struct PassOptions<'a> {
+    /// Most suffixes of a pass.
+    pub(super) cap: u64,
+    pub(super) threads: NonZeroUsize,
+    /// Called with the part that is done.
+    pub(super) progress: &'a dyn Fn(f64),
+}
+
 impl<'a> Workers<'a> {
-    /// `threads` workers for passes of at most `cap` of `members`, of which there are `all`.
+    /// Workers for passes over `members`, of which there are `all`.
     pub(super) fn new(
         sorting: Sorting<'a>,
         members: Members<'a>,
         all: u64,
-        cap: u64,
-        threads: NonZeroUsize,
-        progress: &'a dyn Fn(f64),
+        options: PassOptions<'a>,
     ) -> Self {
+        let PassOptions { cap, threads, progress } = options;
         Self {
             workers: (0..threads.get()).map(|_| Mutex::default()).collect(),
             // A part of tied suffixes takes those that have ended along.
@@ -287,7 +296,12 @@ impl<'a> Workers<'a> {
         let (search, format) = (self.search(part), self.sorting.format);
         self.scan(&search, |index, worker, stretch| {
             let slots = std::mem::take(&mut *lock(&slots[index]));
-            let fit = search.collect(format, stretch, bins.clone(), slots, &mut worker.buffers);
+            let fit = search.collect(
+                format,
+                stretch,
+                bins.clone(),
+                Filling::new(slots, &mut worker.buffers),
+            );
             fits.fetch_add(usize::from(fit), Ordering::Relaxed);
         })?;
         if fits.into_inner() != self.workers.len() {

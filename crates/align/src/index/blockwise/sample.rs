@@ -15,7 +15,7 @@ use super::super::memory::reserved;
 use super::cover::{Cover, Places};
 use super::entry::{Entry, Format};
 use super::matcher::Matcher;
-use super::passes::{Sink, Workers};
+use super::passes::{PassOptions, Sink, Workers};
 use super::ranks::Ranks;
 use super::scan::Members;
 use super::sort::Sorting;
@@ -96,7 +96,7 @@ pub(super) fn rank(
     let mut ranking =
         Ranking { format, text, cover: cover_of, places: places_of, ranks, given, last, rank };
     let sorting = Sorting { text, format, depth: cover.modulus(), ranks: None };
-    Workers::new(sorting, Members::Sample(&cover), all, cap, threads, progress)
+    Workers::new(sorting, Members::Sample(&cover), all, PassOptions { cap, threads, progress })
         .sort_into(&mut ranking)?;
     let mut ranks = ranking.ranks;
     break_ties(&mut ranks)?;

@@ -146,17 +146,15 @@ impl Search<'_> {
         self.each(stretch, 0..self.bins(), |_, bin| counts[bin] += 1);
     }
 
-    /// Puts the entries of the suffixes in `stretch` and `bins` into `slots`, by bin from the first
+    /// Puts the entries of the suffixes in `stretch` and `bins` into the slots of `filling`, by bin from the first
     /// of `bins` on. Returns whether they had the sizes that were needed, exactly.
     pub(super) fn collect(
         &self,
         format: Format,
         stretch: Range<u64>,
         bins: Range<usize>,
-        slots: Vec<&mut [Entry]>,
-        buffers: &mut Vec<[Entry; BUFFERED]>,
+        mut filling: Filling<'_, '_>,
     ) -> bool {
-        let mut filling = Filling::new(slots, buffers);
         if self.part.is_some() {
             self.each(stretch, bins, |at, bin| filling.put(bin, format.entry(self.text, at)));
         } else {
@@ -262,7 +260,7 @@ fn chosen(a: u64, b: u64, first: u16, last: u16) -> u32 {
 }
 
 /// Slots that are being filled, each through a buffer.
-struct Filling<'a, 'b> {
+pub(super) struct Filling<'a, 'b> {
     slots: Vec<&'a mut [Entry]>,
     filled: Vec<u8>,
     buffers: &'b mut Vec<[Entry; BUFFERED]>,
@@ -270,7 +268,10 @@ struct Filling<'a, 'b> {
 }
 
 impl<'a, 'b> Filling<'a, 'b> {
-    fn new(slots: Vec<&'a mut [Entry]>, buffers: &'b mut Vec<[Entry; BUFFERED]>) -> Self {
+    pub(super) fn new(
+        slots: Vec<&'a mut [Entry]>,
+        buffers: &'b mut Vec<[Entry; BUFFERED]>,
+    ) -> Self {
         buffers.resize(slots.len(), Default::default());
         Self { filled: vec![0; slots.len()], slots, buffers, fits: true }
     }

@@ -184,8 +184,8 @@ fn wrong_ranks_make_an_index_that_is_refused() {
         let failed = |error| panic!("{error}");
         let writer = RowWriter::new(layout, &file, threads, &failed);
         let mut rows = Rows::new(writer, &text, Format::new(text.symbols()));
-        sort_ranked(&text, &ranks, sizes.cap, threads, &|_| (), &mut |part| rows.take(part))
-            .unwrap();
+        let passes = PassOptions { cap: sizes.cap, threads, progress: &|_| () };
+        sort_ranked(&text, &ranks, passes, &mut |part| rows.take(part)).unwrap();
         rows.finish(packed.cumulative_counts()).unwrap();
         let same = std::fs::read(&path).unwrap() == right;
         let checked = super::super::check(&fasta);

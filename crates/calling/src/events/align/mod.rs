@@ -123,7 +123,20 @@ pub enum NoAlignment {
     Gap,
 }
 
-/// Aligns events, by their mean levels, to the k-mers of `ranks`. The pairs, in the order of both,
+/// What is aligned: events, by their mean levels, to the k-mers of `ranks`.
+#[derive(Debug, Clone, Copy)]
+pub struct BandedInput<'a> {
+    /// Mean level of each event, in picoampere.
+    pub event_means_pa: &'a [f32],
+    /// The read's k-mers, by their ranks in the model.
+    pub ranks: &'a [u32],
+    /// Their levels.
+    pub model: &'a PoreModel,
+    /// From levels of the model to those of the read.
+    pub scaling: &'a Scaling,
+}
+
+/// Aligns events to k-mers. The pairs, in the order of both,
 /// replace those in `pairs`; k-mers follow each other without gaps, and an event that is on several
 /// k-mers belongs to the first of them.
 ///
@@ -132,15 +145,12 @@ pub enum NoAlignment {
 pub fn align(
     scratch: &mut AlignScratch,
     kernel: Kernel,
-    event_means_pa: &[f32],
-    ranks: &[u32],
-    model: &PoreModel,
-    scaling: &Scaling,
+    input: BandedInput<'_>,
     pairs: &mut Vec<AlignedPair>,
 ) -> Result<(), NoAlignment> {
     let AlignScratch { operands, trace } = scratch;
     pairs.clear();
-    operands.fill(event_means_pa, ranks, model, scaling)?;
+    operands.fill(input)?;
     let last_event = match kernel {
         #[cfg(target_arch = "x86_64")]
         Kernel::Avx512 | Kernel::Avx2 => x86::fill(kernel, operands, trace),

@@ -1,9 +1,7 @@
 //! What all kernels read: events and k-mers laid out so that a band is a stretch of each, with
 //! borders that make every cell outside of the table impossible.
 
-use super::{LOG_TRIM, NoAlignment};
-use crate::events::Scaling;
-use crate::pore_model::PoreModel;
+use super::{BandedInput, LOG_TRIM, NoAlignment};
 
 /// Cells that a kernel may compute, so that it ends with a whole vector; those from
 /// [`super::BANDWIDTH`] on mean nothing.
@@ -52,13 +50,8 @@ pub(super) struct BandStart {
 }
 
 impl Operands {
-    pub(super) fn fill(
-        &mut self,
-        event_means_pa: &[f32],
-        ranks: &[u32],
-        model: &PoreModel,
-        scaling: &Scaling,
-    ) -> Result<(), NoAlignment> {
+    pub(super) fn fill(&mut self, input: BandedInput<'_>) -> Result<(), NoAlignment> {
+        let BandedInput { event_means_pa, ranks, model, scaling } = input;
         (self.events, self.kmers) = (event_means_pa.len(), ranks.len());
         let fits = |count| (1..1 << 30).contains(&count);
         if !fits(self.events) || !fits(self.kmers) {

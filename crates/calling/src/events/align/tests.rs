@@ -20,6 +20,13 @@ struct Problem {
     scaling: Scaling,
 }
 
+impl Problem {
+    fn input<'a>(&'a self, model: &'a PoreModel) -> BandedInput<'a> {
+        let Self { events_pa, ranks, scaling } = self;
+        BandedInput { event_means_pa: events_pa, ranks, model, scaling }
+    }
+}
+
 /// A kernel's work: bits of all cells, places of bands, best end.
 #[derive(PartialEq)]
 struct Filled {
@@ -30,7 +37,7 @@ struct Filled {
 
 fn filled(kernel: Kernel, problem: &Problem, model: &PoreModel) -> Filled {
     let (mut operands, mut trace) = (Operands::default(), Trace::default());
-    operands.fill(&problem.events_pa, &problem.ranks, model, &problem.scaling).unwrap();
+    operands.fill(problem.input(model)).unwrap();
     let best = match kernel {
         #[cfg(target_arch = "x86_64")]
         Kernel::Avx512 | Kernel::Avx2 => x86::fill(kernel, &operands, &mut trace),
@@ -129,7 +136,7 @@ fn by_definition(
 ) -> (Vec<i32>, Option<usize>, Vec<(i32, i32)>) {
     let (events, kmers) = (problem.events_pa.len() as i32, problem.ranks.len() as i32);
     let mut operands = Operands::default();
-    operands.fill(&problem.events_pa, &problem.ranks, model, &problem.scaling).unwrap();
+    operands.fill(problem.input(model)).unwrap();
     let (mut scores, mut came_from) = (Scores::new(), HashMap::new());
     let trim = |count: i32| (0.01_f64.ln() * f64::from(count)) as f32;
     scores.insert((-1, -1), 0.0_f32);
@@ -202,9 +209,8 @@ fn the_scalar_kernel_is_the_definition() {
         assert_eq!(filled.best, best, "problem {number}");
         assert_eq!(filled.first_events[2..], first_events[2..], "problem {number}");
         let mut pairs = Vec::new();
-        let Problem { events_pa, ranks, scaling } = &problem;
         let scratch = &mut AlignScratch::default();
-        let aligned = align(scratch, Kernel::Scalar, events_pa, ranks, &model, scaling, &mut pairs);
+        let aligned = align(scratch, Kernel::Scalar, problem.input(&model), &mut pairs);
         if aligned.is_ok() {
             let pairs: Vec<_> = pairs.iter().map(|it| (it.event as i32, it.kmer as i32)).collect();
             assert_eq!(pairs, path, "problem {number}");
@@ -222,8 +228,9 @@ fn perfect_events_are_aligned_as_they_were_made() {
         ranks.iter().flat_map(|&rank| [model.level_mean_pa[rank as usize] as f32; 2]).collect();
     for kernel in Kernel::available() {
         let (mut scratch, mut pairs) = (AlignScratch::default(), Vec::new());
-        let scaling = Scaling::default();
-        align(&mut scratch, kernel, &events_pa, &ranks, &model, &scaling, &mut pairs).unwrap();
+        let (event_means_pa, scaling) = (&events_pa[..], &Scaling::default());
+        let input = BandedInput { event_means_pa, ranks: &ranks, model: &model, scaling };
+        align(&mut scratch, kernel, input, &mut pairs).unwrap();
         // Neighbours of nearly one level may share their four events in another way.
         let off_by = |pair: &&AlignedPair| pair.kmer.abs_diff(pair.event / 2);
         assert!(pairs.iter().all(|pair| off_by(&pair) <= 1), "{kernel:?}");
@@ -243,9 +250,9 @@ fn what_does_not_fit_is_no_alignment() {
     let t = |events_pa: &[f32], ranks: &[u32], expected: NoAlignment| {
         for kernel in Kernel::available() {
             let (mut scratch, mut pairs) = (AlignScratch::default(), Vec::new());
-            let scaling = Scaling::default();
-            let aligned =
-                align(&mut scratch, kernel, events_pa, ranks, &model, &scaling, &mut pairs);
+            let (event_means_pa, scaling) = (events_pa, &Scaling::default());
+            let input = BandedInput { event_means_pa, ranks, model: &model, scaling };
+            let aligned = align(&mut scratch, kernel, input, &mut pairs);
             assert_eq!(aligned, Err(expected), "{kernel:?}");
         }
     };

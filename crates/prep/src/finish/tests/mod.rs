@@ -136,30 +136,29 @@ fn finish_with(
     let mut outputs: Vec<_> = paths.iter().map(|path| Output::create(path).unwrap()).collect();
     let mut index = IndexBuilder::new(BinningScheme::BAI, references.len());
     let marks = setup.marks.then(marks);
-    let trace = FinishTrace::default();
     let threads = NonZeroUsize::new(setup.threads).unwrap();
+    let stores = [&placed, &no_coordinate, &no_reference];
+    let stored = StoredRecords { stores: &stores, backing: &backing, marks: marks.as_ref() };
     if let Some(visitor) = hooks.visitor {
-        let (marks, records) = (marks.as_ref(), &AtomicU64::new(0));
-        let options = CountingPassOptions { threads, marks, records, watch: &|| true };
-        counting_pass(&[&placed, &no_coordinate, &no_reference], &options, visitor)?;
+        let seen = &AtomicU64::new(0);
+        let options = CountingPassOptions { threads, records: seen, watch: &|| true };
+        counting_pass(&stored, &options, visitor)?;
         let all: usize = templates.iter().map(Vec::len).sum();
-        assert_eq!(records.load(Ordering::Relaxed), all as u64);
+        assert_eq!(seen.load(Ordering::Relaxed), all as u64);
     }
     let options = FinishOptions {
         threads,
         order: setup.order,
         encoding: setup.encoding,
         references: &references,
-        marks: marks.as_ref(),
         remove_duplicates: setup.remove,
         editor: hooks.editor,
         observer: hooks.observer,
+        trace: &FinishTrace::default(),
         watch: &|| true,
     };
-    let stores = [&placed, &no_coordinate, &no_reference];
     let plan = UnitPlan::new(&stores);
-    let finished =
-        run((&stores, plan.all()), &backing, &options, &mut outputs, Some(&mut index), &trace)?;
+    let finished = run(&stored, plan.all(), &options, &mut outputs, Some(&mut index))?;
     assert_eq!(backing.ledger.charged_bytes(), 0);
     let mut bytes = Vec::new();
     for (output, path) in outputs.into_iter().zip(paths) {
@@ -299,18 +298,17 @@ fn a_failing_output_stops_all_and_leaves_no_worker_waiting() {
             order: SortOrder::Coordinate,
             encoding: BAM,
             references: &references,
-            marks: None,
             remove_duplicates: false,
             editor: None,
             observer: None,
+            trace: &FinishTrace::default(),
             watch: &|| true,
         };
-        let trace = FinishTrace::default();
         let stores = [&placed, &no_coordinate, &no_reference];
         let plan = UnitPlan::new(&stores);
-        let all = (&stores[..], plan.all());
+        let stored = StoredRecords { stores: &stores, backing: &backing, marks: None };
         let mut outputs: Vec<_> = (0..stripes).map(|_| full()).collect();
-        let outcome = run(all, &backing, &options, &mut outputs, None, &trace);
+        let outcome = run(&stored, plan.all(), &options, &mut outputs, None);
         assert!(matches!(outcome, Err(FinishError::Output(_))), "{outcome:?}");
     }
 }

@@ -14,6 +14,7 @@ mod saved;
 mod visit;
 
 use std::collections::VecDeque;
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
@@ -68,12 +69,25 @@ pub struct Backing {
     pub spill: SpillFile,
 }
 
+/// What a phase over stored data works with.
+#[derive(Clone, Copy)]
+pub struct PhaseResources<'a, 'w> {
+    /// Memory and spilled data.
+    pub backing: &'a Backing,
+    /// Workers.
+    pub threads: NonZeroUsize,
+    /// Called now and then while the workers run; `false` stops them.
+    pub watch: &'w dyn Fn() -> bool,
+}
+
 /// One worker's memory for appending and loading.
 #[derive(Debug)]
 pub struct StoreScratch {
     spill: SpillScratch,
     /// Memory of the last chunk that was spilled, to open the next one in.
     spare: Vec<u8>,
+    /// A spilled chunk that is visited.
+    visited: Vec<u8>,
 }
 
 impl StoreScratch {
@@ -82,7 +96,7 @@ impl StoreScratch {
     /// # Errors
     /// When the compressor cannot be made.
     pub fn new() -> Result<Self, SpillError> {
-        Ok(Self { spill: SpillScratch::new()?, spare: Vec::new() })
+        Ok(Self { spill: SpillScratch::new()?, spare: Vec::new(), visited: Vec::new() })
     }
 
     /// Spills `bytes`, whatever the ledger says.

@@ -19,7 +19,7 @@ impl ChunkStore<'_> {
     }
 
     /// Shows the bytes of one sealed chunk to `visit`: in place where it is in memory, so that
-    /// what is changed there stays; read back to `buffer` where it is not, so that changes are
+    /// what is changed there stays; read back to the scratch where it is not, so that changes are
     /// lost. Nothing may be appended or taken meanwhile, and no chunk be visited twice at a time.
     ///
     /// # Errors
@@ -29,27 +29,27 @@ impl ChunkStore<'_> {
         partition: usize,
         index: usize,
         scratch: &mut StoreScratch,
-        buffer: &mut Vec<u8>,
         visit: impl FnOnce(&mut [u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let Some(slot) = self.existing(partition) else { return Ok(()) };
+        let StoreScratch { spill, visited, .. } = scratch;
         let extent = match lock(&slot.contents).sealed.get_mut(index) {
             None => return Ok(()),
             // It is out of its place while it is visited, so that the lock is free for others.
             Some(Chunk::Memory { bytes, .. }) => {
-                std::mem::swap(bytes, buffer);
+                std::mem::swap(bytes, visited);
                 None
             }
             Some(Chunk::Spilled(extent)) => Some(*extent),
         };
         if let Some(extent) = extent {
-            buffer.clear();
-            scratch.read(self.backing, extent, buffer)?;
-            return visit(buffer);
+            visited.clear();
+            self.backing.spill.read(extent, visited, spill)?;
+            return visit(visited);
         }
-        let outcome = visit(buffer);
+        let outcome = visit(visited);
         if let Some(Chunk::Memory { bytes, .. }) = lock(&slot.contents).sealed.get_mut(index) {
-            std::mem::swap(bytes, buffer);
+            std::mem::swap(bytes, visited);
         }
         outcome
     }
@@ -73,14 +73,15 @@ mod tests {
 
     /// What a visit finds, after which every byte is 7.
     fn visit(store: &ChunkStore<'_>, index: usize) -> Vec<u8> {
-        let (mut scratch, mut buffer) = (StoreScratch::new().unwrap(), b"left over".to_vec());
+        let mut scratch = StoreScratch::new().unwrap();
+        scratch.visited.extend_from_slice(b"left over");
         let mut seen = Vec::new();
         let look = |bytes: &mut [u8]| {
             seen = bytes.to_vec();
             bytes.fill(7);
             Ok::<_, SpillError>(())
         };
-        store.visit_chunk(3, index, &mut scratch, &mut buffer, look).unwrap();
+        store.visit_chunk(3, index, &mut scratch, look).unwrap();
         seen
     }
 
@@ -104,10 +105,9 @@ mod tests {
         });
         assert_eq!(visit(&store, 0), [7; 3]);
         let charged_bytes = backing.ledger.charged_bytes();
-        let mut buffer = Vec::new();
         let mut scratch = StoreScratch::new().unwrap();
         let fail = |_: &mut [u8]| Err(SpillError::NoFolder);
-        assert!(store.visit_chunk(3, 0, &mut scratch, &mut buffer, fail).is_err());
+        assert!(store.visit_chunk(3, 0, &mut scratch, fail).is_err());
         assert_eq!(visit(&store, 0), [7; 3], "it is in its place after an error too");
         assert_eq!(backing.ledger.charged_bytes(), charged_bytes);
     }

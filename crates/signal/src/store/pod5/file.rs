@@ -177,18 +177,24 @@ impl Pod5File {
             .batch((self.number, batch), |held| self.reads.load(&*self.file, batch, held))?;
         let values = self.reads.row(batch, row)?;
         self.mapping.fill(&values, read)?;
-        self.fetch_rows(batch, row, values.num_samples, coded, rows)
+        let found = self.fetch_rows(batch, row, coded, rows)?;
+        match values.num_samples {
+            Some(expected) if expected != found => {
+                Err(Pod5ReadError::SampleCount { found, expected })
+            }
+            _ => Ok(()),
+        }
     }
 
-    /// The coded signal of a read. Rows that touch each other are read at once.
+    /// The coded signal of a read, and its number of samples. Rows that touch each other are read
+    /// at once.
     fn fetch_rows(
         &self,
         batch: &Batch,
         row: usize,
-        expected_samples: Option<u64>,
         coded: &mut Vec<u8>,
         rows: &mut Vec<CodedRow>,
-    ) -> Result<(), Pod5ReadError> {
+    ) -> Result<u64, Pod5ReadError> {
         coded.clear();
         rows.clear();
         let (mut samples, mut waiting) = (0_u64, (0_u64, 0_usize));
@@ -213,12 +219,7 @@ impl Pod5File {
             Ok(())
         })?;
         self.fetch_bytes(waiting, coded)?;
-        match expected_samples {
-            Some(expected) if expected != samples => {
-                Err(Pod5ReadError::SampleCount { found: samples, expected })
-            }
-            _ => Ok(()),
-        }
+        Ok(samples)
     }
 
     /// Appends bytes of the file that are known to lie in it.

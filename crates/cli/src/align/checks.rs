@@ -1,0 +1,100 @@
+//! Options of `align` that make no sense together, refused before anything is opened.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use seqloom_terminal::UsageError;
+
+use super::arguments::AlignArguments;
+use super::lanes::InputLanes;
+use crate::clash::{refuse_clashes, refuse_one_file_as_both};
+use crate::output::plan::refuse_replacing;
+use crate::output::stripes;
+
+/// Refuses options that make no sense together.
+///
+/// # Errors
+/// [`UsageError`].
+pub(crate) fn check_options(arguments: &AlignArguments, lanes: &InputLanes) -> anyhow::Result<()> {
+    check_files(arguments, lanes)?;
+    let metrics = arguments.output.metrics_request();
+    let is_compared = arguments.recalibration.counts() || metrics.wants_reference();
+    let (first, second) = (arguments.first.as_deref(), arguments.second.as_deref());
+    let is_stdin = |path: Option<&Path>| path == Some(Path::new("-"));
+    refuse_first(&[
+        (
+            arguments.no_sort && !arguments.duplicates.no_mark_duplicates,
+            "--no-sort streams records as they are made, before duplicates are known; \
+             add --no-mark-duplicates",
+        ),
+        (
+            arguments.no_sort && arguments.recalibration.is_asked(),
+            "--no-sort streams records before covariates are counted; leave one out",
+        ),
+        (
+            arguments.no_sort && !metrics.is_empty(),
+            "--no-sort streams records, and --metrics and --html count sorted ones; leave one out",
+        ),
+        (
+            arguments.reference_fasta.is_some() && !is_compared,
+            "--reference-fasta is for --known-sites, --metrics alignment-summary and --html; \
+             nothing else looks at it",
+        ),
+        (
+            is_stdin(first) && is_stdin(second),
+            "standard input cannot be both files; -p takes mates next to each other",
+        ),
+    ])?;
+    if let (Some(first), Some(second)) = (first, second) {
+        refuse_one_file_as_both(first, second)?;
+    }
+    let (names, has_sheet) = (&arguments.names, arguments.sheet.is_some());
+    refuse_first(&[
+        (
+            names.sample.is_some() && !has_sheet && !names.rg_from_names,
+            "--sample is the sample of --rg-from-names, or the one of --input to align",
+        ),
+        (
+            has_sheet && arguments.no_sort,
+            "--no-sort streams one pair of files; leave it or --input out",
+        ),
+        (
+            has_sheet && arguments.mode.keeps_reads(),
+            "files of reads are of one pair of files; leave them or --input out",
+        ),
+        (
+            lanes.lanes.iter().any(|lane| lane.files.len() > 1) && arguments.input.interleaved,
+            "-p takes one file with mates next to each other, not two files",
+        ),
+    ])?;
+    Ok(())
+}
+
+/// Refuses outputs that are inputs or one another, or that stand in the way.
+fn check_files(arguments: &AlignArguments, lanes: &InputLanes) -> anyhow::Result<()> {
+    arguments.output.format()?;
+    let inputs = arguments.files().into_iter().chain(lanes.files().cloned());
+    let inputs: Vec<PathBuf> = inputs.collect();
+    let outputs = arguments.output.outputs().chain(arguments.recalibration.outputs());
+    let outputs = outputs.chain(arguments.run.outputs());
+    let of_reads = arguments.mode.outputs(arguments.second.is_some());
+    let outputs = outputs.chain(of_reads.iter().map(|(name, path)| (*name, path.as_path())));
+    refuse_clashes(inputs.iter().map(PathBuf::as_path), outputs)?;
+    let is_striped = arguments.stripes > NonZeroUsize::MIN;
+    if is_striped {
+        stripes::check_options(&arguments.output)?;
+    }
+    let more = arguments.recalibration.outputs().chain(arguments.run.outputs());
+    let stripes = is_striped.then(|| stripes::paths(&arguments.output.output, arguments.stripes));
+    let stripes = stripes.iter().flatten().map(PathBuf::as_path);
+    refuse_replacing(&arguments.output, more.map(|(_, path)| path).chain(stripes))?;
+    Ok(())
+}
+
+/// Refuses for the first of these reasons that is one.
+fn refuse_first(reasons: &[(bool, &str)]) -> Result<(), UsageError> {
+    match reasons.iter().find(|(is_one, _)| *is_one) {
+        Some((_, text)) => Err(UsageError((*text).to_owned())),
+        None => Ok(()),
+    }
+}

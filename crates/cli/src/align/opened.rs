@@ -1,0 +1,310 @@
+//! The inputs of `align`, open: what they are, their first reads, and the header that they lead to.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use seqloom_align::cohort::{CohortRange, Pairing};
+use seqloom_align::emit::RecordTags;
+use seqloom_align::index::IndexInfo;
+use seqloom_align::input_tags::InputTags;
+use seqloom_align::mates::MateOrder;
+use seqloom_format::bam::Header;
+use seqloom_io::source::{
+    Compression, Container, Fetch, FetchScratch, InputBlock, LaneStart, ReadSource, RestartPoint,
+    SourceOptions,
+};
+use seqloom_prep::partition::genome_bins::GenomeBins;
+use seqloom_runtime::machine;
+use seqloom_terminal::UsageError;
+
+use super::arguments::AlignArguments;
+use super::header::{self, HeaderParts};
+use super::lanes::{self, InputLane};
+use super::plan::{Demand, mean_read_bases};
+use crate::output::command_line;
+
+/// Blocks looked at for a read that tells the read length; empty reads may fill many.
+const MAX_FIRST_BLOCKS: usize = 16;
+
+/// Longest record of FASTQ or FASTA: thirty times what the longest read that the engine takes
+/// needs, so that comments have room, and a small part of what each worker has.
+const MAX_READ_BYTES: usize = 4 << 20;
+
+/// A part of an input, and what it takes to start there.
+pub(crate) struct InputPart {
+    pub(crate) range: CohortRange,
+    /// Of each file, where it is within gzip.
+    pub(crate) restarts: Vec<Option<RestartPoint>>,
+}
+
+impl InputPart {
+    fn starts(&self) -> Vec<LaneStart> {
+        let restarts = self.restarts.iter().cloned().chain(std::iter::repeat(None));
+        let places = self.range.start.places.iter().copied();
+        places.zip(restarts).map(|(place, restart)| LaneStart { place, restart }).collect()
+    }
+}
+
+/// Where reading starts.
+#[derive(Clone, Copy)]
+pub(crate) enum Start<'a> {
+    Beginning,
+    /// There, with a note of where in gzip others may start, so many bytes of text apart.
+    Scan {
+        restart_every_bytes: u64,
+    },
+    Part(&'a InputPart),
+}
+
+impl<'a> Start<'a> {
+    pub(super) fn of(part: Option<&'a InputPart>) -> Self {
+        part.map_or(Self::Beginning, Self::Part)
+    }
+}
+
+/// Files that are aligned together, by themselves.
+pub(crate) struct Lane {
+    pub(crate) source: ReadSource,
+    pub(crate) pairing: Pairing,
+    pub(super) tags: RecordTags,
+    /// Its read group line, where a sheet or names of reads have it.
+    pub(super) read_group: Option<String>,
+}
+
+impl Lane {
+    fn new(
+        arguments: &AlignArguments,
+        source: ReadSource,
+        group: Option<(Vec<u8>, String)>,
+        is_told: bool,
+    ) -> Self {
+        let (read_group, line) = group.unzip();
+        let tags = RecordTags { read_group, input: input_tags(arguments, &source) };
+        let pairing = pairing(arguments, &source);
+        Self { pairing, tags, source, read_group: line.filter(|_| is_told) }
+    }
+
+    /// The names of its inputs.
+    pub(super) fn inputs(&self) -> Vec<String> {
+        (0..self.source.lanes()).map(|i| self.source.path(i).display().to_string()).collect()
+    }
+}
+
+/// Lanes that are open.
+pub(crate) struct OpenedLanes {
+    pub(crate) lanes: Vec<Lane>,
+    /// Blocks fetched to learn the read length, of each lane.
+    pub(crate) first: Vec<Vec<InputBlock>>,
+    pub(crate) header: Header,
+}
+
+impl OpenedLanes {
+    /// Opens what is aligned, or a part of it, and builds the header that it leads to.
+    pub(crate) fn open(
+        arguments: &AlignArguments,
+        inputs: Vec<InputLane>,
+        index: &IndexInfo,
+        start: Start<'_>,
+    ) -> anyhow::Result<Self> {
+        let (mut sources, mut looked_at) = (Vec::new(), Vec::new());
+        for lane in inputs {
+            let source = open_source(arguments, &lane.files, start)?;
+            let first = fetch_first(&source)?;
+            check_mates(&source, &first)?;
+            sources.push(source);
+            looked_at.push((lane, first));
+        }
+        let read_groups = read_groups(arguments, &looked_at)?;
+        let command_line = command_line();
+        let built = header::build(&HeaderParts {
+            index,
+            read_groups: &read_groups,
+            input: sources.first().and_then(ReadSource::header),
+            sorted: !arguments.no_sort,
+            command_line: (!arguments.output.no_pg).then_some(command_line.as_str()),
+        })?;
+        let is_told = arguments.sheet.is_some() || arguments.names.rg_from_names;
+        let mut groups = built.read_groups.into_iter().zip(read_groups);
+        let lane = |source| Lane::new(arguments, source, groups.next(), is_told);
+        let lanes: Vec<Lane> = sources.into_iter().map(lane).collect();
+        refuse_without_mates(arguments, &lanes)?;
+        let first = looked_at.into_iter().map(|(_, first)| first).collect();
+        Ok(Self { lanes, first, header: built.header })
+    }
+
+    /// What the memory of a run of so many threads depends on, beside the `loaded_bytes` of what is
+    /// held all along.
+    pub(crate) fn demand(
+        &self,
+        arguments: &AlignArguments,
+        index: &IndexInfo,
+        threads: NonZeroUsize,
+        loaded_bytes: u64,
+    ) -> Demand {
+        let lanes = &self.lanes;
+        Demand {
+            index_bytes: index.memory_bytes,
+            replicas: 1,
+            loaded_bytes,
+            threads,
+            cores: machine::available_cores(),
+            pairing: if arguments.mode.holds_cohorts() {
+                most_held(lanes)
+            } else {
+                Pairing::Single
+            },
+            cohort_bases: arguments.input.cohort_bases,
+            read_bases: self.first.iter().map(|first| mean_read_bases(first)).max().unwrap_or(0),
+            input_bases_at_most: input_bases_at_most(lanes),
+            keeps_input: arguments.mode.keeps_reads()
+                || lanes.iter().any(|lane| lane.tags.input.wanted()),
+            bins: match arguments.no_sort {
+                true => 0,
+                false => GenomeBins::new(self.header.references()).count(),
+            },
+            marks_duplicates: !arguments.duplicates.no_mark_duplicates,
+            lanes: lanes.len(),
+        }
+    }
+}
+
+fn open_source(
+    arguments: &AlignArguments,
+    files: &[PathBuf],
+    start: Start<'_>,
+) -> anyhow::Result<ReadSource> {
+    let (starts, restart_every_bytes) = match start {
+        Start::Beginning => (Vec::new(), None),
+        Start::Scan { restart_every_bytes } => (Vec::new(), Some(restart_every_bytes)),
+        Start::Part(part) => (part.starts(), None),
+    };
+    let options = SourceOptions {
+        keep_comments: arguments.input.append_comments,
+        assume_phred33: arguments.input.assume_phred33,
+        phred64: arguments.input.phred64,
+        max_text_bytes: MAX_READ_BYTES,
+        restart_every_bytes,
+        ..SourceOptions::default()
+    };
+    let source = ReadSource::open_at(files, options, &starts)?;
+    let wants_names = arguments.sheet.is_some() || arguments.names.rg_from_names;
+    if wants_names && is_bam(&source) {
+        let what = if arguments.sheet.is_some() { "a sheet has" } else { "--rg-from-names is for" };
+        let text = format!("{}: {what} FASTQ, and this is BAM", source.path(0).display());
+        return Err(UsageError(text).into());
+    }
+    refuse_phred64(arguments, &source)?;
+    Ok(source)
+}
+
+/// Refuses Phred+64 where there is no quality, or one without an offset.
+fn refuse_phred64(arguments: &AlignArguments, source: &ReadSource) -> Result<(), UsageError> {
+    let has_qualities = |lane: &usize| {
+        matches!(source.format(*lane).container, Container::Fastq | Container::WrappedFastq)
+    };
+    match (0..source.lanes()).find(|lane| !has_qualities(lane)) {
+        Some(lane) if arguments.input.phred64 => {
+            let path = source.path(lane).display();
+            Err(UsageError(format!("--phred64 is for FASTQ, and {path} is none")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses options of pairs where no input has any.
+fn refuse_without_mates(arguments: &AlignArguments, lanes: &[Lane]) -> Result<(), UsageError> {
+    let has_mates = lanes.iter().any(|lane| lane.pairing != Pairing::Single);
+    match arguments.mode.given_for_mates() {
+        Some(option) if !has_mates => {
+            Err(UsageError(format!("{option} is for mates, and the reads are single")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Lines of the read groups that are given: by `-R`, by names of reads, or of each lane of a sheet.
+fn read_groups(
+    arguments: &AlignArguments,
+    lanes: &[(InputLane, Vec<InputBlock>)],
+) -> anyhow::Result<Vec<String>> {
+    let has_rows = lanes.iter().any(|(lane, _)| lane.row.is_some());
+    Ok(if has_rows {
+        lanes::read_group_lines(arguments.sheet.as_deref(), lanes)?
+    } else {
+        arguments.input.read_group.iter().cloned().collect()
+    })
+}
+
+/// Whose cohorts are held: reads of one lane without mates need none.
+fn most_held(lanes: &[Lane]) -> Pairing {
+    let paired = lanes.iter().map(|lane| lane.pairing).find(|it| *it != Pairing::Single);
+    paired.unwrap_or(Pairing::Single)
+}
+
+fn is_bam(source: &ReadSource) -> bool {
+    matches!(source.format(0).container, Container::Bam)
+}
+
+/// Unaligned BAM says itself which reads are mates.
+fn pairing(arguments: &AlignArguments, source: &ReadSource) -> Pairing {
+    if source.lanes() == 2 {
+        Pairing::TwoFiles
+    } else if arguments.input.interleaved || is_bam(source) {
+        Pairing::Adjacent
+    } else {
+        Pairing::Single
+    }
+}
+
+fn input_tags(arguments: &AlignArguments, source: &ReadSource) -> InputTags {
+    if is_bam(source) {
+        InputTags::Fields
+    } else if arguments.input.append_comments {
+        InputTags::Comments
+    } else {
+        InputTags::Drop
+    }
+}
+
+/// A bound of the bases of every lane, where all are uncompressed files: in FASTQ each base has its
+/// quality.
+fn input_bases_at_most(lanes: &[Lane]) -> Option<u64> {
+    let of_lane = |lane: &Lane| {
+        let source = &lane.source;
+        let is_plain = |lane| source.format(lane).compression == Compression::Plain;
+        let bytes = source.total_bytes().filter(|_| (0..source.lanes()).all(is_plain))?;
+        Some(match source.format(0).container {
+            Container::Fastq | Container::WrappedFastq => bytes / 2,
+            Container::Fasta | Container::Bam => bytes,
+        })
+    };
+    let bounds: Option<Vec<u64>> = lanes.iter().map(of_lane).collect();
+    bounds?.into_iter().max()
+}
+
+/// Most files that are out of order show it in their first blocks, before the index is loaded.
+fn check_mates(source: &ReadSource, first: &[InputBlock]) -> anyhow::Result<()> {
+    if let Some(mut mates) = MateOrder::of(source) {
+        first.iter().try_for_each(|block| mates.accept(block))?;
+    }
+    Ok(())
+}
+
+/// The first block of reads, and what came on the way to it.
+fn fetch_first(source: &ReadSource) -> anyhow::Result<Vec<InputBlock>> {
+    let mut scratch = FetchScratch::default();
+    let mut blocks = Vec::new();
+    loop {
+        match source.fetch(&mut scratch)? {
+            Fetch::Block(block) => {
+                let found = block.bases > 0 || block.defect.is_some();
+                blocks.push(*block);
+                if found || blocks.len() == MAX_FIRST_BLOCKS {
+                    return Ok(blocks);
+                }
+            }
+            Fetch::Busy => {}
+            Fetch::End => return Ok(blocks),
+        }
+    }
+}
