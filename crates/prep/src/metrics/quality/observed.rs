@@ -87,7 +87,7 @@ impl QualitySums {
         const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
         // The topmost bit of each byte that is at least `least`, moved to its lowest one.
         let reach = |word: u64, least: u64| {
-            (((word & EACH * 0x7f) + EACH * (128 - least)) | word) >> 7 & EACH
+            (((word & (EACH * 0x7f)) + EACH * (128 - least)) | word) >> 7 & EACH
         };
         let mut sums = Self::default();
         // Counts in so many words fit 8 bits, sums of two bytes 16.
