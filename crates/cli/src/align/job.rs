@@ -212,7 +212,7 @@ fn open_outputs<'a>(
     references: &[Reference],
 ) -> anyhow::Result<(OutputPlan<'a>, Vec<Output>)> {
     let (output, stripes, is_sorted) = (&arguments.output, arguments.stripes, !arguments.no_sort);
-    Ok(OutputPlan::open_striped(output, stripes, references, is_sorted)?)
+    OutputPlan::open_striped(output, stripes, references, is_sorted)
 }
 
 /// How `-m` is shared out, and what that decides.

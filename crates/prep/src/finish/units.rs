@@ -159,7 +159,7 @@ mod tests {
         let second = plan.share(1, 2);
         let bytes =
             |units: Units<'_>| units.units.iter().map(|unit| unit.bytes).collect::<Vec<_>>();
-        assert_eq!([bytes(plan.share(0, 2)), bytes(second)], [vec![5, 5, 20], vec![1, 1]]);
+        assert_eq!([bytes(plan.share(0, 2)), bytes(second)], [vec![5, 5, 20], vec![1, 1, 0]]);
         let has =
             |store, partition| (second.has(store, partition), plan.all().has(store, partition));
         assert_eq!(

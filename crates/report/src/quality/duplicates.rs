@@ -21,7 +21,7 @@ pub(super) fn duplicates(of: &Findings<'_>) -> Section {
     if points.last().is_some_and(|(pairs, _)| *pairs > 0) {
         figures.push(saturation(&points));
     }
-    figures.push(libraries(&found.rows));
+    figures.push(libraries(found.rows));
     let sizes = found.histogram.all.iter().map(|(size, sets)| vec![size.into(), sets.into()]);
     let sizes: Vec<Vec<Cell>> = sizes.take(MOST_SIZES).collect();
     if !sizes.is_empty() {
