@@ -303,13 +303,13 @@ class Streams(Case):
         self.assertEqual(digest_of("-t1", first), digest_of("-t4", "--batch-rows=65536", first))
 
     def test_memory(self) -> None:
-        """Ten times as much input takes no more memory, and that is below `-m`."""
-        path = self.large(60)
-        # The shorter run is long enough to hold at some time what it may hold.
-        peaks = [peak_bytes_of("columns", "--quiet", "-t2", "-m300M", *[path] * copies)
-                 for copies in (10, 100)]
-        self.assertLess(max(peaks), 300 << 20, peaks)
-        self.assertLess(peaks[1], peaks[0] * 1.25 + (16 << 20), peaks)
+        """What is held is below `-m`, though the input is many times as much."""
+        path, most = self.large(60), 300 << 20
+        files = [path] * 100
+        self.assertGreater(len(files) * path.stat().st_size, 2 * most)
+        # How much of it a run comes to hold differs with the order in which workers get their
+        # turns, so that two runs cannot be compared.
+        self.assertLess(peak_bytes_of("columns", "--quiet", "-t2", "-m300M", *files), most)
 
     def test_memory_of_the_reader(self) -> None:
         if os.environ.get("SEQLOOM_BARE"):
