@@ -304,9 +304,9 @@ class Streams(Case):
 
     def test_memory(self) -> None:
         """What is held is below `-m`, though the input is many times as much."""
-        path, most = self.large(60), 300 << 20
-        files = [path] * 100
-        self.assertGreater(len(files) * path.stat().st_size, 2 * most)
+        copies, most = (60, 100), 300 << 20
+        self.assertGreater(copies[0] * copies[1] * aligned().stat().st_size, 2 * most)
+        files = [self.large(copies[0])] * copies[1]
         # How much of it a run comes to hold differs with the order in which workers get their
         # turns, so that two runs cannot be compared.
         self.assertLess(peak_bytes_of("columns", "--quiet", "-t2", "-m300M", *files), most)
