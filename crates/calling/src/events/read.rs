@@ -128,8 +128,8 @@ pub struct BasecalledRead<'a> {
     pub sequence: &'a [u8],
 }
 
-/// Aligns a read's signal to its own bases. `out` is replaced; after an error it holds nothing of use. No memory is
-/// asked for once the buffers have grown.
+/// Aligns a read's signal to its own bases. `out` is replaced; after an error it holds nothing of
+/// use. No memory is asked for once the buffers have grown.
 ///
 /// # Errors
 /// [`SkipReason`].

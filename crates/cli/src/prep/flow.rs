@@ -223,7 +223,8 @@ impl<'a> Flow<'a, '_> {
         asked.applier(&job.header, &report)
     }
 
-    /// Writes all records, from where a run before has ended; gives what was counted of all of them.
+    /// Writes all records, from where a run before has ended; gives what was counted of all of
+    /// them.
     fn finish(
         &mut self,
         records: &StoredRecords<'_>,

@@ -71,7 +71,8 @@ pub(super) struct SamLines<'a> {
     pub(super) max_line_bytes: usize,
 }
 
-/// Turns lines, from `at` on, into framed BAM records behind `out`. Moves `at` and `records` behind the last good one.
+/// Turns lines, from `at` on, into framed BAM records behind `out`. Moves `at` and `records` behind
+/// the last good one.
 pub(super) fn parse_lines(
     lines: SamLines<'_>,
     out: &mut Vec<u8>,

@@ -75,8 +75,8 @@ impl Progress {
     }
 }
 
-/// A reader for a stream that is not read on from what was read to find out what it is: from `start`
-/// on, or from its beginning with restart points recorded.
+/// A reader for a stream that is not read on from what was read to find out what it is: from
+/// `start` on, or from its beginning with restart points recorded.
 fn read_again(
     input: &Input,
     start: Option<LanePlace>,

@@ -85,8 +85,8 @@ fn decoded_bytes(entries: u64) -> u64 {
 }
 
 impl PhaseResources<'_, '_> {
-    /// Calls `work` for each of the [`END_PARTITIONS`] partitions, each by one worker, as their `cost_bytes` fit the memory.
-    /// Gives what the workers have gathered.
+    /// Calls `work` for each of the [`END_PARTITIONS`] partitions, each by one worker, as their
+    /// `cost_bytes` fit the memory. Gives what the workers have gathered.
     pub(crate) fn for_each_partition<T, E>(
         &self,
         cost_bytes: impl Fn(usize) -> u64 + Sync,

@@ -52,8 +52,9 @@ pub(super) struct SequencedBases<'a> {
     pub(super) is_reverse: bool,
 }
 
-/// Writes the context column of each base, of so many `bases`, or [`NO_CONTEXT`]; the context is the base and those sequenced before it, so that reverse reads are looked at
-/// from their end, complemented.
+/// Writes the context column of each base, of so many `bases`, or [`NO_CONTEXT`]; the context is
+/// the base and those sequenced before it, so that reverse reads are looked at from their end,
+/// complemented.
 pub(super) fn contexts(
     read: &SequencedBases<'_>,
     low_quality_tail: u8,

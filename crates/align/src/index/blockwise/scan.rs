@@ -146,8 +146,8 @@ impl Search<'_> {
         self.each(stretch, 0..self.bins(), |_, bin| counts[bin] += 1);
     }
 
-    /// Puts the entries of the suffixes in `stretch` and `bins` into the slots of `filling`, by bin from the first
-    /// of `bins` on. Returns whether they had the sizes that were needed, exactly.
+    /// Puts the entries of the suffixes in `stretch` and `bins` into the slots of `filling`, by bin
+    /// from the first of `bins` on. Returns whether they had the sizes that were needed, exactly.
     pub(super) fn collect(
         &self,
         format: Format,
