@@ -320,9 +320,9 @@ impl<'a> CohortCutter<'a> {
     /// Takes a block and hands every batch that is complete now to `produce`.
     ///
     /// # Errors
-    /// Malformed input, blocks that do not follow each other, files of unequal length. All reads
-    /// of a file in front of a malformed block have been or will be cut, and pushing may go on for
-    /// the sake of the other file's reads that belong to them.
+    /// Malformed input, blocks that do not follow each other, files of unequal length. Pushing may
+    /// go on behind an error, for the sake of the other file's reads in front of it; a file's own
+    /// blocks behind a malformed one count for nothing.
     pub fn push(
         &mut self,
         block: InputBlock,
