@@ -140,17 +140,20 @@ struct Lane {
     available: usize,
     taken: u64,
     ended: bool,
-    /// A block was malformed: nothing behind it counts.
+    /// It has ended with a malformed block: nothing behind that counts.
     is_malformed: bool,
+    /// What is wrong with that one, until it is told.
+    defect: Option<CohortError>,
 }
 
 impl Lane {
-    fn accept(&mut self, source: &ReadSource, block: InputBlock) -> Result<(), CohortError> {
+    fn accept(&mut self, source: &ReadSource, block: InputBlock) {
         self.order.push(block.index, block);
-        while let Some(block) = self.order.pop().filter(|_| !self.is_malformed) {
-            self.append(source, block).inspect_err(|_| self.is_malformed = true)?;
+        while let Some(block) = self.order.pop().filter(|_| !self.ended) {
+            self.defect = self.append(source, block).err();
+            self.is_malformed = self.defect.is_some();
+            self.ended |= self.is_malformed;
         }
-        Ok(())
     }
 
     /// Takes the next block in order.
@@ -211,7 +214,7 @@ impl Lane {
     }
 
     fn exhausted(&self) -> bool {
-        self.ended && self.available == 0
+        self.ended && self.available == 0 && !self.is_malformed
     }
 }
 
@@ -268,6 +271,7 @@ impl<'a> CohortCutter<'a> {
             taken: 0,
             ended: false,
             is_malformed: false,
+            defect: None,
         };
         let lanes: Vec<_> = (0..source.lanes()).map(lane).collect();
         let paths: Vec<_> = lanes.iter().map(|lane| lane.path.as_str()).collect();
@@ -320,9 +324,9 @@ impl<'a> CohortCutter<'a> {
     /// Takes a block and hands every batch that is complete now to `produce`.
     ///
     /// # Errors
-    /// Malformed input, blocks that do not follow each other, files of unequal length. Pushing may
-    /// go on behind an error, for the sake of the other file's reads in front of it; a file's own
-    /// blocks behind a malformed one count for nothing.
+    /// Malformed input, blocks that do not follow each other, files of unequal length: when all
+    /// reads in front of it have been cut, so that the order in which blocks come makes no
+    /// difference.
     pub fn push(
         &mut self,
         block: InputBlock,
@@ -332,12 +336,16 @@ impl<'a> CohortCutter<'a> {
             return Ok(());
         }
         let lane = block.lane;
-        self.lanes[lane].accept(self.source, block)?;
+        self.lanes[lane].accept(self.source, block);
         while let Some(reach) = self.reach()? {
             self.cut(reach, &mut produce);
             if self.finished {
                 return Ok(());
             }
+        }
+        let used_up = self.lanes.iter_mut().filter(|lane| lane.available == 0);
+        if let Some(defect) = used_up.filter_map(|lane| lane.defect.take()).next() {
+            return Err(defect);
         }
         if !self.finished && self.lanes.iter().all(Lane::exhausted) {
             self.finished = true;
@@ -394,7 +402,8 @@ impl<'a> CohortCutter<'a> {
         let mut unequal = None;
         for (shorter, longer) in [(first, second), (second, first)] {
             // Known as soon as it is so: the rest of the longer file need not be read.
-            if shorter.ended && longer.available > shorter.available {
+            let is_whole = shorter.ended && !shorter.is_malformed;
+            if is_whole && longer.available > shorter.available {
                 unequal = Some(CohortError::UnequalCounts {
                     shorter: shorter.path.clone(),
                     longer: longer.path.clone(),
@@ -402,13 +411,14 @@ impl<'a> CohortCutter<'a> {
                 });
             }
         }
-        let pairs = first.available.min(second.available).min(BATCH_READS / 2);
+        let available = first.available.min(second.available);
+        let pairs = available.min(BATCH_READS / 2);
         if pairs == 0 {
             // Behind all pairs there are: what is wrong with one of these is to be told first.
             return unequal.map_or(Ok(None), Err);
         }
-        let ended = unequal.is_some() || (first.ended && second.ended);
-        if pairs < BATCH_READS / 2 && !ended {
+        let is_last = self.lanes.iter().any(|lane| lane.ended && lane.available == available);
+        if pairs < BATCH_READS / 2 && !is_last {
             return Ok(None);
         }
         let (mut taken, mut bases) = (0, 0);
