@@ -4,6 +4,7 @@ use super::*;
 use crate::test_input::{TestInput, TestRead};
 use proptest::prelude::*;
 use seqloom_testkit::random::Random;
+use std::collections::BTreeSet;
 
 /// A template: its name, and whether it is a pair.
 type Template = (String, bool);
@@ -267,6 +268,36 @@ fn files_of_unequal_length_are_an_error_as_soon_as_it_shows() {
     let outcome: Result<Vec<()>, _> =
         needed.collect::<Vec<_>>().into_iter().map(|b| cutter.push(b, |_| ())).collect();
     assert!(matches!(outcome, Err(CohortError::UnequalCounts { records: 100, .. })));
+}
+
+#[test]
+fn a_malformed_file_ends_where_its_last_good_block_does_in_whatever_order_blocks_come() {
+    for damaged in [0, 1] {
+        let mut files = [named(0..2000, 20), named(0..2000, 20)];
+        files[damaged][1500].0 = "no\nrecord".to_owned();
+        let mut random = Random::new(damaged as u64);
+        let mut seen = BTreeSet::new();
+        for _ in 0..40 {
+            let input = TestInput::new(&[&files[0], &files[1]], 4000);
+            let mut blocks: Vec<_> = std::iter::from_fn(|| input.fetch()).collect();
+            let mut cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, u64::MAX);
+            let mut batches = Vec::new();
+            let error = loop {
+                let block = blocks.swap_remove(random.index(blocks.len()));
+                if let Err(error) = cutter.push(block, |cut| batches.extend(Some(cut))) {
+                    break error;
+                }
+            };
+            assert!(matches!(error, CohortError::Source(_)), "{error}");
+            let reads: usize = batches
+                .iter()
+                .map(|cut| if let Cut::Batch(batch) = cut { batch.reads } else { 0 })
+                .sum();
+            assert!((2000..=3000).contains(&reads), "{reads}");
+            seen.insert((reads, cutter.next_sequence()));
+        }
+        assert_eq!(seen.len(), 1, "{seen:?}");
+    }
 }
 
 #[test]
