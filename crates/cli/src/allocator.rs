@@ -3,7 +3,6 @@
 //! Cross-thread frees are the rule here: a worker emits what another has aligned. mimalloc frees
 //! without a lock. With the system's allocator two workers slept 30,000 times in a run of 20 s,
 //! waiting for each other's heaps.
-
 //!
 //! Where there is no more memory the process ends, with one line and exit code 1, at the allocation
 //! that fails: neither Rust's collections nor the C++ engine can go on without, and the latter does
@@ -91,6 +90,7 @@ mod exhaustion {
     use std::ffi::{c_int, c_void};
     use std::fs::File;
     use std::os::fd::IntoRawFd;
+    use std::panic::{self, PanicHookInfo};
     use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
     use libmimalloc_sys::mi_register_error;
@@ -101,6 +101,8 @@ mod exhaustion {
     /// Signals that want of memory can end in. But for the first they are taken when Rust's runtime
     /// has: it gives threads a stack for signals only where it takes them itself.
     const SIGNALS: [c_int; 3] = [libc::SIGABRT, libc::SIGSEGV, libc::SIGBUS];
+    /// How the line begins where it is known that memory has ended.
+    const OUT_OF_MEMORY: &[u8] = b"seqloom: out of memory: ";
     /// [`LIMIT_BYTES`] where there is no limit.
     const NO_LIMIT: u64 = u64::MAX;
 
@@ -130,6 +132,13 @@ mod exhaustion {
     pub(super) fn tell(stderr: File) {
         // Never closed: it may be needed until the very end.
         STDERR.store(stderr.into_raw_fd(), Ordering::SeqCst);
+        let told_otherwise = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if is_want_of_a_stack(panic) {
+                end(OUT_OF_MEMORY);
+            }
+            told_otherwise(panic);
+        }));
         if LIMIT_BYTES.load(Ordering::SeqCst) != NO_LIMIT {
             take_signals(&SIGNALS);
         }
@@ -148,10 +157,16 @@ mod exhaustion {
         }
     }
 
+    /// A thread that has begun and finds no memory for its second stack, that for signals: Rust's
+    /// runtime panics there, in a file that maps such stacks and does no more.
+    fn is_want_of_a_stack(panic: &PanicHookInfo<'_>) -> bool {
+        panic.location().is_some_and(|place| place.file().ends_with("unix/stack_overflow.rs"))
+    }
+
     /// mimalloc's word that an allocation has failed, whoever asked for it.
     unsafe extern "C" fn on_error(code: c_int, _: *mut c_void) {
         if code == libc::ENOMEM {
-            end(b"seqloom: out of memory: ");
+            end(OUT_OF_MEMORY);
         }
     }
 

@@ -3,6 +3,7 @@
 
 use crate::common::{READ_GROUP, Run, folder, names_in, run, seqloom};
 use crate::data::{align_small, small, small_pairs};
+use crate::faults::preload;
 use seqloom_testkit::skip;
 use std::path::Path;
 use std::process::Command;
@@ -15,6 +16,7 @@ fn limited(command: &Command, limit_mib: u64) -> Run {
     if let Some(folder) = command.get_current_dir() {
         shell.current_dir(folder);
     }
+    shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     run(&mut shell)
 }
 
@@ -130,5 +132,35 @@ fn memory_that_ends_later_ends_the_run_with_a_line() {
             }
             let _ = std::fs::remove_file(here.path().join("x.slow5"));
         }
+    }
+}
+
+/// A thread's second stack, for signals, is mapped by Rust's runtime when the thread has begun; that
+/// there is no memory for it comes as a panic, which must not be told as a bug.
+#[test]
+fn a_thread_without_a_stack_for_signals_ends_the_run_with_a_line() {
+    let here = folder();
+    // Such a stack, of any thread but the first, gets no guard page.
+    let shim = r"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int mprotect(void *from, size_t length, int protection) {
+    if (protection == PROT_NONE && syscall(SYS_gettid) != getpid()) { errno = EPERM; return -1; }
+    return syscall(SYS_mprotect, from, length, protection);
+}
+";
+    let Some(shim) = preload(here.path(), shim) else { return };
+    let out = here.path().join("out");
+    std::fs::create_dir(&out).unwrap();
+    let mut command = seqloom(["index", "-t", "2", "--quiet", "-p", "x.fa"]);
+    command.arg(&small().ours).current_dir(&out).env("LD_PRELOAD", &shim);
+    let within = limited(&command, 4000);
+    for (ran, why) in [(within, "limit of address space"), (run(&mut command), "the system has")] {
+        let ran = ran.fails_with(1).says(&["seqloom: out of memory: ", why]);
+        assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+        assert_eq!(names_in(&out), [""; 0]);
     }
 }

@@ -425,3 +425,16 @@ fn an_interrupted_index_leaves_no_final_name() {
     assert!(!left.iter().any(|n| n.contains("bwt.2bit.64")), "{left:?}");
     assert!(!left.iter().any(|n| n.contains("tmp")), "{left:?}");
 }
+
+/// A library that programs can be loaded with (LD_PRELOAD), of a text in C, in a folder. `None`,
+/// and the test is skipped, without a C compiler.
+pub(crate) fn preload(folder: &Path, text: &str) -> Option<PathBuf> {
+    let (source, library) = (folder.join("shim.c"), folder.join("shim.so"));
+    fs::write(&source, text).unwrap();
+    let mut cc = words("cc -shared -fPIC -o");
+    let made = cc.arg(&library).arg(&source).arg("-ldl").status().is_ok_and(|it| it.success());
+    if !made {
+        seqloom_testkit::skip::skip("there is no C compiler");
+    }
+    made.then_some(library)
+}

@@ -3,7 +3,7 @@
 
 use crate::common::{SOON, finish, folder, names_in, run, run_for, seqloom, signal, words};
 use crate::data::{align_small, small_pairs};
-use crate::faults::{SmallDisk, in_small_files};
+use crate::faults::{SmallDisk, in_small_files, preload};
 use crate::shard::{Task, assert_same_run, do_all, gather, one_process, plan, shard, tasks};
 use crate::shard_same_bytes::sites;
 use seqloom_testkit::random::Random;
@@ -382,14 +382,7 @@ DIR *opendir(const char *name) {
     return ((DIR *(*)(const char *))dlsym(RTLD_NEXT, "opendir"))(name);
 }
 "#;
-    let (text, library) = (folder.join("shim.c"), folder.join("shim.so"));
-    fs::write(&text, TEXT).unwrap();
-    let mut cc = words("cc -shared -fPIC -o");
-    let made = cc.arg(&library).arg(&text).arg("-ldl").status().is_ok_and(|it| it.success());
-    if !made {
-        seqloom_testkit::skip::skip("there is no C compiler");
-    }
-    made.then_some(library)
+    preload(folder, TEXT)
 }
 
 #[test]
