@@ -54,14 +54,7 @@ def reference() -> Path:
             bases = "".join(rng.choices("ACGT", k=length))
             out.write(f">{name}\n" + "\n".join(textwrap.wrap(bases, 70)) + "\n")
     seqloom.index(path, threads=2)
-    # The same one for runs that are to take their time.
-    seqloom.index(path, prefix=slow(), no_fast_table=True)
     return path
-
-
-def slow() -> Path:
-    """Prefix of an index without the tables that make `align` fast."""
-    return shared() / "slow"
 
 
 @functools.cache

@@ -29,8 +29,8 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Runs `work(worker_index)` on `threads` threads and waits for all of them.
 ///
-/// The calling thread sleeps, but for a call of `watch` every 200 ms (progress, signals); an error
-/// of `watch` fails the run like one of a worker. `failure` is shared with whatever the workers
+/// The calling thread sleeps, but for a call of `watch` every 200 ms and one at the end of work that
+/// has not failed (progress, signals); an error of `watch` fails the run like one of a worker. `failure` is shared with whatever the workers
 /// wait on: `wake` is called once after it is set, so that parked workers look at it.
 ///
 /// # Errors
@@ -68,9 +68,15 @@ where
                 running.one_less();
             }
         }
-        while running.wait(WATCH_INTERVAL) {
-            if let Err(error) = watch() {
+        loop {
+            let goes_on = running.wait(WATCH_INTERVAL);
+            if (goes_on || !failure.stopped())
+                && let Err(error) = watch()
+            {
                 fail(error);
+            }
+            if !goes_on {
+                break;
             }
         }
     });
@@ -189,6 +195,18 @@ mod tests {
             },
         );
         assert_eq!(outcome.unwrap_err().message, "no disk");
+    }
+
+    #[test]
+    fn work_of_no_time_is_looked_at_too() {
+        let failure = Failure::<WorkerPanic>::default();
+        let looks = AtomicUsize::new(0);
+        let look = || {
+            looks.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        };
+        run(FOUR, &failure, || (), &look, |_| Ok(())).unwrap();
+        assert!(looks.into_inner() > 0);
     }
 
     #[test]
