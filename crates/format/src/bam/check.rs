@@ -2,6 +2,7 @@
 //! neither the first nor the last belongs to a known one.
 
 use super::auxiliary::fixed_size;
+use super::cigar::{HARD_CLIP, consumes_read, consumes_reference};
 use super::error::RecordError;
 use super::flags::Flags;
 use super::numbers::u32_at;
@@ -88,22 +89,19 @@ fn check_cigar(record: &RecordRef<'_>) -> Result<u16, RecordError> {
 /// Bases of the read and of the reference that a CIGAR consumes. At most 2^32 operations of less
 /// than 2^28 each: no overflow.
 fn lengths(cigar: CigarOps<'_>) -> (u64, i64) {
-    // M, I, S, =, X and M, D, N, =, X (SAM specification 1.4.6), by code.
-    const READ: u32 = 0b1_1001_0011;
-    const REFERENCE: u32 = 0b1_1000_1101;
     cigar.codes().fold((0, 0), |(bases, span), (code, len)| {
-        let (in_read, in_reference) = (READ >> code & 1, REFERENCE >> code & 1);
-        (bases + u64::from(len * in_read), span + i64::from(len * in_reference))
+        let in_read = len * u32::from(consumes_read(code));
+        let in_reference = len * u32::from(consumes_reference(code));
+        (bases + u64::from(in_read), span + i64::from(in_reference))
     })
 }
 
 /// H only as first and last operation (SAM specification 1.4.6). The same rule for S is not held
 /// here: samtools does not, and its own test data break it.
 pub(crate) fn hard_clips_stand_at_the_ends(cigar: CigarOps<'_>) -> bool {
-    const HARD: u8 = 5;
     let last = cigar.len().saturating_sub(1);
     let mut codes = cigar.codes().enumerate();
-    codes.all(|(index, (code, _))| code != HARD || index == 0 || index == last)
+    codes.all(|(index, (code, _))| code != HARD_CLIP || index == 0 || index == last)
 }
 
 fn check_aux(body: &[u8], mut at: usize) -> Result<(), RecordError> {

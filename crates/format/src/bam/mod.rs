@@ -5,6 +5,7 @@
 
 mod auxiliary;
 mod check;
+pub mod cigar;
 pub mod edit;
 mod error;
 mod flags;

@@ -1,6 +1,7 @@
 //! One record, read in place.
 
 use super::auxiliary::{AuxFields, AuxValue};
+use super::cigar::consumes_reference;
 use super::error::RecordError;
 use super::flags::Flags;
 use super::numbers::{u16_at, u32_at};
@@ -14,9 +15,6 @@ pub const BASE_LETTERS: &[u8; 16] = b"=ACMGRSVTWYHKDBN";
 
 /// Letter of each CIGAR operation (SAM specification 4.2).
 pub const CIGAR_LETTERS: &[u8; 9] = b"MIDNSHP=X";
-
-/// Which CIGAR operations consume the reference: M, D, N, =, X.
-const CONSUMES_REFERENCE: [bool; 9] = [true, false, true, true, false, false, false, true, true];
 
 #[inline]
 fn i32_at(bytes: &[u8], offset: usize) -> i32 {
@@ -270,7 +268,7 @@ impl<'a> CigarOps<'a> {
     #[inline]
     pub fn reference_span(self) -> i64 {
         self.codes()
-            .filter(|&(code, _)| CONSUMES_REFERENCE[usize::from(code)])
+            .filter(|&(code, _)| consumes_reference(code))
             .map(|(_, len)| i64::from(len))
             .sum()
     }

@@ -10,7 +10,7 @@ use super::aux_text;
 use super::decimal::decimal;
 use super::error::{SamError, shown};
 use crate::bam::{
-    CIGAR_LETTERS, CigarOps, Flags, Reference, hard_clips_stand_at_the_ends, reg2bin,
+    CIGAR_LETTERS, CigarOps, Flags, Reference, cigar, hard_clips_stand_at_the_ends, reg2bin,
 };
 
 /// Longest name: its length with the NUL is one byte.
@@ -208,11 +208,11 @@ fn append_cigar(text: &[u8], out: &mut Vec<u8>) -> Result<Lengths, SamError> {
         }
         let code = CIGAR_LETTERS.iter().position(|&letter| letter == byte);
         let (Some(code), Some(count)) = (code, len.take()) else { return Err(bad("CIGAR", text)) };
-        out.extend_from_slice(&((count as u32) << 4 | code as u32).to_le_bytes());
+        let code = code as u8;
+        out.extend_from_slice(&((count as u32) << 4 | u32::from(code)).to_le_bytes());
         lengths.ops += 1;
-        lengths.bases += if matches!(byte, b'M' | b'I' | b'S' | b'=' | b'X') { count } else { 0 };
-        let in_reference = matches!(byte, b'M' | b'D' | b'N' | b'=' | b'X');
-        lengths.span += if in_reference { count as i64 } else { 0 };
+        lengths.bases += if cigar::consumes_read(code) { count } else { 0 };
+        lengths.span += if cigar::consumes_reference(code) { count as i64 } else { 0 };
     }
     let ops = CigarOps::of(&out[start..]);
     if len.is_some() || lengths.ops == 0 || !hard_clips_stand_at_the_ends(ops) {
@@ -256,24 +256,22 @@ fn append_qualities(text: &[u8], base_count: usize, out: &mut Vec<u8>) -> Result
 /// Moves a CIGAR of too many operations to a `CG` field at the end and leaves
 /// `<l_seq>S<reference length>N` in its place (SAM specification 4.2.2). Returns their number.
 fn move_cigar(
-    cigar: std::ops::Range<usize>,
+    words: std::ops::Range<usize>,
     base_count: u32,
     span: i64,
     out: &mut Vec<u8>,
 ) -> Result<u16, SamError> {
-    const SOFT_CLIP: u32 = 4;
-    const SKIP: u32 = 3;
-    let ops = cigar.len() / 4;
+    let ops = words.len() / 4;
     if span as u64 > MAX_OP_LEN || u64::from(base_count) > MAX_OP_LEN {
         return Err(SamError::CigarTooLong { ops });
     }
     // The count fits: a line of that many operations would be beyond 8 GiB.
     out.extend_from_slice(b"CGBI");
     out.extend_from_slice(&(ops as u32).to_le_bytes());
-    out.extend_from_within(cigar.clone());
-    let placeholder =
-        [base_count << 4 | SOFT_CLIP, (span as u32) << 4 | SKIP].map(u32::to_le_bytes);
-    out.splice(cigar, placeholder.concat());
+    out.extend_from_within(words.clone());
+    let placeholder = [(base_count, cigar::SOFT_CLIP), (span as u32, cigar::SKIP)]
+        .map(|(length, code)| (length << 4 | u32::from(code)).to_le_bytes());
+    out.splice(words, placeholder.concat());
     Ok(2)
 }
 

@@ -1,7 +1,8 @@
 //! What a mapped primary record is to duplicate marking: where its first sequenced base lies, and
 //! what it scores. Rules of Picard's `ReadEndsForMarkDuplicates` and `DuplicateScoringStrategy`.
 
-use seqloom_format::bam::{self, Flags, RecordRef};
+use seqloom_format::bam::cigar::is_clip;
+use seqloom_format::bam::{Flags, RecordRef};
 
 use super::{DuplicateMode, FragmentEnd, Location, Orientation, PairEnd, PairedMarker};
 use crate::duplicates::barcode::ReadBarcodes;
@@ -156,7 +157,6 @@ pub(crate) fn pair_up(
 /// within 32 bits.
 fn unclipped_five_prime(record: &RecordRef<'_>) -> i32 {
     let cigar = record.full_cigar();
-    let is_clip = |code: u8| matches!(bam::CIGAR_LETTERS.get(usize::from(code)), Some(b'S' | b'H'));
     let mut leading = 0_i64;
     let mut trailing = 0_i64;
     let mut aligned = false;

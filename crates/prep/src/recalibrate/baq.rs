@@ -6,7 +6,9 @@
 //! most likely place and the quality of that choice. Sums are made in GATK's order, so that bits
 //! are the same.
 
-use super::cigar::{self, DELETION, INSERTION, Op};
+use seqloom_format::bam::cigar::{DELETION, INSERTION, consumes_read};
+
+use super::cigar::{self, Op};
 use super::prepare::{NO_BASE, reference_code};
 use super::{MAX_QUALITY, QUALITIES};
 
@@ -95,7 +97,7 @@ impl BaqModel {
         let (mut base, mut reference) = (0_usize, (read.start - first) as usize);
         for &(code, len) in read.ops {
             let len = len as usize;
-            if cigar::consumes_read(code) && code != INSERTION {
+            if consumes_read(code) && code != INSERTION {
                 for offset in 0..len {
                     let state = lattice.best(base + offset, scratch);
                     let quality = read.qualities[base + offset];
@@ -107,7 +109,7 @@ impl BaqModel {
             } else if code == DELETION {
                 reference += len;
             }
-            base += if cigar::consumes_read(code) { len } else { 0 };
+            base += if consumes_read(code) { len } else { 0 };
         }
         true
     }

@@ -4,31 +4,12 @@
 //! GATK rebuilds CIGARs with a set of rules of its own (its `CigarBuilder`), and which base a known
 //! site masks depends on them.
 
+use seqloom_format::bam::cigar::{
+    DELETION, HARD_CLIP, INSERTION, SOFT_CLIP, consumes_read, consumes_reference, is_clip,
+};
+
 /// An operation: code 0..=8 of `MIDNSHP=X`, and length.
 pub(super) type Op = (u8, u32);
-
-pub(super) const MATCH: u8 = 0;
-pub(super) const INSERTION: u8 = 1;
-pub(super) const DELETION: u8 = 2;
-pub(super) const SKIP: u8 = 3;
-pub(super) const SOFT_CLIP: u8 = 4;
-pub(super) const HARD_CLIP: u8 = 5;
-pub(super) const EQUAL: u8 = 7;
-pub(super) const DIFFERENT: u8 = 8;
-
-/// M, I, S, =, X.
-pub(super) fn consumes_read(code: u8) -> bool {
-    matches!(code, MATCH | INSERTION | SOFT_CLIP | EQUAL | DIFFERENT)
-}
-
-/// M, D, N, =, X.
-pub(super) fn consumes_reference(code: u8) -> bool {
-    matches!(code, MATCH | DELETION | SKIP | EQUAL | DIFFERENT)
-}
-
-fn is_clip(code: u8) -> bool {
-    matches!(code, SOFT_CLIP | HARD_CLIP)
-}
 
 /// Where in `H S ... S H` a CIGAR is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -251,6 +232,7 @@ pub(super) fn read_index(ops: &[Op], soft_start: i64, position: i64) -> Option<(
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use seqloom_format::bam::cigar::MATCH;
 
     /// Bases of the read that `ops` cover.
     pub(in super::super) fn read_span(ops: &[Op]) -> usize {

@@ -1,9 +1,10 @@
 //! Counting: one record at a time into the counts of its worker.
 
+use seqloom_format::bam::cigar::{DELETION, INSERTION, SKIP, consumes_read, consumes_reference};
 use seqloom_format::bam::{AuxValue, Flags, Header, RecordRef, Reference};
 
 use super::baq::{self, BaqModel, BaqScratch};
-use super::cigar::{self, DELETION, INSERTION, Op, SKIP};
+use super::cigar::{self, Op};
 use super::counts::{Counts, EventCounts};
 use super::covariates::{SequencedBases, contexts, cycles};
 use super::mask::masked;
@@ -336,7 +337,7 @@ pub(super) fn is_well_formed(record: &RecordRef<'_>, lengths: &[u32]) -> bool {
         if code == SKIP {
             return false;
         }
-        cigar_bases += if cigar::consumes_read(code) { u64::from(len) } else { 0 };
+        cigar_bases += if consumes_read(code) { u64::from(len) } else { 0 };
     }
     let is_mapped =
         !record.has_flags(Flags::UNMAPPED) && record.reference_id() >= 0 && record.position() >= 0;
@@ -367,8 +368,8 @@ fn flag_bases(record: &RecordRef<'_>, aligned: &[u8], scratch: &mut CountScratch
         if let Some(flag) = at.filter(|_| bit != 0).and_then(|at| flags.get_mut(at)) {
             *flag |= bit;
         }
-        let next = base + if cigar::consumes_read(code) { len } else { 0 };
-        let next_reference = reference + if cigar::consumes_reference(code) { len } else { 0 };
+        let next = base + if consumes_read(code) { len } else { 0 };
+        let next_reference = reference + if consumes_reference(code) { len } else { 0 };
         if next > base && next_reference > reference {
             let letters = &aligned[reference..next_reference];
             let bases = flags[base..next].iter_mut().zip(&codes[base..next]).zip(letters);

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::cigar::{self, DELETION, Op};
+use seqloom_format::bam::cigar::DELETION;
+
+use super::cigar::{self, Op};
 
 /// The bases that a site masks, as a range of the read of `bases` bases whose clipped `ops` start
 /// at `start`; `None` where it lies outside. A site that starts in a deletion also masks the base

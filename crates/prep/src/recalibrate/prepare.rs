@@ -1,9 +1,10 @@
 //! A read as its covariates are counted: without what it read of the adaptor, and without soft
 //! clips.
 
+use seqloom_format::bam::cigar::{DELETION, HARD_CLIP, SOFT_CLIP, consumes_read};
 use seqloom_format::bam::{Flags, RecordRef};
 
-use super::cigar::{self, Clip, DELETION, HARD_CLIP, Op, SOFT_CLIP};
+use super::cigar::{self, Clip, Op};
 
 /// Code of what is no A, C, G or T.
 pub(super) const NO_BASE: u8 = 4;
@@ -119,7 +120,7 @@ impl Cutting<'_> {
                 HARD_CLIP => {}
                 _ => is_behind = true,
             }
-            index += if cigar::consumes_read(code) { len as usize } else { 0 };
+            index += if consumes_read(code) { len as usize } else { 0 };
         }
         if let Some(index) = right {
             self.clip(Clip::Right(index))?;

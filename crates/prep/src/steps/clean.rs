@@ -1,13 +1,11 @@
 //! Picard CleanSam: alignments past the end of their reference are soft-clipped, and unmapped
 //! reads get MAPQ 0.
 
+use seqloom_format::bam::cigar::{HARD_CLIP, SOFT_CLIP, consumes_read, consumes_reference};
 use seqloom_format::bam::edit::{EditError, replace_cigar, replace_tag, set_mapping_quality};
 use seqloom_format::bam::{AuxValue, Flags, Header, RecordRef};
 
 use super::{RecordStep, Stage, StepError, StepScratch, Verdict};
-
-const SOFT_CLIP: u32 = 4;
-const HARD_CLIP: u32 = 5;
 
 /// Largest length of a CIGAR operation: 28 bits.
 const MAX_OP_LENGTH: i64 = (1 << 28) - 1;
@@ -93,20 +91,16 @@ impl RecordStep for CleanSam {
     }
 }
 
-fn consumes_read(op: u32) -> bool {
-    matches!(op & 0xf, 0 | 1 | 4 | 7 | 8)
-}
-
-fn consumes_reference(op: u32) -> bool {
-    matches!(op & 0xf, 0 | 2 | 3 | 7 | 8)
+fn code(op: u32) -> u8 {
+    (op & 0xf) as u8
 }
 
 fn span(ops: &[u32]) -> i64 {
-    ops.iter().filter(|&&op| consumes_reference(op)).map(|op| i64::from(op >> 4)).sum()
+    ops.iter().filter(|&&op| consumes_reference(code(op))).map(|op| i64::from(op >> 4)).sum()
 }
 
 fn read_bases(ops: &[u32]) -> i64 {
-    ops.iter().filter(|&&op| consumes_read(op)).map(|op| i64::from(op >> 4)).sum()
+    ops.iter().filter(|&&op| consumes_read(code(op))).map(|op| i64::from(op >> 4)).sum()
 }
 
 /// Reads CIGAR text into `ops`; false when it is none (`*` included).
@@ -133,7 +127,7 @@ fn parse_cigar(text: &[u8], ops: &mut Vec<u32>) -> bool {
 fn clip_to(ops: &mut Vec<u32>, start: i64, length_bp: i64) {
     let overhang = start + span(ops) - length_bp;
     let trailing = match ops.last() {
-        Some(&op) if op & 0xf == SOFT_CLIP => i64::from(op >> 4),
+        Some(&op) if code(op) == SOFT_CLIP => i64::from(op >> 4),
         _ => 0,
     };
     // Picard's first base to clip, from 0: as many as hang over, and what is clipped already.
@@ -149,14 +143,14 @@ fn bases_in_front_of(ops: &[u32], start: i64, length_bp: i64) -> i64 {
     let (mut bases, mut position) = (0, start);
     for &op in ops {
         let length = i64::from(op >> 4);
-        if consumes_reference(op) && position + length > length_bp {
+        if consumes_reference(code(op)) && position + length > length_bp {
             let inside = (length_bp - position).max(0);
-            return if consumes_read(op) { bases + inside } else { bases };
+            return if consumes_read(code(op)) { bases + inside } else { bases };
         }
-        if consumes_reference(op) {
+        if consumes_reference(code(op)) {
             position += length;
         }
-        if consumes_read(op) {
+        if consumes_read(code(op)) {
             bases += length;
         }
     }
@@ -167,14 +161,14 @@ fn bases_in_front_of(ops: &[u32], start: i64, length_bp: i64) -> i64 {
 /// between the last base that is kept and the clip goes: a deletion there has no meaning, and
 /// inserted or clipped bases become part of the clip. A leading hard clip stays, too.
 fn clip_from(ops: &mut Vec<u32>, from: i64) {
-    let hard = ops.last().copied().filter(|op| op & 0xf == HARD_CLIP);
+    let hard = ops.last().copied().filter(|&op| code(op) == HARD_CLIP);
     let total = read_bases(ops);
     let mut bases = 0;
     let mut kept = 0;
     let mut cut = None;
     for (index, &op) in ops.iter().enumerate() {
-        let length = if consumes_read(op) { i64::from(op >> 4) } else { 0 };
-        let is_leading_hard_clip = index == 0 && op & 0xf == HARD_CLIP;
+        let length = if consumes_read(code(op)) { i64::from(op >> 4) } else { 0 };
+        let is_leading_hard_clip = index == 0 && code(op) == HARD_CLIP;
         if bases + length >= from && !is_leading_hard_clip {
             cut = Some((op, from - bases));
             break;
@@ -185,15 +179,15 @@ fn clip_from(ops: &mut Vec<u32>, from: i64) {
     let Some((op, inside)) = cut else { return };
     ops.truncate(kept);
     let mut clipped = total - from;
-    if consumes_read(op) && inside > 0 {
-        if consumes_reference(op) {
+    if consumes_read(code(op)) && inside > 0 {
+        if consumes_reference(code(op)) {
             ops.push((inside as u32) << 4 | op & 0xf);
         } else {
             clipped += inside;
         }
     }
     if clipped > 0 {
-        ops.push((clipped as u32) << 4 | SOFT_CLIP);
+        ops.push((clipped as u32) << 4 | u32::from(SOFT_CLIP));
     }
     ops.extend(hard);
 }

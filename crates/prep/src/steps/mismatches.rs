@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use seqloom_format::bam::cigar::{
+    self, DELETION, DIFFERENT, EQUAL, INSERTION, MATCH, SKIP, SOFT_CLIP,
+};
 use seqloom_format::bam::edit::{append_tag, set_tag};
 use seqloom_format::bam::{AuxValue, Flags, RecordRef};
 
@@ -124,7 +127,7 @@ fn compare(record: &RecordRef<'_>, reference: &[u8], start: usize, md: &mut Vec<
     for (code, length) in record.full_cigar().codes() {
         let length = length as usize;
         match code {
-            0 | 7 | 8 => {
+            MATCH | EQUAL | DIFFERENT => {
                 for offset in 0..length {
                     let own = record.base_code(read + offset);
                     let (Some(own), Some(&theirs)) = (own, reference.get(position + offset)) else {
@@ -144,7 +147,7 @@ fn compare(record: &RecordRef<'_>, reference: &[u8], start: usize, md: &mut Vec<
                 read += length;
                 position += length;
             }
-            2 => {
+            DELETION => {
                 append_number(matched, md);
                 matched = 0;
                 md.push(b'^');
@@ -157,11 +160,11 @@ fn compare(record: &RecordRef<'_>, reference: &[u8], start: usize, md: &mut Vec<
                 }
                 position += length;
             }
-            1 | 4 => {
+            INSERTION | SOFT_CLIP => {
                 read += length;
-                distance += if code == 1 { length as i64 } else { 0 };
+                distance += if code == INSERTION { length as i64 } else { 0 };
             }
-            3 => position += length,
+            SKIP => position += length,
             _ => {}
         }
     }
@@ -180,7 +183,7 @@ fn sum_of_mismatch_qualities(record: &RecordRef<'_>, reference: &[u8], start: us
     let mut sum = 0_i64;
     for (code, length) in record.full_cigar().codes() {
         let length = length as usize;
-        if matches!(code, 0 | 7 | 8) {
+        if cigar::is_aligned(code) {
             for offset in 0..length {
                 let Some(own) = record.base_code(read + offset) else { break };
                 let Some(&theirs) = reference.get(position + offset) else { break };
@@ -189,10 +192,10 @@ fn sum_of_mismatch_qualities(record: &RecordRef<'_>, reference: &[u8], start: us
                 }
             }
         }
-        if matches!(code, 0 | 1 | 4 | 7 | 8) {
+        if cigar::consumes_read(code) {
             read += length;
         }
-        if matches!(code, 0 | 2 | 3 | 7 | 8) {
+        if cigar::consumes_reference(code) {
             position += length;
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::BuildHasherDefault;
 
-use seqloom_format::bam::{Flags, RecordRef};
+use seqloom_format::bam::{Flags, RecordRef, cigar};
 
 use super::{AsItIs, ByName, Change, Counts, Depth, Place};
 
@@ -119,17 +119,10 @@ fn blocks(start: i32, codes: impl Iterator<Item = (u8, u32)>) -> impl Iterator<I
     codes.filter_map(move |(code, length)| {
         let from = position;
         let to = position.saturating_add_unsigned(length);
-        match code {
-            0 | 7 | 8 => {
-                position = to;
-                Some((from, to))
-            }
-            2 | 3 => {
-                position = to;
-                None
-            }
-            _ => None,
+        if cigar::consumes_reference(code) {
+            position = to;
         }
+        cigar::is_aligned(code).then_some((from, to))
     })
 }
 

@@ -9,12 +9,12 @@ use seqloom_format::bam::{Flags, RecordRef};
 use seqloom_format::state_of_fields;
 
 use super::adapters::AdapterStarts;
-use super::cigar_sums::{DELETION, HARD_CLIP, INSERTION, PADDING, SKIP, SOFT_CLIP};
 use super::cycle_sums::count_at_least;
 use super::histogram::Histogram;
 use super::insert_size::PairOrientation;
 use super::observed::{NO_CALL, Observed};
 use crate::input::reference::ReferenceSequences;
+use seqloom_format::bam::cigar::{DELETION, HARD_CLIP, INSERTION, PADDING, SKIP, SOFT_CLIP};
 
 /// Mapping and base qualities from here on are high.
 const HIGH_QUALITY: u8 = 20;

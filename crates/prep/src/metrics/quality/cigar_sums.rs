@@ -1,13 +1,7 @@
 //! What the operations of a CIGAR add up to, found once for all counters.
 
 use seqloom_format::bam::CigarOps;
-
-pub(super) const INSERTION: u8 = 1;
-pub(super) const DELETION: u8 = 2;
-pub(super) const SKIP: u8 = 3;
-pub(super) const SOFT_CLIP: u8 = 4;
-pub(super) const HARD_CLIP: u8 = 5;
-pub(super) const PADDING: u8 = 6;
+use seqloom_format::bam::cigar::{DELETION, HARD_CLIP, INSERTION, PADDING, SKIP, SOFT_CLIP};
 
 /// See the module documentation; in bases, but for `gaps`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -71,6 +65,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use seqloom_format::bam::RecordRef;
+    use seqloom_format::bam::cigar::{self, DIFFERENT, EQUAL, MATCH};
 
     /// A record on a reference with these operations and no bases.
     fn body(operations: &[(u8, u32)]) -> Vec<u8> {
@@ -94,13 +89,13 @@ mod tests {
         ) {
             let body = body(&operations);
             let cigar = RecordRef::new(&body).unwrap().cigar();
-            let is_clip = |(code, _): &(u8, u32)| matches!(*code, SOFT_CLIP | HARD_CLIP);
+            let is_clip = |(code, _): &(u8, u32)| cigar::is_clip(*code);
             let is_inside = |it: &(u8, u32)| !is_clip(it);
             let first = operations.iter().position(is_inside).unwrap_or(operations.len());
             let last = operations.iter().rposition(is_inside).unwrap_or(0);
             let is_gap = |(code, _): &&(u8, u32)| matches!(*code, INSERTION | DELETION);
             let expected = CigarSums {
-                aligned: sum_of(&operations, &[0, INSERTION, 7, 8]),
+                aligned: sum_of(&operations, &[MATCH, INSERTION, EQUAL, DIFFERENT]),
                 hard_clipped: sum_of(&operations, &[HARD_CLIP]),
                 soft_clipped: sum_of(&operations, &[SOFT_CLIP]),
                 clipped_before: sum_of(&operations[..last], &[SOFT_CLIP]),

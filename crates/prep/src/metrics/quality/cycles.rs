@@ -6,7 +6,7 @@
 //! of the mapped ones.
 
 use memchr::memmem;
-use seqloom_format::bam::Flags;
+use seqloom_format::bam::{Flags, cigar};
 use seqloom_format::state_of_fields;
 
 use super::cycle_sums::{CycleSums, Lengths};
@@ -230,13 +230,12 @@ impl CycleCounts {
 /// Bases at the end of a read, as the sequencer read it, that its alignment leaves out; all of an
 /// unmapped read.
 fn unaligned_bases(observed: &Observed<'_>, is_reverse: bool) -> usize {
-    const SOFT_CLIP: u8 = 4;
     if observed.has_flags(Flags::UNMAPPED) {
         return observed.codes.len();
     }
-    let cigar = observed.cigar;
-    let end = if is_reverse { cigar.codes().next() } else { cigar.codes().last() };
-    let clipped = end.filter(|(code, _)| *code == SOFT_CLIP).map_or(0, |(_, length)| length);
+    let mut codes = observed.cigar.codes();
+    let end = if is_reverse { codes.next() } else { codes.last() };
+    let clipped = end.filter(|(code, _)| *code == cigar::SOFT_CLIP).map_or(0, |(_, length)| length);
     (clipped as usize).min(observed.codes.len())
 }
 
