@@ -1,4 +1,4 @@
-//! From chains of seeds to regions, by the library's own functions.
+//! From reads, or their chains of seeds, to regions, by the library's own functions.
 //!
 //! As in [`library`](super::library), nothing outside sees a pointer of the library.
 #![allow(unsafe_code)]
@@ -14,100 +14,185 @@ use super::layout::{
 use super::library::{Candidates, Index, KERNEL_READS, Options, Scratch, allocated};
 use crate::certified::Chains;
 
-/// A read whose chains are to be extended to regions.
+/// A read whose regions are to be found.
 pub(super) struct ToExtend<'a> {
     /// Its number in the batch.
     pub(super) at: usize,
+    /// Its chains; the library makes those of other reads.
+    pub(super) chained: Option<KnownChains<'a>>,
+}
+
+/// The chains of a read.
+pub(super) struct KnownChains<'a> {
     pub(super) chains: &'a mut Chains,
     /// Where the chain begins whose region is known, and the region, which is of the whole read.
     pub(super) known: Option<(i64, Region)>,
 }
 
 impl Candidates {
-    /// Filters and extends the chains of reads, which have their bases (see
-    /// [`Candidates::put_bases`]), to their regions, as the library does with its own.
+    /// Finds the regions of reads, which have their bases (see [`Candidates::put_bases`]), as the
+    /// library does. Chains of all reads are extended together: its vectors take many extensions of
+    /// like lengths at a time, and cost as much with few.
     ///
     /// # Errors
     /// Out of memory.
-    pub(super) fn extend_chains(
+    pub(super) fn extend(
         &mut self,
         index: &Index,
         options: &Options,
         scratch: &mut Scratch,
-        chained: &mut [ToExtend<'_>],
+        reads: &mut [ToExtend<'_>],
     ) -> Result<(), String> {
-        for some in chained.chunks_mut(KERNEL_READS) {
+        reads.sort_by_key(|read| read.chained.is_some());
+        for some in reads.chunks_mut(KERNEL_READS) {
             self.extend_some(index, options, scratch, some)?;
         }
         Ok(())
     }
 
+    /// As [`Candidates::extend`], for as many as the kernels take. The chained are the last.
     fn extend_some(
         &mut self,
         index: &Index,
         options: &Options,
         scratch: &mut Scratch,
-        chained: &mut [ToExtend<'_>],
+        some: &mut [ToExtend<'_>],
     ) -> Result<(), String> {
-        let (search, _) = index.layout();
-        // SAFETY: reads are copied, pointers and all, for the time of the call, which changes
-        // neither them nor their bases. Chains are blocks from `malloc`, which the library frees;
-        // their seeds, with room 1, it writes to and does not free. `cache` is that of
-        // the scratch, whose thread slot `tid` is. The regions that come back are the library's
-        // own blocks and take the place of empty vectors.
-        unsafe {
-            let tid = sys::bwa_shim_scratch_tid(scratch.handle());
-            let shim = (*scratch.handle().cast::<layout::ScratchHandle>()).shim;
-            let cache = (&raw mut (*shim).cache).cast::<c_void>();
-            let mut reads = Vec::with_capacity(chained.len());
-            let mut chains = Vec::with_capacity(chained.len());
-            let mut known = Vec::with_capacity(chained.len());
-            for (number, read) in chained.iter_mut().enumerate() {
-                reads.push(ptr::read(self.slot(read.at)?.read));
-                let items = library_chains(number, read.chains)?;
-                let count = read.chains.count();
-                let kept = mem_chain_flt(options.pointer(), count as c_int, items, tid) as usize;
-                let region = known_region(read, std::slice::from_raw_parts(items, kept), options);
-                if let Some(region) = &region {
-                    // In the place of the chain's first seed; it has one at least.
-                    (*items).seeds.write(whole_seed(region));
-                    (*items).count = 1;
-                }
-                known.push(region);
-                chains.push(LibraryChains {
-                    count: kept,
-                    room: count,
-                    cursor: 0,
-                    items,
-                    dropped_weight: 0,
-                });
-            }
-            let mut regions: Vec<Regions> = Vec::with_capacity(chained.len());
-            regions.resize_with(chained.len(), Regions::empty);
-            mem_kernel2_core(
-                search,
-                options.pointer(),
-                reads.as_mut_ptr(),
-                regions.as_mut_ptr(),
-                chained.len() as c_int,
-                chains.as_mut_ptr(),
-                cache,
-                ptr::null_mut(),
-                tid,
-                ptr::null(),
-                ptr::null(),
-            );
-            for ((read, found), known) in chained.iter().zip(regions).zip(known) {
-                let slot = self.slot(read.at)?;
-                libc::free(slot.regions.items.cast());
-                if let (Some(region), 1..) = (known, found.count) {
-                    let found = std::slice::from_raw_parts_mut(found.items, found.count);
-                    put_known(region, found)?;
-                }
-                *slot.regions = found;
+        let copy = |read: &ToExtend<'_>| {
+            let slot = self.slot(read.at)?;
+            // SAFETY: copied, pointers and all, for the time of the calls, which change bases in
+            // their place and nothing else of a read.
+            Ok(unsafe { ptr::read(slot.read) })
+        };
+        let mut reads = some.iter().map(copy).collect::<Result<Vec<_>, String>>()?;
+        let searched = some.partition_point(|read| read.chained.is_none());
+        let mut chains = chains_of(index, options, scratch, &mut reads[..searched])?;
+        let mut known = Vec::with_capacity(some.len() - searched);
+        for (number, read) in (searched..).zip(some.iter_mut().filter_map(|r| r.chained.as_mut())) {
+            let (kept, region) = kept_chains(number, read, options, scratch)?;
+            chains.push(kept);
+            known.push(region);
+        }
+        let regions = regions_of(index, options, scratch, &mut reads, chains);
+        let known = std::iter::repeat_n(None, searched).chain(known);
+        for ((read, found), known) in some.iter().zip(regions).zip(known) {
+            let slot = self.slot(read.at)?;
+            // SAFETY: the library's own block takes the place of an empty vector's.
+            unsafe { libc::free(slot.regions.items.cast()) };
+            *slot.regions = found;
+            if let (Some(region), 1..) = (known, slot.regions.count) {
+                let Regions { items, count, .. } = *slot.regions;
+                // SAFETY: there are so many in the block.
+                put_known(region, unsafe { std::slice::from_raw_parts_mut(items, count) })?;
             }
         }
         Ok(())
+    }
+}
+
+/// The chains of reads by the library's own search, filtered.
+fn chains_of(
+    index: &Index,
+    options: &Options,
+    scratch: &mut Scratch,
+    reads: &mut [LibraryRead],
+) -> Result<Vec<LibraryChains>, String> {
+    let mut chains = Vec::new();
+    if reads.is_empty() {
+        return Ok(chains);
+    }
+    chains.resize_with(reads.len(), LibraryChains::empty);
+    scratch.make_room(index, options, reads.iter().map(|read| read.bases as usize).sum())?;
+    let (search, _) = index.layout();
+    let (seeds, room) = scratch.seeds();
+    // SAFETY: the reads are copies, whose bases the call turns to codes in their place; there are
+    // as many vectors of chains as reads. First seeds of chains go to the scratch's own memory,
+    // with room 1, and the others to blocks from `malloc`. `cache` is that of the scratch, whose
+    // thread slot `tid` is, and has room for so many bases.
+    unsafe {
+        let (cache, tid) = cache(scratch);
+        mem_kernel1_core(
+            search,
+            options.pointer(),
+            reads.as_mut_ptr(),
+            reads.len() as c_int,
+            chains.as_mut_ptr(),
+            seeds,
+            room as i64,
+            cache,
+            tid,
+            ptr::null(),
+            ptr::null(),
+        );
+    }
+    Ok(chains)
+}
+
+/// The chains of the `number`-th read that the library's filter keeps, and the region that is
+/// known, whose chain is then its [`whole_seed`].
+fn kept_chains(
+    number: usize,
+    read: &mut KnownChains<'_>,
+    options: &Options,
+    scratch: &Scratch,
+) -> Result<(LibraryChains, Option<Region>), String> {
+    let room = read.chains.count();
+    let items = library_chains(number, read.chains)?;
+    // SAFETY: chains are a block from `malloc`, which the library frees; their seeds, with room 1,
+    // it writes to and does not free. A region is known of a read that has a chain with a seed.
+    unsafe {
+        let tid = sys::bwa_shim_scratch_tid(scratch.handle());
+        let count = mem_chain_flt(options.pointer(), room as c_int, items, tid) as usize;
+        let region = known_region(read.known, std::slice::from_raw_parts(items, count), options);
+        if let Some(region) = &region {
+            (*items).seeds.write(whole_seed(region));
+            (*items).count = 1;
+        }
+        Ok((LibraryChains { count, room, items, ..LibraryChains::empty() }, region))
+    }
+}
+
+/// The regions of reads by the library's extension of their chains.
+fn regions_of(
+    index: &Index,
+    options: &Options,
+    scratch: &mut Scratch,
+    reads: &mut [LibraryRead],
+    mut chains: Vec<LibraryChains>,
+) -> Vec<Regions> {
+    let (search, _) = index.layout();
+    let mut regions: Vec<Regions> = Vec::with_capacity(reads.len());
+    regions.resize_with(reads.len(), Regions::empty);
+    // SAFETY: there are as many vectors of chains and of regions as reads, which the call does not
+    // change. Chains are blocks from `malloc`, and are freed. `cache` as in `chains_of`.
+    unsafe {
+        let (cache, tid) = cache(scratch);
+        mem_kernel2_core(
+            search,
+            options.pointer(),
+            reads.as_mut_ptr(),
+            regions.as_mut_ptr(),
+            reads.len() as c_int,
+            chains.as_mut_ptr(),
+            cache,
+            ptr::null_mut(),
+            tid,
+            ptr::null(),
+            ptr::null(),
+        );
+    }
+    regions
+}
+
+/// The kernels' memory in a scratch, and the slot in it.
+///
+/// # Safety
+/// Nothing else uses it meanwhile.
+unsafe fn cache(scratch: &mut Scratch) -> (*mut c_void, c_int) {
+    // SAFETY: `layout` describes the beginning of the structure that the handle points to.
+    unsafe {
+        let shim = (*scratch.handle().cast::<layout::ScratchHandle>()).shim;
+        ((&raw mut (*shim).cache).cast(), sys::bwa_shim_scratch_tid(scratch.handle()))
     }
 }
 
@@ -119,6 +204,21 @@ unsafe extern "C" {
         count: c_int,
         chains: *mut LibraryChain,
         tid: c_int,
+    ) -> c_int;
+    #[link_name = "_Z16mem_kernel1_coreP10FMI_searchPK9mem_opt_tP7bseq1_tiP11mem_chain_vP3abclP9\
+                   mem_cacheiPK8bntseq_tPKh"]
+    fn mem_kernel1_core(
+        search: *const Search,
+        options: *const sys::mem_opt_t,
+        reads: *mut LibraryRead,
+        count: c_int,
+        chains: *mut LibraryChains,
+        seeds: *mut LibrarySeed,
+        room: i64,
+        cache: *mut c_void,
+        tid: c_int,
+        bisulfite_sequences: *const layout::Sequences,
+        bisulfite_packed: *const u8,
     ) -> c_int;
     #[link_name = "_Z16mem_kernel2_coreP10FMI_searchPK9mem_opt_tP7bseq1_tP12mem_alnreg_viP11\
                    mem_chain_vP9mem_cachePhiPK8bntseq_tPKh"]
@@ -137,8 +237,8 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// The region of a read that is known, if that is of the first of the chains that are kept, and no
-/// other comes near: the library extends chains in turn, and passes over a seed that lies in a
+/// The region that is `known` of a read, if it is of the first of the chains that are kept, and
+/// no other comes near: the library extends chains in turn, and passes over a seed that lies in a
 /// region found before, unless it is much longer than the seed of that region; and it compares
 /// regions that lie less than a chain's greatest gap apart, by their scores. A [`whole_seed`] has
 /// another length and another score. If its chain is among the others, it comes near; if it is not
@@ -147,11 +247,11 @@ unsafe extern "C" {
 /// # Safety
 /// The chains point to their seeds.
 unsafe fn known_region(
-    read: &ToExtend<'_>,
+    known: Option<(i64, Region)>,
     kept: &[LibraryChain],
     options: &Options,
 ) -> Option<Region> {
-    let (place, region) = read.known?;
+    let (place, region) = known?;
     let (first, others) = kept.split_first()?;
     let options = options.get();
     // Regions reach less far beyond their seeds.

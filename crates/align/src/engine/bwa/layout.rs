@@ -120,15 +120,6 @@ pub(super) struct LibraryRead {
     chemistry: i8,
 }
 
-impl LibraryRead {
-    /// Exchanges bases and qualities with another read.
-    pub(super) fn swap_bases(&mut self, other: &mut Self) {
-        std::mem::swap(&mut self.bases, &mut other.bases);
-        std::mem::swap(&mut self.sequence, &mut other.sequence);
-        std::mem::swap(&mut self.qualities, &mut other.qualities);
-    }
-}
-
 /// `mem_chain_t`.
 #[repr(C)]
 pub(super) struct LibraryChain {
@@ -162,6 +153,12 @@ pub(super) struct LibraryChains {
     pub(super) cursor: usize,
     pub(super) items: *mut LibraryChain,
     pub(super) dropped_weight: c_int,
+}
+
+impl LibraryChains {
+    pub(super) fn empty() -> Self {
+        Self { count: 0, room: 0, cursor: 0, items: std::ptr::null_mut(), dropped_weight: 0 }
+    }
 }
 
 /// `BwaScratch`, which points to `ShimScratch`.

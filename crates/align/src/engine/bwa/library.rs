@@ -13,7 +13,10 @@ use std::ptr;
 
 use bwa_mem3_sys as sys;
 
-use super::layout::{self, CandidatesHandle, IndexHandle, LibraryRead, Region, Regions, Search};
+use super::extension::ToExtend;
+use super::layout::{
+    self, CandidatesHandle, IndexHandle, LibraryRead, LibrarySeed, Region, Regions, Search,
+};
 use crate::engine::{EngineReads, Ordinals, Origin, Read, RecordSink};
 use crate::index::{IndexParts, Sequence};
 
@@ -22,6 +25,9 @@ pub(super) const KERNEL_READS: usize = 512;
 
 /// Bases of [`KERNEL_READS`] reads that a worker's memory is made for at first.
 const FIRST_BASES: usize = 1 << 15;
+
+/// Chains of [`KERNEL_READS`] reads whose first seeds have room in a worker's memory.
+const FIRST_SEEDS: usize = 8 * KERNEL_READS;
 
 /// Longest name that a BAM record can have, in bytes; the library ends the process above.
 const LONGEST_NAME_BYTES: usize = 254;
@@ -203,6 +209,8 @@ pub(super) struct Scratch {
     handle: *mut sys::BwaScratch,
     /// Bases of [`KERNEL_READS`] reads for which there is room.
     room_bases: usize,
+    /// First seeds of chains, the library's.
+    seeds: Vec<LibrarySeed>,
 }
 
 // SAFETY: the library keeps no reference to the thread that made it.
@@ -212,7 +220,10 @@ impl Scratch {
     pub(super) fn new() -> Result<Self, String> {
         // SAFETY: no preconditions; null is handled.
         let handle = unsafe { sys::bwa_shim_scratch_new() };
-        if handle.is_null() { Err(last_error()) } else { Ok(Self { handle, room_bases: 0 }) }
+        if handle.is_null() {
+            return Err(last_error());
+        }
+        Ok(Self { handle, room_bases: 0, seeds: Vec::with_capacity(FIRST_SEEDS) })
     }
 
     /// Makes room for `bases` of [`KERNEL_READS`] reads.
@@ -221,7 +232,12 @@ impl Scratch {
     /// writes to them, and so may write behind their ends in a later batch (`mem_kernel1_core`). In
     /// memory whose first batch has as many bases as any later one it does not: no batch has more
     /// reads or seeds than bases.
-    fn make_room(&mut self, index: &Index, options: &Options, bases: usize) -> Result<(), String> {
+    pub(super) fn make_room(
+        &mut self,
+        index: &Index,
+        options: &Options,
+        bases: usize,
+    ) -> Result<(), String> {
         if bases <= self.room_bases {
             return Ok(());
         }
@@ -237,6 +253,11 @@ impl Scratch {
 
     pub(super) fn handle(&self) -> *mut sys::BwaScratch {
         self.handle
+    }
+
+    /// Memory for first seeds of chains, and for how many.
+    pub(super) fn seeds(&mut self) -> (*mut LibrarySeed, usize) {
+        (self.seeds.as_mut_ptr(), self.seeds.capacity())
     }
 }
 
@@ -257,50 +278,42 @@ pub struct Candidates {
 unsafe impl Send for Candidates {}
 
 impl Candidates {
-    /// Finds the regions of those reads of a batch, pairs and then singles, of which `is_searched`
-    /// says so by their numbers. The others go in without bases.
+    /// Finds the regions of all reads of a batch.
     pub(super) fn find(
         index: &Index,
         options: &Options,
         scratch: &mut Scratch,
         reads: &EngineReads<'_>,
-        is_searched: impl Fn(usize) -> bool,
     ) -> Result<Self, String> {
         let (pairs, singles) = (&reads.pairs[..], &reads.singles[..]);
         let all: Vec<_> = pairs.iter().flatten().chain(singles).copied().collect();
-        if let Some(long) = all.iter().find(|read| read.name.len() > LONGEST_NAME_BYTES) {
-            let name = String::from_utf8_lossy(&long.name[..20]);
-            return Err(format!("the read name '{name}...' has more than 254 bytes"));
-        }
-        // The library's memory is made by bases: a read without any has no room in it.
-        let searched = (0..all.len()).filter(|&at| !all[at].bases.is_empty() && is_searched(at));
-        let searched: Vec<_> = searched.collect();
-        if searched.len() == all.len() {
+        if all.iter().all(|read| !read.bases.is_empty()) {
+            check_names(&all)?;
             let (of_pairs, of_singles) = all.split_at(2 * pairs.len());
             scratch.make_room(index, options, most_bases(of_pairs).max(most_bases(of_singles)))?;
             return Self::search(index, options, scratch, pairs, singles);
         }
-        let empty_pairs: Vec<_> = pairs.iter().map(|pair| pair.map(without_bases)).collect();
-        let empty_singles: Vec<_> = singles.iter().copied().map(without_bases).collect();
-        let mut found = Self::search(index, options, scratch, &empty_pairs, &empty_singles)?;
-        let reads: Vec<_> = searched.iter().map(|&at| all[at]).collect();
-        if !reads.is_empty() {
-            scratch.make_room(index, options, most_bases(&reads))?;
-            found.take_over(Self::search(index, options, scratch, &[], &reads)?, &searched)?;
+        let mut found = Self::without_bases(index, options, scratch, reads)?;
+        let mut searched = Vec::new();
+        for (at, read) in all.iter().enumerate() {
+            searched.extend(found.put_searched(at, read)?);
         }
+        found.extend(index, options, scratch, &mut searched)?;
         Ok(found)
     }
 
-    /// Takes over the reads of another search, with what was found: the `n`-th is here number
-    /// `numbers[n]`, and went in without bases.
-    fn take_over(&mut self, mut other: Self, numbers: &[usize]) -> Result<(), String> {
-        for (from, &to) in numbers.iter().enumerate() {
-            let (theirs, ours) = (other.slot(from)?, self.slot(to)?);
-            *ours.heap_bytes += 2 * theirs.read.bases as usize;
-            theirs.read.swap_bases(ours.read);
-            std::mem::swap(theirs.regions, ours.regions);
-        }
-        Ok(())
+    /// The reads of a batch, pairs and then singles, without their bases, so that nothing is found.
+    pub(super) fn without_bases(
+        index: &Index,
+        options: &Options,
+        scratch: &mut Scratch,
+        reads: &EngineReads<'_>,
+    ) -> Result<Self, String> {
+        let pairs: Vec<_> = reads.pairs.iter().map(|pair| pair.map(without_bases)).collect();
+        let singles: Vec<_> = reads.singles.iter().copied().map(without_bases).collect();
+        check_names(pairs.as_flattened())?;
+        check_names(&singles)?;
+        Self::search(index, options, scratch, &pairs, &singles)
     }
 
     /// The library's search for all reads, in memory that has room for them.
@@ -370,29 +383,47 @@ impl Candidates {
         }
     }
 
-    /// Gives read `at`, which went in without bases, its bases, as codes 0 to 3.
+    /// Gives read `at`, which went in without bases, its bases: as codes 0 to 3, or, if the library
+    /// is to search for them, as letters.
     ///
     /// # Errors
     /// Out of memory.
     pub(super) fn put_bases(
         &mut self,
         at: usize,
-        codes: &[u8],
+        bases: &[u8],
         qualities: Option<&[u8]>,
     ) -> Result<(), String> {
         let Slot { read, heap_bytes, .. } = self.slot(at)?;
         // SAFETY: the library has made the read's strings with `malloc` and frees them with
         // `free`; each is replaced by a block of its own.
         unsafe {
-            read.sequence = replaced(read.sequence, codes)?;
+            read.sequence = replaced(read.sequence, bases)?;
             if let Some(qualities) = qualities {
                 read.qualities = replaced(read.qualities, qualities)?;
                 *heap_bytes += qualities.len();
             }
         }
-        read.bases = codes.len() as i32;
-        *heap_bytes += codes.len();
+        read.bases = bases.len() as i32;
+        *heap_bytes += bases.len();
         Ok(())
+    }
+
+    /// Gives read `at` its bases for the library's search, if it has any: the library's memory is
+    /// made by bases, so that a read without has no room in it.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub(super) fn put_searched<'a>(
+        &mut self,
+        at: usize,
+        read: &Read<'_>,
+    ) -> Result<Option<ToExtend<'a>>, String> {
+        if read.bases.is_empty() {
+            return Ok(None);
+        }
+        self.put_bases(at, read.bases, read.qualities)?;
+        Ok(Some(ToExtend { at, chained: None }))
     }
 
     /// Gives read `at`, which went in without bases, its only region.
@@ -483,6 +514,14 @@ impl Drop for Candidates {
         // SAFETY: the handle is valid or null, which is allowed, and freed once.
         unsafe { sys::bwa_shim_regs_free(self.handle) };
     }
+}
+
+fn check_names(reads: &[Read<'_>]) -> Result<(), String> {
+    let Some(long) = reads.iter().find(|read| read.name.len() > LONGEST_NAME_BYTES) else {
+        return Ok(());
+    };
+    let name = String::from_utf8_lossy(&long.name[..20]);
+    Err(format!("the read name '{name}...' has more than 254 bytes"))
 }
 
 fn without_bases(read: Read<'_>) -> Read<'_> {

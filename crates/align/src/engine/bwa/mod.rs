@@ -12,7 +12,7 @@ mod options;
 use std::path::Path;
 use std::sync::Arc;
 
-use extension::ToExtend;
+use extension::{KnownChains, ToExtend};
 use layout::{OnlyExtension, Region};
 pub(crate) use library::Candidates;
 use library::{Index, Model, Options};
@@ -96,6 +96,16 @@ impl BwaEngine {
         Ok(())
     }
 
+    /// Whether something is known of a read, which is then in `work`.
+    fn certify_reads(&self, work: &mut Work, reads: &EngineReads<'_>) -> bool {
+        let Some(path) = &self.certified else { return false };
+        let index = LoadedIndex { parts: self.index.parts(), sequences: self.index.sequences() };
+        let all: Vec<_> = reads.pairs.iter().flatten().chain(&reads.singles).collect();
+        let count = all.len();
+        path.certify(index, all.into_iter(), work);
+        !(0..count).all(|at| work.is_unknown(at))
+    }
+
     /// The region that the library would have found, in a read of which the share `repetitive` lies
     /// in seeds that occur too often.
     fn region(&self, known: &Known, repetitive: f32) -> Region {
@@ -117,22 +127,26 @@ impl BwaEngine {
     fn to_extend<'a>(&self, read: Chained, chains: &'a mut Chains) -> ToExtend<'a> {
         let known = |main: MainChain| (main.place, self.region(&main.region, chains.repetitive));
         let known = read.main.map(known);
-        ToExtend { at: read.number, chains, known }
+        ToExtend { at: read.number, chained: Some(KnownChains { chains, known }) }
     }
 
-    /// The library's search for the reads whose regions are not known; the others go in without
-    /// bases, so that their places in the batch stay, and get their regions afterwards.
-    fn find_unknown(
+    /// The regions of a batch of which some are known. Its reads go in without bases and get them
+    /// afterwards, so that their places in it stay, with those regions that are known; the library
+    /// finds the others, from their chains where these are known.
+    fn find_some(
         &self,
         scratch: &mut Scratch,
         reads: &EngineReads<'_>,
     ) -> Result<Candidates, String> {
         let certified = &mut scratch.certified;
         let library = &mut scratch.library;
-        let is_searched = |at| certified.is_unknown(at);
-        let mut found = Candidates::find(&self.index, &self.options, library, reads, is_searched)?;
-        let all = reads.pairs.iter().flatten().chain(&reads.singles).enumerate();
-        for (at, read) in all.filter(|&(at, _)| !certified.is_unknown(at)) {
+        let mut found = Candidates::without_bases(&self.index, &self.options, library, reads)?;
+        let mut to_extend = Vec::new();
+        for (at, read) in reads.pairs.iter().flatten().chain(&reads.singles).enumerate() {
+            if certified.is_unknown(at) {
+                to_extend.extend(found.put_searched(at, read)?);
+                continue;
+            }
             certified.codes(at, &mut scratch.codes);
             found.put_bases(at, &scratch.codes, read.qualities)?;
             if let Some(known) = &certified.known()[at] {
@@ -140,8 +154,8 @@ impl BwaEngine {
             }
         }
         let chained = certified.chained().map(|(read, chains)| self.to_extend(read, chains));
-        let mut chained: Vec<_> = chained.collect();
-        found.extend_chains(&self.index, &self.options, library, &mut chained)?;
+        to_extend.extend(chained);
+        found.extend(&self.index, &self.options, library, &mut to_extend)?;
         Ok(found)
     }
 }
@@ -161,15 +175,12 @@ impl AlignmentEngine for BwaEngine {
         scratch: &mut Scratch,
         reads: &EngineReads<'_>,
     ) -> Result<Candidates, EngineError> {
-        let Some(path) = &self.certified else {
-            let library = &mut scratch.library;
-            return Candidates::find(&self.index, &self.options, library, reads, |_| true)
-                .map_err(EngineError::Failed);
-        };
-        let index = LoadedIndex { parts: self.index.parts(), sequences: self.index.sequences() };
-        let all: Vec<_> = reads.pairs.iter().flatten().chain(&reads.singles).collect();
-        path.certify(index, all.into_iter(), &mut scratch.certified);
-        self.find_unknown(scratch, reads).map_err(EngineError::Failed)
+        if self.certify_reads(&mut scratch.certified, reads) {
+            self.find_some(scratch, reads)
+        } else {
+            Candidates::find(&self.index, &self.options, &mut scratch.library, reads)
+        }
+        .map_err(EngineError::Failed)
     }
 
     fn infer_cohort(&self, candidates: &[Candidates]) -> Result<Model, EngineError> {
