@@ -339,7 +339,7 @@ fn collector<'a>(
     let ends = job.marks.map(|mode| {
         let locate = job.arguments.duplicates.optical_distance.0.is_some();
         let options =
-            ReadEndOptions { mode, locate, barcodes: job.arguments.duplicates.barcodes() };
+            ReadEndOptions { mode, locate, barcodes: job.arguments.duplicates.barcodes.tags() };
         let ends = EndCollector::new(backing, chunk_bytes, job.grouping, libraries, options);
         if job.arguments.inputs.len() > 1 { ends.by_place() } else { ends }
     });
