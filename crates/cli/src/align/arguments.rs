@@ -252,6 +252,7 @@ impl DuplicateArguments {
     pub(crate) fn options(&self) -> DuplicateOptions {
         DuplicateOptions {
             optical_distance_px: self.optical_distance.0,
+            umi_distance: self.barcodes.umi_distance(),
             ..DuplicateOptions::default()
         }
     }

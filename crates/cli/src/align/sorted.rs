@@ -162,7 +162,10 @@ fn finish(
     let (trace, late) = (FinishTrace::default(), Steps::new());
     let watch = || job.watch("write", trace.records.load(Ordering::Relaxed));
     let (threads, references) = (job.run.computing_threads(), job.header.references());
-    let changes = OutputTransform { duplicates: None, recalibration: applier, late: &late };
+    let tells_families = job.arguments.duplicates.barcodes.umi_distance().is_some();
+    let families = records.marks.filter(|_| tells_families);
+    let changes =
+        OutputTransform { duplicates: None, families, recalibration: applier, late: &late };
     job.output.write_header(&job.header, outputs)?;
     let mut index = job.output.index_builder(references.len());
     let plan = UnitPlan::new(records.stores);
@@ -175,7 +178,7 @@ fn finish(
         encoding: job.output.encoding(),
         references,
         remove_duplicates: job.arguments.duplicates.remove_duplicates,
-        editor: applier.is_some().then_some(&changes),
+        editor: (!changes.is_empty()).then_some(&changes),
         observer: (!asked.is_empty()).then_some(&metrics),
         trace: &trace,
         watch: &watch,

@@ -14,6 +14,12 @@ pub(crate) struct BarcodeArguments {
     /// Tag with the barcode of the second read
     #[arg(long, value_name = "TAG", value_parser = tag_name)]
     read_two_barcode_tag: Option<[u8; 2]>,
+    /// Duplicates share the UMI of --barcode-tag up to N errors, 0 or 1: by directed adjacency, as
+    /// fgbio's and UMI-tools'. MI tells the families of reads; no read is left out
+    #[arg(long, value_name = "N", requires = "barcode_tag",
+          value_parser = clap::value_parser!(u8).range(0..=1),
+          conflicts_with_all = ["read_one_barcode_tag", "read_two_barcode_tag"])]
+    umi_distance: Option<u8>,
 }
 
 impl BarcodeArguments {
@@ -22,7 +28,13 @@ impl BarcodeArguments {
             template: self.barcode_tag,
             read1: self.read_one_barcode_tag,
             read2: self.read_two_barcode_tag,
+            is_umi: self.umi_distance.is_some(),
         }
+    }
+
+    /// Errors up to which UMIs are the same, where they count so.
+    pub(crate) fn umi_distance(&self) -> Option<u8> {
+        self.umi_distance
     }
 
     /// The first of these options that is given.

@@ -235,8 +235,10 @@ impl<'a> Flow<'a, '_> {
         let job = self.job;
         let watch = || job.watch("write", trace.records.load(Ordering::Relaxed));
         let tags = job.arguments.duplicates.tag_duplicates.into();
+        let tells_families = job.arguments.duplicates.barcodes.umi_distance().is_some();
         let changes = OutputTransform {
             duplicates: records.marks.map(|marks| (marks, tags)),
+            families: records.marks.filter(|_| tells_families),
             recalibration: applier,
             late: &job.late,
         };
@@ -316,6 +318,7 @@ fn needs_names(order: SortOrder) -> bool {
 fn duplicate_options(job: &Job<'_>) -> DuplicateOptions {
     DuplicateOptions {
         optical_distance_px: job.arguments.duplicates.optical_distance.0,
+        umi_distance: job.arguments.duplicates.barcodes.umi_distance(),
         tells_optical: job.arguments.duplicates.tag_duplicates != DuplicateTags::None,
         ..DuplicateOptions::default()
     }
