@@ -3,12 +3,10 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use seqloom_align::umi::UmiSource;
 use seqloom_terminal::UsageError;
 
 use super::arguments::AlignArguments;
 use super::lanes::InputLanes;
-use super::mode::Mode;
 use crate::clash::{refuse_clashes, refuse_one_file_as_both};
 use crate::output::plan::refuse_replacing;
 use crate::output::stripes;
@@ -46,12 +44,6 @@ pub(crate) fn check_options(arguments: &AlignArguments, lanes: &InputLanes) -> a
             arguments.duplicates.no_mark_duplicates
                 && arguments.duplicates.barcodes.given().is_some(),
             "options of barcodes are for duplicates; leave them or --no-mark-duplicates out",
-        ),
-        (
-            matches!(arguments.input.umi, Some(UmiSource::Reads(_)))
-                && (arguments.input.interleaved || arguments.mode.mode != Mode::Bwa),
-            "--umi with read structures is for one or two files that are aligned as bwa does; \
-             leave it or -p and --mode out",
         ),
         (
             is_stdin(first) && is_stdin(second),

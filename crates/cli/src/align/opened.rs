@@ -22,6 +22,7 @@ use seqloom_terminal::UsageError;
 use super::arguments::AlignArguments;
 use super::header::{self, HeaderParts};
 use super::lanes::{self, InputLane};
+use super::mode::Mode;
 use super::plan::{Demand, mean_read_bases};
 use crate::output::command_line;
 
@@ -268,12 +269,16 @@ fn umi_rules(
     lane: &InputLane,
     start: Start<'_>,
 ) -> anyhow::Result<Option<UmiRules>> {
-    let Some(umi) = &arguments.input.umi else { return Ok(None) };
+    let of_lane = lane.row.as_ref().and_then(|row| row.umi.as_ref());
+    let Some(umi) = of_lane.or(arguments.input.umi.as_ref()) else { return Ok(None) };
     let path = source.path(0).display();
     let refused = match umi {
         UmiSource::Name => None,
         UmiSource::Comment(_) => is_bam(source).then_some("comments, and this is BAM"),
         UmiSource::Reads(_) if is_bam(source) => Some("read structures, and this is BAM"),
+        UmiSource::Reads(_) if arguments.input.interleaved || arguments.mode.mode != Mode::Bwa => {
+            Some("read structures, which do not go with -p and --mode")
+        }
         UmiSource::Reads([_, Some(_)]) if source.lanes() == 1 => {
             Some("read structures of two files, and this is one")
         }

@@ -8,7 +8,7 @@ use seqloom_align::ingest::{self, IngestTotals, Ingested};
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::InputBlock;
 use seqloom_io::spill::SpillFile;
-use seqloom_prep::duplicates::{LibraryTable, resolve_all};
+use seqloom_prep::duplicates::{DuplicateMarks, LibraryTable, resolve_all};
 use seqloom_prep::finish::output_transform::OutputTransform;
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace, StoredRecords, UnitPlan};
 use seqloom_prep::input::reference::ReferenceSequences;
@@ -70,6 +70,10 @@ pub(super) fn align<E: AlignmentEngine>(
     let threads = job.run.computing_threads();
     let resources = PhaseResources { backing: &backing, threads, watch: &watch };
     let no_coordinate = in_one_order(no_coordinate, &numbers, &resources)?;
+    if options.umi_distance.is_some() {
+        let bytes = DuplicateMarks::families_bytes(totals.templates);
+        placed.spill_for(bytes, &mut StoreScratch::new()?)?;
+    }
     let resolved =
         ends.map(|ends| resolve_all(ends, numbers, mode, &options, &resources)).transpose()?;
     job.run.end_phase("resolve");

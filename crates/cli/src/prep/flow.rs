@@ -23,7 +23,9 @@ use seqloom_prep::partition::collect::{
 };
 use seqloom_prep::partition::order::SortOrder;
 use seqloom_prep::partition::redistribute::{self, NameSample};
-use seqloom_prep::partition::store::{Backing, ChunkStore, PhaseResources, write_out};
+use seqloom_prep::partition::store::{
+    Backing, ChunkStore, PhaseResources, StoreScratch, write_out,
+};
 use seqloom_prep::recalibrate::Applier;
 use seqloom_runtime::memory::Ledger;
 
@@ -64,6 +66,10 @@ pub(super) fn prepare(
     let Collected { placed, no_coordinate, no_reference, ends } = collected;
     // As Picard would mark the sorted file.
     let ends = if totals.unsorted.is_empty() { ends } else { ends.map(EndCollector::by_place) };
+    if duplicate_options(job).umi_distance.is_some() {
+        let bytes = DuplicateMarks::families_bytes(totals.templates);
+        placed.spill_for(bytes, &mut StoreScratch::new()?)?;
+    }
     let resolved = ends.map(|ends| flow.resolve(ends, &totals)).transpose()?;
     job.run.end_phase("resolve");
 

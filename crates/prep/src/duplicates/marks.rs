@@ -31,7 +31,8 @@ pub trait MarkSink {
     /// The pair, which is marked too, is an optical duplicate.
     fn mark_optical(&mut self, pair: &PairEnd);
 
-    /// The template is of the family whose first template has the ordinal `first`.
+    /// The template is of the family whose first template has the ordinal `first`; of the earlier
+    /// family, if of two.
     fn put_in_family(&mut self, _template: u64, _first: u64) {}
 
     /// Number of the template with this ordinal in the whole input, by which samples are taken.
@@ -52,8 +53,8 @@ pub struct DuplicateMarks {
     numbers: TemplateNumbers,
     /// One bit per template; empty where nobody asks which duplicates are optical.
     optical: Vec<AtomicU64>,
-    /// Of each template one more than the number of the first of its family, 0 where it has none;
-    /// empty where nobody asks for families.
+    /// Of each template the number of the first of its family, subtracted from the largest value; 0
+    /// where it has none. Empty where nobody asks for families.
     families: Vec<AtomicU32>,
 }
 
@@ -101,7 +102,14 @@ impl DuplicateMarks {
     /// Number of the first template of the family that this one is of.
     pub(crate) fn family(&self, template: u64) -> Option<u32> {
         let family = self.families.get(self.numbers.number(template) as usize)?;
-        family.load(Ordering::Relaxed).checked_sub(1)
+        let stored = family.load(Ordering::Relaxed);
+        (stored > 0).then(|| u32::MAX - stored)
+    }
+
+    /// Memory of families of so many templates, to be made room for before they are resolved.
+    #[must_use]
+    pub fn families_bytes(templates: u64) -> u64 {
+        templates.saturating_mul(size_of::<AtomicU32>() as u64)
     }
 
     /// Memory of such a bitmap, to be charged before it is made.
@@ -228,7 +236,8 @@ impl DuplicateMarks {
     /// Memory that it takes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        8 * (self.words.len() + self.optical.len()) as u64 + 4 * self.families.len() as u64
+        8 * (self.words.len() + self.optical.len()) as u64
+            + Self::families_bytes(self.families.len() as u64)
     }
 }
 
@@ -297,8 +306,9 @@ impl MarkSink for &DuplicateMarks {
 
     fn put_in_family(&mut self, template: u64, first: u64) {
         if let Some(family) = self.families.get(self.numbers.number(template) as usize) {
-            // Numbers fit: see `telling_families`.
-            family.store(self.numbers.number(first) as u32 + 1, Ordering::Relaxed);
+            // Numbers fit: see `telling_families`. Reads of one template that are in two families,
+            // which mates are not, have the earlier one, whichever comes first here.
+            family.fetch_max(u32::MAX - self.numbers.number(first) as u32, Ordering::Relaxed);
         }
     }
 
@@ -393,6 +403,23 @@ mod tests {
             other[0] ^= 0x80;
             assert!(DuplicateMarks::from_state(&other).is_err(), "templates without words");
         }
+    }
+
+    #[test]
+    fn families_are_numbered_by_their_first_templates() {
+        let marks = DuplicateMarks::new(70, DuplicateMode::Query).telling_families().unwrap();
+        for (template, first) in [(0, 0), (69, 0), (7, 6), (7, 9), (8, 9), (8, 6), (70, 0)] {
+            (&marks).put_in_family(template, first);
+        }
+        let expected =
+            [(0, Some(0)), (69, Some(0)), (7, Some(6)), (8, Some(6)), (6, None), (70, None)];
+        let loaded = DuplicateMarks::from_state(&marks.to_state()).unwrap();
+        for marks in [&marks, &loaded] {
+            assert_eq!(expected.map(|(template, _)| (template, marks.family(template))), expected);
+            assert_eq!(marks.bytes(), 2 * 8 + 70 * 4);
+        }
+        let many = DuplicateMarks::new(1 << 33, DuplicateMode::Query);
+        assert!(many.telling_families().is_none());
     }
 
     #[test]

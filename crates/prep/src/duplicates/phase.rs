@@ -68,7 +68,8 @@ pub fn resolve_all(
         )?;
     }
     let numbers = numbers.into();
-    let marks_bytes = DuplicateMarks::size_bytes(numbers.total(), mode, options.tells_optical);
+    let templates = numbers.total();
+    let marks_bytes = DuplicateMarks::size_bytes(templates, mode, options.tells_optical);
     backing.ledger.charge(marks_bytes as u64);
     let marks = DuplicateMarks::new(numbers, mode);
     let marks = if options.tells_optical { marks.telling_optical() } else { marks };
@@ -76,7 +77,7 @@ pub fn resolve_all(
         None => marks,
         Some(_) => {
             let marks = marks.telling_families().ok_or(ResolveError::TooManyTemplates)?;
-            backing.ledger.charge(marks.bytes().saturating_sub(marks_bytes as u64));
+            backing.ledger.charge(DuplicateMarks::families_bytes(templates));
             marks
         }
     };

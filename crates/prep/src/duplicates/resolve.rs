@@ -53,10 +53,10 @@ pub fn resolve_pairs(
         };
         families.find(set.iter().map(|pair| (pair.umi, pair.template)), distance);
         // Stable: in a family Picard's order stays.
-        set.sort_by_cached_key(|pair| families.first_of(pair.umi));
-        let of = |pair: &PairEnd| families.first_of(pair.umi);
+        set.sort_by_cached_key(|pair| families.of(pair.umi));
+        let of = |pair: &PairEnd| families.of(pair.umi);
         for family in set.chunk_by(|a, b| of(a) == of(b)) {
-            let first = family.first().map_or(0, of);
+            let first = family.first().map_or(0, |first| of(first).0);
             for pair in family {
                 marks.put_in_family(pair.template, first);
                 marks.put_in_family(pair.template2, first);
@@ -147,12 +147,12 @@ impl<'a> FragmentResolver<'a> {
                 continue;
             };
             families.find(at_place.iter().map(|end| (end.umi, end.template)), distance);
-            at_place.sort_by_cached_key(|end| families.first_of(end.umi));
-            let of = |end: &FragmentEnd| families.first_of(end.umi);
+            at_place.sort_by_cached_key(|end| families.of(end.umi));
+            let of = |end: &FragmentEnd| families.of(end.umi);
             let start = sets.len();
             for family in at_place.chunk_by(|a, b| of(a) == of(b)) {
                 end += family.len();
-                let first = family.first().map_or(0, of);
+                let first = family.first().map_or(0, |first| of(first).0);
                 umis.extend(family.iter().map(|end| ((start, end.umi), sets.len())));
                 sets.push(FragmentSet { place, end, has_paired: false, first });
             }
@@ -184,10 +184,11 @@ impl<'a> FragmentResolver<'a> {
         let key = marker.set_key();
         let start = self.sets.partition_point(|set| set.place.set_key() < key);
         let Self { sets, umis, umi_distance, .. } = self;
+        let Some(set) = sets.get_mut(start).filter(|set| set.place.set_key() == key) else {
+            return;
+        };
         let Some(distance) = *umi_distance else {
-            if let Some(set) = sets.get_mut(start).filter(|set| set.place.set_key() == key) {
-                set.has_paired = true;
-            }
+            set.has_paired = true;
             return;
         };
         let mut pair_has = |umi| {
@@ -360,6 +361,34 @@ mod tests {
         let (marks, counters) = run(&mut [], &mut fragments, &markers);
         assert_eq!(marks.0, BTreeSet::from([(1, 2), (2, 1)]));
         assert_eq!(counters.libraries[0].unpaired_read_duplicates, 2);
+    }
+
+    #[test]
+    fn fragments_of_a_family_yield_to_a_pair_that_is_near() {
+        let umi = |text: &str| super::super::umi::code_of(text.as_bytes()).unwrap();
+        let of = |template, text| FragmentEnd { umi: umi(text), ..fragment(template, 5, 1) };
+        let t = |distance, pair: &str, expected: &[(u64, u8)]| {
+            // AAA takes AAC in; CCC is alone.
+            let mut fragments =
+                [of(2, "AAA"), of(4, "AAA"), of(6, "AAA"), of(8, "AAC"), of(10, "CCC")];
+            let marker = PairedMarker { umi: umi(pair), ..fragments[0].place() };
+            let mut resolver = FragmentResolver::new(&mut fragments, Some(distance));
+            // The filter may let these through.
+            for position in -2000..5 {
+                resolver.paired_end_at(&PairedMarker { position, ..marker });
+            }
+            resolver.paired_end_at(&marker);
+            let mut marks = Marked::default();
+            resolver.finish(&mut marks, &mut DuplicationCounters::new(1));
+            assert_eq!(marks.0, expected.iter().copied().collect(), "{pair}");
+        };
+        t(1, "GGG", &[(4, 1), (6, 1), (8, 1)]);
+        t(1, "AAA", &[(2, 1), (4, 1), (6, 1), (8, 1)]);
+        t(1, "AGC", &[(2, 1), (4, 1), (6, 1), (8, 1)]);
+        t(1, "CCT", &[(4, 1), (6, 1), (8, 1), (10, 1)]);
+        t(1, "ACC", &[(2, 1), (4, 1), (6, 1), (8, 1), (10, 1)]);
+        t(0, "AAC", &[(4, 1), (6, 1), (8, 1)]);
+        t(0, "AGC", &[(4, 1), (6, 1)]);
     }
 
     fn entries() -> impl Strategy<Value = (Vec<PairEnd>, Vec<FragmentEnd>, Vec<PairedMarker>)> {

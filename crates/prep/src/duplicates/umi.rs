@@ -170,12 +170,13 @@ impl Families {
         }
     }
 
-    /// Ordinal of the first template of the family that a UMI of the set is of, by which families
-    /// are told apart.
-    pub(crate) fn first_of(&self, code: u64) -> u64 {
+    /// The family that a UMI of the set is of: ordinal of its first template, and the UMI that has
+    /// taken the others in. Families are told apart by both, for mates that are fragments may have
+    /// different UMIs, and lie in the order of the former.
+    pub(crate) fn of(&self, code: u64) -> (u64, u64) {
         let node = self.index.get(&code).map(|&node| self.nodes[node as usize]);
-        let root = node.and_then(|node| node.root);
-        root.map_or(u64::MAX, |root| self.first[root as usize])
+        let root = node.and_then(|node| node.root).map(|root| root as usize);
+        root.map_or((u64::MAX, code), |root| (self.first[root], self.nodes[root].code))
     }
 }
 
@@ -234,7 +235,7 @@ mod tests {
         families.find(codes.clone(), distance);
         let mut found: std::collections::BTreeMap<u64, BTreeSet<String>> = Default::default();
         for (umi, _) in umis.iter().zip(codes) {
-            let first = families.first_of(code(umi));
+            let (first, _) = families.of(code(umi));
             found.entry(first).or_default().insert((*umi).to_owned());
         }
         assert!(found.keys().all(|first| (10..10 + umis.len() as u64).contains(first)));
@@ -302,6 +303,14 @@ mod tests {
         umis.iter().map(of).collect()
     }
 
+    #[test]
+    fn one_template_may_be_in_two_families() {
+        let mut families = Families::default();
+        families.find([(code("AA"), 3), (code("CC"), 3)].into_iter(), 1);
+        assert_eq!(families.of(code("AA")).0, families.of(code("CC")).0);
+        assert_ne!(families.of(code("AA")), families.of(code("CC")));
+    }
+
     proptest! {
         #[test]
         fn families_are_those_of_the_rule(
@@ -310,7 +319,7 @@ mod tests {
             let mut families = Families::default();
             families.find(umis.iter().map(|umi| code(umi)).zip(0..), 1);
             let found: Vec<usize> =
-                umis.iter().map(|umi| families.first_of(code(umi)) as usize).collect();
+                umis.iter().map(|umi| families.of(code(umi)).0 as usize).collect();
             prop_assert_eq!(found, by_the_book(&umis));
         }
     }
