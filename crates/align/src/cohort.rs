@@ -79,7 +79,7 @@ pub struct Batch {
     /// The file or files they come from, joined by `+`, for messages.
     pub files: Arc<str>,
     /// Tags of UMIs, once they are taken.
-    pub(crate) umis: UmiTags,
+    pub umis: UmiTags,
 }
 
 /// What is known of a cohort once its last batch is cut.

@@ -77,7 +77,7 @@ pub enum UmiError {
 
 /// Tags of consecutive templates, encoded for BAM.
 #[derive(Debug, Default)]
-pub(crate) struct UmiTags {
+pub struct UmiTags {
     bytes: Vec<u8>,
     ends: Vec<u32>,
 }

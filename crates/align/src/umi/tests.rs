@@ -1,3 +1,5 @@
+//! UMIs of names, comments and bases, and those that are none.
+
 use seqloom_format::fastq::{Grammar, ParseOptions, TextRange, parse};
 
 use super::*;
