@@ -146,6 +146,6 @@ mod tests {
         t("99999999999M+T", Malformed);
         t("8M5T9", Malformed);
         t("8é+T", Malformed);
-        t("8M+Té", Malformed);
+        t("8M5Té", Malformed);
     }
 }

@@ -51,7 +51,8 @@ pub(crate) struct AlignArguments {
     /// Lanes in place of R1 and R2: CSV with the columns sample and fastq_1, and as wanted fastq_2,
     /// lane, library, platform, platform_unit, read_group, umi; file names are relative to the
     /// sheet. Each lane gets a read group, from the sheet or from Illumina's read names, and is
-    /// aligned as if alone; lanes are read side by side, one for each thread at most, as -m has room
+    /// aligned as if alone; lanes are read side by side, one for each thread at most, as -m has
+    /// room
     #[arg(long = "input", value_name = "CSV", help_heading = "Input",
           conflicts_with_all = ["first", "second", "read_group", "append_comments"])]
     pub(crate) sheet: Option<PathBuf>,
