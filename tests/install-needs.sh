@@ -3,7 +3,8 @@
 # Debian, and those written in Python in a virtual environment of its own (.venv). What cannot be
 # installed is named; the tests that want it then say that they are skipped.
 #
-#   tests/install-needs.sh [debian|python]    both without an argument
+#   tests/install-needs.sh [debian|python|rust]    the first two without an argument; the last takes
+#                                                 minutes
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -87,9 +88,14 @@ python() {
   done
 }
 
+rust() {
+  command -v fgumi >/dev/null || cargo install --quiet fgumi --version 0.9.0
+}
+
 case ${1:-both} in
   debian) debian ;;
   python) python ;;
+  rust) rust ;;
   both) debian; python ;;
-  *) echo "usage: $0 [debian|python]" >&2; exit 2 ;;
+  *) echo "usage: $0 [debian|python|rust]" >&2; exit 2 ;;
 esac

@@ -17,6 +17,7 @@ use seqloom_runtime::schedule::InOrder;
 use crate::engine::{EngineReads, Read};
 use crate::input_error::CohortError;
 use crate::mates::{BamTotals, MateOrder};
+use crate::umi::{UmiRules, UmiSource, UmiTags};
 
 /// Reads per batch: the engine's kernels work on 512 at a time.
 pub const BATCH_READS: usize = 512;
@@ -77,6 +78,8 @@ pub struct Batch {
     pub reads: usize,
     /// The file or files they come from, joined by `+`, for messages.
     pub files: Arc<str>,
+    /// Tags of UMIs, once they are taken.
+    pub umis: UmiTags,
 }
 
 /// What is known of a cohort once its last batch is cut.
@@ -223,6 +226,8 @@ pub struct CohortCutter<'a> {
     source: &'a ReadSource,
     pairing: Pairing,
     cohort_bases: u64,
+    /// UMIs among the bases, which do not count for cohorts.
+    umi: Option<UmiSource>,
     files: Arc<str>,
     lanes: Vec<Lane>,
     range: CohortRange,
@@ -279,6 +284,7 @@ impl<'a> CohortCutter<'a> {
             source,
             pairing,
             cohort_bases,
+            umi: None,
             files: paths.join(" + ").into(),
             lanes,
             range: CohortRange::default(),
@@ -301,6 +307,12 @@ impl<'a> CohortCutter<'a> {
         self.next_sequence = sequence;
         self.finished = range.cohorts == Some(0);
         Self { range, ..self }
+    }
+
+    /// Leaves bases out that are taken from reads as UMIs, as if the input had not had them.
+    #[must_use]
+    pub(crate) fn without_umis(self, umi: Option<&UmiRules>) -> Self {
+        Self { umi: umi.map(|umi| umi.source.clone()), ..self }
     }
 
     /// Takes note of where cohorts start, for [`CohortCutter::into_starts`].
@@ -424,7 +436,7 @@ impl<'a> CohortCutter<'a> {
         let (mut taken, mut bases) = (0, 0);
         let mut ends_cohort = false;
         while taken < pairs && !ends_cohort {
-            bases += base_count(first, taken) + base_count(second, taken);
+            bases += self.base_count(0, taken) + self.base_count(1, taken);
             taken += 1;
             ends_cohort = self.open.bases + bases >= self.cohort_bases;
         }
@@ -448,7 +460,7 @@ impl<'a> CohortCutter<'a> {
         let (mut taken, mut bases, mut ends_cohort) = (0, 0, false);
         let mut is_pair = Vec::with_capacity(BATCH_READS);
         let take_one = |taken: &mut usize, bases: &mut u64| {
-            *bases += base_count(lane, *taken);
+            *bases += self.base_count(0, *taken);
             *taken += 1;
             let even = (cohort_reads + *taken as u64).is_multiple_of(2);
             self.open.bases + *bases >= self.cohort_bases && even
@@ -471,6 +483,16 @@ impl<'a> CohortCutter<'a> {
             _ => Shape::Mixed(is_pair),
         };
         Some(Reach { reads_per_lane: taken, templates, pairs, bases, shape, ends_cohort })
+    }
+
+    /// Bases to align of the read `offset` places behind the front of a lane.
+    fn base_count(&self, lane: usize, offset: usize) -> u64 {
+        let read = self.lanes.get(lane).and_then(|lane| lane.peek(offset));
+        let bases = read.map_or(0, |(block, i)| block.reads[i].bases.len);
+        match &self.umi {
+            None => bases.into(),
+            Some(umi) => umi.template(lane, bases as usize).len() as u64,
+        }
     }
 
     /// Takes note of where the cohort that is about to be cut starts.
@@ -503,6 +525,7 @@ impl<'a> CohortCutter<'a> {
             lanes,
             reads: reads as usize,
             files: self.files.clone(),
+            umis: UmiTags::default(),
         }));
         self.next_sequence += 1;
         self.next_read += reads;
@@ -533,10 +556,6 @@ impl<'a> CohortCutter<'a> {
         let end = self.range.cohorts.map(|cohorts| self.range.start.cohort + cohorts);
         self.finished |= end == Some(self.open.number);
     }
-}
-
-fn base_count(lane: &Lane, offset: usize) -> u64 {
-    lane.peek(offset).map_or(0, |(block, i)| u64::from(block.reads[i].bases.len))
 }
 
 /// Whether the read at `offset` and the next one are mates: by what the input says where it does
@@ -597,22 +616,53 @@ impl Batch {
         })
     }
 
+    /// The UMIs of all templates, as tags of their records.
+    ///
+    /// # Errors
+    /// A template without one.
+    pub(crate) fn take_umis(&self, rules: &UmiRules) -> Result<UmiTags, CohortError> {
+        let mut umis = UmiTags::default();
+        let mut reads_before = 0;
+        for mates in self.templates() {
+            umis.push(mates, rules).map_err(|source| CohortError::Umi {
+                files: self.files.as_ref().to_owned(),
+                record: self.record_number(reads_before),
+                name: String::from_utf8_lossy(mates.0.0.name(mates.0.1)).into_owned(),
+                source,
+            })?;
+            reads_before += 1 + u64::from(mates.1.is_some());
+        }
+        Ok(umis)
+    }
+
+    /// The number, from 1, of the record that so many reads of the batch are in front of: in each
+    /// of two files, or in the only one.
+    fn record_number(&self, reads_before: u64) -> u64 {
+        (self.first_read + reads_before) / self.lanes.len().max(1) as u64 + 1
+    }
+
     /// The batch as the engine takes it, with mates checked to be mates and no read too long.
+    /// Bases that are UMIs are left out.
     ///
     /// # Errors
     /// Mates with different names; a read longer than `longest_bases`.
-    pub fn engine_reads(&self, longest_bases: usize) -> Result<EngineReads<'_>, CohortError> {
+    pub fn engine_reads(
+        &self,
+        longest_bases: usize,
+        umi: Option<&UmiRules>,
+    ) -> Result<EngineReads<'_>, CohortError> {
+        let read = |which, read| self.engine_read(read, which, longest_bases, umi);
         let (pairs, singles) = self.counts();
         let mut reads =
             EngineReads { pairs: Vec::with_capacity(pairs), singles: Vec::with_capacity(singles) };
         for (i, (first, second)) in self.templates().enumerate() {
-            let one = self.engine_read(first, longest_bases)?;
+            let one = read(0, first)?;
             let Some(second) = second else {
                 reads.singles.push(one);
                 continue;
             };
             let numbers = [first, second].map(|(block, i)| block.mate_number(i));
-            let two = self.engine_read(second, longest_bases)?;
+            let two = read(1, second)?;
             let reads_before = (2 * reads.pairs.len() + reads.singles.len()) as u64;
             if one.name != two.name {
                 return Err(CohortError::NamesDiffer {
@@ -634,19 +684,13 @@ impl Batch {
 
     /// `reads_before` of the batch are in front of these mates.
     fn wrong_numbers(&self, reads_before: u64, name: &[u8], numbers: [u8; 2]) -> CohortError {
-        let (record, hint) = match self.lanes.len() {
-            1 => {
-                let hint = "interleaved input has the first read of each pair in front";
-                (self.first_read + reads_before + 1, hint)
-            }
-            _ => {
-                let hint = "give the file of first reads first, then that of their mates";
-                ((self.first_read + reads_before) / 2 + 1, hint)
-            }
+        let hint = match self.lanes.len() {
+            1 => "interleaved input has the first read of each pair in front",
+            _ => "give the file of first reads first, then that of their mates",
         };
         CohortError::NumbersWrong {
             files: self.files.as_ref().to_owned(),
-            record,
+            record: self.record_number(reads_before),
             name: String::from_utf8_lossy(name).into_owned(),
             first: numbers[0],
             second: numbers[1],
@@ -657,9 +701,16 @@ impl Batch {
     fn engine_read<'r>(
         &self,
         (block, i): (&'r ReadBlock, usize),
+        which: usize,
         longest_bases: usize,
+        umi: Option<&UmiRules>,
     ) -> Result<Read<'r>, CohortError> {
-        let (name, bases, qualities) = (block.name(i), block.bases(i), block.qualities(i));
+        let (name, mut bases, mut qualities) = (block.name(i), block.bases(i), block.qualities(i));
+        if let Some(umi) = umi {
+            let template = umi.source.template(which, bases.len());
+            qualities = qualities.get(template.clone()).unwrap_or_default();
+            bases = &bases[template];
+        }
         if bases.len() > longest_bases {
             return Err(CohortError::TooLong {
                 files: self.files.as_ref().to_owned(),

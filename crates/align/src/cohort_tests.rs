@@ -312,9 +312,9 @@ fn mates_out_of_step_and_reads_too_long_are_named() {
         cutter.push(block, |cut| batches.extend(Some(cut))).unwrap();
     }
     let [Cut::Batch(whole), Cut::Batch(bad), Cut::Closed(_)] = &batches[..] else { panic!() };
-    assert_eq!(whole.engine_reads(20).unwrap().pairs.len(), 256);
-    let error = bad.engine_reads(21).unwrap_err();
+    assert_eq!(whole.engine_reads(20, None).unwrap().pairs.len(), 256);
+    let error = bad.engine_reads(21, None).unwrap_err();
     assert!(matches!(&error, CohortError::NamesDiffer { record: 281, .. }), "{error}");
     assert!(error.to_string().contains("1.fq") && error.to_string().contains("'other'"));
-    assert!(matches!(whole.engine_reads(19), Err(CohortError::TooLong { bases: 20, .. })));
+    assert!(matches!(whole.engine_reads(19, None), Err(CohortError::TooLong { bases: 20, .. })));
 }

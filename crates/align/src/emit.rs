@@ -10,6 +10,7 @@ use seqloom_format::templates::PackedTemplates;
 use crate::cohort::{Batch, Shape};
 use crate::engine::{Origin, RecordSink};
 use crate::input_tags::{InputTags, TagError};
+use crate::umi::{self, UmiRules};
 
 /// Tags of the aligner that stand behind RG in bwa's order.
 const BEHIND_READ_GROUP: [&[u8; 2]; 3] = [b"SA", b"pa", b"XA"];
@@ -23,6 +24,17 @@ pub struct RecordTags {
     pub read_group: Option<Vec<u8>>,
     /// What becomes of the input's own annotations.
     pub input: InputTags,
+    /// The UMIs that records get.
+    pub umi: Option<UmiRules>,
+}
+
+impl RecordTags {
+    /// Tags of the input that are replaced by ours. Comments keep their RG, as in bwa.
+    fn replaced(&self) -> Vec<[u8; 2]> {
+        let read_group = self.read_group.is_some() && self.input == InputTags::Fields;
+        let umi = self.umi.as_ref().map_or(&[][..], |_| &umi::TAGS);
+        umi.iter().copied().chain(read_group.then_some(*b"RG")).collect()
+    }
 }
 
 /// Why a batch could not be emitted.
@@ -92,17 +104,18 @@ impl<'a> Emission<'a> {
     ) -> Result<Self, EmitError> {
         out.clear();
         out.first_template = batch.first_template;
+        let replaced = tags.replaced();
         let input_tags = if tags.input.wanted() {
             batch
                 .templates()
                 .map(|(first, second)| {
                     let encoded = |(block, i): (&seqloom_format::reads::ReadBlock, usize)| {
-                        tags.input.encode(block.extra(i), tags.read_group.is_some()).map_err(
-                            |error| EmitError::InputTag {
+                        tags.input.encode(block.extra(i), &replaced).map_err(|error| {
+                            EmitError::InputTag {
                                 name: String::from_utf8_lossy(block.name(i)).into_owned(),
                                 error,
-                            },
-                        )
+                            }
+                        })
                     };
                     Ok([encoded(first)?, second.map_or(Ok(Vec::new()), encoded)?])
                 })
@@ -181,6 +194,10 @@ impl<'a> Emission<'a> {
             let template = template_index(&self.batch.shape, origin);
             let second = record.has_flags(seqloom_format::bam::Flags::SECOND_OF_PAIR);
             out.extend_from_slice(&self.input_tags[template][usize::from(second)]);
+        }
+        if self.tags.umi.is_some() {
+            let template = template_index(&self.batch.shape, origin);
+            out.extend_from_slice(self.batch.umis.of(template));
         }
         if u32::try_from(out.len()).is_err() {
             let template =

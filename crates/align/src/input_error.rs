@@ -3,6 +3,8 @@
 
 use seqloom_io::source::SourceError;
 
+use crate::umi::UmiError;
+
 /// Why the input cannot be cut.
 #[derive(Debug, thiserror::Error)]
 pub enum CohortError {
@@ -77,6 +79,18 @@ pub enum CohortError {
         name: String,
         /// Their numbers, from 1, secondary and supplementary records not counted.
         records: [u64; 2],
+    },
+    /// A template without the UMI that it should have.
+    #[error("{files}: record {record}, read '{name}': {source}")]
+    Umi {
+        /// The file or files, joined by `+`.
+        files: String,
+        /// 1-based record: in each of two files, in one that of the read in front.
+        record: u64,
+        /// Read name.
+        name: String,
+        /// What is wrong.
+        source: UmiError,
     },
     /// A read the engine would not survive.
     #[error("{files}: read '{name}' has {bases} bases; this engine takes at most {limit}")]

@@ -30,27 +30,26 @@ impl InputTags {
         self != Self::Drop
     }
 
-    /// `extra` of one read as BAM fields; without its RG if `has_read_group`.
+    /// `extra` of one read as BAM fields, without those that are `replaced`.
     ///
     /// # Errors
     /// A comment that is no list of SAM tags; malformed fields.
-    pub fn encode(self, extra: &[u8], has_read_group: bool) -> Result<Vec<u8>, TagError> {
+    pub fn encode(self, extra: &[u8], replaced: &[[u8; 2]]) -> Result<Vec<u8>, TagError> {
         match self {
             Self::Drop => Ok(Vec::new()),
-            Self::Comments => encode_comment(extra),
-            Self::Fields => kept_fields(extra, has_read_group),
+            Self::Comments => encode_comment(extra, replaced),
+            Self::Fields => kept_fields(extra, replaced),
         }
     }
 }
 
-fn kept_fields(aux: &[u8], has_read_group: bool) -> Result<Vec<u8>, TagError> {
+fn kept_fields(aux: &[u8], replaced: &[[u8; 2]]) -> Result<Vec<u8>, TagError> {
     let mut kept = Vec::with_capacity(aux.len());
     let mut fields = AuxFields::of(aux);
     let mut start = 0;
     while let Some(field) = fields.next() {
         let (tag, _) = field.map_err(|e| TagError(e.to_string()))?;
-        let replaced = ALIGNER_TAGS.contains(&&tag) || (has_read_group && tag == *b"RG");
-        if !replaced {
+        if !ALIGNER_TAGS.contains(&&tag) && !replaced.contains(&tag) {
             kept.extend_from_slice(&aux[start..fields.offset()]);
         }
         start = fields.offset();
@@ -58,11 +57,15 @@ fn kept_fields(aux: &[u8], has_read_group: bool) -> Result<Vec<u8>, TagError> {
     Ok(kept)
 }
 
-fn encode_comment(comment: &[u8]) -> Result<Vec<u8>, TagError> {
+fn encode_comment(comment: &[u8], replaced: &[[u8; 2]]) -> Result<Vec<u8>, TagError> {
     let mut out = Vec::with_capacity(comment.len() + 1);
     for text in comment.split(|&b| b == b'\t').filter(|text| !text.is_empty()) {
+        let start = out.len();
         encode_tag(text, &mut out)
             .ok_or_else(|| TagError(String::from_utf8_lossy(text).into_owned()))?;
+        if replaced.iter().any(|tag| out[start..].starts_with(tag)) {
+            out.truncate(start);
+        }
     }
     Ok(out)
 }
@@ -146,7 +149,7 @@ mod tests {
     #[test]
     fn comments_become_fields_or_errors() {
         fn t(comment: &str, expected: Option<&[u8]>) {
-            let encoded = InputTags::Comments.encode(comment.as_bytes(), false).ok();
+            let encoded = InputTags::Comments.encode(comment.as_bytes(), &[]).ok();
             assert_eq!(encoded.as_deref(), expected, "{comment}");
         }
         t("", Some(b""));
@@ -167,7 +170,10 @@ mod tests {
     #[test]
     fn stale_fields_of_unaligned_input_are_left_out() {
         let aux = b"RGZg\0NMC\x01RXZAC\0";
-        assert_eq!(InputTags::Fields.encode(aux, false).unwrap(), b"RGZg\0RXZAC\0");
-        assert_eq!(InputTags::Fields.encode(aux, true).unwrap(), b"RXZAC\0");
+        assert_eq!(InputTags::Fields.encode(aux, &[]).unwrap(), b"RGZg\0RXZAC\0");
+        assert_eq!(InputTags::Fields.encode(aux, &[*b"RG"]).unwrap(), b"RXZAC\0");
+        assert_eq!(InputTags::Fields.encode(aux, &[*b"RX"]).unwrap(), b"RGZg\0");
+        let comment = InputTags::Comments.encode(b"BC:Z:A\tRX:Z:AC\tXX:i:1", &[*b"RX"]);
+        assert_eq!(comment.unwrap(), b"BCZA\0XXi\x01\0\0\0");
     }
 }

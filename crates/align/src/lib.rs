@@ -18,3 +18,4 @@ pub mod scan;
 mod search;
 #[cfg(test)]
 mod test_input;
+pub mod umi;

@@ -15,6 +15,7 @@ use seqloom_runtime::schedule::{Fetches, Idle, next_task};
 
 use crate::cohort::{CohortCutter, CohortStart, Pairing};
 use crate::input_error::CohortError;
+use crate::umi::UmiRules;
 
 /// Blocks, per worker, that may wait for one in front of them that is still being fetched.
 const EARLY_BLOCKS_PER_WORKER: usize = 4;
@@ -90,11 +91,12 @@ impl State<'_> {
 pub fn scan(
     source: &ReadSource,
     first: Vec<InputBlock>,
-    (pairing, cohort_bases): (Pairing, u64),
+    (pairing, cohort_bases, umi): (Pairing, u64, Option<&UmiRules>),
     threads: NonZeroUsize,
     watch: &dyn Fn(&[CohortStart]) -> bool,
 ) -> Result<Scanned, ScanError> {
-    let mut cutter = CohortCutter::new(source, pairing, cohort_bases).noting_starts();
+    let cutter = CohortCutter::new(source, pairing, cohort_bases).without_umis(umi);
+    let mut cutter = cutter.noting_starts();
     for block in first {
         cutter.push(block, drop)?;
     }

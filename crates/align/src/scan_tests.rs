@@ -118,7 +118,7 @@ fn check(lengths: &[usize], how: (Pairing, u64), form: Form, block_bytes: usize,
     let whole = cut(&open(&[], None), how, CohortRange::default());
     let threads = NonZeroUsize::new(3).unwrap();
     let source = open(&[], Some(3_000));
-    let scanned = scan(&source, Vec::new(), how, threads, &|_| true).unwrap();
+    let scanned = scan(&source, Vec::new(), (how.0, how.1, None), threads, &|_| true).unwrap();
     let points: Vec<_> =
         (0..input.paths.len()).map(|lane| source.take_restart_points(lane)).collect();
     // From the last restart point in front of a place, where there is one.
@@ -163,6 +163,6 @@ proptest! {
 fn an_empty_input_has_no_cohort() {
     let input = TestInput::new(&[&[]], 1000);
     let one = NonZeroUsize::MIN;
-    let scanned = scan(&input.source, Vec::new(), (Pairing::Single, 10), one, &|_| true);
+    let scanned = scan(&input.source, Vec::new(), (Pairing::Single, 10, None), one, &|_| true);
     assert_eq!(scanned.unwrap(), Scanned::default());
 }

@@ -182,7 +182,9 @@ fn of_cohort(error: &CohortError) -> Option<Place> {
         E::Source(source) => return of_source(source),
         E::UnequalCounts { shorter, records, .. } => (shorter, Some(*records), None),
         E::NamesDiffer { files, record, first, .. } => (files, Some(*record), Some(first)),
-        E::NumbersWrong { files, record, name, .. } => (files, Some(*record), Some(name)),
+        E::NumbersWrong { files, record, name, .. } | E::Umi { files, record, name, .. } => {
+            (files, Some(*record), Some(name))
+        }
         E::NotGrouped { path } => (path, None, None),
         E::MatesApart { path, name, records } => (path, Some(records[1]), Some(name)),
         E::TooLong { files, name, .. } => (files, None, Some(name)),

@@ -137,7 +137,7 @@ pub(super) fn align_batch<E: AlignmentEngine>(
     batch: &Batch,
     packed: &mut PackedTemplates,
 ) -> Result<(), ScheduleError> {
-    let reads = batch.engine_reads(engine.longest_read_bases())?;
+    let reads = batch.engine_reads(engine.longest_read_bases(), None)?;
     let candidates = engine.seed_extend(scratch, &reads)?;
     drop(reads);
     let tags = RecordTags::default();

@@ -59,7 +59,8 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         let limits = options.held_limits;
         let (mut lanes, mut schedulers) = (Vec::new(), Vec::new());
         for LaneInput { source, first, pairing, range, tags, sink } in inputs {
-            let cutter = CohortCutter::new(source, pairing, options.cohort_bases).within(range);
+            let cutter = CohortCutter::new(source, pairing, options.cohort_bases);
+            let cutter = cutter.within(range).without_umis(tags.umi.as_ref());
             let mut scheduler = Scheduler::new(cutter, pairing, capacity, limits);
             first.into_iter().for_each(|block| scheduler.provided(block));
             lanes.push(Lane { source, tags, sink, failure: Failure::default() });
@@ -175,8 +176,13 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         lane: usize,
         mut batch: Batch,
     ) -> Result<Option<Seeded<E>>, IngestError<S::Error>> {
-        let reads = match batch.engine_reads(self.engine.longest_read_bases()) {
-            Ok(reads) => reads,
+        let umi = self.lanes[lane].tags.umi.as_ref();
+        let reads = batch.engine_reads(self.engine.longest_read_bases(), umi).and_then(|reads| {
+            let umis = umi.map(|umi| batch.take_umis(umi)).transpose()?;
+            Ok((reads, umis.unwrap_or_default()))
+        });
+        let (reads, umis) = match reads {
+            Ok(found) => found,
             Err(error) => {
                 self.fail_at(lane, batch.sequence, error);
                 return Ok(None);
@@ -185,7 +191,8 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         let candidates =
             self.trace.seed.time(|| self.engine.seed_extend(&mut worker.engine, &reads))?;
         drop(reads);
-        let mut held_bytes = self.engine.held_bytes(&candidates);
+        batch.umis = umis;
+        let mut held_bytes = self.engine.held_bytes(&candidates) + batch.umis.held_bytes();
         let Lane { source, tags, sink, .. } = &self.lanes[lane];
         if tags.input.wanted() || sink.wants_reads() {
             held_bytes += batch.input_bytes();

@@ -13,7 +13,8 @@ pub(crate) fn input_tags(extra: &[u8]) {
     for (kind, has_read_group) in
         [(InputTags::Comments, false), (InputTags::Fields, false), (InputTags::Fields, true)]
     {
-        let Ok(fields) = kind.encode(extra, has_read_group) else { continue };
+        let replaced: &[[u8; 2]] = if has_read_group { &[*b"RG"] } else { &[] };
+        let Ok(fields) = kind.encode(extra, replaced) else { continue };
         for field in AuxFields::of(&fields) {
             let (tag, _) = field.unwrap();
             let is_stale = kind == InputTags::Fields && [*b"NM", *b"MC", *b"XA"].contains(&tag);

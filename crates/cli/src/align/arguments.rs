@@ -9,14 +9,15 @@ use std::str::FromStr;
 use seqloom_align::engine::bwa::{BwaOptions, InsertSize, Preset};
 use seqloom_align::engine::fake::FakeOptions;
 use seqloom_align::index::IndexPaths;
+use seqloom_align::umi::UmiSource;
 use seqloom_format::bam::{Header, expand_escapes};
 use seqloom_prep::duplicates::DuplicateOptions;
-use seqloom_prep::duplicates::barcode::BarcodeTags;
 use seqloom_prep::duplicates::read_end::ReadEndOptions;
 
 use super::mode::ModeArguments;
 use super::placing::PlacementArguments;
 use crate::output::arguments::{ModeArgument, OpticalDistance, OutputArguments, RunArguments};
+use crate::output::barcodes::BarcodeArguments;
 use crate::recalibration::RecalibrationArguments;
 
 /// Bases per cohort, as in bwa pipelines that pin them.
@@ -48,9 +49,10 @@ pub(crate) struct AlignArguments {
     #[arg(value_name = "R2")]
     pub(crate) second: Option<PathBuf>,
     /// Lanes in place of R1 and R2: CSV with the columns sample and fastq_1, and as wanted fastq_2,
-    /// lane, library, platform, platform_unit, read_group; file names are relative to the sheet.
-    /// Each lane gets a read group, from the sheet or from Illumina's read names, and is aligned as
-    /// if alone; lanes are read side by side, one for each thread at most, as -m has room
+    /// lane, library, platform, platform_unit, read_group, umi; file names are relative to the
+    /// sheet. Each lane gets a read group, from the sheet or from Illumina's read names, and is
+    /// aligned as if alone; lanes are read side by side, one for each thread at most, as -m has
+    /// room
     #[arg(long = "input", value_name = "CSV", help_heading = "Input",
           conflicts_with_all = ["first", "second", "read_group", "append_comments"])]
     pub(crate) sheet: Option<PathBuf>,
@@ -195,6 +197,11 @@ pub(crate) struct InputArguments {
     /// Append FASTQ comments, which must hold SAM tags, to the records
     #[arg(short = 'C', long)]
     pub(crate) append_comments: bool,
+    /// Put UMIs into the tags RX and QX: of read names (behind the last `:`, or a `_` there), of
+    /// comments (the last field of the first word, or the one with the number N), or of the bases
+    /// of reads, by read structures as in fgbio (M a UMI, S skipped, T aligned, + all that is left)
+    #[arg(long, value_name = "name|comment[:N]|read1:8M+T[,read2:...]")]
+    pub(crate) umi: Option<UmiSource>,
     /// Bases per cohort (reads that share an insert-size estimate); part of the result, as in bwa
     #[arg(short = 'K', long, value_name = "BASES", default_value_t = DEFAULT_COHORT_BASES,
           value_parser = clap::value_parser!(u64).range(1..))]
@@ -228,6 +235,8 @@ pub(crate) struct DuplicateArguments {
     /// Largest distance of optical duplicates in pixels (2500 for patterned flow cells), or `off`
     #[arg(long, value_name = "N", default_value = "100", conflicts_with = "no_mark_duplicates")]
     pub(crate) optical_distance: OpticalDistance,
+    #[command(flatten)]
+    pub(crate) barcodes: BarcodeArguments,
 }
 
 impl DuplicateArguments {
@@ -236,7 +245,7 @@ impl DuplicateArguments {
         ReadEndOptions {
             mode: self.duplicate_mode.into(),
             locate: self.optical_distance.0.is_some(),
-            barcodes: BarcodeTags::default(),
+            barcodes: self.barcodes.tags(),
         }
     }
 
@@ -244,6 +253,7 @@ impl DuplicateArguments {
     pub(crate) fn options(&self) -> DuplicateOptions {
         DuplicateOptions {
             optical_distance_px: self.optical_distance.0,
+            umi_distance: self.barcodes.umi_distance(),
             ..DuplicateOptions::default()
         }
     }

@@ -41,6 +41,11 @@ pub(crate) fn check_options(arguments: &AlignArguments, lanes: &InputLanes) -> a
              nothing else looks at it",
         ),
         (
+            arguments.duplicates.no_mark_duplicates
+                && arguments.duplicates.barcodes.given().is_some(),
+            "options of barcodes are for duplicates; leave them or --no-mark-duplicates out",
+        ),
+        (
             is_stdin(first) && is_stdin(second),
             "standard input cannot be both files; -p takes mates next to each other",
         ),

@@ -9,6 +9,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use seqloom_align::umi::UmiSource;
 use seqloom_io::source::InputBlock;
 use seqloom_terminal::{Console, UsageError};
 
@@ -17,8 +18,17 @@ use super::arguments::AlignArguments;
 /// Names of reads that are looked at.
 const LOOKED_AT: usize = 1000;
 /// Columns that mean something.
-const COLUMNS: [&str; 8] =
-    ["sample", "fastq_1", "fastq_2", "lane", "library", "platform", "platform_unit", "read_group"];
+const COLUMNS: [&str; 9] = [
+    "sample",
+    "fastq_1",
+    "fastq_2",
+    "lane",
+    "library",
+    "platform",
+    "platform_unit",
+    "read_group",
+    "umi",
+];
 
 /// Why a sheet is none.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +76,8 @@ pub(crate) struct Row {
     platform: Option<String>,
     platform_unit: Option<String>,
     read_group: Option<String>,
+    /// In place of `--umi`.
+    pub(super) umi: Option<UmiSource>,
 }
 
 /// The lanes, and columns of the sheet that mean nothing.
@@ -170,6 +182,8 @@ fn parse(path: &Path, text: &[u8]) -> Result<InputLanes, SheetError> {
         let needed = |name: &str| value(name).ok_or_else(|| fail(format!("no {name}")));
         let first = needed("fastq_1")?;
         let files = [Some(first), value("fastq_2")].into_iter().flatten();
+        let umi = value("umi").map(|umi| umi.parse().map_err(|error| format!("umi: {error}")));
+        let umi = umi.transpose().map_err(fail)?;
         let row = Row {
             line,
             sample: needed("sample")?,
@@ -178,6 +192,7 @@ fn parse(path: &Path, text: &[u8]) -> Result<InputLanes, SheetError> {
             platform: value("platform"),
             platform_unit: value("platform_unit"),
             read_group: value("read_group"),
+            umi,
         };
         let files = files.map(|file| folder.join(file)).collect();
         lanes.push(InputLane { files, row: Some(row) });
@@ -350,8 +365,11 @@ mod tests {
             assert_eq!(found.lanes[0].files, expected.lanes[0].files, "{text}");
             assert_eq!(found.lanes[0].row, expected.lanes[0].row, "{text}");
         }
-        let wide = rows("sample,fastq_1,umi,status\ns,/x/a,U,1\nt,\"b,c\",,\n").unwrap();
-        assert_eq!(wide.ignored, ["umi", "status"]);
+        let wide = rows("sample,fastq_1,umi,status\ns,/x/a,name,1\nt,\"b,c\",,\n").unwrap();
+        assert_eq!(wide.ignored, ["status"]);
+        let umis: Vec<_> =
+            wide.lanes.iter().map(|it| it.row.as_ref().unwrap().umi.clone()).collect();
+        assert_eq!(umis, [Some(UmiSource::Name), None]);
         assert_eq!(wide.lanes[0].files, [Path::new("/x/a")]);
         assert_eq!(wide.lanes[1].files, [Path::new("in/b,c")]);
     }

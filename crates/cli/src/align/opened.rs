@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use seqloom_align::cohort::{CohortRange, Pairing};
 use seqloom_align::emit::RecordTags;
 use seqloom_align::index::IndexInfo;
+use seqloom_align::input_error::CohortError;
 use seqloom_align::input_tags::InputTags;
 use seqloom_align::mates::MateOrder;
+use seqloom_align::umi::{UmiRules, UmiSource};
 use seqloom_format::bam::Header;
 use seqloom_io::source::{
     Compression, Container, Fetch, FetchScratch, InputBlock, LaneStart, ReadSource, RestartPoint,
@@ -20,6 +22,7 @@ use seqloom_terminal::UsageError;
 use super::arguments::AlignArguments;
 use super::header::{self, HeaderParts};
 use super::lanes::{self, InputLane};
+use super::mode::Mode;
 use super::plan::{Demand, mean_read_bases};
 use crate::output::command_line;
 
@@ -66,7 +69,7 @@ impl<'a> Start<'a> {
 pub(crate) struct Lane {
     pub(crate) source: ReadSource,
     pub(crate) pairing: Pairing,
-    pub(super) tags: RecordTags,
+    pub(crate) tags: RecordTags,
     /// Its read group line, where a sheet or names of reads have it.
     pub(super) read_group: Option<String>,
 }
@@ -77,9 +80,10 @@ impl Lane {
         source: ReadSource,
         group: Option<(Vec<u8>, String)>,
         is_told: bool,
+        umi: Option<UmiRules>,
     ) -> Self {
         let (read_group, line) = group.unzip();
-        let tags = RecordTags { read_group, input: input_tags(arguments, &source) };
+        let tags = RecordTags { read_group, input: input_tags(arguments, &source), umi };
         let pairing = pairing(arguments, &source);
         Self { pairing, tags, source, read_group: line.filter(|_| is_told) }
     }
@@ -106,11 +110,12 @@ impl OpenedLanes {
         index: &IndexInfo,
         start: Start<'_>,
     ) -> anyhow::Result<Self> {
-        let (mut sources, mut looked_at) = (Vec::new(), Vec::new());
+        let (mut sources, mut looked_at, mut umis) = (Vec::new(), Vec::new(), Vec::new());
         for lane in inputs {
             let source = open_source(arguments, &lane.files, start)?;
             let first = fetch_first(&source)?;
             check_mates(&source, &first)?;
+            umis.push(umi_rules(arguments, (&source, &first), &lane, start)?);
             sources.push(source);
             looked_at.push((lane, first));
         }
@@ -125,8 +130,8 @@ impl OpenedLanes {
         })?;
         let is_told = arguments.sheet.is_some() || arguments.names.rg_from_names;
         let mut groups = built.read_groups.into_iter().zip(read_groups);
-        let lane = |source| Lane::new(arguments, source, groups.next(), is_told);
-        let lanes: Vec<Lane> = sources.into_iter().map(lane).collect();
+        let lane = |(source, umi)| Lane::new(arguments, source, groups.next(), is_told, umi);
+        let lanes: Vec<Lane> = sources.into_iter().zip(umis).map(lane).collect();
         refuse_without_mates(arguments, &lanes)?;
         let first = looked_at.into_iter().map(|(_, first)| first).collect();
         Ok(Self { lanes, first, header: built.header })
@@ -254,6 +259,50 @@ fn pairing(arguments: &AlignArguments, source: &ReadSource) -> Pairing {
     } else {
         Pairing::Single
     }
+}
+
+/// How UMIs are taken from a lane, the first of which tells how long they are. Of a part of the
+/// input, it is the first of all.
+fn umi_rules(
+    arguments: &AlignArguments,
+    (source, first): (&ReadSource, &[InputBlock]),
+    lane: &InputLane,
+    start: Start<'_>,
+) -> anyhow::Result<Option<UmiRules>> {
+    let of_lane = lane.row.as_ref().and_then(|row| row.umi.as_ref());
+    let Some(umi) = of_lane.or(arguments.input.umi.as_ref()) else { return Ok(None) };
+    let path = source.path(0).display();
+    let refused = match umi {
+        UmiSource::Name => None,
+        UmiSource::Comment(_) => is_bam(source).then_some("comments, and this is BAM"),
+        UmiSource::Reads(_) if is_bam(source) => Some("read structures, and this is BAM"),
+        UmiSource::Reads(_) if arguments.input.interleaved || arguments.mode.mode != Mode::Bwa => {
+            Some("read structures, which do not go with -p and --mode")
+        }
+        UmiSource::Reads([_, Some(_)]) if source.lanes() == 1 => {
+            Some("read structures of two files, and this is one")
+        }
+        UmiSource::Reads(_) => None,
+    };
+    if let Some(what) = refused {
+        return Err(UsageError(format!("{path}: --umi is told of {what}")).into());
+    }
+    let from_start = match start {
+        Start::Part(_) => fetch_first(&open_source(arguments, &lane.files, Start::Beginning)?)?,
+        Start::Beginning | Start::Scan { .. } => Vec::new(),
+    };
+    let blocks = if from_start.is_empty() { first } else { &from_start };
+    let read = blocks.iter().find(|block| !block.reads.reads.is_empty());
+    let letters = read.map(|block| umi.letters((&block.reads, 0))).transpose();
+    let letters = letters.map_err(|error| CohortError::Umi {
+        files: path.to_string(),
+        record: 1,
+        name: read.map_or_else(String::new, |block| {
+            String::from_utf8_lossy(block.reads.name(0)).into_owned()
+        }),
+        source: error,
+    })?;
+    Ok(Some(UmiRules { source: umi.clone(), letters }))
 }
 
 fn input_tags(arguments: &AlignArguments, source: &ReadSource) -> InputTags {

@@ -8,7 +8,7 @@ use seqloom_align::ingest::{self, IngestTotals, Ingested};
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::InputBlock;
 use seqloom_io::spill::SpillFile;
-use seqloom_prep::duplicates::{LibraryTable, resolve_all};
+use seqloom_prep::duplicates::{DuplicateMarks, LibraryTable, resolve_all};
 use seqloom_prep::finish::output_transform::OutputTransform;
 use seqloom_prep::finish::{self, FinishOptions, FinishTrace, StoredRecords, UnitPlan};
 use seqloom_prep::input::reference::ReferenceSequences;
@@ -70,6 +70,10 @@ pub(super) fn align<E: AlignmentEngine>(
     let threads = job.run.computing_threads();
     let resources = PhaseResources { backing: &backing, threads, watch: &watch };
     let no_coordinate = in_one_order(no_coordinate, &numbers, &resources)?;
+    if options.umi_distance.is_some() {
+        let bytes = DuplicateMarks::families_bytes(totals.templates);
+        placed.spill_for(bytes, &mut StoreScratch::new()?)?;
+    }
     let resolved =
         ends.map(|ends| resolve_all(ends, numbers, mode, &options, &resources)).transpose()?;
     job.run.end_phase("resolve");
@@ -162,7 +166,10 @@ fn finish(
     let (trace, late) = (FinishTrace::default(), Steps::new());
     let watch = || job.watch("write", trace.records.load(Ordering::Relaxed));
     let (threads, references) = (job.run.computing_threads(), job.header.references());
-    let changes = OutputTransform { duplicates: None, recalibration: applier, late: &late };
+    let tells_families = job.arguments.duplicates.barcodes.umi_distance().is_some();
+    let families = records.marks.filter(|_| tells_families);
+    let changes =
+        OutputTransform { duplicates: None, families, recalibration: applier, late: &late };
     job.output.write_header(&job.header, outputs)?;
     let mut index = job.output.index_builder(references.len());
     let plan = UnitPlan::new(records.stores);
@@ -175,7 +182,7 @@ fn finish(
         encoding: job.output.encoding(),
         references,
         remove_duplicates: job.arguments.duplicates.remove_duplicates,
-        editor: applier.is_some().then_some(&changes),
+        editor: (!changes.is_empty()).then_some(&changes),
         observer: (!asked.is_empty()).then_some(&metrics),
         trace: &trace,
         watch: &watch,

@@ -1,6 +1,7 @@
 //! What commands with BAM output have in common: their options, the run, and the output itself.
 
 pub(crate) mod arguments;
+pub(crate) mod barcodes;
 pub(crate) mod index;
 mod metrics;
 mod page;

@@ -6,7 +6,6 @@ use anyhow::Context;
 use seqloom_format::bam::Header;
 use seqloom_format::bed::BedIntervals;
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
-use seqloom_prep::duplicates::barcode::BarcodeTags;
 use seqloom_prep::finish::output_transform::DuplicateTagging;
 use seqloom_prep::partition::order::SortOrder;
 use seqloom_prep::steps::{
@@ -15,6 +14,7 @@ use seqloom_prep::steps::{
 };
 
 use crate::output::arguments::{ModeArgument, OpticalDistance, OutputArguments, RunArguments};
+use crate::output::barcodes::{BarcodeArguments, tag_name};
 use crate::output::resume::ResumeArguments;
 use crate::recalibration::RecalibrationArguments;
 
@@ -175,12 +175,6 @@ pub(crate) fn flag_bits(text: &str) -> Result<u16, String> {
     parsed.map_err(|_| "not a number of 16 bits".to_owned())
 }
 
-fn tag_name(text: &str) -> Result<[u8; 2], String> {
-    let name = <[u8; 2]>::try_from(text.as_bytes());
-    let is_tag = |name: &[u8; 2]| name[0].is_ascii_alphabetic() && name[1].is_ascii_alphanumeric();
-    name.ok().filter(is_tag).ok_or_else(|| "not the name of a tag".to_owned())
-}
-
 impl PrepArguments {
     /// The steps that need nothing but the header.
     ///
@@ -290,25 +284,8 @@ pub(crate) struct DuplicateArguments {
     /// Say in tag DT what sort of duplicate a record is: LB (library) or SQ (optical)
     #[arg(long, value_name = "WHICH", default_value = "none", requires = "marking")]
     pub(crate) tag_duplicates: DuplicateTags,
-    /// Tag with the barcode of the template (RX), which duplicates must share
-    #[arg(long, value_name = "TAG", value_parser = tag_name, requires = "marking")]
-    barcode_tag: Option<[u8; 2]>,
-    /// Tag with the barcode of the first read
-    #[arg(long, value_name = "TAG", value_parser = tag_name, requires = "marking")]
-    read_one_barcode_tag: Option<[u8; 2]>,
-    /// Tag with the barcode of the second read
-    #[arg(long, value_name = "TAG", value_parser = tag_name, requires = "marking")]
-    read_two_barcode_tag: Option<[u8; 2]>,
-}
-
-impl DuplicateArguments {
-    pub(super) fn barcodes(&self) -> BarcodeTags {
-        BarcodeTags {
-            template: self.barcode_tag,
-            read1: self.read_one_barcode_tag,
-            read2: self.read_two_barcode_tag,
-        }
-    }
+    #[command(flatten)]
+    pub(crate) barcodes: BarcodeArguments,
 }
 
 /// `--tag-duplicates`.

@@ -23,7 +23,9 @@ use seqloom_prep::partition::collect::{
 };
 use seqloom_prep::partition::order::SortOrder;
 use seqloom_prep::partition::redistribute::{self, NameSample};
-use seqloom_prep::partition::store::{Backing, ChunkStore, PhaseResources, write_out};
+use seqloom_prep::partition::store::{
+    Backing, ChunkStore, PhaseResources, StoreScratch, write_out,
+};
 use seqloom_prep::recalibrate::Applier;
 use seqloom_runtime::memory::Ledger;
 
@@ -64,6 +66,10 @@ pub(super) fn prepare(
     let Collected { placed, no_coordinate, no_reference, ends } = collected;
     // As Picard would mark the sorted file.
     let ends = if totals.unsorted.is_empty() { ends } else { ends.map(EndCollector::by_place) };
+    if duplicate_options(job).umi_distance.is_some() {
+        let bytes = DuplicateMarks::families_bytes(totals.templates);
+        placed.spill_for(bytes, &mut StoreScratch::new()?)?;
+    }
     let resolved = ends.map(|ends| flow.resolve(ends, &totals)).transpose()?;
     job.run.end_phase("resolve");
 
@@ -235,8 +241,10 @@ impl<'a> Flow<'a, '_> {
         let job = self.job;
         let watch = || job.watch("write", trace.records.load(Ordering::Relaxed));
         let tags = job.arguments.duplicates.tag_duplicates.into();
+        let tells_families = job.arguments.duplicates.barcodes.umi_distance().is_some();
         let changes = OutputTransform {
             duplicates: records.marks.map(|marks| (marks, tags)),
+            families: records.marks.filter(|_| tells_families),
             recalibration: applier,
             late: &job.late,
         };
@@ -316,6 +324,7 @@ fn needs_names(order: SortOrder) -> bool {
 fn duplicate_options(job: &Job<'_>) -> DuplicateOptions {
     DuplicateOptions {
         optical_distance_px: job.arguments.duplicates.optical_distance.0,
+        umi_distance: job.arguments.duplicates.barcodes.umi_distance(),
         tells_optical: job.arguments.duplicates.tag_duplicates != DuplicateTags::None,
         ..DuplicateOptions::default()
     }
@@ -339,7 +348,7 @@ fn collector<'a>(
     let ends = job.marks.map(|mode| {
         let locate = job.arguments.duplicates.optical_distance.0.is_some();
         let options =
-            ReadEndOptions { mode, locate, barcodes: job.arguments.duplicates.barcodes() };
+            ReadEndOptions { mode, locate, barcodes: job.arguments.duplicates.barcodes.tags() };
         let ends = EndCollector::new(backing, chunk_bytes, job.grouping, libraries, options);
         if job.arguments.inputs.len() > 1 { ends.by_place() } else { ends }
     });

@@ -176,6 +176,12 @@ fn metrics_bytes(arguments: &PrepArguments, threads: NonZeroUsize, header: &Head
 fn check_files(arguments: &PrepArguments) -> Result<(), UsageError> {
     arguments.output.format()?;
     arguments.output.check_metrics()?;
+    let wanted = &arguments.duplicates;
+    let marks = wanted.mark_duplicates || wanted.remove_duplicates;
+    if let Some(option) = wanted.barcodes.given().filter(|_| !marks) {
+        let text = "is for --mark-duplicates or --remove-duplicates; nothing else looks at it";
+        return Err(UsageError(format!("{option} {text}")));
+    }
     let (_, files) = arguments.identity();
     let outputs = arguments.output.outputs().chain(arguments.recalibration.outputs());
     let outputs = outputs.chain(arguments.run.outputs());

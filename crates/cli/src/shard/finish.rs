@@ -57,8 +57,12 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> anyhow::Resu
     let mut output = Output::create(&loaded.folder.file(&format!("{}.bgzf", task.name())))?;
     let (trace, late) = (FinishTrace::default(), Steps::new());
     let watch = || loaded.run.watch("write", (0, None), trace.records.load(Ordering::Relaxed));
-    let changes =
-        OutputTransform { duplicates: None, recalibration: applier.as_ref(), late: &late };
+    let changes = OutputTransform {
+        duplicates: None,
+        families: None,
+        recalibration: applier.as_ref(),
+        late: &late,
+    };
     let options = FinishOptions {
         threads: loaded.run.computing_threads(),
         order: SortOrder::Coordinate,

@@ -316,7 +316,7 @@ fn scan_first(
     align: &AlignArguments,
     (run, publisher): (&Run<'_>, &Publisher<'_>),
 ) -> anyhow::Result<Scanned> {
-    let (Some(Lane { source, pairing, .. }), Some(first)) =
+    let (Some(Lane { source, pairing, tags, .. }), Some(first)) =
         (lanes.first(), first.into_iter().next())
     else {
         return Err(UsageError("there is no input".to_owned()).into());
@@ -325,7 +325,7 @@ fn scan_first(
         let goes_on = run.watch("scan", (source.bytes_read(), source.total_bytes()), 0);
         publisher.tell(starts) && goes_on
     };
-    let how = (*pairing, align.input.cohort_bases);
+    let how = (*pairing, align.input.cohort_bases, tags.umi.as_ref());
     let scanned = scan(source, first, how, run.threads, &watch);
     match publisher.found.borrow_mut().failure.take() {
         Some(error) => Err(error),
@@ -365,6 +365,11 @@ pub(super) fn refuse_unsupported(align: &AlignArguments, who: &str) -> Result<()
         ("--stripes", align.stripes > NonZeroUsize::MIN, "writes one file"),
         ("--mode", align.mode.mode != Mode::Bwa, "aligns as bwa"),
         ("--no-sort", align.no_sort, "sorts"),
+        (
+            "--umi-distance",
+            align.duplicates.barcodes.umi_distance().is_some(),
+            "compares UMIs by equality",
+        ),
     ];
     match options.into_iter().find(|(_, is_given, _)| *is_given) {
         None => Ok(()),

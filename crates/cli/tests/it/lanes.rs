@@ -293,6 +293,47 @@ fn of_lanes_that_fail_the_first_row_counts() {
 }
 
 #[test]
+fn each_lane_says_where_its_umis_are() {
+    if !has("samtools") {
+        return;
+    }
+    let here = folder();
+    let umi = |number: usize| ["ACGT", "ACGA", "TTGC"][number % 3];
+    halves(here.path(), |number, _| {
+        format!("INS:7:HFLOW:3:1101:{number}:5:{0} x:{0}", umi(number))
+    });
+    let row = |lane: usize, umi: &str| {
+        format!("s,lane {lane}/r1.fq,lane {lane}/r2.fq,{},one,{umi}\n", ["a", "b"][lane])
+    };
+    let make = |name: &str, umis: [&str; 2], more: &str| {
+        let head = "sample,fastq_1,fastq_2,read_group,library,umi\n";
+        let text = format!("{head}{}{}", row(0, umis[0]), row(1, umis[1]));
+        let out = here.path().join(name);
+        let more: Vec<&str> = more.split_whitespace().collect();
+        run(&mut align(&sheet(here.path(), &text), &out, &more)).ok();
+        out
+    };
+    let families = "--barcode-tag RX --umi-distance 1 -m 8G";
+    let one = make("one.bam", ["name", "comment"], &format!("{families} -t 1"));
+    for line in lines(&one) {
+        let number = line.split(':').nth(5).unwrap().parse().unwrap();
+        assert!(line.contains(&format!("\tRX:Z:{}", umi(number))), "{line}");
+    }
+    let seven = make("seven.bam", ["name", "comment"], &format!("{families} -t 7"));
+    assert_same_bytes(&one, &seven, "-t 7");
+    let both = make("both.bam", ["", ""], &format!("--umi name {families} -t 2"));
+    assert_same_bytes(&one, &both, "--umi name");
+    let first = make("first.bam", ["name", ""], "");
+    for line in lines(&first) {
+        assert_eq!(line.contains("\tRX:Z:"), line.contains("\tRG:Z:a"), "{line}");
+    }
+    let text = format!("sample,fastq_1,fastq_2,read_group,library,umi\n{}", row(0, "names"));
+    let wrong = sheet(here.path(), &text);
+    let refused = run(&mut align(&wrong, &here.path().join("never.bam"), &[]));
+    refused.fails_with(3).says(&["line 2", "umi", "name, comment"]);
+}
+
+#[test]
 fn read_groups_come_from_names_and_are_told() {
     if !has("samtools") {
         return;
@@ -305,7 +346,7 @@ fn read_groups_come_from_names_and_are_told() {
     let (out, json) = (here.path().join("x.bam"), here.path().join("x.json"));
     let sheet = sheet(here.path(), text);
     let told = run(align(&sheet, &out, &[]).arg("--json").arg(&json)).ok().stderr;
-    assert!(told.contains("ignored: umi, patient") && told.contains("ID:HFLOW.3.2"), "{told}");
+    assert!(told.contains("ignored: patient") && told.contains("ID:HFLOW.3.2"), "{told}");
     let groups: Vec<String> =
         header(&out).lines().filter(|line| line.starts_with("@RG")).map(str::to_owned).collect();
     let line = |id: &str| format!("@RG\tID:{id}\tSM:s\tPL:ILLUMINA\tPU:HFLOW.3.ACGT");

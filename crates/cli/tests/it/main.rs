@@ -55,6 +55,8 @@ mod signal_refusals;
 mod signal_slow5tools;
 mod signal_truth;
 mod stripes;
+mod umi;
+mod umi_families;
 mod ungapped;
 mod ungapped_files;
 mod validity;

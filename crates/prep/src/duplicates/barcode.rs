@@ -3,8 +3,12 @@
 //! As Picard MarkDuplicates with BARCODE_TAG, READ_ONE_BARCODE_TAG and READ_TWO_BARCODE_TAG, which
 //! compares hashes of 32 bits: Java's of the tag's text, so that even its collisions are the same.
 //! Where several tags count, their hashes are folded into one.
+//!
+//! UMIs that count up to errors are kept as they are instead: see [`super::umi`].
 
 use seqloom_format::bam::{Flags, RecordError, RecordRef};
+
+use super::umi::{UmiError, code_of};
 
 /// Which tags hold barcodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -15,6 +19,19 @@ pub struct BarcodeTags {
     pub read1: Option<[u8; 2]>,
     /// Of the second read.
     pub read2: Option<[u8; 2]>,
+    /// The template's is a UMI that counts up to errors.
+    pub is_umi: bool,
+}
+
+/// Why the barcodes of a record cannot be told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BarcodeError {
+    /// The record is malformed.
+    #[error("{0}")]
+    Record(#[from] RecordError),
+    /// What should be a UMI is none.
+    #[error("{0}")]
+    Umi(#[from] UmiError),
 }
 
 /// Hashes of the barcodes of one read; 0 where there is none.
@@ -24,20 +41,27 @@ pub(crate) struct ReadBarcodes {
     /// Of the read itself.
     pub(crate) read: u32,
     pub(crate) is_second: bool,
+    /// The template's UMI where it counts up to errors, else 0.
+    pub(crate) umi: u64,
 }
 
 impl BarcodeTags {
     /// The barcodes of a record.
-    pub(crate) fn of(&self, record: &RecordRef<'_>) -> Result<ReadBarcodes, RecordError> {
+    pub(crate) fn of(&self, record: &RecordRef<'_>) -> Result<ReadBarcodes, BarcodeError> {
         let flags = record.flags();
         let own = if is_second(flags) { self.read2 } else { self.read1 };
         if self.template.is_none() && own.is_none() {
             return Ok(ReadBarcodes::of_flags(0, 0, flags));
         }
-        let hash = |tag: Option<[u8; 2]>| {
+        let text = |tag: Option<[u8; 2]>| {
             let value = tag.map_or(Ok(None), |tag| record.find_aux(tag))?;
-            Ok(value.and_then(|value| value.as_string()).map_or(0, java_hash))
+            Ok::<_, RecordError>(value.and_then(|value| value.as_string()))
         };
+        if self.is_umi {
+            let umi = text(self.template)?.map_or(Ok(0), code_of)?;
+            return Ok(ReadBarcodes { umi, ..ReadBarcodes::of_flags(0, 0, flags) });
+        }
+        let hash = |tag| text(tag).map(|text| text.map_or(0, java_hash));
         Ok(ReadBarcodes::of_flags(hash(self.template)?, hash(own)?, flags))
     }
 }
@@ -50,7 +74,7 @@ fn is_second(flags: u16) -> bool {
 impl ReadBarcodes {
     /// With the hashes of the template's barcode and of the read's own.
     pub(crate) fn of_flags(template: u32, read: u32, flags: u16) -> Self {
-        Self { template, read, is_second: is_second(flags) }
+        Self { template, read, is_second: is_second(flags), umi: 0 }
     }
 
     /// The key of a read without a mate.
@@ -92,7 +116,7 @@ mod tests {
 
     #[test]
     fn each_part_counts_and_belongs_to_its_read() {
-        let read = |template, read, is_second| ReadBarcodes { template, read, is_second };
+        let read = |template, read, is_second| ReadBarcodes { template, read, is_second, umi: 0 };
         assert_eq!(read(7, 0, true).of_read(), 7);
         assert_ne!(read(7, 5, true).of_read(), read(7, 5, false).of_read());
         let pair = read(7, 5, false).of_pair(&read(9, 6, true));

@@ -92,6 +92,9 @@ pub struct PairEnd {
     pub(crate) library: u16,
     /// Hash of the barcodes; 0 where they do not count.
     pub(crate) barcode: u32,
+    /// UMI that counts up to errors; 0 where none does. Not in the serialised form: see
+    /// [`UmiForm`].
+    pub(crate) umi: u64,
     /// Read group in header order, for "same place" of optical duplicates.
     pub(crate) read_group: u16,
     /// Sum of both ends' scores, 16-bit as in Picard.
@@ -121,6 +124,9 @@ pub struct FragmentEnd {
     pub(crate) library: u16,
     /// Hash of the barcodes; 0 where they do not count.
     pub(crate) barcode: u32,
+    /// UMI that counts up to errors; 0 where none does. Not in the serialised form: see
+    /// [`UmiForm`].
+    pub(crate) umi: u64,
     /// Score, 16-bit as in Picard.
     pub(crate) score: i16,
     /// Strand.
@@ -140,6 +146,9 @@ pub struct PairedMarker {
     pub(crate) library: u16,
     /// Hash of the barcodes; 0 where they do not count.
     pub(crate) barcode: u32,
+    /// UMI that counts up to errors; 0 where none does. Not in the serialised form: see
+    /// [`UmiForm`].
+    pub(crate) umi: u64,
     /// Strand.
     pub(crate) reverse: bool,
 }
@@ -218,6 +227,7 @@ impl PairEnd {
             tie_position,
             library,
             barcode,
+            umi: 0,
             read_group,
             score,
             orientation: Orientation::from_bits(bits),
@@ -238,6 +248,7 @@ impl FragmentEnd {
             position: self.position,
             library: self.library,
             barcode: self.barcode,
+            umi: self.umi,
             reverse: self.reverse,
         }
     }
@@ -290,6 +301,7 @@ impl FragmentEnd {
             tie_position,
             library,
             barcode,
+            umi: 0,
             score,
             reverse,
             second,
@@ -336,7 +348,37 @@ impl PairedMarker {
         let library = u16::from_le_bytes(input.take());
         let barcode = u32::from_le_bytes(input.take());
         let [bits] = input.take();
-        Self { reference, position, library, barcode, reverse: bits & 1 != 0 }
+        Self { reference, position, library, barcode, umi: 0, reverse: bits & 1 != 0 }
+    }
+}
+
+/// How entries hold UMIs: not at all, or behind the serialised form. Few runs ask for UMIs that
+/// count up to errors, and others are not to pay for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UmiForm {
+    pub(crate) is_kept: bool,
+}
+
+impl UmiForm {
+    /// Bytes of an entry whose form takes `form_bytes`.
+    pub(crate) fn entry_bytes(self, form_bytes: usize) -> usize {
+        form_bytes + if self.is_kept { size_of::<u64>() } else { 0 }
+    }
+
+    /// What is put behind the form, a part of `bytes`.
+    pub(crate) fn tail(self, bytes: &[u8; size_of::<u64>()]) -> &[u8] {
+        &bytes[..self.entry_bytes(0)]
+    }
+
+    /// The entries in a run of them, each as its form and UMI.
+    pub(crate) fn entries<const FORM: usize>(
+        self,
+        bytes: &[u8],
+    ) -> impl Iterator<Item = (&[u8; FORM], u64)> {
+        bytes.chunks_exact(self.entry_bytes(FORM)).filter_map(|entry| {
+            let (form, tail) = entry.split_first_chunk()?;
+            Some((form, tail.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))))
+        })
     }
 }
 
@@ -439,12 +481,11 @@ mod tests {
         let mut sizes = [0_usize; 7];
         for position in 0..70_000 {
             let marker =
-                PairedMarker { reference: 0, position, library: 0, barcode: 0, reverse: false };
+                PairedMarker { position, ..PairedMarker::from_bytes(&[0; PairedMarker::BYTES]) };
             sizes[marker.partition_of(7)] += 1;
         }
         assert!(sizes.iter().all(|&n| (9_000..11_000).contains(&n)), "{sizes:?}");
-        let marker =
-            PairedMarker { reference: 0, position: 0, library: 0, barcode: 0, reverse: false };
+        let marker = PairedMarker::from_bytes(&[0; PairedMarker::BYTES]);
         assert_eq!(marker.partition_of(1), 0);
         assert_eq!(marker.partition_of(0), 0);
     }

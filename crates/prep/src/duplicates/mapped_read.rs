@@ -91,6 +91,7 @@ impl MappedRead {
             tie_position: self.tie(mode).0,
             library: self.library,
             barcode: self.barcodes.of_read(),
+            umi: self.barcodes.umi,
             score: self.score,
             reverse: self.is_reverse(),
             second: self.flags & Flags::SECOND_OF_PAIR != 0,
@@ -104,6 +105,7 @@ impl MappedRead {
             position: self.position,
             library: self.library,
             barcode: self.barcodes.of_read(),
+            umi: self.barcodes.umi,
             reverse: self.is_reverse(),
         }
     }
@@ -145,6 +147,7 @@ pub(crate) fn pair_up(
         tie_position,
         library: first.library,
         barcode: first.barcodes.of_pair(&this.barcodes),
+        umi: first.barcodes.umi,
         read_group: first.read_group,
         score: first.score.wrapping_add(this.score),
         orientation,

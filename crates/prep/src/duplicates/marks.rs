@@ -1,6 +1,6 @@
 //! The result of duplicate marking: one or two bits per template.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use seqloom_format::bam::Flags;
 use seqloom_format::state::{MalformedState, State};
@@ -31,6 +31,10 @@ pub trait MarkSink {
     /// The pair, which is marked too, is an optical duplicate.
     fn mark_optical(&mut self, pair: &PairEnd);
 
+    /// The template is of the family whose first template has the ordinal `first`; of the earlier
+    /// family, if of two.
+    fn put_in_family(&mut self, _template: u64, _first: u64) {}
+
     /// Number of the template with this ordinal in the whole input, by which samples are taken.
     fn number(&self, template: u64) -> u64 {
         template
@@ -49,6 +53,9 @@ pub struct DuplicateMarks {
     numbers: TemplateNumbers,
     /// One bit per template; empty where nobody asks which duplicates are optical.
     optical: Vec<AtomicU64>,
+    /// Of each template the number of the first of its family, subtracted from the largest value; 0
+    /// where it has none. Empty where nobody asks for families.
+    families: Vec<AtomicU32>,
 }
 
 /// What sort of duplicate a record is.
@@ -66,13 +73,43 @@ impl DuplicateMarks {
     /// A bitmap without marks for these templates.
     pub fn new(numbers: impl Into<TemplateNumbers>, mode: DuplicateMode) -> Self {
         let numbers = numbers.into();
-        Self { words: words(numbers.total(), mode), mode, numbers, optical: Vec::new() }
+        Self {
+            words: words(numbers.total(), mode),
+            mode,
+            numbers,
+            optical: Vec::new(),
+            families: Vec::new(),
+        }
     }
 
     /// Keeps apart which duplicates are optical.
     #[must_use]
     pub(crate) fn telling_optical(self) -> Self {
         Self { optical: words(self.numbers.total(), DuplicateMode::Query), ..self }
+    }
+
+    /// Keeps what family each template is of; `None` if there are more than 32 bits can tell apart.
+    #[must_use]
+    pub(crate) fn telling_families(self) -> Option<Self> {
+        let mut families = Vec::new();
+        let most = u64::from(u32::MAX);
+        let templates =
+            usize::try_from(self.numbers.total()).ok().filter(|it| *it as u64 <= most)?;
+        families.resize_with(templates, AtomicU32::default);
+        Some(Self { families, ..self })
+    }
+
+    /// Number of the first template of the family that this one is of.
+    pub(crate) fn family(&self, template: u64) -> Option<u32> {
+        let family = self.families.get(self.numbers.number(template) as usize)?;
+        let stored = family.load(Ordering::Relaxed);
+        (stored > 0).then(|| u32::MAX - stored)
+    }
+
+    /// Memory of families of so many templates, to be made room for before they are resolved.
+    #[must_use]
+    pub fn families_bytes(templates: u64) -> u64 {
+        templates.saturating_mul(size_of::<AtomicU32>() as u64)
     }
 
     /// Memory of such a bitmap, to be charged before it is made.
@@ -145,6 +182,8 @@ impl State for DuplicateMarks {
             words.iter().map(|word| word.load(Ordering::Relaxed)).collect()
         };
         (bits(&self.words), bits(&self.optical)).save(out);
+        let families = self.families.iter().map(|family| family.load(Ordering::Relaxed));
+        families.collect::<Vec<u32>>().save(out);
     }
 
     fn load(bytes: &mut &[u8]) -> Result<Self, MalformedState> {
@@ -156,9 +195,14 @@ impl State for DuplicateMarks {
         if words.len() != size(false) || (all != size(false) && all != size(true)) {
             return Err(MalformedState);
         }
+        let families = Vec::<u32>::load(bytes)?;
+        if !families.is_empty() && families.len() as u64 != templates {
+            return Err(MalformedState);
+        }
         let shared = |words: Vec<u64>| words.into_iter().map(AtomicU64::new).collect();
-        let numbers = templates.into();
-        Ok(Self { words: shared(words), mode, numbers, optical: shared(optical) })
+        let families = families.into_iter().map(AtomicU32::new).collect();
+        let (numbers, words, optical) = (templates.into(), shared(words), shared(optical));
+        Ok(Self { words, mode, numbers, optical, families })
     }
 }
 
@@ -193,6 +237,7 @@ impl DuplicateMarks {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         8 * (self.words.len() + self.optical.len()) as u64
+            + Self::families_bytes(self.families.len() as u64)
     }
 }
 
@@ -257,6 +302,14 @@ impl MarkSink for &DuplicateMarks {
 
     fn number(&self, template: u64) -> u64 {
         self.numbers.number(template)
+    }
+
+    fn put_in_family(&mut self, template: u64, first: u64) {
+        if let Some(family) = self.families.get(self.numbers.number(template) as usize) {
+            // Numbers fit: see `telling_families`. Reads of one template that are in two families,
+            // which mates are not, have the earlier one, whichever comes first here.
+            family.fetch_max(u32::MAX - self.numbers.number(first) as u32, Ordering::Relaxed);
+        }
     }
 
     fn mark_optical(&mut self, pair: &PairEnd) {
@@ -350,6 +403,23 @@ mod tests {
             other[0] ^= 0x80;
             assert!(DuplicateMarks::from_state(&other).is_err(), "templates without words");
         }
+    }
+
+    #[test]
+    fn families_are_numbered_by_their_first_templates() {
+        let marks = DuplicateMarks::new(70, DuplicateMode::Query).telling_families().unwrap();
+        for (template, first) in [(0, 0), (69, 0), (7, 6), (7, 9), (8, 9), (8, 6), (70, 0)] {
+            (&marks).put_in_family(template, first);
+        }
+        let expected =
+            [(0, Some(0)), (69, Some(0)), (7, Some(6)), (8, Some(6)), (6, None), (70, None)];
+        let loaded = DuplicateMarks::from_state(&marks.to_state()).unwrap();
+        for marks in [&marks, &loaded] {
+            assert_eq!(expected.map(|(template, _)| (template, marks.family(template))), expected);
+            assert_eq!(marks.bytes(), 2 * 8 + 70 * 4);
+        }
+        let many = DuplicateMarks::new(1 << 33, DuplicateMode::Query);
+        assert!(many.telling_families().is_none());
     }
 
     #[test]

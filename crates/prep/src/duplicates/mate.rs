@@ -101,6 +101,19 @@ impl MateEnd {
         Self { name, record, location, read }
     }
 
+    /// The read's UMI where it counts up to errors, which the serialised form does not have.
+    #[must_use]
+    pub(crate) fn umi(&self) -> u64 {
+        self.read.barcodes.umi
+    }
+
+    /// With the UMI.
+    #[must_use]
+    pub(crate) fn with_umi(mut self, umi: u64) -> Self {
+        self.read.barcodes.umi = umi;
+        self
+    }
+
     /// What tells its place among the reads of its name.
     fn order(&self, ties: DuplicateMode) -> ([u64; 2], (i32, i32, bool), u64) {
         let place = match ties {

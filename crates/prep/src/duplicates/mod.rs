@@ -17,9 +17,10 @@ pub mod optical;
 mod phase;
 pub mod read_end;
 mod resolve;
+pub mod umi;
 
 pub use entry::{FragmentEnd, PairEnd, PairedMarker};
-pub(crate) use entry::{Location, Orientation, mix, spread};
+pub(crate) use entry::{Location, Orientation, UmiForm, mix, spread};
 pub use library::{LibraryTable, TooManyReadGroups};
 pub(crate) use mapped_read::{MappedRead, pair_up};
 pub(crate) use marks::DuplicateKind;
@@ -52,12 +53,20 @@ pub struct DuplicateOptions {
     /// Larger lists are not searched for optical duplicates
     /// (Picard's MAX_OPTICAL_DUPLICATE_SET_SIZE).
     pub max_optical_set: usize,
+    /// Duplicates share a UMI up to so many errors, 0 or 1 ([`umi`]), and their families are told
+    /// apart (for MI tags); `None` where UMIs do not count so.
+    pub umi_distance: Option<u8>,
     /// Keep apart which duplicates are optical (for DT tags).
     pub tells_optical: bool,
 }
 
 impl Default for DuplicateOptions {
     fn default() -> Self {
-        Self { optical_distance_px: Some(100), max_optical_set: 300_000, tells_optical: false }
+        Self {
+            optical_distance_px: Some(100),
+            max_optical_set: 300_000,
+            umi_distance: None,
+            tells_optical: false,
+        }
     }
 }

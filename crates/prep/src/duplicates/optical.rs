@@ -40,6 +40,11 @@ impl OpticalFinder {
         }
     }
 
+    /// Whether optical duplicates are looked for.
+    pub(crate) fn is_on(&self) -> bool {
+        self.distance_px.is_some()
+    }
+
     /// The optical duplicates in one pair set, given in Picard's order; `best` is the pair that is
     /// no duplicate at all.
     ///
@@ -219,6 +224,7 @@ mod tests {
             tie_position: 0,
             library: 0,
             barcode: 0,
+            umi: 0,
             read_group,
             score: 0,
             orientation: Orientation::ForwardReverse,

@@ -28,6 +28,9 @@ pub enum ResolveError {
     /// Two templates have the same name.
     #[error("{0}")]
     Name(#[from] NameUsedTwice),
+    /// Families are numbered by templates, of which there are too many.
+    #[error("families of UMIs are told apart among at most {} templates", u32::MAX)]
+    TooManyTemplates,
     /// A bug.
     #[error("{0}")]
     Panic(#[from] WorkerPanic),
@@ -65,13 +68,26 @@ pub fn resolve_all(
         )?;
     }
     let numbers = numbers.into();
-    let marks_bytes = DuplicateMarks::size_bytes(numbers.total(), mode, options.tells_optical);
+    let templates = numbers.total();
+    let marks_bytes = DuplicateMarks::size_bytes(templates, mode, options.tells_optical);
     backing.ledger.charge(marks_bytes as u64);
     let marks = DuplicateMarks::new(numbers, mode);
     let marks = if options.tells_optical { marks.telling_optical() } else { marks };
+    let marks = match options.umi_distance {
+        None => marks,
+        Some(_) => {
+            let marks = marks.telling_families().ok_or(ResolveError::TooManyTemplates)?;
+            backing.ledger.charge(DuplicateMarks::families_bytes(templates));
+            marks
+        }
+    };
     let resolving = Resolving { ends: &ends, options, marks: &marks, backing };
     let resolved: Vec<DuplicationCounters> = resources.for_each_partition(
-        |partition| decoded_bytes(ends.pairs.bytes(partition) + ends.fragments.bytes(partition)),
+        |partition| {
+            let bytes = ends.pairs.bytes(partition) + ends.fragments.bytes(partition);
+            let families = if options.umi_distance.is_some() { bytes } else { 0 };
+            decoded_bytes(bytes) + families
+        },
         |partition, scratch, counters| resolving.resolve(partition, counters, scratch),
     )?;
     let mut counters = ends.into_counters();
@@ -79,7 +95,8 @@ pub fn resolve_all(
     Ok((marks, counters))
 }
 
-/// Entries encoded and decoded side by side, the decoded ones padded. Markers stream by.
+/// Entries encoded and decoded side by side, the decoded ones padded. Markers stream by. A set's
+/// families take no more than its entries.
 fn decoded_bytes(entries: u64) -> u64 {
     entries * 5 / 2
 }
@@ -132,10 +149,10 @@ fn pair_partition(
     backing: &Backing,
     scratch: &mut StoreScratch,
 ) -> Result<(), ResolveError> {
-    let entries = mates.bytes(partition) as usize / MateEnd::BYTES;
+    let entries = mates.bytes(partition) as usize / ends.umi_form().entry_bytes(MateEnd::BYTES);
     let mut found = Vec::with_capacity(entries);
     for_each_chunk(mates, partition, backing, scratch, |bytes| {
-        found.extend(EndCollector::mates_of(bytes));
+        found.extend(ends.mates_of(bytes));
     })?;
     pair_mates(&mut found, ends.ties, |pair| Ok(ends.append_pair(pair, scratch)?))
 }
@@ -156,21 +173,21 @@ impl Resolving<'_> {
         scratch: &mut StoreScratch,
     ) -> Result<(), ResolveError> {
         let Self { ends, options, mut marks, backing } = *self;
-        let count = |bytes: u64, each: usize| bytes as usize / each;
+        let count = |bytes: u64, form: usize| bytes as usize / ends.umi_form().entry_bytes(form);
         let mut pairs = Vec::with_capacity(count(ends.pairs.bytes(partition), PairEnd::BYTES));
         for_each_chunk(&ends.pairs, partition, backing, scratch, |bytes| {
-            pairs.extend(EndCollector::pairs_of(bytes));
+            pairs.extend(ends.pairs_of(bytes));
         })?;
         resolve_pairs(&mut pairs, options, &mut marks, counters);
         drop(pairs);
         let mut fragments =
             Vec::with_capacity(count(ends.fragments.bytes(partition), FragmentEnd::BYTES));
         for_each_chunk(&ends.fragments, partition, backing, scratch, |bytes| {
-            fragments.extend(EndCollector::fragments_of(bytes));
+            fragments.extend(ends.fragments_of(bytes));
         })?;
-        let mut resolver = FragmentResolver::new(&mut fragments);
+        let mut resolver = FragmentResolver::new(&mut fragments, options.umi_distance);
         for_each_chunk(&ends.markers, partition, backing, scratch, |bytes| {
-            EndCollector::markers_of(bytes).for_each(|marker| resolver.paired_end_at(&marker));
+            ends.markers_of(bytes).for_each(|marker| resolver.paired_end_at(&marker));
         })?;
         resolver.finish(&mut marks, counters);
         Ok(())

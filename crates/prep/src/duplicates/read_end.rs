@@ -5,7 +5,7 @@
 
 use seqloom_format::bam::{Flags, RecordError, RecordRef, framed_records};
 
-use crate::duplicates::barcode::BarcodeTags;
+use crate::duplicates::barcode::{BarcodeError, BarcodeTags};
 use crate::duplicates::metrics::DuplicationCounters;
 use crate::duplicates::{
     DuplicateMode, FragmentEnd, LibraryTable, Location, MappedRead, MateEnd, PairEnd, PairedMarker,
@@ -23,7 +23,7 @@ pub enum ReadEndError {
         /// Record of the template, from 0.
         record: usize,
         /// What is wrong with it.
-        source: RecordError,
+        source: BarcodeError,
     },
     /// The name is used for more than one template.
     #[error("template {template} ({name}) has more than two mapped primary records")]
@@ -77,7 +77,8 @@ pub fn examine_template(
     let mut primaries: [Option<(MappedRead, &[u8])>; 2] = [None; 2];
     for (index, body) in framed_records(records).enumerate() {
         let malformed = |source| ReadEndError::Record { template, record: index, source };
-        let record = RecordRef::new(body.map_err(malformed)?).map_err(malformed)?;
+        let damaged = |source: RecordError| malformed(source.into());
+        let record = RecordRef::new(body.map_err(damaged)?).map_err(damaged)?;
         let Some(read) = examine_record(&record, table, options, counters).map_err(malformed)?
         else {
             continue;
@@ -151,7 +152,7 @@ fn examine_record(
     table: &LibraryTable,
     options: &ReadEndOptions,
     counters: &mut DuplicationCounters,
-) -> Result<Option<MappedRead>, RecordError> {
+) -> Result<Option<MappedRead>, BarcodeError> {
     let group = group_of(record, table)?;
     counters.count_record(group.0, record.flags());
     let not_an_end = Flags::UNMAPPED | Flags::SECONDARY | Flags::SUPPLEMENTARY;

@@ -70,7 +70,8 @@ fn framed(records: &[Sam]) -> Vec<u8> {
 }
 
 const HEADER: &str = "@RG\tID:b\tLB:one\n@RG\tID:a\tLB:two\n";
-const NO_BARCODES: BarcodeTags = BarcodeTags { template: None, read1: None, read2: None };
+const NO_BARCODES: BarcodeTags =
+    BarcodeTags { template: None, read1: None, read2: None, is_umi: false };
 const QUERY: ReadEndOptions =
     ReadEndOptions { mode: DuplicateMode::Query, locate: true, barcodes: NO_BARCODES };
 const COORDINATE: ReadEndOptions =

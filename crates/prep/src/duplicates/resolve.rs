@@ -1,9 +1,12 @@
 //! Resolves one partition of read-end entries: which reads are duplicates, how many are optical.
 
+use std::collections::HashMap;
+
 use super::entry::PairedMarker;
 use super::{DuplicateOptions, FragmentEnd, MarkSink, MarkedReads, PairEnd};
 use crate::duplicates::metrics::DuplicationCounters;
 use crate::duplicates::optical::OpticalFinder;
+use crate::duplicates::umi::{Families, for_each_neighbour};
 
 /// The read ends of one partition. The lists of pairs and of the others are independent of each
 /// other: each must hold all of its partition.
@@ -27,12 +30,13 @@ pub fn resolve(
 ) {
     let PartitionEnds { pairs, fragments, markers } = ends;
     resolve_pairs(pairs, options, marks, counters);
-    let mut resolver = FragmentResolver::new(fragments);
+    let mut resolver = FragmentResolver::new(fragments, options.umi_distance);
     markers.into_iter().for_each(|marker| resolver.paired_end_at(&marker));
     resolver.finish(marks, counters);
 }
 
-/// Marks all but the best of every pair set, and counts sets and optical duplicates.
+/// Marks all but the best of every pair set, and counts sets and optical duplicates. Where UMIs
+/// count up to errors, each of their families is a set.
 pub fn resolve_pairs(
     pairs: &mut [PairEnd],
     options: &DuplicateOptions,
@@ -41,26 +45,53 @@ pub fn resolve_pairs(
 ) {
     pairs.sort_unstable_by(PairEnd::order);
     let mut finder = OpticalFinder::new(options);
-    for set in pairs.chunk_by(|a, b| a.set_key() == b.set_key()) {
-        let best = first_highest(set.iter().map(|pair| pair.score));
-        for (index, pair) in set.iter().enumerate() {
-            if index != best {
-                marks.mark(pair.template, MarkedReads::Both);
-                if pair.template2 != pair.template {
-                    marks.mark(pair.template2, MarkedReads::Both);
-                }
+    let mut families = Families::default();
+    for set in pairs.chunk_by_mut(|a, b| a.set_key() == b.set_key()) {
+        let Some(distance) = options.umi_distance else {
+            resolve_set(set, &mut finder, marks, counters);
+            continue;
+        };
+        families.find(set.iter().map(|pair| (pair.umi, pair.template)), distance);
+        // Stable: in a family Picard's order stays.
+        set.sort_by_cached_key(|pair| families.of(pair.umi));
+        let of = |pair: &PairEnd| families.of(pair.umi);
+        for family in set.chunk_by(|a, b| of(a) == of(b)) {
+            let first = family.first().map_or(0, |first| of(first).0);
+            for pair in family {
+                marks.put_in_family(pair.template, first);
+                marks.put_in_family(pair.template2, first);
+            }
+            resolve_set(family, &mut finder, marks, counters);
+        }
+    }
+}
+
+/// Marks all but the best of one set, which is in Picard's order.
+fn resolve_set(
+    set: &[PairEnd],
+    finder: &mut OpticalFinder,
+    marks: &mut impl MarkSink,
+    counters: &mut DuplicationCounters,
+) {
+    let best = first_highest(set.iter().map(|pair| pair.score));
+    for (index, pair) in set.iter().enumerate() {
+        if index != best {
+            marks.mark(pair.template, MarkedReads::Both);
+            if pair.template2 != pair.template {
+                marks.mark(pair.template2, MarkedReads::Both);
             }
         }
-        let optical = finder.find(set, best);
-        for &index in optical {
-            marks.mark_optical(&set[index as usize]);
-        }
-        let optical = options.optical_distance_px.map(|_| optical.len() as u64);
-        // A chunk is never empty.
-        let library = set.first().map_or(0, |pair| pair.library);
-        counters.count_pair_set(library, set.len(), optical);
-        counters.saturation.add_set(set.iter().map(|pair| marks.number(pair.template)));
     }
+    let is_searched = finder.is_on();
+    let optical = finder.find(set, best);
+    for &index in optical {
+        marks.mark_optical(&set[index as usize]);
+    }
+    let optical = is_searched.then_some(optical.len() as u64);
+    // A set is never empty.
+    let library = set.first().map_or(0, |pair| pair.library);
+    counters.count_pair_set(library, set.len(), optical);
+    counters.saturation.add_set(set.iter().map(|pair| marks.number(pair.template)));
 }
 
 /// Index of the first element with the highest score.
@@ -74,7 +105,7 @@ fn first_highest(scores: impl Iterator<Item = i16>) -> usize {
     best.0
 }
 
-/// A set of fragments at one place.
+/// A set of fragments at one place; of one family, where UMIs count up to errors.
 #[derive(Debug)]
 struct FragmentSet {
     place: PairedMarker,
@@ -82,6 +113,8 @@ struct FragmentSet {
     end: usize,
     /// A read with a mapped mate has an end here.
     has_paired: bool,
+    /// The first template of the family.
+    first: u64,
 }
 
 /// Resolves the fragments of one partition while its paired markers stream by.
@@ -94,22 +127,39 @@ pub(crate) struct FragmentResolver<'a> {
     sets: Vec<FragmentSet>,
     /// Bit `hash % bits` is set for every set; at least 16 bits for each set.
     filter: Vec<u64>,
+    umi_distance: Option<u8>,
+    /// Where UMIs count up to errors: the set of each, by the index of its place's first set.
+    umis: HashMap<(usize, u64), usize>,
 }
 
 impl<'a> FragmentResolver<'a> {
-    /// Sorts the fragments into sets. Charges: 40 bytes for each set.
-    pub(crate) fn new(fragments: &'a mut [FragmentEnd]) -> Self {
+    /// Sorts the fragments into sets. Charges: 48 bytes for each set.
+    pub(crate) fn new(fragments: &'a mut [FragmentEnd], umi_distance: Option<u8>) -> Self {
         fragments.sort_unstable_by(FragmentEnd::order);
-        let mut sets = Vec::new();
+        let (mut sets, mut umis) = (Vec::new(), HashMap::new());
+        let mut families = Families::default();
         let mut end = 0;
-        for set in fragments.chunk_by(|a, b| a.place() == b.place()) {
-            end += set.len();
-            if let Some(first) = set.first() {
-                sets.push(FragmentSet { place: first.place(), end, has_paired: false });
+        for at_place in fragments.chunk_by_mut(|a, b| a.place().set_key() == b.place().set_key()) {
+            let Some(place) = at_place.first().map(FragmentEnd::place) else { continue };
+            let Some(distance) = umi_distance else {
+                end += at_place.len();
+                sets.push(FragmentSet { place, end, has_paired: false, first: 0 });
+                continue;
+            };
+            families.find(at_place.iter().map(|end| (end.umi, end.template)), distance);
+            at_place.sort_by_cached_key(|end| families.of(end.umi));
+            let of = |end: &FragmentEnd| families.of(end.umi);
+            let start = sets.len();
+            for family in at_place.chunk_by(|a, b| of(a) == of(b)) {
+                end += family.len();
+                let first = family.first().map_or(0, |first| of(first).0);
+                umis.extend(family.iter().map(|end| ((start, end.umi), sets.len())));
+                sets.push(FragmentSet { place, end, has_paired: false, first });
             }
         }
         let words = sets.len().div_ceil(4).next_power_of_two();
-        let mut resolver = Self { fragments, sets, filter: vec![0; words] };
+        let filter = vec![0; words];
+        let mut resolver = Self { fragments, sets, filter, umi_distance, umis };
         for index in 0..resolver.sets.len() {
             let (word, bit) = resolver.filter_bit(&resolver.sets[index].place);
             resolver.filter[word] |= bit;
@@ -124,15 +174,34 @@ impl<'a> FragmentResolver<'a> {
         ((hash >> 6) as usize & (self.filter.len() - 1), 1 << (hash & 63))
     }
 
-    /// Takes one marker: unpaired fragments at its place are duplicates.
+    /// Takes one marker: unpaired fragments at its place are duplicates. Where UMIs count up to
+    /// errors, those of the family that its UMI is of, or of all families that it is near to.
     pub(crate) fn paired_end_at(&mut self, marker: &PairedMarker) {
         let (word, bit) = self.filter_bit(marker);
         if self.filter[word] & bit == 0 {
             return;
         }
         let key = marker.set_key();
-        if let Ok(found) = self.sets.binary_search_by(|set| set.place.set_key().cmp(&key)) {
-            self.sets[found].has_paired = true;
+        let start = self.sets.partition_point(|set| set.place.set_key() < key);
+        let Self { sets, umis, umi_distance, .. } = self;
+        let Some(set) = sets.get_mut(start).filter(|set| set.place.set_key() == key) else {
+            return;
+        };
+        let Some(distance) = *umi_distance else {
+            set.has_paired = true;
+            return;
+        };
+        let mut pair_has = |umi| {
+            let set = umis.get(&(start, umi)).and_then(|&set| sets.get_mut(set));
+            set.is_some_and(|set| {
+                set.has_paired = true;
+                true
+            })
+        };
+        if !pair_has(marker.umi) && distance > 0 {
+            for_each_neighbour(marker.umi, |umi| {
+                pair_has(umi);
+            });
         }
     }
 
@@ -144,6 +213,9 @@ impl<'a> FragmentResolver<'a> {
             start = set.end;
             let best = first_highest(members.iter().map(|fragment| fragment.score));
             for (index, fragment) in members.iter().enumerate() {
+                if self.umi_distance.is_some() {
+                    marks.put_in_family(fragment.template, set.first);
+                }
                 if index != best || set.has_paired {
                     let reads =
                         if fragment.second { MarkedReads::Second } else { MarkedReads::First };
@@ -185,6 +257,7 @@ mod tests {
             tie_position: 0,
             library: 0,
             barcode: 0,
+            umi: 0,
             read_group: 0,
             score,
             orientation: Orientation::ForwardReverse,
@@ -202,6 +275,7 @@ mod tests {
             tie_position: 0,
             library: 0,
             barcode: 0,
+            umi: 0,
             score,
             reverse: false,
             second: template % 2 == 1,
@@ -287,6 +361,34 @@ mod tests {
         let (marks, counters) = run(&mut [], &mut fragments, &markers);
         assert_eq!(marks.0, BTreeSet::from([(1, 2), (2, 1)]));
         assert_eq!(counters.libraries[0].unpaired_read_duplicates, 2);
+    }
+
+    #[test]
+    fn fragments_of_a_family_yield_to_a_pair_that_is_near() {
+        let umi = |text: &str| super::super::umi::code_of(text.as_bytes()).unwrap();
+        let of = |template, text| FragmentEnd { umi: umi(text), ..fragment(template, 5, 1) };
+        let t = |distance, pair: &str, expected: &[(u64, u8)]| {
+            // AAA takes AAC in; CCC is alone.
+            let mut fragments =
+                [of(2, "AAA"), of(4, "AAA"), of(6, "AAA"), of(8, "AAC"), of(10, "CCC")];
+            let marker = PairedMarker { umi: umi(pair), ..fragments[0].place() };
+            let mut resolver = FragmentResolver::new(&mut fragments, Some(distance));
+            // The filter may let these through.
+            for position in -2000..5 {
+                resolver.paired_end_at(&PairedMarker { position, ..marker });
+            }
+            resolver.paired_end_at(&marker);
+            let mut marks = Marked::default();
+            resolver.finish(&mut marks, &mut DuplicationCounters::new(1));
+            assert_eq!(marks.0, expected.iter().copied().collect(), "{pair}");
+        };
+        t(1, "GGG", &[(4, 1), (6, 1), (8, 1)]);
+        t(1, "AAA", &[(2, 1), (4, 1), (6, 1), (8, 1)]);
+        t(1, "AGC", &[(2, 1), (4, 1), (6, 1), (8, 1)]);
+        t(1, "CCT", &[(4, 1), (6, 1), (8, 1), (10, 1)]);
+        t(1, "ACC", &[(2, 1), (4, 1), (6, 1), (8, 1), (10, 1)]);
+        t(0, "AAC", &[(4, 1), (6, 1), (8, 1)]);
+        t(0, "AGC", &[(4, 1), (6, 1)]);
     }
 
     fn entries() -> impl Strategy<Value = (Vec<PairEnd>, Vec<FragmentEnd>, Vec<PairedMarker>)> {

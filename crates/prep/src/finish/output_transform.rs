@@ -1,6 +1,8 @@
 //! What is done to records last, when they are sorted and their duplicate flag is final: new base
 //! qualities, tags that say what sort of duplicate they are, and the late steps.
 
+use std::io::Write;
+
 use seqloom_format::bam::edit::{append_tag, find_tag, remove_tag};
 use seqloom_format::bam::{AuxValue, RecordRef};
 
@@ -12,6 +14,8 @@ use crate::steps::{StepCounts, StepScratch, Steps};
 
 /// Picard's tag for the sort of a duplicate.
 const KIND_TAG: [u8; 2] = *b"DT";
+/// Tag of the molecule that a template was copied from.
+const MOLECULE_TAG: [u8; 2] = *b"MI";
 
 /// Which duplicates get a DT tag (Picard's TAGGING_POLICY). That of the input always goes
 /// (CLEAR_DT).
@@ -41,6 +45,8 @@ impl DuplicateTagging {
 pub struct OutputTransform<'a> {
     /// Marks, and which of them are told in tags.
     pub duplicates: Option<(&'a DuplicateMarks, DuplicateTagging)>,
+    /// Marks that tell families, which are told in tags MI in place of those of the input.
+    pub families: Option<&'a DuplicateMarks>,
     /// New base qualities.
     pub recalibration: Option<&'a Applier>,
     /// Steps that come last.
@@ -51,7 +57,8 @@ impl OutputTransform<'_> {
     /// Whether records stay as they are.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.duplicates.is_none() && self.recalibration.is_none() && self.late.is_empty()
+        let tags = self.duplicates.is_some() || self.families.is_some();
+        !tags && self.recalibration.is_none() && self.late.is_empty()
     }
 }
 
@@ -64,6 +71,7 @@ impl EditorSource for OutputTransform<'_> {
             counts: StepCounts::default(),
             framed: Vec::new(),
             changed: Vec::new(),
+            number: Vec::new(),
         })
     }
 }
@@ -76,6 +84,8 @@ struct Editor<'a> {
     counts: StepCounts,
     framed: Vec<u8>,
     changed: Vec<u8>,
+    /// Text of a number.
+    number: Vec<u8>,
 }
 
 impl RecordEditor for Editor<'_> {
@@ -86,7 +96,7 @@ impl RecordEditor for Editor<'_> {
         out: &mut Vec<u8>,
     ) -> Result<Edited, HookError> {
         let recalibrated = self.recalibrate(record, out)?;
-        let tagged = self.tag(ordinal, record, out)?;
+        let tagged = self.tag(ordinal, record, out)? | self.tag_family(ordinal, record, out)?;
         let changed_late = self.apply_late_steps(record, out)?;
         let Some(changed_late) = changed_late else { return Ok(Edited::Dropped) };
         let is_changed = recalibrated || tagged || changed_late;
@@ -125,6 +135,29 @@ impl Editor<'_> {
         remove_tag(out, KIND_TAG)?;
         if let Some(value) = value {
             append_tag(out, KIND_TAG, AuxValue::String(value))?;
+        }
+        Ok(true)
+    }
+
+    fn tag_family(
+        &mut self,
+        ordinal: u64,
+        record: &RecordRef<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, HookError> {
+        let Some(marks) = self.changes.families else { return Ok(false) };
+        let family = marks.family(template_of(ordinal));
+        if family.is_none() && find_tag(record.body(), MOLECULE_TAG)?.is_none() {
+            return Ok(false);
+        }
+        if out.is_empty() {
+            out.extend_from_slice(record.body());
+        }
+        remove_tag(out, MOLECULE_TAG)?;
+        if let Some(family) = family {
+            self.number.clear();
+            write!(self.number, "{family}")?;
+            append_tag(out, MOLECULE_TAG, AuxValue::String(&self.number))?;
         }
         Ok(true)
     }
@@ -175,6 +208,7 @@ mod tests {
         let late = Steps::new();
         let changes = |tagging| OutputTransform {
             duplicates: Some((&marks, tagging)),
+            families: None,
             recalibration: None,
             late: &late,
         };
@@ -198,8 +232,10 @@ mod tests {
         late.add_record_step(RemoveTags(vec![*b"XA"]));
         late.add_record_step(KeepTags(vec![*b"DT"]));
         let duplicates = Some((&marks, DuplicateTagging::All));
-        let (edited, tags) =
-            edit(&OutputTransform { duplicates, recalibration: None, late: &late }, b"NMC\x01");
+        let (edited, tags) = edit(
+            &OutputTransform { duplicates, families: None, recalibration: None, late: &late },
+            b"NMC\x01",
+        );
         assert_eq!((edited, tags.as_slice()), (Edited::Changed, &b"DTZLB\0"[..]));
     }
 }

@@ -15,7 +15,9 @@ use crate::duplicates::metrics::DuplicationCounters;
 use crate::duplicates::read_end::{
     ReadEndError, ReadEndOptions, ReadEnds, RecordEnds, examine_single, examine_template,
 };
-use crate::duplicates::{DuplicateMode, FragmentEnd, LibraryTable, MateEnd, PairEnd, PairedMarker};
+use crate::duplicates::{
+    DuplicateMode, FragmentEnd, LibraryTable, MateEnd, PairEnd, PairedMarker, UmiForm,
+};
 use crate::partition::frame::{frame_of, record_ordinal};
 use crate::partition::genome_bins::{GenomeBins, RecordBin};
 use crate::partition::numbers::Numbering;
@@ -316,7 +318,9 @@ impl<'a> EndCollector<'a> {
             RecordEnds::Fragment(end) => self.append_fragment(&end, scratch),
             RecordEnds::Mate(marker, mate) => {
                 self.append_marker(&marker, scratch)?;
-                mates.append(mate.partition_of(END_PARTITIONS), &[&mate.to_bytes()], scratch)
+                let umi = mate.umi().to_le_bytes();
+                let parts = [&mate.to_bytes()[..], self.umi_form().tail(&umi)];
+                mates.append(mate.partition_of(END_PARTITIONS), &parts, scratch)
             }
         }
     }
@@ -330,7 +334,9 @@ impl<'a> EndCollector<'a> {
         pair: &PairEnd,
         scratch: &mut StoreScratch,
     ) -> Result<(), SpillError> {
-        self.pairs.append(pair.partition_of(END_PARTITIONS), &[&pair.to_bytes()], scratch)
+        let umi = pair.umi.to_le_bytes();
+        let parts = [&pair.to_bytes()[..], self.umi_form().tail(&umi)];
+        self.pairs.append(pair.partition_of(END_PARTITIONS), &parts, scratch)
     }
 
     fn append_fragment(
@@ -338,7 +344,9 @@ impl<'a> EndCollector<'a> {
         end: &FragmentEnd,
         scratch: &mut StoreScratch,
     ) -> Result<(), SpillError> {
-        self.fragments.append(end.partition_of(END_PARTITIONS), &[&end.to_bytes()], scratch)
+        let umi = end.umi.to_le_bytes();
+        let parts = [&end.to_bytes()[..], self.umi_form().tail(&umi)];
+        self.fragments.append(end.partition_of(END_PARTITIONS), &parts, scratch)
     }
 
     fn append_marker(
@@ -346,27 +354,38 @@ impl<'a> EndCollector<'a> {
         marker: &PairedMarker,
         scratch: &mut StoreScratch,
     ) -> Result<(), SpillError> {
-        self.markers.append(marker.partition_of(END_PARTITIONS), &[&marker.to_bytes()], scratch)
+        let umi = marker.umi.to_le_bytes();
+        let parts = [&marker.to_bytes()[..], self.umi_form().tail(&umi)];
+        self.markers.append(marker.partition_of(END_PARTITIONS), &parts, scratch)
+    }
+
+    /// How entries hold UMIs.
+    pub(crate) fn umi_form(&self) -> UmiForm {
+        UmiForm { is_kept: self.options.barcodes.is_umi }
     }
 
     /// Decodes all entries of a run of chunks.
-    pub(crate) fn pairs_of(bytes: &[u8]) -> impl Iterator<Item = PairEnd> {
-        bytes.as_chunks().0.iter().map(PairEnd::from_bytes)
+    pub(crate) fn pairs_of(&self, bytes: &[u8]) -> impl Iterator<Item = PairEnd> {
+        let entries = self.umi_form().entries(bytes);
+        entries.map(|(form, umi)| PairEnd { umi, ..PairEnd::from_bytes(form) })
     }
 
     /// As [`EndCollector::pairs_of`].
-    pub(crate) fn fragments_of(bytes: &[u8]) -> impl Iterator<Item = FragmentEnd> {
-        bytes.as_chunks().0.iter().map(FragmentEnd::from_bytes)
+    pub(crate) fn fragments_of(&self, bytes: &[u8]) -> impl Iterator<Item = FragmentEnd> {
+        let entries = self.umi_form().entries(bytes);
+        entries.map(|(form, umi)| FragmentEnd { umi, ..FragmentEnd::from_bytes(form) })
     }
 
     /// As [`EndCollector::pairs_of`].
-    pub(crate) fn mates_of(bytes: &[u8]) -> impl Iterator<Item = MateEnd> {
-        bytes.as_chunks().0.iter().map(MateEnd::from_bytes)
+    pub(crate) fn mates_of(&self, bytes: &[u8]) -> impl Iterator<Item = MateEnd> {
+        let entries = self.umi_form().entries(bytes);
+        entries.map(|(form, umi)| MateEnd::from_bytes(form).with_umi(umi))
     }
 
     /// As [`EndCollector::pairs_of`].
-    pub(crate) fn markers_of(bytes: &[u8]) -> impl Iterator<Item = PairedMarker> {
-        bytes.as_chunks().0.iter().map(PairedMarker::from_bytes)
+    pub(crate) fn markers_of(&self, bytes: &[u8]) -> impl Iterator<Item = PairedMarker> {
+        let entries = self.umi_form().entries(bytes);
+        entries.map(|(form, umi)| PairedMarker { umi, ..PairedMarker::from_bytes(form) })
     }
 }
 

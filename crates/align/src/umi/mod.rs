@@ -1,0 +1,307 @@
+//! Unique molecular identifiers (UMIs) of reads: where they are in the input, and the tags RX and
+//! QX that they become.
+//!
+//! Both mates get the same tags. UMIs of two parts are joined by `-`, their qualities by a space
+//! (SAM optional fields specification). All reads of an input have UMIs of one length.
+
+mod structure;
+
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::str::FromStr;
+
+use seqloom_format::reads::ReadBlock;
+
+use crate::cohort::Mates;
+pub use structure::{ReadStructure, StructureError};
+
+/// The tags that are put on records, which replace those of the input.
+pub(crate) const TAGS: [[u8; 2]; 2] = [*b"RX", *b"QX"];
+
+/// Where UMIs are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UmiSource {
+    /// Behind the last `:` of the read's name, or behind a `_` there.
+    Name,
+    /// In the first word behind the name: its last field between colons, or that with this number.
+    Comment(Option<NonZeroUsize>),
+    /// Among the bases of the first and the second read.
+    Reads([Option<ReadStructure>; 2]),
+}
+
+/// UMIs as they are taken from an input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UmiRules {
+    /// Where they are.
+    pub source: UmiSource,
+    /// Letters that each has, a `-` among them; `None` takes any number.
+    pub letters: Option<usize>,
+}
+
+/// Why a template has no UMI.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UmiError {
+    /// There is none where it should be.
+    #[error("no UMI in its {0}")]
+    Missing(&'static str),
+    /// What is there is none.
+    #[error("'{0}' is no UMI: letters are A, C, G, T and N, parts are joined by +, - or _")]
+    NotBases(String),
+    /// It is not as long as others.
+    #[error("UMI '{umi}' has {found} letters, and the first of this input has {expected}")]
+    Unequal {
+        /// The UMI.
+        umi: String,
+        /// Its letters.
+        found: usize,
+        /// Letters of the first.
+        expected: usize,
+    },
+    /// Mates with one each.
+    #[error("mates have different UMIs, '{0}' and '{1}'")]
+    MatesDiffer(String, String),
+    /// A read that is not of its structure.
+    #[error("read {read} has {bases} bases, and its read structure has {needed}{}",
+        if *is_open { " at least" } else { "" })]
+    Length {
+        /// 1 or 2.
+        read: usize,
+        /// Its bases.
+        bases: usize,
+        /// Bases of the structure.
+        needed: usize,
+        /// Whether there may be more.
+        is_open: bool,
+    },
+}
+
+/// Tags of consecutive templates, encoded for BAM.
+#[derive(Debug, Default)]
+pub struct UmiTags {
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+impl UmiTags {
+    /// The tags of the template with this index; none where none were taken.
+    pub(crate) fn of(&self, template: usize) -> &[u8] {
+        let Some(&end) = self.ends.get(template) else { return &[] };
+        let start = template.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start as usize..end as usize]
+    }
+
+    /// Memory that they take.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        (self.bytes.capacity() + 4 * self.ends.capacity()) as u64
+    }
+
+    /// Takes the UMI of the next template.
+    pub(crate) fn push(&mut self, mates: Mates<'_>, rules: &UmiRules) -> Result<(), UmiError> {
+        self.bytes.extend_from_slice(b"RXZ");
+        let start = self.bytes.len();
+        match &rules.source {
+            UmiSource::Reads(structures) => self.push_of_reads(mates, structures)?,
+            source => self.push_of_text(mates, source)?,
+        }
+        let umi = &self.bytes[start..];
+        let umi = &umi[..umi.iter().position(|&byte| byte == 0).unwrap_or(umi.len())];
+        if let Some(expected) = rules.letters.filter(|&expected| expected != umi.len()) {
+            let found = umi.len();
+            return Err(UmiError::Unequal { umi: text(umi), found, expected });
+        }
+        self.ends.push(self.bytes.len() as u32);
+        Ok(())
+    }
+
+    fn push_of_text(
+        &mut self,
+        (first, second): Mates<'_>,
+        source: &UmiSource,
+    ) -> Result<(), UmiError> {
+        let start = self.bytes.len();
+        append_letters(source.text_of(first)?, &mut self.bytes)?;
+        // Mates have one name.
+        if let Some(second) = second.filter(|_| *source != UmiSource::Name) {
+            let end = self.bytes.len();
+            append_letters(source.text_of(second)?, &mut self.bytes)?;
+            let (one, two) = (&self.bytes[start..end], &self.bytes[end..]);
+            if one != two {
+                return Err(UmiError::MatesDiffer(text(one), text(two)));
+            }
+            self.bytes.truncate(end);
+        }
+        self.bytes.push(0);
+        Ok(())
+    }
+
+    fn push_of_reads(
+        &mut self,
+        (first, second): Mates<'_>,
+        structures: &[Option<ReadStructure>; 2],
+    ) -> Result<(), UmiError> {
+        let reads = || {
+            let mates = [Some(first), second].into_iter().enumerate();
+            mates.filter_map(|(read, mate)| Some((read, mate?, structures[read].as_ref()?)))
+        };
+        let start = self.bytes.len();
+        let mut has_qualities = true;
+        for (read, (block, i), structure) in reads() {
+            check_length(read, block.bases(i).len(), structure)?;
+            has_qualities &= !block.qualities(i).is_empty();
+            for part in structure.umis() {
+                if self.bytes.len() > start {
+                    self.bytes.push(b'-');
+                }
+                append_letters(&block.bases(i)[part.clone()], &mut self.bytes)?;
+            }
+        }
+        self.bytes.push(0);
+        if !has_qualities {
+            return Ok(());
+        }
+        self.bytes.extend_from_slice(b"QXZ");
+        let start = self.bytes.len();
+        for (_, (block, i), structure) in reads() {
+            for part in structure.umis() {
+                if self.bytes.len() > start {
+                    self.bytes.push(b' ');
+                }
+                self.bytes.extend_from_slice(&block.qualities(i)[part.clone()]);
+            }
+        }
+        self.bytes.push(0);
+        Ok(())
+    }
+}
+
+fn check_length(read: usize, bases: usize, structure: &ReadStructure) -> Result<(), UmiError> {
+    let (needed, is_open) = structure.bases();
+    let fits = structure.template(bases).map(|_| ());
+    fits.ok_or(UmiError::Length { read: read + 1, bases, needed, is_open })
+}
+
+impl UmiSource {
+    /// Where in a read the bases are that are aligned: all of them if the read does not fit, of
+    /// which [`UmiTags::push`] tells.
+    pub(crate) fn template(&self, read: usize, bases: usize) -> Range<usize> {
+        let structure = match self {
+            Self::Reads(structures) => structures.get(read).and_then(Option::as_ref),
+            Self::Name | Self::Comment(_) => None,
+        };
+        structure.and_then(|it| it.template(bases)).unwrap_or(0..bases)
+    }
+
+    /// Letters of every UMI, as the first read of an input has it.
+    ///
+    /// # Errors
+    /// When that has none.
+    pub fn letters(&self, (block, i): (&ReadBlock, usize)) -> Result<usize, UmiError> {
+        match self {
+            Self::Reads(structures) => {
+                let parts = || structures.iter().flatten().flat_map(ReadStructure::umis);
+                Ok(parts().map(|part| part.len() + 1).sum::<usize>().saturating_sub(1))
+            }
+            Self::Name | Self::Comment(_) => {
+                let mut letters = Vec::new();
+                append_letters(self.text_of((block, i))?, &mut letters)?;
+                Ok(letters.len())
+            }
+        }
+    }
+
+    /// What the name or the comment says.
+    fn text_of<'b>(&self, (block, i): (&'b ReadBlock, usize)) -> Result<&'b [u8], UmiError> {
+        let name = block.name(i);
+        match self {
+            Self::Comment(field) => {
+                let line = block.header_line(i).unwrap_or_default();
+                let mut words = line.splitn(2, |byte| byte.is_ascii_whitespace());
+                let comment = words.nth(1).unwrap_or_default();
+                let word = comment.split(|byte| byte.is_ascii_whitespace()).next();
+                let word = word.filter(|word| !word.is_empty());
+                let mut fields = word.unwrap_or_default().split(|&byte| byte == b':');
+                let found = match field {
+                    None => fields.next_back(),
+                    Some(field) => fields.nth(field.get() - 1),
+                };
+                found.filter(|it| !it.is_empty()).ok_or(UmiError::Missing("comment"))
+            }
+            Self::Name | Self::Reads(_) => umi_in_name(name).ok_or(UmiError::Missing("name")),
+        }
+    }
+}
+
+/// Illumina's names have the UMI as their eighth field; UMI-tools appends it behind a `_`.
+fn umi_in_name(name: &[u8]) -> Option<&[u8]> {
+    let mut fields = name.rsplit(|&byte| byte == b':');
+    let last = fields.next()?;
+    let in_front = fields.count();
+    let underscore = last.iter().rposition(|&byte| byte == b'_').filter(|_| in_front != 7);
+    let umi = match underscore {
+        Some(at) => &last[at + 1..],
+        None if in_front > 0 => last,
+        None => return None,
+    };
+    (!umi.is_empty()).then_some(umi)
+}
+
+/// Appends the letters of a UMI in upper case, its parts joined by `-`.
+fn append_letters(umi: &[u8], out: &mut Vec<u8>) -> Result<(), UmiError> {
+    let mut is_start = true;
+    let start = out.len();
+    for &byte in umi {
+        let letter = match byte.to_ascii_uppercase() {
+            b'+' | b'-' | b'_' if !is_start => b'-',
+            letter @ (b'A' | b'C' | b'G' | b'T' | b'N') => letter,
+            _ => return Err(UmiError::NotBases(text(umi))),
+        };
+        is_start = letter == b'-';
+        out.push(letter);
+    }
+    if is_start && out.len() > start { Err(UmiError::NotBases(text(umi))) } else { Ok(()) }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+impl FromStr for UmiSource {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "name" {
+            return Ok(Self::Name);
+        }
+        if let Some(rest) = text.strip_prefix("comment") {
+            return match rest.strip_prefix(':').map(str::parse) {
+                None if rest.is_empty() => Ok(Self::Comment(None)),
+                Some(Ok(field)) => Ok(Self::Comment(Some(field))),
+                _ => Err("comment:N has the number of a field, from 1".to_owned()),
+            };
+        }
+        let mut structures = [None, None];
+        for part in text.split(',') {
+            let (read, structure) = part.split_once(':').unwrap_or_default();
+            let slot = match read {
+                "read1" => &mut structures[0],
+                "read2" => &mut structures[1],
+                _ => {
+                    let text = "must be name, comment, comment:N, or read1:STRUCTURE and \
+                                read2:STRUCTURE with a comma";
+                    return Err(text.to_owned());
+                }
+            };
+            if slot.is_some() {
+                return Err(format!("{read} has two structures"));
+            }
+            let parsed = structure.parse();
+            *slot = Some(parsed.map_err(|error: StructureError| format!("{structure} {error}"))?);
+        }
+        let has_umi = structures.iter().flatten().any(|it: &ReadStructure| !it.umis().is_empty());
+        if has_umi { Ok(Self::Reads(structures)) } else { Err("no structure has an M".to_owned()) }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,251 @@
+//! UMIs of reads: the tags that `align --umi` puts on records, and the duplicates that they tell
+//! apart, as bwa mem and Picard MarkDuplicates have them.
+
+use crate::common::{SOON, run_for, words};
+use crate::common::{assert_same_bytes, folder, has, memory_floor, picard, run, run_into, seqloom};
+use crate::data::{align, pairs_with_duplicates, simulate, small};
+use crate::prep::{assert_same_lines, lines};
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Reads with UMIs, as one of the ways has them.
+struct Input {
+    /// For us.
+    ours: [PathBuf; 2],
+    /// For bwa: names are the same, UMIs are not among the bases.
+    theirs: [PathBuf; 2],
+    /// Of each name.
+    umis: HashMap<String, String>,
+}
+
+/// One of a few UMIs, so that some duplicates share theirs; of two parts of 3 and 2 bases.
+fn umi(template: usize) -> [&'static str; 2] {
+    [["ACG", "TT"], ["ACG", "TA"], ["NCG", "TT"], ["GGT", "CA"]][template * 7 / 3 % 4]
+}
+
+/// Pairs of the small genome, a quarter of them duplicates.
+fn input(folder: &Path, way: &str, templates: u64) -> Input {
+    let reads = simulate(small(), &pairs_with_duplicates(templates), folder);
+    let mut umis = HashMap::new();
+    let mut write = |read: usize, from: &Path| {
+        let text = fs::read_to_string(from).unwrap();
+        let (mut ours, mut theirs) = (String::new(), String::new());
+        let all: Vec<&str> = text.lines().collect();
+        for (n, record) in all.chunks(4).enumerate() {
+            let name = record[0][1..].split([' ', '/']).next().unwrap();
+            let parts = umi(n);
+            let dual = parts.join("-");
+            let (name, comment, umi) = match way {
+                "name" => (format!("{name}:{}", parts.join("+")), String::new(), dual),
+                "umi-tools" => {
+                    (format!("{name}_{}", parts.concat()), String::new(), parts.concat())
+                }
+                "comment" => {
+                    let lower = parts.concat().to_lowercase();
+                    (name.to_owned(), format!(" {}:N:0:{lower}", read + 1), parts.concat())
+                }
+                _ => (name.to_owned(), String::new(), dual),
+            };
+            let (bases, qualities) = (record[1], record[3]);
+            let record = |bases: &str, qualities: &str| {
+                format!("@{name}{comment}\n{bases}\n+\n{qualities}\n")
+            };
+            theirs += &record(bases, qualities);
+            ours += &match way {
+                "reads" => {
+                    let skipped = ["GA", ""][read];
+                    let marks = ["!#5", ":I"][read].to_owned() + &"F".repeat(skipped.len());
+                    record(
+                        &format!("{}{skipped}{bases}", parts[read]),
+                        &format!("{marks}{qualities}"),
+                    )
+                }
+                _ => record(bases, qualities),
+            };
+            umis.insert(name, umi);
+        }
+        let paths = ["ours", "theirs"].map(|who| folder.join(format!("{who}.{read}.fq")));
+        fs::write(&paths[0], ours).unwrap();
+        fs::write(&paths[1], theirs).unwrap();
+        paths
+    };
+    let [first, second] = [write(0, &reads.first), write(1, &reads.second)];
+    let ([a, c], [b, d]) = (first, second);
+    Input { ours: [a, b], theirs: [c, d], umis }
+}
+
+/// The columns of each record, and its tag RX, sorted.
+fn columns(bam: &Path) -> Vec<String> {
+    let of = |line: &String| {
+        let umi = line.split('\t').find(|field| field.starts_with("RX:Z:")).unwrap_or("none");
+        let columns: Vec<&str> = line.split('\t').take(11).collect();
+        format!("{}\t{umi}", columns.join("\t"))
+    };
+    let mut all: Vec<String> = lines(bam).iter().map(of).collect();
+    all.sort_unstable();
+    all
+}
+
+fn duplicates(columns: &[String]) -> usize {
+    let flag = |line: &String| line.split('\t').nth(1).unwrap().parse::<u16>().unwrap();
+    columns.iter().filter(|line| flag(line) & 0x400 != 0).count()
+}
+
+#[test]
+fn umis_equal_bwa_and_picard() {
+    let (true, true, true) = (has("bwa"), has("picard"), has("samtools")) else { return };
+    let none = {
+        let here = folder();
+        let input = input(here.path(), "name", 8000);
+        equals_picard(&input, here.path(), "", "")
+    };
+    for (way, source) in [
+        ("name", "name"),
+        ("umi-tools", "name"),
+        ("comment", "comment"),
+        ("comment", "comment:4"),
+        ("reads", "read1:3M2S+T,read2:2M+T"),
+    ] {
+        let here = folder();
+        let input = input(here.path(), way, 8000);
+        let umis = format!("--umi {source} -K 300000 --barcode-tag RX");
+        let found = equals_picard(&input, here.path(), &umis, "BARCODE_TAG=RX");
+        assert!(found > 300 && found < none, "{way}: {found} of {none} duplicates are left");
+        if way == "reads" {
+            let ours = lines(&here.path().join("ours.bam"));
+            let has = |field: &str| ours.iter().all(|line| line.contains(field));
+            assert!(has("\tQX:Z:!#5 :I"), "{}", ours[0]);
+        }
+    }
+}
+
+/// Aligns and marks in one go, and by bwa and Picard; tells how many records are duplicates.
+#[track_caller]
+fn equals_picard(input: &Input, folder: &Path, options: &str, picards: &str) -> usize {
+    let path = |name: &str| folder.join(name);
+    let mut ours = seqloom(align(small(), &[&input.ours[0], &input.ours[1]]));
+    ours.args(options.split_whitespace()).arg("-o").arg(path("ours.bam"));
+    run(&mut ours).ok();
+    let cohort = if options.contains("-K") { "300000" } else { "100000000" };
+    let mut bwa = words(&format!("bwa mem -t 2 -K {cohort}"));
+    run_into(bwa.arg(small().bwa()).args(&input.theirs), &path("bwa.sam")).ok();
+    let text = fs::read_to_string(path("bwa.sam")).unwrap();
+    let tagged = text.lines().map(|line| match line.split('\t').next() {
+        Some(name) if !line.starts_with('@') && !picards.is_empty() => {
+            format!("{line}\tRX:Z:{}\n", input.umis[name])
+        }
+        _ => format!("{line}\n"),
+    });
+    fs::write(path("tagged.sam"), tagged.collect::<String>()).unwrap();
+    let line = format!(
+        "MarkDuplicates I={} O={} M={} ASSUME_SORT_ORDER=queryname {picards} \
+         ADD_PG_TAG_TO_READS=false VALIDATION_STRINGENCY=LENIENT",
+        path("tagged.sam").display(),
+        path("picard.bam").display(),
+        path("picard.txt").display()
+    );
+    run(&mut picard(&line)).ok();
+    let (ours, theirs) = (columns(&path("ours.bam")), columns(&path("picard.bam")));
+    let found = duplicates(&ours);
+    assert_same_lines(ours, theirs, options);
+    found
+}
+
+#[test]
+fn umis_are_the_same_bytes_for_any_threads_and_memory() {
+    let here = folder();
+    let input = input(here.path(), "reads", 20_000);
+    let mut base = align(small(), &[&input.ours[0], &input.ours[1]]);
+    let options = "--umi read1:3M2S+T,read2:2M+T --barcode-tag RX -K 500000 --no-pg";
+    base.extend(options.split_whitespace().map(str::to_owned));
+    let floor = memory_floor(&[base.clone(), vec!["-t".into(), "2".into()]].concat());
+    let make = |name: &str, more: &[&str]| {
+        let out = here.path().join(format!("{name}.bam"));
+        run(seqloom(&base).args(more).arg("-o").arg(&out)).ok();
+        out
+    };
+    let one = make("one", &["-t", "1", "-m", "8G"]);
+    for (name, more) in [("floor", ["-t", "2", "-m", &floor]), ("seven", ["-t", "7", "-m", "8G"])] {
+        assert_same_bytes(&one, &make(name, &more), name);
+    }
+    let resumed = make("resumed", &["-t", "2", "--resume", "--resume-bases", "1M"]);
+    assert_same_bytes(&one, &resumed, "--resume");
+}
+
+/// The text of a FASTQ with these headers.
+fn fastq(headers: &[&str]) -> String {
+    headers.iter().map(|header| format!("@{header}\nACGTACGTAC\n+\nIIIIIIIIII\n")).collect()
+}
+
+/// Mates with the same headers.
+fn alike<'a>(headers: &'a [&'a str]) -> [&'a [&'a str]; 2] {
+    [headers, headers]
+}
+
+#[test]
+fn malformed_umis_are_named_and_refused() {
+    let here = folder();
+    let (first, second) = (here.path().join("1.fq"), here.path().join("2.fq"));
+    let t = |options: &str, texts: [&[&str]; 2], told: &[&str]| {
+        fs::write(&first, fastq(texts[0])).unwrap();
+        fs::write(&second, fastq(texts[1])).unwrap();
+        let out = here.path().join("never.bam");
+        let files: &[&Path] = if texts[1].is_empty() { &[&first] } else { &[&first, &second] };
+        let mut command = seqloom(align(small(), files));
+        command.args(options.split_whitespace()).arg("-o").arg(&out);
+        run_for(&mut command, SOON).fails_with(3).says(told);
+        assert!(!out.exists());
+    };
+    let name = "--umi name";
+    t(name, alike(&["a:AC", "b:AC", "c:ACG"]), &["1.fq", "record 3", "'c:ACG'", "3 letters", "2"]);
+    t(name, alike(&["a:AC", "b"]), &["1.fq", "record 2", "'b'", "no UMI in its name"]);
+    t(name, alike(&["a", "b:AC"]), &["1.fq", "record 1", "'a'", "no UMI in its name"]);
+    t(name, alike(&["a:AC", "b:AX"]), &["record 2", "'AX' is no UMI"]);
+    t(name, [&["a:AC", "b:AC"], &["a:AC", "b:AG"]], &["record 2", "different names"]);
+    t(name, [&["a:AC", "b:AC", "c:A"], &[]], &["1.fq: record 3", "'c:A'"]);
+    let comment = "--umi comment";
+    t(comment, [&["a AC", "b AC"], &["a AC", "b AG"]], &["record 2", "'AC' and 'AG'"]);
+    t(comment, [&["a AC", "b AC"], &["a AC", "b"]], &["record 2", "no UMI in its comment"]);
+    t("--umi comment:2", alike(&["a 1:AC", "b 1"]), &["record 2", "no UMI in its comment"]);
+    t("--umi read2:11M+T", alike(&["a"]), &["record 1", "read 2 has 10 bases", "11 at least"]);
+    t("--umi read1:4M5T", alike(&["a"]), &["record 1", "read 1 has 10 bases", "structure has 9"]);
+}
+
+#[test]
+fn umis_with_n_and_in_lower_case_are_taken() {
+    let here = folder();
+    let (file, out) = (here.path().join("1.fq"), here.path().join("out.sam"));
+    fs::write(&file, fastq(&["a:ACN", "b:acg"])).unwrap();
+    run(seqloom(align(small(), &[&file])).args(["--umi", "name", "-o"]).arg(&out)).ok();
+    let text = fs::read_to_string(&out).unwrap();
+    let has = |name: &str, umi: &str| {
+        let is_one = |line: &str| line.starts_with(name) && line.contains(&format!("RX:Z:{umi}"));
+        assert!(text.lines().any(is_one), "{name} {umi}: {text}");
+    };
+    has("a:ACN", "ACN");
+    has("b:acg", "ACG");
+}
+
+#[test]
+fn options_of_umis_that_cannot_be_meant() {
+    let here = folder();
+    let file = here.path().join("1.fq");
+    fs::write(&file, fastq(&["a:AC"])).unwrap();
+    let t = |options: &str, told: &[&str]| {
+        let mut command = seqloom(align(small(), &[&file]));
+        command.args(options.split_whitespace()).arg("-o").arg(here.path().join("never"));
+        run_for(&mut command, SOON).fails_with(2).says(told);
+    };
+    t("--umi names", &["name, comment"]);
+    t("--umi comment:0", &["comment:N"]);
+    t("--umi read1:8M+S", &["8M+S", "one T"]);
+    t("--umi read1:+M", &["the length of a UMI"]);
+    t("--umi read1:8X+T", &["no read structure"]);
+    t("--umi read1:+T", &["no structure has an M"]);
+    t("--umi read1:2M+T,read2:2M+T", &["two files"]);
+    t("--umi read1:2M+T -p", &["--umi", "-p"]);
+    t("--umi read1:2M+T --mode ungapped", &["--umi", "--mode"]);
+    t("--barcode-tag RX --no-mark-duplicates", &["barcodes", "--no-mark-duplicates"]);
+    t("--barcode-tag RXY", &["not the name of a tag"]);
+}
