@@ -54,6 +54,7 @@ test: needs loom ## all tests but the long ones
 	$(TESTS)
 
 test-slow: needs fuzz fuzz-signal miri tsan ## the long tests too (runs of 1 M reads and more)
+	tests/install-needs.sh rust
 	SEQLOOM_SLOW=1 tests/avx512.sh
 	SEQLOOM_SLOW=1 $(TESTS) -- --nocapture
 

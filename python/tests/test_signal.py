@@ -16,7 +16,7 @@ from typing import Any
 
 import seqloom
 from seqloom import _native
-from support import LIMIT_S, Case
+from support import Case
 
 TOOLS = "nanopore/derived_official_tools/multi_fast5_zip."
 FAST5 = "nanopore/ont_fast5_api_test"
@@ -250,70 +250,31 @@ def resident() -> int:
         return int(told.read().split()[1]) * resource.getpagesize()
 
 
-#: Decodes all reads of a file so many times and prints how long that took.
-WORK = """
-import sys, threading, time
-from seqloom import _native
-path, times, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-store = _native.SignalStore(path)
-ids = store.read_ids()
-
-def work():
-    for _ in range(times):
-        for read_id in ids:
-            store.get([read_id], 1)
-
-workers = [threading.Thread(target=work) for _ in range(threads)]
-sys.stdin.readline()
-start = time.perf_counter()
-[it.start() for it in workers]
-[it.join() for it in workers]
-print(time.perf_counter() - start)
-"""
-
-
 class Threads(Signal):
-    def measured(self, processes: int, threads: int, times: int) -> float:
-        """Reads a second, relative: what all do in the time that the last one takes."""
-        path = self.data(TOOLS + "blow5")
-        line = [sys.executable, "-c", WORK, str(path), str(times), str(threads)]
-        running = [subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-                   for _ in range(processes)]
-        time.sleep(0.5)
-        for it in running:
-            assert it.stdin
-            it.stdin.write("\n")
-            it.stdin.flush()
-        told = [float(it.communicate(timeout=LIMIT_S)[0]) for it in running]
-        return processes * threads * times / max(told)
-
-    def test_two_threads_do_what_two_processes_do(self) -> None:
-        """The interpreter's lock is let go: medians in turn, on a machine that does other things."""
-        if (os.cpu_count() or 1) < 2:
-            self.skipTest("one core")
-        ratios = []
-        for _ in range(5):
-            threads, processes = self.measured(1, 2, 40), self.measured(2, 1, 40)
-            ratios.append(threads / processes)
-        least = float(os.environ.get("SEQLOOM_LEAST_RATIO", "0.75"))
-        self.assertGreater(sorted(ratios)[2], least, ratios)
-
-    def test_a_thread_counts_on_while_another_decodes(self) -> None:
+    def test_another_thread_runs_while_one_decodes(self) -> None:
+        """Were the interpreter held by the call, nobody would get it before the call is over: it is
+        not taken away from a thread in this test."""
         store = _native.SignalStore(str(self.data(TOOLS + "blow5")))
-        ids = store.read_ids()
-        counted, done = 0, threading.Event()
+        ids = store.read_ids() * 20
+        runs, done, turns = threading.Event(), threading.Event(), 0
 
         def decode() -> None:
-            for _ in range(30):
-                store.get(ids, 1)
+            runs.set()
+            store.get(ids, 1)
             done.set()
 
-        worker = threading.Thread(target=decode)
-        worker.start()
-        while not done.is_set():
-            counted += 1
-        worker.join()
-        self.assertGreater(counted, 10_000)
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1e6)
+        try:
+            worker = threading.Thread(target=decode)
+            worker.start()
+            while not done.is_set():
+                turns += runs.is_set()
+                time.sleep(0)
+            worker.join()
+        finally:
+            sys.setswitchinterval(interval)
+        self.assertGreater(turns, 0)
 
 
 if __name__ == "__main__":

@@ -135,8 +135,8 @@ fn memory_that_ends_later_ends_the_run_with_a_line() {
     }
 }
 
-/// A thread's second stack, for signals, is mapped by Rust's runtime when the thread has begun; that
-/// there is no memory for it comes as a panic, which must not be told as a bug.
+/// A thread's second stack, for signals, is mapped by Rust's runtime when the thread has begun;
+/// that there is no memory for it comes as a panic, which must not be told as a bug.
 #[test]
 fn a_thread_without_a_stack_for_signals_ends_the_run_with_a_line() {
     let here = folder();

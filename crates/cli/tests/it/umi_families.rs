@@ -6,6 +6,7 @@ use crate::data::{align, pairs_with_duplicates, simulate, small};
 use crate::prep::{
     assert_same_lines, assert_same_records, lines, prep, prep_into, samtools_sort, write_both,
 };
+use seqloom_testkit::skip::slow_tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -101,7 +102,10 @@ fn kept(bam: &Path) -> BTreeSet<String> {
 }
 
 #[test]
-fn families_are_those_of_fgumi() {
+fn slow_families_are_those_of_fgumi() {
+    if !slow_tests() {
+        return;
+    }
     let (true, true) = (has("fgumi"), has("samtools")) else { return };
     // Where two equally frequent UMIs are near to a third, either may have it: we say that the one
     // of the earlier template does, and the rule does not. So UMIs are long in the first case, and
