@@ -37,7 +37,7 @@ print(time.perf_counter() - start)
 
 def measured(path: str, processes: int, threads: int, times: int) -> float:
     """Reads a second, relative: what all do in the time that the last one takes."""
-    line = [sys.executable, "-P", "-c", WORK, path, str(times), str(threads)]
+    line = [sys.executable, "-c", WORK, path, str(times), str(threads)]
     running = [subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
                for _ in range(processes)]
     time.sleep(0.5)

@@ -29,9 +29,10 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Runs `work(worker_index)` on `threads` threads and waits for all of them.
 ///
-/// The calling thread sleeps, but for a call of `watch` every 200 ms and one at the end of work that
-/// has not failed (progress, signals); an error of `watch` fails the run like one of a worker. `failure` is shared with whatever the workers
-/// wait on: `wake` is called once after it is set, so that parked workers look at it.
+/// The calling thread sleeps, but for a call of `watch` every 200 ms and one at the end of work
+/// that has not failed (progress, signals); an error of `watch` fails the run like one of a worker.
+/// `failure` is shared with whatever the workers wait on: `wake` is called once after it is set, so
+/// that parked workers look at it.
 ///
 /// # Errors
 /// The first error or panic of any worker, or of `watch`.

@@ -47,6 +47,9 @@ pub(super) struct Scheduler<'a, T: Table> {
     open: Batch<T::Block>,
     ready: VecDeque<Batch<T::Block>>,
     held_bytes: u64,
+    /// The largest block so far, which is what one that is being fetched may come to hold: some
+    /// data are a hundredth of their size where they are compressed.
+    largest_bytes: u64,
     in_flight: usize,
     fetches: Fetches,
 }
@@ -66,6 +69,7 @@ impl<'a, T: Table> Scheduler<'a, T> {
             open: Batch { sequence: 0, pieces: Vec::new(), rows: 0, bytes: 0 },
             ready: VecDeque::new(),
             held_bytes: 0,
+            largest_bytes: 0,
             in_flight: 0,
             fetches: Fetches::default(),
         }
@@ -91,7 +95,9 @@ impl<'a, T: Table> Scheduler<'a, T> {
         let ahead = self.fetches.in_work() + self.early.len();
         // Were nothing allowed but what fits, a block of much more would stop everything.
         let is_idle = self.fetches.in_work() + self.in_flight + self.ready.len() == 0;
-        let has_room = self.held_bytes < self.blocks_bytes && self.ready.len() < self.most_ahead;
+        let on_the_way = self.fetches.in_work() as u64 * self.largest_bytes;
+        let has_room = self.held_bytes + on_the_way < self.blocks_bytes;
+        let has_room = has_room && self.ready.len() < self.most_ahead;
         self.fetches.may_start() && ahead < self.most_ahead && (has_room || is_idle)
     }
 
@@ -101,7 +107,9 @@ impl<'a, T: Table> Scheduler<'a, T> {
             // Behind what is wanted of its input.
             Some(block) if block.place() < self.next => self.table.recycle(block),
             Some(block) => {
-                self.held_bytes += block.held_bytes();
+                let bytes = block.held_bytes();
+                self.held_bytes += bytes;
+                self.largest_bytes = self.largest_bytes.max(bytes);
                 self.early.insert(block.place(), block);
             }
             None => {}
