@@ -425,4 +425,15 @@ fn a_browser_shows_it_light_and_dark_on_a_phone_and_printed() {
     browse(&page, report.here.path(), &[&format!("--print-to-pdf={}", pdf.display())]);
     let printed = fs::read(&pdf).unwrap();
     assert!(printed.starts_with(b"%PDF") && printed.len() > 20_000, "{} bytes", printed.len());
+    // Two plots stand in a row: a page for each would be twice as many.
+    let pages = pages(&printed);
+    assert!((3..9).contains(&pages), "{pages} pages");
+}
+
+/// Pages of a PDF: its tree of pages has their number in the root, and less in each branch.
+fn pages(pdf: &[u8]) -> usize {
+    let text = String::from_utf8_lossy(pdf);
+    let counts = text.split("/Count ").skip(1);
+    let digits = |count: &str| count.split(|it: char| !it.is_ascii_digit()).next()?.parse().ok();
+    counts.filter_map(digits).max().unwrap_or(0)
 }
