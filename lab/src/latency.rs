@@ -42,7 +42,7 @@ pub const STORAGES: [Storage; 3] = [
 pub const CACHED: &str = "cached";
 
 /// The name of a storage, or of none.
-pub(crate) fn name_of(storage: Option<Storage>) -> &'static str {
+fn name_of(storage: Option<Storage>) -> &'static str {
     storage.map_or(CACHED, |storage| storage.name)
 }
 
@@ -50,6 +50,29 @@ pub(crate) fn name_of(storage: Option<Storage>) -> &'static str {
 pub(crate) fn chosen_storages(names: &[String]) -> impl Iterator<Item = Option<Storage>> {
     let all = STORAGES.iter().copied().map(Some).chain([None]);
     all.filter(|storage| chosen(names, name_of(*storage)))
+}
+
+/// Factors of a table of runs over storages.
+pub(crate) const FACTORS: [&str; 3] = ["storage", "way", "workers"];
+
+/// What reads a format, and how.
+pub(crate) trait Way {
+    /// Its name in tables.
+    fn name(&self) -> &'static str;
+}
+
+/// The levels of a run's factors.
+pub(crate) struct Levels<'a, W> {
+    pub(crate) storage: Option<Storage>,
+    pub(crate) way: &'a W,
+    pub(crate) workers: u32,
+}
+
+impl<W: Way> Levels<'_, W> {
+    /// In the order of [`FACTORS`].
+    pub(crate) fn names(&self) -> Vec<String> {
+        vec![name_of(self.storage).into(), self.way.name().into(), self.workers.to_string()]
+    }
 }
 
 /// Words for the storage of that name, or for none.

@@ -15,15 +15,12 @@ use seqloom_signal::store::{self, Cursor, DecodeScratch, FrameBatch, OpenOptions
 pub use structures::{Structure, StructureError, StructureOptions, call};
 
 use crate::experiment::{Counters, LabError, Run, TIMES, Work, chosen, output_of, perform};
-use crate::latency::{LatencyLayer, Storage, chosen_storages, name_of, served_by};
+use crate::latency::{self, FACTORS, LatencyLayer, Levels, chosen_storages, served_by};
 use crate::output::Results;
 use crate::table::Table;
 
 /// Name of the experiment.
 pub const NAME: &str = "methylation";
-
-/// Factors of the table.
-pub const FACTORS: [&str; 3] = ["storage", "way", "workers"];
 
 /// Columns of the table behind [`TIMES`]: reads that were called, requests to the modelled storage
 /// and seconds spent waiting for them, and seconds by component. All seconds are sums over workers;
@@ -117,18 +114,9 @@ pub struct Methylation {
     pub repeats: u32,
 }
 
-/// The levels of a run's factors.
-#[derive(Clone, Copy)]
-struct Factors<'a> {
-    storage: Option<Storage>,
-    way: &'a Way,
-    workers: u32,
-}
-
-impl Factors<'_> {
-    /// In the order of [`FACTORS`].
-    fn names(self) -> Vec<String> {
-        vec![name_of(self.storage).into(), self.way.name.into(), self.workers.to_string()]
+impl latency::Way for Way {
+    fn name(&self) -> &'static str {
+        self.name
     }
 }
 
@@ -149,9 +137,9 @@ impl Methylation {
             for way in WAYS.iter().filter(|way| chosen(&self.ways, way.name)) {
                 for &workers in &self.workers {
                     for _ in 0..self.repeats {
-                        let factors = Factors { storage, way, workers };
-                        tell(&factors.names().join(" "));
-                        self.one(&layer, factors, &work, &mut table)?;
+                        let levels = Levels { storage, way, workers };
+                        tell(&levels.names().join(" "));
+                        self.one(&layer, &levels, &work, &mut table)?;
                         check(&work, &mut expected, way)?;
                     }
                 }
@@ -196,11 +184,11 @@ impl Methylation {
     fn one(
         &self,
         layer: &LatencyLayer,
-        factors: Factors<'_>,
+        levels: &Levels<'_, Way>,
         work: &Path,
         table: &mut Table,
     ) -> Result<(), LabError> {
-        let Factors { storage, way, workers } = factors;
+        let Levels { storage, way, workers } = *levels;
         let (state, json) = (work.join("state"), work.join("run.json"));
         let mut command = self.command(way, workers, work);
         layer.slow(&mut command, storage, &work.join("data"), &state)?;
@@ -210,7 +198,7 @@ impl Methylation {
             counters.extend(served_by(storage, &state));
             counters
         };
-        let factors = factors.names();
+        let factors = levels.names();
         let work = Work::Program(Box::new(command));
         perform(&mut Run { factors, work, after: Box::new(after) }, table)
     }

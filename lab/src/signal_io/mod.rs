@@ -17,15 +17,12 @@ pub use prepare::Volume;
 pub use reading::{ReadingError, ReadingOptions, read_all};
 
 use crate::experiment::{LabError, Run, TIMES, Work, chosen, perform};
-use crate::latency::{LatencyLayer, Storage, chosen_storages, name_of, served_by};
+use crate::latency::{self, FACTORS, LatencyLayer, Levels, chosen_storages, served_by};
 use crate::output::Results;
 use crate::table::Table;
 
 /// Name of the experiment.
 pub const NAME: &str = "signal-io";
-
-/// Factors of the table.
-pub const FACTORS: [&str; 3] = ["storage", "way", "workers"];
 
 /// Columns of the table behind [`TIMES`]: reads and samples that were read, requests to the
 /// modelled storage, and seconds spent waiting for them, summed over workers.
@@ -105,18 +102,9 @@ pub struct SignalIo {
     pub repeats: u32,
 }
 
-/// The levels of a run's factors.
-#[derive(Clone, Copy)]
-struct Factors<'a> {
-    storage: Option<Storage>,
-    way: &'a Way,
-    workers: u32,
-}
-
-impl Factors<'_> {
-    /// In the order of [`FACTORS`].
-    fn names(self) -> Vec<String> {
-        vec![name_of(self.storage).into(), self.way.name.into(), self.workers.to_string()]
+impl latency::Way for Way {
+    fn name(&self) -> &'static str {
+        self.name
     }
 }
 
@@ -137,9 +125,9 @@ impl SignalIo {
             for way in WAYS.iter().filter(|way| self.takes(way, &data)) {
                 for &workers in &self.workers {
                     for _ in 0..self.repeats {
-                        let factors = Factors { storage, way, workers };
-                        tell(&factors.names().join(" "));
-                        self.one(&layer, factors, &work, &mut table)?;
+                        let levels = Levels { storage, way, workers };
+                        tell(&levels.names().join(" "));
+                        self.one(&layer, &levels, &work, &mut table)?;
                     }
                 }
             }
@@ -156,18 +144,18 @@ impl SignalIo {
     fn one(
         &self,
         layer: &LatencyLayer,
-        factors: Factors<'_>,
+        levels: &Levels<'_, Way>,
         work: &Path,
         table: &mut Table,
     ) -> Result<(), LabError> {
-        let Factors { storage, way, workers } = factors;
+        let Levels { storage, way, workers } = *levels;
         let (data, state) = (work.join("data"), work.join("state"));
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).arg("--data").arg(&data);
         command.args(["--way", way.name, "--threads", &workers.to_string()]);
         layer.slow(&mut command, storage, &data, &state)?;
         let after = || served_by(storage, &state);
-        let factors = factors.names();
+        let factors = levels.names();
         let work = Work::Program(Box::new(command));
         perform(&mut Run { factors, work, after: Box::new(after) }, table)
     }

@@ -163,7 +163,8 @@ fn verdicts(table: &Table, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signal_io::{COUNTERS, FACTORS};
+    use crate::latency::FACTORS;
+    use crate::signal_io::COUNTERS;
     use crate::table::Row;
 
     /// A table of the RAID where each way has the given times for 1 and 8 workers.
