@@ -125,18 +125,7 @@ impl Editor<'_> {
     ) -> Result<bool, HookError> {
         let Some((marks, tagging)) = self.changes.duplicates else { return Ok(false) };
         let kind = marks.kind(template_of(ordinal), record.flags());
-        let value = tagging.value(kind);
-        if value.is_none() && find_tag(record.body(), KIND_TAG)?.is_none() {
-            return Ok(false);
-        }
-        if out.is_empty() {
-            out.extend_from_slice(record.body());
-        }
-        remove_tag(out, KIND_TAG)?;
-        if let Some(value) = value {
-            append_tag(out, KIND_TAG, AuxValue::String(value))?;
-        }
-        Ok(true)
+        replace_text(record, KIND_TAG, tagging.value(kind), out)
     }
 
     fn tag_family(
@@ -147,19 +136,11 @@ impl Editor<'_> {
     ) -> Result<bool, HookError> {
         let Some(marks) = self.changes.families else { return Ok(false) };
         let family = marks.family(template_of(ordinal));
-        if family.is_none() && find_tag(record.body(), MOLECULE_TAG)?.is_none() {
-            return Ok(false);
-        }
-        if out.is_empty() {
-            out.extend_from_slice(record.body());
-        }
-        remove_tag(out, MOLECULE_TAG)?;
+        self.number.clear();
         if let Some(family) = family {
-            self.number.clear();
             write!(self.number, "{family}")?;
-            append_tag(out, MOLECULE_TAG, AuxValue::String(&self.number))?;
         }
-        Ok(true)
+        replace_text(record, MOLECULE_TAG, family.map(|_| &self.number[..]), out)
     }
 
     /// `None` when a step leaves the record out.
@@ -183,6 +164,27 @@ impl Editor<'_> {
         out.extend_from_slice(body);
         Ok(Some(true))
     }
+}
+
+/// Puts a tag with this text in place of the record's own, which goes without one; whether there
+/// was anything to do.
+fn replace_text(
+    record: &RecordRef<'_>,
+    tag: [u8; 2],
+    text: Option<&[u8]>,
+    out: &mut Vec<u8>,
+) -> Result<bool, HookError> {
+    if text.is_none() && find_tag(record.body(), tag)?.is_none() {
+        return Ok(false);
+    }
+    if out.is_empty() {
+        out.extend_from_slice(record.body());
+    }
+    remove_tag(out, tag)?;
+    if let Some(text) = text {
+        append_tag(out, tag, AuxValue::String(text))?;
+    }
+    Ok(true)
 }
 
 #[cfg(test)]
