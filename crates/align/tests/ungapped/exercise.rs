@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use seqloom_align::engine::native::{
+use seqloom_align::engine::native::ungapped::{
     Acceptance, NativeEngine, Orientation, PairOptions, Reported, SeedAcceptance, Strands,
     UngappedOptions,
 };

@@ -8,7 +8,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use exercise::{Bench, TestRead, all, benches, compare, fuzzed};
 use proptest::prelude::*;
-use seqloom_align::engine::native::{
+use seqloom_align::engine::native::ungapped::{
     Acceptance, Reported, SeedAcceptance, Strands, UngappedOptions,
 };
 use seqloom_testkit::random::Random;

@@ -6,6 +6,7 @@
 mod arguments;
 pub(crate) mod certified;
 pub(crate) mod checks;
+mod gapped;
 mod header;
 pub(crate) mod job;
 pub(crate) mod lanes;
@@ -22,7 +23,8 @@ pub(crate) mod summary;
 use seqloom_align::engine::AlignmentEngine;
 use seqloom_align::engine::bwa::BwaEngine;
 use seqloom_align::engine::fake::FakeEngine;
-use seqloom_align::engine::native::NativeEngine;
+use seqloom_align::engine::native::gapped::GappedEngine;
+use seqloom_align::engine::native::ungapped::NativeEngine;
 use seqloom_align::index;
 use seqloom_runtime::machine;
 use seqloom_runtime::placement;
@@ -64,13 +66,17 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
     }
     job.announce_lanes();
     job.announce_index();
-    match &arguments.algorithm.engine {
-        EngineChoice::Bwa if arguments.mode.mode == Mode::Ungapped => {
-            let prefix = &arguments.reference;
+    let prefix = &arguments.reference;
+    match (&arguments.algorithm.engine, arguments.mode.mode) {
+        (EngineChoice::Bwa, Mode::Ungapped) => {
             let options = arguments.mode.ungapped();
             align(|| Ok(NativeEngine::load(prefix, &index, options.clone())?), prepared)
         }
-        EngineChoice::Bwa => {
+        (EngineChoice::Bwa, Mode::EndToEnd | Mode::Local) => {
+            let options = arguments.mode.gapped();
+            align(|| Ok(GappedEngine::load(prefix, &index, options)?), prepared)
+        }
+        (EngineChoice::Bwa, Mode::Bwa) => {
             let threads = prepared.job.run.threads.get().min(machine::available_cores().get());
             let certified = prepared.job.certified.clone();
             let load = || {
@@ -80,7 +86,7 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
             };
             align(load, prepared)
         }
-        EngineChoice::Fake(options) => {
+        (EngineChoice::Fake(options), _) => {
             let lengths = || index.contigs.iter().map(|contig| contig.length.into()).collect();
             align(|| Ok(FakeEngine::new(options.clone(), lengths())), prepared)
         }

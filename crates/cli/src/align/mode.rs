@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use seqloom_align::engine::native::{
+use seqloom_align::engine::native::gapped::{GappedEngine, GappedOptions};
+use seqloom_align::engine::native::ungapped::{
     Acceptance, MOST_MISMATCHES, NativeEngine, Orientation, PairOptions, Reported, SeedAcceptance,
     Strands, UngappedOptions,
 };
@@ -11,7 +12,8 @@ use seqloom_io::sink::atomic::AtomicFileError;
 use seqloom_terminal::UsageError;
 
 use super::arguments::{AlignArguments, EngineChoice};
-use super::outcomes::{self, Outcomes};
+use super::gapped::GappedArguments;
+use super::outcomes::{self, Outcomes, Wording};
 
 /// `--mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -20,6 +22,10 @@ pub(crate) enum Mode {
     Bwa,
     /// Every placement with a few mismatches and no gap, as Bowtie
     Ungapped,
+    /// The best placements of whole reads, with gaps, as Bowtie 2
+    EndToEnd,
+    /// The best placements of reads that may be clipped, as Bowtie 2 --local
+    Local,
 }
 
 /// `--strand`.
@@ -44,7 +50,22 @@ enum OrientationArgument {
     Ff,
 }
 
-/// The mode, and the options of `--mode ungapped`.
+impl Mode {
+    /// As it is given.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Bwa => "bwa",
+            Self::Ungapped => "ungapped",
+            Self::EndToEnd => "end-to-end",
+            Self::Local => "local",
+        }
+    }
+}
+
+/// Heading of the options that all modes but bwa's have.
+const COMMON: &str = "Placements (--mode ungapped, end-to-end or local; docs/modes.md)";
+
+/// The mode, and the options of those that are not bwa's.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Without gaps (--mode ungapped, as Bowtie; docs/modes.md)")]
 pub(crate) struct ModeArguments {
@@ -70,12 +91,12 @@ pub(crate) struct ModeArguments {
     /// Sum qualities as they are
     #[arg(long, requires = "seed_mismatches")]
     exact_qualities: bool,
-    /// Placements of a read that are reported, those with the fewest mismatches first [default: 1]
-    #[arg(long, value_name = "N", conflicts_with = "all",
+    /// Placements of a read that are reported, the best first [default: 1]
+    #[arg(long, help_heading = COMMON, value_name = "N", conflicts_with = "all",
           value_parser = clap::value_parser!(u32).range(1..=65_536))]
     placements: Option<u32>,
     /// Report all placements
-    #[arg(long)]
+    #[arg(long, help_heading = COMMON)]
     all: bool,
     /// Leave reads with more placements unmapped; their XM tag is one more
     #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(1..=65_535))]
@@ -84,13 +105,13 @@ pub(crate) struct ModeArguments {
     #[arg(long)]
     best_stratum: bool,
     /// Strand of the reference that reads are placed on
-    #[arg(long, value_name = "STRAND")]
+    #[arg(long, help_heading = COMMON, value_name = "STRAND")]
     strand: Option<StrandArgument>,
     /// Cut so many bases off the 5' end of each read
-    #[arg(long, value_name = "BASES")]
+    #[arg(long, help_heading = COMMON, value_name = "BASES")]
     trim5: Option<u16>,
     /// Cut so many bases off the 3' end of each read
-    #[arg(long, value_name = "BASES")]
+    #[arg(long, help_heading = COMMON, value_name = "BASES")]
     trim3: Option<u16>,
     /// Least distance between the outer ends of mates, in bp [default: 0]
     #[arg(long, value_name = "BP", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
@@ -103,15 +124,17 @@ pub(crate) struct ModeArguments {
     orientation: Option<OrientationArgument>,
     /// Also write reads that have placements to FILE, as FASTQ or FASTA like the input; mates of
     /// two files to two, FILE with _1 and _2 in front of its suffix
-    #[arg(long, value_name = "FILE", value_parser = reads_file)]
+    #[arg(long, help_heading = COMMON, value_name = "FILE", value_parser = reads_file)]
     aligned_reads: Option<PathBuf>,
     /// Also write reads that have none
-    #[arg(long, value_name = "FILE", value_parser = reads_file)]
+    #[arg(long, help_heading = COMMON, value_name = "FILE", value_parser = reads_file)]
     unaligned_reads: Option<PathBuf>,
     /// Also write reads that have more than --max-placements; without this they are among those of
     /// --unaligned-reads
     #[arg(long, value_name = "FILE", value_parser = reads_file, requires = "max_placements")]
     frequent_reads: Option<PathBuf>,
+    #[command(flatten)]
+    gapped: GappedArguments,
 }
 
 /// A file of reads, which is written as plain text.
@@ -138,18 +161,14 @@ impl ModeArguments {
                 rounds: !self.exact_qualities,
             }),
         };
-        let some = Reported::AtMost(self.placements.unwrap_or(1));
+        let (reported, strands, trim) = self.common();
         UngappedOptions {
             acceptance,
-            reported: if self.all { Reported::All } else { some },
+            reported,
             max_placements: self.max_placements,
             best_stratum: self.best_stratum,
-            strands: match self.strand {
-                None | Some(StrandArgument::Both) => Strands::Both,
-                Some(StrandArgument::Forward) => Strands::Forward,
-                Some(StrandArgument::Reverse) => Strands::Reverse,
-            },
-            trim: [self.trim5, self.trim3].map(|bases| bases.unwrap_or(0).into()),
+            strands,
+            trim,
             pairs: PairOptions {
                 orientation: match self.orientation {
                     None | Some(OrientationArgument::Fr) => Orientation::ForwardReverse,
@@ -160,6 +179,23 @@ impl ModeArguments {
                 max_insert_bp: self.max_insert.unwrap_or(250),
             },
         }
+    }
+
+    /// The options of the modes with gaps.
+    pub(super) fn gapped(&self) -> GappedOptions {
+        self.gapped.options(self.mode == Mode::Local, self.common())
+    }
+
+    /// What all modes but bwa's have.
+    fn common(&self) -> (Reported, Strands, [usize; 2]) {
+        let some = Reported::AtMost(self.placements.unwrap_or(1));
+        let strands = match self.strand {
+            None | Some(StrandArgument::Both) => Strands::Both,
+            Some(StrandArgument::Forward) => Strands::Forward,
+            Some(StrandArgument::Reverse) => Strands::Reverse,
+        };
+        let trim = [self.trim5, self.trim3].map(|bases| bases.unwrap_or(0).into());
+        (if self.all { Reported::All } else { some }, strands, trim)
     }
 
     /// Files of reads, by outcome, with their options.
@@ -183,8 +219,13 @@ impl ModeArguments {
     /// # Errors
     /// When a file of reads cannot be made.
     pub(super) fn outcomes(&self, is_two: bool) -> Result<Option<Outcomes>, AtomicFileError> {
-        let create = || Outcomes::create(self.reads_files().map(|(_, path)| path), is_two);
-        (self.mode == Mode::Ungapped).then(create).transpose()
+        let wording = match self.mode {
+            Mode::Bwa => return Ok(None),
+            Mode::Ungapped => Wording::Bowtie,
+            Mode::EndToEnd | Mode::Local => Wording::Bowtie2,
+        };
+        let files = self.reads_files().map(|(_, path)| path);
+        Outcomes::create(files, is_two, wording).map(Some)
     }
 
     /// Whether reads are held until their records are made.
@@ -192,25 +233,44 @@ impl ModeArguments {
         self.reads_files().iter().any(|(_, path)| path.is_some())
     }
 
-    /// The first of these options that is given.
-    fn given(&self) -> Option<&'static str> {
+    /// The first option given of those that only `--mode ungapped` has.
+    fn given_for_ungapped(&self) -> Option<&'static str> {
         let options = [
             ("--max-mismatches", self.max_mismatches.is_some()),
             ("--seed-mismatches", self.seed_mismatches.is_some()),
-            ("--placements", self.placements.is_some()),
-            ("--all", self.all),
             ("--max-placements", self.max_placements.is_some()),
             ("--best-stratum", self.best_stratum),
+            ("--frequent-reads", self.frequent_reads.is_some()),
+        ];
+        let given = options.into_iter().find_map(|(name, is_given)| is_given.then_some(name));
+        given.or_else(|| self.given_for_mates())
+    }
+
+    /// The first option given of those that all modes but bwa's have.
+    fn given_in_common(&self) -> Option<&'static str> {
+        let options = [
+            ("--placements", self.placements.is_some()),
+            ("--all", self.all),
             ("--strand", self.strand.is_some()),
             ("--trim5", self.trim5.is_some()),
             ("--trim3", self.trim3.is_some()),
-            ("--min-insert", self.min_insert.is_some()),
-            ("--max-insert", self.max_insert.is_some()),
-            ("--orientation", self.orientation.is_some()),
         ];
         let files = self.reads_files().map(|(name, path)| (name, path.is_some()));
         let mut all = options.into_iter().chain(files);
         all.find_map(|(name, is_given)| is_given.then_some(name))
+    }
+
+    /// An option given that this mode does not have, with the modes that do.
+    fn given_elsewhere(&self) -> Option<(&'static str, &'static str)> {
+        let of = |option: Option<&'static str>, modes| option.map(|option| (option, modes));
+        let ungapped = of(self.given_for_ungapped(), "ungapped");
+        let gapped = of(self.gapped.given(), "end-to-end and --mode local");
+        let common = of(self.given_in_common(), "ungapped, end-to-end and local");
+        match self.mode {
+            Mode::Bwa => ungapped.or(gapped).or(common),
+            Mode::Ungapped => gapped,
+            Mode::EndToEnd | Mode::Local => ungapped,
+        }
     }
 
     /// The first option given that is of no use without mates.
@@ -233,6 +293,7 @@ impl ModeArguments {
         match self.mode {
             Mode::Bwa => 0,
             Mode::Ungapped => NativeEngine::table_bytes(index.bases),
+            Mode::EndToEnd | Mode::Local => GappedEngine::table_bytes(index.bases),
         }
     }
 }
@@ -242,21 +303,34 @@ impl ModeArguments {
 /// # Errors
 /// [`UsageError`] that names the mode.
 pub(super) fn check(arguments: &AlignArguments) -> Result<(), UsageError> {
-    let (option, mode) = match arguments.mode.mode {
-        Mode::Bwa => (arguments.mode.given(), "ungapped"),
-        Mode::Ungapped if !matches!(arguments.algorithm.engine, EngineChoice::Bwa) => {
-            return Err(UsageError("--engine is for --mode bwa".to_owned()));
-        }
-        Mode::Ungapped => (arguments.algorithm.given(), "bwa"),
-    };
-    if let Some(option) = option {
-        return Err(UsageError(format!("{option} is an option of --mode {mode}")));
+    let own = &arguments.mode;
+    let of_bwa = (own.mode != Mode::Bwa).then(|| arguments.algorithm.given()).flatten();
+    if own.mode != Mode::Bwa && !matches!(arguments.algorithm.engine, EngineChoice::Bwa) {
+        return Err(UsageError("--engine is for --mode bwa".to_owned()));
     }
-    let PairOptions { min_insert_bp: least, max_insert_bp: most, .. } =
-        arguments.mode.ungapped().pairs;
+    let elsewhere = of_bwa.map(|option| (option, "bwa")).or_else(|| own.given_elsewhere());
+    if let Some((option, modes)) = elsewhere {
+        return Err(UsageError(format!("{option} is an option of --mode {modes}")));
+    }
+    if own.mode == Mode::EndToEnd || own.mode == Mode::Local {
+        own.gapped.check(own.mode == Mode::Local)?;
+        refuse_mates(arguments)?;
+    }
+    let PairOptions { min_insert_bp: least, max_insert_bp: most, .. } = own.ungapped().pairs;
     if least > most {
         let text = format!("--min-insert {least} is more than --max-insert {most}");
         return Err(UsageError(text));
     }
     Ok(())
+}
+
+/// Refuses mates, where the command line says that there are some.
+fn refuse_mates(arguments: &AlignArguments) -> Result<(), UsageError> {
+    let mates = match (&arguments.second, arguments.input.interleaved) {
+        (Some(path), _) => format!("{} has mates", path.display()),
+        (None, true) => "-p is for mates".to_owned(),
+        (None, false) => return Ok(()),
+    };
+    let mode = arguments.mode.mode.name();
+    Err(UsageError(format!("{mates}, and --mode {mode} takes single reads as yet")))
 }

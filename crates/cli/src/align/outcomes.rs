@@ -1,5 +1,5 @@
-//! What became of the reads of `--mode ungapped`: counts as Bowtie prints them, and files of the
-//! reads that have placements, none, or too many. Each file has its reads as the input has them, in
+//! What became of the reads in the modes that are not bwa's: counts as Bowtie or Bowtie 2 prints
+//! them, and files of the reads that have placements, none, or too many. Each file has its reads as the input has them, in
 //! its order, whoever finds their placements.
 
 use std::fmt::{self, Write as _};
@@ -30,6 +30,13 @@ pub(super) enum Outcome {
 /// All of them.
 const OUTCOMES: [Outcome; 3] = [Outcome::Aligned, Outcome::Unaligned, Outcome::Frequent];
 
+/// Whose words the counts are told in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wording {
+    Bowtie,
+    Bowtie2,
+}
+
 /// Names of a file of reads: one, or two where mates come in two files.
 pub(super) fn paths(path: &Path, is_two: bool) -> Vec<PathBuf> {
     if !is_two {
@@ -48,6 +55,8 @@ struct Counts {
     reads: [AtomicU64; 3],
     /// Of single reads, and of pairs.
     placements: [AtomicU64; 2],
+    /// Reads with a second placement that is known.
+    repeated: AtomicU64,
 }
 
 /// What became of all reads so far.
@@ -58,6 +67,7 @@ pub(crate) struct Outcomes {
     files: [Vec<AtomicFile>; 3],
     /// Mates are in two files.
     is_two: bool,
+    wording: Wording,
     ordered: Ordered<Texts>,
 }
 
@@ -74,6 +84,7 @@ impl Outcomes {
     pub(super) fn create(
         wanted: [Option<&Path>; 3],
         is_two: bool,
+        wording: Wording,
     ) -> Result<Self, AtomicFileError> {
         let create = |path: Option<&Path>| -> Result<Vec<AtomicFile>, AtomicFileError> {
             let paths = path.map(|path| paths(path, is_two)).unwrap_or_default();
@@ -84,6 +95,7 @@ impl Outcomes {
             counts: Counts::default(),
             files: [create(aligned)?, create(unaligned)?, create(frequent)?],
             is_two,
+            wording,
             ordered: Ordered::default(),
         })
     }
@@ -111,13 +123,15 @@ impl Outcomes {
         templates: &PackedTemplates,
     ) -> Result<(), RecordError> {
         let mut reads = [0; 3];
-        let mut placements = [0; 2];
+        let (mut placements, mut repeated) = ([0; 2], 0);
         let before = (templates.first_template - batch.first_template) as usize;
         let mut input = self.has_files().then(|| batch.templates().skip(before));
         for (_, records) in templates.iter() {
-            let (outcome, is_paired, count) = outcome(records)?;
+            let of = judge(records)?;
+            let outcome = of.outcome;
             reads[outcome as usize] += 1;
-            placements[usize::from(is_paired)] += count;
+            placements[usize::from(of.is_paired)] += of.placements;
+            repeated += u64::from(of.is_repeated);
             let file = self.file_of(outcome) as usize;
             let Some((first, second)) = input.as_mut().and_then(Iterator::next) else { continue };
             if self.files[file].is_empty() {
@@ -136,6 +150,7 @@ impl Outcomes {
         };
         add(&self.counts.reads, &reads);
         add(&self.counts.placements, &placements);
+        self.counts.repeated.fetch_add(repeated, Ordering::Relaxed);
         Ok(())
     }
 
@@ -157,16 +172,29 @@ impl Outcomes {
     /// What there is to read once all is done, and the files, which are still to get their names.
     pub(super) fn finish(self) -> (Totals, Vec<AtomicFile>) {
         let number = |it: AtomicU64| it.into_inner();
-        let Counts { reads, placements } = self.counts;
-        let totals = Totals { reads: reads.map(number), placements: placements.map(number) };
+        let Counts { reads, placements, repeated } = self.counts;
+        let totals = Totals {
+            reads: reads.map(number),
+            placements: placements.map(number),
+            repeated: repeated.into_inner(),
+            wording: self.wording,
+        };
         (totals, self.files.into_iter().flatten().collect())
     }
 }
 
-/// The outcome of a template of these records, whether it is a pair, and its placements.
-fn outcome(records: &[u8]) -> Result<(Outcome, bool, u64), RecordError> {
-    let mut placements = 0;
-    let mut is_paired = false;
+/// A template.
+struct Judgement {
+    outcome: Outcome,
+    is_paired: bool,
+    placements: u64,
+    /// The score of a second placement is known.
+    is_repeated: bool,
+}
+
+/// What became of the template of these records.
+fn judge(records: &[u8]) -> Result<Judgement, RecordError> {
+    let (mut placements, mut is_paired, mut is_repeated) = (0, false, false);
     let mut outcome = Outcome::Aligned;
     for body in framed_records(records) {
         let record = RecordRef::new(body?)?;
@@ -177,9 +205,10 @@ fn outcome(records: &[u8]) -> Result<(Outcome, bool, u64), RecordError> {
             outcome = if is_frequent { Outcome::Frequent } else { Outcome::Unaligned };
         } else if !record.has_flags(Flags::SECOND_OF_PAIR) {
             placements += 1;
+            is_repeated |= record.find_aux(*b"XS")?.is_some();
         }
     }
-    Ok((outcome, is_paired, placements))
+    Ok(Judgement { outcome, is_paired, placements, is_repeated })
 }
 
 /// Appends a read as FASTQ, or as FASTA where it has no qualities, with the header line of the
@@ -211,11 +240,35 @@ fn push_read((block, at): (&ReadBlock, usize), text: &mut Vec<u8>) {
 pub(super) struct Totals {
     reads: [u64; 3],
     placements: [u64; 2],
+    repeated: u64,
+    wording: Wording,
 }
 
 impl fmt::Display for Totals {
-    /// As Bowtie prints it, for people and for what reads its logs (MultiQC's `bowtie1`).
+    /// For people and for what reads the logs of the programs (MultiQC's `bowtie1` and `bowtie2`).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.wording {
+            Wording::Bowtie => self.as_bowtie(f),
+            Wording::Bowtie2 => self.as_bowtie_2(f),
+        }
+    }
+}
+
+impl Totals {
+    /// As Bowtie 2 prints it.
+    fn as_bowtie_2(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [aligned, unaligned, _] = self.reads;
+        let all = aligned + unaligned;
+        let share = |count: u64| format!("{count} ({:.2}%)", percent(count, all));
+        writeln!(f, "{all} reads; of these:")?;
+        writeln!(f, "  {} were unpaired; of these:", share(all))?;
+        writeln!(f, "    {} aligned 0 times", share(unaligned))?;
+        writeln!(f, "    {} aligned exactly 1 time", share(aligned - self.repeated))?;
+        writeln!(f, "    {} aligned >1 times", share(self.repeated))?;
+        write!(f, "{:.2}% overall alignment rate", percent(aligned, all))
+    }
+
+    fn as_bowtie(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [aligned, unaligned, frequent] = OUTCOMES.map(|it| self.reads[it as usize]);
         let processed = aligned + unaligned + frequent;
         let share = |count: u64| format!("{count} ({:.2}%)", percent(count, processed));
@@ -326,7 +379,8 @@ mod tests {
     #[test]
     fn totals_read_as_bowtie_s() {
         let t = |reads, placements, expected: &[&str]| {
-            let text = Totals { reads, placements }.text();
+            let totals = Totals { reads, placements, repeated: 0, wording: Wording::Bowtie };
+            let text = totals.text();
             assert_eq!(text.lines().collect::<Vec<_>>(), expected);
         };
         t(
@@ -360,6 +414,21 @@ mod tests {
                 "Reported 9 paired-end alignments and 5 unpaired alignments",
             ],
         );
+    }
+
+    #[test]
+    fn totals_of_scores_read_as_bowtie_2_s() {
+        let (reads, placements) = ([18, 2, 0], [18, 0]);
+        let totals = Totals { reads, placements, repeated: 3, wording: Wording::Bowtie2 };
+        let expected = [
+            "20 reads; of these:",
+            "  20 (100.00%) were unpaired; of these:",
+            "    2 (10.00%) aligned 0 times",
+            "    15 (75.00%) aligned exactly 1 time",
+            "    3 (15.00%) aligned >1 times",
+            "90.00% overall alignment rate",
+        ];
+        assert_eq!(totals.text().lines().collect::<Vec<_>>(), expected);
     }
 
     #[test]

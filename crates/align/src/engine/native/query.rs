@@ -74,6 +74,11 @@ impl Query {
         &self.codes[..self.length]
     }
 
+    /// Qualities of the bases.
+    pub(super) fn qualities(&self) -> impl Iterator<Item = u8> {
+        self.qualities[..self.length].iter().map(|quality| quality.saturating_sub(b'!'))
+    }
+
     /// What all differences cost, where that at a base of a quality is `cost`.
     #[inline(always)]
     pub(super) fn cost(&self, differences: &Differences, cost: impl Fn(u8) -> u8) -> u32 {

@@ -1,5 +1,6 @@
 //! The rows of all short strings, so that a search begins some bases in.
 
+use crate::search::prefetch::prefetch;
 use crate::search::rows::{Interval, Rows};
 
 /// Longest strings in the table: 4^12 entries are 128 MiB.
@@ -51,6 +52,12 @@ impl Starts {
     /// Bases of the strings.
     pub(super) fn string_bases(&self) -> usize {
         self.string_bases
+    }
+
+    /// Has the processor fetch what [`Starts::get`] reads.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, number: usize) {
+        prefetch(&self.entries[number]);
     }
 
     /// The rows of string `number`; `None` where they are too many for the table.

@@ -3,7 +3,7 @@
 
 use super::options::Acceptance;
 use super::placements::{self, Genome, Limits, Work};
-use super::query::Query;
+use crate::engine::native::query::Query;
 
 /// [`placements::find`] with the best instructions of this processor; all give the same.
 pub(super) fn find(

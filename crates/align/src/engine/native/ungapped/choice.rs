@@ -66,13 +66,3 @@ pub(super) fn choose<T: Choosable>(
     }
     0
 }
-
-/// Mixes the bits of two numbers (the finalizer of SplitMix64, Steele et al. 2014,
-/// doi:10.1145/2660193.2660195).
-pub(super) fn hash(ordinal: u64, place: u64) -> u64 {
-    let mut mixed = ordinal.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ place;
-    for factor in [0xBF58_476D_1CE4_E5B9_u64, 0x94D0_49BB_1331_11EB] {
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(factor);
-    }
-    mixed ^ mixed >> 31
-}

@@ -10,8 +10,8 @@
 
 use crate::search::rows::{Interval, Rows};
 
-use super::query::UNKNOWN;
-use super::starts::Starts;
+use crate::engine::native::query::UNKNOWN;
+use crate::engine::native::starts::Starts;
 
 /// Most mismatches that are searched for.
 pub(super) const MOST_MISMATCHES: usize = 4;

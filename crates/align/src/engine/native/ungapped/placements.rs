@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
+use crate::engine::native::chance::{drawn_rows, hash};
 use crate::search::lockstep;
 use crate::search::rows::Interval;
 
-use super::choice::hash;
 use super::locate::{Candidate, Context, Placement, Places};
 use super::options::{Acceptance, Reported, UngappedOptions};
-use super::query::Query;
 use super::scheme::{CutRead, FEW_ROWS, Leaf, LeafSink, Pieces, Stack, Tables, search};
+use crate::engine::native::query::Query;
 
 /// Reads that are searched for together.
 pub(super) const GROUP_READS: usize = 64;
@@ -94,26 +94,11 @@ struct Draw {
 }
 
 impl Draw {
-    /// Rows of read `number` of the group, among `all`, which are more: chance decides on the first
-    /// and on the step to the next, which has no divisor in common with their number, so that
-    /// none comes twice. Every row is as likely as the others.
+    /// Rows of read `number` of the group, among `all`, which are more.
     fn rows_of(self, number: usize, all: Interval) -> impl Iterator<Item = u64> {
-        let Interval { first, count } = all;
-        let chance = |which| hash(self.first_ordinal + number as u64, which) % count;
-        let start = chance(0);
-        let from = 1 + chance(1);
-        let step = (from..).find(|&step| common_divisor(step, count) == 1).unwrap_or(1) % count;
-        let rows = std::iter::successors(Some(start), move |at| Some((at + step) % count));
-        rows.take(self.rows as usize).map(move |at| first + at)
+        let chance = move |which| hash(self.first_ordinal + number as u64, which);
+        drawn_rows(chance, all, self.rows)
     }
-}
-
-/// The greatest common divisor (Euclid).
-fn common_divisor(mut a: u64, mut b: u64) -> u64 {
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 impl Limits {

@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use super::choice::Choosable;
 use super::options::{Acceptance, Strands};
-use super::query::{Differences, Query};
 use super::scheme::{Leaf, Pieces, Rest};
+use crate::engine::native::query::{Differences, Query};
 
 /// A placement that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

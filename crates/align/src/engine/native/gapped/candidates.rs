@@ -1,0 +1,164 @@
+//! The diagonals on which seeds of a read lie, and what the read is worth there without a gap.
+
+use super::score::Scoring;
+use super::seeds::Hit;
+use super::window::{Reference, Stretch, WALL};
+use crate::engine::native::query::{Query, UNKNOWN};
+
+/// A read with what it is scored by.
+#[derive(Clone, Copy)]
+pub(super) struct ScoredRead<'a> {
+    pub(super) query: &'a Query,
+    /// Of a mismatch, by base.
+    pub(super) penalties: &'a [i16],
+    pub(super) scoring: &'a Scoring,
+}
+
+/// An alignment without a gap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ungapped {
+    pub(super) score: i32,
+    /// First base of the read that is aligned, and behind the last.
+    pub(super) from: u16,
+    pub(super) end: u16,
+}
+
+/// A place of the read's first base, on which seeds lie.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Diagonal {
+    pub(super) start: i64,
+    pub(super) stretch: Stretch,
+    /// Bases of the read in its seeds.
+    pub(super) covered: u32,
+    pub(super) ungapped: Option<Ungapped>,
+}
+
+/// Adds to a sum as bases come, and keeps the best stretch of them.
+struct Best {
+    is_local: bool,
+    score: i32,
+    from: usize,
+    best: Ungapped,
+}
+
+impl Best {
+    fn new(is_local: bool) -> Self {
+        Self { is_local, score: 0, from: 0, best: Ungapped { score: 0, from: 0, end: 0 } }
+    }
+
+    /// The bases up to `end` all match, and are worth `score`.
+    #[inline(always)]
+    fn run(&mut self, score: i32, end: usize) {
+        self.score += score;
+        if self.score > self.best.score {
+            self.best = Ungapped { score: self.score, from: self.from as u16, end: end as u16 };
+        }
+    }
+
+    /// Base `at` costs so much.
+    #[inline(always)]
+    fn lose(&mut self, penalty: i32, at: usize) {
+        self.score -= penalty;
+        if self.is_local && self.score <= 0 {
+            self.score = 0;
+            self.from = at + 1;
+        }
+    }
+
+    /// What it comes to, of a read of `length` bases.
+    fn end(self, length: usize) -> Option<Ungapped> {
+        if !self.is_local {
+            return Some(Ungapped { score: self.score, from: 0, end: length as u16 });
+        }
+        (self.best.score > 0).then_some(self.best)
+    }
+}
+
+impl ScoredRead<'_> {
+    /// What the read is worth without a gap where its first base is at `start`.
+    #[inline(always)]
+    pub(super) fn ungapped(
+        &self,
+        reference: &Reference<'_>,
+        stretch: Stretch,
+        start: i64,
+        codes: &mut Vec<u8>,
+    ) -> Option<Ungapped> {
+        let length = self.query.len();
+        let end = start + length as i64;
+        let is_inside = start >= stretch.start && end <= stretch.end;
+        if !is_inside || reference.has_hole(start, end) {
+            return self.ungapped_slowly(reference, stretch, start, codes);
+        }
+        let differences = self.query.differences(reference.genome, start as u64, u32::MAX)?;
+        let bonus = i32::from(self.scoring.match_bonus);
+        let mut best = Best::new(self.scoring.is_local);
+        let mut from = 0;
+        for at in differences.places() {
+            best.run(bonus * (at - from) as i32, at);
+            best.lose(self.penalties[at].into(), at);
+            from = at + 1;
+        }
+        best.run(bonus * (length - from) as i32, length);
+        best.end(length)
+    }
+
+    /// As [`ScoredRead::ungapped`], over holes and the ends of sequences.
+    fn ungapped_slowly(
+        &self,
+        reference: &Reference<'_>,
+        stretch: Stretch,
+        start: i64,
+        codes: &mut Vec<u8>,
+    ) -> Option<Ungapped> {
+        let length = self.query.len();
+        reference.codes(stretch, start, length, codes);
+        let scoring = self.scoring;
+        if !scoring.is_local && codes.contains(&WALL) {
+            return None;
+        }
+        let mut best = Best::new(scoring.is_local);
+        for (at, (&code, &base)) in codes.iter().zip(self.query.codes()).enumerate() {
+            match code {
+                WALL => best.lose(i32::MAX / 2, at),
+                UNKNOWN => best.lose(scoring.unknown.into(), at),
+                _ if code == base => best.run(scoring.match_bonus.into(), at + 1),
+                _ => best.lose(self.penalties[at].into(), at),
+            }
+        }
+        best.end(length)
+    }
+
+    /// Puts in `out` the diagonals of the read's hits, which come by place.
+    #[inline(always)]
+    pub(super) fn diagonals(
+        &self,
+        reference: &Reference<'_>,
+        hits: &[Hit],
+        codes: &mut Vec<u8>,
+        out: &mut Vec<Diagonal>,
+    ) {
+        out.clear();
+        for (at, hit) in hits.iter().enumerate() {
+            if let Some(hit) = hits.get(at + AHEAD) {
+                reference.prefetch(hit.start, self.query.len());
+            }
+            let [from, end] = [hit.from, hit.end].map(|base| hit.start + i64::from(base));
+            let bases = u32::from(hit.end - hit.from);
+            if let Some(last) = out.last_mut()
+                && last.start == hit.start
+                && end <= last.stretch.end
+                && from >= last.stretch.start
+            {
+                last.covered = (last.covered + bases).min(self.query.len() as u32);
+                continue;
+            }
+            let Some(stretch) = reference.stretch(from, end) else { continue };
+            let ungapped = self.ungapped(reference, stretch, hit.start, codes);
+            out.push(Diagonal { start: hit.start, stretch, covered: bases, ungapped });
+        }
+    }
+}
+
+/// Hits between that which is looked at and that whose bases are fetched.
+const AHEAD: usize = 4;

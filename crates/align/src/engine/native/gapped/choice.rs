@@ -1,0 +1,393 @@
+//! From the hits of a read's seeds to its placements: which diagonals are worth a gapped extension,
+//! and which alignments differ from one another.
+//!
+//! No alignment with a gap is worth more than a perfect one less the cheapest gap. So where two
+//! placements are at least as good without a gap, nothing is extended; elsewhere the diagonals are
+//! taken in groups that one band covers, those with the best score and the longest seeds first,
+//! until so many in turn have changed neither the best nor the second score.
+
+use std::ops::Range;
+
+use super::candidates::{Diagonal, ScoredRead};
+use super::kernel::{MARGIN, Profile, best_score};
+use super::score::Bounds;
+use super::seeds::Hit;
+use super::traceback::{CLIP, DELETION, INSERTION, MATCH, Problem, Table, push};
+use super::window::{Reference, Stretch};
+use crate::engine::native::chance::hash;
+use crate::engine::native::query::UNKNOWN;
+
+/// Diagonals that are so near to the first of a group belong to it: the band covers all of them,
+/// and half as much on either side.
+const GROUP_SPAN: i64 = 31;
+/// Alignments whose groups lie further from each other have no cell in common.
+const APART: i64 = 200;
+
+/// What is asked of a read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) bounds: Bounds,
+    /// Most unknown bases.
+    pub(super) most_unknown: u32,
+    /// Most extensions in turn that change nothing.
+    pub(super) tries: u32,
+    /// Placements that are reported.
+    pub(super) placements: usize,
+    /// The read's number in the input.
+    pub(super) ordinal: u64,
+}
+
+/// A placement that may be reported.
+#[derive(Debug, Clone)]
+pub(super) struct Alignment {
+    pub(super) score: i32,
+    pub(super) stretch: Stretch,
+    /// The first base of `T` that is aligned.
+    pub(super) place: i64,
+    /// Its operations in [`Output::ops`].
+    pub(super) ops: Range<usize>,
+}
+
+/// The placements of a group of reads.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    pub(super) alignments: Vec<Alignment>,
+    pub(super) ops: Vec<u32>,
+}
+
+/// What was found of a read.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Chosen {
+    /// In [`Output::alignments`], the best one first.
+    pub(super) alignments: Range<usize>,
+    /// The second best score.
+    pub(super) second: Option<i32>,
+}
+
+/// Diagonals near each other.
+#[derive(Debug, Clone)]
+struct Group {
+    diagonals: Range<usize>,
+    stretch: Stretch,
+    /// Where the middle of the band is.
+    middle: i64,
+    /// The best score without a gap, where that counts.
+    ungapped: Option<i32>,
+    covered: u32,
+}
+
+/// A placement before it is known to differ from the better ones.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    score: i32,
+    chance: u64,
+    /// A diagonal, or else a group with gaps.
+    diagonal: Option<usize>,
+    group: usize,
+}
+
+/// Working memory.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    diagonals: Vec<Diagonal>,
+    groups: Vec<Group>,
+    order: Vec<usize>,
+    found: Vec<Found>,
+    profile: Profile,
+    codes: Vec<u8>,
+    window: Vec<i16>,
+    table: Table,
+    ops: Vec<u32>,
+    /// Diagonals of the alignments with gaps that have been taken.
+    passed: Vec<i64>,
+    /// Those of the one at hand.
+    path: Vec<i64>,
+}
+
+/// The two best scores.
+#[derive(Debug, Clone, Copy, Default)]
+struct Two {
+    best: Option<i32>,
+    second: Option<i32>,
+}
+
+impl Two {
+    /// Whether `score` is one of them.
+    fn add(&mut self, score: i32) -> bool {
+        if self.best.is_none_or(|best| score > best) {
+            self.second = self.best.replace(score);
+            true
+        } else if self.second.is_none_or(|second| score > second) {
+            self.second = Some(score);
+            true
+        } else {
+            false
+        }
+    }
+}
+
+impl Work {
+    /// Finds the placements of a read whose seeds lie at `hits`, in order of place.
+    #[inline(always)]
+    pub(super) fn choose(
+        &mut self,
+        read: ScoredRead<'_>,
+        reference: &Reference<'_>,
+        hits: &[Hit],
+        wanted: &Wanted,
+        out: &mut Output,
+    ) -> Chosen {
+        read.diagonals(reference, hits, &mut self.codes, &mut self.diagonals);
+        self.group(wanted.bounds.minimum);
+        self.list_ungapped(wanted);
+        self.extend(read, reference, wanted);
+        self.found.sort_unstable_by_key(|it| {
+            (std::cmp::Reverse(it.score), it.chance, it.group, it.diagonal)
+        });
+        self.take(read, reference, wanted, out)
+    }
+
+    /// Puts the diagonals in groups.
+    fn group(&mut self, minimum: i32) {
+        self.groups.clear();
+        let mut first = 0;
+        for (at, diagonal) in self.diagonals.iter().enumerate() {
+            let score = diagonal.ungapped.map(|it| it.score).filter(|&it| it >= minimum);
+            let is_near = |first: &Diagonal| {
+                first.stretch == diagonal.stretch && diagonal.start - first.start <= GROUP_SPAN
+            };
+            match self.groups.last_mut() {
+                Some(group) if is_near(&self.diagonals[first]) => {
+                    group.diagonals.end = at + 1;
+                    group.middle = (self.diagonals[first].start + diagonal.start) / 2;
+                    group.ungapped = group.ungapped.max(score);
+                    group.covered += diagonal.covered;
+                }
+                _ => {
+                    first = at;
+                    self.groups.push(Group {
+                        diagonals: at..at + 1,
+                        stretch: diagonal.stretch,
+                        middle: diagonal.start,
+                        ungapped: score,
+                        covered: diagonal.covered,
+                    });
+                }
+            }
+        }
+    }
+
+    /// All placements without a gap.
+    fn list_ungapped(&mut self, wanted: &Wanted) {
+        self.found.clear();
+        for (number, group) in self.groups.iter().enumerate() {
+            for at in group.diagonals.clone() {
+                let diagonal = &self.diagonals[at];
+                let Some(ungapped) = diagonal.ungapped else { continue };
+                if ungapped.score >= wanted.bounds.minimum {
+                    let chance = hash(wanted.ordinal, diagonal.start as u64);
+                    let diagonal = Some(at);
+                    let score = ungapped.score;
+                    self.found.push(Found { score, chance, diagonal, group: number });
+                }
+            }
+        }
+    }
+
+    /// Extends groups with gaps, and lists what is better than without.
+    #[inline(always)]
+    fn extend(&mut self, read: ScoredRead<'_>, reference: &Reference<'_>, wanted: &Wanted) {
+        let bounds = wanted.bounds;
+        let ceiling = read.scoring.most_with_gap(bounds.perfect);
+        let mut two = Two::default();
+        self.found.iter().for_each(|it| _ = two.add(it.score));
+        let is_settled = |two: &Two| {
+            wanted.placements == 1 && two.second.is_some_and(|second| second >= ceiling)
+        };
+        if ceiling < bounds.minimum || is_settled(&two) {
+            return;
+        }
+        let groups = &self.groups;
+        self.order.clear();
+        self.order.extend(0..groups.len());
+        let key = |&at: &usize| {
+            let group = &groups[at];
+            (group.ungapped.unwrap_or(i32::MIN), group.covered)
+        };
+        self.order.sort_by(|a, b| key(b).cmp(&key(a)));
+        let mut failed = 0;
+        let mut is_ready = false;
+        for at in 0..self.order.len() {
+            let number = self.order[at];
+            let group = self.groups[number].clone();
+            if group.ungapped.is_some_and(|score| score >= ceiling) {
+                continue;
+            }
+            if !is_ready {
+                self.profile.take(read.query.codes(), read.penalties, read.scoring);
+                is_ready = true;
+            }
+            let score = self.gapped(read, reference, &group);
+            let is_better = group.ungapped.is_none_or(|ungapped| score > ungapped);
+            let counts = score >= bounds.minimum && is_better;
+            if counts {
+                let chance = hash(wanted.ordinal, group.middle as u64);
+                self.found.push(Found { score, chance, diagonal: None, group: number });
+            }
+            let has_changed = counts && two.add(score);
+            failed = if has_changed { 0 } else { failed + 1 };
+            if failed >= wanted.tries || is_settled(&two) {
+                return;
+            }
+        }
+    }
+
+    /// The best score near a group's diagonals.
+    #[inline(always)]
+    fn gapped(&mut self, read: ScoredRead<'_>, reference: &Reference<'_>, group: &Group) -> i32 {
+        let is_plain = self.fetch(read, reference, group);
+        self.window.clear();
+        self.window.extend(self.codes.iter().map(|&code| i16::from(code)));
+        best_score(&self.profile, &self.window, is_plain, read.scoring)
+    }
+
+    /// Fetches what is under a group's band; whether that is bases alone.
+    #[inline(always)]
+    fn fetch(&mut self, read: ScoredRead<'_>, reference: &Reference<'_>, group: &Group) -> bool {
+        let (from, length) = (group.middle - MARGIN as i64, read.query.len() + 2 * MARGIN + 1);
+        reference.codes(group.stretch, from, length, &mut self.codes)
+    }
+
+    /// Takes placements that differ from those taken before, the best first, until there are enough
+    /// and the score of one more is known.
+    fn take(
+        &mut self,
+        read: ScoredRead<'_>,
+        reference: &Reference<'_>,
+        wanted: &Wanted,
+        out: &mut Output,
+    ) -> Chosen {
+        let first = out.alignments.len();
+        let mut chosen = Chosen { alignments: first..first, second: None };
+        self.passed.clear();
+        for at in 0..self.found.len() {
+            let found = self.found[at];
+            let taken = out.alignments.len() - first;
+            let alignment = self.alignment(read, reference, &found, out);
+            let is_new = self.is_new(&found, &out.alignments[first..], &out.ops);
+            let is_known = is_new
+                && unknown(read, reference, &alignment, &mut self.codes) <= wanted.most_unknown;
+            if is_known {
+                if taken == 1 {
+                    chosen.second = Some(found.score);
+                }
+                if taken < wanted.placements {
+                    if found.diagonal.is_none() {
+                        self.passed.extend(&self.path);
+                    }
+                    out.alignments.push(alignment);
+                    continue;
+                }
+            }
+            out.ops.truncate(alignment.ops.start);
+            if taken >= wanted.placements && chosen.second.is_some() {
+                break;
+            }
+        }
+        chosen.alignments.end = out.alignments.len();
+        chosen
+    }
+
+    /// The alignment of a placement; `path` is then the diagonals that it is on.
+    fn alignment(
+        &mut self,
+        read: ScoredRead<'_>,
+        reference: &Reference<'_>,
+        found: &Found,
+        out: &mut Output,
+    ) -> Alignment {
+        let group = self.groups[found.group].clone();
+        let length = read.query.len();
+        self.path.clear();
+        let place = if let Some(at) = found.diagonal {
+            let diagonal = &self.diagonals[at];
+            let (from, end) = diagonal
+                .ungapped
+                .map_or((0, length), |it| (usize::from(it.from), usize::from(it.end)));
+            self.ops.clear();
+            push(&mut self.ops, CLIP, from);
+            push(&mut self.ops, MATCH, end - from);
+            push(&mut self.ops, CLIP, length - end);
+            self.path.push(diagonal.start);
+            diagonal.start + from as i64
+        } else {
+            self.fetch(read, reference, &group);
+            let problem = Problem {
+                codes: read.query.codes(),
+                penalties: read.penalties,
+                window: &self.codes,
+                scoring: read.scoring,
+                gaps_late: group.stretch.is_reverse,
+            };
+            let traced = problem.trace(&mut self.table, &mut self.ops);
+            let place = group.middle - MARGIN as i64 + traced.start as i64;
+            walk(place, &self.ops, &mut self.path);
+            place
+        };
+        let ops = out.ops.len()..out.ops.len() + self.ops.len();
+        out.ops.extend(&self.ops);
+        Alignment { score: found.score, stretch: group.stretch, place, ops }
+    }
+
+    /// Whether the alignment at hand is on no diagonal of those taken.
+    fn is_new(&self, found: &Found, taken: &[Alignment], ops: &[u32]) -> bool {
+        let is_passed = |diagonal: &i64| self.passed.contains(diagonal);
+        if self.path.iter().any(is_passed) {
+            return false;
+        }
+        // Diagonals without a gap differ from each other.
+        found.diagonal.is_some()
+            || !taken.iter().any(|other| {
+                let near = (other.place - self.path[0]).abs() < APART + 400;
+                let clip = ops[other.ops.start];
+                let clip = if clip & 15 == CLIP { i64::from(clip >> 4) } else { 0 };
+                near && self.path.contains(&(other.place - clip))
+            })
+    }
+}
+
+/// The diagonals that an alignment is on: places of the read's first base.
+fn walk(place: i64, ops: &[u32], out: &mut Vec<i64>) {
+    let mut diagonal = place;
+    if let Some(clip) = ops.first().filter(|&op| op & 15 == CLIP) {
+        diagonal -= i64::from(clip >> 4);
+    }
+    out.clear();
+    for op in ops {
+        let count = i64::from(op >> 4);
+        match op & 15 {
+            DELETION => diagonal += count,
+            INSERTION => diagonal -= count,
+            MATCH => out.push(diagonal),
+            _ => (),
+        }
+    }
+}
+
+/// Bases that are not A, C, G or T, of the read and of the reference under it.
+fn unknown(
+    read: ScoredRead<'_>,
+    reference: &Reference<'_>,
+    alignment: &Alignment,
+    codes: &mut Vec<u8>,
+) -> u32 {
+    let length = read.query.len();
+    let end = (alignment.place + length as i64).min(alignment.stretch.end);
+    if !reference.has_hole(alignment.place, end) {
+        // Reads with too many are not searched for.
+        return 0;
+    }
+    let span = (end - alignment.place) as usize;
+    reference.codes(alignment.stretch, alignment.place, span, codes);
+    codes.iter().filter(|&&code| code == UNKNOWN).count() as u32
+}

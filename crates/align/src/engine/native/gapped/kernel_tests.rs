@@ -1,0 +1,176 @@
+//! The kernel against the traceback, and both against a table of the whole matrix.
+
+use proptest::prelude::*;
+
+use super::super::score::{GapPenalty, Growth, LengthFunction};
+use super::super::traceback::{CLIP, DELETION, INSERTION, MATCH, Problem, Table};
+use super::*;
+
+fn scoring(is_local: bool, numbers: &[i16; 8], gap_barrier: u16) -> Scoring {
+    let [bonus, most, least, unknown, ref gaps @ ..] = *numbers;
+    let function = LengthFunction { growth: Growth::Constant, constant: 0.0, factor: 0.0 };
+    Scoring {
+        is_local,
+        match_bonus: if is_local { bonus } else { 0 },
+        mismatch: [most.max(least), most.min(least)],
+        ignores_qualities: false,
+        unknown,
+        read_gap: GapPenalty { open: gaps[0], extend: gaps[1] },
+        reference_gap: GapPenalty { open: gaps[2], extend: gaps[3] },
+        gap_barrier,
+        minimum: function,
+        most_unknown: function,
+    }
+}
+
+/// The whole matrix in wide numbers, three tables, cells outside the band left out.
+fn oracle(codes: &[u8], penalties: &[i16], window: &[u8], scoring: &Scoring) -> i32 {
+    const NONE: i32 = -1_000_000;
+    let (rows, columns) = (codes.len(), window.len());
+    let mut tables = vec![vec![[NONE; 3]; columns + 1]; rows + 1];
+    // Row 0 is in front of the first base: an alignment may begin behind any place.
+    tables[0].iter_mut().for_each(|cell| cell[0] = 0);
+    let barrier = i64::from(scoring.gap_barrier);
+    let mut best = NONE;
+    for row in 1..=rows {
+        for column in 1..=columns {
+            let diagonal = column as i64 - 1 - (row as i64 - 1) - MARGIN as i64;
+            if !(-31..=32).contains(&diagonal) {
+                continue;
+            }
+            let worth = match window[column - 1] {
+                WALL => NONE,
+                UNKNOWN => -i32::from(scoring.unknown),
+                code if code == codes[row - 1] => scoring.match_bonus.into(),
+                _ => -i32::from(penalties[row - 1]),
+            };
+            let best_of = |cell: [i32; 3]| cell.into_iter().max().unwrap();
+            let (before, behind) = (row as i64, (rows - row) as i64);
+            let opened = |cell: [i32; 3], own: usize, gap: GapPenalty| {
+                let longer = cell[own] - i32::from(gap.extend);
+                longer.max(best_of(cell) - i32::from(gap.first()))
+            };
+            let in_read = if before >= barrier && behind >= barrier {
+                opened(tables[row][column - 1], 1, scoring.read_gap)
+            } else {
+                NONE
+            };
+            let in_reference = if before > barrier && behind >= barrier {
+                opened(tables[row - 1][column], 2, scoring.reference_gap)
+            } else {
+                NONE
+            };
+            let mut from = best_of(tables[row - 1][column - 1]);
+            if scoring.is_local {
+                from = from.max(0);
+            }
+            let cell = [from.saturating_add(worth).max(NONE), in_read, in_reference];
+            tables[row][column] = cell;
+            if scoring.is_local || row == rows {
+                best = best.max(best_of(cell));
+            }
+        }
+    }
+    if scoring.is_local { best.max(0) } else { best }
+}
+
+/// What a CIGAR is worth.
+fn worth(problem: &Problem<'_>, start: usize, ops: &[u32]) -> i32 {
+    let (mut at, mut place, mut score) = (0, start, 0);
+    for op in ops {
+        let count = (op >> 4) as usize;
+        let gap = |gap: GapPenalty| i32::from(gap.open) + i32::from(gap.extend) * count as i32;
+        match op & 15 {
+            MATCH => {
+                for _ in 0..count {
+                    score += match problem.window[place] {
+                        UNKNOWN => -i32::from(problem.scoring.unknown),
+                        code if code == problem.codes[at] => problem.scoring.match_bonus.into(),
+                        _ => -i32::from(problem.penalties[at]),
+                    };
+                    at += 1;
+                    place += 1;
+                }
+            }
+            DELETION => {
+                score -= gap(problem.scoring.read_gap);
+                place += count;
+            }
+            INSERTION => {
+                score -= gap(problem.scoring.reference_gap);
+                at += count;
+            }
+            kind => {
+                assert_eq!(kind, CLIP);
+                at += count;
+            }
+        }
+    }
+    assert_eq!(at, problem.codes.len());
+    score
+}
+
+/// A read off a window, with changes: a base, some left out, some put in.
+fn problems() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
+    let change = (any::<prop::sample::Index>(), 0_u8..3, 1_usize..20, 0_u8..5);
+    let changes = proptest::collection::vec(change, 0..5);
+    let window = proptest::collection::vec(0_u8..4, 100..260);
+    (window, changes, 0_usize..12, 0_usize..12).prop_map(|(mut window, changes, front, behind)| {
+        let length = window.len();
+        let mut read = window[MARGIN..length - MARGIN - 1].to_vec();
+        for (at, kind, count, code) in changes {
+            let at = at.index(read.len());
+            let count = count.min(read.len() - at);
+            match kind {
+                0 => read[at] = code,
+                1 if read.len() > count + 1 => drop(read.drain(at..at + count)),
+                _ => drop(read.splice(at..at, std::iter::repeat_n(code % 4, count))),
+            }
+            window[at] = if code == 4 { UNKNOWN } else { window[at] };
+        }
+        let length = window.len();
+        window[..front].fill(WALL);
+        window[length - behind..].fill(WALL);
+        (read, window)
+    })
+}
+
+proptest! {
+    #[test]
+    fn the_best_score_is_that_of_the_whole_matrix(
+        (read, mut window) in problems(),
+        is_local in any::<bool>(),
+        numbers in (1_i16..6, 0_i16..9, 0_i16..9, 0_i16..3, [0_i16..7, 1_i16..5, 0_i16..7, 1_i16..5]),
+        barrier in 1_u16..6,
+        gaps_late in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let (bonus, most, least, unknown, [a, b, c, d]) = numbers;
+        let scoring = scoring(is_local, &[bonus, most, least, unknown, a, b, c, d], barrier);
+        let qualities = (0..read.len()).map(|at| (seed >> (at % 58)) as u8 % 42);
+        let penalties: Vec<i16> = qualities.map(|it| scoring.mismatch_at(it)).collect();
+        window.resize(read.len() + 2 * MARGIN + 1, WALL);
+        let expected = oracle(&read, &penalties, &window, &scoring);
+
+        let mut profile = Profile::default();
+        // What was there before leaves nothing.
+        profile.take(&[1; 300], &[3; 300], &scoring);
+        profile.take(&read, &penalties, &scoring);
+        let wide: Vec<i16> = window.iter().map(|&code| code.into()).collect();
+        let is_plain = window.iter().all(|&code| code < UNKNOWN);
+        let found = best_score(&profile, &wide, is_plain, &scoring);
+        let problem =
+            Problem { codes: &read, penalties: &penalties, window: &window, scoring: &scoring, gaps_late };
+        let (mut table, mut ops) = (Table::default(), Vec::new());
+        let traced = problem.trace(&mut table, &mut ops);
+        if expected < i32::from(LOW) / 2 {
+            prop_assert!(found < i32::from(LOW) / 2 && traced.score < i32::from(LOW) / 2);
+        } else {
+            prop_assert_eq!(found, expected);
+            prop_assert_eq!(traced.score, expected);
+            if expected > 0 || !is_local {
+                prop_assert_eq!(worth(&problem, traced.start, &ops), expected, "{:?}", ops);
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What is searched for and what of it is reported.
+
+use super::score::{LengthFunction, Scoring};
+use crate::engine::native::ungapped::{Reported, Strands};
+
+/// How much is done for a read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Effort {
+    /// Seeds grow to so many bases, and further while they are frequent.
+    pub seed_bases: u16,
+    /// Bases from the end of a seed to that of the next, by the length of the read.
+    pub interval: LengthFunction,
+    /// Rows of a seed that are looked at.
+    pub rows: u32,
+    /// Gapped extensions that may fail one after the other.
+    pub tries: u32,
+    /// Bases from seed to seed where a read has no good placement yet.
+    pub second_interval: u16,
+}
+
+/// All options of the modes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GappedOptions {
+    /// What alignments are worth.
+    pub scoring: Scoring,
+    /// How much is done.
+    pub effort: Effort,
+    /// How many placements are reported.
+    pub reported: Reported,
+    /// On which strands.
+    pub strands: Strands,
+    /// Bases cut off at the 5' and the 3' end.
+    pub trim: [usize; 2],
+}

@@ -1,0 +1,221 @@
+//! Seeds: strings of a read that occur in the genome, and their places.
+//!
+//! A seed begins at its end: the rows of its last bases are in a table, and it grows to the left
+//! until it is long enough and rare enough, or until it would not occur. One that would not occur
+//! any longer keeps what did. So a seed is no longer than it has to be, and its rows are all places
+//! where that much of the read lies: a second placement of the read is found by the same seeds. Of a
+//! frequent seed some rows are drawn by the read's number.
+
+use crate::engine::native::chance::{drawn_rows, hash};
+use crate::engine::native::query::{Query, UNKNOWN};
+use crate::engine::native::starts::Starts;
+use crate::search::lockstep::{self, Search};
+use crate::search::rows::{Interval, Rows, Step, Walk};
+
+/// Which seeds are of use.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SeedRules {
+    /// Least bases of a seed.
+    pub(super) least_bases: u16,
+    /// Bases that are enough for a seed with few rows.
+    pub(super) enough_bases: u16,
+    /// Most rows of a seed that are looked at.
+    pub(super) rows: u32,
+    /// More rows than these are none, of a seed shorter than `enough_bases`.
+    pub(super) rows_of_short: u32,
+}
+
+/// What seeds are searched in.
+pub(super) struct SeedContext<'a> {
+    pub(super) rows: Rows<'a>,
+    pub(super) starts: &'a Starts,
+    pub(super) queries: &'a [Query],
+    pub(super) rules: SeedRules,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    New,
+    /// This string of the table.
+    Looked(u32),
+    Growing,
+    Done,
+}
+
+/// A seed that grows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seed {
+    interval: Interval,
+    query: u32,
+    /// Its first base.
+    at: u16,
+    /// Behind its last base.
+    end: u16,
+    state: State,
+}
+
+impl Seed {
+    pub(super) fn new(query: usize, end: usize) -> Self {
+        let interval = Interval::default();
+        let end = end as u16;
+        Self { interval, query: query as u32, at: end, end, state: State::New }
+    }
+
+    fn bases(&self) -> u16 {
+        self.end - self.at
+    }
+
+    /// The string of the table that it ends with.
+    #[inline(always)]
+    fn begin(&mut self, context: &SeedContext<'_>) -> bool {
+        let codes = context.queries[self.query as usize].codes();
+        let from = usize::from(self.end).checked_sub(context.starts.string_bases());
+        let string = from.map(|from| &codes[from..usize::from(self.end)]);
+        let Some(string) = string.filter(|string| !string.contains(&UNKNOWN)) else {
+            self.state = State::Done;
+            return false;
+        };
+        let number = string.iter().fold(0, |n, &code| n << 2 | u32::from(code));
+        context.starts.prefetch(number as usize);
+        self.state = State::Looked(number);
+        true
+    }
+
+    #[inline(always)]
+    fn look(&mut self, context: &SeedContext<'_>, number: u32) -> bool {
+        match context.starts.get(number as usize) {
+            Some(interval) => {
+                self.at = self.end - context.starts.string_bases() as u16;
+                self.interval = interval;
+            }
+            None => self.interval = context.rows.all(),
+        }
+        self.state = if self.interval.count > 0 { State::Growing } else { State::Done };
+        context.rows.prefetch(self.interval);
+        self.interval.count > 0
+    }
+
+    #[inline(always)]
+    fn grow(&mut self, context: &SeedContext<'_>) -> bool {
+        let (rules, bases) = (&context.rules, self.bases());
+        let is_enough = match self.interval.count {
+            1 => bases >= rules.least_bases,
+            count => bases >= rules.enough_bases && count <= u64::from(rules.rows),
+        };
+        let codes = context.queries[self.query as usize].codes();
+        let next = usize::from(self.at).checked_sub(1).map(|at| codes[at]);
+        if let Some(code) = next.filter(|&code| !is_enough && code != UNKNOWN) {
+            let longer = context.rows.extend(self.interval, usize::from(code));
+            if longer.count > 0 {
+                self.interval = longer;
+                self.at -= 1;
+                context.rows.prefetch(longer);
+                return true;
+            }
+        }
+        self.state = State::Done;
+        false
+    }
+
+    /// Its rows, where they are of use.
+    fn rows(&self, rules: &SeedRules) -> Interval {
+        let is_long = self.bases() >= rules.enough_bases;
+        let is_rare = self.interval.count <= rules.rows_of_short.into();
+        let is_of_use = self.bases() >= rules.least_bases && (is_long || is_rare);
+        if is_of_use { self.interval } else { Interval::default() }
+    }
+}
+
+impl Search<SeedContext<'_>> for Seed {
+    #[inline(always)]
+    fn step(&mut self, context: &SeedContext<'_>) -> bool {
+        match self.state {
+            State::New => self.begin(context),
+            State::Looked(number) => self.look(context, number),
+            State::Growing => self.grow(context),
+            State::Done => false,
+        }
+    }
+}
+
+/// A place where a seed lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Hit {
+    /// Number of the read in its group.
+    pub(super) query: u32,
+    /// The place in `T` where the read's first base would be; it may be in front of all.
+    pub(super) start: i64,
+    /// The seed's first base in the read, and behind its last.
+    pub(super) from: u16,
+    pub(super) end: u16,
+}
+
+/// A row on its way to its place.
+#[derive(Debug, Clone, Copy)]
+struct Located {
+    walk: Walk,
+    place: Option<u64>,
+    query: u32,
+    from: u16,
+    end: u16,
+}
+
+impl Search<Rows<'_>> for Located {
+    #[inline(always)]
+    fn step(&mut self, rows: &Rows<'_>) -> bool {
+        match rows.step_over(&mut self.walk) {
+            Step::Place(place) => {
+                self.place = Some(place);
+                false
+            }
+            Step::Base(_) => {
+                rows.prefetch_walk(self.walk);
+                true
+            }
+        }
+    }
+}
+
+/// Working memory of the search for seeds.
+#[derive(Debug, Default)]
+pub(super) struct SeedWork {
+    pub(super) seeds: Vec<Seed>,
+    located: Vec<Located>,
+    active: Vec<usize>,
+    /// What was found, by read, then place.
+    pub(super) hits: Vec<Hit>,
+}
+
+impl SeedWork {
+    /// Has all seeds grow, and adds their places to `hits`. `first_ordinal` is the number of the
+    /// group's first read.
+    pub(super) fn find(&mut self, context: &SeedContext<'_>, first_ordinal: u64) {
+        lockstep::run(&mut self.seeds, context, &mut self.active);
+        self.located.clear();
+        for seed in self.seeds.drain(..) {
+            let interval = seed.rows(&context.rules);
+            let (query, from, end) = (seed.query, seed.at, seed.end);
+            let located = |row| {
+                let walk = Walk { row, steps: 0 };
+                Located { walk, place: None, query, from, end }
+            };
+            if interval.count <= context.rules.rows.into() {
+                let rows = interval.first..interval.first + interval.count;
+                self.located.extend(rows.map(located));
+            } else {
+                let ordinal = first_ordinal + u64::from(query);
+                let chance = |which: u64| hash(ordinal, which << 16 | u64::from(end));
+                let rows = drawn_rows(chance, interval, context.rules.rows);
+                self.located.extend(rows.map(located));
+            }
+        }
+        lockstep::run(&mut self.located, &context.rows, &mut self.active);
+        self.hits.extend(self.located.drain(..).filter_map(|it| {
+            let Located { query, from, end, .. } = it;
+            let start = it.place? as i64 - i64::from(from);
+            Some(Hit { query, start, from, end })
+        }));
+        self.hits.sort_unstable();
+        self.hits.dedup();
+    }
+}

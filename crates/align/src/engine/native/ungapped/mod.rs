@@ -1,0 +1,325 @@
+//! Our own engine: placements without gaps, every one of them.
+//!
+//! [`NativeEngine`] finds all places of the reference where a read has at most so many mismatches
+//! (what Bowtie's `-v V -a` finds), and none elsewhere: not over the end of a sequence, and not
+//! over a hole of the reference, whatever base the index has there. An unknown base of the read
+//! matches nothing.
+//!
+//! 1. [`query`](super::query): reads are packed.
+//! 2. `scheme`: a search scheme, complete and without repeats, gives leaves: few rows, or strings
+//!    as long as the read.
+//! 3. `locate`: rows to places, many at once. A walk to a place passes the bases beside what was
+//!    searched for, and ends where too many are not the read's: most rows never get to a place.
+//!    There the read is compared with the genome.
+//! 4. `placements`: by read, for as many mismatches as are wanted.
+//! 5. `choice`: which of them are reported, and which is the primary one.
+//! 6. `record`: to BAM.
+
+mod choice;
+mod locate;
+mod options;
+mod pairs;
+mod placements;
+mod record;
+mod scheme;
+mod simd;
+
+use std::path::Path;
+
+pub use options::{Acceptance, Reported, SeedAcceptance, Strands, UngappedOptions};
+pub use pairs::{Orientation, PairOptions};
+
+use crate::engine::native::chance::hash;
+use crate::engine::native::checked;
+use crate::engine::native::query::{LONGEST_READ, Query};
+use crate::engine::native::starts::Starts;
+use crate::index::{IndexError, IndexInfo, Loaded};
+use crate::search::rows::Rows;
+
+use crate::engine::copied_reads::CopiedReads;
+use crate::engine::native::fields::SECONDARY;
+use crate::engine::{
+    AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink,
+};
+use choice::choose;
+use locate::{Placement, Places};
+use pairs::Pairs;
+use placements::{GROUP_READS, Genome, Limits, MOST_PLACEMENTS, Work};
+use record::{Head, Records, Tags};
+use scheme::Tables;
+
+/// Shortest read, in bases: shorter ones are everywhere.
+const SHORTEST_READ: usize = 15;
+
+/// Most mismatches that can be asked for.
+pub const MOST_MISMATCHES: u8 = scheme::MOST_MISMATCHES as u8;
+
+/// See the module documentation.
+#[derive(Debug)]
+pub struct NativeEngine {
+    index: Loaded,
+    starts: Starts,
+    options: UngappedOptions,
+}
+
+/// Working memory of one worker.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    queries: Vec<Query>,
+    work: Work,
+    singles: Vec<Placement>,
+    pairs: Pairs,
+    /// Of both mates, or of a single read.
+    records: [Records; 2],
+}
+
+impl NativeEngine {
+    /// Reads the index at `prefix`, which has been checked and found to be `info`.
+    ///
+    /// # Errors
+    /// When a file cannot be read or has changed.
+    pub fn load(
+        prefix: &Path,
+        info: &IndexInfo,
+        options: UngappedOptions,
+    ) -> Result<Self, IndexError> {
+        let index = Loaded::read(prefix, info)?;
+        let parts = index.parts();
+        let starts = Starts::find(&Rows::new(parts), parts.bases);
+        Ok(Self { index, starts, options })
+    }
+
+    /// Takes other options.
+    pub fn set_options(&mut self, options: UngappedOptions) {
+        self.options = options;
+    }
+
+    /// Memory beside that of the index itself, for a reference of so many bases.
+    #[must_use]
+    pub fn table_bytes(bases: u64) -> u64 {
+        Starts::size_bytes(bases)
+    }
+
+    fn genome(&self) -> Genome<'_> {
+        let parts = self.index.parts();
+        let (sequences, holes) = (self.index.sequences(), self.index.holes());
+        Genome {
+            tables: Tables { rows: Rows::new(parts), starts: &self.starts },
+            places: Places::new(parts, sequences, holes, self.options.strands),
+        }
+    }
+
+    /// Finds the placements of reads, or of the first of them: as many as it says.
+    fn place(
+        &self,
+        reads: &[Read<'_>],
+        is_paired: bool,
+        first_ordinal: u64,
+        scratch: &mut Scratch,
+    ) -> usize {
+        scratch.queries.resize_with(scratch.queries.len().max(reads.len()), Query::default);
+        for (query, read) in scratch.queries.iter_mut().zip(reads) {
+            query.take(read.bases, read.qualities);
+        }
+        let queries = &scratch.queries[..reads.len()];
+        let limits = if is_paired {
+            Limits::of_mates(&self.options)
+        } else {
+            Limits::of(&self.options, first_ordinal)
+        };
+        let acceptance = self.options.acceptance;
+        simd::find(self.genome(), (acceptance, limits), queries, &mut scratch.work)
+    }
+
+    /// What the mismatches of a placement cost.
+    fn cost_of(&self, query: &Query, placement: &Placement) -> u32 {
+        let genome = self.genome().places.genome;
+        let differences = query.all_differences(genome, placement.place);
+        query.cost(&differences, |quality| self.options.acceptance.cost(quality))
+    }
+
+    /// Hands out the records of a single read, number `number` of its group.
+    fn emit_single(
+        &self,
+        (number, read): (usize, &Read<'_>),
+        ordinal: u64,
+        scratch: &mut Scratch,
+        out: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), EngineError> {
+        let Scratch { queries, work, singles, records: [records, _], .. } = scratch;
+        let (genome, query) = (self.genome(), &queries[number]);
+        let range = work.range_of(number);
+        singles.clear();
+        singles.extend_from_slice(work.of(number));
+        if self.options.reported == Reported::All && singles.len() > MOST_PLACEMENTS {
+            return Err(too_many(read, MOST_PLACEMENTS));
+        }
+        let suppressed = choose(singles, &self.options, |placement| {
+            (self.cost_of(query, placement), hash(ordinal, placement.place))
+        });
+        records.clear();
+        if singles.is_empty() {
+            let body = records.begin(read, Head::unmapped(0));
+            record::push_suppressed(suppressed, body);
+            out(body);
+        }
+        for (at, placement) in singles.iter().enumerate() {
+            work.prefetch_after(range.start + at, &genome.places, queries);
+            let Some(spot) = genome.places.spot(placement.place, read.bases.len()) else {
+                continue;
+            };
+            let secondary = if at > 0 { SECONDARY } else { 0 };
+            let body = records.begin(read, Head::single(secondary, spot));
+            let tags = Tags { reported: singles.len() as u32, ..Tags::of(placement) };
+            record::push_tags(query, &tags, genome.places.genome, body);
+            out(body);
+        }
+        Ok(())
+    }
+
+    /// Hands out the records of a pair, whose mates are reads `number` and the next of their group.
+    fn emit_pair(
+        &self,
+        (number, reads): (usize, [&Read<'_>; 2]),
+        ordinal: u64,
+        scratch: &mut Scratch,
+        out: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), EngineError> {
+        let Scratch { queries, work, pairs, records, .. } = scratch;
+        let genome = self.genome();
+        let placements = [work.of(number), work.of(number + 1)];
+        if placements.iter().any(|found| found.len() > MOST_PLACEMENTS) {
+            return Err(too_many(reads[0], MOST_PLACEMENTS));
+        }
+        let most = self.options.max_placements.map_or(MOST_PLACEMENTS / 2, |it| it as usize);
+        let lengths = reads.map(|read| read.bases.len());
+        let most_found = if self.options.best_stratum { MOST_PLACEMENTS / 2 } else { most };
+        pairs.find(genome, self.options.pairs, placements, lengths, most_found);
+        if self.options.max_placements.is_none() && pairs.found.len() > most_found {
+            return Err(too_many(reads[0], most_found));
+        }
+        let suppressed = choose(&mut pairs.found, &self.options, |mates| {
+            let cost = |mate: usize| self.cost_of(&queries[number + mate], &mates[mate].placement);
+            let [first, second] = mates.map(|mate| mate.placement.place);
+            (cost(0) + cost(1), hash(hash(ordinal, first), second))
+        });
+        for (mate, records) in records.iter_mut().enumerate() {
+            records.clear();
+            if pairs.found.is_empty() {
+                let body = records.begin(reads[mate], Head::unmapped(PAIRED_UNMAPPED[mate]));
+                record::push_suppressed(suppressed, body);
+                out(body);
+            }
+            for (at, placed) in pairs.found.iter().enumerate() {
+                let secondary = if at > 0 { SECONDARY } else { 0 };
+                let head = Head::of_pair(mate, secondary, placed.map(|it| it.spot), lengths);
+                let body = records.begin(reads[mate], head);
+                let hit = pairs::Hit { number: at as u32, mate_bases: lengths[1 - mate] as u32 };
+                let reported = pairs.found.len() as u32;
+                let placement = &placed[mate].placement;
+                let tags = Tags { reported, hit: Some(hit), ..Tags::of(placement) };
+                record::push_tags(&queries[number + mate], &tags, genome.places.genome, body);
+                out(body);
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands out the records of a group of reads, of which the first `pairs` pairs are mates. How
+    /// many reads are done with.
+    fn emit_group(
+        &self,
+        reads: &[Read<'_>],
+        (from, pairs): (usize, usize),
+        first_ordinal: u64,
+        scratch: &mut Scratch,
+        sink: &mut dyn RecordSink,
+    ) -> Result<usize, EngineError> {
+        let is_paired = from < 2 * pairs;
+        let border = if is_paired { 2 * pairs } else { reads.len() };
+        let group = &reads[from..border.min(from + GROUP_READS)];
+        let mut finished = self.place(group, is_paired, first_ordinal + from as u64, scratch);
+        if is_paired {
+            finished &= !1;
+            for number in (0..finished).step_by(2) {
+                let at = (from + number) / 2;
+                let mates = [&group[number], &group[number + 1]];
+                let ordinal = first_ordinal + (from + number) as u64;
+                let mut out = |body: &[u8]| sink.record(Origin::Pair(at), body);
+                self.emit_pair((number, mates), ordinal, scratch, &mut out)?;
+            }
+        } else {
+            for (number, read) in group[..finished].iter().enumerate() {
+                let at = from + number - 2 * pairs;
+                let ordinal = first_ordinal + (from + number) as u64;
+                let mut out = |body: &[u8]| sink.record(Origin::Single(at), body);
+                self.emit_single((number, read), ordinal, scratch, &mut out)?;
+            }
+        }
+        Ok(finished)
+    }
+}
+
+/// FLAG of the mates of a pair that is not placed.
+const PAIRED_UNMAPPED: [u16; 2] = [0x4d, 0x8d];
+
+fn too_many(read: &Read<'_>, most: usize) -> EngineError {
+    EngineError::Read {
+        name: String::from_utf8_lossy(read.name).into_owned(),
+        problem: format!(
+            "more than {most} placements, the most of a read or pair that --all writes; \
+             --max-placements leaves such reads unmapped"
+        ),
+    }
+}
+
+impl AlignmentEngine for NativeEngine {
+    type Scratch = Scratch;
+    type Candidates = CopiedReads;
+    type Model = ();
+
+    const NEEDS_COHORTS: bool = false;
+    const MANY_RECORDS: bool = true;
+
+    fn scratch(&self) -> Result<Scratch, EngineError> {
+        Ok(Scratch::default())
+    }
+
+    fn seed_extend(
+        &self,
+        _scratch: &mut Scratch,
+        reads: &EngineReads<'_>,
+    ) -> Result<CopiedReads, EngineError> {
+        Ok(CopiedReads::of(reads))
+    }
+
+    fn infer_cohort(&self, _candidates: &[CopiedReads]) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn emit(
+        &self,
+        scratch: &mut Scratch,
+        candidates: CopiedReads,
+        _model: Option<&()>,
+        ordinals: Ordinals,
+        sink: &mut dyn RecordSink,
+    ) -> Result<(), EngineError> {
+        let take = |read| checked(read, self.options.trim, SHORTEST_READ, "ungapped");
+        let reads: Vec<_> = candidates.reads().map(take).collect::<Result<_, _>>()?;
+        let (pairs, first_ordinal) = (candidates.pairs(), ordinals.first_single);
+        let mut from = 0;
+        while from < reads.len() {
+            from += self.emit_group(&reads, (from, pairs), first_ordinal, scratch, sink)?;
+        }
+        Ok(())
+    }
+
+    fn held_bytes(&self, candidates: &CopiedReads) -> u64 {
+        candidates.held_bytes()
+    }
+
+    fn longest_read_bases(&self) -> usize {
+        LONGEST_READ + self.options.trim.iter().sum::<usize>()
+    }
+}

@@ -1,0 +1,259 @@
+//! The options of `--mode end-to-end` and `--mode local`: Bowtie 2's scheme of scores, and how much
+//! is done for a read.
+
+use std::str::FromStr;
+
+use seqloom_align::engine::native::gapped::{
+    Effort, GapPenalty, GappedOptions, Growth, LengthFunction, Scoring,
+};
+use seqloom_align::engine::native::ungapped::{Reported, Strands};
+use seqloom_terminal::UsageError;
+
+/// Greatest penalty: with it the worst score of the longest read is in range.
+const MOST_PENALTY: i16 = 30;
+/// Greatest match bonus.
+const MOST_BONUS: i64 = 20;
+/// Lengths of reads for which a least score has to have a meaning.
+const LENGTHS: [usize; 5] = [20, 50, 100, 200, 400];
+
+/// `--effort`: Bowtie 2's presets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum EffortArgument {
+    /// Few seeds
+    VeryFast,
+    /// Some more
+    Fast,
+    /// What Bowtie 2 does unasked
+    Sensitive,
+    /// Many seeds
+    VerySensitive,
+}
+
+/// Two numbers with a comma.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TwoPenalties([i16; 2]);
+
+impl FromStr for TwoPenalties {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |part: &str| part.parse().ok().filter(|it| (0..=MOST_PENALTY).contains(it));
+        let numbers = text.split_once(',').map(|(one, other)| (number(one), number(other)));
+        match numbers {
+            Some((Some(one), Some(other))) => Ok(Self([one, other])),
+            _ => Err(format!("must be two numbers from 0 to {MOST_PENALTY} with a comma")),
+        }
+    }
+}
+
+/// A letter for how a function grows with the length of a read, and its numbers.
+fn length_function(text: &str) -> Result<LengthFunction, String> {
+    let refuse = || {
+        "must be C, L, S or G (constant, with the length, its square root, its logarithm), a \
+         number, and another one by which that is multiplied: L,-0.6,-0.6"
+            .to_owned()
+    };
+    let mut parts = text.split(',');
+    let growth = match parts.next() {
+        Some("C") => Growth::Constant,
+        Some("L") => Growth::Linear,
+        Some("S") => Growth::SquareRoot,
+        Some("G") => Growth::Logarithm,
+        _ => return Err(refuse()),
+    };
+    let numbers: Option<Vec<f64>> =
+        parts.map(|part| part.parse().ok().filter(|it: &f64| it.abs() <= 1e6)).collect();
+    match (growth, numbers.as_deref()) {
+        (Growth::Constant, Some(&[constant])) => {
+            Ok(LengthFunction { growth, constant, factor: 0.0 })
+        }
+        (_, Some(&[constant, factor])) => Ok(LengthFunction { growth, constant, factor }),
+        _ => Err(refuse()),
+    }
+}
+
+/// See the module documentation.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "By score (--mode end-to-end or local, as Bowtie 2; docs/modes.md)")]
+pub(super) struct GappedArguments {
+    /// How much is done for a read [default: sensitive]
+    #[arg(long, value_name = "EFFORT")]
+    effort: Option<EffortArgument>,
+    /// Least score of a placement, by the length of the read: C, L, S or G for a constant, the
+    /// length, its square root or its logarithm, then what is added and by what it is multiplied
+    /// [default: L,-0.6,-0.6; --mode local: G,20,8]
+    #[arg(long, value_name = "F,B,A", value_parser = length_function, allow_hyphen_values = true)]
+    score_min: Option<LengthFunction>,
+    /// Score of a base that matches, --mode local [default: 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i16).range(1..=MOST_BONUS))]
+    match_bonus: Option<i16>,
+    /// Of a mismatch at a base of quality 40 or more, and of quality 0 [default: 6,2]
+    #[arg(long, value_name = "MAX,MIN")]
+    mismatch_penalties: Option<TwoPenalties>,
+    /// Mismatches cost the same at any quality
+    #[arg(long)]
+    ignore_qualities: bool,
+    /// Of a base that is not A, C, G or T, in the read or the reference [default: 1]
+    #[arg(long, value_name = "N",
+          value_parser = clap::value_parser!(i16).range(0..=i64::from(MOST_PENALTY)))]
+    unknown_penalty: Option<i16>,
+    /// Of a gap in the read: once, and for each base [default: 5,3]
+    #[arg(long, value_name = "OPEN,EXTEND")]
+    read_gap: Option<TwoPenalties>,
+    /// Of a gap in the reference: once, and for each base [default: 5,3]
+    #[arg(long, value_name = "OPEN,EXTEND")]
+    reference_gap: Option<TwoPenalties>,
+    /// No gap is so near to an end of the read, in bases [default: 4]
+    #[arg(long, value_name = "BASES", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    gap_barrier: Option<u16>,
+    /// Most bases that are not A, C, G or T, of the read or of its place, by its length [default:
+    /// L,0,0.15]
+    #[arg(long, value_name = "F,B,A", value_parser = length_function, allow_hyphen_values = true)]
+    max_unknown: Option<LengthFunction>,
+}
+
+/// A function that grows with the length.
+const fn linear(constant: f64, factor: f64) -> LengthFunction {
+    LengthFunction { growth: Growth::Linear, constant, factor }
+}
+
+impl GappedArguments {
+    /// What alignments are worth.
+    fn scoring(&self, is_local: bool) -> Scoring {
+        let gap = |given: Option<TwoPenalties>| {
+            let [open, extend] = given.map_or([5, 3], |it| it.0);
+            GapPenalty { open, extend }
+        };
+        let minimum = if is_local {
+            LengthFunction { growth: Growth::Logarithm, constant: 20.0, factor: 8.0 }
+        } else {
+            linear(-0.6, -0.6)
+        };
+        Scoring {
+            is_local,
+            match_bonus: if is_local { self.match_bonus.unwrap_or(2) } else { 0 },
+            mismatch: self.mismatch_penalties.map_or([6, 2], |it| it.0),
+            ignores_qualities: self.ignore_qualities,
+            unknown: self.unknown_penalty.unwrap_or(1),
+            read_gap: gap(self.read_gap),
+            reference_gap: gap(self.reference_gap),
+            gap_barrier: self.gap_barrier.unwrap_or(4),
+            minimum: self.score_min.unwrap_or(minimum),
+            most_unknown: self.max_unknown.unwrap_or(linear(0.0, 0.15)),
+        }
+    }
+
+    /// What is done: about Bowtie 2's seeds, which are as long and as near to each other.
+    fn effort(&self, is_local: bool) -> Effort {
+        let root =
+            |constant, factor| LengthFunction { growth: Growth::SquareRoot, constant, factor };
+        let effort = self.effort.unwrap_or(EffortArgument::Sensitive);
+        let (seed_bases, interval) = match (effort, is_local) {
+            (EffortArgument::VeryFast | EffortArgument::Fast, false) => (22, root(0.0, 2.5)),
+            (EffortArgument::VeryFast, true) => (22, root(1.0, 2.0)),
+            (EffortArgument::Fast, true) => (22, root(1.0, 1.75)),
+            (EffortArgument::Sensitive, false) => (22, root(1.0, 1.15)),
+            (EffortArgument::Sensitive, true) => (20, root(1.0, 0.75)),
+            (EffortArgument::VerySensitive, _) => (20, root(1.0, 0.5)),
+        };
+        let (rows, tries, second_interval) = match effort {
+            EffortArgument::VeryFast => (8, 5, 6),
+            EffortArgument::Fast => (8, 10, 5),
+            EffortArgument::Sensitive => (16, 15, 4),
+            EffortArgument::VerySensitive => (32, 20, 2),
+        };
+        Effort { seed_bases, interval, rows, tries, second_interval }
+    }
+
+    /// The options of the engine.
+    pub(super) fn options(
+        &self,
+        is_local: bool,
+        (reported, strands, trim): (Reported, Strands, [usize; 2]),
+    ) -> GappedOptions {
+        GappedOptions {
+            scoring: self.scoring(is_local),
+            effort: self.effort(is_local),
+            reported,
+            strands,
+            trim,
+        }
+    }
+
+    /// The first of these options that is given.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let options = [
+            ("--effort", self.effort.is_some()),
+            ("--score-min", self.score_min.is_some()),
+            ("--match-bonus", self.match_bonus.is_some()),
+            ("--mismatch-penalties", self.mismatch_penalties.is_some()),
+            ("--ignore-qualities", self.ignore_qualities),
+            ("--unknown-penalty", self.unknown_penalty.is_some()),
+            ("--read-gap", self.read_gap.is_some()),
+            ("--reference-gap", self.reference_gap.is_some()),
+            ("--gap-barrier", self.gap_barrier.is_some()),
+            ("--max-unknown", self.max_unknown.is_some()),
+        ];
+        options.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+    }
+
+    /// Refuses scores without a meaning.
+    ///
+    /// # Errors
+    /// [`UsageError`] that names the option.
+    pub(super) fn check(&self, is_local: bool) -> Result<(), UsageError> {
+        let refuse = |text: String| Err(UsageError(text));
+        if self.match_bonus.is_some() && !is_local {
+            return refuse("--match-bonus is an option of --mode local".to_owned());
+        }
+        let scoring = self.scoring(is_local);
+        let [most, least] = scoring.mismatch;
+        if least > most {
+            return refuse(format!(
+                "--mismatch-penalties: {least} at quality 0 is more than {most} at quality 40"
+            ));
+        }
+        if self.ignore_qualities && self.mismatch_penalties.is_some() && least != most {
+            return refuse(
+                "--ignore-qualities has one penalty; give --mismatch-penalties it twice".to_owned(),
+            );
+        }
+        let is_out_of_reach = |&length: &usize| {
+            scoring.minimum.at(length).trunc() > f64::from(scoring.match_bonus) * length as f64
+        };
+        if LENGTHS.iter().all(is_out_of_reach) {
+            return refuse("--score-min is above the score of a perfect alignment".to_owned());
+        }
+        if LENGTHS.iter().all(|&length| scoring.most_unknown.at(length) < 0.0) {
+            return refuse("--max-unknown is below 0".to_owned());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_bowtie_2_s() {
+        let t = |text: &str, growth, constant, factor| {
+            assert_eq!(length_function(text), Ok(LengthFunction { growth, constant, factor }));
+        };
+        t("C,-5", Growth::Constant, -5.0, 0.0);
+        t("L,-0.6,-0.6", Growth::Linear, -0.6, -0.6);
+        t("S,1,1.15", Growth::SquareRoot, 1.0, 1.15);
+        t("G,20,8", Growth::Logarithm, 20.0, 8.0);
+        for text in ["", "L", "L,1", "X,1,2", "L,a,1", "L,1,2,3", "L,nan,1", "L,1,inf", "C,1e9"] {
+            assert!(length_function(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn two_penalties_have_a_comma_and_are_small() {
+        assert_eq!("6,2".parse(), Ok(TwoPenalties([6, 2])));
+        for text in ["", "6", "6,", "-1,2", "31,2", "6,2,1", "x,2"] {
+            assert!(text.parse::<TwoPenalties>().is_err(), "{text}");
+        }
+    }
+}
