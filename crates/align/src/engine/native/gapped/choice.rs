@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use super::candidates::{Diagonal, ScoredRead};
-use super::kernel::{MARGIN, Profile, best_score};
+use super::kernel::{Lanes, MARGIN, Profile, best_score};
 use super::score::Bounds;
 use super::seeds::Hit;
 use super::traceback::{CLIP, DELETION, INSERTION, MATCH, Problem, Table, push};
@@ -129,7 +129,7 @@ impl Two {
 impl Work {
     /// Finds the placements of a read whose seeds lie at `hits`, in order of place.
     #[inline(always)]
-    pub(super) fn choose(
+    pub(super) fn choose<L: Lanes>(
         &mut self,
         read: ScoredRead<'_>,
         reference: &Reference<'_>,
@@ -140,7 +140,7 @@ impl Work {
         read.diagonals(reference, hits, &mut self.codes, &mut self.diagonals);
         self.group(wanted.bounds.minimum);
         self.list_ungapped(wanted);
-        self.extend(read, reference, wanted);
+        self.extend::<L>(read, reference, wanted);
         self.found.sort_unstable_by_key(|it| {
             (std::cmp::Reverse(it.score), it.chance, it.group, it.diagonal)
         });
@@ -196,7 +196,12 @@ impl Work {
 
     /// Extends groups with gaps, and lists what is better than without.
     #[inline(always)]
-    fn extend(&mut self, read: ScoredRead<'_>, reference: &Reference<'_>, wanted: &Wanted) {
+    fn extend<L: Lanes>(
+        &mut self,
+        read: ScoredRead<'_>,
+        reference: &Reference<'_>,
+        wanted: &Wanted,
+    ) {
         let bounds = wanted.bounds;
         let ceiling = read.scoring.most_with_gap(bounds.perfect);
         let mut two = Two::default();
@@ -227,7 +232,7 @@ impl Work {
                 self.profile.take(read.query.codes(), read.penalties, read.scoring);
                 is_ready = true;
             }
-            let score = self.gapped(read, reference, &group);
+            let score = self.gapped::<L>(read, reference, &group);
             let is_better = group.ungapped.is_none_or(|ungapped| score > ungapped);
             let counts = score >= bounds.minimum && is_better;
             if counts {
@@ -244,11 +249,16 @@ impl Work {
 
     /// The best score near a group's diagonals.
     #[inline(always)]
-    fn gapped(&mut self, read: ScoredRead<'_>, reference: &Reference<'_>, group: &Group) -> i32 {
+    fn gapped<L: Lanes>(
+        &mut self,
+        read: ScoredRead<'_>,
+        reference: &Reference<'_>,
+        group: &Group,
+    ) -> i32 {
         let is_plain = self.fetch(read, reference, group);
         self.window.clear();
         self.window.extend(self.codes.iter().map(|&code| i16::from(code)));
-        best_score(&self.profile, &self.window, is_plain, read.scoring)
+        best_score::<L>(&self.profile, &self.window, is_plain, read.scoring)
     }
 
     /// Fetches what is under a group's band; whether that is bases alone.

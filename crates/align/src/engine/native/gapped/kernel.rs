@@ -7,12 +7,12 @@
 
 use std::ops::Range;
 
-use super::score::Scoring;
+use super::score::{GapPenalty, Scoring};
 use super::window::WALL;
 use crate::engine::native::query::UNKNOWN;
 
 /// Cells of a step.
-const LANES: usize = 32;
+pub(super) const LANES: usize = 32;
 /// Bases of the window in front of the read's diagonal, and behind its end.
 pub(super) const MARGIN: usize = 32;
 /// Diagonals in the band; the first is 31 in front of the middle one.
@@ -20,9 +20,63 @@ pub(super) const DIAGONALS: usize = 2 * LANES;
 /// No score is so low.
 pub(super) const LOW: i16 = -16_000;
 
-type Lanes = [i16; LANES];
-/// With one more on either side.
-type Padded = [i16; LANES + 2];
+/// The lanes of a step, in registers or in an array.
+pub(super) trait Lanes: Copy {
+    /// The same in all lanes.
+    fn splat(value: i16) -> Self;
+    /// Lanes from `at` of what is longer.
+    fn load(of: &[i16], at: usize) -> Self;
+    fn store(self) -> [i16; LANES];
+    /// Sums, differences: saturating.
+    fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    fn max(self, other: Self) -> Self;
+    /// `then` where lanes of `self` and `other` are equal, else `otherwise`.
+    fn pick(self, other: Self, then: Self, otherwise: Self) -> Self;
+    /// In each lane what is in the next one; [`LOW`] in the last.
+    fn from_next(self) -> Self;
+    /// In each lane what is in the one in front; [`LOW`] in the first.
+    fn from_last(self) -> Self;
+}
+
+/// For processors without anything better.
+impl Lanes for [i16; LANES] {
+    fn splat(value: i16) -> Self {
+        [value; LANES]
+    }
+
+    fn load(of: &[i16], at: usize) -> Self {
+        of[at..].first_chunk().copied().unwrap_or([0; LANES])
+    }
+
+    fn store(self) -> [i16; LANES] {
+        self
+    }
+
+    fn add(self, other: Self) -> Self {
+        std::array::from_fn(|c| self[c].saturating_add(other[c]))
+    }
+
+    fn sub(self, other: Self) -> Self {
+        std::array::from_fn(|c| self[c].saturating_sub(other[c]))
+    }
+
+    fn max(self, other: Self) -> Self {
+        std::array::from_fn(|c| self[c].max(other[c]))
+    }
+
+    fn pick(self, other: Self, then: Self, otherwise: Self) -> Self {
+        std::array::from_fn(|c| if self[c] == other[c] { then[c] } else { otherwise[c] })
+    }
+
+    fn from_next(self) -> Self {
+        std::array::from_fn(|c| self.get(c + 1).copied().unwrap_or(LOW))
+    }
+
+    fn from_last(self) -> Self {
+        std::array::from_fn(|c| c.checked_sub(1).map_or(LOW, |c| self[c]))
+    }
+}
 
 /// A read as steps take it: what is said of each base, the last base first, with [`LANES`] more on
 /// either side, where nothing is gained or lost.
@@ -72,103 +126,103 @@ fn barrier_at(may_gap: &Range<usize>, at: usize) -> i16 {
     if may_gap.contains(&at) { 0 } else { -LOW }
 }
 
-/// All lanes from `at`.
-#[inline(always)]
-fn lanes(of: &[i16], at: usize) -> &Lanes {
-    of[at..].first_chunk().unwrap_or(&[0; LANES])
-}
-
 /// Scores of an antidiagonal, as the next ones need them.
 #[derive(Clone, Copy)]
-struct Front {
+struct Front<L> {
     /// Of the last antidiagonal, and of the one in front of it.
-    scores: [Lanes; 2],
+    scores: [L; 2],
     /// What a gap in the read, or in the reference, would come to with one base more.
-    read_gap: Padded,
-    reference_gap: Padded,
-    best: Lanes,
+    read_gap: L,
+    reference_gap: L,
+    best: L,
 }
 
 /// What all steps have in common.
-struct Sweep<'a> {
+struct Sweep<'a, L> {
     profile: &'a Profile,
     window: &'a [i16],
-    scoring: &'a Scoring,
+    bonus: L,
+    /// Of the first base of a gap in the read and of a further one; of one in the reference.
+    read_gap: [L; 2],
+    reference_gap: [L; 2],
 }
 
-impl Sweep<'_> {
-    /// One antidiagonal: lane 0 is at base `base` and at place `place` of the window. `IS_PLAIN`:
-    /// the window has bases alone.
+impl<L: Lanes> Sweep<'_, L> {
+    /// One antidiagonal: lane 0 is at base `base - LANES` and at place `place` of the window.
+    /// `IS_PLAIN`: the window has bases alone.
     #[inline(always)]
     fn step<const IS_EVEN: bool, const IS_PLAIN: bool>(
         &self,
-        front: &mut Front,
+        front: &mut Front<L>,
         base: usize,
         place: usize,
     ) {
-        let Scoring { match_bonus, read_gap, reference_gap, .. } = *self.scoring;
-        // Bases are in reverse: that of lane 0 is `base - LANES` of the read.
-        let at = self.profile.bases + 2 * LANES - 1 - base;
         let profile = self.profile;
-        let [codes, mismatch] = [&profile.codes, &profile.mismatch].map(|of| lanes(of, at));
-        let [unknown, wall] = [&profile.unknown, &profile.wall].map(|of| lanes(of, at));
-        let floor = lanes(&profile.floor, at);
-        let barriers = [&profile.read_barrier, &profile.reference_barrier].map(|of| lanes(of, at));
-        let window = lanes(self.window, place);
-        let (of_read, of_reference) = if IS_EVEN { (1, 2) } else { (0, 1) };
-        let mut next = Front { read_gap: [LOW; 34], reference_gap: [LOW; 34], ..*front };
-        for c in 0..LANES {
-            let mut score = if codes[c] == window[c] { match_bonus } else { -mismatch[c] };
-            if !IS_PLAIN {
-                score = if window[c] == i16::from(UNKNOWN) { -unknown[c] } else { score };
-                score = if window[c] == i16::from(WALL) { -wall[c] } else { score };
-            }
-            let in_read = front.read_gap[c + of_read].saturating_sub(barriers[0][c]);
-            let in_reference = front.reference_gap[c + of_reference].saturating_sub(barriers[1][c]);
-            let diagonal = front.scores[1][c].saturating_add(score);
-            let best = diagonal.max(in_read).max(in_reference).max(floor[c]);
-            next.scores[0][c] = best;
-            next.scores[1][c] = front.scores[0][c];
-            next.read_gap[c + 1] =
-                best.saturating_sub(read_gap.first()).max(in_read.saturating_sub(read_gap.extend));
-            next.reference_gap[c + 1] = best
-                .saturating_sub(reference_gap.first())
-                .max(in_reference.saturating_sub(reference_gap.extend));
-            next.best[c] = front.best[c].max(best);
+        // Bases are in reverse.
+        let at = profile.bases + 2 * LANES - 1 - base;
+        let of_base = |of: &[i16]| L::load(of, at);
+        let none = L::splat(0);
+        let window = L::load(self.window, place);
+        let mut worth =
+            window.pick(of_base(&profile.codes), self.bonus, none.sub(of_base(&profile.mismatch)));
+        if !IS_PLAIN {
+            let [unknown, wall] = [&profile.unknown, &profile.wall].map(|of| none.sub(of_base(of)));
+            worth = window.pick(L::splat(UNKNOWN.into()), unknown, worth);
+            worth = window.pick(L::splat(WALL.into()), wall, worth);
         }
-        *front = next;
+        let Front { scores: [last, before], mut read_gap, mut reference_gap, best } = *front;
+        if IS_EVEN {
+            reference_gap = reference_gap.from_next();
+        } else {
+            read_gap = read_gap.from_last();
+        }
+        let in_read = read_gap.sub(of_base(&profile.read_barrier));
+        let in_reference = reference_gap.sub(of_base(&profile.reference_barrier));
+        let floor = of_base(&profile.floor);
+        let score = before.add(worth).max(floor).max(in_read.max(in_reference));
+        let longer = |gap: L, [first, further]: [L; 2]| score.sub(first).max(gap.sub(further));
+        *front = Front {
+            scores: [score, last],
+            read_gap: longer(in_read, self.read_gap),
+            reference_gap: longer(in_reference, self.reference_gap),
+            best: best.max(score),
+        };
     }
 
     #[inline(always)]
-    fn run<const IS_PLAIN: bool>(&self) -> i16 {
-        let mut front = Front {
-            scores: [[0; LANES]; 2],
-            read_gap: [LOW; 34],
-            reference_gap: [LOW; 34],
-            best: [LOW; LANES],
-        };
+    fn run<const IS_PLAIN: bool>(&self, is_local: bool) -> i16 {
+        let (none, low) = (L::splat(0), L::splat(LOW));
+        let mut front = Front { scores: [none; 2], read_gap: low, reference_gap: low, best: low };
         // Antidiagonals in twos: first the odd one, whose lane 0 is on the first diagonal.
         for two in 0..self.profile.bases + LANES {
             self.step::<false, IS_PLAIN>(&mut front, two + LANES, two + 1);
             self.step::<true, IS_PLAIN>(&mut front, two + LANES, two + 2);
         }
         let [last, before] = front.scores;
-        let ends = if self.scoring.is_local { [front.best, front.best] } else { [last, before] };
-        ends.into_iter().flatten().max().unwrap_or(LOW)
+        let end = if is_local { front.best } else { last.max(before) };
+        end.store().into_iter().max().unwrap_or(LOW)
     }
 }
 
 /// The best score of a read of which base 0 is about at place [`MARGIN`] of `window`, which has
-/// [`MARGIN`] more on either side.
+/// [`MARGIN`] more in front and one more than that behind the read.
 #[inline(always)]
-pub(super) fn best_score(
+pub(super) fn best_score<L: Lanes>(
     profile: &Profile,
     window: &[i16],
     is_plain: bool,
     scoring: &Scoring,
 ) -> i32 {
-    let sweep = Sweep { profile, window, scoring };
-    i32::from(if is_plain { sweep.run::<true>() } else { sweep.run::<false>() })
+    let gap = |gap: GapPenalty| [gap.first(), gap.extend].map(L::splat);
+    let sweep = Sweep::<L> {
+        profile,
+        window,
+        bonus: L::splat(scoring.match_bonus),
+        read_gap: gap(scoring.read_gap),
+        reference_gap: gap(scoring.reference_gap),
+    };
+    let is_local = scoring.is_local;
+    i32::from(if is_plain { sweep.run::<true>(is_local) } else { sweep.run::<false>(is_local) })
 }
 
 #[cfg(test)]

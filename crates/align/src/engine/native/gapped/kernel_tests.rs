@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 
 use super::super::score::{GapPenalty, Growth, LengthFunction};
+#[cfg(target_arch = "x86_64")]
+use super::super::simd;
 use super::super::traceback::{CLIP, DELETION, INSERTION, MATCH, Problem, Table};
 use super::*;
 
@@ -158,7 +160,13 @@ proptest! {
         profile.take(&read, &penalties, &scoring);
         let wide: Vec<i16> = window.iter().map(|&code| code.into()).collect();
         let is_plain = window.iter().all(|&code| code < UNKNOWN);
-        let found = best_score(&profile, &wide, is_plain, &scoring);
+        let found = best_score::<[i16; LANES]>(&profile, &wide, is_plain, &scoring);
+        #[cfg(target_arch = "x86_64")]
+        if simd::has_avx2() {
+            let in_registers =
+                best_score::<simd::avx2::Registers>(&profile, &wide, is_plain, &scoring);
+            prop_assert_eq!(in_registers, found);
+        }
         let problem =
             Problem { codes: &read, penalties: &penalties, window: &window, scoring: &scoring, gaps_late };
         let (mut table, mut ops) = (Table::default(), Vec::new());
