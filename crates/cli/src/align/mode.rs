@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use seqloom_align::engine::native::gapped::{GappedEngine, GappedOptions};
+use seqloom_align::engine::native::gapped::{GappedEngine, GappedOptions, MOST_PLACEMENTS};
 use seqloom_align::engine::native::ungapped::{
     Acceptance, MOST_MISMATCHES, NativeEngine, Orientation, PairOptions, Reported, SeedAcceptance,
     Strands, UngappedOptions,
@@ -314,6 +314,12 @@ pub(super) fn check(arguments: &AlignArguments) -> Result<(), UsageError> {
     }
     if own.mode == Mode::EndToEnd || own.mode == Mode::Local {
         own.gapped.check(own.mode == Mode::Local)?;
+        if let Some(wanted) = own.placements.filter(|&it| it as usize > MOST_PLACEMENTS) {
+            let mode = own.mode.name();
+            let text =
+                format!("--placements {wanted}: --mode {mode} takes {MOST_PLACEMENTS} at most");
+            return Err(UsageError(text));
+        }
         refuse_mates(arguments)?;
     }
     let PairOptions { min_insert_bp: least, max_insert_bp: most, .. } = own.ungapped().pairs;

@@ -20,7 +20,7 @@ pub(crate) struct Reference {
 }
 
 impl Reference {
-    fn new(name: &str, fasta: &Path) -> Reference {
+    pub(crate) fn new(name: &str, fasta: &Path) -> Reference {
         let folder = scratch().join(name);
         fs::create_dir_all(&folder).unwrap();
         let ours = folder.join("ref.fa");

@@ -23,8 +23,13 @@ type Spot = (u32, u32, bool, u8);
 
 /// Bowtie's index of a reference, kept between runs.
 pub(crate) fn bowtie_index(reference: &Reference) -> PathBuf {
+    index_of("bowtie", "bowtie-build-s -q", reference)
+}
+
+/// The index of another program, which `build` makes, kept between runs.
+pub(crate) fn index_of(program: &str, build: &str, reference: &Reference) -> PathBuf {
     let name = reference.ours.parent().unwrap().file_name().unwrap();
-    let folder = cache().join("bowtie").join(name);
+    let folder = cache().join(program).join(name);
     fs::create_dir_all(&folder).unwrap();
     let lock = fs::File::create(folder.join("lock")).unwrap();
     lock.lock().unwrap();
@@ -33,7 +38,7 @@ pub(crate) fn bowtie_index(reference: &Reference) -> PathBuf {
     if fresh || !folder.join("done").exists() {
         let _ = fs::remove_file(folder.join("done"));
         fs::copy(&reference.ours, &fasta).unwrap();
-        run(words("bowtie-build-s -q").arg(&fasta).arg(&index)).ok();
+        run(words(build).arg(&fasta).arg(&index)).ok();
         fs::write(folder.join("done"), "").unwrap();
     }
     index

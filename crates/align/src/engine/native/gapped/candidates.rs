@@ -30,6 +30,8 @@ pub(super) struct Diagonal {
     pub(super) stretch: Stretch,
     /// Bases of the read in its seeds.
     pub(super) covered: u32,
+    /// A rare seed lies on it.
+    pub(super) is_rare: bool,
     pub(super) ungapped: Option<Ungapped>,
 }
 
@@ -150,12 +152,14 @@ impl ScoredRead<'_> {
                 && end <= last.stretch.end
                 && from >= last.stretch.start
             {
+                last.is_rare |= hit.is_rare;
                 last.covered = (last.covered + bases).min(self.query.len() as u32);
                 continue;
             }
             let Some(stretch) = reference.stretch(from, end) else { continue };
             let ungapped = self.ungapped(reference, stretch, hit.start, codes);
-            out.push(Diagonal { start: hit.start, stretch, covered: bases, ungapped });
+            let Hit { start, is_rare, .. } = *hit;
+            out.push(Diagonal { start, stretch, covered: bases, is_rare, ungapped });
         }
     }
 }

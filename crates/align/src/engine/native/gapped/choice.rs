@@ -5,6 +5,11 @@
 //! placements are at least as good without a gap, nothing is extended; elsewhere the diagonals are
 //! taken in groups that one band covers, those with the best score and the longest seeds first,
 //! until so many in turn have changed neither the best nor the second score.
+//!
+//! Of the other placements, the second score is that of the best one on which a rare seed lies, or
+//! that is about as good as the best of all. In a family of repeats frequent seeds grow to the
+//! copies that are nearest to the read. Those are what it is placed by; but Bowtie 2, whose table
+//! of MAPQ this is, meets any of the copies, and counts such a read as well placed.
 
 use std::ops::Range;
 
@@ -22,6 +27,9 @@ use crate::engine::native::query::UNKNOWN;
 const GROUP_SPAN: i64 = 31;
 /// Alignments whose groups lie further from each other have no cell in common.
 const APART: i64 = 200;
+
+/// Mismatches by which a placement is about as good as another.
+const NEAR: i32 = 2;
 
 /// What is asked of a read.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +70,8 @@ pub(super) struct Chosen {
     pub(super) alignments: Range<usize>,
     /// The second best score.
     pub(super) second: Option<i32>,
+    /// Some of its seeds are frequent.
+    pub(super) is_frequent: bool,
 }
 
 /// Diagonals near each other.
@@ -74,6 +84,8 @@ struct Group {
     /// The best score without a gap, where that counts.
     ungapped: Option<i32>,
     covered: u32,
+    /// A rare seed lies on one of them.
+    is_rare: bool,
 }
 
 /// A placement before it is known to differ from the better ones.
@@ -81,6 +93,7 @@ struct Group {
 struct Found {
     score: i32,
     chance: u64,
+    is_rare: bool,
     /// A diagonal, or else a group with gaps.
     diagonal: Option<usize>,
     group: usize,
@@ -162,6 +175,7 @@ impl Work {
                     group.middle = (self.diagonals[first].start + diagonal.start) / 2;
                     group.ungapped = group.ungapped.max(score);
                     group.covered += diagonal.covered;
+                    group.is_rare |= diagonal.is_rare;
                 }
                 _ => {
                     first = at;
@@ -171,6 +185,7 @@ impl Work {
                         middle: diagonal.start,
                         ungapped: score,
                         covered: diagonal.covered,
+                        is_rare: diagonal.is_rare,
                     });
                 }
             }
@@ -186,9 +201,13 @@ impl Work {
                 let Some(ungapped) = diagonal.ungapped else { continue };
                 if ungapped.score >= wanted.bounds.minimum {
                     let chance = hash(wanted.ordinal, diagonal.start as u64);
-                    let diagonal = Some(at);
-                    let score = ungapped.score;
-                    self.found.push(Found { score, chance, diagonal, group: number });
+                    self.found.push(Found {
+                        score: ungapped.score,
+                        chance,
+                        is_rare: diagonal.is_rare,
+                        diagonal: Some(at),
+                        group: number,
+                    });
                 }
             }
         }
@@ -237,9 +256,10 @@ impl Work {
             let counts = score >= bounds.minimum && is_better;
             if counts {
                 let chance = hash(wanted.ordinal, group.middle as u64);
-                self.found.push(Found { score, chance, diagonal: None, group: number });
+                let is_rare = group.is_rare;
+                self.found.push(Found { score, chance, is_rare, diagonal: None, group: number });
             }
-            let has_changed = counts && two.add(score);
+            let has_changed = counts && (two.add(score) || wanted.placements > 1);
             failed = if has_changed { 0 } else { failed + 1 };
             if failed >= wanted.tries || is_settled(&two) {
                 return;
@@ -278,18 +298,25 @@ impl Work {
         out: &mut Output,
     ) -> Chosen {
         let first = out.alignments.len();
-        let mut chosen = Chosen { alignments: first..first, second: None };
+        let is_frequent = self.diagonals.iter().any(|it| !it.is_rare);
+        let mut chosen = Chosen { alignments: first..first, second: None, is_frequent };
+        let near = NEAR * i32::from(read.scoring.mismatch[0] + read.scoring.match_bonus);
         self.passed.clear();
         for at in 0..self.found.len() {
             let found = self.found[at];
             let taken = out.alignments.len() - first;
+            let best = out.alignments.get(first).map_or(found.score, |it| it.score);
+            let counts = found.is_rare || best - found.score <= near;
+            if taken >= wanted.placements && !counts {
+                continue;
+            }
             let alignment = self.alignment(read, reference, &found, out);
             let is_new = self.is_new(&found, &out.alignments[first..], &out.ops);
             let is_known = is_new
                 && unknown(read, reference, &alignment, &mut self.codes) <= wanted.most_unknown;
             if is_known {
-                if taken == 1 {
-                    chosen.second = Some(found.score);
+                if taken > 0 && counts {
+                    chosen.second = chosen.second.or(Some(found.score));
                 }
                 if taken < wanted.placements {
                     if found.diagonal.is_none() {

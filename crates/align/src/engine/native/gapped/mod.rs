@@ -43,8 +43,10 @@ use record::{Filtered, Said};
 use seeds::{SeedContext, SeedRules, SeedWork};
 use window::Reference;
 
-/// Reads that are searched for together.
+/// Reads that are searched for together; fewer where many placements of each are wanted.
 const GROUP_READS: usize = 64;
+/// Placements wanted of a group, about.
+const GROUP_PLACEMENTS: usize = 1024;
 /// Most placements of a read that are reported, and rows of a seed that are looked at.
 pub const MOST_PLACEMENTS: usize = 1 << 12;
 /// Rows of a seed that is not longer than chance would have it.
@@ -249,11 +251,14 @@ impl GappedEngine {
         (ScoredRead { query, penalties: &group.penalties[number], scoring }, wanted)
     }
 
-    /// Whether a read has no placement, or one of a low score.
+    /// Whether a read has no placement, or one of a low score, or one that is not perfect among the
+    /// places of frequent seeds.
     fn is_poor(&self, group: &Group, number: usize, output: &Output) -> bool {
         let bounds = self.options.scoring.bounds(group.queries[number].len());
         let least = bounds.minimum + (POOR * f64::from(bounds.perfect - bounds.minimum)) as i32;
-        let best = group.chosen[number].alignments.clone().next();
+        let chosen = &group.chosen[number];
+        let least = if chosen.is_frequent { bounds.perfect } else { least };
+        let best = chosen.alignments.clone().next();
         best.is_none_or(|best| output.alignments[best].score < least)
     }
 
@@ -343,8 +348,9 @@ impl AlignmentEngine for GappedEngine {
     ) -> Result<(), EngineError> {
         let take = |read| checked(read, self.options.trim, 0, "end-to-end or local");
         let reads: Vec<_> = candidates.reads().map(take).collect::<Result<_, _>>()?;
-        for (group, reads) in reads.chunks(GROUP_READS).enumerate() {
-            let from = group * GROUP_READS;
+        let together = (GROUP_PLACEMENTS / self.placements()).clamp(1, GROUP_READS);
+        for (group, reads) in reads.chunks(together).enumerate() {
+            let from = group * together;
             self.place(reads, ordinals.first_single + from as u64, scratch);
             for (number, read) in reads.iter().enumerate() {
                 let mut out = |body: &[u8]| sink.record(Origin::Single(from + number), body);

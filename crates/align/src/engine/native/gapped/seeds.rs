@@ -148,6 +148,8 @@ pub(super) struct Hit {
     /// The seed's first base in the read, and behind its last.
     pub(super) from: u16,
     pub(super) end: u16,
+    /// The seed was rare without being made longer than is enough, and all its places are known.
+    pub(super) is_rare: bool,
 }
 
 /// A row on its way to its place.
@@ -158,6 +160,7 @@ struct Located {
     query: u32,
     from: u16,
     end: u16,
+    is_rare: bool,
 }
 
 impl Search<Rows<'_>> for Located {
@@ -195,11 +198,13 @@ impl SeedWork {
         for seed in self.seeds.drain(..) {
             let interval = seed.rows(&context.rules);
             let (query, from, end) = (seed.query, seed.at, seed.end);
+            let are_all = interval.count <= context.rules.rows.into();
+            let is_rare = are_all && seed.bases() <= context.rules.enough_bases;
             let located = |row| {
                 let walk = Walk { row, steps: 0 };
-                Located { walk, place: None, query, from, end }
+                Located { walk, place: None, query, from, end, is_rare }
             };
-            if interval.count <= context.rules.rows.into() {
+            if are_all {
                 let rows = interval.first..interval.first + interval.count;
                 self.located.extend(rows.map(located));
             } else {
@@ -211,9 +216,9 @@ impl SeedWork {
         }
         lockstep::run(&mut self.located, &context.rows, &mut self.active);
         self.hits.extend(self.located.drain(..).filter_map(|it| {
-            let Located { query, from, end, .. } = it;
+            let Located { query, from, end, is_rare, .. } = it;
             let start = it.place? as i64 - i64::from(from);
-            Some(Hit { query, start, from, end })
+            Some(Hit { query, start, from, end, is_rare })
         }));
         self.hits.sort_unstable();
         self.hits.dedup();

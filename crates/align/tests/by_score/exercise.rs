@@ -1,0 +1,324 @@
+//! Reads of any bytes placed by score: every record is worth what it says, lies in a sequence, and
+//! differs from the others of its read. The property tests beside this file and the fuzz target call
+//! the same functions.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use seqloom_align::engine::native::gapped::{
+    Effort, GapPenalty, GappedEngine, GappedOptions, Growth, LengthFunction, Scoring,
+};
+use seqloom_align::engine::native::ungapped::{Reported, Strands};
+use seqloom_align::engine::{AlignmentEngine, EngineReads, Ordinals, Origin, Read, RecordSink};
+use seqloom_align::index::{BuildOptions, build, check, plan};
+use seqloom_format::bam::{AuxFields, Flags, RecordRef};
+
+/// A read and its qualities.
+pub(crate) type TestRead = (Vec<u8>, Vec<u8>);
+
+/// A genome and the engine of it.
+pub(crate) struct Bench {
+    sequences: Vec<Vec<u8>>,
+    engine: GappedEngine,
+    options: GappedOptions,
+}
+
+/// A placement as its record has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) sequence: usize,
+    pub(crate) position: usize,
+    pub(crate) is_reverse: bool,
+    pub(crate) score: i32,
+    pub(crate) mapq: u8,
+    cigar: Vec<u32>,
+}
+
+/// Bowtie 2's scores, and a good deal of work.
+pub(crate) fn usual(is_local: bool) -> GappedOptions {
+    let function = |growth, constant, factor| LengthFunction { growth, constant, factor };
+    let gap = GapPenalty { open: 5, extend: 3 };
+    let minimum = if is_local {
+        function(Growth::Logarithm, 20.0, 8.0)
+    } else {
+        function(Growth::Linear, -0.6, -0.6)
+    };
+    GappedOptions {
+        scoring: Scoring {
+            is_local,
+            match_bonus: if is_local { 2 } else { 0 },
+            mismatch: [6, 2],
+            ignores_qualities: false,
+            unknown: 1,
+            read_gap: gap,
+            reference_gap: gap,
+            gap_barrier: 4,
+            minimum,
+            most_unknown: function(Growth::Linear, 0.0, 0.15),
+        },
+        effort: Effort {
+            seed_bases: 20,
+            interval: function(Growth::SquareRoot, 1.0, 0.5),
+            rows: 16,
+            tries: 15,
+            second_interval: 2,
+        },
+        reported: Reported::AtMost(1),
+        strands: Strands::Both,
+        trim: [0, 0],
+    }
+}
+
+/// Records of a batch of single reads.
+struct Records(Vec<Vec<Found>>);
+
+impl RecordSink for Records {
+    fn record(&mut self, origin: Origin, body: &[u8]) {
+        let Origin::Single(number) = origin else { panic!("a pair") };
+        let record = RecordRef::new(body).unwrap();
+        self.0.resize(self.0.len().max(number + 1), Vec::new());
+        assert_eq!(self.0.len(), number + 1, "reads come in order");
+        let tag = |wanted: &[u8; 2]| {
+            let mut fields = AuxFields::of(&body[record.aux_start()..]).map(Result::unwrap);
+            fields.find(|(tag, _)| tag == wanted).and_then(|(_, value)| value.as_int())
+        };
+        if record.has_flags(Flags::UNMAPPED) {
+            assert!(tag(b"AS").is_none() && self.0[number].is_empty());
+            return;
+        }
+        let name_end = 32 + usize::from(body[8]);
+        let count = usize::from(u16::from_le_bytes([body[12], body[13]]));
+        let words = body[name_end..name_end + 4 * count].as_chunks().0;
+        self.0[number].push(Found {
+            sequence: record.reference_id() as usize,
+            position: record.position() as usize,
+            is_reverse: record.has_flags(Flags::REVERSE),
+            score: tag(b"AS").unwrap() as i32,
+            mapq: body[9],
+            cigar: words.iter().map(|&word| u32::from_le_bytes(word)).collect(),
+        });
+    }
+}
+
+fn code(letter: u8) -> usize {
+    b"ACGT".iter().position(|&it| it == letter.to_ascii_uppercase()).unwrap_or(4)
+}
+
+impl Bench {
+    /// The index of these sequences, of letters as in FASTA.
+    pub(crate) fn new(sequences: Vec<Vec<u8>>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let prefix = folder.path().join("ref.fa");
+        let mut text = Vec::new();
+        for (number, bases) in sequences.iter().enumerate() {
+            text.extend(format!(">s{number}\n").into_bytes());
+            text.extend(bases);
+            text.push(b'\n');
+        }
+        fs::write(&prefix, text).unwrap();
+        let ready = plan(&prefix, &BuildOptions::default(), &|_, _| ()).unwrap();
+        build(ready, &prefix, &|_, _| ()).unwrap();
+        let options = usual(false);
+        let engine = GappedEngine::load(&prefix, &check(&prefix).unwrap(), options).unwrap();
+        Self { sequences, engine, options }
+    }
+
+    /// The same genome with other options.
+    pub(crate) fn set(&mut self, options: GappedOptions) {
+        self.options = options;
+        self.engine.set_options(options);
+    }
+
+    /// The placements of each read, all looked at.
+    pub(crate) fn find(&self, reads: &[TestRead]) -> Vec<Vec<Found>> {
+        let read = |(bases, qualities): &'_ TestRead| -> (Vec<u8>, Vec<u8>) {
+            (bases.clone(), qualities.clone())
+        };
+        let owned: Vec<_> = reads.iter().map(read).collect();
+        let singles = owned.iter().map(|(bases, qualities)| Read {
+            name: b"r",
+            bases,
+            qualities: Some(qualities),
+        });
+        let batch = EngineReads { pairs: Vec::new(), singles: singles.collect() };
+        let mut scratch = self.engine.scratch().unwrap();
+        let candidates = self.engine.seed_extend(&mut scratch, &batch).unwrap();
+        let mut found = Records(Vec::new());
+        self.engine.emit(&mut scratch, candidates, None, Ordinals::default(), &mut found).unwrap();
+        for (read, found) in reads.iter().zip(&found.0) {
+            self.look(read, found);
+        }
+        found.0
+    }
+
+    /// Looks at the placements of a read.
+    fn look(&self, read: &TestRead, found: &[Found]) {
+        let mut places = BTreeSet::new();
+        for placement in found {
+            assert_eq!(placement.score, self.worth(read, placement), "{placement:?}");
+            let Found { sequence, position, is_reverse, .. } = *placement;
+            let whole = (sequence, position, is_reverse, placement.cigar.clone());
+            assert!(places.insert(whole), "twice: {placement:?}");
+            assert!(placement.score <= found[0].score);
+            assert!(placement.mapq <= 44 || placement.mapq == 255);
+            let [start, end] = self.options.trim;
+            let length = read.0.len().saturating_sub(end);
+            let length = length - start.min(length);
+            let minimum = self.options.scoring.minimum.at(length).trunc();
+            assert!(f64::from(placement.score) >= minimum, "{placement:?}");
+        }
+        if let Reported::AtMost(most) = self.options.reported {
+            assert!(found.len() <= most as usize);
+        }
+    }
+
+    /// What a placement is worth over the sequence.
+    fn worth(&self, (bases, qualities): &TestRead, placement: &Found) -> i32 {
+        let Scoring { match_bonus, mismatch: [most, least], unknown, .. } = self.options.scoring;
+        let Scoring { read_gap, reference_gap, ignores_qualities, .. } = self.options.scoring;
+        let [start, end] = self.options.trim;
+        let end = bases.len().saturating_sub(end);
+        let kept = start.min(end)..end;
+        let mut own: Vec<(usize, u8)> =
+            kept.map(|at| (code(bases[at]), qualities[at] - b'!')).collect();
+        if placement.is_reverse {
+            own.reverse();
+            own.iter_mut().for_each(|it| it.0 = if it.0 < 4 { 3 - it.0 } else { 4 });
+        }
+        let sequence = &self.sequences[placement.sequence];
+        let (mut at, mut place, mut score) = (0, placement.position, 0);
+        for op in &placement.cigar {
+            let count = (op >> 4) as usize;
+            let gap = |gap: GapPenalty| i32::from(gap.open) + i32::from(gap.extend) * count as i32;
+            match op & 15 {
+                0 => {
+                    for _ in 0..count {
+                        let ((base, quality), under) = (own[at], code(sequence[place]));
+                        let quality = if ignores_qualities { 40 } else { quality.min(40) };
+                        let lost = least + (most - least) * i16::from(quality) / 40;
+                        score += i32::from(match () {
+                            () if base == 4 || under == 4 => -unknown,
+                            () if base == under => match_bonus,
+                            () => -lost,
+                        });
+                        (at, place) = (at + 1, place + 1);
+                    }
+                }
+                1 => {
+                    score -= gap(reference_gap);
+                    at += count;
+                }
+                2 => {
+                    score -= gap(read_gap);
+                    place += count;
+                }
+                4 => at += count,
+                kind => panic!("operation {kind}"),
+            }
+        }
+        assert_eq!(at, own.len());
+        assert!(place <= sequence.len());
+        score
+    }
+}
+
+/// Genomes with what is hard: repeats, holes, palindromes, short sequences, one letter.
+pub(crate) fn benches() -> Vec<Bench> {
+    let random = |seed: u32, count: u32| -> Vec<u8> {
+        (0..count)
+            .map(|at| b"ACGT"[((at + seed).wrapping_mul(2_654_435_761) >> 29) as usize & 3])
+            .collect()
+    };
+    let unit = random(7, 120);
+    let turned: Vec<u8> = unit.iter().rev().map(|&it| b"TGCA"[code(it)]).collect();
+    let mut other = unit.clone();
+    other[50] = b'A';
+    other.drain(80..83);
+    let holes =
+        [&random(900, 100)[..], &[b'N'; 9], &random(50, 100), b"R", &random(7, 200)].concat();
+    let genomes = [
+        vec![[&unit[..], &random(300, 80), &other, &turned, &random(600, 50), &unit].concat()],
+        vec![holes],
+        vec![random(1, 30), random(60, 90), random(400, 45)],
+        vec![vec![b'A'; 150], b"AC".repeat(70), b"AACG".repeat(40)],
+    ];
+    genomes.into_iter().map(Bench::new).collect()
+}
+
+/// Numbers off the bytes of a fuzzer; zeros behind their end.
+struct Numbers<'a>(&'a [u8]);
+
+impl Numbers<'_> {
+    fn below(&mut self, end: usize) -> usize {
+        let [first, rest @ ..] = self.0 else { return 0 };
+        self.0 = rest;
+        usize::from(*first) % end
+    }
+
+    /// A stretch of the genome with some changes and gaps, or any letters.
+    fn read(&mut self, sequences: &[Vec<u8>]) -> TestRead {
+        let text = sequences.concat();
+        let (length, from) = (self.below(140), self.below(256) + self.below(2) * 256);
+        let mut bases: Vec<u8> = (0..length).map(|at| text[(from + at) % text.len()]).collect();
+        if self.below(2) == 1 {
+            bases = bases.iter().rev().map(|&it| b"TGCAN"[code(it)]).collect();
+        }
+        for _ in 0..self.below(6) {
+            let at = self.below(256);
+            match self.below(3) {
+                0 if at < bases.len() => bases[at] = b"ACGTNacgt.R-*"[self.below(13)],
+                1 if at < bases.len() => drop(bases.drain(at..bases.len().min(at + self.below(9)))),
+                2 if at < bases.len() => {
+                    let letter = b"ACGT"[self.below(4)];
+                    bases.splice(at..at, std::iter::repeat_n(letter, self.below(9)));
+                }
+                _ => (),
+            }
+        }
+        let lowest = b'!' + self.below(40) as u8;
+        let qualities = (0..bases.len()).map(|at| lowest + (at * 7 % 40) as u8).collect();
+        (bases, qualities)
+    }
+
+    fn gap(&mut self) -> GapPenalty {
+        GapPenalty { open: self.below(31) as i16, extend: self.below(31) as i16 }
+    }
+
+    fn options(&mut self) -> GappedOptions {
+        let mut options = usual(self.below(2) == 1);
+        let scoring = &mut options.scoring;
+        if self.below(2) == 1 {
+            let most = self.below(31) as i16;
+            scoring.mismatch = [most, self.below(31).min(most as usize) as i16];
+            scoring.ignores_qualities = self.below(2) == 1;
+            scoring.unknown = self.below(31) as i16;
+            [scoring.read_gap, scoring.reference_gap] = [self.gap(), self.gap()];
+            scoring.gap_barrier = 1 + self.below(20) as u16;
+            scoring.minimum.constant = self.below(256) as f64 - 200.0;
+            scoring.most_unknown.constant = self.below(20) as f64;
+        }
+        if scoring.is_local {
+            scoring.match_bonus = 1 + self.below(20) as i16;
+        }
+        options.effort.rows = 1 + self.below(40) as u32;
+        options.effort.tries = 1 + self.below(20) as u32;
+        options.reported = match self.below(6) {
+            0 => Reported::All,
+            most => Reported::AtMost(most as u32),
+        };
+        options.strands = [Strands::Both, Strands::Forward, Strands::Reverse][self.below(3)];
+        options.trim = [self.below(4), self.below(4)];
+        options
+    }
+}
+
+/// What bytes of a fuzzer make of a genome, reads and options.
+pub(crate) fn fuzzed(benches: &mut [Bench], data: &[u8]) {
+    let mut numbers = Numbers(data);
+    let bench = &mut benches[numbers.below(4)];
+    let options = numbers.options();
+    bench.set(options);
+    let count = 1 + numbers.below(3);
+    let reads: Vec<TestRead> = (0..count).map(|_| numbers.read(&bench.sequences)).collect();
+    bench.find(&reads);
+}

@@ -1,0 +1,699 @@
+//! `--mode end-to-end` and `--mode local`: no worse than Bowtie 2 where the truth is known, its
+//! scores, its tags and its MAPQ.
+
+use crate::common::{
+    READ_GROUP, assert_same_bytes, folder, has, memory_floor, picard, run, run_into, seqloom, words,
+};
+use crate::data::{Reference, align, small, yeast};
+use crate::ungapped::index_of;
+use seqloom_testkit::random::Random;
+use seqloom_testkit::sam::{SamRecord, flag};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const STREAM: [&str; 4] = ["--no-sort", "--no-mark-duplicates", "--output-format", "sam"];
+
+/// Where a read is from.
+#[derive(Clone)]
+struct Truth {
+    contig: String,
+    /// First base, from 1, and the last one.
+    ends: [i64; 2],
+    reverse: bool,
+}
+
+/// How reads differ from the reference.
+#[derive(Clone, Copy)]
+struct Changes {
+    /// Of all bases: errors, and variants of one base.
+    errors: f64,
+    /// Of all bases: where bases are left out or put in.
+    indels: f64,
+    /// Greatest share of random bases; each read has a share of its own.
+    noise: f64,
+}
+
+const USUAL: Changes = Changes { errors: 0.006, indels: 0.0004, noise: 0.0 };
+
+fn complement(bases: &[u8]) -> Vec<u8> {
+    let turn = |&base: &u8| b"TGCAN"[b"ACGT".iter().position(|&it| it == base).unwrap_or(4)];
+    bases.iter().rev().map(turn).collect()
+}
+
+/// A read off the beginning of `window`, its qualities, and how much of the window it took.
+fn sample(random: &mut Random, window: &[u8], length: usize, changes: Changes) -> (Vec<u8>, usize) {
+    let noise = random.unit() * changes.noise;
+    let (mut bases, mut at) = (Vec::new(), 0);
+    while bases.len() < length {
+        let count = 1 + random.below(6) as usize;
+        if random.chance(changes.indels / 2.0) {
+            at += count;
+        } else if random.chance(changes.indels / 2.0) {
+            bases.extend((0..count).map(|_| random.pick(b"ACGT")));
+        }
+        let any = random.chance(changes.errors + noise);
+        bases.push(if any { random.pick(b"ACGT") } else { window[at] });
+        at += 1;
+    }
+    bases.truncate(length);
+    (bases, at)
+}
+
+/// Writes reads of `length`, and says where each is from.
+fn reads(
+    reference: &Reference,
+    (seed, count): (u64, usize),
+    length: usize,
+    changes: Changes,
+    path: &Path,
+) -> Vec<Truth> {
+    let mut random = Random::new(seed);
+    let (mut text, mut truths) = (Vec::new(), Vec::new());
+    let contigs = &reference.genome().contigs;
+    let total: usize = contigs.iter().map(|contig| contig.bases.len()).sum();
+    while truths.len() < count {
+        // Contigs by their lengths.
+        let mut from = random.index(total);
+        let contig = contigs.iter().find(|contig| {
+            let is_here = from < contig.bases.len();
+            from = if is_here { from } else { from - contig.bases.len() };
+            is_here
+        });
+        let contig = contig.unwrap();
+        let span = length + 120;
+        let Some(window) = contig.bases.get(from..from + span) else { continue };
+        if window.contains(&b'N') {
+            continue;
+        }
+        let (mut bases, taken) = sample(&mut random, window, length, changes);
+        let reverse = random.percent(50);
+        if reverse {
+            bases = complement(&bases);
+        }
+        let qualities: String = bases
+            .iter()
+            .map(|_| char::from(b'!' + random.pick(&[40, 40, 38, 30, 20, 10, 2])))
+            .collect();
+        let bases = String::from_utf8(bases).unwrap();
+        writeln!(text, "@{}\n{bases}\n+\n{qualities}", truths.len()).unwrap();
+        let ends = [from as i64 + 1, (from + taken) as i64];
+        truths.push(Truth { contig: contig.name.clone(), ends, reverse });
+    }
+    fs::write(path, text).unwrap();
+    truths
+}
+
+/// What a record says.
+#[derive(Debug, Clone, Default)]
+struct Record {
+    read: usize,
+    flags: u16,
+    contig: String,
+    position: i64,
+    mapq: u8,
+    cigar: String,
+    score: Option<i32>,
+    second: Option<i32>,
+    bases: usize,
+    tags: String,
+}
+
+fn number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
+    std::str::from_utf8(text).ok()?.trim_start_matches("i:").parse().ok()
+}
+
+fn records(sam: &Path) -> Vec<Record> {
+    let text = fs::read(sam).unwrap();
+    let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.starts_with(b"@"));
+    lines
+        .filter_map(SamRecord::parse)
+        .map(|record| {
+            let column = |at: usize| String::from_utf8_lossy(record.columns[at]).into_owned();
+            Record {
+                read: column(0).parse().unwrap(),
+                flags: record.flag,
+                contig: column(2),
+                position: column(3).parse().unwrap(),
+                mapq: column(4).parse().unwrap(),
+                cigar: column(5),
+                score: record.tag(*b"AS").and_then(number),
+                second: record.tag(*b"XS").and_then(number),
+                bases: record.columns[9].len(),
+                tags: String::from_utf8_lossy(record.tags).into_owned(),
+            }
+        })
+        .collect()
+}
+
+/// Lengths and kinds of the operations of a CIGAR.
+fn operations(cigar: &str) -> Vec<(i64, char)> {
+    let parts = cigar.split_inclusive(|it: char| it.is_ascii_alphabetic());
+    parts
+        .filter_map(|part| {
+            let kind = part.chars().last()?;
+            Some((part[..part.len() - 1].parse().ok()?, kind))
+        })
+        .collect()
+}
+
+impl Record {
+    fn is_placed(&self) -> bool {
+        self.flags & flag::UNMAPPED == 0
+    }
+
+    /// Whether it begins or ends where the read does, but for ten bases.
+    fn is_right(&self, truth: &Truth) -> bool {
+        let operations = operations(&self.cigar);
+        let clip = |it: Option<&(i64, char)>| it.filter(|it| it.1 == 'S').map_or(0, |it| it.0);
+        let span: i64 = operations.iter().filter(|it| "MD".contains(it.1)).map(|it| it.0).sum();
+        let start = self.position - clip(operations.first());
+        let end = self.position + span - 1 + clip(operations.last());
+        let is_near = |a: i64, b: i64| (a - b).abs() <= 10;
+        self.is_placed()
+            && self.contig == truth.contig
+            && (self.flags & flag::REVERSE != 0) == truth.reverse
+            && (is_near(start, truth.ends[0]) || is_near(end, truth.ends[1]))
+    }
+}
+
+fn seqloom_in(mode: &str, reference: &Reference, reads: &Path, options: &str) -> Command {
+    let mut command = seqloom(align(reference, &[reads]));
+    command.args(["--mode", mode]).args(options.split_whitespace()).args(STREAM);
+    command
+}
+
+/// What seqloom makes of reads.
+fn ours(mode: &str, reference: &Reference, reads: &Path, options: &str) -> Vec<Record> {
+    let sam = reads.with_extension("ours.sam");
+    run_into(seqloom_in(mode, reference, reads, options).args(["-o", "-"]), &sam).ok();
+    records(&sam)
+}
+
+/// What Bowtie 2 makes of them.
+fn bowtie_2_s(mode: &str, reference: &Reference, reads: &Path, options: &str) -> Vec<Record> {
+    let sam = reads.with_extension("theirs.sam");
+    let mut command = words(&format!("bowtie2 -p 1 --{mode} {options} -x"));
+    command.arg(index_of("bowtie2", "bowtie2-build-s -q", reference)).arg("-U").arg(reads);
+    run_into(&mut command, &sam).ok();
+    records(&sam)
+}
+
+/// The names of a preset.
+fn preset(mode: &str, effort: &str) -> String {
+    if mode == "local" { format!("--{effort}-local") } else { format!("--{effort}") }
+}
+
+/// MAPQ by the table of the specification: first the least part of the range that a score needs
+/// over the minimum, then MAPQ by the distance to the second score, in tenths from 9 to 0.
+fn mapq(mode: &str, record: &Record) -> u8 {
+    let length = record.bases as f64;
+    let (minimum, perfect) = match mode {
+        "local" => ((20.0 + 8.0 * length.ln()) as i32, 2 * record.bases as i32),
+        _ => ((-0.6 - 0.6 * length) as i32, 0),
+    };
+    let (score, range) = (record.score.unwrap(), f64::from(perfect - minimum));
+    let reaches = |value: i32, part: f32| f64::from(value) >= range * f64::from(part);
+    let over = score - minimum;
+    let Some(second) = record.second else {
+        let tenths = [0.8, 0.7, 0.6, 0.5, 0.4, 0.3].into_iter().position(|it| reaches(over, it));
+        let values: [u8; 7] = match mode {
+            "local" => [44, 42, 41, 36, 28, 24, 22],
+            _ => [42, 40, 24, 23, 8, 3, 0],
+        };
+        return values[tenths.unwrap_or(6)];
+    };
+    let distance = (score - second).abs();
+    let tenths = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1];
+    let column = tenths.into_iter().position(|it| reaches(distance, it));
+    let column = column.unwrap_or(if distance > 0 { 9 } else { 10 });
+    let row: [u8; 11] = match mode {
+        "local" if over == perfect - minimum => [40, 39, 38, 37, 35, 34, 33, 32, 31, 11, 1],
+        "local" if reaches(over, 0.5) => [40, 39, 38, 37, 25, 21, 18, 17, 14, 11, 1],
+        "local" => [40, 39, 38, 37, 99, 19, 16, 12, 9, 2, 0],
+        _ if score == perfect => [39, 38, 37, 36, 35, 34, 32, 31, 30, 6, 1],
+        _ if reaches(over, if column < 6 { 0.84 } else { 0.88 }) => {
+            [33, 27, 26, 22, 25, 21, 18, 17, 12, 6, 1]
+        }
+        _ if reaches(over, if column < 6 { 0.68 } else { 0.67 }) => {
+            [33, 27, 26, 22, 16, 14, 15, 11, 7, 6, 1]
+        }
+        _ => [33, 27, 26, 22, 5, 4, 3, 0, 0, 2, 0],
+    };
+    row[column]
+}
+
+/// Every record's MAPQ is the table's.
+fn check_mapq(mode: &str, records: &[Record], whose: &str) {
+    for record in records.iter().filter(|record| record.is_placed()) {
+        assert_eq!(record.mapq, mapq(mode, record), "{whose}, {mode}: {record:?}");
+    }
+}
+
+/// Shares that are not below Bowtie 2's, and scores.
+fn compare(mode: &str, truths: &[Truth], ours: &[Record], theirs: &[Record], what: &str) {
+    assert_eq!([ours.len(), theirs.len()], [truths.len(); 2]);
+    let of = |records: &[Record], is_it: &dyn Fn(&Record) -> bool| {
+        records.iter().filter(|record| is_it(record)).count()
+    };
+    let is_right = |record: &Record| record.is_right(&truths[record.read]);
+    let is_wrong = |record: &Record| record.mapq >= 20 && !is_right(record);
+    let both = || ours.iter().zip(theirs);
+    let differ = both().filter(|(a, b)| is_right(a) != is_right(b)).count();
+    let right = [ours, theirs].map(|it| of(it, &is_right));
+    let slack = 2.0 * (differ as f64).sqrt();
+    assert!(right[0] as f64 + slack >= right[1] as f64, "{what}: right {right:?}, {differ} differ");
+    let wrong = [ours, theirs].map(|it| of(it, &is_wrong));
+    assert!(wrong[0] <= wrong[1] + 3, "{what}: wrong at 20 {wrong:?}");
+    let sure = [ours, theirs].map(|it| of(it, &|record| record.mapq >= 20));
+    assert!(sure[0] as f64 >= 0.999 * sure[1] as f64, "{what}: at 20 {sure:?}");
+    let lower = both().filter(|(a, b)| a.score < b.score).count();
+    assert!(1000 * lower <= truths.len(), "{what}: {lower} of lower score");
+    check_mapq(mode, ours, "ours");
+    check_mapq(mode, theirs, "Bowtie 2's");
+}
+
+fn no_worse(reference: &Reference, count: usize, efforts: &[&str]) {
+    let here = folder();
+    let file = here.path().join("reads.fq");
+    for (length, errors) in [(50, 0.006), (100, 0.001), (100, 0.03), (150, 0.006), (250, 0.01)] {
+        let changes = Changes { errors, ..USUAL };
+        let truths = reads(reference, (length as u64, count), length, changes, &file);
+        for mode in ["end-to-end", "local"] {
+            for effort in efforts {
+                let what = format!("{mode}, {effort}, {length} bases, {errors}");
+                let found = ours(mode, reference, &file, &format!("--effort {effort}"));
+                let theirs = bowtie_2_s(mode, reference, &file, &preset(mode, effort));
+                compare(mode, &truths, &found, &theirs, &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn placements_and_scores_are_no_worse_than_bowtie_2_s() {
+    if has("bowtie2") {
+        no_worse(small(), 2000, &["sensitive"]);
+        if let Some(yeast) = yeast() {
+            no_worse(yeast, 5000, &["very-fast", "sensitive"]);
+        }
+    }
+}
+
+#[test]
+fn slow_placements_are_no_worse_than_bowtie_2_s_in_human() {
+    if !seqloom_testkit::skip::slow_tests() || !has("bowtie2") {
+        return;
+    }
+    let efforts = ["very-fast", "fast", "sensitive", "very-sensitive"];
+    for reference in [yeast(), crate::data::chr20()].into_iter().flatten() {
+        no_worse(reference, 20_000, &efforts);
+    }
+}
+
+#[test]
+fn noisy_reads_are_placed_twice_as_often() {
+    if !has("bowtie2") {
+        return;
+    }
+    let here = folder();
+    let file = here.path().join("reads.fq");
+    let changes = Changes { errors: 0.0, indels: 0.0, noise: 0.12 };
+    let truths = reads(small(), (12, 3000), 100, changes, &file);
+    for effort in ["very-fast", "sensitive", "very-sensitive"] {
+        let found = ours("end-to-end", small(), &file, &format!("--effort {effort}"));
+        let theirs = bowtie_2_s("end-to-end", small(), &file, &preset("end-to-end", effort));
+        let lost = [&found, &theirs].map(|all| all.iter().filter(|it| !it.is_placed()).count());
+        assert!(2 * lost[0] <= lost[1], "{effort}: {lost:?}");
+        compare("end-to-end", &truths, &found, &theirs, effort);
+    }
+}
+
+/// Bases and qualities of the reads of a file.
+fn sequences(file: &Path) -> Vec<[Vec<u8>; 2]> {
+    let text = fs::read_to_string(file).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    lines.chunks(4).map(|it| [it[1], it[3]].map(|line| line.as_bytes().to_vec())).collect()
+}
+
+/// Penalties: of a mismatch, of an unknown base, of gaps in the read and in the reference.
+struct Penalties {
+    bonus: i32,
+    mismatch: [i32; 2],
+    unknown: i32,
+    read_gap: [i32; 2],
+    reference_gap: [i32; 2],
+}
+
+/// What a record's CIGAR is worth over the reference.
+fn worth(
+    record: &Record,
+    reference: &Reference,
+    [bases, qualities]: &[Vec<u8>; 2],
+    penalties: &Penalties,
+) -> i32 {
+    let contig = reference.genome().contigs.iter().find(|it| it.name == record.contig).unwrap();
+    let is_reverse = record.flags & flag::REVERSE != 0;
+    let bases = if is_reverse { complement(bases) } else { bases.clone() };
+    let mut qualities = qualities.clone();
+    if is_reverse {
+        qualities.reverse();
+    }
+    let (mut at, mut place, mut score) = (0, record.position as usize - 1, 0);
+    for (count, kind) in operations(&record.cigar) {
+        let gap = |[open, extend]: [i32; 2]| open + extend * count as i32;
+        match kind {
+            'M' => {
+                for _ in 0..count {
+                    let (own, under) = (bases[at], contig.bases[place]);
+                    let quality = i32::from(qualities[at] - b'!').min(40);
+                    let [most, least] = penalties.mismatch;
+                    score += match () {
+                        () if own == b'N' || under == b'N' => -penalties.unknown,
+                        () if own == under => penalties.bonus,
+                        () => -(least + (most - least) * quality / 40),
+                    };
+                    (at, place) = (at + 1, place + 1);
+                }
+            }
+            'D' => {
+                score -= gap(penalties.read_gap);
+                place += count as usize;
+            }
+            'I' => {
+                score -= gap(penalties.reference_gap);
+                at += count as usize;
+            }
+            'S' => at += count as usize,
+            _ => panic!("{}", record.cigar),
+        }
+    }
+    score
+}
+
+#[test]
+fn scores_are_what_the_options_say() {
+    if !has("bowtie2") {
+        return;
+    }
+    let here = folder();
+    let file = here.path().join("reads.fq");
+    let changes = Changes { errors: 0.02, indels: 0.004, noise: 0.0 };
+    let truths = reads(small(), (3, 2000), 100, changes, &file);
+    // An N now and then, and reads of it.
+    let text = fs::read_to_string(&file).unwrap();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for at in (1..lines.len()).step_by(4 * 7) {
+        let from = at % 80;
+        lines[at].replace_range(from..from + 3, "NNN");
+    }
+    lines[4 * 50 + 1] = "N".repeat(100);
+    fs::write(&file, lines.join("\n") + "\n").unwrap();
+    let sequences = sequences(&file);
+    let usual = Penalties {
+        bonus: 0,
+        mismatch: [6, 2],
+        unknown: 1,
+        read_gap: [5, 3],
+        reference_gap: [5, 3],
+    };
+    for (mode, own, theirs, penalties) in [
+        ("end-to-end", "", "", Penalties { ..usual }),
+        ("local", "", "", Penalties { bonus: 2, ..usual }),
+        (
+            "end-to-end",
+            "--mismatch-penalties 4,3 --unknown-penalty 2 --read-gap 3,2 --reference-gap 6,1",
+            "--mp 4,3 --np 2 --rdg 3,2 --rfg 6,1",
+            Penalties {
+                mismatch: [4, 3],
+                unknown: 2,
+                read_gap: [3, 2],
+                reference_gap: [6, 1],
+                ..usual
+            },
+        ),
+        (
+            "local",
+            "--match-bonus 3 --ignore-qualities --score-min C,60 --gap-barrier 8",
+            "--ma 3 --ignore-quals --score-min C,60 --gbar 8",
+            Penalties { bonus: 3, mismatch: [6, 6], ..usual },
+        ),
+        (
+            "end-to-end",
+            "--score-min L,0,-0.3 --max-unknown C,2",
+            "--score-min L,0,-0.3 --n-ceil C,2",
+            Penalties { ..usual },
+        ),
+    ] {
+        let found = ours(mode, small(), &file, own);
+        let theirs = bowtie_2_s(mode, small(), &file, theirs);
+        assert_eq!(found.len(), truths.len());
+        for record in found.iter().filter(|record| record.is_placed()) {
+            let expected = worth(record, small(), &sequences[record.read], &penalties);
+            assert_eq!(record.score, Some(expected), "{mode} {own}: {record:?}");
+        }
+        let lower = found.iter().zip(&theirs).filter(|(a, b)| a.score < b.score).count();
+        assert!(lower <= 2, "{mode} {own}: {lower} of lower score");
+        // Why reads are not searched for is told alike.
+        let filtered = |records: &[Record]| -> Vec<(usize, bool)> {
+            let tag = |record: &&Record| record.tags.contains("YF:Z:");
+            let all = records.iter().filter(tag);
+            all.map(|it| (it.read, it.tags.contains("YF:Z:NS"))).collect()
+        };
+        assert_eq!(filtered(&found), filtered(&theirs), "{mode} {own}");
+        assert!(!filtered(&found).is_empty());
+        let same = found.iter().zip(&theirs).filter(|(a, b)| a.cigar == b.cigar).count();
+        assert!(same * 100 > 96 * truths.len(), "{mode} {own}: {same} of the same CIGAR");
+    }
+}
+
+#[test]
+fn more_placements_are_as_good_as_bowtie_2_s() {
+    if !has("bowtie2") {
+        return;
+    }
+    let here = folder();
+    let (fasta, file) = (here.path().join("repeats/ref.fa"), here.path().join("reads.fq"));
+    fs::create_dir(here.path().join("repeats")).unwrap();
+    let mut random = Random::new(4);
+    let mut bases =
+        |count: usize| -> Vec<u8> { (0..count).map(|_| random.pick(b"ACGT")).collect() };
+    let repeat = bases(300);
+    let mut genome = Vec::new();
+    for copy in 0..6 {
+        genome.extend(bases(500));
+        let mut unit = repeat.clone();
+        // Copies differ in some bases, on either strand.
+        for at in (copy * 7..300).step_by(60) {
+            unit[at] = complement(&unit[at..=at])[0];
+        }
+        genome.extend(if copy % 2 == 0 { unit } else { complement(&unit) });
+    }
+    genome.extend(bases(500));
+    let text = [b">r\n", &genome[..], b"\n"].concat();
+    fs::write(&fasta, text).unwrap();
+    let reference = Reference::new("repeats-by-score", &fasta);
+    let truths = reads(&reference, (5, 600), 80, USUAL, &file);
+    for mode in ["end-to-end", "local"] {
+        for (own, theirs, most) in
+            [("--placements 3", "-k 3", 3), ("--all", "-a", usize::MAX), ("--placements 1", "", 1)]
+        {
+            let found = ours(mode, &reference, &file, own);
+            let theirs = bowtie_2_s(mode, &reference, &file, theirs);
+            for read in 0..truths.len() {
+                let of = |records: &[Record]| -> Vec<Record> {
+                    let all = records.iter().filter(|it| it.read == read && it.is_placed());
+                    all.cloned().collect()
+                };
+                let [a, b] = [of(&found), of(&theirs)];
+                let what = format!("{mode} {own}, read {read}: {a:?}\n{b:?}");
+                assert!(a.len() <= most, "{what}");
+                let scores = |records: &[Record]| -> Vec<i32> {
+                    let mut scores: Vec<i32> = records.iter().filter_map(|it| it.score).collect();
+                    scores.sort_unstable_by(|one, other| other.cmp(one));
+                    scores
+                };
+                let [own, bowtie] = [scores(&a), scores(&b)];
+                if mode == "end-to-end" {
+                    assert!(own.len() >= bowtie.len(), "{what}");
+                    assert!(own.iter().zip(&bowtie).all(|(one, other)| one >= other), "{what}");
+                }
+                assert_eq!(own.first(), bowtie.first(), "{what}");
+                let places: std::collections::BTreeSet<_> =
+                    a.iter().map(|it| (it.position, it.flags & flag::REVERSE)).collect();
+                assert_eq!(places.len(), a.len(), "{what}");
+                for (at, record) in a.iter().enumerate() {
+                    assert_eq!(record.flags & flag::SECONDARY != 0, at > 0, "{what}");
+                    let is_known = at == 0 && (record.second.is_some() || most == 1);
+                    let expected = if is_known { mapq(mode, record) } else { 255 };
+                    assert_eq!(record.mapq, expected, "{what}");
+                }
+            }
+        }
+    }
+}
+
+/// Records of a run that are compared whole.
+fn out(name: &str, mode: &str, here: &Path, reads: &Path, options: &[&str]) -> PathBuf {
+    let path = here.join(name);
+    let mut command = seqloom(align(small(), &[reads]));
+    command.args(["--mode", mode, "--no-pg", "-R", READ_GROUP, "-o"]).arg(&path);
+    run(command.args(options)).ok();
+    path
+}
+
+#[test]
+fn the_same_bytes_for_any_threads_and_memory_by_score() {
+    let here = folder();
+    let file = here.path().join("reads.fq");
+    reads(small(), (8, 6000), 100, Changes { noise: 0.1, ..USUAL }, &file);
+    for mode in ["end-to-end", "local"] {
+        let mut arguments = align(small(), &[&file]);
+        arguments.extend(["--mode", mode, "-o", "-"].map(str::to_owned));
+        let floor = memory_floor(&arguments);
+        let base = out("base.bam", mode, here.path(), &file, &["-t1"]);
+        for other in
+            [["-t2", "-m4G"], ["-t7", "-m4G"], ["-t64", "-m8G"], ["-t1", &format!("-m{floor}")]]
+        {
+            let path = out("other.bam", mode, here.path(), &file, &other);
+            assert_same_bytes(&base, &path, &format!("{mode} {other:?}"));
+        }
+    }
+}
+
+#[test]
+fn records_by_score_are_valid() {
+    let (true, true) = (has("picard"), has("samtools")) else { return };
+    let here = folder();
+    let file = here.path().join("reads.fq");
+    let changes = Changes { errors: 0.02, indels: 0.004, noise: 0.0 };
+    reads(small(), (9, 3000), 120, changes, &file);
+    for mode in ["end-to-end", "local"] {
+        let bam = out("valid.bam", mode, here.path(), &file, &["--placements", "2"]);
+        let fasta = small().ours.display();
+        let line = format!("ValidateSamFile I={} R={fasta} MODE=SUMMARY", bam.display());
+        let report = run(&mut picard(&line));
+        let text = report.text();
+        assert!(text.contains("No errors found"), "{mode}: {text}{}", report.stderr);
+        let (plain, filled) = (here.path().join("plain.sam"), here.path().join("filled.sam"));
+        run_into(words("samtools view").arg(&bam), &plain).ok();
+        let mut fill = words("samtools calmd -Q");
+        run_into(fill.arg(&bam).arg(&small().ours), &filled).ok();
+        let tags = |path: &Path| {
+            let text = fs::read_to_string(path).unwrap();
+            let lines = text.lines().filter(|line| !line.starts_with('@'));
+            let tag = |line: &str, tag: &str| {
+                line.split('\t').find(|it| it.starts_with(tag)).map(str::to_owned)
+            };
+            lines.map(|line| ["NM:i:", "MD:Z:"].map(|it| tag(line, it))).collect::<Vec<_>>()
+        };
+        assert!(tags(&plain) == tags(&filled), "{mode}");
+    }
+}
+
+#[test]
+fn holes_and_ends_of_the_reference_count_as_bowtie_2_s() {
+    if !has("bowtie2") {
+        return;
+    }
+    let here = folder();
+    let (fasta, file) = (here.path().join("holes/ref.fa"), here.path().join("reads.fq"));
+    fs::create_dir(here.path().join("holes")).unwrap();
+    let mut random = Random::new(6);
+    let mut bases =
+        |count: usize| -> Vec<u8> { (0..count).map(|_| random.pick(b"ACGT")).collect() };
+    let (one, other, hidden) = (bases(400), bases(400), bases(400));
+    let mut holed = one.clone();
+    holed[200..206].fill(b'N');
+    let text = [b">a\n", &holed[..], b"\n>b\n", &other, b"\n>c\n", &hidden, b"\n"].concat();
+    fs::write(&fasta, text).unwrap();
+    let reference = Reference::new("holes-by-score", &fasta);
+    // Over the hole, and over the ends of sequences by one to twelve bases.
+    let joined = [&one[..], &other, &hidden].concat();
+    let starts = (110..206).step_by(3).chain((300..313).map(|at| at + 1)).chain(688..713);
+    let mut text = String::new();
+    for (number, start) in starts.enumerate() {
+        let mut read = joined[start..start + 100].to_vec();
+        if number % 2 == 1 {
+            read = complement(&read);
+        }
+        let read = String::from_utf8(read).unwrap();
+        text += &format!("@{number}\n{read}\n+\n{}\n", "I".repeat(100));
+    }
+    fs::write(&file, text).unwrap();
+    for mode in ["end-to-end", "local"] {
+        let found = ours(mode, &reference, &file, "");
+        let theirs = bowtie_2_s(mode, &reference, &file, "");
+        assert_eq!(found.len(), theirs.len());
+        for (a, b) in found.iter().zip(&theirs) {
+            let what = format!("{mode}: {a:?}\n{b:?}");
+            assert!(a.score >= b.score, "{what}");
+            let unknown = |it: &Record| {
+                it.tags.split('\t').find(|tag| tag.starts_with("XN:i:")).map(str::to_owned)
+            };
+            if a.score == b.score && a.cigar == b.cigar && a.position == b.position {
+                let md = |it: &Record| {
+                    it.tags.split('\t').find(|tag| tag.starts_with("MD")).map(str::to_owned)
+                };
+                assert_eq!(md(a), md(b), "{what}");
+            }
+            assert!(!a.is_placed() || unknown(a).is_some(), "{what}");
+        }
+    }
+}
+
+#[test]
+fn options_without_a_meaning_are_refused() {
+    let file = small().ours.clone();
+    for (options, expected) in [
+        ("--mode end-to-end --match-bonus 2", "--match-bonus is an option of --mode local"),
+        ("--mode end-to-end --score-min C,5", "above the score of a perfect alignment"),
+        ("--mode local --score-min L,1,3", "above the score of a perfect alignment"),
+        ("--mode local --score-min X,1,3", "must be C, L, S or G"),
+        ("--mode local --score-min L,1", "must be C, L, S or G"),
+        ("--mode end-to-end --mismatch-penalties 2,6", "is more than 2"),
+        ("--mode end-to-end --mismatch-penalties 6", "two numbers"),
+        ("--mode end-to-end --mismatch-penalties 6,2 --ignore-qualities", "one penalty"),
+        ("--mode end-to-end --max-unknown C,-1", "--max-unknown is below 0"),
+        (
+            "--mode end-to-end --max-mismatches 2",
+            "--max-mismatches is an option of --mode ungapped",
+        ),
+        ("--mode local --min-insert 2", "--min-insert is an option of --mode ungapped"),
+        ("--mode local -k 19", "-k is an option of --mode bwa"),
+        ("--mode local -p", "-p is for mates, and --mode local takes single reads as yet"),
+        ("--mode local --placements 5000", "takes 4096 at most"),
+        ("--mode local --placements 5 --all", "cannot be used"),
+        ("--mode ungapped --effort fast", "--effort is an option of --mode end-to-end"),
+        ("--score-min C,5", "--score-min is an option of --mode end-to-end"),
+    ] {
+        let mut command = seqloom(align(small(), &[&file]));
+        command.args(["-o", "-"]).args(options.split_whitespace());
+        run(&mut command).fails_with(2).says(&[expected]);
+    }
+    let mut command = seqloom(align(small(), &[&file, &file.with_extension("2")]));
+    command.args(["--mode", "end-to-end", "-o", "-"]);
+    run(&mut command).fails_with(2).says(&["has mates, and --mode end-to-end takes single reads"]);
+}
+
+#[test]
+fn the_summary_is_bowtie_2_s_and_files_of_reads_are_written() {
+    let here = folder();
+    let file = here.path().join("reads.fq");
+    reads(small(), (10, 200), 80, USUAL, &file);
+    let random = format!("@200\n{}\n+\n{}\n", "ACGTTGCA".repeat(10), "I".repeat(80));
+    fs::write(&file, fs::read_to_string(&file).unwrap() + &random).unwrap();
+    let [placed, lost] = ["placed.fq", "lost.fq"].map(|name| here.path().join(name));
+    let mut command = seqloom_in("end-to-end", small(), &file, "");
+    command.arg("--aligned-reads").arg(&placed).arg("--unaligned-reads").arg(&lost);
+    run(command.arg("-o").arg(here.path().join("x.sam"))).ok().says(&[
+        "201 reads; of these:",
+        "201 (100.00%) were unpaired; of these:",
+        "1 (0.50%) aligned 0 times",
+        "99.50% overall alignment rate",
+    ]);
+    let text = fs::read_to_string(&file).unwrap();
+    assert_eq!(fs::read_to_string(lost).unwrap(), random);
+    assert_eq!(fs::read_to_string(placed).unwrap() + &random, text);
+}
