@@ -267,7 +267,10 @@ fn compare(mode: &str, truths: &[Truth], ours: &[Record], theirs: &[Record], wha
     let wrong = [ours, theirs].map(|it| of(it, &is_wrong));
     assert!(wrong[0] <= wrong[1] + 3, "{what}: wrong at 20 {wrong:?}");
     let sure = [ours, theirs].map(|it| of(it, &|record| record.mapq >= 20));
-    assert!(sure[0] as f64 >= 0.999 * sure[1] as f64, "{what}: at 20 {sure:?}");
+    // Few reads: where they differ counts by its error, as above.
+    let differ = both().filter(|(a, b)| (a.mapq >= 20) != (b.mapq >= 20)).count();
+    let least = 0.999 * sure[1] as f64 - 2.0 * (differ as f64).sqrt();
+    assert!(sure[0] as f64 >= least, "{what}: at 20 {sure:?}, {differ} differ");
     let lower = both().filter(|(a, b)| a.score < b.score).count();
     assert!(1000 * lower <= truths.len(), "{what}: {lower} of lower score");
     check_mapq(mode, ours, "ours");
@@ -441,8 +444,8 @@ fn scores_are_what_the_options_say() {
         ),
         (
             "end-to-end",
-            "--score-min L,0,-0.3 --max-unknown C,2",
-            "--score-min L,0,-0.3 --n-ceil C,2",
+            "--score-min L,0,-0.3 --max-unknown L,2,0",
+            "--score-min L,0,-0.3 --n-ceil L,2,0",
             Penalties { ..usual },
         ),
     ] {
@@ -510,7 +513,9 @@ fn more_placements_are_as_good_as_bowtie_2_s() {
                 let what = format!("{mode} {own}, read {read}: {a:?}\n{b:?}");
                 assert!(a.len() <= most, "{what}");
                 let scores = |records: &[Record]| -> Vec<i32> {
-                    let mut scores: Vec<i32> = records.iter().filter_map(|it| it.score).collect();
+                    // Far worse ones have gaps, of which both look at some alone.
+                    let good = records.iter().filter_map(|it| it.score).filter(|&it| it >= -24);
+                    let mut scores: Vec<i32> = good.collect();
                     scores.sort_unstable_by(|one, other| other.cmp(one));
                     scores
                 };
@@ -687,12 +692,17 @@ fn the_summary_is_bowtie_2_s_and_files_of_reads_are_written() {
     let [placed, lost] = ["placed.fq", "lost.fq"].map(|name| here.path().join(name));
     let mut command = seqloom_in("end-to-end", small(), &file, "");
     command.arg("--aligned-reads").arg(&placed).arg("--unaligned-reads").arg(&lost);
-    run(command.arg("-o").arg(here.path().join("x.sam"))).ok().says(&[
-        "201 reads; of these:",
-        "201 (100.00%) were unpaired; of these:",
-        "1 (0.50%) aligned 0 times",
-        "99.50% overall alignment rate",
-    ]);
+    command.arg("--metrics-dir").arg(here.path().join("metrics"));
+    run(command.arg("-o").arg(here.path().join("x.sam"))).ok();
+    let counts = fs::read_to_string(here.path().join("metrics/x.counts.txt")).unwrap();
+    for line in [
+        "201 reads; of these:\n",
+        "  201 (100.00%) were unpaired; of these:\n",
+        "    1 (0.50%) aligned 0 times\n",
+        "99.50% overall alignment rate\n",
+    ] {
+        assert!(counts.contains(line), "{counts}");
+    }
     let text = fs::read_to_string(&file).unwrap();
     assert_eq!(fs::read_to_string(lost).unwrap(), random);
     assert_eq!(fs::read_to_string(placed).unwrap() + &random, text);

@@ -7,7 +7,7 @@
 //! until so many in turn have changed neither the best nor the second score.
 //!
 //! Of the other placements, the second score is that of the best one on which a rare seed lies, or
-//! that is about as good as the best of all. In a family of repeats frequent seeds grow to the
+//! that is at most one mismatch worse than the best of all. In a family of repeats frequent seeds grow to the
 //! copies that are nearest to the read. Those are what it is placed by; but Bowtie 2, whose table
 //! of MAPQ this is, meets any of the copies, and counts such a read as well placed.
 
@@ -27,9 +27,6 @@ use crate::engine::native::query::UNKNOWN;
 const GROUP_SPAN: i64 = 31;
 /// Alignments whose groups lie further from each other have no cell in common.
 const APART: i64 = 200;
-
-/// Mismatches by which a placement is about as good as another.
-const NEAR: i32 = 2;
 
 /// What is asked of a read.
 #[derive(Debug, Clone, Copy)]
@@ -300,7 +297,7 @@ impl Work {
         let first = out.alignments.len();
         let is_frequent = self.diagonals.iter().any(|it| !it.is_rare);
         let mut chosen = Chosen { alignments: first..first, second: None, is_frequent };
-        let near = NEAR * i32::from(read.scoring.mismatch[0] + read.scoring.match_bonus);
+        let near = i32::from(read.scoring.mismatch[0] + read.scoring.match_bonus);
         self.passed.clear();
         for at in 0..self.found.len() {
             let found = self.found[at];

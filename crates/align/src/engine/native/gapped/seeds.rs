@@ -12,6 +12,10 @@ use crate::engine::native::starts::Starts;
 use crate::search::lockstep::{self, Search};
 use crate::search::rows::{Interval, Rows, Step, Walk};
 
+/// A seed with so many rows is rare. With more, more reads that are placed right would have a lower
+/// MAPQ than Bowtie 2's: measured on chr20, 50 and 100 bases, for 1, 2, 4 and 16 rows.
+const RARE_ROWS: u64 = 2;
+
 /// Which seeds are of use.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SeedRules {
@@ -148,7 +152,7 @@ pub(super) struct Hit {
     /// The seed's first base in the read, and behind its last.
     pub(super) from: u16,
     pub(super) end: u16,
-    /// The seed was rare without being made longer than is enough, and all its places are known.
+    /// The seed was rare without being made longer than is enough.
     pub(super) is_rare: bool,
 }
 
@@ -199,7 +203,7 @@ impl SeedWork {
             let interval = seed.rows(&context.rules);
             let (query, from, end) = (seed.query, seed.at, seed.end);
             let are_all = interval.count <= context.rules.rows.into();
-            let is_rare = are_all && seed.bases() <= context.rules.enough_bases;
+            let is_rare = interval.count <= RARE_ROWS && seed.bases() <= context.rules.enough_bases;
             let located = |row| {
                 let walk = Walk { row, steps: 0 };
                 Located { walk, place: None, query, from, end, is_rare }
