@@ -1,6 +1,6 @@
-//! Reads of any bytes placed by score: every record is worth what it says, lies in a sequence, and
-//! differs from the others of its read. The property tests beside this file and the fuzz target call
-//! the same functions.
+//! Reads of any bytes placed by score: every record is worth what it says, lies in a sequence,
+//! and differs from the others of its read. The property tests beside this file and the fuzz
+//! target call the same functions.
 
 use std::collections::BTreeSet;
 use std::fs;

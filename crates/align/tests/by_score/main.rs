@@ -1,5 +1,5 @@
-//! `--mode end-to-end` and `--mode local`: records are worth what they say, and reads off the genome
-//! are found.
+//! `--mode end-to-end` and `--mode local`: records are worth what they say, and reads off the
+//! genome are found.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod exercise;

@@ -1,6 +1,6 @@
-//! What became of the reads in the modes that are not bwa's: counts as Bowtie or Bowtie 2 prints
-//! them, and files of the reads that have placements, none, or too many. Each file has its reads as the input has them, in
-//! its order, whoever finds their placements.
+//! What became of the reads in the modes that are not bwa's: counts as Bowtie or Bowtie 2
+//! prints them, and files of the reads that have placements, none, or too many. Each file has
+//! its reads as the input has them, in its order, whoever finds their placements.
 
 use std::fmt::{self, Write as _};
 use std::io::Write as _;

@@ -1,15 +1,16 @@
-//! From the hits of a read's seeds to its placements: which diagonals are worth a gapped extension,
-//! and which alignments differ from one another.
+//! From the hits of a read's seeds to its placements: which diagonals are worth a gapped
+//! extension, and which alignments differ from one another.
 //!
 //! No alignment with a gap is worth more than a perfect one less the cheapest gap. So where two
-//! placements are at least as good without a gap, nothing is extended; elsewhere the diagonals are
-//! taken in groups that one band covers, those with the best score and the longest seeds first,
-//! until so many in turn have changed neither the best nor the second score.
+//! placements are at least as good without a gap, nothing is extended; elsewhere the diagonals
+//! are taken in groups that one band covers, those with the best score and the longest seeds
+//! first, until so many in turn have changed neither the best nor the second score.
 //!
-//! Of the other placements, the second score is that of the best one on which a rare seed lies, or
-//! that is at most one mismatch worse than the best of all. In a family of repeats frequent seeds grow to the
-//! copies that are nearest to the read. Those are what it is placed by; but Bowtie 2, whose table
-//! of MAPQ this is, meets any of the copies, and counts such a read as well placed.
+//! Of the other placements, the second score is that of the best one on which a rare seed lies,
+//! or that is at most one mismatch worse than the best of all. In a family of repeats frequent
+//! seeds grow to the copies that are nearest to the read. Those are what it is placed by; but
+//! Bowtie 2, whose table of MAPQ this is, meets any of the copies, and counts such a read as
+//! well placed.
 
 use std::ops::Range;
 

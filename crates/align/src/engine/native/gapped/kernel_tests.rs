@@ -142,12 +142,14 @@ proptest! {
     fn the_best_score_is_that_of_the_whole_matrix(
         (read, mut window) in problems(),
         is_local in any::<bool>(),
-        numbers in (1_i16..6, 0_i16..9, 0_i16..9, 0_i16..3, [0_i16..7, 1_i16..5, 0_i16..7, 1_i16..5]),
+        numbers in (1_i16..6, 0_i16..9, 0_i16..9, 0_i16..3),
+        gaps in [0_i16..7, 1_i16..5, 0_i16..7, 1_i16..5],
         barrier in 1_u16..6,
         gaps_late in any::<bool>(),
         seed in any::<u64>(),
     ) {
-        let (bonus, most, least, unknown, [a, b, c, d]) = numbers;
+        let (bonus, most, least, unknown) = numbers;
+        let [a, b, c, d] = gaps;
         let scoring = scoring(is_local, &[bonus, most, least, unknown, a, b, c, d], barrier);
         let qualities = (0..read.len()).map(|at| (seed >> (at % 58)) as u8 % 42);
         let penalties: Vec<i16> = qualities.map(|it| scoring.mismatch_at(it)).collect();
@@ -168,7 +170,13 @@ proptest! {
             prop_assert_eq!(in_registers, found);
         }
         let problem =
-            Problem { codes: &read, penalties: &penalties, window: &window, scoring: &scoring, gaps_late };
+            Problem {
+                codes: &read,
+                penalties: &penalties,
+                window: &window,
+                scoring: &scoring,
+                gaps_late,
+            };
         let (mut table, mut ops) = (Table::default(), Vec::new());
         let traced = problem.trace(&mut table, &mut ops);
         if expected < i32::from(LOW) / 2 {

@@ -1,12 +1,14 @@
-//! Our own engine: the best placements of a read by a scheme of scores, with gaps, of whole reads or
-//! of clipped ones. What Bowtie 2 looks for.
+//! Our own engine: the best placements of a read by a scheme of scores, with gaps, of whole
+//! reads or of clipped ones. What Bowtie 2 looks for.
 //!
-//! 1. `seeds`: strings of the read that occur in the genome, and their places, for a group of reads
-//!    at once.
-//! 2. `candidates`: the diagonals on which they lie, and what the read is worth there without a gap.
-//! 3. `choice`: which of them are extended with gaps (`kernel`), and which placements differ from
-//!    one another (`traceback`).
-//! 4. Reads without a good placement get more and shorter seeds, and go through 2 and 3 once more.
+//! 1. `seeds`: strings of the read that occur in the genome, and their places, for a group of
+//!    reads at once.
+//! 2. `candidates`: the diagonals on which they lie, and what the read is worth there without a
+//!    gap.
+//! 3. `choice`: which of them are extended with gaps (`kernel`), and which placements differ
+//!    from one another (`traceback`).
+//! 4. Reads without a good placement get more and shorter seeds, and go through 2 and 3 once
+//!    more.
 //! 5. `record`: to BAM, with MAPQ by the table of `mapq`.
 
 mod candidates;

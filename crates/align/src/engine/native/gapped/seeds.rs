@@ -1,10 +1,10 @@
 //! Seeds: strings of a read that occur in the genome, and their places.
 //!
-//! A seed begins at its end: the rows of its last bases are in a table, and it grows to the left
-//! until it is long enough and rare enough, or until it would not occur. One that would not occur
-//! any longer keeps what did. So a seed is no longer than it has to be, and its rows are all places
-//! where that much of the read lies: a second placement of the read is found by the same seeds. Of a
-//! frequent seed some rows are drawn by the read's number.
+//! A seed begins at its end: the rows of its last bases are in a table, and it grows to the
+//! left until it is long enough and rare enough, or until it would not occur. One that would
+//! not occur any longer keeps what did. So a seed is no longer than it has to be, and its rows
+//! are all places where that much of the read lies: a second placement of the read is found by
+//! the same seeds. Of a frequent seed some rows are drawn by the read's number.
 
 use crate::engine::native::chance::{drawn_rows, hash};
 use crate::engine::native::query::{Query, UNKNOWN};

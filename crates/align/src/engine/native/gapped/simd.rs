@@ -1,4 +1,5 @@
-//! The kernel in the registers of AVX2, and the choice of placements compiled for what goes with it.
+//! The kernel in the registers of AVX2, and the choice of placements compiled for what goes
+//! with it.
 #![allow(unsafe_code)]
 
 use super::candidates::ScoredRead;
