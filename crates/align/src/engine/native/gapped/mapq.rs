@@ -84,7 +84,8 @@ mod tests {
         }
         t(false, whole, 0, Some(0), 1);
         t(false, whole, 0, Some(-5), 6);
-        t(false, whole, 0, Some(-6), 30);
+        t(false, whole, 0, Some(-6), 6);
+        t(false, whole, 0, Some(-7), 30);
         t(false, whole, 0, Some(-60), 39);
         t(false, whole, -5, Some(-5), 1);
         t(false, whole, -6, Some(-40), 25);
