@@ -10,6 +10,7 @@ mod prep;
 
 mod address_space;
 mod beside;
+mod book;
 mod certified_path;
 mod clashes;
 mod command_line;
