@@ -28,6 +28,7 @@ mod mates;
 mod memory;
 mod metrics;
 mod numa;
+mod packaging;
 mod prep_determinism;
 mod prep_duplicates;
 mod prep_faults;
