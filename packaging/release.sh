@@ -3,9 +3,9 @@
 # this version, checksums. It publishes nothing.
 #   packaging/release.sh OUT
 set -euo pipefail
-cd "$(dirname "$0")/.."
 mkdir -p "${1:?output folder}"
 out=$(cd "$1" && pwd)
+cd "$(dirname "$0")/.."
 release=$out/release
 rm -rf "$release"
 mkdir "$release"

@@ -152,7 +152,8 @@ fn links_lead_somewhere() {
 /// The manual's pages; `docs/internals` has an index of its own.
 #[test]
 fn every_page_of_the_manual_is_in_its_index() {
-    for (folder, index) in [("docs", "docs/README.md"), ("docs/internals", "docs/internals/README.md")]
+    for (folder, index) in
+        [("docs", "docs/README.md"), ("docs/internals", "docs/internals/README.md")]
     {
         let index = Path::new(index);
         let text = fs::read_to_string(root().join(index)).unwrap();
@@ -160,7 +161,9 @@ fn every_page_of_the_manual_is_in_its_index() {
             links(&text).iter().filter_map(|it| target(index, it)).map(|it| it.0).collect();
         let belongs = |it: &PathBuf| {
             let in_internals = it.starts_with("docs/internals");
-            it != index && it.starts_with(folder) && (folder.ends_with("internals") || !in_internals)
+            it != index
+                && it.starts_with(folder)
+                && (folder.ends_with("internals") || !in_internals)
         };
         let missing: Vec<PathBuf> =
             pages().into_iter().filter(belongs).filter(|it| !listed.contains(it)).collect();

@@ -213,8 +213,8 @@ fn the_modules_run_in_nextflow() {
     let Some(()) = nextflow() else { return };
     let here = folder();
     run(shell(here.path()).arg(root().join("tests/book/data.sh")).arg("pairs")).ok();
-    let line = "nextflow -C \"$M/tests/config/nextflow.config\" run \"$M/tests/all.nf\" -ansi-log false \
-                --fasta $PWD/ref.fa --reads $PWD/R1.fq.gz,$PWD/R2.fq.gz";
+    let line = "nextflow -C \"$M/tests/config/nextflow.config\" run \"$M/tests/all.nf\" \
+                -ansi-log false --fasta $PWD/ref.fa --reads $PWD/R1.fq.gz,$PWD/R2.fq.gz";
     for (out, more) in [("real", "--outdir real"), ("stub", "--outdir stub -stub")] {
         let mut command = shell(here.path());
         command.args(["-c", &format!("{line} {more}")]).env("M", packaging("nf-core"));
