@@ -141,6 +141,6 @@ mod tests {
         ] {
             assert!(text.contains(what), "no {what:?} in {text}");
         }
-        assert!(!text.contains("hidden") && !text.contains("help"), "{text}");
+        assert!(!text.contains("hidden") && !text.contains("`-h"), "{text}");
     }
 }
