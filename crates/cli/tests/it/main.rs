@@ -10,6 +10,7 @@ mod prep;
 
 mod address_space;
 mod beside;
+mod book;
 mod certified_path;
 mod clashes;
 mod command_line;
@@ -27,6 +28,7 @@ mod mates;
 mod memory;
 mod metrics;
 mod numa;
+mod packaging;
 mod prep_determinism;
 mod prep_duplicates;
 mod prep_faults;
