@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 version=$("$program" --version | cut -d ' ' -f 2)
 name=seqloom-$version-$(uname -m)-linux
 rm -rf "$out/$name" "$out/$name".tar.gz*
-mkdir -p "$out/$name"/{bin,share/man,share/completions,docs}
+mkdir -p "$out/$name"/{bin,share/man,share/completions,docs/how-to,docs/coming-from}
 
 install -m 755 "$program" "$out/$name/bin/seqloom"
 "$program" manual "$out/$name/share/man/man1"
@@ -20,6 +20,7 @@ for shell in bash zsh fish; do
 done
 cp README.md CHANGELOG.md ERRATA.md CITATION.cff LICENSE-MIT LICENSE-APACHE "$out/$name/"
 cp docs/*.md docs/*.png "$out/$name/docs/"
+for room in how-to coming-from; do cp docs/$room/*.md "$out/$name/docs/$room/"; done
 
 # What it asks others for: nothing, if it is static, else a C library no older than this.
 if readelf -l "$program" | grep -q INTERP; then

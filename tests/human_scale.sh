@@ -14,8 +14,8 @@ mkdir -p "$out"
 cd "$out"
 for tool in /usr/bin/time cmp; do command -v "$tool" > /dev/null || { echo "needs $tool"; exit 1; }; done
 
-# mib SIZE_AT_FULL_SCALE LEAST: that part of it which BASES are of the whole, in MiB.
-mib() { echo $(($1 * bases / whole + $2)); }
+# mib SIZE_AT_FULL_SCALE LEAST: in MiB, what is above the least shrinks as BASES do.
+mib() { echo $((($1 - $2) * bases / whole + $2)); }
 # capped MIB COMMAND...: runs it with -m, says what it took, fails if its peak was above.
 capped() {
   local cap=$1 peak

@@ -43,6 +43,7 @@ debian() {
 absent_packages() {
   .venv/bin/python - <<'PYTHON'
 from importlib.util import find_spec
+from pathlib import Path
 
 package_of = {
     "multiqc": "multiqc",
@@ -54,6 +55,8 @@ package_of = {
     "ont_fast5_api": "ont-fast5-api",
     "pysam": "pysam",
     "cffconvert": "cffconvert",
+    "zizmor": "zizmor",
+    "hatchling": "hatchling",
     "ray": "ray",
     "snakemake": "snakemake",
     "mypy": "mypy",
@@ -65,7 +68,9 @@ package_of = {
     "ipykernel": "ipykernel",
     "jupyter_client": "jupyter-client",
 }
-print(*(package for module, package in package_of.items() if find_spec(module) is None))
+# Some packages bring a program and no module.
+is_there = lambda it: find_spec(it) or Path(".venv/bin", it).exists()
+print(*(package for module, package in package_of.items() if not is_there(module)))
 PYTHON
 }
 

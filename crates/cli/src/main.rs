@@ -11,6 +11,7 @@ mod host;
 mod index;
 mod manners;
 mod options;
+mod options_page;
 mod output;
 mod prep;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

@@ -7,6 +7,7 @@ use clap::{Command, ValueEnum};
 use clap_complete::aot::{Shell, generate};
 use seqloom_terminal::{Console, print};
 
+use crate::options_page;
 use crate::output::{at_path, stage_text};
 
 /// How to cite the program, and what it stands on.
@@ -18,6 +19,9 @@ pub(crate) struct ManualArguments {
     /// Folder for the pages, one for each command; it is made if it is missing
     #[arg(value_name = "DIR")]
     folder: PathBuf,
+    /// Write one page of Markdown, options.md, instead
+    #[arg(long)]
+    markdown: bool,
 }
 
 /// What `seqloom completions` is told.
@@ -59,6 +63,11 @@ pub(crate) fn manual(
     let folder = &arguments.folder;
     std::fs::create_dir_all(folder).map_err(at_path(folder))?;
     command.build();
+    if arguments.markdown {
+        let path = folder.join("options.md");
+        stage_text(&path, &options_page::page(&command))?.commit()?;
+        return Ok(());
+    }
     let mut pages = 0;
     write_pages(&command, folder, &mut pages)?;
     console.info(&format!("manual: {pages} pages in {}", folder.display()));

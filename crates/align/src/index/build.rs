@@ -36,7 +36,7 @@ use super::companions::{Companion, State};
 use super::error::BuildError;
 use super::fast_table::FastTable;
 use super::layout::{Layout, MAX_BASES, MAX_STRIDE_LOG2, default_stride_log2};
-use super::memory::reserved;
+use super::memory::{Large, reserved};
 use super::packed::{Packed, pac_bytes};
 use super::reference::Reference;
 use super::{IndexPaths, fasta_file};
@@ -381,7 +381,7 @@ impl RowsJob<'_> {
 }
 
 /// The plain suffix array of `text`.
-pub(crate) fn suffix_array<P>(text: &[u8]) -> Result<Vec<P>, BuildError>
+pub(crate) fn suffix_array<P>(text: &[u8]) -> Result<Large<P>, BuildError>
 where
     P: OutputElement + IsValidOutputFor<u8>,
 {

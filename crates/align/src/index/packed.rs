@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use super::memory::Large;
+
 /// Codes 0..3 of A C G T in either case; 4 for every other byte.
 pub(crate) const CODE: [u8; 256] = {
     let mut table = [4_u8; 256];
@@ -17,7 +19,7 @@ pub(crate) const CODE: [u8; 256] = {
 /// Bases packed as in `.pac`: base `i` in byte `i / 4`, the first in the top bits.
 #[derive(Debug, Default)]
 pub(crate) struct Packed {
-    bytes: Vec<u8>,
+    bytes: Large<u8>,
     bases: u64,
     /// The bases are counted and not kept.
     is_count: bool,
@@ -41,7 +43,7 @@ impl Packed {
 
     /// Gives the bases back and only counts from now on.
     pub(crate) fn only_count(&mut self) {
-        *self = Self { bytes: Vec::new(), bases: self.bases, is_count: true };
+        *self = Self { bytes: Large::default(), bases: self.bases, is_count: true };
     }
 
     /// Whether there is nothing but the number of bases.

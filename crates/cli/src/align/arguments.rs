@@ -12,6 +12,7 @@ use seqloom_align::index::IndexPaths;
 use seqloom_align::umi::UmiSource;
 use seqloom_format::bam::{Header, expand_escapes};
 use seqloom_prep::duplicates::DuplicateOptions;
+use seqloom_prep::duplicates::location::NamePattern;
 use seqloom_prep::duplicates::read_end::ReadEndOptions;
 
 use super::mode::ModeArguments;
@@ -235,6 +236,10 @@ pub(crate) struct DuplicateArguments {
     /// Largest distance of optical duplicates in pixels (2500 for patterned flow cells), or `off`
     #[arg(long, value_name = "N", default_value = "100", conflicts_with = "no_mark_duplicates")]
     pub(crate) optical_distance: OpticalDistance,
+    /// Where names tell tile, x and y: a regular expression that whole names match, with three
+    /// groups [default: the last three of 5 or 7 fields between colons]
+    #[arg(long, value_name = "REGEX", conflicts_with = "no_mark_duplicates")]
+    pub(crate) read_name_regex: Option<NamePattern>,
     #[command(flatten)]
     pub(crate) barcodes: BarcodeArguments,
 }
@@ -244,7 +249,7 @@ impl DuplicateArguments {
     pub(crate) fn read_ends(&self) -> ReadEndOptions {
         ReadEndOptions {
             mode: self.duplicate_mode.into(),
-            locate: self.optical_distance.0.is_some(),
+            locations: self.optical_distance.locations(self.read_name_regex.as_ref()),
             barcodes: self.barcodes.tags(),
         }
     }

@@ -50,6 +50,8 @@ pub(crate) fn check_options(arguments: &AlignArguments, lanes: &InputLanes) -> a
             "standard input cannot be both files; -p takes mates next to each other",
         ),
     ])?;
+    let duplicates = &arguments.duplicates;
+    duplicates.optical_distance.check(duplicates.read_name_regex.as_ref())?;
     if let (Some(first), Some(second)) = (first, second) {
         refuse_one_file_as_both(first, second)?;
     }

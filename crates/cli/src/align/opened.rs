@@ -261,8 +261,7 @@ fn pairing(arguments: &AlignArguments, source: &ReadSource) -> Pairing {
     }
 }
 
-/// How UMIs are taken from a lane, the first of which tells how long they are. Of a part of the
-/// input, it is the first of all.
+/// How UMIs are taken from a lane, if they are.
 fn umi_rules(
     arguments: &AlignArguments,
     (source, first): (&ReadSource, &[InputBlock]),
@@ -271,38 +270,55 @@ fn umi_rules(
 ) -> anyhow::Result<Option<UmiRules>> {
     let of_lane = lane.row.as_ref().and_then(|row| row.umi.as_ref());
     let Some(umi) = of_lane.or(arguments.input.umi.as_ref()) else { return Ok(None) };
-    let path = source.path(0).display();
-    let refused = match umi {
-        UmiSource::Name => None,
-        UmiSource::Comment(_) => is_bam(source).then_some("comments, and this is BAM"),
-        UmiSource::Reads(_) if is_bam(source) => Some("read structures, and this is BAM"),
+    refuse_umi(arguments, source, umi)?;
+    let letters = match start {
+        Start::Beginning | Start::Scan { .. } => umi_letters(umi, source, first)?,
+        Start::Part(_) => {
+            let whole = open_source(arguments, &lane.files, Start::Beginning)?;
+            umi_letters(umi, &whole, &fetch_first(&whole)?)?
+        }
+    };
+    Ok(Some(UmiRules { source: umi.clone(), letters }))
+}
+
+/// Refuses UMIs where this input has none.
+fn refuse_umi(
+    arguments: &AlignArguments,
+    source: &ReadSource,
+    umi: &UmiSource,
+) -> Result<(), UsageError> {
+    let what = match umi {
+        UmiSource::Name => return Ok(()),
+        UmiSource::Comment(_) if is_bam(source) => "comments, and this is BAM",
+        UmiSource::Comment(_) => return Ok(()),
+        UmiSource::Reads(_) if is_bam(source) => "read structures, and this is BAM",
         UmiSource::Reads(_) if arguments.input.interleaved || arguments.mode.mode != Mode::Bwa => {
-            Some("read structures, which do not go with -p and --mode")
+            "read structures, which do not go with -p and --mode"
         }
         UmiSource::Reads([_, Some(_)]) if source.lanes() == 1 => {
-            Some("read structures of two files, and this is one")
+            "read structures of two files, and this is one"
         }
-        UmiSource::Reads(_) => None,
+        UmiSource::Reads(_) => return Ok(()),
     };
-    if let Some(what) = refused {
-        return Err(UsageError(format!("{path}: --umi is told of {what}")).into());
-    }
-    let from_start = match start {
-        Start::Part(_) => fetch_first(&open_source(arguments, &lane.files, Start::Beginning)?)?,
-        Start::Beginning | Start::Scan { .. } => Vec::new(),
+    Err(UsageError(format!("{}: --umi is told of {what}", source.path(0).display())))
+}
+
+/// How long UMIs are, as the first of the input tells; `None` where there is no read.
+fn umi_letters(
+    umi: &UmiSource,
+    source: &ReadSource,
+    first: &[InputBlock],
+) -> Result<Option<usize>, CohortError> {
+    let Some(block) = first.iter().find(|block| !block.reads.reads.is_empty()) else {
+        return Ok(None);
     };
-    let blocks = if from_start.is_empty() { first } else { &from_start };
-    let read = blocks.iter().find(|block| !block.reads.reads.is_empty());
-    let letters = read.map(|block| umi.letters((&block.reads, 0))).transpose();
-    let letters = letters.map_err(|error| CohortError::Umi {
-        files: path.to_string(),
+    let letters = umi.letters((&block.reads, 0));
+    letters.map(Some).map_err(|error| CohortError::Umi {
+        files: source.path(0).display().to_string(),
         record: 1,
-        name: read.map_or_else(String::new, |block| {
-            String::from_utf8_lossy(block.reads.name(0)).into_owned()
-        }),
+        name: String::from_utf8_lossy(block.reads.name(0)).into_owned(),
         source: error,
-    })?;
-    Ok(Some(UmiRules { source: umi.clone(), letters }))
+    })
 }
 
 fn input_tags(arguments: &AlignArguments, source: &ReadSource) -> InputTags {

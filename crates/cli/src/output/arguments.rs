@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use seqloom_prep::duplicates::DuplicateMode;
+use seqloom_prep::duplicates::location::{LocationSource, NamePattern};
 use seqloom_prep::metrics::quality::MetricsRequest;
 use seqloom_runtime::memory::{ByteSize, ParseSizeError};
 use seqloom_terminal::UsageError;
@@ -264,6 +265,27 @@ impl From<ModeArgument> for DuplicateMode {
 /// A number of pixels, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OpticalDistance(pub(crate) Option<u32>);
+
+impl OpticalDistance {
+    /// How places on the flow cell are told from names: by `pattern` where one is given.
+    pub(crate) fn locations(self, pattern: Option<&NamePattern>) -> LocationSource {
+        match (self.0, pattern) {
+            (None, _) => LocationSource::None,
+            (Some(_), None) => LocationSource::Illumina,
+            (Some(_), Some(pattern)) => LocationSource::Pattern(pattern.clone()),
+        }
+    }
+
+    /// Refuses a pattern where no place is wanted.
+    pub(crate) fn check(self, pattern: Option<&NamePattern>) -> Result<(), UsageError> {
+        match (self.0, pattern) {
+            (None, Some(_)) => Err(UsageError(
+                "--optical-distance off looks at no name; leave --read-name-regex out".to_owned(),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
 
 impl FromStr for OpticalDistance {
     type Err = String;

@@ -29,6 +29,7 @@ impl BarcodeArguments {
             read1: self.read_one_barcode_tag,
             read2: self.read_two_barcode_tag,
             is_umi: self.umi_distance.is_some(),
+            is_duplex: false,
         }
     }
 

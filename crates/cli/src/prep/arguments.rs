@@ -6,11 +6,15 @@ use anyhow::Context;
 use seqloom_format::bam::Header;
 use seqloom_format::bed::BedIntervals;
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
+use seqloom_prep::duplicates::DuplicateMode;
+use seqloom_prep::duplicates::barcode::BarcodeTags;
+use seqloom_prep::duplicates::location::NamePattern;
+use seqloom_prep::duplicates::read_end::ReadEndOptions;
 use seqloom_prep::finish::output_transform::DuplicateTagging;
 use seqloom_prep::partition::order::SortOrder;
 use seqloom_prep::steps::{
-    FixMatesOptions, MismatchTags, ReadGroupMode, ReadGroupOptions, StepOptions, Strictness,
-    read_group_line,
+    FixMatesOptions, MismatchTags, MoleculeOptions, ReadGroupMode, ReadGroupOptions, StepOptions,
+    Strictness, read_group_line,
 };
 
 use crate::output::arguments::{ModeArgument, OpticalDistance, OutputArguments, RunArguments};
@@ -201,6 +205,7 @@ impl PrepArguments {
                 line_or_id,
                 mode: changes.read_group_mode.into(),
             }),
+            molecule: self.duplicates.molecule(),
             remove_tags: changes.remove_tags.clone(),
             keep_tags: changes.keep_tags.clone(),
         })
@@ -281,11 +286,40 @@ pub(crate) struct DuplicateArguments {
     /// Largest distance of optical duplicates in pixels (2500 for patterned flow cells), or `off`
     #[arg(long, value_name = "N", default_value = "100", requires = "marking")]
     pub(crate) optical_distance: OpticalDistance,
+    /// Where names tell tile, x and y: a regular expression that whole names match, with three
+    /// groups [default: the last three of 5 or 7 fields between colons]
+    #[arg(long, value_name = "REGEX", requires = "marking")]
+    pub(crate) read_name_regex: Option<NamePattern>,
     /// Say in tag DT what sort of duplicate a record is: LB (library) or SQ (optical)
     #[arg(long, value_name = "WHICH", default_value = "none", requires = "marking")]
     pub(crate) tag_duplicates: DuplicateTags,
     #[command(flatten)]
     pub(crate) barcodes: BarcodeArguments,
+    /// The barcode of the template is a UMI of a duplex, as ACT-GCA: its parts change places where
+    /// read two starts in front of read one. Needs the tag MC
+    #[arg(long, requires = "barcode_tag", conflicts_with = "umi_distance")]
+    duplex_umi: bool,
+    /// Write "REFERENCE:POSITION/" of the molecule into TAG, and the strand, A or B, with
+    /// --duplex-umi
+    #[arg(long, value_name = "TAG", value_parser = tag_name, requires = "barcode_tag")]
+    molecular_identifier_tag: Option<[u8; 2]>,
+}
+
+impl DuplicateArguments {
+    /// Which tag tells the molecule of a record, if any.
+    fn molecule(&self) -> Option<MoleculeOptions> {
+        let is_duplex = self.duplex_umi;
+        self.molecular_identifier_tag.map(|tag| MoleculeOptions { tag, is_duplex })
+    }
+
+    /// How read ends are told.
+    pub(super) fn read_ends(&self, mode: DuplicateMode) -> ReadEndOptions {
+        ReadEndOptions {
+            mode,
+            locations: self.optical_distance.locations(self.read_name_regex.as_ref()),
+            barcodes: BarcodeTags { is_duplex: self.duplex_umi, ..self.barcodes.tags() },
+        }
+    }
 }
 
 /// `--tag-duplicates`.

@@ -7,7 +7,6 @@ use seqloom_format::state::State;
 use seqloom_io::sink::output::Output;
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::duplicates::metrics::DuplicationCounters;
-use seqloom_prep::duplicates::read_end::ReadEndOptions;
 use seqloom_prep::duplicates::{
     DuplicateMarks, DuplicateMode, DuplicateOptions, LibraryTable, ResolveError, resolve_all,
 };
@@ -346,9 +345,7 @@ fn collector<'a>(
 ) -> Collector<'a> {
     let chunk_bytes = job.plan.chunk_bytes as usize;
     let ends = job.marks.map(|mode| {
-        let locate = job.arguments.duplicates.optical_distance.0.is_some();
-        let options =
-            ReadEndOptions { mode, locate, barcodes: job.arguments.duplicates.barcodes.tags() };
+        let options = job.arguments.duplicates.read_ends(mode);
         let ends = EndCollector::new(backing, chunk_bytes, job.grouping, libraries, options);
         if job.arguments.inputs.len() > 1 { ends.by_place() } else { ends }
     });

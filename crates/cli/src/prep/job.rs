@@ -182,6 +182,7 @@ fn check_files(arguments: &PrepArguments) -> Result<(), UsageError> {
         let text = "is for --mark-duplicates or --remove-duplicates; nothing else looks at it";
         return Err(UsageError(format!("{option} {text}")));
     }
+    wanted.optical_distance.check(wanted.read_name_regex.as_ref())?;
     let (_, files) = arguments.identity();
     let outputs = arguments.output.outputs().chain(arguments.recalibration.outputs());
     let outputs = outputs.chain(arguments.run.outputs());

@@ -30,6 +30,7 @@ use seqloom_io::sink::output::Output;
 use seqloom_io::source::{ReadSource, SourceOptions};
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::duplicates::barcode::BarcodeTags;
+use seqloom_prep::duplicates::location::LocationSource;
 use seqloom_prep::duplicates::read_end::ReadEndOptions;
 use seqloom_prep::duplicates::{DuplicateMode, DuplicateOptions, LibraryTable, resolve_all};
 use seqloom_prep::finish::encode::Encoding;
@@ -146,7 +147,7 @@ fn count(batch_reads: u64) -> [(&'static str, u64); 3] {
     let backing = Backing { ledger: Ledger::new(1 << 30), spill };
     let ends = ReadEndOptions {
         mode: DuplicateMode::Query,
-        locate: true,
+        locations: LocationSource::Illumina,
         barcodes: BarcodeTags::default(),
     };
     let ends = EndCollector::new(&backing, 64 << 10, Grouping::Templates, &libraries, ends);

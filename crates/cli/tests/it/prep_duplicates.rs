@@ -6,6 +6,7 @@ use crate::prep::{
     picard_codes, prep, prep_into, samtools_sort, write_both,
 };
 use seqloom_testkit::skip;
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -200,12 +201,95 @@ fn options_mean_what_they_mean_in_picard() {
              --tag-duplicates all",
             "BARCODE_TAG=RX READ_ONE_BARCODE_TAG=B1 READ_TWO_BARCODE_TAG=B2 TAGGING_POLICY=All",
         ),
+        (
+            "--barcode-tag RX --molecular-identifier-tag RX",
+            "BARCODE_TAG=RX MOLECULAR_IDENTIFIER_TAG=RX",
+        ),
+        // Names of other fields; x and y change places, and most have no tile.
+        (
+            "--read-name-regex .*:([0-9]+):(-?[0-9]+):([0-9]+) --tag-duplicates all",
+            "READ_NAME_REGEX=.*:([0-9]+):(-?[0-9]+):([0-9]+) TAGGING_POLICY=All",
+        ),
+        (
+            "--read-name-regex [^:]*:([0-9]+):[^:]*:([0-9]+):([0-9]+).* --tag-duplicates all",
+            "READ_NAME_REGEX=[^:]*:([0-9]+):[^:]*:([0-9]+):([0-9]+).* TAGGING_POLICY=All",
+        ),
     ];
     let cases: Vec<Case> = options
         .iter()
         .flat_map(|&pair| [case(&data.grouped, true, pair), case(&data.sorted, false, pair)])
         .collect();
     equal_picard(here.path(), &cases);
+}
+
+/// Hard pairs with UMIs of duplexes and the mates' CIGARs, grouped by name and sorted.
+fn duplexes(folder: &Path) -> [PathBuf; 2] {
+    let hard = hard(folder, 107, 8000, 4);
+    let text = crate::common::run(words("samtools view --no-PG -h -F 0x900").arg(&hard.grouped));
+    let text = text.ok().text();
+    let name = |line: &str| line.split('\t').next().unwrap().to_owned();
+    let mut records: HashMap<String, usize> = HashMap::new();
+    for line in text.lines().filter(|line| !line.starts_with('@')) {
+        *records.entry(name(line)).or_default() += 1;
+    }
+    let parts = ["AC", "GT", "NNA", "c"];
+    let mut sam = String::new();
+    for line in text.lines() {
+        let fields = line.split('\t').filter(|field| !field.starts_with("RX:"));
+        let record = fields.collect::<Vec<_>>().join("\t");
+        if line.starts_with('@') {
+            writeln!(sam, "{line}").unwrap();
+        } else if records[&name(line)] == 2 {
+            let sum = name(line).bytes().map(usize::from).sum::<usize>();
+            let (first, second) = (parts[sum / 4 % 4], parts[sum % 4]);
+            match sum % 7 {
+                0 => writeln!(sam, "{record}").unwrap(),
+                1 => writeln!(sam, "{record}\tRX:Z:{first}-{second}-").unwrap(),
+                _ => writeln!(sam, "{record}\tRX:Z:{first}-{second}").unwrap(),
+            }
+        }
+    }
+    let (_, plain) = write_both(folder, "duplexes", &sam);
+    let grouped = plain.with_extension("mates.bam");
+    crate::common::run(words("samtools fixmate --no-PG").arg(&plain).arg(&grouped)).ok();
+    let sorted = samtools_sort(&grouped, "sorted.bam", "");
+    [grouped, sorted]
+}
+
+#[test]
+fn umis_of_duplexes_mean_what_they_mean_in_picard() {
+    if !has_referees() {
+        return;
+    }
+    let here = folder();
+    let [grouped, sorted] = duplexes(here.path());
+    let options = [
+        ("--barcode-tag RX", "BARCODE_TAG=RX"),
+        ("--barcode-tag RX --duplex-umi", "BARCODE_TAG=RX DUPLEX_UMI=true"),
+        (
+            "--barcode-tag RX --duplex-umi --molecular-identifier-tag MI --tag-duplicates all",
+            "BARCODE_TAG=RX DUPLEX_UMI=true MOLECULAR_IDENTIFIER_TAG=MI TAGGING_POLICY=All",
+        ),
+    ];
+    let cases: Vec<Case> = options
+        .iter()
+        .flat_map(|&pair| [case(&grouped, true, pair), case(&sorted, false, pair)])
+        .collect();
+    equal_picard(here.path(), &cases);
+    let found = |number| duplicates(&here.path().join(format!("{number}.ours.bam")));
+    assert!(found(0) > 500 && found(2) > found(0) + 50, "{} {}", found(0), found(2));
+
+    // Without the mate's CIGAR; and with a UMI of one part.
+    let mut command = case(&here.path().join("duplexes.bam"), true, options[1]);
+    let refused = run_for(&mut command.command(here.path(), 9), SOON).fails_with(3);
+    refused.says(&["template ", "no MC", "--fix-mates"]);
+    command.ours = "--barcode-tag RX --duplex-umi --fix-mates";
+    run_for(&mut command.command(here.path(), 9), SOON).ok();
+    let text = crate::common::run(words("samtools view -h").arg(&grouped)).ok().text();
+    let (_, one) = write_both(here.path(), "one", &text.replace("RX:Z:AC-", "RX:Z:AC"));
+    let one = case(&one, true, options[1]);
+    let refused = run_for(&mut one.command(here.path(), 9), SOON).fails_with(3);
+    refused.says(&["two parts with a dash between them", "\"AC"]);
 }
 
 /// The records of a BAM file, each a template of its own.

@@ -1,5 +1,7 @@
 //! Codes of CIGAR operations, and what each consumes (SAM specification 1.4.6 and 4.2): a code is
-//! its place in [`CIGAR_LETTERS`](super::CIGAR_LETTERS).
+//! its place in [`CIGAR_LETTERS`].
+
+use super::CIGAR_LETTERS;
 
 /// M: aligned, equal or not.
 pub const MATCH: u8 = 0;
@@ -19,6 +21,9 @@ pub const PADDING: u8 = 6;
 pub const EQUAL: u8 = 7;
 /// X: aligned and different.
 pub const DIFFERENT: u8 = 8;
+
+/// Longest operation that a record can hold, in bases.
+pub const MAX_OP_LENGTH: u32 = (1 << 28) - 1;
 
 /// Bits by code. A look at one is cheaper than comparisons, in loops over whole files.
 const READ: u32 = 0b1_1001_0011;
@@ -52,10 +57,51 @@ pub const fn is_clip(code: u8) -> bool {
     matches!(code, SOFT_CLIP | HARD_CLIP)
 }
 
+/// Text that is no CIGAR: a letter without a length, an unknown one, a length of 2^28 or more,
+/// digits at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MalformedCigar;
+
+/// The operations of CIGAR text, as codes and lengths; ends behind the first that is malformed.
+pub fn parse(text: &[u8]) -> impl Iterator<Item = Result<(u8, u32), MalformedCigar>> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let op = operation(&rest[..digits], rest.get(digits));
+        rest = if op.is_ok() { &rest[digits + 1..] } else { &[] };
+        Some(op)
+    })
+}
+
+fn operation(digits: &[u8], letter: Option<&u8>) -> Result<(u8, u32), MalformedCigar> {
+    let code = letter.and_then(|letter| CIGAR_LETTERS.iter().position(|it| it == letter));
+    let (Some(code), Some(_)) = (code, digits.first()) else { return Err(MalformedCigar) };
+    let length = digits.iter().try_fold(0_u32, |length, digit| {
+        let longer = 10 * length + u32::from(digit - b'0');
+        if longer <= MAX_OP_LENGTH { Ok(longer) } else { Err(MalformedCigar) }
+    })?;
+    Ok((code as u8, length))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::CIGAR_LETTERS;
     use super::*;
+
+    #[test]
+    fn text_becomes_operations_or_ends() {
+        let all = |text: &[u8]| parse(text).collect::<Vec<_>>();
+        assert_eq!(all(b""), []);
+        assert_eq!(all(b"5S95M"), [Ok((SOFT_CLIP, 5)), Ok((MATCH, 95))]);
+        assert_eq!(all(b"268435455N0="), [Ok((SKIP, MAX_OP_LENGTH)), Ok((EQUAL, 0))]);
+        for bad in ["*", "M", "3", "3Q", "268435456M", "99999999999999999999M", "-1M", "1 M"] {
+            assert_eq!(all(bad.as_bytes()), [Err(MalformedCigar)], "{bad}");
+            let behind = format!("1M{bad}");
+            assert_eq!(all(behind.as_bytes()), [Ok((MATCH, 1)), Err(MalformedCigar)], "{bad}");
+        }
+    }
 
     #[test]
     fn codes_consume_what_their_letters_do() {

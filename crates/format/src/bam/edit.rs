@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::auxiliary::{AuxFields, AuxValue};
+use super::cigar::MAX_OP_LENGTH;
 use super::error::RecordError;
 use super::record::{FIXED_BYTES, RecordRef, reg2bin};
 
@@ -16,9 +17,6 @@ const MAX_STORED_OPS: usize = u16::MAX as usize;
 
 /// Longest body: `block_size` is a signed 32-bit number in htslib and htsjdk.
 const MAX_BODY_BYTES: usize = i32::MAX as usize;
-
-/// Largest length of a CIGAR operation: 28 bits.
-const MAX_OP_LENGTH: u64 = (1 << 28) - 1;
 
 /// Why a record cannot be changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -140,7 +138,7 @@ pub fn replace_cigar(body: &mut Vec<u8>, ops: &[u32]) -> Result<(), EditError> {
     } else {
         let span = span_of(ops);
         let bases = record.base_count() as u64;
-        if let Some(too_long) = [span, bases].into_iter().find(|&it| it > MAX_OP_LENGTH) {
+        if let Some(too_long) = [span, bases].into_iter().find(|&it| it > MAX_OP_LENGTH.into()) {
             return Err(EditError::SpanTooLong(too_long));
         }
         check_size(body.len() + 4 * ops.len() + 16)?;

@@ -9,9 +9,7 @@ use std::collections::HashMap;
 use super::aux_text;
 use super::decimal::decimal;
 use super::error::{SamError, shown};
-use crate::bam::{
-    CIGAR_LETTERS, CigarOps, Flags, Reference, cigar, hard_clips_stand_at_the_ends, reg2bin,
-};
+use crate::bam::{CigarOps, Flags, Reference, cigar, hard_clips_stand_at_the_ends, reg2bin};
 
 /// Longest name: its length with the NUL is one byte.
 const MAX_NAME_BYTES: usize = 254;
@@ -21,7 +19,7 @@ const MAX_NAME_BYTES: usize = 254;
 const MAX_CIGAR_OPS: usize = 0xffff;
 
 /// Longest CIGAR operation: 28 bits.
-const MAX_OP_LEN: u64 = (1 << 28) - 1;
+const MAX_LENGTH: u64 = cigar::MAX_OP_LENGTH as u64;
 
 /// BAM's code of each letter of SEQ, 255 for what may not stand there. Letters that are no IUPAC
 /// code are N; case is lost (SAM specification 4.2.3).
@@ -196,26 +194,15 @@ fn append_cigar(text: &[u8], out: &mut Vec<u8>) -> Result<Lengths, SamError> {
         return Ok(lengths);
     }
     let start = out.len();
-    let mut len: Option<u64> = None;
-    for &byte in text {
-        if byte.is_ascii_digit() {
-            let longer = 10 * len.unwrap_or(0) + u64::from(byte - b'0');
-            if longer > MAX_OP_LEN {
-                return Err(bad("CIGAR", text));
-            }
-            len = Some(longer);
-            continue;
-        }
-        let code = CIGAR_LETTERS.iter().position(|&letter| letter == byte);
-        let (Some(code), Some(count)) = (code, len.take()) else { return Err(bad("CIGAR", text)) };
-        let code = code as u8;
-        out.extend_from_slice(&((count as u32) << 4 | u32::from(code)).to_le_bytes());
+    for op in cigar::parse(text) {
+        let (code, length) = op.map_err(|_| bad("CIGAR", text))?;
+        out.extend_from_slice(&(length << 4 | u32::from(code)).to_le_bytes());
         lengths.ops += 1;
-        lengths.bases += if cigar::consumes_read(code) { count } else { 0 };
-        lengths.span += if cigar::consumes_reference(code) { count as i64 } else { 0 };
+        lengths.bases += if cigar::consumes_read(code) { length.into() } else { 0 };
+        lengths.span += if cigar::consumes_reference(code) { length.into() } else { 0 };
     }
     let ops = CigarOps::of(&out[start..]);
-    if len.is_some() || lengths.ops == 0 || !hard_clips_stand_at_the_ends(ops) {
+    if lengths.ops == 0 || !hard_clips_stand_at_the_ends(ops) {
         return Err(bad("CIGAR", text));
     }
     Ok(lengths)
@@ -262,7 +249,7 @@ fn move_cigar(
     out: &mut Vec<u8>,
 ) -> Result<u16, SamError> {
     let ops = words.len() / 4;
-    if span as u64 > MAX_OP_LEN || u64::from(base_count) > MAX_OP_LEN {
+    if span as u64 > MAX_LENGTH || u64::from(base_count) > MAX_LENGTH {
         return Err(SamError::CigarTooLong { ops });
     }
     // The count fits: a line of that many operations would be beyond 8 GiB.

@@ -8,6 +8,7 @@
 
 use seqloom_format::bam::{Flags, RecordError, RecordRef};
 
+use super::strand::{Strand, StrandError};
 use super::umi::{UmiError, code_of};
 
 /// Which tags hold barcodes.
@@ -21,6 +22,9 @@ pub struct BarcodeTags {
     pub read2: Option<[u8; 2]>,
     /// The template's is a UMI that counts up to errors.
     pub is_umi: bool,
+    /// The template's has two parts, which change places where it was sequenced from the bottom
+    /// strand of its molecule (Picard's DUPLEX_UMI).
+    pub is_duplex: bool,
 }
 
 /// Why the barcodes of a record cannot be told.
@@ -32,6 +36,12 @@ pub enum BarcodeError {
     /// What should be a UMI is none.
     #[error("{0}")]
     Umi(#[from] UmiError),
+    /// What should be the UMI of a duplex is none.
+    #[error("a UMI of a duplex has two parts with a dash between them, and {0:?} has not")]
+    NoDuplex(String),
+    /// The strand of a duplex cannot be told.
+    #[error("{0}")]
+    Strand(#[from] StrandError),
 }
 
 /// Hashes of the barcodes of one read; 0 where there is none.
@@ -61,9 +71,28 @@ impl BarcodeTags {
             let umi = text(self.template)?.map_or(Ok(0), code_of)?;
             return Ok(ReadBarcodes { umi, ..ReadBarcodes::of_flags(0, 0, flags) });
         }
-        let hash = |tag| text(tag).map(|text| text.map_or(0, java_hash));
-        Ok(ReadBarcodes::of_flags(hash(self.template)?, hash(own)?, flags))
+        let template = text(self.template)?;
+        let template = match template.filter(|_| self.is_duplex) {
+            Some(umi) => duplex_hash(umi, Strand::of(record)?)?,
+            None => template.map_or(0, java_hash),
+        };
+        let own = text(own)?.map_or(0, java_hash);
+        Ok(ReadBarcodes::of_flags(template, own, flags))
     }
+}
+
+/// Hash of a duplex' UMI as the top strand has it.
+fn duplex_hash(umi: &[u8], strand: Option<Strand>) -> Result<u32, BarcodeError> {
+    let parts: Vec<&[u8]> = umi.split(|&byte| byte == b'-').collect();
+    // Empty parts at the end are none to Java.
+    let count = parts.iter().rposition(|part| !part.is_empty()).map_or(0, |last| last + 1);
+    let [first, second] = parts[..count] else {
+        return Err(BarcodeError::NoDuplex(String::from_utf8_lossy(umi).into_owned()));
+    };
+    Ok(match strand {
+        Some(Strand::Bottom) => java_hash(second.iter().chain(b"-").chain(first)),
+        Some(Strand::Top) | None => java_hash(umi),
+    })
 }
 
 /// Picard's second read: paired and not the first.
@@ -99,8 +128,8 @@ fn fold(template: u32, [read1, read2]: [u32; 2]) -> u32 {
 }
 
 /// `String.hashCode` of Java for text in ASCII.
-fn java_hash(text: &[u8]) -> u32 {
-    text.iter().fold(0_u32, |hash, &byte| hash.wrapping_mul(31).wrapping_add(byte.into()))
+fn java_hash<'a>(text: impl IntoIterator<Item = &'a u8>) -> u32 {
+    text.into_iter().fold(0_u32, |hash, &byte| hash.wrapping_mul(31).wrapping_add(byte.into()))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 pub mod barcode;
 mod entry;
 mod library;
+pub mod location;
 mod mapped_read;
 mod marks;
 mod mate;
@@ -17,6 +18,7 @@ pub mod optical;
 mod phase;
 pub mod read_end;
 mod resolve;
+pub(crate) mod strand;
 pub mod umi;
 
 pub use entry::{FragmentEnd, PairEnd, PairedMarker};

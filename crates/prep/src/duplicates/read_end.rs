@@ -6,10 +6,10 @@
 use seqloom_format::bam::{Flags, RecordError, RecordRef, framed_records};
 
 use crate::duplicates::barcode::{BarcodeError, BarcodeTags};
+use crate::duplicates::location::LocationSource;
 use crate::duplicates::metrics::DuplicationCounters;
 use crate::duplicates::{
-    DuplicateMode, FragmentEnd, LibraryTable, Location, MappedRead, MateEnd, PairEnd, PairedMarker,
-    pair_up,
+    DuplicateMode, FragmentEnd, LibraryTable, MappedRead, MateEnd, PairEnd, PairedMarker, pair_up,
 };
 
 /// Why a template has no read ends.
@@ -36,13 +36,12 @@ pub enum ReadEndError {
 }
 
 /// How read ends are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadEndOptions {
     /// What breaks ties.
     pub mode: DuplicateMode,
-    /// Read locations from names; `false` is Picard's READ_NAME_REGEX=null (no optical
-    /// duplicates, and ties are broken by place in the file alone).
-    pub locate: bool,
+    /// How places on the flow cell are told from names.
+    pub locations: LocationSource,
     /// Tags whose values duplicates must share.
     pub barcodes: BarcodeTags,
 }
@@ -94,7 +93,7 @@ pub fn examine_template(
         let Some((read, name)) = read else { continue };
         if read.mate_reference == -1 {
             ends.fragments[index] =
-                Some(read.fragment(template, options.locate(name), options.mode));
+                Some(read.fragment(template, options.locations.locate(name), options.mode));
         } else {
             ends.markers[index] = Some(read.marker());
         }
@@ -104,7 +103,7 @@ pub fn examine_template(
         let swapped = options.mode == DuplicateMode::Coordinate && b.0.sort_key() < a.0.sort_key();
         let ((first, name), (this, _)) = if swapped { (b, a) } else { (a, b) };
         let both = [(template, first), (template, this)];
-        ends.pair = pair_up(both, || options.locate(name), options.mode);
+        ends.pair = pair_up(both, || options.locations.locate(name), options.mode);
     }
     Ok(ends)
 }
@@ -137,7 +136,7 @@ pub(crate) fn examine_single(
     let Some(read) = examine_record(record, table, options, counters).map_err(malformed)? else {
         return Ok(RecordEnds::None);
     };
-    let location = options.locate(record.name());
+    let location = options.locations.locate(record.name());
     if read.mate_reference == -1 {
         let fragment = read.fragment(ordinal, location, DuplicateMode::Coordinate);
         return Ok(RecordEnds::Fragment(fragment));
@@ -171,42 +170,6 @@ fn group_of(record: &RecordRef<'_>, table: &LibraryTable) -> Result<(u16, u16), 
     }
     let id = record.find_aux(*b"RG")?.and_then(|value| value.as_string());
     Ok(table.resolve(id))
-}
-
-impl ReadEndOptions {
-    fn locate(&self, name: &[u8]) -> Location {
-        let parsed = if self.locate { parse_location(name) } else { None };
-        parsed.unwrap_or(Location::NONE)
-    }
-}
-
-/// Tile, x and y: the last three of 5 or 7 fields between colons (Illumina's names).
-///
-/// All three are narrowed to 16 bits, as Picard stores them: an x of 32,800, which NovaSeq has,
-/// lies in front of one of 32,700 and far away from it. A tile that narrows to -1 is "not located".
-pub(crate) fn parse_location(name: &[u8]) -> Option<Location> {
-    let colons = name.iter().filter(|&&byte| byte == b':').count();
-    if colons != 4 && colons != 6 {
-        return None;
-    }
-    let mut fields = name.rsplit(|&byte| byte == b':').map(leading_integer);
-    let y = fields.next()?? as i16;
-    let x = fields.next()?? as i16;
-    let tile = fields.next()?? as i16;
-    Some(Location { tile, x: x.into(), y: y.into() })
-}
-
-/// An optional minus sign and digits; anything behind them is ignored. Wraps at 32 bits, as Java.
-fn leading_integer(field: &[u8]) -> Option<i32> {
-    let (negative, digits) = match field {
-        [b'-', digits @ ..] => (true, digits),
-        digits => (false, digits),
-    };
-    digits.first().filter(|byte| byte.is_ascii_digit())?;
-    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
-    let value = digits
-        .fold(0_i32, |value, &digit| value.wrapping_mul(10).wrapping_add(i32::from(digit - b'0')));
-    Some(if negative { value.wrapping_neg() } else { value })
 }
 
 #[cfg(test)]

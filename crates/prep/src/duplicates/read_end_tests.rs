@@ -1,6 +1,7 @@
 //! Table tests of read ends; the comparison with Picard is in `tests/picard.rs`.
 
 use super::*;
+use crate::duplicates::Location;
 use crate::duplicates::Orientation;
 use seqloom_format::bam::{self, Header};
 
@@ -71,11 +72,17 @@ fn framed(records: &[Sam]) -> Vec<u8> {
 
 const HEADER: &str = "@RG\tID:b\tLB:one\n@RG\tID:a\tLB:two\n";
 const NO_BARCODES: BarcodeTags =
-    BarcodeTags { template: None, read1: None, read2: None, is_umi: false };
-const QUERY: ReadEndOptions =
-    ReadEndOptions { mode: DuplicateMode::Query, locate: true, barcodes: NO_BARCODES };
-const COORDINATE: ReadEndOptions =
-    ReadEndOptions { mode: DuplicateMode::Coordinate, locate: true, barcodes: NO_BARCODES };
+    BarcodeTags { template: None, read1: None, read2: None, is_umi: false, is_duplex: false };
+const QUERY: ReadEndOptions = ReadEndOptions {
+    mode: DuplicateMode::Query,
+    locations: LocationSource::Illumina,
+    barcodes: NO_BARCODES,
+};
+const COORDINATE: ReadEndOptions = ReadEndOptions {
+    mode: DuplicateMode::Coordinate,
+    locations: LocationSource::Illumina,
+    barcodes: NO_BARCODES,
+};
 
 fn table() -> LibraryTable {
     LibraryTable::new(&Header::parse(HEADER.as_bytes()).unwrap()).unwrap()
@@ -125,31 +132,8 @@ fn long_clips_cannot_overflow() {
 }
 
 #[test]
-fn locations_of_names() {
-    let at = |tile, x, y| Some(Location { tile, x, y });
-    let cases = [
-        ("HWI:1:1101:5:7", at(1101, 5, 7)),
-        ("A:1:F:4:2201:1000:2000", at(2201, 1000, 2000)),
-        ("A:1:F:4:2201:1000:2000#ACGT/1", at(2201, 1000, 2000)),
-        ("a:b:-3:-5:7x", at(-3, -5, 7)),
-        ("a:b:40000:5:7", at(-25536, 5, 7)),
-        ("a:b:65535:5:7", at(-1, 5, 7)),
-        ("a:b:1:4294967297:7", at(1, 1, 7)),
-        ("a:b:1:x:7", None),
-        ("a:b:1:-:7", None),
-        ("a:b:1::7", None),
-        ("a:b:1:+5:7", None),
-        ("1:2:3:4", None),
-        ("1:2:3:4:5:6", None),
-        ("1:2:3:4:5:6:7:8", None),
-        ("::::", None),
-        ("", None),
-    ];
-    for (name, location) in cases {
-        assert_eq!(parse_location(name.as_bytes()), location, "{name}");
-    }
-    assert!(!parse_location(b"a:b:65535:5:7").unwrap().is_located());
-    let off = ReadEndOptions { locate: false, ..QUERY };
+fn names_tell_no_place_where_none_is_wanted() {
+    let off = ReadEndOptions { locations: LocationSource::None, ..QUERY };
     let ends = examine(&[Sam { name: "a:b:1:2:3", ..READ }], off).unwrap();
     assert_eq!(ends.fragments[0].unwrap().location, Location::NONE);
 }

@@ -1,14 +1,13 @@
 //! Picard CleanSam: alignments past the end of their reference are soft-clipped, and unmapped
 //! reads get MAPQ 0.
 
-use seqloom_format::bam::cigar::{HARD_CLIP, SOFT_CLIP, consumes_read, consumes_reference};
+use seqloom_format::bam::cigar::{
+    self, HARD_CLIP, MAX_OP_LENGTH, SOFT_CLIP, consumes_read, consumes_reference,
+};
 use seqloom_format::bam::edit::{EditError, replace_cigar, replace_tag, set_mapping_quality};
 use seqloom_format::bam::{AuxValue, Flags, Header, RecordRef};
 
 use super::{RecordStep, Stage, StepError, StepScratch, Verdict};
-
-/// Largest length of a CIGAR operation: 28 bits.
-const MAX_OP_LENGTH: i64 = (1 << 28) - 1;
 
 /// Clips alignments that hang off the end of their reference, sets `MC` of mates that do
 /// likewise, and sets MAPQ 0 where a read is unmapped.
@@ -43,7 +42,7 @@ impl CleanSam {
         ops.clear();
         ops.extend(record.full_cigar().codes().map(|(code, len)| len << 4 | u32::from(code)));
         let bases = read_bases(ops);
-        if bases > MAX_OP_LENGTH {
+        if bases > i64::from(MAX_OP_LENGTH) {
             return Err(EditError::SpanTooLong(bases.unsigned_abs()).into());
         }
         clip_to(ops, start, length_bp);
@@ -59,7 +58,7 @@ impl CleanSam {
         let Some(AuxValue::String(text)) = record.find_aux(*b"MC")? else { return Ok(()) };
         let ops = &mut scratch.cigar;
         let start = i64::from(record.mate_position());
-        let is_cigar = parse_cigar(text, ops) && read_bases(ops) <= MAX_OP_LENGTH;
+        let is_cigar = parse_cigar(text, ops) && read_bases(ops) <= i64::from(MAX_OP_LENGTH);
         if !is_cigar || start + span(ops) <= length_bp {
             return Ok(());
         }
@@ -106,21 +105,11 @@ fn read_bases(ops: &[u32]) -> i64 {
 /// Reads CIGAR text into `ops`; false when it is none (`*` included).
 fn parse_cigar(text: &[u8], ops: &mut Vec<u32>) -> bool {
     ops.clear();
-    let mut length: Option<u32> = None;
-    for &byte in text {
-        if byte.is_ascii_digit() {
-            let grown = length.unwrap_or(0).checked_mul(10);
-            length = grown.and_then(|it| it.checked_add(u32::from(byte - b'0')));
-            if length.is_none_or(|it| it >= 1 << 28) {
-                return false;
-            }
-            continue;
-        }
-        let code = seqloom_format::bam::CIGAR_LETTERS.iter().position(|&it| it == byte);
-        let (Some(code), Some(taken)) = (code, length.take()) else { return false };
-        ops.push(taken << 4 | code as u32);
+    for op in cigar::parse(text) {
+        let Ok((code, length)) = op else { return false };
+        ops.push(length << 4 | u32::from(code));
     }
-    length.is_none() && !ops.is_empty()
+    !ops.is_empty()
 }
 
 /// Clips the end of an alignment that starts at `start` and ends behind `length_bp`.

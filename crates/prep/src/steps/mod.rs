@@ -14,11 +14,14 @@ use seqloom_format::bam::edit::EditError;
 use seqloom_format::bam::{Header, HeaderError, RecordError, RecordRef, framed_records};
 use seqloom_io::reference::ReferenceError;
 
+use crate::duplicates::strand::StrandError;
+
 mod clean;
 mod dictionary;
 mod filters;
 mod fix_mates;
 mod mismatches;
+mod molecule;
 mod options;
 mod read_group;
 mod sequences;
@@ -36,6 +39,8 @@ pub(crate) use filters::{
 pub(crate) use fix_mates::FixMates;
 pub use fix_mates::FixMatesOptions;
 pub use mismatches::{MismatchTags, SetMismatchTags};
+pub use molecule::MoleculeOptions;
+pub(crate) use molecule::SetMolecule;
 pub use options::{ReadGroupOptions, StepOptions};
 pub(crate) use read_group::SetReadGroup;
 pub use read_group::{ReadGroupMode, read_group_line};
@@ -86,6 +91,9 @@ pub enum StepError {
     /// A BED file with a reference that the header does not have.
     #[error("regions name the reference {0:?}, which the header does not have")]
     UnknownReference(String),
+    /// From which strand of its molecule a read is cannot be told.
+    #[error("{0}")]
+    Strand(#[from] StrandError),
     /// The reference lacks sequences that records lie on.
     #[error("{0}")]
     Reference(#[from] ReferenceError),
@@ -131,6 +139,9 @@ pub enum Stage {
     Custom,
     /// NM, MD and UQ are computed.
     Mismatches,
+    /// What tells the molecule of a read is set. Late, as the two behind it: it takes the place of
+    /// a tag of the input, which duplicates may look at.
+    Molecule,
     /// Named tags are removed. Late: after duplicates, sorting and recalibration.
     RemoveTags,
     /// All but named tags are removed. Late, and last.
@@ -141,7 +152,7 @@ impl Stage {
     /// Whether the stage comes after duplicates, sorting and recalibration.
     #[must_use]
     pub(crate) fn is_late(self) -> bool {
-        self >= Self::RemoveTags
+        self >= Self::Molecule
     }
 }
 

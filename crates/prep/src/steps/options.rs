@@ -5,8 +5,8 @@ use seqloom_format::bed::BedIntervals;
 
 use super::{
     CleanSam, FilterExactMatch, FilterFlags, FilterMappingQuality, FilterRegions, FilterUnmapped,
-    FixMates, FixMatesOptions, KeepTags, ReadGroupMode, RemoveTags, ReplaceDictionary,
-    SetReadGroup, StepError, Steps, Strictness,
+    FixMates, FixMatesOptions, KeepTags, MoleculeOptions, ReadGroupMode, RemoveTags,
+    ReplaceDictionary, SetMolecule, SetReadGroup, StepError, Steps, Strictness,
 };
 
 /// A read group for records.
@@ -43,6 +43,8 @@ pub struct StepOptions {
     pub fix_mates: Option<FixMatesOptions>,
     /// Replace or add a read group.
     pub read_group: Option<ReadGroupOptions>,
+    /// Tell molecules in a tag.
+    pub molecule: Option<MoleculeOptions>,
     /// Tags to remove.
     pub remove_tags: Vec<[u8; 2]>,
     /// Tags to keep, all others being removed.
@@ -64,10 +66,10 @@ impl StepOptions {
         if let Some(dictionary) = &self.reference_dictionary {
             steps.add_record_step(ReplaceDictionary::new(header, dictionary)?);
         }
+        // Behind the dictionary records have its indices.
+        let replaced = self.reference_dictionary.as_ref().unwrap_or(header);
         if let Some(options) = self.fix_mates {
-            // Behind the dictionary: records then have its indices.
-            let header = self.reference_dictionary.as_ref().unwrap_or(header);
-            steps.add_template_step(FixMates::new(header, options));
+            steps.add_template_step(FixMates::new(replaced, options));
         }
         if let Some(group) = &self.read_group {
             let text = &group.line_or_id;
@@ -76,6 +78,9 @@ impl StepOptions {
             } else {
                 SetReadGroup::existing(text, group.mode, header)?
             });
+        }
+        if let Some(options) = self.molecule {
+            steps.add_record_step(SetMolecule::new(replaced, options));
         }
         if !self.remove_tags.is_empty() {
             steps.add_record_step(RemoveTags(self.remove_tags.clone()));

@@ -42,7 +42,8 @@ pub(crate) fn template(records: &[u8]) {
     let table = LibraryTable::new(&Header::parse(HEADER).unwrap()).unwrap();
     for mode in [DuplicateMode::Query, DuplicateMode::Coordinate] {
         let mut counters = DuplicationCounters::new(table.libraries().len());
-        let options = ReadEndOptions { mode, locate: true, barcodes: Default::default() };
+        let (locations, barcodes) = Default::default();
+        let options = ReadEndOptions { mode, locations, barcodes };
         let mut pairs = Vec::new();
         for ordinal in 0..2 {
             let Ok(ends) = examine_template(records, ordinal, &table, &options, &mut counters)

@@ -15,6 +15,7 @@ use std::process::Command;
 
 use seqloom_format::bam::{Flags, Header, RecordRef, framed_records, set_duplicate};
 use seqloom_prep::duplicates::barcode::BarcodeTags;
+use seqloom_prep::duplicates::location::LocationSource;
 use seqloom_prep::duplicates::metrics::DuplicationCounters;
 use seqloom_prep::duplicates::read_end::{ReadEndOptions, examine_template};
 use seqloom_prep::duplicates::{
@@ -75,8 +76,12 @@ fn run_ours(header: &Header, records: &[u8], settings: &Settings) -> Ours {
     let table = LibraryTable::new(header).unwrap();
     let libraries = table.libraries().len();
     let mut counters = DuplicationCounters::new(libraries);
-    let locate = settings.options.optical_distance_px.is_some();
-    let options = ReadEndOptions { mode: settings.mode, locate, barcodes: BarcodeTags::default() };
+    let locations = match settings.options.optical_distance_px {
+        Some(_) => LocationSource::Illumina,
+        None => LocationSource::None,
+    };
+    let barcodes = BarcodeTags::default();
+    let options = ReadEndOptions { mode: settings.mode, locations, barcodes };
     let mut pairs = vec![Vec::new(); PARTITIONS];
     let mut fragments = vec![Vec::new(); PARTITIONS];
     let mut markers = vec![Vec::new(); PARTITIONS];

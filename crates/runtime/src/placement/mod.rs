@@ -18,7 +18,7 @@ use std::num::NonZeroUsize;
 pub use crate::sys::numa::MemoryPolicy;
 pub(crate) use crate::sys::numa::Region;
 pub use plan::{Group, Plan, Slot};
-pub use slot::{ask_for_huge_pages, keep_small, permitted, with_pages};
+pub use slot::{ask_for_huge_pages, drop_with_pages, keep_small, permitted, with_pages};
 
 /// Where the index lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

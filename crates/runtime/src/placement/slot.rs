@@ -135,14 +135,16 @@ pub fn keep_small(ranges: &[Range]) -> io::Result<()> {
 /// Asks the kernel for huge pages under memory of `values` that has not been touched yet. Where it
 /// refuses, pages are small.
 pub fn ask_for_huge_pages<T>(values: &mut Vec<T>) {
-    let room = values.spare_capacity_mut().as_ptr_range();
-    let page = PAGE_BYTES;
-    let start = (room.start as usize).next_multiple_of(page);
-    let end = room.end as usize / page * page;
-    if start < end {
-        // Speed alone depends on it.
-        let _ = numa::advise_huge(start, end - start, true);
-    }
+    let (start, length_bytes) = numa::whole_pages(values.spare_capacity_mut(), PAGE_BYTES);
+    // Speed alone depends on it.
+    let _ = numa::advise_huge(start, length_bytes, true);
+}
+
+/// Drops `values` and gives their pages back to the kernel at once, where the allocator would keep
+/// them for a while. Where the kernel refuses, the allocator does as it does.
+pub fn drop_with_pages<T>(mut values: Vec<T>) {
+    values.clear();
+    let _ = numa::discard_pages(values.spare_capacity_mut(), PAGE_BYTES);
 }
 
 #[cfg(test)]
@@ -156,6 +158,24 @@ mod tests {
             ask_for_huge_pages(&mut values);
             values.extend(0..count as u64);
             assert!(values.iter().copied().eq(0..count as u64));
+        }
+    }
+
+    #[test]
+    fn memory_that_holds_nothing_can_be_given_back() {
+        let mut values = vec![1_u8; 64 * PAGE_BYTES];
+        values.truncate(32 * PAGE_BYTES);
+        let whole = values.spare_capacity_mut().as_ptr().addr().next_multiple_of(PAGE_BYTES);
+        let pages: Vec<usize> = (0..31).map(|page| whole + page * PAGE_BYTES).collect();
+        numa::discard_pages(values.spare_capacity_mut(), PAGE_BYTES).unwrap();
+        if let Ok(nodes) = numa::nodes_of_pages(&pages) {
+            assert_eq!(nodes, [None; 31]);
+        }
+        assert!(values.iter().all(|&value| value == 1));
+        values.resize(64 * PAGE_BYTES, 2);
+        assert!(values[32 * PAGE_BYTES..].iter().all(|&value| value == 2));
+        for count in [0, 1, 100, 1 << 20] {
+            drop_with_pages(vec![1_u64; count]);
         }
     }
 

@@ -1,9 +1,11 @@
 //! The system calls that place threads and memory, for which no crate has a safe interface:
 //! `set_mempolicy`, `mbind`, `move_pages`, `getcpu`, affinity masks of any size, `madvise`.
 //!
-//! Nothing here changes what memory holds: placement moves pages and never their contents.
+//! Nothing here changes what memory holds: placement moves pages and never their contents, and only
+//! pages that hold nothing are discarded.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::ptr;
 
 use crate::topology::IdSet;
@@ -181,6 +183,24 @@ pub(crate) fn huge_pages_are_disabled() -> io::Result<bool> {
     // SAFETY: takes plain numbers only.
     let state = unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) };
     checked(state.into()).map(|state| state != 0)
+}
+
+/// Gives the whole pages of `room` back to the kernel: they take no memory until they are written
+/// to again.
+pub(crate) fn discard_pages<T>(room: &mut [MaybeUninit<T>], page_bytes: usize) -> io::Result<()> {
+    let (start, length_bytes) = whole_pages(room, page_bytes);
+    // SAFETY: the pages are borrowed and hold nothing, so they may read as anything from now on.
+    let result =
+        unsafe { libc::madvise(start as *mut libc::c_void, length_bytes, libc::MADV_DONTNEED) };
+    checked(result.into()).map(|_| ())
+}
+
+/// Where the whole pages within `room` start, and their length in bytes, which can be 0.
+pub(crate) fn whole_pages<T>(room: &mut [MaybeUninit<T>], page_bytes: usize) -> (usize, usize) {
+    let room = room.as_ptr_range();
+    let start = (room.start as usize).next_multiple_of(page_bytes);
+    let end = room.end as usize / page_bytes * page_bytes;
+    (start, end.saturating_sub(start))
 }
 
 /// Switches transparent huge pages off, or on again, for the whole process.

@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 
+use super::super::memory::Large;
 use super::cover::{Cover, Places};
 
 /// Ranks of all suffixes of the sample among themselves.
@@ -11,12 +12,12 @@ pub(super) struct Ranks {
     cover: Cover,
     places: Places,
     /// By place: unique, and not negative.
-    ranks: Vec<i32>,
+    ranks: Large<i32>,
 }
 
 impl Ranks {
     /// The ranks of the suffixes at `cover`'s positions, in `places`' order.
-    pub(super) fn new(cover: Cover, places: Places, ranks: Vec<i32>) -> Self {
+    pub(super) fn new(cover: Cover, places: Places, ranks: Large<i32>) -> Self {
         Self { cover, places, ranks }
     }
 

@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use super::super::error::BuildError;
-use super::super::memory::reserved;
+use super::super::memory::{Large, reserved};
 use super::cover::{Cover, Places};
 use super::entry::{Entry, Format};
 use super::matcher::Matcher;
@@ -28,7 +28,7 @@ struct Ranking<'a> {
     cover: &'a Cover,
     places: &'a Places,
     /// By place: how many suffixes are smaller; all bits inverted if the suffix is tied.
-    ranks: Vec<i32>,
+    ranks: Large<i32>,
     /// Suffixes ranked so far, the place of the last, and its rank.
     given: i32,
     last: usize,
@@ -114,7 +114,7 @@ struct Tied {
 /// Gives suffixes that are tied, whose ranks are inverted, ranks of their own.
 fn break_ties(ranks: &mut [i32]) -> Result<(), BuildError> {
     let count = ranks.iter().filter(|&&rank| rank < 0).count();
-    let mut tied: Vec<Tied> = reserved(count as u64)?;
+    let mut tied: Large<Tied> = reserved(count as u64)?;
     for (place, rank) in ranks.iter_mut().enumerate().filter(|(_, rank)| **rank < 0) {
         *rank = !*rank;
         tied.push(Tied { key: *rank, place: place as u32 });

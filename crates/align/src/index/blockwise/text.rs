@@ -2,7 +2,7 @@
 //! lies behind the end reads as A; who compares decides how ties with that are broken.
 
 use super::super::error::BuildError;
-use super::super::memory::reserved;
+use super::super::memory::{Large, reserved};
 use super::super::packed::Packed;
 
 /// Symbols of a word.
@@ -14,7 +14,7 @@ const PADDING_WORDS: u64 = 3;
 /// See the module documentation.
 #[derive(Debug)]
 pub(super) struct Text {
-    words: Vec<u64>,
+    words: Large<u64>,
     symbols: u64,
 }
 

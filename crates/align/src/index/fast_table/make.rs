@@ -2,8 +2,9 @@
 
 use std::num::NonZeroUsize;
 
+use super::super::error::BuildError;
+use super::super::memory::{Large, reserved};
 use super::super::packed::Packed;
-use super::super::{error::BuildError, memory::reserved};
 use super::{FastTable, SEED_BASES, repeats};
 
 impl FastTable {
@@ -77,7 +78,7 @@ fn starts(
     packed: &Packed,
     length: usize,
     short: &[u64],
-) -> Result<(Vec<u32>, Vec<u64>), BuildError> {
+) -> Result<(Large<u32>, Vec<u64>), BuildError> {
     let count = 1_usize << (2 * length);
     let mut counts = reserved::<u32>(count as u64 + 1)?;
     counts.resize(count + 1, 0);

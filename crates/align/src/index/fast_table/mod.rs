@@ -34,6 +34,8 @@ use std::path::{Path, PathBuf};
 
 use seqloom_runtime::placement::ask_for_huge_pages;
 
+use super::memory::Large;
+
 /// Bases of the strings whose repeats are flagged: bwa's least seed length.
 pub(crate) const SEED_BASES: usize = 19;
 
@@ -44,14 +46,14 @@ const HEADER_BYTES: usize = 64;
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// The tables of one genome.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct FastTable {
     bases: u64,
     packed_crc: u32,
     start_bases: usize,
     carries: Vec<u64>,
-    starts: Vec<u32>,
-    repeated: Vec<u64>,
+    starts: Large<u32>,
+    repeated: Large<u64>,
     /// Suffixes of `T` shorter than a string, filled up with A, sorted: their rows stand right in
     /// front of those of the strings that these are. They follow from the packed bases.
     short: Vec<u64>,
@@ -188,8 +190,8 @@ impl FastTable {
             packed_crc,
             start_bases,
             carries: body.take(carries, u64::from_le_bytes).map_err(failed)?,
-            starts: body.take(starts, u32::from_le_bytes).map_err(failed)?,
-            repeated: body.take(repeated, u64::from_le_bytes).map_err(failed)?,
+            starts: body.take(starts, u32::from_le_bytes).map_err(failed)?.into(),
+            repeated: body.take(repeated, u64::from_le_bytes).map_err(failed)?.into(),
             short: make::short_suffixes(2 * bases, start_bases, |at| symbol(packed, bases, at)),
         };
         if body.crc.finalize() == word(32) { Ok(table) } else { Err(damaged()) }

@@ -4,6 +4,7 @@
 //! Their numbers are spread by a bijection, cut by their high bits into parts of equal size, and
 //! each part is sorted with its places; as many parts at a time as the memory holds.
 
+use std::mem;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,8 +12,9 @@ use std::sync::{Mutex, PoisonError};
 use seqloom_runtime::failure::Failure;
 use seqloom_runtime::pool;
 
+use super::super::error::BuildError;
+use super::super::memory::{Large, reserved};
 use super::super::packed::Packed;
-use super::super::{error::BuildError, memory::reserved};
 use super::SEED_BASES;
 use super::make::{Strings, across_border, forward};
 
@@ -44,7 +46,7 @@ pub(super) fn flags(
     packed: &Packed,
     memory_bytes: u64,
     threads: NonZeroUsize,
-) -> Result<Vec<u64>, BuildError> {
+) -> Result<Large<u64>, BuildError> {
     let words = packed.bases().div_ceil(64);
     let mut flags = reserved(words)?;
     flags.resize_with(words as usize, || AtomicU64::new(0));
@@ -62,7 +64,8 @@ pub(super) fn flags(
         flag_parts(packed, &sizes, first..end, &flags, threads)?;
         first = end;
     }
-    Ok(flags.into_iter().map(AtomicU64::into_inner).collect())
+    let flags = mem::take(&mut *flags).into_iter().map(AtomicU64::into_inner);
+    Ok(flags.collect::<Vec<_>>().into())
 }
 
 fn part_of(spread: u64) -> usize {

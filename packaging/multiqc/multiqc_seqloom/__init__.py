@@ -1,0 +1,1 @@
+"""MultiQC's section for the reports of seqloom (`--json SAMPLE.seqloom.json`)."""
