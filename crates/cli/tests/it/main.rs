@@ -10,8 +10,8 @@ mod prep;
 
 mod address_space;
 mod beside;
-mod by_score;
 mod book;
+mod by_score;
 mod certified_path;
 mod clashes;
 mod command_line;

@@ -10,7 +10,7 @@
 //! or that is at most one mismatch worse than the best of all. In a family of repeats frequent
 //! seeds grow to the copies that are nearest to the read. Those are what it is placed by; but
 //! Bowtie 2, whose table of MAPQ this is, meets any of the copies, and counts such a read as
-//! well placed.
+//! well placed. Where more than one placement is wanted, all count.
 
 use std::ops::Range;
 
@@ -304,7 +304,7 @@ impl Work {
             let found = self.found[at];
             let taken = out.alignments.len() - first;
             let best = out.alignments.get(first).map_or(found.score, |it| it.score);
-            let counts = found.is_rare || best - found.score <= near;
+            let counts = wanted.placements > 1 || found.is_rare || best - found.score <= near;
             if taken >= wanted.placements && !counts {
                 continue;
             }
