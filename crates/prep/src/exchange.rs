@@ -136,29 +136,28 @@ struct Packed {
 struct Written<'a> {
     /// The name that the file will have.
     path: &'a Path,
-    file: File,
+    out: &'a mut (dyn Write + Send),
     offset: u64,
     /// By store.
     stores: Vec<Vec<SavedPartition>>,
 }
 
-/// Writes all that was collected to `file`, which is empty and will be named `path`; the stores are
-/// empty afterwards. Gives the size of the file.
+/// Writes all that was collected to `out`, a file that is empty and will be named `path`, from its
+/// start to its end; the stores are empty afterwards. Gives the size of the file.
 ///
 /// # Errors
 /// The first failure of any worker.
 pub fn write(
     collected: &Collected<'_>,
     totals: PartTotals,
-    (path, file): (&Path, &File),
+    (path, out): (&Path, &mut (dyn Write + Send)),
     resources: &PhaseResources<'_, '_>,
 ) -> Result<u64, ExchangeError> {
     let &PhaseResources { backing, threads, watch } = resources;
     let tasks = tasks(collected);
-    let mut file = file.try_clone().map_err(not_written(path))?;
-    file.write_all(MAGIC).map_err(not_written(path))?;
+    out.write_all(MAGIC).map_err(not_written(path))?;
     let stores = collected.stores().iter().map(|_| Vec::new()).collect();
-    let written = Mutex::new(Written { path, file, offset: MAGIC.len() as u64, stores });
+    let written = Mutex::new(Written { path, out, offset: MAGIC.len() as u64, stores });
     let turnstile = Turnstile::new(&backing.ledger, INSIDE_PER_WORKER * threads.get());
     let (ordered, failure) = (Ordered::default(), Failure::default());
     let watch = || if watch() { Ok(()) } else { Err(ExchangeError::Interrupted) };
@@ -170,7 +169,7 @@ pub fn write(
         || turnstile.close(),
         &watch,
         |_| {
-            let mut scratch = (StoreScratch::new()?, SpillScratch::new()?);
+            let mut scratch = PackScratch::new()?;
             while let Some(pass) = turnstile.enter(cost) {
                 let index = pass.ticket() as usize;
                 let packed = pack(index, &tasks[index], backing, &mut scratch)?;
@@ -183,24 +182,24 @@ pub fn write(
             Ok::<_, ExchangeError>(())
         },
     )?;
-    let Written { file, offset, stores, .. } =
+    let Written { out, offset, stores, .. } =
         written.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut stores = stores.into_iter();
     let collection = collected.saved_as(|_| SavedStore(stores.next().unwrap_or_default()));
     let table = Contents { totals, collection }.to_state();
-    end_file(file, offset, &table).map_err(not_written(path))
+    end_file(out, offset, &table).map_err(not_written(path))
 }
 
 fn not_written(path: &Path) -> impl FnOnce(io::Error) -> ExchangeError {
     |source| ExchangeError::Write { path: path.to_owned(), source }
 }
 
-fn end_file(mut file: File, offset: u64, table: &[u8]) -> io::Result<u64> {
-    file.write_all(table)?;
+fn end_file(out: &mut dyn Write, offset: u64, table: &[u8]) -> io::Result<u64> {
+    out.write_all(table)?;
     let mut footer = (offset, table.len() as u64).to_state();
     crc32fast::hash(table).save(&mut footer);
     footer.extend_from_slice(END);
-    file.write_all(&footer)?;
+    out.write_all(&footer)?;
     Ok(offset + (table.len() + footer.len()) as u64)
 }
 
@@ -227,7 +226,7 @@ fn tasks<'s, 'a>(collected: &'s Collected<'a>) -> Vec<Task<'s, 'a>> {
 
 impl Written<'_> {
     fn append(&mut self, packed: Packed, tasks: &[Task<'_, '_>]) -> Result<(), ExchangeError> {
-        self.file.write_all(&packed.packed).map_err(not_written(self.path))?;
+        self.out.write_all(&packed.packed).map_err(not_written(self.path))?;
         let Task { store_index, partition, bytes, .. } = tasks[packed.task];
         let chunks = packed.extents.iter().map(|extent| extent.moved_by(self.offset)).collect();
         self.stores[store_index].push(SavedPartition { partition, bytes, chunks });
@@ -236,27 +235,42 @@ impl Written<'_> {
     }
 }
 
+/// Working memory of one worker.
+struct PackScratch {
+    store: StoreScratch,
+    spill: SpillScratch,
+    /// The piece at hand.
+    piece: Vec<u8>,
+}
+
+impl PackScratch {
+    fn new() -> Result<Self, SpillError> {
+        Ok(Self { store: StoreScratch::new()?, spill: SpillScratch::new()?, piece: Vec::new() })
+    }
+}
+
 /// Loads a partition, puts it in order and compresses it in pieces.
 fn pack(
     index: usize,
     task: &Task<'_, '_>,
     backing: &Backing,
-    (store, spill): &mut (StoreScratch, SpillScratch),
+    scratch: &mut PackScratch,
 ) -> Result<Packed, ExchangeError> {
+    let PackScratch { store, spill, piece } = scratch;
     let chunks = task.store.take(task.partition).into_iter();
     let load = |chunk: crate::partition::store::Chunk| chunk.load(backing, store);
     let loaded = chunks.map(load).collect::<Result<Vec<_>, _>>()?;
     let mut packed = Packed { task: index, packed: Vec::new(), extents: Vec::new() };
-    let mut piece = Vec::with_capacity(PIECE_BYTES.min(task.bytes as usize));
+    piece.clear();
     for entry in in_order(&loaded, task.entries) {
         piece.extend_from_slice(entry);
         if piece.len() >= PIECE_BYTES {
-            packed.extents.push(SpillExtent::pack(&piece, spill, &mut packed.packed)?);
+            packed.extents.push(SpillExtent::pack(piece, spill, &mut packed.packed)?);
             piece.clear();
         }
     }
     if !piece.is_empty() {
-        packed.extents.push(SpillExtent::pack(&piece, spill, &mut packed.packed)?);
+        packed.extents.push(SpillExtent::pack(piece, spill, &mut packed.packed)?);
     }
     Ok(packed)
 }

@@ -57,7 +57,7 @@ pub(super) fn count(arguments: &RangeArguments, console: &Console) -> anyhow::Re
     let counts = asked.count(header, &bases, &records, run)?;
     let file = folder.create(task, "")?;
     write_sealed(&file, COUNTS, &counts.to_state())?;
-    folder.publish(task, vec![file], &clock)?;
+    folder.publish(task, vec![file.into()], &clock)?;
     run.close(&format!("shard: {} is done", task.name()));
     Ok(())
 }
@@ -82,7 +82,7 @@ pub(super) fn table(arguments: &TaskArguments, console: &Console) -> anyhow::Res
     let report = align.recalibration.report_of(&header, &sum)?;
     let file = folder.create(Task::Table, "")?;
     file.file().write_all(report.as_bytes()).map_err(at_path(file.final_path()))?;
-    folder.publish(Task::Table, vec![file], &clock)
+    folder.publish(Task::Table, vec![file.into()], &clock)
 }
 
 /// The report that [`table`] made, which must be as it was written.

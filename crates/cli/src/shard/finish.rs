@@ -79,8 +79,8 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> anyhow::Resu
     let parts: Parts = (finished, fragments, metrics.into_metrics());
     let described = loaded.folder.create(task, ".parts")?;
     write_sealed(&described, PARTS, &parts.to_state())?;
-    let piece = output.into_file().into_iter().chain([described]).collect();
-    loaded.folder.publish(task, piece, &clock)?;
+    let files = output.into_file().into_iter().chain([described]);
+    loaded.folder.publish(task, files.map(Into::into).collect(), &clock)?;
     loaded.run.close(&format!(
         "shard: {} is done, {} records",
         task.name(),

@@ -135,6 +135,50 @@ pub(crate) struct RunFolder {
     digest: String,
 }
 
+/// A file of a task that is to be published, complete but for its name.
+pub(crate) struct NewFile {
+    file: AtomicFile,
+    /// Its size and SHA-256, where they are known; else it is read.
+    known: Option<(u64, String)>,
+}
+
+impl From<AtomicFile> for NewFile {
+    fn from(file: AtomicFile) -> Self {
+        Self { file, known: None }
+    }
+}
+
+/// A new file that is written from its start to its end, and its digest made on the way.
+pub(crate) struct DigestedFile {
+    file: AtomicFile,
+    bytes: u64,
+    sha: Sha256,
+}
+
+impl DigestedFile {
+    pub(crate) fn new(file: AtomicFile) -> Self {
+        Self { file, bytes: 0, sha: Sha256::new() }
+    }
+
+    /// All is written.
+    pub(crate) fn finish(self) -> NewFile {
+        NewFile { file: self.file, known: Some((self.bytes, hex(&self.sha.finalize()))) }
+    }
+}
+
+impl Write for DigestedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.file.file().write(bytes)?;
+        self.sha.update(&bytes[..count]);
+        self.bytes += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.file().flush()
+    }
+}
+
 /// When a task's work began.
 pub(crate) struct Clock {
     started: std::time::Instant,
@@ -285,14 +329,14 @@ impl RunFolder {
     pub(crate) fn publish(
         &self,
         task: Task,
-        files: Vec<AtomicFile>,
+        files: Vec<NewFile>,
         clock: &Clock,
     ) -> anyhow::Result<()> {
         let mut published = Vec::new();
-        for (file, suffix) in files.into_iter().zip(task.suffixes()) {
+        for (NewFile { file, known }, suffix) in files.into_iter().zip(task.suffixes()) {
             let name = format!("{}{suffix}", task.name());
             let path = self.file(&name);
-            let (bytes, ours) = digest(&path)(file.file())?;
+            let (bytes, ours) = known.map_or_else(|| digest(&path)(file.file()), Ok)?;
             if !file.commit_new()? {
                 let theirs = File::open(&path).map_err(at_path(&path))?;
                 let (_, theirs) = digest(&path)(&theirs)?;

@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &MarkArguments, console: &Console) -> anyhow::Resul
     counters.save(&mut state);
     let file = loaded.folder.create(task, "")?;
     write_sealed(&file, MARKS, &state)?;
-    loaded.folder.publish(task, vec![file], &clock)?;
+    loaded.folder.publish(task, vec![file.into()], &clock)?;
     loaded.run.close(&format!("shard: {} is done", task.name()));
     Ok(())
 }

@@ -51,8 +51,8 @@ pub(crate) struct Location {
 }
 
 impl Location {
-    /// Of whole numbers, all three narrowed to 16 bits, as Picard stores them: an x of 32,800, which
-    /// NovaSeq has, lies in front of one of 32,700 and far away from it.
+    /// Of whole numbers, all three narrowed to 16 bits, as Picard stores them: an x of 32,800,
+    /// which NovaSeq has, lies in front of one of 32,700 and far away from it.
     pub(crate) fn narrowed(tile: i32, x: i32, y: i32) -> Self {
         Self { tile: tile as i16, x: (x as i16).into(), y: (y as i16).into() }
     }
