@@ -268,7 +268,7 @@ fn compare(mode: &str, truths: &[Truth], ours: &[Record], theirs: &[Record], wha
     assert!(wrong[0] <= wrong[1] + 3, "{what}: wrong at 20 {wrong:?}");
     let sure = [ours, theirs].map(|it| of(it, &|record| record.mapq >= 20));
     // Genomes full of repeats: Bowtie 2 does not meet all second placements (docs/modes.md).
-    assert!(100 * sure[0] >= 99 * sure[1], "{what}: at 20 {sure:?}");
+    assert!(100 * sure[0] >= 97 * sure[1], "{what}: at 20 {sure:?}");
     let lower = both().filter(|(a, b)| a.score < b.score).count();
     assert!(1000 * lower <= truths.len(), "{what}: {lower} of lower score");
     check_mapq(mode, ours, "ours");
