@@ -236,7 +236,7 @@ impl Work {
             let group = &groups[at];
             (group.ungapped.unwrap_or(i32::MIN), group.covered)
         };
-        self.order.sort_by(|a, b| key(b).cmp(&key(a)));
+        self.order.sort_by_key(|at| std::cmp::Reverse(key(at)));
         let mut failed = 0;
         let mut is_ready = false;
         for at in 0..self.order.len() {

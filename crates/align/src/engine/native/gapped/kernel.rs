@@ -34,9 +34,9 @@ pub(super) trait Lanes: Copy {
     /// `then` where lanes of `self` and `other` are equal, else `otherwise`.
     fn pick(self, other: Self, then: Self, otherwise: Self) -> Self;
     /// In each lane what is in the next one; [`LOW`] in the last.
-    fn from_next(self) -> Self;
+    fn shifted_down(self) -> Self;
     /// In each lane what is in the one in front; [`LOW`] in the first.
-    fn from_last(self) -> Self;
+    fn shifted_up(self) -> Self;
 }
 
 /// For processors without anything better.
@@ -69,11 +69,11 @@ impl Lanes for [i16; LANES] {
         std::array::from_fn(|c| if self[c] == other[c] { then[c] } else { otherwise[c] })
     }
 
-    fn from_next(self) -> Self {
+    fn shifted_down(self) -> Self {
         std::array::from_fn(|c| self.get(c + 1).copied().unwrap_or(LOW))
     }
 
-    fn from_last(self) -> Self {
+    fn shifted_up(self) -> Self {
         std::array::from_fn(|c| c.checked_sub(1).map_or(LOW, |c| self[c]))
     }
 }
@@ -172,9 +172,9 @@ impl<L: Lanes> Sweep<'_, L> {
         }
         let Front { scores: [last, before], mut read_gap, mut reference_gap, best } = *front;
         if IS_EVEN {
-            reference_gap = reference_gap.from_next();
+            reference_gap = reference_gap.shifted_down();
         } else {
-            read_gap = read_gap.from_last();
+            read_gap = read_gap.shifted_up();
         }
         let in_read = read_gap.sub(of_base(&profile.read_barrier));
         let in_reference = reference_gap.sub(of_base(&profile.reference_barrier));

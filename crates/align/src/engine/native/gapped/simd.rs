@@ -131,7 +131,7 @@ pub(super) mod avx2 {
         }
 
         #[inline(always)]
-        fn from_next(self) -> Self {
+        fn shifted_down(self) -> Self {
             // SAFETY: as above.
             unsafe {
                 let middle = _mm256_permute2x128_si256::<0x21>(self.0, self.1);
@@ -141,7 +141,7 @@ pub(super) mod avx2 {
         }
 
         #[inline(always)]
-        fn from_last(self) -> Self {
+        fn shifted_up(self) -> Self {
             // SAFETY: as above.
             unsafe {
                 let front = _mm256_permute2x128_si256::<0x21>(_mm256_set1_epi16(LOW), self.0);
@@ -171,7 +171,7 @@ mod tests {
                 let picked = x.max(y).pick(x, y, L::splat(7));
                 [
                     x.add(y), x.sub(y), x.max(y), picked,
-                    x.from_next(), x.from_last(), y.pick(L::splat(2), x, y), L::load(&a, 1),
+                    x.shifted_down(), x.shifted_up(), y.pick(L::splat(2), x, y), L::load(&a, 1),
                 ].map(L::store)
             }
             if has_avx2() {
