@@ -78,6 +78,21 @@ fn parse_range(text: &str) -> Option<Range> {
     Some((hex(start)?, hex(end)?))
 }
 
+/// Pages of `ranges`: all, or of every so many neighbours one by chance. One in twelve, evenly,
+/// would be on every fourth node alone where pages lie on eight nodes in turn.
+fn sampled_pages(ranges: &[Range]) -> Vec<usize> {
+    let pages: usize = ranges.iter().map(|(start, end)| (end - start) / PAGE_BYTES).sum();
+    let neighbours = pages.div_ceil(SAMPLED_PAGES).max(1);
+    let of_range = |&(start, end): &Range| {
+        let firsts = (start..end).step_by(neighbours * PAGE_BYTES).zip(0_u64..);
+        // 2^64 / golden ratio: Knuth, The Art of Computer Programming 3, 6.4.
+        let chance = |n: u64| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % neighbours;
+        let chosen = firsts.map(move |(first, n)| first + chance(n) * PAGE_BYTES);
+        chosen.filter(move |&page| page < end)
+    };
+    ranges.iter().flat_map(of_range).collect()
+}
+
 /// Where the pages of some memory are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Evidence {
@@ -92,17 +107,13 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Looks at `ranges`: at every page, or at an even sample where they are large.
+    /// Looks at `ranges`: at every page, or at a sample where they are large.
     ///
     /// # Errors
     /// When the kernel does not tell.
     pub fn of(ranges: &[Range]) -> io::Result<Self> {
-        let pages: usize = ranges.iter().map(|(start, end)| (end - start) / PAGE_BYTES).sum();
-        let step = pages.div_ceil(SAMPLED_PAGES).max(1) * PAGE_BYTES;
-        let addresses: Vec<usize> =
-            ranges.iter().flat_map(|&(start, end)| (start..end).step_by(step)).collect();
         let mut evidence = Self::default();
-        for portion in addresses.chunks(PAGES_PER_CALL) {
+        for portion in sampled_pages(ranges).chunks(PAGES_PER_CALL) {
             for node in numa::nodes_of_pages(portion)?.into_iter().flatten() {
                 *evidence.pages_of_node.entry(node).or_default() += 1;
             }
@@ -169,6 +180,29 @@ mod tests {
 100000-200000 rw-p 00000000 00:00 0
 7000000-7100000 rw-p 00000000 00:00 0      [stack]
 ";
+
+    #[test]
+    fn a_sample_sees_every_node_alike_whatever_takes_turns() {
+        let small = [(0x10000, 0x30000)];
+        assert_eq!(sampled_pages(&small).len(), 32);
+        for neighbours in [2, 3, 4, 8, 12, 16, 60] {
+            let large = (1 << 30, (1 << 30) + neighbours * SAMPLED_PAGES * PAGE_BYTES);
+            let pages = sampled_pages(&[large]);
+            assert_eq!(pages.len(), SAMPLED_PAGES);
+            assert!(
+                pages
+                    .iter()
+                    .all(|page| page % PAGE_BYTES == 0 && (large.0..large.1).contains(page))
+            );
+            for nodes in [2, 3, 4, 8, 16] {
+                let mut of_node = vec![0; nodes];
+                pages.iter().for_each(|page| of_node[page / PAGE_BYTES % nodes] += 1);
+                let even = SAMPLED_PAGES / nodes;
+                let is_even = |&count: &usize| count.abs_diff(even) * 5 < even;
+                assert!(of_node.iter().all(is_even), "{neighbours}, {nodes}: {of_node:?}");
+            }
+        }
+    }
 
     #[test]
     fn new_memory_is_what_was_not_there_before() {
