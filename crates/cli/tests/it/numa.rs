@@ -361,9 +361,9 @@ fn slow_index_above_a_node() {
     let sum = prepare_of(LARGE_GENOME_BP, &here);
     fs::remove_file(here.join("ref.fa")).unwrap(); // the machine's memory is small
     let limit = Duration::from_secs(1200);
-    let (memory, runs) = ("800M", Vec::new());
+    let (memory, runs) = ("1200M", Vec::new());
     let mut machine =
-        Machine { nodes: 8, cpus_per_node: 1, mib_per_node: 176, memory, limit, runs };
+        Machine { nodes: 8, cpus_per_node: 1, mib_per_node: 216, memory, limit, runs };
     machine.align("auto", "-t 8");
     machine.align("interleave", "-t 8 --placement interleave");
     machine.align("replicate", "-t 8 --placement replicate");
