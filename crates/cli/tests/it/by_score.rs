@@ -2,10 +2,10 @@
 //! scores, its tags and its MAPQ.
 
 use crate::common::{
-    READ_GROUP, assert_same_bytes, folder, has, memory_floor, picard, run, run_into, seqloom, words,
+    READ_GROUP, assert_same_bytes, folder, has, memory_floor, run, run_into, seqloom, words,
 };
 use crate::data::{Reference, align, small, yeast};
-use crate::ungapped::index_of;
+use crate::ungapped::{assert_valid, index_of};
 use seqloom_testkit::random::Random;
 use seqloom_testkit::sam::{SamRecord, flag};
 use std::fs;
@@ -251,8 +251,19 @@ fn check_mapq(mode: &str, records: &[Record], whose: &str) {
     }
 }
 
+/// Reads at MAPQ 20 and above, of Bowtie 2's, at least.
+const LEAST_SURE: f64 = 0.999;
+/// In local mode and a genome full of repeats, where Bowtie 2 does not meet all second placements
+/// (docs/modes.md).
+const LEAST_SURE_IN_REPEATS: f64 = 0.97;
+
 /// Shares that are not below Bowtie 2's, and scores.
-fn compare(mode: &str, truths: &[Truth], ours: &[Record], theirs: &[Record], what: &str) {
+fn compare(
+    mode: &str,
+    truths: &[Truth],
+    [ours, theirs]: [&[Record]; 2],
+    (what, least_sure): (&str, f64),
+) {
     assert_eq!([ours.len(), theirs.len()], [truths.len(); 2]);
     let of = |records: &[Record], is_it: &dyn Fn(&Record) -> bool| {
         records.iter().filter(|record| is_it(record)).count()
@@ -269,8 +280,8 @@ fn compare(mode: &str, truths: &[Truth], ours: &[Record], theirs: &[Record], wha
     let wrong = [ours, theirs].map(|it| of(it, &is_wrong));
     assert!(wrong[0] <= wrong[1] + 3, "{what}: wrong at 20 {wrong:?}");
     let sure = [ours, theirs].map(|it| of(it, &|record| record.mapq >= 20));
-    // Genomes full of repeats: Bowtie 2 does not meet all second placements (docs/modes.md).
-    assert!(100 * sure[0] >= 97 * sure[1], "{what}: at 20 {sure:?}");
+    let least = (sure[1] as f64 * least_sure).floor();
+    assert!(sure[0] as f64 >= least, "{what}: at 20 {sure:?}");
     let lower = both().filter(|(a, b)| a.score < b.score).count();
     assert!(1000 * lower <= truths.len(), "{what}: {lower} of lower score");
     check_mapq(mode, ours, "ours");
@@ -288,7 +299,9 @@ fn no_worse(reference: &Reference, count: usize, efforts: &[&str]) {
                 let what = format!("{mode}, {effort}, {length} bases, {errors}");
                 let found = ours(mode, reference, &file, &format!("--effort {effort}"));
                 let theirs = bowtie_2_s(mode, reference, &file, &preset(mode, effort));
-                compare(mode, &truths, &found, &theirs, &what);
+                let is_hard = mode == "local" && std::ptr::eq(reference, small());
+                let least_sure = if is_hard { LEAST_SURE_IN_REPEATS } else { LEAST_SURE };
+                compare(mode, &truths, [&found, &theirs], (&what, least_sure));
             }
         }
     }
@@ -329,7 +342,7 @@ fn noisy_reads_are_placed_twice_as_often() {
         let theirs = bowtie_2_s("end-to-end", small(), &file, &preset("end-to-end", effort));
         let lost = [&found, &theirs].map(|all| all.iter().filter(|it| !it.is_placed()).count());
         assert!(2 * lost[0] <= lost[1], "{effort}: {lost:?}");
-        compare("end-to-end", &truths, &found, &theirs, effort);
+        compare("end-to-end", &truths, [&found, &theirs], (effort, LEAST_SURE));
     }
 }
 
@@ -576,24 +589,7 @@ fn records_by_score_are_valid() {
     reads(small(), (9, 3000), 120, changes, &file);
     for mode in ["end-to-end", "local"] {
         let bam = out("valid.bam", mode, here.path(), &file, &["--placements", "2"]);
-        let fasta = small().ours.display();
-        let line = format!("ValidateSamFile I={} R={fasta} MODE=SUMMARY", bam.display());
-        let report = run(&mut picard(&line));
-        let text = report.text();
-        assert!(text.contains("No errors found"), "{mode}: {text}{}", report.stderr);
-        let (plain, filled) = (here.path().join("plain.sam"), here.path().join("filled.sam"));
-        run_into(words("samtools view").arg(&bam), &plain).ok();
-        let mut fill = words("samtools calmd -Q");
-        run_into(fill.arg(&bam).arg(&small().ours), &filled).ok();
-        let tags = |path: &Path| {
-            let text = fs::read_to_string(path).unwrap();
-            let lines = text.lines().filter(|line| !line.starts_with('@'));
-            let tag = |line: &str, tag: &str| {
-                line.split('\t').find(|it| it.starts_with(tag)).map(str::to_owned)
-            };
-            lines.map(|line| ["NM:i:", "MD:Z:"].map(|it| tag(line, it))).collect::<Vec<_>>()
-        };
-        assert!(tags(&plain) == tags(&filled), "{mode}");
+        assert_valid(&bam, here.path(), mode);
     }
 }
 

@@ -476,6 +476,29 @@ fn many_placements_stay_within_the_memory() {
     }
 }
 
+/// Records of the small genome are valid, and their NM and MD are those of samtools.
+#[track_caller]
+pub(crate) fn assert_valid(bam: &Path, here: &Path, what: &str) {
+    let fasta = small().ours.display();
+    let line = format!("ValidateSamFile I={} R={fasta} MODE=SUMMARY", bam.display());
+    let report = run(&mut picard(&line));
+    let text = report.text();
+    assert!(text.contains("No errors found"), "{what}: {text}{}", report.stderr);
+    let (plain, filled) = (here.join("plain.sam"), here.join("filled.sam"));
+    run_into(words("samtools view").arg(bam), &plain).ok();
+    let mut fill = words("samtools calmd -Q");
+    run_into(fill.arg(bam).arg(&small().ours), &filled).ok();
+    let tags = |path: &Path| {
+        let text = fs::read_to_string(path).unwrap();
+        let lines = text.lines().filter(|line| !line.starts_with('@'));
+        let tag = |line: &str, tag: &str| {
+            line.split('\t').find(|it| it.starts_with(tag)).map(str::to_owned)
+        };
+        lines.map(|line| ["NM:i:", "MD:Z:"].map(|it| tag(line, it))).collect::<Vec<_>>()
+    };
+    assert!(tags(&plain) == tags(&filled), "{what}");
+}
+
 #[test]
 fn records_are_valid() {
     let (true, true) = (has("picard"), has("samtools")) else { return };
@@ -485,25 +508,7 @@ fn records_are_valid() {
     for (name, files) in [("single", &[&*single][..]), ("pairs", &[&*first, &*second])] {
         let options = ["--max-mismatches", "3", "--all"];
         let bam = out(&format!("{name}.bam"), here.path(), files, &options);
-        let fasta = small().ours.display();
-        let line = format!("ValidateSamFile I={} R={fasta} MODE=SUMMARY", bam.display());
-        let report = run(&mut picard(&line));
-        let text = report.text();
-        assert!(text.contains("No errors found"), "{name}: {text}{}", report.stderr);
-        // NM and MD as samtools has them.
-        let (plain, filled) = (here.path().join("plain.sam"), here.path().join("filled.sam"));
-        run_into(words("samtools view").arg(&bam), &plain).ok();
-        let mut fill = words("samtools calmd -Q");
-        run_into(fill.arg(&bam).arg(&small().ours), &filled).ok();
-        let tags = |path: &Path| {
-            let text = fs::read_to_string(path).unwrap();
-            let lines = text.lines().filter(|line| !line.starts_with('@'));
-            let tag = |line: &str, tag: &str| {
-                line.split('\t').find(|it| it.starts_with(tag)).map(str::to_owned)
-            };
-            lines.map(|line| ["NM:i:", "MD:Z:"].map(|it| tag(line, it))).collect::<Vec<_>>()
-        };
-        assert!(tags(&plain) == tags(&filled), "{name}");
+        assert_valid(&bam, here.path(), name);
     }
 }
 
