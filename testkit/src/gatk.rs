@@ -1,4 +1,4 @@
-//! GATK as a referee: found where `tests/install-gatk.sh` puts it, or where `SEQLOOM_GATK` says.
+//! GATK as a referee: found where `tests/install-jars.sh gatk` puts it, or where `SEQLOOM_GATK` says.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ impl Gatk {
             return Some(Self { jars });
         }
         if slow_tests() {
-            skip("GATK or java is not installed (tests/install-gatk.sh)");
+            skip("GATK or java is not installed (tests/install-jars.sh gatk)");
         }
         None
     }
