@@ -204,15 +204,11 @@ fn end_file(out: &mut dyn Write, offset: u64, table: &[u8]) -> io::Result<u64> {
 }
 
 fn tasks<'s, 'a>(collected: &'s Collected<'a>) -> Vec<Task<'s, 'a>> {
-    use Entries::{Fixed, Framed};
-    let entries = [
-        Framed,
-        Framed,
-        Framed,
-        Fixed(PairEnd::BYTES),
-        Fixed(FragmentEnd::BYTES),
-        Fixed(PairedMarker::BYTES),
-    ];
+    use Entries::Framed;
+    let umi_form = collected.ends.as_ref().map(EndCollector::umi_form);
+    let fixed = |form: usize| Entries::Fixed(umi_form.map_or(form, |it| it.entry_bytes(form)));
+    let ends = [PairEnd::BYTES, FragmentEnd::BYTES, PairedMarker::BYTES].map(fixed);
+    let entries = [Framed; 3].into_iter().chain(ends);
     let stores = collected.stores().into_iter().zip(entries).enumerate();
     let of_store = |(store_index, (store, entries)): (usize, (&'s ChunkStore<'a>, Entries))| {
         let task = move |partition: usize| {

@@ -20,6 +20,10 @@ pub(crate) struct BarcodeArguments {
           value_parser = clap::value_parser!(u8).range(0..=1),
           conflicts_with_all = ["read_one_barcode_tag", "read_two_barcode_tag"])]
     umi_distance: Option<u8>,
+    /// The barcode of the template is a UMI of a duplex, as ACT-GCA: its parts change places where
+    /// read two starts in front of read one. Needs the tag MC
+    #[arg(long, requires = "barcode_tag", conflicts_with = "umi_distance")]
+    duplex_umi: bool,
 }
 
 impl BarcodeArguments {
@@ -29,7 +33,7 @@ impl BarcodeArguments {
             read1: self.read_one_barcode_tag,
             read2: self.read_two_barcode_tag,
             is_umi: self.umi_distance.is_some(),
-            is_duplex: false,
+            is_duplex: self.duplex_umi,
         }
     }
 

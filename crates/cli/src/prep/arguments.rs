@@ -7,7 +7,6 @@ use seqloom_format::bam::Header;
 use seqloom_format::bed::BedIntervals;
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
 use seqloom_prep::duplicates::DuplicateMode;
-use seqloom_prep::duplicates::barcode::BarcodeTags;
 use seqloom_prep::duplicates::location::NamePattern;
 use seqloom_prep::duplicates::read_end::ReadEndOptions;
 use seqloom_prep::finish::output_transform::DuplicateTagging;
@@ -295,10 +294,6 @@ pub(crate) struct DuplicateArguments {
     pub(crate) tag_duplicates: DuplicateTags,
     #[command(flatten)]
     pub(crate) barcodes: BarcodeArguments,
-    /// The barcode of the template is a UMI of a duplex, as ACT-GCA: its parts change places where
-    /// read two starts in front of read one. Needs the tag MC
-    #[arg(long, requires = "barcode_tag", conflicts_with = "umi_distance")]
-    duplex_umi: bool,
     /// Write "REFERENCE:POSITION/" of the molecule into TAG, and the strand, A or B, with
     /// --duplex-umi
     #[arg(long, value_name = "TAG", value_parser = tag_name, requires = "barcode_tag")]
@@ -308,7 +303,7 @@ pub(crate) struct DuplicateArguments {
 impl DuplicateArguments {
     /// Which tag tells the molecule of a record, if any.
     fn molecule(&self) -> Option<MoleculeOptions> {
-        let is_duplex = self.duplex_umi;
+        let is_duplex = self.barcodes.tags().is_duplex;
         self.molecular_identifier_tag.map(|tag| MoleculeOptions { tag, is_duplex })
     }
 
@@ -317,7 +312,7 @@ impl DuplicateArguments {
         ReadEndOptions {
             mode,
             locations: self.optical_distance.locations(self.read_name_regex.as_ref()),
-            barcodes: BarcodeTags { is_duplex: self.duplex_umi, ..self.barcodes.tags() },
+            barcodes: self.barcodes.tags(),
         }
     }
 }

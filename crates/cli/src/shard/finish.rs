@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> anyhow::Resu
     let watch = || loaded.run.watch("write", (0, None), trace.records.load(Ordering::Relaxed));
     let changes = OutputTransform {
         duplicates: None,
-        families: None,
+        families: marks.as_ref().filter(|_| loaded.tells_families()),
         recalibration: applier.as_ref(),
         late: &late,
     };
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> anyhow::Resu
         encoding: output_plan.encoding(),
         references,
         remove_duplicates: loaded.align.duplicates.remove_duplicates,
-        editor: applier.is_some().then_some(&changes),
+        editor: (!changes.is_empty()).then_some(&changes),
         observer: (!asked.is_empty()).then_some(&metrics),
         trace: &trace,
         watch: &watch,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Parser;
 use seqloom_format::bam::Header;
 use seqloom_io::fingerprint::Fingerprint;
-use seqloom_prep::duplicates::{DuplicateMarks, LibraryTable, SparseMarks};
+use seqloom_prep::duplicates::{DuplicateMarks, LibraryTable, ResolveError, SparseMarks};
 use seqloom_prep::exchange::{Exchange, Exchanges};
 use seqloom_prep::input::reference::ReferenceSequences;
 use seqloom_prep::partition::store::Backing;
@@ -196,11 +196,21 @@ impl<'a> Loaded<'a> {
         !self.align.duplicates.no_mark_duplicates
     }
 
+    /// Whether marks tell families of UMIs.
+    pub(crate) fn tells_families(&self) -> bool {
+        self.align.duplicates.barcodes.umi_distance().is_some()
+    }
+
     /// Memory of all marks.
     pub(crate) fn marks_bytes(&self) -> u64 {
+        if !self.marks_duplicates() {
+            return 0;
+        }
+        let templates = self.folder.plan.templates;
         let mode = self.align.duplicates.duplicate_mode.into();
-        let bytes = DuplicateMarks::size_bytes(self.folder.plan.templates, mode, false);
-        if self.marks_duplicates() { bytes as u64 } else { 0 }
+        let bytes = DuplicateMarks::size_bytes(templates, mode, false) as u64;
+        let families = self.tells_families().then(|| DuplicateMarks::families_bytes(templates));
+        bytes + families.unwrap_or_default()
     }
 
     /// The marks of all parts, if duplicates are marked.
@@ -213,6 +223,10 @@ impl<'a> Loaded<'a> {
         }
         let mode = self.align.duplicates.duplicate_mode.into();
         let marks = DuplicateMarks::new(self.folder.plan.templates, mode);
+        let marks = match self.tells_families() {
+            true => marks.telling_families().ok_or(ResolveError::TooManyTemplates)?,
+            false => marks,
+        };
         for part in 0..self.folder.plan.parts {
             let task = Task::Mark(part);
             let (sparse, _) = read_marks(&self.folder, part)?;

@@ -36,7 +36,10 @@ pub(crate) fn run(arguments: &MarkArguments, console: &Console) -> anyhow::Resul
         return Err(UsageError(text.to_owned()).into());
     }
     signals::defer();
-    let backing = loaded.backing(0)?;
+    let marks_bytes = loaded.marks_bytes();
+    let backing = loaded.backing(marks_bytes)?;
+    // They are charged when they are made.
+    backing.ledger.grow(marks_bytes);
     let duplicates = &loaded.align.duplicates;
     let of_part = END_PARTITIONS / part.of;
     let ends = loaded.exchanges.ends(

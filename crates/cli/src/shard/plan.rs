@@ -365,11 +365,6 @@ pub(super) fn refuse_unsupported(align: &AlignArguments, who: &str) -> Result<()
         ("--stripes", align.stripes > NonZeroUsize::MIN, "writes one file"),
         ("--mode", align.mode.mode != Mode::Bwa, "aligns as bwa"),
         ("--no-sort", align.no_sort, "sorts"),
-        (
-            "--umi-distance",
-            align.duplicates.barcodes.umi_distance().is_some(),
-            "compares UMIs by equality",
-        ),
     ];
     match options.into_iter().find(|(_, is_given, _)| *is_given) {
         None => Ok(()),

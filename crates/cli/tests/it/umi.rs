@@ -152,25 +152,70 @@ fn equals_picard(input: &Input, folder: &Path, options: &str, picards: &str) -> 
     found
 }
 
+/// Pairs with dual UMIs in their names, every other one from the bottom strand of its molecule: the
+/// reads and the parts of the UMI have changed places.
+fn duplexes(folder: &Path, templates: u64) -> Input {
+    let Input { ours, .. } = input(folder, "name", templates);
+    let texts = ours.map(|file| fs::read_to_string(file).unwrap());
+    let [first, second] = texts.each_ref().map(|text| text.lines().collect::<Vec<_>>());
+    let (mut written, mut umis) = ([String::new(), String::new()], HashMap::new());
+    for (n, pair) in first.chunks(4).zip(second.chunks(4)).enumerate() {
+        let (mut reads, mut parts) = ([pair.0, pair.1], umi(n));
+        if n % 2 == 1 {
+            reads.reverse();
+            parts.reverse();
+        }
+        let own = pair.0[0][1..].rsplit_once(':').unwrap().0;
+        let name = format!("{own}:{}", parts.join("+"));
+        for (out, read) in written.iter_mut().zip(reads) {
+            *out += &format!("@{name}\n{}\n+\n{}\n", read[1], read[3]);
+        }
+        umis.insert(name, parts.join("-"));
+    }
+    let paths = ["1", "2"].map(|read| folder.join(format!("duplex.{read}.fq")));
+    paths.iter().zip(written).for_each(|(path, text)| fs::write(path, text).unwrap());
+    Input { ours: paths.clone(), theirs: paths, umis }
+}
+
+#[test]
+fn umis_of_duplexes_equal_bwa_and_picard() {
+    let (true, true, true) = (has("bwa"), has("picard"), has("samtools")) else { return };
+    let here = folder();
+    let input = duplexes(here.path(), 8000);
+    let umis = "--umi name -K 300000 --barcode-tag RX";
+    let single = equals_picard(&input, here.path(), umis, "BARCODE_TAG=RX");
+    let duplex = format!("{umis} --duplex-umi");
+    let found = equals_picard(&input, here.path(), &duplex, "BARCODE_TAG=RX DUPLEX_UMI=true");
+    assert!(found > single + 150, "{found} duplicates of duplexes, {single} of single strands");
+}
+
 #[test]
 fn umis_are_the_same_bytes_for_any_threads_and_memory() {
     let here = folder();
-    let input = input(here.path(), "reads", 20_000);
+    let reads = input(here.path(), "reads", 20_000);
+    same_bytes(&reads, here.path(), "--umi read1:3M2S+T,read2:2M+T --barcode-tag RX");
+    let pairs = duplexes(here.path(), 20_000);
+    same_bytes(&pairs, here.path(), "--umi name --barcode-tag RX --duplex-umi");
+}
+
+/// Requires the same bytes whatever the threads and memory, and of a run with `--resume`.
+#[track_caller]
+fn same_bytes(input: &Input, folder: &Path, umis: &str) {
     let mut base = align(small(), &[&input.ours[0], &input.ours[1]]);
-    let options = "--umi read1:3M2S+T,read2:2M+T --barcode-tag RX -K 500000 --no-pg";
+    let options = format!("{umis} -K 500000 --no-pg");
     base.extend(options.split_whitespace().map(str::to_owned));
     let floor = memory_floor(&[base.clone(), vec!["-t".into(), "2".into()]].concat());
     let make = |name: &str, more: &[&str]| {
-        let out = here.path().join(format!("{name}.bam"));
+        let out = folder.join(format!("{name}.bam"));
         run(seqloom(&base).args(more).arg("-o").arg(&out)).ok();
         out
     };
     let one = make("one", &["-t", "1", "-m", "8G"]);
     for (name, more) in [("floor", ["-t", "2", "-m", &floor]), ("seven", ["-t", "7", "-m", "8G"])] {
-        assert_same_bytes(&one, &make(name, &more), name);
+        assert_same_bytes(&one, &make(name, &more), &format!("{umis} {name}"));
     }
     let resumed = make("resumed", &["-t", "2", "--resume", "--resume-bases", "1M"]);
-    assert_same_bytes(&one, &resumed, "--resume");
+    assert_same_bytes(&one, &resumed, &format!("{umis} --resume"));
 }
 
 /// The text of a FASTQ with these headers.
@@ -247,5 +292,7 @@ fn options_of_umis_that_cannot_be_meant() {
     t("--umi read1:2M+T -p", &["--umi", "-p"]);
     t("--umi read1:2M+T --mode ungapped", &["--umi", "--mode"]);
     t("--barcode-tag RX --no-mark-duplicates", &["barcodes", "--no-mark-duplicates"]);
+    t("--duplex-umi", &["--barcode-tag"]);
+    t("--barcode-tag RX --umi-distance 1 --duplex-umi", &["--duplex-umi", "--umi-distance"]);
     t("--barcode-tag RXY", &["not the name of a tag"]);
 }

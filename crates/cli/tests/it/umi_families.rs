@@ -6,6 +6,7 @@ use crate::data::{align, pairs_with_duplicates, simulate, small};
 use crate::prep::{
     assert_same_lines, assert_same_records, lines, prep, prep_into, samtools_sort, write_both,
 };
+use crate::shard::{assert_same_run, do_all, gather, one_process, plan};
 use seqloom_testkit::skip::slow_tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -280,6 +281,108 @@ fn threads_and_memory_do_not_show_in_families() {
             let what = format!("{} -t {t} -m {m}", base[0]);
             assert_same_bytes(&one, &make("other.bam", &["-t", t, "-m", m]), &what);
         }
+        if base[0] == "align" {
+            let resumed = make("resumed.bam", &["-t", "2", "--resume", "--resume-bases", "1M"]);
+            assert_same_bytes(&one, &resumed, "--resume");
+        }
+    }
+}
+
+#[test]
+fn shards_find_the_families_of_one_run() {
+    let here = folder();
+    let [first, second] = named_pairs(here.path(), 20_000);
+    for distance in ["0", "1"] {
+        let mut aligning = align(small(), &[&first, &second]);
+        let options = format!("--umi name --barcode-tag RX --umi-distance {distance} -K 200000");
+        aligning.extend(options.split(' ').map(str::to_owned));
+        let one = one_process(&aligning, here.path(), &format!("one{distance}"));
+        for (t, parts) in [("1", (3, 2)), ("2", (7, 5)), ("7", (1, 1))] {
+            let name = format!("shards{distance}.{t}");
+            let run = here.path().join(&name);
+            plan(&run, parts, &aligning);
+            do_all(&run, t, 11);
+            assert_same_run(&one, &gather(&run, here.path(), &name), &name);
+        }
+    }
+}
+
+/// Families as sets of records, which their tag XI names, of records with a family.
+fn families_of_records(bam: &Path) -> BTreeSet<BTreeSet<String>> {
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for line in lines(bam) {
+        let tag =
+            |name: &str| line.split('\t').find_map(|it| it.strip_prefix(name)).map(str::to_owned);
+        if let Some(family) = tag("MI:Z:") {
+            assert!(found.entry(family).or_default().insert(tag("XI:Z:").unwrap()), "{line}");
+        }
+    }
+    found.into_values().collect()
+}
+
+/// Hard data whose templates have an RX, the same on all of their records.
+fn with_umis_of_templates(sam: &str) -> String {
+    let line = |line: &str| {
+        let template = line.split("\tXI:Z:").nth(1).and_then(|it| it.split('/').next());
+        let Some(template) = template.and_then(|it| it.parse::<usize>().ok()) else {
+            return format!("{line}\n");
+        };
+        let fields = line.split('\t').filter(|field| !field.starts_with("RX:"));
+        let umi = ["ACG", "ACT", "CCT", "TGA"][template * 7 / 3 % 4];
+        format!("{}\tRX:Z:{umi}\n", fields.collect::<Vec<_>>().join("\t"))
+    };
+    sam.lines().map(line).collect()
+}
+
+/// Records that have no ends: secondary and supplementary ones, and unmapped mates.
+#[test]
+fn all_records_of_a_template_have_its_family_in_sorted_input_too() {
+    if !has("samtools") {
+        return;
+    }
+    let here = folder();
+    let path = |name: &str| here.path().join(name);
+    let data = crate::prep::hard(here.path(), 702, 6000, 4);
+    let text = run(words("samtools view --no-PG -h").arg(&data.grouped)).ok().text();
+    let (_, grouped) = write_both(here.path(), "letters", &with_umis_of_templates(&text));
+    let sorted = samtools_sort(&grouped, "sorted.bam", "");
+    for distance in ["0", "1"] {
+        let options = format!("--mark-duplicates --barcode-tag RX --umi-distance {distance}");
+        // Of equal ends the modes take different ones for the first.
+        let as_sorted = format!("{options} --duplicate-mode coordinate");
+        prep_into(&path("grouped.bam"), &[&grouped], &as_sorted);
+        prep_into(&path("by_place.bam"), &[&sorted], &options);
+        let [theirs, ours] =
+            ["grouped.bam", "by_place.bam"].map(|it| families_of_records(&path(it)));
+        // With errors, of equally frequent UMIs that of the earlier template goes first, and the
+        // order of templates is another: what must be the same is which records have a family.
+        let differ = ours.symmetric_difference(&theirs).count();
+        assert!(differ <= [0, 20][usize::from(distance == "1")], "distance {distance}: {differ}");
+        let templates = |families: &BTreeSet<BTreeSet<String>>| -> Vec<BTreeSet<String>> {
+            let of = |it: &BTreeSet<String>| {
+                it.iter().map(|it| it.split('/').next().unwrap().to_owned()).collect()
+            };
+            families.iter().map(of).collect()
+        };
+        let in_families: Vec<String> = templates(&ours).into_iter().flatten().collect();
+        let distinct: BTreeSet<&String> = in_families.iter().collect();
+        assert_eq!(distinct.len(), in_families.len(), "templates of two families");
+        let records = |it: &BTreeSet<BTreeSet<String>>| it.iter().flatten().cloned().collect();
+        let [told, expected]: [BTreeSet<String>; 2] = [records(&ours), records(&theirs)];
+        assert_eq!(told, expected, "distance {distance}: records with a family");
+    }
+    let told = lines(&path("by_place.bam"));
+    let told = told.iter().filter(|line| line.contains("\tMI:Z:"));
+    let flags = told.map(|line| line.split('\t').nth(1).unwrap().parse::<u16>().unwrap());
+    let without_ends = flags.filter(|flags| flags & 0x904 != 0).count();
+    assert!(without_ends > 500, "{without_ends}");
+    // Whatever the threads and the memory.
+    let mut base = vec!["prep".to_owned(), sorted.display().to_string()];
+    base.extend(format!("{FAMILIES} --no-pg").split(' ').map(str::to_owned));
+    let floor = memory_floor(&[base.clone(), vec!["-t".into(), "2".into()]].concat());
+    for (t, m) in [("1", "8G"), ("2", floor.as_str()), ("7", "8G")] {
+        run(seqloom(&base).args(["-t", t, "-m", m, "-o"]).arg(path("other.bam"))).ok();
+        assert_same_bytes(&path("by_place.bam"), &path("other.bam"), &format!("-t {t} -m {m}"));
     }
 }
 
@@ -341,5 +444,4 @@ fn options_that_do_not_go_with_a_distance() {
         "--barcode-tag RX --umi-distance 1 --no-mark-duplicates",
         &["--no-mark-duplicates"],
     );
-    fails(&aligning, "--barcode-tag RX --umi-distance 1 --resume", &["--umi-distance", "--resume"]);
 }

@@ -48,14 +48,14 @@ pub trait MarkSink {
 /// templates, which are asked for by their ordinals.
 #[derive(Debug)]
 pub struct DuplicateMarks {
-    words: Vec<AtomicU64>,
-    mode: DuplicateMode,
-    numbers: TemplateNumbers,
+    pub(super) words: Vec<AtomicU64>,
+    pub(super) mode: DuplicateMode,
+    pub(super) numbers: TemplateNumbers,
     /// One bit per template; empty where nobody asks which duplicates are optical.
-    optical: Vec<AtomicU64>,
+    pub(super) optical: Vec<AtomicU64>,
     /// Of each template the number of the first of its family, subtracted from the largest value; 0
     /// where it has none. Empty where nobody asks for families.
-    families: Vec<AtomicU32>,
+    pub(super) families: Vec<AtomicU32>,
 }
 
 /// What sort of duplicate a record is.
@@ -90,7 +90,7 @@ impl DuplicateMarks {
 
     /// Keeps what family each template is of; `None` if there are more than 32 bits can tell apart.
     #[must_use]
-    pub(crate) fn telling_families(self) -> Option<Self> {
+    pub fn telling_families(self) -> Option<Self> {
         let mut families = Vec::new();
         let most = u64::from(u32::MAX);
         let templates =
@@ -104,6 +104,14 @@ impl DuplicateMarks {
         let family = self.families.get(self.numbers.number(template) as usize)?;
         let stored = family.load(Ordering::Relaxed);
         (stored > 0).then(|| u32::MAX - stored)
+    }
+
+    /// Puts all of these into the earliest family that any of them is of.
+    pub(crate) fn share_family(&self, templates: impl Iterator<Item = u64> + Clone) {
+        let slot = |template| self.families.get(self.numbers.number(template) as usize);
+        let stored = |family: &AtomicU32| family.load(Ordering::Relaxed);
+        let earliest = templates.clone().filter_map(slot).map(stored).max().unwrap_or_default();
+        templates.filter_map(slot).for_each(|family| family.store(earliest, Ordering::Relaxed));
     }
 
     /// Memory of families of so many templates, to be made room for before they are resolved.
@@ -207,86 +215,12 @@ impl State for DuplicateMarks {
 }
 
 impl DuplicateMarks {
-    /// Adds the marks of another bitmap of the same templates and mode.
-    ///
-    /// # Errors
-    /// Marks of others.
-    pub fn merge(&self, sparse: &SparseMarks) -> Result<(), MalformedState> {
-        let SparseMarks { templates, is_coordinate, marked, optical } = sparse;
-        let is_same = *templates == self.numbers.total()
-            && *is_coordinate == (self.mode == DuplicateMode::Coordinate);
-        if !is_same {
-            return Err(MalformedState);
-        }
-        set_positions(&self.words, marked)?;
-        set_positions(&self.optical, optical)
-    }
-
-    /// The marks, few as they are of one part of the read ends, as a list.
-    #[must_use]
-    pub fn to_sparse(&self) -> SparseMarks {
-        SparseMarks {
-            templates: self.numbers.total(),
-            is_coordinate: self.mode == DuplicateMode::Coordinate,
-            marked: positions(&self.words),
-            optical: positions(&self.optical),
-        }
-    }
-
     /// Memory that it takes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         8 * (self.words.len() + self.optical.len()) as u64
             + Self::families_bytes(self.families.len() as u64)
     }
-}
-
-/// Bits that are set in a bitmap of marks: the distance of each from the one before, less one, as
-/// variable-length numbers (LEB128).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SparseMarks {
-    templates: u64,
-    is_coordinate: bool,
-    marked: Box<[u8]>,
-    optical: Box<[u8]>,
-}
-
-state_of_fields!(SparseMarks { templates, is_coordinate, marked, optical });
-
-fn positions(words: &[AtomicU64]) -> Box<[u8]> {
-    let (mut out, mut next) = (Vec::new(), 0);
-    for (index, word) in words.iter().enumerate() {
-        let mut bits = word.load(Ordering::Relaxed);
-        while bits != 0 {
-            let position = index as u64 * 64 + u64::from(bits.trailing_zeros());
-            bits &= bits - 1;
-            let mut distance = position - next;
-            next = position + 1;
-            while distance >= 0x80 {
-                out.push(distance as u8 | 0x80);
-                distance >>= 7;
-            }
-            out.push(distance as u8);
-        }
-    }
-    out.into()
-}
-
-fn set_positions(words: &[AtomicU64], sparse: &[u8]) -> Result<(), MalformedState> {
-    let (mut next, mut distance, mut shift) = (0_u64, 0_u64, 0);
-    for byte in sparse {
-        let bits = u64::from(byte & 0x7f);
-        let shifted = bits.checked_shl(shift).filter(|it| it >> shift == bits);
-        distance |= shifted.ok_or(MalformedState)?;
-        shift += 7;
-        if byte & 0x80 == 0 {
-            let position = next.checked_add(distance).ok_or(MalformedState)?;
-            let word = words.get((position / 64) as usize).ok_or(MalformedState)?;
-            word.fetch_or(1 << (position % 64), Ordering::Relaxed);
-            (next, distance, shift) = (position + 1, 0, 0);
-        }
-    }
-    if shift == 0 { Ok(()) } else { Err(MalformedState) }
 }
 
 fn words(templates: u64, mode: DuplicateMode) -> Vec<AtomicU64> {
@@ -324,37 +258,6 @@ impl MarkSink for &DuplicateMarks {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn marks_of_parts_come_together() {
-        for mode in [DuplicateMode::Query, DuplicateMode::Coordinate] {
-            let make = || DuplicateMarks::new(100_000, mode);
-            let (whole, parts) = (make(), [make(), make(), make()]);
-            for template in (0..100_000_u64).filter(|it| it * it % 17 == 1 || it % 4099 == 0) {
-                for marks in [&whole, &parts[(template % 2) as usize]] {
-                    marks.set(template, MarkedReads::Second);
-                }
-            }
-            let merged = make();
-            for part in &parts {
-                let sparse = part.to_sparse().to_state();
-                merged.merge(&SparseMarks::from_state(&sparse).unwrap()).unwrap();
-            }
-            assert_eq!(merged.to_state(), whole.to_state());
-            assert_eq!(parts[2].to_sparse().marked.len(), 0);
-            let other = DuplicateMarks::new(99_999, mode).to_sparse();
-            assert_eq!(merged.merge(&other), Err(MalformedState));
-        }
-    }
-
-    #[test]
-    fn lists_that_nobody_wrote_are_refused() {
-        let words = [AtomicU64::new(0), AtomicU64::new(0)];
-        assert_eq!(set_positions(&words, &[0x7f]), Ok(()));
-        for bytes in [&[0x80, 0x01][..], &[0x80], &[0xff; 11], &[0x7f, 0], &[0xff, 0xff, 0x03]] {
-            assert_eq!(set_positions(&words, bytes), Err(MalformedState), "{bytes:?}");
-        }
-    }
 
     #[test]
     fn query_mode_marks_every_record() {

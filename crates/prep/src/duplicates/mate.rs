@@ -38,12 +38,7 @@ impl MateEnd {
     pub(crate) const BYTES: usize = 64;
 
     pub(crate) fn new(name: &[u8], record: u64, location: Location, read: MappedRead) -> Self {
-        // SipHash; the second half hashes what the first one came to as well.
-        let mut hasher = DefaultHasher::new();
-        hasher.write(name);
-        let first = hasher.finish();
-        hasher.write_u64(first);
-        Self { name: [first, hasher.finish()], record, location, read }
+        Self { name: hash_128(&[name]), record, location, read }
     }
 
     /// Partition of `partitions` that all reads of this name go to.
@@ -127,6 +122,15 @@ impl MateEnd {
         let both = [(self.record, &self.read), (later.record, &later.read)];
         pair_up(both, || self.location, ties)
     }
+}
+
+/// SipHash of some texts; the second half hashes what the first one came to as well.
+pub(super) fn hash_128(texts: &[&[u8]]) -> [u64; 2] {
+    let mut hasher = DefaultHasher::new();
+    texts.iter().for_each(|text| hasher.write(text));
+    let first = hasher.finish();
+    hasher.write_u64(first);
+    [first, hasher.finish()]
 }
 
 /// Joins the mates of one partition, which holds all reads of each of its names, and hands every

@@ -17,7 +17,9 @@ pub mod metrics;
 pub mod optical;
 mod phase;
 pub mod read_end;
+mod relatives;
 mod resolve;
+mod sparse;
 pub(crate) mod strand;
 pub mod umi;
 
@@ -26,13 +28,15 @@ pub(crate) use entry::{Location, Orientation, UmiForm, mix, spread};
 pub use library::{LibraryTable, TooManyReadGroups};
 pub(crate) use mapped_read::{MappedRead, pair_up};
 pub(crate) use marks::DuplicateKind;
-pub use marks::{DuplicateMarks, MarkSink, MarkedReads, SparseMarks};
+pub use marks::{DuplicateMarks, MarkSink, MarkedReads};
 pub use mate::NameUsedTwice;
 pub(crate) use mate::{MateEnd, pair_mates};
 pub(crate) use phase::{Interrupted, for_each_chunk};
 pub use phase::{ResolveError, resolve_all};
+pub(crate) use relatives::{Relative, share_families};
 pub(crate) use resolve::FragmentResolver;
 pub use resolve::{PartitionEnds, resolve, resolve_pairs};
+pub use sparse::SparseMarks;
 
 /// Which of Picard's two behaviours is wanted; Picard chooses by the order of its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -9,7 +9,7 @@ use seqloom_runtime::turnstile::Turnstile;
 
 use super::{
     DuplicateMarks, DuplicateMode, DuplicateOptions, FragmentEnd, FragmentResolver, MateEnd,
-    NameUsedTwice, PairEnd, pair_mates, resolve_pairs,
+    NameUsedTwice, PairEnd, Relative, pair_mates, resolve_pairs, share_families,
 };
 use crate::duplicates::metrics::DuplicationCounters;
 use crate::partition::collect::{END_PARTITIONS, EndCollector};
@@ -49,7 +49,7 @@ impl From<Interrupted> for ResolveError {
 }
 
 /// Resolves every partition of `ends`, which are of the templates that `numbers` counts. Where
-/// mates were met apart they are brought together first.
+/// mates were met apart they are brought together first, and other records of families last.
 ///
 /// # Errors
 /// When a spilled chunk cannot be read back, or two templates have the same name.
@@ -90,6 +90,12 @@ pub fn resolve_all(
         },
         |partition, scratch, counters| resolving.resolve(partition, counters, scratch),
     )?;
+    if let Some(relatives) = &ends.relatives {
+        resources.for_each_partition(
+            |partition| decoded_bytes(relatives.bytes(partition)),
+            |partition, scratch, ()| relate(relatives, partition, (&marks, backing), scratch),
+        )?;
+    }
     let mut counters = ends.into_counters();
     resolved.iter().for_each(|some| counters.merge(some));
     Ok((marks, counters))
@@ -155,6 +161,22 @@ fn pair_partition(
         found.extend(ends.mates_of(bytes));
     })?;
     pair_mates(&mut found, ends.ties, |pair| Ok(ends.append_pair(pair, scratch)?))
+}
+
+/// Puts all records of the names of a partition into the family of those that have one.
+fn relate(
+    relatives: &ChunkStore<'_>,
+    partition: usize,
+    (marks, backing): (&DuplicateMarks, &Backing),
+    scratch: &mut StoreScratch,
+) -> Result<(), ResolveError> {
+    let entries = relatives.bytes(partition) as usize / Relative::BYTES;
+    let mut found = Vec::with_capacity(entries);
+    for_each_chunk(relatives, partition, backing, scratch, |bytes| {
+        found.extend(bytes.as_chunks().0.iter().map(Relative::from_bytes));
+    })?;
+    share_families(&mut found, marks);
+    Ok(())
 }
 
 /// What partitions are resolved with.

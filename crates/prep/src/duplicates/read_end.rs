@@ -164,7 +164,7 @@ fn examine_record(
 }
 
 /// Library and read group index of a record.
-fn group_of(record: &RecordRef<'_>, table: &LibraryTable) -> Result<(u16, u16), RecordError> {
+pub(crate) fn group_of(record: &RecordRef<'_>, table: &LibraryTable) -> Result<(u16, u16), RecordError> {
     if let Some(library) = table.constant_library() {
         return Ok((library, 0));
     }

@@ -13,10 +13,10 @@ use seqloom_runtime::failure::lock;
 
 use crate::duplicates::metrics::DuplicationCounters;
 use crate::duplicates::read_end::{
-    ReadEndError, ReadEndOptions, ReadEnds, RecordEnds, examine_single, examine_template,
+    ReadEndError, ReadEndOptions, ReadEnds, RecordEnds, examine_single, examine_template, group_of,
 };
 use crate::duplicates::{
-    DuplicateMode, FragmentEnd, LibraryTable, MateEnd, PairEnd, PairedMarker, UmiForm,
+    DuplicateMode, FragmentEnd, LibraryTable, MateEnd, PairEnd, PairedMarker, Relative, UmiForm,
 };
 use crate::partition::frame::{frame_of, record_ordinal};
 use crate::partition::genome_bins::{GenomeBins, RecordBin};
@@ -134,10 +134,11 @@ pub(crate) struct SavedEnds {
     pub(crate) fragments: SavedStore,
     pub(crate) markers: SavedStore,
     mates: Option<SavedStore>,
+    relatives: Option<SavedStore>,
     pub(crate) counters: DuplicationCounters,
 }
 
-state_of_fields!(SavedEnds { pairs, fragments, markers, mates, counters });
+state_of_fields!(SavedEnds { pairs, fragments, markers, mates, relatives, counters });
 state_of_fields!(SavedCollection { placed, no_coordinate, no_reference, ends });
 
 impl<'a> Collected<'a> {
@@ -146,9 +147,10 @@ impl<'a> Collected<'a> {
     pub fn stores(&self) -> Vec<&ChunkStore<'a>> {
         let Self { placed, no_coordinate, no_reference, ends } = self;
         let mut stores = vec![placed, no_coordinate, no_reference];
-        if let Some(EndCollector { pairs, fragments, markers, mates, .. }) = ends {
+        if let Some(EndCollector { pairs, fragments, markers, mates, relatives, .. }) = ends {
             stores.extend([pairs, fragments, markers]);
             stores.extend(mates);
+            stores.extend(relatives);
         }
         stores
     }
@@ -175,6 +177,7 @@ impl<'a> Collected<'a> {
                 fragments: place(&ends.fragments),
                 markers: place(&ends.markers),
                 mates: ends.mates.as_ref().map(&mut place),
+                relatives: ends.relatives.as_ref().map(&mut place),
                 counters: lock(&ends.counters).clone(),
             }),
         }
@@ -218,6 +221,8 @@ pub struct EndCollector<'a> {
     pub(crate) markers: ChunkStore<'a>,
     /// Where every record counts as a template: reads whose mate is to be found yet, by name.
     pub(crate) mates: Option<ChunkStore<'a>>,
+    /// There, where families of UMIs are told: all records, by name.
+    pub(crate) relatives: Option<ChunkStore<'a>>,
     /// What tells which of two such pairs comes first, [`crate::duplicates::pair_mates`].
     pub(crate) ties: DuplicateMode,
     libraries: &'a LibraryTable,
@@ -236,11 +241,14 @@ impl<'a> EndCollector<'a> {
         libraries: &'a LibraryTable,
         options: ReadEndOptions,
     ) -> Self {
+        let store = || ChunkStore::new(backing, chunk_bytes);
+        let is_apart = grouping == Grouping::Records;
         Self {
-            pairs: ChunkStore::new(backing, chunk_bytes),
-            fragments: ChunkStore::new(backing, chunk_bytes),
-            markers: ChunkStore::new(backing, chunk_bytes),
-            mates: (grouping == Grouping::Records).then(|| ChunkStore::new(backing, chunk_bytes)),
+            pairs: store(),
+            fragments: store(),
+            markers: store(),
+            mates: is_apart.then(store),
+            relatives: (is_apart && options.barcodes.is_umi).then(store),
             ties: DuplicateMode::Query,
             libraries,
             options,
@@ -261,11 +269,12 @@ impl<'a> EndCollector<'a> {
         self.fragments.restore(saved.fragments)?;
         self.markers.restore(saved.markers)?;
         *lock(&self.counters) = saved.counters;
-        match (&self.mates, saved.mates) {
+        let optional = [(&self.mates, saved.mates), (&self.relatives, saved.relatives)];
+        optional.into_iter().try_for_each(|both| match both {
             (None, None) => Ok(()),
-            (Some(mates), Some(saved)) => mates.restore(saved),
+            (Some(store), Some(saved)) => store.restore(saved),
             _ => Err(MalformedState),
-        }
+        })
     }
 
     /// Records examined so far.
@@ -290,6 +299,12 @@ impl<'a> EndCollector<'a> {
             let record = RecordRef::new(body.map_err(malformed)?).map_err(malformed)?;
             let ends = examine_single(&record, ordinal, self.libraries, &self.options, counters)?;
             self.append_single(ends, mates, scratch)?;
+            if let Some(relatives) = &self.relatives {
+                let (_, group) = group_of(&record, self.libraries).map_err(malformed)?;
+                let relative = Relative::new(record.name(), group, ordinal);
+                let partition = relative.partition_of(END_PARTITIONS);
+                relatives.append(partition, &[&relative.to_bytes()], scratch)?;
+            }
         }
         Ok(())
     }
