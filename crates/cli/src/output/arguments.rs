@@ -181,14 +181,10 @@ impl OutputArguments {
         let format = match (self.output_format, suffix) {
             (Some(format), _) => format,
             (None, "sam") => OutputFormat::Sam,
-            (None, "cram") => {
-                return Err(UsageError(
-                    "CRAM is not written; pipe to samtools: -o - | samtools view -C -T REF -o \
-                     out.cram"
-                        .to_owned(),
-                ));
+            (None, _) => {
+                refuse_cram(&self.output)?;
+                OutputFormat::Bam
             }
-            (None, _) => OutputFormat::Bam,
         };
         let to_stdout = self.output == Path::new("-");
         if to_stdout && format == OutputFormat::Bam && std::io::stdout().is_terminal() {
@@ -197,6 +193,20 @@ impl OutputArguments {
         }
         Ok(format)
     }
+}
+
+/// Refuses a name that CRAM would have.
+///
+/// # Errors
+/// It is one.
+pub(crate) fn refuse_cram(output: &Path) -> Result<(), UsageError> {
+    if output.extension().is_none_or(|suffix| !suffix.eq_ignore_ascii_case("cram")) {
+        return Ok(());
+    }
+    Err(UsageError(format!(
+        "{}: CRAM is not written; pipe to samtools: -l 0 -o - | samtools view -C -T REF -o out.cram",
+        output.display()
+    )))
 }
 
 /// A size of memory; what is less than any program takes was meant to have a letter.

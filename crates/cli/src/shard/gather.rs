@@ -12,7 +12,7 @@ use seqloom_prep::exchange::PartTotals;
 use seqloom_prep::finish::Finished;
 use seqloom_prep::metrics::quality::GatheredMetrics;
 use seqloom_report::run::Counts;
-use seqloom_terminal::{Console, signals};
+use seqloom_terminal::{Console, UsageError, signals};
 use sha2::{Digest, Sha256};
 
 use super::finish::{PARTS, Parts};
@@ -57,14 +57,21 @@ pub(crate) struct GatherArguments {
 
 impl GatherArguments {
     /// The plan's options of the output, with those that were left to this verb.
-    fn output(&self, planned: &OutputArguments) -> OutputArguments {
+    ///
+    /// # Errors
+    /// A name that another format has.
+    fn output(&self, planned: &OutputArguments) -> Result<OutputArguments, UsageError> {
         let mut output = planned.clone();
         output.output.clone_from(&self.output);
         output.md5 = self.md5;
         output.metrics_dir.clone_from(&self.metrics_dir);
         output.json.clone_from(&self.json);
+        if output.format()? != OutputFormat::Bam {
+            let path = output.output.display();
+            return Err(UsageError(format!("{path}: `seqloom shard gather` writes BAM, no SAM")));
+        }
         output.output_format = Some(OutputFormat::Bam);
-        output
+        Ok(output)
     }
 }
 
@@ -76,7 +83,7 @@ pub(super) fn run(arguments: &GatherArguments, console: &Console) -> anyhow::Res
     let folder = RunFolder::open(&arguments.folder)?;
     let align = planned_options(&folder)?;
     let header = header(&folder)?;
-    let output = arguments.output(&align.output);
+    let output = arguments.output(&align.output)?;
     check_files(arguments, &align, &output)?;
     let run = Run::new(&arguments.machine, console)?;
     run.announce("shard gather", &folder.path.display().to_string(), &output.output);

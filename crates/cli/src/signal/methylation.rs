@@ -22,6 +22,7 @@ use super::calling::{CallArguments, Job, OwnFiles, load_model, refuse_nothing, t
 use super::calling_sinks::{BamSink, TextSink};
 use super::error::PassError;
 use super::pass::Pass;
+use crate::output::arguments::refuse_cram;
 
 /// Columns of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -106,6 +107,7 @@ pub(super) fn run(arguments: &MethylationArguments, console: &Console) -> anyhow
 /// Opens all inputs; the BAM with tags has an index beside it.
 fn open(arguments: &MethylationArguments, pass: &Pass<'_>) -> anyhow::Result<Job> {
     let modbam = arguments.modbam.as_ref();
+    modbam.map_or(Ok(()), |path| refuse_cram(path))?;
     let index = |suffix| modbam.map(|path| with_suffix(path, suffix));
     let (bai, csi) = (index(".bai"), index(".csi"));
     let outputs = [

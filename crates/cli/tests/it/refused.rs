@@ -31,6 +31,7 @@ fn in_folder(folder: &Path, line: &str) -> crate::common::Run {
 /// Contents of all files of a folder.
 fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| path.is_file());
     let mut all: Vec<_> = files.map(|path| (path.clone(), fs::read(path).unwrap())).collect();
     all.sort();
     all
@@ -157,6 +158,33 @@ fn options_that_would_change_nothing() {
     ] {
         let refused = in_folder(here.path(), line);
         assert_eq!(refused.code(), 2, "{line}: {}", refused.stderr);
+    }
+    assert!(contents(here.path()) == before);
+}
+
+#[test]
+fn cram_is_refused_with_what_to_do_instead() {
+    let here = folder_of_inputs();
+    fs::write(here.path().join("x.cram"), b"CRAM\x03\x00aaaaaaaaaaaaaaaaaaaaaaaa").unwrap();
+    crate::shard::plan(&here.path().join("run"), (2, 1), &align_small());
+    let before = contents(here.path());
+    for line in [
+        "align ref.fa r.fq -o new.cram",
+        "align ref.fa r.fq -o new.cram --resume",
+        "prep in.sam -o new.CRAM",
+        "shard gather --run run -o new.cram",
+        "signal methylation --bam in.sam --reference ref.fa --signal old --modbam new.cram",
+    ] {
+        let refused = in_folder(here.path(), line).fails_with(2);
+        refused.says(&["new.", "CRAM is not written", "-l 0 -o - | samtools view -C -T"]);
+    }
+    in_folder(here.path(), "shard gather --run run -o new.sam").fails_with(2).says(&["no SAM"]);
+    for (line, told) in [
+        ("align ref.fa x.cram -o new", "samtools fastq"),
+        ("prep x.cram -o new", "samtools view -u FILE | seqloom ... -"),
+        ("columns x.cram -o new", "samtools view -u FILE | seqloom ... -"),
+    ] {
+        in_folder(here.path(), line).fails_with(3).says(&["x.cram: CRAM is not read", told]);
     }
     assert!(contents(here.path()) == before);
 }

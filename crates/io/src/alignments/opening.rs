@@ -119,7 +119,7 @@ fn sniff(text: &[u8], ended: bool) -> Result<AlignmentFormat, (String, &'static 
         [] => Err(("the input is empty".into(), EXPECTED)),
         [b'B', b'A', b'M', 1, ..] => Ok(AlignmentFormat::Bam),
         [b'C', b'R', b'A', b'M', ..] => {
-            Err(("CRAM is not read".into(), "pipe it in: `samtools view -u FILE | seqloom prep -`"))
+            Err(("CRAM is not read".into(), "pipe it in: `samtools view -u FILE | seqloom ... -`"))
         }
         _ if is_header_line(text) || is_record_line(text, ended) => Ok(AlignmentFormat::Sam),
         [b'@' | b'>', ..] => Err(("FASTQ or FASTA, not aligned reads".into(), ALIGN)),

@@ -164,7 +164,10 @@ fn examine_record(
 }
 
 /// Library and read group index of a record.
-pub(crate) fn group_of(record: &RecordRef<'_>, table: &LibraryTable) -> Result<(u16, u16), RecordError> {
+pub(crate) fn group_of(
+    record: &RecordRef<'_>,
+    table: &LibraryTable,
+) -> Result<(u16, u16), RecordError> {
     if let Some(library) = table.constant_library() {
         return Ok((library, 0));
     }
