@@ -90,6 +90,7 @@ impl<'a> Job<'a> {
             has_text: (0..arguments.inputs.len()).any(is_text),
             bins: partitions(&bins, arguments.sort),
             marks_duplicates: marks.is_some(),
+            tells_families: arguments.duplicates.barcodes.umi_distance().is_some(),
             grouping,
             loaded_bytes: reference.size_bytes()
                 + recalibration.as_ref().map_or(0, Recalibration::size_bytes)

@@ -47,6 +47,8 @@ pub(super) struct Demand {
     /// Partitions of records that have an open chunk.
     pub(super) bins: usize,
     pub(super) marks_duplicates: bool,
+    /// Whether families of UMIs are told.
+    pub(super) tells_families: bool,
     pub(super) grouping: Grouping,
     /// Reference, known sites and what metrics may hold.
     pub(super) loaded_bytes: u64,
@@ -65,9 +67,11 @@ impl Demand {
         let ends = if self.marks_duplicates { KINDS_OF_ENDS * END_PARTITIONS } else { 0 };
         let by_name = match self.grouping {
             Grouping::Templates => TemplateNames::PARTITIONS,
-            // Reads that wait for their mates.
-            Grouping::Records if self.marks_duplicates => END_PARTITIONS,
-            Grouping::Records => 0,
+            // Reads that wait for their mates, and all records of families.
+            Grouping::Records => {
+                let kinds = [self.marks_duplicates, self.tells_families];
+                kinds.into_iter().filter(|is_there| *is_there).count() * END_PARTITIONS
+            }
         };
         (self.bins + ends + by_name) as u64
     }
@@ -123,6 +127,7 @@ mod tests {
             threads,
             bins: 2000,
             marks_duplicates: true,
+            tells_families: true,
             grouping: Grouping::Templates,
             loaded_bytes: 7,
             has_text: false,
@@ -140,5 +145,8 @@ mod tests {
             assert!(kept_bytes >= most_bytes.min((memory - floor) / 2) * 9 / 10);
             assert!(text.store_bytes >= demand.min_store_bytes());
         }
+        let apart = Demand { grouping: Grouping::Records, ..demand };
+        let without = Demand { tells_families: false, ..apart };
+        assert_eq!(apart.open_chunks(), without.open_chunks() + END_PARTITIONS as u64);
     }
 }

@@ -64,7 +64,11 @@ fn kinds(data: &Data) -> [Kind; 3] {
             input: data.hard.grouped.clone(),
             options: format!("{marks} --sort coordinate --metrics all"),
         },
-        Kind { input: data.hard.sorted.clone(), options: format!("{marks} --sort queryname") },
+        // No record has the tag: templates at a place are a family.
+        Kind {
+            input: data.hard.sorted.clone(),
+            options: format!("{marks} --sort queryname --barcode-tag ZZ --umi-distance 1"),
+        },
         Kind {
             input: data.hard.grouped.clone(),
             options: format!("{marks} --sort coordinate-picard --metrics all {recalibrates}"),

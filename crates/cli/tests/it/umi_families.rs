@@ -282,8 +282,11 @@ fn threads_and_memory_do_not_show_in_families() {
             assert_same_bytes(&one, &make("other.bam", &["-t", t, "-m", m]), &what);
         }
         if base[0] == "align" {
-            let resumed = make("resumed.bam", &["-t", "2", "--resume", "--resume-bases", "1M"]);
-            assert_same_bytes(&one, &resumed, "--resume");
+            for (t, m) in [("1", "8G"), ("7", "1G")] {
+                let options = ["-t", t, "-m", m, "--resume", "--resume-bases", "1M"];
+                let resumed = make("resumed.bam", &options);
+                assert_same_bytes(&one, &resumed, &format!("--resume -t {t} -m {m}"));
+            }
         }
     }
 }
