@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use seqloom_format::bam::Flags;
 use seqloom_format::state::{MalformedState, State};
-use seqloom_format::state_of_fields;
 
 use super::{DuplicateMode, PairEnd};
 use crate::partition::numbers::TemplateNumbers;
