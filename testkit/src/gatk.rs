@@ -1,4 +1,5 @@
-//! GATK as a referee: found where `tests/install-jars.sh gatk` puts it, or where `SEQLOOM_GATK` says.
+//! GATK as a referee: found where `tests/install-jars.sh gatk` puts it, or where `SEQLOOM_GATK`
+//! says.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -204,7 +204,8 @@ pub(crate) fn refuse_cram(output: &Path) -> Result<(), UsageError> {
         return Ok(());
     }
     Err(UsageError(format!(
-        "{}: CRAM is not written; pipe to samtools: -l 0 -o - | samtools view -C -T REF -o out.cram",
+        "{}: CRAM is not written; pipe to samtools: -l 0 -o - | samtools view -C -T REF -o \
+         out.cram",
         output.display()
     )))
 }

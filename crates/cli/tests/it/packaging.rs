@@ -195,7 +195,8 @@ fn the_image_has_a_shell_and_no_entry_point() {
     assert!(text.contains("procps") && text.contains("rust:1.95-bookworm"));
 }
 
-/// Nextflow, where `tests/install-jars.sh nextflow` has put it. The short run leaves it out on purpose.
+/// Nextflow, where `tests/install-jars.sh nextflow` has put it. The short run leaves it out on
+/// purpose.
 fn nextflow() -> Option<()> {
     let set = std::env::var_os("SEQLOOM_NEXTFLOW").map(PathBuf::from);
     let jars = set.unwrap_or_else(|| root().join(".nextflow-jars"));
