@@ -481,7 +481,7 @@ fn shards_can_be_aligned_before_the_plan_is_there() {
     assert_same_run(&one, &many, "begun before the plan");
     // A plan that is not of this head.
     let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replacen("\"parts\": 16", "\"parts\": 8", 1)).unwrap();
+    fs::write(&path, text.replacen("\"threads\": ", "\"threads\": 1", 1)).unwrap();
     shard("tasks", &run_folder, &[]).fails_with(2).says(&["plan.json", "plan.head.json"]);
 }
 
