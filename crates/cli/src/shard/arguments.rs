@@ -42,7 +42,7 @@ pub(crate) fn check_number(asked: usize, of: usize, what: &str) -> Result<(), Us
     if asked == of {
         return Ok(());
     }
-    Err(UsageError(format!("the plan has {of} {what}, not {asked}")))
+    Err(UsageError(format!("{what}: the plan has {of}, not {asked}")))
 }
 
 impl Share {
