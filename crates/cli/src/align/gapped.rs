@@ -4,7 +4,7 @@
 use std::str::FromStr;
 
 use seqloom_align::engine::native::gapped::{
-    Effort, GapPenalty, GappedOptions, Growth, LengthFunction, Scoring,
+    Effort, GapPenalty, GappedOptions, Growth, LengthFunction, MateOptions, Scoring,
 };
 use seqloom_align::engine::native::ungapped::{Reported, Strands};
 use seqloom_terminal::UsageError;
@@ -170,6 +170,7 @@ impl GappedArguments {
         &self,
         is_local: bool,
         (reported, strands, trim): (Reported, Strands, [usize; 2]),
+        mates: MateOptions,
     ) -> GappedOptions {
         GappedOptions {
             scoring: self.scoring(is_local),
@@ -177,6 +178,7 @@ impl GappedArguments {
             reported,
             strands,
             trim,
+            mates,
         }
     }
 

@@ -1,0 +1,535 @@
+//! Mates: which of their placements make a pair, and which pair is the best.
+//!
+//! 1. Groups of diagonals of both mates that lie to each other as they should are joined, and
+//!    only those are extended with gaps, as far as the best pairs may change by it.
+//! 2. Where that gives no pair, all groups of both mates are extended as those of single reads.
+//! 3. Placements without a mate, if a pair with them could still be the best, have their mate
+//!    searched for by its strings in the window where it would be (`rescue`).
+//! 4. Of the pairs that are left, the best by the sum of both scores is taken, and others after
+//!    it: those of which at least one mate is placed elsewhere.
+
+use super::candidates::{Diagonal, ScoredRead};
+use super::choice::{Alignment, Chosen, Found, Output, Two, Wanted, Work, near};
+use super::kernel::{Lanes, MARGIN};
+use super::options::MateOptions;
+use super::record::span;
+use super::rescue::Finder;
+use super::seeds::Hit;
+use super::traceback::CLIP;
+use super::window::{Reference, Stretch};
+use crate::engine::native::chance::hash;
+
+/// How far the place of an alignment with gaps may be from where its group is.
+const SLACK: i64 = 2 * MARGIN as i64;
+/// Extensions for each placement whose mate is searched for.
+const TRIES_A_RESCUE: u32 = 3;
+/// Placements of a group that are looked at in pairs, where one pair is wanted.
+const FOUND_IN_GROUP: usize = 4;
+/// Pairs behind the best that are looked at, where one is wanted.
+const LOOKED_AT: usize = 16;
+
+/// Two mates, and what is asked of them.
+#[derive(Clone, Copy)]
+pub(super) struct Question<'a> {
+    pub(super) reads: [ScoredRead<'a>; 2],
+    pub(super) references: [Reference<'a>; 2],
+    pub(super) hits: [&'a [Hit]; 2],
+    pub(super) wanted: [Wanted; 2],
+    /// Mates that are searched for at all.
+    pub(super) are_searched: [bool; 2],
+    pub(super) options: &'a MateOptions,
+}
+
+/// What is known of a pair beside the placements of its mates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Paired {
+    /// The score of another pair.
+    pub(super) second: Option<i32>,
+    /// What each mate would come to if all that the best other pair where it is elsewhere is worth
+    /// less were this mate's.
+    pub(super) seconds: [Option<i32>; 2],
+}
+
+/// Where a whole read is, with what is clipped, on the forward strand of all sequences.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extent {
+    pub(super) sequence: u32,
+    pub(super) is_reverse: bool,
+    pub(super) ends: [i64; 2],
+}
+
+/// Groups of both mates that may be a pair.
+#[derive(Debug, Clone, Copy)]
+struct Joined {
+    groups: [usize; 2],
+    /// The sum of what they are worth without a gap.
+    estimate: i32,
+}
+
+/// A placement of each mate, by number.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    found: [usize; 2],
+    score: i32,
+    chance: u64,
+}
+
+/// Working memory.
+#[derive(Debug, Default)]
+pub(super) struct Pairing {
+    pub(super) mates: [Work; 2],
+    joined: Vec<Joined>,
+    places: [Vec<(i64, usize)>; 2],
+    candidates: Vec<Candidate>,
+    taken: [Vec<Alignment>; 2],
+    finders: [Finder; 2],
+    are_ready: [bool; 2],
+    found: Vec<(i32, u32)>,
+    codes: Vec<u8>,
+    /// By group: it is joined with one that has a placement.
+    has_mate: Vec<bool>,
+}
+
+impl MateOptions {
+    /// Whether mates that are here are a pair; one whose ends are not known for sure is given
+    /// `slack`.
+    pub(super) fn is_pair(&self, [first, second]: [Extent; 2], slack: i64) -> bool {
+        let Some(left) = self.pairs.left_mate([first.is_reverse, second.is_reverse]) else {
+            return false;
+        };
+        let [a, b] = if left == 0 { [first.ends, second.ends] } else { [second.ends, first.ends] };
+        let span = a[1].max(b[1]) - a[0].min(b[0]);
+        let is_near = first.sequence == second.sequence
+            && span + slack >= self.pairs.min_insert_bp.into()
+            && span <= i64::from(self.pairs.max_insert_bp) + slack;
+        if slack > 0 || !is_near {
+            return is_near;
+        }
+        let is_ordered = a[0] <= b[0] && a[1] <= b[1];
+        let overlap = a[0] < b[1] && b[0] < a[1];
+        let contains = |outer: [i64; 2], inner: [i64; 2]| {
+            outer[0] <= inner[0] && inner[1] <= outer[1]
+        };
+        (is_ordered || self.dovetail && overlap)
+            && (self.contain || !contains(a, b) && !contains(b, a))
+            && (self.overlap || !overlap)
+    }
+}
+
+/// The extent of a read of `length` bases whose first one is at `start` of `T`.
+fn extent(stretch: Stretch, start: i64, length: i64, bases: i64) -> Extent {
+    let forward = if stretch.is_reverse { 2 * bases - start - length } else { start };
+    Extent {
+        sequence: stretch.sequence,
+        is_reverse: stretch.is_reverse,
+        ends: [forward, forward + length],
+    }
+}
+
+impl Alignment {
+    /// Where its read is. `ops` are its operations, `bases` those of the genome.
+    pub(super) fn extent(&self, ops: &[u32], bases: u64) -> Extent {
+        let clip = |op: Option<&u32>| {
+            op.filter(|&op| op & 15 == CLIP).map_or(0, |op| i64::from(op >> 4))
+        };
+        let span = i64::from(span(ops));
+        let (lead, trail) = (clip(ops.first()), clip(ops.last()));
+        extent(self.stretch, self.place - lead, lead + span + trail, bases as i64)
+    }
+}
+
+impl Question<'_> {
+    fn bases(&self) -> i64 {
+        self.references[0].genome.bases as i64
+    }
+
+    fn length(&self, mate: usize) -> i64 {
+        self.reads[mate].query.len() as i64
+    }
+
+    /// No placement of a mate with a gap is worth more.
+    fn ceiling(&self, mate: usize) -> i32 {
+        self.reads[mate].scoring.most_with_gap(self.wanted[mate].bounds.perfect)
+    }
+
+    fn wants_one(&self) -> bool {
+        self.wanted[0].placements == 1
+    }
+
+    /// About where a group's read is.
+    fn group_extent(&self, mate: usize, work: &Work, group: usize) -> Extent {
+        let group = &work.groups[group];
+        extent(group.stretch, group.middle, self.length(mate), self.bases())
+    }
+
+    /// Where the read of a placement is, and whether that is exact.
+    fn found_extent(&self, mate: usize, work: &Work, found: &Found) -> (Extent, bool) {
+        let stretch = work.groups[found.group].stretch;
+        match found.diagonal {
+            Some(at) => {
+                let start = work.diagonals[at].start;
+                (extent(stretch, start, self.length(mate), self.bases()), true)
+            }
+            None => (self.group_extent(mate, work, found.group), false),
+        }
+    }
+
+    /// Where the mate of `mate`, which is at `anchor`, would be: a stretch, and its first and last
+    /// place there.
+    fn window(&self, mate: usize, anchor: Extent) -> Option<(Stretch, [i64; 2])> {
+        let pairs = &self.options.pairs;
+        let of = |left: usize| {
+            let strands = pairs.strands(left);
+            let [own, other] = if left == mate { [0, 1] } else { [1, 0] };
+            (strands[own] == anchor.is_reverse).then_some((left == mate, strands[other]))
+        };
+        let (is_left, is_reverse) = of(0).or_else(|| of(1))?;
+        let most = i64::from(pairs.max_insert_bp);
+        let beyond = if self.options.dovetail { self.length(1 - mate) } else { 0 };
+        let [start, end] = anchor.ends;
+        let [from, to] = if is_left {
+            [start - beyond, start + most]
+        } else {
+            [end - most, end + beyond]
+        };
+        let bases = self.bases();
+        let ends = if is_reverse { [2 * bases - to, 2 * bases - from] } else { [from, to] };
+        let stretch = self.references[1 - mate].stretch_of(anchor.sequence, is_reverse)?;
+        Some((stretch, ends.map(|it| it.clamp(stretch.start, stretch.end))))
+    }
+}
+
+impl Pairing {
+    /// Finds the placements of both mates, and what is known of them as a pair if they are one.
+    #[inline(always)]
+    pub(super) fn choose<L: Lanes>(
+        &mut self,
+        question: &Question<'_>,
+        out: &mut Output,
+    ) -> ([Chosen; 2], Option<Paired>) {
+        let Question { reads, references, hits, wanted, .. } = question;
+        self.are_ready = [false; 2];
+        for mate in 0..2 {
+            self.mates[mate].look(reads[mate], &references[mate], hits[mate], &wanted[mate]);
+        }
+        self.join(question);
+        let mut two = Two::default();
+        self.extend::<L>(question, 0, &mut two);
+        if two.best.is_none() {
+            for mate in 0..2 {
+                self.mates[mate].extend::<L>(reads[mate], &references[mate], &wanted[mate]);
+            }
+        }
+        self.rescue::<L>(question, &mut two);
+        self.list(question);
+        let chosen = self.take(question, out);
+        if let Some((chosen, paired)) = chosen {
+            return (chosen, Some(paired));
+        }
+        let chosen = [0, 1].map(|mate| {
+            self.mates[mate].take(reads[mate], &references[mate], &wanted[mate], out)
+        });
+        (chosen, None)
+    }
+
+    /// Joins groups of both mates that are about where they should be.
+    fn join(&mut self, question: &Question<'_>) {
+        self.joined.clear();
+        for mate in 0..2 {
+            let (places, work) = (&mut self.places[mate], &self.mates[mate]);
+            places.clear();
+            let place = |group| question.group_extent(mate, work, group).ends[0];
+            places.extend((0..work.groups.len()).map(|group| (place(group), group)));
+            places.sort_unstable();
+        }
+        let reach = i64::from(question.options.pairs.max_insert_bp) + SLACK;
+        let mut from = 0;
+        for at in 0..self.places[0].len() {
+            let (place, group) = self.places[0][at];
+            while self.places[1].get(from).is_some_and(|it| it.0 < place - reach) {
+                from += 1;
+            }
+            for other in from..self.places[1].len() {
+                let (other_place, other) = self.places[1][other];
+                if other_place > place + reach {
+                    break;
+                }
+                self.add_joined(question, [group, other]);
+            }
+        }
+        let key = |it: &Joined| (std::cmp::Reverse(it.estimate), it.groups);
+        self.joined.sort_unstable_by_key(key);
+    }
+
+    /// Joins two groups if they may be a pair.
+    fn add_joined(&mut self, question: &Question<'_>, groups: [usize; 2]) {
+        let extents = [0, 1].map(|mate| {
+            question.group_extent(mate, &self.mates[mate], groups[mate])
+        });
+        if question.options.is_pair(extents, SLACK) {
+            let estimate = |mate: usize| {
+                let minimum = question.wanted[mate].bounds.minimum;
+                self.mates[mate].groups[groups[mate]].ungapped.unwrap_or(minimum)
+            };
+            let estimate = estimate(0) + estimate(1);
+            self.joined.push(Joined { groups, estimate });
+        }
+    }
+
+    /// Extends joined groups from number `first` with gaps, until so many in turn change neither
+    /// the best nor the second sum.
+    #[inline(always)]
+    fn extend<L: Lanes>(&mut self, question: &Question<'_>, first: usize, two: &mut Two) {
+        let mut failed = 0;
+        for at in first..self.joined.len() {
+            let groups = self.joined[at].groups;
+            let mut scores = [None; 2];
+            for mate in 0..2 {
+                let (work, group) = (&mut self.mates[mate], groups[mate]);
+                let (read, reference) = (question.reads[mate], &question.references[mate]);
+                let wanted = &question.wanted[mate];
+                if !work.is_settled(group, question.ceiling(mate)) {
+                    work.extend_group::<L>(read, reference, wanted, group);
+                }
+                scores[mate] = work.groups[group].best;
+            }
+            let [Some(one), Some(other)] = scores else {
+                failed += 1;
+                continue;
+            };
+            failed = if two.add(one + other) { 0 } else { failed + 1 };
+            if failed >= question.wanted[0].tries && question.wants_one() {
+                return;
+            }
+        }
+    }
+
+    /// Searches for mates of placements that have none.
+    #[inline(always)]
+    fn rescue<L: Lanes>(&mut self, question: &Question<'_>, two: &mut Two) {
+        let most = question.wanted[0].tries.div_ceil(TRIES_A_RESCUE) as usize;
+        for mate in 0..2 {
+            if !question.are_searched[1 - mate] {
+                continue;
+            }
+            let other_perfect = question.wanted[1 - mate].bounds.perfect;
+            self.note_mates(mate);
+            let mut anchors: Vec<(i32, u64, usize)> = Vec::new();
+            for found in &self.mates[mate].found {
+                let is_enough = two.best.is_none_or(|best| found.score + other_perfect >= best);
+                if is_enough && !self.has_mate[found.group] {
+                    anchors.push((-found.score, found.chance, found.group));
+                }
+            }
+            anchors.sort_unstable();
+            anchors.dedup_by_key(|it| it.2);
+            anchors.truncate(most);
+            for (score, _, group) in anchors {
+                if two.best.is_none_or(|best| other_perfect - score >= best) {
+                    let first = self.joined.len();
+                    self.search(question, mate, group);
+                    self.extend::<L>(question, first, two);
+                }
+            }
+        }
+    }
+
+    /// Notes which groups of a mate have been joined with one that has a placement.
+    fn note_mates(&mut self, mate: usize) {
+        let Self { mates, joined, has_mate, .. } = self;
+        has_mate.clear();
+        has_mate.resize(mates[mate].groups.len(), false);
+        for Joined { groups, .. } in joined {
+            has_mate[groups[mate]] |= mates[1 - mate].groups[groups[1 - mate]].best.is_some();
+        }
+    }
+
+    /// Searches for the mate of `mate`'s placement in a group, and joins what is found.
+    fn search(&mut self, question: &Question<'_>, mate: usize, group: usize) {
+        let anchor = question.group_extent(mate, &self.mates[mate], group);
+        let Some((stretch, [from, to])) = question.window(mate, anchor) else { return };
+        let other = 1 - mate;
+        let (read, reference) = (question.reads[other], &question.references[other]);
+        reference.codes(stretch, from, (to - from) as usize, &mut self.codes);
+        if !self.are_ready[other] {
+            self.finders[other].take(read.query.codes());
+            self.are_ready[other] = true;
+        }
+        self.finders[other].find(&self.codes, &mut self.found);
+        let work = &mut self.mates[other];
+        let (first, first_group) = (work.diagonals.len(), work.groups.len());
+        for &(place, hits) in &self.found {
+            let start = from + i64::from(place);
+            let is_known = |it: &Diagonal| it.start == start && it.stretch == stretch;
+            if work.diagonals.iter().any(is_known) {
+                continue;
+            }
+            let covered = Finder::covered(hits).min(read.query.len() as u32);
+            let ungapped = read.ungapped(reference, stretch, start, &mut self.codes);
+            let is_rare = false;
+            work.diagonals.push(Diagonal { start, stretch, covered, is_rare, ungapped });
+        }
+        work.group_from(first, &question.wanted[other]);
+        for found in first_group..self.mates[other].groups.len() {
+            let groups = if mate == 0 { [group, found] } else { [found, group] };
+            self.add_joined(question, groups);
+        }
+    }
+
+    /// Lists the pairs of placements of joined groups, the best first.
+    fn list(&mut self, question: &Question<'_>) {
+        self.candidates.clear();
+        let Self { mates, joined, candidates, .. } = self;
+        for work in mates.iter_mut() {
+            work.found.sort_unstable_by_key(|it| {
+                (it.group, std::cmp::Reverse(it.score), it.chance, it.diagonal)
+            });
+        }
+        let most = if question.wants_one() { FOUND_IN_GROUP } else { usize::MAX };
+        for Joined { groups, .. } in joined {
+            let [ours, theirs] = [0, 1].map(|mate| mates[mate].of_group(groups[mate]));
+            for one in ours.take(most) {
+                for other in theirs.clone().take(most) {
+                    let found = [&mates[0].found[one], &mates[1].found[other]];
+                    let [first, second] =
+                        [0, 1].map(|mate| question.found_extent(mate, &mates[mate], found[mate]));
+                    let slack = if first.1 && second.1 { 0 } else { SLACK };
+                    if question.options.is_pair([first.0, second.0], slack) {
+                        let score = found[0].score + found[1].score;
+                        let chance = hash(found[0].chance, found[1].chance);
+                        candidates.push(Candidate { found: [one, other], score, chance });
+                    }
+                }
+            }
+        }
+        let key = |it: &Candidate| (std::cmp::Reverse(it.score), it.chance, it.found);
+        candidates.sort_unstable_by_key(key);
+    }
+
+    /// Takes the best pairs that differ from each other, until there are enough and the scores of
+    /// others are known.
+    fn take(&mut self, question: &Question<'_>, out: &mut Output) -> Option<([Chosen; 2], Paired)> {
+        let most = question.wanted[0].placements;
+        let mut paired = Paired { second: None, seconds: [None; 2] };
+        let mut best: Option<Candidate> = None;
+        let mut numbers: Vec<[usize; 2]> = Vec::new();
+        self.taken.iter_mut().for_each(Vec::clear);
+        self.mates.iter_mut().for_each(|work| work.passed.clear());
+        let mut looked_at = 0;
+        for at in 0..self.candidates.len() {
+            let candidate = self.candidates[at];
+            if let Some(best) = best {
+                looked_at += 1;
+                let is_far = |mate: usize| {
+                    let bounds = question.wanted[mate].bounds;
+                    2 * (best.score - candidate.score) > bounds.perfect - bounds.minimum
+                };
+                let are_known = paired.seconds.iter().all(Option::is_some);
+                let has_all = numbers.len() >= most;
+                if has_all && (are_known || looked_at > LOOKED_AT || is_far(0) && is_far(1)) {
+                    break;
+                }
+            }
+            let start = out.ops.len();
+            let Some((alignments, are_new)) = self.look_at(question, candidate, &numbers, out)
+            else {
+                out.ops.truncate(start);
+                continue;
+            };
+            let is_new = numbers.is_empty() || are_new.contains(&true);
+            if let Some(best) = best.filter(|_| is_new) {
+                paired.second = paired.second.or(Some(candidate.score));
+                for mate in (0..2).filter(|&mate| are_new[mate]) {
+                    let score = self.mates[mate].found[best.found[mate]].score;
+                    let worth = score - (best.score - candidate.score);
+                    paired.seconds[mate] = paired.seconds[mate].or(Some(worth));
+                }
+            }
+            if is_new && numbers.len() < most {
+                best = best.or(Some(candidate));
+                numbers.push(candidate.found);
+                for (mate, alignment) in alignments.into_iter().enumerate() {
+                    let work = &mut self.mates[mate];
+                    let found = work.found[candidate.found[mate]];
+                    if are_new[mate] {
+                        work.pass(&found);
+                    }
+                    self.taken[mate].push(alignment);
+                }
+            } else {
+                out.ops.truncate(start);
+            }
+        }
+        best?;
+        Some((self.hand_out(question, out), paired))
+    }
+
+    /// The alignments of a pair, if they are one, and whether each differs from those of its read
+    /// that were taken.
+    fn look_at(
+        &mut self,
+        question: &Question<'_>,
+        candidate: Candidate,
+        numbers: &[[usize; 2]],
+        out: &mut Output,
+    ) -> Option<([Alignment; 2], [bool; 2])> {
+        let mut are_new = [false; 2];
+        let mut alignments = [None, None];
+        for mate in 0..2 {
+            let (read, reference) = (question.reads[mate], &question.references[mate]);
+            let work = &mut self.mates[mate];
+            if let Some(known) = numbers.iter().position(|it| it[mate] == candidate.found[mate]) {
+                alignments[mate] = Some(self.taken[mate][known].clone());
+                continue;
+            }
+            let found = work.found[candidate.found[mate]];
+            let alignment = work.alignment(read, reference, &found, out);
+            if !work.is_known(read, reference, &alignment, &question.wanted[mate]) {
+                return None;
+            }
+            are_new[mate] = work.is_new(&found, &self.taken[mate], &out.ops);
+            alignments[mate] = Some(alignment);
+        }
+        let [Some(one), Some(other)] = alignments else { return None };
+        let bases = question.references[0].genome.bases;
+        let extents =
+            [&one, &other].map(|it| it.extent(&out.ops[it.ops.clone()], bases));
+        if !question.options.is_pair(extents, 0) {
+            return None;
+        }
+        Some(([one, other], are_new))
+    }
+
+    /// Puts the pairs that were taken in `out`, mates of one read side by side.
+    fn hand_out(&mut self, question: &Question<'_>, out: &mut Output) -> [Chosen; 2] {
+        [0, 1].map(|mate| {
+            let second = self.second(question, mate, out);
+            let first = out.alignments.len();
+            out.alignments.append(&mut self.taken[mate]);
+            let is_frequent = self.mates[mate].is_frequent();
+            Chosen { alignments: first..out.alignments.len(), second, is_frequent }
+        })
+    }
+
+    /// The best score of a mate elsewhere, in a pair or not.
+    fn second(&mut self, question: &Question<'_>, mate: usize, out: &mut Output) -> Option<i32> {
+        let (read, reference) = (question.reads[mate], &question.references[mate]);
+        let (work, taken) = (&mut self.mates[mate], &self.taken[mate]);
+        work.sort_found();
+        let (score, start) = (taken.first()?.score, out.ops.len());
+        for at in 0..work.found.len() {
+            let found = work.found[at];
+            if !found.is_rare && score - found.score > near(read.scoring) && question.wants_one() {
+                continue;
+            }
+            let alignment = work.alignment(read, reference, &found, out);
+            let is_other = taken.iter().all(|it| it.place != alignment.place || it.score != found.score)
+                && work.is_new(&found, taken, &out.ops);
+            out.ops.truncate(start);
+            if is_other {
+                return Some(found.score);
+            }
+        }
+        None
+    }
+}
