@@ -139,7 +139,8 @@ impl Found {
     /// Where the read begins and ends, with what is clipped.
     fn ends(&self) -> [i64; 2] {
         let clip = |op: Option<&u32>| op.filter(|&op| op & 15 == 4).map_or(0, |op| op >> 4);
-        let span: u32 = self.cigar.iter().filter(|&op| [0, 2].contains(&(op & 15))).map(|op| op >> 4).sum();
+        let span: u32 =
+            self.cigar.iter().filter(|&op| [0, 2].contains(&(op & 15))).map(|op| op >> 4).sum();
         let start = self.position as i64 - i64::from(clip(self.cigar.first()));
         [start, self.position as i64 + i64::from(span + clip(self.cigar.last()))]
     }
@@ -181,8 +182,7 @@ impl Bench {
             .map(|(bases, qualities)| Read { name: b"r", bases, qualities: Some(qualities) })
             .collect();
         let (mates, singles) = all.split_at(2 * pairs);
-        let batch =
-            EngineReads { pairs: mates.as_chunks().0.to_vec(), singles: singles.to_vec() };
+        let batch = EngineReads { pairs: mates.as_chunks().0.to_vec(), singles: singles.to_vec() };
         let mut scratch = self.engine.scratch().unwrap();
         let candidates = self.engine.seed_extend(&mut scratch, &batch).unwrap();
         let mut records = Records { pairs, ..Records::default() };
@@ -402,15 +402,10 @@ impl Numbers<'_> {
     }
 
     fn mates(&mut self) -> MateOptions {
-        let all = [
-            Orientation::ForwardReverse,
-            Orientation::ReverseForward,
-            Orientation::Same,
-        ];
+        let all = [Orientation::ForwardReverse, Orientation::ReverseForward, Orientation::Same];
         let orientation = all[self.below(3)];
         let (least, more) = (self.below(100) as u32, 2 * self.below(256) as u32);
-        let pairs =
-            PairOptions { orientation, min_insert_bp: least, max_insert_bp: least + more };
+        let pairs = PairOptions { orientation, min_insert_bp: least, max_insert_bp: least + more };
         let [dovetail, contain, overlap, mixed, discordant] =
             std::array::from_fn(|_| self.below(2) == 0);
         MateOptions { pairs, dovetail, contain, overlap, mixed, discordant }

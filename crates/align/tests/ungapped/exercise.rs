@@ -4,11 +4,10 @@
 
 use std::fs;
 
-use seqloom_align::engine::native::ungapped::{
-    Acceptance, NativeEngine, Reported, SeedAcceptance, Strands,
-    UngappedOptions,
-};
 use seqloom_align::engine::native::pairs::{Orientation, PairOptions};
+use seqloom_align::engine::native::ungapped::{
+    Acceptance, NativeEngine, Reported, SeedAcceptance, Strands, UngappedOptions,
+};
 use seqloom_align::engine::{
     AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink,
 };

@@ -110,6 +110,9 @@ pub(super) struct GappedArguments {
     /// L,0,0.15]
     #[arg(long, value_name = "F,B,A", value_parser = length_function, allow_hyphen_values = true)]
     max_unknown: Option<LengthFunction>,
+    /// Leave reads out of the output that are not placed, and pairs of which neither mate is
+    #[arg(long)]
+    pub(super) drop_unaligned: bool,
 }
 
 /// A function that grows with the length.
@@ -195,6 +198,7 @@ impl GappedArguments {
             ("--reference-gap", self.reference_gap.is_some()),
             ("--gap-barrier", self.gap_barrier.is_some()),
             ("--max-unknown", self.max_unknown.is_some()),
+            ("--drop-unaligned", self.drop_unaligned),
         ];
         options.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
     }

@@ -253,6 +253,11 @@ impl ModeArguments {
         self.mates.given().or_else(|| self.mates.given_by_score())
     }
 
+    /// Whether reads and pairs of which nothing is placed get no record.
+    pub(super) fn drops_unaligned(&self) -> bool {
+        self.gapped.drop_unaligned
+    }
+
     /// Whether pairs are held until a cohort is complete.
     pub(super) fn holds_cohorts(&self) -> bool {
         self.mode == Mode::Bwa

@@ -128,14 +128,16 @@ impl Outcomes {
         let (mut placements, mut tally) = ([0; 2], Tally::default());
         let before = (templates.first_template - batch.first_template) as usize;
         let mut input = self.has_files().then(|| batch.templates().skip(before));
-        for (_, records) in templates.iter() {
+        for (at, (_, records)) in templates.iter().enumerate() {
             let outcome = match self.wording {
                 Wording::Bowtie => {
                     let of = judge(records)?;
                     placements[usize::from(of.is_paired)] += of.placements;
                     of.outcome
                 }
-                Wording::Bowtie2 => judge_by_score(records, &mut tally)?,
+                Wording::Bowtie2 => {
+                    judge_by_score(records, batch.is_pair(before + at), &mut tally)?
+                }
             };
             reads[outcome as usize] += 1;
             let file = self.file_of(outcome) as usize;
@@ -216,8 +218,12 @@ fn judge(records: &[u8]) -> Result<Judgement, RecordError> {
 
 /// What became of it in the modes by score, where it is counted as Bowtie 2 does. Pairs count as
 /// aligned where they are concordant.
-fn judge_by_score(records: &[u8], tally: &mut Tally) -> Result<Outcome, RecordError> {
-    let mut template = Template::default();
+fn judge_by_score(
+    records: &[u8],
+    is_paired: bool,
+    tally: &mut Tally,
+) -> Result<Outcome, RecordError> {
+    let mut template = Template::new(is_paired);
     for body in framed_records(records) {
         template.add(&RecordRef::new(body?)?)?;
     }

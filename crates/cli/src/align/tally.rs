@@ -23,6 +23,7 @@ pub(super) struct Tally {
 /// What the records of a read or pair say of it.
 #[derive(Debug, Default)]
 pub(super) struct Template {
+    /// It has two reads, whether they have records or not.
     is_paired: bool,
     is_concordant: bool,
     is_discordant: bool,
@@ -34,9 +35,13 @@ pub(super) struct Template {
 }
 
 impl Template {
+    /// One without records, of two reads or of one.
+    pub(super) fn new(is_paired: bool) -> Self {
+        Self { is_paired, ..Self::default() }
+    }
+
     /// Adds what a record says.
     pub(super) fn add(&mut self, record: &RecordRef<'_>) -> Result<(), RecordError> {
-        self.is_paired = record.has_flags(Flags::PAIRED);
         self.is_concordant |= record.has_flags(Flags::PROPER_PAIR);
         if !record.has_flags(Flags::UNMAPPED) {
             let is_repeated = record.find_aux(*b"XS")?.is_some();
@@ -158,12 +163,8 @@ mod tests {
 
     #[test]
     fn pairs_read_as_bowtie_2_s() {
-        let tally = Tally {
-            singles: [0, 1, 0],
-            pairs: [17, 8, 2],
-            discordant: 11,
-            mates: [6, 5, 1],
-        };
+        let tally =
+            Tally { singles: [0, 1, 0], pairs: [17, 8, 2], discordant: 11, mates: [6, 5, 1] };
         // The program's own words about such an input.
         let expected = [
             "28 reads; of these:",

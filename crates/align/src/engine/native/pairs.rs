@@ -42,9 +42,9 @@ impl PairOptions {
 
     /// Which mate is the left one, of mates that are reverse as `are_reverse` says.
     pub(super) fn left_mate(self, are_reverse: [bool; 2]) -> Option<usize> {
-        [0, 1].into_iter().find(|&left| {
-            self.strands(left) == [are_reverse[left], are_reverse[1 - left]]
-        })
+        [0, 1]
+            .into_iter()
+            .find(|&left| self.strands(left) == [are_reverse[left], are_reverse[1 - left]])
     }
 }
 

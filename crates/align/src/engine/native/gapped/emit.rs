@@ -69,13 +69,41 @@ impl GappedEngine {
     }
 
     /// MAPQ of placement number `at` of a read, where the score of another one is as given.
-    fn mapping_quality(&self, (at, read): (usize, &Read<'_>), score: i32, second: Option<i32>) -> u8 {
+    fn mapping_quality(
+        &self,
+        (at, read): (usize, &Read<'_>),
+        score: i32,
+        second: Option<i32>,
+    ) -> u8 {
         let is_known = self.placements() == 1 || second.is_some();
         if at > 0 || !is_known {
             return 255;
         }
         let scoring = &self.options.scoring;
         mapping_quality(scoring.is_local, scoring.bounds(read.bases.len()), score, second)
+    }
+
+    /// What MAPQ of each mate of a pair goes by: a score, and that of another placement. A mate that
+    /// is better by far elsewhere may be anywhere. Another one is as sure as the pair is, where that
+    /// has the better score by the lengths of the reads; and of two pairs all of the difference
+    /// counts for it.
+    fn worth(
+        &self,
+        reads: [&Read<'_>; 2],
+        scores: [i32; 2],
+        paired: Paired,
+    ) -> [(i32, Option<i32>); 2] {
+        let bounds = reads.map(|read| self.options.scoring.bounds(read.bases.len()));
+        let range = |mate: usize| i64::from(bounds[mate].perfect - bounds[mate].minimum).max(1);
+        let over = |mate: usize| i64::from(scores[mate] - bounds[mate].minimum);
+        [0, 1].map(|mate| {
+            if paired.are_doubtful[mate] {
+                return (scores[mate], Some(scores[mate]));
+            }
+            let of_pair = (over(0) + over(1)) * range(mate) / (range(0) + range(1));
+            let score = scores[mate].max(bounds[mate].minimum + of_pair as i32);
+            (score, paired.distances[mate].map(|distance| score - distance))
+        })
     }
 
     /// What mates are to each other.
@@ -107,6 +135,11 @@ impl GappedEngine {
             if kind == Kind::Lost { &[] } else { all }
         });
         let placement = |alignment| -> Placement<'_> { of(alignment, &output.ops) };
+        let score = |mate: usize| alignments[mate].first().map_or(0, |it| it.score);
+        let worth = match kind {
+            Kind::Concordant(paired) => self.worth(reads, [score(0), score(1)], paired),
+            _ => [0, 1].map(|mate| (score(mate), chosen[mate].second)),
+        };
         for mate in 0..2 {
             let (read, other) = (reads[mate], alignments[1 - mate]);
             let filtered = group.filtered[number + mate];
@@ -120,13 +153,10 @@ impl GappedEngine {
                 let is_concordant = matches!(kind, Kind::Concordant(_));
                 let other = if is_concordant { other.get(at) } else { other.first() };
                 let own = placement(alignment);
-                let second = match kind {
-                    Kind::Concordant(paired) => paired.seconds[mate],
-                    _ => chosen[mate].second,
-                };
+                let (score, second) = worth[mate];
                 let said = Said {
                     flags: if at > 0 { SECONDARY } else { 0 },
-                    mapping_quality: self.mapping_quality((at, read), alignment.score, second),
+                    mapping_quality: self.mapping_quality((at, read), score, second),
                     second: chosen[mate].second,
                     mate: self.of_mate(mate, kind, [Some(own), other.map(placement)]),
                 };

@@ -8,15 +8,13 @@
 //! 4. Of the pairs that are left, the best by the sum of both scores is taken, and others after
 //!    it: those of which at least one mate is placed elsewhere.
 
-use super::candidates::{Diagonal, ScoredRead};
-use super::choice::{Alignment, Chosen, Found, Output, Two, Wanted, Work, near};
+use std::cmp::Reverse;
+
+use super::candidates::Diagonal;
+use super::choice::{Alignment, Chosen, Output, Two, Work, near};
+use super::fragment::Question;
 use super::kernel::{Lanes, MARGIN};
-use super::options::MateOptions;
-use super::record::span;
 use super::rescue::Finder;
-use super::seeds::Hit;
-use super::traceback::CLIP;
-use super::window::{Reference, Stretch};
 use crate::engine::native::chance::hash;
 
 /// How far the place of an alignment with gaps may be from where its group is.
@@ -28,34 +26,15 @@ const FOUND_IN_GROUP: usize = 4;
 /// Pairs behind the best that are looked at, where one is wanted.
 const LOOKED_AT: usize = 16;
 
-/// Two mates, and what is asked of them.
-#[derive(Clone, Copy)]
-pub(super) struct Question<'a> {
-    pub(super) reads: [ScoredRead<'a>; 2],
-    pub(super) references: [Reference<'a>; 2],
-    pub(super) hits: [&'a [Hit]; 2],
-    pub(super) wanted: [Wanted; 2],
-    /// Mates that are searched for at all.
-    pub(super) are_searched: [bool; 2],
-    pub(super) options: &'a MateOptions,
-}
-
 /// What is known of a pair beside the placements of its mates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Paired {
     /// The score of another pair.
     pub(super) second: Option<i32>,
-    /// What each mate would come to if all that the best other pair where it is elsewhere is worth
-    /// less were this mate's.
-    pub(super) seconds: [Option<i32>; 2],
-}
-
-/// Where a whole read is, with what is clipped, on the forward strand of all sequences.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Extent {
-    pub(super) sequence: u32,
-    pub(super) is_reverse: bool,
-    pub(super) ends: [i64; 2],
+    /// By how much the best other pair where a mate is elsewhere is worth less.
+    pub(super) distances: [Option<i32>; 2],
+    /// A mate alone would be better by far elsewhere.
+    pub(super) are_doubtful: [bool; 2],
 }
 
 /// Groups of both mates that may be a pair.
@@ -81,122 +60,17 @@ pub(super) struct Pairing {
     joined: Vec<Joined>,
     places: [Vec<(i64, usize)>; 2],
     candidates: Vec<Candidate>,
+    /// Pairs that were taken: their placements by number, and as alignments.
+    numbers: Vec<[usize; 2]>,
     taken: [Vec<Alignment>; 2],
     finders: [Finder; 2],
     are_ready: [bool; 2],
     found: Vec<(i32, u32)>,
     codes: Vec<u8>,
+    /// Placements whose mate is searched for: score, chance, group.
+    anchors: Vec<(Reverse<i32>, u64, usize)>,
     /// By group: it is joined with one that has a placement.
     has_mate: Vec<bool>,
-}
-
-impl MateOptions {
-    /// Whether mates that are here are a pair; one whose ends are not known for sure is given
-    /// `slack`.
-    pub(super) fn is_pair(&self, [first, second]: [Extent; 2], slack: i64) -> bool {
-        let Some(left) = self.pairs.left_mate([first.is_reverse, second.is_reverse]) else {
-            return false;
-        };
-        let [a, b] = if left == 0 { [first.ends, second.ends] } else { [second.ends, first.ends] };
-        let span = a[1].max(b[1]) - a[0].min(b[0]);
-        let is_near = first.sequence == second.sequence
-            && span + slack >= self.pairs.min_insert_bp.into()
-            && span <= i64::from(self.pairs.max_insert_bp) + slack;
-        if slack > 0 || !is_near {
-            return is_near;
-        }
-        let is_ordered = a[0] <= b[0] && a[1] <= b[1];
-        let overlap = a[0] < b[1] && b[0] < a[1];
-        let contains = |outer: [i64; 2], inner: [i64; 2]| {
-            outer[0] <= inner[0] && inner[1] <= outer[1]
-        };
-        (is_ordered || self.dovetail && overlap)
-            && (self.contain || !contains(a, b) && !contains(b, a))
-            && (self.overlap || !overlap)
-    }
-}
-
-/// The extent of a read of `length` bases whose first one is at `start` of `T`.
-fn extent(stretch: Stretch, start: i64, length: i64, bases: i64) -> Extent {
-    let forward = if stretch.is_reverse { 2 * bases - start - length } else { start };
-    Extent {
-        sequence: stretch.sequence,
-        is_reverse: stretch.is_reverse,
-        ends: [forward, forward + length],
-    }
-}
-
-impl Alignment {
-    /// Where its read is. `ops` are its operations, `bases` those of the genome.
-    pub(super) fn extent(&self, ops: &[u32], bases: u64) -> Extent {
-        let clip = |op: Option<&u32>| {
-            op.filter(|&op| op & 15 == CLIP).map_or(0, |op| i64::from(op >> 4))
-        };
-        let span = i64::from(span(ops));
-        let (lead, trail) = (clip(ops.first()), clip(ops.last()));
-        extent(self.stretch, self.place - lead, lead + span + trail, bases as i64)
-    }
-}
-
-impl Question<'_> {
-    fn bases(&self) -> i64 {
-        self.references[0].genome.bases as i64
-    }
-
-    fn length(&self, mate: usize) -> i64 {
-        self.reads[mate].query.len() as i64
-    }
-
-    /// No placement of a mate with a gap is worth more.
-    fn ceiling(&self, mate: usize) -> i32 {
-        self.reads[mate].scoring.most_with_gap(self.wanted[mate].bounds.perfect)
-    }
-
-    fn wants_one(&self) -> bool {
-        self.wanted[0].placements == 1
-    }
-
-    /// About where a group's read is.
-    fn group_extent(&self, mate: usize, work: &Work, group: usize) -> Extent {
-        let group = &work.groups[group];
-        extent(group.stretch, group.middle, self.length(mate), self.bases())
-    }
-
-    /// Where the read of a placement is, and whether that is exact.
-    fn found_extent(&self, mate: usize, work: &Work, found: &Found) -> (Extent, bool) {
-        let stretch = work.groups[found.group].stretch;
-        match found.diagonal {
-            Some(at) => {
-                let start = work.diagonals[at].start;
-                (extent(stretch, start, self.length(mate), self.bases()), true)
-            }
-            None => (self.group_extent(mate, work, found.group), false),
-        }
-    }
-
-    /// Where the mate of `mate`, which is at `anchor`, would be: a stretch, and its first and last
-    /// place there.
-    fn window(&self, mate: usize, anchor: Extent) -> Option<(Stretch, [i64; 2])> {
-        let pairs = &self.options.pairs;
-        let of = |left: usize| {
-            let strands = pairs.strands(left);
-            let [own, other] = if left == mate { [0, 1] } else { [1, 0] };
-            (strands[own] == anchor.is_reverse).then_some((left == mate, strands[other]))
-        };
-        let (is_left, is_reverse) = of(0).or_else(|| of(1))?;
-        let most = i64::from(pairs.max_insert_bp);
-        let beyond = if self.options.dovetail { self.length(1 - mate) } else { 0 };
-        let [start, end] = anchor.ends;
-        let [from, to] = if is_left {
-            [start - beyond, start + most]
-        } else {
-            [end - most, end + beyond]
-        };
-        let bases = self.bases();
-        let ends = if is_reverse { [2 * bases - to, 2 * bases - from] } else { [from, to] };
-        let stretch = self.references[1 - mate].stretch_of(anchor.sequence, is_reverse)?;
-        Some((stretch, ends.map(|it| it.clamp(stretch.start, stretch.end))))
-    }
 }
 
 impl Pairing {
@@ -226,9 +100,8 @@ impl Pairing {
         if let Some((chosen, paired)) = chosen {
             return (chosen, Some(paired));
         }
-        let chosen = [0, 1].map(|mate| {
-            self.mates[mate].take(reads[mate], &references[mate], &wanted[mate], out)
-        });
+        let chosen = [0, 1]
+            .map(|mate| self.mates[mate].take(reads[mate], &references[mate], &wanted[mate], out));
         (chosen, None)
     }
 
@@ -257,15 +130,14 @@ impl Pairing {
                 self.add_joined(question, [group, other]);
             }
         }
-        let key = |it: &Joined| (std::cmp::Reverse(it.estimate), it.groups);
+        let key = |it: &Joined| (Reverse(it.estimate), it.groups);
         self.joined.sort_unstable_by_key(key);
     }
 
     /// Joins two groups if they may be a pair.
     fn add_joined(&mut self, question: &Question<'_>, groups: [usize; 2]) {
-        let extents = [0, 1].map(|mate| {
-            question.group_extent(mate, &self.mates[mate], groups[mate])
-        });
+        let extents =
+            [0, 1].map(|mate| question.group_extent(mate, &self.mates[mate], groups[mate]));
         if question.options.is_pair(extents, SLACK) {
             let estimate = |mate: usize| {
                 let minimum = question.wanted[mate].bounds.minimum;
@@ -282,56 +154,68 @@ impl Pairing {
     fn extend<L: Lanes>(&mut self, question: &Question<'_>, first: usize, two: &mut Two) {
         let mut failed = 0;
         for at in first..self.joined.len() {
-            let groups = self.joined[at].groups;
-            let mut scores = [None; 2];
-            for mate in 0..2 {
-                let (work, group) = (&mut self.mates[mate], groups[mate]);
-                let (read, reference) = (question.reads[mate], &question.references[mate]);
-                let wanted = &question.wanted[mate];
-                if !work.is_settled(group, question.ceiling(mate)) {
-                    work.extend_group::<L>(read, reference, wanted, group);
-                }
-                scores[mate] = work.groups[group].best;
-            }
-            let [Some(one), Some(other)] = scores else {
-                failed += 1;
-                continue;
-            };
-            failed = if two.add(one + other) { 0 } else { failed + 1 };
+            let sum = self.extend_joined::<L>(question, at);
+            failed = if sum.is_some_and(|sum| two.add(sum)) { 0 } else { failed + 1 };
             if failed >= question.wanted[0].tries && question.wants_one() {
                 return;
             }
         }
     }
 
+    /// Extends both groups of a pair, as far as that may be of use; what they come to.
+    #[inline(always)]
+    fn extend_joined<L: Lanes>(&mut self, question: &Question<'_>, at: usize) -> Option<i32> {
+        let groups = self.joined[at].groups;
+        let mut sum = 0;
+        for mate in 0..2 {
+            let (work, group) = (&mut self.mates[mate], groups[mate]);
+            let (read, reference) = (question.reads[mate], &question.references[mate]);
+            if !work.is_settled(group, question.ceiling(mate)) {
+                work.extend_group::<L>(read, reference, &question.wanted[mate], group);
+            }
+            sum += work.groups[group].best?;
+        }
+        Some(sum)
+    }
+
     /// Searches for mates of placements that have none.
     #[inline(always)]
     fn rescue<L: Lanes>(&mut self, question: &Question<'_>, two: &mut Two) {
-        let most = question.wanted[0].tries.div_ceil(TRIES_A_RESCUE) as usize;
-        for mate in 0..2 {
-            if !question.are_searched[1 - mate] {
-                continue;
-            }
+        for mate in (0..2).filter(|&mate| question.are_searched[1 - mate]) {
             let other_perfect = question.wanted[1 - mate].bounds.perfect;
-            self.note_mates(mate);
-            let mut anchors: Vec<(i32, u64, usize)> = Vec::new();
-            for found in &self.mates[mate].found {
-                let is_enough = two.best.is_none_or(|best| found.score + other_perfect >= best);
-                if is_enough && !self.has_mate[found.group] {
-                    anchors.push((-found.score, found.chance, found.group));
-                }
-            }
-            anchors.sort_unstable();
-            anchors.dedup_by_key(|it| it.2);
-            anchors.truncate(most);
-            for (score, _, group) in anchors {
-                if two.best.is_none_or(|best| other_perfect - score >= best) {
+            let is_enough =
+                |score: i32, two: &Two| two.best.is_none_or(|best| score + other_perfect >= best);
+            self.list_anchors(question, mate, |score| is_enough(score, two));
+            for at in 0..self.anchors.len() {
+                let (Reverse(score), _, group) = self.anchors[at];
+                if is_enough(score, two) {
                     let first = self.joined.len();
                     self.search(question, mate, group);
                     self.extend::<L>(question, first, two);
                 }
             }
         }
+    }
+
+    /// Lists the best placements of a mate that have none of the other one where it should be.
+    fn list_anchors(
+        &mut self,
+        question: &Question<'_>,
+        mate: usize,
+        is_enough: impl Fn(i32) -> bool,
+    ) {
+        self.note_mates(mate);
+        let Self { mates, anchors, has_mate, .. } = self;
+        anchors.clear();
+        for found in &mates[mate].found {
+            if is_enough(found.score) && !has_mate[found.group] {
+                anchors.push((Reverse(found.score), found.chance, found.group));
+            }
+        }
+        anchors.sort_unstable();
+        let most = question.wanted[mate].tries.div_ceil(TRIES_A_RESCUE) as usize;
+        anchors.dedup_by_key(|it| it.2);
+        anchors.truncate(most);
     }
 
     /// Notes which groups of a mate have been joined with one that has a placement.
@@ -381,9 +265,8 @@ impl Pairing {
         self.candidates.clear();
         let Self { mates, joined, candidates, .. } = self;
         for work in mates.iter_mut() {
-            work.found.sort_unstable_by_key(|it| {
-                (it.group, std::cmp::Reverse(it.score), it.chance, it.diagonal)
-            });
+            work.found
+                .sort_unstable_by_key(|it| (it.group, Reverse(it.score), it.chance, it.diagonal));
         }
         let most = if question.wants_one() { FOUND_IN_GROUP } else { usize::MAX };
         for Joined { groups, .. } in joined {
@@ -402,66 +285,80 @@ impl Pairing {
                 }
             }
         }
-        let key = |it: &Candidate| (std::cmp::Reverse(it.score), it.chance, it.found);
+        let key = |it: &Candidate| (Reverse(it.score), it.chance, it.found);
         candidates.sort_unstable_by_key(key);
     }
 
     /// Takes the best pairs that differ from each other, until there are enough and the scores of
     /// others are known.
     fn take(&mut self, question: &Question<'_>, out: &mut Output) -> Option<([Chosen; 2], Paired)> {
-        let most = question.wanted[0].placements;
-        let mut paired = Paired { second: None, seconds: [None; 2] };
-        let mut best: Option<Candidate> = None;
-        let mut numbers: Vec<[usize; 2]> = Vec::new();
         self.taken.iter_mut().for_each(Vec::clear);
+        self.numbers.clear();
         self.mates.iter_mut().for_each(|work| work.passed.clear());
+        let mut paired = Paired::default();
         let mut looked_at = 0;
+        let mut best = None;
         for at in 0..self.candidates.len() {
             let candidate = self.candidates[at];
             if let Some(best) = best {
                 looked_at += 1;
-                let is_far = |mate: usize| {
-                    let bounds = question.wanted[mate].bounds;
-                    2 * (best.score - candidate.score) > bounds.perfect - bounds.minimum
-                };
-                let are_known = paired.seconds.iter().all(Option::is_some);
-                let has_all = numbers.len() >= most;
-                if has_all && (are_known || looked_at > LOOKED_AT || is_far(0) && is_far(1)) {
+                let has_all = self.numbers.len() >= question.wanted[0].placements;
+                let is_far = question.is_far(best - candidate.score);
+                let are_known = paired.distances.iter().all(Option::is_some);
+                if has_all && (are_known || is_far || looked_at > LOOKED_AT) {
                     break;
                 }
             }
             let start = out.ops.len();
-            let Some((alignments, are_new)) = self.look_at(question, candidate, &numbers, out)
-            else {
+            let are_new = self.take_one(question, candidate, out);
+            let Some(are_new) = are_new else {
                 out.ops.truncate(start);
                 continue;
             };
-            let is_new = numbers.is_empty() || are_new.contains(&true);
-            if let Some(best) = best.filter(|_| is_new) {
+            if let Some(best) = best.filter(|_| are_new.contains(&true)) {
                 paired.second = paired.second.or(Some(candidate.score));
                 for mate in (0..2).filter(|&mate| are_new[mate]) {
-                    let score = self.mates[mate].found[best.found[mate]].score;
-                    let worth = score - (best.score - candidate.score);
-                    paired.seconds[mate] = paired.seconds[mate].or(Some(worth));
+                    let distance = best - candidate.score;
+                    paired.distances[mate] = paired.distances[mate].or(Some(distance));
                 }
             }
-            if is_new && numbers.len() < most {
-                best = best.or(Some(candidate));
-                numbers.push(candidate.found);
-                for (mate, alignment) in alignments.into_iter().enumerate() {
-                    let work = &mut self.mates[mate];
-                    let found = work.found[candidate.found[mate]];
-                    if are_new[mate] {
-                        work.pass(&found);
-                    }
-                    self.taken[mate].push(alignment);
-                }
-            } else {
-                out.ops.truncate(start);
-            }
+            best = best.or(Some(candidate.score));
         }
         best?;
-        Some((self.hand_out(question, out), paired))
+        let chosen = self.hand_out(question, out);
+        for (mate, chosen) in chosen.iter().enumerate() {
+            let score = out.alignments[chosen.alignments.start].score;
+            let near = near(question.reads[mate].scoring);
+            paired.are_doubtful[mate] = chosen.second.is_some_and(|it| it - score > near);
+        }
+        Some((chosen, paired))
+    }
+
+    /// Takes a pair, if it is one, is new, and more are wanted. Whether each mate's placement, of
+    /// one that is a pair, differs from those of its read that were taken.
+    fn take_one(
+        &mut self,
+        question: &Question<'_>,
+        candidate: Candidate,
+        out: &mut Output,
+    ) -> Option<[bool; 2]> {
+        let start = out.ops.len();
+        let (alignments, are_new) = self.look_at(question, candidate, out)?;
+        let is_wanted = self.numbers.len() < question.wanted[0].placements;
+        if !is_wanted || !are_new.contains(&true) {
+            out.ops.truncate(start);
+            return Some(are_new);
+        }
+        self.numbers.push(candidate.found);
+        for (mate, alignment) in alignments.into_iter().enumerate() {
+            let work = &mut self.mates[mate];
+            let found = work.found[candidate.found[mate]];
+            if are_new[mate] {
+                work.pass(&found);
+            }
+            self.taken[mate].push(alignment);
+        }
+        Some(are_new)
     }
 
     /// The alignments of a pair, if they are one, and whether each differs from those of its read
@@ -470,7 +367,6 @@ impl Pairing {
         &mut self,
         question: &Question<'_>,
         candidate: Candidate,
-        numbers: &[[usize; 2]],
         out: &mut Output,
     ) -> Option<([Alignment; 2], [bool; 2])> {
         let mut are_new = [false; 2];
@@ -478,7 +374,8 @@ impl Pairing {
         for mate in 0..2 {
             let (read, reference) = (question.reads[mate], &question.references[mate]);
             let work = &mut self.mates[mate];
-            if let Some(known) = numbers.iter().position(|it| it[mate] == candidate.found[mate]) {
+            let is_known = |it: &[usize; 2]| it[mate] == candidate.found[mate];
+            if let Some(known) = self.numbers.iter().position(is_known) {
                 alignments[mate] = Some(self.taken[mate][known].clone());
                 continue;
             }
@@ -492,8 +389,7 @@ impl Pairing {
         }
         let [Some(one), Some(other)] = alignments else { return None };
         let bases = question.references[0].genome.bases;
-        let extents =
-            [&one, &other].map(|it| it.extent(&out.ops[it.ops.clone()], bases));
+        let extents = [&one, &other].map(|it| it.extent(&out.ops[it.ops.clone()], bases));
         if !question.options.is_pair(extents, 0) {
             return None;
         }
@@ -523,8 +419,9 @@ impl Pairing {
                 continue;
             }
             let alignment = work.alignment(read, reference, &found, out);
-            let is_other = taken.iter().all(|it| it.place != alignment.place || it.score != found.score)
-                && work.is_new(&found, taken, &out.ops);
+            let is_other =
+                taken.iter().all(|it| it.place != alignment.place || it.score != found.score)
+                    && work.is_new(&found, taken, &out.ops);
             out.ops.truncate(start);
             if is_other {
                 return Some(found.score);

@@ -11,11 +11,13 @@
 //!    more.
 //! 5. `record`: to BAM, with MAPQ by the table of `mapq`.
 //!
-//! Of mates, `mates` takes the place of 3: it chooses pairs, and `rescue` finds mates without seeds.
+//! Of mates, `mates` takes the place of 3: it chooses pairs (`fragment` says what is one), and
+//! `rescue` finds mates without seeds.
 
 mod candidates;
 mod choice;
 mod emit;
+mod fragment;
 mod kernel;
 mod mapq;
 mod mates;
@@ -33,10 +35,10 @@ use std::path::Path;
 pub use options::{Effort, GappedOptions, MateOptions};
 pub use score::{GapPenalty, Growth, LengthFunction, Scoring};
 
+use super::checked;
 use super::query::{LONGEST_READ, Query, UNKNOWN};
 use super::starts::Starts;
 use super::ungapped::{Reported, Strands};
-use super::checked;
 use crate::engine::copied_reads::CopiedReads;
 use crate::engine::{
     AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink,
@@ -46,7 +48,8 @@ use crate::search::rows::Rows;
 use crate::search::text::Genome;
 use candidates::ScoredRead;
 use choice::{Chosen, Output, Wanted};
-use mates::{Paired, Pairing, Question};
+use fragment::Question;
+use mates::{Paired, Pairing};
 use record::Filtered;
 use seeds::{SeedContext, SeedRules, SeedWork};
 use window::Reference;

@@ -6,7 +6,8 @@ use super::traceback::{CLIP, DELETION, INSERTION, MATCH};
 use super::window::Reference;
 use crate::engine::Read;
 use crate::engine::native::fields::{
-    Fixed, MATE_UNMAPPED, REVERSE, UNMAPPED, push_bases, push_decimal, push_number, push_qualities, push_signed,
+    Fixed, MATE_UNMAPPED, REVERSE, UNMAPPED, push_bases, push_decimal, push_number, push_qualities,
+    push_signed,
 };
 use crate::engine::native::query::UNKNOWN;
 

@@ -4,10 +4,11 @@
 
 use super::candidates::ScoredRead;
 use super::choice::{Chosen, Output, Wanted, Work};
+use super::fragment::Question;
 use super::kernel::LANES;
 #[cfg(target_arch = "x86_64")]
 use super::kernel::{LOW, Lanes};
-use super::mates::{Paired, Pairing, Question};
+use super::mates::{Paired, Pairing};
 use super::seeds::Hit;
 use super::window::Reference;
 
