@@ -1,5 +1,7 @@
 //! Mates: how they lie to each other, and what their records say of one another.
 
+use std::cmp::Ordering;
+
 use super::fields::{FIRST, MATE_REVERSE, PAIRED, SECOND};
 
 /// How mates lie to each other.
@@ -55,9 +57,18 @@ pub(super) fn mate_flags(mate: usize, is_other_reverse: bool) -> u16 {
 }
 
 /// TLEN of mate `mate`, of mates that begin and end at these places of a sequence: positive for
-/// that which begins first, or for the first mate.
-pub(super) fn template_length(mate: usize, [first, second]: [[i64; 2]; 2]) -> i32 {
+/// that which begins first; of two that begin together for the one that is not reverse, or the
+/// first.
+pub(super) fn template_length(
+    mate: usize,
+    [first, second]: [[i64; 2]; 2],
+    are_reverse: [bool; 2],
+) -> i32 {
     let span = (first[1].max(second[1]) - first[0].min(second[0])) as i32;
-    let is_left = if mate == 0 { first[0] <= second[0] } else { second[0] < first[0] };
-    if is_left { span } else { -span }
+    let is_first_left = match first[0].cmp(&second[0]) {
+        Ordering::Less => true,
+        Ordering::Equal => are_reverse != [true, false],
+        Ordering::Greater => false,
+    };
+    if is_first_left == (mate == 0) { span } else { -span }
 }

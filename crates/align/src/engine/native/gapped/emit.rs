@@ -1,7 +1,7 @@
 //! What was found of reads and of mates, to records.
 
-use super::choice::{Alignment, Chosen};
-use super::mapq::mapping_quality;
+use super::choice::{Alignment, Chosen, near};
+use super::mapq::{mapping_quality, of_mate};
 use super::mates::Paired;
 use super::record::{OfMate, Said};
 use super::{GappedEngine, Scratch};
@@ -83,27 +83,28 @@ impl GappedEngine {
         mapping_quality(scoring.is_local, scoring.bounds(read.bases.len()), score, second)
     }
 
-    /// What MAPQ of each mate of a pair goes by: a score, and that of another placement. A mate that
-    /// is better by far elsewhere may be anywhere. Another one is as sure as the pair is, where that
-    /// has the better score by the lengths of the reads; and of two pairs all of the difference
-    /// counts for it.
-    fn worth(
+    /// MAPQ of mate `mate` of a pair. A mate that is better by far elsewhere may be anywhere; another
+    /// one is as sure as the pair is, where that has the better score by the lengths of the reads.
+    fn mapping_quality_of_mate(
         &self,
+        mate: usize,
         reads: [&Read<'_>; 2],
         scores: [i32; 2],
         paired: Paired,
-    ) -> [(i32, Option<i32>); 2] {
-        let bounds = reads.map(|read| self.options.scoring.bounds(read.bases.len()));
+    ) -> u8 {
+        if self.placements() > 1 && paired.second.is_none() {
+            return 255;
+        }
+        let scoring = &self.options.scoring;
+        let bounds = reads.map(|read| scoring.bounds(read.bases.len()));
         let range = |mate: usize| i64::from(bounds[mate].perfect - bounds[mate].minimum).max(1);
         let over = |mate: usize| i64::from(scores[mate] - bounds[mate].minimum);
-        [0, 1].map(|mate| {
-            if paired.are_doubtful[mate] {
-                return (scores[mate], Some(scores[mate]));
-            }
-            let of_pair = (over(0) + over(1)) * range(mate) / (range(0) + range(1));
-            let score = scores[mate].max(bounds[mate].minimum + of_pair as i32);
-            (score, paired.distances[mate].map(|distance| score - distance))
-        })
+        let of_pair = (over(0) + over(1)) * range(mate) / (range(0) + range(1));
+        let score = scores[mate].max(bounds[mate].minimum + of_pair as i32);
+        let is_doubtful = paired.are_doubtful[mate];
+        let (score, distance) =
+            if is_doubtful { (scores[mate], Some(0)) } else { (score, paired.distances[mate]) };
+        of_mate(scoring.is_local, bounds[mate], score, (distance, near(scoring)))
     }
 
     /// What mates are to each other.
@@ -136,10 +137,6 @@ impl GappedEngine {
         });
         let placement = |alignment| -> Placement<'_> { of(alignment, &output.ops) };
         let score = |mate: usize| alignments[mate].first().map_or(0, |it| it.score);
-        let worth = match kind {
-            Kind::Concordant(paired) => self.worth(reads, [score(0), score(1)], paired),
-            _ => [0, 1].map(|mate| (score(mate), chosen[mate].second)),
-        };
         for mate in 0..2 {
             let (read, other) = (reads[mate], alignments[1 - mate]);
             let filtered = group.filtered[number + mate];
@@ -153,10 +150,17 @@ impl GappedEngine {
                 let is_concordant = matches!(kind, Kind::Concordant(_));
                 let other = if is_concordant { other.get(at) } else { other.first() };
                 let own = placement(alignment);
-                let (score, second) = worth[mate];
+                let mapping_quality = match kind {
+                    Kind::Concordant(paired) if at == 0 => {
+                        let scores = [score(0), score(1)];
+                        self.mapping_quality_of_mate(mate, reads, scores, paired)
+                    }
+                    Kind::Concordant(_) => 255,
+                    _ => self.mapping_quality((at, read), alignment.score, chosen[mate].second),
+                };
                 let said = Said {
                     flags: if at > 0 { SECONDARY } else { 0 },
-                    mapping_quality: self.mapping_quality((at, read), score, second),
+                    mapping_quality,
                     second: chosen[mate].second,
                     mate: self.of_mate(mate, kind, [Some(own), other.map(placement)]),
                 };
@@ -185,9 +189,11 @@ impl GappedEngine {
         let both = own.zip(other).filter(|_| kind.is_pair());
         let bases = self.index.parts().bases;
         let length = both.map(|(own, other)| {
-            let [own, other] = [own, other].map(|(it, ops)| it.extent(ops, bases));
-            let ends = if mate == 0 { [own.ends, other.ends] } else { [other.ends, own.ends] };
-            if own.sequence == other.sequence { template_length(mate, ends) } else { 0 }
+            let own = [own, other].map(|(it, ops)| it.extent(ops, bases));
+            let [first, second] = if mate == 0 { own } else { [own[1], own[0]] };
+            let are_reverse = [first.is_reverse, second.is_reverse];
+            let is_near = first.sequence == second.sequence;
+            if is_near { template_length(mate, [first.ends, second.ends], are_reverse) } else { 0 }
         });
         OfMate {
             flags,

@@ -48,7 +48,11 @@ impl Head {
             flags: Self::single(flags, own).flags | PROPER | mate_flags(mate, other.is_reverse),
             spot: Some(own),
             mate: Some(other),
-            template_length: template_length(mate, [ends(0), ends(1)]),
+            template_length: template_length(
+                mate,
+                [ends(0), ends(1)],
+                spots.map(|it| it.is_reverse),
+            ),
         }
     }
 }
