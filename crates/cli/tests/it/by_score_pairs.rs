@@ -222,10 +222,10 @@ fn kinds_of_pairs(here: &Path) -> Reference {
     ];
     for (from, length, other, other_length) in places {
         for strands in [['+', '-'], ['-', '+'], ['+', '+'], ['-', '-']] {
-            let pair = [at(from, strands[0], length), at(other, strands[1], other_length)];
-            // Bowtie 2 does not see twice the same read in one pair.
-            if pair[0] != pair[1] {
-                all.push(pair);
+            let is_together = from == other || from + length == other + other_length;
+            // Bowtie 2 takes mates that begin or end together on one strand for one placement.
+            if strands[0] != strands[1] || !is_together {
+                all.push([at(from, strands[0], length), at(other, strands[1], other_length)]);
             }
         }
     }
