@@ -283,13 +283,18 @@ fn what_a_pair_is_bowtie_2_says_too() {
         ("end-to-end", "--no-discordant", "--no-discordant"),
         ("end-to-end", "--no-discordant --no-mixed", "--no-discordant --no-mixed"),
         ("end-to-end", "--min-insert 90 --max-insert 100", "-I 90 -X 100"),
-        ("end-to-end", "--drop-unaligned", "--no-unal"),
+        ("end-to-end", "--drop-unaligned", ""),
     ] {
         let mut command = seqloom_in(mode, &reference, here.path(), own);
         let counts = run_into(command.args(["-o", "-"]), &ours).ok().stderr;
         let told = run_into(&mut bowtie_2_in(mode, &reference, here.path(), bowtie), &theirs);
         let told = told.ok().stderr;
-        let [a, b] = [&ours, &theirs].map(|path| columns(path));
+        let [a, mut b] = [&ours, &theirs].map(|path| columns(path));
+        if own == "--drop-unaligned" {
+            // Pairs of which neither mate is placed. Bowtie 2's --no-unal also tears apart those of
+            // which one is.
+            b.retain(|row| row[1] != "77" && row[1] != "141");
+        }
         assert_eq!(a.len(), b.len(), "{mode} {own}");
         for (one, other) in a.iter().zip(&b) {
             assert_eq!(one, other, "{mode} {own}");
