@@ -83,8 +83,9 @@ impl GappedEngine {
         mapping_quality(scoring.is_local, scoring.bounds(read.bases.len()), score, second)
     }
 
-    /// MAPQ of mate `mate` of a pair. A mate that is better by far elsewhere may be anywhere; another
-    /// one is as sure as the pair is, where that has the better score by the lengths of the reads.
+    /// MAPQ of mate `mate` of a pair. A mate that is better by far elsewhere may be anywhere;
+    /// another one is as sure as the pair is, where that has the better score by the lengths of
+    /// the reads.
     fn mapping_quality_of_mate(
         &self,
         mate: usize,

@@ -167,8 +167,8 @@ impl Pairing {
     fn extend_joined<L: Lanes>(&mut self, question: &Question<'_>, at: usize) -> Option<i32> {
         let groups = self.joined[at].groups;
         let mut sum = 0;
-        for mate in 0..2 {
-            let (work, group) = (&mut self.mates[mate], groups[mate]);
+        for (mate, group) in groups.into_iter().enumerate() {
+            let work = &mut self.mates[mate];
             let (read, reference) = (question.reads[mate], &question.references[mate]);
             if !work.is_settled(group, question.ceiling(mate)) {
                 work.extend_group::<L>(read, reference, &question.wanted[mate], group);
