@@ -31,7 +31,6 @@ align=(--no-pg --no-certified-path -K "$cohort"
 one() { "$bin/seqloom" align -t "$threads" "${align[@]}" -o one.bam; }
 # Tasks by verb, one after the other; the shards by one process that keeps the index.
 many() {
-  rm -rf run
   "$bin/seqloom" shard plan --run run -t "$threads" --shards "$shards" "${align[@]}"
   "$bin/seqloom" shard align --run run -t "$threads" --shard "0-$((shards - 1))"
   "$bin/seqloom" shard tasks --run run > tasks.jsonl
@@ -51,6 +50,7 @@ TIMEFORMAT='%R %U %S'
 : > times.txt
 for ((round = 0; round <= rounds; round++)); do
   for what in one many; do
+    rm -rf run
     t=$({ time "$what" >/dev/null 2>"$what.log"; } 2>&1) || { cat "$what.log" >&2; exit 1; }
     # The first round touches memory and files for the first time.
     [ "$round" = 0 ] || echo "$what $t" | tee -a times.txt

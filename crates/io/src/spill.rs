@@ -4,18 +4,29 @@
 //! process ends; unless it is to outlive the process, see [`SpillFile::named`]. Every thread
 //! appends and reads through `&self`.
 
+mod columns;
+
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use seqloom_format::state::State;
 use seqloom_format::state_of_fields;
 
+pub use columns::FRAME_BYTES;
+
 use crate::sink::atomic::is_tmpfile_unsupported;
+use columns::Columns;
 
 /// zstd level of spilled data: higher levels cost more time than their bytes save.
 const ZSTD_LEVEL: i32 = 1;
+/// That of bases and qualities, where codes of unequal length do almost all there is to do: at level
+/// 1 the piece would be smaller by a tenth, and a third more work.
+const COLUMN_LEVEL: i32 = -40;
+/// In front of a piece in columns: see [`ColumnSizes`].
+const COLUMN_SIZES_BYTES: usize = 24;
 
 /// Most raw bytes of one extent (1 GiB).
 pub(crate) const MAX_EXTENT_BYTES: usize = 1 << 30;
@@ -101,9 +112,19 @@ pub struct SpillExtent {
     raw_bytes: u32,
     /// CRC32 of the raw bytes.
     checksum: u32,
+    in_columns: bool,
 }
 
-state_of_fields!(SpillExtent { offset, folder, compressed_bytes, raw_bytes, checksum });
+state_of_fields!(SpillExtent { offset, folder, compressed_bytes, raw_bytes, checksum, in_columns });
+
+/// What a piece consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// Any bytes.
+    Bytes,
+    /// Mostly BAM records, each behind its ordinal (8 bytes) and size (4): kept in columns.
+    Records,
+}
 
 impl SpillExtent {
     /// Bytes that [`SpillFile::read`] will append.
@@ -124,17 +145,23 @@ impl SpillExtent {
     /// # Errors
     /// [`SpillError::TooLarge`], [`SpillError::Zstd`].
     pub fn pack(
-        raw: &[u8],
+        (raw, content): (&[u8], Content),
         scratch: &mut SpillScratch,
         out: &mut Vec<u8>,
     ) -> Result<Self, SpillError> {
         let offset = out.len() as u64;
-        out.extend_from_slice(scratch.compress(raw)?);
-        Ok(Self::new(raw, 0, offset, scratch.compressed.len()))
+        out.extend_from_slice(scratch.compress(raw, content)?);
+        Ok(Self::new((raw, content), 0, offset, scratch.compressed.len()))
     }
 
-    fn new(raw: &[u8], folder: usize, offset: u64, compressed_bytes: usize) -> Self {
+    fn new(
+        (raw, content): (&[u8], Content),
+        folder: usize,
+        offset: u64,
+        compressed_bytes: usize,
+    ) -> Self {
         Self {
+            in_columns: content == Content::Records,
             offset,
             // A folder each, and at most 2^30 bytes and their bound: all fit.
             folder: folder as u32,
@@ -154,8 +181,11 @@ impl SpillExtent {
 /// A thread's buffers for spilling and reading back.
 pub struct SpillScratch {
     compressor: zstd::bulk::Compressor<'static>,
+    /// Of bases and qualities.
+    column_compressor: zstd::bulk::Compressor<'static>,
     decompressor: zstd::bulk::Decompressor<'static>,
     compressed: Vec<u8>,
+    columns: Columns,
 }
 
 impl SpillScratch {
@@ -164,30 +194,127 @@ impl SpillScratch {
     /// # Errors
     /// [`SpillError::Zstd`] for want of memory.
     pub fn new() -> Result<Self, SpillError> {
+        use zstd::zstd_safe::{CParameter, ParamSwitch};
+        let compressor = |level| zstd::bulk::Compressor::new(level).map_err(SpillError::Zstd);
+        let mut column_compressor = compressor(COLUMN_LEVEL)?;
+        // Levels below zero leave it out unless told otherwise.
+        let with_codes = CParameter::LiteralCompressionMode(ParamSwitch::Enable);
+        column_compressor.set_parameter(with_codes).map_err(SpillError::Zstd)?;
         Ok(Self {
-            compressor: zstd::bulk::Compressor::new(ZSTD_LEVEL).map_err(SpillError::Zstd)?,
+            compressor: compressor(ZSTD_LEVEL)?,
+            column_compressor,
             decompressor: zstd::bulk::Decompressor::new().map_err(SpillError::Zstd)?,
             compressed: Vec::new(),
+            columns: Columns::default(),
         })
     }
 
     /// Compresses a piece into the buffer.
-    fn compress(&mut self, raw: &[u8]) -> Result<&[u8], SpillError> {
+    fn compress(&mut self, raw: &[u8], content: Content) -> Result<&[u8], SpillError> {
         if raw.len() > MAX_EXTENT_BYTES {
             return Err(SpillError::TooLarge(raw.len()));
         }
-        let compressed = &mut self.compressed;
-        compressed.clear();
-        compressed.reserve(zstd::zstd_safe::compress_bound(raw.len()));
-        self.compressor.compress_to_buffer(raw, compressed).map_err(SpillError::Zstd)?;
-        Ok(compressed)
+        self.compressed.clear();
+        match content {
+            Content::Bytes => {
+                compress(&mut self.compressor, raw, &mut self.compressed)?;
+            }
+            Content::Records => self.compress_columns(raw)?,
+        }
+        Ok(&self.compressed)
     }
 
-    /// Bytes of the buffer held, zstd's own tables (about 1 MB) not counted.
+    fn compress_columns(&mut self, raw: &[u8]) -> Result<(), SpillError> {
+        let Self { compressor, column_compressor, compressed, columns, .. } = self;
+        columns.split(raw);
+        compressed.resize(COLUMN_SIZES_BYTES, 0);
+        let rest = compress(compressor, &columns.rest, compressed)?;
+        let bases = compress(column_compressor, &columns.bases, compressed)?;
+        compress(column_compressor, &columns.qualities, compressed)?;
+        // A piece has at most 2^30 bytes: all fit.
+        let raw = [columns.rest.len(), columns.bases.len(), columns.qualities.len()];
+        let sizes = ColumnSizes {
+            records: columns.records,
+            raw: raw.map(|it| it as u32),
+            packed: [rest as u32, bases as u32],
+        };
+        compressed[..COLUMN_SIZES_BYTES].copy_from_slice(&sizes.to_state());
+        Ok(())
+    }
+
+    /// Appends the piece that the buffer holds to `out`; `None` if it is damaged.
+    fn decompress(&mut self, extent: SpillExtent, out: &mut Vec<u8>) -> Option<()> {
+        if extent.in_columns {
+            return self.decompress_columns(extent.raw_bytes(), out);
+        }
+        decompress(&mut self.decompressor, &self.compressed, extent.raw_bytes(), out)
+    }
+
+    fn decompress_columns(&mut self, raw_bytes: usize, out: &mut Vec<u8>) -> Option<()> {
+        let Self { decompressor, compressed, columns, .. } = self;
+        let (sizes, packed) = compressed.split_at_checked(COLUMN_SIZES_BYTES)?;
+        let ColumnSizes { records, raw, packed: sizes } = ColumnSizes::from_state(sizes).ok()?;
+        let raw = raw.map(|it| it as usize);
+        if raw.iter().sum::<usize>() != raw_bytes {
+            return None;
+        }
+        let (rest, packed) = packed.split_at_checked(sizes[0] as usize)?;
+        let (bases, qualities) = packed.split_at_checked(sizes[1] as usize)?;
+        columns.records = records;
+        let to = [&mut columns.rest, &mut columns.bases, &mut columns.qualities];
+        for ((packed, raw), column) in [rest, bases, qualities].into_iter().zip(raw).zip(to) {
+            column.clear();
+            decompress(decompressor, packed, raw, column)?;
+        }
+        out.reserve(raw_bytes);
+        columns.join(out)
+    }
+
+    /// Bytes of the buffers held, zstd's own tables (about 1 MB) not counted.
     #[must_use]
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.compressed.capacity()
+        let Columns { rest, bases, qualities, .. } = &self.columns;
+        let columns = [rest, bases, qualities].map(Vec::capacity);
+        self.compressed.capacity() + columns.iter().sum::<usize>()
     }
+}
+
+/// What stands in front of a piece in columns.
+struct ColumnSizes {
+    /// Records that were cut.
+    records: u32,
+    /// Bytes of the rest, of bases and of qualities.
+    raw: [u32; 3],
+    /// Compressed bytes of the rest and of bases; qualities have what is left.
+    packed: [u32; 2],
+}
+
+state_of_fields!(ColumnSizes { records, raw, packed });
+
+/// Appends `raw`, compressed, to `out`; gives how many bytes that were.
+fn compress(
+    compressor: &mut zstd::bulk::Compressor<'static>,
+    raw: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<usize, SpillError> {
+    let start = out.len();
+    out.reserve(zstd::zstd_safe::compress_bound(raw.len()));
+    let mut tail = io::Cursor::new(&mut *out);
+    tail.set_position(start as u64);
+    compressor.compress_to_buffer(raw, &mut tail).map_err(SpillError::Zstd)
+}
+
+/// Appends `raw_bytes` of what was compressed to `out`; `None` if it was not as many.
+fn decompress(
+    decompressor: &mut zstd::bulk::Decompressor<'static>,
+    compressed: &[u8],
+    raw_bytes: usize,
+    out: &mut Vec<u8>,
+) -> Option<()> {
+    let start = out.len();
+    out.resize(start + raw_bytes, 0);
+    let inflated = decompressor.decompress_to_buffer(compressed, &mut out[start..]);
+    inflated.is_ok_and(|bytes| bytes == raw_bytes).then_some(())
 }
 
 impl std::fmt::Debug for SpillScratch {
@@ -300,15 +427,18 @@ impl SpillFile {
     /// [`SpillError::TooLarge`], [`SpillError::Zstd`].
     pub fn append(
         &self,
-        raw: &[u8],
+        (raw, content): (&[u8], Content),
         scratch: &mut SpillScratch,
     ) -> Result<SpillExtent, SpillError> {
-        let compressed = scratch.compress(raw)?;
+        let compressed = scratch.compress(raw, content)?;
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let mut full = None;
         for index in (0..self.writable).map(|step| turn.wrapping_add(step) % self.writable) {
             match self.parts[index].append(compressed) {
-                Ok(offset) => return Ok(SpillExtent::new(raw, index, offset, compressed.len())),
+                Ok(offset) => {
+                    let piece = (raw, content);
+                    return Ok(SpillExtent::new(piece, index, offset, compressed.len()));
+                }
                 Err(error) if error.is_no_space() => full = Some(error),
                 Err(error) => return Err(error),
             }
@@ -337,9 +467,7 @@ impl SpillFile {
             .read_exact_at(compressed, extent.offset)
             .map_err(|source| SpillError::Read { folder: part.folder.clone(), source })?;
         let start = out.len();
-        out.resize(start + extent.raw_bytes(), 0);
-        let inflated = scratch.decompressor.decompress_to_buffer(compressed, &mut out[start..]);
-        let is_whole = inflated.is_ok_and(|bytes| bytes == extent.raw_bytes());
+        let is_whole = scratch.decompress(extent, out).is_some();
         if is_whole && crc32fast::hash(&out[start..]) == extent.checksum {
             return Ok(());
         }
@@ -445,7 +573,7 @@ mod tests {
     fn no_name_is_ever_left() {
         let folder = tempfile::tempdir().unwrap();
         let file = spill(&[folder.path()]);
-        file.append(b"bytes", &mut SpillScratch::new().unwrap()).unwrap();
+        file.append((b"bytes", Content::Bytes), &mut SpillScratch::new().unwrap()).unwrap();
         assert!(is_empty(folder.path()));
         let mut options = OpenOptions::new();
         options.read(true).write(true);
@@ -459,8 +587,9 @@ mod tests {
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let file = spill(&[folders[0].path(), folders[1].path()]);
         let mut scratch = SpillScratch::new().unwrap();
-        let extents: Vec<SpillExtent> =
-            (0..6_u8).map(|i| file.append(&[i; 100], &mut scratch).unwrap()).collect();
+        let extents: Vec<SpillExtent> = (0..6_u8)
+            .map(|i| file.append((&[i; 100], Content::Bytes), &mut scratch).unwrap())
+            .collect();
         assert_eq!(extents.iter().map(|it| it.folder).collect::<Vec<_>>(), [0, 1, 0, 1, 0, 1]);
         for (i, &extent) in extents.iter().enumerate() {
             assert_eq!(read(&file, extent).unwrap(), [i as u8; 100]);
@@ -491,7 +620,7 @@ mod tests {
     fn a_full_folder_is_passed_over_and_named_when_it_is_the_last() {
         let mut scratch = SpillScratch::new().unwrap();
         let file = SpillFile::of_files(vec![full()]).unwrap();
-        let error = file.append(b"bytes", &mut scratch).unwrap_err();
+        let error = file.append((b"bytes", Content::Bytes), &mut scratch).unwrap_err();
         assert!(error.is_no_space());
         assert!(error.to_string().contains("full-folder"), "{error}");
 
@@ -499,7 +628,7 @@ mod tests {
         let good = (folder.path().to_owned(), open_nameless(folder.path()).unwrap());
         let file = SpillFile::of_files(vec![full(), good]).unwrap();
         for _ in 0..3 {
-            let extent = file.append(b"bytes", &mut scratch).unwrap();
+            let extent = file.append((b"bytes", Content::Bytes), &mut scratch).unwrap();
             assert_eq!(extent.folder, 1);
             assert_eq!(read(&file, extent).unwrap(), b"bytes");
         }
@@ -512,10 +641,13 @@ mod tests {
         let paths = ["a", "b"].map(|name| (folder.path().join(name), 0));
         let first = SpillFile::named(&paths).unwrap();
         let mut scratch = SpillScratch::new().unwrap();
-        let kept = [first.append(b"one", &mut scratch), first.append(b"two", &mut scratch)];
+        let kept = [
+            first.append((b"one", Content::Bytes), &mut scratch),
+            first.append((b"two", Content::Bytes), &mut scratch),
+        ];
         let bytes = kept.map(Result::unwrap).to_state();
         let ends = first.sync().unwrap();
-        let lost = first.append(b"behind the end", &mut scratch).unwrap();
+        let lost = first.append((b"behind the end", Content::Bytes), &mut scratch).unwrap();
         drop(first);
         let next = SpillFile::named(&ends).unwrap();
         let kept = <[SpillExtent; 2]>::from_state(&bytes).unwrap();
@@ -531,7 +663,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = spill(&[folder.path()]);
         let raw: Vec<u8> = (0..50_000_u32).flat_map(|i| (i * i).to_le_bytes()).collect();
-        let extent = file.append(&raw, &mut SpillScratch::new().unwrap()).unwrap();
+        let extent =
+            file.append((&raw, Content::Bytes), &mut SpillScratch::new().unwrap()).unwrap();
         assert_eq!(read(&file, extent).unwrap(), raw);
         for offset in [0, 20, extent.compressed_bytes() as u64 / 2] {
             let mut byte = [0];
@@ -563,8 +696,10 @@ mod tests {
                     let mut scratch = SpillScratch::new().unwrap();
                     let pieces: Vec<Vec<u8>> =
                         (0..50_u8).map(|i| vec![thread ^ i; 10 + usize::from(i) * 97]).collect();
-                    let extents: Vec<SpillExtent> =
-                        pieces.iter().map(|raw| file.append(raw, &mut scratch).unwrap()).collect();
+                    let extents: Vec<SpillExtent> = pieces
+                        .iter()
+                        .map(|raw| file.append((raw, Content::Bytes), &mut scratch).unwrap())
+                        .collect();
                     for (raw, &extent) in pieces.iter().zip(&extents) {
                         let mut out = Vec::new();
                         file.read(extent, &mut out, &mut scratch).unwrap();
@@ -575,6 +710,32 @@ mod tests {
         });
     }
 
+    #[test]
+    fn records_are_read_as_they_were_and_damage_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = spill(&[folder.path()]);
+        let raw: Vec<u8> = (0..99).flat_map(|it| columns::tests::framed(9, 2, it, 30)).collect();
+        let mut scratch = SpillScratch::new().unwrap();
+        let extent = file.append((&raw, Content::Records), &mut scratch).unwrap();
+        assert_eq!(read(&file, extent).unwrap(), raw);
+        let shorter = file.append((&raw[..raw.len() - 1], Content::Records), &mut scratch).unwrap();
+        assert_eq!(read(&file, shorter).unwrap(), raw[..raw.len() - 1]);
+        for offset in 0..extent.compressed_bytes() as u64 {
+            let mut byte = [0];
+            file.parts[0].file.read_exact_at(&mut byte, offset).unwrap();
+            file.parts[0].file.write_all_at(&[byte[0] ^ 0x10], offset).unwrap();
+            // Not every bit of zstd's frames means something.
+            assert!(
+                read(&file, extent).is_ok_and(|it| it == raw)
+                    || matches!(read(&file, extent), Err(SpillError::Damaged { .. })),
+                "{offset}"
+            );
+            file.parts[0].file.write_all_at(&byte, offset).unwrap();
+        }
+        let wrong = SpillExtent { in_columns: false, ..extent };
+        assert!(matches!(read(&file, wrong), Err(SpillError::Damaged { .. })));
+    }
+
     proptest! {
         #[test]
         fn what_is_read_is_what_was_written(
@@ -583,8 +744,11 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let file = spill(&[folder.path()]);
             let mut scratch = SpillScratch::new().unwrap();
-            let extents: Vec<SpillExtent> =
-                pieces.iter().map(|raw| file.append(raw, &mut scratch).unwrap()).collect();
+            let contents = [Content::Bytes, Content::Records].into_iter().cycle();
+            let append = |piece: (&Vec<u8>, Content)| {
+                file.append((piece.0, piece.1), &mut scratch).unwrap()
+            };
+            let extents: Vec<SpillExtent> = pieces.iter().zip(contents).map(append).collect();
             for (raw, extent) in pieces.iter().zip(extents).rev() {
                 prop_assert_eq!(&read(&file, extent).unwrap(), raw);
             }

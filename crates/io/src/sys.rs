@@ -31,3 +31,13 @@ pub(crate) fn link_file(file: &File, path: &Path) -> io::Result<()> {
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
+
+/// Has the system begin to write `bytes` bytes of a file from `offset` on to disk, without waiting
+/// for it (`sync_file_range(2)`). What cannot do that, as a pipe, does nothing.
+pub(crate) fn begin_to_sync(file: &File, offset: u64, bytes: u64) {
+    let (Ok(offset), Ok(bytes)) = (offset.try_into(), bytes.try_into()) else { return };
+    // SAFETY: the call takes numbers alone, and the descriptor is open.
+    let _ = unsafe {
+        libc::sync_file_range(file.as_raw_fd(), offset, bytes, libc::SYNC_FILE_RANGE_WRITE)
+    };
+}

@@ -13,14 +13,15 @@
 //! A partition is put in order in memory: the largest bin of the part must fit.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use seqloom_format::state::State;
 use seqloom_format::state_of_fields;
-use seqloom_io::spill::{SpillError, SpillExtent, SpillFile, SpillScratch};
+use seqloom_io::sink::output::{Output, OutputError};
+use seqloom_io::spill::{Content, SpillError, SpillExtent, SpillFile, SpillScratch};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::memory::Ledger;
 use seqloom_runtime::order::Ordered;
@@ -37,7 +38,7 @@ use crate::partition::store::{
 };
 
 /// First bytes of a file.
-const MAGIC: &[u8; 19] = b"seqloom exchange 1\n";
+const MAGIC: &[u8; 19] = b"seqloom exchange 2\n";
 /// Last bytes of a file.
 const END: &[u8; 8] = b"exchend\n";
 /// Raw bytes behind which a piece ends, at the next record.
@@ -54,13 +55,8 @@ pub enum ExchangeError {
     #[error("{0}")]
     Spill(#[from] SpillError),
     /// The file could not be written.
-    #[error("cannot write {}: {source}", path.display())]
-    Write {
-        /// The name that it was to have.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    #[error("{0}")]
+    Write(#[from] OutputError),
     /// The file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
@@ -115,6 +111,15 @@ enum Entries {
     Fixed(usize),
 }
 
+impl Entries {
+    fn content(self) -> Content {
+        match self {
+            Self::Framed => Content::Records,
+            Self::Fixed(_) => Content::Bytes,
+        }
+    }
+}
+
 /// A partition that is to be written.
 struct Task<'s, 'a> {
     store: &'s ChunkStore<'a>,
@@ -134,30 +139,26 @@ struct Packed {
 
 /// What is written so far.
 struct Written<'a> {
-    /// The name that the file will have.
-    path: &'a Path,
-    out: &'a mut (dyn Write + Send),
-    offset: u64,
+    out: &'a mut Output,
     /// By store.
     stores: Vec<Vec<SavedPartition>>,
 }
 
-/// Writes all that was collected to `out`, a file that is empty and will be named `path`, from its
-/// start to its end; the stores are empty afterwards. Gives the size of the file.
+/// Writes all that was collected to `out`, which is empty; so are the stores afterwards.
 ///
 /// # Errors
 /// The first failure of any worker.
 pub fn write(
     collected: &Collected<'_>,
     totals: PartTotals,
-    (path, out): (&Path, &mut (dyn Write + Send)),
+    out: &mut Output,
     resources: &PhaseResources<'_, '_>,
-) -> Result<u64, ExchangeError> {
+) -> Result<(), ExchangeError> {
     let &PhaseResources { backing, threads, watch } = resources;
     let tasks = tasks(collected);
-    out.write_all(MAGIC).map_err(not_written(path))?;
+    out.write(MAGIC)?;
     let stores = collected.stores().iter().map(|_| Vec::new()).collect();
-    let written = Mutex::new(Written { path, out, offset: MAGIC.len() as u64, stores });
+    let written = Mutex::new(Written { out, stores });
     let turnstile = Turnstile::new(&backing.ledger, INSIDE_PER_WORKER * threads.get());
     let (ordered, failure) = (Ordered::default(), Failure::default());
     let watch = || if watch() { Ok(()) } else { Err(ExchangeError::Interrupted) };
@@ -182,25 +183,20 @@ pub fn write(
             Ok::<_, ExchangeError>(())
         },
     )?;
-    let Written { out, offset, stores, .. } =
+    let Written { out, stores } =
         written.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut stores = stores.into_iter();
     let collection = collected.saved_as(|_| SavedStore(stores.next().unwrap_or_default()));
     let table = Contents { totals, collection }.to_state();
-    end_file(out, offset, &table).map_err(not_written(path))
+    Ok(end_file(out, &table)?)
 }
 
-fn not_written(path: &Path) -> impl FnOnce(io::Error) -> ExchangeError {
-    |source| ExchangeError::Write { path: path.to_owned(), source }
-}
-
-fn end_file(out: &mut dyn Write, offset: u64, table: &[u8]) -> io::Result<u64> {
-    out.write_all(table)?;
-    let mut footer = (offset, table.len() as u64).to_state();
+fn end_file(out: &mut Output, table: &[u8]) -> Result<(), OutputError> {
+    let mut footer = (out.written_bytes(), table.len() as u64).to_state();
     crc32fast::hash(table).save(&mut footer);
     footer.extend_from_slice(END);
-    out.write_all(&footer)?;
-    Ok(offset + (table.len() + footer.len()) as u64)
+    out.write(table)?;
+    out.write(&footer)
 }
 
 fn tasks<'s, 'a>(collected: &'s Collected<'a>) -> Vec<Task<'s, 'a>> {
@@ -226,11 +222,11 @@ fn tasks<'s, 'a>(collected: &'s Collected<'a>) -> Vec<Task<'s, 'a>> {
 
 impl Written<'_> {
     fn append(&mut self, packed: Packed, tasks: &[Task<'_, '_>]) -> Result<(), ExchangeError> {
-        self.out.write_all(&packed.packed).map_err(not_written(self.path))?;
+        let offset = self.out.written_bytes();
+        self.out.write(&packed.packed)?;
         let Task { store_index, partition, bytes, .. } = tasks[packed.task];
-        let chunks = packed.extents.iter().map(|extent| extent.moved_by(self.offset)).collect();
+        let chunks = packed.extents.iter().map(|extent| extent.moved_by(offset)).collect();
         self.stores[store_index].push(SavedPartition { partition, bytes, chunks });
-        self.offset += packed.packed.len() as u64;
         Ok(())
     }
 }
@@ -261,16 +257,17 @@ fn pack(
     let load = |chunk: crate::partition::store::Chunk| chunk.load(backing, store);
     let loaded = chunks.map(load).collect::<Result<Vec<_>, _>>()?;
     let mut packed = Packed { task: index, packed: Vec::new(), extents: Vec::new() };
+    let content = task.entries.content();
     piece.clear();
     for entry in in_order(&loaded, task.entries) {
         piece.extend_from_slice(entry);
         if piece.len() >= PIECE_BYTES {
-            packed.extents.push(SpillExtent::pack(piece, spill, &mut packed.packed)?);
+            packed.extents.push(SpillExtent::pack((piece, content), spill, &mut packed.packed)?);
             piece.clear();
         }
     }
     if !piece.is_empty() {
-        packed.extents.push(SpillExtent::pack(piece, spill, &mut packed.packed)?);
+        packed.extents.push(SpillExtent::pack((piece, content), spill, &mut packed.packed)?);
     }
     Ok(packed)
 }
@@ -405,7 +402,7 @@ impl Exchanges {
         chunk_bytes: usize,
         wanted: impl Fn(usize, usize) -> bool,
     ) -> Result<[ChunkStore<'a>; 3], ExchangeError> {
-        let stores = std::array::from_fn(|_| ChunkStore::new(backing, chunk_bytes));
+        let stores = std::array::from_fn(|_| ChunkStore::of_records(backing, chunk_bytes));
         for (source, it) in self.0.iter().enumerate() {
             let SavedCollection { placed, no_coordinate, no_reference, .. } =
                 &it.contents.collection;

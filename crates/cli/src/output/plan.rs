@@ -181,7 +181,7 @@ impl<'a> OutputPlan<'a> {
             for_host = host.map(|host| (host, report));
         }
         // As Picard writes it: the digits alone.
-        if let Some(md5) = outputs.first().and_then(Output::md5) {
+        if let Some(md5) = outputs.first().and_then(Output::digest) {
             beside.push(stage_text(&with_suffix(path, ".md5"), &md5)?);
         }
         beside.append(&mut summary.beside);

@@ -25,7 +25,7 @@ use super::arguments::{OutputArguments, RunArguments};
 use super::run::Run;
 
 /// Raised when what is kept changes its layout or its meaning.
-const LAYOUT: u32 = 2;
+const LAYOUT: u32 = 3;
 /// In front of a manifest; what follows in its first line is for those who look into it.
 const MAGIC: &str = "seqloom resume";
 /// Bytes of records between two manifests while the output is written, for each worker: a few

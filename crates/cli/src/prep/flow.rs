@@ -198,7 +198,7 @@ impl<'a> Flow<'a, '_> {
             return Ok(no_coordinate);
         }
         if let Some(saved) = checkpoints::redistributed(&self.kept, self.backing)? {
-            let moved = ChunkStore::new(self.backing, job.plan.chunk_bytes as usize);
+            let moved = ChunkStore::of_records(self.backing, job.plan.chunk_bytes as usize);
             moved.restore(saved)?;
             return Ok(moved);
         }

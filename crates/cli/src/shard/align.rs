@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::arguments::TaskArguments;
 use super::error::ShardError;
-use super::folder::{Clock, DigestedFile, RunFolder, Task, shard_name};
+use super::folder::{Clock, NewFile, RunFolder, Task, shard_name};
 use super::loaded::{check_files, planned_options};
 use crate::align::certified::CertifiedRun;
 use crate::align::job::{Job, Prepared};
@@ -284,13 +284,12 @@ fn align_one<E: AlignmentEngine>(
     let collected = collector.into_collected();
     let totals =
         PartTotals { reads: totals.reads, templates: totals.templates, records: totals.records };
-    let path = folder.file(&task.name());
-    let mut file = DigestedFile::new(folder.create(task, "")?);
+    let mut output = folder.create_output(task, "")?;
     let threads = job.run.computing_threads();
     let watch = || job.watch("exchange", totals.records);
     let resources = PhaseResources { backing: &backing, threads, watch: &watch };
-    exchange::write(&collected, totals, (&path, &mut file), &resources)?;
-    folder.publish(task, vec![file.finish()], clock)
+    exchange::write(&collected, totals, &mut output, &resources)?;
+    folder.publish(task, NewFile::of_output(output).into_iter().collect(), clock)
 }
 
 #[cfg(test)]

@@ -1,10 +1,13 @@
 //! Options that several verbs have.
 
+use std::num::NonZeroU64;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use seqloom_terminal::UsageError;
 
+use super::plan::MOST_PARTS;
 use crate::output::arguments::RunArguments;
 
 /// A verb without further options.
@@ -34,13 +37,19 @@ pub(crate) struct Share {
     pub(crate) of: usize,
 }
 
+/// Refuses another number of shares, `asked`, than there are.
+pub(crate) fn check_number(asked: usize, of: usize, what: &str) -> Result<(), UsageError> {
+    if asked == of {
+        return Ok(());
+    }
+    Err(UsageError(format!("{what}: the plan has {of}, not {asked}")))
+}
+
 impl Share {
     /// Refuses another number of shares than there are.
     pub(crate) fn check(self, of: usize, what: &str) -> Result<usize, UsageError> {
-        if self.of == of {
-            return Ok(self.index);
-        }
-        Err(UsageError(format!("the plan has {of} {what}, not {}", self.of)))
+        check_number(self.of, of, what)?;
+        Ok(self.index)
     }
 }
 
@@ -57,6 +66,58 @@ impl FromStr for Share {
     }
 }
 
+/// One or several shares, side by side: `F/N` or `F-L/N`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Shares {
+    pub(crate) indices: RangeInclusive<usize>,
+    pub(crate) of: usize,
+}
+
+impl From<Share> for Shares {
+    fn from(Share { index, of }: Share) -> Self {
+        Self { indices: index..=index, of }
+    }
+}
+
+impl FromStr for Shares {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let shares = text.split_once('/').and_then(|(shares, of)| {
+            let (first, last) = shares.split_once('-').unwrap_or((shares, shares));
+            Some((first.parse().ok()?, last.parse().ok()?, of.parse().ok()?))
+        });
+        match shares {
+            Some((first, last, of)) if first <= last && last < of => {
+                Ok(Self { indices: first..=last, of })
+            }
+            _ => Err("must be F/N or F-L/N, with F and L from 0 to N - 1".to_owned()),
+        }
+    }
+}
+
+/// A number of bases, as `--shard-bases` has it.
+pub(crate) fn bases(text: &str) -> Result<NonZeroU64, String> {
+    let (digits, unit) = match text.char_indices().last() {
+        Some((at, 'k' | 'K')) => (&text[..at], 1_000),
+        Some((at, 'M')) => (&text[..at], 1_000_000),
+        Some((at, 'G')) => (&text[..at], 1_000_000_000),
+        _ => (text, 1),
+    };
+    let number: Option<u64> = digits.parse().ok();
+    let bases = number.and_then(|it| it.checked_mul(unit)).and_then(NonZeroU64::new);
+    bases.ok_or_else(|| "must be a number of bases, such as 500M or 2G".to_owned())
+}
+
+/// A number of parts that read ends are marked in.
+///
+/// # Errors
+/// It is none.
+pub(super) fn parts(text: &str) -> Result<u64, String> {
+    let parts = text.parse().ok().filter(|&parts: &u64| parts.is_power_of_two());
+    parts.filter(|&parts| parts <= MOST_PARTS).ok_or_else(|| "must be 1, 2, 4, 8 or 16".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,5 +129,29 @@ mod tests {
         for text in ["", "1", "1/1", "0/0", "-1/2", "a/2", "1/2/3"] {
             assert!(text.parse::<Share>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn several_shares_are_side_by_side() {
+        assert_eq!("3/4".parse(), Ok(Shares { indices: 3..=3, of: 4 }));
+        assert_eq!("0-15/16".parse(), Ok(Shares { indices: 0..=15, of: 16 }));
+        for text in ["", "1", "2-1/4", "0-4/4", "-1/2", "1-/2", "0-1-2/4", "0/0"] {
+            assert!(text.parse::<Shares>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn bases_have_decimal_units() {
+        let t = |text: &str| bases(text).ok().map(NonZeroU64::get);
+        assert_eq!([t("2G"), t("500M"), t("7k"), t("12")], {
+            [Some(2_000_000_000), Some(500_000_000), Some(7_000), Some(12)]
+        });
+        assert_eq!([t(""), t("0"), t("G"), t("-1"), t("1.5G"), t("99999999999G")], [None; 6]);
+    }
+
+    #[test]
+    fn parts_are_powers_of_two() {
+        assert_eq!(["1", "4", "16"].map(|it| parts(it).ok()), [Some(1), Some(4), Some(16)]);
+        assert_eq!(["", "0", "3", "32", "-1"].map(|it| parts(it).ok()), [None; 5]);
     }
 }

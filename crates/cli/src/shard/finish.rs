@@ -3,7 +3,6 @@
 use std::sync::atomic::Ordering;
 
 use seqloom_format::state::State;
-use seqloom_io::sink::output::Output;
 use seqloom_prep::finish::output_transform::OutputTransform;
 use seqloom_prep::finish::{
     self, FinishOptions, FinishTrace, Finished, Fragments, StoredRecords, UnitPlan,
@@ -16,7 +15,7 @@ use seqloom_terminal::{Console, signals};
 
 use super::arguments::RangeArguments;
 use super::count;
-use super::folder::{Clock, RunFolder, Task, write_sealed};
+use super::folder::{Clock, NewFile, RunFolder, Task, write_sealed};
 use super::loaded::Loaded;
 use crate::output::plan::OutputPlan;
 use crate::output::run::MIN_CHUNK_BYTES;
@@ -54,7 +53,7 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> anyhow::Resu
     let records = StoredRecords { stores: &stores, backing: &backing, marks: marks.as_ref() };
     let plan = UnitPlan::new(&stores);
     let output_plan = OutputPlan::of_others(&loaded.align.output, references)?;
-    let mut output = Output::create(&loaded.folder.file(&format!("{}.bgzf", task.name())))?;
+    let mut output = loaded.folder.create_output(task, ".bgzf")?;
     let (trace, late) = (FinishTrace::default(), Steps::new());
     let watch = || loaded.run.watch("write", (0, None), trace.records.load(Ordering::Relaxed));
     let changes = OutputTransform {
@@ -79,8 +78,8 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> anyhow::Resu
     let parts: Parts = (finished, fragments, metrics.into_metrics());
     let described = loaded.folder.create(task, ".parts")?;
     write_sealed(&described, PARTS, &parts.to_state())?;
-    let files = output.into_file().into_iter().chain([described]);
-    loaded.folder.publish(task, files.map(Into::into).collect(), &clock)?;
+    let files = NewFile::of_output(output).into_iter().chain([described.into()]);
+    loaded.folder.publish(task, files.collect(), &clock)?;
     loaded.run.close(&format!(
         "shard: {} is done, {} records",
         task.name(),

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use seqloom_format::state::State;
 use seqloom_io::sink::atomic::AtomicFile;
+use seqloom_io::sink::output::Output;
 use seqloom_io::source::RestartPoint;
 use seqloom_runtime::machine;
 use serde::{Deserialize, Serialize};
@@ -148,34 +149,12 @@ impl From<AtomicFile> for NewFile {
     }
 }
 
-/// A new file that is written from its start to its end, and its digest made on the way.
-pub(crate) struct DigestedFile {
-    file: AtomicFile,
-    bytes: u64,
-    sha: Sha256,
-}
-
-impl DigestedFile {
-    pub(crate) fn new(file: AtomicFile) -> Self {
-        Self { file, bytes: 0, sha: Sha256::new() }
-    }
-
-    /// All is written.
-    pub(crate) fn finish(self) -> NewFile {
-        NewFile { file: self.file, known: Some((self.bytes, hex(&self.sha.finalize()))) }
-    }
-}
-
-impl Write for DigestedFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = self.file.file().write(bytes)?;
-        self.sha.update(&bytes[..count]);
-        self.bytes += count as u64;
-        Ok(count)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.file().flush()
+impl NewFile {
+    /// What was [created](RunFolder::create_output) as an output; `None` for standard output,
+    /// which no task writes to.
+    pub(crate) fn of_output(output: Output) -> Option<Self> {
+        let known = output.digest().map(|sha256| (output.written_bytes(), sha256));
+        Some(Self { file: output.into_file()?, known })
     }
 }
 
@@ -319,6 +298,14 @@ impl RunFolder {
     /// A new file of a task, still without its name.
     pub(crate) fn create(&self, task: Task, suffix: &str) -> anyhow::Result<AtomicFile> {
         Ok(AtomicFile::create(&self.file(&format!("{}{suffix}", task.name())))?)
+    }
+
+    /// As [`RunFolder::create`], for a file that is written from its start to its end; its digest
+    /// is made on the way.
+    pub(crate) fn create_output(&self, task: Task, suffix: &str) -> anyhow::Result<Output> {
+        let mut output = Output::create(&self.file(&format!("{}{suffix}", task.name())))?;
+        output.take_sha256()?;
+        Ok(output)
     }
 
     /// Gives a task's files, in the order of its suffixes, their names, and publishes what they

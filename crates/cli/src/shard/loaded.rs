@@ -137,13 +137,31 @@ impl<'a> Loaded<'a> {
         task: impl FnOnce(&RunFolder) -> anyhow::Result<Task>,
         console: &'a Console,
     ) -> anyhow::Result<Option<(Self, Task)>> {
+        let loaded = Self::unless_all_done(arguments, |it| Ok(vec![task(it)?]), console)?;
+        Ok(loaded.and_then(|(loaded, left)| Some((loaded, *left.first()?))))
+    }
+
+    /// Loads all, unless every task is done: then `None`. Gives those that are not.
+    ///
+    /// # Errors
+    /// What is missing, damaged or changed.
+    pub(crate) fn unless_all_done(
+        arguments: &'a TaskArguments,
+        tasks: impl FnOnce(&RunFolder) -> anyhow::Result<Vec<Task>>,
+        console: &'a Console,
+    ) -> anyhow::Result<Option<(Self, Vec<Task>)>> {
         if arguments.machine.quiet {
             console.be_quiet();
         }
         let folder = RunFolder::open(&arguments.folder)?;
-        let task = task(&folder)?;
-        if folder.is_done(task)? {
-            console.info(&format!("shard: {} is done already", task.name()));
+        let mut left = Vec::new();
+        for task in tasks(&folder)? {
+            match folder.is_done(task)? {
+                true => console.info(&format!("shard: {} is done already", task.name())),
+                false => left.push(task),
+            }
+        }
+        if left.is_empty() {
             return Ok(None);
         }
         let align = planned_options(&folder)?;
@@ -153,7 +171,7 @@ impl<'a> Loaded<'a> {
         let run = Run::new(&arguments.machine, console)?;
         let spill_folders = arguments.machine.spill_folders(&align.output.output);
         let loaded = Self { folder, align, header, libraries, exchanges, run, spill_folders };
-        Ok(Some((loaded, task)))
+        Ok(Some((loaded, left)))
     }
 
     /// Where records and read ends are, with what is left of `-m` behind `fixed_bytes`.

@@ -6,8 +6,8 @@ use seqloom_prep::partition::collect::END_PARTITIONS;
 use seqloom_prep::partition::store::PhaseResources;
 use seqloom_terminal::{Console, UsageError, signals};
 
-use super::arguments::{Share, TaskArguments};
-use super::folder::{Clock, Task, write_sealed};
+use super::arguments::{Shares, TaskArguments, check_number};
+use super::folder::{Clock, RunFolder, Task, write_sealed};
 use super::loaded::{Loaded, MARKS};
 use crate::output::run::MIN_CHUNK_BYTES;
 
@@ -16,19 +16,20 @@ use crate::output::run::MIN_CHUNK_BYTES;
 pub(crate) struct MarkArguments {
     #[command(flatten)]
     pub(super) task: TaskArguments,
-    /// Part M of the read ends of all shards, from 0
-    #[arg(long, value_name = "M/16")]
-    pub(super) part: Share,
+    /// Part M of the N of the plan, from 0, or parts L to M (`L-M/N`)
+    #[arg(long, value_name = "M/N")]
+    pub(super) part: Shares,
 }
 
 /// Runs the command.
 pub(crate) fn run(arguments: &MarkArguments, console: &Console) -> anyhow::Result<()> {
-    let clock = Clock::start();
-    let part = arguments.part;
-    let task = |folder: &super::folder::RunFolder| {
-        Ok(Task::Mark(part.check(folder.plan.parts, "parts of the read ends")?))
+    let mut clock = Clock::start();
+    let Shares { indices, of } = &arguments.part;
+    let tasks = |folder: &RunFolder| {
+        check_number(*of, folder.plan.parts, "parts of the read ends")?;
+        Ok(indices.clone().map(Task::Mark).collect())
     };
-    let Some((loaded, task)) = Loaded::unless_done(&arguments.task, task, console)? else {
+    let Some((loaded, left)) = Loaded::unless_all_done(&arguments.task, tasks, console)? else {
         return Ok(());
     };
     if !loaded.marks_duplicates() {
@@ -36,26 +37,33 @@ pub(crate) fn run(arguments: &MarkArguments, console: &Console) -> anyhow::Resul
         return Err(UsageError(text.to_owned()).into());
     }
     signals::defer();
+    for task in left {
+        mark(&loaded, task, &clock)?;
+        loaded.run.close(&format!("shard: {} is done", task.name()));
+        clock = Clock::start();
+    }
+    Ok(())
+}
+
+/// Finds the duplicates of a part and publishes them.
+fn mark(loaded: &Loaded<'_>, task: Task, clock: &Clock) -> anyhow::Result<()> {
     let backing = loaded.backing(0)?;
     let duplicates = &loaded.align.duplicates;
-    let of_part = END_PARTITIONS / part.of;
+    let of_part = END_PARTITIONS / loaded.folder.plan.parts;
     let ends = loaded.exchanges.ends(
         (&backing, MIN_CHUNK_BYTES as usize),
         (&loaded.libraries, duplicates.read_ends()),
-        |partition| partition / of_part == part.index,
+        |partition| Task::Mark(partition / of_part) == task,
     )?;
     let (templates, mode) = (loaded.folder.plan.templates, duplicates.duplicate_mode.into());
     let watch = || loaded.run.watch("duplicates", (0, None), 0);
     let threads = loaded.run.computing_threads();
     let resources = PhaseResources { backing: &backing, threads, watch: &watch };
     let options = duplicates.options();
-    let resolved = resolve_all(ends, templates, mode, &options, &resources)?;
-    let (marks, counters) = resolved;
+    let (marks, counters) = resolve_all(ends, templates, mode, &options, &resources)?;
     let mut state = marks.to_sparse().to_state();
     counters.save(&mut state);
     let file = loaded.folder.create(task, "")?;
     write_sealed(&file, MARKS, &state)?;
-    loaded.folder.publish(task, vec![file.into()], &clock)?;
-    loaded.run.close(&format!("shard: {} is done", task.name()));
-    Ok(())
+    loaded.folder.publish(task, vec![file.into()], clock)
 }

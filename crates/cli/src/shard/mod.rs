@@ -5,7 +5,7 @@
 //! once or one after the other, and killed at any time. What drives them needs `tasks` alone.
 //!
 //! ```text
-//! plan ─► align × shards ─► mark × 16 ─► (count × ranges ─► table) ─► finish × ranges
+//! plan ─► align × shards ─► mark × parts ─► (count × ranges ─► table) ─► finish × ranges
 //!      ─► gather
 //! ```
 
@@ -26,7 +26,7 @@ mod tasks;
 
 use seqloom_terminal::Console;
 
-pub(crate) use plan::bases;
+pub(crate) use arguments::bases;
 pub(crate) use resume::run as resume;
 
 /// One run of `align` in many processes, on one machine or many

@@ -17,6 +17,7 @@ use seqloom_terminal::{Console, UsageError, signals};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::arguments::{bases, parts};
 use super::error::ShardError;
 use super::folder::{
     HEAD, HEADER, PLAN, hex, make_folders, program, restart_file, restart_name, shard_name,
@@ -32,8 +33,11 @@ use crate::output::at_path;
 use crate::output::plan::OutputPlan;
 use crate::output::run::Run;
 
-/// Parts that read ends are marked in.
-const PARTS: usize = 16;
+/// Bases of reads whose ends are marked in one part, about.
+pub(super) const PART_BASES: u64 = 5_000_000_000;
+/// Most parts that read ends are marked in. Their number divides that of their partitions: it is a
+/// power of two.
+pub(super) const MOST_PARTS: u64 = 16;
 /// Bases of reads whose records are one range of the output, about.
 pub(super) const RANGE_BASES: u64 = 1_500_000_000;
 /// Most ranges that are made unless more are asked for.
@@ -65,6 +69,9 @@ pub(crate) struct PlanArguments {
     /// Ranges that the output is finished in [default: one for 1.5 Gbp of reads]
     #[arg(long, value_name = "N", help_heading = "Shards")]
     ranges: Option<NonZeroUsize>,
+    /// Parts that read ends are marked in: 1, 2, 4, 8 or 16 [default: one for 5 Gbp of reads]
+    #[arg(long, value_name = "N", value_parser = parts, help_heading = "Shards")]
+    parts: Option<u64>,
     /// Text between two restart points in gzip
     #[arg(long, value_name = "SIZE", hide = true)]
     restart_step: Option<ByteSize>,
@@ -77,6 +84,9 @@ pub(super) struct Cuts {
     pub(super) shards: Option<NonZeroUsize>,
     pub(super) shard_bases: NonZeroU64,
     pub(super) ranges: Option<NonZeroUsize>,
+    pub(super) parts: Option<u64>,
+    /// Where no number of parts is given.
+    pub(super) part_bases: u64,
     /// Where no number of ranges is given.
     pub(super) range_bases: u64,
     pub(super) restart_every_bytes: u64,
@@ -108,19 +118,6 @@ pub(super) struct Request<'a> {
     pub(super) who: &'static str,
 }
 
-/// A number of bases, as `--shard-bases` has it.
-pub(crate) fn bases(text: &str) -> Result<NonZeroU64, String> {
-    let (digits, unit) = match text.char_indices().last() {
-        Some((at, 'k' | 'K')) => (&text[..at], 1_000),
-        Some((at, 'M')) => (&text[..at], 1_000_000),
-        Some((at, 'G')) => (&text[..at], 1_000_000_000),
-        _ => (text, 1),
-    };
-    let number: Option<u64> = digits.parse().ok();
-    let bases = number.and_then(|it| it.checked_mul(unit)).and_then(NonZeroU64::new);
-    bases.ok_or_else(|| "must be a number of bases, such as 500M or 2G".to_owned())
-}
-
 /// Runs the command.
 pub(super) fn run(arguments: &PlanArguments, console: &Console) -> anyhow::Result<()> {
     const WHO: &str = "a run of several processes";
@@ -147,6 +144,8 @@ pub(super) fn run(arguments: &PlanArguments, console: &Console) -> anyhow::Resul
     let cuts = Cuts {
         shards: arguments.shards,
         shard_bases: arguments.shard_bases,
+        parts: arguments.parts,
+        part_bases: PART_BASES,
         ranges: arguments.ranges,
         range_bases: RANGE_BASES,
         restart_every_bytes: arguments.restart_step.map_or(RESTART_EVERY_BYTES, |step| step.0),
@@ -189,7 +188,6 @@ pub(super) fn make(request: Request<'_>, console: &Console) -> anyhow::Result<()
         files,
         threads: run.threads.get(),
         align_floor_bytes: floor_bytes,
-        parts: PARTS,
         ..PlanFile::default()
     };
     publish_bytes(&folder.join(HEADER), &header_bytes)?;
@@ -198,9 +196,11 @@ pub(super) fn make(request: Request<'_>, console: &Console) -> anyhow::Result<()
     let scanned = scan_first(&lanes, first, align, (&run, &publisher))?;
     let bases = scanned.starts.len() as u64 * align.input.cohort_bases;
     let ranges = bases.div_ceil(cuts.range_bases).clamp(1, MOST_RANGES) as usize;
+    let parts = bases.div_ceil(cuts.part_bases).clamp(1, MOST_PARTS).next_power_of_two();
     let plan = PlanFile {
         reads: scanned.reads,
         templates: scanned.templates,
+        parts: cuts.parts.unwrap_or(parts) as usize,
         ranges: cuts.ranges.map_or(ranges, NonZeroUsize::get),
         shards: publisher.finish(&scanned)?,
         ..head
@@ -481,18 +481,4 @@ fn publish_bytes(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         return Err(ShardError::OtherRun { path: path.to_owned() }.into());
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bases_have_decimal_units() {
-        let t = |text: &str| bases(text).ok().map(NonZeroU64::get);
-        assert_eq!([t("2G"), t("500M"), t("7k"), t("12")], {
-            [Some(2_000_000_000), Some(500_000_000), Some(7_000), Some(12)]
-        });
-        assert_eq!([t(""), t("0"), t("G"), t("-1"), t("1.5G"), t("99999999999G")], [None; 6]);
-    }
 }

@@ -40,9 +40,9 @@ pub(crate) struct PlanFile {
 impl PlanFile {
     /// Whether it is `head` with what a scan has found.
     pub(crate) fn is_of(&self, head: &Self) -> bool {
-        let Self { reads, templates, ranges, .. } = *self;
+        let Self { reads, templates, parts, ranges, .. } = *self;
         let shards = self.shards.clone();
-        *self == Self { reads, templates, ranges, shards, ..head.clone() }
+        *self == Self { reads, templates, parts, ranges, shards, ..head.clone() }
     }
 }
 

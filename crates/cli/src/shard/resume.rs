@@ -118,7 +118,8 @@ fn one(
     match task {
         Task::Align(_) => align::align_all(run, machine.clone(), console),
         Task::Mark(part) => {
-            mark::run(&MarkArguments { task: of_run, part: share(part, run.plan.parts) }, console)
+            let part = share(part, run.plan.parts).into();
+            mark::run(&MarkArguments { task: of_run, part }, console)
         }
         Task::Count(range) => {
             let range = share(range, run.plan.ranges);
@@ -165,6 +166,8 @@ fn plan(
     let cuts = Cuts {
         shards: None,
         shard_bases,
+        parts: None,
+        part_bases: plan::PART_BASES.min(shard_bases.get()),
         ranges: None,
         range_bases: plan::RANGE_BASES.min(shard_bases.get()),
         restart_every_bytes: plan::RESTART_EVERY_BYTES,

@@ -132,7 +132,7 @@ fn stage(out: &Path) -> Option<String> {
     let count = file.read(&mut start).ok()?;
     let line = start[..count].split(|&byte| byte == b'\n').next()?;
     let text = String::from_utf8_lossy(line).into_owned();
-    Some(text.strip_prefix("seqloom resume 2 ")?.to_owned())
+    Some(text.strip_prefix("seqloom resume 3 ")?.to_owned())
 }
 
 /// How far a stage is: by step, then by units of output.
@@ -366,7 +366,7 @@ fn another_run_and_damage_are_told_apart() {
     // Damage: said, and begun anew.
     type Damage<'a> = (&'a str, &'a dyn Fn(&Path));
     let damages: [Damage<'_>; 3] = [
-        ("manifest", &|path| fs::write(path, b"seqloom resume 2 ingest\nnonsense").unwrap()),
+        ("manifest", &|path| fs::write(path, b"seqloom resume 3 ingest\nnonsense").unwrap()),
         ("manifest", &|path| {
             let mut bytes = fs::read(path).unwrap();
             let middle = bytes.len() / 2;

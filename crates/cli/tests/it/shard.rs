@@ -39,10 +39,14 @@ pub(crate) fn shard(verb: &str, folder: &Path, more: &[&str]) -> Run {
     run(seqloom(["shard", verb, "--run"]).arg(folder).args(more))
 }
 
-/// Plans a run of `align` with the arguments of [`crate::data::align`] (its first word left out).
+/// Plans a run of `align` with the arguments of [`crate::data::align`] (its first word left out),
+/// whose read ends are marked in one part where it has one range, else in sixteen.
 pub(crate) fn plan(folder: &Path, (shards, ranges): (usize, usize), align: &[String]) {
+    let parts = if ranges == 1 { "1" } else { "16" };
     let (shards, ranges) = (shards.to_string(), ranges.to_string());
-    let mut command = seqloom(["shard", "plan", "--shards", &shards, "--ranges", &ranges, "--run"]);
+    let cuts = ["--shards", &shards, "--ranges", &ranges, "--parts", parts];
+    let mut command = seqloom(["shard", "plan"]);
+    command.args(cuts).arg("--run");
     run(command.arg(folder).args(OPTIONS).args(&align[1..])).ok();
 }
 

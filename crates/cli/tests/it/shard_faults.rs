@@ -279,8 +279,10 @@ fn other_runs_and_changed_files_are_refused() {
     run(command.arg(&run_folder).args(&align[1..])).fails_with(2).says(&["another run"]);
     // What is missing.
     shard("mark", &run_folder, &["--part", "0/16"]).fails_with(1).says(&["align/0000", "not done"]);
-    shard("mark", &run_folder, &["--part", "0/8"]).fails_with(2).says(&["16 parts"]);
-    shard("finish", &run_folder, &["--range", "0/3"]).fails_with(2).says(&["2 ranges"]);
+    shard("mark", &run_folder, &["--part", "0/8"])
+        .fails_with(2)
+        .says(&["parts of the read ends", "16, not 8"]);
+    shard("finish", &run_folder, &["--range", "0/3"]).fails_with(2).says(&["ranges", "2, not 3"]);
     shard("align", &run_folder, &["--shard", "2"]).fails_with(2).says(&["no shard 2"]);
     shard("gather", &run_folder, &["-o", "x.bam"]).fails_with(1).says(&["not done"]);
     shard("count", &run_folder, &["--range", "0/2"]).fails_with(1);
@@ -481,7 +483,7 @@ fn shards_can_be_aligned_before_the_plan_is_there() {
     assert_same_run(&one, &many, "begun before the plan");
     // A plan that is not of this head.
     let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replacen("\"parts\": 16", "\"parts\": 8", 1)).unwrap();
+    fs::write(&path, text.replacen("\"threads\": ", "\"threads\": 1", 1)).unwrap();
     shard("tasks", &run_folder, &[]).fails_with(2).says(&["plan.json", "plan.head.json"]);
 }
 

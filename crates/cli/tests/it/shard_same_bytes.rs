@@ -145,7 +145,7 @@ fn tasks_that_are_done_are_not_done_again_and_gather_is_repeatable() {
 }
 
 #[test]
-fn one_process_aligns_the_shards_that_it_is_told() {
+fn one_process_does_the_shards_and_parts_that_it_is_told() {
     use std::io::Write;
     use std::process::Stdio;
     let here = folder();
@@ -164,6 +164,13 @@ fn one_process_aligns_the_shards_that_it_is_told() {
     let codes: Vec<_> = answers.iter().map(|it| it["exit_code"].as_u64().unwrap()).collect();
     assert_eq!(codes, [0, 0, 2, 2, 0], "{answers:?}");
     shard("align", &run_folder, &["--shard", "1-3"]).ok();
+    shard("mark", &run_folder, &["--part", "3/16"]).ok();
+    let marked = shard("mark", &run_folder, &["--part", "0-15/16"]).ok().stderr;
+    for part in 0..16 {
+        let end = if part == 3 { "already" } else { "" };
+        assert!(marked.contains(&format!("mark/{part:02} is done {end}").trim_end().to_owned()));
+        assert!(run_folder.join(format!("mark/{part:02}.json")).exists());
+    }
     do_all(&run_folder, "2", 9);
     let many = gather(&run_folder, here.path(), "many");
     assert_same_run(&one, &many, "a process for several shards");

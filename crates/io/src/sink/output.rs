@@ -1,18 +1,25 @@
 //! Where a command's main output goes, front to back: a file that gets its name when it is whole,
 //! or standard output.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use md5::{Digest, Md5};
+use md5::Md5;
+use md5::digest::{Digest, DynDigest};
+use sha2::Sha256;
 
 use super::atomic::{AtomicFile, AtomicFileError};
+use crate::sys;
 
 /// A piece of a kept output that is read at a time.
 const DIGEST_BYTES: u64 = 1 << 20;
+/// What is written is on its way to disk in steps of this: less is left to wait for at the end,
+/// when the file is synced and gets its name.
+const SYNC_BYTES: u64 = 8 << 20;
 
 /// Why output could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +53,9 @@ impl OutputError {
     }
 }
 
+/// A digest of what has been written so far.
+type Running = Box<dyn DynDigest + Send>;
+
 #[derive(Debug)]
 enum Target {
     File(AtomicFile),
@@ -53,12 +63,22 @@ enum Target {
 }
 
 /// An output written front to back.
-#[derive(Debug)]
 pub struct Output {
     target: Target,
     path: PathBuf,
     written_bytes: u64,
-    md5: Option<Md5>,
+    /// Bytes in front that are on their way to disk.
+    begun_bytes: u64,
+    digest: Option<Running>,
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { target, path, written_bytes, .. } = self;
+        let mut fields = f.debug_struct("Output");
+        fields.field("target", target).field("path", path).field("written_bytes", written_bytes);
+        fields.finish_non_exhaustive()
+    }
 }
 
 impl Output {
@@ -74,7 +94,7 @@ impl Output {
         } else {
             Target::File(AtomicFile::create(path)?)
         };
-        Ok(Self { target, path: path.to_owned(), written_bytes: 0, md5: None })
+        Ok(Self::new(target, path, 0))
     }
 
     /// Goes on with an output of which the first `bytes` are `kept`, see [`AtomicFile::keep`].
@@ -83,7 +103,12 @@ impl Output {
     /// When they are not there, or the file cannot be opened.
     pub fn keep(path: &Path, kept: &Path, bytes: u64) -> Result<Self, OutputError> {
         let target = Target::File(AtomicFile::keep(path, kept, bytes)?);
-        Ok(Self { target, path: path.to_owned(), written_bytes: bytes, md5: None })
+        Ok(Self::new(target, path, bytes))
+    }
+
+    fn new(target: Target, path: &Path, written_bytes: u64) -> Self {
+        let path = path.to_owned();
+        Self { target, path, written_bytes, begun_bytes: written_bytes, digest: None }
     }
 
     /// Takes the MD5 of what is written; call before anything is, but for what was kept.
@@ -91,12 +116,23 @@ impl Output {
     /// # Errors
     /// When what was kept cannot be read.
     pub fn take_md5(&mut self) -> Result<(), OutputError> {
-        let mut md5 = Md5::new();
+        self.take(Box::new(Md5::new()))
+    }
+
+    /// As [`Output::take_md5`], but the SHA-256: an output has one digest.
+    ///
+    /// # Errors
+    /// When what was kept cannot be read.
+    pub fn take_sha256(&mut self) -> Result<(), OutputError> {
+        self.take(Box::new(Sha256::new()))
+    }
+
+    fn take(&mut self, mut running: Running) -> Result<(), OutputError> {
         if let Target::File(file) = &self.target {
             let failed = |source| OutputError::Read { path: self.path.clone(), source };
-            digest(file.file(), self.written_bytes, &mut md5).map_err(failed)?;
+            digest(file.file(), self.written_bytes, &mut *running).map_err(failed)?;
         }
-        self.md5 = Some(md5);
+        self.digest = Some(running);
         Ok(())
     }
 
@@ -110,10 +146,10 @@ impl Output {
         file.file().sync_data().map_err(failed)
     }
 
-    /// The MD5 of all that was written, in hexadecimal, if it was to be taken.
+    /// The digest of all that was written, in hexadecimal, if one was to be taken.
     #[must_use]
-    pub fn md5(&self) -> Option<String> {
-        let digest = self.md5.clone()?.finalize();
+    pub fn digest(&self) -> Option<String> {
+        let digest = self.digest.as_ref()?.box_clone().finalize();
         Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
@@ -140,10 +176,21 @@ impl Output {
         };
         outcome.map_err(|source| OutputError::Write { path: self.path.clone(), source })?;
         self.written_bytes += bytes.len() as u64;
-        if let Some(md5) = &mut self.md5 {
-            md5.update(bytes);
+        if let Some(digest) = &mut self.digest {
+            digest.update(bytes);
         }
+        self.begin_to_sync();
         Ok(())
+    }
+
+    fn begin_to_sync(&mut self) {
+        let bytes = self.written_bytes - self.begun_bytes;
+        if let Target::File(file) = &self.target
+            && bytes >= SYNC_BYTES
+        {
+            sys::begin_to_sync(file.file(), self.begun_bytes, bytes);
+            self.begun_bytes = self.written_bytes;
+        }
     }
 
     /// The file that waits for its name; `None` for standard output, which is complete.
@@ -157,13 +204,13 @@ impl Output {
 }
 
 /// Takes the first `bytes` of a file into a digest.
-fn digest(file: &File, bytes: u64, md5: &mut Md5) -> io::Result<()> {
+fn digest(file: &File, bytes: u64, digest: &mut dyn DynDigest) -> io::Result<()> {
     let mut buffer = vec![0; bytes.min(DIGEST_BYTES) as usize];
     let mut offset = 0;
     while offset < bytes {
         let piece = &mut buffer[..(bytes - offset).min(DIGEST_BYTES) as usize];
         file.read_exact_at(piece, offset)?;
-        md5.update(&*piece);
+        digest.update(piece);
         offset += piece.len() as u64;
     }
     Ok(())

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use seqloom_format::bam::RecordRef;
-use seqloom_io::spill::SpillExtent;
+use seqloom_io::spill::{Content, SpillExtent};
 
 use super::FinishError;
 use super::sorted::Sorting;
@@ -42,7 +42,7 @@ impl RunWriter {
 
     fn flush(&mut self, backing: &Backing, scratch: &mut StoreScratch) -> Result<(), FinishError> {
         if !self.piece.is_empty() {
-            self.run.push(scratch.write(backing, &self.piece)?);
+            self.run.push(scratch.write(backing, (&self.piece, Content::Records))?);
             self.piece.clear();
         }
         Ok(())

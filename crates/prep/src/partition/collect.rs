@@ -400,9 +400,9 @@ impl<'a> Collector<'a> {
     ) -> Self {
         Self {
             destination,
-            placed: ChunkStore::new(backing, chunk_bytes),
-            no_coordinate: ChunkStore::new(backing, chunk_bytes),
-            no_reference: ChunkStore::new(backing, chunk_bytes),
+            placed: ChunkStore::of_records(backing, chunk_bytes),
+            no_coordinate: ChunkStore::of_records(backing, chunk_bytes),
+            no_reference: ChunkStore::of_records(backing, chunk_bytes),
             numbering: Numbering::of_lanes(1),
             unplaced_from: unplaced_from(Numbering::of_lanes(1)),
             ends,

@@ -2,10 +2,10 @@
 
 use seqloom_format::bam::{RecordError, RecordRef, set_duplicate};
 
+pub(crate) use seqloom_io::spill::FRAME_BYTES;
+
 use crate::duplicates::DuplicateMarks;
 
-/// In front of every record in a chunk: its ordinal (8 bytes) and the size of its body (4).
-pub(crate) const FRAME_BYTES: usize = 12;
 /// Bits of an ordinal that tell the records of a template apart.
 const RECORD_BITS: u32 = 16;
 /// Most records of a template.

@@ -190,7 +190,7 @@ pub fn by_name<'a>(
     let bytes: u64 = (0..sources).map(|partition| from.bytes(partition)).sum();
     let partitions = (bytes / PARTITION_BYTES).clamp(1, MAX_PARTITIONS) as usize;
     let splitters = Splitters::new(names.texts(order), partitions);
-    let to = ChunkStore::new(resources.backing, from.chunk_bytes());
+    let to = ChunkStore::of_records(resources.backing, from.chunk_bytes());
     // Every new partition gets an open chunk as soon as its first record comes.
     let open_bytes = (splitters.partitions() * from.chunk_bytes()) as u64;
     from.spill_for(open_bytes, &mut StoreScratch::new()?)?;
@@ -210,7 +210,7 @@ pub fn by_number<'a>(
     numbers: &TemplateNumbers,
     resources: &PhaseResources<'a, '_>,
 ) -> Result<ChunkStore<'a>, RedistributeError> {
-    let to = ChunkStore::new(resources.backing, from.chunk_bytes());
+    let to = ChunkStore::of_records(resources.backing, from.chunk_bytes());
     let placer = || ByNumber { numbers, open: None };
     move_all(&from, &to, placer, resources)?;
     Ok(to)

@@ -18,7 +18,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use seqloom_io::spill::{SpillError, SpillExtent, SpillFile, SpillScratch};
+use seqloom_io::spill::{Content, SpillError, SpillExtent, SpillFile, SpillScratch};
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::memory::Ledger;
 
@@ -99,16 +99,16 @@ impl StoreScratch {
         Ok(Self { spill: SpillScratch::new()?, spare: Vec::new(), visited: Vec::new() })
     }
 
-    /// Spills `bytes`, whatever the ledger says.
+    /// Spills a piece, whatever the ledger says.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// When it cannot be written.
     pub(crate) fn write(
         &mut self,
         backing: &Backing,
-        bytes: &[u8],
+        piece: (&[u8], Content),
     ) -> Result<SpillExtent, SpillError> {
-        backing.spill.append(bytes, &mut self.spill)
+        backing.spill.append(piece, &mut self.spill)
     }
 
     /// Appends spilled bytes to `out`.
@@ -130,6 +130,7 @@ impl StoreScratch {
 pub struct ChunkStore<'a> {
     backing: &'a Backing,
     chunk_bytes: usize,
+    content: Content,
     segments: Vec<OnceLock<Box<[Partition]>>>,
     used: AtomicUsize,
     /// Partitions with a sealed chunk in memory, once for each, oldest first.
@@ -140,9 +141,20 @@ impl<'a> ChunkStore<'a> {
     /// An empty store with chunks of about `chunk_bytes`.
     #[must_use]
     pub fn new(backing: &'a Backing, chunk_bytes: usize) -> Self {
+        Self::of(Content::Bytes, backing, chunk_bytes)
+    }
+
+    /// As [`ChunkStore::new`], for framed records, which take less room when they are spilled.
+    #[must_use]
+    pub fn of_records(backing: &'a Backing, chunk_bytes: usize) -> Self {
+        Self::of(Content::Records, backing, chunk_bytes)
+    }
+
+    fn of(content: Content, backing: &'a Backing, chunk_bytes: usize) -> Self {
         Self {
             backing,
             chunk_bytes,
+            content,
             segments: (0..MAX_SEGMENTS).map(|_| OnceLock::new()).collect(),
             used: AtomicUsize::new(0),
             kept: Mutex::default(),
@@ -212,7 +224,7 @@ impl<'a> ChunkStore<'a> {
         mut full: Vec<u8>,
         scratch: &mut StoreScratch,
     ) -> Result<Vec<u8>, SpillError> {
-        let extent = self.backing.spill.append(&full, &mut scratch.spill)?;
+        let extent = scratch.write(self.backing, (&full, self.content))?;
         lock(&self.partition(partition).contents).sealed.push(Chunk::Spilled(extent));
         full.clear();
         Ok(full)

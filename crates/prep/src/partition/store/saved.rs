@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use seqloom_format::state::{MalformedState, State};
 use seqloom_format::state_of_fields;
-use seqloom_io::spill::{SpillError, SpillExtent};
+use seqloom_io::spill::{Content, SpillError, SpillExtent};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::pool::{self, WorkerPanic};
 
@@ -70,7 +70,8 @@ impl SavedValue {
     /// When they cannot be written.
     pub fn write(bytes: &[u8], backing: &Backing) -> Result<Self, SpillError> {
         let mut scratch = StoreScratch::new()?;
-        let pieces = bytes.chunks(PIECE_BYTES).map(|piece| scratch.write(backing, piece));
+        let pieces = bytes.chunks(PIECE_BYTES);
+        let pieces = pieces.map(|piece| scratch.write(backing, (piece, Content::Bytes)));
         pieces.collect::<Result<_, _>>().map(Self)
     }
 
