@@ -126,6 +126,7 @@ impl Finder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::native::chance::hash;
     use proptest::prelude::*;
 
     proptest! {
@@ -136,7 +137,7 @@ mod tests {
             changes in proptest::collection::vec(any::<prop::sample::Index>(), 0..5),
             before in proptest::collection::vec(0_u8..5, 0..200),
         ) {
-            let random = |at: u32| ((at + seed % 9999).wrapping_mul(0x9E37_79B1) >> 27) as u8 % 4;
+            let random = |at: u32| hash(seed.into(), at.into()) as u8 % 4;
             let window: Vec<u8> = (0..length).map(random).collect();
             let from = from.index(window.len() - 100);
             let mut read = window[from..from + 100].to_vec();
