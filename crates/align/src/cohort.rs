@@ -598,6 +598,16 @@ impl Batch {
         }
     }
 
+    /// Whether template number `at` of the batch has two reads.
+    #[must_use]
+    pub fn is_pair(&self, at: usize) -> bool {
+        match &self.shape {
+            Shape::Singles => false,
+            Shape::Pairs => true,
+            Shape::Mixed(pairs) => pairs[at],
+        }
+    }
+
     /// Every template in input order: one or two reads, each as its block and index.
     pub fn templates(&self) -> impl Iterator<Item = Mates<'_>> {
         let mut first = self.lane_reads(0);
@@ -605,11 +615,7 @@ impl Batch {
         let mut index = 0;
         std::iter::from_fn(move || {
             let one = first.next()?;
-            let is_pair = match &self.shape {
-                Shape::Singles => false,
-                Shape::Pairs => true,
-                Shape::Mixed(pairs) => pairs[index],
-            };
+            let is_pair = self.is_pair(index);
             index += 1;
             let two = is_pair.then(|| second.as_mut().map_or_else(|| first.next(), Iterator::next));
             Some((one, two.flatten()))

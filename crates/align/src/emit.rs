@@ -4,7 +4,7 @@
 //! drop HN, which bwa does not have, and append what the input said of the read (`-C`, unaligned
 //! BAM).
 
-use seqloom_format::bam::{AuxFields, RecordError, RecordRef};
+use seqloom_format::bam::{AuxFields, Flags, RecordError, RecordRef};
 use seqloom_format::templates::PackedTemplates;
 
 use crate::cohort::{Batch, Shape};
@@ -17,7 +17,7 @@ const BEHIND_READ_GROUP: [&[u8; 2]; 3] = [b"SA", b"pa", b"XA"];
 /// Number of hits clustered with the primary: the engine's own, unknown to bwa.
 const DROPPED: &[u8; 2] = b"HN";
 
-/// What we add to every record.
+/// What we add to every record, and which we leave out.
 #[derive(Debug, Clone, Default)]
 pub struct RecordTags {
     /// Identifier of the read group that all records get (`-R`).
@@ -26,6 +26,8 @@ pub struct RecordTags {
     pub input: InputTags,
     /// The UMIs that records get.
     pub umi: Option<UmiRules>,
+    /// Reads and pairs of which nothing is placed get no record.
+    pub drops_unaligned: bool,
 }
 
 impl RecordTags {
@@ -185,6 +187,9 @@ impl<'a> Emission<'a> {
             self.origins.push(origin);
         }
         let record = RecordRef::new(body)?;
+        if self.tags.drops_unaligned && is_unaligned(&record) {
+            return Ok(());
+        }
         let out = &mut self.out.bytes;
         let start = out.len();
         out.extend_from_slice(&[0; 4]);
@@ -192,7 +197,7 @@ impl<'a> Emission<'a> {
         append_tags(&body[record.aux_start()..], self.tags.read_group.as_deref(), out)?;
         if !self.input_tags.is_empty() {
             let template = template_index(&self.batch.shape, origin);
-            let second = record.has_flags(seqloom_format::bam::Flags::SECOND_OF_PAIR);
+            let second = record.has_flags(Flags::SECOND_OF_PAIR);
             out.extend_from_slice(&self.input_tags[template][usize::from(second)]);
         }
         if self.tags.umi.is_some() {
@@ -217,6 +222,13 @@ impl RecordSink for Emission<'_> {
             self.failure = self.append(origin, body).err();
         }
     }
+}
+
+/// Whether neither the read nor its mate, if it has one, is placed.
+fn is_unaligned(record: &RecordRef<'_>) -> bool {
+    let has_placed_mate =
+        record.has_flags(Flags::PAIRED) && !record.has_flags(Flags::MATE_UNMAPPED);
+    record.has_flags(Flags::UNMAPPED) && !has_placed_mate
 }
 
 /// Copies the engine's tags with RG in its place and without the dropped one.

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use seqloom_align::engine::native::gapped::{
-    Effort, GapPenalty, GappedEngine, GappedOptions, Growth, LengthFunction, Scoring,
+    Effort, GapPenalty, GappedEngine, GappedOptions, Growth, LengthFunction, MateOptions, Scoring,
 };
+use seqloom_align::engine::native::pairs::{Orientation, PairOptions};
 use seqloom_align::engine::native::ungapped::{Reported, Strands};
 use seqloom_align::engine::{AlignmentEngine, EngineReads, Ordinals, Origin, Read, RecordSink};
 use seqloom_align::index::{BuildOptions, build, check, plan};
@@ -32,6 +33,10 @@ pub(crate) struct Found {
     pub(crate) score: i32,
     pub(crate) mapq: u8,
     cigar: Vec<u32>,
+    flags: u16,
+    mate: [i32; 2],
+    template_length: i32,
+    mate_score: Option<i32>,
 }
 
 /// Bowtie 2's scores, and a good deal of work.
@@ -66,30 +71,56 @@ pub(crate) fn usual(is_local: bool) -> GappedOptions {
         reported: Reported::AtMost(1),
         strands: Strands::Both,
         trim: [0, 0],
+        mates: MateOptions {
+            pairs: PairOptions {
+                orientation: Orientation::ForwardReverse,
+                min_insert_bp: 0,
+                max_insert_bp: 500,
+            },
+            dovetail: false,
+            contain: true,
+            overlap: true,
+            mixed: true,
+            discordant: true,
+        },
     }
 }
 
-/// Records of a batch of single reads.
-struct Records(Vec<Vec<Found>>);
+/// Records of a batch: of each read its placements, pairs in front, mates one after the other.
+#[derive(Default)]
+struct Records {
+    pairs: usize,
+    found: Vec<Vec<Found>>,
+}
 
 impl RecordSink for Records {
     fn record(&mut self, origin: Origin, body: &[u8]) {
-        let Origin::Single(number) = origin else { panic!("a pair") };
         let record = RecordRef::new(body).unwrap();
-        self.0.resize(self.0.len().max(number + 1), Vec::new());
-        assert_eq!(self.0.len(), number + 1, "reads come in order");
+        let is_second = record.has_flags(Flags::SECOND_OF_PAIR);
+        let number = match origin {
+            Origin::Pair(at) => 2 * at + usize::from(is_second),
+            Origin::Single(at) => 2 * self.pairs + at,
+        };
+        let is_paired = matches!(origin, Origin::Pair(_));
+        assert_eq!(is_paired, record.has_flags(Flags::PAIRED));
+        self.found.resize(self.found.len().max(number + 1), Vec::new());
+        assert_eq!(self.found.len(), number + 1, "reads come in order");
         let tag = |wanted: &[u8; 2]| {
             let mut fields = AuxFields::of(&body[record.aux_start()..]).map(Result::unwrap);
             fields.find(|(tag, _)| tag == wanted).and_then(|(_, value)| value.as_int())
         };
         if record.has_flags(Flags::UNMAPPED) {
-            assert!(tag(b"AS").is_none() && self.0[number].is_empty());
+            assert!(tag(b"AS").is_none() && self.found[number].is_empty());
             return;
         }
         let name_end = 32 + usize::from(body[8]);
         let count = usize::from(u16::from_le_bytes([body[12], body[13]]));
         let words = body[name_end..name_end + 4 * count].as_chunks().0;
-        self.0[number].push(Found {
+        self.found[number].push(Found {
+            flags: record.flags(),
+            mate: [record.mate_reference_id(), record.mate_position()],
+            template_length: record.template_length(),
+            mate_score: tag(b"YS").map(|it| it as i32),
             sequence: record.reference_id() as usize,
             position: record.position() as usize,
             is_reverse: record.has_flags(Flags::REVERSE),
@@ -102,6 +133,17 @@ impl RecordSink for Records {
 
 fn code(letter: u8) -> usize {
     b"ACGT".iter().position(|&it| it == letter.to_ascii_uppercase()).unwrap_or(4)
+}
+
+impl Found {
+    /// Where the read begins and ends, with what is clipped.
+    fn ends(&self) -> [i64; 2] {
+        let clip = |op: Option<&u32>| op.filter(|&op| op & 15 == 4).map_or(0, |op| op >> 4);
+        let span: u32 =
+            self.cigar.iter().filter(|&op| [0, 2].contains(&(op & 15))).map(|op| op >> 4).sum();
+        let start = self.position as i64 - i64::from(clip(self.cigar.first()));
+        [start, self.position as i64 + i64::from(span + clip(self.cigar.last()))]
+    }
 }
 
 impl Bench {
@@ -129,37 +171,84 @@ impl Bench {
         self.engine.set_options(options);
     }
 
-    /// The placements of each read, all looked at.
-    pub(crate) fn find(&self, reads: &[TestRead]) -> Vec<Vec<Found>> {
+    /// The placements of each read, all looked at. The first of them are so many pairs of mates.
+    pub(crate) fn find(&self, reads: &[TestRead], pairs: usize) -> Vec<Vec<Found>> {
         let read = |(bases, qualities): &'_ TestRead| -> (Vec<u8>, Vec<u8>) {
             (bases.clone(), qualities.clone())
         };
         let owned: Vec<_> = reads.iter().map(read).collect();
-        let singles = owned.iter().map(|(bases, qualities)| Read {
-            name: b"r",
-            bases,
-            qualities: Some(qualities),
-        });
-        let batch = EngineReads { pairs: Vec::new(), singles: singles.collect() };
+        let all: Vec<Read<'_>> = owned
+            .iter()
+            .map(|(bases, qualities)| Read { name: b"r", bases, qualities: Some(qualities) })
+            .collect();
+        let (mates, singles) = all.split_at(2 * pairs);
+        let batch = EngineReads { pairs: mates.as_chunks().0.to_vec(), singles: singles.to_vec() };
         let mut scratch = self.engine.scratch().unwrap();
         let candidates = self.engine.seed_extend(&mut scratch, &batch).unwrap();
-        let mut found = Records(Vec::new());
-        self.engine.emit(&mut scratch, candidates, None, Ordinals::default(), &mut found).unwrap();
-        for (read, found) in reads.iter().zip(&found.0) {
-            self.look(read, found);
+        let mut records = Records { pairs, ..Records::default() };
+        let ordinals = Ordinals::default();
+        self.engine.emit(&mut scratch, candidates, None, ordinals, &mut records).unwrap();
+        for (at, (read, found)) in reads.iter().zip(&records.found).enumerate() {
+            self.look(read, found, at >= 2 * pairs);
         }
-        found.0
+        let (mates, _) = records.found.as_chunks();
+        mates[..pairs].iter().for_each(|mates| self.look_at_mates(mates));
+        records.found
     }
 
-    /// Looks at the placements of a read.
-    fn look(&self, read: &TestRead, found: &[Found]) {
+    /// Looks at the placements of mates: pairs are what the options say, and each knows the
+    /// other.
+    fn look_at_mates(&self, [first, second]: &[Vec<Found>; 2]) {
+        let options = &self.options.mates;
+        let both = [first, second];
+        let is_proper = |it: &Found| it.flags & Flags::PROPER_PAIR != 0;
+        assert_eq!(first.iter().any(is_proper), second.iter().any(is_proper));
+        for (mate, own) in both.into_iter().enumerate() {
+            let other = both[1 - mate];
+            for (at, found) in own.iter().enumerate() {
+                let partner = if is_proper(found) { other.get(at) } else { other.first() };
+                assert_eq!(found.flags & Flags::MATE_UNMAPPED == 0, partner.is_some());
+                let partner = partner.unwrap_or(found);
+                assert_eq!(found.mate, [partner.sequence as i32, partner.position as i32]);
+                if let Some(score) = found.mate_score {
+                    assert_eq!(score, partner.score);
+                }
+            }
+        }
+        for (one, other) in first.iter().zip(second).filter(|(one, _)| is_proper(one)) {
+            assert!(is_proper(other) && one.sequence == other.sequence);
+            assert_eq!(one.template_length, -other.template_length);
+            let PairOptions { orientation, min_insert_bp, max_insert_bp } = options.pairs;
+            let distance = one.template_length.unsigned_abs();
+            assert!((min_insert_bp..=max_insert_bp).contains(&distance), "{one:?} {other:?}");
+            let is_alike = one.is_reverse == other.is_reverse;
+            assert_eq!(is_alike, orientation == Orientation::Same);
+            let [a, b] = [one, other].map(Found::ends);
+            let overlap = a[0] < b[1] && b[0] < a[1];
+            assert!(options.overlap || !overlap);
+            let inside = |a: [i64; 2], b: [i64; 2]| a[0] <= b[0] && b[1] <= a[1];
+            assert!(options.contain || !inside(a, b) && !inside(b, a));
+        }
+        let is_pair = |it: &Found| it.mate_score.is_some();
+        let is_mixed = !first.iter().chain(second).any(is_pair);
+        assert!(options.mixed || !is_mixed || first.is_empty() && second.is_empty());
+        let is_discordant = !is_mixed && !first.iter().any(is_proper);
+        assert!(options.discordant || !is_discordant);
+    }
+
+    /// Looks at the placements of a read, which is a single one or a mate.
+    fn look(&self, read: &TestRead, found: &[Found], is_single: bool) {
         let mut places = BTreeSet::new();
         for placement in found {
             assert_eq!(placement.score, self.worth(read, placement), "{placement:?}");
             let Found { sequence, position, is_reverse, .. } = *placement;
             let whole = (sequence, position, is_reverse, placement.cigar.clone());
-            assert!(places.insert(whole), "twice: {placement:?}");
-            assert!(placement.score <= found[0].score);
+            let is_new = places.insert(whole);
+            // Of a pair one mate may stay where it is.
+            let is_proper = placement.flags & Flags::PROPER_PAIR != 0;
+            assert!(is_new || is_proper, "twice: {placement:?}");
+            assert!(is_proper || placement.score <= found[0].score);
+            assert!(!is_single || !is_proper && placement.mate == [-1, -1]);
             assert!(placement.mapq <= 44 || placement.mapq == 255);
             let [start, end] = self.options.trim;
             let length = read.0.len().saturating_sub(end);
@@ -308,7 +397,18 @@ impl Numbers<'_> {
         };
         options.strands = [Strands::Both, Strands::Forward, Strands::Reverse][self.below(3)];
         options.trim = [self.below(4), self.below(4)];
+        options.mates = self.mates();
         options
+    }
+
+    fn mates(&mut self) -> MateOptions {
+        let all = [Orientation::ForwardReverse, Orientation::ReverseForward, Orientation::Same];
+        let orientation = all[self.below(3)];
+        let (least, more) = (self.below(100) as u32, 2 * self.below(256) as u32);
+        let pairs = PairOptions { orientation, min_insert_bp: least, max_insert_bp: least + more };
+        let [dovetail, contain, overlap, mixed, discordant] =
+            std::array::from_fn(|_| self.below(2) == 0);
+        MateOptions { pairs, dovetail, contain, overlap, mixed, discordant }
     }
 }
 
@@ -318,7 +418,7 @@ pub(crate) fn fuzzed(benches: &mut [Bench], data: &[u8]) {
     let bench = &mut benches[numbers.below(4)];
     let options = numbers.options();
     bench.set(options);
-    let count = 1 + numbers.below(3);
+    let (count, pairs) = (1 + numbers.below(4), numbers.below(3));
     let reads: Vec<TestRead> = (0..count).map(|_| numbers.read(&bench.sequences)).collect();
-    bench.find(&reads);
+    bench.find(&reads, pairs.min(count / 2));
 }

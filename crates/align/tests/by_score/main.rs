@@ -47,18 +47,18 @@ proptest! {
         let mut bench = Bench::new(genome);
         bench.set(usual(is_local));
         let length = read.0.len() as i32;
-        let found = bench.find(std::slice::from_ref(&read));
+        let found = bench.find(std::slice::from_ref(&read), 0);
         let lost = if changes { if is_local { 8 } else { 6 } } else { 0 };
         let least = if is_local { 2 * length - lost } else { -lost };
         prop_assert!(found[0].first().is_some_and(|it| it.score >= least), "{:?}", found);
         let mut options = usual(is_local);
         options.reported = Reported::All;
         bench.set(options);
-        let all = bench.find(std::slice::from_ref(&read));
+        let all = bench.find(std::slice::from_ref(&read), 0);
         prop_assert_eq!(all[0][0].score, found[0][0].score);
         options.strands = Strands::Forward;
         bench.set(options);
-        let forward = bench.find(std::slice::from_ref(&read));
+        let forward = bench.find(std::slice::from_ref(&read), 0);
         prop_assert!(forward[0].iter().all(|it| !it.is_reverse));
     }
 }

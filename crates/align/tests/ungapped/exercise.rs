@@ -4,9 +4,9 @@
 
 use std::fs;
 
+use seqloom_align::engine::native::pairs::{Orientation, PairOptions};
 use seqloom_align::engine::native::ungapped::{
-    Acceptance, NativeEngine, Orientation, PairOptions, Reported, SeedAcceptance, Strands,
-    UngappedOptions,
+    Acceptance, NativeEngine, Reported, SeedAcceptance, Strands, UngappedOptions,
 };
 use seqloom_align::engine::{
     AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink,

@@ -4,7 +4,7 @@
 use std::str::FromStr;
 
 use seqloom_align::engine::native::gapped::{
-    Effort, GapPenalty, GappedOptions, Growth, LengthFunction, Scoring,
+    Effort, GapPenalty, GappedOptions, Growth, LengthFunction, MateOptions, Scoring,
 };
 use seqloom_align::engine::native::ungapped::{Reported, Strands};
 use seqloom_terminal::UsageError;
@@ -110,6 +110,9 @@ pub(super) struct GappedArguments {
     /// L,0,0.15]
     #[arg(long, value_name = "F,B,A", value_parser = length_function, allow_hyphen_values = true)]
     max_unknown: Option<LengthFunction>,
+    /// Leave reads out of the output that are not placed, and pairs of which neither mate is
+    #[arg(long)]
+    pub(super) drop_unaligned: bool,
 }
 
 /// A function that grows with the length.
@@ -170,6 +173,7 @@ impl GappedArguments {
         &self,
         is_local: bool,
         (reported, strands, trim): (Reported, Strands, [usize; 2]),
+        mates: MateOptions,
     ) -> GappedOptions {
         GappedOptions {
             scoring: self.scoring(is_local),
@@ -177,6 +181,7 @@ impl GappedArguments {
             reported,
             strands,
             trim,
+            mates,
         }
     }
 
@@ -193,6 +198,7 @@ impl GappedArguments {
             ("--reference-gap", self.reference_gap.is_some()),
             ("--gap-barrier", self.gap_barrier.is_some()),
             ("--max-unknown", self.max_unknown.is_some()),
+            ("--drop-unaligned", self.drop_unaligned),
         ];
         options.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
     }

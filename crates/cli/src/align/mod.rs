@@ -10,6 +10,7 @@ mod gapped;
 mod header;
 pub(crate) mod job;
 pub(crate) mod lanes;
+mod mates;
 mod mode;
 pub(crate) mod opened;
 mod outcomes;
@@ -19,6 +20,7 @@ pub(crate) mod sinks;
 pub(crate) mod sorted;
 mod streamed;
 pub(crate) mod summary;
+mod tally;
 
 use seqloom_align::engine::AlignmentEngine;
 use seqloom_align::engine::bwa::BwaEngine;

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use seqloom_align::engine::native::gapped::{GappedEngine, GappedOptions, MOST_PLACEMENTS};
 use seqloom_align::engine::native::ungapped::{
-    Acceptance, MOST_MISMATCHES, NativeEngine, Orientation, PairOptions, Reported, SeedAcceptance,
-    Strands, UngappedOptions,
+    Acceptance, MOST_MISMATCHES, NativeEngine, Reported, SeedAcceptance, Strands, UngappedOptions,
 };
 use seqloom_align::index::IndexInfo;
 use seqloom_io::sink::atomic::AtomicFileError;
@@ -13,6 +12,7 @@ use seqloom_terminal::UsageError;
 
 use super::arguments::{AlignArguments, EngineChoice};
 use super::gapped::GappedArguments;
+use super::mates::{BY_SCORE_INSERT, MateArguments, UNGAPPED_INSERT};
 use super::outcomes::{self, Outcomes, Wording};
 
 /// `--mode`.
@@ -37,17 +37,6 @@ enum StrandArgument {
     Forward,
     /// Its reverse complement
     Reverse,
-}
-
-/// `--orientation`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum OrientationArgument {
-    /// Towards each other
-    Fr,
-    /// Away from each other
-    Rf,
-    /// Both the same way
-    Ff,
 }
 
 impl Mode {
@@ -113,15 +102,6 @@ pub(crate) struct ModeArguments {
     /// Cut so many bases off the 3' end of each read
     #[arg(long, help_heading = COMMON, value_name = "BASES")]
     trim3: Option<u16>,
-    /// Least distance between the outer ends of mates, in bp [default: 0]
-    #[arg(long, value_name = "BP", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
-    min_insert: Option<u32>,
-    /// Greatest distance between the outer ends of mates, in bp [default: 250]
-    #[arg(long, value_name = "BP", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
-    max_insert: Option<u32>,
-    /// How mates lie to each other [default: fr]
-    #[arg(long, value_name = "ORIENTATION")]
-    orientation: Option<OrientationArgument>,
     /// Also write reads that have placements to FILE, as FASTQ or FASTA like the input; mates of
     /// two files to two, FILE with _1 and _2 in front of its suffix
     #[arg(long, help_heading = COMMON, value_name = "FILE", value_parser = reads_file)]
@@ -133,6 +113,8 @@ pub(crate) struct ModeArguments {
     /// --unaligned-reads
     #[arg(long, value_name = "FILE", value_parser = reads_file, requires = "max_placements")]
     frequent_reads: Option<PathBuf>,
+    #[command(flatten)]
+    mates: MateArguments,
     #[command(flatten)]
     gapped: GappedArguments,
 }
@@ -169,21 +151,13 @@ impl ModeArguments {
             best_stratum: self.best_stratum,
             strands,
             trim,
-            pairs: PairOptions {
-                orientation: match self.orientation {
-                    None | Some(OrientationArgument::Fr) => Orientation::ForwardReverse,
-                    Some(OrientationArgument::Rf) => Orientation::ReverseForward,
-                    Some(OrientationArgument::Ff) => Orientation::Same,
-                },
-                min_insert_bp: self.min_insert.unwrap_or(0),
-                max_insert_bp: self.max_insert.unwrap_or(250),
-            },
+            pairs: self.mates.pairs(UNGAPPED_INSERT),
         }
     }
 
     /// The options of the modes with gaps.
     pub(super) fn gapped(&self) -> GappedOptions {
-        self.gapped.options(self.mode == Mode::Local, self.common())
+        self.gapped.options(self.mode == Mode::Local, self.common(), self.mates.by_score())
     }
 
     /// What all modes but bwa's have.
@@ -242,8 +216,7 @@ impl ModeArguments {
             ("--best-stratum", self.best_stratum),
             ("--frequent-reads", self.frequent_reads.is_some()),
         ];
-        let given = options.into_iter().find_map(|(name, is_given)| is_given.then_some(name));
-        given.or_else(|| self.given_for_mates())
+        options.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
     }
 
     /// The first option given of those that all modes but bwa's have.
@@ -257,14 +230,16 @@ impl ModeArguments {
         ];
         let files = self.reads_files().map(|(name, path)| (name, path.is_some()));
         let mut all = options.into_iter().chain(files);
-        all.find_map(|(name, is_given)| is_given.then_some(name))
+        let given = all.find_map(|(name, is_given)| is_given.then_some(name));
+        given.or_else(|| self.mates.given())
     }
 
     /// An option given that this mode does not have, with the modes that do.
     fn given_elsewhere(&self) -> Option<(&'static str, &'static str)> {
         let of = |option: Option<&'static str>, modes| option.map(|option| (option, modes));
         let ungapped = of(self.given_for_ungapped(), "ungapped");
-        let gapped = of(self.gapped.given(), "end-to-end and --mode local");
+        let by_score = self.gapped.given().or_else(|| self.mates.given_by_score());
+        let gapped = of(by_score, "end-to-end and --mode local");
         let common = of(self.given_in_common(), "ungapped, end-to-end and local");
         match self.mode {
             Mode::Bwa => ungapped.or(gapped).or(common),
@@ -275,12 +250,12 @@ impl ModeArguments {
 
     /// The first option given that is of no use without mates.
     pub(super) fn given_for_mates(&self) -> Option<&'static str> {
-        let options = [
-            ("--min-insert", self.min_insert.is_some()),
-            ("--max-insert", self.max_insert.is_some()),
-            ("--orientation", self.orientation.is_some()),
-        ];
-        options.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+        self.mates.given().or_else(|| self.mates.given_by_score())
+    }
+
+    /// Whether reads and pairs of which nothing is placed get no record.
+    pub(super) fn drops_unaligned(&self) -> bool {
+        self.gapped.drop_unaligned
     }
 
     /// Whether pairs are held until a cohort is complete.
@@ -320,23 +295,6 @@ pub(super) fn check(arguments: &AlignArguments) -> Result<(), UsageError> {
                 format!("--placements {wanted}: --mode {mode} takes {MOST_PLACEMENTS} at most");
             return Err(UsageError(text));
         }
-        refuse_mates(arguments)?;
     }
-    let PairOptions { min_insert_bp: least, max_insert_bp: most, .. } = own.ungapped().pairs;
-    if least > most {
-        let text = format!("--min-insert {least} is more than --max-insert {most}");
-        return Err(UsageError(text));
-    }
-    Ok(())
-}
-
-/// Refuses mates, where the command line says that there are some.
-fn refuse_mates(arguments: &AlignArguments) -> Result<(), UsageError> {
-    let mates = match (&arguments.second, arguments.input.interleaved) {
-        (Some(path), _) => format!("{} has mates", path.display()),
-        (None, true) => "-p is for mates".to_owned(),
-        (None, false) => return Ok(()),
-    };
-    let mode = arguments.mode.mode.name();
-    Err(UsageError(format!("{mates}, and --mode {mode} takes single reads as yet")))
+    own.mates.check(if own.mode == Mode::Ungapped { UNGAPPED_INSERT } else { BY_SCORE_INSERT })
 }

@@ -83,7 +83,12 @@ impl Lane {
         umi: Option<UmiRules>,
     ) -> Self {
         let (read_group, line) = group.unzip();
-        let tags = RecordTags { read_group, input: input_tags(arguments, &source), umi };
+        let tags = RecordTags {
+            read_group,
+            input: input_tags(arguments, &source),
+            umi,
+            drops_unaligned: arguments.mode.drops_unaligned(),
+        };
         let pairing = pairing(arguments, &source);
         Self { pairing, tags, source, read_group: line.filter(|_| is_told) }
     }

@@ -6,6 +6,7 @@ use std::fmt::{self, Write as _};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use seqloom_align::cohort::Batch;
 use seqloom_align::ingest::BatchSink;
@@ -16,6 +17,7 @@ use seqloom_io::sink::atomic::{AtomicFile, AtomicFileError};
 use seqloom_io::sink::output::OutputError;
 use seqloom_runtime::order::Ordered;
 
+use super::tally::{Tally, Template, percent};
 use crate::output::at_path;
 
 /// What becomes of a read or pair.
@@ -55,8 +57,8 @@ struct Counts {
     reads: [AtomicU64; 3],
     /// Of single reads, and of pairs.
     placements: [AtomicU64; 2],
-    /// Reads with a second placement that is known.
-    repeated: AtomicU64,
+    /// What Bowtie 2 counts.
+    tally: Mutex<Tally>,
 }
 
 /// What became of all reads so far.
@@ -123,15 +125,21 @@ impl Outcomes {
         templates: &PackedTemplates,
     ) -> Result<(), RecordError> {
         let mut reads = [0; 3];
-        let (mut placements, mut repeated) = ([0; 2], 0);
+        let (mut placements, mut tally) = ([0; 2], Tally::default());
         let before = (templates.first_template - batch.first_template) as usize;
         let mut input = self.has_files().then(|| batch.templates().skip(before));
-        for (_, records) in templates.iter() {
-            let of = judge(records)?;
-            let outcome = of.outcome;
+        for (at, (_, records)) in templates.iter().enumerate() {
+            let outcome = match self.wording {
+                Wording::Bowtie => {
+                    let of = judge(records)?;
+                    placements[usize::from(of.is_paired)] += of.placements;
+                    of.outcome
+                }
+                Wording::Bowtie2 => {
+                    judge_by_score(records, batch.is_pair(before + at), &mut tally)?
+                }
+            };
             reads[outcome as usize] += 1;
-            placements[usize::from(of.is_paired)] += of.placements;
-            repeated += u64::from(of.is_repeated);
             let file = self.file_of(outcome) as usize;
             let Some((first, second)) = input.as_mut().and_then(Iterator::next) else { continue };
             if self.files[file].is_empty() {
@@ -150,7 +158,7 @@ impl Outcomes {
         };
         add(&self.counts.reads, &reads);
         add(&self.counts.placements, &placements);
-        self.counts.repeated.fetch_add(repeated, Ordering::Relaxed);
+        self.counts.tally.lock().unwrap_or_else(PoisonError::into_inner).add(&tally);
         Ok(())
     }
 
@@ -172,11 +180,11 @@ impl Outcomes {
     /// What there is to read once all is done, and the files, which are still to get their names.
     pub(super) fn finish(self) -> (Totals, Vec<AtomicFile>) {
         let number = |it: AtomicU64| it.into_inner();
-        let Counts { reads, placements, repeated } = self.counts;
+        let Counts { reads, placements, tally } = self.counts;
         let totals = Totals {
             reads: reads.map(number),
             placements: placements.map(number),
-            repeated: repeated.into_inner(),
+            tally: tally.into_inner().unwrap_or_else(PoisonError::into_inner),
             wording: self.wording,
         };
         (totals, self.files.into_iter().flatten().collect())
@@ -188,13 +196,11 @@ struct Judgement {
     outcome: Outcome,
     is_paired: bool,
     placements: u64,
-    /// The score of a second placement is known.
-    is_repeated: bool,
 }
 
 /// What became of the template of these records.
 fn judge(records: &[u8]) -> Result<Judgement, RecordError> {
-    let (mut placements, mut is_paired, mut is_repeated) = (0, false, false);
+    let (mut placements, mut is_paired) = (0, false);
     let mut outcome = Outcome::Aligned;
     for body in framed_records(records) {
         let record = RecordRef::new(body?)?;
@@ -205,10 +211,24 @@ fn judge(records: &[u8]) -> Result<Judgement, RecordError> {
             outcome = if is_frequent { Outcome::Frequent } else { Outcome::Unaligned };
         } else if !record.has_flags(Flags::SECOND_OF_PAIR) {
             placements += 1;
-            is_repeated |= record.find_aux(*b"XS")?.is_some();
         }
     }
-    Ok(Judgement { outcome, is_paired, placements, is_repeated })
+    Ok(Judgement { outcome, is_paired, placements })
+}
+
+/// What became of it in the modes by score, where it is counted as Bowtie 2 does. Pairs count as
+/// aligned where they are concordant.
+fn judge_by_score(
+    records: &[u8],
+    is_paired: bool,
+    tally: &mut Tally,
+) -> Result<Outcome, RecordError> {
+    let mut template = Template::new(is_paired);
+    for body in framed_records(records) {
+        template.add(&RecordRef::new(body?)?)?;
+    }
+    tally.count(&template);
+    Ok(if template.is_aligned() { Outcome::Aligned } else { Outcome::Unaligned })
 }
 
 /// Appends a read as FASTQ, or as FASTA where it has no qualities, with the header line of the
@@ -240,7 +260,7 @@ fn push_read((block, at): (&ReadBlock, usize), text: &mut Vec<u8>) {
 pub(super) struct Totals {
     reads: [u64; 3],
     placements: [u64; 2],
-    repeated: u64,
+    tally: Tally,
     wording: Wording,
 }
 
@@ -249,25 +269,12 @@ impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.wording {
             Wording::Bowtie => self.as_bowtie(f),
-            Wording::Bowtie2 => self.as_bowtie_2(f),
+            Wording::Bowtie2 => self.tally.fmt(f),
         }
     }
 }
 
 impl Totals {
-    /// As Bowtie 2 prints it.
-    fn as_bowtie_2(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [aligned, unaligned, _] = self.reads;
-        let all = aligned + unaligned;
-        let share = |count: u64| format!("{count} ({:.2}%)", percent(count, all));
-        writeln!(f, "{all} reads; of these:")?;
-        writeln!(f, "  {} were unpaired; of these:", share(all))?;
-        writeln!(f, "    {} aligned 0 times", share(unaligned))?;
-        writeln!(f, "    {} aligned exactly 1 time", share(aligned - self.repeated))?;
-        writeln!(f, "    {} aligned >1 times", share(self.repeated))?;
-        write!(f, "{:.2}% overall alignment rate", percent(aligned, all))
-    }
-
     fn as_bowtie(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [aligned, unaligned, frequent] = OUTCOMES.map(|it| self.reads[it as usize]);
         let processed = aligned + unaligned + frequent;
@@ -298,10 +305,6 @@ impl Totals {
         let _ = writeln!(text, "{self}");
         text
     }
-}
-
-fn percent(count: u64, of: u64) -> f64 {
-    if of == 0 { 0.0 } else { 100.0 * count as f64 / of as f64 }
 }
 
 /// Why a batch was not taken.
@@ -379,7 +382,8 @@ mod tests {
     #[test]
     fn totals_read_as_bowtie_s() {
         let t = |reads, placements, expected: &[&str]| {
-            let totals = Totals { reads, placements, repeated: 0, wording: Wording::Bowtie };
+            let (tally, wording) = (Tally::default(), Wording::Bowtie);
+            let totals = Totals { reads, placements, tally, wording };
             let text = totals.text();
             assert_eq!(text.lines().collect::<Vec<_>>(), expected);
         };
@@ -414,21 +418,6 @@ mod tests {
                 "Reported 9 paired-end alignments and 5 unpaired alignments",
             ],
         );
-    }
-
-    #[test]
-    fn totals_of_scores_read_as_bowtie_2_s() {
-        let (reads, placements) = ([18, 2, 0], [18, 0]);
-        let totals = Totals { reads, placements, repeated: 3, wording: Wording::Bowtie2 };
-        let expected = [
-            "20 reads; of these:",
-            "  20 (100.00%) were unpaired; of these:",
-            "    2 (10.00%) aligned 0 times",
-            "    15 (75.00%) aligned exactly 1 time",
-            "    3 (15.00%) aligned >1 times",
-            "90.00% overall alignment rate",
-        ];
-        assert_eq!(totals.text().lines().collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod address_space;
 mod beside;
 mod book;
 mod by_score;
+mod by_score_pairs;
 mod certified_path;
 mod clashes;
 mod command_line;

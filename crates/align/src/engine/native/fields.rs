@@ -10,6 +10,8 @@ pub(super) const PAIRED: u16 = 0x1;
 pub(super) const PROPER: u16 = 0x2;
 /// FLAG: no placement.
 pub(super) const UNMAPPED: u16 = 0x4;
+/// FLAG: the mate has no placement.
+pub(super) const MATE_UNMAPPED: u16 = 0x8;
 /// FLAG: the reverse complement is placed.
 pub(super) const REVERSE: u16 = 0x10;
 /// FLAG: the mate's reverse complement is placed.

@@ -6,6 +6,7 @@
 mod chance;
 mod fields;
 pub mod gapped;
+pub mod pairs;
 mod query;
 mod starts;
 pub mod ungapped;

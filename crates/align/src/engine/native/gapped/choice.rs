@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use super::candidates::{Diagonal, ScoredRead};
 use super::kernel::{Lanes, MARGIN, Profile, best_score};
-use super::score::Bounds;
+use super::score::{Bounds, Scoring};
 use super::seeds::Hit;
 use super::traceback::{CLIP, DELETION, INSERTION, MATCH, Problem, Table, push};
 use super::window::{Reference, Stretch};
@@ -74,57 +74,62 @@ pub(super) struct Chosen {
 
 /// Diagonals near each other.
 #[derive(Debug, Clone)]
-struct Group {
-    diagonals: Range<usize>,
-    stretch: Stretch,
+pub(super) struct Group {
+    pub(super) diagonals: Range<usize>,
+    pub(super) stretch: Stretch,
     /// Where the middle of the band is.
-    middle: i64,
-    /// The best score without a gap, where that counts.
-    ungapped: Option<i32>,
+    pub(super) middle: i64,
+    /// The best score without a gap, where that counts, and with gaps or without.
+    pub(super) ungapped: Option<i32>,
+    pub(super) best: Option<i32>,
     covered: u32,
     /// A rare seed lies on one of them.
     is_rare: bool,
+    /// It has been extended with gaps.
+    is_extended: bool,
 }
 
 /// A placement before it is known to differ from the better ones.
 #[derive(Debug, Clone, Copy)]
-struct Found {
-    score: i32,
-    chance: u64,
-    is_rare: bool,
+pub(super) struct Found {
+    pub(super) score: i32,
+    pub(super) chance: u64,
+    pub(super) is_rare: bool,
     /// A diagonal, or else a group with gaps.
-    diagonal: Option<usize>,
-    group: usize,
+    pub(super) diagonal: Option<usize>,
+    pub(super) group: usize,
 }
 
 /// Working memory.
 #[derive(Debug, Default)]
 pub(super) struct Work {
-    diagonals: Vec<Diagonal>,
-    groups: Vec<Group>,
+    pub(super) diagonals: Vec<Diagonal>,
+    pub(super) groups: Vec<Group>,
     order: Vec<usize>,
-    found: Vec<Found>,
+    pub(super) found: Vec<Found>,
+    /// The profile is that of the read at hand.
+    is_ready: bool,
     profile: Profile,
     codes: Vec<u8>,
     window: Vec<i16>,
     table: Table,
     ops: Vec<u32>,
     /// Diagonals of the alignments with gaps that have been taken.
-    passed: Vec<i64>,
+    pub(super) passed: Vec<i64>,
     /// Those of the one at hand.
     path: Vec<i64>,
 }
 
 /// The two best scores.
 #[derive(Debug, Clone, Copy, Default)]
-struct Two {
-    best: Option<i32>,
+pub(super) struct Two {
+    pub(super) best: Option<i32>,
     second: Option<i32>,
 }
 
 impl Two {
     /// Whether `score` is one of them.
-    fn add(&mut self, score: i32) -> bool {
+    pub(super) fn add(&mut self, score: i32) -> bool {
         if self.best.is_none_or(|best| score > best) {
             self.second = self.best.replace(score);
             true
@@ -148,30 +153,43 @@ impl Work {
         wanted: &Wanted,
         out: &mut Output,
     ) -> Chosen {
-        read.diagonals(reference, hits, &mut self.codes, &mut self.diagonals);
-        self.group(wanted.bounds.minimum);
-        self.list_ungapped(wanted);
+        self.look(read, reference, hits, wanted);
         self.extend::<L>(read, reference, wanted);
-        self.found.sort_unstable_by_key(|it| {
-            (std::cmp::Reverse(it.score), it.chance, it.group, it.diagonal)
-        });
         self.take(read, reference, wanted, out)
     }
 
-    /// Puts the diagonals in groups.
-    fn group(&mut self, minimum: i32) {
+    /// Lists the diagonals of a read's hits, in groups, and its placements there without a gap.
+    #[inline(always)]
+    pub(super) fn look(
+        &mut self,
+        read: ScoredRead<'_>,
+        reference: &Reference<'_>,
+        hits: &[Hit],
+        wanted: &Wanted,
+    ) {
+        self.is_ready = false;
         self.groups.clear();
-        let mut first = 0;
-        for (at, diagonal) in self.diagonals.iter().enumerate() {
-            let score = diagonal.ungapped.map(|it| it.score).filter(|&it| it >= minimum);
+        self.found.clear();
+        read.diagonals(reference, hits, &mut self.codes, &mut self.diagonals);
+        self.group_from(0, wanted);
+    }
+
+    /// Puts the diagonals from number `first` in groups of their own, and lists the placements on
+    /// them.
+    pub(super) fn group_from(&mut self, first: usize, wanted: &Wanted) {
+        let (mut first, from) = (first, self.groups.len());
+        for (at, diagonal) in self.diagonals.iter().enumerate().skip(first) {
+            let score = diagonal.ungapped.map(|it| it.score);
+            let score = score.filter(|&it| it >= wanted.bounds.minimum);
             let is_near = |first: &Diagonal| {
                 first.stretch == diagonal.stretch && diagonal.start - first.start <= GROUP_SPAN
             };
-            match self.groups.last_mut() {
+            match self.groups[from..].last_mut() {
                 Some(group) if is_near(&self.diagonals[first]) => {
                     group.diagonals.end = at + 1;
                     group.middle = (self.diagonals[first].start + diagonal.start) / 2;
                     group.ungapped = group.ungapped.max(score);
+                    group.best = group.ungapped;
                     group.covered += diagonal.covered;
                     group.is_rare |= diagonal.is_rare;
                 }
@@ -182,38 +200,28 @@ impl Work {
                         stretch: diagonal.stretch,
                         middle: diagonal.start,
                         ungapped: score,
+                        best: score,
                         covered: diagonal.covered,
                         is_rare: diagonal.is_rare,
+                        is_extended: false,
                     });
                 }
             }
-        }
-    }
-
-    /// All placements without a gap.
-    fn list_ungapped(&mut self, wanted: &Wanted) {
-        self.found.clear();
-        for (number, group) in self.groups.iter().enumerate() {
-            for at in group.diagonals.clone() {
-                let diagonal = &self.diagonals[at];
-                let Some(ungapped) = diagonal.ungapped else { continue };
-                if ungapped.score >= wanted.bounds.minimum {
-                    let chance = hash(wanted.ordinal, diagonal.start as u64);
-                    self.found.push(Found {
-                        score: ungapped.score,
-                        chance,
-                        is_rare: diagonal.is_rare,
-                        diagonal: Some(at),
-                        group: number,
-                    });
-                }
+            if let Some(score) = score {
+                self.found.push(Found {
+                    score,
+                    chance: hash(wanted.ordinal, diagonal.start as u64),
+                    is_rare: diagonal.is_rare,
+                    diagonal: Some(at),
+                    group: self.groups.len() - 1,
+                });
             }
         }
     }
 
     /// Extends groups with gaps, and lists what is better than without.
     #[inline(always)]
-    fn extend<L: Lanes>(
+    pub(super) fn extend<L: Lanes>(
         &mut self,
         read: ScoredRead<'_>,
         reference: &Reference<'_>,
@@ -238,31 +246,51 @@ impl Work {
         };
         self.order.sort_by_key(|at| std::cmp::Reverse(key(at)));
         let mut failed = 0;
-        let mut is_ready = false;
         for at in 0..self.order.len() {
             let number = self.order[at];
-            let group = self.groups[number].clone();
-            if group.ungapped.is_some_and(|score| score >= ceiling) {
+            if self.is_settled(number, ceiling) {
                 continue;
             }
-            if !is_ready {
-                self.profile.take(read.query.codes(), read.penalties, read.scoring);
-                is_ready = true;
-            }
-            let score = self.gapped::<L>(read, reference, &group);
-            let is_better = group.ungapped.is_none_or(|ungapped| score > ungapped);
-            let counts = score >= bounds.minimum && is_better;
-            if counts {
-                let chance = hash(wanted.ordinal, group.middle as u64);
-                let is_rare = group.is_rare;
-                self.found.push(Found { score, chance, is_rare, diagonal: None, group: number });
-            }
-            let has_changed = counts && (two.add(score) || wanted.placements > 1);
+            let better = self.extend_group::<L>(read, reference, wanted, number);
+            let has_changed = better.is_some_and(|it| two.add(it) || wanted.placements > 1);
             failed = if has_changed { 0 } else { failed + 1 };
             if failed >= wanted.tries || is_settled(&two) {
                 return;
             }
         }
+    }
+
+    /// Whether a group needs no extension: nothing with a gap is better, or it has been extended.
+    pub(super) fn is_settled(&self, group: usize, ceiling: i32) -> bool {
+        let group = &self.groups[group];
+        group.is_extended || group.ungapped.is_some_and(|score| score >= ceiling)
+    }
+
+    /// Extends a group with gaps; the score, if it counts and is better than without.
+    #[inline(always)]
+    pub(super) fn extend_group<L: Lanes>(
+        &mut self,
+        read: ScoredRead<'_>,
+        reference: &Reference<'_>,
+        wanted: &Wanted,
+        number: usize,
+    ) -> Option<i32> {
+        if !self.is_ready {
+            self.profile.take(read.query.codes(), read.penalties, read.scoring);
+            self.is_ready = true;
+        }
+        self.groups[number].is_extended = true;
+        let group = self.groups[number].clone();
+        let score = self.gapped::<L>(read, reference, &group);
+        let is_better = group.ungapped.is_none_or(|ungapped| score > ungapped);
+        if score < wanted.bounds.minimum || !is_better {
+            return None;
+        }
+        self.groups[number].best = Some(score);
+        let chance = hash(wanted.ordinal, group.middle as u64);
+        let is_rare = group.is_rare;
+        self.found.push(Found { score, chance, is_rare, diagonal: None, group: number });
+        Some(score)
     }
 
     /// The best score near a group's diagonals.
@@ -288,7 +316,7 @@ impl Work {
 
     /// Takes placements that differ from those taken before, the best first, until there are enough
     /// and the score of one more is known.
-    fn take(
+    pub(super) fn take(
         &mut self,
         read: ScoredRead<'_>,
         reference: &Reference<'_>,
@@ -296,9 +324,10 @@ impl Work {
         out: &mut Output,
     ) -> Chosen {
         let first = out.alignments.len();
-        let is_frequent = self.diagonals.iter().any(|it| !it.is_rare);
+        let is_frequent = self.is_frequent();
         let mut chosen = Chosen { alignments: first..first, second: None, is_frequent };
-        let near = i32::from(read.scoring.mismatch[0] + read.scoring.match_bonus);
+        let near = near(read.scoring);
+        self.sort_found();
         self.passed.clear();
         for at in 0..self.found.len() {
             let found = self.found[at];
@@ -310,16 +339,13 @@ impl Work {
             }
             let alignment = self.alignment(read, reference, &found, out);
             let is_new = self.is_new(&found, &out.alignments[first..], &out.ops);
-            let is_known = is_new
-                && unknown(read, reference, &alignment, &mut self.codes) <= wanted.most_unknown;
+            let is_known = is_new && self.is_known(read, reference, &alignment, wanted);
             if is_known {
                 if taken > 0 && counts {
                     chosen.second = chosen.second.or(Some(found.score));
                 }
                 if taken < wanted.placements {
-                    if found.diagonal.is_none() {
-                        self.passed.extend(&self.path);
-                    }
+                    self.pass(&found);
                     out.alignments.push(alignment);
                     continue;
                 }
@@ -333,8 +359,26 @@ impl Work {
         chosen
     }
 
+    /// Numbers of the placements in a group, where those are in order.
+    pub(super) fn of_group(&self, group: usize) -> Range<usize> {
+        let from = self.found.partition_point(|it| it.group < group);
+        from..self.found.partition_point(|it| it.group <= group)
+    }
+
+    /// Whether some of its seeds are frequent.
+    pub(super) fn is_frequent(&self) -> bool {
+        self.diagonals.iter().any(|it| !it.is_rare)
+    }
+
+    /// The best placements first; of equal ones chance decides.
+    pub(super) fn sort_found(&mut self) {
+        self.found.sort_unstable_by_key(|it| {
+            (std::cmp::Reverse(it.score), it.chance, it.group, it.diagonal)
+        });
+    }
+
     /// The alignment of a placement; `path` is then the diagonals that it is on.
-    fn alignment(
+    pub(super) fn alignment(
         &mut self,
         read: ScoredRead<'_>,
         reference: &Reference<'_>,
@@ -374,8 +418,36 @@ impl Work {
         Alignment { score: found.score, stretch: group.stretch, place, ops }
     }
 
+    /// Whether an alignment has no more bases that are not A, C, G or T, of the read and of the
+    /// reference under it, than are allowed.
+    pub(super) fn is_known(
+        &mut self,
+        read: ScoredRead<'_>,
+        reference: &Reference<'_>,
+        alignment: &Alignment,
+        wanted: &Wanted,
+    ) -> bool {
+        let length = read.query.len();
+        let end = (alignment.place + length as i64).min(alignment.stretch.end);
+        if !reference.has_hole(alignment.place, end) {
+            // Reads with too many are not searched for.
+            return true;
+        }
+        let span = (end - alignment.place) as usize;
+        reference.codes(alignment.stretch, alignment.place, span, &mut self.codes);
+        let unknown = self.codes.iter().filter(|&&code| code == UNKNOWN).count();
+        unknown as u32 <= wanted.most_unknown
+    }
+
+    /// The alignment at hand is one of those taken.
+    pub(super) fn pass(&mut self, found: &Found) {
+        if found.diagonal.is_none() {
+            self.passed.extend(&self.path);
+        }
+    }
+
     /// Whether the alignment at hand is on no diagonal of those taken.
-    fn is_new(&self, found: &Found, taken: &[Alignment], ops: &[u32]) -> bool {
+    pub(super) fn is_new(&self, found: &Found, taken: &[Alignment], ops: &[u32]) -> bool {
         let is_passed = |diagonal: &i64| self.passed.contains(diagonal);
         if self.path.iter().any(is_passed) {
             return false;
@@ -389,6 +461,11 @@ impl Work {
                 near && self.path.contains(&(other.place - clip))
             })
     }
+}
+
+/// A placement that is worth so much less than the best counts as a second one.
+pub(super) fn near(scoring: &Scoring) -> i32 {
+    i32::from(scoring.mismatch[0] + scoring.match_bonus)
 }
 
 /// The diagonals that an alignment is on: places of the read's first base.
@@ -407,22 +484,4 @@ fn walk(place: i64, ops: &[u32], out: &mut Vec<i64>) {
             _ => (),
         }
     }
-}
-
-/// Bases that are not A, C, G or T, of the read and of the reference under it.
-fn unknown(
-    read: ScoredRead<'_>,
-    reference: &Reference<'_>,
-    alignment: &Alignment,
-    codes: &mut Vec<u8>,
-) -> u32 {
-    let length = read.query.len();
-    let end = (alignment.place + length as i64).min(alignment.stretch.end);
-    if !reference.has_hole(alignment.place, end) {
-        // Reads with too many are not searched for.
-        return 0;
-    }
-    let span = (end - alignment.place) as usize;
-    reference.codes(alignment.stretch, alignment.place, span, codes);
-    codes.iter().filter(|&&code| code == UNKNOWN).count() as u32
 }

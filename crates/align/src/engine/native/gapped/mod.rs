@@ -10,13 +10,20 @@
 //! 4. Reads without a good placement get more and shorter seeds, and go through 2 and 3 once
 //!    more.
 //! 5. `record`: to BAM, with MAPQ by the table of `mapq`.
+//!
+//! Of mates, `mates` takes the place of 3: it chooses pairs (`fragment` says what is one), and
+//! `rescue` finds mates without seeds.
 
 mod candidates;
 mod choice;
+mod emit;
+mod fragment;
 mod kernel;
 mod mapq;
+mod mates;
 mod options;
 mod record;
+mod rescue;
 mod score;
 mod seeds;
 mod simd;
@@ -25,13 +32,13 @@ mod window;
 
 use std::path::Path;
 
-pub use options::{Effort, GappedOptions};
+pub use options::{Effort, GappedOptions, MateOptions};
 pub use score::{GapPenalty, Growth, LengthFunction, Scoring};
 
+use super::checked;
 use super::query::{LONGEST_READ, Query, UNKNOWN};
 use super::starts::Starts;
-use super::ungapped::Reported;
-use super::{checked, fields};
+use super::ungapped::{Reported, Strands};
 use crate::engine::copied_reads::CopiedReads;
 use crate::engine::{
     AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink,
@@ -41,7 +48,9 @@ use crate::search::rows::Rows;
 use crate::search::text::Genome;
 use candidates::ScoredRead;
 use choice::{Chosen, Output, Wanted};
-use record::{Filtered, Said};
+use fragment::Question;
+use mates::{Paired, Pairing};
+use record::Filtered;
 use seeds::{SeedContext, SeedRules, SeedWork};
 use window::Reference;
 
@@ -72,7 +81,7 @@ pub struct GappedEngine {
 pub struct Scratch {
     reads: Group,
     seeds: SeedWork,
-    choice: choice::Work,
+    pairing: Pairing,
     output: Output,
     records: record::Work,
 }
@@ -85,6 +94,18 @@ struct Group {
     penalties: Vec<Vec<i16>>,
     filtered: Vec<Option<Filtered>>,
     chosen: Vec<Chosen>,
+    /// Of mates: what is known of each pair.
+    paired: Vec<Option<Paired>>,
+}
+
+/// The reads of a group as they come in.
+#[derive(Debug, Clone, Copy)]
+struct Incoming<'r> {
+    reads: &'r [Read<'r>],
+    /// Two and two are mates.
+    are_mates: bool,
+    /// Number of the first in the input.
+    first_ordinal: u64,
 }
 
 impl GappedEngine {
@@ -116,11 +137,18 @@ impl GappedEngine {
         Starts::size_bytes(bases)
     }
 
-    fn reference(&self) -> Reference<'_> {
+    /// The reference, and the strands on which reads are wanted: of single ones, or of mate 0 or 1.
+    fn reference(&self, mate: Option<usize>) -> Reference<'_> {
         let parts = self.index.parts();
         let genome = Genome { packed: parts.packed, bases: parts.bases };
         let (sequences, holes) = (self.index.sequences(), self.index.holes());
-        Reference { genome, sequences, holes, strands: self.options.strands }
+        let is_turned = mate == Some(1) && !self.options.mates.pairs.are_alike();
+        let strands = match self.options.strands {
+            Strands::Forward if is_turned => Strands::Reverse,
+            Strands::Reverse if is_turned => Strands::Forward,
+            strands => strands,
+        };
+        Reference { genome, sequences, holes, strands }
     }
 
     /// How many placements of a read are reported.
@@ -165,6 +193,8 @@ impl GappedEngine {
         group.filtered.clear();
         group.chosen.clear();
         group.chosen.resize(reads.len(), Chosen::default());
+        group.paired.clear();
+        group.paired.resize(reads.len().div_ceil(2), None);
         for (number, read) in reads.iter().enumerate() {
             let query = &mut group.queries[number];
             query.take(read.bases, read.qualities);
@@ -201,17 +231,20 @@ impl GappedEngine {
         work.seeds.extend(ends.map(|end| seeds::Seed::new(number, end)));
     }
 
-    /// Searches for seeds of all reads for which `wants` it, and chooses their placements.
+    /// Searches for seeds of all reads that are wanted, and chooses their placements.
     fn pass(
         &self,
-        first_ordinal: u64,
+        incoming: Incoming<'_>,
         is_second: bool,
         scratch: &mut Scratch,
-        wants: impl Fn(&Group, usize) -> bool,
+        are_wanted: &[bool],
     ) {
-        let Scratch { reads: group, seeds, choice, output, .. } = scratch;
-        for number in (0..group.chosen.len()).filter(|&number| wants(group, number)) {
-            self.seed(number, &group.queries[number], is_second, seeds);
+        let Scratch { reads: group, seeds, .. } = scratch;
+        let first_ordinal = incoming.first_ordinal;
+        for number in (0..group.chosen.len()).filter(|&number| are_wanted[number]) {
+            if group.filtered[number].is_none() {
+                self.seed(number, &group.queries[number], is_second, seeds);
+            }
         }
         if seeds.seeds.is_empty() {
             return;
@@ -219,19 +252,42 @@ impl GappedEngine {
         let rows = Rows::new(self.index.parts());
         let (queries, rules) = (&group.queries, self.rules(is_second));
         seeds.find(&SeedContext { rows, starts: &self.starts, queries, rules }, first_ordinal);
-        let reference = self.reference();
-        let is_of = |number: usize| move |hit: &seeds::Hit| (hit.query as usize) < number;
-        for number in 0..group.chosen.len() {
-            if !wants(group, number) {
-                continue;
+        let step = if incoming.are_mates { 2 } else { 1 };
+        for number in (0..are_wanted.len()).step_by(step).filter(|&number| are_wanted[number]) {
+            if incoming.are_mates {
+                self.choose_pair(number, first_ordinal, scratch);
+            } else {
+                self.choose_single(number, first_ordinal, scratch);
             }
-            let from = seeds.hits.partition_point(is_of(number));
-            let end = seeds.hits.partition_point(is_of(number + 1));
-            let (read, wanted) = self.asked(group, number, first_ordinal);
-            let hits = &seeds.hits[from..end];
-            let chosen = simd::choose(choice, read, &reference, (hits, &wanted), output);
+        }
+    }
+
+    fn choose_single(&self, number: usize, first_ordinal: u64, scratch: &mut Scratch) {
+        let Scratch { reads: group, seeds, pairing, output, .. } = scratch;
+        let (read, wanted) = self.asked(group, number, first_ordinal);
+        let (work, hits) = (&mut pairing.mates[0], seeds.hits_of(number));
+        let chosen = simd::choose(work, read, &self.reference(None), (hits, &wanted), output);
+        group.chosen[number] = chosen;
+    }
+
+    /// Of the mates that are reads `number` and the next.
+    fn choose_pair(&self, number: usize, first_ordinal: u64, scratch: &mut Scratch) {
+        let Scratch { reads: group, seeds, pairing, output, .. } = scratch;
+        let numbers = [number, number + 1];
+        let [one, other] = numbers.map(|number| self.asked(group, number, first_ordinal));
+        let question = Question {
+            reads: [one.0, other.0],
+            references: [Some(0), Some(1)].map(|mate| self.reference(mate)),
+            hits: numbers.map(|number| seeds.hits_of(number)),
+            wanted: [one.1, other.1],
+            are_searched: numbers.map(|number| group.filtered[number].is_none()),
+            options: &self.options.mates,
+        };
+        let (chosen, paired) = simd::choose_pair(pairing, &question, output);
+        for (number, chosen) in numbers.into_iter().zip(chosen) {
             group.chosen[number] = chosen;
         }
+        group.paired[number / 2] = paired;
     }
 
     /// A read of a group, and what is asked of it.
@@ -264,49 +320,30 @@ impl GappedEngine {
         best.is_none_or(|best| output.alignments[best].score < least)
     }
 
+    /// Whether a pair is no pair, or one of which both mates would get more seeds.
+    fn is_poor_pair(&self, group: &Group, number: usize, output: &Output) -> bool {
+        let are_poor = || [number, number + 1].map(|number| self.is_poor(group, number, output));
+        group.paired[number / 2].is_none() || are_poor() == [true; 2]
+    }
+
     /// Finds the placements of a group of reads.
-    fn place(&self, reads: &[Read<'_>], first_ordinal: u64, scratch: &mut Scratch) {
+    fn place(&self, incoming: Incoming<'_>, scratch: &mut Scratch) {
+        let reads = incoming.reads;
         self.take(reads, &mut scratch.reads);
         scratch.seeds.hits.clear();
         scratch.output.alignments.clear();
         scratch.output.ops.clear();
-        self.pass(first_ordinal, false, scratch, |group, number| group.filtered[number].is_none());
-        let poor: Vec<bool> = (0..reads.len())
-            .map(|number| self.is_poor(&scratch.reads, number, &scratch.output))
-            .collect();
-        self.pass(first_ordinal, true, scratch, |group, number| {
-            group.filtered[number].is_none() && poor[number]
-        });
-    }
-
-    /// Hands out the records of read `number` of a group.
-    fn emit_single(
-        &self,
-        (number, read): (usize, &Read<'_>),
-        scratch: &mut Scratch,
-        out: &mut dyn FnMut(&[u8]),
-    ) {
-        let Scratch { reads: group, output, records, .. } = scratch;
-        let chosen = &group.chosen[number];
-        if chosen.alignments.is_empty() {
-            out(records.unmapped(read, group.filtered[number]));
-            return;
-        }
-        let (scored, Wanted { bounds, placements, .. }) = self.asked(group, number, 0);
-        let reference = self.reference();
-        for (at, alignment) in output.alignments[chosen.alignments.clone()].iter().enumerate() {
-            let is_known = placements == 1 || chosen.second.is_some();
-            let mapping_quality = if at == 0 && is_known {
-                let is_local = self.options.scoring.is_local;
-                mapq::mapping_quality(is_local, bounds, alignment.score, chosen.second)
+        self.pass(incoming, false, scratch, &vec![true; reads.len()]);
+        let (group, output) = (&scratch.reads, &scratch.output);
+        let is_poor = |number: usize| {
+            if incoming.are_mates {
+                self.is_poor_pair(group, number & !1, output)
             } else {
-                255
-            };
-            let flags = if at > 0 { fields::SECONDARY } else { 0 };
-            let said = Said { flags, mapping_quality, second: chosen.second };
-            let ops = &output.ops[alignment.ops.clone()];
-            out(records.placed((read, scored), &reference, (alignment, ops), said));
-        }
+                group.filtered[number].is_none() && self.is_poor(group, number, output)
+            }
+        };
+        let are_poor: Vec<bool> = (0..reads.len()).map(is_poor).collect();
+        self.pass(incoming, true, scratch, &are_poor);
     }
 }
 
@@ -327,12 +364,6 @@ impl AlignmentEngine for GappedEngine {
         _scratch: &mut Scratch,
         reads: &EngineReads<'_>,
     ) -> Result<CopiedReads, EngineError> {
-        if let Some([first, _]) = reads.pairs.first() {
-            let problem =
-                "it has a mate; --mode end-to-end and --mode local take single reads as yet";
-            let name = String::from_utf8_lossy(first.name).into_owned();
-            return Err(EngineError::Read { name, problem: problem.to_owned() });
-        }
         Ok(CopiedReads::of(reads))
     }
 
@@ -350,13 +381,29 @@ impl AlignmentEngine for GappedEngine {
     ) -> Result<(), EngineError> {
         let take = |read| checked(read, self.options.trim, 0, "end-to-end or local");
         let reads: Vec<_> = candidates.reads().map(take).collect::<Result<_, _>>()?;
-        let together = (GROUP_PLACEMENTS / self.placements()).clamp(1, GROUP_READS);
-        for (group, reads) in reads.chunks(together).enumerate() {
-            let from = group * together;
-            self.place(reads, ordinals.first_single + from as u64, scratch);
-            for (number, read) in reads.iter().enumerate() {
-                let mut out = |body: &[u8]| sink.record(Origin::Single(from + number), body);
-                self.emit_single((number, read), scratch, &mut out);
+        let (mates, singles) = reads.split_at(2 * candidates.pairs());
+        let together = (GROUP_PLACEMENTS / self.placements()).clamp(2, GROUP_READS) & !1;
+        let mut from = 0;
+        for (reads, are_mates) in [(mates, true), (singles, false)] {
+            for reads in reads.chunks(together) {
+                let first_ordinal = ordinals.first_single + from as u64;
+                self.place(Incoming { reads, are_mates, first_ordinal }, scratch);
+                for number in (0..reads.len()).step_by(if are_mates { 2 } else { 1 }) {
+                    let at = from + number;
+                    let origin = if are_mates {
+                        Origin::Pair(at / 2)
+                    } else {
+                        Origin::Single(at - mates.len())
+                    };
+                    let mut out = |body: &[u8]| sink.record(origin, body);
+                    if are_mates {
+                        let mates = [&reads[number], &reads[number + 1]];
+                        self.emit_pair((number, mates), scratch, &mut out);
+                    } else {
+                        self.emit_single((number, &reads[number]), scratch, &mut out);
+                    }
+                }
+                from += reads.len();
             }
         }
         Ok(())

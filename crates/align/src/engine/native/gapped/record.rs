@@ -6,7 +6,8 @@ use super::traceback::{CLIP, DELETION, INSERTION, MATCH};
 use super::window::Reference;
 use crate::engine::Read;
 use crate::engine::native::fields::{
-    Fixed, REVERSE, UNMAPPED, push_bases, push_decimal, push_number, push_qualities, push_signed,
+    Fixed, MATE_UNMAPPED, REVERSE, UNMAPPED, push_bases, push_decimal, push_number, push_qualities,
+    push_signed,
 };
 use crate::engine::native::query::UNKNOWN;
 
@@ -33,10 +34,88 @@ impl Filtered {
 
 /// What a record says beside its alignment.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Said {
+pub(super) struct Said<'a> {
     pub(super) flags: u16,
     pub(super) mapping_quality: u8,
     pub(super) second: Option<i32>,
+    pub(super) mate: OfMate<'a>,
+}
+
+/// What a record says of the mate, if there is one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OfMate<'a> {
+    /// Those that are about mates.
+    pub(super) flags: u16,
+    /// Its placement and the operations of that.
+    pub(super) placement: Option<(&'a Alignment, &'a [u32])>,
+    pub(super) template_length: i32,
+    /// Its score, where both are placed as a pair.
+    pub(super) score: Option<i32>,
+    /// The score of another pair.
+    pub(super) second_pair: Option<i32>,
+    /// What Bowtie 2's YT says.
+    pub(super) kind: &'static [u8; 2],
+}
+
+impl OfMate<'_> {
+    /// Of a single read.
+    pub(super) const NONE: OfMate<'static> = OfMate {
+        flags: 0,
+        placement: None,
+        template_length: 0,
+        score: None,
+        second_pair: None,
+        kind: b"UU",
+    };
+
+    /// Its sequence and position there.
+    fn place(&self) -> Option<[i32; 2]> {
+        self.placement.map(|(alignment, ops)| alignment.spot(ops))
+    }
+
+    /// MC, YS and what else is said of the pair, YT.
+    fn push_tags(&self, body: &mut Vec<u8>) {
+        if let Some((alignment, ops)) = self.placement {
+            body.extend_from_slice(b"MCZ");
+            let mut push = |op: &u32| {
+                push_decimal(op >> 4, body);
+                body.push(b"MIDNSHP=X"[(op & 15) as usize]);
+            };
+            if alignment.stretch.is_reverse {
+                ops.iter().rev().for_each(&mut push);
+            } else {
+                ops.iter().for_each(&mut push);
+            }
+            body.push(0);
+        }
+        if let Some(score) = self.score {
+            push_signed(b"YS", score, body);
+        }
+        if let Some(score) = self.second_pair {
+            push_signed(b"ZP", score, body);
+        }
+        body.extend_from_slice(b"YTZ");
+        body.extend_from_slice(self.kind);
+        body.push(0);
+    }
+}
+
+/// Bases of the reference under an alignment.
+pub(super) fn span(ops: &[u32]) -> u32 {
+    let of = |op: &u32| if op & 15 == MATCH || op & 15 == DELETION { op >> 4 } else { 0 };
+    ops.iter().map(of).sum()
+}
+
+impl Alignment {
+    /// The sequence, and the position there.
+    fn spot(&self, ops: &[u32]) -> [i32; 2] {
+        let position = if self.stretch.is_reverse {
+            self.stretch.end - self.place - i64::from(span(ops))
+        } else {
+            self.place - self.stretch.start
+        };
+        [self.stretch.sequence as i32, position as i32]
+    }
 }
 
 /// Working memory.
@@ -61,16 +140,21 @@ struct Counts {
 const LETTERS: &[u8] = b"ACGTN";
 
 impl Work {
-    /// The record of a read without a placement.
-    pub(super) fn unmapped(&mut self, read: &Read<'_>, filtered: Option<Filtered>) -> &[u8] {
+    /// The record of a read without a placement; it stands where its mate does.
+    pub(super) fn unmapped(
+        &mut self,
+        read: &Read<'_>,
+        filtered: Option<Filtered>,
+        mate: OfMate<'_>,
+    ) -> &[u8] {
         let fixed = Fixed {
-            flags: UNMAPPED,
-            place: None,
-            mate: None,
+            flags: UNMAPPED | mate.flags,
+            place: mate.place(),
+            mate: mate.place(),
             template_length: 0,
             mapping_quality: 0,
             operations: 0,
-            reference_bases: 0,
+            reference_bases: 1,
         };
         let body = &mut self.body;
         body.clear();
@@ -82,7 +166,7 @@ impl Work {
         if let Some(filtered) = filtered {
             body.extend_from_slice(filtered.tag());
         }
-        body.extend_from_slice(b"YTZUU\0");
+        mate.push_tags(body);
         body
     }
 
@@ -92,25 +176,20 @@ impl Work {
         (read, scored): (&Read<'_>, ScoredRead<'_>),
         reference: &Reference<'_>,
         (alignment, ops): (&Alignment, &[u32]),
-        said: Said,
+        said: Said<'_>,
     ) -> &[u8] {
         let is_reverse = alignment.stretch.is_reverse;
-        let span = |op: &u32| if op & 15 == MATCH || op & 15 == DELETION { op >> 4 } else { 0 };
-        let bases: u32 = ops.iter().map(span).sum();
         let counts = self.compare(scored, reference, alignment, ops);
-        let position = if is_reverse {
-            alignment.stretch.end - alignment.place - i64::from(bases)
-        } else {
-            alignment.place - alignment.stretch.start
-        };
+        let (own, mate) = (alignment.spot(ops), &said.mate);
+        let is_lonely = mate.flags & MATE_UNMAPPED != 0;
         let fixed = Fixed {
-            flags: said.flags | if is_reverse { REVERSE } else { 0 },
-            place: Some([alignment.stretch.sequence as i32, position as i32]),
-            mate: None,
-            template_length: 0,
+            flags: said.flags | mate.flags | if is_reverse { REVERSE } else { 0 },
+            place: Some(own),
+            mate: if is_lonely { Some(own) } else { mate.place() },
+            template_length: mate.template_length,
             mapping_quality: said.mapping_quality,
             operations: ops.len() as u32,
-            reference_bases: bases,
+            reference_bases: span(ops),
         };
         let body = &mut self.body;
         body.clear();
@@ -131,7 +210,8 @@ impl Work {
         push_number(b"NM", counts.mismatches + counts.gap_bases, body);
         body.extend_from_slice(b"MDZ");
         body.extend_from_slice(&self.md);
-        body.extend_from_slice(b"\0YTZUU\0");
+        body.push(0);
+        mate.push_tags(body);
         body
     }
 
@@ -144,8 +224,7 @@ impl Work {
         ops: &[u32],
     ) -> Counts {
         let is_reverse = alignment.stretch.is_reverse;
-        let span = |op: &u32| if op & 15 == MATCH || op & 15 == DELETION { op >> 4 } else { 0 };
-        let bases = ops.iter().map(span).sum::<u32>() as usize;
+        let bases = span(ops) as usize;
         reference.codes(alignment.stretch, alignment.place, bases, &mut self.codes);
         self.ops.clear();
         self.ops.extend(ops);

@@ -194,6 +194,13 @@ pub(super) struct SeedWork {
 }
 
 impl SeedWork {
+    /// What was found of read `number` of the group.
+    pub(super) fn hits_of(&self, number: usize) -> &[Hit] {
+        let before = |number: usize| move |hit: &Hit| (hit.query as usize) < number;
+        let from = self.hits.partition_point(before(number));
+        &self.hits[from..self.hits.partition_point(before(number + 1))]
+    }
+
     /// Has all seeds grow, and adds their places to `hits`. `first_ordinal` is the number of the
     /// group's first read.
     pub(super) fn find(&mut self, context: &SeedContext<'_>, first_ordinal: u64) {

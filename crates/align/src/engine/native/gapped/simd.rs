@@ -4,9 +4,11 @@
 
 use super::candidates::ScoredRead;
 use super::choice::{Chosen, Output, Wanted, Work};
+use super::fragment::Question;
 use super::kernel::LANES;
 #[cfg(target_arch = "x86_64")]
 use super::kernel::{LOW, Lanes};
+use super::mates::{Paired, Pairing};
 use super::seeds::Hit;
 use super::window::Reference;
 
@@ -24,6 +26,20 @@ pub(super) fn choose(
         return unsafe { choose_with_avx2(work, read, reference, (hits, wanted), out) };
     }
     work.choose::<[i16; LANES]>(read, reference, hits, wanted, out)
+}
+
+/// [`Pairing::choose`], likewise.
+pub(super) fn choose_pair(
+    work: &mut Pairing,
+    question: &Question<'_>,
+    out: &mut Output,
+) -> ([Chosen; 2], Option<Paired>) {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() {
+        // SAFETY: as above.
+        return unsafe { choose_pair_with_avx2(work, question, out) };
+    }
+    work.choose::<[i16; LANES]>(question, out)
 }
 
 /// Whether the processor has AVX2 and what is found with it.
@@ -46,6 +62,16 @@ fn choose_with_avx2(
     out: &mut Output,
 ) -> Chosen {
     work.choose::<avx2::Registers>(read, reference, hits, wanted, out)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,popcnt,lzcnt,bmi1,bmi2")]
+fn choose_pair_with_avx2(
+    work: &mut Pairing,
+    question: &Question<'_>,
+    out: &mut Output,
+) -> ([Chosen; 2], Option<Paired>) {
+    work.choose::<avx2::Registers>(question, out)
 }
 
 /// Two registers of 16 lanes. Only what runs after `has_avx2` has said yes makes any.

@@ -45,17 +45,23 @@ impl Reference<'_> {
         let is_reverse = from >= bases;
         let forward = if is_reverse { 2 * bases - end } else { from };
         let number = self.sequences.partition_point(|it| (it.end as i64) <= forward);
-        let sequence = self.sequences.get(number)?;
+        let stretch = self.stretch_of(u32::try_from(number).ok()?, is_reverse)?;
+        (from >= stretch.start && end <= stretch.end).then_some(stretch)
+    }
+
+    /// A sequence on a strand, if that is wanted.
+    pub(super) fn stretch_of(&self, number: u32, is_reverse: bool) -> Option<Stretch> {
+        let sequence = self.sequences.get(number as usize)?;
         let (first, last) = (sequence.start as i64, sequence.end as i64);
-        let [start, stop] =
+        let bases = self.genome.bases as i64;
+        let [start, end] =
             if is_reverse { [2 * bases - last, 2 * bases - first] } else { [first, last] };
-        let stretch = Stretch { sequence: number as u32, is_reverse, start, end: stop };
         let is_wanted = match self.strands {
             Strands::Both => true,
             Strands::Forward => !is_reverse,
             Strands::Reverse => is_reverse,
         };
-        (is_wanted && from >= start && end <= stop).then_some(stretch)
+        is_wanted.then_some(Stretch { sequence: number, is_reverse, start, end })
     }
 
     /// Holes that `[from, end)` of `T`, on one strand, may lie over, on the forward strand.

@@ -27,7 +27,6 @@ mod simd;
 use std::path::Path;
 
 pub use options::{Acceptance, Reported, SeedAcceptance, Strands, UngappedOptions};
-pub use pairs::{Orientation, PairOptions};
 
 use crate::engine::native::chance::hash;
 use crate::engine::native::checked;

@@ -1,6 +1,6 @@
 //! What is searched for and what of it is reported.
 
-use super::pairs::PairOptions;
+use crate::engine::native::pairs::PairOptions;
 
 /// Which placements count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

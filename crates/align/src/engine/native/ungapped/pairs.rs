@@ -3,40 +3,7 @@
 use super::choice::Choosable;
 use super::locate::{Placement, Spot};
 use super::placements::Genome;
-
-/// How mates lie to each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Orientation {
-    /// Towards each other: forward, then reverse.
-    ForwardReverse,
-    /// Away from each other: reverse, then forward.
-    ReverseForward,
-    /// Both the same way, the first mate in front.
-    Same,
-}
-
-/// Which pairs of placements count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PairOptions {
-    /// How mates lie to each other.
-    pub orientation: Orientation,
-    /// Least distance between the outer ends, in bp.
-    pub min_insert_bp: u32,
-    /// Greatest.
-    pub max_insert_bp: u32,
-}
-
-impl PairOptions {
-    /// Whether `left` is reverse, and `right`, where the left one is mate `left_mate` (0 or 1).
-    fn strands(self, left_mate: usize) -> [bool; 2] {
-        match (self.orientation, left_mate) {
-            (Orientation::ForwardReverse, _) => [false, true],
-            (Orientation::ReverseForward, _) => [true, false],
-            (Orientation::Same, 0) => [false, false],
-            (Orientation::Same, _) => [true, true],
-        }
-    }
-}
+use crate::engine::native::pairs::PairOptions;
 
 /// A placement with where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use seqloom_format::bam::FIXED_BYTES;
 
 use crate::engine::Read;
 use crate::engine::native::fields::{
-    FIRST, Fixed, MATE_REVERSE, PAIRED, PROPER, REVERSE, SECOND, UNMAPPED, push_bases,
-    push_decimal, push_number, push_qualities,
+    Fixed, PROPER, REVERSE, UNMAPPED, push_bases, push_decimal, push_number, push_qualities,
 };
+use crate::engine::native::pairs::{mate_flags, template_length};
 use crate::search::text::Genome;
 
 use super::locate::{Placement, Spot};
@@ -40,16 +40,19 @@ impl Head {
     /// Of mate `mate`, 0 or 1, of a pair.
     pub(super) fn of_pair(mate: usize, flags: u16, spots: [Spot; 2], lengths: [usize; 2]) -> Self {
         let (own, other) = (spots[mate], spots[1 - mate]);
-        let number = if mate == 0 { FIRST } else { SECOND };
-        let mate_reverse = if other.is_reverse { MATE_REVERSE } else { 0 };
-        let start = own.position.min(other.position);
-        let end = |at: usize| spots[at].position + lengths[at] as u64;
-        let span = (end(0).max(end(1)) - start) as i32;
+        let ends = |at: usize| {
+            let start = spots[at].position as i64;
+            [start, start + lengths[at] as i64]
+        };
         Self {
-            flags: Self::single(flags, own).flags | PAIRED | PROPER | number | mate_reverse,
+            flags: Self::single(flags, own).flags | PROPER | mate_flags(mate, other.is_reverse),
             spot: Some(own),
             mate: Some(other),
-            template_length: if own.position == start { span } else { -span },
+            template_length: template_length(
+                mate,
+                [ends(0), ends(1)],
+                spots.map(|it| it.is_reverse),
+            ),
         }
     }
 }

@@ -1,0 +1,115 @@
+//! The options of mates, in the modes that are not bwa's.
+
+use seqloom_align::engine::native::gapped::MateOptions;
+use seqloom_align::engine::native::pairs::{Orientation, PairOptions};
+use seqloom_terminal::UsageError;
+
+/// Greatest distance between the outer ends of mates where none is given: Bowtie's.
+pub(super) const UNGAPPED_INSERT: u32 = 250;
+/// Bowtie 2's.
+pub(super) const BY_SCORE_INSERT: u32 = 500;
+
+/// `--orientation`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum OrientationArgument {
+    /// Towards each other
+    Fr,
+    /// Away from each other
+    Rf,
+    /// Both the same way
+    Ff,
+}
+
+/// See the module documentation.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Mates (--mode ungapped, end-to-end or local; docs/modes.md)")]
+pub(super) struct MateArguments {
+    /// Least distance between the outer ends of mates, in bp [default: 0]
+    #[arg(long, value_name = "BP", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    min_insert: Option<u32>,
+    /// Greatest distance between the outer ends of mates, in bp [default: 250 without gaps, else
+    /// 500]
+    #[arg(long, value_name = "BP", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    max_insert: Option<u32>,
+    /// How mates lie to each other [default: fr]
+    #[arg(long, value_name = "ORIENTATION")]
+    orientation: Option<OrientationArgument>,
+    /// By score: leave mates unmapped that are no pair
+    #[arg(long)]
+    no_mixed: bool,
+    /// By score: mates are no pair where they do not lie as they should, even if each has one
+    /// placement alone
+    #[arg(long)]
+    no_discordant: bool,
+    /// By score: mates that overlap may have passed each other
+    #[arg(long)]
+    dovetail: bool,
+    /// By score: mates are no pair where one lies inside the other
+    #[arg(long)]
+    no_contain: bool,
+    /// By score: mates are no pair where they overlap
+    #[arg(long, conflicts_with = "dovetail")]
+    no_overlap: bool,
+}
+
+impl MateArguments {
+    /// Which placements make a pair, where `most` is the greatest distance if none is given.
+    pub(super) fn pairs(&self, most: u32) -> PairOptions {
+        PairOptions {
+            orientation: match self.orientation {
+                None | Some(OrientationArgument::Fr) => Orientation::ForwardReverse,
+                Some(OrientationArgument::Rf) => Orientation::ReverseForward,
+                Some(OrientationArgument::Ff) => Orientation::Same,
+            },
+            min_insert_bp: self.min_insert.unwrap_or(0),
+            max_insert_bp: self.max_insert.unwrap_or(most),
+        }
+    }
+
+    /// What the modes by score make of mates.
+    pub(super) fn by_score(&self) -> MateOptions {
+        MateOptions {
+            pairs: self.pairs(BY_SCORE_INSERT),
+            dovetail: self.dovetail,
+            contain: !self.no_contain,
+            overlap: !self.no_overlap,
+            mixed: !self.no_mixed,
+            discordant: !self.no_discordant,
+        }
+    }
+
+    /// The first option given that all modes but bwa's have.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let options = [
+            ("--min-insert", self.min_insert.is_some()),
+            ("--max-insert", self.max_insert.is_some()),
+            ("--orientation", self.orientation.is_some()),
+        ];
+        options.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+    }
+
+    /// The first option given that only the modes by score have.
+    pub(super) fn given_by_score(&self) -> Option<&'static str> {
+        let options = [
+            ("--no-mixed", self.no_mixed),
+            ("--no-discordant", self.no_discordant),
+            ("--dovetail", self.dovetail),
+            ("--no-contain", self.no_contain),
+            ("--no-overlap", self.no_overlap),
+        ];
+        options.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+    }
+
+    /// Refuses distances without a meaning, where `most` is the greatest if none is given.
+    ///
+    /// # Errors
+    /// [`UsageError`] that names the option.
+    pub(super) fn check(&self, most: u32) -> Result<(), UsageError> {
+        let PairOptions { min_insert_bp: least, max_insert_bp: most, .. } = self.pairs(most);
+        if least > most {
+            let text = format!("--min-insert {least} is more than --max-insert {most}");
+            return Err(UsageError(text));
+        }
+        Ok(())
+    }
+}
