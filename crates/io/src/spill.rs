@@ -22,8 +22,8 @@ use columns::Columns;
 
 /// zstd level of spilled data: higher levels cost more time than their bytes save.
 const ZSTD_LEVEL: i32 = 1;
-/// That of bases and qualities, where codes of unequal length do almost all there is to do: at level
-/// 1 the piece would be smaller by a tenth, and a third more work.
+/// That of bases and qualities, where codes of unequal length do almost all there is to do: at
+/// level 1 the piece would be smaller by a tenth, and a third more work.
 const COLUMN_LEVEL: i32 = -40;
 /// In front of a piece in columns: see [`ColumnSizes`].
 const COLUMN_SIZES_BYTES: usize = 24;
