@@ -91,7 +91,7 @@ pub(super) struct Predicted {
     pub(super) gather_s: f64,
     /// One shard, for the bound of gzip.
     pub(super) shard_s: f64,
-    /// What limits the longest of the phases that nodes share.
+    /// What limits the longest phase.
     pub(super) limit: &'static str,
 }
 
@@ -142,8 +142,10 @@ pub(super) fn predict(
     // rate, but to no less than a gigabyte a second.
     let gather_bytes = 2.0 * READS * gather.bytes_per_read;
     let gather_s = gather_bytes / (1e9 * (assumed.gb_per_s / 4.0).clamp(1.0, 2.0));
-    let phases = [(align_s, align_limit), (mark_s, mark_limit), (finish_s, finish_limit)];
-    let limit = phases.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).map_or("", |it| it.1);
+    let alone = [(plan_s, "plan, on one node"), (gather_s, "gather, on one node")];
+    let shared = [(align_s, align_limit), (mark_s, mark_limit), (finish_s, finish_limit)];
+    let phases = shared.into_iter().chain(alone);
+    let limit = phases.max_by(|a, b| a.0.total_cmp(&b.0)).map_or("", |it| it.1);
     let shard_s = shards.iter().copied().fold(0.0, f64::max);
     Some(Predicted { nodes, plan_s, align_s, mark_s, finish_s, gather_s, shard_s, limit })
 }
