@@ -1,5 +1,8 @@
 //! Mates by their k-mers: where in a window of the reference a read may lie, without an index.
 
+use std::cmp::Reverse;
+use std::ops::Range;
+
 use crate::engine::native::query::{LONGEST_READ, UNKNOWN};
 
 /// Bases of the strings that are compared. A read of 150 bases with 12 % of errors has about 39
@@ -29,12 +32,14 @@ pub(super) struct Finder {
     strings: Vec<u32>,
     /// Places of the read's first base in the window.
     hits: Vec<i32>,
+    /// Hits that are near to each other.
+    groups: Vec<Range<usize>>,
 }
 
 impl Default for Finder {
     fn default() -> Self {
         let (heads, before) = (vec![0; 1 << TABLE_BITS], [0; LONGEST_READ]);
-        Self { heads, before, strings: Vec::new(), hits: Vec::new() }
+        Self { heads, before, strings: Vec::new(), hits: Vec::new(), groups: Vec::new() }
     }
 }
 
@@ -98,21 +103,23 @@ impl Finder {
     }
 
     /// The groups of hits that are largest.
-    fn best(&self, out: &mut Vec<(i32, u32)>) {
-        let mut groups: Vec<&[i32]> = Vec::new();
-        let mut rest = &self.hits[..];
-        while let Some(&first) = rest.first() {
-            let (group, behind) = rest.split_at(rest.partition_point(|&it| it <= first + SPAN));
-            groups.push(group);
-            rest = behind;
+    fn best(&mut self, out: &mut Vec<(i32, u32)>) {
+        let Self { hits, groups, .. } = self;
+        groups.clear();
+        let mut from = 0;
+        while let Some(&first) = hits.get(from) {
+            let to = from + hits[from..].partition_point(|&it| it <= first + SPAN);
+            if to - from >= LEAST_HITS {
+                groups.push(from..to);
+            }
+            from = to;
         }
-        groups.retain(|group| group.len() >= LEAST_HITS);
-        groups.sort_by_key(|group| (std::cmp::Reverse(group.len()), group[0]));
+        groups.sort_unstable_by_key(|group| (Reverse(group.len()), group.start));
         groups.truncate(MOST_PLACEMENTS);
-        groups.sort_by_key(|group| group[0]);
+        groups.sort_unstable_by_key(|group| group.start);
         out.clear();
         for group in groups {
-            let alike = group.chunk_by(|one, other| one == other);
+            let alike = hits[group.clone()].chunk_by(|one, other| one == other);
             out.extend(alike.map(|hits| (hits[0], hits.len() as u32)));
         }
     }
