@@ -7,7 +7,6 @@ use std::str::FromStr;
 
 use seqloom_terminal::UsageError;
 
-use super::plan::MOST_PARTS;
 use crate::output::arguments::RunArguments;
 
 /// A verb without further options.
@@ -109,15 +108,6 @@ pub(crate) fn bases(text: &str) -> Result<NonZeroU64, String> {
     bases.ok_or_else(|| "must be a number of bases, such as 500M or 2G".to_owned())
 }
 
-/// A number of parts that read ends are marked in.
-///
-/// # Errors
-/// It is none.
-pub(super) fn parts(text: &str) -> Result<u64, String> {
-    let parts = text.parse().ok().filter(|&parts: &u64| parts.is_power_of_two());
-    parts.filter(|&parts| parts <= MOST_PARTS).ok_or_else(|| "must be 1, 2, 4, 8 or 16".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,11 +137,5 @@ mod tests {
             [Some(2_000_000_000), Some(500_000_000), Some(7_000), Some(12)]
         });
         assert_eq!([t(""), t("0"), t("G"), t("-1"), t("1.5G"), t("99999999999G")], [None; 6]);
-    }
-
-    #[test]
-    fn parts_are_powers_of_two() {
-        assert_eq!(["1", "4", "16"].map(|it| parts(it).ok()), [Some(1), Some(4), Some(16)]);
-        assert_eq!(["", "0", "3", "32", "-1"].map(|it| parts(it).ok()), [None; 5]);
     }
 }

@@ -211,6 +211,9 @@ impl RunFolder {
             let (what, was, is) = ("the program".to_owned(), plan.program, program());
             return Err(ShardError::Changed { what, plan: file, was, is }.into());
         }
+        if is_planned && (plan.parts == 0 || plan.ranges == 0) {
+            return Err(no_plan("it has no parts or no ranges".to_owned()).into());
+        }
         if !plan.is_of(&head) {
             return Err(no_plan(format!("it does not belong to {HEAD}")).into());
         }

@@ -266,7 +266,13 @@ pub(crate) fn read_marks(
     folder: &RunFolder,
     part: usize,
 ) -> anyhow::Result<(SparseMarks, seqloom_prep::duplicates::metrics::DuplicationCounters)> {
-    folder.read_sealed(Task::Mark(part), "", MARKS)
+    let task = Task::Mark(part);
+    let (parts, marks): (usize, _) = folder.read_sealed(task, "", MARKS)?;
+    if parts != folder.plan.parts {
+        let problem = format!("it is one of {parts} parts, and the plan has {}", folder.plan.parts);
+        return Err(folder.damaged(task, &folder.file(&task.name()), problem).into());
+    }
+    Ok(marks)
 }
 
 /// The libraries of the header, as [`crate::align::sorted::library_table`] has them: files of reads

@@ -52,11 +52,11 @@ fn mark(loaded: &Loaded<'_>, task: Task, clock: &Clock) -> anyhow::Result<()> {
     // They are charged when they are made.
     backing.ledger.grow(marks_bytes);
     let duplicates = &loaded.align.duplicates;
-    let of_part = END_PARTITIONS / loaded.folder.plan.parts;
+    let parts = loaded.folder.plan.parts;
     let ends = loaded.exchanges.ends(
         (&backing, MIN_CHUNK_BYTES as usize),
         (&loaded.libraries, duplicates.read_ends()),
-        |partition| Task::Mark(partition / of_part) == task,
+        |partition| Task::Mark(partition * parts / END_PARTITIONS) == task,
     )?;
     let (templates, mode) = (loaded.folder.plan.templates, duplicates.duplicate_mode.into());
     let watch = || loaded.run.watch("duplicates", (0, None), 0);
@@ -64,7 +64,8 @@ fn mark(loaded: &Loaded<'_>, task: Task, clock: &Clock) -> anyhow::Result<()> {
     let resources = PhaseResources { backing: &backing, threads, watch: &watch };
     let options = duplicates.options();
     let (marks, counters) = resolve_all(ends, templates, mode, &options, &resources)?;
-    let mut state = marks.to_sparse().to_state();
+    let mut state = parts.to_state();
+    marks.to_sparse().save(&mut state);
     counters.save(&mut state);
     let file = loaded.folder.create(task, "")?;
     write_sealed(&file, MARKS, &state)?;

@@ -17,7 +17,7 @@ use seqloom_terminal::{Console, UsageError, signals};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::arguments::{bases, parts};
+use super::arguments::bases;
 use super::error::ShardError;
 use super::folder::{
     HEAD, HEADER, PLAN, hex, make_folders, program, restart_file, restart_name, shard_name,
@@ -35,9 +35,8 @@ use crate::output::run::Run;
 
 /// Bases of reads whose ends are marked in one part, about.
 pub(super) const PART_BASES: u64 = 5_000_000_000;
-/// Most parts that read ends are marked in. Their number divides that of their partitions: it is a
-/// power of two.
-pub(super) const MOST_PARTS: u64 = 16;
+/// Most parts that read ends are marked in.
+const MOST_PARTS: u64 = 16;
 /// Bases of reads whose records are one range of the output, about.
 pub(super) const RANGE_BASES: u64 = 1_500_000_000;
 /// Most ranges that are made unless more are asked for.
@@ -69,8 +68,9 @@ pub(crate) struct PlanArguments {
     /// Ranges that the output is finished in [default: one for 1.5 Gbp of reads]
     #[arg(long, value_name = "N", help_heading = "Shards")]
     ranges: Option<NonZeroUsize>,
-    /// Parts that read ends are marked in: 1, 2, 4, 8 or 16 [default: one for 5 Gbp of reads]
-    #[arg(long, value_name = "N", value_parser = parts, help_heading = "Shards")]
+    /// Parts that read ends are marked in, 1 to 16 [default: one for 5 Gbp of reads]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST_PARTS),
+          help_heading = "Shards")]
     parts: Option<u64>,
     /// Text between two restart points in gzip
     #[arg(long, value_name = "SIZE", hide = true)]
@@ -196,7 +196,7 @@ pub(super) fn make(request: Request<'_>, console: &Console) -> anyhow::Result<()
     let scanned = scan_first(&lanes, first, align, (&run, &publisher))?;
     let bases = scanned.starts.len() as u64 * align.input.cohort_bases;
     let ranges = bases.div_ceil(cuts.range_bases).clamp(1, MOST_RANGES) as usize;
-    let parts = bases.div_ceil(cuts.part_bases).clamp(1, MOST_PARTS).next_power_of_two();
+    let parts = bases.div_ceil(cuts.part_bases).clamp(1, MOST_PARTS);
     let plan = PlanFile {
         reads: scanned.reads,
         templates: scanned.templates,

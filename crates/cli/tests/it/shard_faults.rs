@@ -488,6 +488,29 @@ fn shards_can_be_aligned_before_the_plan_is_there() {
 }
 
 #[test]
+fn a_plan_with_other_parts_than_were_marked_is_refused() {
+    let here = folder();
+    let run_folder = here.path().join("run");
+    plan(&run_folder, (1, 2), &align_small());
+    do_all(&run_folder, "2", 6);
+    let path = run_folder.join("plan.json");
+    let planned = fs::read_to_string(&path).unwrap();
+    // The first differs in one bit.
+    for (parts, word) in [("14", "16 parts"), ("0", "no parts")] {
+        let changed = planned.replacen("\"parts\": 16", &format!("\"parts\": {parts}"), 1);
+        assert_ne!(changed, planned);
+        fs::write(&path, changed).unwrap();
+        let gathered = shard("gather", &run_folder, &["-o", "x.bam"]);
+        assert!(gathered.code() > 0 && gathered.stderr.contains(word), "{}", gathered.stderr);
+        for range in ["0/2", "1/2"] {
+            fs::remove_file(run_folder.join(format!("finish/000{}.json", &range[..1]))).ok();
+            let finished = shard("finish", &run_folder, &["--range", range]);
+            assert!(finished.code() > 0 && finished.stderr.contains(word), "{}", finished.stderr);
+        }
+    }
+}
+
+#[test]
 fn a_plan_without_room_is_made_later() {
     let here = folder();
     let run_folder = here.path().join("run");
