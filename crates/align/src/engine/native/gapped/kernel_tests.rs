@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::super::score::{GapPenalty, Growth, LengthFunction};
 #[cfg(target_arch = "x86_64")]
 use super::super::simd;
-use super::super::traceback::{CLIP, DELETION, INSERTION, MATCH, Problem, Table};
+use super::super::traceback::{CLIP, DELETION, INSERTION, MATCH, NONE, Problem, Table};
 use super::*;
 
 fn scoring(is_local: bool, numbers: &[i16; 8], gap_barrier: u16) -> Scoring {
@@ -179,8 +179,9 @@ proptest! {
             };
         let (mut table, mut ops) = (Table::default(), Vec::new());
         let traced = problem.trace(&mut table, &mut ops);
-        if expected < i32::from(LOW) / 2 {
-            prop_assert!(found < i32::from(LOW) / 2 && traced.score < i32::from(LOW) / 2);
+        let none = i32::from(NONE);
+        if expected < none {
+            prop_assert!(found < none && traced.score < none);
         } else {
             prop_assert_eq!(found, expected);
             prop_assert_eq!(traced.score, expected);
@@ -188,5 +189,20 @@ proptest! {
                 prop_assert_eq!(worth(&problem, traced.start, &ops), expected, "{:?}", ops);
             }
         }
+    }
+}
+
+#[test]
+fn a_read_that_nothing_can_hold_has_no_alignment() {
+    let (read, penalties) = ([0; 40], [6; 40]);
+    let window = vec![WALL; read.len() + 2 * MARGIN + 1];
+    for (is_local, gaps_late) in [(false, false), (false, true), (true, false), (true, true)] {
+        let scoring = &scoring(is_local, &[2, 6, 2, 1, 5, 3, 5, 3], 4);
+        let problem =
+            Problem { codes: &read, penalties: &penalties, window: &window, scoring, gaps_late };
+        let mut ops = Vec::new();
+        let traced = problem.trace(&mut Table::default(), &mut ops);
+        assert!(traced.score < NONE.into() || is_local && traced.score == 0);
+        assert_eq!(ops, [40 << 4 | CLIP]);
     }
 }

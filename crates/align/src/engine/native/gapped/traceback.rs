@@ -12,6 +12,10 @@ pub(super) const INSERTION: u32 = 1;
 pub(super) const DELETION: u32 = 2;
 pub(super) const CLIP: u32 = 4;
 
+/// What is worth less than this, no alignment has led to: it went over the end of a sequence, or had
+/// a gap where none may be. ([`LOW`] and what was added to it.)
+pub(super) const NONE: i16 = LOW / 2;
+
 /// Adds `count` of an operation behind those there are.
 pub(super) fn push(ops: &mut Vec<u32>, kind: u32, count: usize) {
     match ops.last_mut() {
@@ -112,13 +116,16 @@ impl Problem<'_> {
             if is_local && best <= 0 {
                 scores[d] = 0;
                 way &= !way::KIND;
+            } else if best < NONE {
+                way &= !way::KIND;
             }
             gaps[d] = in_reference;
             ways[d] = way;
         }
     }
 
-    /// The best alignment; its operations are put in `ops`, clips with them.
+    /// The best alignment; its operations are put in `ops`, clips with them. Where there is none its
+    /// score is below [`NONE`], and all bases are clipped.
     pub(super) fn trace(&self, table: &mut Table, ops: &mut Vec<u32>) -> Traced {
         let length = self.codes.len();
         let (mut scores, mut gaps): (Row, Row) = ([0; DIAGONALS], [LOW; DIAGONALS]);
