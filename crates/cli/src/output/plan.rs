@@ -17,7 +17,6 @@ use seqloom_terminal::{UsageError, signals};
 use super::arguments::{OutputArguments, OutputFormat};
 use super::index::IndexFormat;
 use super::metrics::{self, Metrics};
-use super::resume::Kept;
 use super::run::Run;
 use super::summary::{Ingested, Summary};
 use super::{check_writable, compress, page, stage_text, stripes};
@@ -31,7 +30,7 @@ pub(crate) struct OutputPlan<'a> {
 }
 
 impl<'a> OutputPlan<'a> {
-    /// Opens the output, behind what is `kept` of it. `in_coordinate_order` allows an index.
+    /// Opens the output, unless it is `begun` already. `in_coordinate_order` allows an index.
     ///
     /// # Errors
     /// What cannot be written, or an index that cannot hold the references.
@@ -39,12 +38,12 @@ impl<'a> OutputPlan<'a> {
         arguments: &'a OutputArguments,
         references: &[Reference],
         in_coordinate_order: bool,
-        kept: Option<&Kept>,
+        begun: Option<Output>,
     ) -> anyhow::Result<(Self, Output)> {
         let format = arguments.format()?;
         check_files_beside(arguments)?;
-        let mut output = match kept {
-            Some(kept) => kept.output(&arguments.output)?,
+        let mut output = match begun {
+            Some(output) => output,
             None => Output::create(&arguments.output)?,
         };
         if arguments.md5 {
@@ -128,11 +127,18 @@ impl<'a> OutputPlan<'a> {
         outputs: &mut [Output],
     ) -> anyhow::Result<()> {
         let Some(output) = outputs.first_mut() else { return Ok(()) };
+        Ok(output.write(&self.header_bytes(header)?)?)
+    }
+
+    /// The header as the output has it.
+    ///
+    /// # Errors
+    /// It is too large for BAM.
+    pub(crate) fn header_bytes(&self, header: &Header) -> anyhow::Result<Vec<u8>> {
         match self.encoding() {
-            Encoding::Bam { level, .. } => output.write(&compress(&header.encode()?, level)?)?,
-            Encoding::Sam => output.write(&header.text())?,
+            Encoding::Bam { level, .. } => compress(&header.encode()?, level),
+            Encoding::Sam => Ok(header.text()),
         }
-        Ok(())
     }
 
     /// Ends the stream of records; gives the index file's bytes.

@@ -105,8 +105,9 @@ impl<'a> Job<'a> {
         signals::defer();
         let kept = Kept::open(&arguments.resume, files, arguments.identity(), &run)?;
         let (wanted, references) = (&arguments.output, header.references());
+        let begun = kept.as_ref().map(|kept| kept.output(&wanted.output)).transpose()?;
         let (plan_of_output, output) =
-            OutputPlan::open(wanted, references, in_coordinate_order, kept.as_ref())?;
+            OutputPlan::open(wanted, references, in_coordinate_order, begun)?;
         let job = Self {
             arguments,
             run,

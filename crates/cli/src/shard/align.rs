@@ -18,8 +18,9 @@ use serde::Serialize;
 
 use super::arguments::TaskArguments;
 use super::error::ShardError;
-use super::folder::{Clock, NewFile, RunFolder, Task, shard_name};
+use super::folder::{Clock, NewFile, RunFolder, shard_name};
 use super::loaded::{check_files, planned_options};
+use super::task::Task;
 use crate::align::certified::CertifiedRun;
 use crate::align::job::{Job, Prepared};
 use crate::align::lanes::InputLanes;

@@ -9,8 +9,9 @@ use seqloom_prep::recalibrate::{Applier, Counts};
 use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::{RangeArguments, TaskArguments};
-use super::folder::{Clock, RunFolder, Task, digest, write_sealed};
-use super::loaded::{Loaded, check_files, header, planned_options};
+use super::folder::{Clock, RunFolder, digest, write_sealed};
+use super::loaded::{Loaded, check_files, header, planned_options, unless_done};
+use super::task::Task;
 use crate::align::AlignArguments;
 use crate::output::at_path;
 use crate::output::run::MIN_CHUNK_BYTES;
@@ -65,14 +66,9 @@ pub(super) fn count(arguments: &RangeArguments, console: &Console) -> anyhow::Re
 /// Makes the recalibration report of all counts.
 pub(super) fn table(arguments: &TaskArguments, console: &Console) -> anyhow::Result<()> {
     let clock = Clock::start();
-    if arguments.machine.quiet {
-        console.be_quiet();
-    }
-    let folder = RunFolder::open(&arguments.folder)?;
-    if folder.is_done(Task::Table)? {
-        console.info("shard: table is done already");
+    let Some((folder, _)) = unless_done(arguments, |_| Ok(Task::Table), console)? else {
         return Ok(());
-    }
+    };
     let (align, header) = (planned_options(&folder)?, header(&folder)?);
     refuse_without_sites(align.recalibration.counts())?;
     let mut sum = Counts::new();

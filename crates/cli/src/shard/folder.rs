@@ -6,6 +6,7 @@
 //! RUN/scan/SSSS.L: its restart point in the gzip file L
 //! RUN/align/SSSS    RUN/mark/MM    RUN/count/FFFF    RUN/table
 //! RUN/finish/FFFF.bgzf, FFFF.parts
+//! RUN/place/output, to which all tasks of `place` write    RUN/place/FFFF
 //! ```
 //!
 //! Beside each task's files is `TASK.json`, its description, which is published last: *it says that
@@ -27,6 +28,7 @@ use sha2::{Digest, Sha256};
 
 use super::error::ShardError;
 use super::plan_file::{Place, PlanFile, PlannedShard, SCHEMA};
+use super::task::Task;
 use crate::align::opened::InputPart;
 use crate::output::at_path;
 
@@ -37,64 +39,9 @@ pub(crate) const HEAD: &str = "plan.head.json";
 pub(crate) const PLAN: &str = "plan.json";
 pub(crate) const HEADER: &str = "plan.header";
 /// Folders of tasks.
-const FOLDERS: [&str; 5] = ["scan", "align", "mark", "count", "finish"];
+const FOLDERS: [&str; 6] = ["scan", "align", "mark", "count", "finish", "place"];
 /// Bytes read at a time for a digest.
 const DIGEST_BYTES: usize = 1 << 20;
-
-/// One task of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Task {
-    Align(usize),
-    Mark(usize),
-    Count(usize),
-    Table,
-    Finish(usize),
-}
-
-impl Task {
-    /// Path in the run directory, which the names of its files start with.
-    pub(crate) fn name(self) -> String {
-        match self {
-            Self::Align(shard) => format!("align/{shard:04}"),
-            Self::Mark(part) => format!("mark/{part:02}"),
-            Self::Count(range) => format!("count/{range:04}"),
-            Self::Table => "table".to_owned(),
-            Self::Finish(range) => format!("finish/{range:04}"),
-        }
-    }
-
-    /// What its files are called behind its name.
-    pub(crate) fn suffixes(self) -> &'static [&'static str] {
-        match self {
-            Self::Finish(_) => &[".bgzf", ".parts"],
-            _ => &[""],
-        }
-    }
-
-    /// The verb that does it.
-    pub(crate) fn verb(self) -> &'static str {
-        match self {
-            Self::Align(_) => "align",
-            Self::Mark(_) => "mark",
-            Self::Count(_) => "count",
-            Self::Table => "table",
-            Self::Finish(_) => "finish",
-        }
-    }
-
-    /// The option that tells it from others of its verb, and its value.
-    pub(crate) fn option(self, plan: &PlanFile) -> Vec<String> {
-        let (option, value) = match self {
-            Self::Align(shard) => ("--shard", shard.to_string()),
-            Self::Mark(part) => ("--part", format!("{part}/{}", plan.parts)),
-            Self::Count(range) | Self::Finish(range) => {
-                ("--range", format!("{range}/{}", plan.ranges))
-            }
-            Self::Table => return Vec::new(),
-        };
-        vec![option.to_owned(), value]
-    }
-}
 
 /// What a task has published.
 #[derive(Debug, Serialize, Deserialize)]

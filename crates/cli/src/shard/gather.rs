@@ -1,7 +1,5 @@
 //! `shard gather`: puts the ranges together to the output, its index and its metrics.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::PathBuf;
 
 use seqloom_align::ingest::IngestTotals;
@@ -13,22 +11,20 @@ use seqloom_prep::finish::Finished;
 use seqloom_prep::metrics::quality::GatheredMetrics;
 use seqloom_report::run::Counts;
 use seqloom_terminal::{Console, UsageError, signals};
-use sha2::{Digest, Sha256};
 
 use super::finish::{PARTS, Parts};
-use super::folder::{RunFolder, Task, hex};
+use super::folder::RunFolder;
 use super::loaded::{exchanges, header, library_table, planned_options, read_marks};
+use super::task::Task;
+use super::{piece, place};
 use crate::align::AlignArguments;
 use crate::align::summary::check_none_lost;
 use crate::clash::refuse_clashes;
 use crate::output::arguments::{OutputArguments, OutputFormat, RunArguments};
 use crate::output::plan::OutputPlan;
 use crate::output::run::Run;
+use crate::output::stage_text;
 use crate::output::summary::{Duplicates, Ingested, Summary};
-use crate::output::{at_path, stage_text};
-
-/// Bytes copied at a time.
-const COPY_BYTES: usize = 4 << 20;
 
 /// Options of `shard gather`.
 #[derive(Debug, clap::Args)]
@@ -93,7 +89,9 @@ pub(super) fn run(arguments: &GatherArguments, console: &Console) -> anyhow::Res
     }
     let duplicates = duplicates(&folder, &align)?;
     let references = header.references();
-    let (plan, mut file) = OutputPlan::open(&output, references, true, None)?;
+    let placed = place::begun(&folder, &output.output)?;
+    let is_placed = placed.is_some();
+    let (plan, mut file) = OutputPlan::open(&output, references, true, placed)?;
     signals::defer();
     let outputs = std::slice::from_mut(&mut file);
     plan.write_header(&header, outputs)?;
@@ -101,11 +99,17 @@ pub(super) fn run(arguments: &GatherArguments, console: &Console) -> anyhow::Res
     let mut finished = Finished::new(references.len());
     let mut metrics = GatheredMetrics::new(align.output.metrics_request());
     for range in 0..folder.plan.ranges {
-        let (counted, measured) = append_range(&folder, range, &mut file, index.as_mut(), &run)?;
+        let start = file.written_bytes();
+        match is_placed {
+            true => place::append(&folder, range, &mut file)?,
+            false => append(&folder, range, &mut file, &run)?,
+        }
+        let (counted, measured) = add_range(&folder, range, index.as_mut(), start)?;
         finished.merge(&counted);
         metrics.merge(&measured);
     }
     let index = plan.close(index, std::slice::from_mut(&mut file))?;
+    file.end_here()?;
     run.end_phase("gather");
     let mut summary = Summary { duplicates, metrics, index, ..Summary::of(finished) };
     let PartTotals { reads, templates, records } = totals;
@@ -140,18 +144,29 @@ fn check_files(
     Ok(refuse_clashes(inputs.iter().map(PathBuf::as_path), outputs)?)
 }
 
-/// Appends a range to the output and its index; gives what was counted of it.
-fn append_range(
+/// Appends a range's piece to the output.
+fn append(
     folder: &RunFolder,
     range: usize,
     output: &mut Output,
-    index: Option<&mut IndexBuilder>,
     run: &Run<'_>,
+) -> anyhow::Result<()> {
+    piece::read(folder, range, |bytes| {
+        output.write(bytes)?;
+        anyhow::ensure!(run.watch("gather", (0, None), 0), "interrupted");
+        Ok(())
+    })
+}
+
+/// Adds a range that starts at `start` of the output to the index; gives what was counted of it.
+fn add_range(
+    folder: &RunFolder,
+    range: usize,
+    index: Option<&mut IndexBuilder>,
+    start: u64,
 ) -> anyhow::Result<(Finished, GatheredMetrics)> {
     let (finished, fragments, metrics): Parts =
         folder.read_sealed(Task::Finish(range), ".parts", PARTS)?;
-    let start = output.written_bytes();
-    copy_piece(folder, range, output, run)?;
     if let Some(index) = index {
         for (fragment, at) in &fragments {
             index.append(fragment, start + at)?;
@@ -203,33 +218,4 @@ fn duplicates(folder: &RunFolder, align: &AlignArguments) -> anyhow::Result<Opti
         counters.merge(&read_marks(folder, part)?.1);
     }
     Ok(Some(Duplicates::new(counters, &libraries)))
-}
-
-/// Copies a range's piece behind what is written, and compares its digest on the way.
-fn copy_piece(
-    folder: &RunFolder,
-    range: usize,
-    output: &mut Output,
-    run: &Run<'_>,
-) -> anyhow::Result<()> {
-    let task = Task::Finish(range);
-    let description = folder.require(task)?;
-    let path = folder.file(&format!("{}.bgzf", task.name()));
-    let mut piece = File::open(&path).map_err(at_path(&path))?;
-    let (mut sha, mut buffer) = (Sha256::new(), vec![0; COPY_BYTES]);
-    loop {
-        let count = piece.read(&mut buffer).map_err(at_path(&path))?;
-        if count == 0 {
-            break;
-        }
-        sha.update(&buffer[..count]);
-        output.write(&buffer[..count])?;
-        anyhow::ensure!(run.watch("gather", (0, None), 0), "interrupted");
-    }
-    let sha256 = hex(&sha.finalize());
-    let described = description.files.first().map(|it| it.sha256.as_str());
-    if described != Some(sha256.as_str()) {
-        return Err(folder.damaged(task, &path, "its SHA-256 differs".to_owned()).into());
-    }
-    Ok(())
 }

@@ -16,8 +16,9 @@ use sha2::{Digest, Sha256};
 
 use super::arguments::TaskArguments;
 use super::error::ShardError;
-use super::folder::{HEADER, PLAN, RunFolder, Task, hex};
+use super::folder::{HEADER, PLAN, RunFolder, hex};
 use super::plan::PlanArguments;
+use super::task::Task;
 use crate::align::AlignArguments;
 use crate::align::plan::{MIN_STORE_BYTES, PROGRAM_BYTES, WORKER_BYTES};
 use crate::output::at_path;
@@ -116,6 +117,39 @@ pub(crate) fn exchanges(folder: &RunFolder) -> anyhow::Result<Exchanges> {
     Ok(Exchanges::new(all))
 }
 
+/// Opens the folder, unless `task` is done: then `None`.
+///
+/// # Errors
+/// There is no plan; a task whose files are damaged.
+pub(crate) fn unless_done(
+    arguments: &TaskArguments,
+    task: impl FnOnce(&RunFolder) -> anyhow::Result<Task>,
+    console: &Console,
+) -> anyhow::Result<Option<(RunFolder, Task)>> {
+    let opened = unless_all_done(arguments, |it| Ok(vec![task(it)?]), console)?;
+    Ok(opened.and_then(|(folder, left)| Some((folder, *left.first()?))))
+}
+
+/// Opens the folder, unless every task is done: then `None`. Gives those that are not.
+fn unless_all_done(
+    arguments: &TaskArguments,
+    tasks: impl FnOnce(&RunFolder) -> anyhow::Result<Vec<Task>>,
+    console: &Console,
+) -> anyhow::Result<Option<(RunFolder, Vec<Task>)>> {
+    if arguments.machine.quiet {
+        console.be_quiet();
+    }
+    let folder = RunFolder::open(&arguments.folder)?;
+    let mut left = Vec::new();
+    for task in tasks(&folder)? {
+        match folder.is_done(task)? {
+            true => console.info(&format!("shard: {} is done already", task.name())),
+            false => left.push(task),
+        }
+    }
+    Ok((!left.is_empty()).then_some((folder, left)))
+}
+
 /// A verb behind `align`, with what all of them need.
 pub(crate) struct Loaded<'a> {
     pub(crate) folder: RunFolder,
@@ -150,20 +184,9 @@ impl<'a> Loaded<'a> {
         tasks: impl FnOnce(&RunFolder) -> anyhow::Result<Vec<Task>>,
         console: &'a Console,
     ) -> anyhow::Result<Option<(Self, Vec<Task>)>> {
-        if arguments.machine.quiet {
-            console.be_quiet();
-        }
-        let folder = RunFolder::open(&arguments.folder)?;
-        let mut left = Vec::new();
-        for task in tasks(&folder)? {
-            match folder.is_done(task)? {
-                true => console.info(&format!("shard: {} is done already", task.name())),
-                false => left.push(task),
-            }
-        }
-        if left.is_empty() {
+        let Some((folder, left)) = unless_all_done(arguments, tasks, console)? else {
             return Ok(None);
-        }
+        };
         let align = planned_options(&folder)?;
         let header = header(&folder)?;
         let libraries = library_table(&align, &header)?;

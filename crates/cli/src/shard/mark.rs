@@ -7,8 +7,9 @@ use seqloom_prep::partition::store::PhaseResources;
 use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::{Shares, TaskArguments, check_number};
-use super::folder::{Clock, RunFolder, Task, write_sealed};
+use super::folder::{Clock, RunFolder, write_sealed};
 use super::loaded::{Loaded, MARKS};
+use super::task::Task;
 use crate::output::run::MIN_CHUNK_BYTES;
 
 /// Options of `shard mark`.

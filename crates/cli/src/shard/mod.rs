@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! plan ─► align × shards ─► mark × parts ─► (count × ranges ─► table) ─► finish × ranges
-//!      ─► gather
+//!      ─► place × ranges ─► gather
 //! ```
 
 mod align;
@@ -18,10 +18,13 @@ mod folder;
 mod gather;
 mod loaded;
 mod mark;
+mod piece;
+mod place;
 mod plan;
 mod plan_file;
 mod resume;
 mod status;
+mod task;
 mod tasks;
 
 use seqloom_terminal::Console;
@@ -44,6 +47,8 @@ pub(crate) enum ShardCommand {
     Table(arguments::TaskArguments),
     /// Sort and encode a range of the output
     Finish(arguments::RangeArguments),
+    /// Copy a range to its place in the output
+    Place(arguments::RangeArguments),
     /// Put the ranges together: the output, its index, metrics
     Gather(Box<gather::GatherArguments>),
     /// What is done, missing or damaged
@@ -61,6 +66,7 @@ pub(crate) fn run(command: &ShardCommand, console: &Console) -> anyhow::Result<(
         ShardCommand::Count(arguments) => count::count(arguments, console),
         ShardCommand::Table(arguments) => count::table(arguments, console),
         ShardCommand::Finish(arguments) => finish::run(arguments, console),
+        ShardCommand::Place(arguments) => place::run(arguments, console),
         ShardCommand::Gather(arguments) => gather::run(arguments, console),
         ShardCommand::Status(arguments) => status::run(arguments),
         ShardCommand::Tasks(arguments) => tasks::run(arguments),

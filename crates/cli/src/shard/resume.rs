@@ -16,12 +16,13 @@ use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::{RangeArguments, Share, TaskArguments};
 use super::error::ShardError;
-use super::folder::{PLAN, RunFolder, Task, program};
+use super::folder::{PLAN, RunFolder, program};
 use super::gather::{self, GatherArguments};
 use super::mark::{self, MarkArguments};
 use super::plan::{self, Cuts, Request};
 use super::plan_file::PlanFile;
-use super::{align, count, finish, tasks};
+use super::task::Task;
+use super::{align, count, finish, place, tasks};
 use crate::align::lanes::InputLanes;
 use crate::align::{AlignArguments, checks};
 use crate::output::arguments::{OutputFormat, RunArguments};
@@ -129,6 +130,10 @@ fn one(
         Task::Finish(range) => {
             let range = share(range, run.plan.ranges);
             finish::run(&RangeArguments { task: of_run, range }, console)
+        }
+        Task::Place(range) => {
+            let range = share(range, run.plan.ranges);
+            place::run(&RangeArguments { task: of_run, range }, console)
         }
     }
 }

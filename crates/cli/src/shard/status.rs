@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::folder::{Condition, RunFolder, Task};
+use super::folder::{Condition, RunFolder};
+use super::task::Task;
 use super::tasks;
 use crate::output::at_path;
 
@@ -78,7 +79,7 @@ pub(super) fn run(arguments: &StatusArguments) -> anyhow::Result<()> {
     if !folder.is_planned {
         print("plan: the input is being scanned, or its scan was ended".to_owned())?;
     }
-    for verb in ["align", "mark", "count", "table", "finish"] {
+    for verb in ["align", "mark", "count", "table", "finish", "place"] {
         let of_verb = || lines.iter().filter(|it| it.id.split('/').next() == Some(verb));
         let count = |state: &str| of_verb().filter(|it| it.state == state).count();
         let all = of_verb().count();

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use seqloom_terminal::UsageError;
 use serde::Serialize;
 
-use super::folder::{RunFolder, Task};
+use super::folder::RunFolder;
 use super::loaded::planned_options;
+use super::task::Task;
 use crate::align::plan::{MIN_STORE_BYTES, PROGRAM_BYTES, WORKER_BYTES};
 use crate::output::at_path;
 
@@ -60,7 +61,10 @@ pub(super) fn all(folder: &RunFolder) -> anyhow::Result<Vec<(Task, Vec<Task>)>> 
         tasks.push((Task::Table, counts.collect()));
         needed = vec![Task::Table];
     }
-    tasks.extend((0..plan.ranges).map(|it| (Task::Finish(it), needed.clone())));
+    let finish = (0..plan.ranges).map(Task::Finish);
+    tasks.extend(finish.clone().map(|it| (it, needed.clone())));
+    needed = finish.collect();
+    tasks.extend((0..plan.ranges).map(|it| (Task::Place(it), needed.clone())));
     Ok(tasks)
 }
 
@@ -82,9 +86,10 @@ pub(super) fn run(arguments: &TasksArguments) -> anyhow::Result<()> {
             arguments: of_run.chain(task.option(plan)).collect(),
             needs: needs.into_iter().map(Task::name).collect(),
             done: format!("{}.json", task.name()),
-            cores: if task == Task::Table { 1 } else { plan.threads },
+            cores: if matches!(task, Task::Table | Task::Place(_)) { 1 } else { plan.threads },
             memory_floor_bytes: match task {
                 Task::Align(_) => plan.align_floor_bytes,
+                Task::Place(_) => PROGRAM_BYTES,
                 _ => floor,
             },
         };

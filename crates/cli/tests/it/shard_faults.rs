@@ -19,7 +19,7 @@ fn kills() -> usize {
 }
 
 /// What a run does.
-const VERBS: [&str; 5] = ["align", "mark", "count", "table", "finish"];
+const VERBS: [&str; 6] = ["align", "mark", "count", "table", "finish", "place"];
 
 /// A seed that is printed, so that a failure can be had again.
 pub(crate) fn seed(what: &str) -> Random {
@@ -123,7 +123,7 @@ fn killed_at_any_moment() {
         let names = names_in(&done.run.join(folder)).into_iter();
         names.filter(|name| name.starts_with('.')).collect::<Vec<_>>()
     };
-    let folders = ["", "scan", "align", "mark", "count", "finish"];
+    let folders = ["", "scan", "align", "mark", "count", "finish", "place"];
     assert_eq!(folders.map(hidden), folders.map(|_| Vec::<String>::new()));
     done.assert_output("after kills");
 }
@@ -197,6 +197,7 @@ fn readers(done: &Done, verb: &str) -> Vec<Vec<String>> {
         "mark" => [tasks("count"), tasks("finish")].concat(),
         "count" => tasks("table"),
         "table" => tasks("finish"),
+        "finish" => tasks("place"),
         _ => Vec::new(),
     }
 }
@@ -286,6 +287,7 @@ fn other_runs_and_changed_files_are_refused() {
     shard("align", &run_folder, &["--shard", "2"]).fails_with(2).says(&["no shard 2"]);
     shard("gather", &run_folder, &["-o", "x.bam"]).fails_with(1).says(&["not done"]);
     shard("count", &run_folder, &["--range", "0/2"]).fails_with(1);
+    shard("place", &run_folder, &["--range", "1/2"]).fails_with(1).says(&["finish/", "not done"]);
     shard("tasks", here.path(), &[]).fails_with(2).says(&["plan.json"]);
     // Another version of the program.
     let version = concat!("seqloom ", env!("CARGO_PKG_VERSION"));
@@ -353,6 +355,91 @@ fn a_disk_that_is_really_full() {
     }
     let many = gather(&run_folder, done.here.path(), "many");
     assert_same_run(&done.one, &many, "after full disks");
+}
+
+/// Number of the file that a name leads to.
+fn file_number(path: &Path) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap())
+}
+
+#[test]
+fn gather_names_what_was_placed() {
+    let done = done();
+    let placed = done.run.join("place/output");
+    let gathered = |name: &str| gather(&done.run, done.here.path(), name);
+    let first = gathered("first");
+    assert_eq!(file_number(&first), file_number(&placed), "it was copied");
+    assert_same_run(&done.one, &first, "placed");
+    assert!(first.metadata().unwrap().len() > 400_000, "no range has a whole block");
+    // The file has an owner now: another output is another file, and a task that is done again
+    // leaves it alone, even if it finds a damaged piece.
+    assert_ne!(file_number(&gathered("second")), file_number(&placed));
+    let (place, finish) = (done.of_verb("place")[1], done.of_verb("finish")[1]);
+    let piece = &finish.files(&done.run)[0];
+    let good = fs::read(piece).unwrap();
+    let mut bad = good.clone();
+    bad[good.len() / 2] ^= 1;
+    done.remove(place);
+    fs::write(piece, &bad).unwrap();
+    run(&mut seqloom(place.words())).fails_with(4).says(&["finish/0001", "SHA-256"]);
+    assert_same_run(&done.one, &first, "a task done again");
+    fs::write(piece, &good).unwrap();
+    // Not all are done: pieces are copied.
+    let _ = fs::remove_file(&first);
+    assert_same_run(&done.one, &gathered("third"), "one task not done");
+    run(&mut seqloom(place.words())).ok();
+    let fourth = done.here.path().join("fourth.bam");
+    shard("gather", &done.run, &["--md5", "--remove", "-o", fourth.to_str().unwrap()]).ok();
+    assert!(!done.run.exists());
+    assert!(fs::read(&fourth).unwrap() == fs::read(&done.one).unwrap());
+    let sum = run(words("md5sum").arg(&fourth)).ok().text();
+    let ours = fs::read_to_string(fourth.with_extension("bam.md5")).unwrap();
+    assert_eq!(sum.split(' ').next().unwrap(), ours);
+}
+
+#[test]
+fn what_is_not_where_it_was_placed_is_named() {
+    let done = done();
+    let placed = done.run.join("place/output");
+    let out = done.here.path().join("out.bam");
+    let gather = || shard("gather", &done.run, &["-o", out.to_str().unwrap()]);
+    let same = || fs::read(&out).unwrap() == fs::read(&done.one).unwrap();
+    let good = fs::read(&placed).unwrap();
+    // Somebody removed it, and a task was done again: the others' bytes are not there.
+    fs::remove_file(&placed).unwrap();
+    gather().ok();
+    assert!(same(), "copied");
+    let task = done.of_verb("place")[2];
+    done.remove(task);
+    run(&mut seqloom(task.words())).ok();
+    gather().fails_with(4).says(&["place/0000", "does not hold", "run place/0000 again"]);
+    assert!(same(), "as it was");
+    assert_eq!(names_in(done.here.path()).iter().filter(|it| it.starts_with('.')).count(), 0);
+    for (bytes, name) in [(&good[..good.len() / 2], "place/000"), (&[], "place/0000")] {
+        fs::write(&placed, bytes).unwrap();
+        gather().fails_with(4).says(&[name, "does not hold"]);
+    }
+    for task in done.of_verb("place") {
+        done.remove(task);
+        run(&mut seqloom(task.words())).ok();
+    }
+    // What is behind the end is no part of it.
+    let longer = [&fs::read(&placed).unwrap()[..], &[1; 300_000]].concat();
+    fs::write(&placed, longer).unwrap();
+    gather().ok();
+    assert!(same(), "longer");
+    assert_eq!(file_number(&out), file_number(&placed));
+}
+
+#[test]
+fn an_output_on_another_file_system_is_a_copy() {
+    let done = done();
+    let Some(disk) = SmallDisk::mount(&done.here.path().join("disk"), "size=64m") else { return };
+    let many = gather(&done.run, &disk.0, "many");
+    assert_same_run(&done.one, &many, "on another file system");
+    let mut command = seqloom(["shard", "gather", "-o", "-", "--run"]);
+    let out = run(command.arg(&done.run)).ok();
+    assert!(out.stdout == fs::read(&done.one).unwrap(), "standard output");
 }
 
 /// A library that takes things away from programs it is loaded into: `link(2)` where NO_LINK is

@@ -144,6 +144,28 @@ impl AtomicFile {
         Ok(Self { file, final_path, state: State::Named(name) })
     }
 
+    /// Opens a file that lies `written` somewhere as one that will become `final_path`: it gets a
+    /// temporary name beside that, and has its own as long as its owner wants. `None` where it
+    /// cannot: it lies on another file system, or there is no `link(2)`.
+    ///
+    /// # Errors
+    /// [`AtomicFileError`] when it cannot be opened.
+    pub(crate) fn adopt(
+        final_path: &Path,
+        written: &Path,
+    ) -> Result<Option<Self>, AtomicFileError> {
+        if is_direct(final_path) {
+            return Ok(None);
+        }
+        let final_path = followed(final_path)?;
+        let linked = with_temporary_name(&final_path, |name| fs::hard_link(written, name));
+        let Ok(((), name)) = linked else { return Ok(None) };
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).open(written);
+        let file = file.map_err(failed("go on with", written))?;
+        Ok(Some(Self { file, final_path, state: State::Named(name) }))
+    }
+
     /// The way for file systems without nameless files.
     fn create_named(final_path: PathBuf) -> Result<Self, AtomicFileError> {
         let mut options = OpenOptions::new();
@@ -249,6 +271,8 @@ impl Staged {
         let Some(mut name) = name else { return Ok(Published { folder: None }) };
         if let Some(path) = &name.path {
             fs::rename(path, &final_path).map_err(failed("rename a file to", &final_path))?;
+            // Of two names of one file, as adopted ones may be, rename(2) leaves both.
+            let _ = fs::remove_file(path);
         }
         name.path = None;
         Ok(Published { folder: Some(folder_of(&final_path).to_owned()) })

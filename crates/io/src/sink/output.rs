@@ -3,7 +3,8 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -106,6 +107,19 @@ impl Output {
         Ok(Self::new(target, path, bytes))
     }
 
+    /// Goes on with a file that others have written parts of: see [`AtomicFile::adopt`], and
+    /// [`Output::skip`] for those. `None` where it cannot get a name beside `path`.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn adopt(path: &Path, written: &Path) -> Result<Option<Self>, OutputError> {
+        if path == Path::new("-") {
+            return Ok(None);
+        }
+        let file = AtomicFile::adopt(path, written)?;
+        Ok(file.map(|file| Self::new(Target::File(file), path, 0)))
+    }
+
     fn new(target: Target, path: &Path, written_bytes: u64) -> Self {
         let path = path.to_owned();
         Self { target, path, written_bytes, begun_bytes: written_bytes, digest: None }
@@ -130,7 +144,7 @@ impl Output {
     fn take(&mut self, mut running: Running) -> Result<(), OutputError> {
         if let Target::File(file) = &self.target {
             let failed = |source| OutputError::Read { path: self.path.clone(), source };
-            digest(file.file(), self.written_bytes, &mut *running).map_err(failed)?;
+            digest(file.file(), 0..self.written_bytes, &mut *running).map_err(failed)?;
         }
         self.digest = Some(running);
         Ok(())
@@ -183,6 +197,40 @@ impl Output {
         Ok(())
     }
 
+    /// Passes over `bytes` of an [adopted](Output::adopt) file that are written already.
+    ///
+    /// # Errors
+    /// When they cannot be read for a digest that is taken, or this is standard output.
+    pub fn skip(&mut self, bytes: u64) -> Result<(), OutputError> {
+        let end = self.written_bytes + bytes;
+        let skipped = match &self.target {
+            Target::Stdout(_) => Err(io::ErrorKind::Unsupported.into()),
+            Target::File(file) => {
+                let passed = file.file().seek(io::SeekFrom::Start(end)).map(|_| ());
+                passed.and_then(|()| match &mut self.digest {
+                    Some(running) => digest(file.file(), self.written_bytes..end, &mut **running),
+                    None => Ok(()),
+                })
+            }
+        };
+        skipped.map_err(|source| OutputError::Read { path: self.path.clone(), source })?;
+        (self.written_bytes, self.begun_bytes) = (end, end);
+        Ok(())
+    }
+
+    /// Takes away what an [adopted](Output::adopt) file has behind what was written.
+    ///
+    /// # Errors
+    /// When that fails.
+    pub fn end_here(&self) -> Result<(), OutputError> {
+        let Target::File(file) = &self.target else { return Ok(()) };
+        let failed = |source| OutputError::Write { path: self.path.clone(), source };
+        if file.is_direct() {
+            return Ok(());
+        }
+        file.file().set_len(self.written_bytes).map_err(failed)
+    }
+
     fn begin_to_sync(&mut self) {
         let bytes = self.written_bytes - self.begun_bytes;
         if let Target::File(file) = &self.target
@@ -203,12 +251,12 @@ impl Output {
     }
 }
 
-/// Takes the first `bytes` of a file into a digest.
-fn digest(file: &File, bytes: u64, digest: &mut dyn DynDigest) -> io::Result<()> {
-    let mut buffer = vec![0; bytes.min(DIGEST_BYTES) as usize];
-    let mut offset = 0;
-    while offset < bytes {
-        let piece = &mut buffer[..(bytes - offset).min(DIGEST_BYTES) as usize];
+/// Takes a part of a file into a digest.
+fn digest(file: &File, part: Range<u64>, digest: &mut dyn DynDigest) -> io::Result<()> {
+    let mut buffer = vec![0; (part.end - part.start).min(DIGEST_BYTES) as usize];
+    let mut offset = part.start;
+    while offset < part.end {
+        let piece = &mut buffer[..(part.end - offset).min(DIGEST_BYTES) as usize];
         file.read_exact_at(piece, offset)?;
         digest.update(piece);
         offset += piece.len() as u64;

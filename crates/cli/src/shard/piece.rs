@@ -1,0 +1,51 @@
+//! The piece of the output that a task of `finish` has made.
+
+use std::fs::File;
+use std::io::Read;
+
+use sha2::{Digest, Sha256};
+
+use super::folder::{RunFolder, hex};
+use super::task::Task;
+use crate::output::at_path;
+
+/// Bytes read at a time.
+const READ_BYTES: usize = 4 << 20;
+
+/// Bytes of a range's piece.
+///
+/// # Errors
+/// The range is not finished.
+pub(super) fn size_bytes(folder: &RunFolder, range: usize) -> anyhow::Result<u64> {
+    Ok(folder.require(Task::Finish(range))?.files.first().map_or(0, |it| it.bytes))
+}
+
+/// Gives a range's piece to `take`, part after part, and compares its digest on the way.
+///
+/// # Errors
+/// The range is not finished, its piece is damaged, or what `take` says.
+pub(super) fn read(
+    folder: &RunFolder,
+    range: usize,
+    mut take: impl FnMut(&[u8]) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let task = Task::Finish(range);
+    let description = folder.require(task)?;
+    let path = folder.file(&format!("{}.bgzf", task.name()));
+    let mut piece = File::open(&path).map_err(at_path(&path))?;
+    let (mut sha, mut buffer) = (Sha256::new(), vec![0; READ_BYTES]);
+    loop {
+        let count = piece.read(&mut buffer).map_err(at_path(&path))?;
+        if count == 0 {
+            break;
+        }
+        sha.update(&buffer[..count]);
+        take(&buffer[..count])?;
+    }
+    let sha256 = hex(&sha.finalize());
+    let described = description.files.first().map(|it| it.sha256.as_str());
+    if described != Some(sha256.as_str()) {
+        return Err(folder.damaged(task, &path, "its SHA-256 differs".to_owned()).into());
+    }
+    Ok(())
+}
