@@ -16,7 +16,7 @@ from typing import Any
 #: Commands that become functions; the others are for people at a shell.
 FUNCTIONS = [["align"], ["prep"], ["index"]]
 #: Those of one run in many processes: seqloom.shard has them.
-VERBS = ["plan", "align", "mark", "count", "table", "finish", "gather"]
+VERBS = ["plan", "align", "mark", "count", "table", "finish", "place", "gather"]
 
 #: Options of `plan` that it refuses: they are those of `gather`, which writes the output.
 OF_GATHER = {"output", "json", "metrics_dir", "md5"}

@@ -1,4 +1,4 @@
-"""One run of `align` in many processes, on one machine or many: docs/shard.md.
+"""One run of `align` in many processes, on one machine or many: docs/many-machines.md.
 
     seqloom.shard.plan("ref.fa", "R1.fq.gz", "R2.fq.gz", run="RUN", shards=8)
     for task in seqloom.shard.tasks("RUN"): ...     # each is done by a scheduler of your own
@@ -16,12 +16,13 @@ from ._commands import shard_count as count
 from ._commands import shard_finish as finish
 from ._commands import shard_gather as gather
 from ._commands import shard_mark as mark
+from ._commands import shard_place as place
 from ._commands import shard_plan as plan
 from ._commands import shard_table as table
 from ._options import Path
 from ._run import Child
 
-__all__ = ["align", "count", "finish", "gather", "mark", "plan", "table", "tasks"]
+__all__ = ["align", "count", "finish", "gather", "mark", "place", "plan", "table", "tasks"]
 
 
 def tasks(run: Path) -> list[dict[str, Any]]:

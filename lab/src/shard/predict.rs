@@ -23,13 +23,22 @@ pub(super) struct Assumed {
     pub(super) busy: f64,
     /// What the shared file system gives to all nodes together.
     pub(super) gb_per_s: f64,
+    /// What one node reads and writes.
+    pub(super) node_gb_per_s: f64,
+}
+
+impl Assumed {
+    /// The same where the shared file system is no limit: tasks and nodes alone.
+    pub(super) fn of_tasks_alone(self) -> Self {
+        Self { gb_per_s: f64::INFINITY, ..self }
+    }
 }
 
 /// Worst, middle, best.
 pub(super) const LEVELS: [Assumed; 3] = [
-    Assumed { name: "low", genome: 2.0, busy: 0.75, gb_per_s: 1.0 },
-    Assumed { name: "middle", genome: 1.4, busy: 0.88, gb_per_s: 4.0 },
-    Assumed { name: "high", genome: 1.0, busy: 0.97, gb_per_s: 16.0 },
+    Assumed { name: "low", genome: 2.0, busy: 0.75, gb_per_s: 1.0, node_gb_per_s: 1.0 },
+    Assumed { name: "middle", genome: 1.4, busy: 0.88, gb_per_s: 4.0, node_gb_per_s: 1.0 },
+    Assumed { name: "high", genome: 1.0, busy: 0.97, gb_per_s: 16.0, node_gb_per_s: 2.0 },
 ];
 
 /// The tasks of a verb as they were measured.
@@ -43,6 +52,8 @@ pub(super) struct Measured {
     pub(super) skew: Vec<f64>,
     /// Time on the clock of all, per read.
     pub(super) wall_s_per_read: f64,
+    /// Time on the clock of all.
+    pub(super) wall_s: f64,
 }
 
 /// What was measured of a verb; `None` if it is not in the table.
@@ -58,6 +69,7 @@ pub(super) fn measured(table: &Table, verb: &str) -> Option<Measured> {
         bytes_per_read: sum(2) / reads,
         skew,
         wall_s_per_read: sum(0) / reads,
+        wall_s: sum(0),
     })
 }
 
@@ -88,6 +100,7 @@ pub(super) struct Predicted {
     pub(super) align_s: f64,
     pub(super) mark_s: f64,
     pub(super) finish_s: f64,
+    pub(super) place_s: f64,
     pub(super) gather_s: f64,
     /// One shard, for the bound of gzip.
     pub(super) shard_s: f64,
@@ -97,7 +110,7 @@ pub(super) struct Predicted {
 
 impl Predicted {
     pub(super) fn wall_s(&self) -> f64 {
-        self.plan_s + self.align_s + self.mark_s + self.finish_s + self.gather_s
+        self.plan_s + self.align_s + self.mark_s + self.finish_s + self.place_s + self.gather_s
     }
 
     /// The part that one node does alone.
@@ -106,12 +119,20 @@ impl Predicted {
     }
 }
 
-/// What limits a phase, with its time.
+/// What limits a phase of `tasks` that move `bytes`, with its time.
 fn phase(tasks: &[f64], nodes: usize, bytes: f64, assumed: Assumed) -> (f64, &'static str) {
-    let (listed, moved) = (makespan(tasks, nodes), bytes / (assumed.gb_per_s * 1e9));
-    let even = tasks.iter().sum::<f64>() / nodes as f64;
-    let limit = if even > 0.9 * listed { "work" } else { "number and skew of tasks" };
-    if moved > listed { (moved, "file system") } else { (listed, limit) }
+    let total: f64 = tasks.iter().sum();
+    // A task takes as long as its work, or as its node moves what it reads and writes.
+    let moved = |task: f64| bytes * task / total / (assumed.node_gb_per_s * 1e9);
+    let longer: Vec<f64> = tasks.iter().map(|&task| task.max(moved(task))).collect();
+    let (listed, shared) = (makespan(&longer, nodes), bytes / (assumed.gb_per_s * 1e9));
+    let even = longer.iter().sum::<f64>() / nodes as f64;
+    let limit = match even > 0.9 * listed {
+        true if moved(total) > total => "what a node moves",
+        true => "work",
+        false => "number and skew of tasks",
+    };
+    if shared > listed { (shared, "file system") } else { (listed, limit) }
 }
 
 /// A run on so many nodes, from the table of [`super::ShardExperiment::run`].
@@ -123,7 +144,7 @@ pub(super) fn predict(
 ) -> Option<Predicted> {
     let of = |verb: &str| measured(table, verb);
     let (align, mark, finish) = (of("align")?, of("mark")?, of("finish")?);
-    let gather = of("gather")?;
+    let (place, gather) = (of("place")?, of("gather")?);
     let node_s = |cpu_s_per_read: f64| READS * cpu_s_per_read / (CORES * assumed.busy);
     let plan_s = if is_gzip {
         // A file is inflated by one core, both files at once.
@@ -138,16 +159,23 @@ pub(super) fn predict(
     let (align_s, align_limit) = phase(&shards, nodes, exchanged, assumed);
     let (mark_s, mark_limit) = phase(&marks, nodes, 0.1 * exchanged, assumed);
     let (finish_s, finish_limit) = phase(&ranges, nodes, exchanged + piece, assumed);
-    // Read and written once, by one node that the network limits to a tenth of the file system's
-    // rate, but to no less than a gigabyte a second.
-    let gather_bytes = 2.0 * READS * gather.bytes_per_read;
-    let gather_s = gather_bytes / (1e9 * (assumed.gb_per_s / 4.0).clamp(1.0, 2.0));
-    let alone = [(plan_s, "plan, on one node"), (gather_s, "gather, on one node")];
-    let shared = [(align_s, align_limit), (mark_s, mark_limit), (finish_s, finish_limit)];
-    let phases = shared.into_iter().chain(alone);
-    let limit = phases.max_by(|a, b| a.0.total_cmp(&b.0)).map_or("", |it| it.1);
+    // One core copies a piece.
+    let copies = tasks(READS * place.cpu_s_per_read, RANGES, &place.skew);
+    let (place_s, place_limit) = phase(&copies, nodes, 2.0 * piece, assumed);
+    // A look at each range, whatever is in it.
+    let gather_s = RANGES as f64 * gather.wall_s / finish.skew.len() as f64;
+    let phases = [
+        (align_s, align_limit),
+        (mark_s, mark_limit),
+        (finish_s, finish_limit),
+        (place_s, place_limit),
+        (plan_s, "plan, on one node"),
+        (gather_s, "gather, on one node"),
+    ];
+    let longest = phases.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
+    let limit = longest.map_or("", |it| it.1);
     let shard_s = shards.iter().copied().fold(0.0, f64::max);
-    Some(Predicted { nodes, plan_s, align_s, mark_s, finish_s, gather_s, shard_s, limit })
+    Some(Predicted { nodes, plan_s, align_s, mark_s, finish_s, place_s, gather_s, shard_s, limit })
 }
 
 #[cfg(test)]
@@ -166,7 +194,8 @@ mod tests {
         (0..4).for_each(|_| add("align", 5.0, 10.0, 5e7));
         (0..16).for_each(|_| add("mark", 0.1, 0.1, 1e4));
         (0..4).for_each(|_| add("finish", 1.0, 2.0, 4e7));
-        add("gather", 1.0, 1.0, 1.6e8);
+        (0..4).for_each(|_| add("place", 0.1, 0.1, 1e5));
+        add("gather", 0.1, 0.1, 1.6e8);
         table
     }
 
@@ -204,6 +233,22 @@ mod tests {
         // 40 us of align a read on 16 cores, 97 % busy.
         assert!((one.align_s - READS * 40e-6 / (16.0 * 0.97)).abs() < 1e-6, "{one:?}");
         assert_eq!(one.limit, "work");
+    }
+
+    #[test]
+    fn a_phase_takes_as_long_as_what_is_slowest() {
+        let assumed = LEVELS[1];
+        let t = |bytes: f64, nodes, expected: f64, limit| {
+            let (seconds, is) = phase(&[2.0; 8], nodes, bytes, assumed);
+            assert!((seconds - expected).abs() < 1e-9, "{seconds}");
+            assert_eq!(is, limit);
+        };
+        t(0.0, 2, 8.0, "work");
+        t(0.0, 16, 2.0, "number and skew of tasks");
+        t(32e9, 2, 16.0, "what a node moves");
+        t(32e9, 8, 8.0, "file system");
+        let alone = phase(&[2.0; 8], 8, 32e9, assumed.of_tasks_alone());
+        assert_eq!(alone, (4.0, "what a node moves"));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::output::{markdown_table, short};
 use crate::table::Table;
 
 /// Verbs in the order of a run.
-const VERBS: [&str; 6] = ["scan-gzip", "plan", "align", "mark", "finish", "gather"];
+const VERBS: [&str; 7] = ["scan-gzip", "plan", "align", "mark", "finish", "place", "gather"];
 
 /// The whole report.
 pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
@@ -48,13 +48,19 @@ fn assumptions(out: &mut String) {
          {} million reads of 150 bases (30x of a human genome) in 47 shards, 16 parts and 62 \
          ranges, on nodes of {CORES} cores. Tasks of a verb are as unequal as those measured, and \
          come to nodes in their order; a verb waits for the one in front of it, shards for the \
-         plan.\n\n",
+         plan. A task takes as long as its work, or as its node needs to move what it reads and \
+         writes; a phase, as the shared file system needs for all of that.\n\n",
         READS / 1e6
     );
-    let heads =
-        ["level", "CPU of align, whole genome / measured", "cores busy", "file system GB/s"];
+    let heads = [
+        "level",
+        "CPU of align, whole genome / measured",
+        "cores busy",
+        "file system GB/s",
+        "node GB/s",
+    ];
     let row = |it: &super::predict::Assumed| {
-        let numbers = [it.genome, it.busy, it.gb_per_s].map(short);
+        let numbers = [it.genome, it.busy, it.gb_per_s, it.node_gb_per_s].map(short);
         [vec![it.name.to_owned()], numbers.to_vec()].concat()
     };
     let rows: Vec<_> = LEVELS.iter().map(row).collect();
@@ -71,15 +77,26 @@ fn predictions(table: &Table, (is_gzip, form): (bool, &str), out: &mut String) {
     let [Some(low), Some(middle), Some(high)] = of(1) else { return };
     let ones = [low, middle, high];
     let _ = writeln!(out, "\n## {form}\n");
-    let heads = ["nodes", "minutes: low, middle, high", "efficiency", "limit (middle)"];
+    let heads = [
+        "nodes",
+        "minutes: low, middle, high",
+        "efficiency",
+        "efficiency of the tasks alone",
+        "limit (middle)",
+    ];
     let row = |nodes: &usize| {
         let many: Vec<Predicted> = of(*nodes).into_iter().flatten().collect();
         let joined = |numbers: Vec<String>| numbers.join(", ");
         let minutes = many.iter().map(|it| short(it.wall_s() / 60.0)).collect();
         let pairs = ones.iter().zip(&many);
         let shares = pairs.map(|(one, many)| format!("{:.2}", efficiency(one, many))).collect();
+        let alone = LEVELS.iter().filter_map(|level| {
+            let on = |nodes| predict(table, is_gzip, nodes, level.of_tasks_alone());
+            Some(format!("{:.2}", efficiency(&on(1)?, &on(*nodes)?)))
+        });
         let limit = many.get(1).map_or("", |it| it.limit);
-        vec![nodes.to_string(), joined(minutes), joined(shares), limit.to_owned()]
+        let columns = [joined(minutes), joined(shares), joined(alone.collect()), limit.to_owned()];
+        [vec![nodes.to_string()], columns.to_vec()].concat()
     };
     let rows: Vec<_> = NODES.iter().map(row).collect();
     markdown_table(out, &heads.map(str::to_owned), &rows);
@@ -105,8 +122,9 @@ fn limits(table: &Table, out: &mut String) {
         out,
         "\n## Limits\n\n\
          * gzip: one core inflates a file, so that the scan takes as long on any number of nodes.\n\
-         * The file system: what shards write is read again by `finish`. Where nodes ask for more \
-         than it gives, the phase takes as long as the bytes.\n\
+         * The file system: what shards write is read again by `finish`, and what that writes by \
+         `place`. Where nodes ask for more than it gives, the phase takes as long as the bytes: \
+         efficiency is that of the tasks alone where it gives what all nodes ask for.\n\
          * The number of tasks: 47 shards on 64 nodes leave 17 of them idle, and the longest shard \
          ({} minutes, middle level) is the least that align takes; smaller shards \
          (`--shard-bases`) move that limit. 16 parts are the most nodes that `mark` can use.\n\

@@ -58,7 +58,7 @@ impl Resumed {
     /// What says that tasks are done, by name, with what tells a file from another of its name.
     fn done(&self) -> BTreeMap<PathBuf, (u64, i64)> {
         let run = self.kept().join("run");
-        let folders = ["", "align", "mark", "count", "finish"].map(|name| run.join(name));
+        let folders = ["", "align", "mark", "count", "finish", "place"].map(|name| run.join(name));
         let there = folders.iter().filter(|folder| folder.is_dir());
         let names = there.flat_map(|it| names_in(it).into_iter().map(|name| it.join(name)));
         // A head without its plan is of no use to the next process.
@@ -145,24 +145,26 @@ fn a_full_disk_keeps_what_is_done_and_what_is_damaged_is_made_again() {
     let done = resumed.done();
     assert_eq!(
         done.len(),
-        1 + 3 + 3 + 3 + 1 + 3,
-        "plan, align, mark, count, table, finish: {done:?}"
+        1 + 3 + 3 + 3 + 1 + 3 + 3,
+        "plan, align, mark, count, table, finish, place: {done:?}"
     );
     fs::remove_file(&metrics).unwrap();
     let run_folder = resumed.kept().join("run");
-    for name in ["finish/0001.parts", "finish/0000.bgzf", "mark/02", "table"] {
+    for name in ["finish/0001.parts", "finish/0000.bgzf", "place/0002", "mark/02", "table"] {
         let path = run_folder.join(name);
         let mut bytes = fs::read(&path).unwrap();
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
         fs::write(&path, bytes).unwrap();
     }
+    // A piece is read by the task that copies it alone.
+    fs::remove_file(run_folder.join("place/0000.json")).unwrap();
     // What is read again for a damaged one is an exchange file, damaged itself.
     let path = run_folder.join("align/0001");
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
     let said = finish(resumed.start("2"), limit()).ok().stderr;
-    for name in ["finish/0000.bgzf", "align/0001"] {
+    for name in ["finish/0000.bgzf", "place/0002", "align/0001"] {
         let named = said.lines().any(|it| it.contains(name) && it.contains("making it again"));
         assert!(named, "{name}: {said}");
     }
