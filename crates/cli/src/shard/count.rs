@@ -9,8 +9,9 @@ use seqloom_prep::recalibrate::{Applier, Counts};
 use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::{RangeArguments, TaskArguments};
-use super::folder::{Clock, RunFolder, digest, write_sealed};
+use super::folder::{Clock, RunFolder, digest};
 use super::loaded::{Loaded, check_files, header, planned_options, unless_done};
+use super::sealed::write_sealed;
 use super::task::Task;
 use crate::align::AlignArguments;
 use crate::output::at_path;

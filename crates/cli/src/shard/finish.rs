@@ -15,8 +15,9 @@ use seqloom_terminal::{Console, signals};
 
 use super::arguments::RangeArguments;
 use super::count;
-use super::folder::{Clock, NewFile, RunFolder, write_sealed};
+use super::folder::{Clock, NewFile, RunFolder};
 use super::loaded::Loaded;
+use super::sealed::write_sealed;
 use super::task::Task;
 use crate::output::plan::OutputPlan;
 use crate::output::run::MIN_CHUNK_BYTES;

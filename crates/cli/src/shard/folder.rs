@@ -28,6 +28,7 @@ use sha2::{Digest, Sha256};
 
 use super::error::ShardError;
 use super::plan_file::{Place, PlanFile, PlannedShard, SCHEMA};
+use super::sealed::{sealed, unsealed, unsealed_json};
 use super::task::Task;
 use crate::align::opened::InputPart;
 use crate::output::at_path;
@@ -138,14 +139,12 @@ impl RunFolder {
     pub(crate) fn open_early(path: &Path) -> anyhow::Result<Self> {
         let path = std::path::absolute(path).map_err(at_path(path))?;
         let (head_file, file) = (path.join(HEAD), path.join(PLAN));
-        let no_plan = |problem: String| ShardError::NoPlan { path: file.clone(), problem };
+        let no_plan = |problem| ShardError::NoPlan { path: file.clone(), problem };
         let head_bytes = fs::read(&head_file).map_err(|error| no_plan(error.to_string()))?;
-        let parse = |bytes: &[u8]| {
-            serde_json::from_slice(bytes).map_err(|error| no_plan(error.to_string()))
-        };
-        let head: PlanFile = parse(&head_bytes)?;
+        let head: PlanFile = unsealed_json(&head_bytes)
+            .map_err(|problem| ShardError::NoPlan { path: head_file, problem })?;
         let (plan, is_planned) = match fs::read(&file) {
-            Ok(bytes) => (parse(&bytes)?, true),
+            Ok(bytes) => (unsealed_json(&bytes).map_err(no_plan)?, true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 (PlanFile { shards: shards_so_far(&path)?, ..head.clone() }, false)
             }
@@ -157,9 +156,6 @@ impl RunFolder {
         if plan.program != program() {
             let (what, was, is) = ("the program".to_owned(), plan.program, program());
             return Err(ShardError::Changed { what, plan: file, was, is }.into());
-        }
-        if is_planned && (plan.parts == 0 || plan.ranges == 0) {
-            return Err(no_plan("it has no parts or no ranges".to_owned()).into());
         }
         if !plan.is_of(&head) {
             return Err(no_plan(format!("it does not belong to {HEAD}")).into());
@@ -320,11 +316,8 @@ fn shards_so_far(folder: &Path) -> anyhow::Result<Vec<PlannedShard>> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(shards),
             Err(error) => return Err(at_path(&path)(error).into()),
         };
-        let no_plan = |error: serde_json::Error| ShardError::NoPlan {
-            path: path.clone(),
-            problem: error.to_string(),
-        };
-        shards.push(serde_json::from_slice(&bytes).map_err(no_plan)?);
+        let no_plan = |problem| ShardError::NoPlan { path: path.clone(), problem };
+        shards.push(unsealed_json(&bytes).map_err(no_plan)?);
     }
 }
 
@@ -377,31 +370,6 @@ pub(crate) fn digest(path: &Path) -> impl FnOnce(&File) -> anyhow::Result<(u64, 
 /// Bytes as digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// A value with what tells it from others in front and its CRC32 behind.
-pub(crate) fn sealed(kind: &str, value: &[u8]) -> Vec<u8> {
-    let mut bytes = format!("seqloom {kind} 1\n").into_bytes();
-    bytes.extend_from_slice(value);
-    crc32fast::hash(&bytes).save(&mut bytes);
-    bytes
-}
-
-/// What [`sealed`] made, or what is wrong with it.
-fn unsealed<T: State>(bytes: &[u8], kind: &str) -> Result<T, &'static str> {
-    let magic = format!("seqloom {kind} 1\n");
-    let (content, checksum) = bytes.split_last_chunk::<4>().ok_or("it is too short")?;
-    if crc32fast::hash(content) != u32::from_le_bytes(*checksum) {
-        return Err("its checksum differs");
-    }
-    let value = content.strip_prefix(magic.as_bytes()).ok_or("it is of another kind")?;
-    T::from_state(value).map_err(|_| "it is malformed")
-}
-
-/// Writes [`sealed`] to a file.
-pub(crate) fn write_sealed(file: &AtomicFile, kind: &str, value: &[u8]) -> anyhow::Result<()> {
-    let bytes = sealed(kind, value);
-    Ok(file.file().write_all(&bytes).map_err(at_path(file.final_path()))?)
 }
 
 /// What the sealed file of a restart point is called inside.

@@ -289,13 +289,7 @@ pub(crate) fn read_marks(
     folder: &RunFolder,
     part: usize,
 ) -> anyhow::Result<(SparseMarks, seqloom_prep::duplicates::metrics::DuplicationCounters)> {
-    let task = Task::Mark(part);
-    let (parts, marks): (usize, _) = folder.read_sealed(task, "", MARKS)?;
-    if parts != folder.plan.parts {
-        let problem = format!("it is one of {parts} parts, and the plan has {}", folder.plan.parts);
-        return Err(folder.damaged(task, &folder.file(&task.name()), problem).into());
-    }
-    Ok(marks)
+    folder.read_sealed(Task::Mark(part), "", MARKS)
 }
 
 /// The libraries of the header, as [`crate::align::sorted::library_table`] has them: files of reads

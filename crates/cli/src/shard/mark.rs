@@ -7,8 +7,9 @@ use seqloom_prep::partition::store::PhaseResources;
 use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::{Shares, TaskArguments, check_number};
-use super::folder::{Clock, RunFolder, write_sealed};
+use super::folder::{Clock, RunFolder};
 use super::loaded::{Loaded, MARKS};
+use super::sealed::write_sealed;
 use super::task::Task;
 use crate::output::run::MIN_CHUNK_BYTES;
 
@@ -65,8 +66,7 @@ fn mark(loaded: &Loaded<'_>, task: Task, clock: &Clock) -> anyhow::Result<()> {
     let resources = PhaseResources { backing: &backing, threads, watch: &watch };
     let options = duplicates.options();
     let (marks, counters) = resolve_all(ends, templates, mode, &options, &resources)?;
-    let mut state = parts.to_state();
-    marks.to_sparse().save(&mut state);
+    let mut state = marks.to_sparse().to_state();
     counters.save(&mut state);
     let file = loaded.folder.create(task, "")?;
     write_sealed(&file, MARKS, &state)?;

@@ -23,6 +23,7 @@ mod place;
 mod plan;
 mod plan_file;
 mod resume;
+mod sealed;
 mod status;
 mod task;
 mod tasks;

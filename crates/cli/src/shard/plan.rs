@@ -23,6 +23,7 @@ use super::folder::{
     HEAD, HEADER, PLAN, hex, make_folders, program, restart_file, restart_name, shard_name,
 };
 use super::plan_file::{PlanFile, PlannedFile, PlannedShard, SCHEMA, Shares, shard, shards};
+use super::sealed::{sealed_json, unsealed_json};
 use crate::align::checks;
 use crate::align::job::Late;
 use crate::align::lanes::InputLanes;
@@ -456,16 +457,15 @@ pub(super) fn existing(folder: &Path) -> anyhow::Result<Option<PlanFile>> {
     match std::fs::read(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(at_path(&path)(error).into()),
-        Ok(bytes) => serde_json::from_slice(&bytes)
+        Ok(bytes) => unsealed_json(&bytes)
             .map(Some)
-            .map_err(|error| ShardError::NoPlan { path, problem: error.to_string() }.into()),
+            .map_err(|problem| ShardError::NoPlan { path, problem }.into()),
     }
 }
 
-/// Publishes a value as JSON.
+/// Publishes a value as sealed JSON.
 fn publish_json(path: &Path, value: &impl Serialize) -> anyhow::Result<()> {
-    let text = serde_json::to_string_pretty(value)? + "\n";
-    publish_bytes(path, text.as_bytes())
+    publish_bytes(path, sealed_json(value)?.as_bytes())
 }
 
 /// Publishes a file, which may be there with the same bytes.
