@@ -11,7 +11,7 @@ pub(crate) fn fnv1a<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> u64 {
 
 /// Records, by number and content.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Records {
+pub(crate) struct Records {
     /// How many.
     pub count: u64,
     /// Hashes added up: the same for the same records in any order.
@@ -25,7 +25,7 @@ impl Records {
     ///
     /// # Errors
     /// Bytes that are no such records.
-    pub fn add(&mut self, bytes: &[u8]) -> Result<(), RecordError> {
+    pub(crate) fn add(&mut self, bytes: &[u8]) -> Result<(), RecordError> {
         for body in framed_records(bytes) {
             let hash = fnv1a(body?);
             self.count += 1;
@@ -37,7 +37,7 @@ impl Records {
 
     /// As a counter, which is a floating point number: the bits of the sum that it can hold.
     #[must_use]
-    pub fn counter(&self) -> f64 {
+    pub(crate) fn counter(&self) -> f64 {
         (self.sum & ((1 << 53) - 1)) as f64
     }
 }

@@ -12,7 +12,7 @@ use crate::table::{Row, Table};
 
 /// What every run is measured by: time on the clock, time of processors (of the process and all
 /// its children), processors kept busy on average.
-pub const TIMES: [&str; 3] = ["wall_s", "cpu_s", "cores_busy"];
+pub(crate) const TIMES: [&str; 3] = ["wall_s", "cpu_s", "cores_busy"];
 
 /// What a run tells of itself, by name.
 pub type Counters = Vec<(String, f64)>;

@@ -32,14 +32,14 @@ pub struct Storage {
 /// The storages of Gamaarachchi 2020's machines, as a model: a solid-state disk, an array of 12
 /// spinning disks, and a network file system, which checks a file at each open (close-to-open
 /// consistency, RFC 7530 section 10.3).
-pub const STORAGES: [Storage; 3] = [
+pub(crate) const STORAGES: [Storage; 3] = [
     Storage { name: "ssd", service_ms: 0.1, servers: 64, each_open: false },
     Storage { name: "raid", service_ms: 8.0, servers: 12, each_open: false },
     Storage { name: "nfs", service_ms: 1.0, servers: 8, each_open: true },
 ];
 
 /// Name of the runs without a latency layer.
-pub const CACHED: &str = "cached";
+pub(crate) const CACHED: &str = "cached";
 
 /// The name of a storage, or of none.
 fn name_of(storage: Option<Storage>) -> &'static str {

@@ -49,7 +49,7 @@ impl Table {
 
     /// As tab-separated values: a line of names, a line for each row.
     #[must_use]
-    pub fn to_tsv(&self) -> String {
+    pub(crate) fn to_tsv(&self) -> String {
         let names = self.factors.iter().chain(&self.columns);
         let mut text = names.cloned().collect::<Vec<_>>().join("\t") + "\n";
         for row in &self.rows {
@@ -149,7 +149,7 @@ impl Table {
 
 /// A quantile with straight lines between values (Hyndman and Fan 1996, type 7); `None` of none.
 #[must_use]
-pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
+pub(crate) fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let at = share * sorted.len().checked_sub(1)? as f64;

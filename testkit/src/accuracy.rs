@@ -12,9 +12,9 @@ use std::fmt;
 use std::path::Path;
 
 /// How far from the truth an alignment may lie.
-pub const NEAR_BP: i64 = 20;
+pub(crate) const NEAR_BP: i64 = 20;
 /// Lower edges of the MAPQ classes.
-pub const CLASSES: [u8; 8] = [0, 1, 10, 20, 30, 40, 50, 60];
+pub(crate) const CLASSES: [u8; 8] = [0, 1, 10, 20, 30, 40, 50, 60];
 
 /// Reads by how they were aligned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

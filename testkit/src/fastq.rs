@@ -77,7 +77,7 @@ pub fn simulate_to_files(
 }
 
 /// Appends one FASTQ record.
-pub fn fastq_record(name: &[u8], read: &Read, out: &mut Vec<u8>) {
+pub(crate) fn fastq_record(name: &[u8], read: &Read, out: &mut Vec<u8>) {
     out.push(b'@');
     out.extend_from_slice(name);
     out.push(b'\n');

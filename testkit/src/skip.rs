@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Environment variable: folder of the unpacked real data.
 pub const DATA: &str = "SEQLOOM_DATA";
 /// Environment variable: file that collects the skips.
-pub const SKIP_LOG: &str = "SEQLOOM_SKIP_LOG";
+pub(crate) const SKIP_LOG: &str = "SEQLOOM_SKIP_LOG";
 
 /// Says that a test is skipped because of `reason`, here and in the skip log.
 #[allow(clippy::print_stderr)] // its whole job

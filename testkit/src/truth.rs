@@ -32,7 +32,7 @@ pub struct Place {
 }
 
 /// Writes a read name into `out` (cleared first).
-pub fn write_name(out: &mut Vec<u8>, ordinal: u64, origins: [&[Origin]; 2], place: Place) {
+pub(crate) fn write_name(out: &mut Vec<u8>, ordinal: u64, origins: [&[Origin]; 2], place: Place) {
     use std::io::Write;
     out.clear();
     // Writing to a Vec cannot fail.

@@ -6,18 +6,21 @@
 //! input can change them. Blocks arrive in any order; each file's are put in order here and
 //! verified to follow each other.
 
+mod batch;
+
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::Arc;
 
 use seqloom_format::reads::{MateOfPair, ReadBlock};
 use seqloom_io::source::{BlockPlace, InputBlock, LanePlace, ReadSource, SequenceCheck};
 use seqloom_runtime::schedule::InOrder;
 
-use crate::engine::{EngineReads, Read};
 use crate::input_error::CohortError;
 use crate::mates::{BamTotals, MateOrder};
 use crate::umi::{UmiRules, UmiSource, UmiTags};
+
+pub(crate) use batch::Mates;
+pub use batch::{Batch, Segment, Shape};
 
 /// Reads per batch: the engine's kernels work on 512 at a time.
 pub const BATCH_READS: usize = 512;
@@ -31,55 +34,6 @@ pub enum Pairing {
     TwoFiles,
     /// Neighbours with equal names are mates, others are single (bwa's `-p`).
     Adjacent,
-}
-
-/// Reads of one file that lie together in one block.
-#[derive(Debug, Clone)]
-pub struct Segment {
-    /// The block that holds the reads.
-    pub block: Arc<ReadBlock>,
-    /// Which of its reads.
-    pub reads: Range<usize>,
-}
-
-/// Templates of one batch, in input order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shape {
-    /// All single.
-    Singles,
-    /// All pairs.
-    Pairs,
-    /// One entry per template: whether it is a pair.
-    Mixed(Vec<bool>),
-}
-
-/// A slice of a cohort.
-#[derive(Debug)]
-pub struct Batch {
-    /// Place in the output order: 0, 1, 2, ... over the whole run.
-    pub sequence: u64,
-    /// Cohort it belongs to.
-    pub cohort: u64,
-    /// Its place in the cohort.
-    pub index_in_cohort: u64,
-    /// Ordinal of its first read in the input (pairs count two).
-    pub first_read: u64,
-    /// Ordinal of its first template.
-    pub first_template: u64,
-    /// Pairs of the cohort in front of it.
-    pub pairs_before: u64,
-    /// Single reads of the cohort in front of it.
-    pub singles_before: u64,
-    /// How its reads form templates.
-    pub shape: Shape,
-    /// Reads of each file.
-    pub lanes: Vec<Vec<Segment>>,
-    /// Number of reads.
-    pub reads: usize,
-    /// The file or files they come from, joined by `+`, for messages.
-    pub files: Arc<str>,
-    /// Tags of UMIs, once they are taken.
-    pub umis: UmiTags,
 }
 
 /// What is known of a cohort once its last batch is cut.
@@ -570,167 +524,6 @@ fn are_mates(lane: &Lane, offset: usize) -> bool {
     };
     stated && a.name(i) == b.name(j)
 }
-
-impl Batch {
-    /// The reads of one file, in order.
-    fn lane_reads(&self, lane: usize) -> impl Iterator<Item = (&ReadBlock, usize)> {
-        self.lanes[lane].iter().flat_map(|s| s.reads.clone().map(move |i| (&*s.block, i)))
-    }
-
-    /// Bytes of input that the batch keeps alive, its share of every block.
-    #[must_use]
-    pub(crate) fn input_bytes(&self) -> u64 {
-        let share =
-            |s: &Segment| (s.block.bytes.len() * s.reads.len() / s.block.reads.len().max(1)) as u64;
-        self.lanes.iter().flatten().map(share).sum()
-    }
-
-    /// Number of pairs and of single reads.
-    #[must_use]
-    pub(crate) fn counts(&self) -> (usize, usize) {
-        match &self.shape {
-            Shape::Pairs => (self.reads / 2, 0),
-            Shape::Singles => (0, self.reads),
-            Shape::Mixed(is_pair) => {
-                let pairs = self.reads - is_pair.len();
-                (pairs, is_pair.len() - pairs)
-            }
-        }
-    }
-
-    /// Whether template number `at` of the batch has two reads.
-    #[must_use]
-    pub fn is_pair(&self, at: usize) -> bool {
-        match &self.shape {
-            Shape::Singles => false,
-            Shape::Pairs => true,
-            Shape::Mixed(pairs) => pairs[at],
-        }
-    }
-
-    /// Every template in input order: one or two reads, each as its block and index.
-    pub fn templates(&self) -> impl Iterator<Item = Mates<'_>> {
-        let mut first = self.lane_reads(0);
-        let mut second = (self.lanes.len() == 2).then(|| self.lane_reads(1));
-        let mut index = 0;
-        std::iter::from_fn(move || {
-            let one = first.next()?;
-            let is_pair = self.is_pair(index);
-            index += 1;
-            let two = is_pair.then(|| second.as_mut().map_or_else(|| first.next(), Iterator::next));
-            Some((one, two.flatten()))
-        })
-    }
-
-    /// The UMIs of all templates, as tags of their records.
-    ///
-    /// # Errors
-    /// A template without one.
-    pub(crate) fn take_umis(&self, rules: &UmiRules) -> Result<UmiTags, CohortError> {
-        let mut umis = UmiTags::default();
-        let mut reads_before = 0;
-        for mates in self.templates() {
-            umis.push(mates, rules).map_err(|source| CohortError::Umi {
-                files: self.files.as_ref().to_owned(),
-                record: self.record_number(reads_before),
-                name: String::from_utf8_lossy(mates.0.0.name(mates.0.1)).into_owned(),
-                source,
-            })?;
-            reads_before += 1 + u64::from(mates.1.is_some());
-        }
-        Ok(umis)
-    }
-
-    /// The number, from 1, of the record that so many reads of the batch are in front of: in each
-    /// of two files, or in the only one.
-    fn record_number(&self, reads_before: u64) -> u64 {
-        (self.first_read + reads_before) / self.lanes.len().max(1) as u64 + 1
-    }
-
-    /// The batch as the engine takes it, with mates checked to be mates and no read too long.
-    /// Bases that are UMIs are left out.
-    ///
-    /// # Errors
-    /// Mates with different names; a read longer than `longest_bases`.
-    pub fn engine_reads(
-        &self,
-        longest_bases: usize,
-        umi: Option<&UmiRules>,
-    ) -> Result<EngineReads<'_>, CohortError> {
-        let read = |which, read| self.engine_read(read, which, longest_bases, umi);
-        let (pairs, singles) = self.counts();
-        let mut reads =
-            EngineReads { pairs: Vec::with_capacity(pairs), singles: Vec::with_capacity(singles) };
-        for (i, (first, second)) in self.templates().enumerate() {
-            let one = read(0, first)?;
-            let Some(second) = second else {
-                reads.singles.push(one);
-                continue;
-            };
-            let numbers = [first, second].map(|(block, i)| block.mate_number(i));
-            let two = read(1, second)?;
-            let reads_before = (2 * reads.pairs.len() + reads.singles.len()) as u64;
-            if one.name != two.name {
-                return Err(CohortError::NamesDiffer {
-                    files: self.files.as_ref().to_owned(),
-                    record: self.first_template + i as u64 + 1,
-                    first: String::from_utf8_lossy(one.name).into_owned(),
-                    second: String::from_utf8_lossy(two.name).into_owned(),
-                });
-            }
-            if let [Some(first), Some(second)] = numbers
-                && first >= second
-            {
-                return Err(self.wrong_numbers(reads_before, one.name, [first, second]));
-            }
-            reads.pairs.push([one, two]);
-        }
-        Ok(reads)
-    }
-
-    /// `reads_before` of the batch are in front of these mates.
-    fn wrong_numbers(&self, reads_before: u64, name: &[u8], numbers: [u8; 2]) -> CohortError {
-        let hint = match self.lanes.len() {
-            1 => "interleaved input has the first read of each pair in front",
-            _ => "give the file of first reads first, then that of their mates",
-        };
-        CohortError::NumbersWrong {
-            files: self.files.as_ref().to_owned(),
-            record: self.record_number(reads_before),
-            name: String::from_utf8_lossy(name).into_owned(),
-            first: numbers[0],
-            second: numbers[1],
-            hint,
-        }
-    }
-
-    fn engine_read<'r>(
-        &self,
-        (block, i): (&'r ReadBlock, usize),
-        which: usize,
-        longest_bases: usize,
-        umi: Option<&UmiRules>,
-    ) -> Result<Read<'r>, CohortError> {
-        let (name, mut bases, mut qualities) = (block.name(i), block.bases(i), block.qualities(i));
-        if let Some(umi) = umi {
-            let template = umi.source.template(which, bases.len());
-            qualities = qualities.get(template.clone()).unwrap_or_default();
-            bases = &bases[template];
-        }
-        if bases.len() > longest_bases {
-            return Err(CohortError::TooLong {
-                files: self.files.as_ref().to_owned(),
-                name: String::from_utf8_lossy(name).into_owned(),
-                bases: bases.len(),
-                limit: longest_bases,
-            });
-        }
-        Ok(Read { name, bases, qualities: (qualities.len() == bases.len()).then_some(qualities) })
-    }
-}
-
-/// The reads of one template, each as its block and index.
-pub(crate) type Mates<'a> = ((&'a ReadBlock, usize), Option<(&'a ReadBlock, usize)>);
 
 #[cfg(test)]
 #[path = "cohort_tests.rs"]

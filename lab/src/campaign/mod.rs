@@ -45,7 +45,7 @@ use crate::process::printed;
 use crate::programs;
 
 /// Names of the files that are made from what is kept.
-pub const MADE: [&str; 4] = ["runs.tsv", "summary.tsv", "results.json", "report.html"];
+pub(crate) const MADE: [&str; 4] = ["runs.tsv", "summary.tsv", "results.json", "report.html"];
 
 /// A setting: a name, and its words.
 pub type Setting = (String, Vec<String>);

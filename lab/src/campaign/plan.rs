@@ -103,7 +103,7 @@ impl Configuration {
 
     /// Reads of an instance.
     #[must_use]
-    pub fn reads_of_instance(&self, experiment: &Experiment, purpose: Purpose) -> u64 {
+    pub(crate) fn reads_of_instance(&self, experiment: &Experiment, purpose: Purpose) -> u64 {
         let (share, protocol) = (self.share(experiment), &experiment.protocol);
         if purpose == Purpose::Minimal {
             return protocol.minimal_reads;
@@ -179,7 +179,7 @@ impl Plan {
 
     /// How many configurations are not run.
     #[must_use]
-    pub fn left_out_count(&self) -> usize {
+    pub(crate) fn left_out_count(&self) -> usize {
         self.left_out.iter().map(|left| left.configurations).sum()
     }
 }

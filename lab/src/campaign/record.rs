@@ -16,9 +16,9 @@ use crate::experiment::LabError;
 /// Version of these layouts; raised when a field changes its meaning or goes away.
 pub const SCHEMA: u32 = 1;
 /// The file of facts.
-pub const FACTS: &str = "campaign.json";
+pub(crate) const FACTS: &str = "campaign.json";
 /// The lines.
-pub const RUNS: &str = "runs.jsonl";
+pub(crate) const RUNS: &str = "runs.jsonl";
 /// The experiment, as its file states it.
 pub const EXPERIMENT: &str = "experiment.toml";
 

@@ -109,7 +109,7 @@ pub fn names(template: &str) -> Result<Vec<&str>, TemplateError> {
 ///
 /// # Errors
 /// Braces do not match, a value is not known, or it is a list within a word.
-pub fn expand(
+pub(crate) fn expand(
     template: &str,
     value: &dyn Fn(&str) -> Result<Words, TemplateError>,
 ) -> Result<Vec<String>, TemplateError> {
@@ -134,7 +134,7 @@ pub fn expand(
 ///
 /// # Errors
 /// See [`expand`].
-pub fn expand_one(
+pub(crate) fn expand_one(
     template: &str,
     value: &dyn Fn(&str) -> Result<Words, TemplateError>,
 ) -> Result<String, TemplateError> {
@@ -147,7 +147,7 @@ pub fn expand_one(
 ///
 /// # Errors
 /// See [`expand`].
-pub fn expand_all(
+pub(crate) fn expand_all(
     templates: &[String],
     value: &dyn Fn(&str) -> Result<Words, TemplateError>,
 ) -> Result<Vec<String>, TemplateError> {

@@ -62,7 +62,7 @@ impl Delays {
 
     /// Within how many ns `share` of the hand-overs were made, to a quarter of a doubling.
     #[must_use]
-    pub fn quantile_ns(&self, share: f64) -> f64 {
+    pub(crate) fn quantile_ns(&self, share: f64) -> f64 {
         let points = self.longer();
         points.iter().find(|(_, longer)| *longer <= 1.0 - share).map_or(0.0, |(end, _)| *end)
     }
@@ -114,7 +114,7 @@ pub struct Contend {
 ///
 /// # Errors
 /// A thread cannot be started.
-pub fn contend(run: &Contend) -> Result<Contention, WorkerPanic> {
+pub(crate) fn contend(run: &Contend) -> Result<Contention, WorkerPanic> {
     let threads = run.threads.get();
     let shared = Shared {
         words: [0; WORDS],
@@ -202,7 +202,7 @@ fn median(values: &[f64]) -> f64 {
 
 /// Nanoseconds to take and give back a lock that nobody else wants.
 #[must_use]
-pub fn uncontended_ns(kind: Kind) -> f64 {
+pub(crate) fn uncontended_ns(kind: Kind) -> f64 {
     let guarded = Lock::new(kind.build(1), 0_u64);
     let batch = |_| {
         let started = Instant::now();
@@ -219,7 +219,7 @@ pub fn uncontended_ns(kind: Kind) -> f64 {
 ///
 /// # Errors
 /// A thread cannot be started.
-pub fn ping_pong_ns(kind: Option<Kind>) -> Result<f64, WorkerPanic> {
+pub(crate) fn ping_pong_ns(kind: Option<Kind>) -> Result<f64, WorkerPanic> {
     let guarded = kind.map(|kind| Lock::new(kind.build(1), 0_u64));
     let (turn, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let times = std::sync::Mutex::new(Vec::new());

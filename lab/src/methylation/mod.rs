@@ -25,7 +25,7 @@ pub const NAME: &str = "methylation";
 /// Columns of the table behind [`TIMES`]: reads that were called, requests to the modelled storage
 /// and seconds spent waiting for them, and seconds by component. All seconds are sums over workers;
 /// those of `signal_s` are opening, reading and decoding.
-pub const COUNTERS: [&str; 10] = [
+pub(crate) const COUNTERS: [&str; 10] = [
     "reads",
     "requests",
     "waited_s",

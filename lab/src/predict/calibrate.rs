@@ -42,14 +42,14 @@ pub enum Input {
 
 impl Way {
     /// O: a read at a time, parsed under the lock.
-    pub const ORIGINAL: Self =
+    pub(crate) const ORIGINAL: Self =
         Self { input: Input::Original, input_batch: 1, output_batch: 1, stripes: 1 };
     /// D: a read at a time, parsed outside.
     pub const DEFERRED: Self = Self { input: Input::Deferred, ..Self::ORIGINAL };
     /// B, of the input only.
     pub const BATCH: Self = Self { input_batch: 32, ..Self::DEFERRED };
     /// B, of input and output.
-    pub const BATCH_BOTH: Self = Self { output_batch: 32, ..Self::BATCH };
+    pub(crate) const BATCH_BOTH: Self = Self { output_batch: 32, ..Self::BATCH };
 
     /// L, copying a read in so many nanoseconds, with so many output files.
     #[must_use]
@@ -62,7 +62,7 @@ impl Way {
 /// Reads of about 250 bytes in L's block of 12 KiB.
 const BLOCK_READS: u32 = 44;
 /// Copying a read of about 250 bytes out of the page cache at 8, 4 and 2 GB/s.
-pub const COPIES_NS: [f64; 3] = [30.0, 60.0, 120.0];
+pub(crate) const COPIES_NS: [f64; 3] = [30.0, 60.0, 120.0];
 
 /// A tool with one kind of reads, as the model sees it. Times are per read (or pair).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -98,7 +98,7 @@ pub struct Usual {
 pub const USUAL: Usual = Usual { hand_over_ns: 250.0, output_share: 0.3, shared_core_cost: 0.6 };
 
 /// Hand-overs of the band: from socket to socket (100 to 400 ns are usual).
-pub const HAND_OVERS_NS: [f64; 2] = [100.0, 400.0];
+pub(crate) const HAND_OVERS_NS: [f64; 2] = [100.0, 400.0];
 
 /// A parameter that is off by this factor costs as much as...
 const USUAL_FACTOR: f64 = 2.0;
@@ -119,7 +119,7 @@ const FEW: u32 = 4;
 impl Growth {
     /// From the multiprocess baseline; none without a measurement at four threads.
     #[must_use]
-    pub fn from_baseline(curve: &Curve) -> Option<Self> {
+    pub(crate) fn from_baseline(curve: &Curve) -> Option<Self> {
         Some(Self { few_s: curve.seconds(FEW)?, curve: curve.clone() })
     }
 
@@ -252,7 +252,7 @@ impl Setting<'_> {
 
     /// Fits the law of another lock to a curve of a tool that is fitted.
     #[must_use]
-    pub fn fit_law(&self, tool: &Tool, kind: LawKind, measured: Measured<'_>) -> HandOver {
+    pub(crate) fn fit_law(&self, tool: &Tool, kind: LawKind, measured: Measured<'_>) -> HandOver {
         let start: &[f64] = match kind {
             LawKind::Spinning => &[100.0],
             LawKind::Sleeping => &[5000.0, 10.0],

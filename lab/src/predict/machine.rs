@@ -15,7 +15,7 @@ pub struct Machine {
 
 /// The machines of Langmead et al. 2018, section 2: four Xeon E7-4830 v4, two Xeon Platinum 8160,
 /// and a Xeon Phi 7250.
-pub const MACHINES: [Machine; 3] = [
+pub(crate) const MACHINES: [Machine; 3] = [
     Machine { name: "Broadwell", nodes: 4, cores: 56, smt: 2 },
     Machine { name: "Skylake", nodes: 2, cores: 48, smt: 2 },
     Machine { name: "KNL", nodes: 1, cores: 68, smt: 4 },
@@ -31,7 +31,7 @@ impl Machine {
     /// How far cores are shared: 0 while each thread has a core, 1 when all hardware threads are
     /// taken; beyond that it stays.
     #[must_use]
-    pub fn sharing(&self, threads: u32) -> f64 {
+    pub(crate) fn sharing(&self, threads: u32) -> f64 {
         let more = f64::from(threads.saturating_sub(self.cores));
         let most = f64::from(self.hardware_threads().saturating_sub(self.cores));
         if most > 0.0 { (more / most).min(1.0) } else { 0.0 }

@@ -35,7 +35,7 @@ impl HandOver {
 
     /// Cost with so many threads waiting, the next holder included.
     #[must_use]
-    pub fn cost_ns(&self, waiting: f64) -> f64 {
+    pub(crate) fn cost_ns(&self, waiting: f64) -> f64 {
         let woken = (waiting / self.wake_from.max(1.0)).min(1.0);
         self.base_ns
             + self.per_waiter_ns * waiting.min(self.most_waiters)
@@ -61,7 +61,7 @@ pub struct Station {
 impl Station {
     /// Service of one read while so many threads wait for it.
     #[must_use]
-    pub fn service_ns(&self, waiting: f64) -> f64 {
+    pub(crate) fn service_ns(&self, waiting: f64) -> f64 {
         self.body_ns + self.hand_over.cost_ns(waiting) / f64::from(self.batch.max(1))
     }
 }
@@ -80,7 +80,7 @@ pub struct System {
 impl System {
     /// Reads per second, in product form. Time grows with the square of the threads.
     #[must_use]
-    pub fn throughput(&self) -> f64 {
+    pub(crate) fn throughput(&self) -> f64 {
         let threads = self.threads.max(1) as usize;
         let mut weights = series(threads, |n| self.delay_ns / n as f64);
         for station in &self.stations {

@@ -98,7 +98,7 @@ fn tool_from(
 
 /// Predictions for all machines and tools whose peaks are there.
 #[must_use]
-pub fn from_peaks(published: &Published, tools: &[&'static str]) -> Vec<PeakPrediction> {
+pub(crate) fn from_peaks(published: &Published, tools: &[&'static str]) -> Vec<PeakPrediction> {
     let mut all = Vec::new();
     for machine in &MACHINES {
         for &tool in tools {

@@ -55,7 +55,7 @@ impl Curve {
     /// Seconds with so many threads, on a straight line between the neighbours; at the ends, the
     /// last two points are gone on from.
     #[must_use]
-    pub fn seconds_between(&self, threads: f64) -> Option<f64> {
+    pub(crate) fn seconds_between(&self, threads: f64) -> Option<f64> {
         let above = self.points.iter().position(|point| f64::from(point.0) >= threads);
         let right = above.unwrap_or(self.points.len()).clamp(1, self.points.len().max(2) - 1);
         let (left, right) = (self.points.get(right - 1)?, self.points.get(right)?);

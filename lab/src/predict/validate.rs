@@ -246,7 +246,7 @@ pub fn validate(published: &Published, tell: &mut dyn FnMut(&str)) -> Validation
 
 /// How the tables say it.
 #[must_use]
-pub fn reads_word(paired: bool) -> &'static str {
+pub(crate) fn reads_word(paired: bool) -> &'static str {
     if paired { "paired" } else { "unpaired" }
 }
 

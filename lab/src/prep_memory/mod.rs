@@ -21,7 +21,7 @@ pub use ways::{Allocator, Tool, allocators, tools};
 pub const NAME: &str = "prep-memory";
 
 /// Factors of the table.
-pub const FACTORS: [&str; 2] = ["way", "repeat"];
+pub(crate) const FACTORS: [&str; 2] = ["way", "repeat"];
 
 /// Phases of `prep`, as its report names them.
 pub const PHASES: [&str; 3] = ["ingest", "resolve", "finish"];

@@ -135,7 +135,7 @@ impl From<WorkerPanic> for Stopped {
 ///
 /// # Errors
 /// By program: it could not be started or waited for.
-pub fn run_together(
+pub(crate) fn run_together(
     commands: Vec<Command>,
     limit: Duration,
     stop: &(dyn Fn() -> bool + Sync),

@@ -23,7 +23,7 @@ pub struct Preset {
 /// Langmead et al. 2018, Table 2: what one thread of the multiprocess baseline takes for a read,
 /// which waits for no lock: threads over reads per second at the peak on Broadwell, unpaired. Two
 /// threads share a core there.
-pub const PRESETS: [Preset; 3] = [
+pub(crate) const PRESETS: [Preset; 3] = [
     Preset {
         name: "bowtie",
         per_read_us: 92,

@@ -34,10 +34,12 @@ use std::str::FromStr;
 use seqloom_align::engine::bwa;
 
 pub use self::aligning::ScheduleError;
-pub use self::engines::{PRESETS, Preset, Subject};
+pub(crate) use self::engines::PRESETS;
+pub use self::engines::{Preset, Subject};
 pub use self::input::made;
 pub use self::one::{Configuration, run_one};
-pub use self::processes::{READY, THREADS_PER_PROCESS};
+pub use self::processes::READY;
+pub(crate) use self::processes::THREADS_PER_PROCESS;
 pub use self::report::RESULTS;
 
 /// Insert sizes of pairs, as bwa takes them.

@@ -15,7 +15,7 @@ use super::input::{self, Share};
 use crate::experiment::{Counters, LabError, counters_of};
 
 /// Threads of a process: what the paper's baseline has.
-pub const THREADS_PER_PROCESS: usize = 16;
+pub(crate) const THREADS_PER_PROCESS: usize = 16;
 /// What a process says when its engine is loaded.
 pub const READY: &str = "ready";
 /// Time between two looks at the processes.

@@ -22,7 +22,7 @@ use crate::watch::{Watched, watch_in};
 pub const NAME: &str = "shard";
 
 /// Factors of the table: what was done, and to which part.
-pub const FACTORS: [&str; 2] = ["verb", "task"];
+pub(crate) const FACTORS: [&str; 2] = ["verb", "task"];
 
 /// Columns of the table; `reads` are those of the whole input, `output_bytes` what was published.
 pub const COLUMNS: [&str; 4] = ["wall_s", "cpu_s", "output_bytes", "reads"];

@@ -26,7 +26,7 @@ pub const NAME: &str = "signal-io";
 
 /// Columns of the table behind [`TIMES`]: reads and samples that were read, requests to the
 /// modelled storage, and seconds spent waiting for them, summed over workers.
-pub const COUNTERS: [&str; 4] = ["reads", "samples", "requests", "waited_s"];
+pub(crate) const COUNTERS: [&str; 4] = ["reads", "samples", "requests", "waited_s"];
 
 /// A format and what reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -181,7 +181,7 @@ impl Files {
 
     /// Batches written so far, where they are written in order.
     #[must_use]
-    pub fn written_in_order(&self) -> u64 {
+    pub(crate) fn written_in_order(&self) -> u64 {
         self.ordered.committed()
     }
 
@@ -261,7 +261,7 @@ impl BatchSink for Files {
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn files_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+pub(crate) fn files_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
     let entries = fs::read_dir(folder).map_err(LabError::file(folder))?;
     let is_number = |rest: &str| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit());
     let names = |entry: &fs::DirEntry| {
@@ -275,7 +275,7 @@ pub fn files_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
 ///
 /// # Errors
 /// A file cannot be read, or holds something else.
-pub fn records_in(paths: &[PathBuf]) -> Result<Records, LabError> {
+pub(crate) fn records_in(paths: &[PathBuf]) -> Result<Records, LabError> {
     let mut records = Records::default();
     for path in paths {
         let bytes = fs::read(path).map_err(LabError::file(path))?;

@@ -136,7 +136,10 @@ fn tasks_that_are_done_are_not_done_again_and_gather_is_repeatable() {
     let second = gather(&run_folder, here.path(), "second");
     assert_same_run(&first, &second, "gather again");
     let status = shard("status", &run_folder, &["--json"]).ok().text();
-    assert_eq!(status.lines().filter(|it| it.contains("\"state\":\"done\"")).count(), 2 + 16 + 2 + 2);
+    assert_eq!(
+        status.lines().filter(|it| it.contains("\"state\":\"done\"")).count(),
+        2 + 16 + 2 + 2
+    );
     let out = here.path().join("third.bam");
     shard("gather", &run_folder, &["--remove", "-o", out.to_str().unwrap()]).ok();
     assert!(!run_folder.exists());

@@ -1,7 +1,8 @@
 //! Packed templates to partitions: every record to the genome bin it will be sorted in, every read
 //! end to the partition its duplicate set will be found in.
 
-use std::sync::Mutex;
+mod ends;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use seqloom_format::bam::{RecordError, RecordRef, framed_records};
@@ -9,21 +10,17 @@ use seqloom_format::state::MalformedState;
 use seqloom_format::state_of_fields;
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::spill::SpillError;
-use seqloom_runtime::failure::lock;
 
-use crate::duplicates::metrics::DuplicationCounters;
-use crate::duplicates::read_end::{
-    ReadEndError, ReadEndOptions, ReadEnds, RecordEnds, examine_single, examine_template, group_of,
-};
-use crate::duplicates::{
-    DuplicateMode, FragmentEnd, LibraryTable, MateEnd, PairEnd, PairedMarker, Relative, UmiForm,
-};
+use crate::duplicates::read_end::ReadEndError;
 use crate::partition::frame::{frame_of, record_ordinal};
 use crate::partition::genome_bins::{GenomeBins, RecordBin};
 use crate::partition::numbers::Numbering;
 use crate::partition::order::SortOrder;
 use crate::partition::redistribute::NameSample;
 use crate::partition::store::{Backing, ChunkStore, SavedStore, StoreScratch};
+
+pub use ends::EndCollector;
+pub(crate) use ends::SavedEnds;
 
 /// Partitions of read ends, by a hash of their place.
 pub const END_PARTITIONS: usize = 256;
@@ -128,17 +125,6 @@ pub struct SavedCollection {
     pub(crate) ends: Option<SavedEnds>,
 }
 
-/// Where read ends lie, and what was counted of them.
-pub(crate) struct SavedEnds {
-    pub(crate) pairs: SavedStore,
-    pub(crate) fragments: SavedStore,
-    pub(crate) markers: SavedStore,
-    mates: Option<SavedStore>,
-    relatives: Option<SavedStore>,
-    pub(crate) counters: DuplicationCounters,
-}
-
-state_of_fields!(SavedEnds { pairs, fragments, markers, mates, relatives, counters });
 state_of_fields!(SavedCollection { placed, no_coordinate, no_reference, ends });
 
 impl<'a> Collected<'a> {
@@ -172,14 +158,7 @@ impl<'a> Collected<'a> {
             placed: place(&self.placed),
             no_coordinate: place(&self.no_coordinate),
             no_reference: place(&self.no_reference),
-            ends: self.ends.as_ref().map(|ends| SavedEnds {
-                pairs: place(&ends.pairs),
-                fragments: place(&ends.fragments),
-                markers: place(&ends.markers),
-                mates: ends.mates.as_ref().map(&mut place),
-                relatives: ends.relatives.as_ref().map(&mut place),
-                counters: lock(&ends.counters).clone(),
-            }),
+            ends: self.ends.as_ref().map(|ends| ends.saved_as(&mut place)),
         }
     }
 
@@ -209,199 +188,6 @@ pub struct Collector<'a> {
     /// Bins of `no_coordinate` of a lane in front of this one are closed, by lane.
     unplaced_from: Box<[AtomicUsize]>,
     ends: Option<EndCollector<'a>>,
-}
-
-/// Partitions of read ends.
-pub struct EndCollector<'a> {
-    /// Pairs with both ends mapped.
-    pub(crate) pairs: ChunkStore<'a>,
-    /// Mapped reads without a mapped mate.
-    pub(crate) fragments: ChunkStore<'a>,
-    /// Places of reads with a mapped mate.
-    pub(crate) markers: ChunkStore<'a>,
-    /// Where every record counts as a template: reads whose mate is to be found yet, by name.
-    pub(crate) mates: Option<ChunkStore<'a>>,
-    /// There, where families of UMIs are told: all records, by name.
-    pub(crate) relatives: Option<ChunkStore<'a>>,
-    /// What tells which of two such pairs comes first, [`crate::duplicates::pair_mates`].
-    pub(crate) ties: DuplicateMode,
-    libraries: &'a LibraryTable,
-    options: ReadEndOptions,
-    counters: Mutex<DuplicationCounters>,
-}
-
-impl<'a> EndCollector<'a> {
-    /// Empty partitions with chunks of about `chunk_bytes`. `grouping` says whether mates come
-    /// together.
-    #[must_use]
-    pub fn new(
-        backing: &'a Backing,
-        chunk_bytes: usize,
-        grouping: Grouping,
-        libraries: &'a LibraryTable,
-        options: ReadEndOptions,
-    ) -> Self {
-        let store = || ChunkStore::new(backing, chunk_bytes);
-        let is_apart = grouping == Grouping::Records;
-        Self {
-            pairs: store(),
-            fragments: store(),
-            markers: store(),
-            mates: is_apart.then(store),
-            relatives: (is_apart && options.barcodes.is_umi).then(store),
-            ties: DuplicateMode::Query,
-            libraries,
-            options,
-            counters: Mutex::new(DuplicationCounters::new(libraries.libraries().len())),
-        }
-    }
-
-    /// For inputs that stand for the sorted file that `samtools sort` or `merge` would make of them
-    /// (several files, or one that is not sorted as it says): there numbers of records alone do not
-    /// tell the order of that file, but places and then numbers do.
-    #[must_use]
-    pub fn by_place(self) -> Self {
-        Self { ties: DuplicateMode::Coordinate, ..self }
-    }
-
-    fn restore(&self, saved: SavedEnds) -> Result<(), MalformedState> {
-        self.pairs.restore(saved.pairs)?;
-        self.fragments.restore(saved.fragments)?;
-        self.markers.restore(saved.markers)?;
-        *lock(&self.counters) = saved.counters;
-        let optional = [(&self.mates, saved.mates), (&self.relatives, saved.relatives)];
-        optional.into_iter().try_for_each(|both| match both {
-            (None, None) => Ok(()),
-            (Some(store), Some(saved)) => store.restore(saved),
-            _ => Err(MalformedState),
-        })
-    }
-
-    /// Records examined so far.
-    #[must_use]
-    pub(crate) fn into_counters(self) -> DuplicationCounters {
-        self.counters.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    /// Examines all records of a template and keeps its ends.
-    fn examine(
-        &self,
-        (ordinal, records): (u64, &[u8]),
-        counters: &mut DuplicationCounters,
-        scratch: &mut StoreScratch,
-    ) -> Result<(), CollectError> {
-        let Some(mates) = &self.mates else {
-            let ends = examine_template(records, ordinal, self.libraries, &self.options, counters)?;
-            return Ok(self.append(&ends, scratch)?);
-        };
-        for body in framed_records(records) {
-            let malformed = |source| CollectError::Record { template: ordinal, source };
-            let record = RecordRef::new(body.map_err(malformed)?).map_err(malformed)?;
-            let ends = examine_single(&record, ordinal, self.libraries, &self.options, counters)?;
-            self.append_single(ends, mates, scratch)?;
-            if let Some(relatives) = &self.relatives {
-                let (_, group) = group_of(&record, self.libraries).map_err(malformed)?;
-                let relative = Relative::new(record.name(), group, ordinal);
-                let partition = relative.partition_of(END_PARTITIONS);
-                relatives.append(partition, &[&relative.to_bytes()], scratch)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn append(&self, ends: &ReadEnds, scratch: &mut StoreScratch) -> Result<(), SpillError> {
-        if let Some(pair) = &ends.pair {
-            self.append_pair(pair, scratch)?;
-        }
-        for end in ends.fragments.iter().flatten() {
-            self.append_fragment(end, scratch)?;
-        }
-        for end in ends.markers.iter().flatten() {
-            self.append_marker(end, scratch)?;
-        }
-        Ok(())
-    }
-
-    fn append_single(
-        &self,
-        ends: RecordEnds,
-        mates: &ChunkStore<'_>,
-        scratch: &mut StoreScratch,
-    ) -> Result<(), SpillError> {
-        match ends {
-            RecordEnds::None => Ok(()),
-            RecordEnds::Fragment(end) => self.append_fragment(&end, scratch),
-            RecordEnds::Mate(marker, mate) => {
-                self.append_marker(&marker, scratch)?;
-                let umi = mate.umi().to_le_bytes();
-                let parts = [&mate.to_bytes()[..], self.umi_form().tail(&umi)];
-                mates.append(mate.partition_of(END_PARTITIONS), &parts, scratch)
-            }
-        }
-    }
-
-    /// Keeps a pair.
-    ///
-    /// # Errors
-    /// When a full chunk cannot be spilled.
-    pub(crate) fn append_pair(
-        &self,
-        pair: &PairEnd,
-        scratch: &mut StoreScratch,
-    ) -> Result<(), SpillError> {
-        let umi = pair.umi.to_le_bytes();
-        let parts = [&pair.to_bytes()[..], self.umi_form().tail(&umi)];
-        self.pairs.append(pair.partition_of(END_PARTITIONS), &parts, scratch)
-    }
-
-    fn append_fragment(
-        &self,
-        end: &FragmentEnd,
-        scratch: &mut StoreScratch,
-    ) -> Result<(), SpillError> {
-        let umi = end.umi.to_le_bytes();
-        let parts = [&end.to_bytes()[..], self.umi_form().tail(&umi)];
-        self.fragments.append(end.partition_of(END_PARTITIONS), &parts, scratch)
-    }
-
-    fn append_marker(
-        &self,
-        marker: &PairedMarker,
-        scratch: &mut StoreScratch,
-    ) -> Result<(), SpillError> {
-        let umi = marker.umi.to_le_bytes();
-        let parts = [&marker.to_bytes()[..], self.umi_form().tail(&umi)];
-        self.markers.append(marker.partition_of(END_PARTITIONS), &parts, scratch)
-    }
-
-    /// How entries hold UMIs.
-    pub(crate) fn umi_form(&self) -> UmiForm {
-        UmiForm { is_kept: self.options.barcodes.is_umi }
-    }
-
-    /// Decodes all entries of a run of chunks.
-    pub(crate) fn pairs_of(&self, bytes: &[u8]) -> impl Iterator<Item = PairEnd> {
-        let entries = self.umi_form().entries(bytes);
-        entries.map(|(form, umi)| PairEnd { umi, ..PairEnd::from_bytes(form) })
-    }
-
-    /// As [`EndCollector::pairs_of`].
-    pub(crate) fn fragments_of(&self, bytes: &[u8]) -> impl Iterator<Item = FragmentEnd> {
-        let entries = self.umi_form().entries(bytes);
-        entries.map(|(form, umi)| FragmentEnd { umi, ..FragmentEnd::from_bytes(form) })
-    }
-
-    /// As [`EndCollector::pairs_of`].
-    pub(crate) fn mates_of(&self, bytes: &[u8]) -> impl Iterator<Item = MateEnd> {
-        let entries = self.umi_form().entries(bytes);
-        entries.map(|(form, umi)| MateEnd::from_bytes(form).with_umi(umi))
-    }
-
-    /// As [`EndCollector::pairs_of`].
-    pub(crate) fn markers_of(&self, bytes: &[u8]) -> impl Iterator<Item = PairedMarker> {
-        let entries = self.umi_form().entries(bytes);
-        entries.map(|(form, umi)| PairedMarker { umi, ..PairedMarker::from_bytes(form) })
-    }
 }
 
 impl<'a> Collector<'a> {
@@ -452,17 +238,13 @@ impl<'a> Collector<'a> {
     ///
     /// # Errors
     /// As [`Collector::collect`].
-    pub fn collect_each<'t>(
+    pub(crate) fn collect_each<'t>(
         &self,
         templates: impl Iterator<Item = (u64, &'t [u8])> + Clone,
         scratch: &mut StoreScratch,
     ) -> Result<u64, CollectError> {
         if let Some(ends) = &self.ends {
-            let mut counters = DuplicationCounters::new(ends.libraries.libraries().len());
-            for template in templates.clone() {
-                ends.examine(template, &mut counters, scratch)?;
-            }
-            lock(&ends.counters).merge(&counters);
+            ends.examine_all(templates.clone(), scratch)?;
         }
         let mut records = 0;
         for (ordinal, framed) in templates {
@@ -554,42 +336,5 @@ fn unplaced_from(numbering: Numbering) -> Box<[AtomicUsize]> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::test_records::{backing, body, references};
-
-    #[test]
-    fn a_lane_with_more_templates_than_it_may_have_is_refused() {
-        let (backing, references) = (backing(1 << 20), references(&[1000]));
-        let bins = GenomeBins::new(&references);
-        let t = |lanes: usize, templates_in_front: u64, is_taken: bool| {
-            let numbering = Numbering::of_lanes(lanes);
-            let destination = Destination::by_coordinate(&bins);
-            let collector = Collector::new(&backing, 256, destination, None).numbered(numbering);
-            let mut templates =
-                PackedTemplates { first_template: templates_in_front, ..Default::default() };
-            for name in ["a", "b"] {
-                let body = body(name, 0, 0, 5, 8);
-                templates.bytes.extend((body.len() as u32).to_le_bytes());
-                templates.bytes.extend(body);
-                templates.ends.push(templates.bytes.len() as u32);
-            }
-            let mut scratch = StoreScratch::new().unwrap();
-            let found = collector.collect_of_lane(lanes - 1, &templates, &mut scratch);
-            match found {
-                Ok(records) => assert!(is_taken && records == 2, "{lanes} {templates_in_front}"),
-                Err(CollectError::TooManyTemplates { most, lanes: told }) => {
-                    assert!(!is_taken, "{lanes} {templates_in_front}");
-                    assert_eq!((most, told), (numbering.most_templates(), lanes));
-                }
-                Err(error) => panic!("{error}"),
-            }
-        };
-        for (lanes, most) in [(1, 1 << 48), (2, 1 << 47), (3, 1 << 46), (64, 1 << 42)] {
-            t(lanes, 0, true);
-            t(lanes, most - 2, true);
-            t(lanes, most - 1, false);
-            t(lanes, most, false);
-        }
-    }
-}
+#[path = "collect_tests.rs"]
+mod tests;

@@ -36,7 +36,7 @@ impl Numbering {
 
     /// Most templates that a lane may have.
     #[must_use]
-    pub fn most_templates(self) -> u64 {
+    pub(crate) fn most_templates(self) -> u64 {
         1 << self.number_bits
     }
 

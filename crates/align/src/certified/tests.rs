@@ -1,0 +1,56 @@
+//! The certificate's rules on reads that are made for them.
+
+use super::*;
+
+/// The index of sequences one behind the other, but for what is searched.
+pub(super) fn index_of(sequences: &[Sequence]) -> LoadedIndex<'_> {
+    let parts = IndexParts {
+        bases: sequences.last().map_or(0, |last| last.end),
+        first_rows: [0; 5],
+        sentinel_row: 0,
+        sample_shift: 0,
+        blocks: &[],
+        samples_low: &[],
+        samples_high: &[],
+        packed: &[],
+    };
+    LoadedIndex { parts, sequences }
+}
+
+/// Three sequences, the second of which is an ALT one.
+pub(super) const SEQUENCES: [Sequence; 3] = [
+    Sequence { start: 0, end: 200, alternate: false },
+    Sequence { start: 200, end: 330, alternate: true },
+    Sequence { start: 330, end: 700, alternate: false },
+];
+
+#[test]
+fn a_spot_is_in_one_sequence_and_away_from_the_ends_of_its_strand() {
+    let index = index_of(&SEQUENCES);
+    let margin = GREATEST_SHIFT as u64;
+    let reverse = |place: u64, length: usize| 2 * 700 - place - length as u64;
+    let t = |place: u64, length: usize, expected: Option<usize>| {
+        for place in [place, reverse(place, length)] {
+            let found = spot(index, place, length);
+            assert_eq!(found.map(|spot| spot.sequence), expected, "{place} {length}");
+            assert!(found.is_none_or(|spot| spot.place == place));
+            assert!(found.is_none_or(|spot| spot.alternate == (spot.sequence == 1)));
+        }
+    };
+    t(margin, 100, Some(0));
+    t(margin - 1, 100, None);
+    t(0, 100, None);
+    t(100, 100, Some(0));
+    t(101, 100, None);
+    t(199, 2, None);
+    t(200, 130, Some(1));
+    t(199, 130, None);
+    t(200, 131, None);
+    t(150, 250, None);
+    t(330, 100, Some(2));
+    t(700 - margin - 100, 100, Some(2));
+    t(700 - margin - 99, 100, None);
+    t(600, 100, None);
+    assert!(spot(index, 650, 100).is_none(), "across the border of the strands");
+    assert!(spot(index, 1399, 100).is_none(), "over the end");
+}
