@@ -4,6 +4,20 @@
 //! [`ingest::run`] is the flow; it takes blocks from `seqloom_io::source`, cuts them with
 //! [`cohort`], drives an [`engine::AlignmentEngine`] and hands packed templates to an
 //! [`ingest::BatchSink`]. [`scan`] cuts without aligning, for runs of several processes.
+//!
+//! The index of a reference, and what tells whether it is whole:
+//!
+//! ```
+//! use seqloom_align::index::{BuildOptions, build, check, plan};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! let reference = folder.path().join("ref.fa");
+//! std::fs::write(&reference, ">chr1\nGATTACAGATTACATTAGACCA\n")?;
+//! let ready = plan(&reference, &BuildOptions::default(), &|_, _| ())?;
+//! build(ready, &reference, &|_, _| ())?;
+//! assert!(check(&reference).is_ok());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod certified;
 pub mod cohort;

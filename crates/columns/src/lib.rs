@@ -3,6 +3,26 @@
 //! A stream is the same bytes whatever the number of threads: rows are cut into batches in the
 //! order of the input, by their number and size alone, and every batch is encoded by the worker
 //! that built it.
+//!
+//! Names and bases of all reads of a file:
+//!
+//! ```no_run
+//! use seqloom_columns::reads::{ReadColumn, WantedReads, write};
+//! use seqloom_columns::{Destination, Limits, TextType};
+//! use seqloom_io::sink::output::Output;
+//! use seqloom_io::source::SourceOptions;
+//!
+//! let threads = std::num::NonZeroUsize::MIN;
+//! let batch_rows = threads.saturating_add(9_999);
+//! let limits = Limits { threads, batch_rows, memory_bytes: Limits::least_bytes(threads) };
+//! let mut output = Output::create("reads.arrows".as_ref())?;
+//! let to = Destination { limits: &limits, output: &mut output, watch: &|_, _| true };
+//! let columns = ["name".parse::<ReadColumn>()?, "sequence".parse()?];
+//! let wanted = WantedReads { columns: &columns, text: TextType::Utf8 };
+//! let totals = write(&["reads.fq.gz".into()], &SourceOptions::default(), &wanted, to)?;
+//! println!("{} reads", totals.rows);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod alignments;
 pub mod error;

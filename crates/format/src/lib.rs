@@ -1,4 +1,19 @@
 //! Records and codecs of sequencing formats, as pure functions on bytes: no files, no threads.
+//!
+//! A header, as BAM has it, through a BGZF block and back:
+//!
+//! ```
+//! use seqloom_format::bam::Header;
+//! use seqloom_format::bgzf::{BlockCompressor, BlockDecompressor};
+//!
+//! let header = Header::parse(b"@SQ\tSN:chr1\tLN:1000\n")?;
+//! let (mut block, mut bytes) = (Vec::new(), Vec::new());
+//! BlockCompressor::new(6)?.compress(&header.encode()?, &mut block)?;
+//! BlockDecompressor::new().decompress(&block, &mut bytes)?;
+//! let (again, _) = Header::decode(&bytes)?;
+//! assert_eq!(again.references()[0].length, 1000);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod bam;
 pub mod base_modifications;

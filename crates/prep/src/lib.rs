@@ -5,6 +5,18 @@
 //! in a [`partition`] until all are there, and leave through [`finish`]. Between the two,
 //! [`duplicates`] are found and base qualities [`recalibrate`]d; [`metrics`] are counted on the
 //! way. [`exchange`] is how several processes share the work.
+//!
+//! What a sorted file says of itself:
+//!
+//! ```
+//! use seqloom_format::bam::Header;
+//! use seqloom_prep::partition::order::SortOrder;
+//!
+//! let mut header = Header::parse(b"@SQ\tSN:chr1\tLN:1000\n")?;
+//! SortOrder::Coordinate.describe_in(&mut header);
+//! assert_eq!(header.sort_order(), Some(&b"coordinate"[..]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod duplicates;
 pub mod exchange;

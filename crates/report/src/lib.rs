@@ -1,4 +1,16 @@
 //! Rows to text: what was counted, in the layouts that other tools read.
+//!
+//! What was counted, as samtools prints it:
+//!
+//! ```
+//! use seqloom_prep::metrics::tally::Tally;
+//! use seqloom_report::flagstat::write_flagstat;
+//!
+//! let mut text = String::new();
+//! write_flagstat(&mut text, &Tally::default())?;
+//! assert!(text.starts_with("0 + 0 in total (QC-passed reads + QC-failed reads)\n"));
+//! # Ok::<(), std::fmt::Error>(())
+//! ```
 
 pub mod flagstat;
 pub mod idxstats;

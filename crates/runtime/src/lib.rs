@@ -1,4 +1,33 @@
 //! Many cores: threads, memory, failure, order and time. Knows no biology.
+//!
+//! Workers take numbers in turn, finish them in any order, and one of them commits each in sequence:
+//!
+//! ```
+//! use std::num::NonZeroUsize;
+//! use std::sync::Mutex;
+//! use std::sync::atomic::{AtomicU64, Ordering};
+//!
+//! use seqloom_runtime::failure::Failure;
+//! use seqloom_runtime::order::Ordered;
+//! use seqloom_runtime::pool::{self, WorkerPanic};
+//!
+//! let (turn, ordered, squares) = (AtomicU64::new(0), Ordered::default(), Mutex::new(Vec::new()));
+//! let work = |_worker| -> Result<(), WorkerPanic> {
+//!     loop {
+//!         let number = turn.fetch_add(1, Ordering::Relaxed);
+//!         if number >= 100 {
+//!             return Ok(());
+//!         }
+//!         ordered.deposit(number, number * number, |square| {
+//!             squares.lock().unwrap().push(square);
+//!             Ok::<(), WorkerPanic>(())
+//!         })?;
+//!     }
+//! };
+//! let threads = NonZeroUsize::new(4).unwrap();
+//! pool::run(threads, &Failure::default(), || (), &|| Ok(()), work).unwrap();
+//! assert_eq!(squares.into_inner().unwrap()[9], 81);
+//! ```
 
 pub mod failure;
 pub mod machine;
