@@ -14,7 +14,7 @@ use seqloom_signal::flow::sources::Sequential;
 use seqloom_signal::operations::index::Locate;
 use seqloom_signal::store::requests::{Location, Requests};
 use seqloom_signal::store::{
-    self, Cursor, DecodeScratch, FrameBatch, IndexFileError, OpenOptions, ReadIndex, StoreFormat,
+    self, Cursor, DecodeScratch, FrameBatch, IndexFileError, OpenOptions, ReadIndex,
     for_each_entry, index_path,
 };
 
@@ -50,13 +50,8 @@ impl SignalStore {
 
     /// What it is: slow5, blow5, fast5 or pod5.
     #[getter]
-    fn format(&self) -> &'static str {
-        match self.store.format() {
-            StoreFormat::Slow5 => "slow5",
-            StoreFormat::Blow5(_) => "blow5",
-            StoreFormat::Fast5 => "fast5",
-            StoreFormat::Pod5 => "pod5",
-        }
+    fn format(&self) -> String {
+        self.store.format().name().to_ascii_lowercase()
     }
 
     /// Read groups.
@@ -139,9 +134,8 @@ impl SignalStore {
 
     /// Finds all reads: by the index that lies beside the file, or by looking through it.
     fn find_all(&self) -> Result<Index, NativeError> {
-        let has_index = matches!(self.store.format(), StoreFormat::Slow5 | StoreFormat::Blow5(_));
         let beside = index_path(self.store.path());
-        if has_index && beside.exists() {
+        if self.store.format().has_records() && beside.exists() {
             return self.read_index(beside);
         }
         let (mut ids, mut places, mut faults) = (Vec::new(), ReadIndex::default(), Vec::new());

@@ -19,7 +19,7 @@ use seqloom_signal::operations::index::{Locate, LocateScratch, Located};
 use seqloom_signal::store::requests::Location;
 use seqloom_signal::store::{
     self, Cursor, DecodeScratch, Frame, FrameBatch, IndexFileError, OpenOptions, ReadIndex,
-    SignalStore, StoreFormat, for_each_entry, index_path,
+    SignalStore, for_each_entry, index_path,
 };
 
 /// Bits of a place that are the size of a record; the others are the number of its file.
@@ -125,11 +125,10 @@ impl Stage for ListFiles<'_> {
         };
         let groups = store.header().read_groups as usize;
         output.kits = (0..groups).map(|group| Kit::of(store.header(), group)).collect();
-        match store.format() {
-            StoreFormat::Slow5 | StoreFormat::Blow5(_) => list_index(store.as_ref(), output),
-            StoreFormat::Fast5 | StoreFormat::Pod5 => {
-                self.components.read.time(|| list_table(store.as_ref(), scratch, output));
-            }
+        if store.format().has_records() {
+            list_index(store.as_ref(), output);
+        } else {
+            self.components.read.time(|| list_table(store.as_ref(), scratch, output));
         }
     }
 }
@@ -386,7 +385,7 @@ impl SignalFiles {
         let size_bytes = place.size_bytes & ((1 << SIZE_BITS) - 1);
         let frame = Frame { offset: place.offset, size_bytes, ..Frame::default() };
         let store = self.store(file, read_id, components)?;
-        let has_records = matches!(store.format(), StoreFormat::Slow5 | StoreFormat::Blow5(_));
+        let has_records = store.format().has_records();
         let unreadable = |reason: String| {
             SignalProblem::Unreadable(Box::new(Fault {
                 path: store.path().clone(),

@@ -8,9 +8,7 @@ use seqloom_io::beside::is_older;
 use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_signal::flow::sources::Sequential;
 use seqloom_signal::operations::index::Locate;
-use seqloom_signal::store::{
-    IndexFileError, ReadIndex, SignalStore, StoreFormat, index_path, read_index_file,
-};
+use seqloom_signal::store::{IndexFileError, ReadIndex, SignalStore, index_path, read_index_file};
 use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::RunArguments;
@@ -35,7 +33,7 @@ pub(super) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Resu
     arguments.run.refuse_clashes([arguments.file.as_path()], [("the index", output.as_path())])?;
     let pass = Pass::new(&arguments.run, console);
     let store = pass.open(&arguments.file)?;
-    if !has_index_file(store.as_ref()) {
+    if !store.format().has_records() {
         let text = format!("{} is neither SLOW5 nor BLOW5", arguments.file.display());
         return Err(UsageError(text).into());
     }
@@ -46,11 +44,6 @@ pub(super) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Resu
     pass.finish("index")
 }
 
-/// Whether files of this format have an index file; the others have a table of their reads.
-pub(super) fn has_index_file(store: &dyn SignalStore) -> bool {
-    matches!(store.format(), StoreFormat::Slow5 | StoreFormat::Blow5(_))
-}
-
 /// The index of a file: the one that lies beside it, or at `given`; a new one, which is then
 /// written beside it, where there is none.
 pub(super) fn load(
@@ -58,7 +51,7 @@ pub(super) fn load(
     store: &Arc<dyn SignalStore>,
     given: Option<&Path>,
 ) -> Result<ReadIndex, PassError> {
-    if !has_index_file(store.as_ref()) {
+    if !store.format().has_records() {
         if given.is_some() {
             let text = format!("{} has its own table of reads, no index", store.path().display());
             return Err(PassError::Refused(text));

@@ -72,8 +72,7 @@ fn summary(path: &Path, store: &dyn SignalStore) -> String {
     let (format, compression) = match store.format() {
         StoreFormat::Slow5 => ("SLOW5 ASCII", Compression::NONE),
         StoreFormat::Blow5(compression) => ("BLOW5", compression),
-        StoreFormat::Fast5 => ("FAST5", Compression::NONE),
-        StoreFormat::Pod5 => ("POD5", Compression::NONE),
+        other => (other.name(), Compression::NONE),
     };
     let record = match compression.record {
         RecordCompression::None => "none",

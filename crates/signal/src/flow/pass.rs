@@ -18,9 +18,7 @@ use seqloom_runtime::pool::{self, WorkerPanic};
 use seqloom_runtime::trace;
 
 use crate::flow::account::{Fault, Loss};
-use crate::store::{
-    DecodeScratch, Frame, FrameBatch, ReadError, SignalStore, StoreError, StoreFormat,
-};
+use crate::store::{DecodeScratch, Frame, FrameBatch, ReadError, SignalStore, StoreError};
 
 /// Batches taken and not yet committed, per worker: one that is worked on and one that waits for
 /// its turn, so that a slow batch does not idle the others at once.
@@ -93,11 +91,10 @@ impl StoredRead<'_> {
         let Self { store, batch, frame } = self;
         let id = &mut read.read_id;
         let has_id = !id.is_empty() || store.read_id(scratch, batch, frame, id).is_ok();
-        let has_records = matches!(store.format(), StoreFormat::Slow5 | StoreFormat::Blow5(_));
         Fault {
             path: store.path().clone(),
             read_id: (has_id && !id.is_empty()).then(|| id.clone()),
-            offset: has_records.then_some(frame.offset),
+            offset: store.format().has_records().then_some(frame.offset),
             reason: error.to_string(),
             loss: Loss::Read,
         }

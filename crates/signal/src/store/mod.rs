@@ -49,6 +49,26 @@ pub enum StoreFormat {
     Pod5,
 }
 
+impl StoreFormat {
+    /// Whether its files are records, one behind the other, of which an index file can tell where
+    /// they are; the others have a table of their reads.
+    #[must_use]
+    pub fn has_records(self) -> bool {
+        matches!(self, Self::Slow5 | Self::Blow5(_))
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Slow5 => "SLOW5",
+            Self::Blow5(_) => "BLOW5",
+            Self::Fast5 => "FAST5",
+            Self::Pod5 => "POD5",
+        }
+    }
+}
+
 const NO_FORMAT: &str =
     "this is no file of raw signal (it begins like none of SLOW5, BLOW5, FAST5 and POD5)";
 

@@ -12,8 +12,8 @@ pub(super) const INSERTION: u32 = 1;
 pub(super) const DELETION: u32 = 2;
 pub(super) const CLIP: u32 = 4;
 
-/// What is worth less than this, no alignment has led to: it went over the end of a sequence, or had
-/// a gap where none may be. ([`LOW`] and what was added to it.)
+/// What is worth less than this, no alignment has led to: it went over the end of a sequence, or
+/// had a gap where none may be. ([`LOW`] and what was added to it.)
 pub(super) const NONE: i16 = LOW / 2;
 
 /// Adds `count` of an operation behind those there are.
