@@ -23,6 +23,7 @@ pub mod beside;
 pub mod fingerprint;
 pub mod indexed_fasta;
 pub mod kept;
+pub mod known_introns;
 pub mod known_sites;
 pub mod random;
 pub mod random_text;

@@ -18,6 +18,7 @@ pub(crate) mod placing;
 pub(crate) mod plan;
 pub(crate) mod sinks;
 pub(crate) mod sorted;
+mod spliced;
 mod streamed;
 pub(crate) mod summary;
 mod tally;
@@ -26,6 +27,7 @@ use seqloom_align::engine::AlignmentEngine;
 use seqloom_align::engine::bwa::BwaEngine;
 use seqloom_align::engine::fake::FakeEngine;
 use seqloom_align::engine::native::gapped::GappedEngine;
+use seqloom_align::engine::native::spliced::SplicedEngine;
 use seqloom_align::engine::native::ungapped::NativeEngine;
 use seqloom_align::index;
 use seqloom_runtime::machine;
@@ -77,6 +79,11 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
         (EngineChoice::Bwa, Mode::EndToEnd | Mode::Local) => {
             let options = arguments.mode.gapped();
             align(|| Ok(GappedEngine::load(prefix, &index, options)?), prepared)
+        }
+        (EngineChoice::Bwa, Mode::Spliced) => {
+            let options = arguments.mode.spliced();
+            let introns = arguments.mode.introns(&index, console)?;
+            align(|| Ok(SplicedEngine::load(prefix, &index, options, &introns)?), prepared)
         }
         (EngineChoice::Bwa, Mode::Bwa) => {
             let threads = prepared.job.run.threads.get().min(machine::available_cores().get());

@@ -22,13 +22,13 @@ mod kernel;
 mod mapq;
 mod mates;
 mod options;
-mod record;
+pub(super) mod record;
 mod rescue;
-mod score;
-mod seeds;
+pub(super) mod score;
+pub(super) mod seeds;
 mod simd;
-mod traceback;
-mod window;
+pub(super) mod traceback;
+pub(super) mod window;
 
 use std::path::Path;
 

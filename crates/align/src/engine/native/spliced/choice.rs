@@ -1,0 +1,304 @@
+//! From the hits of a read's seeds to its placements.
+//!
+//! A read that lies somewhere without a mismatch is done. Otherwise diagonals that are near enough
+//! for an intron are a cluster, and the best way over them is a placement; what is left of the
+//! cluster may have another one.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use super::diagonals::{Cluster, Diagonal, PricedRead, cluster_end};
+use super::join::{Joiner, MOST_LIKENESS, Introns, Question, SCALE, Splice, Step};
+use super::motif::{Kind, likeness, motif};
+use super::options::{IntronOptions, SplicedOptions};
+use super::sites::Sites;
+use crate::engine::native::chance::hash;
+use crate::engine::native::gapped::score::Scoring;
+use crate::engine::native::gapped::seeds::Hit;
+use crate::engine::native::gapped::traceback::{CLIP, DELETION, INSERTION, MATCH, push};
+use crate::engine::native::gapped::window::{Reference, Stretch};
+use crate::engine::native::query::UNKNOWN;
+
+/// The operation of an intron in a CIGAR.
+pub(super) const SKIP: u32 = 3;
+/// Most clusters of a read that are looked at.
+const MOST_CLUSTERS: usize = 24;
+/// Most placements in one cluster.
+const MOST_IN_CLUSTER: usize = 6;
+/// GT-AG introns that are alike in likeness differ by this for each base.
+const OF_BASE: i32 = 1;
+
+/// A placement.
+#[derive(Debug, Clone)]
+pub(super) struct Alignment {
+    pub(super) score: i32,
+    /// What is left of the score times [`SCALE`].
+    pub(super) likeness: i32,
+    pub(super) stretch: Stretch,
+    /// The first base of `T` that is aligned.
+    pub(super) place: i64,
+    /// Its operations in [`Output::ops`].
+    pub(super) ops: Range<usize>,
+    /// Whether the transcript is on the other strand of `T`, if introns say so.
+    pub(super) is_turned: Option<bool>,
+    chance: u64,
+}
+
+/// The placements of a group of reads.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    pub(super) alignments: Vec<Alignment>,
+    pub(super) ops: Vec<u32>,
+}
+
+/// What has been chosen for a read: the best first.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Chosen {
+    /// All that were found, in [`Output::alignments`].
+    pub(super) found: Range<usize>,
+    /// Those of the best score are in front.
+    pub(super) best: usize,
+    /// The next score.
+    pub(super) second: Option<i32>,
+}
+
+/// What is asked of a read.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) read: PricedRead<'a>,
+    pub(super) options: &'a SplicedOptions,
+    pub(super) sites: &'a Sites,
+    /// Least score.
+    pub(super) minimum: i32,
+    pub(super) ordinal: u64,
+}
+
+/// Working memory.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    pub(super) diagonals: Vec<Diagonal>,
+    clusters: Vec<(u32, Range<usize>)>,
+    cluster: Cluster,
+    joiner: Joiner,
+    passed: Vec<bool>,
+    clips: Vec<i32>,
+    ops: Vec<u32>,
+}
+
+/// Introns on a stretch.
+struct OnStretch<'a> {
+    reference: &'a Reference<'a>,
+    stretch: Stretch,
+    sites: &'a Sites,
+    options: &'a IntronOptions,
+}
+
+/// What the length of an intron costs: no more than 8,000 bases cost nothing.
+fn length_cost(bases: i64) -> i32 {
+    ((bases as f64).ln() - 8.0).max(0.0) as i32
+}
+
+impl Introns for OnStretch<'_> {
+    #[inline(always)]
+    fn splice(&self, left: i64, right: i64) -> Option<Splice> {
+        let is_inside = left > self.stretch.start && right < self.stretch.end;
+        if !is_inside {
+            return None;
+        }
+        let length = length_cost(right - left) * SCALE;
+        if let Some(site) = self.sites.get(left, right) {
+            let is_turned = site.is_turned.or_else(|| {
+                let found = motif(self.reference.genome, left, right);
+                (found.kind != Kind::Other).then_some(found.is_turned)
+            });
+            return Some(Splice { cost: length - MOST_LIKENESS, anchor: 1, is_turned });
+        }
+        if !self.options.novel {
+            return None;
+        }
+        let found = motif(self.reference.genome, left, right);
+        let other = i32::from(self.options.other_penalty) * SCALE;
+        let (cost, anchor) = match found.kind {
+            Kind::Canonical => (0, self.options.anchor_bases),
+            Kind::Rare | Kind::Other => (other, self.options.other_anchor_bases),
+        };
+        let is_known = found.kind != Kind::Other;
+        let likeness = if is_known {
+            likeness(self.reference.genome, left, right, found.is_turned)
+        } else {
+            0
+        };
+        let is_turned = is_known.then_some(found.is_turned);
+        Some(Splice { cost: cost + length - OF_BASE * i32::from(likeness), anchor, is_turned })
+    }
+
+    fn lengths(&self) -> [i64; 2] {
+        if !self.options.are_wanted {
+            return [i64::MAX, i64::MIN];
+        }
+        [self.options.least_bp, self.options.most_bp].map(i64::from)
+    }
+}
+
+impl Work {
+    /// Finds the placements of a read whose seeds lie at `hits`, in order of place.
+    pub(super) fn choose(
+        &mut self,
+        asked: Asked<'_>,
+        reference: &Reference<'_>,
+        hits: &[Hit],
+        out: &mut Output,
+    ) -> Chosen {
+        let from = out.alignments.len();
+        asked.read.diagonals(reference, hits, &mut self.diagonals);
+        let is_perfect = |it: &Diagonal| it.mismatches == Some(0);
+        if self.diagonals.iter().any(is_perfect) {
+            self.take_whole(asked, out);
+        } else {
+            self.price_clips(asked);
+            self.list_clusters(asked.options);
+            for at in 0..self.clusters.len() {
+                let diagonals = self.clusters[at].1.clone();
+                self.join(asked, reference, diagonals, out);
+            }
+        }
+        choose_best(from, out)
+    }
+
+    /// Takes the placements without a mismatch.
+    fn take_whole(&mut self, asked: Asked<'_>, out: &mut Output) {
+        let length = asked.read.query.len();
+        for diagonal in self.diagonals.iter().filter(|it| it.mismatches == Some(0)) {
+            let ops = out.ops.len()..out.ops.len() + 1;
+            out.ops.push((length as u32) << 4 | MATCH);
+            let place = diagonal.start;
+            out.alignments.push(Alignment {
+                score: 0,
+                likeness: 0,
+                stretch: diagonal.stretch,
+                place,
+                ops,
+                is_turned: None,
+                chance: hash(asked.ordinal, place as u64),
+            });
+        }
+    }
+
+    /// What it costs to clip the bases of a read.
+    fn price_clips(&mut self, asked: Asked<'_>) {
+        let [good, bad] = asked.options.clip.map(i32::from);
+        let mut sum = 0;
+        self.clips.clear();
+        self.clips.push(sum);
+        self.clips.extend(asked.read.query.qualities().map(|quality| {
+            sum += SCALE * if quality >= 40 { good } else { bad };
+            sum
+        }));
+    }
+
+    /// Puts diagonals in clusters, the best ones of which are kept.
+    fn list_clusters(&mut self, options: &SplicedOptions) {
+        let most = if options.introns.are_wanted { i64::from(options.introns.most_bp) } else { 15 };
+        self.clusters.clear();
+        let mut first = 0;
+        while first < self.diagonals.len() {
+            let end = cluster_end(&self.diagonals, first, most);
+            let covered = self.diagonals[first..end].iter().map(|it| it.covered).sum();
+            self.clusters.push((covered, first..end));
+            first = end;
+        }
+        if self.clusters.len() > MOST_CLUSTERS {
+            self.clusters.sort_unstable_by_key(|it| (Reverse(it.0), it.1.start));
+            self.clusters.truncate(MOST_CLUSTERS);
+        }
+    }
+
+    /// Finds the placements in a cluster.
+    fn join(
+        &mut self,
+        asked: Asked<'_>,
+        reference: &Reference<'_>,
+        diagonals: Range<usize>,
+        out: &mut Output,
+    ) {
+        let diagonals = &self.diagonals[diagonals];
+        let Some(stretch) = diagonals.first().map(|it| it.stretch) else { return };
+        self.cluster.take(asked.read, reference, diagonals, asked.sites);
+        let lanes = self.cluster.lanes();
+        self.passed.clear();
+        self.passed.resize(lanes.len(), false);
+        let options = &asked.options.introns;
+        let introns = OnStretch { reference, stretch, sites: asked.sites, options };
+        let question = Question { scoring: &asked.options.scoring, clips: &self.clips };
+        for _ in 0..MOST_IN_CLUSTER.min(lanes.len()) {
+            let Some(scaled) = self.joiner.best(question, lanes, &self.passed, &introns) else {
+                return;
+            };
+            // Likeness adds less than a point.
+            let score = scaled.div_euclid(SCALE);
+            let (score, likeness) = (score, scaled - score * SCALE);
+            if score < asked.minimum {
+                return;
+            }
+            let ops = out.ops.len();
+            write_ops(&self.joiner.steps, lanes, asked.read.query.len(), &mut self.ops);
+            out.ops.extend(&self.ops);
+            let first = self.joiner.steps[0];
+            let place = lanes[first.lane].start + first.from as i64;
+            out.alignments.push(Alignment {
+                score,
+                likeness,
+                stretch,
+                place,
+                ops: ops..out.ops.len(),
+                is_turned: self.joiner.is_turned,
+                chance: hash(asked.ordinal, place as u64),
+            });
+            self.joiner.steps.iter().for_each(|step| self.passed[step.lane] = true);
+            if self.passed.iter().all(|it| *it) {
+                return;
+            }
+        }
+    }
+}
+
+/// Writes the operations of a way over diagonals.
+fn write_ops(steps: &[Step], lanes: &[super::join::Lane], length: usize, ops: &mut Vec<u32>) {
+    let (first, last) = (steps[0], steps[steps.len() - 1]);
+    ops.clear();
+    push(ops, CLIP, first.from);
+    for (at, step) in steps.iter().enumerate() {
+        if at > 0 {
+            let before = steps[at - 1];
+            let further = lanes[step.lane].start - lanes[before.lane].start;
+            if step.from > before.end {
+                push(ops, INSERTION, step.from - before.end);
+            } else {
+                push(ops, if step.is_spliced { SKIP } else { DELETION }, further as usize);
+            }
+        }
+        push(ops, MATCH, step.end - step.from);
+    }
+    push(ops, CLIP, length - last.end);
+}
+
+/// Puts the best placements in front.
+fn choose_best(from: usize, out: &mut Output) -> Chosen {
+    let found = &mut out.alignments[from..];
+    found.sort_by_key(|it| (Reverse(it.score), Reverse(it.likeness), it.chance, it.place));
+    let best = found.first().map_or(0, |first| {
+        found.iter().take_while(|it| it.score == first.score).count()
+    });
+    let second = found.get(1).map(|it| it.score);
+    Chosen { found: from..out.alignments.len(), best, second }
+}
+
+/// Whether all bases of a read are known.
+pub(super) fn unknown_bases(codes: &[u8]) -> usize {
+    codes.iter().filter(|&&code| code == UNKNOWN).count()
+}
+
+/// The least score of a read of `length` bases.
+pub(super) fn minimum(scoring: &Scoring, length: usize) -> i32 {
+    scoring.bounds(length).minimum
+}

@@ -1,0 +1,296 @@
+//! The best way of a read over several diagonals: where it goes from one to the next, over an
+//! intron or a gap.
+//!
+//! What a read is worth on a diagonal up to a base is what its best entry there was worth, less the
+//! mismatches since, which are differences of sums from the left. So each base of each diagonal is
+//! one step, and what is looked at of the genome are the ends of those introns alone that would be
+//! a better entry. Scores are multiples of [`SCALE`]: what is left over tells which of two introns
+//! that cost the same is the likelier one.
+
+use super::super::gapped::score::Scoring;
+
+/// One point of score.
+pub(super) const SCALE: i32 = 256;
+/// Most of what makes an intron likelier than others that cost the same.
+pub(super) const MOST_LIKENESS: i32 = 15;
+/// No score is so low.
+const LOW: i32 = i32::MIN / 4;
+/// No entry.
+const NONE: u32 = u32::MAX;
+
+/// A diagonal under a read.
+#[derive(Debug, Default)]
+pub(super) struct Lane {
+    /// The place of the read's first base.
+    pub(super) start: i64,
+    /// What bases in front of each one cost, and what all cost, times [`SCALE`].
+    pub(super) costs: Vec<i32>,
+}
+
+/// An intron that a read may go over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Splice {
+    /// What it costs, times [`SCALE`], less what makes it likely.
+    pub(super) cost: i32,
+    /// Fewest bases of the read on either side.
+    pub(super) anchor: u16,
+    /// Its transcript is on the other strand of `T`, if that is known.
+    pub(super) is_turned: Option<bool>,
+}
+
+/// What is said about introns.
+pub(super) trait Introns {
+    /// The intron from `left` to `right` of `T`, if it may be one.
+    fn splice(&self, left: i64, right: i64) -> Option<Splice>;
+    /// Fewest and most bases of one.
+    fn lengths(&self) -> [i64; 2];
+}
+
+/// What a read is, for what goes over it.
+#[derive(Clone, Copy)]
+pub(super) struct Question<'a> {
+    pub(super) scoring: &'a Scoring,
+    /// What it costs to clip the bases in front of each one, and all, times [`SCALE`].
+    pub(super) clips: &'a [i32],
+}
+
+/// A part of a read that lies on one diagonal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) lane: usize,
+    /// Bases of the read.
+    pub(super) from: usize,
+    pub(super) end: usize,
+    /// What is in front of it is an intron.
+    pub(super) is_spliced: bool,
+}
+
+/// How a read came to a diagonal.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    lane: u16,
+    from: u16,
+    /// Behind the last base on the diagonal before.
+    left_at: u16,
+    /// Fewest bases on this one.
+    least: u16,
+    is_spliced: bool,
+    is_turned: Option<bool>,
+    before: u32,
+}
+
+/// From one diagonal to another.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Intron,
+    /// The reference has more, at this cost.
+    Deletion(i32),
+    /// The read has so many more, at this cost.
+    Insertion(usize, i32),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    from: usize,
+    to: usize,
+    way: Way,
+}
+
+/// Working memory.
+#[derive(Debug, Default)]
+pub(super) struct Joiner {
+    pairs: Vec<Pair>,
+    entries: Vec<Entry>,
+    /// Of each diagonal: what its best entry is worth in front of all bases, and which it is.
+    worth: Vec<i32>,
+    current: Vec<u32>,
+    /// Those at each base, where a way goes over bases of the read.
+    history: Vec<(i32, u32)>,
+    /// The best way, in order.
+    pub(super) steps: Vec<Step>,
+    /// Whether its transcript is on the other strand of `T`, if its introns say so.
+    pub(super) is_turned: Option<bool>,
+}
+
+/// Most bases of a gap.
+const MOST_GAP: i64 = 15;
+
+impl Joiner {
+    /// The best way of a read over those of `lanes` that are not `passed`; its score times
+    /// [`SCALE`].
+    pub(super) fn best(
+        &mut self,
+        question: Question<'_>,
+        lanes: &[Lane],
+        passed: &[bool],
+        introns: &impl Introns,
+    ) -> Option<i32> {
+        let length = question.clips.len() - 1;
+        self.list_pairs(question.scoring, lanes, passed, introns.lengths());
+        let has_insertions =
+            self.pairs.iter().any(|pair| matches!(pair.way, Way::Insertion(..)));
+        self.entries.clear();
+        self.history.clear();
+        self.worth.clear();
+        self.worth.resize(lanes.len(), LOW);
+        self.current.clear();
+        self.current.resize(lanes.len(), NONE);
+        let mut best = (LOW, NONE, 0);
+        for at in 0..=length {
+            self.start_at(question, lanes, passed, at);
+            if at > 0 {
+                self.cross(question, lanes, (at, length), introns);
+            }
+            if has_insertions {
+                self.history.extend(self.worth.iter().copied().zip(self.current.iter().copied()));
+            }
+            let behind = question.clips[length] - question.clips[at];
+            for (lane, &entry) in self.current.iter().enumerate() {
+                if entry == NONE {
+                    continue;
+                }
+                let score = self.worth[lane] - lanes[lane].costs[at] - behind;
+                let of = &self.entries[entry as usize];
+                let bases = at - usize::from(of.from).min(at);
+                if score > best.0 && bases >= usize::from(of.least) {
+                    best = (score, entry, at);
+                }
+            }
+        }
+        self.follow(best.1, best.2);
+        (best.1 != NONE).then_some(best.0)
+    }
+
+    /// Which diagonals a read may go to from which.
+    fn list_pairs(
+        &mut self,
+        scoring: &Scoring,
+        lanes: &[Lane],
+        passed: &[bool],
+        [least, most]: [i64; 2],
+    ) {
+        self.pairs.clear();
+        let open = |lane: &usize| !passed[*lane];
+        for from in (0..lanes.len()).filter(open) {
+            for to in (0..lanes.len()).filter(open) {
+                let further = lanes[to].start - lanes[from].start;
+                let way = match further {
+                    _ if (least..=most).contains(&further) => Way::Intron,
+                    1..=MOST_GAP => Way::Deletion(scoring.read_gap.of(further)),
+                    _ if (-MOST_GAP..0).contains(&further) => {
+                        Way::Insertion(-further as usize, scoring.reference_gap.of(-further))
+                    }
+                    _ => continue,
+                };
+                self.pairs.push(Pair { from, to, way });
+            }
+        }
+    }
+
+    /// The read may begin at base `at` of any diagonal, with what is in front of it clipped.
+    #[inline(always)]
+    fn start_at(&mut self, question: Question<'_>, lanes: &[Lane], passed: &[bool], at: usize) {
+        let clipped = question.clips[at];
+        for (lane, of) in lanes.iter().enumerate() {
+            let worth = of.costs[at] - clipped;
+            if worth > self.worth[lane] && !passed[lane] {
+                let entry = Entry {
+                    lane: lane as u16,
+                    from: at as u16,
+                    left_at: 0,
+                    least: 1,
+                    is_spliced: false,
+                    is_turned: None,
+                    before: NONE,
+                };
+                self.enter(lane, worth, entry);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, lane: usize, worth: i32, entry: Entry) {
+        self.worth[lane] = worth;
+        self.current[lane] = self.entries.len() as u32;
+        self.entries.push(entry);
+    }
+
+    /// Goes over introns and gaps in front of base `at`, where that is better.
+    #[inline(always)]
+    fn cross(
+        &mut self,
+        question: Question<'_>,
+        lanes: &[Lane],
+        (at, length): (usize, usize),
+        introns: &impl Introns,
+    ) {
+        let barrier = usize::from(question.scoring.gap_barrier);
+        for number in 0..self.pairs.len() {
+            let Pair { from, to, way } = self.pairs[number];
+            let costs = [&lanes[from].costs, &lanes[to].costs];
+            let (left_at, gap_cost) = match way {
+                Way::Intron => (at, 0),
+                Way::Deletion(cost) => (at, cost),
+                Way::Insertion(bases, cost) => (at.saturating_sub(bases), cost),
+            };
+            let (source, current) = if left_at == at {
+                (self.worth[from], self.current[from])
+            } else {
+                self.history[left_at * lanes.len() + from]
+            };
+            let worth = source - costs[0][left_at] + costs[1][at] - gap_cost * SCALE;
+            if current == NONE || worth + MOST_LIKENESS <= self.worth[to] {
+                continue;
+            }
+            let before = self.entries[current as usize];
+            let bases = left_at.saturating_sub(before.from.into());
+            let mut entry = Entry {
+                lane: to as u16,
+                from: at as u16,
+                left_at: left_at as u16,
+                least: 1,
+                is_spliced: matches!(way, Way::Intron),
+                is_turned: before.is_turned,
+                before: current,
+            };
+            let mut worth = worth;
+            let mut least = usize::from(before.least).max(1);
+            if let Way::Intron = way {
+                let [left, right] = [from, to].map(|lane| lanes[lane].start + at as i64);
+                let Some(splice) = introns.splice(left, right) else { continue };
+                let disagree = |one: bool| splice.is_turned.is_some_and(|other| other != one);
+                let anchor = usize::from(splice.anchor);
+                if length - at < anchor || before.is_turned.is_some_and(disagree) {
+                    continue;
+                }
+                worth -= splice.cost;
+                least = least.max(anchor);
+                entry.least = splice.anchor;
+                entry.is_turned = splice.is_turned.or(before.is_turned);
+            } else if left_at < barrier || length - at < barrier {
+                continue;
+            }
+            if worth > self.worth[to] && bases >= least {
+                self.enter(to, worth, entry);
+            }
+        }
+    }
+
+    /// Lists the way that ends behind base `end`.
+    fn follow(&mut self, entry: u32, end: usize) {
+        self.steps.clear();
+        self.is_turned = self.entries.get(entry as usize).and_then(|it| it.is_turned);
+        let (mut next, mut end) = (entry, end);
+        while let Some(entry) = self.entries.get(next as usize) {
+            let from = entry.from.into();
+            let (lane, is_spliced) = (entry.lane.into(), entry.is_spliced);
+            self.steps.push(Step { lane, from, end, is_spliced });
+            (next, end) = (entry.before, entry.left_at.into());
+        }
+        self.steps.reverse();
+    }
+}
+
+#[cfg(test)]
+#[path = "join_tests.rs"]
+mod tests;
