@@ -36,3 +36,4 @@ pub mod spill;
 pub mod structure;
 mod sys;
 pub mod text;
+pub mod twice;

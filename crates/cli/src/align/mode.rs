@@ -186,6 +186,16 @@ impl ModeArguments {
         self.spliced.introns(index, console)
     }
 
+    /// Whether the input is read twice.
+    pub(super) fn reads_twice(&self) -> bool {
+        self.mode == Mode::Spliced && self.spliced.has_first_pass()
+    }
+
+    /// The file of the introns that reads go over.
+    pub(super) fn junctions(&self) -> Option<&Path> {
+        self.spliced.junctions.as_deref()
+    }
+
     /// What all modes but bwa's have.
     fn common(&self) -> (Reported, Strands, [usize; 2]) {
         let some = Reported::AtMost(self.placements.unwrap_or(1));
@@ -211,7 +221,9 @@ impl ModeArguments {
     pub(super) fn outputs(&self, is_two: bool) -> Vec<(&'static str, PathBuf)> {
         let files = self.reads_files().into_iter();
         let paths = files.filter_map(|(name, path)| Some((name, outcomes::paths(path?, is_two))));
-        paths.flat_map(|(name, paths)| paths.into_iter().map(move |path| (name, path))).collect()
+        let each = |(name, paths): (_, Vec<_>)| paths.into_iter().map(move |path| (name, path));
+        let junctions = self.junctions().map(|path| ("--junctions", path.to_owned()));
+        paths.flat_map(each).chain(junctions).collect()
     }
 
     /// What will note what becomes of the reads, in the modes where that is wanted.

@@ -53,8 +53,15 @@ pub(super) struct SplicedArguments {
     /// Most bases of an intron [default: 500000]
     #[arg(long, value_name = "BP", value_parser = clap::value_parser!(u32).range(16..=10_000_000))]
     max_intron: Option<u32>,
+    /// Also write the introns that reads go over to FILE: BED, with "known" or "novel" as their
+    /// names and the number of reads as their scores
+    #[arg(long, value_name = "FILE")]
+    pub(super) junctions: Option<PathBuf>,
+    /// Read the input once: new introns are not looked for before reads are placed
+    #[arg(long)]
+    one_pass: bool,
     /// Place reads without introns
-    #[arg(long, conflicts_with_all = ["splice_sites", "min_intron", "max_intron"])]
+    #[arg(long, conflicts_with_all = ["splice_sites", "min_intron", "max_intron", "junctions"])]
     no_spliced: bool,
     /// Penalty of a new intron that does not begin with GT and end with AG [default: 12]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i16).range(0..=100))]
@@ -111,6 +118,11 @@ impl SplicedArguments {
         }
     }
 
+    /// Whether the input is gone through for introns before reads are placed.
+    pub(super) fn has_first_pass(&self) -> bool {
+        !self.one_pass && !self.no_spliced
+    }
+
     /// The introns that are known.
     ///
     /// # Errors
@@ -160,6 +172,8 @@ impl SplicedArguments {
             ("--splice-sites", self.splice_sites.is_some()),
             ("--min-intron", self.min_intron.is_some()),
             ("--max-intron", self.max_intron.is_some()),
+            ("--junctions", self.junctions.is_some()),
+            ("--one-pass", self.one_pass),
             ("--no-spliced", self.no_spliced),
             ("--other-intron-penalty", self.other_intron_penalty.is_some()),
             ("--clip-penalties", self.clip_penalties.is_some()),

@@ -11,6 +11,7 @@ use super::diagonals::{Cluster, Diagonal, PricedRead, cluster_end};
 use super::join::{Joiner, MOST_LIKENESS, Introns, Question, SCALE, Splice, Step};
 use super::motif::{Kind, likeness, motif};
 use super::options::{IntronOptions, SplicedOptions};
+use super::overhang::{LEAST_BASES, MOST_BASES, Overhang};
 use super::sites::Sites;
 use crate::engine::native::chance::hash;
 use crate::engine::native::gapped::score::Scoring;
@@ -71,6 +72,18 @@ pub(super) struct Asked<'a> {
     /// Least score.
     pub(super) minimum: i32,
     pub(super) ordinal: u64,
+    /// Ends that are clipped are searched for behind introns.
+    pub(super) looks_beyond: bool,
+}
+
+impl Asked<'_> {
+    /// Whether an intron begins or ends under a read on a diagonal.
+    fn has_sites_under(&self, diagonal: &Diagonal) -> bool {
+        let under = diagonal.start + 1..diagonal.start + self.read.query.len() as i64;
+        !self.sites.is_empty()
+            && (!self.sites.with_left(under.clone()).is_empty()
+                || !self.sites.with_right(under).is_empty())
+    }
 }
 
 /// Working memory.
@@ -83,6 +96,7 @@ pub(super) struct Work {
     passed: Vec<bool>,
     clips: Vec<i32>,
     ops: Vec<u32>,
+    turned: Vec<u8>,
 }
 
 /// Introns on a stretch.
@@ -105,13 +119,12 @@ impl Introns for OnStretch<'_> {
         if !is_inside {
             return None;
         }
-        let length = length_cost(right - left) * SCALE;
         if let Some(site) = self.sites.get(left, right) {
             let is_turned = site.is_turned.or_else(|| {
                 let found = motif(self.reference.genome, left, right);
                 (found.kind != Kind::Other).then_some(found.is_turned)
             });
-            return Some(Splice { cost: length - MOST_LIKENESS, anchor: 1, is_turned });
+            return Some(Splice { cost: -MOST_LIKENESS, anchor: 1, is_turned });
         }
         if !self.options.novel {
             return None;
@@ -122,6 +135,7 @@ impl Introns for OnStretch<'_> {
             Kind::Canonical => (0, self.options.anchor_bases),
             Kind::Rare | Kind::Other => (other, self.options.other_anchor_bases),
         };
+        let length = length_cost(right - left) * SCALE;
         let is_known = found.kind != Kind::Other;
         let likeness = if is_known {
             likeness(self.reference.genome, left, right, found.is_turned)
@@ -152,14 +166,15 @@ impl Work {
         let from = out.alignments.len();
         asked.read.diagonals(reference, hits, &mut self.diagonals);
         let is_perfect = |it: &Diagonal| it.mismatches == Some(0);
-        if self.diagonals.iter().any(is_perfect) {
+        let is_over_sites = |it: &Diagonal| is_perfect(it) && asked.has_sites_under(it);
+        if self.diagonals.iter().any(is_perfect) && !self.diagonals.iter().any(is_over_sites) {
             self.take_whole(asked, out);
         } else {
             self.price_clips(asked);
             self.list_clusters(asked.options);
             for at in 0..self.clusters.len() {
                 let diagonals = self.clusters[at].1.clone();
-                self.join(asked, reference, diagonals, out);
+                self.join(asked, reference, diagonals, (from, out));
             }
         }
         choose_best(from, out)
@@ -219,32 +234,38 @@ impl Work {
         asked: Asked<'_>,
         reference: &Reference<'_>,
         diagonals: Range<usize>,
-        out: &mut Output,
+        (from, out): (usize, &mut Output),
     ) {
         let diagonals = &self.diagonals[diagonals];
         let Some(stretch) = diagonals.first().map(|it| it.stretch) else { return };
         self.cluster.take(asked.read, reference, diagonals, asked.sites);
-        let lanes = self.cluster.lanes();
         self.passed.clear();
-        self.passed.resize(lanes.len(), false);
         let options = &asked.options.introns;
         let introns = OnStretch { reference, stretch, sites: asked.sites, options };
-        let question = Question { scoring: &asked.options.scoring, clips: &self.clips };
-        for _ in 0..MOST_IN_CLUSTER.min(lanes.len()) {
-            let Some(scaled) = self.joiner.best(question, lanes, &self.passed, &introns) else {
-                return;
-            };
+        let of_others = out.alignments[from..].iter().map(|it| it.score);
+        let mut best = of_others.max().unwrap_or(asked.minimum);
+        for _ in 0..MOST_IN_CLUSTER {
+            let Some(mut scaled) = self.best(asked, &introns) else { return };
+            let score = scaled.div_euclid(SCALE);
+            let may_be_best = score + self.clipped() >= best;
+            if asked.looks_beyond
+                && may_be_best
+                && self.add_overhangs(asked, reference, stretch)
+            {
+                scaled = self.best(asked, &introns).unwrap_or(scaled);
+            }
             // Likeness adds less than a point.
             let score = scaled.div_euclid(SCALE);
-            let (score, likeness) = (score, scaled - score * SCALE);
+            let likeness = scaled - score * SCALE;
             if score < asked.minimum {
                 return;
             }
+            best = best.max(score);
+            let (steps, lanes) = (&self.joiner.steps, self.cluster.lanes());
             let ops = out.ops.len();
-            write_ops(&self.joiner.steps, lanes, asked.read.query.len(), &mut self.ops);
+            write_ops(steps, lanes, asked.read.query.len(), &mut self.ops);
             out.ops.extend(&self.ops);
-            let first = self.joiner.steps[0];
-            let place = lanes[first.lane].start + first.from as i64;
+            let place = lanes[steps[0].lane].start + steps[0].from as i64;
             out.alignments.push(Alignment {
                 score,
                 likeness,
@@ -254,11 +275,78 @@ impl Work {
                 is_turned: self.joiner.is_turned,
                 chance: hash(asked.ordinal, place as u64),
             });
-            self.joiner.steps.iter().for_each(|step| self.passed[step.lane] = true);
+            steps.iter().for_each(|step| self.passed[step.lane] = true);
             if self.passed.iter().all(|it| *it) {
                 return;
             }
         }
+    }
+
+    /// What the clipped ends of the way at hand cost, if no more is clipped than may be found
+    /// behind introns.
+    fn clipped(&self) -> i32 {
+        let steps = &self.joiner.steps;
+        let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return 0 };
+        let all = self.clips.len() - 1;
+        let is_short = |bases: usize| bases <= MOST_BASES;
+        if !is_short(first.from) || !is_short(all - last.end) {
+            return i32::MIN / 2;
+        }
+        (self.clips[first.from] + self.clips[all] - self.clips[last.end]) / SCALE
+    }
+
+    /// The best way over the diagonals of the cluster that are left.
+    fn best(&mut self, asked: Asked<'_>, introns: &OnStretch<'_>) -> Option<i32> {
+        let lanes = self.cluster.lanes();
+        self.passed.resize(lanes.len(), false);
+        let question = Question { scoring: &asked.options.scoring, clips: &self.clips };
+        self.joiner.best(question, lanes, &self.passed, introns)
+    }
+
+    /// Adds the diagonals of the ends of the best way that are clipped, if they are found behind an
+    /// intron.
+    fn add_overhangs(
+        &mut self,
+        asked: Asked<'_>,
+        reference: &Reference<'_>,
+        stretch: Stretch,
+    ) -> bool {
+        let options = &asked.options.introns;
+        let length = asked.read.query.len();
+        let (steps, lanes) = (&self.joiner.steps, self.cluster.lanes());
+        let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return false };
+        if !options.are_wanted || !options.novel {
+            return false;
+        }
+        let introns = [options.least_bp, options.most_bp].map(i64::from);
+        let genome = reference.genome;
+        let mut found = [None; 2];
+        if length - last.end >= LEAST_BASES {
+            let (codes, start) = (asked.read.query.codes(), lanes[last.lane].start);
+            let stretch = [stretch.start, stretch.end];
+            found[1] = Overhang { genome, codes, start, end: last.end, stretch, introns }.find();
+        }
+        if first.from >= LEAST_BASES {
+            // As on the other strand.
+            let both = 2 * genome.bases as i64;
+            self.turned.clear();
+            let complement = |code: &u8| if *code < UNKNOWN { 3 - code } else { *code };
+            self.turned.extend(asked.read.query.codes().iter().rev().map(complement));
+            let turned = |start: i64| both - start - length as i64;
+            let overhang = Overhang {
+                genome,
+                codes: &self.turned,
+                start: turned(lanes[first.lane].start),
+                end: length - first.from,
+                stretch: [both - stretch.end, both - stretch.start],
+                introns,
+            };
+            found[0] = overhang.find().map(turned);
+        }
+        for start in found.into_iter().flatten() {
+            self.cluster.add(asked.read, reference, (stretch, start));
+        }
+        found.iter().any(Option::is_some)
     }
 }
 

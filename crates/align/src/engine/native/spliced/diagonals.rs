@@ -138,7 +138,7 @@ impl Cluster {
     }
 
     /// Adds a diagonal.
-    fn add(&mut self, read: PricedRead<'_>, reference: &Reference<'_>, at: (Stretch, i64)) {
+    pub(super) fn add(&mut self, read: PricedRead<'_>, reference: &Reference<'_>, at: (Stretch, i64)) {
         if self.lanes.len() == self.count {
             self.lanes.push(Lane::default());
         }
@@ -162,39 +162,28 @@ impl Cluster {
             for site in sites.with_left(under.clone()).iter().take(MOST_SITES) {
                 let cut = (site.left - start) as usize;
                 let end = (cut + LOOKED_AT).min(length);
-                self.try_site(read, reference, (stretch, site), (number, start + site.right - site.left, cut..end));
+                self.try_site(read, reference, (stretch, site), (start + site.right - site.left, cut..end));
             }
             for site in sites.with_right(under).iter().take(MOST_SITES) {
                 let cut = (site.right - start) as usize;
                 let from = cut.saturating_sub(LOOKED_AT);
-                self.try_site(read, reference, (stretch, site), (number, start + site.left - site.right, from..cut));
+                self.try_site(read, reference, (stretch, site), (start + site.left - site.right, from..cut));
             }
             number += 1;
         }
     }
 
-    /// Adds the diagonal that an intron leads to from lane `from`, if the read's bases next to it
-    /// may be there, and may be better than where they are.
+    /// Adds the diagonal that an intron leads to, if the read's bases next to it may be there.
     fn try_site(
         &mut self,
         read: PricedRead<'_>,
         reference: &Reference<'_>,
         (stretch, site): (Stretch, &Site),
-        (from, start, near): (usize, i64, Range<usize>),
+        (start, near): (i64, Range<usize>),
     ) {
         let is_inside = site.left > stretch.start && site.right < stretch.end;
         let is_there = || self.lanes().iter().any(|lane| lane.start == start);
         if self.count >= MOST || !is_inside || is_there() {
-            return;
-        }
-        // What is beyond the intron has to be worth it.
-        let costs = &self.lanes[from].costs;
-        let beyond = if start > self.lanes[from].start {
-            costs[read.query.len()] - costs[near.start]
-        } else {
-            costs[near.end]
-        };
-        if beyond == 0 {
             return;
         }
         let (first, end) = (start + near.start as i64, start + near.end as i64);

@@ -1,15 +1,20 @@
 //! What was found of reads, to records.
 
-use super::choice::Alignment;
+use super::choice::{Alignment, SKIP};
+use super::found::Met;
+use super::motif::{Kind, motif};
 use super::options::LibraryStrand;
 use super::record::Said;
+use super::sites::Intron;
 use super::{GROUP_READS, LONGEST_READ, Scratch, SplicedEngine};
 use crate::engine::copied_reads::CopiedReads;
 use crate::engine::native::checked;
 use crate::engine::native::fields::SECONDARY;
+use crate::engine::native::gapped::traceback::{DELETION, MATCH};
 use crate::engine::{
     AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink,
 };
+use crate::search::text::Genome;
 
 /// MAPQ of a read with one best placement, and with several, as HISAT2's.
 const UNIQUE: u8 = 60;
@@ -43,6 +48,47 @@ impl SplicedEngine {
             };
             let ops = &output.ops[alignment.ops.clone()];
             out(records.placed((read, &group.queries[number]), &reference, (alignment, ops), said));
+        }
+    }
+
+    /// Notes the introns of the best placement of a read, if that is the only one.
+    fn note(&self, number: usize, scratch: &mut Scratch) {
+        let Scratch { reads: group, output, met, .. } = scratch;
+        let chosen = &group.chosen[number];
+        if chosen.best != 1 {
+            return;
+        }
+        let alignment = &output.alignments[chosen.found.start];
+        let parts = self.index.parts();
+        let genome = Genome { packed: parts.packed, bases: parts.bases };
+        let mut place = alignment.place;
+        for op in &output.ops[alignment.ops.clone()] {
+            let bases = i64::from(op >> 4);
+            if op & 15 == SKIP {
+                let found = motif(genome, place, place + bases);
+                let has_motif = found.kind != Kind::Other;
+                met.push(Met {
+                    intron: self.intron(alignment, [place, place + bases]),
+                    has_motif,
+                });
+            }
+            if matches!(op & 15, SKIP | MATCH | DELETION) {
+                place += bases;
+            }
+        }
+    }
+
+    /// An intron of a placement, on the forward strand.
+    fn intron(&self, alignment: &Alignment, [left, right]: [i64; 2]) -> Intron {
+        let both = 2 * self.index.parts().bases as i64;
+        let is_reverse = alignment.stretch.is_reverse;
+        let [start, end] = if is_reverse { [both - right, both - left] } else { [left, right] };
+        let is_turned = self.introns.sites().get(left, right).and_then(|it| it.is_turned);
+        let is_turned = is_turned.or(alignment.is_turned);
+        Intron {
+            start: start as u64,
+            end: end as u64,
+            is_reverse: is_turned.map(|it| it != is_reverse),
         }
     }
 
@@ -101,9 +147,15 @@ impl AlignmentEngine for SplicedEngine {
             self.place(reads, ordinals.first_single + from as u64, scratch);
             for (number, read) in reads.iter().enumerate() {
                 let mut out = |body: &[u8]| sink.record(Origin::Single(from + number), body);
-                self.emit_single((number, read), scratch, &mut out);
+                self.note(number, scratch);
+                if self.introns.is_first_pass() {
+                    out(scratch.records.unmapped(read));
+                } else {
+                    self.emit_single((number, read), scratch, &mut out);
+                }
             }
         }
+        self.introns.add(&mut scratch.met);
         Ok(())
     }
 

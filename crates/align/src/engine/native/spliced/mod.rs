@@ -8,18 +8,25 @@
 //!    an intron between them would be.
 //! 4. `choice`: which placements a read has.
 //! 5. `record`: to BAM.
+//!
+//! A first pass over the input does 1 to 4 to find introns (`found`), by which the second places
+//! reads: what a read becomes does not depend on which came before it.
 
 mod choice;
 mod diagonals;
 mod emit;
+mod found;
 mod join;
 mod motif;
 mod options;
+mod overhang;
 mod record;
 mod sites;
 
 use std::path::Path;
+use std::sync::Arc;
 
+pub use found::{Evidence, IntronTable};
 pub use options::{IntronOptions, LibraryStrand, SplicedOptions, StrandTag};
 pub use sites::Intron;
 
@@ -33,6 +40,7 @@ use crate::search::rows::Rows;
 use crate::search::text::Genome;
 use choice::{Asked, Chosen, Output, Work};
 use diagonals::PricedRead;
+use found::Met;
 use sites::Sites;
 
 /// Reads that are searched for together.
@@ -51,7 +59,7 @@ pub struct SplicedEngine {
     index: Loaded,
     starts: Starts,
     options: SplicedOptions,
-    sites: Sites,
+    introns: Arc<IntronTable>,
     /// Strings of so many bases occur by chance once or less.
     chance_bases: u16,
 }
@@ -64,6 +72,7 @@ pub struct Scratch {
     work: Work,
     output: Output,
     records: record::Work,
+    met: Vec<Met>,
 }
 
 /// The reads of a group.
@@ -107,15 +116,15 @@ impl SplicedEngine {
         prefix: &Path,
         info: &IndexInfo,
         options: SplicedOptions,
-        introns: &[Intron],
+        introns: Arc<IntronTable>,
     ) -> Result<Self, IndexError> {
         let index = Loaded::read(prefix, info)?;
         let parts = index.parts();
         let starts = Starts::find(&Rows::new(parts), parts.bases);
         let chance_bases = (1..32).find(|&bases| 1 << (2 * bases) >= 2 * parts.bases);
         let chance_bases = chance_bases.unwrap_or(32);
-        let sites = Sites::new(introns, parts.bases);
-        Ok(Self { index, starts, options, sites, chance_bases })
+        introns.begin(parts.bases);
+        Ok(Self { index, starts, options, introns, chance_bases })
     }
 
     /// Memory beside that of the index itself, for a reference of so many bases.
@@ -182,14 +191,20 @@ impl SplicedEngine {
         seeds.find(&SeedContext { rows, starts: &self.starts, queries, rules }, first_ordinal);
         let reference = self.reference();
         for number in wanted() {
-            let asked = self.asked(group, number, first_ordinal);
+            let looks_beyond = round == Round::Third;
+            let asked = self.asked((group, number), first_ordinal, looks_beyond);
             let chosen = work.choose(asked, &reference, seeds.hits_of(number), output);
             group.chosen[number] = chosen;
         }
     }
 
     /// A read of a group, and what is asked of it.
-    fn asked<'g>(&'g self, group: &'g Group, number: usize, first_ordinal: u64) -> Asked<'g> {
+    fn asked<'g>(
+        &'g self,
+        (group, number): (&'g Group, usize),
+        first_ordinal: u64,
+        looks_beyond: bool,
+    ) -> Asked<'g> {
         let query = &group.queries[number];
         let scoring = &self.options.scoring;
         Asked {
@@ -199,9 +214,10 @@ impl SplicedEngine {
                 unknown: scoring.unknown,
             },
             options: &self.options,
-            sites: &self.sites,
+            sites: self.introns.sites(),
             minimum: choice::minimum(scoring, query.len()),
             ordinal: first_ordinal + number as u64,
+            looks_beyond,
         }
     }
 
@@ -212,7 +228,7 @@ impl SplicedEngine {
         let best = output.alignments[chosen.found.clone()].first();
         let enough = match round {
             Round::First | Round::Second => 0,
-            Round::Third => -2 * i32::from(self.options.scoring.mismatch[0]) + 1,
+            Round::Third => -i32::from(self.options.scoring.mismatch[0]),
         };
         group.are_searched[number] && best.is_none_or(|best| best.score < enough)
     }
