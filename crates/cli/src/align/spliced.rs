@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use seqloom_align::engine::native::gapped::Scoring;
+use seqloom_align::engine::native::gapped::{MateOptions, Scoring};
 use seqloom_align::engine::native::spliced::{
     Intron, IntronOptions, LibraryStrand, SplicedOptions, StrandTag,
 };
@@ -105,7 +105,7 @@ impl SplicedArguments {
             placements: placements.unwrap_or(PLACEMENTS) as usize,
             strands,
             trim,
-            mates: mates.by_score(),
+            mates: self.mates(mates),
             library: match self.library_strand {
                 None | Some(LibraryArgument::Unstranded) => LibraryStrand::Unstranded,
                 Some(LibraryArgument::Forward) => LibraryStrand::Forward,
@@ -116,6 +116,15 @@ impl SplicedArguments {
                 Some(StrandTagArgument::Ts) => StrandTag::Read,
             },
         }
+    }
+
+    /// Which mates are a pair: they may be further from each other by an intron.
+    fn mates(&self, mates: &MateArguments) -> MateOptions {
+        let mut options = mates.by_score();
+        if !self.no_spliced {
+            options.pairs.max_insert_bp += self.max_intron.unwrap_or(500_000);
+        }
+        options
     }
 
     /// Whether the input is gone through for introns before reads are placed.

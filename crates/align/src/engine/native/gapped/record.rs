@@ -76,17 +76,7 @@ impl OfMate<'_> {
     /// MC, YS and what else is said of the pair, YT.
     fn push_tags(&self, body: &mut Vec<u8>) {
         if let Some((alignment, ops)) = self.placement {
-            body.extend_from_slice(b"MCZ");
-            let mut push = |op: &u32| {
-                push_decimal(op >> 4, body);
-                body.push(b"MIDNSHP=X"[(op & 15) as usize]);
-            };
-            if alignment.stretch.is_reverse {
-                ops.iter().rev().for_each(&mut push);
-            } else {
-                ops.iter().for_each(&mut push);
-            }
-            body.push(0);
+            push_mate_cigar(ops, alignment.stretch.is_reverse, body);
         }
         if let Some(score) = self.score {
             push_signed(b"YS", score, body);
@@ -98,6 +88,25 @@ impl OfMate<'_> {
         body.extend_from_slice(self.kind);
         body.push(0);
     }
+}
+
+/// MC, of operations in the order of the read.
+pub(in crate::engine::native) fn push_mate_cigar(
+    ops: &[u32],
+    is_reverse: bool,
+    body: &mut Vec<u8>,
+) {
+    body.extend_from_slice(b"MCZ");
+    let mut push = |op: &u32| {
+        push_decimal(op >> 4, body);
+        body.push(b"MIDNSHP=X"[(op & 15) as usize]);
+    };
+    if is_reverse {
+        ops.iter().rev().for_each(&mut push);
+    } else {
+        ops.iter().for_each(&mut push);
+    }
+    body.push(0);
 }
 
 /// Bases of the reference under an alignment.

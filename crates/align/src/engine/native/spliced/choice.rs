@@ -29,12 +29,16 @@ const MOST_IN_CLUSTER: usize = 6;
 /// GT-AG introns that are alike in likeness differ by this for each base.
 const OF_BASE: i32 = 1;
 
+/// A new intron has to explain more than one mismatch at a good base: without this, one in so many
+/// of them is a repeat of a few bases next to a mismatch.
+const DOUBT: i32 = 6;
+
 /// A placement.
 #[derive(Debug, Clone)]
 pub(super) struct Alignment {
     pub(super) score: i32,
-    /// What is left of the score times [`SCALE`].
-    pub(super) likeness: i32,
+    /// The score less what is doubted of its introns, times [`SCALE`], and how likely they are.
+    pub(super) rank: i32,
     pub(super) stretch: Stretch,
     /// The first base of `T` that is aligned.
     pub(super) place: i64,
@@ -124,7 +128,7 @@ impl Introns for OnStretch<'_> {
                 let found = motif(self.reference.genome, left, right);
                 (found.kind != Kind::Other).then_some(found.is_turned)
             });
-            return Some(Splice { cost: -MOST_LIKENESS, anchor: 1, is_turned });
+            return Some(Splice { cost: -MOST_LIKENESS, doubt: 0, anchor: 1, is_turned });
         }
         if !self.options.novel {
             return None;
@@ -143,7 +147,8 @@ impl Introns for OnStretch<'_> {
             0
         };
         let is_turned = is_known.then_some(found.is_turned);
-        Some(Splice { cost: cost + length - OF_BASE * i32::from(likeness), anchor, is_turned })
+        let cost = cost + length - OF_BASE * i32::from(likeness);
+        Some(Splice { cost, doubt: DOUBT, anchor, is_turned })
     }
 
     fn lengths(&self) -> [i64; 2] {
@@ -189,7 +194,7 @@ impl Work {
             let place = diagonal.start;
             out.alignments.push(Alignment {
                 score: 0,
-                likeness: 0,
+                rank: 0,
                 stretch: diagonal.stretch,
                 place,
                 ops,
@@ -242,7 +247,7 @@ impl Work {
         self.passed.clear();
         let options = &asked.options.introns;
         let introns = OnStretch { reference, stretch, sites: asked.sites, options };
-        let of_others = out.alignments[from..].iter().map(|it| it.score);
+        let of_others = out.alignments[from..].iter().map(|it| it.rank.div_euclid(SCALE));
         let mut best = of_others.max().unwrap_or(asked.minimum);
         for _ in 0..MOST_IN_CLUSTER {
             let Some(mut scaled) = self.best(asked, &introns) else { return };
@@ -254,13 +259,12 @@ impl Work {
             {
                 scaled = self.best(asked, &introns).unwrap_or(scaled);
             }
+            best = best.max(scaled.div_euclid(SCALE));
             // Likeness adds less than a point.
-            let score = scaled.div_euclid(SCALE);
-            let likeness = scaled - score * SCALE;
+            let score = scaled.div_euclid(SCALE) + self.joiner.doubt;
             if score < asked.minimum {
                 return;
             }
-            best = best.max(score);
             let (steps, lanes) = (&self.joiner.steps, self.cluster.lanes());
             let ops = out.ops.len();
             write_ops(steps, lanes, asked.read.query.len(), &mut self.ops);
@@ -268,7 +272,7 @@ impl Work {
             let place = lanes[steps[0].lane].start + steps[0].from as i64;
             out.alignments.push(Alignment {
                 score,
-                likeness,
+                rank: scaled,
                 stretch,
                 place,
                 ops: ops..out.ops.len(),
@@ -299,7 +303,9 @@ impl Work {
     fn best(&mut self, asked: Asked<'_>, introns: &OnStretch<'_>) -> Option<i32> {
         let lanes = self.cluster.lanes();
         self.passed.resize(lanes.len(), false);
-        let question = Question { scoring: &asked.options.scoring, clips: &self.clips };
+        let introns_late = introns.stretch.is_reverse;
+        let (scoring, clips) = (&asked.options.scoring, &self.clips);
+        let question = Question { scoring, clips, introns_late };
         self.joiner.best(question, lanes, &self.passed, introns)
     }
 
@@ -373,9 +379,10 @@ fn write_ops(steps: &[Step], lanes: &[super::join::Lane], length: usize, ops: &m
 /// Puts the best placements in front.
 fn choose_best(from: usize, out: &mut Output) -> Chosen {
     let found = &mut out.alignments[from..];
-    found.sort_by_key(|it| (Reverse(it.score), Reverse(it.likeness), it.chance, it.place));
+    found.sort_by_key(|it| (Reverse(it.rank), it.chance, it.place));
+    let points = |it: &Alignment| it.rank.div_euclid(SCALE);
     let best = found.first().map_or(0, |first| {
-        found.iter().take_while(|it| it.score == first.score).count()
+        found.iter().take_while(|it| points(it) == points(first)).count()
     });
     let second = found.get(1).map(|it| it.score);
     Chosen { found: from..out.alignments.len(), best, second }

@@ -12,6 +12,8 @@ use super::sites::{Intron, Sites};
 pub struct Evidence {
     /// Reads that go over it.
     pub reads: u64,
+    /// Of all reads, the most bases on its shorter side.
+    pub anchor: u32,
     /// It was known before.
     pub is_known: bool,
     /// It begins with GT and ends with AG, or is one of the rare ones.
@@ -23,8 +25,12 @@ pub struct Evidence {
 pub(super) struct Met {
     pub(super) intron: Intron,
     pub(super) has_motif: bool,
+    pub(super) anchor: u32,
 }
 
+/// Bases on the shorter side of an intron that it takes to be one; of one that two reads go over
+/// there may be fewer.
+const LEAST_ANCHOR: u32 = 10;
 /// Reads that an intron without GT-AG, GC-AG or AT-AC at its ends takes to be one.
 const LEAST_WITHOUT_MOTIF: u64 = 2;
 
@@ -68,8 +74,10 @@ impl IntronTable {
     /// genome of so many bases. The number of introns that are new.
     pub fn settle(&self, bases: u64) -> usize {
         let met = std::mem::take(&mut *self.met.lock().unwrap_or_else(PoisonError::into_inner));
-        let is_enough =
-            |it: &Evidence| it.has_motif && it.reads > 0 || it.reads >= LEAST_WITHOUT_MOTIF;
+        let is_enough = |it: &Evidence| {
+            let is_long = it.anchor >= LEAST_ANCHOR;
+            if it.has_motif { is_long || it.reads > 1 } else { it.reads >= LEAST_WITHOUT_MOTIF }
+        };
         let found = met.iter().filter(|it| !it.1.is_known && is_enough(it.1));
         let found: Vec<Intron> = found.map(|it| *it.0).collect();
         let count = found.len();
@@ -84,13 +92,15 @@ impl IntronTable {
             return;
         }
         let mut all = self.met.lock().unwrap_or_else(PoisonError::into_inner);
-        for Met { intron, has_motif } in met.drain(..) {
+        for Met { intron, has_motif, anchor } in met.drain(..) {
             let evidence = all.entry(intron).or_insert_with(|| Evidence {
                 reads: 0,
+                anchor: 0,
                 is_known: self.is_known(&intron),
                 has_motif,
             });
             evidence.reads += 1;
+            evidence.anchor = evidence.anchor.max(anchor);
         }
     }
 
@@ -114,7 +124,7 @@ mod tests {
     #[test]
     fn what_the_first_pass_meets_is_in_the_second_s_table() {
         let intron = |start| Intron { start, end: start + 50, is_reverse: Some(false) };
-        let met = |start, has_motif| Met { intron: intron(start), has_motif };
+        let met = |start, has_motif| Met { intron: intron(start), has_motif, anchor: 20 };
         let table = IntronTable::new(vec![intron(10)]);
         table.begin(1000);
         assert!(table.is_first_pass());

@@ -32,6 +32,8 @@ pub(super) struct Lane {
 pub(super) struct Splice {
     /// What it costs, times [`SCALE`], less what makes it likely.
     pub(super) cost: i32,
+    /// Points by which a way over it has to be better than others.
+    pub(super) doubt: i32,
     /// Fewest bases of the read on either side.
     pub(super) anchor: u16,
     /// Its transcript is on the other strand of `T`, if that is known.
@@ -52,6 +54,8 @@ pub(super) struct Question<'a> {
     pub(super) scoring: &'a Scoring,
     /// What it costs to clip the bases in front of each one, and all, times [`SCALE`].
     pub(super) clips: &'a [i32],
+    /// Of introns that are alike, that further right is taken.
+    pub(super) introns_late: bool,
 }
 
 /// A part of a read that lies on one diagonal.
@@ -75,6 +79,9 @@ struct Entry {
     /// Fewest bases on this one.
     least: u16,
     is_spliced: bool,
+    /// Introns up to here, and what is doubted of them.
+    introns: u16,
+    doubt: i32,
     is_turned: Option<bool>,
     before: u32,
 }
@@ -110,6 +117,8 @@ pub(super) struct Joiner {
     pub(super) steps: Vec<Step>,
     /// Whether its transcript is on the other strand of `T`, if its introns say so.
     pub(super) is_turned: Option<bool>,
+    /// Points that it would have more if none of its introns were doubted.
+    pub(super) doubt: i32,
 }
 
 /// Most bases of a gap.
@@ -200,6 +209,8 @@ impl Joiner {
                     left_at: 0,
                     least: 1,
                     is_spliced: false,
+                    introns: 0,
+                    doubt: 0,
                     is_turned: None,
                     before: NONE,
                 };
@@ -239,7 +250,7 @@ impl Joiner {
                 self.history[left_at * lanes.len() + from]
             };
             let worth = source - costs[0][left_at] + costs[1][at] - gap_cost * SCALE;
-            if current == NONE || worth + MOST_LIKENESS <= self.worth[to] {
+            if current == NONE || worth + MOST_LIKENESS < self.worth[to] {
                 continue;
             }
             let before = self.entries[current as usize];
@@ -250,6 +261,8 @@ impl Joiner {
                 left_at: left_at as u16,
                 least: 1,
                 is_spliced: matches!(way, Way::Intron),
+                introns: before.introns,
+                doubt: before.doubt,
                 is_turned: before.is_turned,
                 before: current,
             };
@@ -263,14 +276,20 @@ impl Joiner {
                 if length - at < anchor || before.is_turned.is_some_and(disagree) {
                     continue;
                 }
-                worth -= splice.cost;
+                worth -= splice.cost + splice.doubt * SCALE;
+                // Of ways that cost the same, that with one intron is the likeliest.
+                worth -= if before.introns > 0 { MOST_LIKENESS + 1 } else { 0 };
+                entry.introns += 1;
+                entry.doubt += splice.doubt;
                 least = least.max(anchor);
                 entry.least = splice.anchor;
                 entry.is_turned = splice.is_turned.or(before.is_turned);
             } else if left_at < barrier || length - at < barrier {
                 continue;
             }
-            if worth > self.worth[to] && bases >= least {
+            let is_better = worth > self.worth[to]
+                || question.introns_late && entry.is_spliced && worth == self.worth[to];
+            if is_better && bases >= least {
                 self.enter(to, worth, entry);
             }
         }
@@ -279,6 +298,7 @@ impl Joiner {
     /// Lists the way that ends behind base `end`.
     fn follow(&mut self, entry: u32, end: usize) {
         self.steps.clear();
+        self.doubt = self.entries.get(entry as usize).map_or(0, |it| it.doubt);
         self.is_turned = self.entries.get(entry as usize).and_then(|it| it.is_turned);
         let (mut next, mut end) = (entry, end);
         while let Some(entry) = self.entries.get(next as usize) {

@@ -20,6 +20,7 @@ mod join;
 mod motif;
 mod options;
 mod overhang;
+mod pairs;
 mod record;
 mod sites;
 
@@ -85,6 +86,16 @@ struct Group {
     chosen: Vec<Chosen>,
 }
 
+/// The reads of a group as they come in.
+#[derive(Debug, Clone, Copy)]
+struct Incoming<'r> {
+    reads: &'r [Read<'r>],
+    /// Two and two are mates.
+    are_mates: bool,
+    /// Number of the first in the input.
+    first_ordinal: u64,
+}
+
 /// How much is done for reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Round {
@@ -133,12 +144,14 @@ impl SplicedEngine {
         Starts::size_bytes(bases) + Sites::size_bytes(MOST_INTRONS)
     }
 
-    /// The reference, and the strands on which reads are wanted.
-    fn reference(&self) -> Reference<'_> {
+    /// The reference, and the strands on which reads are wanted: of single ones, or of mate 0 or 1.
+    fn reference(&self, mate: Option<usize>) -> Reference<'_> {
         let parts = self.index.parts();
         let genome = Genome { packed: parts.packed, bases: parts.bases };
         let (sequences, holes) = (self.index.sequences(), self.index.holes());
-        Reference { genome, sequences, holes, strands: self.options.strands }
+        let is_turned = mate == Some(1) && !self.options.mates.pairs.are_alike();
+        let strands = self.options.strands.turned_if(is_turned);
+        Reference { genome, sequences, holes, strands }
     }
 
     /// Takes the reads of a group in place of what was here.
@@ -179,7 +192,14 @@ impl SplicedEngine {
     }
 
     /// Searches for seeds of all reads that are wanted, and chooses their placements.
-    fn pass(&self, first_ordinal: u64, round: Round, scratch: &mut Scratch, are_wanted: &[bool]) {
+    fn pass(
+        &self,
+        incoming: Incoming<'_>,
+        round: Round,
+        scratch: &mut Scratch,
+        are_wanted: &[bool],
+    ) {
+        let first_ordinal = incoming.first_ordinal;
         let Scratch { reads: group, seeds, work, output, .. } = scratch;
         let wanted = || (0..are_wanted.len()).filter(|&number| are_wanted[number]);
         wanted().for_each(|number| self.seed(number, &group.queries[number], round, seeds));
@@ -189,11 +209,12 @@ impl SplicedEngine {
         let rows = Rows::new(self.index.parts());
         let (queries, rules) = (&group.queries, self.rules(round));
         seeds.find(&SeedContext { rows, starts: &self.starts, queries, rules }, first_ordinal);
-        let reference = self.reference();
+        let references = [Some(0), Some(1)].map(|mate| self.reference(mate));
         for number in wanted() {
             let looks_beyond = round == Round::Third;
             let asked = self.asked((group, number), first_ordinal, looks_beyond);
-            let chosen = work.choose(asked, &reference, seeds.hits_of(number), output);
+            let reference = &references[if incoming.are_mates { number % 2 } else { 0 }];
+            let chosen = work.choose(asked, reference, seeds.hits_of(number), output);
             group.chosen[number] = chosen;
         }
     }
@@ -234,7 +255,8 @@ impl SplicedEngine {
     }
 
     /// Finds the placements of a group of reads.
-    fn place(&self, reads: &[Read<'_>], first_ordinal: u64, scratch: &mut Scratch) {
+    fn place(&self, incoming: Incoming<'_>, scratch: &mut Scratch) {
+        let reads = incoming.reads;
         self.take(reads, &mut scratch.reads);
         scratch.seeds.hits.clear();
         scratch.output.alignments.clear();
@@ -242,7 +264,7 @@ impl SplicedEngine {
         for round in [Round::First, Round::Second, Round::Third] {
             let are_wanted: Vec<bool> =
                 (0..reads.len()).map(|number| self.is_wanted(scratch, number, round)).collect();
-            self.pass(first_ordinal, round, scratch, &are_wanted);
+            self.pass(incoming, round, scratch, &are_wanted);
         }
     }
 }

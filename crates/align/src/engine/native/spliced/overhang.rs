@@ -15,7 +15,7 @@ const ENOUGH_FOR_MISMATCH: usize = 13;
 /// Most bases of an intron, as those of HISAT2's local indices.
 const MOST_BASES_OF_INTRON: i64 = 1 << 16;
 /// One intron in so many is chance at most, if all are as long as they may be.
-const SURE: i64 = 128;
+const SURE: i64 = 1024;
 /// Bases in front of where a read stops to match at which an intron may begin.
 const BACK: usize = 5;
 

@@ -4,16 +4,16 @@ use super::choice::{Alignment, SKIP};
 use super::options::StrandTag;
 use crate::engine::Read;
 use crate::engine::native::fields::{
-    Fixed, REVERSE, UNMAPPED, push_bases, push_number, push_qualities, push_signed,
+    Fixed, MATE_UNMAPPED, REVERSE, UNMAPPED, push_bases, push_number, push_qualities, push_signed,
 };
-use crate::engine::native::gapped::record::{Counts, write_md};
+use crate::engine::native::gapped::record::{Counts, push_mate_cigar, write_md};
 use crate::engine::native::gapped::traceback::{DELETION, MATCH};
 use crate::engine::native::gapped::window::Reference;
 use crate::engine::native::query::{Query, UNKNOWN};
 
 /// What a record says beside its alignment.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Said {
+pub(super) struct Said<'a> {
     pub(super) flags: u16,
     pub(super) mapping_quality: u8,
     pub(super) second: Option<i32>,
@@ -22,6 +22,45 @@ pub(super) struct Said {
     /// Whether the transcript is on the reverse strand.
     pub(super) is_transcript_reverse: Option<bool>,
     pub(super) strand_tag: StrandTag,
+    pub(super) mate: OfMate<'a>,
+}
+
+/// What a record says of the mate, if there is one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OfMate<'a> {
+    /// Those that are about mates.
+    pub(super) flags: u16,
+    /// Its placement and the operations of that.
+    pub(super) placement: Option<(&'a Alignment, &'a [u32])>,
+    pub(super) template_length: i32,
+    /// Its score, where both are placed as a pair.
+    pub(super) score: Option<i32>,
+    /// What HISAT2's YT says.
+    pub(super) kind: &'static [u8; 2],
+}
+
+impl OfMate<'_> {
+    /// Of a single read.
+    pub(super) const NONE: OfMate<'static> =
+        OfMate { flags: 0, placement: None, template_length: 0, score: None, kind: b"UU" };
+
+    /// Its sequence and position there.
+    fn place(&self) -> Option<[i32; 2]> {
+        self.placement.map(|(alignment, ops)| alignment.spot(ops))
+    }
+
+    /// MC, YS and YT.
+    fn push_tags(&self, body: &mut Vec<u8>) {
+        if let Some((alignment, ops)) = self.placement {
+            push_mate_cigar(ops, alignment.stretch.is_reverse, body);
+        }
+        if let Some(score) = self.score {
+            push_signed(b"YS", score, body);
+        }
+        body.extend_from_slice(b"YTZ");
+        body.extend_from_slice(self.kind);
+        body.push(0);
+    }
 }
 
 /// Bases of the reference from the first to the last of an alignment.
@@ -58,11 +97,11 @@ pub(super) struct Work {
 
 impl Work {
     /// The record of a read without a placement.
-    pub(super) fn unmapped(&mut self, read: &Read<'_>) -> &[u8] {
+    pub(super) fn unmapped(&mut self, read: &Read<'_>, mate: OfMate<'_>) -> &[u8] {
         let fixed = Fixed {
-            flags: UNMAPPED,
-            place: None,
-            mate: None,
+            flags: UNMAPPED | mate.flags,
+            place: mate.place(),
+            mate: mate.place(),
             template_length: 0,
             mapping_quality: 0,
             operations: 0,
@@ -75,7 +114,7 @@ impl Work {
         body.push(0);
         push_bases(read.bases, false, body);
         push_qualities(read, false, body);
-        body.extend_from_slice(b"YTZUU\0");
+        mate.push_tags(body);
         body
     }
 
@@ -85,15 +124,17 @@ impl Work {
         (read, query): (&Read<'_>, &Query),
         reference: &Reference<'_>,
         (alignment, ops): (&Alignment, &[u32]),
-        said: Said,
+        said: Said<'_>,
     ) -> &[u8] {
         let is_reverse = alignment.stretch.is_reverse;
         let counts = self.compare(query, reference, alignment, ops);
+        let (own, mate) = (alignment.spot(ops), &said.mate);
+        let is_lonely = mate.flags & MATE_UNMAPPED != 0;
         let fixed = Fixed {
-            flags: said.flags | if is_reverse { REVERSE } else { 0 },
-            place: Some(alignment.spot(ops)),
-            mate: None,
-            template_length: 0,
+            flags: said.flags | mate.flags | if is_reverse { REVERSE } else { 0 },
+            place: Some(own),
+            mate: if is_lonely { Some(own) } else { mate.place() },
+            template_length: mate.template_length,
             mapping_quality: said.mapping_quality,
             operations: ops.len() as u32,
             reference_bases: span(ops),
@@ -118,7 +159,7 @@ impl Work {
         body.extend_from_slice(b"MDZ");
         body.extend_from_slice(&self.md);
         body.push(0);
-        body.extend_from_slice(b"YTZUU\0");
+        mate.push_tags(body);
         if let Some(is_transcript_reverse) = said.is_transcript_reverse {
             let (tag, is_minus) = match said.strand_tag {
                 StrandTag::Genome => (b"XSA", is_transcript_reverse),
