@@ -202,7 +202,8 @@ impl IntronRows {
             for two in exons.windows(2) {
                 let (start, end) = (two[0].end, two[1].start);
                 if end < start {
-                    let [line, other] = [two[0].line.max(two[1].line), two[0].line.min(two[1].line)];
+                    let [line, other] =
+                        [two[0].line.max(two[1].line), two[0].line.min(two[1].line)];
                     if overlap.as_ref().is_none_or(|it| line < it.0) {
                         let transcript = String::from_utf8_lossy(&transcript).into_owned();
                         overlap = Some((line, IntronError::Overlap { transcript, other }));
@@ -250,7 +251,8 @@ fn transcript_id(attributes: &[u8]) -> Option<&[u8]> {
     attributes.split(|&byte| byte == b';').find_map(|attribute| {
         let value = attribute.trim_ascii().strip_prefix(b"transcript_id")?;
         let value = value.strip_prefix(b" ")?.trim_ascii();
-        let value = value.strip_prefix(b"\"").and_then(|it| it.strip_suffix(b"\"")).unwrap_or(value);
+        let value =
+            value.strip_prefix(b"\"").and_then(|it| it.strip_suffix(b"\"")).unwrap_or(value);
         (!value.is_empty()).then_some(value)
     })
 }

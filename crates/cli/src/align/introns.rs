@@ -104,11 +104,7 @@ pub(super) fn align(
 }
 
 /// Goes through the whole input, and throws away what comes of it.
-fn look<E: AlignmentEngine>(
-    engine: &E,
-    job: &Job<'_>,
-    opened: OpenedLanes,
-) -> anyhow::Result<()> {
+fn look<E: AlignmentEngine>(engine: &E, job: &Job<'_>, opened: OpenedLanes) -> anyhow::Result<()> {
     job.run.plan_phases(&[("introns", 1.0)]);
     let trace = IngestTrace::default();
     let OpenedLanes { lanes, first, .. } = opened;

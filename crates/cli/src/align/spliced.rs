@@ -203,7 +203,8 @@ impl SplicedArguments {
             let text = format!("--min-intron {least} is more than --max-intron {most}");
             return Err(UsageError(text));
         }
-        if let Some(TwoPenalties([most, least])) = self.clip_penalties.filter(|it| it.0[1] > it.0[0])
+        if let Some(TwoPenalties([most, least])) =
+            self.clip_penalties.filter(|it| it.0[1] > it.0[0])
         {
             return Err(UsageError(format!(
                 "--clip-penalties: {least} at low quality is more than {most} at quality 40"

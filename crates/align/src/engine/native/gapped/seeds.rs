@@ -203,7 +203,11 @@ impl SeedWork {
 
     /// Has all seeds grow, and adds their places to `hits`. `first_ordinal` is the number of the
     /// group's first read.
-    pub(in crate::engine::native) fn find(&mut self, context: &SeedContext<'_>, first_ordinal: u64) {
+    pub(in crate::engine::native) fn find(
+        &mut self,
+        context: &SeedContext<'_>,
+        first_ordinal: u64,
+    ) {
         lockstep::run(&mut self.seeds, context, &mut self.active);
         self.located.clear();
         for seed in self.seeds.drain(..) {

@@ -50,7 +50,11 @@ impl Reference<'_> {
     }
 
     /// A sequence on a strand, if that is wanted.
-    pub(in crate::engine::native) fn stretch_of(&self, number: u32, is_reverse: bool) -> Option<Stretch> {
+    pub(in crate::engine::native) fn stretch_of(
+        &self,
+        number: u32,
+        is_reverse: bool,
+    ) -> Option<Stretch> {
         let sequence = self.sequences.get(number as usize)?;
         let (first, last) = (sequence.start as i64, sequence.end as i64);
         let bases = self.genome.bases as i64;

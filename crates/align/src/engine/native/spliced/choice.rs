@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::diagonals::{Cluster, Diagonal, PricedRead, cluster_end};
-use super::join::{Joiner, MOST_LIKENESS, Introns, Question, SCALE, Splice, Step};
+use super::join::{Introns, Joiner, MOST_GAP, MOST_LIKENESS, Question, SCALE, Splice, Step};
 use super::motif::{Kind, likeness, motif};
 use super::options::{IntronOptions, SplicedOptions};
 use super::overhang::{LEAST_BASES, MOST_BASES, Overhang};
@@ -88,6 +88,16 @@ impl Asked<'_> {
             && (!self.sites.with_left(under.clone()).is_empty()
                 || !self.sites.with_right(under).is_empty())
     }
+
+    /// Whether no placement can come of a diagonal that is alone: each base that differs costs a
+    /// point at least, whether it is clipped or not, but for those that are searched for elsewhere.
+    fn is_hopeless(&self, diagonal: &Diagonal) -> bool {
+        let elsewhere = if self.looks_beyond { MOST_BASES as i32 } else { 0 };
+        let most = elsewhere - self.minimum;
+        diagonal.mismatches.is_some_and(|count| count as i32 > most)
+            && self.options.costs_points()
+            && !self.has_sites_under(diagonal)
+    }
 }
 
 /// Working memory.
@@ -111,9 +121,12 @@ struct OnStretch<'a> {
     options: &'a IntronOptions,
 }
 
-/// What the length of an intron costs: no more than 8,000 bases cost nothing.
+/// Introns with so many bases cost a point more than shorter ones: powers of e, from the ninth.
+const LONGER: [i64; 6] = [8_104, 22_027, 59_875, 162_755, 442_414, 1_202_605];
+
+/// What the length of an intron costs.
 fn length_cost(bases: i64) -> i32 {
-    ((bases as f64).ln() - 8.0).max(0.0) as i32
+    LONGER.iter().filter(|&&it| bases >= it).count() as i32
 }
 
 impl Introns for OnStretch<'_> {
@@ -176,7 +189,7 @@ impl Work {
             self.take_whole(asked, out);
         } else {
             self.price_clips(asked);
-            self.list_clusters(asked.options);
+            self.list_clusters(asked);
             for at in 0..self.clusters.len() {
                 let diagonals = self.clusters[at].1.clone();
                 self.join(asked, reference, diagonals, (from, out));
@@ -217,14 +230,18 @@ impl Work {
     }
 
     /// Puts diagonals in clusters, the best ones of which are kept.
-    fn list_clusters(&mut self, options: &SplicedOptions) {
-        let most = if options.introns.are_wanted { i64::from(options.introns.most_bp) } else { 15 };
+    fn list_clusters(&mut self, asked: Asked<'_>) {
+        let introns = &asked.options.introns;
+        let most = if introns.are_wanted { i64::from(introns.most_bp) } else { MOST_GAP };
         self.clusters.clear();
         let mut first = 0;
         while first < self.diagonals.len() {
             let end = cluster_end(&self.diagonals, first, most);
-            let covered = self.diagonals[first..end].iter().map(|it| it.covered).sum();
-            self.clusters.push((covered, first..end));
+            let all = &self.diagonals[first..end];
+            let covered = all.iter().map(|it| it.covered).sum();
+            if all.len() > 1 || !asked.is_hopeless(&all[0]) {
+                self.clusters.push((covered, first..end));
+            }
             first = end;
         }
         if self.clusters.len() > MOST_CLUSTERS {
@@ -253,10 +270,7 @@ impl Work {
             let Some(mut scaled) = self.best(asked, &introns) else { return };
             let score = scaled.div_euclid(SCALE);
             let may_be_best = score + self.clipped() >= best;
-            if asked.looks_beyond
-                && may_be_best
-                && self.add_overhangs(asked, reference, stretch)
-            {
+            if asked.looks_beyond && may_be_best && self.add_overhangs(asked, reference, stretch) {
                 scaled = self.best(asked, &introns).unwrap_or(scaled);
             }
             best = best.max(scaled.div_euclid(SCALE));
@@ -381,9 +395,9 @@ fn choose_best(from: usize, out: &mut Output) -> Chosen {
     let found = &mut out.alignments[from..];
     found.sort_by_key(|it| (Reverse(it.rank), it.chance, it.place));
     let points = |it: &Alignment| it.rank.div_euclid(SCALE);
-    let best = found.first().map_or(0, |first| {
-        found.iter().take_while(|it| points(it) == points(first)).count()
-    });
+    let best = found
+        .first()
+        .map_or(0, |first| found.iter().take_while(|it| points(it) == points(first)).count());
     let second = found.get(1).map(|it| it.score);
     Chosen { found: from..out.alignments.len(), best, second }
 }

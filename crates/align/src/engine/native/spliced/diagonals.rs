@@ -43,7 +43,12 @@ pub(super) struct PricedRead<'a> {
 
 impl PricedRead<'_> {
     /// Lists the diagonals of hits, which come by place.
-    pub(super) fn diagonals(&self, reference: &Reference<'_>, hits: &[Hit], out: &mut Vec<Diagonal>) {
+    pub(super) fn diagonals(
+        &self,
+        reference: &Reference<'_>,
+        hits: &[Hit],
+        out: &mut Vec<Diagonal>,
+    ) {
         out.clear();
         let length = self.query.len() as i64;
         for hit in hits {
@@ -80,17 +85,12 @@ impl PricedRead<'_> {
         reference.codes(stretch, start, self.query.len(), codes);
         lane.start = start;
         lane.costs.clear();
-        let mut sum = 0;
-        lane.costs.push(sum);
         let bases = self.query.codes().iter().zip(self.penalties);
-        lane.costs.extend(codes.iter().zip(bases).map(|(&code, (&base, &penalty))| {
-            sum += match code {
-                WALL => WALL_COST * SCALE,
-                UNKNOWN => i32::from(self.unknown) * SCALE,
-                _ if code == base => 0,
-                _ => i32::from(penalty) * SCALE,
-            };
-            sum
+        lane.costs.extend(codes.iter().zip(bases).map(|(&code, (&base, &penalty))| match code {
+            WALL => WALL_COST * SCALE,
+            UNKNOWN => i32::from(self.unknown) * SCALE,
+            _ if code == base => 0,
+            _ => i32::from(penalty) * SCALE,
         }));
     }
 }
@@ -138,7 +138,12 @@ impl Cluster {
     }
 
     /// Adds a diagonal.
-    pub(super) fn add(&mut self, read: PricedRead<'_>, reference: &Reference<'_>, at: (Stretch, i64)) {
+    pub(super) fn add(
+        &mut self,
+        read: PricedRead<'_>,
+        reference: &Reference<'_>,
+        at: (Stretch, i64),
+    ) {
         if self.lanes.len() == self.count {
             self.lanes.push(Lane::default());
         }
@@ -162,12 +167,22 @@ impl Cluster {
             for site in sites.with_left(under.clone()).iter().take(MOST_SITES) {
                 let cut = (site.left - start) as usize;
                 let end = (cut + LOOKED_AT).min(length);
-                self.try_site(read, reference, (stretch, site), (start + site.right - site.left, cut..end));
+                self.try_site(
+                    read,
+                    reference,
+                    (stretch, site),
+                    (start + site.right - site.left, cut..end),
+                );
             }
             for site in sites.with_right(under).iter().take(MOST_SITES) {
                 let cut = (site.right - start) as usize;
                 let from = cut.saturating_sub(LOOKED_AT);
-                self.try_site(read, reference, (stretch, site), (start + site.left - site.right, from..cut));
+                self.try_site(
+                    read,
+                    reference,
+                    (stretch, site),
+                    (start + site.left - site.right, from..cut),
+                );
             }
             number += 1;
         }
@@ -191,7 +206,9 @@ impl Cluster {
             return;
         }
         let word = reference.genome.word(first as u64, near.len());
-        let own = read.query.codes()[near.clone()].iter().fold(0, |n: u64, &code| n << 2 | u64::from(code & 3));
+        let own = read.query.codes()[near.clone()]
+            .iter()
+            .fold(0, |n: u64, &code| n << 2 | u64::from(code & 3));
         let either = word >> (64 - 2 * near.len()) ^ own;
         let different = ((either | either >> 1) & 0x5555_5555_5555_5555).count_ones();
         if different <= MOST_DIFFERENT {

@@ -2,9 +2,8 @@
 //! intron or a gap.
 //!
 //! What a read is worth on a diagonal up to a base is what its best entry there was worth, less the
-//! mismatches since, which are differences of sums from the left. So each base of each diagonal is
-//! one step, and what is looked at of the genome are the ends of those introns alone that would be
-//! a better entry. Scores are multiples of [`SCALE`]: what is left over tells which of two introns
+//! mismatches since. So each base of each diagonal is one step, and what is looked at of the genome
+//! are the ends of those introns alone that would be a better entry. Scores are multiples of [`SCALE`]: what is left over tells which of two introns
 //! that cost the same is the likelier one.
 
 use super::super::gapped::score::Scoring;
@@ -23,7 +22,7 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Lane {
     /// The place of the read's first base.
     pub(super) start: i64,
-    /// What bases in front of each one cost, and what all cost, times [`SCALE`].
+    /// What each base costs, times [`SCALE`].
     pub(super) costs: Vec<i32>,
 }
 
@@ -108,8 +107,8 @@ struct Pair {
 pub(super) struct Joiner {
     pairs: Vec<Pair>,
     entries: Vec<Entry>,
-    /// Of each diagonal: what its best entry is worth in front of all bases, and which it is.
-    worth: Vec<i32>,
+    /// Of each diagonal: what the best way to the base at hand is worth, and its entry.
+    front: Vec<i32>,
     current: Vec<u32>,
     /// Those at each base, where a way goes over bases of the read.
     history: Vec<(i32, u32)>,
@@ -122,7 +121,7 @@ pub(super) struct Joiner {
 }
 
 /// Most bases of a gap.
-const MOST_GAP: i64 = 15;
+pub(super) const MOST_GAP: i64 = 15;
 
 impl Joiner {
     /// The best way of a read over those of `lanes` that are not `passed`; its score times
@@ -136,33 +135,34 @@ impl Joiner {
     ) -> Option<i32> {
         let length = question.clips.len() - 1;
         self.list_pairs(question.scoring, lanes, passed, introns.lengths());
-        let has_insertions =
-            self.pairs.iter().any(|pair| matches!(pair.way, Way::Insertion(..)));
+        let has_insertions = self.pairs.iter().any(|pair| matches!(pair.way, Way::Insertion(..)));
         self.entries.clear();
         self.history.clear();
-        self.worth.clear();
-        self.worth.resize(lanes.len(), LOW);
+        self.front.clear();
+        self.front.resize(lanes.len(), LOW);
         self.current.clear();
         self.current.resize(lanes.len(), NONE);
         let mut best = (LOW, NONE, 0);
         for at in 0..=length {
-            self.start_at(question, lanes, passed, at);
+            if at > 0 {
+                let costs = lanes.iter().map(|lane| lane.costs[at - 1]);
+                self.front.iter_mut().zip(costs).for_each(|(front, cost)| *front -= cost);
+            }
+            self.start_at(question, passed, at);
             if at > 0 {
                 self.cross(question, lanes, (at, length), introns);
             }
             if has_insertions {
-                self.history.extend(self.worth.iter().copied().zip(self.current.iter().copied()));
+                self.history.extend(self.front.iter().copied().zip(self.current.iter().copied()));
             }
             let behind = question.clips[length] - question.clips[at];
-            for (lane, &entry) in self.current.iter().enumerate() {
-                if entry == NONE {
-                    continue;
-                }
-                let score = self.worth[lane] - lanes[lane].costs[at] - behind;
-                let of = &self.entries[entry as usize];
-                let bases = at - usize::from(of.from).min(at);
-                if score > best.0 && bases >= usize::from(of.least) {
-                    best = (score, entry, at);
+            for (&front, &entry) in self.front.iter().zip(&self.current) {
+                if front - behind > best.0 && entry != NONE {
+                    let of = &self.entries[entry as usize];
+                    let bases = at - usize::from(of.from).min(at);
+                    if bases >= usize::from(of.least) {
+                        best = (front - behind, entry, at);
+                    }
                 }
             }
         }
@@ -198,11 +198,10 @@ impl Joiner {
 
     /// The read may begin at base `at` of any diagonal, with what is in front of it clipped.
     #[inline(always)]
-    fn start_at(&mut self, question: Question<'_>, lanes: &[Lane], passed: &[bool], at: usize) {
-        let clipped = question.clips[at];
-        for (lane, of) in lanes.iter().enumerate() {
-            let worth = of.costs[at] - clipped;
-            if worth > self.worth[lane] && !passed[lane] {
+    fn start_at(&mut self, question: Question<'_>, passed: &[bool], at: usize) {
+        let worth = -question.clips[at];
+        for lane in 0..passed.len() {
+            if worth > self.front[lane] && !passed[lane] {
                 let entry = Entry {
                     lane: lane as u16,
                     from: at as u16,
@@ -221,7 +220,7 @@ impl Joiner {
 
     #[inline(always)]
     fn enter(&mut self, lane: usize, worth: i32, entry: Entry) {
-        self.worth[lane] = worth;
+        self.front[lane] = worth;
         self.current[lane] = self.entries.len() as u32;
         self.entries.push(entry);
     }
@@ -238,19 +237,18 @@ impl Joiner {
         let barrier = usize::from(question.scoring.gap_barrier);
         for number in 0..self.pairs.len() {
             let Pair { from, to, way } = self.pairs[number];
-            let costs = [&lanes[from].costs, &lanes[to].costs];
             let (left_at, gap_cost) = match way {
                 Way::Intron => (at, 0),
                 Way::Deletion(cost) => (at, cost),
                 Way::Insertion(bases, cost) => (at.saturating_sub(bases), cost),
             };
             let (source, current) = if left_at == at {
-                (self.worth[from], self.current[from])
+                (self.front[from], self.current[from])
             } else {
                 self.history[left_at * lanes.len() + from]
             };
-            let worth = source - costs[0][left_at] + costs[1][at] - gap_cost * SCALE;
-            if current == NONE || worth + MOST_LIKENESS < self.worth[to] {
+            let worth = source - gap_cost * SCALE;
+            if worth + MOST_LIKENESS < self.front[to] || current == NONE {
                 continue;
             }
             let before = self.entries[current as usize];
@@ -287,8 +285,8 @@ impl Joiner {
             } else if left_at < barrier || length - at < barrier {
                 continue;
             }
-            let is_better = worth > self.worth[to]
-                || question.introns_late && entry.is_spliced && worth == self.worth[to];
+            let is_better = worth > self.front[to]
+                || question.introns_late && entry.is_spliced && worth == self.front[to];
             if is_better && bases >= least {
                 self.enter(to, worth, entry);
             }

@@ -247,9 +247,10 @@ impl SplicedEngine {
         let (group, output) = (&scratch.reads, &scratch.output);
         let chosen = &group.chosen[number];
         let best = output.alignments[chosen.found.clone()].first();
+        // A read with one mismatch that two seeds lie on is nowhere else with less than two.
         let enough = match round {
-            Round::First | Round::Second => 0,
-            Round::Third => -i32::from(self.options.scoring.mismatch[0]),
+            Round::First => 0,
+            Round::Second | Round::Third => -i32::from(self.options.scoring.mismatch[0]),
         };
         group.are_searched[number] && best.is_none_or(|best| best.score < enough)
     }

@@ -64,3 +64,11 @@ pub struct SplicedOptions {
     /// Where that is said.
     pub strand_tag: StrandTag,
 }
+
+impl SplicedOptions {
+    /// Whether a base costs a point at least that is not the reference's, or is clipped.
+    pub(super) fn costs_points(&self) -> bool {
+        let Scoring { mismatch, unknown, .. } = self.scoring;
+        [self.clip, mismatch].as_flattened().iter().all(|it| *it > 0) && unknown > 0
+    }
+}

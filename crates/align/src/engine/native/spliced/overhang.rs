@@ -222,8 +222,7 @@ mod tests {
                 let genome = Genome { packed: &bytes, bases: 800 };
                 let (start, stretch) = (150, [0, 800]);
                 for end in 50..53 {
-                    let overhang =
-                        Overhang { genome, codes: &codes, start, end, stretch, introns };
+                    let overhang = Overhang { genome, codes: &codes, start, end, stretch, introns };
                     assert_eq!(overhang.find(), expected, "{anchor} {changed:?} {end}");
                 }
             }
