@@ -1,4 +1,5 @@
-//! The two passes of `--mode spliced`: the first looks for introns, the second places reads by them.
+//! The two passes of `--mode spliced`: the first looks for introns, the second places reads by
+//! them.
 
 use std::convert::Infallible;
 use std::io::Write as _;

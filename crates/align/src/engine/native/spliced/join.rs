@@ -3,8 +3,8 @@
 //!
 //! What a read is worth on a diagonal up to a base is what its best entry there was worth, less the
 //! mismatches since. So each base of each diagonal is one step, and what is looked at of the genome
-//! are the ends of those introns alone that would be a better entry. Scores are multiples of [`SCALE`]: what is left over tells which of two introns
-//! that cost the same is the likelier one.
+//! are the ends of those introns alone that would be a better entry. Scores are multiples of
+//! [`SCALE`]: what is left over tells which of two introns that cost the same is the likelier one.
 
 use super::super::gapped::score::Scoring;
 
@@ -123,6 +123,75 @@ pub(super) struct Joiner {
 /// Most bases of a gap.
 pub(super) const MOST_GAP: i64 = 15;
 
+/// Where a way leaves a diagonal.
+struct Left {
+    /// Behind the last base there.
+    at: usize,
+    worth: i32,
+    /// How it came there, by number.
+    entry: u32,
+    before: Entry,
+}
+
+impl Left {
+    /// Whether the part that is left has so many bases, and as many as its own entry wants.
+    fn has_bases(&self, least: usize) -> bool {
+        let bases = self.at.saturating_sub(self.before.from.into());
+        bases >= least.max(self.before.least.into()).max(1)
+    }
+
+    /// To another diagonal with the next base, over an intron.
+    #[inline(always)]
+    fn over_intron(
+        &self,
+        lanes: &[Lane],
+        to: usize,
+        length: usize,
+        introns: &impl Introns,
+    ) -> Option<(i32, Entry)> {
+        let before = &self.before;
+        let place = |lane: usize| lanes[lane].start + self.at as i64;
+        let splice = introns.splice(place(before.lane.into()), place(to))?;
+        let disagree = |one: bool| splice.is_turned.is_some_and(|other| other != one);
+        let anchor = usize::from(splice.anchor);
+        let is_short = length - self.at < anchor || !self.has_bases(anchor);
+        if is_short || before.is_turned.is_some_and(disagree) {
+            return None;
+        }
+        // Of ways that cost the same, that with one intron is the likeliest.
+        let more = if before.introns > 0 { MOST_LIKENESS + 1 } else { 0 };
+        let entry = Entry {
+            lane: to as u16,
+            from: self.at as u16,
+            left_at: self.at as u16,
+            least: splice.anchor,
+            is_spliced: true,
+            introns: before.introns + 1,
+            doubt: before.doubt + splice.doubt,
+            is_turned: splice.is_turned.or(before.is_turned),
+            before: self.entry,
+        };
+        Some((self.worth - splice.cost - splice.doubt * SCALE - more, entry))
+    }
+
+    /// To another diagonal at base `at`, over a gap, which is not so near to an end as `barrier`.
+    fn over_gap(
+        &self,
+        to: usize,
+        (at, length): (usize, usize),
+        barrier: usize,
+    ) -> Option<(i32, Entry)> {
+        if self.at < barrier || length - at < barrier || !self.has_bases(1) {
+            return None;
+        }
+        let (from, left_at) = (at as u16, self.at as u16);
+        let (lane, before) = (to as u16, self.entry);
+        let entry =
+            Entry { lane, from, left_at, least: 1, is_spliced: false, before, ..self.before };
+        Some((self.worth, entry))
+    }
+}
+
 impl Joiner {
     /// The best way of a read over those of `lanes` that are not `passed`; its score times
     /// [`SCALE`].
@@ -200,8 +269,8 @@ impl Joiner {
     #[inline(always)]
     fn start_at(&mut self, question: Question<'_>, passed: &[bool], at: usize) {
         let worth = -question.clips[at];
-        for lane in 0..passed.len() {
-            if worth > self.front[lane] && !passed[lane] {
+        for (lane, &is_passed) in passed.iter().enumerate() {
+            if worth > self.front[lane] && !is_passed {
                 let entry = Entry {
                     lane: lane as u16,
                     from: at as u16,
@@ -234,7 +303,6 @@ impl Joiner {
         (at, length): (usize, usize),
         introns: &impl Introns,
     ) {
-        let barrier = usize::from(question.scoring.gap_barrier);
         for number in 0..self.pairs.len() {
             let Pair { from, to, way } = self.pairs[number];
             let (left_at, gap_cost) = match way {
@@ -252,42 +320,15 @@ impl Joiner {
                 continue;
             }
             let before = self.entries[current as usize];
-            let bases = left_at.saturating_sub(before.from.into());
-            let mut entry = Entry {
-                lane: to as u16,
-                from: at as u16,
-                left_at: left_at as u16,
-                least: 1,
-                is_spliced: matches!(way, Way::Intron),
-                introns: before.introns,
-                doubt: before.doubt,
-                is_turned: before.is_turned,
-                before: current,
+            let left = Left { at: left_at, worth, entry: current, before };
+            let found = match way {
+                Way::Intron => left.over_intron(lanes, to, length, introns),
+                _ => left.over_gap(to, (at, length), question.scoring.gap_barrier.into()),
             };
-            let mut worth = worth;
-            let mut least = usize::from(before.least).max(1);
-            if let Way::Intron = way {
-                let [left, right] = [from, to].map(|lane| lanes[lane].start + at as i64);
-                let Some(splice) = introns.splice(left, right) else { continue };
-                let disagree = |one: bool| splice.is_turned.is_some_and(|other| other != one);
-                let anchor = usize::from(splice.anchor);
-                if length - at < anchor || before.is_turned.is_some_and(disagree) {
-                    continue;
-                }
-                worth -= splice.cost + splice.doubt * SCALE;
-                // Of ways that cost the same, that with one intron is the likeliest.
-                worth -= if before.introns > 0 { MOST_LIKENESS + 1 } else { 0 };
-                entry.introns += 1;
-                entry.doubt += splice.doubt;
-                least = least.max(anchor);
-                entry.least = splice.anchor;
-                entry.is_turned = splice.is_turned.or(before.is_turned);
-            } else if left_at < barrier || length - at < barrier {
-                continue;
-            }
+            let Some((worth, entry)) = found else { continue };
             let is_better = worth > self.front[to]
                 || question.introns_late && entry.is_spliced && worth == self.front[to];
-            if is_better && bases >= least {
+            if is_better {
                 self.enter(to, worth, entry);
             }
         }

@@ -99,7 +99,7 @@ impl Overhang<'_> {
         Some(Pattern { bases, count: compared + 2, may_differ, cut, most: left + length })
     }
 
-    /// Goes through places, 64 at a time, and stops at the first one where one of `patterns` begins.
+    /// Goes through places, 64 at a time, to the first one where one of `patterns` begins.
     fn scan(&self, places: Range<i64>, patterns: &[Option<Pattern>]) -> Option<i64> {
         let planes = |from: i64| self.planes(from);
         let mut next = planes(places.start);
