@@ -17,18 +17,18 @@
 mod candidates;
 mod choice;
 mod emit;
-mod fragment;
+pub(super) mod fragment;
 mod kernel;
 mod mapq;
 mod mates;
 mod options;
-mod record;
+pub(super) mod record;
 mod rescue;
-mod score;
-mod seeds;
+pub(super) mod score;
+pub(super) mod seeds;
 mod simd;
-mod traceback;
-mod window;
+pub(super) mod traceback;
+pub(super) mod window;
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ pub use score::{GapPenalty, Growth, LengthFunction, Scoring};
 use super::checked;
 use super::query::{LONGEST_READ, Query, UNKNOWN};
 use super::starts::Starts;
-use super::ungapped::{Reported, Strands};
+use super::ungapped::Reported;
 use crate::engine::copied_reads::CopiedReads;
 use crate::engine::{
     AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink,
@@ -143,11 +143,7 @@ impl GappedEngine {
         let genome = Genome { packed: parts.packed, bases: parts.bases };
         let (sequences, holes) = (self.index.sequences(), self.index.holes());
         let is_turned = mate == Some(1) && !self.options.mates.pairs.are_alike();
-        let strands = match self.options.strands {
-            Strands::Forward if is_turned => Strands::Reverse,
-            Strands::Reverse if is_turned => Strands::Forward,
-            strands => strands,
-        };
+        let strands = self.options.strands.turned_if(is_turned);
         Reference { genome, sequences, holes, strands }
     }
 
