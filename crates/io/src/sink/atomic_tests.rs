@@ -99,7 +99,7 @@ fn what_lies_elsewhere_has_both_names_in_the_end() {
     // Twice at once, too: rename(2) does nothing where both names are of one file.
     let both = [adopt(), adopt()];
     assert_eq!(names(folder.path()), ["out.bam", "written"], "none is hidden meanwhile");
-    both.map(|file| file.commit().unwrap());
+    both.into_iter().for_each(|file| file.commit().unwrap());
     assert_eq!(fs::read(&path).unwrap(), b"new");
     assert_eq!(names(folder.path()), ["out.bam", "written"]);
     assert!(!adopt().commit_new().unwrap());

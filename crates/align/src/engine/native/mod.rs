@@ -8,6 +8,7 @@ mod chance;
 mod fields;
 pub mod gapped;
 pub mod pairs;
+mod placer;
 mod query;
 pub mod spliced;
 mod starts;

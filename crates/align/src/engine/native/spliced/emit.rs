@@ -6,14 +6,11 @@ use super::motif::{Kind, motif};
 use super::options::LibraryStrand;
 use super::record::{OfMate, Said};
 use super::sites::Intron;
-use super::{GROUP_READS, Incoming, LONGEST_READ, Scratch, SplicedEngine};
-use crate::engine::copied_reads::CopiedReads;
-use crate::engine::native::checked;
+use super::{GROUP_READS, Incoming, Scratch, SplicedEngine};
 use crate::engine::native::fields::SECONDARY;
 use crate::engine::native::gapped::traceback::{DELETION, INSERTION, MATCH};
-use crate::engine::{
-    AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink,
-};
+use crate::engine::native::placer::{Batch, Placer};
+use crate::engine::{EngineError, Origin, Read, RecordSink};
 use crate::search::text::Genome;
 
 /// MAPQ of a read with one best placement, and with several, as HISAT2's.
@@ -135,45 +132,27 @@ impl SplicedEngine {
     }
 }
 
-impl AlignmentEngine for SplicedEngine {
+impl Placer for SplicedEngine {
     type Scratch = Scratch;
-    type Candidates = CopiedReads;
-    type Model = ();
 
-    const NEEDS_COHORTS: bool = false;
-    const MANY_RECORDS: bool = true;
+    const MODE: &str = "spliced";
+    const SHORTEST_READ: usize = 0;
 
-    fn scratch(&self) -> Result<Scratch, EngineError> {
-        Ok(Scratch::default())
+    fn trim(&self) -> [usize; 2] {
+        self.options.trim
     }
 
-    fn seed_extend(
+    fn place_batch(
         &self,
-        _scratch: &mut Scratch,
-        reads: &EngineReads<'_>,
-    ) -> Result<CopiedReads, EngineError> {
-        Ok(CopiedReads::of(reads))
-    }
-
-    fn infer_cohort(&self, _candidates: &[CopiedReads]) -> Result<(), EngineError> {
-        Ok(())
-    }
-
-    fn emit(
-        &self,
+        batch: &Batch<'_>,
         scratch: &mut Scratch,
-        candidates: CopiedReads,
-        _model: Option<&()>,
-        ordinals: Ordinals,
         sink: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
-        let take = |read| checked(read, self.options.trim, 0, "spliced");
-        let reads: Vec<_> = candidates.reads().map(take).collect::<Result<_, _>>()?;
-        let (mates, singles) = reads.split_at(2 * candidates.pairs());
+        let (mates, singles) = batch.reads.split_at(2 * batch.pairs);
         for (all, before, are_mates) in [(mates, 0, true), (singles, mates.len(), false)] {
             for (group, reads) in all.chunks(GROUP_READS).enumerate() {
                 let from = group * GROUP_READS;
-                let first_ordinal = ordinals.first_single + (before + from) as u64;
+                let first_ordinal = batch.first_ordinal + (before + from) as u64;
                 let incoming = Incoming { reads, are_mates, first_ordinal };
                 self.place(incoming, scratch);
                 self.emit_group((incoming, from), scratch, sink);
@@ -181,13 +160,5 @@ impl AlignmentEngine for SplicedEngine {
         }
         self.introns.add(&mut scratch.met);
         Ok(())
-    }
-
-    fn held_bytes(&self, candidates: &CopiedReads) -> u64 {
-        candidates.held_bytes()
-    }
-
-    fn longest_read_bases(&self) -> usize {
-        LONGEST_READ + self.options.trim.iter().sum::<usize>()
     }
 }

@@ -33,7 +33,7 @@ pub use sites::Intron;
 
 use super::gapped::seeds::{Seed, SeedContext, SeedRules, SeedWork};
 use super::gapped::window::Reference;
-use super::query::{LONGEST_READ, Query};
+use super::query::Query;
 use super::starts::Starts;
 use crate::engine::Read;
 use crate::index::{IndexError, IndexInfo, Loaded};
