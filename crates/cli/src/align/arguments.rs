@@ -164,6 +164,7 @@ impl AlignArguments {
         files.push(self.fasta().to_owned());
         files.extend(self.sheet.clone());
         files.extend(self.recalibration.files().cloned());
+        files.extend(self.mode.splice_sites().map(Path::to_owned));
         files
     }
 }

@@ -191,6 +191,11 @@ impl ModeArguments {
         self.mode == Mode::Spliced && self.spliced.has_first_pass()
     }
 
+    /// The file of known introns.
+    pub(super) fn splice_sites(&self) -> Option<&Path> {
+        self.spliced.splice_sites.as_deref()
+    }
+
     /// The file of the introns that reads go over.
     pub(super) fn junctions(&self) -> Option<&Path> {
         self.spliced.junctions.as_deref()

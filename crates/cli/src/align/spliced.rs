@@ -46,7 +46,7 @@ enum StrandTagArgument {
 pub(super) struct SplicedArguments {
     /// Introns that are known: GTF, or HISAT2's list of splice sites, told apart by content
     #[arg(long, value_name = "FILE")]
-    splice_sites: Option<PathBuf>,
+    pub(super) splice_sites: Option<PathBuf>,
     /// Fewest bases of an intron [default: 20]
     #[arg(long, value_name = "BP", value_parser = clap::value_parser!(u32).range(16..=1000))]
     min_intron: Option<u32>,
