@@ -216,13 +216,14 @@ impl GappedEngine {
         let length = query.len();
         let effort = &self.options.effort;
         let interval = if is_second {
-            effort.second_interval.into()
+            usize::from(effort.second_interval).max(1)
         } else {
             effort.interval.at(length).max(1.0) as usize
         };
         let least = usize::from(self.rules(is_second).least_bases);
-        let ends = (least..length + 1).rev().step_by(interval.max(1));
-        let rows = self.rows_of_seed(ends.len(), is_second);
+        let seeds = (length + 1).saturating_sub(least).div_ceil(interval);
+        let rows = self.rows_of_seed(seeds, is_second);
+        let ends = (least..=length).rev().step_by(interval);
         work.seeds.extend(ends.map(|end| seeds::Seed::new(number, end, rows)));
     }
 
