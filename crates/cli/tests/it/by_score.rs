@@ -307,7 +307,7 @@ pub(crate) fn compare_places(
     let right = [ours, theirs].map(|it| of(it, &is_right));
     let wrong = [ours, theirs].map(|it| of(it, &is_wrong));
     let sure = [ours, theirs].map(|it| of(it, &|record| record.mapq >= 20));
-    println!(
+    eprintln!(
         "{what}: right {right:?} ({of_all:+.1}, but for drawn ones {of_chosen:+.1} standard \
          errors), wrong at 20 {wrong:?}, at 20 {sure:?}"
     );
