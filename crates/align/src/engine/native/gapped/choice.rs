@@ -7,9 +7,9 @@
 //! first, until so many in turn have changed neither the best nor the second score.
 //!
 //! Of the other placements, the second score is that of the best one, if the read may well be
-//! from there: if it is worth at most [`LIKELY`] less. For a read to come from a place that is worth
-//! less than that, two or more of its bases would have to be wrong, and all of them so that they
-//! agree with another place. Where more than one placement is wanted, all count.
+//! from there: if it is worth at most [`LIKELY`] less. For a read to come from a place that is
+//! worth less than that, two or more of its bases would have to be wrong, and all of them so that
+//! they agree with another place. Where more than one placement is wanted, all count.
 
 use std::ops::Range;
 
