@@ -14,7 +14,7 @@ debian() {
     [bgzip]=tabix [zstd]=zstd [java]=default-jre-headless [g++]=g++ [cmake]=cmake [gzip]=gzip
     [qemu-system-x86_64]=qemu-system-x86 [qemu-x86_64]=qemu-user [busybox]=busybox-static [cpio]=cpio
     [minimap2]=minimap2 [bamsormadup]=biobambam2 [nanopolish]=nanopolish [h5dump]=hdf5-tools
-    [bowtie-align-s]=bowtie [bowtie2-align-s]=bowtie2 [chromium]=chromium [man]=man-db [zsh]=zsh [fish]=fish
+    [bowtie-align-s]=bowtie [bowtie2-align-s]=bowtie2 [hisat2-align-s]=hisat2 [chromium]=chromium [man]=man-db [zsh]=zsh [fish]=fish
   )
   local missing=()
   for program in "${!package_of[@]}"; do

@@ -25,6 +25,7 @@ pub mod fasta;
 pub mod fastq;
 pub mod hdf5;
 pub mod index;
+pub mod introns;
 pub mod pod5;
 pub mod read_at;
 pub mod reads;

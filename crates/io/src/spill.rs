@@ -363,7 +363,7 @@ fn open_named(path: &Path, end: u64) -> io::Result<File> {
 }
 
 /// Opens a file that no name leads to, for reading and writing by this process's user only.
-fn open_nameless(folder: &Path) -> io::Result<File> {
+pub(crate) fn open_nameless(folder: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
     // O_EXCL: the file can never be given a name.

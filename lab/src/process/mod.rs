@@ -9,7 +9,7 @@ mod sys;
 use std::io;
 use std::num::NonZeroUsize;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -58,6 +58,11 @@ impl Group {
     #[must_use]
     pub fn number(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Its standard input and output, where both were asked to be pipes.
+    pub(crate) fn take_pipes(&mut self) -> Option<(ChildStdin, ChildStdout)> {
+        self.child.stdin.take().zip(self.child.stdout.take())
     }
 
     /// Waits for its end.

@@ -8,11 +8,12 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use super::input::{self, Share};
 use crate::experiment::{Counters, LabError, counters_of};
+use crate::process::Group;
 
 /// Threads of a process: what the paper's baseline has.
 pub(crate) const THREADS_PER_PROCESS: usize = 16;
@@ -25,23 +26,10 @@ const LARGEST: [&str; 1] = ["align_us"];
 
 /// A process at work.
 struct Running {
-    child: Child,
+    group: Group,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
     errors: PathBuf,
-}
-
-/// Processes at work; none of them outlives this.
-struct All(Vec<Running>);
-
-impl Drop for All {
-    fn drop(&mut self) {
-        for running in &mut self.0 {
-            // One that has ended already cannot be killed, which is as well.
-            let _ = running.child.kill();
-            let _ = running.child.wait();
-        }
-    }
 }
 
 /// Runs the whole input: `command` makes a process of so many threads with this share of the input,
@@ -56,15 +44,16 @@ pub(super) fn run(
     let shares = input::cut(inputs, of_process.len(), &folder.join("shares"))?;
     let outputs: Vec<PathBuf> =
         (0..shares.len()).map(|at| folder.join(format!("process-{at}"))).collect();
-    let mut all = All(Vec::new());
+    // None of them outlives this.
+    let mut all = Vec::new();
     for ((share, &threads), output) in shares.iter().zip(&of_process).zip(&outputs) {
-        all.0.push(start(command(share, threads, output), output)?);
+        all.push(start(command(share, threads, output), output)?);
     }
-    all.0.iter_mut().try_for_each(Running::wait_until_ready)?;
-    all.0.iter_mut().try_for_each(Running::go)?;
-    all.wait()?;
+    all.iter_mut().try_for_each(Running::wait_until_ready)?;
+    all.iter_mut().try_for_each(Running::go)?;
+    wait(&mut all)?;
     let mut counters = Counters::new();
-    for running in &mut all.0 {
+    for running in &mut all {
         add(&mut counters, running.counters()?);
     }
     Ok((counters, outputs))
@@ -84,11 +73,12 @@ fn start(mut command: Command, output: &Path) -> Result<Running, LabError> {
     let file = std::fs::File::create(&errors).map_err(LabError::file(&errors))?;
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(file);
     let program = command.get_program().to_string_lossy().into_owned();
-    let mut child = command.spawn().map_err(|source| LabError::Start { program, source })?;
-    let ends = child.stdin.take().zip(child.stdout.take());
-    let (stdin, stdout) =
-        ends.ok_or_else(|| LabError::Prepare("a process has no pipes; this is a bug".into()))?;
-    Ok(Running { child, stdin, stdout: BufReader::new(stdout), errors })
+    let mut group =
+        Group::start(&mut command).map_err(|source| LabError::Start { program, source })?;
+    let (stdin, stdout) = group
+        .take_pipes()
+        .ok_or_else(|| LabError::Prepare("a process has no pipes; this is a bug".into()))?;
+    Ok(Running { group, stdin, stdout: BufReader::new(stdout), errors })
 }
 
 impl Running {
@@ -105,7 +95,7 @@ impl Running {
             return Ok(());
         }
         // Where it fails its pipe ends, and it has said why.
-        let _ = self.child.wait();
+        let _ = self.group.wait();
         Err(self.failed("it did not get ready"))
     }
 
@@ -122,24 +112,22 @@ impl Running {
     }
 }
 
-impl All {
-    /// Waits for all; the first that fails ends it. What they say fits their pipes.
-    fn wait(&mut self) -> Result<(), LabError> {
-        loop {
-            let mut is_any_left = false;
-            for running in &mut self.0 {
-                match running.child.try_wait() {
-                    Ok(Some(status)) if status.success() => {}
-                    Ok(None) => is_any_left = true,
-                    Ok(Some(status)) => return Err(running.failed(&status.to_string())),
-                    Err(error) => return Err(running.failed(&error.to_string())),
-                }
+/// Waits for all; the first that fails ends it. What they say fits their pipes.
+fn wait(all: &mut [Running]) -> Result<(), LabError> {
+    loop {
+        let mut is_any_left = false;
+        for running in &mut *all {
+            match running.group.try_wait() {
+                Ok(Some(ended)) if ended.status.success() => {}
+                Ok(None) => is_any_left = true,
+                Ok(Some(ended)) => return Err(running.failed(&ended.status.to_string())),
+                Err(error) => return Err(running.failed(&error.to_string())),
             }
-            if !is_any_left {
-                return Ok(());
-            }
-            std::thread::sleep(INTERVAL);
         }
+        if !is_any_left {
+            return Ok(());
+        }
+        std::thread::sleep(INTERVAL);
     }
 }
 

@@ -31,7 +31,7 @@ enum EffortArgument {
 
 /// Two numbers with a comma.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct TwoPenalties([i16; 2]);
+pub(super) struct TwoPenalties(pub(super) [i16; 2]);
 
 impl FromStr for TwoPenalties {
     type Err = String;
@@ -74,7 +74,7 @@ fn length_function(text: &str) -> Result<LengthFunction, String> {
 
 /// See the module documentation.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "By score (--mode end-to-end or local, as Bowtie 2; docs/modes.md)")]
+#[command(next_help_heading = "By score (--mode end-to-end, local or spliced; docs/modes.md)")]
 pub(super) struct GappedArguments {
     /// How much is done for a read [default: sensitive]
     #[arg(long, value_name = "EFFORT")]
@@ -121,6 +121,12 @@ const fn linear(constant: f64, factor: f64) -> LengthFunction {
 }
 
 impl GappedArguments {
+    /// What alignments are worth in `--mode spliced`: as whole ones are, with HISAT2's least score.
+    pub(super) fn spliced_scoring(&self) -> Scoring {
+        let minimum = self.score_min.unwrap_or(linear(0.0, -0.2));
+        Scoring { minimum, ..self.scoring(false) }
+    }
+
     /// What alignments are worth.
     fn scoring(&self, is_local: bool) -> Scoring {
         let gap = |given: Option<TwoPenalties>| {
@@ -185,6 +191,11 @@ impl GappedArguments {
             trim,
             mates,
         }
+    }
+
+    /// `--effort`, if it is given.
+    pub(super) fn given_effort(&self) -> Option<&'static str> {
+        self.effort.is_some().then_some("--effort")
     }
 
     /// The first of these options that is given.

@@ -22,7 +22,7 @@ enum OrientationArgument {
 
 /// See the module documentation.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Mates (--mode ungapped, end-to-end or local; docs/modes.md)")]
+#[command(next_help_heading = "Mates (all modes but bwa; docs/modes.md)")]
 pub(super) struct MateArguments {
     /// Least distance between the outer ends of mates, in bp [default: 0]
     #[arg(long, value_name = "BP", value_parser = clap::value_parser!(u32).range(..=1_000_000))]

@@ -8,6 +8,7 @@ pub(crate) mod certified;
 pub(crate) mod checks;
 mod gapped;
 mod header;
+mod introns;
 pub(crate) mod job;
 pub(crate) mod lanes;
 mod mates;
@@ -18,6 +19,7 @@ pub(crate) mod placing;
 pub(crate) mod plan;
 pub(crate) mod sinks;
 pub(crate) mod sorted;
+mod spliced;
 mod streamed;
 pub(crate) mod summary;
 mod tally;
@@ -27,12 +29,15 @@ use seqloom_align::engine::bwa::BwaEngine;
 use seqloom_align::engine::fake::FakeEngine;
 use seqloom_align::engine::native::gapped::GappedEngine;
 use seqloom_align::engine::native::ungapped::NativeEngine;
+use seqloom_align::engine::replicated::Replicated;
 use seqloom_align::index;
+use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_runtime::machine;
 use seqloom_runtime::placement;
 
 pub(crate) use arguments::AlignArguments;
 pub(crate) use arguments::EngineChoice;
+use introns::FirstPass;
 use job::{Job, Prepared};
 use lanes::InputLanes;
 pub(crate) use mode::Mode;
@@ -51,11 +56,12 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
     if arguments.resume {
         return crate::shard::resume(arguments, console);
     }
-    let inputs = InputLanes::of(arguments)?;
+    let mut inputs = InputLanes::of(arguments)?;
     arguments.output.check_metrics()?;
     mode::check(arguments)?;
     checks::check_options(arguments, &inputs)?;
     let index = index::check(&arguments.reference)?;
+    let first_pass = FirstPass::of(arguments, &mut inputs)?;
     let prepared = Job::prepare(arguments, inputs, &index, None, console)?;
     let job = &prepared.job;
     let of_lane = |lane: &Lane| lane.inputs().join(" + ");
@@ -78,6 +84,9 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
             let options = arguments.mode.gapped();
             align(|| Ok(GappedEngine::load(prefix, &index, options)?), prepared)
         }
+        (EngineChoice::Bwa, Mode::Spliced) => {
+            introns::align(arguments, &index, prepared, first_pass, console)
+        }
         (EngineChoice::Bwa, Mode::Bwa) => {
             let threads = prepared.job.run.threads.get().min(machine::available_cores().get());
             let certified = prepared.job.certified.clone();
@@ -99,6 +108,17 @@ fn align<E: AlignmentEngine + Send>(
     load: impl Fn() -> anyhow::Result<E> + Sync,
     prepared: Prepared<'_>,
 ) -> anyhow::Result<()> {
+    align_between(load, prepared, |_, _| Ok(()), || Ok(Vec::new()))
+}
+
+/// With what is done before reads are placed, and files that are to get their names with the
+/// output, which are written once they are.
+fn align_between<E: AlignmentEngine + Send>(
+    load: impl Fn() -> anyhow::Result<E> + Sync,
+    prepared: Prepared<'_>,
+    before: impl FnOnce(&Replicated<E>, &Job<'_>) -> anyhow::Result<()>,
+    after: impl FnOnce() -> anyhow::Result<Vec<AtomicFile>>,
+) -> anyhow::Result<()> {
     let Prepared { mut job, first, mut outputs } = prepared;
     let (engine, placed) =
         allocator::with_own_mappings(|| placing::load(&job.ingest.placement, load))?;
@@ -106,6 +126,7 @@ fn align<E: AlignmentEngine + Send>(
     job.announce_certified();
     job.placement = Some(placed);
     job.run.end_phase("load");
+    before(&engine, &job)?;
     // The index keeps its huge pages. In workers' memory they would pass the cap.
     let (totals, mut summary) = placement::with_pages(true, || {
         if job.is_sorted() {
@@ -122,6 +143,7 @@ fn align<E: AlignmentEngine + Send>(
         summary.beside.extend(files);
         summary.outcomes = Some(totals.text());
     }
+    summary.beside.extend(after()?);
     let (references, ingested) = (job.header.references(), || summary::ingested(&job, &totals));
     job.output.publish(outputs, references, (&mut summary, &job.run), ingested)?;
     summary::close(&job, &totals, &summary);

@@ -3,17 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use seqloom_align::engine::native::gapped::{GappedEngine, GappedOptions, MOST_PLACEMENTS};
+use seqloom_align::engine::native::spliced::{Intron, SplicedEngine, SplicedOptions};
 use seqloom_align::engine::native::ungapped::{
     Acceptance, MOST_MISMATCHES, NativeEngine, Reported, SeedAcceptance, Strands, UngappedOptions,
 };
 use seqloom_align::index::IndexInfo;
 use seqloom_io::sink::atomic::AtomicFileError;
-use seqloom_terminal::UsageError;
+use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::{AlignArguments, EngineChoice};
 use super::gapped::GappedArguments;
 use super::mates::{BY_SCORE_INSERT, MateArguments, UNGAPPED_INSERT};
 use super::outcomes::{self, Outcomes, Wording};
+use super::spliced::SplicedArguments;
 
 /// `--mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -26,6 +28,8 @@ pub(crate) enum Mode {
     EndToEnd,
     /// The best placements of reads that may be clipped, as Bowtie 2 --local
     Local,
+    /// The best placements of RNA reads, over introns, as HISAT2
+    Spliced,
 }
 
 /// `--strand`.
@@ -47,12 +51,13 @@ impl Mode {
             Self::Ungapped => "ungapped",
             Self::EndToEnd => "end-to-end",
             Self::Local => "local",
+            Self::Spliced => "spliced",
         }
     }
 }
 
 /// Heading of the options that all modes but bwa's have.
-const COMMON: &str = "Placements (--mode ungapped, end-to-end or local; docs/modes.md)";
+const COMMON: &str = "Placements (all modes but bwa; docs/modes.md)";
 
 /// The mode, and the options of those that are not bwa's.
 #[derive(Debug, clap::Args)]
@@ -117,6 +122,8 @@ pub(crate) struct ModeArguments {
     mates: MateArguments,
     #[command(flatten)]
     gapped: GappedArguments,
+    #[command(flatten)]
+    spliced: SplicedArguments,
 }
 
 /// A file of reads, which is written as plain text.
@@ -160,6 +167,35 @@ impl ModeArguments {
         self.gapped.options(self.mode == Mode::Local, self.common(), self.mates.by_score())
     }
 
+    /// The options of the mode that goes over introns.
+    pub(super) fn spliced(&self) -> SplicedOptions {
+        let (_, strands, trim) = self.common();
+        let common = (self.placements, strands, trim);
+        self.spliced.options(self.gapped.spliced_scoring(), common, &self.mates)
+    }
+
+    /// The introns that are known.
+    ///
+    /// # Errors
+    /// When their file makes no sense.
+    pub(super) fn introns(
+        &self,
+        index: &IndexInfo,
+        console: &Console,
+    ) -> anyhow::Result<Vec<Intron>> {
+        self.spliced.introns(index, console)
+    }
+
+    /// Whether the input is read twice.
+    pub(super) fn reads_twice(&self) -> bool {
+        self.mode == Mode::Spliced && self.spliced.has_first_pass()
+    }
+
+    /// The file of the introns that reads go over.
+    pub(super) fn junctions(&self) -> Option<&Path> {
+        self.spliced.junctions.as_deref()
+    }
+
     /// What all modes but bwa's have.
     fn common(&self) -> (Reported, Strands, [usize; 2]) {
         let some = Reported::AtMost(self.placements.unwrap_or(1));
@@ -185,7 +221,9 @@ impl ModeArguments {
     pub(super) fn outputs(&self, is_two: bool) -> Vec<(&'static str, PathBuf)> {
         let files = self.reads_files().into_iter();
         let paths = files.filter_map(|(name, path)| Some((name, outcomes::paths(path?, is_two))));
-        paths.flat_map(|(name, paths)| paths.into_iter().map(move |path| (name, path))).collect()
+        let each = |(name, paths): (_, Vec<_>)| paths.into_iter().map(move |path| (name, path));
+        let junctions = self.junctions().map(|path| ("--junctions", path.to_owned()));
+        paths.flat_map(each).chain(junctions).collect()
     }
 
     /// What will note what becomes of the reads, in the modes where that is wanted.
@@ -196,7 +234,7 @@ impl ModeArguments {
         let wording = match self.mode {
             Mode::Bwa => return Ok(None),
             Mode::Ungapped => Wording::Bowtie,
-            Mode::EndToEnd | Mode::Local => Wording::Bowtie2,
+            Mode::EndToEnd | Mode::Local | Mode::Spliced => Wording::Bowtie2,
         };
         let files = self.reads_files().map(|(_, path)| path);
         Outcomes::create(files, is_two, wording).map(Some)
@@ -239,12 +277,18 @@ impl ModeArguments {
         let of = |option: Option<&'static str>, modes| option.map(|option| (option, modes));
         let ungapped = of(self.given_for_ungapped(), "ungapped");
         let by_score = self.gapped.given().or_else(|| self.mates.given_by_score());
-        let gapped = of(by_score, "end-to-end and --mode local");
-        let common = of(self.given_in_common(), "ungapped, end-to-end and local");
+        let gapped = of(by_score, "end-to-end, local and spliced");
+        let common = of(self.given_in_common(), "ungapped, end-to-end, local and spliced");
+        let spliced = of(self.spliced.given(), "spliced");
         match self.mode {
-            Mode::Bwa => ungapped.or(gapped).or(common),
-            Mode::Ungapped => gapped,
-            Mode::EndToEnd | Mode::Local => ungapped,
+            Mode::Bwa => ungapped.or(gapped).or(common).or(spliced),
+            Mode::Ungapped => gapped.or(spliced),
+            Mode::EndToEnd | Mode::Local => ungapped.or(spliced),
+            Mode::Spliced => {
+                let effort = of(self.gapped.given_effort(), "end-to-end and --mode local");
+                let all = of(self.all.then_some("--all"), "ungapped, end-to-end and local");
+                ungapped.or(effort).or(all)
+            }
         }
     }
 
@@ -269,6 +313,7 @@ impl ModeArguments {
             Mode::Bwa => 0,
             Mode::Ungapped => NativeEngine::table_bytes(index.bases),
             Mode::EndToEnd | Mode::Local => GappedEngine::table_bytes(index.bases),
+            Mode::Spliced => SplicedEngine::table_bytes(index.bases),
         }
     }
 }
@@ -287,7 +332,10 @@ pub(super) fn check(arguments: &AlignArguments) -> Result<(), UsageError> {
     if let Some((option, modes)) = elsewhere {
         return Err(UsageError(format!("{option} is an option of --mode {modes}")));
     }
-    if own.mode == Mode::EndToEnd || own.mode == Mode::Local {
+    if own.mode == Mode::Spliced {
+        own.spliced.check()?;
+    }
+    if matches!(own.mode, Mode::EndToEnd | Mode::Local | Mode::Spliced) {
         own.gapped.check(own.mode == Mode::Local)?;
         if let Some(wanted) = own.placements.filter(|&it| it as usize > MOST_PLACEMENTS) {
             let mode = own.mode.name();

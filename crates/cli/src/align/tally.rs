@@ -44,10 +44,16 @@ impl Template {
     pub(super) fn add(&mut self, record: &RecordRef<'_>) -> Result<(), RecordError> {
         self.is_concordant |= record.has_flags(Flags::PROPER_PAIR);
         if !record.has_flags(Flags::UNMAPPED) {
-            let is_repeated = record.find_aux(*b"XS")?.is_some();
+            // Over introns XS is a strand, and NH is what tells.
+            let count = record.find_aux(*b"NH")?.and_then(|value| value.as_int());
+            let is_repeated = match count {
+                Some(count) => count > 1,
+                None => record.find_aux(*b"XS")?.is_some(),
+            };
             let read = usize::from(record.has_flags(Flags::SECOND_OF_PAIR));
             self.reads[read] = (true, is_repeated);
-            self.is_pair_repeated |= record.find_aux(*b"ZP")?.is_some();
+            let is_counted = count.is_some() && is_repeated;
+            self.is_pair_repeated |= is_counted || record.find_aux(*b"ZP")?.is_some();
             // Mates that are no pair do not know each other's score.
             self.is_discordant |= record.find_aux(*b"YS")?.is_some();
         }

@@ -58,6 +58,7 @@ mod signal_pool;
 mod signal_refusals;
 mod signal_slow5tools;
 mod signal_truth;
+mod spliced;
 mod stripes;
 mod umi;
 mod umi_families;

@@ -17,6 +17,7 @@ use seqloom_format::fastq::{
     last_boundary, parse,
 };
 use seqloom_format::index::{BinningScheme, IndexFragment};
+use seqloom_format::introns::{IntronRows, KnownIntron};
 use seqloom_format::reads::ReadBlock;
 use seqloom_format::sam;
 
@@ -199,6 +200,23 @@ pub(crate) fn record_edits(body: &[u8]) {
         } else {
             assert_eq!(changed, body);
         }
+    }
+}
+
+/// Splice sites or GTF: introns are in order, and lie in their sequences.
+pub(crate) fn introns(text: &[u8]) {
+    let mut rows = IntronRows::new([("c", 9000), ("d", 90)].into_iter());
+    for (line, text) in text.split(|&byte| byte == b'\n').enumerate() {
+        if rows.line(text, line as u64 + 1).is_err() {
+            return;
+        }
+    }
+    if let Ok(introns) = rows.finish() {
+        assert!(introns.windows(2).all(|two| two[0] < two[1]));
+        let lengths = [9000, 90];
+        let is_inside =
+            |it: &KnownIntron| it.start < it.end && it.end <= lengths[it.sequence as usize];
+        assert!(introns.iter().all(is_inside));
     }
 }
 

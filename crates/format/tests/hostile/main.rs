@@ -172,6 +172,17 @@ proptest! {
     }
 
     #[test]
+    fn introns(
+        sites in "(c\t[0-9]{1,4}\t[0-9]{1,4}\t[+.-]\n){0,4}",
+        exons in "(c\ts\texon\t[1-9][0-9]?\t[0-9]{2,3}\t.\t[+]\t.\ttranscript_id t;\n){0,4}",
+        noise in "[cx#0-9\t \r\n.+-]{0,60}",
+    ) {
+        for text in [&sites, &exons, &noise, &(sites.clone() + &noise)] {
+            exercise::introns(text.as_bytes());
+        }
+    }
+
+    #[test]
     fn modifications(
         noise in "[ACGTUN+.?,;mh0-9-]{0,40}",
         ml in prop::collection::vec(any::<u8>(), 0..6),

@@ -61,6 +61,8 @@ enum State {
     Nameless,
     /// To a file with a temporary name.
     Named(TemporaryName),
+    /// To a file that has a name elsewhere, which it keeps.
+    Elsewhere(PathBuf),
     /// Straight to the target, which is a device, a pipe or a socket.
     Direct,
 }
@@ -144,9 +146,8 @@ impl AtomicFile {
         Ok(Self { file, final_path, state: State::Named(name) })
     }
 
-    /// Opens a file that lies `written` somewhere as one that will become `final_path`: it gets a
-    /// temporary name beside that, and has its own as long as its owner wants. `None` where it
-    /// cannot: it lies on another file system, or there is no `link(2)`.
+    /// Opens a file that lies `written` somewhere as one that will have the name `final_path`, too.
+    /// `None` where it cannot: it lies on another file system, or there is no `link(2)`.
     ///
     /// # Errors
     /// [`AtomicFileError`] when it cannot be opened.
@@ -158,12 +159,14 @@ impl AtomicFile {
             return Ok(None);
         }
         let final_path = followed(final_path)?;
-        let linked = with_temporary_name(&final_path, |name| fs::hard_link(written, name));
-        let Ok(((), name)) = linked else { return Ok(None) };
+        // A name for a moment, to see whether it can have one there.
+        if with_temporary_name(&final_path, |name| fs::hard_link(written, name)).is_err() {
+            return Ok(None);
+        }
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).open(written);
         let file = file.map_err(failed("go on with", written))?;
-        Ok(Some(Self { file, final_path, state: State::Named(name) }))
+        Ok(Some(Self { file, final_path, state: State::Elsewhere(written.to_owned()) }))
     }
 
     /// The way for file systems without nameless files.
@@ -216,7 +219,9 @@ impl AtomicFile {
         let Self { file, final_path, state } = &self;
         let linked = match state {
             State::Nameless => sys::link_file(file, final_path),
-            State::Named(TemporaryName { path: Some(path), .. }) => fs::hard_link(path, final_path),
+            State::Named(TemporaryName { path: Some(path), .. }) | State::Elsewhere(path) => {
+                fs::hard_link(path, final_path)
+            }
             State::Named(_) | State::Direct => Err(io::ErrorKind::Unsupported.into()),
         };
         match linked {
@@ -241,13 +246,13 @@ impl AtomicFile {
         if matches!(state, State::Direct) {
             return Ok(Staged { name: None, final_path });
         }
+        let link = |name: &Path| match &state {
+            State::Elsewhere(path) => fs::hard_link(path, name),
+            _ => sys::link_file(&file, name),
+        };
         let name = match state {
             State::Named(name) => name,
-            _ => {
-                with_temporary_name(&final_path, |name| sys::link_file(&file, name))
-                    .map_err(failed("name", &final_path))?
-                    .1
-            }
+            _ => with_temporary_name(&final_path, link).map_err(failed("name", &final_path))?.1,
         };
         Ok(Staged { name: Some(name), final_path })
     }

@@ -86,6 +86,29 @@ fn what_is_kept_is_gone_on_with_and_renamed_when_it_is_whole() {
 }
 
 #[test]
+fn what_lies_elsewhere_has_both_names_in_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, written) = (folder.path().join("out.bam"), folder.path().join("written"));
+    fs::write(&path, b"old").unwrap();
+    assert!(AtomicFile::adopt(&path, &written).unwrap().is_none(), "there is no such file");
+    fs::write(&written, b"new").unwrap();
+    let adopt = || AtomicFile::adopt(&path, &written).unwrap().unwrap();
+    drop(adopt());
+    assert_eq!(fs::read(&path).unwrap(), b"old");
+    assert_eq!(names(folder.path()), ["out.bam", "written"]);
+    // Twice at once, too: rename(2) does nothing where both names are of one file.
+    let both = [adopt(), adopt()];
+    assert_eq!(names(folder.path()), ["out.bam", "written"], "none is hidden meanwhile");
+    both.into_iter().for_each(|file| file.commit().unwrap());
+    assert_eq!(fs::read(&path).unwrap(), b"new");
+    assert_eq!(names(folder.path()), ["out.bam", "written"]);
+    assert!(!adopt().commit_new().unwrap());
+    fs::remove_file(&path).unwrap();
+    assert!(adopt().commit_new().unwrap());
+    assert!(AtomicFile::adopt(Path::new("/dev/null"), &written).unwrap().is_none());
+}
+
+#[test]
 fn the_umask_holds() {
     let folder = tempfile::tempdir().unwrap();
     let plain = folder.path().join("plain");

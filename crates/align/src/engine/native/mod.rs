@@ -2,12 +2,15 @@
 //!
 //! * [`ungapped`]: every placement with a few mismatches and no gap, as Bowtie.
 //! * [`gapped`]: the best placements by score, whole or clipped, as Bowtie 2.
+//! * [`spliced`]: the best placements over introns, as HISAT2.
 
 mod chance;
 mod fields;
 pub mod gapped;
 pub mod pairs;
+mod placer;
 mod query;
+pub mod spliced;
 mod starts;
 pub mod ungapped;
 

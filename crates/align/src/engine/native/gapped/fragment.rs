@@ -22,16 +22,20 @@ pub(super) struct Question<'a> {
 
 /// Where a whole read is, with what is clipped, on the forward strand of all sequences.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Extent {
-    pub(super) sequence: u32,
-    pub(super) is_reverse: bool,
-    pub(super) ends: [i64; 2],
+pub(in crate::engine::native) struct Extent {
+    pub(in crate::engine::native) sequence: u32,
+    pub(in crate::engine::native) is_reverse: bool,
+    pub(in crate::engine::native) ends: [i64; 2],
 }
 
 impl MateOptions {
     /// Whether mates that are here are a pair; one whose ends are not known for sure is given
     /// `slack`.
-    pub(super) fn is_pair(&self, [first, second]: [Extent; 2], slack: i64) -> bool {
+    pub(in crate::engine::native) fn is_pair(
+        &self,
+        [first, second]: [Extent; 2],
+        slack: i64,
+    ) -> bool {
         let Some(left) = self.pairs.left_mate([first.is_reverse, second.is_reverse]) else {
             return false;
         };

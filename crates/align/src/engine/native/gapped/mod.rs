@@ -17,32 +17,29 @@
 mod candidates;
 mod choice;
 mod emit;
-mod fragment;
+pub(super) mod fragment;
 mod kernel;
 mod mapq;
 mod mates;
 mod options;
-mod record;
+pub(super) mod record;
 mod rescue;
-mod score;
-mod seeds;
+pub(super) mod score;
+pub(super) mod seeds;
 mod simd;
-mod traceback;
-mod window;
+pub(super) mod traceback;
+pub(super) mod window;
 
 use std::path::Path;
 
 pub use options::{Effort, GappedOptions, MateOptions};
 pub use score::{GapPenalty, Growth, LengthFunction, Scoring};
 
-use super::checked;
-use super::query::{LONGEST_READ, Query, UNKNOWN};
+use super::placer::{Batch, Placer};
+use super::query::{Query, UNKNOWN};
 use super::starts::Starts;
-use super::ungapped::{Reported, Strands};
-use crate::engine::copied_reads::CopiedReads;
-use crate::engine::{
-    AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink,
-};
+use super::ungapped::Reported;
+use crate::engine::{EngineError, Origin, Read, RecordSink};
 use crate::index::{IndexError, IndexInfo, Loaded};
 use crate::search::rows::Rows;
 use crate::search::text::Genome;
@@ -143,11 +140,7 @@ impl GappedEngine {
         let genome = Genome { packed: parts.packed, bases: parts.bases };
         let (sequences, holes) = (self.index.sequences(), self.index.holes());
         let is_turned = mate == Some(1) && !self.options.mates.pairs.are_alike();
-        let strands = match self.options.strands {
-            Strands::Forward if is_turned => Strands::Reverse,
-            Strands::Reverse if is_turned => Strands::Forward,
-            strands => strands,
-        };
+        let strands = self.options.strands.turned_if(is_turned);
         Reference { genome, sequences, holes, strands }
     }
 
@@ -207,7 +200,7 @@ impl GappedEngine {
         let enough_bases = self.options.effort.seed_bases.max(self.chance_bases + 3);
         let least_bases =
             if is_second { self.chance_bases.saturating_sub(1) } else { self.chance_bases + 2 };
-        SeedRules { least_bases, enough_bases }
+        SeedRules { least_bases, enough_bases, rows_of_short: u32::MAX }
     }
 
     /// Adds the seeds of read `number` of a group: they end where the read does, and every so many
@@ -343,46 +336,28 @@ impl GappedEngine {
     }
 }
 
-impl AlignmentEngine for GappedEngine {
+impl Placer for GappedEngine {
     type Scratch = Scratch;
-    type Candidates = CopiedReads;
-    type Model = ();
 
-    const NEEDS_COHORTS: bool = false;
-    const MANY_RECORDS: bool = true;
+    const MODE: &str = "end-to-end or local";
+    const SHORTEST_READ: usize = 0;
 
-    fn scratch(&self) -> Result<Scratch, EngineError> {
-        Ok(Scratch::default())
+    fn trim(&self) -> [usize; 2] {
+        self.options.trim
     }
 
-    fn seed_extend(
+    fn place_batch(
         &self,
-        _scratch: &mut Scratch,
-        reads: &EngineReads<'_>,
-    ) -> Result<CopiedReads, EngineError> {
-        Ok(CopiedReads::of(reads))
-    }
-
-    fn infer_cohort(&self, _candidates: &[CopiedReads]) -> Result<(), EngineError> {
-        Ok(())
-    }
-
-    fn emit(
-        &self,
+        batch: &Batch<'_>,
         scratch: &mut Scratch,
-        candidates: CopiedReads,
-        _model: Option<&()>,
-        ordinals: Ordinals,
         sink: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
-        let take = |read| checked(read, self.options.trim, 0, "end-to-end or local");
-        let reads: Vec<_> = candidates.reads().map(take).collect::<Result<_, _>>()?;
-        let (mates, singles) = reads.split_at(2 * candidates.pairs());
+        let (mates, singles) = batch.reads.split_at(2 * batch.pairs);
         let together = (GROUP_PLACEMENTS / self.placements()).clamp(2, GROUP_READS) & !1;
         let mut from = 0;
         for (reads, are_mates) in [(mates, true), (singles, false)] {
             for reads in reads.chunks(together) {
-                let first_ordinal = ordinals.first_single + from as u64;
+                let first_ordinal = batch.first_ordinal + from as u64;
                 self.place(Incoming { reads, are_mates, first_ordinal }, scratch);
                 for number in (0..reads.len()).step_by(if are_mates { 2 } else { 1 }) {
                     let at = from + number;
@@ -403,13 +378,5 @@ impl AlignmentEngine for GappedEngine {
             }
         }
         Ok(())
-    }
-
-    fn held_bytes(&self, candidates: &CopiedReads) -> u64 {
-        candidates.held_bytes()
-    }
-
-    fn longest_read_bases(&self) -> usize {
-        LONGEST_READ + self.options.trim.iter().sum::<usize>()
     }
 }

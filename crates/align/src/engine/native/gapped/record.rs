@@ -76,17 +76,7 @@ impl OfMate<'_> {
     /// MC, YS and what else is said of the pair, YT.
     fn push_tags(&self, body: &mut Vec<u8>) {
         if let Some((alignment, ops)) = self.placement {
-            body.extend_from_slice(b"MCZ");
-            let mut push = |op: &u32| {
-                push_decimal(op >> 4, body);
-                body.push(b"MIDNSHP=X"[(op & 15) as usize]);
-            };
-            if alignment.stretch.is_reverse {
-                ops.iter().rev().for_each(&mut push);
-            } else {
-                ops.iter().for_each(&mut push);
-            }
-            body.push(0);
+            push_mate_cigar(ops, alignment.stretch.is_reverse, body);
         }
         if let Some(score) = self.score {
             push_signed(b"YS", score, body);
@@ -100,8 +90,27 @@ impl OfMate<'_> {
     }
 }
 
+/// MC, of operations in the order of the read.
+pub(in crate::engine::native) fn push_mate_cigar(
+    ops: &[u32],
+    is_reverse: bool,
+    body: &mut Vec<u8>,
+) {
+    body.extend_from_slice(b"MCZ");
+    let mut push = |op: &u32| {
+        push_decimal(op >> 4, body);
+        body.push(b"MIDNSHP=X"[(op & 15) as usize]);
+    };
+    if is_reverse {
+        ops.iter().rev().for_each(&mut push);
+    } else {
+        ops.iter().for_each(&mut push);
+    }
+    body.push(0);
+}
+
 /// Bases of the reference under an alignment.
-pub(super) fn span(ops: &[u32]) -> u32 {
+pub(in crate::engine::native) fn span(ops: &[u32]) -> u32 {
     let of = |op: &u32| if op & 15 == MATCH || op & 15 == DELETION { op >> 4 } else { 0 };
     ops.iter().map(of).sum()
 }
@@ -130,11 +139,11 @@ pub(super) struct Work {
 
 /// What Bowtie 2 counts of an alignment.
 #[derive(Debug, Default)]
-struct Counts {
-    mismatches: u32,
-    gaps: u32,
-    gap_bases: u32,
-    unknown: u32,
+pub(in crate::engine::native) struct Counts {
+    pub(in crate::engine::native) mismatches: u32,
+    pub(in crate::engine::native) gaps: u32,
+    pub(in crate::engine::native) gap_bases: u32,
+    pub(in crate::engine::native) unknown: u32,
 }
 
 const LETTERS: &[u8] = b"ACGTN";
@@ -239,12 +248,17 @@ impl Work {
         } else {
             self.turned.extend(own);
         }
-        write_md(&self.ops, &self.turned, &self.codes, &mut self.md)
+        write_md(self.ops.iter().copied(), &self.turned, &self.codes, &mut self.md)
     }
 }
 
 /// MD (SAM optional fields 1.1) and the counts, of a read and what it is placed on.
-fn write_md(ops: &[u32], read: &[u8], reference: &[u8], md: &mut Vec<u8>) -> Counts {
+pub(in crate::engine::native) fn write_md(
+    ops: impl Iterator<Item = u32>,
+    read: &[u8],
+    reference: &[u8],
+    md: &mut Vec<u8>,
+) -> Counts {
     md.clear();
     let mut counts = Counts::default();
     let (mut at, mut place, mut matching) = (0, 0, 0);
@@ -303,7 +317,7 @@ mod tests {
         let t = |ops: &[(u32, u32)], read: &str, reference: &str, md: &str, expected: [u32; 4]| {
             let ops: Vec<u32> = ops.iter().map(|(count, kind)| count << 4 | kind).collect();
             let mut text = Vec::new();
-            let counts = write_md(&ops, &codes(read), &codes(reference), &mut text);
+            let counts = write_md(ops.into_iter(), &codes(read), &codes(reference), &mut text);
             assert_eq!(String::from_utf8_lossy(&text), md);
             let Counts { mismatches, gaps, gap_bases, unknown } = counts;
             assert_eq!([mismatches, gaps, gap_bases, unknown], expected);

@@ -53,8 +53,13 @@ pub struct GapPenalty {
 }
 
 impl GapPenalty {
+    /// A gap of so many bases.
+    pub(in crate::engine::native) fn of(self, bases: i64) -> i32 {
+        i32::from(self.open) + i32::from(self.extend) * bases as i32
+    }
+
     /// A gap of one base.
-    pub(super) fn first(self) -> i16 {
+    pub(in crate::engine::native) fn first(self) -> i16 {
         self.open + self.extend
     }
 }
@@ -86,15 +91,15 @@ pub struct Scoring {
 
 /// What bounds the scores of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Bounds {
-    pub(super) minimum: i32,
-    pub(super) perfect: i32,
+pub(in crate::engine::native) struct Bounds {
+    pub(in crate::engine::native) minimum: i32,
+    pub(in crate::engine::native) perfect: i32,
 }
 
 impl Scoring {
     /// What a mismatch costs at a base of quality `quality`.
     #[inline(always)]
-    pub(super) fn mismatch_at(&self, quality: u8) -> i16 {
+    pub(in crate::engine::native) fn mismatch_at(&self, quality: u8) -> i16 {
         let [most, least] = self.mismatch;
         if self.ignores_qualities {
             return most;
@@ -104,32 +109,32 @@ impl Scoring {
 
     /// The bounds of a read of `length` bases. The minimum is cut toward zero, and is 1 at least
     /// where reads are clipped: a placement without any base is none.
-    pub(super) fn bounds(&self, length: usize) -> Bounds {
+    pub(in crate::engine::native) fn bounds(&self, length: usize) -> Bounds {
         let minimum = self.minimum.at(length).trunc() as i32;
         let minimum = if self.is_local { minimum.max(1) } else { minimum };
         Bounds { minimum, perfect: i32::from(self.match_bonus) * length as i32 }
     }
 
     /// No alignment with a gap is worth more.
-    pub(super) fn most_with_gap(&self, perfect: i32) -> i32 {
+    pub(in crate::engine::native) fn most_with_gap(&self, perfect: i32) -> i32 {
         perfect - i32::from(self.read_gap.first().min(self.reference_gap.first()))
     }
 
     /// The bases behind which a gap in the read may be, and those that may be in a gap of the
     /// reference: there are as many bases as the barrier says on both sides.
-    pub(super) fn gaps_within(&self, length: usize) -> [Range<usize>; 2] {
+    pub(in crate::engine::native) fn gaps_within(&self, length: usize) -> [Range<usize>; 2] {
         let barrier = usize::from(self.gap_barrier);
         let end = length.saturating_sub(barrier);
         [barrier.saturating_sub(1)..end, barrier..end]
     }
 
     /// Most unknown bases of a read of `length` bases and its place.
-    pub(super) fn unknown_at_most(&self, length: usize) -> u32 {
+    pub(in crate::engine::native) fn unknown_at_most(&self, length: usize) -> u32 {
         self.most_unknown.at(length).clamp(0.0, length as f64) as u32
     }
 
     /// What a mismatch costs at each base of a read.
-    pub(super) fn penalties(&self, query: &Query, out: &mut Vec<i16>) {
+    pub(in crate::engine::native) fn penalties(&self, query: &Query, out: &mut Vec<i16>) {
         out.clear();
         out.extend(query.codes().iter().zip(query.qualities()).map(|(&code, quality)| {
             if code == UNKNOWN { self.unknown } else { self.mismatch_at(quality) }

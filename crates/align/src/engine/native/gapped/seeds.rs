@@ -18,19 +18,21 @@ const RARE_ROWS: u64 = 2;
 
 /// Which seeds are of use.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SeedRules {
+pub(in crate::engine::native) struct SeedRules {
     /// Least bases of a seed.
-    pub(super) least_bases: u16,
+    pub(in crate::engine::native) least_bases: u16,
     /// Bases that are enough for a seed with few rows.
-    pub(super) enough_bases: u16,
+    pub(in crate::engine::native) enough_bases: u16,
+    /// More rows than these, too, are none, of a seed shorter than `enough_bases`.
+    pub(in crate::engine::native) rows_of_short: u32,
 }
 
 /// What seeds are searched in.
-pub(super) struct SeedContext<'a> {
-    pub(super) rows: Rows<'a>,
-    pub(super) starts: &'a Starts,
-    pub(super) queries: &'a [Query],
-    pub(super) rules: SeedRules,
+pub(in crate::engine::native) struct SeedContext<'a> {
+    pub(in crate::engine::native) rows: Rows<'a>,
+    pub(in crate::engine::native) starts: &'a Starts,
+    pub(in crate::engine::native) queries: &'a [Query],
+    pub(in crate::engine::native) rules: SeedRules,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +46,7 @@ enum State {
 
 /// A seed that grows.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seed {
+pub(in crate::engine::native) struct Seed {
     interval: Interval,
     query: u32,
     /// Its first base.
@@ -57,7 +59,7 @@ pub(super) struct Seed {
 }
 
 impl Seed {
-    pub(super) fn new(query: usize, end: usize, rows: u32) -> Self {
+    pub(in crate::engine::native) fn new(query: usize, end: usize, rows: u32) -> Self {
         let interval = Interval::default();
         let end = end as u16;
         Self { interval, query: query as u32, at: end, end, rows, state: State::New }
@@ -122,7 +124,7 @@ impl Seed {
     /// Its rows, where they are of use.
     fn rows(&self, rules: &SeedRules) -> Interval {
         let is_long = self.bases() >= rules.enough_bases;
-        let are_few = self.interval.count <= self.rows.into();
+        let are_few = self.interval.count <= self.rows.min(rules.rows_of_short).into();
         let is_of_use = self.bases() >= rules.least_bases && (is_long || are_few);
         if is_of_use { self.interval } else { Interval::default() }
     }
@@ -142,16 +144,16 @@ impl Search<SeedContext<'_>> for Seed {
 
 /// A place where a seed lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Hit {
+pub(in crate::engine::native) struct Hit {
     /// Number of the read in its group.
-    pub(super) query: u32,
+    pub(in crate::engine::native) query: u32,
     /// The place in `T` where the read's first base would be; it may be in front of all.
-    pub(super) start: i64,
+    pub(in crate::engine::native) start: i64,
     /// The seed's first base in the read, and behind its last.
-    pub(super) from: u16,
-    pub(super) end: u16,
+    pub(in crate::engine::native) from: u16,
+    pub(in crate::engine::native) end: u16,
     /// The seed was rare without being made longer than is enough.
-    pub(super) is_rare: bool,
+    pub(in crate::engine::native) is_rare: bool,
 }
 
 /// A row on its way to its place.
@@ -183,17 +185,17 @@ impl Search<Rows<'_>> for Located {
 
 /// Working memory of the search for seeds.
 #[derive(Debug, Default)]
-pub(super) struct SeedWork {
-    pub(super) seeds: Vec<Seed>,
+pub(in crate::engine::native) struct SeedWork {
+    pub(in crate::engine::native) seeds: Vec<Seed>,
     located: Vec<Located>,
     active: Vec<usize>,
     /// What was found, by read, then place.
-    pub(super) hits: Vec<Hit>,
+    pub(in crate::engine::native) hits: Vec<Hit>,
 }
 
 impl SeedWork {
     /// What was found of read `number` of the group.
-    pub(super) fn hits_of(&self, number: usize) -> &[Hit] {
+    pub(in crate::engine::native) fn hits_of(&self, number: usize) -> &[Hit] {
         let before = |number: usize| move |hit: &Hit| (hit.query as usize) < number;
         let from = self.hits.partition_point(before(number));
         &self.hits[from..self.hits.partition_point(before(number + 1))]
@@ -201,7 +203,11 @@ impl SeedWork {
 
     /// Has all seeds grow, and adds their places to `hits`. `first_ordinal` is the number of the
     /// group's first read.
-    pub(super) fn find(&mut self, context: &SeedContext<'_>, first_ordinal: u64) {
+    pub(in crate::engine::native) fn find(
+        &mut self,
+        context: &SeedContext<'_>,
+        first_ordinal: u64,
+    ) {
         lockstep::run(&mut self.seeds, context, &mut self.active);
         self.located.clear();
         for seed in self.seeds.drain(..) {

@@ -7,17 +7,17 @@ use super::window::WALL;
 use crate::engine::native::query::UNKNOWN;
 
 /// Operations of a CIGAR, as BAM has them: length and kind.
-pub(super) const MATCH: u32 = 0;
-pub(super) const INSERTION: u32 = 1;
-pub(super) const DELETION: u32 = 2;
-pub(super) const CLIP: u32 = 4;
+pub(in crate::engine::native) const MATCH: u32 = 0;
+pub(in crate::engine::native) const INSERTION: u32 = 1;
+pub(in crate::engine::native) const DELETION: u32 = 2;
+pub(in crate::engine::native) const CLIP: u32 = 4;
 
 /// What is worth less than this, no alignment has led to: it went over the end of a sequence, or
 /// had a gap where none may be. ([`LOW`] and what was added to it.)
 pub(super) const NONE: i16 = LOW / 2;
 
 /// Adds `count` of an operation behind those there are.
-pub(super) fn push(ops: &mut Vec<u32>, kind: u32, count: usize) {
+pub(in crate::engine::native) fn push(ops: &mut Vec<u32>, kind: u32, count: usize) {
     match ops.last_mut() {
         Some(last) if *last & 15 == kind => *last += (count as u32) << 4,
         _ if count > 0 => ops.push((count as u32) << 4 | kind),

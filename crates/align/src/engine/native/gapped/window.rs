@@ -8,31 +8,31 @@ use crate::index::Sequence;
 use crate::search::text::{Genome, WORD_BASES};
 
 /// What stands outside of a sequence: no alignment passes it.
-pub(super) const WALL: u8 = 5;
+pub(in crate::engine::native) const WALL: u8 = 5;
 
 /// The genome with its sequences, and the holes that have random bases in the index.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reference<'a> {
-    pub(super) genome: Genome<'a>,
-    pub(super) sequences: &'a [Sequence],
-    pub(super) holes: &'a [Range<u64>],
+pub(in crate::engine::native) struct Reference<'a> {
+    pub(in crate::engine::native) genome: Genome<'a>,
+    pub(in crate::engine::native) sequences: &'a [Sequence],
+    pub(in crate::engine::native) holes: &'a [Range<u64>],
     /// On which placements are wanted.
-    pub(super) strands: Strands,
+    pub(in crate::engine::native) strands: Strands,
 }
 
 /// A sequence on one strand, in places of `T`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stretch {
-    pub(super) sequence: u32,
-    pub(super) is_reverse: bool,
-    pub(super) start: i64,
-    pub(super) end: i64,
+pub(in crate::engine::native) struct Stretch {
+    pub(in crate::engine::native) sequence: u32,
+    pub(in crate::engine::native) is_reverse: bool,
+    pub(in crate::engine::native) start: i64,
+    pub(in crate::engine::native) end: i64,
 }
 
 impl Reference<'_> {
     /// Has the processor fetch the bases from `start`, where a read of `length` may be.
     #[inline(always)]
-    pub(super) fn prefetch(&self, start: i64, length: usize) {
+    pub(in crate::engine::native) fn prefetch(&self, start: i64, length: usize) {
         let last = 2 * self.genome.bases as i64 - length as i64;
         if (0..=last).contains(&start) {
             self.genome.prefetch(start as u64, length);
@@ -40,7 +40,7 @@ impl Reference<'_> {
     }
 
     /// The sequence and strand, if it is wanted, on which all of `[from, end)` of `T` lies.
-    pub(super) fn stretch(&self, from: i64, end: i64) -> Option<Stretch> {
+    pub(in crate::engine::native) fn stretch(&self, from: i64, end: i64) -> Option<Stretch> {
         let bases = self.genome.bases as i64;
         let is_reverse = from >= bases;
         let forward = if is_reverse { 2 * bases - end } else { from };
@@ -50,7 +50,11 @@ impl Reference<'_> {
     }
 
     /// A sequence on a strand, if that is wanted.
-    pub(super) fn stretch_of(&self, number: u32, is_reverse: bool) -> Option<Stretch> {
+    pub(in crate::engine::native) fn stretch_of(
+        &self,
+        number: u32,
+        is_reverse: bool,
+    ) -> Option<Stretch> {
         let sequence = self.sequences.get(number as usize)?;
         let (first, last) = (sequence.start as i64, sequence.end as i64);
         let bases = self.genome.bases as i64;
@@ -76,14 +80,14 @@ impl Reference<'_> {
 
     /// Whether `[from, end)` of `T`, on one strand, lies over a hole.
     #[inline(always)]
-    pub(super) fn has_hole(&self, from: i64, end: i64) -> bool {
+    pub(in crate::engine::native) fn has_hole(&self, from: i64, end: i64) -> bool {
         !self.holes_under(from, end).is_empty()
     }
 
     /// The codes of `length` places from `from`: bases, [`UNKNOWN`], or [`WALL`]. Whether all of
     /// them are bases.
     #[inline(always)]
-    pub(super) fn codes(
+    pub(in crate::engine::native) fn codes(
         &self,
         stretch: Stretch,
         from: i64,

@@ -29,26 +29,20 @@ use std::path::Path;
 pub use options::{Acceptance, Reported, SeedAcceptance, Strands, UngappedOptions};
 
 use crate::engine::native::chance::hash;
-use crate::engine::native::checked;
-use crate::engine::native::query::{LONGEST_READ, Query};
+use crate::engine::native::placer::{Batch, Placer};
+use crate::engine::native::query::Query;
 use crate::engine::native::starts::Starts;
 use crate::index::{IndexError, IndexInfo, Loaded};
 use crate::search::rows::Rows;
 
-use crate::engine::copied_reads::CopiedReads;
 use crate::engine::native::fields::SECONDARY;
-use crate::engine::{
-    AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink,
-};
+use crate::engine::{EngineError, Origin, Read, RecordSink};
 use choice::choose;
 use locate::{Placement, Places};
 use pairs::Pairs;
 use placements::{GROUP_READS, Genome, Limits, MOST_PLACEMENTS, Work};
 use record::{Head, Records, Tags};
 use scheme::Tables;
-
-/// Shortest read, in bases: shorter ones are everywhere.
-const SHORTEST_READ: usize = 15;
 
 /// Most mismatches that can be asked for.
 pub const MOST_MISMATCHES: u8 = scheme::MOST_MISMATCHES as u8;
@@ -224,16 +218,16 @@ impl NativeEngine {
         Ok(())
     }
 
-    /// Hands out the records of a group of reads, of which the first `pairs` pairs are mates. How
-    /// many reads are done with.
+    /// Hands out the records of a group of reads, from number `from` of the batch on. How many
+    /// reads are done with.
     fn emit_group(
         &self,
-        reads: &[Read<'_>],
-        (from, pairs): (usize, usize),
-        first_ordinal: u64,
+        batch: &Batch<'_>,
+        from: usize,
         scratch: &mut Scratch,
         sink: &mut dyn RecordSink,
     ) -> Result<usize, EngineError> {
+        let &Batch { ref reads, pairs, first_ordinal } = batch;
         let is_paired = from < 2 * pairs;
         let border = if is_paired { 2 * pairs } else { reads.len() };
         let group = &reads[from..border.min(from + GROUP_READS)];
@@ -272,53 +266,27 @@ fn too_many(read: &Read<'_>, most: usize) -> EngineError {
     }
 }
 
-impl AlignmentEngine for NativeEngine {
+impl Placer for NativeEngine {
     type Scratch = Scratch;
-    type Candidates = CopiedReads;
-    type Model = ();
 
-    const NEEDS_COHORTS: bool = false;
-    const MANY_RECORDS: bool = true;
+    const MODE: &str = "ungapped";
+    /// Shorter ones are everywhere.
+    const SHORTEST_READ: usize = 15;
 
-    fn scratch(&self) -> Result<Scratch, EngineError> {
-        Ok(Scratch::default())
+    fn trim(&self) -> [usize; 2] {
+        self.options.trim
     }
 
-    fn seed_extend(
+    fn place_batch(
         &self,
-        _scratch: &mut Scratch,
-        reads: &EngineReads<'_>,
-    ) -> Result<CopiedReads, EngineError> {
-        Ok(CopiedReads::of(reads))
-    }
-
-    fn infer_cohort(&self, _candidates: &[CopiedReads]) -> Result<(), EngineError> {
-        Ok(())
-    }
-
-    fn emit(
-        &self,
+        batch: &Batch<'_>,
         scratch: &mut Scratch,
-        candidates: CopiedReads,
-        _model: Option<&()>,
-        ordinals: Ordinals,
         sink: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
-        let take = |read| checked(read, self.options.trim, SHORTEST_READ, "ungapped");
-        let reads: Vec<_> = candidates.reads().map(take).collect::<Result<_, _>>()?;
-        let (pairs, first_ordinal) = (candidates.pairs(), ordinals.first_single);
         let mut from = 0;
-        while from < reads.len() {
-            from += self.emit_group(&reads, (from, pairs), first_ordinal, scratch, sink)?;
+        while from < batch.reads.len() {
+            from += self.emit_group(batch, from, scratch, sink)?;
         }
         Ok(())
-    }
-
-    fn held_bytes(&self, candidates: &CopiedReads) -> u64 {
-        candidates.held_bytes()
-    }
-
-    fn longest_read_bases(&self) -> usize {
-        LONGEST_READ + self.options.trim.iter().sum::<usize>()
     }
 }

@@ -63,6 +63,17 @@ pub enum Strands {
     Reverse,
 }
 
+impl Strands {
+    /// Those of a mate that lies the other way.
+    pub(in crate::engine::native) fn turned_if(self, is_turned: bool) -> Self {
+        match self {
+            Self::Forward if is_turned => Self::Reverse,
+            Self::Reverse if is_turned => Self::Forward,
+            strands => strands,
+        }
+    }
+}
+
 /// All options of the mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UngappedOptions {

@@ -1,0 +1,231 @@
+//! The diagonals on which seeds of a read lie, those that known introns lead to from there, and
+//! which of them are near enough to each other for one alignment.
+
+use std::ops::Range;
+
+use super::join::{Lane, SCALE};
+use super::sites::{Site, Sites};
+use crate::engine::native::gapped::seeds::Hit;
+use crate::engine::native::gapped::window::{Reference, Stretch, WALL};
+use crate::engine::native::query::{Query, UNKNOWN};
+
+/// Most diagonals of one cluster that seeds lie on, and most with those that introns lead to.
+const MOST_OF_SEEDS: usize = 16;
+const MOST: usize = 32;
+/// Most introns that are tried from one diagonal, of those that begin or end under the read.
+const MOST_SITES: usize = 32;
+/// Bases behind an intron that are looked at, and most of them that differ, for it to be tried.
+const LOOKED_AT: usize = 8;
+const MOST_DIFFERENT: u32 = 1;
+/// What stands for the outside of a sequence.
+const WALL_COST: i32 = 1000;
+
+/// A place of the read's first base, on which seeds lie.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Diagonal {
+    pub(super) start: i64,
+    pub(super) stretch: Stretch,
+    /// Bases of the read in its seeds.
+    pub(super) covered: u32,
+    /// Mismatches of the whole read, where all of it is on known bases of the stretch.
+    pub(super) mismatches: Option<u32>,
+}
+
+/// A read with what its bases cost.
+#[derive(Clone, Copy)]
+pub(super) struct PricedRead<'a> {
+    pub(super) query: &'a Query,
+    /// Of a mismatch, by base.
+    pub(super) penalties: &'a [i16],
+    /// Of a base that is not known in the reference.
+    pub(super) unknown: i16,
+}
+
+impl PricedRead<'_> {
+    /// Lists the diagonals of hits, which come by place.
+    pub(super) fn diagonals(
+        &self,
+        reference: &Reference<'_>,
+        hits: &[Hit],
+        out: &mut Vec<Diagonal>,
+    ) {
+        out.clear();
+        let length = self.query.len() as i64;
+        for hit in hits {
+            let [from, end] = [hit.from, hit.end].map(|base| hit.start + i64::from(base));
+            let bases = u32::from(hit.end - hit.from);
+            if let Some(last) = out.last_mut()
+                && last.start == hit.start
+                && end <= last.stretch.end
+                && from >= last.stretch.start
+            {
+                last.covered = (last.covered + bases).min(length as u32);
+                continue;
+            }
+            let Some(stretch) = reference.stretch(from, end) else { continue };
+            let end = hit.start + length;
+            let is_plain = hit.start >= stretch.start
+                && end <= stretch.end
+                && !reference.has_hole(hit.start, end);
+            let differences =
+                || self.query.all_differences(reference.genome, hit.start as u64).count();
+            let mismatches = is_plain.then(differences);
+            out.push(Diagonal { start: hit.start, stretch, covered: bases, mismatches });
+        }
+    }
+
+    /// Fills a lane with what the read costs on a diagonal.
+    fn price(
+        &self,
+        reference: &Reference<'_>,
+        (stretch, start): (Stretch, i64),
+        codes: &mut Vec<u8>,
+        lane: &mut Lane,
+    ) {
+        reference.codes(stretch, start, self.query.len(), codes);
+        lane.start = start;
+        lane.costs.clear();
+        let bases = self.query.codes().iter().zip(self.penalties);
+        lane.costs.extend(codes.iter().zip(bases).map(|(&code, (&base, &penalty))| match code {
+            WALL => WALL_COST * SCALE,
+            UNKNOWN => i32::from(self.unknown) * SCALE,
+            _ if code == base => 0,
+            _ => i32::from(penalty) * SCALE,
+        }));
+    }
+}
+
+/// Diagonals of a read that one alignment may go over.
+#[derive(Debug, Default)]
+pub(super) struct Cluster {
+    lanes: Vec<Lane>,
+    count: usize,
+    codes: Vec<u8>,
+    order: Vec<usize>,
+}
+
+impl Cluster {
+    /// The lanes at hand.
+    pub(super) fn lanes(&self) -> &[Lane] {
+        &self.lanes[..self.count]
+    }
+
+    /// Takes diagonals in place of what was here, and those that introns lead to from them.
+    pub(super) fn take(
+        &mut self,
+        read: PricedRead<'_>,
+        reference: &Reference<'_>,
+        diagonals: &[Diagonal],
+        sites: &Sites,
+    ) {
+        self.count = 0;
+        let Some(first) = diagonals.first() else { return };
+        let stretch = first.stretch;
+        self.order.clear();
+        self.order.extend(0..diagonals.len());
+        if diagonals.len() > MOST_OF_SEEDS {
+            let key = |&at: &usize| (std::cmp::Reverse(diagonals[at].covered), at);
+            self.order.sort_unstable_by_key(key);
+            self.order.truncate(MOST_OF_SEEDS);
+            self.order.sort_unstable();
+        }
+        for at in 0..self.order.len() {
+            self.add(read, reference, (stretch, diagonals[self.order[at]].start));
+        }
+        if !sites.is_empty() {
+            self.add_sites(read, reference, stretch, sites);
+        }
+    }
+
+    /// Adds a diagonal.
+    pub(super) fn add(
+        &mut self,
+        read: PricedRead<'_>,
+        reference: &Reference<'_>,
+        at: (Stretch, i64),
+    ) {
+        if self.lanes.len() == self.count {
+            self.lanes.push(Lane::default());
+        }
+        read.price(reference, at, &mut self.codes, &mut self.lanes[self.count]);
+        self.count += 1;
+    }
+
+    /// Adds the diagonals that known introns lead to from those here, and from these in turn.
+    fn add_sites(
+        &mut self,
+        read: PricedRead<'_>,
+        reference: &Reference<'_>,
+        stretch: Stretch,
+        sites: &Sites,
+    ) {
+        let length = read.query.len();
+        let mut number = 0;
+        while number < self.count && self.count < MOST {
+            let start = self.lanes[number].start;
+            let under = start + 1..start + length as i64;
+            for site in sites.with_left(under.clone()).iter().take(MOST_SITES) {
+                let cut = (site.left - start) as usize;
+                let end = (cut + LOOKED_AT).min(length);
+                self.try_site(
+                    read,
+                    reference,
+                    (stretch, site),
+                    (start + site.right - site.left, cut..end),
+                );
+            }
+            for site in sites.with_right(under).iter().take(MOST_SITES) {
+                let cut = (site.right - start) as usize;
+                let from = cut.saturating_sub(LOOKED_AT);
+                self.try_site(
+                    read,
+                    reference,
+                    (stretch, site),
+                    (start + site.left - site.right, from..cut),
+                );
+            }
+            number += 1;
+        }
+    }
+
+    /// Adds the diagonal that an intron leads to, if the read's bases next to it may be there.
+    fn try_site(
+        &mut self,
+        read: PricedRead<'_>,
+        reference: &Reference<'_>,
+        (stretch, site): (Stretch, &Site),
+        (start, near): (i64, Range<usize>),
+    ) {
+        let is_inside = site.left > stretch.start && site.right < stretch.end;
+        let is_there = || self.lanes().iter().any(|lane| lane.start == start);
+        if self.count >= MOST || !is_inside || is_there() {
+            return;
+        }
+        let (first, end) = (start + near.start as i64, start + near.end as i64);
+        if first < stretch.start || end > stretch.end {
+            return;
+        }
+        let word = reference.genome.word(first as u64, near.len());
+        let own = read.query.codes()[near.clone()]
+            .iter()
+            .fold(0, |n: u64, &code| n << 2 | u64::from(code & 3));
+        let either = word >> (64 - 2 * near.len()) ^ own;
+        let different = ((either | either >> 1) & 0x5555_5555_5555_5555).count_ones();
+        if different <= MOST_DIFFERENT {
+            self.add(read, reference, (stretch, start));
+        }
+    }
+}
+
+/// Diagonals that may be in one alignment are next to each other: those from `first` on, where
+/// introns have at most so many bases.
+pub(super) fn cluster_end(diagonals: &[Diagonal], first: usize, most: i64) -> usize {
+    let mut end = first + 1;
+    while diagonals.get(end).is_some_and(|it| {
+        let before = &diagonals[end - 1];
+        it.stretch == before.stretch && it.start - before.start <= most
+    }) {
+        end += 1;
+    }
+    end
+}

@@ -1,0 +1,197 @@
+//! Mates: which of their placements make a pair, and their records.
+
+use std::cmp::Reverse;
+
+use super::choice::{Alignment, Chosen, Output};
+use super::emit::{SEVERAL, UNIQUE};
+use super::join::SCALE;
+use super::record::{OfMate, Said, span};
+use super::{Scratch, SplicedEngine};
+use crate::engine::Read;
+use crate::engine::native::fields::{MATE_UNMAPPED, PROPER, SECONDARY};
+use crate::engine::native::gapped::fragment::Extent;
+use crate::engine::native::gapped::traceback::CLIP;
+use crate::engine::native::pairs::{mate_flags, template_length};
+
+/// Most placements of a mate that are looked at in pairs.
+const MOST_OF_MATE: usize = 32;
+/// A pair may be so many times as wide as the narrowest of its score.
+const WIDER: i64 = 2;
+
+/// Placements of both mates, by number.
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    placements: [usize; 2],
+    points: i32,
+    rank: i32,
+    width: i64,
+}
+
+/// What mates are to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Concordant,
+    /// Both placed, and nowhere else.
+    Discordant,
+    /// Each as it is.
+    Mixed,
+    /// Neither is said to be placed.
+    Lost,
+}
+
+impl Kind {
+    /// HISAT2's YT.
+    fn name(self) -> &'static [u8; 2] {
+        match self {
+            Self::Concordant => b"CP",
+            Self::Discordant => b"DP",
+            Self::Mixed | Self::Lost => b"UP",
+        }
+    }
+
+    fn is_pair(self) -> bool {
+        matches!(self, Self::Concordant | Self::Discordant)
+    }
+}
+
+/// A placement with its operations.
+type Placement<'a> = (&'a Alignment, &'a [u32]);
+
+impl Alignment {
+    /// Where its read is, with what is clipped, in a genome of so many bases.
+    fn extent(&self, ops: &[u32], bases: u64) -> Extent {
+        let clip =
+            |op: Option<&u32>| op.filter(|&op| op & 15 == CLIP).map_or(0, |op| i64::from(op >> 4));
+        let start = self.place - clip(ops.first());
+        let end = self.place + i64::from(span(ops)) + clip(ops.last());
+        let both = 2 * bases as i64;
+        let is_reverse = self.stretch.is_reverse;
+        let ends = if is_reverse { [both - end, both - start] } else { [start, end] };
+        Extent { sequence: self.stretch.sequence, is_reverse, ends }
+    }
+}
+
+impl SplicedEngine {
+    /// The concordant pairs of the best score, the narrowest first.
+    fn pairs(&self, chosen: [&Chosen; 2], output: &Output) -> Vec<Pair> {
+        let bases = self.index.parts().bases;
+        let of = |mate: usize| {
+            let from = chosen[mate].found.start;
+            let found = output.alignments[chosen[mate].found.clone()].iter().take(MOST_OF_MATE);
+            let extent = |it: &Alignment| it.extent(&output.ops[it.ops.clone()], bases);
+            found.enumerate().map(move |(at, it)| (from + at, it.rank, extent(it)))
+        };
+        let mut pairs = Vec::new();
+        for (first, first_rank, one) in of(0) {
+            for (second, second_rank, other) in of(1) {
+                if self.options.mates.is_pair([one, other], 0) {
+                    let width = one.ends[1].max(other.ends[1]) - one.ends[0].min(other.ends[0]);
+                    let rank = first_rank + second_rank;
+                    let points = first_rank.div_euclid(SCALE) + second_rank.div_euclid(SCALE);
+                    pairs.push(Pair { placements: [first, second], points, rank, width });
+                }
+            }
+        }
+        pairs.sort_by_key(|it| (Reverse(it.points), Reverse(it.rank), it.width, it.placements));
+        if let Some(&best) = pairs.first() {
+            let narrowest = pairs.iter().filter(|it| it.points == best.points);
+            let narrowest = narrowest.map(|it| it.width).min().unwrap_or(0);
+            let is_one = |it: &Pair| it.points == best.points && it.width <= WIDER * narrowest;
+            pairs.retain(is_one);
+        }
+        pairs
+    }
+
+    /// What mates are to each other, where they are not concordant.
+    fn kind(&self, chosen: [&Chosen; 2]) -> Kind {
+        let options = &self.options.mates;
+        match () {
+            () if options.discordant && chosen.iter().all(|it| it.best == 1) => Kind::Discordant,
+            () if options.mixed => Kind::Mixed,
+            () => Kind::Lost,
+        }
+    }
+
+    /// Hands out the records of a pair, whose mates are reads `number` and the next of their group.
+    pub(super) fn emit_pair(
+        &self,
+        (number, reads): (usize, [&Read<'_>; 2]),
+        scratch: &mut Scratch,
+        out: &mut dyn FnMut(&[u8]),
+    ) {
+        let Scratch { reads: group, output, records, .. } = scratch;
+        let chosen = [&group.chosen[number], &group.chosen[number + 1]];
+        let pairs = self.pairs(chosen, output);
+        let kind = if pairs.is_empty() { self.kind(chosen) } else { Kind::Concordant };
+        let alone = |mate: usize| {
+            let count = if kind == Kind::Lost { 0 } else { chosen[mate].best };
+            let from = chosen[mate].found.start;
+            (from..from + count).collect::<Vec<_>>()
+        };
+        let numbers = [0, 1].map(|mate| {
+            let of_pair = |it: &Pair| it.placements[mate];
+            if kind == Kind::Concordant { pairs.iter().map(of_pair).collect() } else { alone(mate) }
+        });
+        let placement = |at: usize| -> Placement<'_> {
+            let alignment = &output.alignments[at];
+            (alignment, &output.ops[alignment.ops.clone()])
+        };
+        for mate in 0..2 {
+            let others = &numbers[1 - mate];
+            if numbers[mate].is_empty() {
+                let other = others.first().map(|&at| placement(at));
+                out(records.unmapped(reads[mate], self.of_mate(mate, kind, [None, other])));
+            }
+            let all = numbers[mate].len();
+            let reported = all.min(self.options.placements);
+            for (at, &own) in numbers[mate][..reported].iter().enumerate() {
+                let other = if kind == Kind::Concordant { others.get(at) } else { others.first() };
+                let (own, other) = (placement(own), other.map(|&at| placement(at)));
+                let said = Said {
+                    flags: if at > 0 { SECONDARY } else { 0 },
+                    mapping_quality: if all > 1 { SEVERAL } else { UNIQUE },
+                    second: chosen[mate].second,
+                    placements: reported as u32,
+                    is_transcript_reverse: self.is_transcript_reverse(own.0, mate),
+                    strand_tag: self.options.strand_tag,
+                    mate: self.of_mate(mate, kind, [Some(own), other]),
+                };
+                let query = &group.queries[number + mate];
+                out(records.placed((reads[mate], query), &self.reference(Some(mate)), own, said));
+            }
+        }
+    }
+
+    /// What a record of mate `mate` says of the other one; their placements, its own first.
+    fn of_mate<'a>(
+        &self,
+        mate: usize,
+        kind: Kind,
+        [own, other]: [Option<Placement<'a>>; 2],
+    ) -> OfMate<'a> {
+        let is_reverse = other.is_some_and(|it| it.0.stretch.is_reverse);
+        let mut flags = mate_flags(mate, is_reverse);
+        if other.is_none() {
+            flags |= MATE_UNMAPPED;
+        }
+        if kind == Kind::Concordant {
+            flags |= PROPER;
+        }
+        let both = own.zip(other).filter(|_| kind.is_pair());
+        let bases = self.index.parts().bases;
+        let length = both.map(|(own, other)| {
+            let own = [own, other].map(|(it, ops)| it.extent(ops, bases));
+            let [first, second] = if mate == 0 { own } else { [own[1], own[0]] };
+            let are_reverse = [first.is_reverse, second.is_reverse];
+            let is_near = first.sequence == second.sequence;
+            if is_near { template_length(mate, [first.ends, second.ends], are_reverse) } else { 0 }
+        });
+        OfMate {
+            flags,
+            placement: other,
+            template_length: length.unwrap_or(0),
+            score: both.map(|(_, other)| other.0.score),
+            kind: kind.name(),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The two passes of `--mode spliced`: the first looks for introns, the second places reads by
+//! them.
+
+use std::convert::Infallible;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use seqloom_align::engine::AlignmentEngine;
+use seqloom_align::engine::native::spliced::{IntronTable, SplicedEngine};
+use seqloom_align::index::IndexInfo;
+use seqloom_align::ingest::{self, BatchSink, IngestTrace, LaneInput};
+use seqloom_format::templates::PackedTemplates;
+use seqloom_io::sink::atomic::AtomicFile;
+use seqloom_io::sink::output::OutputError;
+use seqloom_io::twice::KeptInput;
+use seqloom_terminal::Console;
+
+use super::arguments::AlignArguments;
+use super::job::{Job, Prepared};
+use super::lanes::{InputLane, InputLanes};
+use super::opened::{OpenedLanes, Start};
+use crate::output::at_path;
+
+/// What the first pass reads: the lanes, and the files that pipes are kept in meanwhile.
+pub(super) struct FirstPass {
+    lanes: Vec<InputLane>,
+    _kept: Vec<KeptInput>,
+}
+
+impl FirstPass {
+    /// What a run has to read twice, if it has: pipes among its inputs are replaced by files.
+    ///
+    /// # Errors
+    /// When a pipe cannot be kept.
+    pub(super) fn of(
+        arguments: &AlignArguments,
+        inputs: &mut InputLanes,
+    ) -> anyhow::Result<Option<Self>> {
+        if !arguments.mode.reads_twice() {
+            return Ok(None);
+        }
+        let folders = arguments.run.spill_folders(&arguments.output.output);
+        let mut kept = Vec::new();
+        for path in inputs.lanes.iter_mut().flat_map(|lane| &mut lane.files) {
+            if let Some(input) = KeptInput::of(path, &folders)? {
+                *path = input.path().to_owned();
+                kept.push(input);
+            }
+        }
+        Ok(Some(Self { lanes: inputs.lanes.clone(), _kept: kept }))
+    }
+}
+
+/// Takes records that nobody wants.
+struct NoRecords;
+
+impl BatchSink for NoRecords {
+    type Error = Infallible;
+    type Scratch = ();
+
+    fn scratch(&self) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn accept(&self, _: &mut (), _: u64, _: &PackedTemplates) -> Result<(), Infallible> {
+        Ok(())
+    }
+}
+
+/// Places reads over introns.
+///
+/// # Errors
+/// Those of any run, and of the file of junctions.
+pub(super) fn align(
+    arguments: &AlignArguments,
+    index: &IndexInfo,
+    prepared: Prepared<'_>,
+    first_pass: Option<FirstPass>,
+    console: &Console,
+) -> anyhow::Result<()> {
+    let table = Arc::new(IntronTable::new(arguments.mode.introns(index, console)?));
+    let load = || {
+        let (prefix, options) = (&arguments.reference, arguments.mode.spliced());
+        Ok(SplicedEngine::load(prefix, index, options, table.clone())?)
+    };
+    let before = |engine: &_, job: &Job<'_>| {
+        let Some(FirstPass { lanes, _kept }) = first_pass else {
+            table.settle(index.bases);
+            return Ok(());
+        };
+        let opened = OpenedLanes::open(arguments, lanes, index, Start::Beginning)?;
+        look(engine, job, opened)?;
+        let found = table.settle(index.bases);
+        console.info(&format!("align: {found} introns found that are not known"));
+        job.run.end_phase("introns");
+        Ok(())
+    };
+    let after = || match arguments.mode.junctions() {
+        Some(path) => Ok(vec![write_junctions(path, index, &table)?]),
+        None => Ok(Vec::new()),
+    };
+    super::align_between(load, prepared, before, after)
+}
+
+/// Goes through the whole input, and throws away what comes of it.
+fn look<E: AlignmentEngine>(engine: &E, job: &Job<'_>, opened: OpenedLanes) -> anyhow::Result<()> {
+    job.run.plan_phases(&[("introns", 1.0)]);
+    let trace = IngestTrace::default();
+    let OpenedLanes { lanes, first, .. } = opened;
+    let input = |(lane, first)| {
+        let lane: &super::opened::Lane = lane;
+        LaneInput { first, ..LaneInput::whole(&lane.source, lane.pairing, &NoRecords) }
+    };
+    let inputs = lanes.iter().zip(first).map(input).collect();
+    let bytes = || {
+        let read = lanes.iter().map(|lane| lane.source.bytes_read()).sum();
+        (read, lanes.iter().map(|lane| lane.source.total_bytes()).sum())
+    };
+    let watch = || job.run.watch("introns", bytes(), trace.records.load(Ordering::Relaxed));
+    ingest::run(inputs, engine, &job.ingest, &trace, &watch)?;
+    Ok(())
+}
+
+/// Writes the introns that reads go over, with how many do, as BED.
+fn write_junctions(
+    path: &Path,
+    index: &IndexInfo,
+    table: &IntronTable,
+) -> anyhow::Result<AtomicFile> {
+    let mut text = String::new();
+    let mut contigs = index.contigs.iter();
+    let (mut contig, mut start) = (contigs.next(), 0);
+    for (intron, evidence) in table.met() {
+        while let Some(it) = contig.filter(|it| start + u64::from(it.length) <= intron.start) {
+            start += u64::from(it.length);
+            contig = contigs.next();
+        }
+        let Some(contig) = contig else { break };
+        let kind = if evidence.is_known { "known" } else { "novel" };
+        let strand = match intron.is_reverse {
+            Some(false) => '+',
+            Some(true) => '-',
+            None => '.',
+        };
+        let (from, end) = (intron.start - start, intron.end - start);
+        let (name, reads) = (&contig.name, evidence.reads);
+        text.push_str(&format!("{name}\t{from}\t{end}\t{kind}\t{reads}\t{strand}\n"));
+    }
+    let file = AtomicFile::create(path)?;
+    let written: Result<(), OutputError> =
+        file.file().write_all(text.as_bytes()).map_err(at_path(path));
+    written?;
+    Ok(file)
+}

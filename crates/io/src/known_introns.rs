@@ -1,0 +1,69 @@
+//! Files of known introns: splice sites or GTF, plain or compressed.
+
+use std::path::{Path, PathBuf};
+
+use seqloom_format::introns::{IntronError, IntronRows};
+
+pub use seqloom_format::introns::KnownIntron;
+
+use crate::source::SourceError;
+use crate::text::for_each_line;
+
+/// Why known introns cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KnownIntronsError {
+    /// The file cannot be read.
+    #[error("{0}")]
+    Source(#[from] SourceError),
+    /// A line makes no sense.
+    #[error("{}: line {line} {source}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        source: IntronError,
+    },
+    /// No row is on a sequence of the index.
+    #[error(
+        "{}: all introns lie on sequences that the index does not have, {name} the first; are they \
+         of another reference?", path.display()
+    )]
+    OtherReference {
+        /// The file.
+        path: PathBuf,
+        /// The first sequence in it.
+        name: String,
+    },
+}
+
+/// What a file held.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KnownIntronsRead {
+    /// In order, each once.
+    pub introns: Vec<KnownIntron>,
+    /// Rows on other sequences than those of the index.
+    pub elsewhere: u64,
+}
+
+/// Reads a file, of sequences with these names and lengths.
+///
+/// # Errors
+/// See [`KnownIntronsError`].
+pub fn read<'a>(
+    path: &Path,
+    sequences: impl Iterator<Item = (&'a str, u32)>,
+) -> Result<KnownIntronsRead, KnownIntronsError> {
+    let mut rows = IntronRows::new(sequences);
+    let at_line = |(line, source)| KnownIntronsError::Line { path: path.to_owned(), line, source };
+    for_each_line(path, |line, text| {
+        rows.line(text, line).map_err(|source| at_line((line, source)))
+    })?;
+    let (elsewhere, is_other) = (rows.elsewhere, rows.rows == 0);
+    if let Some(name) = rows.first_elsewhere.take().filter(|_| is_other) {
+        return Err(KnownIntronsError::OtherReference { path: path.to_owned(), name });
+    }
+    let introns = rows.finish().map_err(at_line)?;
+    Ok(KnownIntronsRead { introns, elsewhere })
+}

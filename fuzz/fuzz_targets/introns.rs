@@ -1,0 +1,10 @@
+//! Splice sites and GTF.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[allow(dead_code)] // shared with the property tests and other targets
+#[path = "../../crates/format/tests/hostile/exercise.rs"]
+mod exercise;
+
+fuzz_target!(|data: &[u8]| exercise::introns(data));
