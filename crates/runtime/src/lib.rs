@@ -1,6 +1,7 @@
 //! Many cores: threads, memory, failure, order and time. Knows no biology.
 //!
-//! Workers take numbers in turn, finish them in any order, and one of them commits each in sequence:
+//! Workers take numbers in turn, finish them in any order, and one of them commits each in
+//! sequence:
 //!
 //! ```
 //! use std::num::NonZeroUsize;

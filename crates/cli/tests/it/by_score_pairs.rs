@@ -421,7 +421,7 @@ fn options_of_mates_that_contradict_each_other_are_refused() {
         run(command.args(["-o", "-"])).fails_with(2).says(&[expected]);
     }
     let mut command = seqloom_in("ungapped", small(), here.path(), "--no-mixed");
-    let expected = "--no-mixed is an option of --mode end-to-end and --mode local";
+    let expected = "--no-mixed is an option of --mode end-to-end, local and spliced";
     run(command.args(["-o", "-"])).fails_with(2).says(&[expected]);
     // Mates out of step are named, as in the other modes.
     let [_, second] = files(here.path());

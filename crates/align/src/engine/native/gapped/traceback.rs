@@ -124,8 +124,8 @@ impl Problem<'_> {
         }
     }
 
-    /// The best alignment; its operations are put in `ops`, clips with them. Where there is none its
-    /// score is below [`NONE`], and all bases are clipped.
+    /// The best alignment; its operations are put in `ops`, clips with them. Where there is none
+    /// its score is below [`NONE`], and all bases are clipped.
     pub(super) fn trace(&self, table: &mut Table, ops: &mut Vec<u32>) -> Traced {
         let length = self.codes.len();
         let (mut scores, mut gaps): (Row, Row) = ([0; DIAGONALS], [LOW; DIAGONALS]);
