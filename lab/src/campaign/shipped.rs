@@ -1,7 +1,8 @@
 //! Experiments that come with the program.
 
 /// Names and files.
-pub const SHIPPED: [(&str, &str); 8] = [
+pub const SHIPPED: [(&str, &str); 9] = [
+    ("by-score", include_str!("../../experiments/by-score.toml")),
     ("locks", include_str!("../../experiments/locks.toml")),
     ("numa", include_str!("../../experiments/numa.toml")),
     ("output", include_str!("../../experiments/output.toml")),

@@ -9,8 +9,8 @@ use std::path::Path;
 /// Experiments that need this program alone.
 const OWN: [&str; 4] = ["locks", "parsing", "output", "schedule"];
 /// Those that make genomes and reads, and call other aligners where they are installed.
-const WITH_OTHERS: [&str; 4] = ["numa", "oversubscription", "read-length", "ungapped"];
-const ALL: [&str; 8] = [
+const WITH_OTHERS: [&str; 5] = ["numa", "oversubscription", "read-length", "ungapped", "by-score"];
+const ALL: [&str; 9] = [
     "locks",
     "parsing",
     "output",
@@ -19,6 +19,7 @@ const ALL: [&str; 8] = [
     "oversubscription",
     "read-length",
     "ungapped",
+    "by-score",
 ];
 
 fn smoke(experiment: &str, out: &Path) -> Run {

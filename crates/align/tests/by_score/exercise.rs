@@ -65,6 +65,7 @@ pub(crate) fn usual(is_local: bool) -> GappedOptions {
             seed_bases: 20,
             interval: function(Growth::SquareRoot, 1.0, 0.5),
             rows: 16,
+            second_rows: 2 * 16,
             tries: 15,
             second_interval: 2,
         },

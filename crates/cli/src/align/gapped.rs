@@ -165,13 +165,15 @@ impl GappedArguments {
             (EffortArgument::Sensitive, true) => (20, root(1.0, 0.75)),
             (EffortArgument::VerySensitive, _) => (20, root(1.0, 0.5)),
         };
-        let (rows, tries, second_interval) = match effort {
-            EffortArgument::VeryFast => (8, 5, 6),
-            EffortArgument::Fast => (8, 10, 5),
-            EffortArgument::Sensitive => (16, 15, 4),
-            EffortArgument::VerySensitive => (32, 20, 2),
+        let (second_rows, tries, second_interval) = match effort {
+            EffortArgument::VeryFast => (2560, 5, 6),
+            EffortArgument::Fast => (2560, 10, 5),
+            EffortArgument::Sensitive => (2560, 15, 4),
+            EffortArgument::VerySensitive => (4096, 20, 2),
         };
-        Effort { seed_bases, interval, rows, tries, second_interval }
+        // More rows in whole reads: there Bowtie 2 is right more often where it is sure.
+        let rows = if is_local { 256 } else { 1024 };
+        Effort { seed_bases, interval, rows, second_rows, tries, second_interval }
     }
 
     /// The options of the engine.

@@ -1,6 +1,6 @@
 //! What was found of reads and of mates, to records.
 
-use super::choice::{Alignment, Chosen, near};
+use super::choice::{Alignment, Chosen, of_mismatch};
 use super::mapq::{mapping_quality, of_mate};
 use super::mates::Paired;
 use super::record::{OfMate, Said};
@@ -105,7 +105,7 @@ impl GappedEngine {
         let is_doubtful = paired.are_doubtful[mate];
         let (score, distance) =
             if is_doubtful { (scores[mate], Some(0)) } else { (score, paired.distances[mate]) };
-        of_mate(scoring.is_local, bounds[mate], score, (distance, near(scoring)))
+        of_mate(scoring.is_local, bounds[mate], score, (distance, of_mismatch(scoring)))
     }
 
     /// What mates are to each other.

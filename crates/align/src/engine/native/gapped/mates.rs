@@ -11,7 +11,7 @@
 use std::cmp::Reverse;
 
 use super::candidates::Diagonal;
-use super::choice::{Alignment, Chosen, Output, Two, Work, near};
+use super::choice::{Alignment, Chosen, LIKELY, Output, Two, Work, of_mismatch};
 use super::fragment::Question;
 use super::kernel::{Lanes, MARGIN};
 use super::rescue::Finder;
@@ -328,8 +328,8 @@ impl Pairing {
         let chosen = self.hand_out(question, out);
         for (mate, chosen) in chosen.iter().enumerate() {
             let score = out.alignments[chosen.alignments.start].score;
-            let near = near(question.reads[mate].scoring);
-            paired.are_doubtful[mate] = chosen.second.is_some_and(|it| it - score > near);
+            let mismatch = of_mismatch(question.reads[mate].scoring);
+            paired.are_doubtful[mate] = chosen.second.is_some_and(|it| it - score > mismatch);
         }
         Some((chosen, paired))
     }
@@ -415,8 +415,8 @@ impl Pairing {
         let (score, start) = (taken.first()?.score, out.ops.len());
         for at in 0..work.found.len() {
             let found = work.found[at];
-            if !found.is_rare && score - found.score > near(read.scoring) && question.wants_one() {
-                continue;
+            if score - found.score > LIKELY && question.wants_one() {
+                break;
             }
             let alignment = work.alignment(read, reference, &found, out);
             let is_other =

@@ -57,8 +57,8 @@ const GROUP_READS: usize = 64;
 const GROUP_PLACEMENTS: usize = 1024;
 /// Most placements of a read that are reported, and rows of a seed that are looked at.
 pub const MOST_PLACEMENTS: usize = 1 << 12;
-/// Rows of a seed that is not longer than chance would have it.
-const ROWS_OF_SHORT: u32 = 16;
+/// Least rows of a seed that are looked at.
+const LEAST_ROWS: u32 = 16;
 /// A read whose best score is in the lowest part of those that count gets more seeds. Measured on
 /// reads with 0 to 12 % random bases: without them Bowtie 2's score is better in 1 % of them.
 const POOR: f64 = 0.6;
@@ -152,14 +152,13 @@ impl GappedEngine {
         }
     }
 
-    /// Rows of a seed that are looked at.
-    fn rows_of_seed(&self) -> u32 {
+    /// Rows of a seed that are looked at, where a read has so many seeds.
+    fn rows_of_seed(&self, seeds: usize, is_second: bool) -> u32 {
+        let Effort { rows, second_rows, .. } = self.options.effort;
+        let rows = if is_second { second_rows } else { rows };
+        let rows = (rows / (seeds as u32).max(1)).max(LEAST_ROWS);
         let wanted = self.placements().min(MOST_PLACEMENTS) as u32;
-        if wanted == 1 {
-            self.options.effort.rows
-        } else {
-            self.options.effort.rows.max(2 * wanted)
-        }
+        if wanted == 1 { rows } else { rows.max(2 * wanted) }
     }
 
     /// Why a read is not searched for.
@@ -199,14 +198,9 @@ impl GappedEngine {
     /// The rules of the first seeds, or of the second ones, which are shorter.
     fn rules(&self, is_second: bool) -> SeedRules {
         let enough_bases = self.options.effort.seed_bases.max(self.chance_bases + 3);
-        let rows = self.rows_of_seed();
-        if is_second {
-            let least_bases = self.chance_bases.saturating_sub(1);
-            SeedRules { least_bases, enough_bases, rows, rows_of_short: ROWS_OF_SHORT.min(rows) }
-        } else {
-            let least_bases = self.chance_bases + 2;
-            SeedRules { least_bases, enough_bases, rows, rows_of_short: rows }
-        }
+        let least_bases =
+            if is_second { self.chance_bases.saturating_sub(1) } else { self.chance_bases + 2 };
+        SeedRules { least_bases, enough_bases, rows_of_short: u32::MAX }
     }
 
     /// Adds the seeds of read `number` of a group: they end where the read does, and every so many
@@ -215,13 +209,15 @@ impl GappedEngine {
         let length = query.len();
         let effort = &self.options.effort;
         let interval = if is_second {
-            effort.second_interval.into()
+            usize::from(effort.second_interval).max(1)
         } else {
             effort.interval.at(length).max(1.0) as usize
         };
         let least = usize::from(self.rules(is_second).least_bases);
-        let ends = (least..=length).rev().step_by(interval.max(1));
-        work.seeds.extend(ends.map(|end| seeds::Seed::new(number, end)));
+        let seeds = (length + 1).saturating_sub(least).div_ceil(interval);
+        let rows = self.rows_of_seed(seeds, is_second);
+        let ends = (least..=length).rev().step_by(interval);
+        work.seeds.extend(ends.map(|end| seeds::Seed::new(number, end, rows)));
     }
 
     /// Searches for seeds of all reads that are wanted, and chooses their placements.

@@ -11,8 +11,10 @@ pub struct Effort {
     pub seed_bases: u16,
     /// Bases from the end of a seed to that of the next, by the length of the read.
     pub interval: LengthFunction,
-    /// Rows of a seed that are looked at.
+    /// Rows of a read's seeds that are looked at, shared among them.
     pub rows: u32,
+    /// The same of a read that has no good placement yet.
+    pub second_rows: u32,
     /// Gapped extensions that may fail one after the other.
     pub tries: u32,
     /// Bases from seed to seed where a read has no good placement yet.

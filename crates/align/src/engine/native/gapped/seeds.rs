@@ -12,8 +12,8 @@ use crate::engine::native::starts::Starts;
 use crate::search::lockstep::{self, Search};
 use crate::search::rows::{Interval, Rows, Step, Walk};
 
-/// A seed with so many rows is rare. With more, more reads that are placed right would have a lower
-/// MAPQ than Bowtie 2's: measured on chr20, 50 and 100 bases, for 1, 2, 4 and 16 rows.
+/// A seed with so many rows is rare. A read all of whose seeds are is placed as it is, if that is
+/// not poor; one of frequent seeds is searched for once more unless it is perfect.
 const RARE_ROWS: u64 = 2;
 
 /// Which seeds are of use.
@@ -23,9 +23,7 @@ pub(in crate::engine::native) struct SeedRules {
     pub(in crate::engine::native) least_bases: u16,
     /// Bases that are enough for a seed with few rows.
     pub(in crate::engine::native) enough_bases: u16,
-    /// Most rows of a seed that are looked at.
-    pub(in crate::engine::native) rows: u32,
-    /// More rows than these are none, of a seed shorter than `enough_bases`.
+    /// More rows than these, too, are none, of a seed shorter than `enough_bases`.
     pub(in crate::engine::native) rows_of_short: u32,
 }
 
@@ -55,14 +53,16 @@ pub(in crate::engine::native) struct Seed {
     at: u16,
     /// Behind its last base.
     end: u16,
+    /// Most rows that are looked at; more are none, of a seed that is not long enough.
+    rows: u32,
     state: State,
 }
 
 impl Seed {
-    pub(in crate::engine::native) fn new(query: usize, end: usize) -> Self {
+    pub(in crate::engine::native) fn new(query: usize, end: usize, rows: u32) -> Self {
         let interval = Interval::default();
         let end = end as u16;
-        Self { interval, query: query as u32, at: end, end, state: State::New }
+        Self { interval, query: query as u32, at: end, end, rows, state: State::New }
     }
 
     fn bases(&self) -> u16 {
@@ -104,7 +104,7 @@ impl Seed {
         let (rules, bases) = (&context.rules, self.bases());
         let is_enough = match self.interval.count {
             1 => bases >= rules.least_bases,
-            count => bases >= rules.enough_bases && count <= u64::from(rules.rows),
+            count => bases >= rules.enough_bases && count <= self.rows.into(),
         };
         let codes = context.queries[self.query as usize].codes();
         let next = usize::from(self.at).checked_sub(1).map(|at| codes[at]);
@@ -124,8 +124,8 @@ impl Seed {
     /// Its rows, where they are of use.
     fn rows(&self, rules: &SeedRules) -> Interval {
         let is_long = self.bases() >= rules.enough_bases;
-        let is_rare = self.interval.count <= rules.rows_of_short.into();
-        let is_of_use = self.bases() >= rules.least_bases && (is_long || is_rare);
+        let are_few = self.interval.count <= self.rows.min(rules.rows_of_short).into();
+        let is_of_use = self.bases() >= rules.least_bases && (is_long || are_few);
         if is_of_use { self.interval } else { Interval::default() }
     }
 }
@@ -213,7 +213,7 @@ impl SeedWork {
         for seed in self.seeds.drain(..) {
             let interval = seed.rows(&context.rules);
             let (query, from, end) = (seed.query, seed.at, seed.end);
-            let are_all = interval.count <= context.rules.rows.into();
+            let are_all = interval.count <= seed.rows.into();
             let is_rare = interval.count <= RARE_ROWS && seed.bases() <= context.rules.enough_bases;
             let located = |row| {
                 let walk = Walk { row, steps: 0 };
@@ -225,7 +225,7 @@ impl SeedWork {
             } else {
                 let ordinal = first_ordinal + u64::from(query);
                 let chance = |which: u64| hash(ordinal, which << 16 | u64::from(end));
-                let rows = drawn_rows(chance, interval, context.rules.rows);
+                let rows = drawn_rows(chance, interval, seed.rows);
                 self.located.extend(rows.map(located));
             }
         }

@@ -181,14 +181,14 @@ impl SplicedEngine {
             Round::First | Round::Second => (self.chance_bases + 2, ROWS),
             Round::Third => (self.chance_bases.saturating_sub(1), ROWS_OF_SHORT),
         };
-        SeedRules { least_bases, enough_bases, rows: ROWS, rows_of_short }
+        SeedRules { least_bases, enough_bases, rows_of_short }
     }
 
     /// Adds the seeds of read `number` of a group.
     fn seed(&self, number: usize, query: &Query, round: Round, work: &mut SeedWork) {
         let (length, least) = (query.len(), usize::from(self.rules(round).least_bases));
         let ends = (least..=length).rev().step_by(round.interval(length));
-        work.seeds.extend(ends.map(|end| Seed::new(number, end)));
+        work.seeds.extend(ends.map(|end| Seed::new(number, end, ROWS)));
     }
 
     /// Searches for seeds of all reads that are wanted, and chooses their placements.
