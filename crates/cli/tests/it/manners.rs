@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// Commands that users see, a page each.
-const PAGES: [&str; 35] = [
+const PAGES: [&str; 36] = [
     "seqloom-align.1",
     "seqloom-columns.1",
     "seqloom-completions.1",
@@ -19,6 +19,7 @@ const PAGES: [&str; 35] = [
     "seqloom-shard-finish.1",
     "seqloom-shard-gather.1",
     "seqloom-shard-mark.1",
+    "seqloom-shard-place.1",
     "seqloom-shard-plan.1",
     "seqloom-shard-status.1",
     "seqloom-shard-table.1",
