@@ -6,7 +6,7 @@ use std::fs;
 
 use seqloom_align::engine::native::pairs::{Orientation, PairOptions};
 use seqloom_align::engine::native::ungapped::{
-    Acceptance, NativeEngine, Reported, SeedAcceptance, Strands, UngappedOptions,
+    Acceptance, Reported, SeedAcceptance, Strands, UngappedEngine, UngappedOptions,
 };
 use seqloom_align::engine::{
     AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink,
@@ -26,7 +26,7 @@ pub(crate) type TestRead = (Vec<u8>, Vec<u8>);
 /// A genome and the engine of it.
 pub(crate) struct Bench {
     sequences: Vec<Vec<u8>>,
-    engine: NativeEngine,
+    engine: UngappedEngine,
 }
 
 /// All placements, without a preference.
@@ -90,7 +90,7 @@ impl Bench {
         fs::write(&prefix, text).unwrap();
         let ready = plan(&prefix, &BuildOptions::default(), &|_, _| ()).unwrap();
         build(ready, &prefix, &|_, _| ()).unwrap();
-        let engine = NativeEngine::load(&prefix, &check(&prefix).unwrap(), options).unwrap();
+        let engine = UngappedEngine::load(&prefix, &check(&prefix).unwrap(), options).unwrap();
         Self { sequences, engine }
     }
 

@@ -28,7 +28,7 @@ use seqloom_align::engine::AlignmentEngine;
 use seqloom_align::engine::bwa::BwaEngine;
 use seqloom_align::engine::fake::FakeEngine;
 use seqloom_align::engine::native::gapped::GappedEngine;
-use seqloom_align::engine::native::ungapped::NativeEngine;
+use seqloom_align::engine::native::ungapped::UngappedEngine;
 use seqloom_align::engine::replicated::Replicated;
 use seqloom_align::index;
 use seqloom_io::sink::atomic::AtomicFile;
@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
     match (&arguments.algorithm.engine, arguments.mode.mode) {
         (EngineChoice::Bwa, Mode::Ungapped) => {
             let options = arguments.mode.ungapped();
-            align(|| Ok(NativeEngine::load(prefix, &index, options.clone())?), prepared)
+            align(|| Ok(UngappedEngine::load(prefix, &index, options.clone())?), prepared)
         }
         (EngineChoice::Bwa, Mode::EndToEnd | Mode::Local) => {
             let options = arguments.mode.gapped();

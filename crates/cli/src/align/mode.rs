@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use seqloom_align::engine::native::gapped::{GappedEngine, GappedOptions, MOST_PLACEMENTS};
 use seqloom_align::engine::native::spliced::{Intron, SplicedEngine, SplicedOptions};
 use seqloom_align::engine::native::ungapped::{
-    Acceptance, MOST_MISMATCHES, NativeEngine, Reported, SeedAcceptance, Strands, UngappedOptions,
+    Acceptance, MOST_MISMATCHES, Reported, SeedAcceptance, Strands, UngappedEngine, UngappedOptions,
 };
 use seqloom_align::index::IndexInfo;
 use seqloom_io::sink::atomic::AtomicFileError;
@@ -316,7 +316,7 @@ impl ModeArguments {
     pub(super) fn table_bytes(&self, index: &IndexInfo) -> u64 {
         match self.mode {
             Mode::Bwa => 0,
-            Mode::Ungapped => NativeEngine::table_bytes(index.bases),
+            Mode::Ungapped => UngappedEngine::table_bytes(index.bases),
             Mode::EndToEnd | Mode::Local => GappedEngine::table_bytes(index.bases),
             Mode::Spliced => SplicedEngine::table_bytes(index.bases),
         }

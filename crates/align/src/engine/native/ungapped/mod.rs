@@ -1,6 +1,6 @@
 //! Our own engine: placements without gaps, every one of them.
 //!
-//! [`NativeEngine`] finds all places of the reference where a read has at most so many mismatches
+//! [`UngappedEngine`] finds all places of the reference where a read has at most so many mismatches
 //! (what Bowtie's `-v V -a` finds), and none elsewhere: not over the end of a sequence, and not
 //! over a hole of the reference, whatever base the index has there. An unknown base of the read
 //! matches nothing.
@@ -49,7 +49,7 @@ pub const MOST_MISMATCHES: u8 = scheme::MOST_MISMATCHES as u8;
 
 /// See the module documentation.
 #[derive(Debug)]
-pub struct NativeEngine {
+pub struct UngappedEngine {
     index: Loaded,
     starts: Starts,
     options: UngappedOptions,
@@ -66,7 +66,7 @@ pub struct Scratch {
     records: [Records; 2],
 }
 
-impl NativeEngine {
+impl UngappedEngine {
     /// Reads the index at `prefix`, which has been checked and found to be `info`.
     ///
     /// # Errors
@@ -266,7 +266,7 @@ fn too_many(read: &Read<'_>, most: usize) -> EngineError {
     }
 }
 
-impl Placer for NativeEngine {
+impl Placer for UngappedEngine {
     type Scratch = Scratch;
 
     const MODE: &str = "ungapped";
