@@ -2,9 +2,13 @@
 
 use std::fmt::Write;
 
-use super::predict::{CORES, LEVELS, NODES, Predicted, READS, measured, predict};
+use super::predict::{Assumed, CORES, LEVELS, NODES, Predicted, READS, measured, predict};
 use crate::output::{markdown_table, short};
 use crate::table::Table;
+
+/// How many nodes are to be how efficient.
+const ENOUGH_NODES: usize = 8;
+const ENOUGH_EFFICIENCY: f64 = 0.85;
 
 /// Verbs in the order of a run.
 const VERBS: [&str; 7] = ["scan-gzip", "plan", "align", "mark", "finish", "place", "gather"];
@@ -72,6 +76,17 @@ fn efficiency(one: &Predicted, many: &Predicted) -> f64 {
     one.wall_s() / (many.nodes as f64 * many.wall_s())
 }
 
+/// The least rate of a shared file system, in steps of 0.1 GB/s, by which [`ENOUGH_NODES`] nodes are
+/// as efficient as is wanted, all else as in the middle; `None` if none is enough.
+fn enough_gb_per_s(table: &Table) -> Option<f64> {
+    let efficiency_with = |gb_per_s: f64| {
+        let on = |nodes| predict(table, false, nodes, Assumed { gb_per_s, ..LEVELS[1] });
+        Some(efficiency(&on(1)?, &on(ENOUGH_NODES)?))
+    };
+    let mut rates = (10..=1000).map(|tenths| f64::from(tenths) / 10.0);
+    rates.find(|&rate| efficiency_with(rate) >= Some(ENOUGH_EFFICIENCY))
+}
+
 fn predictions(table: &Table, (is_gzip, form): (bool, &str), out: &mut String) {
     let of = |nodes: usize| LEVELS.map(|level| predict(table, is_gzip, nodes, level));
     let [Some(low), Some(middle), Some(high)] = of(1) else { return };
@@ -103,6 +118,14 @@ fn predictions(table: &Table, (is_gzip, form): (bool, &str), out: &mut String) {
     let serial = ones.each_ref().map(|it| format!("{:.1} %", 100.0 * it.serial_s() / it.wall_s()));
     let _ =
         writeln!(out, "\nOne node alone does plan and gather: {} of its wall.", serial.join(", "));
+    if !is_gzip && let Some(gb_per_s) = enough_gb_per_s(table) {
+        let _ = writeln!(
+            out,
+            "\n{ENOUGH_NODES} nodes are {ENOUGH_EFFICIENCY} efficient (middle level) with a shared file \
+             system of {} GB/s or more.",
+            short(gb_per_s)
+        );
+    }
     if is_gzip {
         let Some(many) = predict(table, true, 64, LEVELS[1]) else { return };
         let bound = 1.3 * (many.plan_s + many.shard_s + many.mark_s + many.finish_s);
@@ -143,10 +166,20 @@ mod tests {
         let mut table = super::super::RESULTS.empty_table();
         for verb in VERBS {
             let factors = vec![verb.to_owned(), "0".to_owned()];
-            table.rows.push(Row { factors, values: vec![1.0, 2.0, 1e8, 1e6] });
+            let is_small = ["plan", "place", "gather"].contains(&verb);
+            let seconds = if is_small { 1e-3 } else { 2.0 };
+            table.rows.push(Row { factors, values: vec![seconds, seconds, 1e8, 1e6] });
         }
         let text = markdown(&table, &[("machine".to_owned(), "2 cores".to_owned())]);
-        for part in ["machine: 2 cores", "## BGZF", "## gzip", "| 64 |", "1.3 times", "## Limits"] {
+        for part in [
+            "machine: 2 cores",
+            "## BGZF",
+            "## gzip",
+            "| 64 |",
+            "1.3 times",
+            "## Limits",
+            "GB/s or more",
+        ] {
             assert!(text.contains(part), "{part} is missing in {text}");
         }
         table.rows.retain(|row| row.factors[0] != "scan-gzip");
