@@ -5,6 +5,8 @@
 //! mismatches since. So each base of each diagonal is one step, and what is looked at of the genome
 //! are the ends of those introns alone that would be a better entry. Scores are multiples of
 //! [`SCALE`]: what is left over tells which of two introns that cost the same is the likelier one.
+//! The score is the best in points. In what is left over it may be less by [`MOST_LIKENESS`] + 1:
+//! one way is kept to each base, whether it has an intron or not, and a second intron adds that.
 
 use super::super::gapped::score::Scoring;
 

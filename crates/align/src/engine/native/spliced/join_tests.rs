@@ -91,12 +91,15 @@ proptest! {
         let clips = sums(&clips);
         let all = (0..8).flat_map(|at| (0..lanes.len()).map(move |lane| (at, lane)));
         let ways = all.map(|(at, lane)| rest(&lanes, &clips, (at, lane, 0, false)) - clips[at]);
-        let (expected, scoring) = (ways.max(), scoring());
+        let (expected, scoring) = (ways.max().unwrap(), scoring());
         let mut joiner = Joiner::default();
         let question = Question { scoring: &scoring, clips: &clips, introns_late: false };
         let passed = vec![false; lanes.len()];
         let found = joiner.best(question, &lanes, &passed, &All);
-        prop_assert_eq!(found, expected);
+        let found = found.unwrap();
+        // A way without an intron may give way to a better one with an intron, though less could
+        // be added to that.
+        prop_assert!(found <= expected && expected - found <= MOST_LIKENESS + 1);
         // The steps are worth what was said.
         let steps = &joiner.steps;
         let of_step = |step: &Step| {
@@ -109,7 +112,7 @@ proptest! {
             - clipped
             - introns * INTRON_COST
             - (introns - 1).max(0) * (MOST_LIKENESS + 1);
-        prop_assert_eq!(Some(worth), expected);
+        prop_assert_eq!(worth, found);
         prop_assert!(steps.windows(2).all(|two| two[0].end == two[1].from && two[1].is_spliced));
     }
 }
