@@ -76,8 +76,8 @@ fn efficiency(one: &Predicted, many: &Predicted) -> f64 {
     one.wall_s() / (many.nodes as f64 * many.wall_s())
 }
 
-/// The least rate of a shared file system, in steps of 0.1 GB/s, by which [`ENOUGH_NODES`] nodes are
-/// as efficient as is wanted, all else as in the middle; `None` if none is enough.
+/// The least rate of a shared file system, in steps of 0.1 GB/s, by which [`ENOUGH_NODES`] nodes
+/// are as efficient as is wanted, all else as in the middle; `None` if none is enough.
 fn enough_gb_per_s(table: &Table) -> Option<f64> {
     let efficiency_with = |gb_per_s: f64| {
         let on = |nodes| predict(table, false, nodes, Assumed { gb_per_s, ..LEVELS[1] });
@@ -121,8 +121,8 @@ fn predictions(table: &Table, (is_gzip, form): (bool, &str), out: &mut String) {
     if !is_gzip && let Some(gb_per_s) = enough_gb_per_s(table) {
         let _ = writeln!(
             out,
-            "\n{ENOUGH_NODES} nodes are {ENOUGH_EFFICIENCY} efficient (middle level) with a shared file \
-             system of {} GB/s or more.",
+            "\n{ENOUGH_NODES} nodes are {ENOUGH_EFFICIENCY} efficient (middle level) with a shared \
+             file system of {} GB/s or more.",
             short(gb_per_s)
         );
     }
