@@ -40,6 +40,14 @@ pub(super) struct Fixed {
 }
 
 impl Fixed {
+    /// Begins the record of `read`, with its name, in place of what is in `body`.
+    pub(super) fn begin(&self, read: &Read<'_>, body: &mut Vec<u8>) {
+        body.clear();
+        body.extend_from_slice(&self.bytes(read));
+        body.extend_from_slice(read.name);
+        body.push(0);
+    }
+
     /// As the record of `read` begins.
     pub(super) fn bytes(&self, read: &Read<'_>) -> [u8; FIXED_BYTES] {
         let [sequence, position] = self.place.unwrap_or([-1, -1]);

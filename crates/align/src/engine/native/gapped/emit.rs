@@ -1,13 +1,14 @@
 //! What was found of reads and of mates, to records.
 
 use super::choice::{Alignment, Chosen, of_mismatch};
+use super::fragment::template_length_of;
 use super::mapq::{mapping_quality, of_mate};
 use super::mates::Paired;
 use super::record::{OfMate, Said};
 use super::{GappedEngine, Scratch};
 use crate::engine::Read;
 use crate::engine::native::fields::{MATE_UNMAPPED, PROPER, SECONDARY};
-use crate::engine::native::pairs::{mate_flags, template_length};
+use crate::engine::native::pairs::mate_flags;
 
 /// What mates are to each other, as Bowtie 2's YT says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,11 +191,7 @@ impl GappedEngine {
         let both = own.zip(other).filter(|_| kind.is_pair());
         let bases = self.index.parts().bases;
         let length = both.map(|(own, other)| {
-            let own = [own, other].map(|(it, ops)| it.extent(ops, bases));
-            let [first, second] = if mate == 0 { own } else { [own[1], own[0]] };
-            let are_reverse = [first.is_reverse, second.is_reverse];
-            let is_near = first.sequence == second.sequence;
-            if is_near { template_length(mate, [first.ends, second.ends], are_reverse) } else { 0 }
+            template_length_of(mate, [own, other].map(|(it, ops)| it.extent(ops, bases)))
         });
         OfMate {
             flags,

@@ -7,6 +7,7 @@ use super::record::span;
 use super::seeds::Hit;
 use super::traceback::CLIP;
 use super::window::{Reference, Stretch};
+use crate::engine::native::pairs::template_length;
 
 /// Two mates, and what is asked of them.
 #[derive(Clone, Copy)]
@@ -55,6 +56,16 @@ impl MateOptions {
             && (self.contain || !contains(a, b) && !contains(b, a))
             && (self.overlap || !overlap)
     }
+}
+
+/// TLEN of mate `mate`, of mates that lie so, its own extent first; 0 on two sequences.
+pub(in crate::engine::native) fn template_length_of(mate: usize, [own, other]: [Extent; 2]) -> i32 {
+    let [first, second] = if mate == 0 { [own, other] } else { [other, own] };
+    if first.sequence != second.sequence {
+        return 0;
+    }
+    let are_reverse = [first.is_reverse, second.is_reverse];
+    template_length(mate, [first.ends, second.ends], are_reverse)
 }
 
 /// The extent of a read of `length` bases whose first one is at `start` of `T`.

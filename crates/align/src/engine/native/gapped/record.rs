@@ -146,6 +146,26 @@ pub(in crate::engine::native) struct Counts {
     pub(in crate::engine::native) unknown: u32,
 }
 
+impl Counts {
+    /// XN, XM, XO, XG, NM, MD.
+    pub(in crate::engine::native) fn push_tags(&self, md: &[u8], body: &mut Vec<u8>) {
+        push_number(b"XN", self.unknown, body);
+        push_number(b"XM", self.mismatches, body);
+        push_number(b"XO", self.gaps, body);
+        push_number(b"XG", self.gap_bases, body);
+        push_number(b"NM", self.mismatches + self.gap_bases, body);
+        body.extend_from_slice(b"MDZ");
+        body.extend_from_slice(md);
+        body.push(0);
+    }
+}
+
+/// The other strand of bases.
+pub(in crate::engine::native) fn turn(codes: &mut [u8]) {
+    codes.reverse();
+    codes.iter_mut().filter(|code| **code < UNKNOWN).for_each(|code| *code = 3 - *code);
+}
+
 const LETTERS: &[u8] = b"ACGTN";
 
 impl Work {
@@ -166,10 +186,7 @@ impl Work {
             reference_bases: 1,
         };
         let body = &mut self.body;
-        body.clear();
-        body.extend_from_slice(&fixed.bytes(read));
-        body.extend_from_slice(read.name);
-        body.push(0);
+        fixed.begin(read, body);
         push_bases(read.bases, false, body);
         push_qualities(read, false, body);
         if let Some(filtered) = filtered {
@@ -201,10 +218,7 @@ impl Work {
             reference_bases: span(ops),
         };
         let body = &mut self.body;
-        body.clear();
-        body.extend_from_slice(&fixed.bytes(read));
-        body.extend_from_slice(read.name);
-        body.push(0);
+        fixed.begin(read, body);
         self.ops.iter().for_each(|op| body.extend_from_slice(&op.to_le_bytes()));
         push_bases(read.bases, is_reverse, body);
         push_qualities(read, is_reverse, body);
@@ -212,14 +226,7 @@ impl Work {
         if let Some(second) = said.second {
             push_signed(b"XS", second, body);
         }
-        push_number(b"XN", counts.unknown, body);
-        push_number(b"XM", counts.mismatches, body);
-        push_number(b"XO", counts.gaps, body);
-        push_number(b"XG", counts.gap_bases, body);
-        push_number(b"NM", counts.mismatches + counts.gap_bases, body);
-        body.extend_from_slice(b"MDZ");
-        body.extend_from_slice(&self.md);
-        body.push(0);
+        counts.push_tags(&self.md, body);
         mate.push_tags(body);
         body
     }
@@ -238,15 +245,11 @@ impl Work {
         self.ops.clear();
         self.ops.extend(ops);
         self.turned.clear();
-        let own = scored.query.codes();
+        self.turned.extend(scored.query.codes());
         if is_reverse {
-            let complement = |code: &u8| if *code < UNKNOWN { 3 - code } else { *code };
             self.ops.reverse();
-            self.turned.extend(own.iter().rev().map(complement));
-            self.codes.reverse();
-            self.codes.iter_mut().for_each(|code| *code = complement(code));
-        } else {
-            self.turned.extend(own);
+            turn(&mut self.turned);
+            turn(&mut self.codes);
         }
         write_md(self.ops.iter().copied(), &self.turned, &self.codes, &mut self.md)
     }

@@ -9,9 +9,9 @@ use super::record::{OfMate, Said, span};
 use super::{Scratch, SplicedEngine};
 use crate::engine::Read;
 use crate::engine::native::fields::{MATE_UNMAPPED, PROPER, SECONDARY};
-use crate::engine::native::gapped::fragment::Extent;
+use crate::engine::native::gapped::fragment::{Extent, template_length_of};
 use crate::engine::native::gapped::traceback::CLIP;
-use crate::engine::native::pairs::{mate_flags, template_length};
+use crate::engine::native::pairs::mate_flags;
 
 /// Most placements of a mate that are looked at in pairs.
 const MOST_OF_MATE: usize = 32;
@@ -180,11 +180,7 @@ impl SplicedEngine {
         let both = own.zip(other).filter(|_| kind.is_pair());
         let bases = self.index.parts().bases;
         let length = both.map(|(own, other)| {
-            let own = [own, other].map(|(it, ops)| it.extent(ops, bases));
-            let [first, second] = if mate == 0 { own } else { [own[1], own[0]] };
-            let are_reverse = [first.is_reverse, second.is_reverse];
-            let is_near = first.sequence == second.sequence;
-            if is_near { template_length(mate, [first.ends, second.ends], are_reverse) } else { 0 }
+            template_length_of(mate, [own, other].map(|(it, ops)| it.extent(ops, bases)))
         });
         OfMate {
             flags,

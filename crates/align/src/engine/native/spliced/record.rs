@@ -6,10 +6,10 @@ use crate::engine::Read;
 use crate::engine::native::fields::{
     Fixed, MATE_UNMAPPED, REVERSE, UNMAPPED, push_bases, push_number, push_qualities, push_signed,
 };
-use crate::engine::native::gapped::record::{Counts, push_mate_cigar, write_md};
+use crate::engine::native::gapped::record::{Counts, push_mate_cigar, turn, write_md};
 use crate::engine::native::gapped::traceback::{DELETION, MATCH};
 use crate::engine::native::gapped::window::Reference;
-use crate::engine::native::query::{Query, UNKNOWN};
+use crate::engine::native::query::Query;
 
 /// What a record says beside its alignment.
 #[derive(Debug, Clone, Copy)]
@@ -108,10 +108,7 @@ impl Work {
             reference_bases: 1,
         };
         let body = &mut self.body;
-        body.clear();
-        body.extend_from_slice(&fixed.bytes(read));
-        body.extend_from_slice(read.name);
-        body.push(0);
+        fixed.begin(read, body);
         push_bases(read.bases, false, body);
         push_qualities(read, false, body);
         mate.push_tags(body);
@@ -140,10 +137,7 @@ impl Work {
             reference_bases: span(ops),
         };
         let body = &mut self.body;
-        body.clear();
-        body.extend_from_slice(&fixed.bytes(read));
-        body.extend_from_slice(read.name);
-        body.push(0);
+        fixed.begin(read, body);
         self.ops.iter().for_each(|op| body.extend_from_slice(&op.to_le_bytes()));
         push_bases(read.bases, is_reverse, body);
         push_qualities(read, is_reverse, body);
@@ -151,14 +145,7 @@ impl Work {
         if let Some(second) = said.second {
             push_signed(b"ZS", second, body);
         }
-        push_number(b"XN", counts.unknown, body);
-        push_number(b"XM", counts.mismatches, body);
-        push_number(b"XO", counts.gaps, body);
-        push_number(b"XG", counts.gap_bases, body);
-        push_number(b"NM", counts.mismatches + counts.gap_bases, body);
-        body.extend_from_slice(b"MDZ");
-        body.extend_from_slice(&self.md);
-        body.push(0);
+        counts.push_tags(&self.md, body);
         mate.push_tags(body);
         if let Some(is_transcript_reverse) = said.is_transcript_reverse {
             let (tag, is_minus) = match said.strand_tag {
@@ -198,15 +185,11 @@ impl Work {
         self.ops.clear();
         self.ops.extend(ops);
         self.turned.clear();
-        let own = query.codes();
+        self.turned.extend(query.codes());
         if is_reverse {
-            let complement = |code: &u8| if *code < UNKNOWN { 3 - code } else { *code };
             self.ops.reverse();
-            self.turned.extend(own.iter().rev().map(complement));
-            self.codes.reverse();
-            self.codes.iter_mut().for_each(|code| *code = complement(code));
-        } else {
-            self.turned.extend(own);
+            turn(&mut self.turned);
+            turn(&mut self.codes);
         }
         let without_introns = self.ops.iter().copied().filter(|op| op & 15 != SKIP);
         write_md(without_introns, &self.turned, &self.codes, &mut self.md)
