@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::diagonals::{Cluster, Diagonal, PricedRead, cluster_end};
 use super::join::{Introns, Joiner, MOST_GAP, MOST_LIKENESS, Question, SCALE, Splice, Step};
-use super::motif::{Kind, likeness, motif};
+use super::motif::{Kind, ends_alike, likeness, motif};
 use super::options::{IntronOptions, SplicedOptions};
 use super::overhang::{LEAST_BASES, MOST_BASES, Overhang};
 use super::sites::Sites;
@@ -26,9 +26,6 @@ pub(super) const SKIP: u32 = 3;
 const MOST_CLUSTERS: usize = 24;
 /// Most placements in one cluster.
 const MOST_IN_CLUSTER: usize = 6;
-/// GT-AG introns that are alike in likeness differ by this for each base.
-const OF_BASE: i32 = 1;
-
 /// A new intron has to explain more than one mismatch at a good base: without this, one in so many
 /// of them is a repeat of a few bases next to a mismatch.
 const DOUBT: i32 = 6;
@@ -37,7 +34,7 @@ const DOUBT: i32 = 6;
 #[derive(Debug, Clone)]
 pub(super) struct Alignment {
     pub(super) score: i32,
-    /// The score less what is doubted of its introns, times [`SCALE`], and how likely they are.
+    /// The score times [`SCALE`], less what is doubted of its introns.
     pub(super) rank: i32,
     pub(super) stretch: Stretch,
     /// The first base of `T` that is aligned.
@@ -141,7 +138,7 @@ impl Introns for OnStretch<'_> {
                 let found = motif(self.reference.genome, left, right);
                 (found.kind != Kind::Other).then_some(found.is_turned)
             });
-            return Some(Splice { cost: -MOST_LIKENESS, doubt: 0, anchor: 1, is_turned });
+            return Some(Splice { cost: 0, doubt: -MOST_LIKENESS, anchor: 1, is_turned });
         }
         if !self.options.novel {
             return None;
@@ -157,11 +154,11 @@ impl Introns for OnStretch<'_> {
         let likeness = if is_known {
             likeness(self.reference.genome, left, right, found.is_turned)
         } else {
-            0
+            ends_alike(self.reference.genome, left, right)
         };
         let is_turned = is_known.then_some(found.is_turned);
-        let cost = cost + length - OF_BASE * i32::from(likeness);
-        Some(Splice { cost, doubt: DOUBT, anchor, is_turned })
+        let doubt = DOUBT * SCALE - i32::from(likeness);
+        Some(Splice { cost: cost + length, doubt, anchor, is_turned })
     }
 
     fn lengths(&self) -> [i64; 2] {
@@ -274,8 +271,7 @@ impl Work {
                 scaled = self.best(asked, &introns).unwrap_or(scaled);
             }
             best = best.max(scaled.div_euclid(SCALE));
-            // Likeness adds less than a point.
-            let score = scaled.div_euclid(SCALE) + self.joiner.doubt;
+            let score = (scaled + self.joiner.doubt) / SCALE;
             if score < asked.minimum {
                 return;
             }

@@ -5,13 +5,13 @@
 //! mismatches since. So each base of each diagonal is one step, and what is looked at of the genome
 //! are the ends of those introns alone that would be a better entry. Scores are multiples of
 //! [`SCALE`]: what is left over tells which of two introns that cost the same is the likelier one.
-//! The score is the best in points. In what is left over it may be less by [`MOST_LIKENESS`] + 1:
-//! one way is kept to each base, whether it has an intron or not, and a second intron adds that.
+//! Each intron costs the same whatever came before it, so the best way to each base is enough.
 
 use super::super::gapped::score::Scoring;
 
-/// One point of score.
-pub(super) const SCALE: i32 = 256;
+/// One point of score: more than all introns of a read add to its likeness, which go from one of
+/// some 34 diagonals to the next.
+pub(super) const SCALE: i32 = 512;
 /// Most of what makes an intron likelier than others that cost the same.
 pub(super) const MOST_LIKENESS: i32 = 15;
 /// No score is so low.
@@ -31,9 +31,10 @@ pub(super) struct Lane {
 /// An intron that a read may go over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Splice {
-    /// What it costs, times [`SCALE`], less what makes it likely.
+    /// What it costs, times [`SCALE`].
     pub(super) cost: i32,
-    /// Points by which a way over it has to be better than others.
+    /// By how much more a way over it has to be better than others, times [`SCALE`], less what
+    /// makes it likely.
     pub(super) doubt: i32,
     /// Fewest bases of the read on either side.
     pub(super) anchor: u16,
@@ -80,8 +81,7 @@ struct Entry {
     /// Fewest bases on this one.
     least: u16,
     is_spliced: bool,
-    /// Introns up to here, and what is doubted of them.
-    introns: u16,
+    /// What is doubted of the introns up to here.
     doubt: i32,
     is_turned: Option<bool>,
     before: u32,
@@ -118,7 +118,7 @@ pub(super) struct Joiner {
     pub(super) steps: Vec<Step>,
     /// Whether its transcript is on the other strand of `T`, if its introns say so.
     pub(super) is_turned: Option<bool>,
-    /// Points that it would have more if none of its introns were doubted.
+    /// What it would have more if none of its introns were doubted, times [`SCALE`].
     pub(super) doubt: i32,
 }
 
@@ -160,20 +160,17 @@ impl Left {
         if is_short || before.is_turned.is_some_and(disagree) {
             return None;
         }
-        // Of ways that cost the same, that with one intron is the likeliest.
-        let more = if before.introns > 0 { MOST_LIKENESS + 1 } else { 0 };
         let entry = Entry {
             lane: to as u16,
             from: self.at as u16,
             left_at: self.at as u16,
             least: splice.anchor,
             is_spliced: true,
-            introns: before.introns + 1,
             doubt: before.doubt + splice.doubt,
             is_turned: splice.is_turned.or(before.is_turned),
             before: self.entry,
         };
-        Some((self.worth - splice.cost - splice.doubt * SCALE - more, entry))
+        Some((self.worth - splice.cost - splice.doubt, entry))
     }
 
     /// To another diagonal at base `at`, over a gap, which is not so near to an end as `barrier`.
@@ -279,7 +276,6 @@ impl Joiner {
                     left_at: 0,
                     least: 1,
                     is_spliced: false,
-                    introns: 0,
                     doubt: 0,
                     is_turned: None,
                     before: NONE,

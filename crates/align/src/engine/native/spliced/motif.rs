@@ -52,6 +52,17 @@ pub(super) fn motif(genome: Genome<'_>, left: i64, right: i64) -> Motif {
     Motif { kind, is_turned }
 }
 
+/// How many of the four bases at the ends of an intron are those of GT-AG, on the strand that has
+/// more of them: an intron that is cut in other places is taken to be as these say.
+#[inline(always)]
+pub(super) fn ends_alike(genome: Genome<'_>, left: i64, right: i64) -> u8 {
+    let base = |at: i64| genome.word(at as u64, 1) >> 62;
+    let ends = [left, left + 1, right - 2, right - 1].map(base);
+    let alike =
+        |wanted: [u64; 4]| ends.iter().zip(wanted).map(|(&it, one)| u8::from(it == one)).sum();
+    u8::max(alike([G, T, A, G]), alike([C, T, A, C]))
+}
+
 /// Bases around both ends that tell which of some places is the better one for a GT-AG intron:
 /// the last one in front of it, the four behind GT, the one in front of AG, the first one behind.
 /// (Burset et al. 2000, doi:10.1093/nar/28.21.4364: G|GTRAGT, YAG|G.)
