@@ -1,4 +1,4 @@
-//! Chance that is the same in every run: hashes of a read's number in the input.
+//! Chance that is the same in every run: hashes of a read's number in the input, or of the read.
 
 use crate::search::rows::Interval;
 
@@ -10,6 +10,18 @@ pub(super) fn hash(ordinal: u64, place: u64) -> u64 {
         mixed = (mixed ^ mixed >> 30).wrapping_mul(factor);
     }
     mixed ^ mixed >> 31
+}
+
+/// A number for [`hash`] that these texts alone decide.
+pub(super) fn of_texts(texts: [&[u8]; 2]) -> u64 {
+    let of_text = |number: u64, text: &[u8]| {
+        let (eights, rest) = text.as_chunks();
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        let words = eights.iter().chain([&last]).map(|&eight| u64::from_le_bytes(eight));
+        words.fold(hash(number, text.len() as u64), hash)
+    };
+    texts.into_iter().fold(0, of_text)
 }
 
 /// `wanted` rows among `all`, which are more: chance decides on the first and on the step to the
@@ -34,4 +46,19 @@ fn common_divisor(mut a: u64, mut b: u64) -> u64 {
         (a, b) = (b, a % b);
     }
     a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_told_apart_by_every_byte_and_by_where_they_end() {
+        let t = |one: [&[u8]; 2], other: [&[u8]; 2]| assert_ne!(of_texts(one), of_texts(other));
+        t([b"", b""], [b"", b"\0"]);
+        t([b"ab", b"c"], [b"a", b"bc"]);
+        t([b"12345678", b""], [b"", b"12345678"]);
+        t([b"12345678", b"x"], [b"12345679", b"x"]);
+        assert_eq!(of_texts([b"read", b"ACGT"]), of_texts([b"read", b"ACGT"]));
+    }
 }

@@ -240,7 +240,8 @@ impl GappedEngine {
         }
         let rows = Rows::new(self.index.parts());
         let (queries, rules) = (&group.queries, self.rules(is_second));
-        seeds.find(&SeedContext { rows, starts: &self.starts, queries, rules }, first_ordinal);
+        let context = SeedContext { rows, starts: &self.starts, queries, rules };
+        seeds.find(&context, |query| first_ordinal + u64::from(query));
         let step = if incoming.are_mates { 2 } else { 1 };
         for number in (0..are_wanted.len()).step_by(step).filter(|&number| are_wanted[number]) {
             if incoming.are_mates {

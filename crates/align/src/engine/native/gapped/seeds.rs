@@ -201,12 +201,12 @@ impl SeedWork {
         &self.hits[from..self.hits.partition_point(before(number + 1))]
     }
 
-    /// Has all seeds grow, and adds their places to `hits`. `first_ordinal` is the number of the
-    /// group's first read.
+    /// Has all seeds grow, and adds their places to `hits`. Of each read there is a number by which
+    /// rows are drawn.
     pub(in crate::engine::native) fn find(
         &mut self,
         context: &SeedContext<'_>,
-        first_ordinal: u64,
+        number_of: impl Fn(u32) -> u64,
     ) {
         lockstep::run(&mut self.seeds, context, &mut self.active);
         self.located.clear();
@@ -223,8 +223,8 @@ impl SeedWork {
                 let rows = interval.first..interval.first + interval.count;
                 self.located.extend(rows.map(located));
             } else {
-                let ordinal = first_ordinal + u64::from(query);
-                let chance = |which: u64| hash(ordinal, which << 16 | u64::from(end));
+                let number = number_of(query);
+                let chance = |which: u64| hash(number, which << 16 | u64::from(end));
                 let rows = drawn_rows(chance, interval, seed.rows);
                 self.located.extend(rows.map(located));
             }

@@ -11,7 +11,7 @@ use super::diagonals::{Cluster, Diagonal, PricedRead, cluster_end};
 use super::join::{Introns, Joiner, MOST_GAP, MOST_LIKENESS, Question, SCALE, Splice, Step};
 use super::motif::{Kind, ends_alike, likeness, motif};
 use super::options::{IntronOptions, SplicedOptions};
-use super::overhang::{LEAST_BASES, MOST_BASES, Overhang};
+use super::overhang::{LEAST_CLIPPED, MOST_BASES, Overhang};
 use super::sites::Sites;
 use crate::engine::native::chance::hash;
 use crate::engine::native::gapped::score::Scoring;
@@ -72,7 +72,8 @@ pub(super) struct Asked<'a> {
     pub(super) sites: &'a Sites,
     /// Least score.
     pub(super) minimum: i32,
-    pub(super) ordinal: u64,
+    /// What decides among placements of one score.
+    pub(super) key: u64,
     /// Ends that are clipped are searched for behind introns.
     pub(super) looks_beyond: bool,
 }
@@ -209,7 +210,7 @@ impl Work {
                 place,
                 ops,
                 is_turned: None,
-                chance: hash(asked.ordinal, place as u64),
+                chance: hash(asked.key, place as u64),
             });
         }
     }
@@ -287,7 +288,7 @@ impl Work {
                 place,
                 ops: ops..out.ops.len(),
                 is_turned: self.joiner.is_turned,
-                chance: hash(asked.ordinal, place as u64),
+                chance: hash(asked.key, place as u64),
             });
             steps.iter().for_each(|step| self.passed[step.lane] = true);
             if self.passed.iter().all(|it| *it) {
@@ -337,12 +338,12 @@ impl Work {
         let introns = [options.least_bp, options.most_bp].map(i64::from);
         let genome = reference.genome;
         let mut found = [None; 2];
-        if length - last.end >= LEAST_BASES {
+        if length - last.end >= LEAST_CLIPPED {
             let (codes, start) = (asked.read.query.codes(), lanes[last.lane].start);
             let stretch = [stretch.start, stretch.end];
             found[1] = Overhang { genome, codes, start, end: last.end, stretch, introns }.find();
         }
-        if first.from >= LEAST_BASES {
+        if first.from >= LEAST_CLIPPED {
             // As on the other strand.
             let both = 2 * genome.bases as i64;
             self.turned.clear();

@@ -80,9 +80,8 @@ impl SplicedEngine {
 
     /// An intron of a placement, on the forward strand.
     fn intron(&self, alignment: &Alignment, [left, right]: [i64; 2]) -> Intron {
-        let both = 2 * self.index.parts().bases as i64;
         let is_reverse = alignment.stretch.is_reverse;
-        let [start, end] = if is_reverse { [both - right, both - left] } else { [left, right] };
+        let [start, end] = alignment.forward([left, right], self.index.parts().bases);
         let is_turned = self.introns.sites().get(left, right).and_then(|it| it.is_turned);
         let is_turned = is_turned.or(alignment.is_turned);
         Intron {
@@ -149,11 +148,10 @@ impl Placer for SplicedEngine {
         sink: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
         let (mates, singles) = batch.reads.split_at(2 * batch.pairs);
-        for (all, before, are_mates) in [(mates, 0, true), (singles, mates.len(), false)] {
+        for (all, are_mates) in [(mates, true), (singles, false)] {
             for (group, reads) in all.chunks(GROUP_READS).enumerate() {
                 let from = group * GROUP_READS;
-                let first_ordinal = batch.first_ordinal + (before + from) as u64;
-                let incoming = Incoming { reads, are_mates, first_ordinal };
+                let incoming = Incoming { reads, are_mates };
                 self.place(incoming, scratch);
                 self.emit_group((incoming, from), scratch, sink);
             }

@@ -9,6 +9,9 @@
 //! 4. `choice`: which placements a read has.
 //! 5. `record`: to BAM.
 //!
+//! Of placements of one score chance decides, by the read's name and bases: neither the order of
+//! reads nor that of lanes changes what becomes of one.
+//!
 //! A first pass over the input does 1 to 4 to find introns (`found`), by which the second places
 //! reads: what a read becomes does not depend on which came before it.
 
@@ -31,6 +34,7 @@ pub use found::{Evidence, IntronTable};
 pub use options::{IntronOptions, LibraryStrand, SplicedOptions, StrandTag};
 pub use sites::Intron;
 
+use super::chance;
 use super::gapped::seeds::{Seed, SeedContext, SeedRules, SeedWork};
 use super::gapped::window::Reference;
 use super::query::Query;
@@ -83,6 +87,8 @@ struct Group {
     /// What mismatches cost, by base.
     penalties: Vec<Vec<i16>>,
     are_searched: Vec<bool>,
+    /// What decides among placements of one score.
+    keys: Vec<u64>,
     chosen: Vec<Chosen>,
 }
 
@@ -92,8 +98,6 @@ struct Incoming<'r> {
     reads: &'r [Read<'r>],
     /// Two and two are mates.
     are_mates: bool,
-    /// Number of the first in the input.
-    first_ordinal: u64,
 }
 
 /// How much is done for reads.
@@ -160,6 +164,8 @@ impl SplicedEngine {
         group.queries.resize_with(count, Query::default);
         group.penalties.resize_with(count, Vec::new);
         group.are_searched.clear();
+        group.keys.clear();
+        group.keys.extend(reads.iter().map(|read| chance::of_texts([read.name, read.bases])));
         group.chosen.clear();
         group.chosen.resize(reads.len(), Chosen::default());
         let scoring = &self.options.scoring;
@@ -199,7 +205,6 @@ impl SplicedEngine {
         scratch: &mut Scratch,
         are_wanted: &[bool],
     ) {
-        let first_ordinal = incoming.first_ordinal;
         let Scratch { reads: group, seeds, work, output, .. } = scratch;
         let wanted = || (0..are_wanted.len()).filter(|&number| are_wanted[number]);
         wanted().for_each(|number| self.seed(number, &group.queries[number], round, seeds));
@@ -208,11 +213,12 @@ impl SplicedEngine {
         }
         let rows = Rows::new(self.index.parts());
         let (queries, rules) = (&group.queries, self.rules(round));
-        seeds.find(&SeedContext { rows, starts: &self.starts, queries, rules }, first_ordinal);
+        let context = SeedContext { rows, starts: &self.starts, queries, rules };
+        seeds.find(&context, |query| group.keys[query as usize]);
         let references = [Some(0), Some(1)].map(|mate| self.reference(mate));
         for number in wanted() {
             let looks_beyond = round == Round::Third;
-            let asked = self.asked((group, number), first_ordinal, looks_beyond);
+            let asked = self.asked((group, number), looks_beyond);
             let reference = &references[if incoming.are_mates { number % 2 } else { 0 }];
             let chosen = work.choose(asked, reference, seeds.hits_of(number), output);
             group.chosen[number] = chosen;
@@ -220,12 +226,7 @@ impl SplicedEngine {
     }
 
     /// A read of a group, and what is asked of it.
-    fn asked<'g>(
-        &'g self,
-        (group, number): (&'g Group, usize),
-        first_ordinal: u64,
-        looks_beyond: bool,
-    ) -> Asked<'g> {
+    fn asked<'g>(&'g self, (group, number): (&'g Group, usize), looks_beyond: bool) -> Asked<'g> {
         let query = &group.queries[number];
         let scoring = &self.options.scoring;
         Asked {
@@ -237,7 +238,7 @@ impl SplicedEngine {
             options: &self.options,
             sites: self.introns.sites(),
             minimum: choice::minimum(scoring, query.len()),
-            ordinal: first_ordinal + number as u64,
+            key: group.keys[number],
             looks_beyond,
         }
     }

@@ -7,7 +7,9 @@ use crate::engine::native::query::UNKNOWN;
 use crate::search::text::{Genome, WORD_BASES};
 
 /// Fewest bases of an end that is searched for.
-pub(super) const LEAST_BASES: usize = 8;
+const LEAST_BASES: usize = 8;
+/// Fewest that are clipped of it.
+pub(super) const LEAST_CLIPPED: usize = 4;
 /// Most bases that are compared.
 pub(super) const MOST_BASES: usize = 29;
 /// An end with so many bases may have one mismatch.
@@ -15,8 +17,9 @@ const ENOUGH_FOR_MISMATCH: usize = 13;
 /// Most bases of an intron, as those of HISAT2's local indices.
 const MOST_BASES_OF_INTRON: i64 = 1 << 16;
 /// One intron in so many is chance at most, if all are as long as they may be.
-const SURE: i64 = 1024;
-/// Bases in front of where a read stops to match at which an intron may begin.
+const SURE: i64 = 256;
+/// Bases in front of where a read stops to match at which an intron may begin: behind it the
+/// genome may be as the read is by chance.
 const BACK: usize = 5;
 
 /// An end of a read.

@@ -11,12 +11,14 @@ use crate::engine::Read;
 use crate::engine::native::fields::{MATE_UNMAPPED, PROPER, SECONDARY};
 use crate::engine::native::gapped::fragment::{Extent, template_length_of};
 use crate::engine::native::gapped::traceback::CLIP;
+use crate::engine::native::gapped::window::Stretch;
 use crate::engine::native::pairs::mate_flags;
 
 /// Most placements of a mate that are looked at in pairs.
 const MOST_OF_MATE: usize = 32;
-/// A pair may be so many times as wide as the narrowest of its score.
+/// A pair may be so many times as wide as the narrowest of its score, or as wide as fragments are.
 const WIDER: i64 = 2;
+const FRAGMENT_BP: i64 = 500;
 
 /// Placements of both mates, by number.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +26,7 @@ struct Pair {
     placements: [usize; 2],
     points: i32,
     rank: i32,
+    /// Bases from end to end, less the introns that are known of.
     width: i64,
 }
 
@@ -64,11 +67,26 @@ impl Alignment {
             |op: Option<&u32>| op.filter(|&op| op & 15 == CLIP).map_or(0, |op| i64::from(op >> 4));
         let start = self.place - clip(ops.first());
         let end = self.place + i64::from(span(ops)) + clip(ops.last());
-        let both = 2 * bases as i64;
-        let is_reverse = self.stretch.is_reverse;
-        let ends = if is_reverse { [both - end, both - start] } else { [start, end] };
-        Extent { sequence: self.stretch.sequence, is_reverse, ends }
+        let Stretch { sequence, is_reverse, .. } = self.stretch;
+        Extent { sequence, is_reverse, ends: self.forward([start, end], bases) }
     }
+}
+
+/// From the first base of two mates to their last.
+fn outer_bases([one, other]: [Extent; 2]) -> i64 {
+    one.ends[1].max(other.ends[1]) - one.ends[0].min(other.ends[0])
+}
+
+/// The introns of a placement on the forward strand.
+fn introns((it, ops): Placement<'_>, bases: u64) -> impl Iterator<Item = [i64; 2]> {
+    it.introns(ops).map(move |ends| it.forward(ends, bases))
+}
+
+/// Bases in the introns of two mates; one that both go over counts once.
+fn skipped([one, other]: [Placement<'_>; 2], bases: u64) -> i64 {
+    let is_new = |intron: &[i64; 2]| introns(one, bases).all(|it| it != *intron);
+    let all = introns(one, bases).chain(introns(other, bases).filter(is_new));
+    all.map(|[start, end]| end - start).sum()
 }
 
 impl SplicedEngine {
@@ -78,16 +96,18 @@ impl SplicedEngine {
         let of = |mate: usize| {
             let from = chosen[mate].found.start;
             let found = output.alignments[chosen[mate].found.clone()].iter().take(MOST_OF_MATE);
-            let extent = |it: &Alignment| it.extent(&output.ops[it.ops.clone()], bases);
-            found.enumerate().map(move |(at, it)| (from + at, it.rank, extent(it)))
+            found.enumerate().map(move |(at, it)| (from + at, it, &output.ops[it.ops.clone()]))
         };
         let mut pairs = Vec::new();
-        for (first, first_rank, one) in of(0) {
-            for (second, second_rank, other) in of(1) {
-                if self.options.mates.is_pair([one, other], 0) {
-                    let width = one.ends[1].max(other.ends[1]) - one.ends[0].min(other.ends[0]);
-                    let rank = first_rank + second_rank;
-                    let points = first_rank.div_euclid(SCALE) + second_rank.div_euclid(SCALE);
+        for (first, one, ops) in of(0) {
+            let extent = one.extent(ops, bases);
+            for (second, other, other_ops) in of(1) {
+                let extents = [extent, other.extent(other_ops, bases)];
+                if self.options.mates.is_pair(extents, 0) {
+                    let skipped = skipped([(one, ops), (other, other_ops)], bases);
+                    let rank = one.rank + other.rank;
+                    let points = one.rank.div_euclid(SCALE) + other.rank.div_euclid(SCALE);
+                    let width = outer_bases(extents) - skipped;
                     pairs.push(Pair { placements: [first, second], points, rank, width });
                 }
             }
@@ -96,7 +116,9 @@ impl SplicedEngine {
         if let Some(&best) = pairs.first() {
             let narrowest = pairs.iter().filter(|it| it.points == best.points);
             let narrowest = narrowest.map(|it| it.width).min().unwrap_or(0);
-            let is_one = |it: &Pair| it.points == best.points && it.width <= WIDER * narrowest;
+            let is_one = |it: &Pair| {
+                it.points == best.points && it.width <= FRAGMENT_BP.max(WIDER * narrowest)
+            };
             pairs.retain(is_one);
         }
         pairs

@@ -73,6 +73,23 @@ pub(super) fn span(ops: &[u32]) -> u32 {
 }
 
 impl Alignment {
+    /// The introns, in places of `T`.
+    pub(super) fn introns(&self, ops: &[u32]) -> impl Iterator<Item = [i64; 2]> {
+        let mut place = self.place;
+        let ends = move |op: &u32| {
+            let left = place;
+            place += i64::from(span(std::slice::from_ref(op)));
+            (op & 15 == SKIP).then_some([left, place])
+        };
+        ops.iter().filter_map(ends)
+    }
+
+    /// The same on the forward strand, of a genome of so many bases.
+    pub(super) fn forward(&self, [from, end]: [i64; 2], bases: u64) -> [i64; 2] {
+        let both = 2 * bases as i64;
+        if self.stretch.is_reverse { [both - end, both - from] } else { [from, end] }
+    }
+
     /// The sequence, and the position there.
     pub(super) fn spot(&self, ops: &[u32]) -> [i32; 2] {
         let position = if self.stretch.is_reverse {
