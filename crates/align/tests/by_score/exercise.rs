@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 use seqloom_align::engine::native::gapped::{
     Effort, GapPenalty, GappedEngine, GappedOptions, Growth, LengthFunction, MateOptions, Scoring,
@@ -11,7 +12,7 @@ use seqloom_align::engine::native::gapped::{
 use seqloom_align::engine::native::pairs::{Orientation, PairOptions};
 use seqloom_align::engine::native::ungapped::{Reported, Strands};
 use seqloom_align::engine::{AlignmentEngine, EngineReads, Ordinals, Origin, Read, RecordSink};
-use seqloom_align::index::{BuildOptions, build, check, plan};
+use seqloom_align::index::{BuildOptions, IndexInfo, build, check, plan};
 use seqloom_format::bam::{AuxFields, Flags, RecordRef};
 
 /// A read and its qualities.
@@ -32,9 +33,13 @@ pub(crate) struct Found {
     pub(crate) is_reverse: bool,
     pub(crate) score: i32,
     pub(crate) mapq: u8,
-    cigar: Vec<u32>,
-    flags: u16,
-    mate: [i32; 2],
+    pub(crate) cigar: Vec<u32>,
+    pub(crate) flags: u16,
+    pub(crate) mate: [i32; 2],
+    /// NM.
+    pub(crate) edits: u32,
+    /// NH, where it is said.
+    pub(crate) reported: Option<u32>,
     template_length: i32,
     mate_score: Option<i32>,
 }
@@ -89,9 +94,9 @@ pub(crate) fn usual(is_local: bool) -> GappedOptions {
 
 /// Records of a batch: of each read its placements, pairs in front, mates one after the other.
 #[derive(Default)]
-struct Records {
-    pairs: usize,
-    found: Vec<Vec<Found>>,
+pub(crate) struct Records {
+    pub(crate) pairs: usize,
+    pub(crate) found: Vec<Vec<Found>>,
 }
 
 impl RecordSink for Records {
@@ -122,6 +127,8 @@ impl RecordSink for Records {
             mate: [record.mate_reference_id(), record.mate_position()],
             template_length: record.template_length(),
             mate_score: tag(b"YS").map(|it| it as i32),
+            edits: tag(b"NM").unwrap() as u32,
+            reported: tag(b"NH").map(|it| it as u32),
             sequence: record.reference_id() as usize,
             position: record.position() as usize,
             is_reverse: record.has_flags(Flags::REVERSE),
@@ -132,7 +139,7 @@ impl RecordSink for Records {
     }
 }
 
-fn code(letter: u8) -> usize {
+pub(crate) fn code(letter: u8) -> usize {
     b"ACGT".iter().position(|&it| it == letter.to_ascii_uppercase()).unwrap_or(4)
 }
 
@@ -141,7 +148,7 @@ impl Found {
     fn ends(&self) -> [i64; 2] {
         let clip = |op: Option<&u32>| op.filter(|&op| op & 15 == 4).map_or(0, |op| op >> 4);
         let span: u32 =
-            self.cigar.iter().filter(|&op| [0, 2].contains(&(op & 15))).map(|op| op >> 4).sum();
+            self.cigar.iter().filter(|&op| [0, 2, 3].contains(&(op & 15))).map(|op| op >> 4).sum();
         let start = self.position as i64 - i64::from(clip(self.cigar.first()));
         [start, self.position as i64 + i64::from(span + clip(self.cigar.last()))]
     }
@@ -152,17 +159,9 @@ impl Bench {
     pub(crate) fn new(sequences: Vec<Vec<u8>>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let prefix = folder.path().join("ref.fa");
-        let mut text = Vec::new();
-        for (number, bases) in sequences.iter().enumerate() {
-            text.extend(format!(">s{number}\n").into_bytes());
-            text.extend(bases);
-            text.push(b'\n');
-        }
-        fs::write(&prefix, text).unwrap();
-        let ready = plan(&prefix, &BuildOptions::default(), &|_, _| ()).unwrap();
-        build(ready, &prefix, &|_, _| ()).unwrap();
+        let info = index(&sequences, &prefix);
         let options = usual(false);
-        let engine = GappedEngine::load(&prefix, &check(&prefix).unwrap(), options).unwrap();
+        let engine = GappedEngine::load(&prefix, &info, options).unwrap();
         Self { sequences, engine, options }
     }
 
@@ -174,74 +173,27 @@ impl Bench {
 
     /// The placements of each read, all looked at. The first of them are so many pairs of mates.
     pub(crate) fn find(&self, reads: &[TestRead], pairs: usize) -> Vec<Vec<Found>> {
-        let read = |(bases, qualities): &'_ TestRead| -> (Vec<u8>, Vec<u8>) {
-            (bases.clone(), qualities.clone())
-        };
-        let owned: Vec<_> = reads.iter().map(read).collect();
-        let all: Vec<Read<'_>> = owned
-            .iter()
-            .map(|(bases, qualities)| Read { name: b"r", bases, qualities: Some(qualities) })
-            .collect();
-        let (mates, singles) = all.split_at(2 * pairs);
-        let batch = EngineReads { pairs: mates.as_chunks().0.to_vec(), singles: singles.to_vec() };
-        let mut scratch = self.engine.scratch().unwrap();
-        let candidates = self.engine.seed_extend(&mut scratch, &batch).unwrap();
         let mut records = Records { pairs, ..Records::default() };
-        let ordinals = Ordinals::default();
-        self.engine.emit(&mut scratch, candidates, None, ordinals, &mut records).unwrap();
+        place(&self.engine, reads, pairs, &mut records);
         for (at, (read, found)) in reads.iter().zip(&records.found).enumerate() {
             self.look(read, found, at >= 2 * pairs);
         }
         let (mates, _) = records.found.as_chunks();
-        mates[..pairs].iter().for_each(|mates| self.look_at_mates(mates));
+        mates[..pairs].iter().for_each(|mates| look_at_mates(&self.options.mates, mates));
         records.found
-    }
-
-    /// Looks at the placements of mates: pairs are what the options say, and each knows the
-    /// other.
-    fn look_at_mates(&self, [first, second]: &[Vec<Found>; 2]) {
-        let options = &self.options.mates;
-        let both = [first, second];
-        let is_proper = |it: &Found| it.flags & Flags::PROPER_PAIR != 0;
-        assert_eq!(first.iter().any(is_proper), second.iter().any(is_proper));
-        for (mate, own) in both.into_iter().enumerate() {
-            let other = both[1 - mate];
-            for (at, found) in own.iter().enumerate() {
-                let partner = if is_proper(found) { other.get(at) } else { other.first() };
-                assert_eq!(found.flags & Flags::MATE_UNMAPPED == 0, partner.is_some());
-                let partner = partner.unwrap_or(found);
-                assert_eq!(found.mate, [partner.sequence as i32, partner.position as i32]);
-                if let Some(score) = found.mate_score {
-                    assert_eq!(score, partner.score);
-                }
-            }
-        }
-        for (one, other) in first.iter().zip(second).filter(|(one, _)| is_proper(one)) {
-            assert!(is_proper(other) && one.sequence == other.sequence);
-            assert_eq!(one.template_length, -other.template_length);
-            let PairOptions { orientation, min_insert_bp, max_insert_bp } = options.pairs;
-            let distance = one.template_length.unsigned_abs();
-            assert!((min_insert_bp..=max_insert_bp).contains(&distance), "{one:?} {other:?}");
-            let is_alike = one.is_reverse == other.is_reverse;
-            assert_eq!(is_alike, orientation == Orientation::Same);
-            let [a, b] = [one, other].map(Found::ends);
-            let overlap = a[0] < b[1] && b[0] < a[1];
-            assert!(options.overlap || !overlap);
-            let inside = |a: [i64; 2], b: [i64; 2]| a[0] <= b[0] && b[1] <= a[1];
-            assert!(options.contain || !inside(a, b) && !inside(b, a));
-        }
-        let is_pair = |it: &Found| it.mate_score.is_some();
-        let is_mixed = !first.iter().chain(second).any(is_pair);
-        assert!(options.mixed || !is_mixed || first.is_empty() && second.is_empty());
-        let is_discordant = !is_mixed && !first.iter().any(is_proper);
-        assert!(options.discordant || !is_discordant);
     }
 
     /// Looks at the placements of a read, which is a single one or a mate.
     fn look(&self, read: &TestRead, found: &[Found], is_single: bool) {
         let mut places = BTreeSet::new();
         for placement in found {
-            assert_eq!(placement.score, self.worth(read, placement), "{placement:?}");
+            let (sequence, trim) = (&self.sequences[placement.sequence], self.options.trim);
+            let own = as_placed(read, trim, placement.is_reverse);
+            let (score, edits) =
+                worth(&self.options.scoring, (&own, sequence), placement, &|_| 0, &mut |_| {
+                    panic!("an intron")
+                });
+            assert_eq!((placement.score, placement.edits), (score, edits), "{placement:?}");
             let Found { sequence, position, is_reverse, .. } = *placement;
             let whole = (sequence, position, is_reverse, placement.cigar.clone());
             let is_new = places.insert(whole);
@@ -261,64 +213,156 @@ impl Bench {
             assert!(found.len() <= most as usize);
         }
     }
+}
 
-    /// What a placement is worth over the sequence.
-    fn worth(&self, (bases, qualities): &TestRead, placement: &Found) -> i32 {
-        let Scoring { match_bonus, mismatch: [most, least], unknown, .. } = self.options.scoring;
-        let Scoring { read_gap, reference_gap, ignores_qualities, .. } = self.options.scoring;
-        let [start, end] = self.options.trim;
-        let end = bases.len().saturating_sub(end);
-        let kept = start.min(end)..end;
-        let mut own: Vec<(usize, u8)> =
-            kept.map(|at| (code(bases[at]), qualities[at] - b'!')).collect();
-        if placement.is_reverse {
-            own.reverse();
-            own.iter_mut().for_each(|it| it.0 = if it.0 < 4 { 3 - it.0 } else { 4 });
-        }
-        let sequence = &self.sequences[placement.sequence];
-        let (mut at, mut place, mut score) = (0, placement.position, 0);
-        for op in &placement.cigar {
-            let count = (op >> 4) as usize;
-            let gap = |gap: GapPenalty| i32::from(gap.open) + i32::from(gap.extend) * count as i32;
-            match op & 15 {
-                0 => {
-                    for _ in 0..count {
-                        let ((base, quality), under) = (own[at], code(sequence[place]));
-                        let quality = if ignores_qualities { 40 } else { quality.min(40) };
-                        let lost = least + (most - least) * i16::from(quality) / 40;
-                        score += i32::from(match () {
-                            () if base == 4 || under == 4 => -unknown,
-                            () if base == under => match_bonus,
-                            () => -lost,
-                        });
-                        (at, place) = (at + 1, place + 1);
-                    }
-                }
-                1 => {
-                    score -= gap(reference_gap);
-                    at += count;
-                }
-                2 => {
-                    score -= gap(read_gap);
-                    place += count;
-                }
-                4 => at += count,
-                kind => panic!("operation {kind}"),
+/// Looks at the placements of mates: pairs are what the options say, and each knows the other.
+pub(crate) fn look_at_mates(options: &MateOptions, [first, second]: &[Vec<Found>; 2]) {
+    let both = [first, second];
+    let is_proper = |it: &Found| it.flags & Flags::PROPER_PAIR != 0;
+    assert_eq!(first.iter().any(is_proper), second.iter().any(is_proper));
+    for (mate, own) in both.into_iter().enumerate() {
+        let other = both[1 - mate];
+        for (at, found) in own.iter().enumerate() {
+            let partner = if is_proper(found) { other.get(at) } else { other.first() };
+            assert_eq!(found.flags & Flags::MATE_UNMAPPED == 0, partner.is_some());
+            let partner = partner.unwrap_or(found);
+            assert_eq!(found.mate, [partner.sequence as i32, partner.position as i32]);
+            if let Some(score) = found.mate_score {
+                assert_eq!(score, partner.score);
             }
         }
-        assert_eq!(at, own.len());
-        assert!(place <= sequence.len());
-        score
     }
+    for (one, other) in first.iter().zip(second).filter(|(one, _)| is_proper(one)) {
+        assert!(is_proper(other) && one.sequence == other.sequence);
+        assert_eq!(one.template_length, -other.template_length);
+        let PairOptions { orientation, min_insert_bp, max_insert_bp } = options.pairs;
+        let distance = one.template_length.unsigned_abs();
+        assert!((min_insert_bp..=max_insert_bp).contains(&distance), "{one:?} {other:?}");
+        let is_alike = one.is_reverse == other.is_reverse;
+        assert_eq!(is_alike, orientation == Orientation::Same);
+        let [a, b] = [one, other].map(Found::ends);
+        let overlap = a[0] < b[1] && b[0] < a[1];
+        assert!(options.overlap || !overlap);
+        let inside = |a: [i64; 2], b: [i64; 2]| a[0] <= b[0] && b[1] <= a[1];
+        assert!(options.contain || !inside(a, b) && !inside(b, a));
+    }
+    let is_pair = |it: &Found| it.mate_score.is_some();
+    let is_mixed = !first.iter().chain(second).any(is_pair);
+    assert!(options.mixed || !is_mixed || first.is_empty() && second.is_empty());
+    let is_discordant = !is_mixed && !first.iter().any(is_proper);
+    assert!(options.discordant || !is_discordant);
+}
+
+/// Has an engine place reads, so many pairs of mates in front.
+pub(crate) fn place<E>(engine: &E, reads: &[TestRead], pairs: usize, sink: &mut dyn RecordSink)
+where
+    E: AlignmentEngine<Model = ()>,
+{
+    let read = |(bases, qualities)| Read { name: b"r", bases, qualities: Some(qualities) };
+    let all: Vec<Read<'_>> =
+        reads.iter().map(|(bases, qualities)| read((bases, qualities))).collect();
+    let (mates, singles) = all.split_at(2 * pairs);
+    let batch = EngineReads { pairs: mates.as_chunks().0.to_vec(), singles: singles.to_vec() };
+    let mut scratch = engine.scratch().unwrap();
+    let candidates = engine.seed_extend(&mut scratch, &batch).unwrap();
+    engine.emit(&mut scratch, candidates, None, Ordinals::default(), sink).unwrap();
+}
+
+/// Builds the index of these sequences, of letters as in FASTA, at `prefix`.
+pub(crate) fn index(sequences: &[Vec<u8>], prefix: &Path) -> IndexInfo {
+    let mut text = Vec::new();
+    for (number, bases) in sequences.iter().enumerate() {
+        text.extend(format!(">s{number}\n").into_bytes());
+        text.extend(bases);
+        text.push(b'\n');
+    }
+    fs::write(prefix, text).unwrap();
+    let ready = plan(prefix, &BuildOptions::default(), &|_, _| ()).unwrap();
+    build(ready, prefix, &|_, _| ()).unwrap();
+    check(prefix).unwrap()
+}
+
+/// The codes and qualities of a read as a placement has it, without what is trimmed.
+pub(crate) fn as_placed(
+    (bases, qualities): &TestRead,
+    [start, end]: [usize; 2],
+    is_reverse: bool,
+) -> Vec<(usize, u8)> {
+    let end = bases.len().saturating_sub(end);
+    let kept = start.min(end)..end;
+    let mut own: Vec<_> = kept.map(|at| (code(bases[at]), qualities[at] - b'!')).collect();
+    if is_reverse {
+        own.reverse();
+        own.iter_mut().for_each(|it| it.0 = if it.0 < 4 { 3 - it.0 } else { 4 });
+    }
+    own
+}
+
+/// What a placement is worth over a sequence, and NM; `clipped` and `skipped` say what bases cost
+/// that are clipped, and stretches of the sequence that are left out.
+pub(crate) fn worth(
+    scoring: &Scoring,
+    (own, sequence): (&[(usize, u8)], &[u8]),
+    placement: &Found,
+    clipped: &dyn Fn(&[(usize, u8)]) -> i32,
+    skipped: &mut dyn FnMut([usize; 2]) -> i32,
+) -> (i32, u32) {
+    let Scoring { match_bonus, mismatch: [most, least], unknown, ignores_qualities, .. } = *scoring;
+    let (mut at, mut place, mut score, mut edits) = (0, placement.position, 0, 0);
+    for op in &placement.cigar {
+        let count = (op >> 4) as usize;
+        let gap = |gap: GapPenalty| i32::from(gap.open) + i32::from(gap.extend) * count as i32;
+        match op & 15 {
+            0 => {
+                for _ in 0..count {
+                    let ((base, quality), under) = (own[at], code(sequence[place]));
+                    let quality = if ignores_qualities { 40 } else { quality.min(40) };
+                    let lost = least + (most - least) * i16::from(quality) / 40;
+                    let is_alike = base == under && base < 4;
+                    score += i32::from(match () {
+                        () if base == 4 || under == 4 => -unknown,
+                        () if is_alike => match_bonus,
+                        () => -lost,
+                    });
+                    edits += u32::from(!is_alike);
+                    (at, place) = (at + 1, place + 1);
+                }
+            }
+            1 => {
+                score -= gap(scoring.reference_gap);
+                edits += count as u32;
+                at += count;
+            }
+            2 => {
+                score -= gap(scoring.read_gap);
+                edits += count as u32;
+                place += count;
+            }
+            3 => {
+                score -= skipped([place, place + count]);
+                place += count;
+            }
+            4 => {
+                score -= clipped(&own[at..at + count]);
+                at += count;
+            }
+            kind => panic!("operation {kind}"),
+        }
+    }
+    assert_eq!(at, own.len());
+    assert!(place <= sequence.len());
+    (score, edits)
+}
+
+/// Bases without a pattern.
+pub(crate) fn random(seed: u32, count: u32) -> Vec<u8> {
+    (0..count)
+        .map(|at| b"ACGT"[((at + seed).wrapping_mul(2_654_435_761) >> 29) as usize & 3])
+        .collect()
 }
 
 /// Genomes with what is hard: repeats, holes, palindromes, short sequences, one letter.
 pub(crate) fn benches() -> Vec<Bench> {
-    let random = |seed: u32, count: u32| -> Vec<u8> {
-        (0..count)
-            .map(|at| b"ACGT"[((at + seed).wrapping_mul(2_654_435_761) >> 29) as usize & 3])
-            .collect()
-    };
     let unit = random(7, 120);
     let turned: Vec<u8> = unit.iter().rev().map(|&it| b"TGCA"[code(it)]).collect();
     let mut other = unit.clone();
@@ -336,20 +380,24 @@ pub(crate) fn benches() -> Vec<Bench> {
 }
 
 /// Numbers off the bytes of a fuzzer; zeros behind their end.
-struct Numbers<'a>(&'a [u8]);
+pub(crate) struct Numbers<'a>(pub(crate) &'a [u8]);
 
 impl Numbers<'_> {
-    fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         let [first, rest @ ..] = self.0 else { return 0 };
         self.0 = rest;
         usize::from(*first) % end
     }
 
     /// A stretch of the genome with some changes and gaps, or any letters.
-    fn read(&mut self, sequences: &[Vec<u8>]) -> TestRead {
-        let text = sequences.concat();
+    pub(crate) fn read(&mut self, text: &[u8]) -> TestRead {
         let (length, from) = (self.below(140), self.below(256) + self.below(2) * 256);
-        let mut bases: Vec<u8> = (0..length).map(|at| text[(from + at) % text.len()]).collect();
+        let bases = (0..length).map(|at| text[(from + at) % text.len()]).collect();
+        self.changed(bases)
+    }
+
+    /// Bases with some changes and gaps, on either strand.
+    pub(crate) fn changed(&mut self, mut bases: Vec<u8>) -> TestRead {
         if self.below(2) == 1 {
             bases = bases.iter().rev().map(|&it| b"TGCAN"[code(it)]).collect();
         }
@@ -370,7 +418,7 @@ impl Numbers<'_> {
         (bases, qualities)
     }
 
-    fn gap(&mut self) -> GapPenalty {
+    pub(crate) fn gap(&mut self) -> GapPenalty {
         GapPenalty { open: self.below(31) as i16, extend: self.below(31) as i16 }
     }
 
@@ -402,7 +450,7 @@ impl Numbers<'_> {
         options
     }
 
-    fn mates(&mut self) -> MateOptions {
+    pub(crate) fn mates(&mut self) -> MateOptions {
         let all = [Orientation::ForwardReverse, Orientation::ReverseForward, Orientation::Same];
         let orientation = all[self.below(3)];
         let (least, more) = (self.below(100) as u32, 2 * self.below(256) as u32);
@@ -420,6 +468,7 @@ pub(crate) fn fuzzed(benches: &mut [Bench], data: &[u8]) {
     let options = numbers.options();
     bench.set(options);
     let (count, pairs) = (1 + numbers.below(4), numbers.below(3));
-    let reads: Vec<TestRead> = (0..count).map(|_| numbers.read(&bench.sequences)).collect();
+    let text = bench.sequences.concat();
+    let reads: Vec<TestRead> = (0..count).map(|_| numbers.read(&text)).collect();
     bench.find(&reads, pairs.min(count / 2));
 }

@@ -142,6 +142,12 @@ impl SplicedEngine {
         Ok(Self { index, starts, options, introns, chance_bases })
     }
 
+    /// Goes by other options and introns from here on.
+    pub fn set_options(&mut self, options: SplicedOptions, introns: Arc<IntronTable>) {
+        introns.begin(self.index.parts().bases);
+        (self.options, self.introns) = (options, introns);
+    }
+
     /// Memory beside that of the index itself, for a reference of so many bases.
     #[must_use]
     pub fn table_bytes(bases: u64) -> u64 {
