@@ -43,6 +43,7 @@ mod prep_steps;
 mod progress;
 mod refused;
 mod report_html;
+mod rna;
 mod shard;
 mod shard_faults;
 mod shard_memory;
