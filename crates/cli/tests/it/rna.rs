@@ -23,20 +23,25 @@ pub(crate) struct Transcript {
     weight: f64,
 }
 
-/// Genes with GT-AG introns where the genome happens to have them.
+/// How introns begin and end on the forward strand, of transcripts there and on the other one: as
+/// most do, not with GT-AG alone.
+const ENDS: [[[&[u8]; 2]; 2]; 2] =
+    [[[b"GTAA", b"GTGA"], [b"CAG", b"TAG"]], [[b"CTG", b"CTA"], [b"TTAC", b"TCAC"]]];
+
+/// Genes with introns where the genome happens to have their ends.
 fn transcripts(reference: &Reference, seed: u64) -> Vec<Transcript> {
     let mut random = Random::new(seed);
     let mut all = Vec::new();
     for (contig, it) in reference.genome().contigs.iter().enumerate() {
         let bases = it.bases.to_ascii_uppercase();
-        let next = |two: &[u8], from: usize| {
-            let found = bases.get(from..)?.windows(2).position(|it| it == two)?;
-            Some(from + found)
+        let next = |wanted: [&[u8]; 2], from: usize| {
+            let is_one = |it: &[u8]| wanted.iter().any(|one| it.starts_with(one));
+            Some(from + bases.get(from..)?.windows(4).position(is_one)?)
         };
         let mut at = 1000;
         while at + 30_000 < bases.len() {
             let is_reverse = random.percent(50);
-            let ends: [&[u8]; 2] = if is_reverse { [b"CT", b"AC"] } else { [b"GT", b"AG"] };
+            let ends = ENDS[usize::from(is_reverse)];
             let mut exons = Vec::new();
             let mut start = at;
             for _ in 0..random.between(2, 7) {
@@ -47,7 +52,7 @@ fn transcripts(reference: &Reference, seed: u64) -> Vec<Transcript> {
                 let Some(last) = next(ends[1], end + random.between(60, 2500) as usize) else {
                     break;
                 };
-                start = last + 2;
+                start = last + ends[1][0].len();
             }
             at = start + random.between(300, 3000) as usize;
             let transcript = exons.iter().flat_map(|it| &bases[it[0]..it[1]]);
