@@ -23,6 +23,7 @@ pub mod recorded;
 pub mod running;
 pub mod sam;
 pub mod skip;
+pub mod transcripts;
 pub mod truth;
 
 pub use error::Error;

@@ -8,7 +8,7 @@ use seqloom_testkit::genome::{Genome, GenomeOptions};
 use seqloom_testkit::human::{HUMAN_BASES, HumanOptions, write_human};
 use seqloom_testkit::index_check::{self, Proven};
 use seqloom_testkit::reads::{ReadGroup, ReadOptions};
-use seqloom_testkit::{Error, accuracy, sam};
+use seqloom_testkit::{Error, accuracy, sam, transcripts};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -27,6 +27,20 @@ enum Command {
     Genome(GenomeArgs),
     /// Simulate reads with the truth in their names.
     Reads(Box<ReadsArgs>),
+    /// Make transcripts of a genome, as sequences off which reads can be simulated.
+    Transcripts {
+        /// FASTA to read (plain).
+        fasta: PathBuf,
+        /// FASTA to write.
+        #[arg(long)]
+        sequences: PathBuf,
+        /// Introns to write, as HISAT2's list of splice sites.
+        #[arg(long)]
+        sites: PathBuf,
+        /// Seed.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Compare a BAM with the truth in its read names.
     Accuracy {
         /// The BAM file.
@@ -151,6 +165,9 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Genome(args) => genome(&args),
         Command::Reads(args) => reads(&args),
+        Command::Transcripts { fasta, sequences, sites, seed } => {
+            make_transcripts(&fasta, [&sequences, &sites], seed)
+        }
         Command::Accuracy { bam } => accuracy::of_bam(&bam).map(|a| {
             print!("{a}");
             true
@@ -214,6 +231,18 @@ fn reads(args: &ReadsArgs) -> Result<bool, Error> {
         unaligned_sam: args.unaligned_sam.as_deref(),
     };
     simulate_to_files(&genome, &options, outputs)?;
+    Ok(true)
+}
+
+fn make_transcripts(
+    fasta: &Path,
+    [sequences, sites]: [&Path; 2],
+    seed: u64,
+) -> Result<bool, Error> {
+    let genome = Genome::read_fasta(fasta)?;
+    let all = transcripts::transcripts(&genome, seed);
+    transcripts::spliced(&genome, &all).write_fasta(sequences)?;
+    transcripts::write_sites(&genome, &all, sites)?;
     Ok(true)
 }
 

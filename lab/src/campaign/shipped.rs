@@ -1,7 +1,7 @@
 //! Experiments that come with the program.
 
 /// Names and files.
-pub const SHIPPED: [(&str, &str); 9] = [
+pub const SHIPPED: [(&str, &str); 10] = [
     ("by-score", include_str!("../../experiments/by-score.toml")),
     ("locks", include_str!("../../experiments/locks.toml")),
     ("numa", include_str!("../../experiments/numa.toml")),
@@ -10,6 +10,7 @@ pub const SHIPPED: [(&str, &str); 9] = [
     ("parsing", include_str!("../../experiments/parsing.toml")),
     ("read-length", include_str!("../../experiments/read-length.toml")),
     ("schedule", include_str!("../../experiments/schedule.toml")),
+    ("spliced", include_str!("../../experiments/spliced.toml")),
     ("ungapped", include_str!("../../experiments/ungapped.toml")),
 ];
 

@@ -20,7 +20,8 @@ const TESTKIT: &str = "seqloom-testkit";
     seqloom-lab run my-experiment.toml --smoke")]
 pub(crate) struct RunArguments {
     /// A TOML file, or the name of an experiment that comes with the program: locks, parsing,
-    /// output, schedule, numa, oversubscription, read-length, ungapped, by-score
+    /// output, schedule, numa, oversubscription, read-length, ungapped, by-score,
+    /// spliced
     #[arg(value_name = "EXPERIMENT")]
     experiment: String,
     /// Where results go [default: out/lab/EXPERIMENT]

@@ -9,8 +9,9 @@ use std::path::Path;
 /// Experiments that need this program alone.
 const OWN: [&str; 4] = ["locks", "parsing", "output", "schedule"];
 /// Those that make genomes and reads, and call other aligners where they are installed.
-const WITH_OTHERS: [&str; 5] = ["numa", "oversubscription", "read-length", "ungapped", "by-score"];
-const ALL: [&str; 9] = [
+const WITH_OTHERS: [&str; 6] =
+    ["numa", "oversubscription", "read-length", "ungapped", "by-score", "spliced"];
+const ALL: [&str; 10] = [
     "locks",
     "parsing",
     "output",
@@ -20,6 +21,7 @@ const ALL: [&str; 9] = [
     "read-length",
     "ungapped",
     "by-score",
+    "spliced",
 ];
 
 fn smoke(experiment: &str, out: &Path) -> Run {

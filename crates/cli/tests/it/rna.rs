@@ -6,64 +6,12 @@ use crate::data::{Reference, align, small};
 use crate::ungapped::index_of;
 use seqloom_testkit::random::Random;
 use seqloom_testkit::sam::{SamRecord, flag};
+use seqloom_testkit::transcripts::{Transcript, transcripts, write_sites};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-
-/// A contig, the first base of an intron, from 0, and the first one behind it.
-pub(crate) type Intron = (usize, usize, usize);
-
-/// A transcript: its contig, strand and exons, and how much there is of it.
-pub(crate) struct Transcript {
-    contig: usize,
-    is_reverse: bool,
-    exons: Vec<[usize; 2]>,
-    weight: f64,
-}
-
-/// How introns begin and end on the forward strand, of transcripts there and on the other one: as
-/// most do, not with GT-AG alone.
-const ENDS: [[[&[u8]; 2]; 2]; 2] =
-    [[[b"GTAA", b"GTGA"], [b"CAG", b"TAG"]], [[b"CTG", b"CTA"], [b"TTAC", b"TCAC"]]];
-
-/// Genes with introns where the genome happens to have their ends.
-fn transcripts(reference: &Reference, seed: u64) -> Vec<Transcript> {
-    let mut random = Random::new(seed);
-    let mut all = Vec::new();
-    for (contig, it) in reference.genome().contigs.iter().enumerate() {
-        let bases = it.bases.to_ascii_uppercase();
-        let next = |wanted: [&[u8]; 2], from: usize| {
-            let is_one = |it: &[u8]| wanted.iter().any(|one| it.starts_with(one));
-            Some(from + bases.get(from..)?.windows(4).position(is_one)?)
-        };
-        let mut at = 1000;
-        while at + 30_000 < bases.len() {
-            let is_reverse = random.percent(50);
-            let ends = ENDS[usize::from(is_reverse)];
-            let mut exons = Vec::new();
-            let mut start = at;
-            for _ in 0..random.between(2, 7) {
-                let Some(end) = next(ends[0], start + random.between(45, 250) as usize) else {
-                    break;
-                };
-                exons.push([start, end]);
-                let Some(last) = next(ends[1], end + random.between(60, 2500) as usize) else {
-                    break;
-                };
-                start = last + ends[1][0].len();
-            }
-            at = start + random.between(300, 3000) as usize;
-            let transcript = exons.iter().flat_map(|it| &bases[it[0]..it[1]]);
-            let is_known = transcript.clone().all(|base| *base != b'N');
-            if is_known && transcript.count() > 320 {
-                all.push(Transcript { contig, is_reverse, exons, weight: 1.0 });
-            }
-        }
-    }
-    all
-}
 
 /// Genes of RefSeq on human chromosome 20, each in up to four ways that leave out some of its inner
 /// exons.
@@ -116,26 +64,6 @@ fn parts(mut exons: Vec<[usize; 2]>) -> Vec<Vec<[usize; 2]>> {
         }
     }
     parts
-}
-
-pub(crate) fn introns(all: &[Transcript]) -> BTreeMap<Intron, bool> {
-    let of = |it: &Transcript| {
-        let (contig, is_reverse) = (it.contig, it.is_reverse);
-        let two = it.exons.windows(2).map(move |two| ((contig, two[0][1], two[1][0]), is_reverse));
-        two.collect::<Vec<_>>()
-    };
-    all.iter().flat_map(of).collect()
-}
-
-/// HISAT2's list of splice sites.
-fn write_sites(reference: &Reference, all: &[Transcript], path: &Path) {
-    let mut text = String::new();
-    for ((contig, start, end), is_reverse) in introns(all) {
-        let name = &reference.genome().contigs[contig].name;
-        let strand = if is_reverse { '-' } else { '+' };
-        writeln!(text, "{name}\t{}\t{end}\t{strand}", start - 1).unwrap();
-    }
-    fs::write(path, text).unwrap();
 }
 
 pub(crate) fn write_gtf(reference: &Reference, all: &[Transcript], path: &Path) {
@@ -347,7 +275,7 @@ pub(crate) struct Case {
 impl Case {
     /// So many pairs of the small genome.
     pub(crate) fn small(seed: u64, count: usize) -> Self {
-        Self::of(small(), transcripts(small(), seed), (seed, count))
+        Self::of(small(), transcripts(small().genome(), seed), (seed, count))
     }
 
     /// The same of human chromosome 20.
@@ -359,7 +287,7 @@ impl Case {
         let here = folder();
         let files = ["1.fq", "2.fq"].map(|name| here.path().join(name));
         let sites = here.path().join("sites.txt");
-        write_sites(reference, &transcripts, &sites);
+        write_sites(reference.genome(), &transcripts, &sites).unwrap();
         let truths = write_pairs(reference, &transcripts, seed, &files);
         Self { reference, here, files, sites, transcripts, truths }
     }

@@ -6,10 +6,11 @@ use crate::common::{
     READ_GROUP, assert_same_bytes, folder, has, memory_floor, run, run_into, seqloom, words,
 };
 use crate::data::{Reference, align, small};
-use crate::rna::{Case, Intron, introns, placed, write_gtf};
+use crate::rna::{Case, placed, write_gtf};
 use crate::ungapped::assert_valid;
 use seqloom_testkit::random::Random;
 use seqloom_testkit::sam::{SamRecord, flag};
+use seqloom_testkit::transcripts::{Intron, introns};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

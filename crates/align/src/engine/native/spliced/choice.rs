@@ -46,6 +46,15 @@ pub(super) struct Alignment {
     chance: u64,
 }
 
+#[cfg(test)]
+impl Alignment {
+    /// One of this rank and without strand.
+    pub(super) fn plain((rank, stretch): (i32, Stretch), place: i64, ops: Range<usize>) -> Self {
+        let score = rank.div_euclid(SCALE);
+        Self { score, rank, stretch, place, ops, is_turned: None, chance: 0 }
+    }
+}
+
 /// The placements of a group of reads.
 #[derive(Debug, Default)]
 pub(super) struct Output {

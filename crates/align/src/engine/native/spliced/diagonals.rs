@@ -229,3 +229,135 @@ pub(super) fn cluster_end(diagonals: &[Diagonal], first: usize, most: i64) -> us
     }
     end
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::sites::Intron;
+    use super::*;
+    use crate::engine::native::chance::hash;
+    use crate::engine::native::ungapped::Strands;
+    use crate::index::Sequence;
+    use crate::search::text::Genome;
+
+    const BASES: usize = 800;
+
+    fn codes() -> Vec<u8> {
+        (0..BASES).map(|at| hash(3, at as u64) as u8 % 4).collect()
+    }
+
+    /// What `look` sees of two sequences of 400 bases each, with a hole in the second one.
+    fn with_reference(look: impl FnOnce(&Reference<'_>, &[u8])) {
+        let codes = codes();
+        let byte = |four: &[u8]| four.iter().fold(0, |byte, &code| byte << 2 | code);
+        let packed: Vec<u8> = codes.chunks(4).map(byte).chain([0; 16]).collect();
+        let genome = Genome { packed: &packed, bases: BASES as u64 };
+        let sequences =
+            [[0, 400], [400, 800]].map(|[start, end]| Sequence { start, end, alternate: false });
+        let holes = [500..520];
+        let strands = Strands::Both;
+        look(&Reference { genome, sequences: &sequences, holes: &holes, strands }, &codes);
+    }
+
+    fn query(codes: &[u8]) -> Query {
+        let letters: Vec<u8> = codes.iter().map(|&code| b"ACGT"[usize::from(code)]).collect();
+        let mut query = Query::default();
+        query.take(&letters, None);
+        query
+    }
+
+    fn hit(start: i64, from: u16, end: u16) -> Hit {
+        Hit { query: 0, start, from, end, is_rare: false }
+    }
+
+    #[test]
+    fn hits_of_one_diagonal_are_one_and_mismatches_are_counted_where_all_is_known() {
+        with_reference(|reference, codes| {
+            let mut read = codes[100..150].to_vec();
+            read[25] ^= 1;
+            let (query, penalties) = (query(&read), vec![6; 50]);
+            let priced = PricedRead { query: &query, penalties: &penalties, unknown: 1 };
+            let hits = [
+                hit(-10, 20, 40),
+                hit(100, 0, 20),
+                hit(100, 30, 50),
+                hit(380, 0, 20),
+                hit(380, 20, 40),
+                hit(480, 0, 18),
+                hit(780, 10, 30),
+            ];
+            let mut out = Vec::new();
+            priced.diagonals(reference, &hits, &mut out);
+            let found: Vec<_> =
+                out.iter().map(|it| (it.start, it.stretch.sequence, it.covered)).collect();
+            // The last seed lies on the border of both strands.
+            let expected = [(-10, 0, 20), (100, 0, 40), (380, 0, 20), (380, 1, 20), (480, 1, 18)];
+            assert_eq!(found, expected);
+            let known: Vec<_> = out.iter().map(|it| it.mismatches.is_some()).collect();
+            assert_eq!(known, [false, true, false, false, false]);
+            assert_eq!(out[1].mismatches, Some(1));
+        });
+    }
+
+    #[test]
+    fn bases_cost_what_they_are_on_a_diagonal() {
+        with_reference(|reference, codes| {
+            let mut read = codes[480..540].to_vec();
+            read[0] ^= 1;
+            let (query, penalties) = (query(&read), vec![6; 60]);
+            let priced = PricedRead { query: &query, penalties: &penalties, unknown: 1 };
+            let cost = |start: i64, number: u32| {
+                let stretch = reference.stretch_of(number, false).unwrap();
+                let mut lane = Lane::default();
+                priced.price(reference, (stretch, start), &mut Vec::new(), &mut lane);
+                lane.costs.iter().map(|cost| cost / SCALE).collect::<Vec<_>>()
+            };
+            let over_hole = cost(480, 1);
+            assert_eq!(over_hole[..2], [6, 0]);
+            assert_eq!(over_hole[19..42].iter().sum::<i32>(), 20);
+            // Of a diagonal that leaves its sequence the rest is a wall.
+            let beyond = cost(370, 0);
+            assert!(beyond[..30].iter().all(|cost| *cost <= 6));
+            assert!(beyond[30..].iter().all(|cost| *cost == WALL_COST));
+        });
+    }
+
+    #[test]
+    fn introns_lead_to_diagonals_where_the_read_goes_on() {
+        with_reference(|reference, codes| {
+            let read = [&codes[100..130], &codes[200..220], &codes[300..330]].concat();
+            let (query, penalties) = (query(&read), vec![6; 80]);
+            let priced = PricedRead { query: &query, penalties: &penalties, unknown: 1 };
+            let intron = |start, end| Intron { start, end, is_reverse: None };
+            // The third one leads nowhere.
+            let all = [intron(130, 200), intron(220, 300), intron(130, 290)];
+            let sites = Sites::new(&all, BASES as u64);
+            let mut cluster = Cluster::default();
+            for start in [100, 170, 250] {
+                let hits = [hit(start, 30, 50)];
+                let mut diagonals = Vec::new();
+                priced.diagonals(reference, &hits, &mut diagonals);
+                cluster.take(priced, reference, &diagonals, &sites);
+                let mut starts: Vec<_> = cluster.lanes().iter().map(|it| it.start).collect();
+                starts.sort_unstable();
+                assert_eq!(starts, [100, 170, 250], "from {start}");
+            }
+            cluster.take(priced, reference, &[], &sites);
+            assert!(cluster.lanes().is_empty());
+        });
+    }
+
+    #[test]
+    fn clusters_end_where_no_intron_reaches() {
+        with_reference(|reference, _| {
+            let at = |start: i64, number: u32| {
+                let stretch = reference.stretch_of(number, false).unwrap();
+                Diagonal { start, stretch, covered: 20, mismatches: None }
+            };
+            let all = [at(0, 0), at(100, 0), at(201, 0), at(300, 0), at(350, 1)];
+            assert_eq!(cluster_end(&all, 0, 100), 2);
+            assert_eq!(cluster_end(&all, 2, 100), 4);
+            assert_eq!(cluster_end(&all, 0, 101), 4);
+            assert_eq!(cluster_end(&all, 4, 1000), 5);
+        });
+    }
+}

@@ -9,6 +9,7 @@ use super::record::{OfMate, Said, span};
 use super::{Scratch, SplicedEngine};
 use crate::engine::Read;
 use crate::engine::native::fields::{MATE_UNMAPPED, PROPER, SECONDARY};
+use crate::engine::native::gapped::MateOptions;
 use crate::engine::native::gapped::fragment::{Extent, template_length_of};
 use crate::engine::native::gapped::traceback::CLIP;
 use crate::engine::native::gapped::window::Stretch;
@@ -89,41 +90,44 @@ fn skipped([one, other]: [Placement<'_>; 2], bases: u64) -> i64 {
     all.map(|[start, end]| end - start).sum()
 }
 
-impl SplicedEngine {
-    /// The concordant pairs of the best score, the narrowest first.
-    fn pairs(&self, chosen: [&Chosen; 2], output: &Output) -> Vec<Pair> {
-        let bases = self.index.parts().bases;
-        let of = |mate: usize| {
-            let from = chosen[mate].found.start;
-            let found = output.alignments[chosen[mate].found.clone()].iter().take(MOST_OF_MATE);
-            found.enumerate().map(move |(at, it)| (from + at, it, &output.ops[it.ops.clone()]))
-        };
-        let mut pairs = Vec::new();
-        for (first, one, ops) in of(0) {
-            let extent = one.extent(ops, bases);
-            for (second, other, other_ops) in of(1) {
-                let extents = [extent, other.extent(other_ops, bases)];
-                if self.options.mates.is_pair(extents, 0) {
-                    let skipped = skipped([(one, ops), (other, other_ops)], bases);
-                    let rank = one.rank + other.rank;
-                    let points = one.rank.div_euclid(SCALE) + other.rank.div_euclid(SCALE);
-                    let width = outer_bases(extents) - skipped;
-                    pairs.push(Pair { placements: [first, second], points, rank, width });
-                }
+/// The concordant pairs of the best score, the likeliest and narrowest first, in a genome of so many
+/// bases.
+fn concordant(
+    options: &MateOptions,
+    chosen: [&Chosen; 2],
+    output: &Output,
+    bases: u64,
+) -> Vec<Pair> {
+    let of = |mate: usize| {
+        let from = chosen[mate].found.start;
+        let found = output.alignments[chosen[mate].found.clone()].iter().take(MOST_OF_MATE);
+        found.enumerate().map(move |(at, it)| (from + at, it, &output.ops[it.ops.clone()]))
+    };
+    let mut pairs = Vec::new();
+    for (first, one, ops) in of(0) {
+        let extent = one.extent(ops, bases);
+        for (second, other, other_ops) in of(1) {
+            let extents = [extent, other.extent(other_ops, bases)];
+            if options.is_pair(extents, 0) {
+                let skipped = skipped([(one, ops), (other, other_ops)], bases);
+                let rank = one.rank + other.rank;
+                let points = one.rank.div_euclid(SCALE) + other.rank.div_euclid(SCALE);
+                let width = outer_bases(extents) - skipped;
+                pairs.push(Pair { placements: [first, second], points, rank, width });
             }
         }
-        pairs.sort_by_key(|it| (Reverse(it.points), Reverse(it.rank), it.width, it.placements));
-        if let Some(&best) = pairs.first() {
-            let narrowest = pairs.iter().filter(|it| it.points == best.points);
-            let narrowest = narrowest.map(|it| it.width).min().unwrap_or(0);
-            let is_one = |it: &Pair| {
-                it.points == best.points && it.width <= FRAGMENT_BP.max(WIDER * narrowest)
-            };
-            pairs.retain(is_one);
-        }
-        pairs
     }
+    pairs.sort_by_key(|it| (Reverse(it.points), Reverse(it.rank), it.width, it.placements));
+    if let Some(&best) = pairs.first() {
+        let narrowest = pairs.iter().filter(|it| it.points == best.points);
+        let narrowest = narrowest.map(|it| it.width).min().unwrap_or(0);
+        let most = FRAGMENT_BP.max(WIDER * narrowest);
+        pairs.retain(|it| it.points == best.points && it.width <= most);
+    }
+    pairs
+}
 
+impl SplicedEngine {
     /// What mates are to each other, where they are not concordant.
     fn kind(&self, chosen: [&Chosen; 2]) -> Kind {
         let options = &self.options.mates;
@@ -143,7 +147,8 @@ impl SplicedEngine {
     ) {
         let Scratch { reads: group, output, records, .. } = scratch;
         let chosen = [&group.chosen[number], &group.chosen[number + 1]];
-        let pairs = self.pairs(chosen, output);
+        let bases = self.index.parts().bases;
+        let pairs = concordant(&self.options.mates, chosen, output, bases);
         let kind = if pairs.is_empty() { self.kind(chosen) } else { Kind::Concordant };
         let alone = |mate: usize| {
             let count = if kind == Kind::Lost { 0 } else { chosen[mate].best };
@@ -211,5 +216,100 @@ impl SplicedEngine {
             score: both.map(|(_, other)| other.0.score),
             kind: kind.name(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::choice::SKIP;
+    use super::*;
+    use crate::engine::native::gapped::traceback::MATCH;
+    use crate::engine::native::pairs::{Orientation, PairOptions};
+
+    const BASES: u64 = 1_000_000;
+
+    fn options() -> MateOptions {
+        let pairs = PairOptions {
+            orientation: Orientation::ForwardReverse,
+            min_insert_bp: 0,
+            max_insert_bp: 400_000,
+        };
+        MateOptions {
+            pairs,
+            dovetail: false,
+            contain: true,
+            overlap: true,
+            mixed: true,
+            discordant: true,
+        }
+    }
+
+    /// A placement from `start` of the forward strand on, with an intron of so many bases behind its
+    /// first ten, if that is more than none.
+    fn add(output: &mut Output, is_reverse: bool, (start, intron, rank): (i64, u32, i32)) {
+        let both = 2 * BASES as i64;
+        let [first, last] = [10 << 4 | MATCH, 90 << 4 | MATCH];
+        let mut ops =
+            if intron > 0 { vec![first, intron << 4 | SKIP, last] } else { vec![100 << 4 | MATCH] };
+        let end = start + i64::from(span(&ops));
+        if is_reverse {
+            ops.reverse();
+        }
+        let stretch = if is_reverse {
+            Stretch { sequence: 0, is_reverse, start: both / 2, end: both }
+        } else {
+            Stretch { sequence: 0, is_reverse, start: 0, end: both / 2 }
+        };
+        let of_ops = output.ops.len()..output.ops.len() + ops.len();
+        output.ops.extend(ops);
+        let place = if is_reverse { both - end } else { start };
+        output.alignments.push(Alignment::plain((rank, stretch), place, of_ops));
+    }
+
+    /// The pairs of placements of both mates, each as its start, intron and rank.
+    fn pairs(mates: [&[(i64, u32, i32)]; 2]) -> Vec<[usize; 2]> {
+        let mut output = Output::default();
+        let [first, second] = [0, 1].map(|mate| {
+            let from = output.alignments.len();
+            mates[mate].iter().for_each(|it| add(&mut output, mate == 1, *it));
+            let found = from..output.alignments.len();
+            Chosen { found, best: mates[mate].len(), second: None }
+        });
+        let count = mates[0].len();
+        let found = concordant(&options(), [&first, &second], &output, BASES);
+        found.iter().map(|it| [it.placements[0], it.placements[1] - count]).collect()
+    }
+
+    #[test]
+    fn pairs_of_a_repeat_in_tandem_are_all_there() {
+        let found = pairs([&[(1000, 0, 0)], &[(1050, 0, 0), (1230, 0, 0), (1400, 0, 0)]]);
+        assert_eq!(found, [[0, 0], [0, 1], [0, 2]]);
+    }
+
+    #[test]
+    fn pairs_much_wider_than_the_narrowest_are_left_out() {
+        let found = pairs([&[(1000, 0, 0)], &[(200_000, 0, 0), (1800, 0, 0), (2700, 0, 0)]]);
+        assert_eq!(found, [[0, 1], [0, 2]]);
+        // Unless they are better.
+        let found = pairs([&[(1000, 0, 0)], &[(200_000, 0, 0), (1800, 0, -SCALE)]]);
+        assert_eq!(found, [[0, 0]]);
+    }
+
+    #[test]
+    fn a_gene_is_likelier_than_its_copy_without_introns() {
+        // Rank tells that the intron is known.
+        let gene = (1000, 50_000, 15);
+        let found = pairs([&[gene, (400_000, 0, 0)], &[(51_150, 0, 0), (400_150, 0, 0)]]);
+        assert_eq!(found, [[0, 0], [1, 1]]);
+        // One that both mates go over counts once.
+        let both = pairs([&[gene, (400_000, 0, 0)], &[(1000, 50_000, 15), (400_150, 0, 0)]]);
+        assert_eq!(both, [[0, 0], [1, 1]]);
+    }
+
+    #[test]
+    fn mates_that_do_not_lie_as_they_should_are_no_pair() {
+        assert!(pairs([&[(1000, 0, 0)], &[(500, 0, 0)]]).is_empty());
+        assert!(pairs([&[(1000, 0, 0)], &[(500_000, 0, 0)]]).is_empty());
+        assert!(pairs([&[], &[(500, 0, 0)]]).is_empty());
     }
 }
