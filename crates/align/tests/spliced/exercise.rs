@@ -406,7 +406,9 @@ impl Choices for Numbers<'_> {
 /// What bytes of a fuzzer make of a genome, known introns, reads and options.
 pub(crate) fn fuzzed(benches: &mut [Bench], data: &[u8]) {
     let mut numbers = Numbers(data);
-    let bench = &mut benches[numbers.below(4)];
+    // Repeats take many times as long as genes.
+    let number = [0, 1].repeat(7).into_iter().chain([2, 3]).nth(numbers.below(16));
+    let bench = &mut benches[number.unwrap()];
     let options = numbers.options();
     let known = numbers.known(bench, [options.introns.least_bp, options.introns.most_bp]);
     bench.set(options, known);
