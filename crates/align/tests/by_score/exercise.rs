@@ -18,6 +18,9 @@ use seqloom_format::bam::{AuxFields, Flags, RecordRef};
 /// A read and its qualities.
 pub(crate) type TestRead = (Vec<u8>, Vec<u8>);
 
+/// The code of a base and its quality.
+pub(crate) type Coded = (usize, u8);
+
 /// A genome and the engine of it.
 pub(crate) struct Bench {
     sequences: Vec<Vec<u8>>,
@@ -287,7 +290,7 @@ pub(crate) fn as_placed(
     (bases, qualities): &TestRead,
     [start, end]: [usize; 2],
     is_reverse: bool,
-) -> Vec<(usize, u8)> {
+) -> Vec<Coded> {
     let end = bases.len().saturating_sub(end);
     let kept = start.min(end)..end;
     let mut own: Vec<_> = kept.map(|at| (code(bases[at]), qualities[at] - b'!')).collect();
@@ -302,9 +305,9 @@ pub(crate) fn as_placed(
 /// that are clipped, and stretches of the sequence that are left out.
 pub(crate) fn worth(
     scoring: &Scoring,
-    (own, sequence): (&[(usize, u8)], &[u8]),
+    (own, sequence): (&[Coded], &[u8]),
     placement: &Found,
-    clipped: &dyn Fn(&[(usize, u8)]) -> i32,
+    clipped: &dyn Fn(&[Coded]) -> i32,
     skipped: &mut dyn FnMut([usize; 2]) -> i32,
 ) -> (i32, u32) {
     let Scoring { match_bonus, mismatch: [most, least], unknown, ignores_qualities, .. } = *scoring;

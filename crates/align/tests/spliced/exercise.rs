@@ -18,7 +18,8 @@ use seqloom_format::bam::Flags;
 mod by_score;
 
 use by_score::{
-    Found, Numbers, Records, TestRead, as_placed, code, index, look_at_mates, place, random, worth,
+    Coded, Found, Numbers, Records, TestRead, as_placed, code, index, look_at_mates, place, random,
+    worth,
 };
 
 /// A sequence, the first base of an intron and the first one behind it.
@@ -202,8 +203,8 @@ impl Bench {
         let SplicedOptions { scoring, clip: [good, bad], trim, .. } = &self.options;
         let own = as_placed(read, *trim, placement.is_reverse);
         let sequence = &self.sequences[placement.sequence];
-        let clipped = |all: &[(usize, u8)]| {
-            let cost = |&(_, quality): &(usize, u8)| if quality >= 40 { *good } else { *bad };
+        let clipped = |all: &[Coded]| {
+            let cost = |&(_, quality): &Coded| if quality >= 40 { *good } else { *bad };
             all.iter().map(|it| i32::from(cost(it))).sum()
         };
         let mut unsure = 0;

@@ -87,7 +87,7 @@ fn what_becomes_of_a_read_does_not_depend_on_the_order_of_lanes() {
             seqloom(["align", "--mode", "spliced", "--no-mark-duplicates", "--input"]);
         run(command.arg(&sheet).arg(&reference.ours).arg("-o").arg(&bam)).ok();
         let text = run(words("samtools view").arg(&bam)).ok().stdout;
-        let text = String::from_utf8(text.into()).unwrap();
+        let text = String::from_utf8(text).unwrap();
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         lines.sort_unstable();
         lines

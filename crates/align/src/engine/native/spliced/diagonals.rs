@@ -253,7 +253,7 @@ mod tests {
         let genome = Genome { packed: &packed, bases: BASES as u64 };
         let sequences =
             [[0, 400], [400, 800]].map(|[start, end]| Sequence { start, end, alternate: false });
-        let holes = [500..520];
+        let holes = [500..520, 760..761];
         let strands = Strands::Both;
         look(&Reference { genome, sequences: &sequences, holes: &holes, strands }, &codes);
     }
