@@ -90,8 +90,8 @@ fn skipped([one, other]: [Placement<'_>; 2], bases: u64) -> i64 {
     all.map(|[start, end]| end - start).sum()
 }
 
-/// The concordant pairs of the best score, the likeliest and narrowest first, in a genome of so many
-/// bases.
+/// The concordant pairs of the best score, the likeliest and narrowest first, in a genome of so
+/// many bases.
 fn concordant(
     options: &MateOptions,
     chosen: [&Chosen; 2],
@@ -244,8 +244,8 @@ mod tests {
         }
     }
 
-    /// A placement from `start` of the forward strand on, with an intron of so many bases behind its
-    /// first ten, if that is more than none.
+    /// A placement from `start` of the forward strand on, with an intron of so many bases behind
+    /// its first ten, if that is more than none.
     fn add(output: &mut Output, is_reverse: bool, (start, intron, rank): (i64, u32, i32)) {
         let both = 2 * BASES as i64;
         let [first, last] = [10 << 4 | MATCH, 90 << 4 | MATCH];
