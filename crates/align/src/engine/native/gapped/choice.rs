@@ -11,6 +11,7 @@
 //! worth less than that, two or more of its bases would have to be wrong, and all of them so that
 //! they agree with another place. Where more than one placement is wanted, all count.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::candidates::{Diagonal, ScoredRead};
@@ -105,7 +106,8 @@ pub(super) struct Found {
 pub(super) struct Work {
     pub(super) diagonals: Vec<Diagonal>,
     pub(super) groups: Vec<Group>,
-    order: Vec<usize>,
+    /// Groups to be extended: what they are worth without a gap, bases in seeds, number.
+    order: Vec<(Reverse<i32>, Reverse<u32>, usize)>,
     pub(super) found: Vec<Found>,
     /// The profile is that of the read at hand.
     is_ready: bool,
@@ -234,20 +236,10 @@ impl Work {
         if ceiling < bounds.minimum || is_settled(&two) {
             return;
         }
-        let groups = &self.groups;
-        self.order.clear();
-        self.order.extend(0..groups.len());
-        let key = |&at: &usize| {
-            let group = &groups[at];
-            (group.ungapped.unwrap_or(i32::MIN), group.covered)
-        };
-        self.order.sort_by_key(|at| std::cmp::Reverse(key(at)));
+        self.put_in_order(ceiling);
         let mut failed = 0;
         for at in 0..self.order.len() {
-            let number = self.order[at];
-            if self.is_settled(number, ceiling) {
-                continue;
-            }
+            let number = self.order[at].2;
             let better = self.extend_group::<L>(read, reference, wanted, number);
             let has_changed = better.is_some_and(|it| two.add(it) || wanted.placements > 1);
             failed = if has_changed { 0 } else { failed + 1 };
@@ -255,6 +247,20 @@ impl Work {
                 return;
             }
         }
+    }
+
+    /// Lists the groups that are not settled, the best first.
+    fn put_in_order(&mut self, ceiling: i32) {
+        let mut order = std::mem::take(&mut self.order);
+        order.clear();
+        for (number, group) in self.groups.iter().enumerate() {
+            if !self.is_settled(number, ceiling) {
+                let score = group.ungapped.unwrap_or(i32::MIN);
+                order.push((Reverse(score), Reverse(group.covered), number));
+            }
+        }
+        order.sort_unstable();
+        self.order = order;
     }
 
     /// Whether a group needs no extension: nothing with a gap is better, or it has been extended.
@@ -322,9 +328,13 @@ impl Work {
         let first = out.alignments.len();
         let is_frequent = self.is_frequent();
         let mut chosen = Chosen { alignments: first..first, second: None, is_frequent };
-        self.sort_found();
+        let mut in_order = if wanted.placements == 1 { self.put_likely_first() } else { 0 };
         self.passed.clear();
         for at in 0..self.found.len() {
+            if at >= in_order {
+                sort(&mut self.found[at..]);
+                in_order = self.found.len();
+            }
             let found = self.found[at];
             let taken = out.alignments.len() - first;
             let best = out.alignments.get(first).map_or(found.score, |it| it.score);
@@ -365,11 +375,24 @@ impl Work {
         self.diagonals.iter().any(|it| !it.is_rare)
     }
 
-    /// The best placements first; of equal ones chance decides.
+    /// The best placements first.
     pub(super) fn sort_found(&mut self) {
-        self.found.sort_unstable_by_key(|it| {
-            (std::cmp::Reverse(it.score), it.chance, it.group, it.diagonal)
-        });
+        sort(&mut self.found);
+    }
+
+    /// Puts the placements that may be reported or count as second ones in front, the best first,
+    /// and the others behind them; how many come first. As a rule no other is looked at.
+    fn put_likely_first(&mut self) -> usize {
+        let best = self.found.iter().map(|it| it.score).max().unwrap_or(0);
+        let mut likely = 0;
+        for at in 0..self.found.len() {
+            if best - self.found[at].score <= LIKELY {
+                self.found.swap(at, likely);
+                likely += 1;
+            }
+        }
+        sort(&mut self.found[..likely]);
+        likely
     }
 
     /// The alignment of a placement; `path` is then the diagonals that it is on.
@@ -456,6 +479,11 @@ impl Work {
                 near && self.path.contains(&(other.place - clip))
             })
     }
+}
+
+/// The best placements first; of equal ones chance decides.
+fn sort(found: &mut [Found]) {
+    found.sort_unstable_by_key(|it| (Reverse(it.score), it.chance, it.group, it.diagonal));
 }
 
 /// What a mismatch costs.
