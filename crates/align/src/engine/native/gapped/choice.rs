@@ -14,8 +14,9 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use super::bound::Pieces;
 use super::candidates::{Diagonal, ScoredRead};
-use super::kernel::{Lanes, MARGIN, Profile, best_score};
+use super::kernel::{LANES, Lanes, MARGIN, Profile, best_score};
 use super::score::{Bounds, Scoring};
 use super::seeds::Hit;
 use super::traceback::{CLIP, DELETION, INSERTION, MATCH, Problem, Table, push};
@@ -112,6 +113,9 @@ pub(super) struct Work {
     /// The profile is that of the read at hand.
     is_ready: bool,
     profile: Profile,
+    /// The pieces are those of the read at hand.
+    has_pieces: bool,
+    pieces: Pieces,
     codes: Vec<u8>,
     window: Vec<i16>,
     table: Table,
@@ -170,6 +174,7 @@ impl Work {
         wanted: &Wanted,
     ) {
         self.is_ready = false;
+        self.has_pieces = false;
         self.groups.clear();
         self.found.clear();
         read.diagonals(reference, hits, &mut self.codes, &mut self.diagonals);
@@ -240,7 +245,15 @@ impl Work {
         let mut failed = 0;
         for at in 0..self.order.len() {
             let number = self.order[at].2;
-            let better = self.extend_group::<L>(read, reference, wanted, number);
+            let needed = match two.best.filter(|_| wanted.placements == 1) {
+                Some(best) => bounds.minimum.max(best - LIKELY),
+                None => bounds.minimum,
+            };
+            let better = if self.may_reach(read, reference, number, needed) {
+                self.extend_group::<L>(read, reference, wanted, number)
+            } else {
+                None
+            };
             let has_changed = better.is_some_and(|it| two.add(it) || wanted.placements > 1);
             failed = if has_changed { 0 } else { failed + 1 };
             if failed >= wanted.tries || is_settled(&two) {
@@ -267,6 +280,27 @@ impl Work {
     pub(super) fn is_settled(&self, group: usize, ceiling: i32) -> bool {
         let group = &self.groups[group];
         group.is_extended || group.ungapped.is_some_and(|score| score >= ceiling)
+    }
+
+    /// Whether an alignment with gaps may be worth `needed`, and more than without gaps, in a group.
+    #[inline(always)]
+    fn may_reach(
+        &mut self,
+        read: ScoredRead<'_>,
+        reference: &Reference<'_>,
+        number: usize,
+        needed: i32,
+    ) -> bool {
+        if !self.has_pieces {
+            self.pieces.take(read);
+            self.has_pieces = true;
+        }
+        let group = &self.groups[number];
+        let needed = group.ungapped.map_or(needed, |ungapped| needed.max(ungapped + 1));
+        let band = group.middle - LANES as i64 + 1..=group.middle + LANES as i64;
+        let diagonals = &self.diagonals[group.diagonals.clone()];
+        let bound = self.pieces.bound(read, reference, diagonals, (band, needed));
+        bound.is_none_or(|bound| bound >= needed)
     }
 
     /// Extends a group with gaps; the score, if it counts and is better than without.
@@ -492,7 +526,7 @@ pub(super) fn of_mismatch(scoring: &Scoring) -> i32 {
 }
 
 /// The diagonals that an alignment is on: places of the read's first base.
-fn walk(place: i64, ops: &[u32], out: &mut Vec<i64>) {
+pub(super) fn walk(place: i64, ops: &[u32], out: &mut Vec<i64>) {
     let mut diagonal = place;
     if let Some(clip) = ops.first().filter(|&op| op & 15 == CLIP) {
         diagonal -= i64::from(clip >> 4);

@@ -14,6 +14,7 @@
 //! Of mates, `mates` takes the place of 3: it chooses pairs (`fragment` says what is one), and
 //! `rescue` finds mates without seeds.
 
+mod bound;
 mod candidates;
 mod choice;
 mod emit;
@@ -295,7 +296,8 @@ impl GappedEngine {
             placements: self.placements(),
             ordinal: first_ordinal + number as u64,
         };
-        (ScoredRead { query, penalties: &group.penalties[number], scoring }, wanted)
+        let minimum = wanted.bounds.minimum;
+        (ScoredRead { query, penalties: &group.penalties[number], scoring, minimum }, wanted)
     }
 
     /// Whether a read has no placement, or one of a low score, or one that is not perfect among the
