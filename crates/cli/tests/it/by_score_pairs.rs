@@ -2,7 +2,7 @@
 //! known, and what becomes of pairs that are none.
 
 use crate::by_score::{
-    ALL, Changes, Record, STREAM, Truth, USUAL, USUALLY, compare_places, complement, preset,
+    ALL, Changes, Lead, Record, STREAM, Truth, USUAL, USUALLY, compare_places, complement, preset,
     records, sample,
 };
 use crate::common::{
@@ -139,23 +139,26 @@ const BOTH: [&str; 2] = ["end-to-end", "local"];
 
 fn no_worse(reference: &Reference, count: usize, sets: &[Set<'_>]) {
     let here = folder();
+    let (name, mut lead) = (reference.name(), Lead::default());
     for &(modes, length, errors, efforts) in sets {
         let changes = Changes { errors, ..USUAL };
         let seed = (length as u64, count);
         let truths = pairs(reference, seed, (length, changes), [0, 0], here.path());
         for mode in modes {
             for effort in efforts {
-                let what = format!("{mode}, {effort}, {count} of 2x{length} bases, {errors}");
+                let what =
+                    format!("{name}, {mode}, {effort}, {count} of 2x{length} bases, {errors}");
                 let options = [format!("--effort {effort}"), preset(mode, effort)];
                 let [ours, theirs] =
                     both(mode, reference, here.path(), options.each_ref().map(String::as_str));
-                compare_places(&truths, [&ours, &theirs], (&what, 2));
+                lead = lead.with(compare_places(&truths, [&ours, &theirs], (&what, 2)));
                 let pairs = [&ours, &theirs]
                     .map(|all| all.iter().filter(|it| it.flags & PROPER != 0).count());
                 assert!(pairs[0] >= pairs[1], "{what}: {pairs:?} mates of concordant pairs");
             }
         }
     }
+    lead.check(name);
 }
 
 #[test]

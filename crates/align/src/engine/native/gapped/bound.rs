@@ -93,12 +93,7 @@ impl Pieces {
 
     /// Finds what each piece costs on known diagonals, and the fewest mismatches on the others.
     #[inline(always)]
-    fn compare(
-        &mut self,
-        read: ScoredRead<'_>,
-        diagonals: &[Diagonal],
-        all: RangeInclusive<i64>,
-    ) {
+    fn compare(&mut self, read: ScoredRead<'_>, diagonals: &[Diagonal], all: RangeInclusive<i64>) {
         let words = self.bases.len();
         self.fewest.clear();
         self.fewest.resize(words, PIECE_BASES as u64 * LOWEST);

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::choice::walk;
+use super::super::distinct::walk;
 use super::super::kernel::{LANES, MARGIN};
 use super::super::score::{Growth, LengthFunction};
 use super::super::traceback::{Problem, Table};

@@ -1,10 +1,11 @@
 //! From the hits of a read's seeds to its placements: which diagonals are worth a gapped
-//! extension, and which alignments differ from one another.
+//! extension.
 //!
 //! No alignment with a gap is worth more than a perfect one less the cheapest gap. So where two
 //! placements are at least as good without a gap, nothing is extended; elsewhere the diagonals
 //! are taken in groups that one band covers, those with the best score and the longest seeds
-//! first, until so many in turn have changed neither the best nor the second score.
+//! first, until so many in turn have changed neither the best nor the second score. Groups that a
+//! gap could not make good enough (`bound`) are passed over.
 //!
 //! Of the other placements, the second score is that of the best one, if the read may well be
 //! from there: if it is worth at most [`LIKELY`] less. For a read to come from a place that is
@@ -19,16 +20,13 @@ use super::candidates::{Diagonal, ScoredRead};
 use super::kernel::{LANES, Lanes, MARGIN, Profile, best_score};
 use super::score::{Bounds, Scoring};
 use super::seeds::Hit;
-use super::traceback::{CLIP, DELETION, INSERTION, MATCH, Problem, Table, push};
+use super::traceback::Table;
 use super::window::{Reference, Stretch};
 use crate::engine::native::chance::hash;
-use crate::engine::native::query::UNKNOWN;
 
 /// Diagonals that are so near to the first of a group belong to it: the band covers all of them,
 /// and half as much on either side.
 const GROUP_SPAN: i64 = 31;
-/// Alignments whose groups lie further from each other have no cell in common.
-const APART: i64 = 200;
 /// A placement that is worth so much less than the best one counts as a second one. Measured on
 /// chr20 (50 bases, both modes, 0.1 to 1 % errors): with one mismatch (6) more reads are wrong at
 /// MAPQ 20 than Bowtie 2's, with two (12) fewer are there at all.
@@ -116,14 +114,14 @@ pub(super) struct Work {
     /// The pieces are those of the read at hand.
     has_pieces: bool,
     pieces: Pieces,
-    codes: Vec<u8>,
+    pub(super) codes: Vec<u8>,
     window: Vec<i16>,
-    table: Table,
-    ops: Vec<u32>,
+    pub(super) table: Table,
+    pub(super) ops: Vec<u32>,
     /// Diagonals of the alignments with gaps that have been taken.
     pub(super) passed: Vec<i64>,
     /// Those of the one at hand.
-    path: Vec<i64>,
+    pub(super) path: Vec<i64>,
 }
 
 /// The two best scores.
@@ -345,200 +343,18 @@ impl Work {
 
     /// Fetches what is under a group's band; whether that is bases alone.
     #[inline(always)]
-    fn fetch(&mut self, read: ScoredRead<'_>, reference: &Reference<'_>, group: &Group) -> bool {
+    pub(super) fn fetch(
+        &mut self,
+        read: ScoredRead<'_>,
+        reference: &Reference<'_>,
+        group: &Group,
+    ) -> bool {
         let (from, length) = (group.middle - MARGIN as i64, read.query.len() + 2 * MARGIN + 1);
         reference.codes(group.stretch, from, length, &mut self.codes)
     }
-
-    /// Takes placements that differ from those taken before, the best first, until there are enough
-    /// and the score of one more is known.
-    pub(super) fn take(
-        &mut self,
-        read: ScoredRead<'_>,
-        reference: &Reference<'_>,
-        wanted: &Wanted,
-        out: &mut Output,
-    ) -> Chosen {
-        let first = out.alignments.len();
-        let is_frequent = self.is_frequent();
-        let mut chosen = Chosen { alignments: first..first, second: None, is_frequent };
-        let mut in_order = if wanted.placements == 1 { self.put_likely_first() } else { 0 };
-        self.passed.clear();
-        for at in 0..self.found.len() {
-            if at >= in_order {
-                sort(&mut self.found[at..]);
-                in_order = self.found.len();
-            }
-            let found = self.found[at];
-            let taken = out.alignments.len() - first;
-            let best = out.alignments.get(first).map_or(found.score, |it| it.score);
-            let counts = wanted.placements > 1 || best - found.score <= LIKELY;
-            if taken >= wanted.placements && !counts {
-                break;
-            }
-            let alignment = self.alignment(read, reference, &found, out);
-            let is_new = self.is_new(&found, &out.alignments[first..], &out.ops);
-            let is_known = is_new && self.is_known(read, reference, &alignment, wanted);
-            if is_known {
-                if taken > 0 && counts {
-                    chosen.second = chosen.second.or(Some(found.score));
-                }
-                if taken < wanted.placements {
-                    self.pass(&found);
-                    out.alignments.push(alignment);
-                    continue;
-                }
-            }
-            out.ops.truncate(alignment.ops.start);
-            if taken >= wanted.placements && chosen.second.is_some() {
-                break;
-            }
-        }
-        chosen.alignments.end = out.alignments.len();
-        chosen
-    }
-
-    /// Numbers of the placements in a group, where those are in order.
-    pub(super) fn of_group(&self, group: usize) -> Range<usize> {
-        let from = self.found.partition_point(|it| it.group < group);
-        from..self.found.partition_point(|it| it.group <= group)
-    }
-
-    /// Whether some of its seeds are frequent.
-    pub(super) fn is_frequent(&self) -> bool {
-        self.diagonals.iter().any(|it| !it.is_rare)
-    }
-
-    /// The best placements first.
-    pub(super) fn sort_found(&mut self) {
-        sort(&mut self.found);
-    }
-
-    /// Puts the placements that may be reported or count as second ones in front, the best first,
-    /// and the others behind them; how many come first. As a rule no other is looked at.
-    fn put_likely_first(&mut self) -> usize {
-        let best = self.found.iter().map(|it| it.score).max().unwrap_or(0);
-        let mut likely = 0;
-        for at in 0..self.found.len() {
-            if best - self.found[at].score <= LIKELY {
-                self.found.swap(at, likely);
-                likely += 1;
-            }
-        }
-        sort(&mut self.found[..likely]);
-        likely
-    }
-
-    /// The alignment of a placement; `path` is then the diagonals that it is on.
-    pub(super) fn alignment(
-        &mut self,
-        read: ScoredRead<'_>,
-        reference: &Reference<'_>,
-        found: &Found,
-        out: &mut Output,
-    ) -> Alignment {
-        let group = self.groups[found.group].clone();
-        let length = read.query.len();
-        self.path.clear();
-        let place = if let Some(at) = found.diagonal {
-            let diagonal = &self.diagonals[at];
-            let (from, end) = diagonal
-                .ungapped
-                .map_or((0, length), |it| (usize::from(it.from), usize::from(it.end)));
-            self.ops.clear();
-            push(&mut self.ops, CLIP, from);
-            push(&mut self.ops, MATCH, end - from);
-            push(&mut self.ops, CLIP, length - end);
-            self.path.push(diagonal.start);
-            diagonal.start + from as i64
-        } else {
-            self.fetch(read, reference, &group);
-            let problem = Problem {
-                codes: read.query.codes(),
-                penalties: read.penalties,
-                window: &self.codes,
-                scoring: read.scoring,
-                gaps_late: group.stretch.is_reverse,
-            };
-            let traced = problem.trace(&mut self.table, &mut self.ops);
-            let place = group.middle - MARGIN as i64 + traced.start as i64;
-            walk(place, &self.ops, &mut self.path);
-            place
-        };
-        let ops = out.ops.len()..out.ops.len() + self.ops.len();
-        out.ops.extend(&self.ops);
-        Alignment { score: found.score, stretch: group.stretch, place, ops }
-    }
-
-    /// Whether an alignment has no more bases that are not A, C, G or T, of the read and of the
-    /// reference under it, than are allowed.
-    pub(super) fn is_known(
-        &mut self,
-        read: ScoredRead<'_>,
-        reference: &Reference<'_>,
-        alignment: &Alignment,
-        wanted: &Wanted,
-    ) -> bool {
-        let length = read.query.len();
-        let end = (alignment.place + length as i64).min(alignment.stretch.end);
-        if !reference.has_hole(alignment.place, end) {
-            // Reads with too many are not searched for.
-            return true;
-        }
-        let span = (end - alignment.place) as usize;
-        reference.codes(alignment.stretch, alignment.place, span, &mut self.codes);
-        let unknown = self.codes.iter().filter(|&&code| code == UNKNOWN).count();
-        unknown as u32 <= wanted.most_unknown
-    }
-
-    /// The alignment at hand is one of those taken.
-    pub(super) fn pass(&mut self, found: &Found) {
-        if found.diagonal.is_none() {
-            self.passed.extend(&self.path);
-        }
-    }
-
-    /// Whether the alignment at hand is on no diagonal of those taken.
-    pub(super) fn is_new(&self, found: &Found, taken: &[Alignment], ops: &[u32]) -> bool {
-        let is_passed = |diagonal: &i64| self.passed.contains(diagonal);
-        if self.path.iter().any(is_passed) {
-            return false;
-        }
-        // Diagonals without a gap differ from each other.
-        found.diagonal.is_some()
-            || !taken.iter().any(|other| {
-                let near = (other.place - self.path[0]).abs() < APART + 400;
-                let clip = ops[other.ops.start];
-                let clip = if clip & 15 == CLIP { i64::from(clip >> 4) } else { 0 };
-                near && self.path.contains(&(other.place - clip))
-            })
-    }
-}
-
-/// The best placements first; of equal ones chance decides.
-fn sort(found: &mut [Found]) {
-    found.sort_unstable_by_key(|it| (Reverse(it.score), it.chance, it.group, it.diagonal));
 }
 
 /// What a mismatch costs.
 pub(super) fn of_mismatch(scoring: &Scoring) -> i32 {
     i32::from(scoring.mismatch[0] + scoring.match_bonus)
-}
-
-/// The diagonals that an alignment is on: places of the read's first base.
-pub(super) fn walk(place: i64, ops: &[u32], out: &mut Vec<i64>) {
-    let mut diagonal = place;
-    if let Some(clip) = ops.first().filter(|&op| op & 15 == CLIP) {
-        diagonal -= i64::from(clip >> 4);
-    }
-    out.clear();
-    for op in ops {
-        let count = i64::from(op >> 4);
-        match op & 15 {
-            DELETION => diagonal += count,
-            INSERTION => diagonal -= count,
-            MATCH => out.push(diagonal),
-            _ => (),
-        }
-    }
 }

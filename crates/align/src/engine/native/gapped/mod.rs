@@ -5,8 +5,8 @@
 //!    reads at once.
 //! 2. `candidates`: the diagonals on which they lie, and what the read is worth there without a
 //!    gap.
-//! 3. `choice`: which of them are extended with gaps (`kernel`), and which placements differ
-//!    from one another (`traceback`).
+//! 3. `choice`: which of them are extended with gaps (`kernel`), where that could be of use
+//!    (`bound`), and which placements differ from one another (`distinct`, `traceback`).
 //! 4. Reads without a good placement get more and shorter seeds, and go through 2 and 3 once
 //!    more.
 //! 5. `record`: to BAM, with MAPQ by the table of `mapq`.
@@ -17,6 +17,7 @@
 mod bound;
 mod candidates;
 mod choice;
+mod distinct;
 mod emit;
 pub(super) mod fragment;
 mod kernel;
