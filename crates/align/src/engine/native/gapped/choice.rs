@@ -8,7 +8,7 @@
 //! gap could not make good enough (`bound`) are passed over.
 //!
 //! Of the other placements, the second score is that of the best one, if the read may well be
-//! from there: if it is worth at most [`LIKELY`] less. For a read to come from a place that is
+//! from there: if it is worth at most [`Wanted::likely`] less. For a read to come from a place that is
 //! worth less than that, two or more of its bases would have to be wrong, and all of them so that
 //! they agree with another place. Where more than one placement is wanted, all count.
 
@@ -27,10 +27,21 @@ use crate::engine::native::chance::hash;
 /// Diagonals that are so near to the first of a group belong to it: the band covers all of them,
 /// and half as much on either side.
 const GROUP_SPAN: i64 = 31;
-/// A placement that is worth so much less than the best one counts as a second one. Measured on
-/// chr20 (50 bases, both modes, 0.1 to 1 % errors): with one mismatch (6) more reads are wrong at
-/// MAPQ 20 than Bowtie 2's, with two (12) fewer are there at all.
-pub(super) const LIKELY: i32 = 10;
+/// A placement of a whole read that is worth so much less than the best one, two mismatches, counts
+/// as a second one. Measured on chr20 (50 bases, 0.1 to 1 % errors): with one mismatch (6) more
+/// reads are wrong at MAPQ 20 than Bowtie 2's, and of 1 % errors with 10, too.
+const LIKELY: i32 = 12;
+/// Of a clipped read; with 12 fewer are at MAPQ 20 than Bowtie 2's.
+const LIKELY_CLIPPED: i32 = 10;
+/// And no more than this part of its range of scores: of 50 bases with 0.1 % errors fewer are at
+/// MAPQ 20 otherwise. From 75 bases on it makes no difference.
+const LIKELY_PART: i32 = 8;
+
+/// By how much less a placement may be worth to count as a second one.
+pub(super) fn likely(bounds: Bounds, is_local: bool) -> i32 {
+    let range = bounds.perfect - bounds.minimum;
+    if is_local { LIKELY_CLIPPED.min(range / LIKELY_PART) } else { LIKELY }
+}
 
 /// What is asked of a read.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +49,8 @@ pub(super) struct Wanted {
     pub(super) bounds: Bounds,
     /// Most unknown bases.
     pub(super) most_unknown: u32,
+    /// A placement that is worth so much less than the best one counts as a second one.
+    pub(super) likely: i32,
     /// Most extensions in turn that change nothing.
     pub(super) tries: u32,
     /// Placements that are reported.
@@ -244,7 +257,7 @@ impl Work {
         for at in 0..self.order.len() {
             let number = self.order[at].2;
             let needed = match two.best.filter(|_| wanted.placements == 1) {
-                Some(best) => bounds.minimum.max(best - LIKELY),
+                Some(best) => bounds.minimum.max(best - wanted.likely),
                 None => bounds.minimum,
             };
             let better = if self.may_reach(read, reference, number, needed) {

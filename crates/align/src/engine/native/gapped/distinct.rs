@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::candidates::ScoredRead;
-use super::choice::{Alignment, Chosen, Found, LIKELY, Output, Wanted, Work};
+use super::choice::{Alignment, Chosen, Found, Output, Wanted, Work};
 use super::kernel::MARGIN;
 use super::traceback::{CLIP, DELETION, INSERTION, MATCH, Problem, push};
 use super::window::Reference;
@@ -27,7 +27,8 @@ impl Work {
         let first = out.alignments.len();
         let is_frequent = self.is_frequent();
         let mut chosen = Chosen { alignments: first..first, second: None, is_frequent };
-        let mut in_order = if wanted.placements == 1 { self.put_likely_first() } else { 0 };
+        let mut in_order =
+            if wanted.placements == 1 { self.put_likely_first(wanted.likely) } else { 0 };
         self.passed.clear();
         for at in 0..self.found.len() {
             if at >= in_order {
@@ -37,7 +38,7 @@ impl Work {
             let found = self.found[at];
             let taken = out.alignments.len() - first;
             let best = out.alignments.get(first).map_or(found.score, |it| it.score);
-            let counts = wanted.placements > 1 || best - found.score <= LIKELY;
+            let counts = wanted.placements > 1 || best - found.score <= wanted.likely;
             if taken >= wanted.placements && !counts {
                 break;
             }
@@ -81,17 +82,17 @@ impl Work {
 
     /// Puts the placements that may be reported or count as second ones in front, the best first,
     /// and the others behind them; how many come first. As a rule no other is looked at.
-    fn put_likely_first(&mut self) -> usize {
+    fn put_likely_first(&mut self, likely: i32) -> usize {
         let best = self.found.iter().map(|it| it.score).max().unwrap_or(0);
-        let mut likely = 0;
+        let mut in_front = 0;
         for at in 0..self.found.len() {
-            if best - self.found[at].score <= LIKELY {
-                self.found.swap(at, likely);
-                likely += 1;
+            if best - self.found[at].score <= likely {
+                self.found.swap(at, in_front);
+                in_front += 1;
             }
         }
-        sort(&mut self.found[..likely]);
-        likely
+        sort(&mut self.found[..in_front]);
+        in_front
     }
 
     /// The alignment of a placement; `path` is then the diagonals that it is on.

@@ -46,7 +46,7 @@ use crate::index::{IndexError, IndexInfo, Loaded};
 use crate::search::rows::Rows;
 use crate::search::text::Genome;
 use candidates::ScoredRead;
-use choice::{Chosen, Output, Wanted};
+use choice::{Chosen, Output, Wanted, likely};
 use fragment::Question;
 use mates::{Paired, Pairing};
 use record::Filtered;
@@ -290,14 +290,16 @@ impl GappedEngine {
     ) -> (ScoredRead<'g>, Wanted) {
         let query = &group.queries[number];
         let scoring = &self.options.scoring;
+        let bounds = scoring.bounds(query.len());
         let wanted = Wanted {
-            bounds: scoring.bounds(query.len()),
+            bounds,
+            likely: likely(bounds, scoring.is_local),
             most_unknown: scoring.unknown_at_most(query.len()),
             tries: self.options.effort.tries,
             placements: self.placements(),
             ordinal: first_ordinal + number as u64,
         };
-        let minimum = wanted.bounds.minimum;
+        let minimum = bounds.minimum;
         (ScoredRead { query, penalties: &group.penalties[number], scoring, minimum }, wanted)
     }
 
