@@ -27,22 +27,6 @@ use crate::engine::native::chance::hash;
 /// Diagonals that are so near to the first of a group belong to it: the band covers all of them,
 /// and half as much on either side.
 const GROUP_SPAN: i64 = 31;
-/// A placement of a whole read that is worth so much less than the best one, two mismatches, counts
-/// as a second one. Measured on chr20 (50 bases, 0.1 to 1 % errors): with one mismatch (6) more
-/// reads are wrong at MAPQ 20 than Bowtie 2's, and of 1 % errors with 10, too.
-const LIKELY: i32 = 12;
-/// Of a clipped read; with 12 fewer are at MAPQ 20 than Bowtie 2's.
-const LIKELY_CLIPPED: i32 = 10;
-/// And no more than this part of its range of scores: of 50 bases with 0.1 % errors fewer are at
-/// MAPQ 20 otherwise. From 75 bases on it makes no difference.
-const LIKELY_PART: i32 = 8;
-
-/// By how much less a placement may be worth to count as a second one.
-pub(super) fn likely(bounds: Bounds, is_local: bool) -> i32 {
-    let range = bounds.perfect - bounds.minimum;
-    if is_local { LIKELY_CLIPPED.min(range / LIKELY_PART) } else { LIKELY }
-}
-
 /// What is asked of a read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {

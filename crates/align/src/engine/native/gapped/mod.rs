@@ -46,7 +46,7 @@ use crate::index::{IndexError, IndexInfo, Loaded};
 use crate::search::rows::Rows;
 use crate::search::text::Genome;
 use candidates::ScoredRead;
-use choice::{Chosen, Output, Wanted, likely};
+use choice::{Chosen, Output, Wanted};
 use fragment::Question;
 use mates::{Paired, Pairing};
 use record::Filtered;
@@ -291,11 +291,13 @@ impl GappedEngine {
         let query = &group.queries[number];
         let scoring = &self.options.scoring;
         let bounds = scoring.bounds(query.len());
+        let Effort { tries, likely, likely_part, .. } = self.options.effort;
+        let range = bounds.perfect - bounds.minimum;
         let wanted = Wanted {
             bounds,
-            likely: likely(bounds, scoring.is_local),
+            likely: likely.min(range / likely_part.max(1)),
             most_unknown: scoring.unknown_at_most(query.len()),
-            tries: self.options.effort.tries,
+            tries,
             placements: self.placements(),
             ordinal: first_ordinal + number as u64,
         };
