@@ -30,6 +30,8 @@ TAGS = [
     "ce:B:i,-2147483648,2147483647", "cf:B:I,4294967295", "cg:B:f,0.5,-2", "ch:B:c,1",
     "ci:B:C,7,8,9", "cj:B:s,5", "ck:B:S,1,2", "cl:B:i,3", "cm:B:I,0,1", "cn:B:f,1e+10",
 ]
+#: Files of SAM with the base U, which this pysam reads as T, Debian's samtools and we as N.
+LETTER_U = {"seq.warn.sam", "xx#u.sam"}
 FIELDS = [
     "name", "flag", "reference", "start", "end", "mapq", "cigar", "mate_reference", "mate_start",
     "template_length", "sequence", "qualities", "cigar_ops",
@@ -171,7 +173,10 @@ class AgainstPysam(Case):
             self.assertEqual(table.schema.metadata[b"sam_header"], str(records[0].header).encode())
 
     def test_all_real_files(self) -> None:
-        """Every BAM and SAM of the real data that pysam reads and we do not refuse."""
+        """BAM and SAM of the real data that pysam reads and we do not refuse: all, if there is time.
+
+        What we refuse is malformed, and is named.
+        """
         root = os.environ.get("SEQLOOM_DATA")
         if not root:
             self.absent("SEQLOOM_DATA is not set")
@@ -179,8 +184,12 @@ class AgainstPysam(Case):
         sizes = [it for it in found if it.stat().st_size < 3_000_000]
         small = [it for it in sizes if it.stat().st_size < 400_000]
         chosen = [it for it in small if it.suffix == ".bam"] + small[::25] + sizes[::40]
-        records = refused = 0
+        if os.environ.get("SEQLOOM_SLOW"):
+            chosen = found
+        records = refused = foreign = 0
         for path in chosen:
+            if path.name in LETTER_U:
+                continue
             try:
                 with quiet():
                     records += self.compare(path)
@@ -188,9 +197,10 @@ class AgainstPysam(Case):
                 self.assertIn(str(path), str(error))
                 refused += 1
             except (OSError, ValueError, OverflowError, NotImplementedError):
-                refused += 1  # pysam does not read it
+                foreign += 1  # pysam does not read it
         self.assertGreater(records, 10_000)
-        self.assertLess(refused, len(chosen) // 2, f"{refused} of {len(chosen)}")
+        self.assertLess(refused, len(chosen) // 10, f"{refused} of {len(chosen)}")
+        self.assertLess(foreign, len(chosen) // 2, f"{foreign} of {len(chosen)}")
 
     def test_regions_are_those_of_pysam(self) -> None:
         import pysam
