@@ -173,8 +173,8 @@ impl GappedArguments {
         };
         // More rows in whole reads: there Bowtie 2 is right more often where it is sure.
         let rows = if is_local { 256 } else { 1024 };
-        // What makes no more reads wrong at MAPQ 20 than Bowtie 2, and leaves as many there: measured
-        // on chr20, 50 bases, 0.1 to 1 % errors. Clipped reads that are short have little room.
+        // No more reads are wrong at MAPQ 20 than Bowtie 2's, and as many are there: measured on
+        // chr20, 50 bases, 0.1 to 1 % errors. Clipped reads that are short have little room.
         let (likely, likely_part) = match (effort, is_local) {
             (EffortArgument::VerySensitive, _) => (10, 1),
             (_, false) => (12, 1),

@@ -84,7 +84,8 @@ proptest! {
         let mut penalties = Vec::new();
         scoring.penalties(&query, &mut penalties);
         let minimum = i32::MIN / 4;
-        let scored = ScoredRead { query: &query, penalties: &penalties, scoring: &scoring, minimum };
+        let (query, penalties) = (&query, &penalties[..]);
+        let scored = ScoredRead { query, penalties, scoring: &scoring, minimum };
 
         let bytes = packed(&genome);
         let bases = genome.len() as u64;
@@ -103,7 +104,7 @@ proptest! {
         reference.codes(stretch, from, read.len() + 2 * MARGIN + 1, &mut window);
         let problem = Problem {
             codes: query.codes(),
-            penalties: &penalties,
+            penalties,
             window: &window,
             scoring: &scoring,
             gaps_late: seed % 2 == 0,

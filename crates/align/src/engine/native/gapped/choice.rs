@@ -8,9 +8,9 @@
 //! gap could not make good enough (`bound`) are passed over.
 //!
 //! Of the other placements, the second score is that of the best one, if the read may well be
-//! from there: if it is worth at most [`Wanted::likely`] less. For a read to come from a place that is
-//! worth less than that, two or more of its bases would have to be wrong, and all of them so that
-//! they agree with another place. Where more than one placement is wanted, all count.
+//! from there: if it is worth at most [`Wanted::likely`] less. For a read to come from a place that
+//! is worth less than that, two or more of its bases would have to be wrong, and all of them so
+//! that they agree with another place. Where more than one placement is wanted, all count.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -277,7 +277,8 @@ impl Work {
         group.is_extended || group.ungapped.is_some_and(|score| score >= ceiling)
     }
 
-    /// Whether an alignment with gaps may be worth `needed`, and more than without gaps, in a group.
+    /// Whether an alignment with gaps may be worth `needed`, and more than without gaps, in a
+    /// group.
     #[inline(always)]
     fn may_reach(
         &mut self,
