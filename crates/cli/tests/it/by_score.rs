@@ -5,6 +5,7 @@ use crate::common::{
     READ_GROUP, assert_same_bytes, folder, has, memory_floor, run, run_into, seqloom, words,
 };
 use crate::data::{Reference, align, small, yeast};
+use crate::lead::{Lead, MOST_BELOW};
 use crate::ungapped::{assert_valid, index_of};
 use seqloom_testkit::random::Random;
 use seqloom_testkit::sam::{SamRecord, flag};
@@ -278,50 +279,6 @@ fn check_mapq(mode: &str, records: &[Record], whose: &str) {
 /// Reads at MAPQ 20 and above, of Bowtie 2's, at least.
 const LEAST_SURE: f64 = 0.999;
 
-/// Most standard errors by which a share may be below Bowtie 2's.
-const MOST_BELOW: f64 = 2.0;
-
-/// Most of those sets, named, in which the draw among equal placements has both differ by more:
-/// chance, of some sixty sets. (The reads of 250 bases are the same ones at all efforts.)
-const MOST_BELOW_BY_DRAW: f64 = 3.0;
-const BELOW_BY_DRAW: [&str; 4] = [
-    "yeast, local, sensitive, 100000 of 100 bases, 0.001",
-    "yeast, local, very-fast, 5000 of 250 bases, 0.01",
-    "yeast, local, fast, 5000 of 250 bases, 0.01",
-    "yeast, local, sensitive, 5000 of 250 bases, 0.01",
-];
-
-/// By how many more reads are right than Bowtie 2's, of those on which the two differ.
-#[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Lead {
-    sum: i64,
-    squares: i64,
-}
-
-impl Lead {
-    /// Adds what one template says. Mates are right or wrong together.
-    fn add(&mut self, more: i64) {
-        self.sum += more;
-        self.squares += more * more;
-    }
-
-    /// The same of both.
-    pub(crate) fn with(self, other: Self) -> Self {
-        Self { sum: self.sum + other.sum, squares: self.squares + other.squares }
-    }
-
-    /// In its standard errors.
-    fn errors(self) -> f64 {
-        self.sum as f64 / (self.squares.max(1) as f64).sqrt()
-    }
-
-    /// Where chance has evened out, sets together are not below Bowtie 2's.
-    pub(crate) fn check(self, sets: &str) {
-        eprintln!("{sets}: {:+.1} standard errors, all sets together", self.errors());
-        assert!(self.errors() >= -MOST_BELOW, "{sets}: {self:?}");
-    }
-}
-
 /// Shares that are not below Bowtie 2's, of records of which `together` and `together` are of one
 /// template.
 pub(crate) fn compare_places(
@@ -354,9 +311,7 @@ pub(crate) fn compare_places(
          wrong at 20 {wrong:?}, at 20 {sure:?}, unaligned {lost:?}",
         of_all.errors()
     );
-    let is_named = BELOW_BY_DRAW.contains(&what);
-    let most = if is_named { MOST_BELOW_BY_DRAW } else { MOST_BELOW };
-    assert!(of_all.errors() >= -most, "{what}: right {right:?}");
+    of_all.check_set(what);
     assert!(of_chosen >= -MOST_BELOW, "{what}: right {right:?} but for drawn ones");
     assert!(wrong[0] <= wrong[1] + 3, "{what}: wrong at 20 {wrong:?}");
     let least = (sure[1] as f64 * LEAST_SURE).floor();

@@ -2,13 +2,14 @@
 //! known, and what becomes of pairs that are none.
 
 use crate::by_score::{
-    ALL, Changes, Lead, Record, STREAM, Truth, USUAL, USUALLY, compare_places, complement, preset,
+    ALL, Changes, Record, STREAM, Truth, USUAL, USUALLY, compare_places, complement, preset,
     records, sample,
 };
 use crate::common::{
     READ_GROUP, assert_same_bytes, folder, has, memory_floor, run, run_into, seqloom, words,
 };
 use crate::data::{Reference, align, small, yeast};
+use crate::lead::Lead;
 use crate::ungapped::{assert_valid, index_of};
 use seqloom_testkit::random::Random;
 use seqloom_testkit::sam::flag;
