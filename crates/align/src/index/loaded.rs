@@ -5,6 +5,8 @@ use std::io::{BufReader, Read};
 use std::ops::Range;
 use std::path::Path;
 
+use seqloom_runtime::placement::ask_for_huge_pages;
+
 use super::annotation::{read_alt, read_amb, read_ann};
 use super::check::{io_error, read_text};
 use super::layout::{CHECKPOINTS_AT, Layout};
@@ -133,6 +135,8 @@ impl<'a> Body<'a> {
         value_of: fn([u8; N]) -> T,
     ) -> Result<Vec<T>, IndexError> {
         let mut values = Vec::with_capacity(count);
+        // They are read here and there: small pages would cost a miss more each time.
+        ask_for_huge_pages(&mut values);
         let mut buffer = vec![0; CHUNK_BYTES.min(count * N)];
         while values.len() < count {
             let some = (count - values.len()).min(CHUNK_BYTES / N);

@@ -76,6 +76,8 @@ pub(crate) fn usual(is_local: bool) -> GappedOptions {
             second_rows: 2 * 16,
             tries: 15,
             second_interval: 2,
+            likely: 10,
+            likely_part: 1,
         },
         reported: Reported::AtMost(1),
         strands: Strands::Both,

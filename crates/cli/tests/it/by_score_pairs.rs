@@ -9,6 +9,7 @@ use crate::common::{
     READ_GROUP, assert_same_bytes, folder, has, memory_floor, run, run_into, seqloom, words,
 };
 use crate::data::{Reference, align, small, yeast};
+use crate::lead::Lead;
 use crate::ungapped::{assert_valid, index_of};
 use seqloom_testkit::random::Random;
 use seqloom_testkit::sam::flag;
@@ -139,23 +140,26 @@ const BOTH: [&str; 2] = ["end-to-end", "local"];
 
 fn no_worse(reference: &Reference, count: usize, sets: &[Set<'_>]) {
     let here = folder();
+    let (name, mut lead) = (reference.name(), Lead::default());
     for &(modes, length, errors, efforts) in sets {
         let changes = Changes { errors, ..USUAL };
         let seed = (length as u64, count);
         let truths = pairs(reference, seed, (length, changes), [0, 0], here.path());
         for mode in modes {
             for effort in efforts {
-                let what = format!("{mode}, {effort}, {count} of 2x{length} bases, {errors}");
+                let what =
+                    format!("{name}, {mode}, {effort}, {count} of 2x{length} bases, {errors}");
                 let options = [format!("--effort {effort}"), preset(mode, effort)];
                 let [ours, theirs] =
                     both(mode, reference, here.path(), options.each_ref().map(String::as_str));
-                compare_places(&truths, [&ours, &theirs], (&what, 2));
+                lead = lead.with(compare_places(&truths, [&ours, &theirs], (&what, 2)));
                 let pairs = [&ours, &theirs]
                     .map(|all| all.iter().filter(|it| it.flags & PROPER != 0).count());
                 assert!(pairs[0] >= pairs[1], "{what}: {pairs:?} mates of concordant pairs");
             }
         }
     }
+    lead.check(name);
 }
 
 #[test]

@@ -49,6 +49,11 @@ impl Reference {
         })
     }
 
+    /// What messages call it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The bases.
     pub(crate) fn genome(&self) -> &Genome {
         self.genome.get_or_init(|| Genome::read_fasta(&self.ours).unwrap())

@@ -25,6 +25,7 @@ mod identity;
 mod index;
 mod input;
 mod lanes;
+mod lead;
 mod manners;
 mod mates;
 mod memory;

@@ -74,6 +74,18 @@ impl Query {
         &self.codes[..self.length]
     }
 
+    /// Bases as words of two bits each, the first in the highest, and the higher bit of each that
+    /// is known.
+    #[inline(always)]
+    pub(super) fn words(&self) -> impl Iterator<Item = (u64, u64)> {
+        let words = (0..self.length).step_by(WORD_BASES).zip(&self.words).zip(&self.unknown);
+        words.map(|((from, &bases), &unknown)| {
+            let behind = 2 * (self.length - from).min(WORD_BASES) as u32;
+            let known = HIGHER_BITS & !unknown & !u64::MAX.checked_shr(behind).unwrap_or(0);
+            (bases, known)
+        })
+    }
+
     /// Qualities of the bases.
     pub(super) fn qualities(&self) -> impl Iterator<Item = u8> {
         self.qualities[..self.length].iter().map(|quality| quality.saturating_sub(b'!'))
@@ -92,6 +104,23 @@ impl Query {
         self.differences(genome, place, u32::MAX).unwrap_or(Differences([0; WORDS]))
     }
 
+    /// Words of the read.
+    #[inline(always)]
+    pub(super) fn word_count(&self) -> usize {
+        self.length.div_ceil(WORD_BASES)
+    }
+
+    /// Where the read's word number `word` differs, if the read starts at `place` of `T`, from what
+    /// is there, which must be on one strand: the higher bit of each base's two.
+    #[inline(always)]
+    pub(super) fn differences_of(&self, genome: Genome<'_>, place: u64, word: usize) -> u64 {
+        let from = word * WORD_BASES;
+        let count = (self.length - from).min(WORD_BASES);
+        let either = genome.word(place + from as u64, count) ^ self.words[word];
+        // Behind the last base both are zero.
+        (either | either << 1) & HIGHER_BITS | self.unknown[word]
+    }
+
     /// Where the read differs from the bases that start at `place` of `T`, which must be on one
     /// strand; `None` where that is in more than `most` places.
     #[inline(always)]
@@ -103,11 +132,8 @@ impl Query {
     ) -> Option<Differences> {
         let mut found = Differences([0; WORDS]);
         let mut sum = 0;
-        for (word, from) in (0..self.length).step_by(WORD_BASES).enumerate() {
-            let count = (self.length - from).min(WORD_BASES);
-            let either = genome.word(place + from as u64, count) ^ self.words[word];
-            // Behind the last base both are zero.
-            let bits = (either | either << 1) & HIGHER_BITS | self.unknown[word];
+        for word in 0..self.word_count() {
+            let bits = self.differences_of(genome, place, word);
             found.0[word] = bits;
             sum += bits.count_ones();
             if sum > most {
@@ -142,6 +168,14 @@ fn pack_eight(bytes: u64) -> u64 {
     let fours = (bytes | bytes >> 6) & 0x000F_000F_000F_000F;
     let eights = (fours | fours >> 12) & 0x0000_00FF_0000_00FF;
     (eights | eights >> 24) & 0xFFFF
+}
+
+/// Takes the first of the places that a word's higher bits say.
+#[inline(always)]
+pub(super) fn pop(bits: &mut u64) -> Option<usize> {
+    let first = (*bits != 0).then(|| bits.leading_zeros())?;
+    *bits &= !(1 << 63 >> first);
+    Some(first as usize / 2)
 }
 
 impl Differences {
@@ -185,9 +219,7 @@ impl Iterator for PlacesOfWord {
 
     #[inline(always)]
     fn next(&mut self) -> Option<usize> {
-        let first = (self.0 != 0).then(|| self.0.leading_zeros())?;
-        self.0 &= !(1 << 63 >> first);
-        Some(first as usize / 2)
+        pop(&mut self.0)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The rows of all short strings, so that a search begins some bases in.
 
+use seqloom_runtime::placement::ask_for_huge_pages;
+
 use crate::search::prefetch::prefetch;
 use crate::search::rows::{Interval, Rows};
 
@@ -18,6 +20,12 @@ pub(super) struct Starts {
     entries: Vec<u64>,
 }
 
+/// An interval as a word.
+#[inline(always)]
+fn entry(interval: Interval) -> u64 {
+    interval.first << COUNT_BITS | interval.count.min(OFTEN)
+}
+
 impl Starts {
     /// Length of the strings for a genome of so many bases: the table has a byte a base at most.
     fn bases_for(bases: u64) -> usize {
@@ -32,20 +40,29 @@ impl Starts {
     /// Searches for all strings of a genome of so many bases.
     pub(super) fn find(rows: &Rows<'_>, bases: u64) -> Self {
         let string_bases = Self::bases_for(bases);
-        let mut starts = Self { string_bases, entries: vec![0; 1 << (2 * string_bases)] };
-        starts.fill(rows, rows.all(), 0, 0);
+        let mut entries = Vec::with_capacity(1 << (2 * string_bases));
+        // They are read here and there.
+        ask_for_huge_pages(&mut entries);
+        entries.resize(1 << (2 * string_bases), 0);
+        entries[0] = entry(rows.all());
+        let mut starts = Self { string_bases, entries };
+        (0..string_bases).for_each(|length| starts.lengthen(rows, length));
         starts
     }
 
-    /// Enters all strings that end with string `number` of `length` bases, whose rows these are.
-    fn fill(&mut self, rows: &Rows<'_>, interval: Interval, number: usize, length: usize) {
-        if length == self.string_bases {
-            self.entries[number] = interval.first << COUNT_BITS | interval.count.min(OFTEN);
-            return;
-        }
-        let (longer, _) = rows.extend_all(interval);
-        for (base, interval) in longer.into_iter().enumerate().filter(|(_, it)| it.count > 0) {
-            self.fill(rows, interval, base << (2 * length) | number, length + 1);
+    /// Replaces the strings of `length` bases by those with one more in front. The order of their
+    /// numbers is that of their rows, so the index is read from its front to its end.
+    fn lengthen(&mut self, rows: &Rows<'_>, length: usize) {
+        for number in 0..1 << (2 * length) {
+            let search = || {
+                let bases = (0..length).map(|at| number >> (2 * at) & 3);
+                bases.fold(rows.all(), |interval, base| rows.extend(interval, base))
+            };
+            let interval = self.get(number).unwrap_or_else(search);
+            let (longer, _) = rows.extend_all(interval);
+            for (base, interval) in longer.into_iter().enumerate() {
+                self.entries[base << (2 * length) | number] = entry(interval);
+            }
         }
     }
 

@@ -3,7 +3,8 @@
 use super::score::Scoring;
 use super::seeds::Hit;
 use super::window::{Reference, Stretch, WALL};
-use crate::engine::native::query::{Query, UNKNOWN};
+use crate::engine::native::query::{Query, UNKNOWN, pop};
+use crate::search::text::WORD_BASES;
 
 /// A read with what it is scored by.
 #[derive(Clone, Copy)]
@@ -12,6 +13,8 @@ pub(super) struct ScoredRead<'a> {
     /// Of a mismatch, by base.
     pub(super) penalties: &'a [i16],
     pub(super) scoring: &'a Scoring,
+    /// Less does not count.
+    pub(super) minimum: i32,
 }
 
 /// An alignment without a gap.
@@ -77,7 +80,8 @@ impl Best {
 }
 
 impl ScoredRead<'_> {
-    /// What the read is worth without a gap where its first base is at `start`.
+    /// What the read is worth without a gap where its first base is at `start`; a whole one that is
+    /// not worth its minimum has nothing.
     #[inline(always)]
     pub(super) fn ungapped(
         &self,
@@ -92,17 +96,44 @@ impl ScoredRead<'_> {
         if !is_inside || reference.has_hole(start, end) {
             return self.ungapped_slowly(reference, stretch, start, codes);
         }
-        let differences = self.query.differences(reference.genome, start as u64, u32::MAX)?;
         let bonus = i32::from(self.scoring.match_bonus);
+        if !self.scoring.is_local {
+            let most = bonus * length as i32 - self.minimum;
+            let loss = self.loss(reference, start as u64, most)?;
+            let score = bonus * length as i32 - loss;
+            return Some(Ungapped { score, from: 0, end: length as u16 });
+        }
         let mut best = Best::new(self.scoring.is_local);
         let mut from = 0;
-        for at in differences.places() {
-            best.run(bonus * (at - from) as i32, at);
-            best.lose(self.penalties[at].into(), at);
-            from = at + 1;
+        for word in 0..self.query.word_count() {
+            let mut bits = self.query.differences_of(reference.genome, start as u64, word);
+            while let Some(at) = pop(&mut bits) {
+                let at = word * WORD_BASES + at;
+                best.run(bonus * (at - from) as i32, at);
+                best.lose(self.penalties[at].into(), at);
+                from = at + 1;
+            }
         }
         best.run(bonus * (length - from) as i32, length);
         best.end(length)
+    }
+
+    /// What the mismatches cost where the read's first base is at `start`, if that is `most` at
+    /// most.
+    #[inline(always)]
+    fn loss(&self, reference: &Reference<'_>, start: u64, most: i32) -> Option<i32> {
+        let bonus = i32::from(self.scoring.match_bonus);
+        let mut loss = 0;
+        for word in 0..self.query.word_count() {
+            let mut bits = self.query.differences_of(reference.genome, start, word);
+            while let Some(at) = pop(&mut bits) {
+                loss += i32::from(self.penalties[word * WORD_BASES + at]) + bonus;
+            }
+            if loss > most {
+                return None;
+            }
+        }
+        Some(loss)
     }
 
     /// As [`ScoredRead::ungapped`], over holes and the ends of sequences.

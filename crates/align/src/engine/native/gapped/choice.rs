@@ -1,43 +1,40 @@
 //! From the hits of a read's seeds to its placements: which diagonals are worth a gapped
-//! extension, and which alignments differ from one another.
+//! extension.
 //!
 //! No alignment with a gap is worth more than a perfect one less the cheapest gap. So where two
 //! placements are at least as good without a gap, nothing is extended; elsewhere the diagonals
 //! are taken in groups that one band covers, those with the best score and the longest seeds
-//! first, until so many in turn have changed neither the best nor the second score.
+//! first, until so many in turn have changed neither the best nor the second score. Groups that a
+//! gap could not make good enough (`bound`) are passed over.
 //!
 //! Of the other placements, the second score is that of the best one, if the read may well be
-//! from there: if it is worth at most [`LIKELY`] less. For a read to come from a place that is
-//! worth less than that, two or more of its bases would have to be wrong, and all of them so that
-//! they agree with another place. Where more than one placement is wanted, all count.
+//! from there: if it is worth at most [`Wanted::likely`] less. For a read to come from a place that
+//! is worth less than that, two or more of its bases would have to be wrong, and all of them so
+//! that they agree with another place. Where more than one placement is wanted, all count.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
+use super::bound::Pieces;
 use super::candidates::{Diagonal, ScoredRead};
-use super::kernel::{Lanes, MARGIN, Profile, best_score};
+use super::kernel::{LANES, Lanes, MARGIN, Profile, best_score};
 use super::score::{Bounds, Scoring};
 use super::seeds::Hit;
-use super::traceback::{CLIP, DELETION, INSERTION, MATCH, Problem, Table, push};
+use super::traceback::Table;
 use super::window::{Reference, Stretch};
 use crate::engine::native::chance::hash;
-use crate::engine::native::query::UNKNOWN;
 
 /// Diagonals that are so near to the first of a group belong to it: the band covers all of them,
 /// and half as much on either side.
 const GROUP_SPAN: i64 = 31;
-/// Alignments whose groups lie further from each other have no cell in common.
-const APART: i64 = 200;
-/// A placement that is worth so much less than the best one counts as a second one. Measured on
-/// chr20 (50 bases, both modes, 0.1 to 1 % errors): with one mismatch (6) more reads are wrong at
-/// MAPQ 20 than Bowtie 2's, with two (12) fewer are there at all.
-pub(super) const LIKELY: i32 = 10;
-
 /// What is asked of a read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) bounds: Bounds,
     /// Most unknown bases.
     pub(super) most_unknown: u32,
+    /// A placement that is worth so much less than the best one counts as a second one.
+    pub(super) likely: i32,
     /// Most extensions in turn that change nothing.
     pub(super) tries: u32,
     /// Placements that are reported.
@@ -105,19 +102,23 @@ pub(super) struct Found {
 pub(super) struct Work {
     pub(super) diagonals: Vec<Diagonal>,
     pub(super) groups: Vec<Group>,
-    order: Vec<usize>,
+    /// Groups to be extended: what they are worth without a gap, bases in seeds, number.
+    order: Vec<(Reverse<i32>, Reverse<u32>, usize)>,
     pub(super) found: Vec<Found>,
     /// The profile is that of the read at hand.
     is_ready: bool,
     profile: Profile,
-    codes: Vec<u8>,
+    /// The pieces are those of the read at hand.
+    has_pieces: bool,
+    pieces: Pieces,
+    pub(super) codes: Vec<u8>,
     window: Vec<i16>,
-    table: Table,
-    ops: Vec<u32>,
+    pub(super) table: Table,
+    pub(super) ops: Vec<u32>,
     /// Diagonals of the alignments with gaps that have been taken.
     pub(super) passed: Vec<i64>,
     /// Those of the one at hand.
-    path: Vec<i64>,
+    pub(super) path: Vec<i64>,
 }
 
 /// The two best scores.
@@ -168,6 +169,7 @@ impl Work {
         wanted: &Wanted,
     ) {
         self.is_ready = false;
+        self.has_pieces = false;
         self.groups.clear();
         self.found.clear();
         read.diagonals(reference, hits, &mut self.codes, &mut self.diagonals);
@@ -234,21 +236,19 @@ impl Work {
         if ceiling < bounds.minimum || is_settled(&two) {
             return;
         }
-        let groups = &self.groups;
-        self.order.clear();
-        self.order.extend(0..groups.len());
-        let key = |&at: &usize| {
-            let group = &groups[at];
-            (group.ungapped.unwrap_or(i32::MIN), group.covered)
-        };
-        self.order.sort_by_key(|at| std::cmp::Reverse(key(at)));
+        self.put_in_order(ceiling);
         let mut failed = 0;
         for at in 0..self.order.len() {
-            let number = self.order[at];
-            if self.is_settled(number, ceiling) {
-                continue;
-            }
-            let better = self.extend_group::<L>(read, reference, wanted, number);
+            let number = self.order[at].2;
+            let needed = match two.best.filter(|_| wanted.placements == 1) {
+                Some(best) => bounds.minimum.max(best - wanted.likely),
+                None => bounds.minimum,
+            };
+            let better = if self.may_reach(read, reference, number, needed) {
+                self.extend_group::<L>(read, reference, wanted, number)
+            } else {
+                None
+            };
             let has_changed = better.is_some_and(|it| two.add(it) || wanted.placements > 1);
             failed = if has_changed { 0 } else { failed + 1 };
             if failed >= wanted.tries || is_settled(&two) {
@@ -257,10 +257,46 @@ impl Work {
         }
     }
 
+    /// Lists the groups that are not settled, the best first.
+    fn put_in_order(&mut self, ceiling: i32) {
+        let mut order = std::mem::take(&mut self.order);
+        order.clear();
+        for (number, group) in self.groups.iter().enumerate() {
+            if !self.is_settled(number, ceiling) {
+                let score = group.ungapped.unwrap_or(i32::MIN);
+                order.push((Reverse(score), Reverse(group.covered), number));
+            }
+        }
+        order.sort_unstable();
+        self.order = order;
+    }
+
     /// Whether a group needs no extension: nothing with a gap is better, or it has been extended.
     pub(super) fn is_settled(&self, group: usize, ceiling: i32) -> bool {
         let group = &self.groups[group];
         group.is_extended || group.ungapped.is_some_and(|score| score >= ceiling)
+    }
+
+    /// Whether an alignment with gaps may be worth `needed`, and more than without gaps, in a
+    /// group.
+    #[inline(always)]
+    fn may_reach(
+        &mut self,
+        read: ScoredRead<'_>,
+        reference: &Reference<'_>,
+        number: usize,
+        needed: i32,
+    ) -> bool {
+        if !self.has_pieces {
+            self.pieces.take(read);
+            self.has_pieces = true;
+        }
+        let group = &self.groups[number];
+        let needed = group.ungapped.map_or(needed, |ungapped| needed.max(ungapped + 1));
+        let band = group.middle - LANES as i64 + 1..=group.middle + LANES as i64;
+        let diagonals = &self.diagonals[group.diagonals.clone()];
+        let bound = self.pieces.bound(read, reference, diagonals, (band, needed));
+        bound.is_none_or(|bound| bound >= needed)
     }
 
     /// Extends a group with gaps; the score, if it counts and is better than without.
@@ -305,178 +341,18 @@ impl Work {
 
     /// Fetches what is under a group's band; whether that is bases alone.
     #[inline(always)]
-    fn fetch(&mut self, read: ScoredRead<'_>, reference: &Reference<'_>, group: &Group) -> bool {
+    pub(super) fn fetch(
+        &mut self,
+        read: ScoredRead<'_>,
+        reference: &Reference<'_>,
+        group: &Group,
+    ) -> bool {
         let (from, length) = (group.middle - MARGIN as i64, read.query.len() + 2 * MARGIN + 1);
         reference.codes(group.stretch, from, length, &mut self.codes)
-    }
-
-    /// Takes placements that differ from those taken before, the best first, until there are enough
-    /// and the score of one more is known.
-    pub(super) fn take(
-        &mut self,
-        read: ScoredRead<'_>,
-        reference: &Reference<'_>,
-        wanted: &Wanted,
-        out: &mut Output,
-    ) -> Chosen {
-        let first = out.alignments.len();
-        let is_frequent = self.is_frequent();
-        let mut chosen = Chosen { alignments: first..first, second: None, is_frequent };
-        self.sort_found();
-        self.passed.clear();
-        for at in 0..self.found.len() {
-            let found = self.found[at];
-            let taken = out.alignments.len() - first;
-            let best = out.alignments.get(first).map_or(found.score, |it| it.score);
-            let counts = wanted.placements > 1 || best - found.score <= LIKELY;
-            if taken >= wanted.placements && !counts {
-                break;
-            }
-            let alignment = self.alignment(read, reference, &found, out);
-            let is_new = self.is_new(&found, &out.alignments[first..], &out.ops);
-            let is_known = is_new && self.is_known(read, reference, &alignment, wanted);
-            if is_known {
-                if taken > 0 && counts {
-                    chosen.second = chosen.second.or(Some(found.score));
-                }
-                if taken < wanted.placements {
-                    self.pass(&found);
-                    out.alignments.push(alignment);
-                    continue;
-                }
-            }
-            out.ops.truncate(alignment.ops.start);
-            if taken >= wanted.placements && chosen.second.is_some() {
-                break;
-            }
-        }
-        chosen.alignments.end = out.alignments.len();
-        chosen
-    }
-
-    /// Numbers of the placements in a group, where those are in order.
-    pub(super) fn of_group(&self, group: usize) -> Range<usize> {
-        let from = self.found.partition_point(|it| it.group < group);
-        from..self.found.partition_point(|it| it.group <= group)
-    }
-
-    /// Whether some of its seeds are frequent.
-    pub(super) fn is_frequent(&self) -> bool {
-        self.diagonals.iter().any(|it| !it.is_rare)
-    }
-
-    /// The best placements first; of equal ones chance decides.
-    pub(super) fn sort_found(&mut self) {
-        self.found.sort_unstable_by_key(|it| {
-            (std::cmp::Reverse(it.score), it.chance, it.group, it.diagonal)
-        });
-    }
-
-    /// The alignment of a placement; `path` is then the diagonals that it is on.
-    pub(super) fn alignment(
-        &mut self,
-        read: ScoredRead<'_>,
-        reference: &Reference<'_>,
-        found: &Found,
-        out: &mut Output,
-    ) -> Alignment {
-        let group = self.groups[found.group].clone();
-        let length = read.query.len();
-        self.path.clear();
-        let place = if let Some(at) = found.diagonal {
-            let diagonal = &self.diagonals[at];
-            let (from, end) = diagonal
-                .ungapped
-                .map_or((0, length), |it| (usize::from(it.from), usize::from(it.end)));
-            self.ops.clear();
-            push(&mut self.ops, CLIP, from);
-            push(&mut self.ops, MATCH, end - from);
-            push(&mut self.ops, CLIP, length - end);
-            self.path.push(diagonal.start);
-            diagonal.start + from as i64
-        } else {
-            self.fetch(read, reference, &group);
-            let problem = Problem {
-                codes: read.query.codes(),
-                penalties: read.penalties,
-                window: &self.codes,
-                scoring: read.scoring,
-                gaps_late: group.stretch.is_reverse,
-            };
-            let traced = problem.trace(&mut self.table, &mut self.ops);
-            let place = group.middle - MARGIN as i64 + traced.start as i64;
-            walk(place, &self.ops, &mut self.path);
-            place
-        };
-        let ops = out.ops.len()..out.ops.len() + self.ops.len();
-        out.ops.extend(&self.ops);
-        Alignment { score: found.score, stretch: group.stretch, place, ops }
-    }
-
-    /// Whether an alignment has no more bases that are not A, C, G or T, of the read and of the
-    /// reference under it, than are allowed.
-    pub(super) fn is_known(
-        &mut self,
-        read: ScoredRead<'_>,
-        reference: &Reference<'_>,
-        alignment: &Alignment,
-        wanted: &Wanted,
-    ) -> bool {
-        let length = read.query.len();
-        let end = (alignment.place + length as i64).min(alignment.stretch.end);
-        if !reference.has_hole(alignment.place, end) {
-            // Reads with too many are not searched for.
-            return true;
-        }
-        let span = (end - alignment.place) as usize;
-        reference.codes(alignment.stretch, alignment.place, span, &mut self.codes);
-        let unknown = self.codes.iter().filter(|&&code| code == UNKNOWN).count();
-        unknown as u32 <= wanted.most_unknown
-    }
-
-    /// The alignment at hand is one of those taken.
-    pub(super) fn pass(&mut self, found: &Found) {
-        if found.diagonal.is_none() {
-            self.passed.extend(&self.path);
-        }
-    }
-
-    /// Whether the alignment at hand is on no diagonal of those taken.
-    pub(super) fn is_new(&self, found: &Found, taken: &[Alignment], ops: &[u32]) -> bool {
-        let is_passed = |diagonal: &i64| self.passed.contains(diagonal);
-        if self.path.iter().any(is_passed) {
-            return false;
-        }
-        // Diagonals without a gap differ from each other.
-        found.diagonal.is_some()
-            || !taken.iter().any(|other| {
-                let near = (other.place - self.path[0]).abs() < APART + 400;
-                let clip = ops[other.ops.start];
-                let clip = if clip & 15 == CLIP { i64::from(clip >> 4) } else { 0 };
-                near && self.path.contains(&(other.place - clip))
-            })
     }
 }
 
 /// What a mismatch costs.
 pub(super) fn of_mismatch(scoring: &Scoring) -> i32 {
     i32::from(scoring.mismatch[0] + scoring.match_bonus)
-}
-
-/// The diagonals that an alignment is on: places of the read's first base.
-fn walk(place: i64, ops: &[u32], out: &mut Vec<i64>) {
-    let mut diagonal = place;
-    if let Some(clip) = ops.first().filter(|&op| op & 15 == CLIP) {
-        diagonal -= i64::from(clip >> 4);
-    }
-    out.clear();
-    for op in ops {
-        let count = i64::from(op >> 4);
-        match op & 15 {
-            DELETION => diagonal += count,
-            INSERTION => diagonal -= count,
-            MATCH => out.push(diagonal),
-            _ => (),
-        }
-    }
 }

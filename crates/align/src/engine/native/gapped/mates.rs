@@ -11,7 +11,7 @@
 use std::cmp::Reverse;
 
 use super::candidates::Diagonal;
-use super::choice::{Alignment, Chosen, LIKELY, Output, Two, Work, of_mismatch};
+use super::choice::{Alignment, Chosen, Output, Two, Work, of_mismatch};
 use super::fragment::Question;
 use super::kernel::{Lanes, MARGIN};
 use super::rescue::Finder;
@@ -415,7 +415,7 @@ impl Pairing {
         let (score, start) = (taken.first()?.score, out.ops.len());
         for at in 0..work.found.len() {
             let found = work.found[at];
-            if score - found.score > LIKELY && question.wants_one() {
+            if score - found.score > question.wanted[mate].likely && question.wants_one() {
                 break;
             }
             let alignment = work.alignment(read, reference, &found, out);

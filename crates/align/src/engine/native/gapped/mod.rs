@@ -5,8 +5,8 @@
 //!    reads at once.
 //! 2. `candidates`: the diagonals on which they lie, and what the read is worth there without a
 //!    gap.
-//! 3. `choice`: which of them are extended with gaps (`kernel`), and which placements differ
-//!    from one another (`traceback`).
+//! 3. `choice`: which of them are extended with gaps (`kernel`), where that could be of use
+//!    (`bound`), and which placements differ from one another (`distinct`, `traceback`).
 //! 4. Reads without a good placement get more and shorter seeds, and go through 2 and 3 once
 //!    more.
 //! 5. `record`: to BAM, with MAPQ by the table of `mapq`.
@@ -14,8 +14,10 @@
 //! Of mates, `mates` takes the place of 3: it chooses pairs (`fragment` says what is one), and
 //! `rescue` finds mates without seeds.
 
+mod bound;
 mod candidates;
 mod choice;
+mod distinct;
 mod emit;
 pub(super) mod fragment;
 mod kernel;
@@ -289,14 +291,19 @@ impl GappedEngine {
     ) -> (ScoredRead<'g>, Wanted) {
         let query = &group.queries[number];
         let scoring = &self.options.scoring;
+        let bounds = scoring.bounds(query.len());
+        let Effort { tries, likely, likely_part, .. } = self.options.effort;
+        let range = bounds.perfect - bounds.minimum;
         let wanted = Wanted {
-            bounds: scoring.bounds(query.len()),
+            bounds,
+            likely: likely.min(range / likely_part.max(1)),
             most_unknown: scoring.unknown_at_most(query.len()),
-            tries: self.options.effort.tries,
+            tries,
             placements: self.placements(),
             ordinal: first_ordinal + number as u64,
         };
-        (ScoredRead { query, penalties: &group.penalties[number], scoring }, wanted)
+        let minimum = bounds.minimum;
+        (ScoredRead { query, penalties: &group.penalties[number], scoring, minimum }, wanted)
     }
 
     /// Whether a read has no placement, or one of a low score, or one that is not perfect among the

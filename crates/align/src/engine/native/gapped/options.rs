@@ -19,6 +19,11 @@ pub struct Effort {
     pub tries: u32,
     /// Bases from seed to seed where a read has no good placement yet.
     pub second_interval: u16,
+    /// A placement that is worth so much less than the best one counts as a second one, and no more
+    /// than this part of the range of scores.
+    pub likely: i32,
+    /// See there; 1 for all of the range.
+    pub likely_part: i32,
 }
 
 /// All options of the modes.

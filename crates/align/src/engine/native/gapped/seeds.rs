@@ -156,6 +156,33 @@ pub(in crate::engine::native) struct Hit {
     pub(in crate::engine::native) is_rare: bool,
 }
 
+/// Bits of a [`Hit`] as a number: of its first base and of the one behind its last. Places have 39
+/// bits (`index::layout`), and one more that they are counted from in front of all.
+const BASE_BITS: u32 = 9;
+/// Reads are no longer than this.
+const IN_FRONT: i64 = 1 << BASE_BITS;
+
+impl Hit {
+    /// All but the read as a number; the order of numbers is that of hits of a read.
+    #[inline(always)]
+    fn key(&self) -> u64 {
+        let Self { start, from, end, is_rare, .. } = *self;
+        let key = (start + IN_FRONT) as u64;
+        let key = (key << BASE_BITS | u64::from(from)) << BASE_BITS | u64::from(end);
+        key << 1 | u64::from(is_rare)
+    }
+
+    /// What has this key.
+    #[inline(always)]
+    fn of_key(query: u32, key: u64) -> Self {
+        let base = |bits: u64| (bits & ((1 << BASE_BITS) - 1)) as u16;
+        let (is_rare, key) = (key & 1 == 1, key >> 1);
+        let (end, key) = (base(key), key >> BASE_BITS);
+        let (from, key) = (base(key), key >> BASE_BITS);
+        Self { query, start: key as i64 - IN_FRONT, from, end, is_rare }
+    }
+}
+
 /// A row on its way to its place.
 #[derive(Debug, Clone, Copy)]
 struct Located {
@@ -165,6 +192,15 @@ struct Located {
     from: u16,
     end: u16,
     is_rare: bool,
+}
+
+impl Located {
+    /// Where it is, if that is known.
+    fn hit(&self) -> Option<Hit> {
+        let Self { query, from, end, is_rare, .. } = *self;
+        let start = self.place? as i64 - i64::from(from);
+        Some(Hit { query, start, from, end, is_rare })
+    }
 }
 
 impl Search<Rows<'_>> for Located {
@@ -191,6 +227,10 @@ pub(in crate::engine::native) struct SeedWork {
     active: Vec<usize>,
     /// What was found, by read, then place.
     pub(in crate::engine::native) hits: Vec<Hit>,
+    /// What had been found before.
+    before: Vec<Hit>,
+    /// Hits of one read.
+    keys: Vec<u64>,
 }
 
 impl SeedWork {
@@ -230,12 +270,31 @@ impl SeedWork {
             }
         }
         lockstep::run(&mut self.located, &context.rows, &mut self.active);
-        self.hits.extend(self.located.drain(..).filter_map(|it| {
-            let Located { query, from, end, is_rare, .. } = it;
-            let start = it.place? as i64 - i64::from(from);
-            Some(Hit { query, start, from, end, is_rare })
-        }));
-        self.hits.sort_unstable();
-        self.hits.dedup();
+        self.put_in_order();
+    }
+
+    /// Adds what was located to the hits.
+    fn put_in_order(&mut self) {
+        let Self { located, hits, before, keys, .. } = self;
+        // Seeds came by read.
+        debug_assert!(located.is_sorted_by_key(|it| it.query));
+        std::mem::swap(hits, before);
+        hits.clear();
+        let mut before = before.iter().peekable();
+        for of_read in located.chunk_by(|one, other| one.query == other.query) {
+            let query = of_read[0].query;
+            while let Some(hit) = before.next_if(|hit| hit.query < query) {
+                hits.push(*hit);
+            }
+            keys.clear();
+            while let Some(hit) = before.next_if(|hit| hit.query == query) {
+                keys.push(hit.key());
+            }
+            keys.extend(of_read.iter().filter_map(|it| Some(it.hit()?.key())));
+            keys.sort_unstable();
+            keys.dedup();
+            hits.extend(keys.iter().map(|&key| Hit::of_key(query, key)));
+        }
+        hits.extend(before);
     }
 }
