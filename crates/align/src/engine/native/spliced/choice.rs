@@ -171,6 +171,15 @@ impl Introns for OnStretch<'_> {
         Some(Splice { cost: cost + length, doubt, anchor, is_turned })
     }
 
+    fn known_lengths(&self, lefts: Range<i64>, out: &mut Vec<i64>) {
+        out.extend(self.sites.with_left(lefts).iter().map(|site| site.right - site.left));
+    }
+
+    fn least_cost(&self, bases: i64, is_known: bool) -> i32 {
+        let new = (DOUBT + length_cost(bases)) * SCALE;
+        if is_known { -MOST_LIKENESS } else { new - MOST_LIKENESS }
+    }
+
     fn lengths(&self) -> [i64; 2] {
         if !self.options.are_wanted {
             return [i64::MAX, i64::MIN];

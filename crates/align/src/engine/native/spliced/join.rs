@@ -7,6 +7,8 @@
 //! [`SCALE`]: what is left over tells which of two introns that cost the same is the likelier one.
 //! Each intron costs the same whatever came before it, so the best way to each base is enough.
 
+use std::ops::Range;
+
 use super::super::gapped::score::Scoring;
 
 /// One point of score: more than all introns of a read add to its likeness, which go from one of
@@ -46,6 +48,10 @@ pub(super) struct Splice {
 pub(super) trait Introns {
     /// The intron from `left` to `right` of `T`, if it may be one.
     fn splice(&self, left: i64, right: i64) -> Option<Splice>;
+    /// Bases of the known ones that begin at one of `lefts`.
+    fn known_lengths(&self, lefts: Range<i64>, out: &mut Vec<i64>);
+    /// What one of so many bases costs at least, doubt and all, times [`SCALE`].
+    fn least_cost(&self, bases: i64, is_known: bool) -> i32;
     /// Fewest and most bases of one.
     fn lengths(&self) -> [i64; 2];
 }
@@ -90,7 +96,8 @@ struct Entry {
 /// From one diagonal to another.
 #[derive(Debug, Clone, Copy)]
 enum Way {
-    Intron,
+    /// At this cost at least, times [`SCALE`].
+    Intron(i32),
     /// The reference has more, at this cost.
     Deletion(i32),
     /// The read has so many more, at this cost.
@@ -108,6 +115,8 @@ struct Pair {
 #[derive(Debug, Default)]
 pub(super) struct Joiner {
     pairs: Vec<Pair>,
+    /// Bases of known introns that begin under a diagonal.
+    known: Vec<i64>,
     entries: Vec<Entry>,
     /// Of each diagonal: what the best way to the base at hand is worth, and its entry.
     front: Vec<i32>,
@@ -176,7 +185,7 @@ impl Left {
     /// To another diagonal at base `at`, over a gap, which is not so near to an end as `barrier`.
     fn over_gap(
         &self,
-        to: usize,
+        (to, cost): (usize, i32),
         (at, length): (usize, usize),
         barrier: usize,
     ) -> Option<(i32, Entry)> {
@@ -187,7 +196,7 @@ impl Left {
         let (lane, before) = (to as u16, self.entry);
         let entry =
             Entry { lane, from, left_at, least: 1, is_spliced: false, before, ..self.before };
-        Some((self.worth, entry))
+        Some((self.worth - cost * SCALE, entry))
     }
 }
 
@@ -202,7 +211,7 @@ impl Joiner {
         introns: &impl Introns,
     ) -> Option<i32> {
         let length = question.clips.len() - 1;
-        self.list_pairs(question.scoring, lanes, passed, introns.lengths());
+        self.list_pairs(question, lanes, passed, introns);
         let has_insertions = self.pairs.iter().any(|pair| matches!(pair.way, Way::Insertion(..)));
         self.entries.clear();
         self.history.clear();
@@ -241,18 +250,25 @@ impl Joiner {
     /// Which diagonals a read may go to from which.
     fn list_pairs(
         &mut self,
-        scoring: &Scoring,
+        question: Question<'_>,
         lanes: &[Lane],
         passed: &[bool],
-        [least, most]: [i64; 2],
+        introns: &impl Introns,
     ) {
         self.pairs.clear();
+        let (scoring, [least, most]) = (question.scoring, introns.lengths());
+        let length = question.clips.len() as i64;
         let open = |lane: &usize| !passed[*lane];
         for from in (0..lanes.len()).filter(open) {
+            let lefts = lanes[from].start..lanes[from].start + length;
+            self.known.clear();
+            introns.known_lengths(lefts, &mut self.known);
             for to in (0..lanes.len()).filter(open) {
                 let further = lanes[to].start - lanes[from].start;
                 let way = match further {
-                    _ if (least..=most).contains(&further) => Way::Intron,
+                    _ if (least..=most).contains(&further) => {
+                        Way::Intron(introns.least_cost(further, self.known.contains(&further)))
+                    }
                     1..=MOST_GAP => Way::Deletion(scoring.read_gap.of(further)),
                     _ if (-MOST_GAP..0).contains(&further) => {
                         Way::Insertion(-further as usize, scoring.reference_gap.of(-further))
@@ -303,25 +319,27 @@ impl Joiner {
     ) {
         for number in 0..self.pairs.len() {
             let Pair { from, to, way } = self.pairs[number];
-            let (left_at, gap_cost) = match way {
-                Way::Intron => (at, 0),
-                Way::Deletion(cost) => (at, cost),
-                Way::Insertion(bases, cost) => (at.saturating_sub(bases), cost),
+            let (left_at, least_cost) = match way {
+                Way::Intron(cost) => (at, cost),
+                Way::Deletion(cost) => (at, cost * SCALE),
+                Way::Insertion(bases, cost) => (at.saturating_sub(bases), cost * SCALE),
             };
             let (source, current) = if left_at == at {
                 (self.front[from], self.current[from])
             } else {
                 self.history[left_at * lanes.len() + from]
             };
-            let worth = source - gap_cost * SCALE;
-            if worth + MOST_LIKENESS < self.front[to] || current == NONE {
+            if source - least_cost < self.front[to] || current == NONE {
                 continue;
             }
             let before = self.entries[current as usize];
-            let left = Left { at: left_at, worth, entry: current, before };
+            let left = Left { at: left_at, worth: source, entry: current, before };
             let found = match way {
-                Way::Intron => left.over_intron(lanes, to, length, introns),
-                _ => left.over_gap(to, (at, length), question.scoring.gap_barrier.into()),
+                Way::Intron(_) => left.over_intron(lanes, to, length, introns),
+                Way::Deletion(cost) | Way::Insertion(_, cost) => {
+                    let barrier = question.scoring.gap_barrier.into();
+                    left.over_gap((to, cost), (at, length), barrier)
+                }
             };
             let Some((worth, entry)) = found else { continue };
             let is_better = worth > self.front[to]
