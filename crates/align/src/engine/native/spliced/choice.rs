@@ -295,19 +295,24 @@ impl Work {
                 return;
             }
             let (steps, lanes) = (&self.joiner.steps, self.cluster.lanes());
-            let ops = out.ops.len();
             write_ops(steps, lanes, asked.read.query.len(), &mut self.ops);
-            out.ops.extend(&self.ops);
             let place = lanes[steps[0].lane].start + steps[0].from as i64;
-            out.alignments.push(Alignment {
-                score,
-                rank: scaled,
-                stretch,
-                place,
-                ops: ops..out.ops.len(),
-                is_turned: self.joiner.is_turned,
-                chance: hash(asked.key, place as u64),
-            });
+            // Known introns may lead from one cluster to a diagonal of another.
+            let is_same =
+                |it: &Alignment| it.place == place && out.ops[it.ops.clone()] == self.ops[..];
+            if !out.alignments[from..].iter().any(is_same) {
+                let ops = out.ops.len();
+                out.ops.extend(&self.ops);
+                out.alignments.push(Alignment {
+                    score,
+                    rank: scaled,
+                    stretch,
+                    place,
+                    ops: ops..out.ops.len(),
+                    is_turned: self.joiner.is_turned,
+                    chance: hash(asked.key, place as u64),
+                });
+            }
             steps.iter().for_each(|step| self.passed[step.lane] = true);
             if self.passed.iter().all(|it| *it) {
                 return;
