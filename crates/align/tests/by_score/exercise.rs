@@ -423,22 +423,27 @@ impl Numbers<'_> {
         (bases, qualities)
     }
 
-    pub(crate) fn gap(&mut self) -> GapPenalty {
+    fn gap(&mut self) -> GapPenalty {
         GapPenalty { open: self.below(31) as i16, extend: self.below(31) as i16 }
+    }
+
+    /// Other penalties and bounds.
+    pub(crate) fn change(&mut self, scoring: &mut Scoring) {
+        let most = self.below(31) as i16;
+        scoring.mismatch = [most, self.below(31).min(most as usize) as i16];
+        scoring.ignores_qualities = self.below(2) == 1;
+        scoring.unknown = self.below(31) as i16;
+        [scoring.read_gap, scoring.reference_gap] = [self.gap(), self.gap()];
+        scoring.gap_barrier = 1 + self.below(20) as u16;
+        scoring.minimum.constant = self.below(256) as f64 - 200.0;
+        scoring.most_unknown.constant = self.below(20) as f64;
     }
 
     fn options(&mut self) -> GappedOptions {
         let mut options = usual(self.below(2) == 1);
         let scoring = &mut options.scoring;
         if self.below(2) == 1 {
-            let most = self.below(31) as i16;
-            scoring.mismatch = [most, self.below(31).min(most as usize) as i16];
-            scoring.ignores_qualities = self.below(2) == 1;
-            scoring.unknown = self.below(31) as i16;
-            [scoring.read_gap, scoring.reference_gap] = [self.gap(), self.gap()];
-            scoring.gap_barrier = 1 + self.below(20) as u16;
-            scoring.minimum.constant = self.below(256) as f64 - 200.0;
-            scoring.most_unknown.constant = self.below(20) as f64;
+            self.change(scoring);
         }
         if scoring.is_local {
             scoring.match_bonus = 1 + self.below(20) as i16;

@@ -328,14 +328,7 @@ impl Choices for Numbers<'_> {
         let mut options = usual();
         let scoring = &mut options.scoring;
         if self.below(2) == 1 {
-            let most = self.below(31) as i16;
-            scoring.mismatch = [most, self.below(31).min(most as usize) as i16];
-            scoring.ignores_qualities = self.below(2) == 1;
-            scoring.unknown = self.below(31) as i16;
-            [scoring.read_gap, scoring.reference_gap] = [self.gap(), self.gap()];
-            scoring.gap_barrier = 1 + self.below(20) as u16;
-            scoring.minimum.constant = self.below(256) as f64 - 200.0;
-            scoring.most_unknown.constant = self.below(20) as f64;
+            self.change(scoring);
             let good = self.below(31) as i16;
             options.clip = [good, self.below(31).min(good as usize) as i16];
         }
