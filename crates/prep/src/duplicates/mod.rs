@@ -25,6 +25,7 @@ pub mod umi;
 
 pub use entry::{FragmentEnd, PairEnd, PairedMarker};
 pub(crate) use entry::{Location, Orientation, UmiForm, mix, spread};
+pub(crate) use library::GroupIndex;
 pub use library::{LibraryTable, TooManyReadGroups};
 pub(crate) use mapped_read::{MappedRead, pair_up};
 pub(crate) use marks::DuplicateKind;

@@ -107,7 +107,7 @@ pub fn run(
     {
         return Err(scheduler.apart(apart));
     }
-    let (records_read, templates) = scheduler.totals();
+    let (records_read, templates) = (scheduler.records(), scheduler.templates());
     let records = trace.records.load(Ordering::Relaxed);
     let steps = std::mem::take(&mut *lock(&ingest.steps));
     let (truncations, unsorted) = (scheduler.truncations(), scheduler.take_unsorted());

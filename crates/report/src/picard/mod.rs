@@ -84,7 +84,7 @@ fn write_histogram(
     rows: &[DuplicationMetrics],
     histogram: &DuplicateSetHistogram,
 ) -> fmt::Result {
-    let sizes = |sizes: &SetSizes| sizes.iter().map(|(size, n)| (size, n as f64)).collect();
+    let sizes = |sizes: &SetSizes| sizes.iter().map(|it| (it.size, it.sets as f64)).collect();
     let columns: Vec<Column<'_>> = [
         ("CoverageMult", return_on_investment(rows)),
         ("all_sets", sizes(&histogram.all)),

@@ -1,6 +1,6 @@
 //! Duplicates, and recalibration of base qualities.
 
-use seqloom_prep::duplicates::metrics::DuplicationMetrics;
+use seqloom_prep::duplicates::metrics::{DuplicationMetrics, SampledPairs};
 use seqloom_prep::recalibrate::QualityRow;
 
 use super::{Findings, absent, as_bars, figure, line, table};
@@ -16,17 +16,17 @@ pub(super) fn duplicates(of: &Findings<'_>) -> Section {
     let Some(found) = &of.duplicates else {
         return absent("Duplicates", "the run did not mark them");
     };
-    let points: Vec<(u64, u64)> = found.saturation.points().collect();
+    let points: Vec<SampledPairs> = found.saturation.points().collect();
     let mut figures = Vec::new();
-    if points.last().is_some_and(|(pairs, _)| *pairs > 0) {
+    if points.last().is_some_and(|it| it.pairs > 0) {
         figures.push(saturation(&points));
     }
     figures.push(libraries(found.rows));
-    let sizes = found.histogram.all.iter().map(|(size, sets)| vec![size.into(), sets.into()]);
+    let sizes = found.histogram.all.iter().map(|it| vec![it.size.into(), it.sets.into()]);
     let sizes: Vec<Vec<Cell>> = sizes.take(MOST_SIZES).collect();
     if !sizes.is_empty() {
         let columns = ["pairs in the set", "sets"];
-        let points = found.histogram.all.iter().map(|(size, sets)| (size as f64, sets as f64));
+        let points = found.histogram.all.iter().map(|it| (it.size as f64, it.sets as f64));
         let lines = vec![line("sets", points.take(MOST_SIZES))];
         let data = ("duplicate_sets", &columns[..], sizes);
         figures.push(as_bars(figure("Sets by size", ("pairs in the set", "sets"), lines, data)));
@@ -64,15 +64,15 @@ fn libraries(metrics: &[DuplicationMetrics]) -> Figure {
 }
 
 /// Pairs, and unique ones, in growing parts of the run.
-fn saturation(points: &[(u64, u64)]) -> Figure {
-    let as_points = |second: fn(&(u64, u64)) -> u64| {
-        let ends = points.iter().map(move |it| (it.0 as f64, second(it) as f64));
+fn saturation(points: &[SampledPairs]) -> Figure {
+    let as_points = |second: fn(&SampledPairs) -> u64| {
+        let ends = points.iter().map(move |it| (it.pairs as f64, second(it) as f64));
         std::iter::once((0.0, 0.0)).chain(ends)
     };
-    let lines =
-        vec![line("unique pairs", as_points(|it| it.1)), line("all pairs", as_points(|it| it.0))];
-    let row = |(step, &(pairs, unique)): (usize, &(u64, u64))| {
-        vec![Cell::from(5 * (step + 1)), pairs.into(), unique.into()]
+    let unique = line("unique pairs", as_points(|it| it.unique));
+    let lines = vec![unique, line("all pairs", as_points(|it| it.pairs))];
+    let row = |(step, it): (usize, &SampledPairs)| {
+        vec![Cell::from(5 * (step + 1)), it.pairs.into(), it.unique.into()]
     };
     let rows = points.iter().enumerate().map(row).collect();
     let table = ("saturation", &["% of templates", "pairs", "unique pairs"][..], rows);
