@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use seqloom_calling::aligned_read::AlignedRead;
+use seqloom_calling::aligned_read::{AlignedBase, AlignedRead};
 use seqloom_calling::events::read::ReadOptions;
 use seqloom_calling::flow::kernels::{MethylationKernel, MethylationOutput, MethylationScratch};
 use seqloom_calling::flow::record::{Filter, HardClips, aligned_pairs, sequenced_bases, shape};
@@ -100,7 +100,7 @@ struct LabRead {
     start: u64,
     sequence: Vec<u8>,
     reference: Vec<u8>,
-    pairs: Vec<(u32, u32)>,
+    pairs: Vec<AlignedBase>,
     path: PathBuf,
 }
 

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use seqloom_calling::aligned_read::AlignedRead;
+use seqloom_calling::aligned_read::{AlignedBase, AlignedRead};
 use seqloom_calling::methylation::CpgCall;
 use seqloom_calling::methylation::bedmethyl::{BedMethyl, push_outcomes};
 use seqloom_calling::methylation::frequency::{Cutoff, CutoffStyle};
@@ -182,7 +182,8 @@ fn with_aligned<T>(data: &Data, body: &[u8], then: impl FnOnce(&AlignedRead<'_>)
     for (op, length) in record.full_cigar() {
         match op {
             b'M' | b'=' | b'X' => {
-                pairs.extend((0..length).map(|step| (offset + step, at + step)));
+                let base = |step| AlignedBase { offset: offset + step, position: at + step };
+                pairs.extend((0..length).map(base));
                 offset += length;
                 at += length;
             }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
-use seqloom_calling::aligned_read::AlignedRead;
+use seqloom_calling::aligned_read::{AlignedBase, AlignedRead};
 use seqloom_calling::events::ReadEvents;
 use seqloom_testkit::bam::{BamReader, BamRecord};
 
@@ -18,7 +18,7 @@ pub(crate) struct Alignment {
     pub(crate) end: u64,
     pub(crate) is_reverse: bool,
     pub(crate) mapq: u8,
-    pub(crate) pairs: Vec<(u32, u32)>,
+    pub(crate) pairs: Vec<AlignedBase>,
 }
 
 /// All that our side starts from.
@@ -96,7 +96,8 @@ fn alignments(path: &Path, reads: &[RealRead]) -> Vec<Alignment> {
         for (length, operation) in record.cigar() {
             match operation {
                 b'M' | b'=' | b'X' => {
-                    pairs.extend((0..length).map(|at| (reference + at, read + at)));
+                    let base = |at| AlignedBase { offset: reference + at, position: read + at };
+                    pairs.extend((0..length).map(base));
                     (reference, read) = (reference + length, read + length);
                 }
                 b'D' => reference += length,
