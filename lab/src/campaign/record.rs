@@ -92,7 +92,29 @@ pub struct Record {
     /// Rows of a table that it wrote.
     pub rows: Vec<Row>,
     /// Points of a curve that it wrote.
-    pub curve: Vec<(f64, f64)>,
+    pub curve: Vec<CurvePoint>,
+}
+
+/// A point of a curve: two numbers in the file of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(from = "(f64, f64)", into = "(f64, f64)")]
+pub struct CurvePoint {
+    /// To the right.
+    pub x: f64,
+    /// The share within it.
+    pub share: f64,
+}
+
+impl From<(f64, f64)> for CurvePoint {
+    fn from((x, share): (f64, f64)) -> Self {
+        Self { x, share }
+    }
+}
+
+impl From<CurvePoint> for (f64, f64) {
+    fn from(at: CurvePoint) -> Self {
+        (at.x, at.share)
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use seqloom_lab::methylation::{self, Methylation, StructureOptions, WAYS};
+use seqloom_lab::output::Fact;
 use seqloom_runtime::machine;
 use seqloom_signal::pool::DEFAULT_TIMEOUT;
 
@@ -113,7 +114,7 @@ pub(super) fn run(arguments: &MethylationArguments, console: &Console) -> anyhow
             ),
         ),
     ];
-    let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
+    let facts = facts.map(|(name, text)| Fact::new(name, text));
     methylation::RESULTS.write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())

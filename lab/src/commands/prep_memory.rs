@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use seqloom_lab::output::Fact;
 use seqloom_lab::prep_memory::{self, PHASES, PrepMemory};
 use seqloom_runtime::machine;
 
@@ -79,7 +80,7 @@ pub(super) fn run(arguments: &PrepMemoryArguments, console: &Console) -> anyhow:
     ];
     facts.extend(arguments.memory.iter().map(|memory| ("-m of seqloom", memory.clone())));
     facts.extend(arguments.remark.iter().map(|remark| ("remark", remark.clone())));
-    let facts: Vec<_> = facts.into_iter().map(|(name, fact)| (name.to_owned(), fact)).collect();
+    let facts: Vec<_> = facts.into_iter().map(|(name, text)| Fact::new(name, text)).collect();
     prep_memory::RESULTS.write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())

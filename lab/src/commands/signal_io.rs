@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use seqloom_lab::signal_io::{self, ReadingOptions, SignalIo, WAYS};
+use seqloom_lab::output::Fact;
+use seqloom_lab::signal_io::{self, ReadCounts, ReadingOptions, SignalIo, WAYS};
 use seqloom_runtime::machine;
 use seqloom_signal::pool::DEFAULT_TIMEOUT;
 use seqloom_signal::store::Fast5Engine;
@@ -109,7 +110,7 @@ pub(super) fn run(arguments: &SignalIoArguments, console: &Console) -> anyhow::R
             ),
         ),
     ];
-    let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
+    let facts = facts.map(|(name, text)| Fact::new(name, text));
     signal_io::RESULTS.write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())
@@ -131,6 +132,7 @@ pub(super) fn read(arguments: &ReadArguments) -> anyhow::Result<()> {
         Some(name) => engine(Engine::from_str(name, false).map_err(UsageError)?, DEFAULT_TIMEOUT),
     };
     let (data, threads) = (arguments.data.clone(), arguments.threads);
-    let (reads, samples) = signal_io::read_all(&ReadingOptions { data, way, engine, threads })?;
+    let ReadCounts { reads, samples } =
+        signal_io::read_all(&ReadingOptions { data, way, engine, threads })?;
     Ok(print_counters(&[("reads", reads), ("samples", samples)])?)
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub use prepare::Volume;
-pub use reading::{ReadingError, ReadingOptions, read_all};
+pub use reading::{ReadCounts, ReadingError, ReadingOptions, read_all};
 
 use crate::experiment::{LabError, Run, TIMES, Work, chosen, perform};
 use crate::latency::{self, FACTORS, LatencyLayer, Levels, chosen_storages, served_by};
