@@ -13,7 +13,7 @@ use seqloom_prep::partition::collect::SavedCollection;
 use seqloom_prep::partition::redistribute::NameSample;
 use seqloom_prep::partition::store::{Backing, SavedStore};
 
-use crate::output::resume::{Kept, Step};
+use crate::output::resume::{Kept, Step, WrittenUnits};
 
 /// What is kept of ingest.
 pub(super) struct Ingested {
@@ -114,5 +114,6 @@ pub(super) fn save_written(
 ) -> anyhow::Result<()> {
     let mut state = written.to_state();
     metrics.save(&mut state);
-    kept.save_written((written.units, units), state, output)
+    let units = WrittenUnits { written: written.units, all: units };
+    kept.save_written(units, state, output)
 }
