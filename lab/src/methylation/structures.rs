@@ -39,28 +39,28 @@ use super::Way;
 use crate::experiment::Counters;
 
 /// What is called, and how.
-pub struct StructureOptions {
+pub(crate) struct StructureOptions {
     /// Aligned reads.
-    pub bam: PathBuf,
+    pub(crate) bam: PathBuf,
     /// Their reference.
-    pub reference: PathBuf,
+    pub(crate) reference: PathBuf,
     /// Which file has which read: lines of name and path.
-    pub index: PathBuf,
+    pub(crate) index: PathBuf,
     /// The structure.
-    pub way: Way,
+    pub(crate) way: Way,
     /// What reads FAST5.
-    pub engine: Fast5Engine,
+    pub(crate) engine: Fast5Engine,
     /// Workers.
-    pub threads: NonZeroUsize,
+    pub(crate) threads: NonZeroUsize,
     /// Reads of a batch.
-    pub batch: NonZeroUsize,
+    pub(crate) batch: NonZeroUsize,
     /// Where the table goes; its lines are in no order.
-    pub output: PathBuf,
+    pub(crate) output: PathBuf,
 }
 
 /// Why reads could not be called.
 #[derive(Debug, thiserror::Error)]
-pub enum StructureError {
+pub(crate) enum StructureError {
     /// The BAM cannot be read.
     #[error("{0}")]
     Alignments(#[from] AlignmentError),
@@ -122,7 +122,7 @@ struct Lab {
 ///
 /// # Errors
 /// Any file or read that is not in order: times of part of the work compare with nothing.
-pub fn call(options: &StructureOptions) -> Result<Counters, StructureError> {
+pub(crate) fn call(options: &StructureOptions) -> Result<Counters, StructureError> {
     let lab = prepare(options)?;
     match options.way.structure {
         Some(Structure::OneAtATime) => one_at_a_time(&lab, options)?,
@@ -148,7 +148,7 @@ pub fn call(options: &StructureOptions) -> Result<Counters, StructureError> {
 
 /// A structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Structure {
+pub(crate) enum Structure {
     /// Threads share a batch, and read signal one at a time: what the lock of libhdf5 makes of
     /// nanopolish.
     OneAtATime,

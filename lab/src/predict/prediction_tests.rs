@@ -1,14 +1,13 @@
 //! The model on the published curves: what `lab/runs/prediction` says is what comes out, the aim
 //! for B is met by every curve, and every miss is spoken of.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use seqloom_lab::predict::published::{Published, curves, peaks};
-use seqloom_lab::predict::report::{self, AIM, ERROR_COLUMNS, ERROR_FACTORS};
-use seqloom_lab::predict::validate::validate;
-use seqloom_lab::table::Table;
+use super::published::{Published, curves, peaks};
+use super::report::{self, AIM, ERROR_COLUMNS, ERROR_FACTORS};
+use super::validate::validate;
+use crate::table::Table;
 use seqloom_testkit::damage::{changes_of, damaged};
 use seqloom_testkit::random::Random;
 use seqloom_testkit::skip;
