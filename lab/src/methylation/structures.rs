@@ -9,15 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use seqloom_calling::aligned_read::AlignedRead;
-use seqloom_calling::events::read::ReadOptions;
-use seqloom_calling::flow::kernels::{MethylationKernel, MethylationOutput, MethylationScratch};
-use seqloom_calling::flow::record::{Filter, HardClips, aligned_pairs, sequenced_bases, shape};
-use seqloom_calling::flow::sequences::normalise;
-use seqloom_calling::flow::{CallTimes, ReadInput, ReadKernel};
-use seqloom_calling::hmm::kmers::lowest_base;
-use seqloom_calling::methylation::call::CallOptions;
-use seqloom_calling::methylation::table::TableFormat;
+use seqloom_calling::AlignedRead;
+use seqloom_calling::events::ReadOptions;
+use seqloom_calling::flow::{
+    CallTimes, Filter, HardClips, MethylationKernel, MethylationOutput, MethylationScratch,
+    ReadInput, ReadKernel, aligned_pairs, normalise, sequenced_bases, shape,
+};
+use seqloom_calling::hmm::lowest_base;
+use seqloom_calling::methylation::{CallOptions, TableFormat};
 use seqloom_calling::pore_model::{ModelError, builtin};
 use seqloom_format::bam::{Flags, RecordRef, framed_records};
 use seqloom_format::signal::SignalRead;

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use seqloom_calling::flow::error::CallError;
-use seqloom_calling::flow::signals::SignalFilesError;
+use seqloom_calling::flow::{CallError, SignalFilesError};
 use seqloom_calling::pore_model::ModelError;
 use seqloom_format::slow5::HeaderError;
 use seqloom_io::sink::output::OutputError;

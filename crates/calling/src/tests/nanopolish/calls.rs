@@ -5,15 +5,15 @@ use std::fs;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use seqloom_calling::aligned_read::AlignedSignal;
-use seqloom_calling::hmm::kmers::lowest_base;
-use seqloom_calling::methylation::call::{CallOptions, CallScratch, call_read};
-use seqloom_calling::pore_model::builtin;
 use seqloom_testkit::skip;
 
-use crate::inputs::{Alignment, Inputs, draft};
-use crate::referee::{ALIGNMENTS, Referee};
-use crate::support::{folder, reads};
+use super::super::real_reads::{folder, reads};
+use super::inputs::{Alignment, Inputs, draft};
+use super::referee::{ALIGNMENTS, Referee};
+use crate::aligned_read::AlignedSignal;
+use crate::hmm::kmers::lowest_base;
+use crate::methylation::call::{CallOptions, CallScratch, call_read};
+use crate::pore_model::builtin;
 
 /// Contig, strand, first and last C, read, sites, bases: what must be equal.
 type Key = String;

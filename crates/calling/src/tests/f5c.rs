@@ -2,10 +2,9 @@
 
 use std::fs;
 
-use seqloom_calling::events::Events;
-use seqloom_calling::events::detect::{DetectOptions, DetectScratch, detect, samples_to_pa};
-
-use crate::support::{Scalings, aligned, assert_same, folder, reads, scalings};
+use super::real_reads::{Scalings, aligned, assert_same, folder, reads, scalings};
+use crate::events::Events;
+use crate::events::detect::{DetectOptions, DetectScratch, detect, samples_to_pa};
 
 #[test]
 fn events_are_those_of_f5c_on_one_read() {

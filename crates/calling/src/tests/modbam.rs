@@ -3,26 +3,25 @@
 //! nanopolish calls a few reads of E. coli, once as a table and once as tags. Our tags are made of
 //! its table, so sites and probabilities must be its own; pysam reads them, and counts by site what
 //! the tags say.
-#![allow(clippy::unwrap_used, clippy::panic)] // all of it is a test
-#![allow(clippy::print_stdout)] // how many sites, for whoever runs with --nocapture
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use seqloom_calling::aligned_read::AlignedRead;
-use seqloom_calling::methylation::CpgCall;
-use seqloom_calling::methylation::bedmethyl::{BedMethyl, push_outcomes};
-use seqloom_calling::methylation::frequency::{Cutoff, CutoffStyle};
-use seqloom_calling::methylation::modbam::{ModbamScratch, TaggingCounts, tag_record};
-use seqloom_calling::methylation::sites::push_sites;
-use seqloom_calling::methylation::table::Columns;
 use seqloom_format::bam::{Flags, Header, RecordRef};
 use seqloom_format::base_modifications::{Called, as_sequenced, decode_record};
 use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK};
 use seqloom_testkit::bam::{BamReader, BamRecord};
 use seqloom_testkit::skip;
+
+use crate::aligned_read::AlignedRead;
+use crate::methylation::CpgCall;
+use crate::methylation::bedmethyl::{BedMethyl, push_outcomes};
+use crate::methylation::frequency::{Cutoff, CutoffStyle};
+use crate::methylation::modbam::{ModbamScratch, Tagging, tag_record};
+use crate::methylation::sites::push_sites;
+use crate::methylation::table::Columns;
 
 const CONTIG: &str = "tig00000001";
 /// Reads that nanopolish calls: a few each second.
@@ -30,6 +29,36 @@ const READS: usize = 10;
 /// Below it an exponential is 0 in double precision: the natural logarithm of 2^-1075, half of the
 /// least number above 0, rounded up.
 const LEAST_LN: f64 = -745.13;
+
+/// How many records became what.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct TaggingCounts {
+    /// Records with tags.
+    tagged: u64,
+    /// Sites in all of them.
+    sites: u64,
+    /// Records of which no site was called.
+    not_called: u64,
+    /// Called records without bases.
+    no_bases: u64,
+    /// Called records without a C at the sites.
+    no_site: u64,
+}
+
+impl TaggingCounts {
+    /// Counts one record.
+    fn add(&mut self, tagging: Tagging) {
+        match tagging {
+            Tagging::Tagged { sites } => {
+                self.tagged += 1;
+                self.sites += sites as u64;
+            }
+            Tagging::NotCalled => self.not_called += 1,
+            Tagging::NoBases => self.no_bases += 1,
+            Tagging::NoSite => self.no_site += 1,
+        }
+    }
+}
 
 #[track_caller]
 fn run(command: &mut Command) -> String {
@@ -316,7 +345,7 @@ fn pysam_counts_the_same(data: &Data, bodies: &[Vec<u8>], here: &Path) {
     }
     table.finish(&mut out);
     let ours = String::from_utf8(out).unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/modbam/referee.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests/modbam_referee.py");
     write_bam(&here.join("ours.bam"), &data.header, bodies);
     let mut referee = Command::new(python);
     referee.arg(script).arg(here.join("ours.bam")).arg(&data.fasta).args(["240", "16"]);

@@ -1,16 +1,16 @@
 //! `nanopolish eventalign`.
 
-use seqloom_calling::aligned_read::AlignedSignal;
-use seqloom_calling::eventalign::table::{
-    TableOptions, TableRead, push_header, push_rows, push_summary, push_summary_header,
-};
-use seqloom_calling::eventalign::{WalkScratch, align};
-use seqloom_calling::events::detect::samples_to_pa;
 use seqloom_testkit::skip;
 
-use crate::inputs::Inputs;
-use crate::referee::Referee;
-use crate::support::model;
+use super::super::real_reads::model;
+use super::inputs::Inputs;
+use super::referee::Referee;
+use crate::aligned_read::AlignedSignal;
+use crate::eventalign::table::{
+    TableOptions, TableRead, push_header, push_rows, push_summary, push_summary_header,
+};
+use crate::eventalign::{WalkScratch, align};
+use crate::events::detect::samples_to_pa;
 
 /// Table and summary of all alignments.
 fn ours(inputs: &Inputs, options: &TableOptions) -> (String, String) {

@@ -1,5 +1,4 @@
 //! The flow of calling with a kernel that computes nothing but shows what it was given.
-#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,14 +6,6 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use seqloom_calling::flow::error::CallError;
-use seqloom_calling::flow::record::{Filter, HardClips, Region};
-use seqloom_calling::flow::run::{self, CallInputs, CallOptions};
-use seqloom_calling::flow::sequences::ReadSequences;
-use seqloom_calling::flow::signals::{
-    ListFiles, ScanFiles, SignalFiles, SignalFilesBuilder, SignalOptions,
-};
-use seqloom_calling::flow::{CallTimes, KernelSkip, ReadInput, ReadKernel};
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
 use seqloom_io::indexed_fasta::IndexedFasta;
 use seqloom_runtime::memory::ByteSize;
@@ -23,6 +14,14 @@ use seqloom_signal::flow::pass::{Components, PassOptions, run as pass};
 use seqloom_signal::flow::sources::{Input, Numbers, Sequential};
 use seqloom_signal::operations::index::Locate;
 use seqloom_signal::store::{OpenOptions, StoreError};
+
+use crate::flow::error::CallError;
+use crate::flow::record::{Filter, HardClips, Region};
+use crate::flow::sequences::ReadSequences;
+use crate::flow::signals::{ListFiles, ScanFiles, SignalFiles, SignalFilesBuilder, SignalOptions};
+use crate::flow::{
+    self, CallInputs, CallOptions, CallTimes, Committed, KernelSkip, ReadInput, ReadKernel,
+};
 
 #[derive(Debug, thiserror::Error)]
 enum Error {
@@ -180,13 +179,13 @@ impl Case {
         };
         let mut lines = Vec::new();
         let kernel = Mirror { bytes_per_base: self.bytes_per_base };
-        let commit = |committed: run::Committed<'_, String>| {
+        let commit = |committed: Committed<'_, String>| {
             assert_eq!(committed.outcome.is_some(), committed.record.is_some());
             lines.extend(committed.outcome.and_then(Result::ok).cloned());
             Ok::<(), Error>(())
         };
         let watch = || Ok::<(), Error>(());
-        let totals = run::run(&inputs, &kernel, &options, &watch, commit)?;
+        let totals = flow::run(&inputs, &kernel, &options, &watch, commit)?;
         let account = totals.account;
         assert_eq!((account.called, account.records()), (lines.len() as u64, totals.records));
         let skipped = account.skipped.iter().map(|(&key, it)| (key, it.records)).collect();

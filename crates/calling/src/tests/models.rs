@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use seqloom_calling::pore_model::{
-    Alphabet, Chemistry, ModelRequest, PoreModel, builtin, text, uncalled4,
-};
 use seqloom_testkit::skip;
+
+use crate::pore_model::{Alphabet, Chemistry, ModelRequest, PoreModel, builtin, text, uncalled4};
 
 fn read(folder: &Path, name: &str, missing_stdv_pa: Option<f64>) -> PoreModel {
     let bytes = std::fs::read(folder.join(name)).unwrap();

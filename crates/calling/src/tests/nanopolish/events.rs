@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use seqloom_calling::events::ReadEvents;
 use seqloom_testkit::skip;
 
-use crate::support::{Scalings, aligned, assert_same, folder, reads, scalings};
+use super::super::real_reads::{Scalings, aligned, assert_same, folder, reads, scalings};
+use crate::events::ReadEvents;
 
 /// Which records nanopolish is given in the short run; all of them take it half a minute.
 const REGION: &str = "tig00000001:195000-195001";

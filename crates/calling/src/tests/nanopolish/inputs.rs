@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
-use seqloom_calling::aligned_read::AlignedRead;
-use seqloom_calling::events::ReadEvents;
 use seqloom_testkit::bam::{BamReader, BamRecord};
 
-use crate::support::{RealRead, aligned};
+use super::super::real_reads::{RealRead, aligned};
+use crate::aligned_read::AlignedRead;
+use crate::events::ReadEvents;
 
 /// One record of the BAM file.
 pub(crate) struct Alignment {

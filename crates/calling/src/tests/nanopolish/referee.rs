@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use seqloom_testkit::skip;
 use tempfile::TempDir;
 
-use crate::inputs::{Inputs, draft, unpacked};
-use crate::support::{RealRead, folder, reads};
+use super::super::real_reads::{RealRead, folder, reads};
+use super::inputs::{Inputs, draft, unpacked};
 
 /// Reads that are compared when no slow tests were asked for.
 const FEW: usize = 6;
