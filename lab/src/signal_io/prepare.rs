@@ -10,7 +10,7 @@ use seqloom_format::signal::{SignalHeader, SignalRead};
 use seqloom_format::slow5::binary::RecordEncoder;
 use seqloom_format::slow5::{Compression, index, text};
 use seqloom_signal::flow::inputs;
-use seqloom_signal::operations::transcode::Encoding;
+use seqloom_signal::operations::Encoding;
 use seqloom_signal::store::fast5::Fast5Writer;
 use seqloom_signal::store::{self, Cursor, DecodeScratch, FrameBatch, OpenOptions, index_path};
 

@@ -11,8 +11,8 @@ use seqloom_io::indexed_fasta::IndexedFasta;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::pool::WorkerPanic;
 use seqloom_signal::flow::pass::{Components, PassOptions, run as pass};
-use seqloom_signal::flow::sources::{Input, Numbers, Sequential};
-use seqloom_signal::operations::index::Locate;
+use seqloom_signal::flow::{Input, Numbers, Sequential};
+use seqloom_signal::operations::Locate;
 use seqloom_signal::store::{OpenOptions, StoreError};
 
 use crate::flow::error::CallError;

@@ -20,8 +20,8 @@ use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_signal::flow::inputs::{self, Inputs};
-use seqloom_signal::flow::sources::{Input, Numbers, Sequential};
-use seqloom_signal::operations::index::Locate;
+use seqloom_signal::flow::{Input, Numbers, Sequential};
+use seqloom_signal::operations::Locate;
 use seqloom_signal::store::index_path;
 use seqloom_terminal::UsageError;
 

@@ -7,8 +7,8 @@ use seqloom_calling::pore_model::ModelError;
 use seqloom_format::slow5::HeaderError;
 use seqloom_io::sink::output::OutputError;
 use seqloom_runtime::pool::WorkerPanic;
-use seqloom_signal::flow::account::{Account, Fault};
-use seqloom_signal::operations::merge::UnionError;
+use seqloom_signal::flow::{Account, Fault};
+use seqloom_signal::operations::UnionError;
 use seqloom_signal::store::fast5::Fast5WriteError;
 use seqloom_signal::store::{IndexFileError, StoreError};
 

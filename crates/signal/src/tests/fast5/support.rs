@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seqloom_format::signal::{SignalHeader, SignalRead};
-use seqloom_signal::store::fast5::{Fast5Error, Fast5File, Fast5Options, Fast5Scratch};
+
+use crate::store::fast5::{Fast5Error, Fast5File, Fast5Options, Fast5Scratch};
 
 /// All files below `folder` with this ending, in order.
 pub(crate) fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
@@ -24,7 +25,7 @@ pub(crate) fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
 
 /// Output of the script of this folder.
 pub(crate) fn referee(python: &Path, script: &str, arguments: &[PathBuf]) -> String {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fast5").join(script);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests/fast5").join(script);
     let output = std::process::Command::new(python).arg(script).args(arguments).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");

@@ -9,7 +9,7 @@ use seqloom_format::hdf5::{
 };
 use seqloom_testkit::skip;
 
-use crate::support::{files, referee};
+use super::support::{files, referee};
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

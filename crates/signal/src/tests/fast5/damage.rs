@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use seqloom_format::signal::SignalRead;
-use seqloom_signal::store::fast5::{Fast5File, Fast5Options, Fast5Scratch};
 use seqloom_testkit::skip;
+
+use crate::store::fast5::{Fast5File, Fast5Options, Fast5Scratch};
 
 /// Most samples of a read of these files, with those that a damaged size may ask for: what was
 /// never written counts up to 2^24.

@@ -1,9 +1,10 @@
 //! Damaged files: what can be read is read, what cannot is named, and nothing panics.
 
-use crate::made::{ENCODINGS, file, header, lines, pass_file, read};
 use seqloom_format::signal::SignalRead;
-use seqloom_signal::flow::account::Loss;
-use seqloom_signal::operations::transcode::Encoding;
+
+use super::made::{ENCODINGS, file, header, lines, pass_file, read};
+use crate::flow::account::Loss;
+use crate::operations::transcode::Encoding;
 
 fn three() -> Vec<SignalRead> {
     (0..3).map(|number| read(number, 20)).collect()

@@ -6,11 +6,11 @@ use std::process::Command;
 use proptest::prelude::*;
 use seqloom_format::hdf5::write::SignalCompressor;
 use seqloom_format::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, SignalRead};
-use seqloom_signal::store::fast5::{Fast5Layout, Fast5Options, Fast5WriteError, Fast5Writer};
 use seqloom_testkit::skip;
 
-use crate::container::dump;
-use crate::support::{files, load, open, referee};
+use super::container::dump;
+use super::support::{files, load, open, referee};
+use crate::store::fast5::{Fast5Layout, Fast5Options, Fast5WriteError, Fast5Writer};
 
 /// A file with these reads, as a whole.
 fn written(header: &SignalHeader, reads: &[SignalRead]) -> Vec<u8> {

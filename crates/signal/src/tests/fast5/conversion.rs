@@ -4,10 +4,10 @@ use std::path::Path;
 
 use seqloom_format::signal::{AuxiliaryType, SignalRead};
 use seqloom_format::slow5::{header, text};
-use seqloom_signal::store::fast5::{Fast5Options, Fast5Scratch};
 use seqloom_testkit::skip;
 
-use crate::support::{files, load, open, referee};
+use super::support::{files, load, open, referee};
+use crate::store::fast5::{Fast5Options, Fast5Scratch};
 
 const OPTIONS: Fast5Options =
     Fast5Options { allow_run_id_mismatch: false, keep_unknown: false, complete_header: false };

@@ -1,18 +1,20 @@
 //! Files made for these tests, and passes over them.
 
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+
 use seqloom_format::read_at::ReadAt;
 use seqloom_format::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, SignalRead};
 use seqloom_format::slow5::binary::RecordEncoder;
 use seqloom_format::slow5::{Compression, RecordCompression, SignalCompression, text};
 use seqloom_runtime::pool::WorkerPanic;
-use seqloom_signal::flow::account::{Account, Fault};
-use seqloom_signal::flow::pass::{self, BatchSource, Components, PassOptions};
-use seqloom_signal::flow::sources::Sequential;
-use seqloom_signal::operations::transcode::{Encoding, Route, Transcode};
-use seqloom_signal::store::{RecordFile, SignalStore, StoreError};
-use std::num::NonZeroUsize;
-use std::path::Path;
-use std::sync::Arc;
+
+use crate::flow::account::{Account, Fault};
+use crate::flow::pass::{self, BatchSource, Components, PassOptions};
+use crate::flow::sources::Sequential;
+use crate::operations::transcode::{Encoding, Route, Transcode};
+use crate::store::{RecordFile, SignalStore, StoreError};
 
 /// Every encoding that is worth a test of its own here; the codecs have tests of all.
 pub(crate) const ENCODINGS: [Encoding; 4] = [

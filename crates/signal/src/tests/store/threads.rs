@@ -1,12 +1,13 @@
 //! The same result for any number of workers, sequentially and by requests.
 
-use crate::made::{ENCODINGS, Passed, file, lines, open, pass, read};
 use proptest::prelude::*;
 use seqloom_format::signal::SignalRead;
-use seqloom_signal::flow::sources::Sequential;
-use seqloom_signal::operations::transcode::Encoding;
-use seqloom_signal::store::Frame;
-use seqloom_signal::store::requests::{Location, Requests};
+
+use super::made::{ENCODINGS, Passed, file, lines, open, pass, read};
+use crate::flow::sources::Sequential;
+use crate::operations::transcode::Encoding;
+use crate::store::Frame;
+use crate::store::requests::{Location, Requests};
 
 fn locations(starts: &[usize]) -> Vec<Location> {
     let of = |pair: &[usize]| Location {
@@ -111,7 +112,7 @@ proptest! {
         let (bytes, starts) = file(Encoding::Slow5, &reads);
         let all = locations(&starts);
         let store = open(bytes.clone()).unwrap();
-        let mut batch = seqloom_signal::store::FrameBatch::default();
+        let mut batch = crate::store::FrameBatch::default();
         batch.frames.extend(picks.iter().map(|&pick| Frame {
             offset: all[pick].offset,
             size_bytes: all[pick].size_bytes,
