@@ -10,16 +10,16 @@ use seqloom_report::plot::Plot;
 
 /// Something that a table was measured on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fact {
+pub(crate) struct Fact {
     /// What it is about.
-    pub name: String,
+    pub(crate) name: String,
     /// What there is to say.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 impl Fact {
     /// The fact of this name.
-    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+    pub(crate) fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into() }
     }
 }
@@ -55,7 +55,7 @@ pub(crate) fn write_results(
 
 /// The results of an experiment that has one table.
 #[derive(Clone, Copy)]
-pub struct Results {
+pub(crate) struct Results {
     /// Name of the table's file.
     pub(crate) table: &'static str,
     pub(crate) factors: &'static [&'static str],
@@ -77,7 +77,12 @@ impl Results {
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub fn write(&self, table: &Table, facts: &[Fact], folder: &Path) -> Result<(), LabError> {
+    pub(crate) fn write(
+        &self,
+        table: &Table,
+        facts: &[Fact],
+        folder: &Path,
+    ) -> Result<(), LabError> {
         let mut table = table.clone();
         table.round();
         let (plots, markdown) = ((self.plots)(&table), (self.markdown)(&table, facts));
@@ -88,7 +93,7 @@ impl Results {
     ///
     /// # Errors
     /// There is none, or the folder cannot be written.
-    pub fn write_again(&self, folder: &Path) -> Result<(), LabError> {
+    pub(crate) fn write_again(&self, folder: &Path) -> Result<(), LabError> {
         let mut table = self.empty_table();
         read_table(folder, self.table, &mut table)?;
         self.write(&table, &read_facts(folder)?, folder)

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use seqloom_lab::locks::{self, Locks};
-use seqloom_lab::output::Fact;
+use crate::locks::{self, Locks};
+use crate::output::Fact;
 use seqloom_locks::Kind;
 use seqloom_runtime::machine;
 

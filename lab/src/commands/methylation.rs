@@ -3,9 +3,9 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use crate::methylation::{self, Methylation, StructureOptions, WAYS};
+use crate::output::Fact;
 use clap::ValueEnum;
-use seqloom_lab::methylation::{self, Methylation, StructureOptions, WAYS};
-use seqloom_lab::output::Fact;
 use seqloom_runtime::machine;
 use seqloom_signal::pool::DEFAULT_TIMEOUT;
 

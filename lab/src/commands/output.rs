@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use seqloom_lab::output::Fact;
-use seqloom_lab::sinks::{self, Outputs, Strategy};
+use crate::output::Fact;
+use crate::sinks::{self, Outputs, Strategy};
 use seqloom_locks::Kind;
 use seqloom_runtime::machine;
 

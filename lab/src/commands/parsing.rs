@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use seqloom_lab::output::Fact;
-use seqloom_lab::parsing::{self, Parsing};
+use crate::output::Fact;
+use crate::parsing::{self, Parsing};
 use seqloom_locks::Kind;
 use seqloom_runtime::machine;
 

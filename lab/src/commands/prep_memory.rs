@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use seqloom_lab::output::Fact;
-use seqloom_lab::prep_memory::{self, PHASES, PrepMemory};
+use crate::output::Fact;
+use crate::prep_memory::{self, PHASES, PrepMemory};
 use seqloom_runtime::machine;
 
 use seqloom_terminal::Console;

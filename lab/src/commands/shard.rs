@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use seqloom_lab::output::Fact;
-use seqloom_lab::shard::{self, ShardExperiment};
+use crate::output::Fact;
+use crate::shard::{self, ShardExperiment};
 use seqloom_runtime::machine;
 
 use seqloom_terminal::{Console, UsageError, signals};
