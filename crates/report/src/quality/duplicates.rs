@@ -1,6 +1,6 @@
 //! Duplicates, and recalibration of base qualities.
 
-use seqloom_prep::duplicates::metrics::DuplicationMetrics;
+use seqloom_prep::duplicates::DuplicationMetrics;
 use seqloom_prep::recalibrate::QualityRow;
 
 use super::{Findings, absent, as_bars, figure, line, table};
