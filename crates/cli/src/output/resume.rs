@@ -17,7 +17,7 @@ use seqloom_io::fingerprint::Fingerprint;
 use seqloom_io::kept::{FoundManifest, KeptFolder};
 use seqloom_io::sink::output::Output;
 use seqloom_io::spill::SpillFile;
-use seqloom_prep::partition::store::{Backing, SavedValue};
+use seqloom_prep::partition::{Backing, SavedValue};
 use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::UsageError;
 

@@ -6,11 +6,9 @@ use anyhow::Context;
 use seqloom_format::bam::Header;
 use seqloom_format::bed::BedIntervals;
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
-use seqloom_prep::duplicates::DuplicateMode;
-use seqloom_prep::duplicates::location::NamePattern;
-use seqloom_prep::duplicates::read_end::ReadEndOptions;
-use seqloom_prep::finish::output_transform::DuplicateTagging;
-use seqloom_prep::partition::order::SortOrder;
+use seqloom_prep::duplicates::{DuplicateMode, NamePattern, ReadEndOptions};
+use seqloom_prep::finish::DuplicateTagging;
+use seqloom_prep::partition::SortOrder;
 use seqloom_prep::steps::{
     FixMatesOptions, MismatchTags, MoleculeOptions, ReadGroupMode, ReadGroupOptions, StepOptions,
     Strictness, read_group_line,

@@ -4,14 +4,12 @@ use seqloom_format::index::IndexBuilder;
 use seqloom_format::state::State;
 use seqloom_format::state_of_fields;
 use seqloom_io::sink::output::Output;
-use seqloom_prep::duplicates::DuplicateMarks;
-use seqloom_prep::duplicates::metrics::DuplicationCounters;
+use seqloom_prep::duplicates::{DuplicateMarks, DuplicationCounters};
 use seqloom_prep::finish::Finished;
 use seqloom_prep::input::ingest::IngestTotals;
 use seqloom_prep::metrics::quality::GatheredMetrics;
-use seqloom_prep::partition::collect::SavedCollection;
 use seqloom_prep::partition::redistribute::NameSample;
-use seqloom_prep::partition::store::{Backing, SavedStore};
+use seqloom_prep::partition::{Backing, SavedCollection, SavedStore};
 
 use crate::output::resume::{Kept, Step, WrittenUnits};
 

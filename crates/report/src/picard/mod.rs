@@ -8,8 +8,8 @@ mod qualities;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
-use seqloom_prep::duplicates::metrics::{DuplicateSetHistogram, DuplicationMetrics, SetSizes};
-use seqloom_prep::metrics::quality::histogram::Histogram;
+use seqloom_prep::duplicates::{DuplicateSetHistogram, DuplicationMetrics, SetSizes};
+use seqloom_prep::metrics::quality::Histogram;
 
 pub use alignment_summary::write_alignment_summary;
 pub use insert_size::write_insert_sizes;
@@ -236,8 +236,7 @@ fn java_double(value: u64) -> String {
 mod tests {
     use super::*;
     use seqloom_format::bam::Header;
-    use seqloom_prep::duplicates::LibraryTable;
-    use seqloom_prep::duplicates::metrics::DuplicationCounters;
+    use seqloom_prep::duplicates::{DuplicationCounters, LibraryTable};
 
     #[test]
     fn decimals() {

@@ -1,6 +1,6 @@
 //! Depth of coverage, and how it depends on GC content.
 
-use seqloom_prep::metrics::depth::DepthSummary;
+use seqloom_prep::metrics::DepthSummary;
 
 use super::{Axes, Findings, absent, as_bars, figure, line, share, table};
 use crate::page::{Cell, Figure, Section};

@@ -1,6 +1,6 @@
 //! Duplicates, and recalibration of base qualities.
 
-use seqloom_prep::duplicates::metrics::{DuplicationMetrics, SampledPairs};
+use seqloom_prep::duplicates::{DuplicationMetrics, SampledPairs};
 use seqloom_prep::recalibrate::QualityRow;
 
 use super::{Axes, Findings, absent, as_bars, figure, line, table};

@@ -7,11 +7,9 @@ mod reads;
 pub mod run;
 
 use seqloom_format::bam::Reference;
-use seqloom_prep::duplicates::metrics::{DuplicateSetHistogram, DuplicationMetrics, Saturation};
-use seqloom_prep::metrics::depth::DepthSummary;
-use seqloom_prep::metrics::quality::GatheredMetrics;
-use seqloom_prep::metrics::quality::gc_bias::GcWindows;
-use seqloom_prep::metrics::tally::{FlagCounts, Tally};
+use seqloom_prep::duplicates::{DuplicateSetHistogram, DuplicationMetrics, Saturation};
+use seqloom_prep::metrics::quality::{GatheredMetrics, GcWindows};
+use seqloom_prep::metrics::{DepthSummary, FlagCounts, Tally};
 use seqloom_prep::recalibrate::Table as RecalibrationTable;
 
 use crate::page::{Cell, Fact, Figure, Section, Table, thousands};

@@ -1,8 +1,7 @@
 //! Reads: counts, read groups, qualities, bases and insert sizes.
 
-use seqloom_prep::metrics::quality::cycles::{ADAPTERS, CycleBases};
-use seqloom_prep::metrics::quality::insert_size::InsertSizeMetrics;
-use seqloom_prep::metrics::tally::FlagCounts;
+use seqloom_prep::metrics::FlagCounts;
+use seqloom_prep::metrics::quality::{ADAPTERS, CycleBases, InsertSizeMetrics};
 
 use super::{Axes, Findings, absent, as_bars, both, figure, line, share, table};
 use crate::page::{Cell, Section};
