@@ -16,7 +16,7 @@ use seqloom_prep::steps::{
 
 use crate::output::arguments::{ModeArgument, OpticalDistance, OutputArguments, RunArguments};
 use crate::output::barcodes::{BarcodeArguments, tag_name};
-use crate::output::resume::ResumeArguments;
+use crate::output::resume::{Part, ResumeArguments};
 use crate::recalibration::RecalibrationArguments;
 
 /// What `seqloom prep` is told.
@@ -209,7 +209,7 @@ impl PrepArguments {
     }
 
     /// All that the bytes of the output depend on: options, and files.
-    pub(super) fn identity(&self) -> (Vec<(String, String)>, Vec<PathBuf>) {
+    pub(super) fn identity(&self) -> (Vec<Part>, Vec<PathBuf>) {
         // Whoever adds an option is asked here where it belongs.
         let Self {
             inputs,
@@ -238,7 +238,7 @@ impl PrepArguments {
         files.extend(changes.reference_dict.clone());
         files.extend(changes.reference.clone());
         files.extend(recalibration.files().cloned());
-        (options.map(|(name, value)| (name.to_owned(), value)).into(), files)
+        (options.map(|(name, value)| Part { name: name.to_owned(), value }).into(), files)
     }
 
     /// The tags that are computed from the reference, if any.

@@ -11,7 +11,7 @@ use seqloom_prep::metrics::quality::GatheredMetrics;
 use seqloom_prep::partition::redistribute::NameSample;
 use seqloom_prep::partition::{Backing, SavedCollection, SavedStore};
 
-use crate::output::resume::{Kept, Step};
+use crate::output::resume::{Kept, Step, WrittenUnits};
 
 /// What is kept of ingest.
 pub(super) struct Ingested {
@@ -112,5 +112,6 @@ pub(super) fn save_written(
 ) -> anyhow::Result<()> {
     let mut state = written.to_state();
     metrics.save(&mut state);
-    kept.save_written((written.units, units), state, output)
+    let units = WrittenUnits { written: written.units, all: units };
+    kept.save_written(units, state, output)
 }

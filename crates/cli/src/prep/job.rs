@@ -300,9 +300,9 @@ fn chains(arguments: &PrepArguments, headers: &[Header]) -> anyhow::Result<Chain
         if differ {
             steps.add_record_step(change);
         }
-        let (first, late) = steps.split_late();
-        early.push(first);
-        last = late;
+        let split = steps.split_late();
+        early.push(split.early);
+        last = split.late;
     }
     Ok(Chains { header, early, late: last, reference, missing })
 }

@@ -26,6 +26,7 @@ pub(crate) mod umi;
 pub use barcode::BarcodeTags;
 pub use entry::{FragmentEnd, PairEnd, PairedMarker};
 pub(crate) use entry::{Location, Orientation, UmiForm, mix, spread};
+pub(crate) use library::GroupIndex;
 pub use library::{LibraryTable, TooManyReadGroups};
 pub use location::{LocationSource, NamePattern};
 pub(crate) use mapped_read::{MappedRead, pair_up};
@@ -34,7 +35,8 @@ pub use marks::{DuplicateMarks, MarkSink, MarkedReads};
 pub use mate::NameUsedTwice;
 pub(crate) use mate::{MateEnd, pair_mates};
 pub use metrics::{
-    DuplicateSetHistogram, DuplicationCounters, DuplicationMetrics, Saturation, SetSizes,
+    DuplicateSetHistogram, DuplicationCounters, DuplicationMetrics, SampledPairs, Saturation,
+    SetSizes,
 };
 pub(crate) use phase::{Interrupted, for_each_chunk};
 pub use phase::{ResolveError, resolve_all};
