@@ -73,6 +73,7 @@ impl Kernel {
         Self::available().next().unwrap_or(Self::Scalar)
     }
 
+    #[cfg(feature = "bench")]
     /// Its name.
     #[must_use]
     pub(crate) const fn name(self) -> &'static str {
