@@ -73,8 +73,8 @@ impl Kernel {
         Self::available().next().unwrap_or(Self::Scalar)
     }
 
-    #[cfg(feature = "bench")]
     /// Its name.
+    #[cfg(feature = "bench")]
     #[must_use]
     pub(crate) const fn name(self) -> &'static str {
         match self {
