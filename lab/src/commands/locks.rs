@@ -8,8 +8,7 @@ use crate::output::Fact;
 use seqloom_locks::Kind;
 use seqloom_runtime::machine;
 
-use seqloom_terminal::Console;
-use seqloom_terminal::UsageError;
+use seqloom_terminal::{Console, UsageError};
 
 /// Arguments of `seqloom-lab locks`.
 #[derive(Debug, clap::Args)]

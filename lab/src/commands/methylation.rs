@@ -11,8 +11,7 @@ use seqloom_signal::pool::DEFAULT_TIMEOUT;
 
 use super::fast5::{Engine, engine};
 use super::print_counters;
-use seqloom_terminal::Console;
-use seqloom_terminal::UsageError;
+use seqloom_terminal::{Console, UsageError};
 
 /// Name of the hidden command that is one run of a structure.
 pub(super) const CALL: &str = "__methylation-call";

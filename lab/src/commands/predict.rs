@@ -13,8 +13,7 @@ use crate::predict::published::Published;
 use crate::predict::{report, validate};
 use crate::table::Table;
 
-use seqloom_terminal::UsageError;
-use seqloom_terminal::{Console, print};
+use seqloom_terminal::{Console, UsageError, print};
 
 /// Most threads that are asked for: a simulation's time grows with them.
 const MOST_THREADS: u32 = 4096;

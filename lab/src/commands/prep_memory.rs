@@ -7,8 +7,7 @@ use crate::output::Fact;
 use crate::prep_memory::{self, PHASES, PrepMemory};
 use seqloom_runtime::machine;
 
-use seqloom_terminal::Console;
-use seqloom_terminal::signals;
+use seqloom_terminal::{Console, signals};
 
 /// Arguments of `seqloom-lab prep-memory`.
 #[derive(Debug, clap::Args)]

@@ -17,8 +17,7 @@ use seqloom_runtime::{machine, placement};
 
 use super::locks::kinds;
 use super::print_counters;
-use seqloom_terminal::UsageError;
-use seqloom_terminal::{Console, print};
+use seqloom_terminal::{Console, UsageError, print};
 
 /// Name of the command that is one run.
 pub(super) const RUN: &str = "schedule-run";

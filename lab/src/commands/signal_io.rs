@@ -12,8 +12,7 @@ use seqloom_signal::store::Fast5Engine;
 
 use super::fast5::{Engine, engine};
 use super::print_counters;
-use seqloom_terminal::Console;
-use seqloom_terminal::UsageError;
+use seqloom_terminal::{Console, UsageError};
 
 /// Name of the hidden command that is one run.
 pub(super) const READ: &str = "__signal-io-read";

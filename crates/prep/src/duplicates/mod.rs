@@ -36,7 +36,7 @@ pub use mate::NameUsedTwice;
 pub(crate) use mate::{MateEnd, pair_mates};
 pub use metrics::{
     DuplicateSetHistogram, DuplicationCounters, DuplicationMetrics, SampledPairs, Saturation,
-    SetSizes, SetsOfSize,
+    SetSizes,
 };
 pub(crate) use phase::{Interrupted, for_each_chunk};
 pub use phase::{ResolveError, resolve_all};

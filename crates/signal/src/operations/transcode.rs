@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use seqloom_format::hdf5::write::SignalCompressor;
+use seqloom_format::hdf5::SignalCompressor;
 use seqloom_format::signal::{SignalHeader, SignalRead};
 use seqloom_format::slow5::binary::{self, RecordEncoder};
 use seqloom_format::slow5::{Compression, HeaderError, header, text};

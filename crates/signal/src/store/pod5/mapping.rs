@@ -3,8 +3,7 @@
 
 use std::collections::HashMap;
 
-use seqloom_format::pod5::read_table::ReadRow;
-use seqloom_format::pod5::run_info::{RunInfo, RunValue};
+use seqloom_format::pod5::{ReadRow, RunInfo, RunValue};
 use seqloom_format::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, SignalRead};
 
 use super::error::{MAX_ATTRIBUTES, Pod5ReadError};
