@@ -6,6 +6,7 @@ mod clash;
 #[cfg(feature = "columns")]
 mod columns;
 mod exit;
+mod failure;
 mod fastq;
 mod host;
 mod index;
@@ -103,7 +104,7 @@ fn main() -> ExitCode {
         None => manners::cite(),
     });
     if let Err(error) = &outcome {
-        host::tell_failure(error, &console, exit::code(error));
+        failure::tell_host(error, &console, exit::code(error));
     }
     ending::report(outcome, &console, exit::code)
 }
@@ -111,6 +112,7 @@ fn main() -> ExitCode {
 fn run(command: Command, console: &Console) -> anyhow::Result<()> {
     match command {
         Command::Index(arguments) => index::run(&arguments, console),
+        Command::Align(arguments) if arguments.resume => shard::resume(&arguments, console),
         Command::Align(arguments) => align::run(&arguments, console),
         Command::Prep(arguments) => prep::run(&arguments, console),
         #[cfg(feature = "columns")]

@@ -15,7 +15,9 @@ use seqloom_prep::duplicates::{DuplicateOptions, NamePattern, ReadEndOptions};
 
 use super::mode::ModeArguments;
 use super::placing::PlacementArguments;
-use crate::output::arguments::{ModeArgument, OpticalDistance, OutputArguments, RunArguments};
+use crate::output::arguments::{
+    ModeArgument, OpticalDistance, OutputArguments, RunArguments, bases,
+};
 use crate::output::barcodes::BarcodeArguments;
 use crate::recalibration::RecalibrationArguments;
 
@@ -77,7 +79,7 @@ pub(crate) struct AlignArguments {
     pub(crate) resume: bool,
     /// Bases of a shard that is kept
     #[arg(long, value_name = "BASES", requires = "resume", hide = true,
-          value_parser = crate::shard::bases)]
+          value_parser = bases)]
     pub(crate) resume_bases: Option<NonZeroU64>,
     #[command(flatten)]
     pub(crate) placement: PlacementArguments,

@@ -5,11 +5,28 @@ use std::path::{Path, PathBuf};
 
 use seqloom_terminal::UsageError;
 
-use super::arguments::AlignArguments;
+use super::arguments::{AlignArguments, EngineChoice};
 use super::lanes::InputLanes;
+use super::mode::Mode;
 use crate::clash::{refuse_clashes, refuse_one_file_as_both};
 use crate::output::plan::refuse_replacing;
 use crate::output::stripes;
+
+/// Refuses options of another mode than the one asked for.
+///
+/// # Errors
+/// [`UsageError`] that names the mode.
+pub(super) fn check_mode(arguments: &AlignArguments) -> Result<(), UsageError> {
+    if arguments.mode.mode != Mode::Bwa {
+        if !matches!(arguments.algorithm.engine, EngineChoice::Bwa) {
+            return Err(UsageError("--engine is for --mode bwa".to_owned()));
+        }
+        if let Some(option) = arguments.algorithm.given() {
+            return Err(UsageError(format!("{option} is an option of --mode bwa")));
+        }
+    }
+    arguments.mode.check()
+}
 
 /// Refuses options that make no sense together.
 ///

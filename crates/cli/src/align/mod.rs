@@ -32,8 +32,7 @@ use seqloom_align::engine::native::ungapped::UngappedEngine;
 use seqloom_align::engine::replicated::Replicated;
 use seqloom_align::index;
 use seqloom_io::sink::atomic::AtomicFile;
-use seqloom_runtime::machine;
-use seqloom_runtime::placement;
+use seqloom_runtime::{machine, placement};
 
 pub(crate) use arguments::AlignArguments;
 pub(crate) use arguments::EngineChoice;
@@ -53,12 +52,9 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
     if arguments.run.quiet {
         console.be_quiet();
     }
-    if arguments.resume {
-        return crate::shard::resume(arguments, console);
-    }
     let mut inputs = InputLanes::of(arguments)?;
     arguments.output.check_metrics()?;
-    mode::check(arguments)?;
+    checks::check_mode(arguments)?;
     checks::check_options(arguments, &inputs)?;
     let index = index::check(&arguments.reference)?;
     let first_pass = FirstPass::of(arguments, &mut inputs)?;

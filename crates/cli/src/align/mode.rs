@@ -11,7 +11,6 @@ use seqloom_align::index::IndexInfo;
 use seqloom_io::sink::atomic::AtomicFileError;
 use seqloom_terminal::{Console, UsageError};
 
-use super::arguments::{AlignArguments, EngineChoice};
 use super::gapped::GappedArguments;
 use super::mates::{BY_SCORE_INSERT, MateArguments, UNGAPPED_INSERT};
 use super::outcomes::{self, Outcomes, Wording};
@@ -322,39 +321,34 @@ impl ModeArguments {
             Mode::Spliced => SplicedEngine::table_bytes(index.bases),
         }
     }
+
+    /// Refuses options of another mode, and those that contradict each other.
+    ///
+    /// # Errors
+    /// [`UsageError`] that names the mode.
+    pub(super) fn check(&self) -> Result<(), UsageError> {
+        if let Some(Elsewhere { option, modes }) = self.given_elsewhere() {
+            return Err(UsageError(format!("{option} is an option of --mode {modes}")));
+        }
+        if self.mode == Mode::Spliced {
+            self.spliced.check()?;
+        }
+        if matches!(self.mode, Mode::EndToEnd | Mode::Local | Mode::Spliced) {
+            self.gapped.check(self.mode == Mode::Local)?;
+            if let Some(wanted) = self.placements.filter(|&it| it as usize > MOST_PLACEMENTS) {
+                let mode = self.mode.name();
+                let text =
+                    format!("--placements {wanted}: --mode {mode} takes {MOST_PLACEMENTS} at most");
+                return Err(UsageError(text));
+            }
+        }
+        let usual = if self.mode == Mode::Ungapped { UNGAPPED_INSERT } else { BY_SCORE_INSERT };
+        self.mates.check(usual)
+    }
 }
 
 /// An option of other modes, and their names.
 struct Elsewhere {
     option: &'static str,
     modes: &'static str,
-}
-
-/// Refuses options of another mode, and those that contradict each other.
-///
-/// # Errors
-/// [`UsageError`] that names the mode.
-pub(super) fn check(arguments: &AlignArguments) -> Result<(), UsageError> {
-    let own = &arguments.mode;
-    let of_bwa = (own.mode != Mode::Bwa).then(|| arguments.algorithm.given()).flatten();
-    if own.mode != Mode::Bwa && !matches!(arguments.algorithm.engine, EngineChoice::Bwa) {
-        return Err(UsageError("--engine is for --mode bwa".to_owned()));
-    }
-    let elsewhere = of_bwa.map(|option| Elsewhere { option, modes: "bwa" });
-    if let Some(Elsewhere { option, modes }) = elsewhere.or_else(|| own.given_elsewhere()) {
-        return Err(UsageError(format!("{option} is an option of --mode {modes}")));
-    }
-    if own.mode == Mode::Spliced {
-        own.spliced.check()?;
-    }
-    if matches!(own.mode, Mode::EndToEnd | Mode::Local | Mode::Spliced) {
-        own.gapped.check(own.mode == Mode::Local)?;
-        if let Some(wanted) = own.placements.filter(|&it| it as usize > MOST_PLACEMENTS) {
-            let mode = own.mode.name();
-            let text =
-                format!("--placements {wanted}: --mode {mode} takes {MOST_PLACEMENTS} at most");
-            return Err(UsageError(text));
-        }
-    }
-    own.mates.check(if own.mode == Mode::Ungapped { UNGAPPED_INSERT } else { BY_SCORE_INSERT })
 }

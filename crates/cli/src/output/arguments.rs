@@ -1,7 +1,7 @@
 //! Options that every command with BAM output has.
 
 use std::iter;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -220,6 +220,19 @@ pub(crate) fn memory_size(text: &str) -> Result<ByteSize, String> {
     }
 }
 
+/// A number of bases, with a unit of ten: `500M`.
+pub(crate) fn bases(text: &str) -> Result<NonZeroU64, String> {
+    let (digits, unit) = match text.char_indices().last() {
+        Some((at, 'k' | 'K')) => (&text[..at], 1_000),
+        Some((at, 'M')) => (&text[..at], 1_000_000),
+        Some((at, 'G')) => (&text[..at], 1_000_000_000),
+        _ => (text, 1),
+    };
+    let number: Option<u64> = digits.parse().ok();
+    let bases = number.and_then(|it| it.checked_mul(unit)).and_then(NonZeroU64::new);
+    bases.ok_or_else(|| "must be a number of bases, such as 500M or 2G".to_owned())
+}
+
 /// `--metrics`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum MetricsArgument {
@@ -306,5 +319,19 @@ impl FromStr for OpticalDistance {
         }
         let pixels = text.parse().map_err(|_| "neither a number of pixels nor 'off'".to_owned())?;
         Ok(Self(Some(pixels)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bases_have_decimal_units() {
+        let t = |text: &str| bases(text).ok().map(NonZeroU64::get);
+        assert_eq!([t("2G"), t("500M"), t("7k"), t("12")], {
+            [Some(2_000_000_000), Some(500_000_000), Some(7_000), Some(12)]
+        });
+        assert_eq!([t(""), t("0"), t("G"), t("-1"), t("1.5G"), t("99999999999G")], [None; 6]);
     }
 }

@@ -1,6 +1,5 @@
 //! Options that several verbs have.
 
-use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -95,19 +94,6 @@ impl FromStr for Shares {
     }
 }
 
-/// A number of bases, as `--shard-bases` has it.
-pub(crate) fn bases(text: &str) -> Result<NonZeroU64, String> {
-    let (digits, unit) = match text.char_indices().last() {
-        Some((at, 'k' | 'K')) => (&text[..at], 1_000),
-        Some((at, 'M')) => (&text[..at], 1_000_000),
-        Some((at, 'G')) => (&text[..at], 1_000_000_000),
-        _ => (text, 1),
-    };
-    let number: Option<u64> = digits.parse().ok();
-    let bases = number.and_then(|it| it.checked_mul(unit)).and_then(NonZeroU64::new);
-    bases.ok_or_else(|| "must be a number of bases, such as 500M or 2G".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,14 +114,5 @@ mod tests {
         for text in ["", "1", "2-1/4", "0-4/4", "-1/2", "1-/2", "0-1-2/4", "0/0"] {
             assert!(text.parse::<Shares>().is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn bases_have_decimal_units() {
-        let t = |text: &str| bases(text).ok().map(NonZeroU64::get);
-        assert_eq!([t("2G"), t("500M"), t("7k"), t("12")], {
-            [Some(2_000_000_000), Some(500_000_000), Some(7_000), Some(12)]
-        });
-        assert_eq!([t(""), t("0"), t("G"), t("-1"), t("1.5G"), t("99999999999G")], [None; 6]);
     }
 }

@@ -28,7 +28,7 @@ use sha2::{Digest, Sha256};
 
 use super::error::ShardError;
 use super::plan_file::{Place, PlanFile, PlannedShard, SCHEMA};
-use super::sealed::{sealed, unsealed, unsealed_json};
+use super::sealed::{hex, sealed, unsealed, unsealed_json};
 use super::task::Task;
 use crate::align::opened::InputPart;
 use crate::output::at_path;
@@ -365,11 +365,6 @@ pub(crate) fn digest(path: &Path) -> impl FnOnce(&File) -> anyhow::Result<(u64, 
             }
         }
     }
-}
-
-/// Bytes as digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What the sealed file of a restart point is called inside.

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::Parser;
 use seqloom_format::bam::Header;
 use seqloom_io::fingerprint::Fingerprint;
 use seqloom_prep::duplicates::{DuplicateMarks, LibraryTable, ResolveError, SparseMarks};
@@ -16,8 +15,9 @@ use sha2::{Digest, Sha256};
 
 use super::arguments::TaskArguments;
 use super::error::ShardError;
-use super::folder::{HEADER, PLAN, RunFolder, hex};
-use super::plan::PlanArguments;
+use super::folder::{HEADER, PLAN, RunFolder};
+use super::plan::parse_plan;
+use super::sealed::hex;
 use super::task::Task;
 use crate::align::AlignArguments;
 use crate::align::plan::{MIN_STORE_BYTES, PROGRAM_BYTES, WORKER_BYTES};
@@ -27,22 +27,6 @@ use crate::recalibration::load_reference;
 
 /// What [`read_sealed`](RunFolder::read_sealed) is told of a part of the marks.
 pub(crate) const MARKS: &str = "marks";
-
-/// The command line that a plan keeps.
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true)]
-struct PlannedCommand {
-    #[command(flatten)]
-    plan: PlanArguments,
-}
-
-/// The words that followed `seqloom shard plan`, as options.
-///
-/// # Errors
-/// They are none.
-pub(crate) fn parse_plan(words: &[String]) -> Result<PlanArguments, clap::Error> {
-    PlannedCommand::try_parse_from(words).map(|parsed| parsed.plan)
-}
 
 /// The options of `align` that a plan was made with; paths as they are from anywhere.
 ///

@@ -30,7 +30,6 @@ mod tasks;
 
 use seqloom_terminal::Console;
 
-pub(crate) use arguments::bases;
 pub(crate) use resume::run as resume;
 
 /// One run of `align` in many processes, on one machine or many

@@ -5,7 +5,8 @@ use std::io::Read;
 
 use sha2::{Digest, Sha256};
 
-use super::folder::{RunFolder, hex};
+use super::folder::RunFolder;
+use super::sealed::hex;
 use super::task::Task;
 use crate::output::at_path;
 

@@ -19,10 +19,10 @@ use seqloom_terminal::{Console, signals};
 use sha2::{Digest, Sha256};
 
 use super::arguments::RangeArguments;
-use super::folder::{Clock, RunFolder, hex};
+use super::folder::{Clock, RunFolder};
 use super::loaded::{header, planned_options, unless_done};
 use super::piece;
-use super::sealed::write_sealed;
+use super::sealed::{hex, write_sealed};
 use super::task::Task;
 use crate::output::at_path;
 use crate::output::plan::OutputPlan;

@@ -6,6 +6,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use clap::Parser;
 use seqloom_align::cohort::CohortStart;
 use seqloom_align::index::{self, IndexPaths};
 use seqloom_align::scan::{Scanned, scan};
@@ -17,21 +18,21 @@ use seqloom_terminal::{Console, UsageError, signals};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::arguments::bases;
 use super::error::ShardError;
 use super::folder::{
-    HEAD, HEADER, PLAN, hex, make_folders, program, restart_file, restart_name, shard_name,
+    HEAD, HEADER, PLAN, make_folders, program, restart_file, restart_name, shard_name,
 };
 use super::plan_file::{
     PlanFile, PlannedFile, PlannedShard, SCHEMA, ShardEnd, Shares, shard, shards,
 };
-use super::sealed::{sealed_json, unsealed_json};
+use super::sealed::{hex, sealed_json, unsealed_json};
 use crate::align::checks;
 use crate::align::job::Late;
 use crate::align::lanes::InputLanes;
 use crate::align::opened::{Lane, OpenedLanes, Start};
 use crate::align::{AlignArguments, Mode};
 use crate::host;
+use crate::output::arguments::bases;
 use crate::output::at_path;
 use crate::output::plan::OutputPlan;
 use crate::output::run::Run;
@@ -417,12 +418,28 @@ pub(super) fn words_behind(commands: usize) -> anyhow::Result<Vec<String>> {
     Ok(words.filter(|word| !host::is_option(word)).skip(1 + commands).collect())
 }
 
+/// The command line that a plan keeps.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+struct PlannedCommand {
+    #[command(flatten)]
+    plan: PlanArguments,
+}
+
+/// The words that followed `seqloom shard plan`, as options.
+///
+/// # Errors
+/// They are none.
+pub(super) fn parse_plan(words: &[String]) -> Result<PlanArguments, clap::Error> {
+    PlannedCommand::try_parse_from(words).map(|parsed| parsed.plan)
+}
+
 /// The options once more, to change paths in them.
 ///
 /// # Errors
 /// They are none.
 pub(super) fn parsed(command: &[String]) -> anyhow::Result<PlanArguments> {
-    super::loaded::parse_plan(command).map_err(|error| UsageError(error.to_string()).into())
+    parse_plan(command).map_err(|error| UsageError(error.to_string()).into())
 }
 
 /// Every file that the bytes of the output depend on.

@@ -41,6 +41,9 @@ const MOST_REPAIRS: usize = 16;
 /// # Errors
 /// What `align` and all tasks may say. What is done is kept.
 pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Result<()> {
+    if arguments.run.quiet {
+        console.be_quiet();
+    }
     plan::refuse_unsupported(arguments, WHO)?;
     if arguments.output.format()? != OutputFormat::Bam {
         return Err(UsageError("--output-format sam: a run with --resume writes BAM".into()).into());

@@ -8,8 +8,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
-use super::folder::hex;
 use crate::output::at_path;
+
+/// Bytes as digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
 
 /// A value with what tells it from others in front and its CRC32 behind.
 pub(super) fn sealed(kind: &str, value: &[u8]) -> Vec<u8> {
