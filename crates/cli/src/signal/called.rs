@@ -1,5 +1,5 @@
-//! What `methylation` and `eventalign` say of what they called: on the console, and in the report of
-//! `--json`.
+//! What `methylation` and `eventalign` say of what they called: on the console, and in the report
+//! of `--json`.
 
 use std::num::NonZeroUsize;
 

@@ -1,5 +1,5 @@
-//! What `methylation` and `eventalign` have in common: their inputs, and the checks that these belong
-//! together.
+//! What `methylation` and `eventalign` have in common: their inputs, and the checks that these
+//! belong together.
 
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;

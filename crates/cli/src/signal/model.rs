@@ -1,5 +1,5 @@
-//! Which pore model reads are aligned with: that of the program, or of a file, and whether it is for
-//! the chemistry that the signal was made with.
+//! Which pore model reads are aligned with: that of the program, or of a file, and whether it is
+//! for the chemistry that the signal was made with.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -22,8 +22,8 @@ pub struct SourceOptions {
     pub max_skew_bytes: u64,
     /// How long one of two pipes may give nothing while the other is that far ahead.
     pub skew_patience: Duration,
-    /// Longest record of FASTQ ([`MAX_FASTQ_BYTES`](super::MAX_FASTQ_BYTES) at most) or FASTA ([`MAX_RECORD_BYTES`] at
-    /// most), in bytes of text. No more than that and a block is held of a record that is longer.
+    /// Longest record of FASTQ (64 MiB at most) or FASTA ([`MAX_RECORD_BYTES`] at most), in bytes
+    /// of text. No more than that and a block is held of a record that is longer.
     pub max_text_bytes: usize,
     /// Takes note of restart points in gzip files, so many bytes of text apart.
     pub restart_every_bytes: Option<u64>,
