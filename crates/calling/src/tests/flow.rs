@@ -69,7 +69,10 @@ impl ReadKernel for Mirror {
         output.clear();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let sum: i64 = input.signal.samples.iter().map(|&sample| i64::from(sample)).sum();
-        let (first, last) = (read.pairs[0], read.pairs[read.pairs.len() - 1]);
+        let [first, last] = [0, read.pairs.len() - 1].map(|at| {
+            let pair = read.pairs[at];
+            (pair.offset, pair.position)
+        });
         writeln!(
             output,
             "{} {} {}:{} {} {} {} {first:?} {last:?} {sum}",

@@ -1,23 +1,21 @@
-//! What `methylation` and `eventalign` have in common: their inputs, the checks that these belong
-//! together, and the account of what was called.
+//! What `methylation` and `eventalign` have in common: their inputs, and the checks that these
+//! belong together.
 
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use seqloom_calling::flow::{
-    self, CallAccount, CallInputs, CallOptions, CallTimes, CallTotals, Committed, Filter,
-    HardClips, Kit, ListFiles, ReadKernel, ReadSequences, Region, ScanFiles, SignalFiles,
-    SignalFilesBuilder, SignalOptions, Skip,
+    self, CallInputs, CallOptions, CallTimes, CallTotals, Committed, Filter, HardClips, ListFiles,
+    ReadKernel, ReadSequences, Region, ScanFiles, SignalFiles, SignalFilesBuilder, SignalOptions,
+    Skip,
 };
-use seqloom_calling::pore_model::{Alphabet, Chemistry, ModelRequest, PoreModel, text, uncalled4};
+use seqloom_calling::pore_model::{Chemistry, PoreModel};
 use seqloom_format::bam::{Header, RecordRef};
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
 use seqloom_io::beside::{bam_indices, with_suffix};
 use seqloom_io::indexed_fasta::IndexedFasta;
 use seqloom_io::reference::ReferenceError;
-use seqloom_io::sink::atomic::AtomicFile;
-use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_signal::flow::inputs::{self, Inputs};
 use seqloom_signal::flow::{Input, Numbers, Sequential};
@@ -26,8 +24,9 @@ use seqloom_signal::store::index_path;
 use seqloom_terminal::UsageError;
 
 use super::arguments::RunArguments;
-use super::error::{NothingCalled, PassError};
-use super::pass::{Pass, Spent};
+use super::error::PassError;
+use super::model::{nucleotide_model, one_chemistry};
+use super::pass::Pass;
 use super::region;
 use crate::output::arguments::memory_size;
 use crate::output::run::{beyond_address_space, default_memory, within_address_space};
@@ -70,7 +69,7 @@ pub(super) struct CallArguments {
     memory: Option<ByteSize>,
     /// Report of the run: counts, reads that were not called, time and memory
     #[arg(long, value_name = "FILE", help_heading = "Run")]
-    json: Option<PathBuf>,
+    pub(super) json: Option<PathBuf>,
     #[command(flatten)]
     pub(super) run: RunArguments,
 }
@@ -114,17 +113,18 @@ pub(super) struct OwnFiles<'a> {
 
 /// Everything that reads are called from.
 pub(super) struct Job {
-    alignments: AlignmentSource,
+    pub(super) alignments: AlignmentSource,
     reference: IndexedFasta,
     contigs: Vec<Option<usize>>,
     sequences: Option<ReadSequences>,
-    signals: SignalFiles,
+    pub(super) signals: SignalFiles,
     filter: Filter,
     hard_clips: HardClips,
     /// First and last base that are called, 0-based.
     region: Option<RangeInclusive<u64>>,
     memory_bytes: u64,
-    limit: ByteSize,
+    /// Of the whole process.
+    pub(super) limit: ByteSize,
     block_bytes: u64,
     pub(super) nucleotides: PoreModel,
     /// It is the program's.
@@ -423,192 +423,4 @@ fn distinct(paths: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut seen = std::collections::HashSet::new();
     let is_new = |path: &PathBuf| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone()));
     paths.into_iter().filter(is_new).collect()
-}
-
-/// What a kit is for: f5c's rules, by `experiment_type` and `sequencing_kit`.
-fn chemistry_of(kit: &Kit) -> Option<Chemistry> {
-    let name = &kit.sequencing_kit;
-    match () {
-        () if name.is_empty() && kit.experiment_type.is_empty() => None,
-        () if name.contains("rna004") => Some(Chemistry::Rna004),
-        () if name.contains("rna") || kit.experiment_type == "rna" => Some(Chemistry::R9Rna),
-        () if name.contains("114") => Some(Chemistry::R10Dna),
-        () => Some(Chemistry::R9Dna),
-    }
-}
-
-fn one_chemistry(
-    kits: &std::collections::BTreeMap<Kit, PathBuf>,
-) -> anyhow::Result<Option<(Chemistry, PathBuf)>> {
-    let mut known: Option<(Chemistry, PathBuf)> = None;
-    for (kit, path) in kits {
-        let Some(chemistry) = chemistry_of(kit) else { continue };
-        match &known {
-            Some((other, of)) if *other != chemistry => {
-                let text = format!(
-                    "the signal is of different chemistries: {other} in {}, {chemistry} in {}; \
-                     call them one by one",
-                    of.display(),
-                    path.display()
-                );
-                return Err(PassError::Refused(text).into());
-            }
-            _ => known = Some((chemistry, path.clone())),
-        }
-    }
-    Ok(known)
-}
-
-/// The model that reads are aligned with; its chemistry must be that of the signal.
-fn nucleotide_model(
-    path: Option<&Path>,
-    chemistry: Option<&(Chemistry, PathBuf)>,
-) -> anyhow::Result<PoreModel> {
-    let found = chemistry.map(|(chemistry, _)| *chemistry);
-    if let Some((chemistry, of)) = chemistry.filter(|(chemistry, _)| chemistry.is_rna()) {
-        let text = format!("{}: the signal is {chemistry}; only DNA is called", of.display());
-        return Err(PassError::Refused(text).into());
-    }
-    if let Some(path) = path {
-        let request = ModelRequest {
-            alphabet: Some(Alphabet::Nucleotide),
-            kmer_length: None,
-            chemistry: found,
-        };
-        return load_model(path, &request);
-    }
-    match chemistry {
-        Some((chemistry, of)) if *chemistry != Chemistry::R9Dna => {
-            let text = format!(
-                "{}: the signal is {chemistry}, and the model that comes with the program is for \
-                 {}; give one with --kmer-model",
-                of.display(),
-                Chemistry::R9Dna
-            );
-            Err(PassError::Refused(text).into())
-        }
-        _ => Ok(seqloom_calling::pore_model::builtin::r9_4_1_nucleotide()?),
-    }
-}
-
-/// Reads a model from a file: an archive of arrays as Uncalled4 publishes them, by its first bytes,
-/// or text.
-pub(super) fn load_model(path: &Path, request: &ModelRequest) -> anyhow::Result<PoreModel> {
-    let bytes = std::fs::read(path)
-        .map_err(|error| PassError::Refused(format!("cannot read {}: {error}", path.display())))?;
-    let model = match bytes.starts_with(b"PK") {
-        true => uncalled4::parse(&bytes, None, request),
-        false => text::parse(&bytes, request),
-    };
-    Ok(model.map_err(|error| PassError::Model { path: path.to_owned(), source: error })?)
-}
-
-/// # Errors
-/// [`NothingCalled`], which is no success with an empty file.
-pub(super) fn refuse_nothing(account: &CallAccount) -> Result<(), NothingCalled> {
-    let missed = account.skipped.values().filter(|it| !it.is_filter);
-    match missed.max_by_key(|it| it.records) {
-        Some(most) if account.called == 0 => Err(NothingCalled {
-            records: account.missed(),
-            missed: most.records,
-            text: most.text.clone(),
-            example: most.example.clone(),
-        }),
-        _ => Ok(()),
-    }
-}
-
-/// Says what was called and what was not, here and in the report of `--json`, which is still to get
-/// its name.
-pub(super) fn tell(
-    what: &str,
-    arguments: &CallArguments,
-    pass: &Pass<'_>,
-    job: &Job,
-    totals: &CallTotals,
-) -> anyhow::Result<Option<AtomicFile>> {
-    let account = &totals.account;
-    for (key, it) in &account.skipped {
-        let (records, text, example) = (it.records, &it.text, &it.example);
-        pass.info(&format!("{records} records skipped, {key}: {text} (first: {example})"));
-    }
-    pass.info(&format!(
-        "{what}: {} of {} records called, {} bases, {} samples",
-        account.called, totals.records, account.bases, account.samples
-    ));
-    let Some(path) = &arguments.json else { return Ok(None) };
-    let report = serde_json::to_string_pretty(&report(pass, job, arguments, totals))? + "\n";
-    crate::output::stage_text(path, &report).map(Some)
-}
-
-fn report(
-    pass: &Pass<'_>,
-    job: &Job,
-    arguments: &CallArguments,
-    totals: &CallTotals,
-) -> serde_json::Value {
-    let account = &totals.account;
-    let skipped: serde_json::Map<_, _> = account
-        .skipped
-        .iter()
-        .map(|(&key, it)| {
-            let value = serde_json::json!({
-                "records": it.records, "text": it.text, "example": it.example,
-                "is_filter": it.is_filter,
-            });
-            (key.to_owned(), value)
-        })
-        .collect();
-    let seconds: serde_json::Map<_, _> = pass
-        .component_seconds()
-        .into_iter()
-        .map(|(name, seconds)| (name.to_owned(), seconds.into()))
-        .collect();
-    let Spent { wall_s, cpu_s } = pass.spent();
-    let threads: NonZeroUsize = pass.threads;
-    serde_json::json!({
-        "schema": seqloom_report::run::SCHEMA,
-        "program": format!("seqloom {}", env!("CARGO_PKG_VERSION")),
-        "command": crate::host::command_line(),
-        "inputs": [arguments.bam.display().to_string(), arguments.reference.display().to_string()],
-        "output": arguments.output.display().to_string(),
-        "threads": threads,
-        "memory_bytes": job.limit.0,
-        "counts": {
-            "records": totals.records, "called": account.called, "missed": account.missed(),
-            "bases": account.bases, "samples": account.samples, "signal_reads": job.signals.len(),
-        },
-        "skipped": skipped,
-        "component_seconds": seconds,
-        "usage": {
-            "wall_seconds": wall_s,
-            "cpu_seconds": cpu_s,
-            "cores_busy": cpu_s / wall_s.max(1e-9),
-            "cpu_utilisation": cpu_s / (wall_s * threads.get() as f64).max(1e-9),
-            "core_hours": cpu_s / 3600.0,
-            "peak_rss_bytes": machine::usage().peak_rss_bytes,
-            "peak_charged_bytes": totals.peak_bytes,
-        },
-        "bytes": { "read": job.alignments.bytes_read() },
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kits_tell_the_chemistry() {
-        let t = |kind: &str, kit: &str, expected| {
-            let kit = Kit { experiment_type: kind.into(), sequencing_kit: kit.into() };
-            assert_eq!(chemistry_of(&kit), expected);
-        };
-        t("", "", None);
-        t("genomic_dna", "sqk-lsk109", Some(Chemistry::R9Dna));
-        t("genomic_dna", "", Some(Chemistry::R9Dna));
-        t("genomic_dna", "sqk-lsk114-xl", Some(Chemistry::R10Dna));
-        t("rna", "", Some(Chemistry::R9Rna));
-        t("", "sqk-rna002", Some(Chemistry::R9Rna));
-        t("rna", "sqk-rna004", Some(Chemistry::Rna004));
-    }
 }

@@ -8,7 +8,8 @@ use seqloom_calling::flow::EventalignKernel;
 use seqloom_io::sink::atomic::Publication;
 use seqloom_terminal::Console;
 
-use super::calling::{CallArguments, Job, OwnFiles, refuse_nothing, tell};
+use super::called::{refuse_nothing, tell};
+use super::calling::{CallArguments, Job, OwnFiles};
 use super::calling_sinks::TextSink;
 use super::pass::Pass;
 

@@ -15,9 +15,11 @@ use seqloom_io::beside::with_suffix;
 use seqloom_io::sink::atomic::{AtomicFile, Publication};
 use seqloom_terminal::Console;
 
-use super::calling::{CallArguments, Job, OwnFiles, load_model, refuse_nothing, tell};
+use super::called::{refuse_nothing, tell};
+use super::calling::{CallArguments, Job, OwnFiles};
 use super::calling_sinks::{BamSink, TextSink};
 use super::error::PassError;
+use super::model::load_model;
 use super::pass::Pass;
 use crate::output::arguments::refuse_cram;
 

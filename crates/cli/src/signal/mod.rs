@@ -3,6 +3,7 @@
 //! Each command is one file and one short function: source, stage, sink.
 
 mod arguments;
+mod called;
 mod calling;
 mod calling_sinks;
 mod cat;
@@ -18,6 +19,7 @@ mod index;
 mod join;
 mod merge;
 mod methylation;
+mod model;
 mod pass;
 mod region;
 mod skim;

@@ -10,6 +10,7 @@ pub mod edit;
 mod error;
 mod flags;
 mod header;
+mod header_check;
 mod header_line;
 mod numbers;
 mod record;
@@ -21,9 +22,8 @@ pub use check::{RecordSearch, check_record, find_record};
 pub(crate) use check::{hard_clips_stand_at_the_ends, is_tag, is_text};
 pub use error::RecordError;
 pub use flags::Flags;
-pub use header::{
-    Header, HeaderError, LineFault, MAX_HEADER_LINE_BYTES, ReadGroup, Reference, expand_escapes,
-};
+pub use header::{Header, MAX_HEADER_LINE_BYTES, ReadGroup, Reference, expand_escapes};
+pub use header_check::{HeaderError, LineFault};
 pub use record::FramedRecords;
 pub use record::{
     BASE_LETTERS, CIGAR_LETTERS, CigarOps, FIXED_BYTES, RecordRef, framed_records, reg2bin,

@@ -10,6 +10,7 @@ mod error;
 pub mod ex_zd;
 pub mod header;
 pub mod index;
+mod inflation;
 mod limits;
 mod number;
 mod simd;

@@ -22,6 +22,7 @@
 mod block;
 mod check;
 mod error;
+mod feed;
 mod lines;
 mod opening;
 mod records;
@@ -32,25 +33,19 @@ mod tests;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use seqloom_format::bam::Header;
 use seqloom_format::bgzf::VirtualOffset;
-use seqloom_format::sam::ReferenceNames;
 
+use self::feed::{Feed, Way, feed};
 use self::lines::SamFile;
-use self::opening::Opened;
 use self::records::{CUT_RECORD, SamLines, Stop, check_records, name_of_line, parse_lines};
 use self::stretch::{BgzfFile, BlockPlace, StretchScratch};
 use crate::source::block::Place;
-use crate::source::claims::Stretches;
 use crate::source::error::SourceError;
-use crate::source::lane::{BGZF_RATIO, MAX_BGZF_STRETCH_BYTES};
-use crate::source::raw::Input;
-use crate::source::reader::Compression;
-use crate::source::stream::{Cut, Limits, MISSING_EOF_BLOCK, Piece, Pull, StreamLane, StreamState};
-use crate::source::unaligned;
+use crate::source::stream::{Piece, Pull};
 use crate::source::{MAX_BLOCK_BYTES, MAX_RECORD_BYTES, POLL_TIME, poll};
 
 pub(crate) use self::block::Defect;
@@ -96,55 +91,6 @@ pub type AlignmentFetch = seqloom_runtime::schedule::Fetch<Box<RecordBlock>>;
 pub struct AlignmentScratch {
     stretch: StretchScratch,
     text: Vec<u8>,
-}
-
-/// Where a stream of aligned reads may be cut.
-#[derive(Debug, Clone, Copy)]
-struct StreamCut(AlignmentFormat);
-
-impl Cut for StreamCut {
-    fn last_boundary(self, text: &[u8]) -> usize {
-        match self.0 {
-            AlignmentFormat::Bam => unaligned::last_boundary(text),
-            AlignmentFormat::Sam => memchr::memrchr(b'\n', text).map_or(0, |newline| newline + 1),
-        }
-    }
-
-    fn needs_eof_block(self) -> bool {
-        true
-    }
-}
-
-/// How an input is read.
-enum Way {
-    /// BAM by stretches, with the place of its first record.
-    Stretches(Stretches, BlockPlace),
-    /// SAM by stretches.
-    Lines(Stretches),
-    Stream(Box<StreamLane<StreamCut>>),
-}
-
-/// One input.
-struct Feed {
-    input: Input,
-    format: AlignmentFormat,
-    way: Way,
-    names: ReferenceNames,
-    reference_count: usize,
-    header_bytes: u64,
-    header_lines: u64,
-    /// The file lacks its last block, and that is allowed.
-    missing_eof: Option<Truncation>,
-    bytes_read: AtomicU64,
-}
-
-impl Feed {
-    fn is_exhausted(&self) -> bool {
-        match &self.way {
-            Way::Stretches(stretches, _) | Way::Lines(stretches) => stretches.is_exhausted(),
-            Way::Stream(stream) => stream.is_ended(),
-        }
-    }
 }
 
 /// Inputs of aligned reads, shared by all workers and read one after the other.
@@ -507,53 +453,4 @@ impl AlignmentSource {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The way to read an opened input.
-fn feed(
-    opened: Opened,
-    references: &[seqloom_format::bam::Reference],
-    options: &AlignmentOptions,
-) -> Result<Feed, AlignmentError> {
-    let Opened { reader, text, format, header_bytes, header_lines, fault, .. } = opened;
-    let input = reader.input().clone();
-    let block_bytes = options.block_bytes;
-    let mut missing_eof = None;
-    let way = match (format, reader.compression(), input.size) {
-        (AlignmentFormat::Bam, Some(Compression::Bgzf), Some(size)) => {
-            if !opening::ends_with_eof_block(&input, size)? {
-                let (path, problem) = (input.path.to_path_buf(), MISSING_EOF_BLOCK);
-                if !options.allow_truncated {
-                    return Err(AlignmentError::MissingEof { path, byte: size, problem });
-                }
-                missing_eof = Some(Truncation { byte: size, problem: problem.into() });
-            }
-            let first = opening::locate(&input, size, header_bytes)?;
-            let stretch = (block_bytes / BGZF_RATIO).clamp(1, MAX_BGZF_STRETCH_BYTES);
-            Way::Stretches(Stretches::new(size, stretch as u64), first)
-        }
-        (AlignmentFormat::Sam, Some(Compression::Plain), Some(size)) => {
-            Way::Lines(Stretches::new(size, block_bytes as u64))
-        }
-        _ => {
-            let max_record_bytes = match format {
-                AlignmentFormat::Bam => unaligned::MAX_FRAME_BYTES,
-                AlignmentFormat::Sam => options.max_line_bytes,
-            };
-            let limits = Limits { block_bytes, max_record_bytes };
-            let state = StreamState::new(reader, StreamCut(format), text, limits);
-            Way::Stream(Box::new(StreamLane::new(state.with_fault(fault))))
-        }
-    };
-    Ok(Feed {
-        input,
-        format,
-        way,
-        names: ReferenceNames::new(references),
-        reference_count: references.len(),
-        header_bytes,
-        header_lines,
-        missing_eof,
-        bytes_read: AtomicU64::new(0),
-    })
 }

@@ -12,6 +12,7 @@
 //! What is read is told by content, never by a file's name. Bounds: [`SourceOptions`],
 //! [`MAX_RECORD_BYTES`], and four blocks that one lane may lead the other by.
 
+mod again;
 pub(crate) mod block;
 mod check;
 pub(crate) mod claims;
@@ -19,6 +20,7 @@ mod decode;
 pub(crate) mod error;
 pub(crate) mod lane;
 pub(crate) mod opening;
+mod options;
 pub(crate) mod parse;
 mod place;
 pub(crate) mod poll;
@@ -27,6 +29,7 @@ pub(crate) mod reader;
 mod records;
 mod restart;
 pub(crate) mod stream;
+mod turns;
 pub(crate) mod unaligned;
 pub(crate) mod window;
 
@@ -40,7 +43,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use seqloom_format::bam::Header;
-use seqloom_format::fastq::{Grammar, ParseOptions};
+use seqloom_format::fastq::ParseOptions;
 use seqloom_format::reads::ReadBlock;
 
 use self::claims::{ClaimedStretch, Stretches};
@@ -48,15 +51,14 @@ use self::lane::{Lane, Source};
 use self::opening::Opened;
 use self::parse::ParsedText;
 use self::raw::Input;
-use self::reader::TextReader;
-use self::stream::{Limits, Piece, Pull, StreamGrammar, StreamState};
+use self::stream::{Limits, Piece, Pull, StreamGrammar};
 use self::window::BgzfScratch;
 
-pub(crate) use self::block::Defect;
 pub use self::block::InputBlock;
 pub use self::check::SequenceCheck;
 pub use self::error::{Malformed, SourceError};
 pub use self::opening::{Container, InputFormat};
+pub use self::options::SourceOptions;
 pub use self::place::{BlockPlace, LanePlace, LaneStart};
 pub use self::reader::{Compression, Truncation};
 pub(crate) use self::records::{RecordReader, Records};
@@ -72,52 +74,8 @@ pub(crate) const MAX_FASTQ_BYTES: usize = 64 * 1024 * 1024;
 /// 4 GiB that the spans of a [`ReadBlock`] reach.
 pub(crate) const MAX_BLOCK_BYTES: usize = 256 * 1024 * 1024;
 
-/// Blocks by which one lane may lead the other, pipes that wait for each other apart.
-const MAX_LEAD_BLOCKS: u64 = 4;
-
 /// How long a worker waits in `poll` before it looks for other work.
 pub(crate) const POLL_TIME: Duration = Duration::from_millis(20);
-
-/// How a source reads.
-#[derive(Debug, Clone)]
-pub struct SourceOptions {
-    /// Text per block, in bytes; between 1 and 256 MiB.
-    pub block_bytes: usize,
-    /// Keep FASTQ comments in `extra` (the auxiliary fields of BAM are always kept there).
-    pub keep_comments: bool,
-    /// Qualities are Phred+33 whatever they look like.
-    pub assume_phred33: bool,
-    /// Qualities of FASTQ are Phred+64; they are handed out as Phred+33.
-    pub phred64: bool,
-    /// Buffers kept for reuse.
-    pub free_blocks: usize,
-    /// Text by which one of two pipes may be ahead while the other gives nothing, in bytes. The
-    /// blocks are handed out meanwhile: the caller must be able to hold that much.
-    pub max_skew_bytes: u64,
-    /// How long one of two pipes may give nothing while the other is that far ahead.
-    pub skew_patience: Duration,
-    /// Longest record of FASTQ ([`MAX_FASTQ_BYTES`] at most) or FASTA ([`MAX_RECORD_BYTES`] at
-    /// most), in bytes of text. No more than that and a block is held of a record that is longer.
-    pub max_text_bytes: usize,
-    /// Takes note of restart points in gzip files, so many bytes of text apart.
-    pub restart_every_bytes: Option<u64>,
-}
-
-impl Default for SourceOptions {
-    fn default() -> Self {
-        Self {
-            block_bytes: 512 * 1024,
-            keep_comments: false,
-            assume_phred33: false,
-            phred64: false,
-            free_blocks: 256,
-            max_skew_bytes: 256 * 1024 * 1024,
-            skew_patience: Duration::from_secs(120),
-            max_text_bytes: MAX_RECORD_BYTES,
-            restart_every_bytes: None,
-        }
-    }
-}
 
 /// What [`ReadSource::fetch`] gave.
 pub type Fetch = seqloom_runtime::schedule::Fetch<Box<InputBlock>>;
@@ -307,39 +265,6 @@ impl ReadSource {
         Ok(Fetch::Busy)
     }
 
-    /// Lanes, the one with the fewest reads first.
-    fn lanes_by_lag(&self) -> impl Iterator<Item = usize> + use<> {
-        let swap = self.lanes.len() == 2
-            && self.lanes[1].progress.expected_reads() < self.lanes[0].progress.expected_reads();
-        let lanes = self.lanes.len();
-        (0..lanes).map(move |index| if swap { lanes - 1 - index } else { index })
-    }
-
-    /// Reads by which `lane` leads the other, and that one, if it is not used up.
-    fn lead(&self, lane: usize) -> Option<(u64, &Lane)> {
-        let other = self.lanes.get(1 - lane).filter(|other| !other.is_exhausted())?;
-        let own = self.lanes[lane].progress.expected_reads();
-        Some((own.saturating_sub(other.progress.expected_reads()), other))
-    }
-
-    /// Whether `lane` does not lead by too much. A pipe may lead further while the other one has
-    /// had nothing for a while: its writer may be busy with this one.
-    fn may_take(&self, lane: usize) -> bool {
-        let Some((lead, other)) = self.lead(lane) else { return true };
-        let progress = &self.lanes[lane].progress;
-        if lead <= MAX_LEAD_BLOCKS * progress.reads_per_block() {
-            return true;
-        }
-        self.starved_for(other).is_some_and(|starved| starved >= POLL_TIME)
-            && progress.bytes_of(lead) < self.options.max_skew_bytes
-    }
-
-    /// How long a pipe has had nothing.
-    fn starved_for(&self, lane: &Lane) -> Option<Duration> {
-        let since = lane.progress.starved_since.load(Ordering::Relaxed).checked_sub(1)?;
-        Some(self.started.elapsed().saturating_sub(Duration::from_millis(since)))
-    }
-
     fn take(&self, lane: usize, scratch: &mut FetchScratch) -> Result<Taken, SourceError> {
         let progress = &self.lanes[lane].progress;
         match &self.lanes[lane].source {
@@ -455,45 +380,6 @@ impl ReadSource {
         }))
     }
 
-    /// Waits for one of the pipes that have nothing; whether a further look is worth while.
-    fn wait_for_data(&self, waiting: [Option<usize>; 2]) -> Result<bool, SourceError> {
-        let Ok(_poller) = self.poller.try_lock() else { return Ok(false) };
-        let lanes = || waiting.iter().flatten().map(|&lane| &self.lanes[lane]);
-        let Some(first) = lanes().next() else { return Ok(false) };
-        self.check_skew(first)?;
-        let mut files = [&*first.input.file; poll::MAX_FILES];
-        let mut count = 0;
-        for (slot, lane) in files.iter_mut().zip(lanes()) {
-            *slot = &lane.input.file;
-            count += 1;
-        }
-        poll::readable(&files[..count], POLL_TIME)
-            .map_err(|error| first.input.read_error(0, error))?;
-        // Even if nothing came: the other lane may lead further from now on.
-        Ok(true)
-    }
-
-    /// Fails if `starved` has had nothing for too long while the other lane waits for it.
-    fn check_skew(&self, starved: &Lane) -> Result<(), SourceError> {
-        let patience = self.options.skew_patience;
-        if self.starved_for(starved).is_none_or(|time| time < patience) {
-            return Ok(());
-        }
-        for (lane, ahead) in self.lanes.iter().enumerate().filter(|(_, lane)| lane.is_pipe()) {
-            let Some((lead, other)) = self.lead(lane) else { continue };
-            let ahead_bytes = ahead.progress.bytes_of(lead);
-            if std::ptr::eq(other, starved) && ahead_bytes >= self.options.max_skew_bytes {
-                return Err(SourceError::Skew {
-                    path: starved.input.path.to_path_buf(),
-                    ahead: ahead.input.path.to_path_buf(),
-                    ahead_bytes,
-                    seconds: patience.as_secs(),
-                });
-            }
-        }
-        Ok(())
-    }
-
     /// Whether the qualities of `lane` may have another offset than 33.
     pub(crate) fn checks_phred_offset(&self, lane: usize) -> bool {
         !self.options.assume_phred33
@@ -524,57 +410,6 @@ impl ReadSource {
 
     pub(crate) fn lane_input(&self, lane: usize) -> &Input {
         &self.lanes[lane].input
-    }
-
-    /// Reads a claimed lane once more, one record after the other, from the record that starts
-    /// `skip` bytes of text behind what is at `raw_start` in the file, to the first defect; its
-    /// counts and offset start at that record.
-    pub(crate) fn first_defect(
-        &self,
-        lane: usize,
-        raw_start: u64,
-        skip: u64,
-    ) -> Result<Option<Defect>, SourceError> {
-        let Lane { input, source, max_record_bytes, .. } = &self.lanes[lane];
-        let (mut reader, mut skip) = match source {
-            Source::Plain(_) => (TextReader::plain(input.clone(), raw_start + skip), 0),
-            Source::Bgzf(_) => (TextReader::new(input.clone(), raw_start), skip),
-            Source::Stream(_) => return Ok(None),
-        };
-        let mut text = Vec::new();
-        while skip > 0 {
-            reader.fill(&mut text, self.options.block_bytes)?;
-            let skipped = text.len().min(usize::try_from(skip).unwrap_or(usize::MAX));
-            if skipped == 0 {
-                return Ok(None);
-            }
-            text.drain(..skipped);
-            skip -= skipped as u64;
-        }
-        let grammar = StreamGrammar::Text(Grammar::FourLine);
-        let block_bytes = self.options.block_bytes;
-        let limits = Limits { block_bytes, max_record_bytes: *max_record_bytes };
-        let mut state = StreamState::new(reader, grammar, text, limits);
-        let mut before = ParsedText::default();
-        loop {
-            let Pull::Piece(mut piece) = state.pull(Vec::new)? else { return Ok(None) };
-            if let Some(fault) = piece.fault {
-                return Err(fault);
-            }
-            let mut block =
-                ReadBlock { bytes: std::mem::take(&mut piece.text), ..Default::default() };
-            let mut parsed = parse::parse_piece(Grammar::FourLine, &mut block, self.parse);
-            if let Some(head) = piece.too_long {
-                parsed.set_too_long(*max_record_bytes, &head, 0);
-            }
-            if let Some(defect) = parsed.defect {
-                return Ok(Some(before.behind(defect)));
-            }
-            before.append(&parsed);
-            if piece.last {
-                return Ok(None);
-            }
-        }
     }
 }
 

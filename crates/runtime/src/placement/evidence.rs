@@ -207,7 +207,8 @@ mod tests {
             assert_eq!(now.since(&Mappings(before.to_vec())), new, "{before:x?}");
         }
         t(&now, &[], &[0x10000..0x40000, 0x100000..0x200000]);
-        t(&now, &[0x10000..0x40000], &[0x100000..0x200000]);
+        let [first, second] = [0x10000..0x40000, 0x100000..0x200000];
+        t(&now, std::slice::from_ref(&first), std::slice::from_ref(&second));
         t(
             &now,
             &[0x10000..0x20000, 0x120000..0x140000],
@@ -229,7 +230,7 @@ Rss:                   8 kB
 AnonHugePages:         0 kB
 ";
         let mut evidence = Evidence::default();
-        evidence.count_huge(smaps, &[0x20000..0x20001]);
+        evidence.count_huge(smaps, std::slice::from_ref(&(0x20000..0x20001)));
         assert_eq!((evidence.resident_bytes, evidence.huge_bytes), (100 << 10, 2 << 20));
         evidence.count_huge(smaps, &[0x0..0x10000, 0x200000..0x300000]);
         assert_eq!(evidence.resident_bytes, 100 << 10);

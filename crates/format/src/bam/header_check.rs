@@ -1,0 +1,149 @@
+//! What is wrong with a header: each of its lines by itself and beside those in front of it.
+
+use std::collections::HashSet;
+
+use super::header::{MAX_HEADER_LINE_BYTES, Reference};
+use super::header_line as line;
+
+/// What is wrong with a header.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderError {
+    /// One line of the text is malformed.
+    #[error("header line {line}: {fault}")]
+    Line {
+        /// Line number, from 1.
+        line: usize,
+        /// What is wrong with it.
+        fault: LineFault,
+    },
+    /// A line handed to [`Header::add_read_group`](super::Header::add_read_group) is malformed.
+    #[error("read group line: {0}")]
+    ReadGroupLine(LineFault),
+    /// The bytes do not start with `BAM\1`.
+    #[error("not a BAM file (bad magic)")]
+    BadMagic,
+    /// The BAM header goes on behind the bytes; at least `needed_bytes` are needed.
+    #[error("BAM header is truncated: {available_bytes} bytes of at least {needed_bytes}")]
+    Truncated {
+        /// Bytes that were given.
+        available_bytes: usize,
+        /// Bytes the header has at least.
+        needed_bytes: usize,
+    },
+    /// `l_text`, `n_ref` or `l_name` is negative or zero where it must not be.
+    #[error("BAM header has {field} {value}")]
+    BadValue {
+        /// Name of the field in the SAM specification.
+        field: &'static str,
+        /// What it holds.
+        value: i32,
+    },
+    /// Name or length of a reference in the BAM's list is unusable.
+    #[error("BAM header: reference {0} has an unusable name or length")]
+    BadReference(usize),
+    /// The list of references and the @SQ lines disagree from this index on.
+    #[error("BAM header: reference {0} differs between the @SQ lines and the reference list")]
+    ReferenceMismatch(usize),
+    /// Text or list are beyond the 2^31 - 1 that BAM can hold.
+    #[error("header is too large for BAM")]
+    TooLarge,
+}
+
+/// What is wrong with a header line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LineFault {
+    /// It does not start with `@` and two letters.
+    #[error("does not start with '@' and a two-letter type")]
+    NotAHeaderLine,
+    /// It is a good header line, but not an @RG line.
+    #[error("is not an @RG line")]
+    NotAReadGroup,
+    /// A field is not `TT:value`.
+    #[error("field {0:?} is not of the form TAG:VALUE")]
+    BadField(String),
+    /// A field that must be there is not, or is empty.
+    #[error("has no {0}")]
+    MissingField(&'static str),
+    /// LN is not a number in 0..=2147483647.
+    #[error("LN {0:?} is not a length")]
+    BadLength(String),
+    /// SN is not a reference name (SAM specification 1.2.1).
+    #[error("SN {0:?} is not a reference name")]
+    BadName(String),
+    /// An SN or an @RG ID that an earlier line has too.
+    #[error("{0:?} is defined twice")]
+    Duplicate(String),
+    /// A second @HD line.
+    #[error("is a second @HD line")]
+    SecondHd,
+    /// It is longer than [`MAX_HEADER_LINE_BYTES`].
+    #[error("is longer than {MAX_HEADER_LINE_BYTES} bytes: is the end of a line missing?")]
+    TooLong,
+}
+
+/// What the lines so far have defined.
+#[derive(Default)]
+pub(super) struct Seen {
+    hd: bool,
+    sequences: HashSet<String>,
+    pub(super) read_groups: HashSet<Vec<u8>>,
+}
+
+impl Seen {
+    /// Checks one line; gives the reference that an @SQ line defines.
+    pub(super) fn check(&mut self, text: &[u8]) -> Result<Option<Reference>, LineFault> {
+        if !line::is_header_line(text) {
+            return Err(LineFault::NotAHeaderLine);
+        }
+        if !line::has_fields(line::kind(text)) {
+            return Ok(None);
+        }
+        if let Some(field) = line::bad_field(text) {
+            return Err(LineFault::BadField(lossy(field)));
+        }
+        match line::kind(text) {
+            b"HD" if std::mem::replace(&mut self.hd, true) => Err(LineFault::SecondHd),
+            b"SQ" => self.check_sequence(text).map(Some),
+            b"RG" => {
+                let id = required(text, *b"ID", "ID")?;
+                if self.read_groups.insert(id.to_vec()) {
+                    Ok(None)
+                } else {
+                    Err(LineFault::Duplicate(lossy(id)))
+                }
+            }
+            b"PG" => required(text, *b"ID", "ID").map(|_| None),
+            _ => Ok(None),
+        }
+    }
+
+    fn check_sequence(&mut self, text: &[u8]) -> Result<Reference, LineFault> {
+        let name = lossy(required(text, *b"SN", "SN")?);
+        if !is_reference_name(name.as_bytes()) {
+            return Err(LineFault::BadName(name));
+        }
+        let length = lossy(required(text, *b"LN", "LN")?);
+        let length = match length.parse::<i32>().map(u32::try_from) {
+            Ok(Ok(length)) => length,
+            _ => return Err(LineFault::BadLength(length)),
+        };
+        if !self.sequences.insert(name.clone()) {
+            return Err(LineFault::Duplicate(name));
+        }
+        Ok(Reference { name, length })
+    }
+}
+
+fn required<'a>(text: &'a [u8], tag: [u8; 2], label: &'static str) -> Result<&'a [u8], LineFault> {
+    line::value(text, tag).filter(|value| !value.is_empty()).ok_or(LineFault::MissingField(label))
+}
+
+/// Printable ASCII without spaces. The specification (1.2.1) allows less (no brackets, quotes,
+/// commas), but older files use them and no tool refuses them.
+pub(super) fn is_reference_name(name: &[u8]) -> bool {
+    !name.is_empty() && name.iter().all(u8::is_ascii_graphic)
+}
+
+pub(super) fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,114 @@
+//! One input of aligned reads, and the way to read it.
+
+use std::sync::atomic::AtomicU64;
+
+use seqloom_format::bam::Reference;
+use seqloom_format::sam::ReferenceNames;
+
+use super::opening::{self, Opened};
+use super::stretch::BlockPlace;
+use super::{AlignmentError, AlignmentFormat, AlignmentOptions};
+use crate::source::claims::Stretches;
+use crate::source::lane::{BGZF_RATIO, MAX_BGZF_STRETCH_BYTES};
+use crate::source::raw::Input;
+use crate::source::reader::{Compression, Truncation};
+use crate::source::stream::{Cut, Limits, MISSING_EOF_BLOCK, StreamLane, StreamState};
+use crate::source::unaligned;
+
+/// Where a stream of aligned reads may be cut.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StreamCut(AlignmentFormat);
+
+impl Cut for StreamCut {
+    fn last_boundary(self, text: &[u8]) -> usize {
+        match self.0 {
+            AlignmentFormat::Bam => unaligned::last_boundary(text),
+            AlignmentFormat::Sam => memchr::memrchr(b'\n', text).map_or(0, |newline| newline + 1),
+        }
+    }
+
+    fn needs_eof_block(self) -> bool {
+        true
+    }
+}
+
+/// How an input is read.
+pub(super) enum Way {
+    /// BAM by stretches, with the place of its first record.
+    Stretches(Stretches, BlockPlace),
+    /// SAM by stretches.
+    Lines(Stretches),
+    Stream(Box<StreamLane<StreamCut>>),
+}
+
+/// One input.
+pub(super) struct Feed {
+    pub(super) input: Input,
+    pub(super) format: AlignmentFormat,
+    pub(super) way: Way,
+    pub(super) names: ReferenceNames,
+    pub(super) reference_count: usize,
+    pub(super) header_bytes: u64,
+    pub(super) header_lines: u64,
+    /// The file lacks its last block, and that is allowed.
+    pub(super) missing_eof: Option<Truncation>,
+    pub(super) bytes_read: AtomicU64,
+}
+
+impl Feed {
+    pub(super) fn is_exhausted(&self) -> bool {
+        match &self.way {
+            Way::Stretches(stretches, _) | Way::Lines(stretches) => stretches.is_exhausted(),
+            Way::Stream(stream) => stream.is_ended(),
+        }
+    }
+}
+
+/// The way to read an opened input.
+pub(super) fn feed(
+    opened: Opened,
+    references: &[Reference],
+    options: &AlignmentOptions,
+) -> Result<Feed, AlignmentError> {
+    let Opened { reader, text, format, header_bytes, header_lines, fault, .. } = opened;
+    let input = reader.input().clone();
+    let block_bytes = options.block_bytes;
+    let mut missing_eof = None;
+    let way = match (format, reader.compression(), input.size) {
+        (AlignmentFormat::Bam, Some(Compression::Bgzf), Some(size)) => {
+            if !opening::ends_with_eof_block(&input, size)? {
+                let (path, problem) = (input.path.to_path_buf(), MISSING_EOF_BLOCK);
+                if !options.allow_truncated {
+                    return Err(AlignmentError::MissingEof { path, byte: size, problem });
+                }
+                missing_eof = Some(Truncation { byte: size, problem: problem.into() });
+            }
+            let first = opening::locate(&input, size, header_bytes)?;
+            let stretch = (block_bytes / BGZF_RATIO).clamp(1, MAX_BGZF_STRETCH_BYTES);
+            Way::Stretches(Stretches::new(size, stretch as u64), first)
+        }
+        (AlignmentFormat::Sam, Some(Compression::Plain), Some(size)) => {
+            Way::Lines(Stretches::new(size, block_bytes as u64))
+        }
+        _ => {
+            let max_record_bytes = match format {
+                AlignmentFormat::Bam => unaligned::MAX_FRAME_BYTES,
+                AlignmentFormat::Sam => options.max_line_bytes,
+            };
+            let limits = Limits { block_bytes, max_record_bytes };
+            let state = StreamState::new(reader, StreamCut(format), text, limits);
+            Way::Stream(Box::new(StreamLane::new(state.with_fault(fault))))
+        }
+    };
+    Ok(Feed {
+        input,
+        format,
+        way,
+        names: ReferenceNames::new(references),
+        reference_count: references.len(),
+        header_bytes,
+        header_lines,
+        missing_eof,
+        bytes_read: AtomicU64::new(0),
+    })
+}
