@@ -4,12 +4,15 @@
 //! * [`gapped`]: the best placements by score, whole or clipped, as Bowtie 2.
 //! * [`spliced`]: the best placements over introns, as HISAT2.
 
+mod by_score;
 mod chance;
 mod fields;
 pub mod gapped;
+mod indexed;
 pub mod pairs;
 mod placer;
 mod query;
+mod reference;
 pub mod spliced;
 mod starts;
 pub mod ungapped;

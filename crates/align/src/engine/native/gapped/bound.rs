@@ -8,9 +8,9 @@
 use std::ops::RangeInclusive;
 
 use super::candidates::{Diagonal, ScoredRead};
-use super::score::{GapPenalty, Scoring};
-use super::window::{Reference, Stretch};
+use crate::engine::native::by_score::score::{GapPenalty, Scoring};
 use crate::engine::native::query::pop;
+use crate::engine::native::reference::{Reference, Stretch};
 use crate::search::text::WORD_BASES;
 
 /// Bases of a piece: two bytes of packed ones.

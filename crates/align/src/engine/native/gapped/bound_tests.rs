@@ -4,9 +4,9 @@ use proptest::prelude::*;
 
 use super::super::distinct::walk;
 use super::super::kernel::{LANES, MARGIN};
-use super::super::score::{Growth, LengthFunction};
 use super::super::traceback::{Problem, Table};
 use super::*;
+use crate::engine::native::by_score::score::{Growth, LengthFunction};
 use crate::engine::native::query::Query;
 use crate::engine::native::ungapped::Strands;
 use crate::index::Sequence;

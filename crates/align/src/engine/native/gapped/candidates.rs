@@ -1,9 +1,9 @@
 //! The diagonals on which seeds of a read lie, and what the read is worth there without a gap.
 
-use super::score::Scoring;
-use super::seeds::Hit;
-use super::window::{Reference, Stretch, WALL};
+use crate::engine::native::by_score::score::Scoring;
+use crate::engine::native::by_score::seeds::Hit;
 use crate::engine::native::query::{Query, UNKNOWN, pop};
+use crate::engine::native::reference::{Reference, Stretch, WALL};
 use crate::search::text::WORD_BASES;
 
 /// A read with what it is scored by.

@@ -2,11 +2,12 @@
 
 use proptest::prelude::*;
 
-use super::super::score::{GapPenalty, Growth, LengthFunction};
 #[cfg(target_arch = "x86_64")]
 use super::super::simd;
-use super::super::traceback::{CLIP, DELETION, INSERTION, MATCH, NONE, Problem, Table};
+use super::super::traceback::{NONE, Problem, Table};
 use super::*;
+use crate::engine::native::by_score::alignment::{CLIP, DELETION, INSERTION, MATCH};
+use crate::engine::native::by_score::score::{GapPenalty, Growth, LengthFunction};
 
 fn scoring(is_local: bool, numbers: &[i16; 8], gap_barrier: u16) -> Scoring {
     let [bonus, most, least, unknown, ref gaps @ ..] = *numbers;

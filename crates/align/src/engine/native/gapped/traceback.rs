@@ -2,28 +2,14 @@
 //! to each cell kept. Only placements that are reported, or that may be one of those, come here.
 
 use super::kernel::{DIAGONALS, LOW, MARGIN};
-use super::score::Scoring;
-use super::window::WALL;
+use crate::engine::native::by_score::alignment::{CLIP, DELETION, INSERTION, MATCH, push};
+use crate::engine::native::by_score::score::Scoring;
 use crate::engine::native::query::UNKNOWN;
-
-/// Operations of a CIGAR, as BAM has them: length and kind.
-pub(in crate::engine::native) const MATCH: u32 = 0;
-pub(in crate::engine::native) const INSERTION: u32 = 1;
-pub(in crate::engine::native) const DELETION: u32 = 2;
-pub(in crate::engine::native) const CLIP: u32 = 4;
+use crate::engine::native::reference::WALL;
 
 /// What is worth less than this, no alignment has led to: it went over the end of a sequence, or
 /// had a gap where none may be. ([`LOW`] and what was added to it.)
 pub(super) const NONE: i16 = LOW / 2;
-
-/// Adds `count` of an operation behind those there are.
-pub(in crate::engine::native) fn push(ops: &mut Vec<u32>, kind: u32, count: usize) {
-    match ops.last_mut() {
-        Some(last) if *last & 15 == kind => *last += (count as u32) << 4,
-        _ if count > 0 => ops.push((count as u32) << 4 | kind),
-        _ => (),
-    }
-}
 
 /// How a cell came to its score.
 mod way {

@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use super::join::{Lane, SCALE};
 use super::sites::{Site, Sites};
-use crate::engine::native::gapped::seeds::Hit;
-use crate::engine::native::gapped::window::{Reference, Stretch, WALL};
+use crate::engine::native::by_score::seeds::Hit;
 use crate::engine::native::query::{Query, UNKNOWN};
+use crate::engine::native::reference::{Reference, Stretch, WALL};
 
 /// Most diagonals of one cluster that seeds lie on, and most with those that introns lead to.
 const MOST_OF_SEEDS: usize = 16;

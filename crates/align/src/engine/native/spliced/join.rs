@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use super::super::gapped::score::Scoring;
+use crate::engine::native::by_score::score::Scoring;
 
 /// One point of score: more than all introns of a read add to its likeness, which go from one of
 /// some 34 diagonals to the next.

@@ -1,7 +1,7 @@
 //! The best way over diagonals against a look at all of them.
 
 use super::*;
-use crate::engine::native::gapped::{GapPenalty, Growth, LengthFunction};
+use crate::engine::native::by_score::score::{GapPenalty, Growth, LengthFunction};
 use proptest::prelude::*;
 
 const INTRON_COST: i32 = 3 * SCALE - 5;

@@ -6,10 +6,12 @@ use crate::engine::native::chance::{drawn_rows, hash};
 use crate::search::lockstep;
 use crate::search::rows::Interval;
 
-use super::locate::{Candidate, Context, Placement, Places};
+use super::locate::{Candidate, Context, Placement};
 use super::options::{Acceptance, Reported, UngappedOptions};
-use super::scheme::{CutRead, FEW_ROWS, Leaf, LeafSink, Pieces, Stack, Tables, search};
+use super::scheme::{CutRead, FEW_ROWS, Leaf, LeafSink, Pieces, Stack, search};
+use crate::engine::native::indexed::Tables;
 use crate::engine::native::query::Query;
+use crate::engine::native::reference::Reference;
 
 /// Reads that are searched for together.
 pub(super) const GROUP_READS: usize = 64;
@@ -55,10 +57,10 @@ impl Work {
     /// Has the processor fetch the bases under the placement that comes some after number `at` of
     /// the group: by the time that it is written, they are there.
     #[inline(always)]
-    pub(super) fn prefetch_after(&self, at: usize, places: &Places<'_>, queries: &[Query]) {
+    pub(super) fn prefetch_after(&self, at: usize, reference: &Reference<'_>, queries: &[Query]) {
         if let Some(placement) = self.found.get(at + AHEAD) {
             let length = queries[placement.query as usize].len();
-            places.genome.prefetch(placement.place, length);
+            reference.genome.prefetch(placement.place, length);
         }
     }
 }
@@ -67,7 +69,7 @@ impl Work {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Genome<'a> {
     pub(super) tables: Tables<'a>,
-    pub(super) places: Places<'a>,
+    pub(super) reference: Reference<'a>,
 }
 
 /// How long is searched.
@@ -235,7 +237,7 @@ impl Pass<'_> {
     fn locate(self, work: &mut Work) {
         let context = Context {
             rows: self.genome.tables.rows,
-            places: self.genome.places,
+            reference: self.genome.reference,
             queries: self.queries,
             acceptance: self.acceptance,
         };
