@@ -49,7 +49,7 @@ impl Pieces {
     pub(super) fn take(&mut self, read: ScoredRead<'_>) {
         let bonus = i32::from(read.scoring.match_bonus);
         let cheapest = |piece: &[i16]| piece.iter().min().map_or(0, |&it| i32::from(it) + bonus);
-        (self.bases, self.known) = read.query.words().unzip();
+        (self.bases, self.known) = read.query.words().map(|it| (it.bases, it.known)).unzip();
         self.cheapest.clear();
         self.cheapest.extend(read.penalties.chunks(PIECE_BASES).map(cheapest));
     }

@@ -66,6 +66,13 @@ pub(super) struct Question<'a> {
     pub(super) introns_late: bool,
 }
 
+impl Question<'_> {
+    /// Bases of the read.
+    fn length(&self) -> usize {
+        self.clips.len() - 1
+    }
+}
+
 /// A part of a read that lies on one diagonal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Step {
@@ -182,14 +189,9 @@ impl Left {
         Some((self.worth - splice.cost - splice.doubt, entry))
     }
 
-    /// To another diagonal at base `at`, over a gap, which is not so near to an end as `barrier`.
-    fn over_gap(
-        &self,
-        (to, cost): (usize, i32),
-        (at, length): (usize, usize),
-        barrier: usize,
-    ) -> Option<(i32, Entry)> {
-        if self.at < barrier || length - at < barrier || !self.has_bases(1) {
+    /// To another diagonal at base `at`, over a gap.
+    fn over_gap(&self, to: usize, at: usize, cost: i32) -> Option<(i32, Entry)> {
+        if !self.has_bases(1) {
             return None;
         }
         let (from, left_at) = (at as u16, self.at as u16);
@@ -210,7 +212,7 @@ impl Joiner {
         passed: &[bool],
         introns: &impl Introns,
     ) -> Option<i32> {
-        let length = question.clips.len() - 1;
+        let length = question.length();
         self.list_pairs(question, lanes, passed, introns);
         let has_insertions = self.pairs.iter().any(|pair| matches!(pair.way, Way::Insertion(..)));
         self.entries.clear();
@@ -227,7 +229,7 @@ impl Joiner {
             }
             self.start_at(question, passed, at);
             if at > 0 {
-                self.cross(question, lanes, (at, length), introns);
+                self.cross(question, lanes, at, introns);
             }
             if has_insertions {
                 self.history.extend(self.front.iter().copied().zip(self.current.iter().copied()));
@@ -310,13 +312,8 @@ impl Joiner {
 
     /// Goes over introns and gaps in front of base `at`, where that is better.
     #[inline(always)]
-    fn cross(
-        &mut self,
-        question: Question<'_>,
-        lanes: &[Lane],
-        (at, length): (usize, usize),
-        introns: &impl Introns,
-    ) {
+    fn cross(&mut self, question: Question<'_>, lanes: &[Lane], at: usize, introns: &impl Introns) {
+        let (length, barrier) = (question.length(), question.scoring.gap_barrier.into());
         for number in 0..self.pairs.len() {
             let Pair { from, to, way } = self.pairs[number];
             let (left_at, least_cost) = match way {
@@ -336,10 +333,9 @@ impl Joiner {
             let left = Left { at: left_at, worth: source, entry: current, before };
             let found = match way {
                 Way::Intron(_) => left.over_intron(lanes, to, length, introns),
-                Way::Deletion(cost) | Way::Insertion(_, cost) => {
-                    let barrier = question.scoring.gap_barrier.into();
-                    left.over_gap((to, cost), (at, length), barrier)
-                }
+                // No gap is so near to an end.
+                _ if left_at < barrier || length - at < barrier => None,
+                Way::Deletion(cost) | Way::Insertion(_, cost) => left.over_gap(to, at, cost),
             };
             let Some((worth, entry)) = found else { continue };
             let is_better = worth > self.front[to]
