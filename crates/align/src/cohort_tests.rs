@@ -1,9 +1,9 @@
 //! Cutting into cohorts and batches: table tests and properties.
 
 use super::*;
-use seqloom_format::reads::ReadBlock;
 use crate::test_input::{TestInput, TestRead};
 use proptest::prelude::*;
+use seqloom_format::reads::ReadBlock;
 use seqloom_testkit::random::Random;
 use std::collections::BTreeSet;
 

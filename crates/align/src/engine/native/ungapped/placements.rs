@@ -83,6 +83,8 @@ pub(super) struct Limits {
     /// A read with so many placements is not searched for with more mismatches.
     enough: u32,
     draw: Option<Draw>,
+    /// Reads of a template: all of them are searched for.
+    step: usize,
 }
 
 /// Which exact placements of a read are looked at where not all are wanted and one is as good as
@@ -126,14 +128,16 @@ impl Limits {
             last_level: most,
             enough: least_wanted.unwrap_or(u32::MAX),
             draw,
+            step: 1,
         }
     }
 
     /// Those of mates: all that there is, for any of it may be part of a pair.
     pub(super) fn of_mates(options: &UngappedOptions) -> Self {
         let most = options.acceptance.most();
+        let (first_level, last_level) = (most, most);
         let kept = MOST_PLACEMENTS as u32;
-        Self { kept, first_level: most, last_level: most, enough: u32::MAX, draw: None }
+        Self { kept, first_level, last_level, enough: u32::MAX, draw: None, step: 2 }
     }
 }
 
@@ -196,16 +200,18 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Up to the read, of `end`, where the group has placements enough.
+    /// Up to the template, of `end` reads, where the group has placements enough.
     #[inline(always)]
     fn run(self, end: usize, work: &mut Work) -> usize {
         let open = std::mem::take(&mut work.open);
         let mut end = end;
-        for &number in open.iter().take_while(|&&number| number < end) {
+        for &number in &open {
+            if number >= end {
+                break;
+            }
             self.search(number, work);
             if work.found.len() > GROUP_PLACEMENTS {
-                end = number + 1;
-                break;
+                end = end.min((number + 1).next_multiple_of(self.limits.step));
             }
         }
         self.locate(work);
