@@ -13,11 +13,11 @@ pub(crate) fn fnv1a<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> u64 {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Records {
     /// How many.
-    pub count: u64,
+    pub(crate) count: u64,
     /// Hashes added up: the same for the same records in any order.
-    pub sum: u64,
+    pub(crate) sum: u64,
     /// Hashes chained: the same only for the same order.
-    pub chain: u64,
+    pub(crate) chain: u64,
 }
 
 impl Records {

@@ -15,10 +15,10 @@ use crate::table::{Row, Table};
 pub(crate) const TIMES: [&str; 3] = ["wall_s", "cpu_s", "cores_busy"];
 
 /// What a run tells of itself, by name.
-pub type Counters = Vec<(String, f64)>;
+pub(crate) type Counters = Vec<(String, f64)>;
 
 /// What a run does.
-pub enum Work<'a> {
+pub(crate) enum Work<'a> {
     /// A program. Its counters are the lines `counter`, name, value (tabs between) of its output.
     Program(Box<Command>),
     /// Code of this process.
@@ -26,18 +26,18 @@ pub enum Work<'a> {
 }
 
 /// One run of a plan.
-pub struct Run<'a> {
+pub(crate) struct Run<'a> {
     /// The levels of the factors, in the table's order.
-    pub factors: Vec<String>,
+    pub(crate) factors: Vec<String>,
     /// What is done and timed.
-    pub work: Work<'a>,
+    pub(crate) work: Work<'a>,
     /// What is looked up afterwards, untimed.
-    pub after: Box<dyn FnMut() -> Counters + 'a>,
+    pub(crate) after: Box<dyn FnMut() -> Counters + 'a>,
 }
 
 /// Why an experiment ended early.
 #[derive(Debug, thiserror::Error)]
-pub enum LabError {
+pub(crate) enum LabError {
     /// A program cannot be started.
     #[error("cannot start {program}: {source}")]
     Start {
@@ -83,7 +83,7 @@ impl LabError {
 ///
 /// # Errors
 /// The run cannot be started or fails.
-pub fn perform(run: &mut Run<'_>, table: &mut Table) -> Result<(), LabError> {
+pub(crate) fn perform(run: &mut Run<'_>, table: &mut Table) -> Result<(), LabError> {
     let failed = |why: String| LabError::Failed { factors: run.factors.join(" "), why };
     let (cpu_before, started) = (cpu_s(), Instant::now());
     let mut counters = match &mut run.work {

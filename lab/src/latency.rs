@@ -18,15 +18,15 @@ const STATE_BYTES: u64 = 24 + 256 * 8 + (1 << 22) * 8;
 
 /// A storage of some servers that each need some time for a request.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Storage {
+pub(crate) struct Storage {
     /// Its name.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Time of one request.
-    pub service_ms: f64,
+    pub(crate) service_ms: f64,
     /// How many requests are served at once.
-    pub servers: u32,
+    pub(crate) servers: u32,
     /// Whether each open asks it, not only the first one of a file.
-    pub each_open: bool,
+    pub(crate) each_open: bool,
 }
 
 /// The storages of Gamaarachchi 2020's machines, as a model: a solid-state disk, an array of 12
@@ -87,7 +87,7 @@ pub(crate) fn words(name: &str) -> String {
 
 /// The compiled library.
 #[derive(Debug)]
-pub struct LatencyLayer {
+pub(crate) struct LatencyLayer {
     library: PathBuf,
 }
 
@@ -96,7 +96,7 @@ impl LatencyLayer {
     ///
     /// # Errors
     /// There is no C compiler, or the folder cannot be written.
-    pub fn build(folder: &Path) -> Result<Self, LabError> {
+    pub(crate) fn build(folder: &Path) -> Result<Self, LabError> {
         let (source, library) = (folder.join("latency.c"), folder.join("latency.so"));
         fs::write(&source, SOURCE).map_err(LabError::file(&source))?;
         let mut cc = Command::new("cc");
@@ -112,7 +112,7 @@ impl LatencyLayer {
     ///
     /// # Errors
     /// The file cannot be made.
-    pub fn slow(
+    pub(crate) fn slow(
         &self,
         command: &mut Command,
         storage: Option<Storage>,
@@ -135,7 +135,7 @@ impl LatencyLayer {
 
 /// Requests served so far, and seconds spent waiting for them, summed.
 #[must_use]
-pub fn served(state: &Path) -> Option<(u64, f64)> {
+pub(crate) fn served(state: &Path) -> Option<(u64, f64)> {
     let file = File::open(state).ok()?;
     let mut numbers = [[0; 8]; 2];
     for (index, number) in numbers.iter_mut().enumerate() {

@@ -1,7 +1,30 @@
-//! The `seqloom-lab` command line: how ways to read, lock, schedule, place and write compare on the
-//! machine at hand, and what that says of others.
+//! `seqloom-lab`: how the ways to read, lock, parse, schedule, place and write that papers compare
+//! behave on the machine at hand, and what that says of others. The product uses nothing of this.
+//!
+//! An experiment is a plan of runs ([`experiment`]), each a program or a piece of code with some
+//! factors set; what is measured becomes a table of tab-separated values ([`table`]) and a report
+//! with plots. A file in [`commands`] has the arguments of one experiment and runs it.
 
+mod campaign;
 mod commands;
+mod digest;
+mod experiment;
+mod latency;
+mod locks;
+mod methylation;
+mod output;
+mod parsing;
+mod predict;
+mod prep_memory;
+mod process;
+mod programs;
+mod random;
+mod schedule;
+mod shard;
+mod signal_io;
+mod sinks;
+mod table;
+mod watch;
 
 use std::process::ExitCode;
 

@@ -9,7 +9,7 @@ use crate::table::Table;
 use seqloom_report::plot::Plot;
 
 /// What a table was measured on: names and facts.
-pub type Facts = [(String, String)];
+pub(crate) type Facts = [(String, String)];
 
 /// Name of the file of facts: a line each, name and fact.
 const FACTS: &str = "facts.tsv";
@@ -41,7 +41,7 @@ pub(crate) fn write_results(
 
 /// The results of an experiment that has one table.
 #[derive(Clone, Copy)]
-pub struct Results {
+pub(crate) struct Results {
     /// Name of the table's file.
     pub(crate) table: &'static str,
     pub(crate) factors: &'static [&'static str],
@@ -63,7 +63,12 @@ impl Results {
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub fn write(&self, table: &Table, facts: &Facts, folder: &Path) -> Result<(), LabError> {
+    pub(crate) fn write(
+        &self,
+        table: &Table,
+        facts: &Facts,
+        folder: &Path,
+    ) -> Result<(), LabError> {
         let mut table = table.clone();
         table.round();
         let (plots, markdown) = ((self.plots)(&table), (self.markdown)(&table, facts));
@@ -74,7 +79,7 @@ impl Results {
     ///
     /// # Errors
     /// There is none, or the folder cannot be written.
-    pub fn write_again(&self, folder: &Path) -> Result<(), LabError> {
+    pub(crate) fn write_again(&self, folder: &Path) -> Result<(), LabError> {
         let mut table = self.empty_table();
         read_table(folder, self.table, &mut table)?;
         self.write(&table, &read_facts(folder)?, folder)

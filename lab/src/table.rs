@@ -2,45 +2,45 @@
 
 /// What was measured in one run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub(crate) struct Row {
     /// One for each factor of the table.
-    pub factors: Vec<String>,
+    pub(crate) factors: Vec<String>,
     /// One for each measured column.
-    pub values: Vec<f64>,
+    pub(crate) values: Vec<f64>,
 }
 
 /// A table of runs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Table {
+pub(crate) struct Table {
     /// Names of the factors.
-    pub factors: Vec<String>,
+    pub(crate) factors: Vec<String>,
     /// Names of what is measured, units last.
-    pub columns: Vec<String>,
+    pub(crate) columns: Vec<String>,
     /// The runs, in the order in which they were made.
-    pub rows: Vec<Row>,
+    pub(crate) rows: Vec<Row>,
 }
 
 /// A file that is no such table.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("line {line}: {what}")]
-pub struct TableError {
+pub(crate) struct TableError {
     /// From 1.
-    pub line: usize,
+    pub(crate) line: usize,
     /// What is wrong.
-    pub what: &'static str,
+    pub(crate) what: &'static str,
 }
 
 impl Table {
     /// Without rows.
     #[must_use]
-    pub fn new(factors: &[&str], columns: &[&str]) -> Self {
+    pub(crate) fn new(factors: &[&str], columns: &[&str]) -> Self {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         Self { factors: owned(factors), columns: owned(columns), rows: Vec::new() }
     }
 
     /// Numbers that a factor has, in their order.
     #[must_use]
-    pub fn numbers(&self, factor: &str) -> Vec<u32> {
+    pub(crate) fn numbers(&self, factor: &str) -> Vec<u32> {
         let levels = self.levels(factor);
         let mut numbers: Vec<u32> = levels.iter().filter_map(|level| level.parse().ok()).collect();
         numbers.sort_unstable();
@@ -72,7 +72,7 @@ impl Table {
     ///
     /// # Errors
     /// Another first line, lines of another number of fields, values that are no numbers.
-    pub fn add_tsv(&mut self, text: &str) -> Result<(), TableError> {
+    pub(crate) fn add_tsv(&mut self, text: &str) -> Result<(), TableError> {
         let mut lines = text.lines().enumerate();
         let names: Vec<&String> = self.factors.iter().chain(&self.columns).collect();
         let first = lines.next().map(|(_, line)| line.split('\t').collect::<Vec<_>>());
@@ -96,7 +96,7 @@ impl Table {
 
     /// A measured value of the row with these factors, the smallest where there are several.
     #[must_use]
-    pub fn value(&self, factors: &[&str], column: &str) -> Option<f64> {
+    pub(crate) fn value(&self, factors: &[&str], column: &str) -> Option<f64> {
         let at = self.columns.iter().position(|name| name == column)?;
         let rows = self.rows.iter().filter(|row| row.factors == factors);
         rows.map(|row| row.values[at]).min_by(f64::total_cmp)
@@ -104,7 +104,7 @@ impl Table {
 
     /// A measured value of all rows with these factors, in the order of the runs.
     #[must_use]
-    pub fn runs(&self, factors: &[&str], column: &str) -> Vec<f64> {
+    pub(crate) fn runs(&self, factors: &[&str], column: &str) -> Vec<f64> {
         let at = self.columns.iter().position(|name| name == column);
         let rows = self.rows.iter().filter(|row| row.factors == factors);
         rows.filter_map(|row| row.values.get(at?).copied()).collect()
@@ -112,13 +112,13 @@ impl Table {
 
     /// The median of a measured value over the rows with these factors.
     #[must_use]
-    pub fn median(&self, factors: &[&str], column: &str) -> Option<f64> {
+    pub(crate) fn median(&self, factors: &[&str], column: &str) -> Option<f64> {
         quantile(&self.runs(factors, column), 0.5)
     }
 
     /// The different pairs of values of two factors, in the order in which they appear.
     #[must_use]
-    pub fn pairs(&self, first: &str, second: &str) -> Vec<(&str, &str)> {
+    pub(crate) fn pairs(&self, first: &str, second: &str) -> Vec<(&str, &str)> {
         let place = |of: &str| self.factors.iter().position(|name| name == of);
         let (Some(first), Some(second)) = (place(first), place(second)) else { return Vec::new() };
         let mut pairs: Vec<(&str, &str)> = Vec::new();
@@ -133,7 +133,7 @@ impl Table {
 
     /// The different values of a factor, in the order in which they appear.
     #[must_use]
-    pub fn levels(&self, factor: &str) -> Vec<&str> {
+    pub(crate) fn levels(&self, factor: &str) -> Vec<&str> {
         let Some(at) = self.factors.iter().position(|name| name == factor) else {
             return Vec::new();
         };

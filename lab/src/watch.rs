@@ -27,15 +27,15 @@ const PAGE_BYTES: u64 = 4096;
 
 /// What a run took.
 #[derive(Debug, Clone, Copy)]
-pub struct Watched {
+pub(crate) struct Watched {
     /// How it ended.
-    pub status: ExitStatus,
+    pub(crate) status: ExitStatus,
     /// Time on the clock.
-    pub wall_s: f64,
+    pub(crate) wall_s: f64,
     /// Time of processors.
-    pub cpu_s: f64,
+    pub(crate) cpu_s: f64,
     /// Most resident memory of all its processes together.
-    pub peak_bytes: u64,
+    pub(crate) peak_bytes: u64,
 }
 
 /// Runs a program whose output and errors go nowhere but where the command says. Once `stop` says
@@ -43,7 +43,7 @@ pub struct Watched {
 ///
 /// # Errors
 /// It cannot be started; [`io::ErrorKind::Interrupted`] when it was stopped.
-pub fn watch(command: &mut Command, stop: &dyn Fn() -> bool) -> io::Result<Watched> {
+pub(crate) fn watch(command: &mut Command, stop: &dyn Fn() -> bool) -> io::Result<Watched> {
     let mut group = Group::start(command.stdin(Stdio::null()))?;
     let (mut peak_bytes, mut members) = (0, Vec::new());
     let mut looks = 0..;

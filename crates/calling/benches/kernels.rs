@@ -1,33 +1,23 @@
 //! The kernels of methylation calling on the 112 real reads of `nanopore/f5c_ecoli_2kb`: samples to
 //! events, and banded alignment, per kernel.
 //!
-//! `SEQLOOM_DATA=FOLDER cargo bench -p seqloom-signal --bench kernels [-- ROUNDS [KERNEL]]`
+//! `SEQLOOM_DATA=FOLDER cargo bench -p seqloom-calling --bench kernels [-- ROUNDS [KERNEL]]`
 //!
 //! Prints CPU nanoseconds per sample and millions of cells per CPU second, so that other programs
 //! on the machine disturb it less. Reads are decoded, and for the alignment events detected, before
 //! the clock starts. Instructions per kernel:
 //!
-//! `valgrind --tool=callgrind --toggle-collect='*event::align::align*' BENCH 1 avx2`, where BENCH
-//! is `target/release/deps/kernels-*`; `'*event::detect::detect*'` for events, which all reads go
+//! `valgrind --tool=callgrind --toggle-collect='*events::align::align*' BENCH 1 avx2`, where BENCH
+//! is `target/release/deps/kernels-*`; `'*events::detect::detect*'` for events, which all reads go
 //! through twice. Valgrind has no AVX-512. What was counted: `docs/methylation.md`.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[allow(dead_code)] // shared with the tests
-#[path = "../tests/kernels/support.rs"]
-mod support;
+#[allow(dead_code)] // names of reads are for the tests
+#[path = "../src/tests/real_signal.rs"]
+mod real_signal;
 
-use seqloom_calling::events::align::{AlignScratch, BANDWIDTH, BandedInput, Kernel, align};
-use seqloom_calling::events::detect::{DetectOptions, DetectScratch, detect, samples_to_pa};
-use seqloom_calling::events::scaling::from_moments;
-use seqloom_calling::events::{Events, Scaling};
+use seqloom_calling::bench::{BandedReads, Detection};
 use seqloom_runtime::machine;
-
-/// What the alignment of one read starts from.
-struct Prepared {
-    events: Events,
-    ranks: Vec<u32>,
-    scaling: Scaling,
-}
 
 /// CPU seconds of `work`.
 fn cpu_seconds(work: impl FnOnce()) -> f64 {
@@ -41,45 +31,25 @@ fn main() {
     let mut arguments = std::env::args().skip(1).filter(|it| it != "--bench");
     let rounds: u32 = arguments.next().map_or(5, |it| it.parse().expect("ROUNDS is a number"));
     let only = arguments.next();
-    let Some(folder) = support::folder() else { return };
-    let reads = support::reads(&folder);
-    let model = support::model();
-    let (mut samples_pa, mut scratch) = (Vec::new(), DetectScratch::default());
-    let mut prepared = Vec::new();
-    for read in &reads {
-        let mut events = Events::default();
-        samples_to_pa(&read.signal, &mut samples_pa);
-        detect(&mut scratch, &samples_pa, &DetectOptions::DNA, &mut events);
-        let ranks: Vec<u32> = model.ranks(&read.bases).collect();
-        let scaling = from_moments(&events.mean_pa, &ranks, &model);
-        prepared.push(Prepared { events, ranks, scaling });
-    }
+    let Some(folder) = real_signal::folder() else { return };
+    let reads = real_signal::reads(&folder);
     let samples: usize = reads.iter().map(|read| read.signal.samples.len()).sum();
-    let mut events = Events::default();
+    let mut detection = Detection::default();
     let seconds = cpu_seconds(|| {
         for read in (0..rounds).flat_map(|_| &reads) {
-            samples_to_pa(&read.signal, &mut samples_pa);
-            detect(&mut scratch, &samples_pa, &DetectOptions::DNA, &mut events);
+            detection.detect(&read.signal);
         }
     });
     let each_ns = seconds * 1e9 / (samples as f64 * f64::from(rounds));
     println!("events: {each_ns:.1} ns a sample, {samples} samples");
-    let cells: usize =
-        prepared.iter().map(|it| (it.events.len() + it.ranks.len()) * BANDWIDTH).sum();
-    for kernel in Kernel::available() {
-        if only.as_ref().is_some_and(|only| only != kernel.name()) {
+    let banded = BandedReads::new(reads.iter().map(|it| (&it.signal, &it.bases[..]))).unwrap();
+    let cells = banded.cells();
+    for kernel in BandedReads::kernels() {
+        if only.as_ref().is_some_and(|only| only != kernel) {
             continue;
         }
-        let (mut scratch, mut pairs) = (AlignScratch::default(), Vec::new());
-        let seconds = cpu_seconds(|| {
-            for Prepared { events, ranks, scaling } in (0..rounds).flat_map(|_| &prepared) {
-                let event_means_pa = &events.mean_pa;
-                let input = BandedInput { event_means_pa, ranks, model: &model, scaling };
-                // Whether there is an alignment does not matter here.
-                let _ = align(&mut scratch, kernel, input, &mut pairs);
-            }
-        });
+        let seconds = cpu_seconds(|| (0..rounds).for_each(|_| banded.align(kernel)));
         let rate = cells as f64 * f64::from(rounds) / seconds / 1e6;
-        println!("alignment, {}: {rate:.0} Mcell/s, {cells} cells", kernel.name());
+        println!("alignment, {kernel}: {rate:.0} Mcell/s, {cells} cells");
     }
 }

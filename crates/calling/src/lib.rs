@@ -5,22 +5,33 @@
 //! [`pore_model`]; the [`hmm`] asks how likely a sequence is, for [`methylation`], or which event
 //! is of which k-mer of the reference, for [`eventalign`].
 //!
-//! Events of a signal that has one step:
+//! A call of a read, as nanopolish writes it, counted at its site:
 //!
 //! ```
-//! use seqloom_calling::events::Events;
-//! use seqloom_calling::events::detect::{DetectOptions, DetectScratch, detect};
+//! use seqloom_calling::methylation::{
+//!     Columns, Cutoff, CutoffStyle, Frequencies, FrequencyOptions, TableFormat,
+//! };
 //!
-//! let signal_pa: Vec<f32> = (0..200).map(|at| if at < 100 { 80.0 } else { 110.0 }).collect();
-//! let mut events = Events::default();
-//! detect(&mut DetectScratch::default(), &signal_pa, &DetectOptions::DNA, &mut events);
-//! assert!(events.len() >= 2);
+//! let columns = Columns::parse(TableFormat::Nanopolish.header().trim_end().as_bytes())?;
+//! let call = columns.row(b"chr1\t-\t100\t100\tread\t3.00\t-1\t-4\t1\t1\tAACGT")?;
+//! let cutoff = Cutoff { style: CutoffStyle::Nanopolish, threshold: 2.0 };
+//! let mut sites = Frequencies::new(FrequencyOptions { cutoff, splits_groups: false });
+//! sites.add(&call);
+//! assert_eq!((sites.rows(), sites.ambiguous()), (1, 0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod aligned_read;
+pub(crate) mod aligned_read;
+#[cfg(feature = "bench")]
+pub mod bench;
 pub mod eventalign;
 pub mod events;
 pub mod flow;
 pub mod hmm;
 pub mod methylation;
 pub mod pore_model;
+
+#[cfg(test)]
+mod tests;
+
+pub use aligned_read::AlignedRead;

@@ -3,8 +3,8 @@
 use seqloom_align::engine::EngineError;
 use seqloom_align::index::{BuildError, IndexError};
 use seqloom_align::input_error::CohortError;
-use seqloom_calling::flow::error::CallError;
-use seqloom_calling::methylation::frequency::FrequencyError;
+use seqloom_calling::flow::CallError;
+use seqloom_calling::methylation::FrequencyError;
 use seqloom_calling::pore_model::ModelError;
 use seqloom_format::bed::BedError;
 use seqloom_io::alignments::AlignmentError;

@@ -1,6 +1,6 @@
 //! Regions as users write them: `chr20:1-2,000,000`.
 
-use seqloom_calling::flow::record::Region;
+use seqloom_calling::flow::Region;
 use seqloom_format::bam::Header;
 use seqloom_terminal::UsageError;
 

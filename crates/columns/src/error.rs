@@ -8,7 +8,7 @@ use seqloom_io::bam_index::BamIndexError;
 use seqloom_io::sink::output::OutputError;
 use seqloom_io::source::SourceError;
 use seqloom_runtime::pool::WorkerPanic;
-use seqloom_signal::flow::account::Fault;
+use seqloom_signal::flow::Fault;
 use seqloom_signal::store::StoreError;
 
 /// Why there is no stream, or not all of it.

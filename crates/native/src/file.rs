@@ -8,14 +8,12 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use seqloom_runtime::failure::lock;
-use seqloom_signal::flow::account::Fault as SignalFault;
 use seqloom_signal::flow::pass::{self, Components, PassOptions};
-use seqloom_signal::flow::sources::Sequential;
-use seqloom_signal::operations::index::Locate;
-use seqloom_signal::store::requests::{Location, Requests};
+use seqloom_signal::flow::{Fault as SignalFault, Sequential};
+use seqloom_signal::operations::Locate;
 use seqloom_signal::store::{
-    self, Cursor, DecodeScratch, FrameBatch, IndexFileError, OpenOptions, ReadIndex,
-    for_each_entry, index_path,
+    self, Cursor, DecodeScratch, FrameBatch, IndexFileError, Location, OpenOptions, ReadIndex,
+    Requests, for_each_entry, index_path,
 };
 
 use crate::error::NativeError;

@@ -101,7 +101,7 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    pub(crate) fn new(fault: &seqloom_signal::flow::account::Fault) -> Self {
+    pub(crate) fn new(fault: &seqloom_signal::flow::Fault) -> Self {
         Self {
             file: fault.path.display().to_string(),
             read_id: fault.read_id.as_ref().map(|id| String::from_utf8_lossy(id).into_owned()),

@@ -1,9 +1,8 @@
 //! The stage that decodes reads and gives them away.
 
 use seqloom_format::signal::SignalRead;
-use seqloom_signal::flow::account::Fault;
-use seqloom_signal::flow::pass::StoredRead;
-use seqloom_signal::flow::pass::{Stage, Work};
+use seqloom_signal::flow::Fault;
+use seqloom_signal::flow::pass::{Stage, StoredRead, Work};
 use seqloom_signal::store::{DecodeScratch, FrameBatch, SignalStore};
 
 /// A read, or why there is none.

@@ -27,3 +27,6 @@ pub mod flow;
 pub mod operations;
 pub mod pool;
 pub mod store;
+
+#[cfg(test)]
+mod tests;

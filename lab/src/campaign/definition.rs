@@ -13,61 +13,61 @@ use super::template::Words;
 /// An experiment.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Experiment {
+pub(crate) struct Experiment {
     /// One word: the name of its folder.
-    pub name: String,
+    pub(crate) name: String,
     /// One line.
-    pub title: String,
+    pub(crate) title: String,
     /// What it asks, and who asked it first.
-    pub question: String,
+    pub(crate) question: String,
     /// How runs are made.
     #[serde(default)]
-    pub protocol: Protocol,
+    pub(crate) protocol: Protocol,
     /// Values of placeholders.
     #[serde(default)]
-    pub values: BTreeMap<String, Words>,
+    pub(crate) values: BTreeMap<String, Words>,
     /// What is varied.
     #[serde(default)]
-    pub factor: Vec<Factor>,
+    pub(crate) factor: Vec<Factor>,
     /// What else a level stands for.
     #[serde(default)]
-    pub level: Vec<Level>,
+    pub(crate) level: Vec<Level>,
     /// Ways to place a program: levels of the factor `placement`.
     #[serde(default)]
-    pub placement: Vec<Placement>,
+    pub(crate) placement: Vec<Placement>,
     /// Files that are made before anything is timed.
     #[serde(default)]
-    pub make: Vec<Make>,
+    pub(crate) make: Vec<Make>,
     /// Reads that the instances of a run share.
-    pub input: Option<Input>,
+    pub(crate) input: Option<Input>,
     /// What is run.
-    pub subject: Vec<Subject>,
+    pub(crate) subject: Vec<Subject>,
     /// How results are shown.
     #[serde(default)]
-    pub report: Report,
+    pub(crate) report: Report,
     /// Settings that make it small, to see that everything works.
     #[serde(default)]
-    pub smoke: BTreeMap<String, Words>,
+    pub(crate) smoke: BTreeMap<String, Words>,
 }
 
 /// How runs are made.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Protocol {
+pub(crate) struct Protocol {
     /// How often all runs are made.
-    pub repeats: u32,
+    pub(crate) repeats: u32,
     /// From which their order follows.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// Weak scaling: reads for each thread of a run.
-    pub reads_per_thread: Option<u64>,
+    pub(crate) reads_per_thread: Option<u64>,
     /// Strong scaling: reads for all threads of a run.
-    pub reads: Option<u64>,
+    pub(crate) reads: Option<u64>,
     /// Reads of an instance in a run that shows what loading costs.
-    pub minimal_reads: u64,
+    pub(crate) minimal_reads: u64,
     /// After this a run is ended.
-    pub timeout_s: u64,
+    pub(crate) timeout_s: u64,
     /// Whether there are runs of more threads than usable cores.
-    pub oversubscribe: bool,
+    pub(crate) oversubscribe: bool,
 }
 
 impl Default for Protocol {
@@ -88,95 +88,95 @@ impl Default for Protocol {
 /// `placement` where they are put; others are placeholders and nothing else.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Factor {
+pub(crate) struct Factor {
     /// Its name, and that of its placeholder.
-    pub name: String,
+    pub(crate) name: String,
     /// Its levels, in their order.
-    pub levels: Words,
+    pub(crate) levels: Words,
 }
 
 /// Values of placeholders that come with a level of a factor.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Level {
+pub(crate) struct Level {
     /// The factor.
-    pub of: String,
+    pub(crate) of: String,
     /// The level.
-    pub level: String,
+    pub(crate) level: String,
     /// The values.
-    pub values: BTreeMap<String, Words>,
+    pub(crate) values: BTreeMap<String, Words>,
 }
 
 /// A way to place a program.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Placement {
+pub(crate) struct Placement {
     /// Its name: a level of the factor `placement`.
-    pub name: String,
+    pub(crate) name: String,
     /// What stands before the program; nothing leaves it to the kernel.
-    pub command: Vec<String>,
+    pub(crate) command: Vec<String>,
 }
 
 /// A file that is made before anything is timed, and kept.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Make {
+pub(crate) struct Make {
     /// The placeholder that stands for its path.
-    pub name: String,
+    pub(crate) name: String,
     /// Its path in the folder of files; what it depends on has to be in it.
-    pub file: String,
+    pub(crate) file: String,
     /// What makes it; `{file}` is its path.
     #[serde(default)]
-    pub commands: Vec<Vec<String>>,
+    pub(crate) commands: Vec<Vec<String>>,
     /// A file that is there already, instead.
-    pub given: Option<String>,
+    pub(crate) given: Option<String>,
 }
 
 /// FASTQ of which each instance gets its share.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Input {
+pub(crate) struct Input {
     /// Path; the share is `{reads}`.
-    pub reads: String,
+    pub(crate) reads: String,
     /// Path of their mates; the share is `{mates}`.
-    pub mates: Option<String>,
+    pub(crate) mates: Option<String>,
 }
 
 /// What is run.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Subject {
+pub(crate) struct Subject {
     /// Its name in tables.
-    pub name: String,
+    pub(crate) name: String,
     /// The program and its arguments.
-    pub command: Vec<String>,
+    pub(crate) command: Vec<String>,
     /// Variables of its environment.
     #[serde(default)]
-    pub environment: BTreeMap<String, String>,
+    pub(crate) environment: BTreeMap<String, String>,
     /// What it needs on the PATH besides its program and those that make its files.
     #[serde(default)]
-    pub needs: Vec<String>,
+    pub(crate) needs: Vec<String>,
     /// What prints its version.
     #[serde(default)]
-    pub version: Vec<String>,
+    pub(crate) version: Vec<String>,
     /// Levels that it is run with; without a word of a factor, all.
     #[serde(default)]
-    pub only: BTreeMap<String, Words>,
+    pub(crate) only: BTreeMap<String, Words>,
     /// What of a run is the time of its work.
-    pub time: TimeBasis,
+    pub(crate) time: TimeBasis,
     /// Numbers in what it prints or writes.
     #[serde(default)]
-    pub tell: Vec<Tell>,
+    pub(crate) tell: Vec<Tell>,
     /// A table that it writes, of several rows to a run.
-    pub rows: Option<Rows>,
+    pub(crate) rows: Option<Rows>,
     /// A curve that it writes.
-    pub curve: Option<Curve>,
+    pub(crate) curve: Option<Curve>,
 }
 
 /// What of a run is the time of its work, `align_s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum TimeBasis {
+pub(crate) enum TimeBasis {
     /// It tells the counter `align_s` itself, of its slowest thread where it can.
     Told,
     /// From start to end, less the median of runs of `minimal_reads`: index load excluded.
@@ -188,7 +188,7 @@ pub enum TimeBasis {
 impl TimeBasis {
     /// In words, for tables.
     #[must_use]
-    pub fn words(self) -> &'static str {
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Told => "told by the program",
             Self::LessMinimalRun => "wall less a minimal run",
@@ -200,7 +200,7 @@ impl TimeBasis {
 /// How several numbers of one name become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Join {
+pub(crate) enum Join {
     /// Added up.
     #[default]
     Sum,
@@ -215,7 +215,7 @@ pub enum Join {
 impl Join {
     /// The one number; `None` of none.
     #[must_use]
-    pub fn of(self, values: &[f64]) -> Option<f64> {
+    pub(crate) fn of(self, values: &[f64]) -> Option<f64> {
         let last = *values.last()?;
         Some(match self {
             Self::Sum => values.iter().sum(),
@@ -229,25 +229,25 @@ impl Join {
 /// A number in what a program prints or writes.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tell {
+pub(crate) struct Tell {
     /// Its name in tables, unit last.
-    pub counter: String,
+    pub(crate) counter: String,
     /// `stdout`, `stderr`, or a path.
-    pub from: String,
+    pub(crate) from: String,
     /// Text in front of it, wherever that stands.
-    pub after: Option<String>,
+    pub(crate) after: Option<String>,
     /// Places in JSON, such as `/usage/wall_seconds`.
     #[serde(default)]
-    pub json: Vec<String>,
+    pub(crate) json: Vec<String>,
     /// What it is multiplied by, such as 1e-6 for microseconds.
     #[serde(default = "one")]
-    pub scale: f64,
+    pub(crate) scale: f64,
     /// How several become one in what a program says.
     #[serde(default)]
-    pub join: Join,
+    pub(crate) join: Join,
     /// The same, of the instances of a run: added up where it says nothing. Of `align_s` the
     /// largest always counts.
-    pub over: Option<Join>,
+    pub(crate) over: Option<Join>,
 }
 
 fn one() -> f64 {
@@ -257,50 +257,50 @@ fn one() -> f64 {
 /// A table of tab-separated values that a run writes.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Rows {
+pub(crate) struct Rows {
     /// Its path.
-    pub file: String,
+    pub(crate) file: String,
     /// Columns that tell rows apart.
-    pub factors: Vec<String>,
+    pub(crate) factors: Vec<String>,
     /// What its columns are called here.
-    pub values: BTreeMap<String, String>,
+    pub(crate) values: BTreeMap<String, String>,
 }
 
 /// A curve in a table of tab-separated values that a run writes.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Curve {
+pub(crate) struct Curve {
     /// Its path.
-    pub file: String,
+    pub(crate) file: String,
     /// The column to the right.
-    pub x: String,
+    pub(crate) x: String,
     /// The column upwards: a share.
-    pub share: String,
+    pub(crate) share: String,
     /// Whether that is the share of what is beyond x, not within it.
     #[serde(default)]
-    pub beyond: bool,
+    pub(crate) beyond: bool,
     /// What is to the right, in words.
-    pub title: String,
+    pub(crate) title: String,
 }
 
 /// How results are shown.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Report {
+pub(crate) struct Report {
     /// What is plotted.
-    pub y: String,
+    pub(crate) y: String,
     /// In words.
-    pub y_title: String,
+    pub(crate) y_title: String,
     /// What it is plotted by: a factor whose levels are numbers.
-    pub x: String,
+    pub(crate) x: String,
     /// Factors of which each combination has a line.
-    pub lines: Vec<String>,
+    pub(crate) lines: Vec<String>,
     /// Factors of which each combination has a plot; those that vary and stand nowhere follow.
-    pub panels: Vec<String>,
+    pub(crate) panels: Vec<String>,
     /// The rate whose best is listed.
-    pub peak: String,
+    pub(crate) peak: String,
     /// Counters of seconds that threads waited, added up over threads: parts of the bars.
-    pub waits: Vec<String>,
+    pub(crate) waits: Vec<String>,
 }
 
 impl Default for Report {
@@ -319,7 +319,7 @@ impl Default for Report {
 
 /// Why a file is no experiment.
 #[derive(Debug, thiserror::Error)]
-pub enum DefinitionError {
+pub(crate) enum DefinitionError {
     /// It is not TOML, or not of this form.
     #[error("{file}, line {line} ({text}): {what}")]
     Form {
@@ -359,7 +359,7 @@ impl Experiment {
 
     /// The levels of a factor.
     #[must_use]
-    pub fn levels(&self, factor: &str) -> Option<&[String]> {
+    pub(crate) fn levels(&self, factor: &str) -> Option<&[String]> {
         let factor = self.factor.iter().find(|other| other.name == factor)?;
         Some(&factor.levels.0)
     }
@@ -367,7 +367,7 @@ impl Experiment {
     /// Names of what tells rows of results apart: the subject, factors, and those of subjects'
     /// own tables.
     #[must_use]
-    pub fn keys(&self) -> Vec<String> {
+    pub(crate) fn keys(&self) -> Vec<String> {
         let mut keys = vec!["subject".to_owned()];
         keys.extend(self.factor.iter().map(|factor| factor.name.clone()));
         for name in self.subject.iter().filter_map(|s| s.rows.as_ref()).flat_map(|r| &r.factors) {

@@ -10,35 +10,35 @@ use seqloom_runtime::topology::{Limits, Topology, TransparentHugePages};
 
 /// Facts of a machine; `None` and empty where it does not tell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Host {
+pub(crate) struct Host {
     /// Model of the first CPU.
-    pub cpu_model: String,
+    pub(crate) cpu_model: String,
     /// CPUs online (hardware threads).
-    pub cpus: usize,
+    pub(crate) cpus: usize,
     /// Physical cores.
-    pub cores: usize,
+    pub(crate) cores: usize,
     /// Sockets.
-    pub packages: usize,
+    pub(crate) packages: usize,
     /// Memory of each NUMA node in bytes, by number of the node.
-    pub node_memory_bytes: Vec<(u32, u64)>,
+    pub(crate) node_memory_bytes: Vec<(u32, u64)>,
     /// Cores that may be used: mask and quota taken into account.
-    pub usable_cores: usize,
+    pub(crate) usable_cores: usize,
     /// CPUs of the mask.
-    pub allowed_cpus: String,
+    pub(crate) allowed_cpus: String,
     /// Nodes whose memory may be used.
-    pub allowed_memory_nodes: String,
+    pub(crate) allowed_memory_nodes: String,
     /// Cores' worth of time that cgroups allow.
-    pub quota_cores: Option<f64>,
+    pub(crate) quota_cores: Option<f64>,
     /// Memory in bytes that may be used.
-    pub memory_bytes: u64,
+    pub(crate) memory_bytes: u64,
     /// Release of the kernel.
-    pub kernel: String,
+    pub(crate) kernel: String,
     /// Governor of the first CPU's frequency.
-    pub governor: Option<String>,
+    pub(crate) governor: Option<String>,
     /// Transparent huge pages: always, madvise, never.
-    pub transparent_huge_pages: String,
+    pub(crate) transparent_huge_pages: String,
     /// Size of one in bytes.
-    pub transparent_huge_page_bytes: u64,
+    pub(crate) transparent_huge_page_bytes: u64,
 }
 
 /// Facts of this machine, and its nodes that have CPUs and memory to be used.

@@ -7,22 +7,22 @@
 
 mod check;
 mod curves;
-pub mod definition;
+pub(crate) mod definition;
 mod host;
 mod html;
 mod make;
 mod parse;
-pub mod perf;
-pub mod plan;
-pub mod record;
-pub mod report;
+pub(crate) mod perf;
+pub(crate) mod plan;
+pub(crate) mod record;
+pub(crate) mod report;
 mod runner;
 mod scope;
-pub mod settings;
+pub(crate) mod settings;
 mod shares;
-pub mod shipped;
-pub mod summary;
-pub mod template;
+pub(crate) mod shipped;
+pub(crate) mod summary;
+pub(crate) mod template;
 mod told;
 
 use std::cell::RefCell;
@@ -48,44 +48,44 @@ use crate::programs;
 pub(crate) const MADE: [&str; 4] = ["runs.tsv", "summary.tsv", "results.json", "report.html"];
 
 /// A setting: a name, and its words.
-pub type Setting = (String, Vec<String>);
+pub(crate) type Setting = (String, Vec<String>);
 
 /// A campaign that is to be run.
 #[derive(Debug, Clone)]
-pub struct Campaign {
+pub(crate) struct Campaign {
     /// Where its file came from.
-    pub file: String,
+    pub(crate) file: String,
     /// The file.
-    pub text: String,
+    pub(crate) text: String,
     /// What is set besides.
-    pub settings: Vec<Setting>,
+    pub(crate) settings: Vec<Setting>,
     /// Whether it is made small first, by its own `[smoke]`.
-    pub smoke: bool,
+    pub(crate) smoke: bool,
     /// Folder of results.
-    pub out: PathBuf,
+    pub(crate) out: PathBuf,
     /// Folder of files that are made; they are kept.
-    pub work: PathBuf,
+    pub(crate) work: PathBuf,
     /// The product.
-    pub seqloom: PathBuf,
+    pub(crate) seqloom: PathBuf,
     /// This program.
-    pub lab: PathBuf,
+    pub(crate) lab: PathBuf,
     /// The program that simulates genomes and reads.
-    pub testkit: PathBuf,
+    pub(crate) testkit: PathBuf,
     /// The command line.
-    pub command_line: Vec<String>,
+    pub(crate) command_line: Vec<String>,
     /// Whether all is run once more for the kernel's counters, where there are any.
-    pub counted: bool,
+    pub(crate) counted: bool,
 }
 
 /// How a campaign ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Programs that ran.
-    pub programs: usize,
+    pub(crate) programs: usize,
     /// Those that failed.
-    pub failed: usize,
+    pub(crate) failed: usize,
     /// Configurations that were left out.
-    pub left_out: usize,
+    pub(crate) left_out: usize,
 }
 
 /// A campaign with the machine looked at.
@@ -147,7 +147,7 @@ impl Campaign {
     ///
     /// # Errors
     /// The definition is none, or the machine cannot be looked at.
-    pub fn dry_run(&self) -> Result<String, CampaignError> {
+    pub(crate) fn dry_run(&self) -> Result<String, CampaignError> {
         let Prepared { experiment, site, perf, plan, .. } = self.prepare()?;
         let mut text = format!("{}: {} runs", experiment.name, plan.runs.len());
         text += &format!(" of {} configurations\n", plan.configurations.len());
@@ -184,7 +184,7 @@ impl Campaign {
     /// # Errors
     /// The definition is none, the folder cannot be written, or the campaign was stopped. A
     /// program that fails is no error: it is counted.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         stop: &(dyn Fn() -> bool + Sync),
         tell: &mut dyn FnMut(&str),
@@ -255,7 +255,7 @@ impl Campaign {
 
 /// Why a campaign ended early.
 #[derive(Debug, thiserror::Error)]
-pub enum CampaignError {
+pub(crate) enum CampaignError {
     /// The file is no experiment, or cannot be set so.
     #[error(transparent)]
     Definition(#[from] DefinitionError),
@@ -395,7 +395,7 @@ fn refused(words: &[String]) -> Option<String> {
 ///
 /// # Errors
 /// A file cannot be read or written, or is none of a campaign.
-pub fn report(folder: &Path) -> Result<(), CampaignError> {
+pub(crate) fn report(folder: &Path) -> Result<(), CampaignError> {
     let (text, facts, records) = record::read(folder)?;
     let file = folder.join(EXPERIMENT).display().to_string();
     let experiment = defined(&file, &text, &facts.settings)?;

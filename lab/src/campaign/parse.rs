@@ -8,7 +8,7 @@ impl Experiment {
     ///
     /// # Errors
     /// See [`DefinitionError`].
-    pub fn parse(file: &str, text: &str) -> Result<Self, DefinitionError> {
+    pub(crate) fn parse(file: &str, text: &str) -> Result<Self, DefinitionError> {
         let experiment: Self =
             toml::from_str(text).map_err(|error| form_error(file, text, &error))?;
         check(&experiment).map_err(|(key, what)| DefinitionError::Value {

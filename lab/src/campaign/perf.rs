@@ -14,17 +14,17 @@ const EVENTS: &str = "task-clock,context-switches,cpu-migrations,page-faults,cyc
 
 /// What of it this machine gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Perf {
+pub(crate) struct Perf {
     /// Whether runs can be counted at all.
-    pub works: bool,
+    pub(crate) works: bool,
     /// What is there and what is not, in words.
-    pub words: String,
+    pub(crate) words: String,
 }
 
 impl Perf {
     /// Tries it on a program that does nothing.
     #[must_use]
-    pub fn probe() -> Self {
+    pub(crate) fn probe() -> Self {
         let no = |words: &str| Self { works: false, words: words.to_owned() };
         if find("perf").is_none() {
             return no(

@@ -10,17 +10,17 @@ use crate::random::SplitMix;
 
 /// A subject with a level of each factor.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Configuration {
+pub(crate) struct Configuration {
     /// The subject's place in the experiment.
-    pub subject: usize,
+    pub(crate) subject: usize,
     /// One for each factor, in the experiment's order.
-    pub levels: Vec<String>,
+    pub(crate) levels: Vec<String>,
 }
 
 /// What a run is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Purpose {
+pub(crate) enum Purpose {
     /// Few reads: what loading costs.
     Minimal,
     /// Its times are results.
@@ -32,7 +32,7 @@ pub enum Purpose {
 impl Purpose {
     /// Its name in tables.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Minimal => "minimal",
             Self::Measured => "measured",
@@ -43,57 +43,57 @@ impl Purpose {
 
 /// A run that is to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Planned {
+pub(crate) struct Planned {
     /// From 1.
-    pub repeat: u32,
+    pub(crate) repeat: u32,
     /// What for.
-    pub purpose: Purpose,
+    pub(crate) purpose: Purpose,
     /// Of what.
-    pub configuration: Configuration,
+    pub(crate) configuration: Configuration,
 }
 
 /// Configurations that are not run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftOut {
+pub(crate) struct LeftOut {
     /// Of which subject.
-    pub subject: String,
+    pub(crate) subject: String,
     /// Why.
-    pub why: String,
+    pub(crate) why: String,
     /// How many.
-    pub configurations: usize,
+    pub(crate) configurations: usize,
 }
 
 /// What is run, and what is not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// In the order in which they are made.
-    pub runs: Vec<Planned>,
+    pub(crate) runs: Vec<Planned>,
     /// Configurations that are run.
-    pub configurations: Vec<Configuration>,
+    pub(crate) configurations: Vec<Configuration>,
     /// Those that are not.
-    pub left_out: Vec<LeftOut>,
+    pub(crate) left_out: Vec<LeftOut>,
 }
 
 /// Threads of a run, and the programs that share them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
+pub(crate) struct Share {
     /// Threads of the run.
-    pub threads: u64,
+    pub(crate) threads: u64,
     /// Programs that run side by side.
-    pub instances: u64,
+    pub(crate) instances: u64,
 }
 
 impl Configuration {
     /// The level of a factor.
     #[must_use]
-    pub fn level<'a>(&'a self, experiment: &Experiment, factor: &str) -> Option<&'a str> {
+    pub(crate) fn level<'a>(&'a self, experiment: &Experiment, factor: &str) -> Option<&'a str> {
         let at = experiment.factor.iter().position(|other| other.name == factor)?;
         self.levels.get(at).map(String::as_str)
     }
 
     /// Threads and instances; 1 where they are no factors.
     #[must_use]
-    pub fn share(&self, experiment: &Experiment) -> Share {
+    pub(crate) fn share(&self, experiment: &Experiment) -> Share {
         let number = |factor| self.level(experiment, factor).and_then(|level| level.parse().ok());
         Share {
             threads: number("threads").unwrap_or(1),
@@ -115,7 +115,7 @@ impl Configuration {
 
     /// Subject and levels, as a line.
     #[must_use]
-    pub fn words(&self, experiment: &Experiment) -> String {
+    pub(crate) fn words(&self, experiment: &Experiment) -> String {
         let mut words = vec![experiment.subject[self.subject].name.clone()];
         let level = |(factor, level): (&super::definition::Factor, &String)| {
             format!("{}={level}", factor.name)
@@ -128,7 +128,7 @@ impl Configuration {
 /// Makes the plan. `obstacle` tells what keeps a configuration from being run on this machine,
 /// `cores` are those that may be used; with `counted`, all is run once more for its counters.
 #[must_use]
-pub fn plan(
+pub(crate) fn plan(
     experiment: &Experiment,
     cores: u64,
     counted: bool,
@@ -159,7 +159,7 @@ impl Plan {
     }
 
     /// Leaves out what could not be prepared.
-    pub fn retain(
+    pub(crate) fn retain(
         &mut self,
         experiment: &Experiment,
         obstacle: &dyn Fn(&Configuration) -> Option<String>,

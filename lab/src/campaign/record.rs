@@ -14,85 +14,85 @@ use super::told::Row;
 use crate::experiment::LabError;
 
 /// Version of these layouts; raised when a field changes its meaning or goes away.
-pub const SCHEMA: u32 = 1;
+pub(crate) const SCHEMA: u32 = 1;
 /// The file of facts.
 pub(crate) const FACTS: &str = "campaign.json";
 /// The lines.
 pub(crate) const RUNS: &str = "runs.jsonl";
 /// The experiment, as its file states it.
-pub const EXPERIMENT: &str = "experiment.toml";
+pub(crate) const EXPERIMENT: &str = "experiment.toml";
 
 /// Facts of a campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Facts {
+pub(crate) struct Facts {
     /// [`SCHEMA`].
-    pub schema: u32,
+    pub(crate) schema: u32,
     /// Its name.
-    pub experiment: String,
+    pub(crate) experiment: String,
     /// Whether it was made small, to see that everything works: then nothing was measured.
-    pub smoke: bool,
+    pub(crate) smoke: bool,
     /// What was set, by the command line or to make it small: name and words.
-    pub settings: Vec<(String, Vec<String>)>,
+    pub(crate) settings: Vec<(String, Vec<String>)>,
     /// When it began, in UTC.
-    pub began: String,
+    pub(crate) began: String,
     /// When it ended; none when it was ended early.
-    pub ended: Option<String>,
+    pub(crate) ended: Option<String>,
     /// The command line.
-    pub command_line: Vec<String>,
+    pub(crate) command_line: Vec<String>,
     /// The machine.
-    pub host: Host,
+    pub(crate) host: Host,
     /// By subject: what it says of its version.
-    pub versions: BTreeMap<String, String>,
+    pub(crate) versions: BTreeMap<String, String>,
     /// Which counters of the kernel there are, in words.
-    pub counters: String,
+    pub(crate) counters: String,
     /// Threads ready to run on the machine before the first run, mean of a minute.
-    pub load_average: f64,
+    pub(crate) load_average: f64,
     /// Runs that were planned.
-    pub planned_runs: usize,
+    pub(crate) planned_runs: usize,
     /// What is not run, and why.
-    pub left_out: Vec<LeftOut>,
+    pub(crate) left_out: Vec<LeftOut>,
 }
 
 /// A program that ran: one of the instances of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub(crate) struct Record {
     /// Place of the run in the order of all.
-    pub order: usize,
+    pub(crate) order: usize,
     /// From 1.
-    pub repeat: u32,
+    pub(crate) repeat: u32,
     /// What the run was for.
-    pub purpose: Purpose,
+    pub(crate) purpose: Purpose,
     /// Name of the subject.
-    pub subject: String,
+    pub(crate) subject: String,
     /// A level for each factor, in the experiment's order.
-    pub levels: Vec<String>,
+    pub(crate) levels: Vec<String>,
     /// Which of the programs of the run, from 0.
-    pub instance: u64,
+    pub(crate) instance: u64,
     /// How many there were.
-    pub instances: u64,
+    pub(crate) instances: u64,
     /// Threads of the run.
-    pub threads: u64,
+    pub(crate) threads: u64,
     /// Reads that it was given.
-    pub reads: u64,
+    pub(crate) reads: u64,
     /// Why it failed, if it did.
-    pub failure: Option<String>,
+    pub(crate) failure: Option<String>,
     /// From its start to its end.
-    pub wall_s: f64,
+    pub(crate) wall_s: f64,
     /// Time of processors.
-    pub cpu_s: f64,
+    pub(crate) cpu_s: f64,
     /// Most resident memory, of its largest process. None where that is not above this program's
     /// own: what Linux keeps of a process begins with the memory of the one that started it.
-    pub peak_rss_bytes: Option<u64>,
+    pub(crate) peak_rss_bytes: Option<u64>,
     /// Times a thread gave its core up.
-    pub voluntary_switches: u64,
+    pub(crate) voluntary_switches: u64,
     /// Times a thread's core was taken away.
-    pub involuntary_switches: u64,
+    pub(crate) involuntary_switches: u64,
     /// What it told, and what `perf stat` did.
-    pub told: BTreeMap<String, f64>,
+    pub(crate) told: BTreeMap<String, f64>,
     /// Rows of a table that it wrote.
-    pub rows: Vec<Row>,
+    pub(crate) rows: Vec<Row>,
     /// Points of a curve that it wrote.
-    pub curve: Vec<(f64, f64)>,
+    pub(crate) curve: Vec<(f64, f64)>,
 }
 
 #[cfg(test)]

@@ -23,7 +23,12 @@ struct View<'a> {
 
 /// The page.
 #[must_use]
-pub fn page(experiment: &Experiment, facts: &Facts, records: &[Record], table: &Table) -> String {
+pub(crate) fn page(
+    experiment: &Experiment,
+    facts: &Facts,
+    records: &[Record],
+    table: &Table,
+) -> String {
     let view = View::new(experiment, table);
     let mut page = Page::new(&experiment.title);
     page.paragraph(&experiment.question);

@@ -8,7 +8,7 @@ use super::template::Words;
 ///
 /// # Errors
 /// There is nothing of that name, or the value is none for it.
-pub fn set(experiment: &mut Experiment, name: &str, words: &Words) -> Result<(), String> {
+pub(crate) fn set(experiment: &mut Experiment, name: &str, words: &Words) -> Result<(), String> {
     if let Some(factor) = experiment.factor.iter_mut().find(|factor| factor.name == name) {
         factor.levels = words.clone();
     } else if let Some(value) = experiment.values.get_mut(name) {

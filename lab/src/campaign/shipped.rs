@@ -1,7 +1,7 @@
 //! Experiments that come with the program.
 
 /// Names and files.
-pub const SHIPPED: [(&str, &str); 10] = [
+pub(crate) const SHIPPED: [(&str, &str); 10] = [
     ("by-score", include_str!("../../experiments/by-score.toml")),
     ("locks", include_str!("../../experiments/locks.toml")),
     ("numa", include_str!("../../experiments/numa.toml")),
@@ -16,7 +16,7 @@ pub const SHIPPED: [(&str, &str); 10] = [
 
 /// The file of an experiment by its name.
 #[must_use]
-pub fn by_name(name: &str) -> Option<&'static str> {
+pub(crate) fn by_name(name: &str) -> Option<&'static str> {
     SHIPPED.iter().find(|(other, _)| *other == name).map(|(_, text)| *text)
 }
 

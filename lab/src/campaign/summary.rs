@@ -58,7 +58,7 @@ type Values = BTreeMap<String, f64>;
 
 /// A table with a line for each program that ran, and for each row of a table that it wrote.
 #[must_use]
-pub fn runs(experiment: &Experiment, records: &[Record]) -> Table {
+pub(crate) fn runs(experiment: &Experiment, records: &[Record]) -> Table {
     let of_rows = records.iter().flat_map(|r| &r.rows).flat_map(|row| row.values.keys());
     let told = records.iter().flat_map(|record| record.told.keys()).chain(of_rows);
     let told: BTreeSet<&str> = told.map(String::as_str).collect();
@@ -138,7 +138,7 @@ struct Group<'a> {
 
 /// Medians of all configurations, in the experiment's order.
 #[must_use]
-pub fn summary(experiment: &Experiment, records: &[Record]) -> Table {
+pub(crate) fn summary(experiment: &Experiment, records: &[Record]) -> Table {
     let mut groups: BTreeMap<(usize, Vec<usize>), Group<'_>> = BTreeMap::new();
     for record in records {
         let group = groups.entry(place(experiment, record)).or_default();

@@ -5,7 +5,7 @@ use serde::Deserialize;
 /// One word or several, as they stand in a file: a text, a number, or a list of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(from = "InFile")]
-pub struct Words(pub Vec<String>);
+pub(crate) struct Words(pub Vec<String>);
 
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a text, a number, or a list of them")]
@@ -50,7 +50,7 @@ impl Words {
 
 /// A template that stands for nothing.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum TemplateError {
+pub(crate) enum TemplateError {
     /// A brace without its partner.
     #[error("'{0}' has a brace without its partner; one that stands for itself is doubled")]
     Brace(String),
@@ -96,7 +96,7 @@ fn parts(template: &str) -> Result<Vec<Part<'_>>, TemplateError> {
 ///
 /// # Errors
 /// Braces do not match.
-pub fn names(template: &str) -> Result<Vec<&str>, TemplateError> {
+pub(crate) fn names(template: &str) -> Result<Vec<&str>, TemplateError> {
     let name = |part| match part {
         Part::Name(name) => Some(name),
         Part::Text(_) => None,

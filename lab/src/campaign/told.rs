@@ -11,11 +11,11 @@ use crate::experiment::counters_of;
 
 /// A row of a table that a run wrote.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub(crate) struct Row {
     /// What tells it apart, in the order of the subject's `rows.factors`.
-    pub factors: Vec<String>,
+    pub(crate) factors: Vec<String>,
     /// Numbers by name.
-    pub values: BTreeMap<String, f64>,
+    pub(crate) values: BTreeMap<String, f64>,
 }
 
 /// Counters that a program prints as lines `counter`, name, value with tabs between. Several of

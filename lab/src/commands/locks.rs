@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use seqloom_lab::locks::{self, Locks};
+use crate::locks::{self, Locks};
 use seqloom_locks::Kind;
 use seqloom_runtime::machine;
 

@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use crate::methylation::{self, Methylation, StructureOptions, WAYS};
 use clap::ValueEnum;
-use seqloom_lab::methylation::{self, Methylation, StructureOptions, WAYS};
 use seqloom_runtime::machine;
 use seqloom_signal::pool::DEFAULT_TIMEOUT;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use seqloom_lab::sinks::{self, Outputs, Strategy};
+use crate::sinks::{self, Outputs, Strategy};
 use seqloom_locks::Kind;
 use seqloom_runtime::machine;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use seqloom_lab::parsing::{self, Parsing};
+use crate::parsing::{self, Parsing};
 use seqloom_locks::Kind;
 use seqloom_runtime::machine;
 

@@ -5,12 +5,12 @@ use std::fs;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use seqloom_lab::predict::bands::{self, LOCK_NAMES, Placement, Question, SHIPPED_LAWS};
-use seqloom_lab::predict::machine::Machine;
-use seqloom_lab::predict::model::HandOver;
-use seqloom_lab::predict::published::Published;
-use seqloom_lab::predict::{report, validate};
-use seqloom_lab::table::Table;
+use crate::predict::bands::{self, LOCK_NAMES, Placement, Question, SHIPPED_LAWS};
+use crate::predict::machine::Machine;
+use crate::predict::model::HandOver;
+use crate::predict::published::Published;
+use crate::predict::{report, validate};
+use crate::table::Table;
 
 use seqloom_terminal::UsageError;
 use seqloom_terminal::{Console, print};

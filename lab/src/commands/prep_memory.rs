@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use seqloom_lab::prep_memory::{self, PHASES, PrepMemory};
+use crate::prep_memory::{self, PHASES, PrepMemory};
 use seqloom_runtime::machine;
 
 use seqloom_terminal::Console;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use seqloom_lab::campaign;
+use crate::campaign;
 
 use seqloom_terminal::Console;
 

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use seqloom_lab::campaign::shipped::{SHIPPED, by_name};
-use seqloom_lab::campaign::{Campaign, CampaignError, Setting};
+use crate::campaign::shipped::{SHIPPED, by_name};
+use crate::campaign::{Campaign, CampaignError, Setting};
 
 use seqloom_terminal::UsageError;
 use seqloom_terminal::signals;

@@ -6,11 +6,11 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use seqloom_lab::experiment::LabError;
-use seqloom_lab::schedule::{
+use crate::experiment::LabError;
+use crate::schedule::{
     self, CHUNK_BASES, Configuration, InsertSize, READY, Schedule, Schedules, Subject,
 };
-use seqloom_lab::sinks::Strategy;
+use crate::sinks::Strategy;
 use seqloom_locks::Kind;
 use seqloom_runtime::{machine, placement};
 

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use seqloom_lab::shard::{self, ShardExperiment};
+use crate::shard::{self, ShardExperiment};
 use seqloom_runtime::machine;
 
 use seqloom_terminal::{Console, UsageError, signals};

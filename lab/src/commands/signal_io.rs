@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use crate::signal_io::{self, ReadingOptions, SignalIo, WAYS};
 use clap::ValueEnum;
-use seqloom_lab::signal_io::{self, ReadingOptions, SignalIo, WAYS};
 use seqloom_runtime::machine;
 use seqloom_signal::pool::DEFAULT_TIMEOUT;
 use seqloom_signal::store::Fast5Engine;

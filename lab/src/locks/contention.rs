@@ -17,10 +17,10 @@ const WORDS: usize = 32;
 
 /// Hand-overs by how long they took: four buckets to each doubling.
 #[derive(Debug, Clone)]
-pub struct Delays {
+pub(crate) struct Delays {
     buckets: Vec<u64>,
     /// The longest.
-    pub max_ns: u64,
+    pub(crate) max_ns: u64,
 }
 
 impl Default for Delays {
@@ -41,13 +41,13 @@ impl Delays {
 
     /// How many there are.
     #[must_use]
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
 
     /// Upper ends of the buckets in ns, and the share of hand-overs that took longer.
     #[must_use]
-    pub fn longer(&self) -> Vec<(f64, f64)> {
+    pub(crate) fn longer(&self) -> Vec<(f64, f64)> {
         let all = self.count().max(1) as f64;
         let mut left = self.count();
         let mut points = Vec::new();
@@ -70,21 +70,21 @@ impl Delays {
 
 /// What one run gave.
 #[derive(Debug, Default)]
-pub struct Contention {
+pub(crate) struct Contention {
     /// From the start to the end of the last thread.
-    pub wall: Duration,
+    pub(crate) wall: Duration,
     /// Acquisitions by thread, up to the end that was set.
-    pub shares: Vec<u64>,
+    pub(crate) shares: Vec<u64>,
     /// Who got it after whom.
-    pub hand_offs: HandOffs,
+    pub(crate) hand_offs: HandOffs,
     /// Only of timed runs.
-    pub delays: Delays,
+    pub(crate) delays: Delays,
     /// Of all threads.
-    pub waits: Waits,
+    pub(crate) waits: Waits,
     /// Context switches of the process meanwhile.
-    pub voluntary_switches: u64,
+    pub(crate) voluntary_switches: u64,
     /// See `voluntary_switches`.
-    pub involuntary_switches: u64,
+    pub(crate) involuntary_switches: u64,
 }
 
 /// What the lock guards.
@@ -97,17 +97,17 @@ struct Shared {
 
 /// A run of `threads` threads, of which each takes the lock as often as it can.
 #[derive(Debug, Clone, Copy)]
-pub struct Contend {
+pub(crate) struct Contend {
     /// The lock.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// Threads.
-    pub threads: NonZeroUsize,
+    pub(crate) threads: NonZeroUsize,
     /// Nodes that the threads say they run on, in turn.
-    pub nodes: usize,
+    pub(crate) nodes: usize,
     /// For how long.
-    pub duration: Duration,
+    pub(crate) duration: Duration,
     /// Whether hand-overs are timed, which costs two looks at the clock per acquisition.
-    pub timed: bool,
+    pub(crate) timed: bool,
 }
 
 /// Makes the run.

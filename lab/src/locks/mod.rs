@@ -4,7 +4,7 @@
 //! Runs are interleaved: all locks and thread counts once, then all again; tables hold all runs,
 //! the report takes medians.
 
-pub mod contention;
+pub(crate) mod contention;
 mod report;
 
 use std::num::NonZeroUsize;
@@ -39,38 +39,38 @@ pub(crate) const DELAYS: [&str; 6] = ["count", "p10_ns", "p50_ns", "p90_ns", "p9
 
 /// What is run.
 #[derive(Debug, Clone)]
-pub struct Locks {
+pub(crate) struct Locks {
     /// Which locks.
-    pub kinds: Vec<Kind>,
+    pub(crate) kinds: Vec<Kind>,
     /// Numbers of threads.
-    pub threads: Vec<u32>,
+    pub(crate) threads: Vec<u32>,
     /// Numbers of threads at which hand-overs are timed.
-    pub timed_threads: Vec<u32>,
+    pub(crate) timed_threads: Vec<u32>,
     /// Nodes that threads say they run on, in turn.
-    pub nodes: usize,
+    pub(crate) nodes: usize,
     /// Time of one run.
-    pub duration: Duration,
+    pub(crate) duration: Duration,
     /// Repeats of all runs.
-    pub repeats: u32,
+    pub(crate) repeats: u32,
 }
 
 /// What was measured.
 #[derive(Debug, Clone)]
-pub struct LockTables {
+pub(crate) struct LockTables {
     /// By lock and threads: rates and who waits how.
-    pub contention: Table,
+    pub(crate) contention: Table,
     /// By lock and threads: quantiles of hand-overs.
-    pub delays: Table,
+    pub(crate) delays: Table,
     /// By lock, threads and time: share of the hand-overs that took longer.
-    pub longer: Table,
+    pub(crate) longer: Table,
     /// By lock: cost without contention.
-    pub costs: Table,
+    pub(crate) costs: Table,
 }
 
 impl LockTables {
     /// Without rows.
     #[must_use]
-    pub fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         let columns: Vec<&str> = TIMES.iter().chain(&COUNTERS).copied().collect();
         Self {
             contention: Table::new(&["lock", "threads"], &columns),
@@ -95,7 +95,7 @@ impl Locks {
     ///
     /// # Errors
     /// A thread cannot be started.
-    pub fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<LockTables, LabError> {
+    pub(crate) fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<LockTables, LabError> {
         let mut tables = LockTables::empty();
         for repeat in 1..=self.repeats {
             for &threads in &self.threads {
@@ -183,7 +183,7 @@ fn counters(run: &Contention) -> Counters {
 ///
 /// # Errors
 /// The folder cannot be written.
-pub fn write(
+pub(crate) fn write(
     mut tables: LockTables,
     facts: &[(String, String)],
     folder: &Path,
@@ -198,7 +198,7 @@ pub fn write(
 ///
 /// # Errors
 /// There are none, or the folder cannot be written.
-pub fn write_again(folder: &Path) -> Result<(), LabError> {
+pub(crate) fn write_again(folder: &Path) -> Result<(), LabError> {
     let mut tables = LockTables::empty();
     for (name, table) in tables.files() {
         read_table(folder, name, table)?;

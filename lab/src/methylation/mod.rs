@@ -12,15 +12,12 @@ use std::process::Command;
 use seqloom_signal::flow::inputs;
 use seqloom_signal::store::{self, Cursor, DecodeScratch, FrameBatch, OpenOptions};
 
-pub use structures::{Structure, StructureError, StructureOptions, call};
+pub(crate) use structures::{Structure, StructureOptions, call};
 
 use crate::experiment::{Counters, LabError, Run, TIMES, Work, chosen, output_of, perform};
 use crate::latency::{self, FACTORS, LatencyLayer, Levels, chosen_storages, served_by};
 use crate::output::Results;
 use crate::table::Table;
-
-/// Name of the experiment.
-pub const NAME: &str = "methylation";
 
 /// Columns of the table behind [`TIMES`]: reads that were called, requests to the modelled storage
 /// and seconds spent waiting for them, and seconds by component. All seconds are sums over workers;
@@ -40,21 +37,21 @@ pub(crate) const COUNTERS: [&str; 10] = [
 
 /// A structure and the format that it reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Way {
+pub(crate) struct Way {
     /// Its name in tables and on the command line.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Its words in the report.
-    pub title: &'static str,
+    pub(crate) title: &'static str,
     /// Folder or file below that of the data.
-    pub data: &'static str,
+    pub(crate) data: &'static str,
     /// A structure of the paper; none for `seqloom signal methylation` itself.
-    pub structure: Option<Structure>,
+    pub(crate) structure: Option<Structure>,
     /// What `--fast5-engine` says.
-    pub engine: &'static str,
+    pub(crate) engine: &'static str,
 }
 
 /// All ways that are compared.
-pub const WAYS: [Way; 4] = [
+pub(crate) const WAYS: [Way; 4] = [
     Way {
         name: "one-at-a-time",
         title: "FAST5, reads under one lock",
@@ -87,31 +84,31 @@ pub const WAYS: [Way; 4] = [
 
 /// What is run.
 #[derive(Debug, Clone)]
-pub struct Methylation {
+pub(crate) struct Methylation {
     /// The product.
-    pub seqloom: PathBuf,
+    pub(crate) seqloom: PathBuf,
     /// This program.
-    pub program: PathBuf,
+    pub(crate) program: PathBuf,
     /// The arguments that make this program one of the paper's structures.
-    pub structure_arguments: Vec<String>,
+    pub(crate) structure_arguments: Vec<String>,
     /// Folder of single-read FAST5 files.
-    pub source: PathBuf,
+    pub(crate) source: PathBuf,
     /// Their alignments, sorted by coordinate.
-    pub bam: PathBuf,
+    pub(crate) bam: PathBuf,
     /// The reference.
-    pub reference: PathBuf,
+    pub(crate) reference: PathBuf,
     /// Where data are made.
-    pub work: PathBuf,
+    pub(crate) work: PathBuf,
     /// Numbers of workers.
-    pub workers: Vec<u32>,
+    pub(crate) workers: Vec<u32>,
     /// Reads of a batch.
-    pub batch: u32,
+    pub(crate) batch: u32,
     /// Names of ways, empty for all; of storages likewise.
-    pub ways: Vec<String>,
+    pub(crate) ways: Vec<String>,
     /// See `ways`.
-    pub storages: Vec<String>,
+    pub(crate) storages: Vec<String>,
     /// Repeats of each run; tables hold all, the report takes the fastest.
-    pub repeats: u32,
+    pub(crate) repeats: u32,
 }
 
 impl latency::Way for Way {
@@ -125,7 +122,7 @@ impl Methylation {
     ///
     /// # Errors
     /// The data cannot be made, a run fails, or two ways call differently.
-    pub fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<Table, LabError> {
+    pub(crate) fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<Table, LabError> {
         fs::create_dir_all(&self.work).map_err(LabError::file(&self.work))?;
         let work = self.work.canonicalize().map_err(LabError::file(&self.work))?;
         tell("data");
@@ -269,7 +266,7 @@ fn check(work: &Path, expected: &mut Option<Vec<u8>>, way: &Way) -> Result<(), L
 }
 
 /// What the experiment leaves behind.
-pub const RESULTS: Results = Results {
+pub(crate) const RESULTS: Results = Results {
     table: "methylation.tsv",
     factors: &FACTORS,
     columns: &[&TIMES, &COUNTERS],

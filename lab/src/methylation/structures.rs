@@ -9,15 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use seqloom_calling::aligned_read::AlignedRead;
-use seqloom_calling::events::read::ReadOptions;
-use seqloom_calling::flow::kernels::{MethylationKernel, MethylationOutput, MethylationScratch};
-use seqloom_calling::flow::record::{Filter, HardClips, aligned_pairs, sequenced_bases, shape};
-use seqloom_calling::flow::sequences::normalise;
-use seqloom_calling::flow::{CallTimes, ReadInput, ReadKernel};
-use seqloom_calling::hmm::kmers::lowest_base;
-use seqloom_calling::methylation::call::CallOptions;
-use seqloom_calling::methylation::table::TableFormat;
+use seqloom_calling::AlignedRead;
+use seqloom_calling::events::ReadOptions;
+use seqloom_calling::flow::{
+    CallTimes, Filter, HardClips, MethylationKernel, MethylationOutput, MethylationScratch,
+    ReadInput, ReadKernel, aligned_pairs, normalise, sequenced_bases, shape,
+};
+use seqloom_calling::hmm::lowest_base;
+use seqloom_calling::methylation::{CallOptions, TableFormat};
 use seqloom_calling::pore_model::{ModelError, builtin};
 use seqloom_format::bam::{Flags, RecordRef, framed_records};
 use seqloom_format::signal::SignalRead;
@@ -39,28 +38,28 @@ use super::Way;
 use crate::experiment::Counters;
 
 /// What is called, and how.
-pub struct StructureOptions {
+pub(crate) struct StructureOptions {
     /// Aligned reads.
-    pub bam: PathBuf,
+    pub(crate) bam: PathBuf,
     /// Their reference.
-    pub reference: PathBuf,
+    pub(crate) reference: PathBuf,
     /// Which file has which read: lines of name and path.
-    pub index: PathBuf,
+    pub(crate) index: PathBuf,
     /// The structure.
-    pub way: Way,
+    pub(crate) way: Way,
     /// What reads FAST5.
-    pub engine: Fast5Engine,
+    pub(crate) engine: Fast5Engine,
     /// Workers.
-    pub threads: NonZeroUsize,
+    pub(crate) threads: NonZeroUsize,
     /// Reads of a batch.
-    pub batch: NonZeroUsize,
+    pub(crate) batch: NonZeroUsize,
     /// Where the table goes; its lines are in no order.
-    pub output: PathBuf,
+    pub(crate) output: PathBuf,
 }
 
 /// Why reads could not be called.
 #[derive(Debug, thiserror::Error)]
-pub enum StructureError {
+pub(crate) enum StructureError {
     /// The BAM cannot be read.
     #[error("{0}")]
     Alignments(#[from] AlignmentError),
@@ -122,7 +121,7 @@ struct Lab {
 ///
 /// # Errors
 /// Any file or read that is not in order: times of part of the work compare with nothing.
-pub fn call(options: &StructureOptions) -> Result<Counters, StructureError> {
+pub(crate) fn call(options: &StructureOptions) -> Result<Counters, StructureError> {
     let lab = prepare(options)?;
     match options.way.structure {
         Some(Structure::OneAtATime) => one_at_a_time(&lab, options)?,
@@ -148,7 +147,7 @@ pub fn call(options: &StructureOptions) -> Result<Counters, StructureError> {
 
 /// A structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Structure {
+pub(crate) enum Structure {
     /// Threads share a batch, and read signal one at a time: what the lock of libhdf5 makes of
     /// nanopolish.
     OneAtATime,

@@ -19,7 +19,7 @@ const BGZF_TEXT_BYTES: usize = 60 * 1024;
 
 /// Which files are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Files {
+pub(crate) enum Files {
     /// One, not compressed.
     Single,
     /// Two of a pair, not compressed.
@@ -30,11 +30,11 @@ pub enum Files {
 
 impl Files {
     /// All.
-    pub const ALL: [Self; 3] = [Self::Single, Self::Paired, Self::Bgzf];
+    pub(crate) const ALL: [Self; 3] = [Self::Single, Self::Paired, Self::Bgzf];
 
     /// Its name in tables.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Single => "single",
             Self::Paired => "paired",

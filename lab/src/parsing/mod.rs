@@ -25,9 +25,9 @@ use crate::experiment::{Counters, LabError, Run, TIMES, Work, perform};
 use crate::output::{NO_LOCK, Results, load_average};
 use crate::table::Table;
 
-pub use self::data::Files;
+pub(crate) use self::data::Files;
 pub(crate) use self::data::simulate;
-pub use self::ways::{BATCH, Way};
+pub(crate) use self::ways::Way;
 
 /// Factors of the table.
 pub(crate) const FACTORS: [&str; 5] = ["files", "unit", "way", "lock", "threads"];
@@ -52,19 +52,19 @@ const WRITES_PER_CLAIM: f64 = 10.0;
 
 /// What is run.
 #[derive(Debug, Clone)]
-pub struct Parsing {
+pub(crate) struct Parsing {
     /// Folder for the files that are read.
-    pub work: PathBuf,
+    pub(crate) work: PathBuf,
     /// Reads of each file.
-    pub reads: u64,
+    pub(crate) reads: u64,
     /// Bytes read at a time.
-    pub units: Vec<usize>,
+    pub(crate) units: Vec<usize>,
     /// Locks for O, D, B and L.
-    pub locks: Vec<Kind>,
+    pub(crate) locks: Vec<Kind>,
     /// Numbers of threads.
-    pub threads: Vec<u32>,
+    pub(crate) threads: Vec<u32>,
     /// Repeats of all runs.
-    pub repeats: u32,
+    pub(crate) repeats: u32,
 }
 
 /// What one run gave.
@@ -147,7 +147,7 @@ impl Parsing {
     ///
     /// # Errors
     /// The files cannot be made, a run fails, or ways do not give the same reads.
-    pub fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<(Table, Vec<String>), LabError> {
+    pub(crate) fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<(Table, Vec<String>), LabError> {
         tell("data");
         let data = Data::make(&self.work, self.reads, &self.units)?;
         tell("that all ways give the same reads");
@@ -259,7 +259,7 @@ fn one_run(
 }
 
 /// What the experiment leaves behind.
-pub const RESULTS: Results = Results {
+pub(crate) const RESULTS: Results = Results {
     table: "parsing.tsv",
     factors: &FACTORS,
     columns: &[&TIMES, &COUNTERS],

@@ -19,7 +19,7 @@ use seqloom_runtime::failure::lock;
 use super::feed::Feed;
 
 /// Reads that are taken at once by B: the paper's 32.
-pub const BATCH: usize = 32;
+pub(crate) const BATCH: usize = 32;
 /// Least text of a stretch of BGZF: as much as makes its compressed bytes, a quarter of that, reach
 /// over a start of a block wherever they lie. No way takes less than a block.
 const BGZF_UNIT_BYTES: usize = 4 * bgzf::MAX_BLOCK_BYTES;
@@ -31,7 +31,7 @@ const PREEMPTED_NS: u64 = 1_000_000;
 
 /// A way to take reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub(crate) enum Way {
     /// O: parsed inside the lock.
     Original,
     /// D: found inside the lock, parsed outside.
@@ -46,12 +46,12 @@ pub enum Way {
 
 impl Way {
     /// All, in the paper's order.
-    pub const ALL: [Self; 5] =
+    pub(crate) const ALL: [Self; 5] =
         [Self::Original, Self::Deferred, Self::Batch, Self::Blocked, Self::Source];
 
     /// Its name in tables.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Original => "O",
             Self::Deferred => "D",

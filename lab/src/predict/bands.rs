@@ -16,9 +16,9 @@ use crate::parsing::{COUNTERS, FACTORS};
 use crate::table::{Row, Table, TableError};
 
 /// The table that is taken where none is given: that of `lab/runs/parsing`.
-pub const SHIPPED_TABLE: &str = include_str!("../../runs/parsing/parsing.tsv");
+pub(crate) const SHIPPED_TABLE: &str = include_str!("../../runs/parsing/parsing.tsv");
 /// Laws of locks, as `--validate` fitted them to published curves.
-pub const SHIPPED_LAWS: &str = include_str!("../../runs/prediction/laws.tsv");
+pub(crate) const SHIPPED_LAWS: &str = include_str!("../../runs/prediction/laws.tsv");
 
 /// Factors and columns of the table of laws.
 pub(crate) const LAW_FACTORS: [&str; 1] = ["lock"];
@@ -27,13 +27,13 @@ pub(crate) const LAW_COLUMNS: [&str; 3] = ["per_waiter_ns", "wake_ns", "wake_fro
 
 /// A level of all that is assumed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Assumed {
+pub(crate) struct Assumed {
     /// A write to a line that another socket's core wrote last.
-    pub remote_write_ns: f64,
+    pub(crate) remote_write_ns: f64,
     /// What all hardware threads of a core do together, in shares of one that is alone there.
-    pub core_gain: f64,
+    pub(crate) core_gain: f64,
     /// What the memory of a node gives, in gigabytes per second.
-    pub node_gb_s: f64,
+    pub(crate) node_gb_s: f64,
 }
 
 /// Low, middle, high.
@@ -45,7 +45,7 @@ pub(crate) const LEVELS: [Assumed; 3] = [
 
 /// Where the engine's data lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Placement {
+pub(crate) enum Placement {
     /// On one node.
     OneNode,
     /// Spread over all nodes by pages.
@@ -56,7 +56,7 @@ pub enum Placement {
 
 impl Placement {
     /// All, with their names.
-    pub const ALL: [(Self, &'static str); 3] = [
+    pub(crate) const ALL: [(Self, &'static str); 3] = [
         (Self::OneNode, "one-node"),
         (Self::Interleaved, "interleave"),
         (Self::Replicated, "replicate"),
@@ -71,50 +71,50 @@ impl Placement {
 
 /// What is asked.
 #[derive(Debug, Clone)]
-pub struct Question {
+pub(crate) struct Question {
     /// Numbers of threads.
-    pub threads: Vec<u32>,
+    pub(crate) threads: Vec<u32>,
     /// Time of the engine per read, on a core of its own.
-    pub engine_us: f64,
+    pub(crate) engine_us: f64,
     /// Bytes that the engine fetches from memory per read.
-    pub engine_bytes: f64,
+    pub(crate) engine_bytes: f64,
     /// The machine.
-    pub machine: Machine,
+    pub(crate) machine: Machine,
     /// Where the engine's data lie.
-    pub placement: Placement,
+    pub(crate) placement: Placement,
     /// What threads that wait do to the lock of O, D, B, L, besides what each acquisition costs.
-    pub lock: HandOver,
+    pub(crate) lock: HandOver,
     /// Time under the output's lock per read; 0 for outputs that do not meet.
-    pub output_ns: f64,
+    pub(crate) output_ns: f64,
     /// Reads written at a time.
-    pub output_reads: u32,
+    pub(crate) output_reads: u32,
     /// Where random numbers start.
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
 /// A way to take reads, as measured by one thread.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Way {
+pub(crate) struct Way {
     /// Its name in the table.
-    pub name: String,
+    pub(crate) name: String,
     /// Time that its lock is held, per read.
-    pub held_ns: f64,
+    pub(crate) held_ns: f64,
     /// Writes to shared lines, per read.
-    pub shared_writes: f64,
+    pub(crate) shared_writes: f64,
     /// Reads for each time that the lock is held.
-    pub hold_reads: f64,
+    pub(crate) hold_reads: f64,
     /// What a thread does per read besides.
-    pub outside_ns: f64,
+    pub(crate) outside_ns: f64,
     /// Whether its lock is one that threads queue for. Claims are not: they cost what a write
     /// costs.
-    pub is_locked: bool,
+    pub(crate) is_locked: bool,
 }
 
 /// The ways of a table, for files of a kind read by units of so many bytes.
 ///
 /// # Errors
 /// It is no table of `seqloom-lab parsing`, or of runs that cannot have been.
-pub fn ways(text: &str, files: &str, unit: &str) -> Result<Vec<Way>, TableError> {
+pub(crate) fn ways(text: &str, files: &str, unit: &str) -> Result<Vec<Way>, TableError> {
     let table = costs(text)?;
     let lock = |way: &str| {
         let of = |row: &&Row| row.factors[2] == way;
@@ -172,7 +172,7 @@ fn refused(row: Option<usize>, what: &'static str) -> Result<(), TableError> {
 ///
 /// # Errors
 /// As [`ways`].
-pub fn inputs(text: &str) -> Result<Vec<(String, String)>, TableError> {
+pub(crate) fn inputs(text: &str) -> Result<Vec<(String, String)>, TableError> {
     let table = costs(text)?;
     let mut all: Vec<(String, String)> = Vec::new();
     for row in &table.rows {
@@ -188,7 +188,11 @@ pub fn inputs(text: &str) -> Result<Vec<(String, String)>, TableError> {
 ///
 /// # Errors
 /// It is no such table, or has values that no law has.
-pub fn law(text: &str, lock: &str, machine: &Machine) -> Result<Option<HandOver>, TableError> {
+pub(crate) fn law(
+    text: &str,
+    lock: &str,
+    machine: &Machine,
+) -> Result<Option<HandOver>, TableError> {
     let table = amounts(Table::new(&LAW_FACTORS, &LAW_COLUMNS), text)?;
     let of = |column| table.value(&[lock], column);
     let law = || {
@@ -206,7 +210,7 @@ pub fn law(text: &str, lock: &str, machine: &Machine) -> Result<Option<HandOver>
 impl Question {
     /// The network of a way with so many threads, at a level.
     #[must_use]
-    pub fn system(&self, way: &Way, threads: u32, level: &Assumed) -> System {
+    pub(crate) fn system(&self, way: &Way, threads: u32, level: &Assumed) -> System {
         let machine = &self.machine;
         let slower = f64::from(machine.smt) / level.core_gain.min(f64::from(machine.smt));
         let growth = 1.0 + (slower - 1.0) * machine.sharing(threads);
@@ -253,7 +257,7 @@ impl Question {
 
     /// Reads per second: low, middle, high; and what is the limit in the middle.
     #[must_use]
-    pub fn band(&self, way: &Way, threads: u32) -> ([f64; 3], &'static str) {
+    pub(crate) fn band(&self, way: &Way, threads: u32) -> ([f64; 3], &'static str) {
         // Each thread meets every station a few times, also where few reads of each are enough.
         let output_reads = if self.output_ns > 0.0 { self.output_reads } else { 1 };
         let round = (way.hold_reads.ceil() as u32).max(output_reads);
@@ -283,7 +287,7 @@ impl Question {
 
     /// All bands, as a table.
     #[must_use]
-    pub fn answer(&self, ways: &[Way]) -> Table {
+    pub(crate) fn answer(&self, ways: &[Way]) -> Table {
         let columns = ["low_reads_per_s", "middle_reads_per_s", "high_reads_per_s"];
         let mut table = Table::new(&["way", "threads", "limit"], &columns);
         for way in ways {
@@ -313,7 +317,7 @@ impl Question {
 
     /// What was assumed, a line each.
     #[must_use]
-    pub fn assumptions(&self) -> Vec<String> {
+    pub(crate) fn assumptions(&self) -> Vec<String> {
         let three = |of: fn(&Assumed) -> f64| {
             LEVELS.iter().map(|level| short(of(level))).collect::<Vec<_>>().join(", ")
         };
@@ -354,7 +358,7 @@ impl Question {
 }
 
 /// How a lock's waiters wait, for `--lock`: names here, and in the table of laws.
-pub const LOCK_NAMES: [(&str, Option<(&str, LawKind)>); 4] = [
+pub(crate) const LOCK_NAMES: [(&str, Option<(&str, LawKind)>); 4] = [
     ("queueing", None),
     ("tinythread", Some(("TinyThread++ spin", LawKind::Spinning))),
     ("spin", Some(("TBB spin", LawKind::Spinning))),
@@ -372,7 +376,7 @@ const WARM_ROUNDS: u32 = 2;
 /// Values of a table are at most this: far from where times are no numbers any more.
 const MOST: f64 = 1e15;
 /// Reads taken or given back at a time are at most these: a simulation's time grows with them.
-pub const MOST_HOLD_READS: u32 = 65_536;
+pub(crate) const MOST_HOLD_READS: u32 = 65_536;
 /// A station that is busy for more than this share of the time is the limit.
 const LIMIT_BUSY: f64 = 0.9;
 

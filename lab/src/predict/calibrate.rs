@@ -18,20 +18,20 @@ use super::search::smallest;
 
 /// How reads are taken and given back.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Way {
+pub(crate) struct Way {
     /// What is done under the input's lock.
-    pub input: Input,
+    pub(crate) input: Input,
     /// Reads taken at a time.
-    pub input_batch: u32,
+    pub(crate) input_batch: u32,
     /// Reads given back at a time.
-    pub output_batch: u32,
+    pub(crate) output_batch: u32,
     /// Output files.
-    pub stripes: u32,
+    pub(crate) stripes: u32,
 }
 
 /// What is done under the input's lock.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Input {
+pub(crate) enum Input {
     /// O: parsing.
     Original,
     /// D and B: finding where a record ends.
@@ -45,15 +45,15 @@ impl Way {
     pub(crate) const ORIGINAL: Self =
         Self { input: Input::Original, input_batch: 1, output_batch: 1, stripes: 1 };
     /// D: a read at a time, parsed outside.
-    pub const DEFERRED: Self = Self { input: Input::Deferred, ..Self::ORIGINAL };
+    pub(crate) const DEFERRED: Self = Self { input: Input::Deferred, ..Self::ORIGINAL };
     /// B, of the input only.
-    pub const BATCH: Self = Self { input_batch: 32, ..Self::DEFERRED };
+    pub(crate) const BATCH: Self = Self { input_batch: 32, ..Self::DEFERRED };
     /// B, of input and output.
     pub(crate) const BATCH_BOTH: Self = Self { output_batch: 32, ..Self::BATCH };
 
     /// L, copying a read in so many nanoseconds, with so many output files.
     #[must_use]
-    pub const fn blocks(copy_ns: f64, stripes: u32) -> Self {
+    pub(crate) const fn blocks(copy_ns: f64, stripes: u32) -> Self {
         let input = Input::Block(copy_ns);
         Self { input, input_batch: BLOCK_READS, stripes, ..Self::BATCH_BOTH }
     }
@@ -66,36 +66,37 @@ pub(crate) const COPIES_NS: [f64; 3] = [30.0, 60.0, 120.0];
 
 /// A tool with one kind of reads, as the model sees it. Times are per read (or pair).
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tool {
+pub(crate) struct Tool {
     /// Outside of locks, where the baseline's growth is 1.
-    pub alone_ns: f64,
+    pub(crate) alone_ns: f64,
     /// What D, B and L do outside of locks besides.
-    pub parse_ns: f64,
+    pub(crate) parse_ns: f64,
     /// Under the input's lock in O.
-    pub original_ns: f64,
+    pub(crate) original_ns: f64,
     /// Under the input's lock in D and B.
-    pub deferred_ns: f64,
+    pub(crate) deferred_ns: f64,
     /// Under the output's lock.
-    pub output_ns: f64,
+    pub(crate) output_ns: f64,
     /// A hand-over of the queueing lock.
-    pub hand_over_ns: f64,
+    pub(crate) hand_over_ns: f64,
     /// How much longer locks are held when every hardware thread is busy, less 1.
-    pub shared_core_cost: f64,
+    pub(crate) shared_core_cost: f64,
 }
 
 /// What parameters are where nothing is known, and within which factor that is meant.
 #[derive(Debug, Clone, Copy)]
-pub struct Usual {
+pub(crate) struct Usual {
     /// From socket to socket: 100 to 400 ns.
-    pub hand_over_ns: f64,
+    pub(crate) hand_over_ns: f64,
     /// Of the input's lock in D: writing a line is less than finding one byte by byte.
-    pub output_share: f64,
+    pub(crate) output_share: f64,
     /// Siblings share a core's caches and units.
-    pub shared_core_cost: f64,
+    pub(crate) shared_core_cost: f64,
 }
 
 /// See there; the shares are assumptions.
-pub const USUAL: Usual = Usual { hand_over_ns: 250.0, output_share: 0.3, shared_core_cost: 0.6 };
+pub(crate) const USUAL: Usual =
+    Usual { hand_over_ns: 250.0, output_share: 0.3, shared_core_cost: 0.6 };
 
 /// Hand-overs of the band: from socket to socket (100 to 400 ns are usual).
 pub(crate) const HAND_OVERS_NS: [f64; 2] = [100.0, 400.0];
@@ -108,7 +109,7 @@ const PULL: f64 = 0.004;
 /// How much slower threads are than few of them on an idle machine, by their number: a curve
 /// without locks.
 #[derive(Debug, Clone)]
-pub struct Growth {
+pub(crate) struct Growth {
     curve: Curve,
     few_s: f64,
 }
@@ -125,7 +126,7 @@ impl Growth {
 
     /// The factor.
     #[must_use]
-    pub fn at(&self, threads: u32) -> f64 {
+    pub(crate) fn at(&self, threads: u32) -> f64 {
         self.curve.seconds_between(f64::from(threads)).unwrap_or(self.few_s) / self.few_s
     }
 }
@@ -133,7 +134,7 @@ impl Growth {
 impl Tool {
     /// The network of a way with so many threads, `hand_over` being that of both locks.
     #[must_use]
-    pub fn system(
+    pub(crate) fn system(
         &self,
         way: Way,
         threads: u32,
@@ -187,28 +188,28 @@ impl Tool {
 
 /// A curve that the model is fitted to.
 #[derive(Debug, Clone, Copy)]
-pub struct Measured<'a> {
+pub(crate) struct Measured<'a> {
     /// How its program takes reads.
-    pub way: Way,
+    pub(crate) way: Way,
     /// The measurements.
-    pub curve: &'a Curve,
+    pub(crate) curve: &'a Curve,
 }
 
 /// What is known besides curves.
 #[derive(Debug, Clone, Copy)]
-pub struct Setting<'a> {
+pub(crate) struct Setting<'a> {
     /// Where they were measured.
-    pub machine: &'a Machine,
+    pub(crate) machine: &'a Machine,
     /// How threads slow each other down without locks.
-    pub growth: &'a Growth,
+    pub(crate) growth: &'a Growth,
     /// Reads of each thread.
-    pub reads: f64,
+    pub(crate) reads: f64,
 }
 
 impl Setting<'_> {
     /// Seconds that the product form gives.
     #[must_use]
-    pub fn seconds(&self, tool: &Tool, way: Way, law: HandOver, threads: u32) -> f64 {
+    pub(crate) fn seconds(&self, tool: &Tool, way: Way, law: HandOver, threads: u32) -> f64 {
         let system = tool.system(way, threads, law, (self.machine, self.growth.at(threads)));
         f64::from(threads) * self.reads / system.throughput()
     }
@@ -228,7 +229,7 @@ impl Setting<'_> {
     /// Fits a tool to curves of its builds with a queueing lock; `hand_over_ns` holds the
     /// hand-over where it is not to be fitted.
     #[must_use]
-    pub fn fit(&self, measured: &[Measured<'_>], hand_over_ns: Option<f64>) -> Tool {
+    pub(crate) fn fit(&self, measured: &[Measured<'_>], hand_over_ns: Option<f64>) -> Tool {
         let few = |it: &Measured<'_>| it.curve.seconds(FEW).unwrap_or(1.0) * 1e9 / self.reads;
         let alone = measured.iter().map(few).fold(f64::INFINITY, f64::min);
         let start = [
@@ -276,7 +277,7 @@ impl Setting<'_> {
 
 /// How threads wait for a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LawKind {
+pub(crate) enum LawKind {
     /// All on one line: linear in those who wait.
     Spinning,
     /// Asleep: a wake-up from some number of waiters on.

@@ -2,15 +2,15 @@
 
 /// A machine with several memories.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Machine {
+pub(crate) struct Machine {
     /// Its name.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Nodes: memories with processors of their own.
-    pub nodes: u32,
+    pub(crate) nodes: u32,
     /// Cores of all nodes.
-    pub cores: u32,
+    pub(crate) cores: u32,
     /// Hardware threads of a core.
-    pub smt: u32,
+    pub(crate) smt: u32,
 }
 
 /// The machines of Langmead et al. 2018, section 2: four Xeon E7-4830 v4, two Xeon Platinum 8160,
@@ -24,7 +24,7 @@ pub(crate) const MACHINES: [Machine; 3] = [
 impl Machine {
     /// Hardware threads.
     #[must_use]
-    pub fn hardware_threads(&self) -> u32 {
+    pub(crate) fn hardware_threads(&self) -> u32 {
         self.cores * self.smt
     }
 
@@ -39,7 +39,7 @@ impl Machine {
 
     /// How many threads share a hardware thread: 1 while there are enough.
     #[must_use]
-    pub fn oversubscription(&self, threads: u32) -> f64 {
+    pub(crate) fn oversubscription(&self, threads: u32) -> f64 {
         (f64::from(threads) / f64::from(self.hardware_threads().max(1))).max(1.0)
     }
 }

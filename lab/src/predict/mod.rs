@@ -3,13 +3,16 @@
 //! [`model`] is a closed network of a delay and stations, solved in product form or run as events
 //! ([`simulate`]); [`calibrate`] fits it to curves that others published ([`published`]).
 
-pub mod bands;
-pub mod calibrate;
-pub mod machine;
-pub mod model;
-pub mod peaks;
-pub mod published;
-pub mod report;
-pub mod search;
-pub mod simulate;
-pub mod validate;
+pub(crate) mod bands;
+pub(crate) mod calibrate;
+pub(crate) mod machine;
+pub(crate) mod model;
+pub(crate) mod peaks;
+pub(crate) mod published;
+pub(crate) mod report;
+pub(crate) mod search;
+pub(crate) mod simulate;
+pub(crate) mod validate;
+
+#[cfg(test)]
+mod prediction_tests;

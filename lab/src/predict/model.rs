@@ -12,24 +12,24 @@
 
 /// What one hand-over costs, by the number of threads that wait.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct HandOver {
+pub(crate) struct HandOver {
     /// Paid at each acquisition: the lock's line and those of the data are in another core.
-    pub base_ns: f64,
+    pub(crate) base_ns: f64,
     /// Added for each thread that waits.
-    pub per_waiter_ns: f64,
+    pub(crate) per_waiter_ns: f64,
     /// Waiting threads beyond these cost nothing more: hardware threads of one core share a cache.
-    pub most_waiters: f64,
+    pub(crate) most_waiters: f64,
     /// Added where waiters sleep and must be woken.
-    pub wake_ns: f64,
+    pub(crate) wake_ns: f64,
     /// Waiting threads from which on every acquisition pays the wake-up in full; below them the
     /// share grows with the square, since a thread that comes by takes the lock first.
-    pub wake_from: f64,
+    pub(crate) wake_from: f64,
 }
 
 impl HandOver {
     /// The same cost however many wait: a queue of threads that each spin on a line of their own.
     #[must_use]
-    pub const fn constant(base_ns: f64) -> Self {
+    pub(crate) const fn constant(base_ns: f64) -> Self {
         Self { base_ns, per_waiter_ns: 0.0, most_waiters: 0.0, wake_ns: 0.0, wake_from: 1.0 }
     }
 
@@ -45,17 +45,17 @@ impl HandOver {
 
 /// A lock, or a line of memory that is changed by one thread at a time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Station {
+pub(crate) struct Station {
     /// What it is, for the report.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Time under it per read.
-    pub body_ns: f64,
+    pub(crate) body_ns: f64,
     /// Reads per acquisition.
-    pub batch: u32,
+    pub(crate) batch: u32,
     /// What an acquisition costs.
-    pub hand_over: HandOver,
+    pub(crate) hand_over: HandOver,
     /// How many there are of it, used in turn: stripes of an output, memories of nodes.
-    pub copies: u32,
+    pub(crate) copies: u32,
 }
 
 impl Station {
@@ -68,13 +68,13 @@ impl Station {
 
 /// Threads, what they do alone, and what they do one at a time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct System {
+pub(crate) struct System {
     /// How many threads.
-    pub threads: u32,
+    pub(crate) threads: u32,
     /// Time per read that needs nobody else.
-    pub delay_ns: f64,
+    pub(crate) delay_ns: f64,
     /// Stations, in the order in which a read meets them; all but the first behind the delay.
-    pub stations: Vec<Station>,
+    pub(crate) stations: Vec<Station>,
 }
 
 impl System {

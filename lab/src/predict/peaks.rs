@@ -17,31 +17,31 @@ const SLOWER_4: [f64; 3] = [3.0, 2.2, 1.6];
 
 /// A peak of L, published and predicted.
 #[derive(Debug, Clone)]
-pub struct PeakPrediction {
+pub(crate) struct PeakPrediction {
     /// Machine.
-    pub machine: &'static str,
+    pub(crate) machine: &'static str,
     /// Tool.
-    pub tool: &'static str,
+    pub(crate) tool: &'static str,
     /// Whether reads are pairs.
-    pub paired: bool,
+    pub(crate) paired: bool,
     /// Parsing and outputs, as in the table.
-    pub configuration: &'static str,
+    pub(crate) configuration: &'static str,
     /// Number of the table.
-    pub table: u32,
+    pub(crate) table: u32,
     /// What the model was fitted to: `curves` of O and D, or their `peaks`.
-    pub from: &'static str,
+    pub(crate) from: &'static str,
     /// Threads and thousands of reads per second, as published.
-    pub published: (u32, f64),
+    pub(crate) published: (u32, f64),
     /// Threads at the predicted peak.
-    pub threads: u32,
+    pub(crate) threads: u32,
     /// Thousands of reads per second: low, middle, high.
-    pub krd_s: [f64; 3],
+    pub(crate) krd_s: [f64; 3],
 }
 
 impl PeakPrediction {
     /// The middle's error, with its sign.
     #[must_use]
-    pub fn error(&self) -> f64 {
+    pub(crate) fn error(&self) -> f64 {
         self.krd_s[1] / self.published.1 - 1.0
     }
 }

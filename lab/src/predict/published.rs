@@ -19,36 +19,36 @@ const MOST_THREADS: u32 = 4096;
 /// A row that is none.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("line {line}: {what}")]
-pub struct RowError {
+pub(crate) struct RowError {
     /// From 1.
-    pub line: usize,
+    pub(crate) line: usize,
     /// What is wrong.
-    pub what: &'static str,
+    pub(crate) what: &'static str,
 }
 
 /// A curve: seconds by threads, for one build of a tool.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Curve {
+pub(crate) struct Curve {
     /// Name of the set of runs.
-    pub experiment: String,
+    pub(crate) experiment: String,
     /// Name of the build.
-    pub run: String,
+    pub(crate) run: String,
     /// Name of the tool.
-    pub tool: String,
+    pub(crate) tool: String,
     /// Its lock, in the words of the file.
-    pub lock: String,
+    pub(crate) lock: String,
     /// How it parses, in the words of the file.
-    pub version: String,
+    pub(crate) version: String,
     /// Whether reads are pairs.
-    pub paired: bool,
+    pub(crate) paired: bool,
     /// Threads and seconds, by threads.
-    pub points: Vec<(u32, f64)>,
+    pub(crate) points: Vec<(u32, f64)>,
 }
 
 impl Curve {
     /// Seconds with so many threads.
     #[must_use]
-    pub fn seconds(&self, threads: u32) -> Option<f64> {
+    pub(crate) fn seconds(&self, threads: u32) -> Option<f64> {
         self.points.iter().find(|point| point.0 == threads).map(|point| point.1)
     }
 
@@ -66,21 +66,21 @@ impl Curve {
 
 /// A peak: the most reads per second, and with how many threads.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Peak {
+pub(crate) struct Peak {
     /// Number of the paper's table.
-    pub table: u32,
+    pub(crate) table: u32,
     /// Name of the tool.
-    pub tool: String,
+    pub(crate) tool: String,
     /// Lock, parsing or comparison.
-    pub configuration: String,
+    pub(crate) configuration: String,
     /// Machine.
-    pub machine: String,
+    pub(crate) machine: String,
     /// Whether reads are pairs.
-    pub paired: bool,
+    pub(crate) paired: bool,
     /// Threads at the peak.
-    pub threads: u32,
+    pub(crate) threads: u32,
     /// Thousands of reads per second there.
-    pub krd_s: f64,
+    pub(crate) krd_s: f64,
 }
 
 fn fields<const N: usize>(line: &str) -> Option<[&str; N]> {
@@ -111,7 +111,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 ///
 /// # Errors
 /// The first line that is no row of such a file.
-pub fn curves(text: &str) -> Result<Vec<Curve>, RowError> {
+pub(crate) fn curves(text: &str) -> Result<Vec<Curve>, RowError> {
     let mut rows = lines(text);
     let head = rows.next();
     if head.is_none_or(|(_, line)| line != CURVE_HEAD) {
@@ -148,7 +148,7 @@ pub fn curves(text: &str) -> Result<Vec<Curve>, RowError> {
 ///
 /// # Errors
 /// The first line that is no row of it.
-pub fn peaks(text: &str) -> Result<Vec<Peak>, RowError> {
+pub(crate) fn peaks(text: &str) -> Result<Vec<Peak>, RowError> {
     let mut rows = lines(text);
     let head = rows.next();
     if head.is_none_or(|(_, line)| line != PEAK_HEAD) {
@@ -174,11 +174,11 @@ pub fn peaks(text: &str) -> Result<Vec<Peak>, RowError> {
 
 /// What a folder holds of both.
 #[derive(Debug, Clone, Default)]
-pub struct Published {
+pub(crate) struct Published {
     /// All curves.
-    pub curves: Vec<Curve>,
+    pub(crate) curves: Vec<Curve>,
     /// All peaks; none where the folder has no table of them.
-    pub peaks: Vec<Peak>,
+    pub(crate) peaks: Vec<Peak>,
 }
 
 impl Published {
@@ -187,7 +187,7 @@ impl Published {
     ///
     /// # Errors
     /// A file cannot be read or has a row that is none, or there are no curves.
-    pub fn read(folder: &Path) -> Result<Self, LabError> {
+    pub(crate) fn read(folder: &Path) -> Result<Self, LabError> {
         let mut all = Self::default();
         let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
         for (folder, with_curves) in [(Some(folder), true), (parent, false)] {
@@ -231,7 +231,7 @@ impl Published {
 
     /// A peak.
     #[must_use]
-    pub fn peak(
+    pub(crate) fn peak(
         &self,
         table: u32,
         configuration: &str,

@@ -13,12 +13,12 @@ use crate::table::{Row, Table};
 use seqloom_report::plot::{Line, Plot};
 
 /// An error above this is a miss: the aim for medians of curves, and for peaks.
-pub const AIM: f64 = 0.25;
+pub(crate) const AIM: f64 = 0.25;
 
 /// Factors and columns of the table of errors.
-pub const ERROR_FACTORS: [&str; 4] = ["kind", "tool", "reads", "what"];
+pub(crate) const ERROR_FACTORS: [&str; 4] = ["kind", "tool", "reads", "what"];
 /// See [`ERROR_FACTORS`]. Errors are shares of the published value.
-pub const ERROR_COLUMNS: [&str; 12] = [
+pub(crate) const ERROR_COLUMNS: [&str; 12] = [
     "points",
     "median_error",
     "full_machine_median_error",
@@ -35,7 +35,7 @@ pub const ERROR_COLUMNS: [&str; 12] = [
 
 /// Every curve's errors.
 #[must_use]
-pub fn errors(all: &Validation) -> Table {
+pub(crate) fn errors(all: &Validation) -> Table {
     let mut table = Table::new(&ERROR_FACTORS, &ERROR_COLUMNS);
     for (prediction, errors) in judged(all) {
         let values = vec![
@@ -141,7 +141,11 @@ fn peaks(all: &Validation) -> Table {
 ///
 /// # Errors
 /// The folder cannot be written.
-pub fn write(all: &Validation, facts: &[(String, String)], folder: &Path) -> Result<(), LabError> {
+pub(crate) fn write(
+    all: &Validation,
+    facts: &[(String, String)],
+    folder: &Path,
+) -> Result<(), LabError> {
     let (errors, fits, laws, peaks) = (errors(all), fits(all), laws(all), peaks(all));
     let tables =
         [("errors.tsv", &errors), ("fits.tsv", &fits), ("laws.tsv", &laws), ("peaks.tsv", &peaks)];
@@ -286,7 +290,7 @@ fn peak_rows(all: &Validation, out: &mut String) {
 
 /// Names of all that lies further off than the aim: what the text about them must speak of.
 #[must_use]
-pub fn missed(all: &Validation) -> Vec<String> {
+pub(crate) fn missed(all: &Validation) -> Vec<String> {
     let judged = judged(all);
     let curves = judged.iter().filter(|(it, errors)| is_missed(it, errors));
     let mut names: Vec<String> = curves.map(|(it, _)| curve_name(it)).collect();

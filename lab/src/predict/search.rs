@@ -8,7 +8,7 @@ const DESCENTS: usize = 3;
 
 /// Parameters at which `cost` is smallest, looked for from `start` with first steps of `step`.
 #[must_use]
-pub fn smallest(start: &[f64], step: f64, cost: impl Fn(&[f64]) -> f64) -> Vec<f64> {
+pub(crate) fn smallest(start: &[f64], step: f64, cost: impl Fn(&[f64]) -> f64) -> Vec<f64> {
     let mut best = start.to_vec();
     for descent in 0..DESCENTS {
         best = descend(&best, step / (1 << descent) as f64, &cost);

@@ -13,8 +13,9 @@ use crate::random::SplitMix;
 
 /// How times are spread about their means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spread {
-    /// All as long.
+pub(crate) enum Spread {
+    /// All as long: what a test compares with the product form.
+    #[cfg(test)]
     Constant,
     /// Exponential: reads differ much in what they cost.
     Exponential,
@@ -22,26 +23,26 @@ pub enum Spread {
 
 /// How long to run, and from which numbers.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// Spread of the time that threads spend alone with a read.
-    pub delay: Spread,
+    pub(crate) delay: Spread,
     /// Spread of services.
-    pub service: Spread,
+    pub(crate) service: Spread,
     /// Reads of each thread that are not counted: until queues are what they will be.
-    pub warm_reads: u32,
+    pub(crate) warm_reads: u32,
     /// Reads of each thread that are counted.
-    pub reads: u32,
+    pub(crate) reads: u32,
     /// Where random numbers start.
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
 /// What a run gave.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Reads per second of all threads.
-    pub reads_per_s: f64,
+    pub(crate) reads_per_s: f64,
     /// For each station, the share of the time in which it served somebody (mean of its copies).
-    pub busy: Vec<f64>,
+    pub(crate) busy: Vec<f64>,
 }
 
 /// Times, drawn.
@@ -57,6 +58,7 @@ impl Numbers {
     fn time(&mut self, spread: Spread, mean_ns: f64, count: u32) -> f64 {
         let sum = f64::from(count) * mean_ns;
         match spread {
+            #[cfg(test)]
             Spread::Constant => sum,
             // The product of shares is the sum of their logarithms.
             Spread::Exponential if count <= 16 => {
@@ -108,7 +110,7 @@ const TICKS_PER_NS: f64 = 16.0;
 
 /// Runs a system.
 #[must_use]
-pub fn simulate(system: &System, plan: Plan) -> Outcome {
+pub(crate) fn simulate(system: &System, plan: Plan) -> Outcome {
     let unit = system.stations.iter().map(|it| it.batch.max(1)).min().unwrap_or(1);
     let copies =
         |station: &Station| (0..station.copies.max(1)).map(|_| Server::default()).collect();

@@ -45,20 +45,20 @@ const WARM_READS: u32 = 100;
 
 /// A fitted tool.
 #[derive(Debug, Clone)]
-pub struct Calibration {
+pub(crate) struct Calibration {
     /// Its name in the tables.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Its name in the curves.
     key: &'static str,
     /// Whether reads are pairs.
-    pub paired: bool,
+    pub(crate) paired: bool,
     /// Where it was measured.
-    pub machine: Machine,
+    pub(crate) machine: Machine,
     /// Reads of each thread.
-    pub reads: f64,
+    pub(crate) reads: f64,
     growth: Growth,
     /// With the hand-over at its low end, fitted, and at its high end.
-    pub tools: [Tool; 3],
+    pub(crate) tools: [Tool; 3],
 }
 
 impl Calibration {
@@ -91,52 +91,52 @@ fn plan(threads: u32) -> Plan {
 
 /// A curve, and what was said of it.
 #[derive(Debug, Clone)]
-pub struct Prediction {
+pub(crate) struct Prediction {
     /// `fit` (shown to the fit), `B`, `lock`.
-    pub kind: &'static str,
+    pub(crate) kind: &'static str,
     /// Tool, as in the tables.
-    pub tool: &'static str,
+    pub(crate) tool: &'static str,
     /// Whether reads are pairs.
-    pub paired: bool,
+    pub(crate) paired: bool,
     /// What was predicted: parsing and lock.
-    pub what: String,
+    pub(crate) what: String,
     /// By threads.
-    pub points: Vec<Point>,
+    pub(crate) points: Vec<Point>,
 }
 
 /// A point of a curve.
 #[derive(Debug, Clone, Copy)]
-pub struct Point {
+pub(crate) struct Point {
     /// How many threads.
-    pub threads: u32,
+    pub(crate) threads: u32,
     /// As published.
-    pub measured_s: f64,
+    pub(crate) measured_s: f64,
     /// Hand-over at its low end, fitted, high end. All equal where there is no band.
-    pub predicted_s: [f64; 3],
+    pub(crate) predicted_s: [f64; 3],
     /// What one would say without a model: the curve of D for B, that of the queueing lock for
     /// other locks.
-    pub naive_s: f64,
+    pub(crate) naive_s: f64,
 }
 
 /// Errors of a curve, as shares of the measured seconds (rates for the peak).
 #[derive(Debug, Clone, Copy)]
-pub struct Errors {
+pub(crate) struct Errors {
     /// Median over all points.
-    pub median: f64,
+    pub(crate) median: f64,
     /// Median over the points with as many threads as cores or more.
-    pub median_full: f64,
+    pub(crate) median_full: f64,
     /// The largest, with its sign, and where it is.
-    pub worst: (f64, u32),
+    pub(crate) worst: (f64, u32),
     /// Of the highest rate, with its sign.
-    pub peak: f64,
+    pub(crate) peak: f64,
     /// Threads at the highest rate: measured, predicted.
-    pub peak_threads: (u32, u32),
+    pub(crate) peak_threads: (u32, u32),
     /// Median without a model.
-    pub naive: f64,
+    pub(crate) naive: f64,
     /// Medians at both ends of the band.
-    pub ends: [f64; 2],
+    pub(crate) ends: [f64; 2],
     /// Share of the points within the band, widened by a tenth for what repeats differ by.
-    pub within: f64,
+    pub(crate) within: f64,
 }
 
 fn median(values: &[f64]) -> f64 {
@@ -152,7 +152,7 @@ impl Point {
 impl Prediction {
     /// Its errors.
     #[must_use]
-    pub fn errors(&self, cores: u32) -> Errors {
+    pub(crate) fn errors(&self, cores: u32) -> Errors {
         let of = |index: usize, from: u32| {
             let points = self.points.iter().filter(|point| point.threads >= from);
             median(&points.map(|point| point.error(index).abs()).collect::<Vec<_>>())
@@ -186,33 +186,31 @@ impl Prediction {
 
 /// A lock's law, from one curve.
 #[derive(Debug, Clone)]
-pub struct Law {
+pub(crate) struct Law {
     /// Its name in the tables.
-    pub lock: &'static str,
+    pub(crate) lock: &'static str,
     /// The law.
-    pub hand_over: HandOver,
-    /// The curve it was fitted to.
-    pub from: String,
+    pub(crate) hand_over: HandOver,
 }
 
 /// All that a validation gives.
 #[derive(Debug, Clone, Default)]
-pub struct Validation {
+pub(crate) struct Validation {
     /// Fitted tools.
-    pub calibrations: Vec<Calibration>,
+    pub(crate) calibrations: Vec<Calibration>,
     /// Laws of locks.
-    pub laws: Vec<Law>,
+    pub(crate) laws: Vec<Law>,
     /// Curves.
-    pub predictions: Vec<Prediction>,
+    pub(crate) predictions: Vec<Prediction>,
     /// Peaks.
-    pub peaks: Vec<PeakPrediction>,
+    pub(crate) peaks: Vec<PeakPrediction>,
     /// What could not be tried, and why.
-    pub left_out: Vec<String>,
+    pub(crate) left_out: Vec<String>,
 }
 
 /// Tries the model on what was published; `tell` hears what is done.
 #[must_use]
-pub fn validate(published: &Published, tell: &mut dyn FnMut(&str)) -> Validation {
+pub(crate) fn validate(published: &Published, tell: &mut dyn FnMut(&str)) -> Validation {
     let mut all = Validation::default();
     for (experiment, machine) in EXPERIMENTS {
         let Some(machine) = MACHINES.into_iter().find(|it| it.name == machine) else { continue };
@@ -358,8 +356,7 @@ fn locks(set: &Published, calibrations: &[Calibration]) -> (Vec<Law>, Vec<Predic
         let Some(curve) = pick(set, (shown.key, shown.paired), ORIGINAL, is_lock) else { continue };
         let measured = Measured { way: Way::ORIGINAL, curve };
         let law = shown.setting().fit_law(&shown.tools[1], kind, measured);
-        let from = format!("{}, {}, O", shown.name, reads_word(shown.paired));
-        laws.push(Law { lock, hand_over: law, from });
+        laws.push(Law { lock, hand_over: law });
         for of in calibrations {
             for (parsing, version, way) in
                 [("O", ORIGINAL, Way::ORIGINAL), ("D", DEFERRED, Way::DEFERRED)]

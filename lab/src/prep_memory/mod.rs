@@ -15,20 +15,17 @@ use crate::output::Results;
 use crate::table::{Row, Table};
 use crate::watch::{Watched, watch_in};
 
-pub use ways::{Allocator, Tool, allocators, tools};
-
-/// Name of the experiment.
-pub const NAME: &str = "prep-memory";
+pub(crate) use ways::{Tool, allocators, tools};
 
 /// Factors of the table.
 pub(crate) const FACTORS: [&str; 2] = ["way", "repeat"];
 
 /// Phases of `prep`, as its report names them.
-pub const PHASES: [&str; 3] = ["ingest", "resolve", "finish"];
+pub(crate) const PHASES: [&str; 3] = ["ingest", "resolve", "finish"];
 
 /// Columns of the table; `gb_hours` is peak memory in GB times hours on the clock, as in the
 /// paper. Phases are 0 where the program tells none.
-pub const COLUMNS: [&str; 8] = [
+pub(crate) const COLUMNS: [&str; 8] = [
     "wall_s",
     "cpu_s",
     "peak_bytes",
@@ -44,27 +41,27 @@ const SHIPPED: &str = "seqloom";
 
 /// What is run.
 #[derive(Debug, Clone)]
-pub struct PrepMemory {
+pub(crate) struct PrepMemory {
     /// The program as it is shipped, with an allocator of its own.
-    pub program: PathBuf,
+    pub(crate) program: PathBuf,
     /// The same program built for the system's allocator, which others can take the place of.
-    pub plain_program: Option<PathBuf>,
+    pub(crate) plain_program: Option<PathBuf>,
     /// Aligned reads, grouped by name.
-    pub input: PathBuf,
+    pub(crate) input: PathBuf,
     /// `.dict`, SAM or BAM with the sequences to replace those of the header.
-    pub dictionary: PathBuf,
+    pub(crate) dictionary: PathBuf,
     /// Where outputs are made, each in place of the one before.
-    pub work: PathBuf,
+    pub(crate) work: PathBuf,
     /// Busy threads.
-    pub threads: usize,
+    pub(crate) threads: usize,
     /// `-m` of the program, if any.
-    pub memory: Option<String>,
+    pub(crate) memory: Option<String>,
     /// Runs of each way, taken in turn.
-    pub repeats: u32,
+    pub(crate) repeats: u32,
     /// Runs of other programs.
-    pub tool_repeats: u32,
+    pub(crate) tool_repeats: u32,
     /// Names of ways, empty for all.
-    pub ways: Vec<String>,
+    pub(crate) ways: Vec<String>,
 }
 
 /// One way to do the five steps.
@@ -80,7 +77,7 @@ impl PrepMemory {
     ///
     /// # Errors
     /// A run cannot be started, fails or is stopped.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         tell: &mut dyn FnMut(&str),
         phases: &dyn Fn(&str) -> Vec<(String, f64)>,
@@ -178,7 +175,7 @@ fn values(run: Watched, told: &[(String, f64)], output_bytes: u64) -> Vec<f64> {
 }
 
 /// What the experiment leaves behind.
-pub const RESULTS: Results = Results {
+pub(crate) const RESULTS: Results = Results {
     table: "prep-memory.tsv",
     factors: &FACTORS,
     columns: &[&COLUMNS],

@@ -18,16 +18,16 @@ const JAVA: &str = "java -Xmx4g -jar";
 
 /// An allocator: the system's, or a library in front of it.
 #[derive(Debug, Clone)]
-pub struct Allocator {
+pub(crate) struct Allocator {
     /// Its name in tables.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What is preloaded.
-    pub library: Option<PathBuf>,
+    pub(crate) library: Option<PathBuf>,
 }
 
 /// The allocators that this machine has.
 #[must_use]
-pub fn allocators() -> Vec<Allocator> {
+pub(crate) fn allocators() -> Vec<Allocator> {
     let libraries: [(&'static str, &[&str]); 4] = [
         ("jemalloc", &["libjemalloc.so.2"]),
         ("tcmalloc", &["libtcmalloc_minimal.so.4", "libtcmalloc.so.4"]),
@@ -48,9 +48,9 @@ pub fn allocators() -> Vec<Allocator> {
 
 /// Another program, or several in a pipe.
 #[derive(Debug, Clone)]
-pub struct Tool {
+pub(crate) struct Tool {
     /// Its name in tables.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What must be there.
     needs: &'static [&'static str],
     /// Lines of the shell; the variables in them are set for it.
@@ -99,7 +99,7 @@ const TOOLS: [Tool; 4] = [
 
 /// The programs that this machine has.
 #[must_use]
-pub fn tools() -> Vec<Tool> {
+pub(crate) fn tools() -> Vec<Tool> {
     TOOLS
         .iter()
         .filter(|tool| tool.needs.iter().all(|program| is_there(program)))

@@ -24,20 +24,20 @@ const KILLED: i32 = 9;
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy)]
-pub struct Ended {
+pub(crate) struct Ended {
     /// Its status.
-    pub status: ExitStatus,
+    pub(crate) status: ExitStatus,
     /// From its start to its end.
-    pub wall: Duration,
+    pub(crate) wall: Duration,
     /// What it used, and the children that it waited for.
-    pub usage: Usage,
+    pub(crate) usage: Usage,
     /// Whether it was stopped because its time was over.
-    pub out_of_time: bool,
+    pub(crate) out_of_time: bool,
 }
 
 /// A program under way with all that it starts; they are killed when it is dropped before its end.
 #[derive(Debug)]
-pub struct Group {
+pub(crate) struct Group {
     child: Child,
     started: Instant,
     ended: Option<Ended>,
@@ -48,7 +48,7 @@ impl Group {
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn start(command: &mut Command) -> io::Result<Self> {
+    pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
         let started = Instant::now();
         let child = command.process_group(0).spawn()?;
         Ok(Self { child, started, ended: None })
@@ -56,7 +56,7 @@ impl Group {
 
     /// The number of the group, its own until its end is taken note of.
     #[must_use]
-    pub fn number(&self) -> u32 {
+    pub(crate) fn number(&self) -> u32 {
         self.child.id()
     }
 
@@ -69,7 +69,7 @@ impl Group {
     ///
     /// # Errors
     /// The system's.
-    pub fn wait(&mut self) -> io::Result<Ended> {
+    pub(crate) fn wait(&mut self) -> io::Result<Ended> {
         match self.end(false)? {
             Some(ended) => Ok(ended),
             None => Err(io::Error::other("a program that has ended has no status; this is a bug")),
@@ -80,7 +80,7 @@ impl Group {
     ///
     /// # Errors
     /// The system's.
-    pub fn try_wait(&mut self) -> io::Result<Option<Ended>> {
+    pub(crate) fn try_wait(&mut self) -> io::Result<Option<Ended>> {
         self.end(true)
     }
 
@@ -110,7 +110,7 @@ impl Drop for Group {
 ///
 /// # Errors
 /// It cannot be started.
-pub fn printed(command: &mut Command) -> io::Result<Output> {
+pub(crate) fn printed(command: &mut Command) -> io::Result<Output> {
     command.stdin(Stdio::null()).output()
 }
 

@@ -48,7 +48,7 @@ pub(super) struct Told {
 
 /// Why a run ended early.
 #[derive(Debug, thiserror::Error)]
-pub enum ScheduleError {
+pub(crate) enum ScheduleError {
     /// Malformed or unpaired input.
     #[error("{0}")]
     Input(#[from] CohortError),

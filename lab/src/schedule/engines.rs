@@ -11,13 +11,13 @@ use seqloom_runtime::failure::lock;
 
 /// An engine that takes as long for a read as one of the papers' aligners.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Preset {
+pub(crate) struct Preset {
     /// Its name on the command line.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Time per read.
-    pub per_read_us: u64,
+    pub(crate) per_read_us: u64,
     /// Where the time comes from.
-    pub source: &'static str,
+    pub(crate) source: &'static str,
 }
 
 /// Langmead et al. 2018, Table 2: what one thread of the multiprocess baseline takes for a read,
@@ -43,7 +43,7 @@ pub(crate) const PRESETS: [Preset; 3] = [
 
 /// An engine by its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Subject {
+pub(crate) enum Subject {
     /// It does not align: see [`seqloom_align::engine::fake`].
     Fake(FakeOptions),
     /// bwa's algorithm.
@@ -75,7 +75,7 @@ impl FromStr for Subject {
 impl Subject {
     /// The same with another time per read, slept or burnt; `None` for engines that align.
     #[must_use]
-    pub fn taking(self, per_read: Option<Duration>, sleeps: bool) -> Option<Self> {
+    pub(crate) fn taking(self, per_read: Option<Duration>, sleeps: bool) -> Option<Self> {
         let Self::Fake(options) = self else { return None };
         let time = per_read.unwrap_or(options.spin_per_read + options.sleep_per_read);
         let (sleep_per_read, spin_per_read) =

@@ -17,7 +17,7 @@ const LINES: u64 = 4;
 ///
 /// # Errors
 /// They cannot be written.
-pub fn made(folder: &Path, reads: u64, is_paired: bool) -> Result<Vec<PathBuf>, LabError> {
+pub(crate) fn made(folder: &Path, reads: u64, is_paired: bool) -> Result<Vec<PathBuf>, LabError> {
     fs::create_dir_all(folder).map_err(LabError::file(folder))?;
     let (mates, kind) = if is_paired { (2, "paired") } else { (1, "single") };
     let of_mate = |mate: usize| {

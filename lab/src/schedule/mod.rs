@@ -33,17 +33,16 @@ use std::str::FromStr;
 
 use seqloom_align::engine::bwa;
 
-pub use self::aligning::ScheduleError;
 pub(crate) use self::engines::PRESETS;
-pub use self::engines::{Preset, Subject};
-pub use self::input::made;
-pub use self::one::{Configuration, run_one};
-pub use self::processes::READY;
+pub(crate) use self::engines::Subject;
+pub(crate) use self::input::made;
+pub(crate) use self::one::{Configuration, run_one};
+pub(crate) use self::processes::READY;
 pub(crate) use self::processes::THREADS_PER_PROCESS;
-pub use self::report::RESULTS;
+pub(crate) use self::report::RESULTS;
 
 /// Insert sizes of pairs, as bwa takes them.
-pub use bwa::InsertSize;
+pub(crate) use bwa::InsertSize;
 
 use crate::experiment::{Counters, LabError, Run, Work, perform};
 use crate::output::load_average;
@@ -51,7 +50,7 @@ use crate::table::Table;
 
 /// Bases that a pipeline reads at a time for each worker. BWA-MEM has 10 million; this makes
 /// several chunks of a small input.
-pub const CHUNK_BASES: u64 = 250_000;
+pub(crate) const CHUNK_BASES: u64 = 250_000;
 
 /// Factors of the table.
 pub(crate) const FACTORS: [&str; 3] = ["schedule", "engine", "threads"];
@@ -76,7 +75,7 @@ pub(crate) const COUNTERS: [&str; 15] = [
 
 /// A way to share alignment out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Schedule {
+pub(crate) enum Schedule {
     /// Workers claim.
     Pull,
     /// A farm, its workers wherever the kernel puts them.
@@ -93,7 +92,7 @@ pub enum Schedule {
 
 impl Schedule {
     /// All, in the order in which reports show them.
-    pub const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Pull,
         Self::Farm,
         Self::FarmPinned,
@@ -104,7 +103,7 @@ impl Schedule {
 
     /// Its name.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Pull => "pull",
             Self::Farm => "farm",
@@ -117,7 +116,7 @@ impl Schedule {
 
     /// Whether it needs the kernel's leave to place memory.
     #[must_use]
-    pub fn is_placed(self) -> bool {
+    pub(crate) fn is_placed(self) -> bool {
         matches!(self, Self::FarmPinned | Self::FarmInterleaved)
     }
 
@@ -149,23 +148,23 @@ impl std::fmt::Display for Schedule {
 
 /// Runs of all schedules.
 #[derive(Debug, Clone)]
-pub struct Schedules {
+pub(crate) struct Schedules {
     /// Program and arguments that make it one run.
-    pub run: Vec<String>,
+    pub(crate) run: Vec<String>,
     /// Folder for what is read and written.
-    pub work: PathBuf,
+    pub(crate) work: PathBuf,
     /// Reads of each run.
-    pub reads: u64,
+    pub(crate) reads: u64,
     /// Whether they are pairs.
-    pub is_paired: bool,
+    pub(crate) is_paired: bool,
     /// Schedules.
-    pub schedules: Vec<Schedule>,
+    pub(crate) schedules: Vec<Schedule>,
     /// Engines, by their names on the command line.
-    pub engines: Vec<String>,
+    pub(crate) engines: Vec<String>,
     /// Numbers of workers.
-    pub threads: Vec<u32>,
+    pub(crate) threads: Vec<u32>,
     /// Repeats of all runs.
-    pub repeats: u32,
+    pub(crate) repeats: u32,
 }
 
 /// The levels of a run's factors.
@@ -183,7 +182,7 @@ impl Schedules {
     ///
     /// # Errors
     /// A run fails, or one gives other records.
-    pub fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<Table, LabError> {
+    pub(crate) fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<Table, LabError> {
         tell("data");
         let inputs = made(&self.work, self.reads, self.is_paired)?;
         tell("that all schedules give the same records");

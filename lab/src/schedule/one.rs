@@ -27,40 +27,40 @@ const CONTIG_BP: u64 = 3_000_000;
 
 /// What is run.
 #[derive(Debug, Clone)]
-pub struct Configuration {
+pub(crate) struct Configuration {
     /// How alignment is shared out.
-    pub schedule: Schedule,
+    pub(crate) schedule: Schedule,
     /// The engine.
-    pub subject: Subject,
+    pub(crate) subject: Subject,
     /// An index: for bwa, and for the sequences that the other engines put reads on.
-    pub reference: Option<PathBuf>,
+    pub(crate) reference: Option<PathBuf>,
     /// Insert sizes of pairs, which bwa needs here.
-    pub insert_size: Option<InsertSize>,
+    pub(crate) insert_size: Option<InsertSize>,
     /// Workers.
-    pub threads: NonZeroUsize,
+    pub(crate) threads: NonZeroUsize,
     /// Reads: one file, or two of a pair.
-    pub inputs: Vec<PathBuf>,
+    pub(crate) inputs: Vec<PathBuf>,
     /// Templates in front of these reads, where they are a part of something.
-    pub first_template: u64,
+    pub(crate) first_template: u64,
     /// Bases that a pipeline reads at a time for each worker.
-    pub chunk_bases: u64,
+    pub(crate) chunk_bases: u64,
     /// How the output is shared.
-    pub strategy: Strategy,
+    pub(crate) strategy: Strategy,
     /// The lock of the output.
-    pub lock: Kind,
+    pub(crate) lock: Kind,
     /// Folder of the output.
-    pub output: PathBuf,
+    pub(crate) output: PathBuf,
     /// Whether the records are read back and added up.
-    pub digest: bool,
+    pub(crate) digest: bool,
     /// Program and arguments that make it one run, for processes.
-    pub again: Vec<String>,
+    pub(crate) again: Vec<String>,
 }
 
 /// Runs it, after everything is loaded and `begin` has returned.
 ///
 /// # Errors
 /// What cannot be opened, loaded or placed; the first error of any worker.
-pub fn run_one(
+pub(crate) fn run_one(
     configuration: &Configuration,
     begin: &dyn Fn() -> Result<(), LabError>,
 ) -> Result<Counters, LabError> {

@@ -18,7 +18,7 @@ use crate::process::Group;
 /// Threads of a process: what the paper's baseline has.
 pub(crate) const THREADS_PER_PROCESS: usize = 16;
 /// What a process says when its engine is loaded.
-pub const READY: &str = "ready";
+pub(crate) const READY: &str = "ready";
 /// Time between two looks at the processes.
 const INTERVAL: Duration = Duration::from_millis(5);
 /// Counters of which the largest counts; all others are added up.

@@ -18,17 +18,14 @@ use crate::output::Results;
 use crate::table::{Row, Table};
 use crate::watch::{Watched, watch_in};
 
-/// Name of the experiment.
-pub const NAME: &str = "shard";
-
 /// Factors of the table: what was done, and to which part.
 pub(crate) const FACTORS: [&str; 2] = ["verb", "task"];
 
 /// Columns of the table; `reads` are those of the whole input, `output_bytes` what was published.
-pub const COLUMNS: [&str; 4] = ["wall_s", "cpu_s", "output_bytes", "reads"];
+pub(crate) const COLUMNS: [&str; 4] = ["wall_s", "cpu_s", "output_bytes", "reads"];
 
 /// Table, report.
-pub const RESULTS: Results = Results {
+pub(crate) const RESULTS: Results = Results {
     table: "shard.tsv",
     factors: &FACTORS,
     columns: &[&COLUMNS],
@@ -38,23 +35,23 @@ pub const RESULTS: Results = Results {
 
 /// A run whose tasks are timed.
 #[derive(Debug, Clone)]
-pub struct ShardExperiment {
+pub(crate) struct ShardExperiment {
     /// The product.
-    pub program: PathBuf,
+    pub(crate) program: PathBuf,
     /// Prefix of the index.
-    pub reference: PathBuf,
+    pub(crate) reference: PathBuf,
     /// Reads that can be read from their middle on: plain or BGZF.
-    pub reads: [PathBuf; 2],
+    pub(crate) reads: [PathBuf; 2],
     /// The same reads as gzip, whose scan is timed, too.
-    pub gzip: Option<[PathBuf; 2]>,
+    pub(crate) gzip: Option<[PathBuf; 2]>,
     /// Bases of a cohort.
-    pub cohort_bases: u64,
+    pub(crate) cohort_bases: u64,
     /// Shards and ranges of the run.
-    pub parts: (usize, usize),
+    pub(crate) parts: (usize, usize),
     /// Threads of each task.
-    pub threads: usize,
+    pub(crate) threads: usize,
     /// Where run directories and the output go.
-    pub work: PathBuf,
+    pub(crate) work: PathBuf,
 }
 
 impl ShardExperiment {
@@ -63,7 +60,7 @@ impl ShardExperiment {
     ///
     /// # Errors
     /// A task cannot be started, fails or is stopped.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         tell: &mut dyn FnMut(&str),
         stop: &dyn Fn() -> bool,

@@ -13,16 +13,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-pub use prepare::Volume;
-pub use reading::{ReadingError, ReadingOptions, read_all};
+pub(crate) use prepare::Volume;
+pub(crate) use reading::{ReadingOptions, read_all};
 
 use crate::experiment::{LabError, Run, TIMES, Work, chosen, perform};
 use crate::latency::{self, FACTORS, LatencyLayer, Levels, chosen_storages, served_by};
 use crate::output::Results;
 use crate::table::Table;
-
-/// Name of the experiment.
-pub const NAME: &str = "signal-io";
 
 /// Columns of the table behind [`TIMES`]: reads and samples that were read, requests to the
 /// modelled storage, and seconds spent waiting for them, summed over workers.
@@ -30,17 +27,17 @@ pub(crate) const COUNTERS: [&str; 4] = ["reads", "samples", "requests", "waited_
 
 /// A format and what reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Way {
+pub(crate) struct Way {
     /// Its name in tables and on the command line.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Its words in the report.
-    pub title: &'static str,
+    pub(crate) title: &'static str,
     /// Folder or file below that of the data.
-    pub data: &'static str,
+    pub(crate) data: &'static str,
     /// What `--fast5-engine` says; nothing for formats that are not FAST5.
-    pub engine: Option<&'static str>,
+    pub(crate) engine: Option<&'static str>,
     /// Whether libhdf5 is needed.
-    pub needs_library: bool,
+    pub(crate) needs_library: bool,
 }
 
 const fn way(
@@ -62,7 +59,7 @@ const fn library_way(
 }
 
 /// All ways that are compared.
-pub const WAYS: [Way; 10] = [
+pub(crate) const WAYS: [Way; 10] = [
     library_way("fast5-library", "FAST5, threads and libhdf5", "single", "library"),
     library_way("fast5-library-pool", "FAST5, processes and libhdf5", "single", "library-pool"),
     way("fast5-pool", "FAST5, processes and own reader", "single", Some("pool")),
@@ -77,29 +74,29 @@ pub const WAYS: [Way; 10] = [
 
 /// What is run.
 #[derive(Debug, Clone)]
-pub struct SignalIo {
+pub(crate) struct SignalIo {
     /// The program that is its own subject: called with `arguments`, then with a way and so on.
-    pub program: PathBuf,
+    pub(crate) program: PathBuf,
     /// The arguments that make it read, before `--data`, `--way`, `--threads`.
-    pub arguments: Vec<String>,
+    pub(crate) arguments: Vec<String>,
     /// Folder of single-read FAST5 files that the data are made of.
-    pub source: PathBuf,
+    pub(crate) source: PathBuf,
     /// Where data are made; it may hold those of an earlier run.
-    pub work: PathBuf,
+    pub(crate) work: PathBuf,
     /// blue-crab, which makes the POD5 file; without it POD5 is left out.
-    pub blue_crab: Option<PathBuf>,
+    pub(crate) blue_crab: Option<PathBuf>,
     /// How often the source is copied.
-    pub copies: u32,
+    pub(crate) copies: u32,
     /// Numbers of workers.
-    pub workers: Vec<u32>,
+    pub(crate) workers: Vec<u32>,
     /// Names of ways, empty for all; of storages likewise.
-    pub ways: Vec<String>,
+    pub(crate) ways: Vec<String>,
     /// See `ways`.
-    pub storages: Vec<String>,
+    pub(crate) storages: Vec<String>,
     /// Whether the program has libhdf5.
-    pub has_library: bool,
+    pub(crate) has_library: bool,
     /// Repeats of each run; tables hold all, the report takes the fastest.
-    pub repeats: u32,
+    pub(crate) repeats: u32,
 }
 
 impl latency::Way for Way {
@@ -113,7 +110,7 @@ impl SignalIo {
     ///
     /// # Errors
     /// The data cannot be made, or a run fails.
-    pub fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<(Table, Volume), LabError> {
+    pub(crate) fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<(Table, Volume), LabError> {
         fs::create_dir_all(&self.work).map_err(LabError::file(&self.work))?;
         let work = self.work.canonicalize().map_err(LabError::file(&self.work))?;
         let data = work.join("data");
@@ -162,7 +159,7 @@ impl SignalIo {
 }
 
 /// What the experiment leaves behind.
-pub const RESULTS: Results = Results {
+pub(crate) const RESULTS: Results = Results {
     table: "signal-io.tsv",
     factors: &FACTORS,
     columns: &[&TIMES, &COUNTERS],

@@ -10,7 +10,7 @@ use seqloom_format::signal::{SignalHeader, SignalRead};
 use seqloom_format::slow5::binary::RecordEncoder;
 use seqloom_format::slow5::{Compression, index, text};
 use seqloom_signal::flow::inputs;
-use seqloom_signal::operations::transcode::Encoding;
+use seqloom_signal::operations::Encoding;
 use seqloom_signal::store::fast5::Fast5Writer;
 use seqloom_signal::store::{self, Cursor, DecodeScratch, FrameBatch, OpenOptions, index_path};
 
@@ -18,13 +18,13 @@ use crate::experiment::{LabError, output_of};
 
 /// How much there is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Volume {
+pub(crate) struct Volume {
     /// Reads in each format.
-    pub reads: u64,
+    pub(crate) reads: u64,
     /// Bytes of the single-read FAST5 files.
-    pub single_bytes: u64,
+    pub(crate) single_bytes: u64,
     /// Bytes of the BLOW5 file.
-    pub blow5_bytes: u64,
+    pub(crate) blow5_bytes: u64,
 }
 
 fn bad(path: &Path, error: impl std::fmt::Display) -> LabError {

@@ -22,20 +22,20 @@ use crate::random::SplitMix;
 const SEED: u64 = 42;
 
 /// What is read, and how.
-pub struct ReadingOptions {
+pub(crate) struct ReadingOptions {
     /// The data folder.
-    pub data: PathBuf,
+    pub(crate) data: PathBuf,
     /// Format and reader.
-    pub way: Way,
+    pub(crate) way: Way,
     /// The reader of FAST5.
-    pub engine: Fast5Engine,
+    pub(crate) engine: Fast5Engine,
     /// Workers.
-    pub threads: NonZeroUsize,
+    pub(crate) threads: NonZeroUsize,
 }
 
 /// Why reads cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadingError {
+pub(crate) enum ReadingError {
     /// The files cannot be found.
     #[error("{0}")]
     Inputs(#[from] InputsError),
@@ -71,7 +71,7 @@ enum File {
 ///
 /// # Errors
 /// Any file or read that is not in order: times of part of the work compare with nothing.
-pub fn read_all(options: &ReadingOptions) -> Result<(u64, u64), ReadingError> {
+pub(crate) fn read_all(options: &ReadingOptions) -> Result<(u64, u64), ReadingError> {
     let open = OpenOptions { fast5_engine: options.engine.clone(), ..OpenOptions::default() };
     let mut requests = requests(options, &open)?;
     SplitMix::new(SEED).shuffle(&mut requests);

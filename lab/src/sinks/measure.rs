@@ -49,21 +49,21 @@ const NAME_AT: usize = 4 + 32;
 
 /// What is run.
 #[derive(Debug, Clone)]
-pub struct Outputs {
+pub(crate) struct Outputs {
     /// Folder for the files that are written.
-    pub work: PathBuf,
+    pub(crate) work: PathBuf,
     /// Records of each run.
-    pub records: u64,
+    pub(crate) records: u64,
     /// Strategies; all locks are tried with those that have one.
-    pub strategies: Vec<Strategy>,
+    pub(crate) strategies: Vec<Strategy>,
     /// Locks.
-    pub locks: Vec<Kind>,
+    pub(crate) locks: Vec<Kind>,
     /// Records that are written at a time.
-    pub units: Vec<u64>,
+    pub(crate) units: Vec<u64>,
     /// Numbers of threads.
-    pub threads: Vec<u32>,
+    pub(crate) threads: Vec<u32>,
     /// Repeats of all runs.
-    pub repeats: u32,
+    pub(crate) repeats: u32,
 }
 
 /// One run.
@@ -91,7 +91,7 @@ impl Outputs {
     ///
     /// # Errors
     /// A file cannot be written, or holds other records than it should.
-    pub fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<Table, LabError> {
+    pub(crate) fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<Table, LabError> {
         let record = record().map_err(|error| LabError::Prepare(error.to_string()))?;
         let expected = expected(&record, self.records)
             .map_err(|error| LabError::Prepare(error.to_string()))?;

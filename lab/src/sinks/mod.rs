@@ -24,8 +24,8 @@ use seqloom_runtime::order::Ordered;
 use crate::digest::Records;
 use crate::experiment::LabError;
 
-pub use self::measure::Outputs;
-pub use self::report::RESULTS;
+pub(crate) use self::measure::Outputs;
+pub(crate) use self::report::RESULTS;
 
 /// Buffer of each file: what is held back until one `write` is worth its while.
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -39,7 +39,7 @@ const PREEMPTED_NS: u64 = 1_000_000;
 
 /// How threads share the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strategy {
+pub(crate) enum Strategy {
     /// One file, written under a lock.
     Locked,
     /// So many files, each with a lock; a thread keeps to one (Langmead 2018's striping).
@@ -78,24 +78,24 @@ impl std::fmt::Display for Strategy {
 /// A file cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {source}")]
-pub struct SinkError {
+pub(crate) struct SinkError {
     path: String,
     source: io::Error,
 }
 
 /// What threads did at the output, added up.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct OutputCounts {
+pub(crate) struct OutputCounts {
     /// Times that a file was held.
-    pub holds: u64,
+    pub(crate) holds: u64,
     /// Times left out of `held_ns`, because the thread had lost its core.
-    pub preempted: u64,
+    pub(crate) preempted: u64,
     /// Times that a lock was found taken.
-    pub contended: u64,
+    pub(crate) contended: u64,
     /// How long files were held.
-    pub held_ns: u64,
+    pub(crate) held_ns: u64,
     /// How long threads waited for a lock.
-    pub wait_ns: u64,
+    pub(crate) wait_ns: u64,
 }
 
 impl OutputCounts {
@@ -121,7 +121,7 @@ impl OutputCounts {
 type Target = BufWriter<File>;
 
 /// The files of one run, written to by all its threads.
-pub struct Files {
+pub(crate) struct Files {
     strategy: Strategy,
     paths: Vec<PathBuf>,
     files: Vec<Lock<Target, Box<dyn RawLock>>>,
@@ -132,7 +132,7 @@ pub struct Files {
 }
 
 /// One thread's place at the output. What it counted is added up when it is dropped.
-pub struct Hand {
+pub(crate) struct Hand {
     file: usize,
     counts: OutputCounts,
     all: Arc<Mutex<OutputCounts>>,
@@ -150,7 +150,7 @@ impl Files {
     ///
     /// # Errors
     /// The folder or a file cannot be made, or an old one not be taken away.
-    pub fn create(folder: &Path, strategy: Strategy, kind: Kind) -> Result<Self, LabError> {
+    pub(crate) fn create(folder: &Path, strategy: Strategy, kind: Kind) -> Result<Self, LabError> {
         fs::create_dir_all(folder).map_err(LabError::file(folder))?;
         for old in files_in(folder)? {
             fs::remove_file(&old).map_err(LabError::file(&old))?;
@@ -175,7 +175,7 @@ impl Files {
 
     /// Records written so far; what waits for its turn is not.
     #[must_use]
-    pub fn records(&self) -> u64 {
+    pub(crate) fn records(&self) -> u64 {
         self.records.load(Ordering::Relaxed)
     }
 
@@ -187,7 +187,7 @@ impl Files {
 
     /// What threads did that are done.
     #[must_use]
-    pub fn counts(&self) -> OutputCounts {
+    pub(crate) fn counts(&self) -> OutputCounts {
         *lock(&self.counts)
     }
 
@@ -195,7 +195,7 @@ impl Files {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn finish(self) -> Result<Vec<PathBuf>, SinkError> {
+    pub(crate) fn finish(self) -> Result<Vec<PathBuf>, SinkError> {
         for (file, path) in self.files.into_iter().zip(&self.paths) {
             let flushed = file.into_inner().into_inner().map_err(io::IntoInnerError::into_error);
             flushed.map_err(failed(path))?;

@@ -9,7 +9,7 @@ use crate::table::Table;
 use seqloom_report::plot::{Line, Plot};
 
 /// What the experiment leaves behind.
-pub const RESULTS: Results = Results {
+pub(crate) const RESULTS: Results = Results {
     table: "output.tsv",
     factors: &FACTORS,
     columns: &[&TIMES, &COUNTERS],

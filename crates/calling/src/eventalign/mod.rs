@@ -3,10 +3,11 @@
 //! [`align`] walks along an alignment piece by piece, [`table`] writes what it found in
 //! nanopolish's columns.
 
-pub mod decimal;
-pub mod table;
+pub(crate) mod decimal;
+pub(crate) mod table;
 mod walk;
 
+pub use table::{TableOptions, push_header, push_summary_header};
 pub use walk::{WalkScratch, align};
 
 /// An event on the reference.

@@ -24,19 +24,19 @@ pub struct TableOptions {
 
 /// A read, and all that its rows are made of.
 #[derive(Debug, Clone, Copy)]
-pub struct TableRead<'a> {
+pub(crate) struct TableRead<'a> {
     /// Its alignment.
-    pub read: &'a AlignedRead<'a>,
+    pub(crate) read: &'a AlignedRead<'a>,
     /// Its number, from 0.
-    pub index: u64,
+    pub(crate) index: u64,
     /// Its events.
-    pub events: &'a ReadEvents,
+    pub(crate) events: &'a ReadEvents,
     /// The model that it was aligned with.
-    pub model: &'a PoreModel,
+    pub(crate) model: &'a PoreModel,
     /// Samples per second.
-    pub sample_rate_hz: f64,
+    pub(crate) sample_rate_hz: f64,
     /// Its samples, in picoampere; looked at only for [`TableOptions::samples`].
-    pub samples_pa: &'a [f32],
+    pub(crate) samples_pa: &'a [f32],
 }
 
 /// Appends the table's first line.
@@ -58,7 +58,7 @@ pub fn push_header(options: &TableOptions, out: &mut Vec<u8>) {
 const ROW_BYTES: usize = 160;
 
 /// Appends a line for each row.
-pub fn push_rows(
+pub(crate) fn push_rows(
     table: &TableRead<'_>,
     rows: &[EventRow],
     options: &TableOptions,
@@ -191,7 +191,7 @@ pub fn push_summary_header(out: &mut Vec<u8>) {
 /// Appends a read's line of the summary: how its events move along the reference. `path` is that of
 /// the file which holds its signal, `model_name` what the column says (nanopolish leaves it empty
 /// for its own models).
-pub fn push_summary(
+pub(crate) fn push_summary(
     table: &TableRead<'_>,
     rows: &[EventRow],
     path: &[u8],

@@ -12,7 +12,7 @@ use super::welch::statistic;
 
 /// Windows and thresholds of the detection.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DetectOptions {
+pub(crate) struct DetectOptions {
     /// Samples of the short windows.
     pub(crate) short_window: usize,
     /// Samples of the long windows.
@@ -27,7 +27,7 @@ pub struct DetectOptions {
 
 impl DetectOptions {
     /// For DNA at 4,000 samples a second (scrappie's values, as nanopolish and f5c have them).
-    pub const DNA: Self = Self {
+    pub(crate) const DNA: Self = Self {
         short_window: 3,
         long_window: 6,
         short_threshold: 1.4,
@@ -38,7 +38,7 @@ impl DetectOptions {
 
 /// Buffers of one caller.
 #[derive(Debug, Default)]
-pub struct DetectScratch {
+pub(crate) struct DetectScratch {
     /// Sums of the samples before each one.
     sums: Vec<f64>,
     /// Sums of their squares.
@@ -49,7 +49,7 @@ pub struct DetectScratch {
 }
 
 /// Current of each sample in picoampere: `(sample + offset) * (range / digitisation)` in 32 bits.
-pub fn samples_to_pa(read: &SignalRead, out: &mut Vec<f32>) {
+pub(crate) fn samples_to_pa(read: &SignalRead, out: &mut Vec<f32>) {
     let unit_pa = read.range as f32 / read.digitisation as f32;
     let offset = read.offset as f32;
     out.clear();
@@ -57,7 +57,7 @@ pub fn samples_to_pa(read: &SignalRead, out: &mut Vec<f32>) {
 }
 
 /// Cuts a signal into events, which replace those in `events`. No samples, no events.
-pub fn detect(
+pub(crate) fn detect(
     scratch: &mut DetectScratch,
     samples_pa: &[f32],
     options: &DetectOptions,

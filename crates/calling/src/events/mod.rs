@@ -6,11 +6,13 @@
 //! scaling of nanopolish 0.14 (Loman, Quick, Simpson 2015; Simpson et al. 2017) and f5c
 //! (Gamaarachchi et al. 2020), which our results are compared with.
 
-pub mod align;
-pub mod detect;
-pub mod read;
-pub mod scaling;
+pub(crate) mod align;
+pub(crate) mod detect;
+pub(crate) mod read;
+pub(crate) mod scaling;
 mod welch;
+
+pub use read::ReadOptions;
 
 /// The events of a read, one array for each property, all of the same length.
 #[derive(Debug, Clone, Default, PartialEq)]

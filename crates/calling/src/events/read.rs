@@ -109,7 +109,7 @@ pub(crate) struct StepTimes {
 
 /// Buffers of one caller, and where its time went.
 #[derive(Debug, Default)]
-pub struct ReadScratch {
+pub(crate) struct ReadScratch {
     /// Added to by every read.
     pub(crate) times: StepTimes,
     samples_pa: Vec<f32>,
@@ -121,11 +121,11 @@ pub struct ReadScratch {
 
 /// A read's signal and the bases that were called from it.
 #[derive(Debug, Clone, Copy)]
-pub struct BasecalledRead<'a> {
+pub(crate) struct BasecalledRead<'a> {
     /// Samples, and how they become current.
-    pub signal: &'a SignalRead,
+    pub(crate) signal: &'a SignalRead,
     /// All bases as they were called: not clipped, not reverse-complemented.
-    pub sequence: &'a [u8],
+    pub(crate) sequence: &'a [u8],
 }
 
 /// Aligns a read's signal to its own bases. `out` is replaced; after an error it holds nothing of
@@ -133,7 +133,7 @@ pub struct BasecalledRead<'a> {
 ///
 /// # Errors
 /// [`SkipReason`].
-pub fn align_read(
+pub(crate) fn align_read(
     scratch: &mut ReadScratch,
     read: BasecalledRead<'_>,
     model: &PoreModel,

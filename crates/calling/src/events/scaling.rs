@@ -7,7 +7,7 @@ use crate::pore_model::PoreModel;
 /// Shift and scale that give the events' levels the mean of the model's levels over the read, and
 /// the same mean of squares. `var` is 1. Not finite if an event is not, or if either list is empty.
 #[must_use]
-pub fn from_moments(event_means_pa: &[f32], ranks: &[u32], model: &PoreModel) -> Scaling {
+pub(crate) fn from_moments(event_means_pa: &[f32], ranks: &[u32], model: &PoreModel) -> Scaling {
     let levels = ranks.iter().map(|&rank| model.level_mean_pa[rank as usize]);
     let (level_sum, level_squares) =
         levels.fold((0.0, 0.0), |(sum, squares), level| (sum + level, squares + level * level));

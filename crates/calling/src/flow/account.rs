@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::KernelSkip;
-use seqloom_signal::flow::account::Fault;
+use seqloom_signal::flow::Fault;
 
 /// Why a record was not called.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,15 +13,25 @@
 //! room, workers take the longest of them, and what leaves at the front makes room at the back. A
 //! read that cannot be called costs that read, and is booked with its reason ([`account`]).
 
-pub mod account;
-pub mod error;
+pub(crate) mod account;
+pub(crate) mod error;
 mod gather;
-pub mod kernels;
-pub mod record;
-pub mod run;
+mod kernels;
+pub(crate) mod record;
+mod run;
 mod scheduler;
-pub mod sequences;
-pub mod signals;
+pub(crate) mod sequences;
+pub(crate) mod signals;
+
+pub use account::{CallAccount, Skip};
+pub use error::CallError;
+pub use kernels::{EventalignKernel, MethylationKernel, MethylationOutput, MethylationScratch};
+pub use record::{Filter, HardClips, Region, aligned_pairs, sequenced_bases, shape};
+pub use run::{CallInputs, CallOptions, CallTotals, Committed, run};
+pub use sequences::{ReadSequences, normalise};
+pub use signals::{
+    Kit, ListFiles, ScanFiles, SignalFiles, SignalFilesBuilder, SignalFilesError, SignalOptions,
+};
 
 use seqloom_format::signal::SignalRead;
 use seqloom_runtime::trace::Stage;

@@ -14,8 +14,7 @@ use seqloom_io::random_text::{RandomText, TextError, TextScratch};
 use seqloom_io::sequences::{SequencesError, scan};
 use seqloom_runtime::memory::ByteSize;
 
-use seqloom_signal::store::ReadIndex;
-use seqloom_signal::store::requests::Location;
+use seqloom_signal::store::{Location, ReadIndex};
 
 /// Bytes of one piece of packed bases.
 const PIECE_BYTES: usize = 8 << 20;

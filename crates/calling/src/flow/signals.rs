@@ -12,14 +12,12 @@ use seqloom_format::signal::{SignalHeader, SignalRead};
 use seqloom_io::beside::is_older;
 use seqloom_runtime::failure::lock;
 
-use seqloom_signal::flow::account::{Fault, Loss};
 use seqloom_signal::flow::pass::{Components, Stage, Work};
-use seqloom_signal::flow::sources::file_fault;
-use seqloom_signal::operations::index::{Locate, LocateScratch, Located};
-use seqloom_signal::store::requests::Location;
+use seqloom_signal::flow::{Fault, Loss, file_fault};
+use seqloom_signal::operations::{Locate, LocateScratch, Located};
 use seqloom_signal::store::{
-    self, Cursor, DecodeScratch, Frame, FrameBatch, IndexFileError, OpenOptions, ReadIndex,
-    SignalStore, for_each_entry, index_path,
+    self, Cursor, DecodeScratch, Frame, FrameBatch, IndexFileError, Location, OpenOptions,
+    ReadIndex, SignalStore, for_each_entry, index_path,
 };
 
 /// Bits of a place that are the size of a record; the others are the number of its file.

@@ -7,7 +7,7 @@
 use super::{Clipping, Transitions, background};
 
 /// Questions that are answered at once.
-pub const LANES: usize = 8;
+pub(crate) const LANES: usize = 8;
 
 /// One number for each lane.
 pub(crate) type Lanes = [f64; LANES];
@@ -37,7 +37,7 @@ pub(super) struct Density {
 
 /// Buffers of [`score`](super::score::score), to be kept by the caller.
 #[derive(Debug, Default)]
-pub struct ScoreScratch {
+pub(crate) struct ScoreScratch {
     pub(super) levels: Vec<Lanes>,
     pub(super) densities: Vec<Density>,
     pub(super) blocks: Vec<Block>,

@@ -4,11 +4,11 @@ use crate::pore_model::Alphabet;
 
 /// Which molecule a window of the reference stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Molecule {
+pub(crate) struct Molecule {
     /// It is the reverse complement of the window.
-    pub is_reverse: bool,
+    pub(crate) is_reverse: bool,
     /// The C of every CpG is methylated. Takes [`Alphabet::Cpg`].
-    pub is_methylated: bool,
+    pub(crate) is_methylated: bool,
 }
 
 /// The lexicographically lowest base that an IUPAC code stands for; upper case. Anything else is A.
@@ -48,7 +48,7 @@ fn letter(window: &[u8], at: usize, molecule: Molecule) -> u8 {
 /// Appends the rank of each k-mer of the molecule to `ranks`, in the order of the window: for a
 /// reverse molecule, the rank of the reverse complement of each. Nothing if the window is shorter
 /// than a k-mer. The window is of A, C, G and T only.
-pub fn push_ranks(
+pub(crate) fn push_ranks(
     window: &[u8],
     molecule: Molecule,
     alphabet: Alphabet,

@@ -8,12 +8,14 @@
 
 mod diagonals;
 mod forward;
-pub mod kmers;
-pub mod score;
+pub(crate) mod kmers;
+pub(crate) mod score;
 mod simd;
 #[cfg(test)]
 pub(crate) mod test_read;
-pub mod viterbi;
+pub(crate) mod viterbi;
+
+pub use kmers::lowest_base;
 
 use crate::events::Scaling;
 use crate::pore_model::PoreModel;

@@ -5,7 +5,7 @@
 //! limit.
 
 use super::forward::{Block, Density, Extent, Lanes};
-pub use super::forward::{LANES, ScoreScratch};
+pub(crate) use super::forward::{LANES, ScoreScratch};
 use super::{Clipping, LN_INVERSE_SQRT_TWO_PI, ScaledLevel, Transitions, background, simd};
 
 /// Nats by which the sum must exceed the bound on what was lost: 900 times ln 2, less ln(1e12) for
@@ -14,20 +14,20 @@ const RANGE_NATS: f64 = 623.8 - 27.6;
 
 /// How likely are these events, if they come from these k-mers in this order?
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub(crate) struct Question<'a> {
     /// Means of the events, in picoampere.
-    pub levels: Levels<'a>,
+    pub(crate) levels: Levels<'a>,
     /// Expected levels of the k-mers.
-    pub kmers: &'a [ScaledLevel],
+    pub(crate) kmers: &'a [ScaledLevel],
 }
 
 /// Means of events in the order in which they are walked.
 #[derive(Debug, Clone, Copy)]
-pub struct Levels<'a> {
+pub(crate) struct Levels<'a> {
     /// Means in the order of the signal, in picoampere.
-    pub mean_pa: &'a [f32],
+    pub(crate) mean_pa: &'a [f32],
     /// Walk them from the last to the first.
-    pub backwards: bool,
+    pub(crate) backwards: bool,
 }
 
 impl Levels<'_> {
@@ -41,7 +41,7 @@ impl Levels<'_> {
 
 /// Natural log-likelihood of each question, at most [`LANES`] of them. A question without events or
 /// k-mers gives minus infinity.
-pub fn score(
+pub(crate) fn score(
     scratch: &mut ScoreScratch,
     questions: &[Question<'_>],
     transitions: &Transitions,
@@ -108,7 +108,7 @@ fn lost_nothing(question: &Question<'_>, score: f64) -> bool {
 
 /// The same by the definition: one question, sums of logarithms. Slow, exact at any range.
 #[must_use]
-pub fn in_logarithms(
+pub(crate) fn in_logarithms(
     question: &Question<'_>,
     transitions: &Transitions,
     clipping: Clipping,

@@ -51,7 +51,7 @@ pub enum SiteOutcome {
 /// on the read's strand, and the outcome. `sites` are its called ones, in the order of the
 /// reference. A site whose C (on the reverse strand) is the first base of the alignment is not
 /// seen, as the slice of the reference begins there; it is never called.
-pub fn push_outcomes(
+pub(crate) fn push_outcomes(
     read: &AlignedRead<'_>,
     sites: &[CalledSite],
     cutoff: &Cutoff,

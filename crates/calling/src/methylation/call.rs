@@ -51,7 +51,7 @@ impl Job {
 
 /// Buffers of [`call_read`], to be kept by the caller.
 #[derive(Debug, Default)]
-pub struct CallScratch {
+pub(crate) struct CallScratch {
     reference: Vec<u8>,
     groups: Vec<Group>,
     ranks: Vec<u32>,
@@ -63,7 +63,7 @@ pub struct CallScratch {
 
 /// Appends the calls of one read to `calls`, in the order of the reference. `model` has the
 /// alphabet [`Alphabet::Cpg`](crate::pore_model::Alphabet::Cpg).
-pub fn call_read(
+pub(crate) fn call_read(
     scratch: &mut CallScratch,
     signal: AlignedSignal<'_>,
     model: &PoreModel,

@@ -1,13 +1,19 @@
 //! CpG methylation: log-likelihood ratios of groups of CpG sites, and what is made of them.
 
-pub mod bedmethyl;
-pub mod call;
-pub mod frequency;
-pub mod groups;
-pub mod modbam;
-pub mod sites;
-pub mod table;
-pub mod tallies;
+pub(crate) mod bedmethyl;
+pub(crate) mod call;
+pub(crate) mod frequency;
+pub(crate) mod groups;
+pub(crate) mod modbam;
+pub(crate) mod sites;
+pub(crate) mod table;
+mod tallies;
+
+pub use bedmethyl::BedMethyl;
+pub use call::CallOptions;
+pub use frequency::{Cutoff, CutoffStyle, Frequencies, FrequencyError, FrequencyOptions};
+pub use modbam::{ModbamScratch, tag_record};
+pub use table::{Columns, TableFormat, append_row};
 
 /// The call of one group of CpG sites in one read.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -57,36 +57,6 @@ pub enum Tagging {
     NoSite,
 }
 
-/// How many records became what.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TaggingCounts {
-    /// Records with tags.
-    pub tagged: u64,
-    /// Sites in all of them.
-    pub sites: u64,
-    /// Records of which no site was called.
-    pub(crate) not_called: u64,
-    /// Called records without bases.
-    pub(crate) no_bases: u64,
-    /// Called records without a C at the sites.
-    pub(crate) no_site: u64,
-}
-
-impl TaggingCounts {
-    /// Counts one record.
-    pub fn add(&mut self, tagging: Tagging) {
-        match tagging {
-            Tagging::Tagged { sites } => {
-                self.tagged += 1;
-                self.sites += sites as u64;
-            }
-            Tagging::NotCalled => self.not_called += 1,
-            Tagging::NoBases => self.no_bases += 1,
-            Tagging::NoSite => self.no_site += 1,
-        }
-    }
-}
-
 /// Buffers of [`tag_record`], to be kept by the caller.
 #[derive(Debug, Default)]
 pub struct ModbamScratch {

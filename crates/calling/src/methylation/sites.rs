@@ -31,7 +31,7 @@ pub(crate) fn site_offsets(
 }
 
 /// Appends the sites of `calls`, in their order.
-pub fn push_sites(read: &AlignedRead<'_>, calls: &[CpgCall], sites: &mut Vec<CalledSite>) {
+pub(crate) fn push_sites(read: &AlignedRead<'_>, calls: &[CpgCall], sites: &mut Vec<CalledSite>) {
     for call in calls {
         // From the first C to the G behind the last one.
         let from = call.first.saturating_sub(read.start) as usize;

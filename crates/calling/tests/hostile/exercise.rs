@@ -1,8 +1,9 @@
 //! What the parsers of this crate must survive, whatever the bytes. The property tests beside this
 //! file and the fuzz targets call the same functions; each panics where a promise is broken.
 
-use seqloom_calling::methylation::frequency::{Cutoff, CutoffStyle, Frequencies, FrequencyOptions};
-use seqloom_calling::methylation::table::{Columns, TableFormat, append_row};
+use seqloom_calling::methylation::{
+    Columns, Cutoff, CutoffStyle, Frequencies, FrequencyOptions, TableFormat, append_row,
+};
 use seqloom_calling::pore_model::{ModelError, ModelRequest, PoreModel, text, uncalled4};
 
 /// A table of methylation calls: what is read is well formed, comes back when it is written, and

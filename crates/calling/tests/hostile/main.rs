@@ -7,7 +7,7 @@ mod models;
 mod npz;
 
 use proptest::prelude::*;
-use seqloom_calling::methylation::table::TableFormat;
+use seqloom_calling::methylation::TableFormat;
 use seqloom_testkit::damage::{Change, damaged};
 
 const ROWS: &str = "c1\t-\t100\t104\tr\t-5.35\t-10.00\t-7.65\t1\t2\tAACGTACGTT\n\

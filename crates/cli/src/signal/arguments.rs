@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use seqloom_format::slow5::{Compression, RecordCompression, SignalCompression};
 use seqloom_runtime::machine;
-use seqloom_signal::operations::transcode::Encoding;
+use seqloom_signal::operations::Encoding;
 use seqloom_signal::store::index_path;
 use seqloom_terminal::UsageError;
 

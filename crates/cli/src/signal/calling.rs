@@ -5,14 +5,11 @@ use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use seqloom_calling::flow::account::{CallAccount, Skip};
-use seqloom_calling::flow::record::{Filter, HardClips, Region};
-use seqloom_calling::flow::run::{self, CallInputs, CallOptions, CallTotals, Committed};
-use seqloom_calling::flow::sequences::ReadSequences;
-use seqloom_calling::flow::signals::{
-    Kit, ListFiles, ScanFiles, SignalFiles, SignalFilesBuilder, SignalOptions,
+use seqloom_calling::flow::{
+    self, CallAccount, CallInputs, CallOptions, CallTimes, CallTotals, Committed, Filter,
+    HardClips, Kit, ListFiles, ReadKernel, ReadSequences, Region, ScanFiles, SignalFiles,
+    SignalFilesBuilder, SignalOptions, Skip,
 };
-use seqloom_calling::flow::{CallTimes, ReadKernel};
 use seqloom_calling::pore_model::{Alphabet, Chemistry, ModelRequest, PoreModel, text, uncalled4};
 use seqloom_format::bam::{Header, RecordRef};
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
@@ -23,8 +20,8 @@ use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_signal::flow::inputs::{self, Inputs};
-use seqloom_signal::flow::sources::{Input, Numbers, Sequential};
-use seqloom_signal::operations::index::Locate;
+use seqloom_signal::flow::{Input, Numbers, Sequential};
+use seqloom_signal::operations::Locate;
 use seqloom_signal::store::index_path;
 use seqloom_terminal::UsageError;
 
@@ -240,7 +237,7 @@ impl Job {
             components: &pass.components,
         };
         let watch = || pass.watch("call");
-        let totals = run::run(&inputs, kernel, &options, &watch, |committed| {
+        let totals = flow::run(&inputs, kernel, &options, &watch, |committed| {
             match committed.outcome {
                 Some(Ok(_)) => pass.count_read(),
                 Some(Err(Skip::SignalUnreadable(fault))) => pass.lose(fault)?,

@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use seqloom_signal::flow::inputs;
-use seqloom_signal::flow::sources::{Input, Sequential};
-use seqloom_signal::operations::copy::Copy;
-use seqloom_signal::operations::transcode::Encoding;
+use seqloom_signal::flow::{Input, Sequential, inputs};
+use seqloom_signal::operations::{Copy, Encoding};
 use seqloom_signal::store::{SignalStore, StoreFormat};
 use seqloom_terminal::{Console, UsageError};
 

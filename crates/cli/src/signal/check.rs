@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seqloom_format::signal::SignalRead;
-use seqloom_signal::flow::account::Fault;
 use seqloom_signal::flow::inputs::{self, ALL_SUFFIXES};
 use seqloom_signal::flow::pass::{Components, Stage, StoredRead, Tally, Work};
-use seqloom_signal::flow::sources::{Sequential, file_fault};
+use seqloom_signal::flow::{Fault, Sequential, file_fault};
 use seqloom_signal::store::{Cursor, DecodeScratch, FrameBatch, SignalStore, StoreError};
 use seqloom_terminal::Console;
 

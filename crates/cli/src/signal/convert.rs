@@ -8,11 +8,11 @@ use std::sync::Arc;
 use seqloom_format::slow5::SignalCompression;
 use seqloom_io::sink::atomic::{AtomicFile, Publication, is_direct};
 use seqloom_io::sink::output::OutputError;
-use seqloom_signal::flow::account::{Fault, Loss};
 use seqloom_signal::flow::inputs::{self, ALL_SUFFIXES};
-use seqloom_signal::flow::sources::Sequential;
-use seqloom_signal::operations::merge::{Differences, UnionOptions};
-use seqloom_signal::operations::transcode::{Deflate, DeflatedRead, Encoding, Route, Transcode};
+use seqloom_signal::flow::{Fault, Loss, Sequential};
+use seqloom_signal::operations::{
+    Deflate, DeflatedRead, Differences, Encoding, Route, Transcode, UnionOptions,
+};
 use seqloom_signal::store::fast5::{Fast5Options, Fast5WriteError, Fast5Writer};
 use seqloom_terminal::{Console, UsageError};
 

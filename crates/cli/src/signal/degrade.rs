@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use seqloom_format::slow5::SignalCompression;
-use seqloom_signal::flow::sources::Sequential;
-use seqloom_signal::operations::degrade::Dataset;
-use seqloom_signal::operations::transcode::{Route, Transcode};
+use seqloom_signal::flow::Sequential;
+use seqloom_signal::operations::{Dataset, Route, Transcode};
 use seqloom_signal::store::SignalStore;
 use seqloom_terminal::{Console, UsageError};
 

@@ -2,14 +2,13 @@
 
 use std::path::PathBuf;
 
-use seqloom_calling::flow::error::CallError;
-use seqloom_calling::flow::signals::SignalFilesError;
+use seqloom_calling::flow::{CallError, SignalFilesError};
 use seqloom_calling::pore_model::ModelError;
 use seqloom_format::slow5::HeaderError;
 use seqloom_io::sink::output::OutputError;
 use seqloom_runtime::pool::WorkerPanic;
-use seqloom_signal::flow::account::{Account, Fault};
-use seqloom_signal::operations::merge::UnionError;
+use seqloom_signal::flow::{Account, Fault};
+use seqloom_signal::operations::UnionError;
 use seqloom_signal::store::fast5::Fast5WriteError;
 use seqloom_signal::store::{IndexFileError, StoreError};
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use seqloom_calling::eventalign::table::{TableOptions, push_header, push_summary_header};
-use seqloom_calling::events::read::ReadOptions;
-use seqloom_calling::flow::kernels::EventalignKernel;
+use seqloom_calling::eventalign::{TableOptions, push_header, push_summary_header};
+use seqloom_calling::events::ReadOptions;
+use seqloom_calling::flow::EventalignKernel;
 use seqloom_io::sink::atomic::Publication;
 use seqloom_terminal::Console;
 

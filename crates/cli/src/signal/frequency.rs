@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use seqloom_calling::methylation::frequency::{Cutoff, CutoffStyle, Frequencies, FrequencyOptions};
+use seqloom_calling::methylation::{Cutoff, CutoffStyle, Frequencies, FrequencyOptions};
 use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_terminal::Console;
 

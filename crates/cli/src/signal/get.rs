@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use seqloom_format::slow5::SignalCompression;
-use seqloom_signal::operations::transcode::{Route, Transcode};
-use seqloom_signal::store::requests::{Location, Requests};
-use seqloom_signal::store::{ReadIndex, index_path};
+use seqloom_signal::operations::{Route, Transcode};
+use seqloom_signal::store::{Location, ReadIndex, Requests, index_path};
 use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::{Format, OutputArguments, RunArguments};

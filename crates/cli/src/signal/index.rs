@@ -6,8 +6,8 @@ use std::sync::Arc;
 use seqloom_format::slow5::index::{append_footer, append_header};
 use seqloom_io::beside::is_older;
 use seqloom_io::sink::output::{Output, OutputError};
-use seqloom_signal::flow::sources::Sequential;
-use seqloom_signal::operations::index::Locate;
+use seqloom_signal::flow::Sequential;
+use seqloom_signal::operations::Locate;
 use seqloom_signal::store::{IndexFileError, ReadIndex, SignalStore, index_path, read_index_file};
 use seqloom_terminal::{Console, UsageError};
 

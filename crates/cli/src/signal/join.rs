@@ -4,10 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use seqloom_format::signal::SignalHeader;
-use seqloom_signal::flow::account::{Fault, Loss};
 use seqloom_signal::flow::pass::{Components, Stage, Work};
-use seqloom_signal::flow::sources::{Input, Numbers};
-use seqloom_signal::operations::merge::{HeaderUnion, UnionError, UnionOptions};
+use seqloom_signal::flow::{Fault, Input, Loss, Numbers};
+use seqloom_signal::operations::{HeaderUnion, UnionError, UnionOptions};
 use seqloom_signal::store::{self, OpenOptions, SignalStore, StoreError};
 
 use super::error::{JoinError, PassError};

@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 
 use seqloom_format::slow5::SignalCompression;
-use seqloom_signal::flow::inputs;
-use seqloom_signal::flow::sources::Sequential;
-use seqloom_signal::operations::merge::{Differences, UnionOptions};
-use seqloom_signal::operations::transcode::{Route, Transcode};
+use seqloom_signal::flow::{Sequential, inputs};
+use seqloom_signal::operations::{Differences, Route, Transcode, UnionOptions};
 use seqloom_terminal::Console;
 
 use super::arguments::{Format, LosslessArguments, OutputArguments, RunArguments};

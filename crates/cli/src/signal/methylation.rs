@@ -3,15 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use seqloom_calling::aligned_read::AlignedRead;
-use seqloom_calling::events::read::ReadOptions;
-use seqloom_calling::flow::kernels::{MethylationKernel, MethylationOutput};
-use seqloom_calling::flow::run::Committed;
-use seqloom_calling::methylation::bedmethyl::BedMethyl;
-use seqloom_calling::methylation::call::CallOptions;
-use seqloom_calling::methylation::frequency::{Cutoff, CutoffStyle};
-use seqloom_calling::methylation::modbam::{ModbamScratch, tag_record};
-use seqloom_calling::methylation::table::TableFormat;
+use seqloom_calling::AlignedRead;
+use seqloom_calling::events::ReadOptions;
+use seqloom_calling::flow::{Committed, MethylationKernel, MethylationOutput};
+use seqloom_calling::methylation::{
+    BedMethyl, CallOptions, Cutoff, CutoffStyle, ModbamScratch, TableFormat, tag_record,
+};
 use seqloom_calling::pore_model::{Alphabet, ModelRequest, PoreModel, builtin};
 use seqloom_format::bam::{Flags, RecordRef, framed_records};
 use seqloom_io::beside::with_suffix;

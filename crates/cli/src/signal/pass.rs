@@ -12,10 +12,9 @@ use seqloom_io::sink::atomic::{AtomicFile, Publication};
 use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::machine;
-use seqloom_signal::flow::account::{Account, Fault};
 use seqloom_signal::flow::pass::{self, BatchSource, Components, PassOptions, Stage, Tally};
-use seqloom_signal::flow::sources::file_fault;
-use seqloom_signal::operations::transcode::Encoding;
+use seqloom_signal::flow::{Account, Fault, file_fault};
+use seqloom_signal::operations::Encoding;
 use seqloom_signal::store::{self, Fast5Engine, OpenOptions, SignalStore, StoreError, index_path};
 use seqloom_terminal::{Console, signals};
 

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use seqloom_calling::flow::record::Region;
+use seqloom_calling::flow::Region;
 use seqloom_format::bam::Header;
 use seqloom_format::index::IndexedRegion;
 use seqloom_io::alignments::AlignmentSource;

@@ -3,10 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use seqloom_io::sink::output::Output;
-use seqloom_signal::flow::sources::Sequential;
-use seqloom_signal::operations::index::Locate;
-use seqloom_signal::operations::metadata::{Skim, column_names};
-use seqloom_signal::operations::transcode::Encoding;
+use seqloom_signal::flow::Sequential;
+use seqloom_signal::operations::{Encoding, Locate, Skim, column_names};
 use seqloom_terminal::Console;
 
 use super::arguments::RunArguments;

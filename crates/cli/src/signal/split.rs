@@ -12,10 +12,11 @@ use seqloom_format::slow5::SignalCompression;
 use seqloom_io::sink::atomic::{AtomicFile, remove_stale};
 use seqloom_io::sink::output::OutputError;
 use seqloom_io::sink::staging::StagedFolder;
+use seqloom_signal::flow::Sequential;
 use seqloom_signal::flow::inputs::{self, ALL_SUFFIXES};
-use seqloom_signal::flow::sources::Sequential;
-use seqloom_signal::operations::demultiplex::{DemuxError, DemuxOptions, DemuxTable};
-use seqloom_signal::operations::transcode::{Encoded, Encoding, Route, Transcode};
+use seqloom_signal::operations::{
+    DemuxError, DemuxOptions, DemuxTable, Encoded, Encoding, Route, Transcode,
+};
 use seqloom_signal::store::{Cursor, FrameBatch, SignalStore, StoreError};
 use seqloom_terminal::{Console, UsageError};
 

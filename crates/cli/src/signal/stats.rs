@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use seqloom_format::slow5::{Compression, RecordCompression, SignalCompression};
 use seqloom_io::sink::output::Output;
-use seqloom_signal::flow::sources::Sequential;
-use seqloom_signal::operations::copy::Copy;
+use seqloom_signal::flow::Sequential;
+use seqloom_signal::operations::Copy;
 use seqloom_signal::store::{SignalStore, StoreFormat};
 use seqloom_terminal::Console;
 

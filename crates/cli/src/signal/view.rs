@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use seqloom_format::slow5::SignalCompression;
+use seqloom_signal::flow::Sequential;
 use seqloom_signal::flow::pass::BatchSource;
-use seqloom_signal::flow::sources::Sequential;
-use seqloom_signal::operations::transcode::{Route, Transcode};
+use seqloom_signal::operations::{Route, Transcode};
 use seqloom_terminal::Console;
 
 use super::arguments::{Format, OutputArguments, RunArguments};

@@ -55,11 +55,11 @@ pub(crate) struct Defect {
     /// What is wrong.
     pub(crate) problem: Problem,
     /// Records of the block in front of it.
-    pub record: u64,
+    pub(crate) record: u64,
     /// Where the record starts: offset from the start of the text that the block owns.
     pub(crate) byte: u64,
     /// The same in a BGZF file that is read at offsets.
     pub(crate) virtual_offset: Option<VirtualOffset>,
     /// The read's name as far as it is known, else empty.
-    pub name: Vec<u8>,
+    pub(crate) name: Vec<u8>,
 }

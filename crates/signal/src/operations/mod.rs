@@ -1,9 +1,17 @@
 //! Stages of a pass: what is made of stored reads.
 
-pub mod copy;
-pub mod degrade;
-pub mod demultiplex;
-pub mod index;
-pub mod merge;
-pub mod metadata;
-pub mod transcode;
+mod copy;
+pub(crate) mod degrade;
+pub(crate) mod demultiplex;
+mod index;
+pub(crate) mod merge;
+mod metadata;
+pub(crate) mod transcode;
+
+pub use copy::Copy;
+pub use degrade::Dataset;
+pub use demultiplex::{DemuxError, DemuxOptions, DemuxTable};
+pub use index::{Locate, LocateScratch, Located};
+pub use merge::{Differences, HeaderUnion, UnionError, UnionOptions};
+pub use metadata::{Skim, column_names};
+pub use transcode::{Deflate, DeflatedRead, Encoded, Encoding, Route, Transcode};

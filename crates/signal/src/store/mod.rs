@@ -9,11 +9,12 @@
 pub mod fast5;
 mod frames;
 mod index_file;
-pub mod pod5;
+pub(crate) mod pod5;
 mod read_index;
 mod record_file;
-pub mod requests;
+pub(crate) mod requests;
 mod table_file;
+mod uuid;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -34,6 +35,7 @@ use table_file::{Table, TableFile};
 pub use index_file::{IndexFileError, for_each_entry, index_path, read_index_file};
 pub use read_index::{DuplicateReadId, ReadIndex};
 pub use record_file::{DecodeScratch, RecordFile};
+pub use requests::{Location, Requests};
 pub use table_file::Fast5Table;
 
 /// What a file of raw signal is.

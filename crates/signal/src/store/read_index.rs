@@ -4,11 +4,7 @@
 //! letters. Other ids are kept as they are and take more.
 
 use super::requests::Location;
-
-/// Bytes of a UUID.
-const UUID_BYTES: usize = 16;
-/// Letters of a UUID as text: 32 digits and four hyphens.
-const UUID_TEXT_BYTES: usize = 36;
+use super::uuid::{self, Uuid};
 
 /// A read id that occurs twice: nobody can say which read is meant by it.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -17,7 +13,7 @@ pub struct DuplicateReadId(pub(crate) String);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct UuidEntry {
-    key: [u8; UUID_BYTES],
+    key: Uuid,
     location: Place,
 }
 
@@ -68,7 +64,7 @@ impl ReadIndex {
     pub fn push(&mut self, read_id: &[u8], location: Location) {
         let Location { offset, size_bytes } = location;
         let location = Place { offset, size_bytes };
-        if let Some(key) = packed_uuid(read_id) {
+        if let Some(key) = uuid::parse(read_id) {
             self.uuids.push(UuidEntry { key, location });
             return;
         }
@@ -87,7 +83,7 @@ impl ReadIndex {
         let names = &self.names;
         self.others.sort_unstable_by(|a, b| name(names, a).cmp(name(names, b)));
         if let Some(pair) = self.uuids.windows(2).find(|pair| pair[0].key == pair[1].key) {
-            return Err(DuplicateReadId(uuid_text(&pair[0].key)));
+            return Err(DuplicateReadId(uuid_text(pair[0].key)));
         }
         let twice = |pair: &&[OtherEntry]| name(names, &pair[0]) == name(names, &pair[1]);
         self.others.windows(2).find(twice).map_or(Ok(()), |pair| {
@@ -105,7 +101,7 @@ impl ReadIndex {
             |entry| {
                 entry.location = TWICE;
                 count += 1;
-                example.get_or_insert_with(|| uuid_text(&entry.key));
+                example.get_or_insert_with(|| uuid_text(entry.key));
             },
         );
         let names = &self.names;
@@ -149,7 +145,7 @@ impl ReadIndex {
     /// Where a read is.
     #[must_use]
     pub fn find(&self, read_id: &[u8]) -> Option<Location> {
-        let place = if let Some(key) = packed_uuid(read_id) {
+        let place = if let Some(key) = uuid::parse(read_id) {
             let found = self.uuids.binary_search_by(|entry| entry.key.cmp(&key));
             self.uuids[found.ok()?].location
         } else {
@@ -165,42 +161,8 @@ fn name<'a>(names: &'a [u8], entry: &OtherEntry) -> &'a [u8] {
     &names[start..start + entry.name_bytes as usize]
 }
 
-/// The 16 bytes of a UUID as it is usually written, `8-4-4-4-12` in small letters. Whatever is
-/// written otherwise stands for another id, and is not packed.
-fn packed_uuid(text: &[u8]) -> Option<[u8; UUID_BYTES]> {
-    let text: &[u8; UUID_TEXT_BYTES] = text.try_into().ok()?;
-    let mut key = [0; UUID_BYTES];
-    let mut at = 0;
-    for (index, byte) in key.iter_mut().enumerate() {
-        if matches!(index, 4 | 6 | 8 | 10) {
-            if text[at] != b'-' {
-                return None;
-            }
-            at += 1;
-        }
-        *byte = digit(text[at])? << 4 | digit(text[at + 1])?;
-        at += 2;
-    }
-    Some(key)
-}
-
-fn digit(letter: u8) -> Option<u8> {
-    match letter {
-        b'0'..=b'9' => Some(letter - b'0'),
-        b'a'..=b'f' => Some(letter - b'a' + 10),
-        _ => None,
-    }
-}
-
-fn uuid_text(key: &[u8; UUID_BYTES]) -> String {
-    let mut text = String::with_capacity(UUID_TEXT_BYTES);
-    for (index, byte) in key.iter().enumerate() {
-        if matches!(index, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        text.push_str(&format!("{byte:02x}"));
-    }
-    text
+fn uuid_text(uuid: Uuid) -> String {
+    String::from_utf8_lossy(&uuid::text(uuid)).into_owned()
 }
 
 #[cfg(test)]
@@ -213,21 +175,6 @@ mod tests {
     #[test]
     fn an_entry_of_a_uuid_takes_32_bytes() {
         assert_eq!(size_of::<UuidEntry>(), 32);
-    }
-
-    #[test]
-    fn only_the_usual_spelling_is_packed() {
-        let key = packed_uuid(UUID).unwrap();
-        assert_eq!(uuid_text(&key).as_bytes(), UUID);
-        for other in [
-            b"0A1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9".as_slice(),
-            b"0a1b2c3d04e5f-6071-8293-a4b5c6d7e8f9",
-            b"0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f",
-            b"0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8fg",
-            b"",
-        ] {
-            assert_eq!(packed_uuid(other), None);
-        }
     }
 
     #[test]
@@ -265,7 +212,7 @@ mod tests {
             ids in prop::collection::btree_set("[a-f0-9]{1,4}", 0..50),
             keys in prop::collection::btree_set(any::<[u8; 16]>(), 0..50),
         ) {
-            let texts = keys.iter().map(uuid_text).chain(ids);
+            let texts = keys.iter().copied().map(uuid_text).chain(ids);
             let all: Vec<Vec<u8>> = texts.map(String::into_bytes).collect();
             let mut index = ReadIndex::default();
             for (number, id) in all.iter().enumerate().rev() {

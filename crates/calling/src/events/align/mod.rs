@@ -28,7 +28,7 @@ use operands::Operands;
 use trace::Trace;
 
 /// Cells of a band.
-pub const BANDWIDTH: usize = 100;
+pub(crate) const BANDWIDTH: usize = 100;
 /// The mean log-probability of events on their k-mers below which an alignment is none.
 pub(crate) const MIN_MEAN_LOG_EMISSION: f64 = -5.0;
 /// Most k-mers that may be skipped in a row.
@@ -38,7 +38,7 @@ const LOG_TRIM: f64 = -4.605_170_185_988_091;
 
 /// What computes the cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kernel {
+pub(crate) enum Kernel {
     /// Sixteen cells at a time, a band kept in registers.
     Avx512,
     /// Eight cells at a time.
@@ -49,7 +49,7 @@ pub enum Kernel {
 
 impl Kernel {
     /// Those that this machine has, the fastest first.
-    pub fn available() -> impl Iterator<Item = Self> {
+    pub(crate) fn available() -> impl Iterator<Item = Self> {
         [Self::Avx512, Self::Avx2, Self::Scalar].into_iter().filter(|kernel| kernel.is_available())
     }
 
@@ -75,7 +75,7 @@ impl Kernel {
 
     /// Its name.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Avx512 => "avx512",
             Self::Avx2 => "avx2",
@@ -86,14 +86,14 @@ impl Kernel {
 
 /// Buffers of one caller.
 #[derive(Debug, Default)]
-pub struct AlignScratch {
+pub(crate) struct AlignScratch {
     operands: Operands,
     trace: Trace,
 }
 
 /// An event on a k-mer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AlignedPair {
+pub(crate) struct AlignedPair {
     /// K-mer of the read.
     pub(crate) kmer: u32,
     /// Event of the read.
@@ -102,7 +102,7 @@ pub struct AlignedPair {
 
 /// Why an alignment is none. Each is "no alignment" to nanopolish and f5c.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-pub enum NoAlignment {
+pub(crate) enum NoAlignment {
     /// There is nothing to align, or more than 2^31 of it.
     #[error("no events or no k-mers, or too many of them")]
     Nothing,
@@ -125,15 +125,15 @@ pub enum NoAlignment {
 
 /// What is aligned: events, by their mean levels, to the k-mers of `ranks`.
 #[derive(Debug, Clone, Copy)]
-pub struct BandedInput<'a> {
+pub(crate) struct BandedInput<'a> {
     /// Mean level of each event, in picoampere.
-    pub event_means_pa: &'a [f32],
+    pub(crate) event_means_pa: &'a [f32],
     /// The read's k-mers, by their ranks in the model.
-    pub ranks: &'a [u32],
+    pub(crate) ranks: &'a [u32],
     /// Their levels.
-    pub model: &'a PoreModel,
+    pub(crate) model: &'a PoreModel,
     /// From levels of the model to those of the read.
-    pub scaling: &'a Scaling,
+    pub(crate) scaling: &'a Scaling,
 }
 
 /// Aligns events to k-mers. The pairs, in the order of both,
@@ -142,7 +142,7 @@ pub struct BandedInput<'a> {
 ///
 /// # Errors
 /// [`NoAlignment`]; `pairs` then holds nothing of use.
-pub fn align(
+pub(crate) fn align(
     scratch: &mut AlignScratch,
     kernel: Kernel,
     input: BandedInput<'_>,

@@ -9,7 +9,7 @@ pub(super) const MAX_ATTRIBUTES: usize = 1 << 22;
 
 /// Why a file or one of its reads cannot be had.
 #[derive(Debug, thiserror::Error)]
-pub enum Pod5Error {
+pub(crate) enum Pod5Error {
     /// The file as a whole.
     #[error("{}: {source}", path.display())]
     File {
@@ -58,7 +58,7 @@ pub enum Pod5Error {
 
 /// Why a read cannot be had.
 #[derive(Debug, thiserror::Error)]
-pub enum Pod5ReadError {
+pub(crate) enum Pod5ReadError {
     /// The file is damaged where the read lies, or could not be read.
     #[error("{0}")]
     Format(#[from] Pod5FormatError),

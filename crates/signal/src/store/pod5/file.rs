@@ -1,8 +1,8 @@
 //! One POD5 file, shared by all who read from it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use seqloom_format::pod5::arrow::Batch;
 use seqloom_format::pod5::read_table::ReadTable;
@@ -16,10 +16,10 @@ use seqloom_format::signal::{SignalHeader, SignalRead};
 use super::error::{Pod5Error, Pod5ReadError};
 use super::mapping::{Defect, Mapping};
 use super::scratch::{CodedRow, Pod5Scratch};
-use super::uuid;
+use crate::store::uuid;
 
 /// An open POD5 file. It does not change, so any number of threads may read from it.
-pub struct Pod5File {
+pub(crate) struct Pod5File {
     /// Tells the batches of several files in one scratch apart.
     number: u64,
     file: Arc<dyn ReadAt>,
@@ -31,8 +31,6 @@ pub struct Pod5File {
     ids: Vec<[u8; 16]>,
     /// First read of each batch.
     starts: Vec<usize>,
-    /// Numbers of the reads in the order of their ids; made when the first is looked for.
-    by_id: OnceLock<Box<[u32]>>,
 }
 
 impl std::fmt::Debug for Pod5File {
@@ -46,7 +44,7 @@ impl Pod5File {
     ///
     /// # Errors
     /// [`Pod5Error`] of the file as a whole.
-    pub fn open(file: Arc<dyn ReadAt>, path: impl Into<PathBuf>) -> Result<Self, Pod5Error> {
+    pub(crate) fn open(file: Arc<dyn ReadAt>, path: impl Into<PathBuf>) -> Result<Self, Pod5Error> {
         static OPENED: AtomicU64 = AtomicU64::new(0);
         let path = path.into();
         let failed = |source: Pod5FormatError| Pod5Error::File {
@@ -72,46 +70,25 @@ impl Pod5File {
         }
         ids.shrink_to_fit();
         let number = OPENED.fetch_add(1, Ordering::Relaxed);
-        let by_id = OnceLock::new();
-        Ok(Self { number, file, path, header, mapping, reads, signal, ids, starts, by_id })
-    }
-
-    /// What messages call the file.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
+        Ok(Self { number, file, path, header, mapping, reads, signal, ids, starts })
     }
 
     /// Read groups, attributes and auxiliary fields.
     #[must_use]
-    pub fn header(&self) -> &SignalHeader {
+    pub(crate) fn header(&self) -> &SignalHeader {
         &self.header
     }
 
     /// Number of reads.
     #[must_use]
-    pub fn reads(&self) -> usize {
+    pub(crate) fn reads(&self) -> usize {
         self.ids.len()
     }
 
     /// Id of read `index`, a UUID in text; `None` past the last.
     #[must_use]
-    pub fn read_id(&self, index: usize) -> Option<[u8; 36]> {
+    pub(crate) fn read_id(&self, index: usize) -> Option<[u8; 36]> {
         self.ids.get(index).map(|&id| uuid::text(id))
-    }
-
-    /// The first read with this id. Takes 4 bytes per read, and a sort the first time.
-    #[must_use]
-    pub fn find(&self, read_id: &[u8]) -> Option<usize> {
-        let id = uuid::parse(read_id)?;
-        let by_id = self.by_id.get_or_init(|| {
-            let mut order: Vec<u32> = (0..self.ids.len() as u32).collect();
-            order.sort_unstable_by_key(|&index| (self.ids[index as usize], index));
-            order.into_boxed_slice()
-        });
-        let place = by_id.partition_point(|&index| self.ids[index as usize] < id);
-        let index = *by_id.get(place)? as usize;
-        (self.ids[index] == id).then_some(index)
     }
 
     /// Read `index` with its samples into `read`, whatever that held. Reads near each other in
@@ -119,7 +96,7 @@ impl Pod5File {
     ///
     /// # Errors
     /// [`Pod5Error::Read`]; the other reads may be sound.
-    pub fn read(
+    pub(crate) fn read(
         &self,
         index: usize,
         scratch: &mut Pod5Scratch,

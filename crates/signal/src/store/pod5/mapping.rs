@@ -8,7 +8,8 @@ use seqloom_format::pod5::run_info::{RunInfo, RunValue};
 use seqloom_format::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, SignalRead};
 
 use super::error::{MAX_ATTRIBUTES, Pod5ReadError};
-use super::{moment, uuid};
+use super::moment;
+use crate::store::uuid;
 
 /// Reasons for the end of a read, in the order of their numbers (POD5's `EndReason`).
 const END_REASONS: [&[u8]; 10] = [

@@ -14,8 +14,7 @@ mod file;
 mod mapping;
 mod moment;
 mod scratch;
-mod uuid;
 
-pub use error::{Pod5Error, Pod5ReadError};
-pub use file::Pod5File;
-pub use scratch::Pod5Scratch;
+pub(crate) use error::Pod5Error;
+pub(crate) use file::Pod5File;
+pub(crate) use scratch::Pod5Scratch;

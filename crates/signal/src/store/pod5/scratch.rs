@@ -10,7 +10,7 @@ const BATCHES: usize = 8;
 /// Memory of one worker: buffers, and the batches of reads it used last. It serves any number of
 /// files.
 #[derive(Debug, Default)]
-pub struct Pod5Scratch {
+pub(crate) struct Pod5Scratch {
     pub(super) decoder: RowDecoder,
     /// Coded signal of a read, its rows one behind the other.
     pub(super) coded: Vec<u8>,
@@ -36,12 +36,6 @@ struct Held {
 }
 
 impl Pod5Scratch {
-    /// An empty one.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// The batch called `key`: as it is held, else loaded in the place of the one longest unused.
     /// Comes with the buffers of the signal, to be filled.
     pub(super) fn batch(
@@ -77,7 +71,7 @@ mod tests {
 
     #[test]
     fn the_batch_longest_unused_goes_and_a_failed_one_is_not_held() {
-        let mut scratch = Pod5Scratch::new();
+        let mut scratch = Pod5Scratch::default();
         let mut loads = 0;
         let mut get = |key: (u64, usize)| {
             let loaded = scratch.batch(key, |batch| {

@@ -1,0 +1,5 @@
+//! Against the referees, on real and on made data.
+
+mod fast5;
+mod pod5;
+mod store;

@@ -1,0 +1,6 @@
+//! The store over SLOW5 and BLOW5: whole and damaged files, any number of workers, reads asked for
+//! one by one.
+
+mod damaged;
+mod made;
+mod threads;
