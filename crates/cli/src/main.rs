@@ -7,6 +7,7 @@ mod clash;
 mod columns;
 mod exit;
 mod fastq;
+mod given;
 mod host;
 mod index;
 mod manners;
