@@ -74,10 +74,18 @@ pub(in crate::engine::native) enum Kind {
 }
 
 impl Kind {
-    /// That of mates that are not concordant; whether each has one placement and no other.
-    pub(in crate::engine::native) fn of_mates(options: &MateOptions, are_alone: [bool; 2]) -> Self {
+    /// That of a template of which this was chosen for each read: whether it is a pair as it
+    /// should be, and whether a mate has one placement and no other.
+    pub(in crate::engine::native) fn of<C>(
+        options: &MateOptions,
+        chosen: &[C],
+        is_pair: bool,
+        is_alone: impl Fn(&C) -> bool,
+    ) -> Self {
         match () {
-            () if options.discordant && are_alone == [true; 2] => Self::Discordant,
+            () if chosen.len() < 2 => Self::Single,
+            () if is_pair => Self::Concordant,
+            () if options.discordant && chosen.iter().all(is_alone) => Self::Discordant,
             () if options.mixed => Self::Mixed,
             () => Self::Lost,
         }

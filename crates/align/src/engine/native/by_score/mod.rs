@@ -2,12 +2,14 @@
 //!
 //! * [`score`]: what alignments are worth.
 //! * [`seeds`]: where strings of reads occur; [`Reads`] of a group are searched for at once.
+//! * [`diagonals`]: on which of them a read's seeds lie.
 //! * [`alignment`]: placements with their operations, and where they are.
 //! * [`mates`]: which placements are a pair, and what records say of the other mate.
 //! * [`record`]: placements to BAM.
 //! * [`report`]: what became of a template to its records.
 
 pub(super) mod alignment;
+pub(super) mod diagonals;
 pub(super) mod mates;
 pub(super) mod record;
 pub(super) mod report;

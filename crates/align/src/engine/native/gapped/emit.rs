@@ -109,14 +109,8 @@ impl GappedEngine {
         let of_template = number..number + reads.len();
         let chosen = &group.chosen[of_template.clone()];
         let paired = if reads.len() == 2 { group.paired[number / 2] } else { None };
-        let kind = match chosen {
-            [_, _] if paired.is_some() => Kind::Concordant,
-            [one, other] => {
-                let is_alone = |it: &Chosen| it.alignments.len() == 1 && it.second.is_none();
-                Kind::of_mates(&self.options.mates, [one, other].map(is_alone))
-            }
-            _ => Kind::Single,
-        };
+        let is_alone = |it: &Chosen| it.alignments.len() == 1 && it.second.is_none();
+        let kind = Kind::of(&self.options.mates, chosen, paired.is_some(), is_alone);
         let mut scores = [0; 2];
         for (mate, chosen) in chosen.iter().enumerate() {
             numbers[mate].clear();

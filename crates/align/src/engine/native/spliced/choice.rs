@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use super::diagonals::{Cluster, Diagonal, PricedRead, cluster_end};
+use super::diagonals::{Cluster, Diagonal, Mismatches, PricedRead, cluster_end};
 use super::join::{Introns, Joiner, MOST_GAP, MOST_LIKENESS, Question, SCALE, Splice, Step};
 use super::motif::{Kind, ends_alike, likeness, motif};
 use super::options::{IntronOptions, SplicedOptions};
@@ -95,7 +95,7 @@ impl Asked<'_> {
     fn is_hopeless(&self, diagonal: &Diagonal) -> bool {
         let elsewhere = if self.looks_beyond { MOST_BASES as i32 } else { 0 };
         let most = elsewhere - self.minimum;
-        diagonal.mismatches.is_some_and(|count| count as i32 > most)
+        diagonal.ungapped.is_some_and(|it| it.0 as i32 > most)
             && self.options.costs_points()
             && !self.has_sites_under(diagonal)
     }
@@ -182,6 +182,11 @@ impl Introns for OnStretch<'_> {
     }
 }
 
+/// Whether a read lies there without a mismatch.
+fn is_perfect(diagonal: &&Diagonal) -> bool {
+    diagonal.ungapped == Some(Mismatches(0))
+}
+
 impl Work {
     /// Finds the placements of a read whose seeds lie at `hits`, in order of place.
     pub(super) fn choose(
@@ -193,9 +198,10 @@ impl Work {
     ) -> Chosen {
         let from = out.alignments.len();
         asked.read.diagonals(reference, hits, &mut self.diagonals);
-        let is_perfect = |it: &Diagonal| it.mismatches == Some(0);
-        let is_over_sites = |it: &Diagonal| is_perfect(it) && asked.has_sites_under(it);
-        if self.diagonals.iter().any(is_perfect) && !self.diagonals.iter().any(is_over_sites) {
+        let is_over_sites = |it: &Diagonal| is_perfect(&it) && asked.has_sites_under(it);
+        if self.diagonals.iter().any(|it| is_perfect(&it))
+            && !self.diagonals.iter().any(is_over_sites)
+        {
             self.take_whole(asked, out);
         } else {
             self.price_clips(asked);
@@ -211,7 +217,7 @@ impl Work {
     /// Takes the placements without a mismatch.
     fn take_whole(&mut self, asked: Asked<'_>, out: &mut Output<Spliced>) {
         let length = asked.read.query.len();
-        for diagonal in self.diagonals.iter().filter(|it| it.mismatches == Some(0)) {
+        for diagonal in self.diagonals.iter().filter(is_perfect) {
             let ops = out.ops.len()..out.ops.len() + 1;
             out.ops.push((length as u32) << 4 | MATCH);
             let Diagonal { start: place, stretch, .. } = *diagonal;

@@ -86,13 +86,8 @@ impl SplicedEngine {
             }
             _ => Vec::new(),
         };
-        let kind = match chosen {
-            [_, _] if !pairs.is_empty() => Kind::Concordant,
-            [one, other] => {
-                Kind::of_mates(&self.options.mates, [one, other].map(|it| it.best == 1))
-            }
-            _ => Kind::Single,
-        };
+        let is_alone = |it: &Chosen| it.best == 1;
+        let kind = Kind::of(&self.options.mates, chosen, !pairs.is_empty(), is_alone);
         let mut best = [0; 2];
         for (mate, chosen) in chosen.iter().enumerate() {
             let numbers = &mut numbers[mate];
