@@ -8,8 +8,21 @@ use crate::experiment::LabError;
 use crate::table::Table;
 use seqloom_report::plot::Plot;
 
-/// What a table was measured on: names and facts.
-pub(crate) type Facts = [(String, String)];
+/// Something that a table was measured on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fact {
+    /// What it is about.
+    pub(crate) name: String,
+    /// What there is to say.
+    pub(crate) text: String,
+}
+
+impl Fact {
+    /// The fact of this name.
+    pub(crate) fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { name: name.into(), text: text.into() }
+    }
+}
 
 /// Name of the file of facts: a line each, name and fact.
 const FACTS: &str = "facts.tsv";
@@ -20,7 +33,7 @@ pub(crate) fn write_results(
     folder: &Path,
     tables: &[(&str, &Table)],
     plots: &[(String, Plot)],
-    facts: &Facts,
+    facts: &[Fact],
     markdown: &str,
 ) -> Result<(), LabError> {
     fs::create_dir_all(folder).map_err(LabError::file(folder))?;
@@ -34,7 +47,8 @@ pub(crate) fn write_results(
     for (name, plot) in plots {
         write(name, &plot.to_svg())?;
     }
-    let lines: String = facts.iter().map(|(name, fact)| format!("{name}\t{fact}\n")).collect();
+    let line = |fact: &Fact| format!("{}\t{}\n", fact.name, fact.text);
+    let lines: String = facts.iter().map(line).collect();
     write(FACTS, &lines)?;
     write("README.md", markdown)
 }
@@ -50,7 +64,7 @@ pub(crate) struct Results {
     /// Plots, by the names of their files.
     pub(crate) plots: fn(&Table) -> Vec<(String, Plot)>,
     /// The report.
-    pub(crate) markdown: fn(&Table, &Facts) -> String,
+    pub(crate) markdown: fn(&Table, &[Fact]) -> String,
 }
 
 impl Results {
@@ -66,7 +80,7 @@ impl Results {
     pub(crate) fn write(
         &self,
         table: &Table,
-        facts: &Facts,
+        facts: &[Fact],
         folder: &Path,
     ) -> Result<(), LabError> {
         let mut table = table.clone();
@@ -98,10 +112,18 @@ pub(crate) fn read_table(folder: &Path, name: &str, table: &mut Table) -> Result
 }
 
 /// The facts of a folder.
-pub(crate) fn read_facts(folder: &Path) -> Result<Vec<(String, String)>, LabError> {
+pub(crate) fn read_facts(folder: &Path) -> Result<Vec<Fact>, LabError> {
     let text = text_of(folder, FACTS)?;
     let facts = text.lines().filter_map(|line| line.split_once('\t'));
-    Ok(facts.map(|(name, fact)| (name.to_owned(), fact.to_owned())).collect())
+    Ok(facts.map(|(name, text)| Fact::new(name, text)).collect())
+}
+
+/// The facts as a list in Markdown.
+pub(crate) fn markdown_facts(out: &mut String, facts: &[Fact]) {
+    // Writing to a String cannot fail.
+    for Fact { name, text } in facts {
+        let _ = writeln!(out, "* {name}: {text}");
+    }
 }
 
 /// A Markdown table: heads, then rows of as many cells.
@@ -132,8 +154,18 @@ pub(crate) const MEANINGFUL: f64 = 3.0;
 pub(crate) const NO_LOCK: &str = "none";
 
 /// A way to do things with the lock that it is done with.
-pub(crate) fn with_lock((way, lock): (&str, &str)) -> String {
-    if lock == NO_LOCK { way.to_owned() } else { format!("{way}, {lock}") }
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WithLock<'a> {
+    pub(crate) way: &'a str,
+    pub(crate) lock: &'a str,
+}
+
+impl WithLock<'_> {
+    /// What a reader is told.
+    pub(crate) fn name(&self) -> String {
+        let Self { way, lock } = *self;
+        if lock == NO_LOCK { way.to_owned() } else { format!("{way}, {lock}") }
+    }
 }
 
 /// What [`MEANINGFUL`] is, for readers of a report: a paragraph.

@@ -116,19 +116,19 @@ impl Table {
         quantile(&self.runs(factors, column), 0.5)
     }
 
-    /// The different pairs of values of two factors, in the order in which they appear.
+    /// The different combinations of values of some factors, each in the order of `factors`; in
+    /// the order in which they appear.
     #[must_use]
-    pub(crate) fn pairs(&self, first: &str, second: &str) -> Vec<(&str, &str)> {
-        let place = |of: &str| self.factors.iter().position(|name| name == of);
-        let (Some(first), Some(second)) = (place(first), place(second)) else { return Vec::new() };
-        let mut pairs: Vec<(&str, &str)> = Vec::new();
+    pub(crate) fn combinations<const N: usize>(&self, factors: [&str; N]) -> Vec<[&str; N]> {
+        let places = factors.map(|of| self.factors.iter().position(|name| name == of));
+        let mut combinations: Vec<[&str; N]> = Vec::new();
         for row in &self.rows {
-            let found = (row.factors[first].as_str(), row.factors[second].as_str());
-            if !pairs.contains(&found) {
-                pairs.push(found);
+            let found = places.map(|place| place.map_or("", |at| row.factors[at].as_str()));
+            if !combinations.contains(&found) {
+                combinations.push(found);
             }
         }
-        pairs
+        combinations
     }
 
     /// The different values of a factor, in the order in which they appear.

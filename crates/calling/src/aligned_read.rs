@@ -19,9 +19,17 @@ pub struct AlignedRead<'a> {
     /// Reference bases from `start` to one past the alignment's end (nanopolish fetches that one
     /// too), upper case.
     pub reference: &'a [u8],
-    /// Aligned bases in the order of the reference: offset from `start`, and position in the read
-    /// as the BAM record has it (reverse-complemented where `is_reverse`).
-    pub pairs: &'a [(u32, u32)],
+    /// Aligned bases in the order of the reference.
+    pub pairs: &'a [AlignedBase],
+}
+
+/// A base of a read, aligned to one of the reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AlignedBase {
+    /// On the reference: from the first base of the alignment.
+    pub offset: u32,
+    /// In the read as the BAM record has it (reverse-complemented on the reverse strand).
+    pub position: u32,
 }
 
 /// An alignment, and the events of the read's signal on its own bases.

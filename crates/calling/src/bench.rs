@@ -2,7 +2,7 @@
 
 use seqloom_format::signal::SignalRead;
 
-use crate::aligned_read::{AlignedRead, AlignedSignal};
+use crate::aligned_read::{AlignedBase, AlignedRead, AlignedSignal};
 use crate::eventalign::table::{TableOptions, TableRead, push_rows};
 use crate::eventalign::{self, EventRow, WalkScratch};
 use crate::events::align::{AlignScratch, BANDWIDTH, BandedInput, Kernel, align};
@@ -101,7 +101,7 @@ pub struct MadeRead {
     cpg: PoreModel,
     bases: Vec<u8>,
     events: ReadEvents,
-    pairs: Vec<(u32, u32)>,
+    pairs: Vec<AlignedBase>,
 }
 
 impl MadeRead {
@@ -114,7 +114,8 @@ impl MadeRead {
     pub fn new(bases: Vec<u8>, below: &mut dyn FnMut(u64) -> u64) -> Result<Self, ModelError> {
         let (nucleotide, cpg) = (builtin::r9_4_1_nucleotide()?, builtin::r9_4_1_cpg()?);
         let events = made_events(&bases, &nucleotide, below);
-        let pairs = (0..bases.len() as u32).map(|at| (at, at)).collect();
+        let pairs =
+            (0..bases.len() as u32).map(|at| AlignedBase { offset: at, position: at }).collect();
         Ok(Self { nucleotide, cpg, bases, events, pairs })
     }
 

@@ -34,4 +34,4 @@ pub mod pore_model;
 #[cfg(test)]
 mod tests;
 
-pub use aligned_read::AlignedRead;
+pub use aligned_read::{AlignedBase, AlignedRead};

@@ -13,8 +13,18 @@ const STANDARD_STREAM: &str = "-";
 /// What standard input is.
 const STDIN: &str = "/dev/stdin";
 
-/// Device and inode: what a file is, whatever its name.
-type FileId = (u64, u64);
+/// What a file is, whatever its name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    fn of(found: &fs::Metadata) -> Self {
+        Self { device: found.dev(), inode: found.ino() }
+    }
+}
 
 /// Refuses outputs that are an input under whatever name, and two outputs of one name. Each output
 /// comes with what the command line calls it, such as `-o`. Call before anything is opened for
@@ -77,7 +87,7 @@ pub(crate) fn refuse_one_file_as_both(first: &Path, second: &Path) -> Result<(),
         (path, fs::metadata(path).ok().filter(|found| !found.file_type().is_char_device()))
     });
     let (Some(found), Some(found_too)) = (found, found_too) else { return Ok(()) };
-    let is_one = one == other || (found.dev(), found.ino()) == (found_too.dev(), found_too.ino());
+    let is_one = one == other || FileId::of(&found) == FileId::of(&found_too);
     if !is_one {
         return Ok(());
     }
@@ -91,8 +101,7 @@ fn regular_file(path: &Path) -> Option<FileId> {
     if path == Path::new(STANDARD_STREAM) {
         return None;
     }
-    let found = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-    Some((found.dev(), found.ino()))
+    fs::metadata(path).ok().filter(fs::Metadata::is_file).as_ref().map(FileId::of)
 }
 
 /// The one name of an output's place; `None` for what several outputs may share. Two names of one

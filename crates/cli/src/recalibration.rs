@@ -10,11 +10,10 @@ use seqloom_format::bam::{Header, Reference};
 use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_io::{known_sites, reference, text};
 use seqloom_prep::finish::{self, CountingPassOptions, StoredRecords};
-use seqloom_prep::input::reference::ReferenceSequences;
-use seqloom_prep::recalibrate::known_sites::{KnownSites, KnownSitesBuilder};
+use seqloom_prep::input::ReferenceSequences;
 use seqloom_prep::recalibrate::{
-    Applier, ApplyOptions, Counter, CountingVisitors, Counts, DynamicQuantization,
-    RecalibrationError, RecalibrationOptions, Table, gather, report,
+    Applier, ApplyOptions, Counter, CountingVisitors, Counts, DynamicQuantization, KnownSites,
+    KnownSitesBuilder, RecalibrationError, RecalibrationOptions, Table, gather, report,
 };
 use seqloom_runtime::failure::lock;
 use seqloom_terminal::UsageError;

@@ -89,10 +89,17 @@ struct Exon {
 /// Exons of a transcript are those with one of these.
 type TranscriptKey = (u32, Option<bool>, Vec<u8>);
 
+/// A sequence that rows may name.
+#[derive(Debug, Clone, Copy)]
+struct KnownSequence {
+    number: u32,
+    length_bp: u32,
+}
+
 /// What rows have told.
 #[derive(Debug, Default)]
 pub struct IntronRows {
-    sequences: HashMap<Vec<u8>, (u32, u32)>,
+    sequences: HashMap<Vec<u8>, KnownSequence>,
     is_gtf: Option<bool>,
     introns: Vec<KnownIntron>,
     transcripts: HashMap<TranscriptKey, Vec<Exon>>,
@@ -112,8 +119,8 @@ impl IntronRows {
     #[must_use]
     pub fn new<'a>(sequences: impl Iterator<Item = (&'a str, u32)>) -> Self {
         let sequences = sequences.enumerate();
-        let entry = |(number, (name, length)): (usize, (&str, u32))| {
-            (name.as_bytes().to_vec(), (number as u32, length))
+        let entry = |(number, (name, length_bp)): (usize, (&str, u32))| {
+            (name.as_bytes().to_vec(), KnownSequence { number: number as u32, length_bp })
         };
         Self { sequences: sequences.map(entry).collect(), ..Self::default() }
     }
@@ -141,8 +148,8 @@ impl IntronRows {
         }
     }
 
-    /// The number of a sequence, if it is known; its length.
-    fn sequence(&mut self, name: &[u8]) -> Option<(u32, u32)> {
+    /// A sequence, if it is known.
+    fn sequence(&mut self, name: &[u8]) -> Option<KnownSequence> {
         let found = self.sequences.get(name).copied();
         if found.is_some() {
             self.rows += 1;
@@ -159,10 +166,12 @@ impl IntronRows {
         if right <= left + 1 {
             return Err(IntronError::Backwards { start: left, end: right });
         }
-        let Some((sequence, length)) = self.sequence(name) else { return Ok(()) };
-        let (start, end) = (within(name, left + 1, length)?, within(name, right, length)?);
+        let Some(KnownSequence { number: sequence, length_bp }) = self.sequence(name) else {
+            return Ok(());
+        };
+        let (start, end) = (within(name, left + 1, length_bp)?, within(name, right, length_bp)?);
         // The exon on the right has a base.
-        within(name, right + 1, length)?;
+        within(name, right + 1, length_bp)?;
         self.introns.push(KnownIntron { sequence, start, end, is_reverse });
         Ok(())
     }
@@ -183,8 +192,10 @@ impl IntronRows {
             return Err(IntronError::Backwards { start: first, end: last });
         }
         let transcript = transcript_id(attributes).ok_or(IntronError::NoTranscript)?.to_vec();
-        let Some((sequence, length)) = self.sequence(name) else { return Ok(()) };
-        let (start, end) = (within(name, first - 1, length)?, within(name, last, length)?);
+        let Some(KnownSequence { number: sequence, length_bp }) = self.sequence(name) else {
+            return Ok(());
+        };
+        let (start, end) = (within(name, first - 1, length_bp)?, within(name, last, length_bp)?);
         let exons = self.transcripts.entry((sequence, is_reverse, transcript)).or_default();
         exons.push(Exon { start, end, line });
         Ok(())

@@ -36,3 +36,6 @@ pub mod slow5;
 pub mod state;
 pub mod templates;
 pub mod vcf;
+
+#[cfg(test)]
+mod tests;

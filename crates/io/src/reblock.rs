@@ -12,7 +12,7 @@ use flate2::Compression as GzipLevel;
 use flate2::write::GzEncoder;
 use memchr::memchr_iter;
 use seqloom_format::bgzf::{self, BgzfError, BlockCompressor};
-use seqloom_format::fastq::pad::{BlockTooSmall, pad_block, unpadded_bytes};
+use seqloom_format::fastq::{BlockTooSmall, pad_block, unpadded_bytes};
 
 use crate::sink::output::{Output, OutputError};
 use crate::source::{RecordReader, Records, SourceError};

@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use seqloom_format::bam::Header;
-//! use seqloom_prep::partition::order::SortOrder;
+//! use seqloom_prep::partition::SortOrder;
 //!
 //! let mut header = Header::parse(b"@SQ\tSN:chr1\tLN:1000\n")?;
 //! SortOrder::Coordinate.describe_in(&mut header);
@@ -28,3 +28,6 @@ pub mod recalibrate;
 pub mod steps;
 #[cfg(test)]
 mod test_records;
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use seqloom_prep::metrics::tally::{FlagCounts, Tally};
+use seqloom_prep::metrics::{FlagCounts, Tally};
 
 /// A line's label and its count; with a percentage of another count, or none.
 type Line = (&'static str, fn(&FlagCounts) -> u64, Option<fn(&FlagCounts) -> u64>);

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use seqloom_format::bam::Reference;
-use seqloom_prep::metrics::tally::{ReferenceCounts, Tally};
+use seqloom_prep::metrics::{ReferenceCounts, Tally};
 
 /// Writes one line for each reference (name, length, mapped, unmapped records) and one for records
 /// without a reference. References that the tally has not met have no records.

@@ -3,7 +3,7 @@
 //! What was counted, as samtools prints it:
 //!
 //! ```
-//! use seqloom_prep::metrics::tally::Tally;
+//! use seqloom_prep::metrics::Tally;
 //! use seqloom_report::flagstat::write_flagstat;
 //!
 //! let mut text = String::new();

@@ -314,11 +314,13 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::Line;
+    use crate::plot::{Line, Point};
 
     fn page() -> Page {
-        let lines = ["a", "<script>alert(1)</script>"]
-            .map(|name| Line { name: name.to_owned(), points: vec![(0.0, 1.0), (2.0, 3.0)] });
+        let lines = ["a", "<script>alert(1)</script>"].map(|name| Line {
+            name: name.to_owned(),
+            points: vec![Point::new(0.0, 1.0), Point::new(2.0, 3.0)],
+        });
         let plot = Plot { title: "t".into(), x: "x".into(), y: "y".into(), lines: lines.to_vec() };
         let style = Style { themed: true, linear_x: true, linear_y: true, ..Style::default() };
         let rows = vec![

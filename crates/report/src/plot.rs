@@ -39,8 +39,8 @@ pub struct Style<'a> {
     /// [`crate::page`]), with the title and the legend outside: lines without points, in the
     /// colours of the text.
     pub themed: bool,
-    /// By line: from where to where values spread, at some points (x, low, high).
-    pub spread: &'a [Vec<(f64, f64, f64)>],
+    /// By line: from where to where values spread, at some points.
+    pub spread: &'a [Vec<Spread>],
     /// On a page: counts of whole numbers, each a bar.
     pub bars: bool,
     /// On a page: the space below lines is coloured, too.
@@ -52,13 +52,41 @@ pub struct Style<'a> {
 const COLOURS: [&str; 7] =
     ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
 
+/// A point of a line.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// To the right.
+    pub x: f64,
+    /// Upwards.
+    pub y: f64,
+}
+
+impl Point {
+    /// The point at `x`, `y`.
+    #[must_use]
+    pub const fn new(x: f64, y: f64) -> Self {
+        Self { x, y }
+    }
+}
+
+/// From where to where values spread at a point.
+#[derive(Debug, Clone, Copy)]
+pub struct Spread {
+    /// To the right.
+    pub x: f64,
+    /// The lowest value.
+    pub low: f64,
+    /// The highest value.
+    pub high: f64,
+}
+
 /// One line.
 #[derive(Debug, Clone)]
 pub struct Line {
     /// Its name in the legend.
     pub name: String,
     /// Points from left to right; both values above 0.
-    pub points: Vec<(f64, f64)>,
+    pub points: Vec<Point>,
 }
 
 /// A plot with logarithmic axes.
@@ -72,6 +100,19 @@ pub struct Plot {
     pub y: String,
     /// The lines.
     pub lines: Vec<Line>,
+}
+
+/// Both axes.
+struct Axes {
+    x: Axis,
+    y: Axis,
+}
+
+impl Axes {
+    /// The place of a point in the drawing.
+    fn place(&self, point: Point) -> Point {
+        Point::new(self.x.at(point.x), self.y.at(point.y))
+    }
 }
 
 /// An axis: logarithmic, or linear from 0.
@@ -167,9 +208,9 @@ impl Plot {
         let (right, down) = (frame.width - frame.right, frame.height - frame.bottom);
         let points = || self.lines.iter().flat_map(|line| &line.points);
         let spread = || style.spread.iter().flatten();
-        let x = Axis::over(points().map(|point| point.0), frame.left, right);
-        let ends = spread().flat_map(|(_, low, high)| [*low, *high]);
-        let y = Axis::over(points().map(|point| point.1).chain(ends), down, frame.top);
+        let x = Axis::over(points().map(|point| point.x), frame.left, right);
+        let ends = spread().flat_map(|it| [it.low, it.high]);
+        let y = Axis::over(points().map(|point| point.y).chain(ends), down, frame.top);
         let x = if style.linear_x { x.linear(1.0) } else { x };
         let x = if style.bars { x.round_whole_numbers() } else { x };
         let y = if style.linear_y { y.linear(1.05) } else { y };
@@ -190,11 +231,12 @@ impl Plot {
              text-anchor=\"middle\">{}</text>",
             escaped(&self.y)
         );
-        axes(&mut out, &x, &y, style);
+        let axes = Axes { x, y };
+        draw_axes(&mut out, &axes, style);
         for (number, line) in self.lines.iter().enumerate() {
             let whiskers = style.spread.get(number).map_or(&[][..], Vec::as_slice);
-            draw(&mut out, line, number, (&x, &y), style);
-            whiskers.iter().for_each(|ends| whisker(&mut out, *ends, number, &x, &y));
+            draw(&mut out, line, number, &axes, style);
+            whiskers.iter().for_each(|spread| whisker(&mut out, *spread, number, &axes));
             if !style.small && !style.themed {
                 legend(&mut out, line, number, right);
             }
@@ -242,8 +284,8 @@ fn text(out: &mut String, x: f64, y: f64, anchor: &str, what: &str) {
     let _ = writeln!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{what}</text>");
 }
 
-fn axes(out: &mut String, x: &Axis, y: &Axis, style: Style<'_>) {
-    let line = |out: &mut String, (x1, y1): (f64, f64), (x2, y2): (f64, f64), is_axis: bool| {
+fn draw_axes(out: &mut String, Axes { x, y }: &Axes, style: Style<'_>) {
+    let line = |out: &mut String, [from, to]: [Point; 2], is_axis: bool| {
         let look = match (style.themed, is_axis) {
             (true, true) => "class=\"a\"",
             (true, false) => "class=\"g\"",
@@ -252,21 +294,23 @@ fn axes(out: &mut String, x: &Axis, y: &Axis, style: Style<'_>) {
         };
         let _ = writeln!(
             out,
-            "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" {look}/>"
+            "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" {look}/>",
+            from.x, from.y, to.x, to.y
         );
     };
     for tick in x.ticks(&[1.0], if style.decades { 10.0 } else { 2.0 }) {
         let at = x.at(tick);
-        line(out, (at, y.from), (at, y.to), false);
+        line(out, [Point::new(at, y.from), Point::new(at, y.to)], false);
         text(out, at, y.from + 18.0, "middle", &tick_label(tick, x.is_long(style)));
     }
     for tick in y.ticks(&[1.0, 2.0, 5.0], 10.0) {
         let at = y.at(tick);
-        line(out, (x.from, at), (x.to, at), false);
+        line(out, [Point::new(x.from, at), Point::new(x.to, at)], false);
         text(out, x.from - 6.0, at + 4.0, "end", &tick_label(tick, y.is_long(style)));
     }
-    line(out, (x.from, y.from), (x.to, y.from), true);
-    line(out, (x.from, y.from), (x.from, y.to), true);
+    let corner = Point::new(x.from, y.from);
+    line(out, [corner, Point::new(x.to, y.from)], true);
+    line(out, [corner, Point::new(x.from, y.to)], true);
 }
 
 /// A round number; thousands and more by letters where numbers are long.
@@ -280,23 +324,23 @@ fn tick_label(tick: f64, is_long: bool) -> String {
     )
 }
 
-fn draw(out: &mut String, line: &Line, number: usize, (x, y): (&Axis, &Axis), style: Style<'_>) {
+fn draw(out: &mut String, line: &Line, number: usize, axes: &Axes, style: Style<'_>) {
     // A share of 0 has a place on a linear axis.
     let has_place = |axis: &Axis, value: f64| value > 0.0 || axis.linear && value == 0.0;
-    let good = |point: &&(f64, f64)| has_place(x, point.0) && has_place(y, point.1);
-    let places: Vec<(f64, f64)> =
-        line.points.iter().filter(good).map(|point| (x.at(point.0), y.at(point.1))).collect();
-    let path: Vec<String> = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+    let good = |point: &&Point| has_place(&axes.x, point.x) && has_place(&axes.y, point.y);
+    let places: Vec<Point> =
+        line.points.iter().filter(good).map(|point| axes.place(*point)).collect();
+    let path: Vec<String> = places.iter().map(|at| format!("{:.1},{:.1}", at.x, at.y)).collect();
     let path = path.join(" ");
     if style.themed && style.bars {
-        bars(out, &places, x.at(1.0) - x.at(0.0), y.from);
+        bars(out, &places, axes.x.at(1.0) - axes.x.at(0.0), axes.y.from);
         return;
     }
     if style.themed {
         let class = number % 10;
         let ends = places.first().zip(places.last()).filter(|_| style.filled);
-        if let Some(((first, _), (last, _))) = ends {
-            let floor = y.from;
+        if let Some((first, last)) = ends {
+            let (first, last, floor) = (first.x, last.x, axes.y.from);
             let _ = writeln!(
                 out,
                 "<polygon points=\"{first:.1},{floor:.1} {path} {last:.1},{floor:.1}\" \
@@ -308,32 +352,32 @@ fn draw(out: &mut String, line: &Line, number: usize, (x, y): (&Axis, &Axis), st
     }
     let _ = writeln!(out, "<polyline points=\"{path}\" {}/>", style_of(number));
     let colour = colour_of(number);
-    for (x, y) in places {
+    for Point { x, y } in places {
         let _ = writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
     }
 }
 
 /// Bars round these places, down to `floor`; `step` is from one to the next.
-fn bars(out: &mut String, places: &[(f64, f64)], step: f64, floor: f64) {
+fn bars(out: &mut String, places: &[Point], step: f64, floor: f64) {
     let width = (step * 0.8).max(0.5);
-    let bar = |(x, y): &(f64, f64)| {
+    let bar = |Point { x, y }: &Point| {
         let from = x - width / 2.0;
         format!("M{from:.1},{floor:.1}V{y:.1}h{width:.1}V{floor:.1}z")
     };
-    let path: String = places.iter().filter(|(_, y)| *y < floor).map(bar).collect();
+    let path: String = places.iter().filter(|place| place.y < floor).map(bar).collect();
     let _ = writeln!(out, "<path d=\"{path}\" class=\"b s0\"/>");
 }
 
 /// A line from the low to the high end of a spread.
-fn whisker(out: &mut String, ends: (f64, f64, f64), number: usize, x: &Axis, y: &Axis) {
-    let (at, low, high) = ends;
-    if [at, low, high].iter().all(|value| *value > 0.0 && value.is_finite()) {
+fn whisker(out: &mut String, spread: Spread, number: usize, axes: &Axes) {
+    let Spread { x, low, high } = spread;
+    if [x, low, high].iter().all(|value| *value > 0.0 && value.is_finite()) {
         let _ = writeln!(
             out,
             "<path d=\"M{:.1},{:.1} V{:.1}\" stroke=\"{}\"/>",
-            x.at(at),
-            y.at(low),
-            y.at(high),
+            axes.x.at(x),
+            axes.y.at(low),
+            axes.y.at(high),
             colour_of(number)
         );
     }
@@ -374,7 +418,7 @@ impl Bars {
         text(&mut out, FULL.width / 2.0, 18.0, "middle", &self.title);
         for (number, part) in self.parts.iter().enumerate() {
             let at = BARS_FROM + 150.0 * number as f64;
-            bar(&mut out, (at, 32.0), 18.0, number);
+            bar(&mut out, Point::new(at, 32.0), 18.0, number);
             text(&mut out, at + 24.0, 43.0, "start", part);
         }
         for (row, (name, parts)) in self.bars.iter().enumerate() {
@@ -386,7 +430,7 @@ impl Bars {
                 let wanted = part.max(0.0) * (BARS_TO - BARS_FROM);
                 // A share that is no number has no bar.
                 let width = if wanted.is_finite() { wanted.min(rest) } else { 0.0 };
-                bar(&mut out, (from, y), width, number);
+                bar(&mut out, Point::new(from, y), width, number);
                 from += width;
             }
         }
@@ -395,7 +439,7 @@ impl Bars {
     }
 }
 
-fn bar(out: &mut String, (x, y): (f64, f64), width: f64, number: usize) {
+fn bar(out: &mut String, Point { x, y }: Point, width: f64, number: usize) {
     let colour = colour_of(number);
     let _ = writeln!(
         out,

@@ -6,7 +6,9 @@ use super::*;
 fn a_plot_has_a_line_and_a_name_for_each_series() {
     let line = |name: &str, y: f64| Line {
         name: name.to_owned(),
-        points: vec![(1.0, y), (2.0, y / 2.0), (32.0, y / 20.0), (64.0, 0.0)],
+        points: [(1.0, 1.0), (2.0, 0.5), (32.0, 0.05), (64.0, 0.0)]
+            .map(|(x, share)| Point::new(x, y * share))
+            .to_vec(),
     };
     let lines = (0..9).map(|n| line(&format!("a<{n}"), 10.0 + f64::from(n))).collect();
     let plot = Plot { title: "t & u".into(), x: "workers".into(), y: "s".into(), lines };
@@ -21,13 +23,13 @@ fn a_plot_has_a_line_and_a_name_for_each_series() {
 
 #[test]
 fn nothing_and_one_point_can_be_drawn() {
-    let plot = |points: Vec<(f64, f64)>| Plot {
+    let plot = |points: &[Point]| Plot {
         title: String::new(),
         x: String::new(),
         y: String::new(),
-        lines: vec![Line { name: "a".into(), points }],
+        lines: vec![Line { name: "a".into(), points: points.to_vec() }],
     };
-    for points in [vec![], vec![(1.0, 1.0)], vec![(0.0, -1.0)]] {
+    for points in [&[][..], &[Point::new(1.0, 1.0)], &[Point::new(0.0, -1.0)]] {
         let svg = plot(points).to_svg();
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
     }
@@ -35,11 +37,13 @@ fn nothing_and_one_point_can_be_drawn() {
 
 #[test]
 fn several_plots_side_by_side_have_one_legend_and_show_spread() {
-    let line = Line { name: "named".into(), points: vec![(1.0, 4.0), (8.0, 5.0)] };
+    let line =
+        Line { name: "named".into(), points: vec![Point::new(1.0, 4.0), Point::new(8.0, 5.0)] };
     let empty = Line { name: "other".into(), points: Vec::new() };
     let plot =
         Plot { title: "t".into(), x: "threads".into(), y: "s".into(), lines: vec![empty, line] };
-    let spread = [Vec::new(), vec![(1.0, 3.0, 6.0), (8.0, f64::NAN, 6.0)]];
+    let at = |x, low| Spread { x, low, high: 6.0 };
+    let spread = [Vec::new(), vec![at(1.0, 3.0), at(8.0, f64::NAN)]];
     let style = Style { small: true, linear_y: true, spread: &spread, ..Style::default() };
     let svg = plot.draw(style);
     assert!(!svg.contains("named") && !svg.contains("NaN"), "{svg}");
@@ -53,7 +57,7 @@ fn several_plots_side_by_side_have_one_legend_and_show_spread() {
 
 #[test]
 fn a_plot_of_a_page_has_no_colours_of_its_own() {
-    let points = vec![(0.0, 0.0), (1e6, 20_000.0), (2e6, 5.0)];
+    let points = [(0.0, 0.0), (1e6, 20_000.0), (2e6, 5.0)].map(|(x, y)| Point::new(x, y)).to_vec();
     let line = Line { name: "a".into(), points };
     let (title, x, y) = ("<t>".to_owned(), "x".to_owned(), "y".to_owned());
     let plot = Plot { title, x, y, lines: vec![line.clone(), line] };
@@ -67,7 +71,7 @@ fn a_plot_of_a_page_has_no_colours_of_its_own() {
 
 #[test]
 fn counts_are_bars_round_their_numbers() {
-    let points = vec![(0.0, 3.0), (1.0, 0.0), (9.0, 6.0)];
+    let points = [(0.0, 3.0), (1.0, 0.0), (9.0, 6.0)].map(|(x, y)| Point::new(x, y)).to_vec();
     let line = Line { name: "a".into(), points };
     let plot = Plot { title: String::new(), x: "n".into(), y: "m".into(), lines: vec![line] };
     let style = Style { themed: true, linear_x: true, linear_y: true, ..Style::default() };

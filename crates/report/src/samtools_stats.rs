@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use seqloom_prep::metrics::quality::samtools_stats::SamtoolsStatsCounts;
+use seqloom_prep::metrics::quality::SamtoolsStatsCounts;
 
 /// Writes them under a first line by which MultiQC knows the file.
 ///

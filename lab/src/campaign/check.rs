@@ -1,11 +1,19 @@
-//! What a definition has to keep, beyond its form. An error is a place and what is wrong there.
+//! What a definition has to keep, beyond its form.
 
 use std::collections::BTreeSet;
 
 use super::definition::{Experiment, Rows, Subject, Tell, TimeBasis};
 use super::template;
 
-type Checked = Result<(), (String, String)>;
+/// What is wrong with a definition.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    /// The place in it.
+    pub(super) key: String,
+    pub(super) what: String,
+}
+
+type Checked = Result<(), Wrong>;
 
 /// Placeholders that are known before any run.
 const EVERYWHERE: [&str; 7] = ["seqloom", "lab", "testkit", "cores", "seed", "work", "most_reads"];
@@ -26,8 +34,8 @@ const IN_RUNS: [&str; 11] = [
 /// Placeholder of the file that a command makes.
 const FILE: &str = "file";
 
-fn wrong<T>(key: impl Into<String>, what: impl Into<String>) -> Result<T, (String, String)> {
-    Err((key.into(), what.into()))
+fn wrong<T>(key: impl Into<String>, what: impl Into<String>) -> Result<T, Wrong> {
+    Err(Wrong { key: key.into(), what: what.into() })
 }
 
 /// Everything, of a definition as its file states it.
@@ -49,7 +57,7 @@ pub(super) fn check(experiment: &Experiment) -> Checked {
             return wrong(key, "is there twice");
         }
         check_subject(experiment, subject)
-            .or_else(|(part, what)| wrong(key + ", " + &part, what))?;
+            .or_else(|Wrong { key: part, what }| wrong(key + ", " + &part, what))?;
     }
     check_used(experiment)?;
     check_report(experiment)?;
@@ -160,7 +168,7 @@ fn values(experiment: &Experiment) -> BTreeSet<&str> {
 
 fn check_words(words: &[String], known: &BTreeSet<&str>, key: &str) -> Checked {
     for word in words {
-        let names = template::names(word).map_err(|error| (key.to_owned(), error.to_string()))?;
+        let names = template::names(word).or_else(|error| wrong(key, error.to_string()))?;
         if let Some(name) = names.iter().find(|name| !known.contains(*name)) {
             let all: Vec<&str> = known.iter().copied().collect();
             let what = format!("nothing is known of {{{name}}}; there are {}", all.join(", "));

@@ -1,6 +1,8 @@
 //! The curves that runs wrote, by the levels of their factors. A run has the experiment's factors;
 //! those of the rows that it writes tell no curves apart.
 
+use seqloom_report::plot::Point;
+
 use super::definition::Experiment;
 use super::record::Record;
 
@@ -51,20 +53,20 @@ impl<'a> Curves<'a> {
     }
 
     /// The curve of one combination.
-    pub(super) fn points(
-        &self,
-        names: [&[String]; 2],
-        levels: [&Vec<String>; 2],
-    ) -> Vec<(f64, f64)> {
+    pub(super) fn points(&self, names: [&[String]; 2], levels: [&Vec<String>; 2]) -> Vec<Point> {
         let is_it = |record: &&&Record| {
             names.iter().zip(levels).all(|(names, levels)| self.levels(record, names) == *levels)
         };
-        self.records.iter().find(is_it).map(|record| record.curve.clone()).unwrap_or_default()
+        let record = self.records.iter().find(is_it);
+        record
+            .map(|it| it.curve.iter().map(|at| Point::new(at.x, at.share)).collect())
+            .unwrap_or_default()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::record::CurvePoint;
     use super::*;
 
     fn strings(words: &[&str]) -> Vec<String> {
@@ -86,7 +88,7 @@ mod tests {
         let experiment = Experiment::parse("x.toml", text).unwrap();
         let with_curve = |threads, repeat, x| Record {
             repeat,
-            curve: vec![(x, 1.0)],
+            curve: vec![CurvePoint { x, share: 1.0 }],
             ..Record::example("r", &[threads])
         };
         let without = Record::example("without", &["2"]);
@@ -102,7 +104,8 @@ mod tests {
         assert_eq!(curves.combinations(&panels), [strings(&["2"]), strings(&["10"])]);
         let points =
             |threads| curves.points([&panels, &lines], [&strings(&[threads]), &strings(&["r"])]);
-        assert_eq!((points("2"), points("10")), (vec![(4.0, 1.0)], vec![(5.0, 1.0)]));
+        assert_eq!(points("2"), [Point::new(4.0, 1.0)]);
+        assert_eq!(points("10"), [Point::new(5.0, 1.0)]);
         assert_eq!(points("3"), []);
     }
 }

@@ -50,10 +50,10 @@ impl Page {
         self.0.push_str("</table></div>\n");
     }
 
-    /// Plots side by side, below one legend of keys (SVG) and names.
-    pub(super) fn panels(&mut self, legend: &[(String, String)], plots: &[String]) {
+    /// Plots side by side, below one legend.
+    pub(super) fn panels(&mut self, legend: &[LegendEntry], plots: &[String]) {
         self.0.push_str("<p class=\"legend\">");
-        for (key, name) in legend {
+        for LegendEntry { key, name } in legend {
             let _ = write!(self.0, "<span>{key} {}</span> ", plain(name));
         }
         self.0.push_str("</p>\n<div class=\"panels\">\n");
@@ -69,6 +69,13 @@ impl Page {
     pub(super) fn finish(self) -> String {
         self.0 + "</body>\n</html>\n"
     }
+}
+
+/// A line of plots, as a legend has it.
+pub(super) struct LegendEntry {
+    /// SVG.
+    pub(super) key: String,
+    pub(super) name: String,
 }
 
 /// Text that XML can hold: programs say what they like.
@@ -127,7 +134,8 @@ pub(super) mod tests {
         page.heading("h\u{1b}[31m");
         page.paragraph("\"quoted\"");
         page.table(&["a".into(), "b".into()], &[vec!["<x>".into(), "1".into()]]);
-        page.panels(&[("<svg></svg>".into(), "n<".into())], &["<svg></svg>\n".into()]);
+        let entry = LegendEntry { key: "<svg></svg>".into(), name: "n<".into() };
+        page.panels(&[entry], &["<svg></svg>\n".into()]);
         let text = page.finish();
         check_page(&text);
         assert!(text.contains("<td>&lt;x&gt;</td>") && !text.contains('\u{1b}'));

@@ -1,6 +1,6 @@
 //! From the text of an experiment to a definition that makes sense.
 
-use super::check::check;
+use super::check::{Wrong, check};
 use super::definition::{DefinitionError, Experiment};
 
 impl Experiment {
@@ -11,7 +11,7 @@ impl Experiment {
     pub(crate) fn parse(file: &str, text: &str) -> Result<Self, DefinitionError> {
         let experiment: Self =
             toml::from_str(text).map_err(|error| form_error(file, text, &error))?;
-        check(&experiment).map_err(|(key, what)| DefinitionError::Value {
+        check(&experiment).map_err(|Wrong { key, what }| DefinitionError::Value {
             file: file.to_owned(),
             key,
             what,

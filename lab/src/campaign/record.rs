@@ -92,7 +92,29 @@ pub(crate) struct Record {
     /// Rows of a table that it wrote.
     pub(crate) rows: Vec<Row>,
     /// Points of a curve that it wrote.
-    pub(crate) curve: Vec<(f64, f64)>,
+    pub(crate) curve: Vec<CurvePoint>,
+}
+
+/// A point of a curve: two numbers in the file of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(from = "(f64, f64)", into = "(f64, f64)")]
+pub(crate) struct CurvePoint {
+    /// To the right.
+    pub(crate) x: f64,
+    /// The share within it.
+    pub(crate) share: f64,
+}
+
+impl From<(f64, f64)> for CurvePoint {
+    fn from((x, share): (f64, f64)) -> Self {
+        Self { x, share }
+    }
+}
+
+impl From<CurvePoint> for (f64, f64) {
+    fn from(at: CurvePoint) -> Self {
+        (at.x, at.share)
+    }
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 
 use super::curves::Curves;
 use super::definition::Experiment;
-use super::html::Page;
+use super::html::{LegendEntry, Page};
 use super::record::{Facts, Record};
 use super::summary::{SPREADS, TIME_BASIS};
 use crate::output::short;
 use crate::table::{Row, Table};
-use seqloom_report::plot::{Bars, Line, Plot, Style, legend_key};
+use seqloom_report::plot::{Bars, Line, Plot, Point, Spread, Style, legend_key};
 
 /// Levels of some factors.
 type Levels = Vec<String>;
@@ -205,9 +205,12 @@ impl<'a> View<'a> {
         if words.is_empty() { "all".to_owned() } else { words.join(", ") }
     }
 
-    fn legend(names: &[String], lines: &[Levels]) -> Vec<(String, String)> {
-        let key = |(number, line)| (legend_key(number), Self::words(names, line));
-        lines.iter().enumerate().map(key).collect()
+    fn legend(names: &[String], lines: &[Levels]) -> Vec<LegendEntry> {
+        let entry = |(number, line)| LegendEntry {
+            key: legend_key(number),
+            name: Self::words(names, line),
+        };
+        lines.iter().enumerate().map(entry).collect()
     }
 
     fn plots(&self, page: &mut Page) {
@@ -231,17 +234,19 @@ impl<'a> View<'a> {
         let panel = |panel: &Levels| {
             let points = |line: &Levels| {
                 let rows = self.rows(panel, line);
-                let mut points: Vec<(f64, f64)> =
-                    rows.iter().filter_map(|row| Some((self.x(row)?, row.values[y]))).collect();
-                points.retain(|point| point.1.is_finite());
-                points.sort_by(|a, b| a.0.total_cmp(&b.0));
+                let point = |row: &&Row| Some(Point::new(self.x(row)?, row.values[y]));
+                let mut points: Vec<Point> = rows.iter().filter_map(point).collect();
+                points.retain(|point| point.y.is_finite());
+                points.sort_by(|a, b| a.x.total_cmp(&b.x));
                 Line { name: Self::words(&self.lines, line), points }
             };
             let spread = |line: &Levels| {
                 let ends = ends.as_deref().unwrap_or_default();
                 let [low, high] = ends else { return Vec::new() };
-                let whisker =
-                    |row: &&Row| Some((self.x(row)?, row.values[*low], row.values[*high]));
+                let whisker = |row: &&Row| {
+                    let (low, high) = (row.values[*low], row.values[*high]);
+                    Some(Spread { x: self.x(row)?, low, high })
+                };
                 self.rows(panel, line).iter().filter_map(whisker).collect()
             };
             let plot = Plot {

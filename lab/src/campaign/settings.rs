@@ -21,7 +21,7 @@ pub(crate) fn set(experiment: &mut Experiment, name: &str, words: &Words) -> Res
     } else {
         return Err(format!("there is no {name}; there are {}", experiment.settings().join(", ")));
     }
-    check_settings(experiment).map_err(|(key, what)| format!("{key}: {what}"))
+    check_settings(experiment).map_err(|it| format!("{}: {}", it.key, it.what))
 }
 
 fn set_number(experiment: &mut Experiment, name: &str, words: &Words) -> Result<(), String> {

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::definition::{Curve, Join, Rows, Tell};
+use super::record::CurvePoint;
 use crate::experiment::counters_of;
 
 /// A row of a table that a run wrote.
@@ -116,14 +117,15 @@ fn finite(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// The points of a curve that a run wrote: to the right, and the share within it.
-pub(super) fn curve(rule: &Curve, path: &Path) -> Result<Vec<(f64, f64)>, String> {
+/// The points of a curve that a run wrote.
+pub(super) fn curve(rule: &Curve, path: &Path) -> Result<Vec<CurvePoint>, String> {
     let text = text_of(path)?;
     let table = Columns::read(&text, path)?;
     let (x, share) = (table.at(&rule.x, path)?, table.at(&rule.share, path)?);
     let point = |line: &Vec<&str>| {
         let share = finite(line[share])?;
-        Some((finite(line[x])?, if rule.beyond { 1.0 - share } else { share }))
+        let share = if rule.beyond { 1.0 - share } else { share };
+        Some(CurvePoint { x: finite(line[x])?, share })
     };
     Ok(table.lines.iter().filter_map(point).collect())
 }
@@ -210,7 +212,7 @@ mod tests {
             beyond: true,
             title: String::new(),
         };
-        assert_eq!(curve(&rule, &path).unwrap(), [(5.0, 0.25)]);
+        assert_eq!(curve(&rule, &path).unwrap(), [CurvePoint { x: 5.0, share: 0.25 }]);
         rule.x = "us".into();
         assert!(curve(&rule, &path).unwrap_err().contains("no column us"));
         std::fs::write(&path, "a\tb\n1\n").unwrap();

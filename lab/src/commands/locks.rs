@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::locks::{self, Locks};
+use crate::output::Fact;
 use seqloom_locks::Kind;
 use seqloom_runtime::machine;
 
-use seqloom_terminal::Console;
-use seqloom_terminal::UsageError;
+use seqloom_terminal::{Console, UsageError};
 
 /// Arguments of `seqloom-lab locks`.
 #[derive(Debug, clap::Args)]
@@ -78,7 +78,7 @@ pub(super) fn run(arguments: &LocksArguments, console: &Console) -> anyhow::Resu
         ("program", format!("seqloom {}", env!("CARGO_PKG_VERSION"))),
         ("again", "`make lab && target/release/seqloom-lab locks --out DIR`".to_owned()),
     ];
-    let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
+    let facts = facts.map(|(name, text)| Fact::new(name, text));
     locks::write(tables, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())

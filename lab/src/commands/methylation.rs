@@ -4,14 +4,14 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use crate::methylation::{self, Methylation, StructureOptions, WAYS};
+use crate::output::Fact;
 use clap::ValueEnum;
 use seqloom_runtime::machine;
 use seqloom_signal::pool::DEFAULT_TIMEOUT;
 
 use super::fast5::{Engine, engine};
 use super::print_counters;
-use seqloom_terminal::Console;
-use seqloom_terminal::UsageError;
+use seqloom_terminal::{Console, UsageError};
 
 /// Name of the hidden command that is one run of a structure.
 pub(super) const CALL: &str = "__methylation-call";
@@ -113,7 +113,7 @@ pub(super) fn run(arguments: &MethylationArguments, console: &Console) -> anyhow
             ),
         ),
     ];
-    let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
+    let facts = facts.map(|(name, text)| Fact::new(name, text));
     methylation::RESULTS.write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::output::Fact;
 use crate::sinks::{self, Outputs, Strategy};
 use seqloom_locks::Kind;
 use seqloom_runtime::machine;
@@ -81,7 +82,7 @@ pub(super) fn run(arguments: &OutputArguments, console: &Console) -> anyhow::Res
             ),
         ),
     ];
-    let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
+    let facts = facts.map(|(name, text)| Fact::new(name, text));
     sinks::RESULTS.write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())

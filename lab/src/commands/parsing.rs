@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::output::Fact;
 use crate::parsing::{self, Parsing};
 use seqloom_locks::Kind;
 use seqloom_runtime::machine;
@@ -55,15 +56,15 @@ pub(super) fn run(arguments: &ParsingArguments, console: &Console) -> anyhow::Re
         repeats: arguments.repeats,
     };
     let (table, notes) = experiment.run(&mut |what| console.info(what))?;
-    let mut facts = vec![("machine".to_owned(), format!("{} cores", machine::available_cores()))];
-    facts.extend(notes.into_iter().map(|note| ("data".to_owned(), note)));
+    let mut facts = vec![Fact::new("machine", format!("{} cores", machine::available_cores()))];
+    facts.extend(notes.into_iter().map(|note| Fact::new("data", note)));
     let again = format!(
         "`make lab && target/release/seqloom-lab parsing --reads {} --repeats {} \
         --out DIR`",
         arguments.reads, arguments.repeats
     );
-    facts.push(("program".to_owned(), format!("seqloom {}", env!("CARGO_PKG_VERSION"))));
-    facts.push(("again".to_owned(), again));
+    facts.push(Fact::new("program", format!("seqloom {}", env!("CARGO_PKG_VERSION"))));
+    facts.push(Fact::new("again", again));
     parsing::RESULTS.write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())

@@ -5,6 +5,7 @@ use std::fs;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
+use crate::output::Fact;
 use crate::predict::bands::{self, LOCK_NAMES, Placement, Question, SHIPPED_LAWS};
 use crate::predict::machine::Machine;
 use crate::predict::model::HandOver;
@@ -12,8 +13,7 @@ use crate::predict::published::Published;
 use crate::predict::{report, validate};
 use crate::table::Table;
 
-use seqloom_terminal::UsageError;
-use seqloom_terminal::{Console, print};
+use seqloom_terminal::{Console, UsageError, print};
 
 /// Most threads that are asked for: a simulation's time grows with them.
 const MOST_THREADS: u32 = 4096;
@@ -101,7 +101,7 @@ fn check(folder: &Path, out: &Path, console: &Console) -> anyhow::Result<()> {
         ("curves read", published.curves.len().to_string()),
         ("peaks read", published.peaks.len().to_string()),
     ];
-    let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
+    let facts = facts.map(|(name, text)| Fact::new(name, text));
     report::write(&found, &facts, out)?;
     let missed = report::missed(&found);
     console.info(&format!("{} misses; report in {}", missed.len(), out.display()));
@@ -109,15 +109,16 @@ fn check(folder: &Path, out: &Path, console: &Console) -> anyhow::Result<()> {
 }
 
 fn answer(arguments: &PredictArguments) -> anyhow::Result<()> {
-    let (costs, from) = text_or(arguments.parsing.as_deref(), bands::SHIPPED_TABLE, "parsing.tsv")?;
-    let (laws, laws_from) = text_or(arguments.laws.as_deref(), SHIPPED_LAWS, "laws.tsv")?;
+    let Source { text: costs, name: from } =
+        text_or(arguments.parsing.as_deref(), bands::SHIPPED_TABLE, "parsing.tsv")?;
+    let Source { text: laws, name: laws_from } =
+        text_or(arguments.laws.as_deref(), SHIPPED_LAWS, "laws.tsv")?;
     let question = question(arguments, &laws, &laws_from)?;
     let named = |error| anyhow::anyhow!("{from}: {error}");
     let ways = bands::ways(&costs, &arguments.files, &arguments.unit).map_err(named)?;
     if ways.is_empty() {
-        let inputs = bands::inputs(&costs).map_err(named)?;
-        let inputs: Vec<String> =
-            inputs.into_iter().map(|(f, unit)| format!("{f} {unit}")).collect();
+        let inputs = bands::inputs(&costs).map_err(named)?.into_iter();
+        let inputs: Vec<String> = inputs.map(|it| format!("{} {}", it.files, it.unit)).collect();
         let what = format!("{from} has no rows of {} {}", arguments.files, arguments.unit);
         anyhow::bail!(UsageError(format!("{what}; it has {}", inputs.join(", "))));
     }
@@ -131,14 +132,20 @@ fn answer(arguments: &PredictArguments) -> anyhow::Result<()> {
     Ok(print(&text)?)
 }
 
-/// A file's text and name, or what is shipped.
-fn text_or(file: Option<&Path>, shipped: &str, name: &str) -> anyhow::Result<(String, String)> {
+/// A text, and where it is from.
+struct Source {
+    text: String,
+    name: String,
+}
+
+/// A file's, or what is shipped.
+fn text_or(file: Option<&Path>, shipped: &str, name: &str) -> anyhow::Result<Source> {
     match file {
-        None => Ok((shipped.to_owned(), format!("the shipped {name}"))),
+        None => Ok(Source { text: shipped.to_owned(), name: format!("the shipped {name}") }),
         Some(path) => {
             let text = fs::read_to_string(path);
             let text = text.map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
-            Ok((text, path.display().to_string()))
+            Ok(Source { text, name: path.display().to_string() })
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use crate::output::Fact;
 use crate::prep_memory::{self, PHASES, PrepMemory};
 use seqloom_runtime::machine;
 
-use seqloom_terminal::Console;
-use seqloom_terminal::signals;
+use seqloom_terminal::{Console, signals};
 
 /// Arguments of `seqloom-lab prep-memory`.
 #[derive(Debug, clap::Args)]
@@ -79,7 +79,7 @@ pub(super) fn run(arguments: &PrepMemoryArguments, console: &Console) -> anyhow:
     ];
     facts.extend(arguments.memory.iter().map(|memory| ("-m of seqloom", memory.clone())));
     facts.extend(arguments.remark.iter().map(|remark| ("remark", remark.clone())));
-    let facts: Vec<_> = facts.into_iter().map(|(name, fact)| (name.to_owned(), fact)).collect();
+    let facts: Vec<_> = facts.into_iter().map(|(name, text)| Fact::new(name, text)).collect();
     prep_memory::RESULTS.write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::experiment::LabError;
+use crate::output::Fact;
 use crate::schedule::{
     self, CHUNK_BASES, Configuration, InsertSize, READY, Schedule, Schedules, Subject,
 };
@@ -16,8 +17,7 @@ use seqloom_runtime::{machine, placement};
 
 use super::locks::kinds;
 use super::print_counters;
-use seqloom_terminal::UsageError;
-use seqloom_terminal::{Console, print};
+use seqloom_terminal::{Console, UsageError, print};
 
 /// Name of the command that is one run.
 pub(super) const RUN: &str = "schedule-run";
@@ -148,14 +148,14 @@ pub(super) fn run(arguments: &ScheduleArguments, console: &Console) -> anyhow::R
         return Ok(schedule::RESULTS.write_again(folder)?);
     }
     let engines = engines(&arguments.engines)?;
-    let mut facts = vec![("machine".to_owned(), format!("{} cores", machine::available_cores()))];
+    let mut facts = vec![Fact::new("machine", format!("{} cores", machine::available_cores()))];
     let asked =
         if arguments.schedules.is_empty() { &Schedule::ALL } else { &arguments.schedules[..] };
     let mut schedules = asked.to_vec();
     if let Err(error) = placement::permitted() {
         schedules.retain(|schedule| !schedule.is_placed());
         let text = format!("the kernel refuses to place memory ({error}): no pinned farms");
-        facts.push(("left out".to_owned(), text));
+        facts.push(Fact::new("left out", text));
     }
     let experiment = Schedules {
         run: again(),
@@ -180,7 +180,7 @@ pub(super) fn run(arguments: &ScheduleArguments, console: &Console) -> anyhow::R
         ("program", format!("seqloom {}", env!("CARGO_PKG_VERSION"))),
         ("again", again),
     ];
-    facts.extend(more.map(|(name, fact)| (name.to_owned(), fact)));
+    facts.extend(more.map(|(name, text)| Fact::new(name, text)));
     schedule::RESULTS.write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use crate::output::Fact;
 use crate::shard::{self, ShardExperiment};
 use seqloom_runtime::machine;
 
@@ -69,11 +70,11 @@ pub(super) fn run(arguments: &ShardArguments, console: &Console) -> anyhow::Resu
     signals::defer();
     let table = experiment.run(&mut |what| console.info(what), &signals::interrupted)?;
     let mut facts = vec![
-        ("machine".to_owned(), format!("{} cores", machine::available_cores())),
-        ("threads of a task".to_owned(), arguments.threads.to_string()),
-        ("program".to_owned(), format!("seqloom {}", env!("CARGO_PKG_VERSION"))),
+        Fact::new("machine", format!("{} cores", machine::available_cores())),
+        Fact::new("threads of a task", arguments.threads.to_string()),
+        Fact::new("program", format!("seqloom {}", env!("CARGO_PKG_VERSION"))),
     ];
-    facts.extend(arguments.remark.iter().map(|remark| ("remark".to_owned(), remark.clone())));
+    facts.extend(arguments.remark.iter().map(|remark| Fact::new("remark", remark)));
     shard::RESULTS.write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())

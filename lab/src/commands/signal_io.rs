@@ -3,7 +3,8 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use crate::signal_io::{self, ReadingOptions, SignalIo, WAYS};
+use crate::output::Fact;
+use crate::signal_io::{self, ReadCounts, ReadingOptions, SignalIo, WAYS};
 use clap::ValueEnum;
 use seqloom_runtime::machine;
 use seqloom_signal::pool::DEFAULT_TIMEOUT;
@@ -11,8 +12,7 @@ use seqloom_signal::store::Fast5Engine;
 
 use super::fast5::{Engine, engine};
 use super::print_counters;
-use seqloom_terminal::Console;
-use seqloom_terminal::UsageError;
+use seqloom_terminal::{Console, UsageError};
 
 /// Name of the hidden command that is one run.
 pub(super) const READ: &str = "__signal-io-read";
@@ -109,7 +109,7 @@ pub(super) fn run(arguments: &SignalIoArguments, console: &Console) -> anyhow::R
             ),
         ),
     ];
-    let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
+    let facts = facts.map(|(name, text)| Fact::new(name, text));
     signal_io::RESULTS.write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())
@@ -131,6 +131,7 @@ pub(super) fn read(arguments: &ReadArguments) -> anyhow::Result<()> {
         Some(name) => engine(Engine::from_str(name, false).map_err(UsageError)?, DEFAULT_TIMEOUT),
     };
     let (data, threads) = (arguments.data.clone(), arguments.threads);
-    let (reads, samples) = signal_io::read_all(&ReadingOptions { data, way, engine, threads })?;
+    let ReadCounts { reads, samples } =
+        signal_io::read_all(&ReadingOptions { data, way, engine, threads })?;
     Ok(print_counters(&[("reads", reads), ("samples", samples)])?)
 }

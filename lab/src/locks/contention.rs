@@ -45,17 +45,17 @@ impl Delays {
         self.buckets.iter().sum()
     }
 
-    /// Upper ends of the buckets in ns, and the share of hand-overs that took longer.
+    /// How many hand-overs took longer than the upper end of each bucket.
     #[must_use]
-    pub(crate) fn longer(&self) -> Vec<(f64, f64)> {
+    pub(crate) fn longer(&self) -> Vec<Longer> {
         let all = self.count().max(1) as f64;
         let mut left = self.count();
         let mut points = Vec::new();
         for (bucket, &count) in self.buckets.iter().enumerate().filter(|(_, count)| **count > 0) {
             left -= count;
             let (octave, quarter) = (bucket / 4, bucket % 4);
-            let end = 2_f64.powi(octave as i32) * (1.25 + 0.25 * quarter as f64);
-            points.push((end, left as f64 / all));
+            let ns = 2_f64.powi(octave as i32) * (1.25 + 0.25 * quarter as f64);
+            points.push(Longer { ns, share: left as f64 / all });
         }
         points
     }
@@ -64,8 +64,17 @@ impl Delays {
     #[must_use]
     pub(crate) fn quantile_ns(&self, share: f64) -> f64 {
         let points = self.longer();
-        points.iter().find(|(_, longer)| *longer <= 1.0 - share).map_or(0.0, |(end, _)| *end)
+        points.iter().find(|it| it.share <= 1.0 - share).map_or(0.0, |it| it.ns)
     }
+}
+
+/// Hand-overs that took longer than some time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Longer {
+    /// The time.
+    pub(crate) ns: f64,
+    /// Their share of all.
+    pub(crate) share: f64,
 }
 
 /// What one run gave.

@@ -16,7 +16,7 @@ use seqloom_runtime::pool::WorkerPanic;
 
 use self::contention::{Contend, Contention, contend, ping_pong_ns, uncontended_ns};
 use crate::experiment::{Counters, LabError, Run, TIMES, Work, perform};
-use crate::output::{load_average, read_facts, read_table, write_results};
+use crate::output::{Fact, load_average, read_facts, read_table, write_results};
 use crate::table::{Row, Table};
 
 /// Counters of runs under contention.
@@ -146,9 +146,9 @@ impl Locks {
         values.extend([0.1, 0.5, 0.9, 0.99].map(|share| delays.quantile_ns(share)));
         values.push(delays.max_ns as f64);
         let factors = vec![kind.name().to_owned(), threads.to_string()];
-        for (ns, longer) in delays.longer() {
-            let factors = factors.iter().cloned().chain([format!("{ns:.0}")]).collect();
-            tables.longer.rows.push(Row { factors, values: vec![longer] });
+        for it in delays.longer() {
+            let factors = factors.iter().cloned().chain([format!("{:.0}", it.ns)]).collect();
+            tables.longer.rows.push(Row { factors, values: vec![it.share] });
         }
         tables.delays.rows.push(Row { factors, values });
         Ok(())
@@ -183,11 +183,7 @@ fn counters(run: &Contention) -> Counters {
 ///
 /// # Errors
 /// The folder cannot be written.
-pub(crate) fn write(
-    mut tables: LockTables,
-    facts: &[(String, String)],
-    folder: &Path,
-) -> Result<(), LabError> {
+pub(crate) fn write(mut tables: LockTables, facts: &[Fact], folder: &Path) -> Result<(), LabError> {
     tables.files().into_iter().for_each(|(_, table)| table.round());
     let (plots, markdown) = (report::plots(&tables), report::markdown(&tables, facts));
     let files = tables.files().map(|(name, table)| (name, &*table));
@@ -233,7 +229,7 @@ mod tests {
             assert!((1.0..100_000.0).contains(&cost), "{kind:?}: {cost}");
         }
         let folder = tempfile::tempdir().unwrap();
-        write(tables.clone(), &[("machine".into(), "x".into())], folder.path()).unwrap();
+        write(tables.clone(), &[Fact::new("machine", "x")], folder.path()).unwrap();
         let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
         let report = read("README.md");
         assert!(Kind::ALL.iter().all(|kind| report.contains(&format!("| {} |", kind.name()))));

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use super::LockTables;
-use crate::output::{MEANINGFUL, markdown_table, noise_note, short};
+use crate::output::{Fact, MEANINGFUL, markdown_facts, markdown_table, noise_note, short};
 use crate::table::Table;
-use seqloom_report::plot::{Line, Plot};
+use seqloom_report::plot::{Line, Plot, Point};
 
 fn numbers(table: &Table, factor: &str) -> Vec<u32> {
     let levels = table.levels(factor);
@@ -20,7 +20,7 @@ pub(super) fn plots(tables: &LockTables) -> Vec<(String, Plot)> {
     let rate = |lock: &&str| {
         let point = |threads: u32| {
             let rate = table.median(&[lock, &threads.to_string()], "acquisitions_per_ms")?;
-            Some((f64::from(threads), rate))
+            Some(Point::new(threads.into(), rate))
         };
         let points = numbers(table, "threads").into_iter().filter_map(point).collect();
         Line { name: (*lock).to_owned(), points }
@@ -46,7 +46,8 @@ fn longer(table: &Table, threads: u32) -> Plot {
     let line = |lock: &&str| {
         let rows =
             table.rows.iter().filter(|row| row.factors[0] == *lock && row.factors[1] == threads);
-        let point = |row: &crate::table::Row| Some((row.factors[2].parse().ok()?, row.values[0]));
+        let point =
+            |row: &crate::table::Row| Some(Point::new(row.factors[2].parse().ok()?, row.values[0]));
         Line { name: (*lock).to_owned(), points: rows.filter_map(point).collect() }
     };
     Plot {
@@ -58,7 +59,7 @@ fn longer(table: &Table, threads: u32) -> Plot {
 }
 
 /// The whole report.
-pub(super) fn markdown(tables: &LockTables, facts: &[(String, String)]) -> String {
+pub(super) fn markdown(tables: &LockTables, facts: &[Fact]) -> String {
     let mut out = String::from(
         "# Locks side by side\n\n\
          Made by `seqloom-lab locks`; numbers in [locks.tsv](locks.tsv), \
@@ -69,10 +70,7 @@ pub(super) fn markdown(tables: &LockTables, facts: &[(String, String)]) -> Strin
          what they do, but there is one node: what they cost shows here, what they gain does \
          not.\n\n",
     );
-    // Writing to a String cannot fail.
-    for (name, fact) in facts {
-        let _ = writeln!(out, "* {name}: {fact}");
-    }
+    markdown_facts(&mut out, facts);
     out.push_str(&noise_note());
     let _ = writeln!(
         out,

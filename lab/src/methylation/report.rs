@@ -4,14 +4,32 @@ use std::fmt::Write;
 
 use super::{WAYS, Way};
 use crate::latency::{CACHED, words};
+use crate::output::{Fact, markdown_facts};
 use crate::table::Table;
-use seqloom_report::plot::{Line, Plot};
+use seqloom_report::plot::{Line, Plot, Point};
 
-/// What is plotted by workers: column, factor, words, name of the file.
-const PLOTS: [(&str, f64, &str, &str); 3] = [
-    ("wall_s", 1.0, "seconds", "time"),
-    ("cores_busy", 1.0, "processors busy", "cores"),
-    ("cpu_s", 1.0 / 3600.0, "core-hours", "core-hours"),
+/// What is shown by workers.
+#[derive(Clone, Copy)]
+struct Shown {
+    column: &'static str,
+    factor: f64,
+    unit: &'static str,
+    /// Of the file.
+    name: &'static str,
+    /// Behind the point in the table.
+    digits: usize,
+}
+
+const SHOWN: [Shown; 3] = [
+    Shown { column: "wall_s", factor: 1.0, unit: "seconds", name: "time", digits: 2 },
+    Shown { column: "cores_busy", factor: 1.0, unit: "processors busy", name: "cores", digits: 2 },
+    Shown {
+        column: "cpu_s",
+        factor: 1.0 / 3600.0,
+        unit: "core-hours",
+        name: "core-hours",
+        digits: 5,
+    },
 ];
 
 /// Components, and their words.
@@ -44,11 +62,11 @@ fn value(table: &Table, storage: &str, way: &Way, workers: u32, column: &str) ->
 pub(super) fn plots(table: &Table) -> Vec<(String, Plot)> {
     let mut plots = Vec::new();
     for storage in table.levels("storage") {
-        for (column, factor, unit, name) in PLOTS {
+        for Shown { column, factor, unit, name, .. } in SHOWN {
             let line = |way: &&'static Way| {
                 let point = |workers: u32| {
                     let value = value(table, storage, way, workers, column)?;
-                    Some((f64::from(workers), value * factor))
+                    Some(Point::new(workers.into(), value * factor))
                 };
                 let points = table.numbers("workers").into_iter().filter_map(point).collect();
                 Line { name: way.title.to_owned(), points }
@@ -66,7 +84,7 @@ pub(super) fn plots(table: &Table) -> Vec<(String, Plot)> {
 }
 
 /// The whole report.
-pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
+pub(super) fn markdown(table: &Table, facts: &[Fact]) -> String {
     let mut out = String::from(
         "# Methylation calling: structures beside each other\n\n\
          Made by `seqloom-lab methylation`; numbers in [methylation.tsv](methylation.tsv). All \
@@ -84,16 +102,12 @@ pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
          that need a given time for each request. Waiting costs no processor: more workers than \
          processors help as long as they wait.\n\n",
     );
-    // Writing to a String cannot fail.
-    for (name, fact) in facts {
-        let _ = writeln!(out, "* {name}: {fact}");
-    }
+    markdown_facts(&mut out, facts);
     for storage in table.levels("storage") {
         let _ = writeln!(out, "\n## {}\n", words(storage));
-        for (column, factor, unit, name) in PLOTS {
-            let _ = writeln!(out, "![]({storage}-{name}.svg)\n");
-            let digits = if column == "cpu_s" { 5 } else { 2 };
-            by_workers(table, storage, (column, factor, unit, digits), &mut out);
+        for shown in SHOWN {
+            let _ = writeln!(out, "![]({storage}-{}.svg)\n", shown.name);
+            by_workers(table, storage, shown, &mut out);
         }
         components(table, storage, &mut out);
     }
@@ -107,12 +121,8 @@ pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
     out
 }
 
-fn by_workers(
-    table: &Table,
-    storage: &str,
-    (column, factor, unit, digits): (&str, f64, &str, usize),
-    out: &mut String,
-) {
+fn by_workers(table: &Table, storage: &str, shown: Shown, out: &mut String) {
+    let Shown { column, factor, unit, digits, .. } = shown;
     let workers = table.numbers("workers");
     let heads: Vec<String> = workers.iter().map(u32::to_string).collect();
     let _ = writeln!(out, "| {unit}, by workers | {} |", heads.join(" | "));
@@ -171,7 +181,7 @@ mod tests {
                 }
             }
         }
-        let facts = [("machine".to_owned(), "2 cores".to_owned())];
+        let facts = [Fact::new("machine", "2 cores")];
         let text = markdown(&table, &facts);
         for (name, plot) in plots(&table) {
             assert!(text.contains(&format!("![]({name})")), "{name}");

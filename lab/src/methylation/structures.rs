@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use seqloom_calling::AlignedRead;
 use seqloom_calling::events::ReadOptions;
 use seqloom_calling::flow::{
     CallTimes, Filter, HardClips, MethylationKernel, MethylationOutput, MethylationScratch,
@@ -18,6 +17,7 @@ use seqloom_calling::flow::{
 use seqloom_calling::hmm::lowest_base;
 use seqloom_calling::methylation::{CallOptions, TableFormat};
 use seqloom_calling::pore_model::{ModelError, builtin};
+use seqloom_calling::{AlignedBase, AlignedRead};
 use seqloom_format::bam::{Flags, RecordRef, framed_records};
 use seqloom_format::signal::SignalRead;
 use seqloom_io::alignments::{
@@ -99,7 +99,7 @@ struct LabRead {
     start: u64,
     sequence: Vec<u8>,
     reference: Vec<u8>,
-    pairs: Vec<(u32, u32)>,
+    pairs: Vec<AlignedBase>,
     path: PathBuf,
 }
 

@@ -303,7 +303,7 @@ mod tests {
         assert_eq!((holds("O"), holds("D")), (Some(3002.0), Some(3002.0)));
         assert_eq!(holds("B"), Some(95.0));
         RESULTS
-            .write(&table, &[("machine".into(), "x".into())], &folder.path().join("out"))
+            .write(&table, &[crate::output::Fact::new("machine", "x")], &folder.path().join("out"))
             .unwrap();
         let report = std::fs::read_to_string(folder.path().join("out/README.md")).unwrap();
         let mut words = report.split(|c: char| !c.is_ascii_alphanumeric());

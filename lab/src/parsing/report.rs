@@ -3,35 +3,41 @@
 use std::fmt::Write;
 
 use super::{Files, SHARED_LINE_NS, Way};
-use crate::output::{NO_LOCK, markdown_table, noise_note, short, with_lock};
+use crate::output::{Fact, NO_LOCK, WithLock, markdown_facts, markdown_table, noise_note, short};
 use crate::table::{Table, quantile};
-use seqloom_report::plot::{Line, Plot};
+use seqloom_report::plot::{Line, Plot, Point};
 
 /// Time of an engine per read, in microseconds: from a k-mer tool to a careful aligner.
 const ENGINES_US: [f64; 4] = [2.0, 10.0, 50.0, 200.0];
 
-/// One row of the report: a way with its lock.
-type Row<'a> = (&'a str, &'a str);
+/// What is read: kind of files, and bytes of a unit.
+#[derive(Clone, Copy)]
+struct Input<'a> {
+    files: &'a str,
+    unit: &'a str,
+}
 
-fn rows(table: &Table) -> Vec<Row<'_>> {
-    let mut rows = table.pairs("way", "lock");
-    let place = |row: &Row<'_>| Way::ALL.iter().position(|way| way.name() == row.0);
+/// Ways with their locks: a row of the report each.
+fn rows(table: &Table) -> Vec<WithLock<'_>> {
+    let rows = table.combinations(["way", "lock"]).into_iter();
+    let mut rows: Vec<_> = rows.map(|[way, lock]| WithLock { way, lock }).collect();
+    let place = |row: &WithLock<'_>| Way::ALL.iter().position(|way| way.name() == row.way);
     rows.sort_by_key(place);
     rows
 }
 
-fn median(table: &Table, (files, unit): (&str, &str), row: Row<'_>, threads: u32, of: &str) -> f64 {
-    let factors = [files, unit, row.0, row.1, &threads.to_string()];
+fn median(table: &Table, input: Input<'_>, row: WithLock<'_>, threads: u32, of: &str) -> f64 {
+    let factors = [input.files, input.unit, row.way, row.lock, &threads.to_string()];
     table.median(&factors, of).unwrap_or(f64::NAN)
 }
 
 /// Time per read in which nobody else gets on.
-fn exclusive_ns(table: &Table, input: (&str, &str), row: Row<'_>, threads: u32) -> f64 {
+fn exclusive_ns(table: &Table, input: Input<'_>, row: WithLock<'_>, threads: u32) -> f64 {
     let writes = median(table, input, row, threads, "shared_writes_per_read");
     median(table, input, row, threads, "held_ns_per_read") + SHARED_LINE_NS * writes
 }
 
-fn rate(table: &Table, input: (&str, &str), row: Row<'_>, threads: u32) -> f64 {
+fn rate(table: &Table, input: Input<'_>, row: WithLock<'_>, threads: u32) -> f64 {
     median(table, input, row, threads, "reads") / median(table, input, row, threads, "wall_s")
 }
 
@@ -40,10 +46,11 @@ pub(super) fn plots(table: &Table) -> Vec<(String, Plot)> {
     let units = table.levels("unit");
     let plot = |files: &&str| {
         let unit = units.last().copied().unwrap_or_default();
-        let line = |row: &Row<'_>| {
-            let point = |n: u32| (f64::from(n), rate(table, (files, unit), *row, n));
+        let line = |row: &WithLock<'_>| {
+            let input = Input { files, unit };
+            let point = |n: u32| Point::new(n.into(), rate(table, input, *row, n));
             Line {
-                name: with_lock(*row),
+                name: row.name(),
                 points: table.numbers("threads").into_iter().map(point).collect(),
             }
         };
@@ -59,7 +66,7 @@ pub(super) fn plots(table: &Table) -> Vec<(String, Plot)> {
 }
 
 /// The whole report.
-pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
+pub(super) fn markdown(table: &Table, facts: &[Fact]) -> String {
     let mut out = String::from(
         "# Ways to take reads from files by many threads\n\n\
          Made by `seqloom-lab parsing`; numbers in [parsing.tsv](parsing.tsv). O parses inside the \
@@ -83,10 +90,7 @@ pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
          lock is that of the check that blocks join; its shared writes are counted in its \
          code.\n\n",
     );
-    // Writing to a String cannot fail.
-    for (name, fact) in facts {
-        let _ = writeln!(out, "* {name}: {fact}");
-    }
+    markdown_facts(&mut out, facts);
     out.push_str(&noise_note());
     out.push_str("\n## Exclusive nanoseconds per read (one thread)\n\n");
     exclusive(table, &mut out);
@@ -98,19 +102,19 @@ pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
     out
 }
 
-fn inputs(table: &Table) -> Vec<(&str, &str)> {
+fn inputs(table: &Table) -> Vec<Input<'_>> {
     let units = table.levels("unit");
-    let of = |files| units.iter().map(move |unit| (files, *unit)).collect::<Vec<_>>();
+    let of = |files| units.iter().map(move |unit| Input { files, unit }).collect::<Vec<_>>();
     table.levels("files").into_iter().flat_map(of).collect()
 }
 
 fn exclusive(table: &Table, out: &mut String) {
     let inputs = inputs(table);
     let mut heads = vec!["way".to_owned()];
-    heads.extend(inputs.iter().map(|(files, unit)| format!("{files} {unit}")));
-    let row = |row: &Row<'_>| {
-        let mut cells = vec![with_lock(*row)];
-        let cell = |input: &(&str, &str)| short(exclusive_ns(table, *input, *row, 1));
+    heads.extend(inputs.iter().map(|it| format!("{} {}", it.files, it.unit)));
+    let row = |row: &WithLock<'_>| {
+        let mut cells = vec![row.name()];
+        let cell = |input: &Input<'_>| short(exclusive_ns(table, *input, *row, 1));
         cells.extend(inputs.iter().map(cell));
         cells
     };
@@ -127,10 +131,10 @@ fn rates(table: &Table, files: &str, out: &mut String) {
     for unit in &units {
         heads.extend(threads.iter().map(|n| format!("{unit} bytes, {n} threads")));
     }
-    let row = |row: &Row<'_>| {
-        let mut cells = vec![with_lock(*row)];
+    let row = |row: &WithLock<'_>| {
+        let mut cells = vec![row.name()];
         for unit in &units {
-            let cell = |n: &u32| short(rate(table, (files, unit), *row, *n) / 1e3);
+            let cell = |n: &u32| short(rate(table, Input { files, unit }, *row, *n) / 1e3);
             cells.extend(threads.iter().map(cell));
         }
         cells
@@ -151,8 +155,8 @@ fn verdict(table: &Table, out: &mut String) {
     let mut lines = Vec::new();
     for input in inputs(table) {
         for n in table.numbers("threads") {
-            let others = rows(table).into_iter().filter(|row| row.0 != Way::Source.name());
-            let by_rate = |a: &Row<'_>, b: &Row<'_>| {
+            let others = rows(table).into_iter().filter(|row| row.way != Way::Source.name());
+            let by_rate = |a: &WithLock<'_>, b: &WithLock<'_>| {
                 rate(table, input, *a, n).total_cmp(&rate(table, input, *b, n))
             };
             let Some(best) = others.max_by(by_rate) else { continue };
@@ -163,10 +167,10 @@ fn verdict(table: &Table, out: &mut String) {
                 () => "level",
             };
             lines.push(vec![
-                input.0.to_owned(),
-                input.1.to_owned(),
+                input.files.to_owned(),
+                input.unit.to_owned(),
                 n.to_string(),
-                format!("{} ({})", short(ratio), with_lock(best)),
+                format!("{} ({})", short(ratio), best.name()),
                 format!("{} to {}", short(low), short(high)),
                 leads.to_owned(),
             ]);
@@ -178,10 +182,13 @@ fn verdict(table: &Table, out: &mut String) {
 /// The median of the source's rate by that of `other` in the same repeat, between the ends of its
 /// interval of 95 % (Conover 1999, Practical Nonparametric Statistics, 3.2: the ranks that the
 /// normal distribution gives for n coins).
-fn lead(table: &Table, (files, unit): (&str, &str), other: Row<'_>, threads: u32) -> [f64; 3] {
+fn lead(table: &Table, input: Input<'_>, other: WithLock<'_>, threads: u32) -> [f64; 3] {
     let threads = threads.to_string();
-    let wall_s = |row: Row<'_>| table.runs(&[files, unit, row.0, row.1, &threads], "wall_s");
-    let (source, other) = (wall_s((Way::Source.name(), NO_LOCK)), wall_s(other));
+    let wall_s = |it: WithLock<'_>| {
+        table.runs(&[input.files, input.unit, it.way, it.lock, &threads], "wall_s")
+    };
+    let (source, other) =
+        (wall_s(WithLock { way: Way::Source.name(), lock: NO_LOCK }), wall_s(other));
     let mut ratios: Vec<f64> = source.iter().zip(&other).map(|(own, its)| its / own).collect();
     ratios.sort_by(f64::total_cmp);
     let n = ratios.len() as f64;
@@ -203,11 +210,12 @@ fn saturation(table: &Table, out: &mut String) {
         let _ = writeln!(out, "\nUnits of {unit} bytes:\n");
         let mut heads = vec!["way".to_owned()];
         heads.extend(ENGINES_US.iter().map(|us| format!("{us} us")));
-        let row = |row: &Row<'_>| {
-            let of = |column| median(table, ("single", unit), *row, 1, column);
-            let x = exclusive_ns(table, ("single", unit), *row, 1);
+        let row = |row: &WithLock<'_>| {
+            let input = Input { files: "single", unit };
+            let of = |column| median(table, input, *row, 1, column);
+            let x = exclusive_ns(table, input, *row, 1);
             let outside = (of("cpu_s") * 1e9 / of("reads") - x).max(0.0);
-            let mut cells = vec![with_lock(*row)];
+            let mut cells = vec![row.name()];
             cells.extend(ENGINES_US.map(|us| format!("{:.0}", (us * 1e3 + outside) / x)));
             cells
         };
@@ -233,7 +241,8 @@ mod tests {
                 runs.rows.push(table::Row { factors, values: vec![wall_s] });
             }
         }
-        let found = lead(&runs, ("single", "1"), ("L", "standard"), 2);
+        let input = Input { files: "single", unit: "1" };
+        let found = lead(&runs, input, WithLock { way: "L", lock: "standard" }, 2);
         // Of 25 values the 8th, the 13th and the 18th.
         for (found, expected) in found.into_iter().zip([1.16, 1.22, 1.27]) {
             assert!((found - expected).abs() < 1e-9, "{found} {expected}");

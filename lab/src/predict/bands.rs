@@ -168,20 +168,27 @@ fn refused(row: Option<usize>, what: &'static str) -> Result<(), TableError> {
     row.map_or(Ok(()), |row| Err(TableError { line: row + 2, what }))
 }
 
-/// Kinds of files and units that a table has.
+/// What costs are of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Input {
+    /// Kind of files.
+    pub(crate) files: String,
+    /// Bytes of a unit.
+    pub(crate) unit: String,
+}
+
+/// The inputs that a table has.
 ///
 /// # Errors
 /// As [`ways`].
-pub(crate) fn inputs(text: &str) -> Result<Vec<(String, String)>, TableError> {
+pub(crate) fn inputs(text: &str) -> Result<Vec<Input>, TableError> {
     let table = costs(text)?;
-    let mut all: Vec<(String, String)> = Vec::new();
-    for row in &table.rows {
-        let found = (row.factors[0].clone(), row.factors[1].clone());
-        if !all.contains(&found) {
-            all.push(found);
-        }
-    }
-    Ok(all)
+    let inputs = table.combinations(["files", "unit"]).into_iter();
+    let input = |it: [&str; 2]| {
+        let [files, unit] = it.map(str::to_owned);
+        Input { files, unit }
+    };
+    Ok(inputs.map(input).collect())
 }
 
 /// The law of a lock that threads wait for, from a table of laws; its base is not in there.

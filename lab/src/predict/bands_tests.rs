@@ -25,7 +25,7 @@ fn way(held_ns: f64, shared_writes: f64, hold_reads: f64) -> Way {
 
 #[test]
 fn the_shipped_table_has_all_ways() {
-    for (files, unit) in inputs(SHIPPED_TABLE).unwrap() {
+    for Input { files, unit } in inputs(SHIPPED_TABLE).unwrap() {
         let all = ways(SHIPPED_TABLE, &files, &unit).unwrap();
         let names: Vec<&str> = all.iter().map(|way| way.name.as_str()).collect();
         assert_eq!(names, ["O", "D", "B", "L", "source"], "{files} {unit}");

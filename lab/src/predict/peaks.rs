@@ -4,10 +4,12 @@
 //! lies below what the baseline does; how threads that share a core slow each other down is not
 //! known, so that the band is over that.
 
+use std::ops::Range;
+
 use super::calibrate::{COPIES_NS, HAND_OVERS_NS, Tool, USUAL, Way};
 use super::machine::{MACHINES, Machine};
 use super::model::HandOver;
-use super::published::Published;
+use super::published::{PeakOf, Published};
 
 /// How much slower a thread is when every hardware thread of a core is busy, by threads of a core:
 /// two siblings together do 1.1 to 1.6 times as much as one (low, middle, high).
@@ -58,7 +60,8 @@ fn best(tool: &Tool, way: Way, machine: &Machine, slower: f64) -> (u32, f64) {
 }
 
 /// The value between the ends at which a falling function has this value, or the nearer end.
-fn where_falls_to(target: f64, (mut low, mut high): (f64, f64), of: impl Fn(f64) -> f64) -> f64 {
+fn where_falls_to(target: f64, ends: &Range<f64>, of: impl Fn(f64) -> f64) -> f64 {
+    let Range { start: mut low, end: mut high } = *ends;
     for _ in 0..40 {
         let middle = f64::midpoint(low, high);
         if of(middle) > target { low = middle } else { high = middle }
@@ -66,12 +69,19 @@ fn where_falls_to(target: f64, (mut low, mut high): (f64, f64), of: impl Fn(f64)
     f64::midpoint(low, high)
 }
 
+/// What peaks do not tell.
+struct Assumed {
+    /// So many times slower is a thread where all run.
+    slower: f64,
+    hand_over_ns: f64,
+}
+
 /// A tool from three peaks: threads and reads per second of the baseline, and the rates of O, D.
 fn tool_from(
     (threads, baseline): (u32, f64),
     [original, deferred]: [f64; 2],
     machine: &Machine,
-    (slower, hand_over_ns): (f64, f64),
+    Assumed { slower, hand_over_ns }: Assumed,
 ) -> Tool {
     let growth = 1.0 + (slower - 1.0) * machine.sharing(threads);
     // All that a process does per read: it has locks, but nobody to wait for.
@@ -88,11 +98,11 @@ fn tool_from(
             shared_core_cost: USUAL.shared_core_cost,
         }
     };
-    let ends = (1.0, whole_ns / 2.0);
+    let ends = 1.0..whole_ns / 2.0;
     let rate = |tool: &Tool, way| best(tool, way, machine, slower).1;
-    let deferred_ns = where_falls_to(deferred, ends, |ns| rate(&with(ns, ns), Way::DEFERRED));
+    let deferred_ns = where_falls_to(deferred, &ends, |ns| rate(&with(ns, ns), Way::DEFERRED));
     let original_ns =
-        where_falls_to(original, ends, |ns| rate(&with(ns, ns.min(deferred_ns)), Way::ORIGINAL));
+        where_falls_to(original, &ends, |ns| rate(&with(ns, ns.min(deferred_ns)), Way::ORIGINAL));
     with(original_ns.max(deferred_ns), deferred_ns)
 }
 
@@ -115,7 +125,8 @@ fn of_tool(
     machine: &Machine,
     (tool, paired): (&'static str, bool),
 ) -> Vec<PeakPrediction> {
-    let peak = |table, what| published.peak(table, what, (machine.name, tool, paired));
+    let peak =
+        |table, what| published.peak(table, what, PeakOf { machine: machine.name, tool, paired });
     let (Some(baseline), Some(original), Some(deferred)) =
         (peak(3, "MP baseline"), peak(3, "O-parsing"), peak(3, "D-parsing"))
     else {
@@ -131,7 +142,12 @@ fn of_tool(
     let fitted = [0, 1, 2].map(|index| {
         let rates = [original.krd_s * 1e3, deferred.krd_s * 1e3];
         let baseline = (baseline.threads, baseline.krd_s * 1e3);
-        tool_from(baseline, rates, machine, (slower[index], hand_overs[index]))
+        tool_from(
+            baseline,
+            rates,
+            machine,
+            Assumed { slower: slower[index], hand_over_ns: hand_overs[index] },
+        )
     });
     let prediction = |(table, configuration, stripes): (u32, &'static str, Option<u32>)| {
         let found = peak(table, configuration)?;
@@ -179,7 +195,12 @@ mod tests {
         let whole = MADE.alone_ns + MADE.original_ns + MADE.output_ns;
         let baseline = 112.0 / (whole * 1.5) * 1e9;
         let rates = [rate(Way::ORIGINAL), rate(Way::DEFERRED)];
-        let found = tool_from((112, baseline), rates, machine, (1.5, 250.0));
+        let found = tool_from(
+            (112, baseline),
+            rates,
+            machine,
+            Assumed { slower: 1.5, hand_over_ns: 250.0 },
+        );
         for (value, expected) in
             [(found.original_ns, MADE.original_ns), (found.deferred_ns, MADE.deferred_ns)]
         {
@@ -192,9 +213,9 @@ mod tests {
 
     #[test]
     fn a_falling_function_is_met_and_its_ends_are_kept() {
-        let at = where_falls_to(4.0, (1.0, 100.0), |x| 100.0 / x);
+        let at = where_falls_to(4.0, &(1.0..100.0), |x| 100.0 / x);
         assert!((at - 25.0).abs() < 1e-6, "{at}");
-        assert!((where_falls_to(1e6, (1.0, 100.0), |x| 100.0 / x) - 1.0).abs() < 1e-6);
-        assert!((where_falls_to(0.1, (1.0, 100.0), |x| 100.0 / x) - 100.0).abs() < 1e-6);
+        assert!((where_falls_to(1e6, &(1.0..100.0), |x| 100.0 / x) - 1.0).abs() < 1e-6);
+        assert!((where_falls_to(0.1, &(1.0..100.0), |x| 100.0 / x) - 100.0).abs() < 1e-6);
     }
 }

@@ -26,6 +26,17 @@ pub(crate) struct RowError {
     pub(crate) what: &'static str,
 }
 
+/// Whose peak is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PeakOf<'a> {
+    /// The machine's name.
+    pub(crate) machine: &'a str,
+    /// The tool's name.
+    pub(crate) tool: &'a str,
+    /// Of paired reads.
+    pub(crate) paired: bool,
+}
+
 /// A curve: seconds by threads, for one build of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Curve {
@@ -96,8 +107,8 @@ fn positive(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| value.is_finite() && *value > 0.0)
 }
 
-fn is_paired(text: &str, words: (&str, &str)) -> Option<bool> {
-    (text == words.0).then_some(true).or((text == words.1).then_some(false))
+fn is_paired(text: &str, paired: &str, unpaired: &str) -> Option<bool> {
+    (text == paired).then_some(true).or((text == unpaired).then_some(false))
 }
 
 /// Lines that hold something, with their numbers.
@@ -122,7 +133,7 @@ pub(crate) fn curves(text: &str) -> Result<Vec<Curve>, RowError> {
         let bad = |what| RowError { line, what };
         let [experiment, run, tool, lock, version, _, paired, count, seconds] =
             fields(row).ok_or(bad("another number of fields"))?;
-        let paired = is_paired(paired, ("pe", "unp")).ok_or(bad("neither pe nor unp"))?;
+        let paired = is_paired(paired, "pe", "unp").ok_or(bad("neither pe nor unp"))?;
         let count = threads(count).ok_or(bad("no number of threads"))?;
         let seconds = positive(seconds).ok_or(bad("no time above 0"))?;
         let is_same = |it: &Curve| {
@@ -163,7 +174,7 @@ pub(crate) fn peaks(text: &str) -> Result<Vec<Peak>, RowError> {
             tool: tool.to_owned(),
             configuration: configuration.to_owned(),
             machine: machine.to_owned(),
-            paired: is_paired(reads, ("paired", "unpaired"))
+            paired: is_paired(reads, "paired", "unpaired")
                 .ok_or(bad("neither paired nor unpaired"))?,
             threads: threads(count).ok_or(bad("no number of threads"))?,
             krd_s: positive(krd_s).ok_or(bad("no rate above 0"))?,
@@ -235,7 +246,7 @@ impl Published {
         &self,
         table: u32,
         configuration: &str,
-        (machine, tool, paired): (&str, &str, bool),
+        PeakOf { machine, tool, paired }: PeakOf<'_>,
     ) -> Option<&Peak> {
         self.peaks.iter().find(|peak| {
             (peak.table, peak.paired) == (table, paired)
@@ -327,8 +338,9 @@ mod tests {
         let all = Published::read(&curves).unwrap();
         assert_eq!(all.curves.len(), 2);
         assert_eq!(all.curves[0].seconds(1), Some(1.0), "the first stays");
-        assert!(all.peak(3, "O-parsing", ("KNL", "Bowtie", false)).is_some());
-        assert!(all.peak(3, "O-parsing", ("KNL", "Bowtie", true)).is_none());
+        let of = |paired| PeakOf { machine: "KNL", tool: "Bowtie", paired };
+        assert!(all.peak(3, "O-parsing", of(false)).is_some());
+        assert!(all.peak(3, "O-parsing", of(true)).is_none());
         fs::write(curves.join("d.tsv"), rows(&["unp\t1\tx"])).unwrap();
         let error = Published::read(&curves).unwrap_err().to_string();
         assert!(error.contains("d.tsv: line 2: no time above 0"), "{error}");

@@ -8,9 +8,9 @@ use super::calibrate::Tool;
 use super::peaks::PeakPrediction;
 use super::validate::{Errors, Point, Prediction, Validation, reads_word};
 use crate::experiment::LabError;
-use crate::output::{markdown_table, short, write_results};
+use crate::output::{Fact, markdown_facts, markdown_table, short, write_results};
 use crate::table::{Row, Table};
-use seqloom_report::plot::{Line, Plot};
+use seqloom_report::plot::{self, Line, Plot};
 
 /// An error above this is a miss: the aim for medians of curves, and for peaks.
 pub(crate) const AIM: f64 = 0.25;
@@ -141,11 +141,7 @@ fn peaks(all: &Validation) -> Table {
 ///
 /// # Errors
 /// The folder cannot be written.
-pub(crate) fn write(
-    all: &Validation,
-    facts: &[(String, String)],
-    folder: &Path,
-) -> Result<(), LabError> {
+pub(crate) fn write(all: &Validation, facts: &[Fact], folder: &Path) -> Result<(), LabError> {
     let (errors, fits, laws, peaks) = (errors(all), fits(all), laws(all), peaks(all));
     let tables =
         [("errors.tsv", &errors), ("fits.tsv", &fits), ("laws.tsv", &laws), ("peaks.tsv", &peaks)];
@@ -181,7 +177,11 @@ fn lines(prediction: &Prediction) -> [Line; 2] {
         prediction.what.trim_end_matches(", queueing").replace("input 32, output 32", "both");
     let line = |name: String, of: fn(&Point) -> f64| Line {
         name,
-        points: prediction.points.iter().map(|it| (f64::from(it.threads), of(it))).collect(),
+        points: prediction
+            .points
+            .iter()
+            .map(|it| plot::Point::new(it.threads.into(), of(it)))
+            .collect(),
     };
     [
         line(format!("{what}: measured"), |it| it.measured_s),
@@ -206,12 +206,9 @@ fn head(names: &[&str]) -> Vec<String> {
 }
 
 /// The whole report.
-fn markdown(all: &Validation, facts: &[(String, String)]) -> String {
+fn markdown(all: &Validation, facts: &[Fact]) -> String {
     let mut out = String::from(INTRODUCTION);
-    // Writing to a String cannot fail.
-    for (name, fact) in facts {
-        let _ = writeln!(out, "* {name}: {fact}");
-    }
+    markdown_facts(&mut out, facts);
     for left_out in &all.left_out {
         let _ = writeln!(out, "* left out: {left_out}");
     }
@@ -474,7 +471,7 @@ mod tests {
         }
         assert_eq!(missed(&all), ["Broadwell, Bowtie, unpaired: L-parsing, 1 output from curves"]);
         let folder = tempfile::tempdir().unwrap();
-        write(&all, &[("program".into(), "x".into())], folder.path()).unwrap();
+        write(&all, &[Fact::new("program", "x")], folder.path()).unwrap();
         let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
         let report = read("README.md");
         assert!(report.contains("| Bowtie, unpaired: B, input 32, queueing |"), "{report}");

@@ -8,7 +8,7 @@ use super::calibrate::{COPIES_NS, Growth, HAND_OVERS_NS, LawKind, Measured, Sett
 use super::machine::{MACHINES, Machine};
 use super::model::HandOver;
 use super::peaks::{PeakPrediction, from_peaks};
-use super::published::{Curve, Published};
+use super::published::{Curve, PeakOf, Published};
 use super::simulate::{Plan, Spread, simulate};
 use crate::table::quantile;
 
@@ -219,7 +219,7 @@ pub(crate) fn validate(published: &Published, tell: &mut dyn FnMut(&str)) -> Val
         for (key, name) in TOOLS {
             for paired in [false, true] {
                 tell(&format!("{experiment}: {name}, {}", reads_word(paired)));
-                match calibrated(&set, machine, (key, name), paired) {
+                match calibrated(&set, machine, Kind { key, name, paired }) {
                     Ok(calibration) => all.calibrations.push(calibration),
                     Err(why) => {
                         all.left_out.push(format!("{name}, {}: {why}", reads_word(paired)));
@@ -260,11 +260,19 @@ fn pick<'a>(
     })
 }
 
+/// A tool and its reads.
+struct Kind {
+    /// Name in the curves.
+    key: &'static str,
+    /// Name in the tables of peaks.
+    name: &'static str,
+    paired: bool,
+}
+
 fn calibrated(
     set: &Published,
     machine: Machine,
-    (key, name): (&'static str, &'static str),
-    paired: bool,
+    Kind { key, name, paired }: Kind,
 ) -> Result<Calibration, &'static str> {
     let of = |version, lock| pick(set, (key, paired), version, |it| it == lock);
     let original = of(ORIGINAL, QUEUEING).ok_or("no curve of O with the queueing lock")?;
@@ -273,7 +281,7 @@ fn calibrated(
     let growth = Growth::from_baseline(baseline).ok_or("no baseline at four threads")?;
     // The files hold seconds only. The baseline has no locks and is the same program in the
     // tables, so reads per thread follow from its published peak.
-    let peak = set.peak(2, "MP baseline", (machine.name, name, paired));
+    let peak = set.peak(2, "MP baseline", PeakOf { machine: machine.name, tool: name, paired });
     let peak = peak.ok_or("no baseline in the table of peaks")?;
     let seconds = baseline.seconds_between(f64::from(peak.threads)).ok_or("no baseline there")?;
     let reads = peak.krd_s * 1e3 * seconds / f64::from(peak.threads);
@@ -316,7 +324,11 @@ fn batches(set: &Published, of: &Calibration) -> Vec<Prediction> {
 fn blocks(set: &Published, of: &Calibration) -> Vec<PeakPrediction> {
     let wanted = [("L-parsing, 1 output", 1), ("L-parsing, 16 outputs", 16)];
     let peak = |(configuration, stripes): (&'static str, u32)| {
-        let published = set.peak(4, configuration, (of.machine.name, of.name, of.paired))?;
+        let published = set.peak(
+            4,
+            configuration,
+            PeakOf { machine: of.machine.name, tool: of.name, paired: of.paired },
+        )?;
         let best = |index: usize| {
             // Slow copies go with slow hand-overs.
             let way = Way::blocks(COPIES_NS[index], stripes);

@@ -229,7 +229,7 @@ mod tests {
         assert_eq!((peak, ingest_s, resolve_s, bytes), (7e9, 0.5, 0.0, 2.0));
         assert!((gb_hours - 7.0 * wall_s / 3600.0).abs() < 1e-12);
         let folder = folder.path().join("report");
-        RESULTS.write(&table, &[("machine".into(), "2 cores".into())], &folder).unwrap();
+        RESULTS.write(&table, &[crate::output::Fact::new("machine", "2 cores")], &folder).unwrap();
         let report = fs::read_to_string(folder.join("README.md")).unwrap();
         assert!(report.contains("| seqloom | 2 |"), "{report}");
         assert!(report.contains("| system | 2 |"), "{report}");

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::{COLUMNS, PHASES};
+use crate::output::{Fact, markdown_facts};
 use crate::table::Table;
 
 /// Mean and standard deviation (of a sample: n - 1) of a column of the runs of a way.
@@ -31,7 +32,7 @@ fn cell(table: &Table, way: &str, column: &str, unit: f64, digits: usize) -> Str
 }
 
 /// The whole report.
-pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
+pub(super) fn markdown(table: &Table, facts: &[Fact]) -> String {
     let mut out = String::from(
         "# Preparing aligned reads: time and memory by allocator and program\n\n\
          Made by `seqloom-lab prep-memory`; every run is a line of \
@@ -47,10 +48,7 @@ pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
          allocators are preloaded to that. Only seqloom and elPrep replace the header's sequences; \
          of the others only Picard cleans.\n\n",
     );
-    // Writing to a String cannot fail.
-    for (name, fact) in facts {
-        let _ = writeln!(out, "* {name}: {fact}");
-    }
+    markdown_facts(&mut out, facts);
     out.push_str(
         "\n| way | runs | wall s | CPU s | peak MB | GB h x 1000 |\n\
          |---|---:|---:|---:|---:|---:|\n",

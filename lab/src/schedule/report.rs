@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use super::{COUNTERS, FACTORS, PRESETS};
 use crate::experiment::TIMES;
-use crate::output::{Facts, Results, markdown_table, noise_note, short};
+use crate::output::{Fact, Results, markdown_facts, markdown_table, noise_note, short};
 use crate::table::Table;
-use seqloom_report::plot::{Line, Plot};
+use seqloom_report::plot::{Line, Plot, Point};
 
 /// What the experiment leaves behind.
 pub(crate) const RESULTS: Results = Results {
@@ -39,7 +39,7 @@ fn plots(table: &Table) -> Vec<(String, Plot)> {
         let line = |schedule: &&str| {
             let point = |n: u32| {
                 let of = |column: &str| median(table, schedule, engine, n, column);
-                (f64::from(n), rate(&of))
+                Point::new(n.into(), rate(&of))
             };
             let points = table.numbers("threads").into_iter().map(point).collect();
             Line { name: (*schedule).to_owned(), points }
@@ -56,7 +56,7 @@ fn plots(table: &Table) -> Vec<(String, Plot)> {
 }
 
 /// The whole report.
-fn markdown(table: &Table, facts: &Facts) -> String {
+fn markdown(table: &Table, facts: &[Fact]) -> String {
     let mut out = String::from(
         "# Ways to share alignment out among threads\n\n\
          Made by `seqloom-lab schedule`; numbers in [schedule.tsv](schedule.tsv). All have one \
@@ -76,10 +76,7 @@ fn markdown(table: &Table, facts: &Facts) -> String {
          end; the index is loaded before. Medians of the repeats; runs are interleaved, each is a \
          process of its own.\n\n",
     );
-    // Writing to a String cannot fail.
-    for (name, fact) in facts {
-        let _ = writeln!(out, "* {name}: {fact}");
-    }
+    markdown_facts(&mut out, facts);
     out.push_str(&noise_note());
     for engine in table.levels("engine") {
         of_engine(table, engine, &mut out);

@@ -310,7 +310,7 @@ fn schedules_are_compared_run_and_reported() {
     };
     let table = experiment("7").run(&mut |_| {}).unwrap();
     assert_eq!(table.rows.len(), 2 * 2 * 3);
-    RESULTS.write(&table, &[("machine".into(), "x".into())], folder.path()).unwrap();
+    RESULTS.write(&table, &[crate::output::Fact::new("machine", "x")], folder.path()).unwrap();
     let read = || std::fs::read_to_string(folder.path().join("README.md")).unwrap();
     let report = read();
     assert!(report.contains("| pipeline | 50.0 | 50.0 | 50.0 |"), "{report}");

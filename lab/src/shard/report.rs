@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::predict::{Assumed, CORES, LEVELS, NODES, Predicted, READS, measured, predict};
-use crate::output::{markdown_table, short};
+use crate::output::{Fact, markdown_facts, markdown_table, short};
 use crate::table::Table;
 
 /// How many nodes are to be how efficient.
@@ -14,16 +14,13 @@ const ENOUGH_EFFICIENCY: f64 = 0.85;
 const VERBS: [&str; 7] = ["scan-gzip", "plan", "align", "mark", "finish", "place", "gather"];
 
 /// The whole report.
-pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
+pub(super) fn markdown(table: &Table, facts: &[Fact]) -> String {
     let mut out = String::from(
         "# A run in shards on many nodes, predicted\n\n\
          Made by `seqloom-lab shard`: every task of one run was timed on this machine, a line each \
          in [shard.tsv](shard.tsv). The rest is arithmetic on these times, no measurement.\n\n",
     );
-    // Writing to a String cannot fail.
-    for (name, fact) in facts {
-        let _ = writeln!(out, "* {name}: {fact}");
-    }
+    markdown_facts(&mut out, facts);
     measurements(table, &mut out);
     assumptions(&mut out);
     for (is_gzip, form) in [(false, "BGZF or plain input"), (true, "gzip input")] {
@@ -170,7 +167,7 @@ mod tests {
             let seconds = if is_small { 1e-3 } else { 2.0 };
             table.rows.push(Row { factors, values: vec![seconds, seconds, 1e8, 1e6] });
         }
-        let text = markdown(&table, &[("machine".to_owned(), "2 cores".to_owned())]);
+        let text = markdown(&table, &[Fact::new("machine", "2 cores")]);
         for part in [
             "machine: 2 cores",
             "## BGZF",

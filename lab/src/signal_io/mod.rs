@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub(crate) use prepare::Volume;
-pub(crate) use reading::{ReadingOptions, read_all};
+pub(crate) use reading::{ReadCounts, ReadingOptions, read_all};
 
 use crate::experiment::{LabError, Run, TIMES, Work, chosen, perform};
 use crate::latency::{self, FACTORS, LatencyLayer, Levels, chosen_storages, served_by};

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use seqloom_format::hdf5::write::SignalCompressor;
+use seqloom_format::hdf5::SignalCompressor;
 use seqloom_format::signal::{SignalHeader, SignalRead};
 use seqloom_format::slow5::binary::RecordEncoder;
 use seqloom_format::slow5::{Compression, index, text};

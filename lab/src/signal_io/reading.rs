@@ -67,11 +67,20 @@ enum File {
     Open(Arc<dyn SignalStore>),
 }
 
-/// Reads all; the numbers of reads and samples.
+/// What was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ReadCounts {
+    /// Reads.
+    pub(crate) reads: u64,
+    /// Samples of them.
+    pub(crate) samples: u64,
+}
+
+/// Reads all.
 ///
 /// # Errors
 /// Any file or read that is not in order: times of part of the work compare with nothing.
-pub(crate) fn read_all(options: &ReadingOptions) -> Result<(u64, u64), ReadingError> {
+pub(crate) fn read_all(options: &ReadingOptions) -> Result<ReadCounts, ReadingError> {
     let open = OpenOptions { fast5_engine: options.engine.clone(), ..OpenOptions::default() };
     let mut requests = requests(options, &open)?;
     SplitMix::new(SEED).shuffle(&mut requests);
@@ -92,7 +101,7 @@ pub(crate) fn read_all(options: &ReadingOptions) -> Result<(u64, u64), ReadingEr
         Ok(())
     };
     pool::run(options.threads, &failure, || (), &|| Ok(()), worker)?;
-    Ok((reads.into_inner(), samples.into_inner()))
+    Ok(ReadCounts { reads: reads.into_inner(), samples: samples.into_inner() })
 }
 
 fn one(

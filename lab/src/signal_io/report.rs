@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use super::{WAYS, Way};
 use crate::latency::{CACHED, STORAGES, Storage, words};
+use crate::output::{Fact, markdown_facts};
 use crate::table::Table;
-use seqloom_report::plot::{Line, Plot};
+use seqloom_report::plot::{Line, Plot, Point};
 
 /// Where time falls with workers, it must fall to this share of what the servers allow at least.
 const GOOD_SHARE: f64 = 0.7;
@@ -26,7 +27,7 @@ pub(super) fn plots(table: &Table) -> Vec<(String, Plot)> {
     let plot = |storage: &&str| {
         let line = |way: &&'static Way| {
             let point = |workers: u32| {
-                Some((f64::from(workers), value(table, storage, way, workers, "wall_s")?))
+                Some(Point::new(workers.into(), value(table, storage, way, workers, "wall_s")?))
             };
             let points = table.numbers("workers").into_iter().filter_map(point).collect();
             Line { name: way.title.replace("processes", "proc."), points }
@@ -43,7 +44,7 @@ pub(super) fn plots(table: &Table) -> Vec<(String, Plot)> {
 }
 
 /// The whole report.
-pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
+pub(super) fn markdown(table: &Table, facts: &[Fact]) -> String {
     let mut out = String::from(
         "# Raw signal: reads at random, by format, reader and workers\n\n\
          Made by `seqloom-lab signal-io`; numbers in [signal-io.tsv](signal-io.tsv). Each run \
@@ -55,10 +56,7 @@ pub(super) fn markdown(table: &Table, facts: &[(String, String)]) -> String {
          system is asked at each open. Transfer and read-ahead are not modelled, and waiting costs \
          no processor: what is shown is what latency does, which a page cache hides.\n\n",
     );
-    // Writing to a String cannot fail.
-    for (name, fact) in facts {
-        let _ = writeln!(out, "* {name}: {fact}");
-    }
+    markdown_facts(&mut out, facts);
     out.push_str("\n## What was expected, and what came out\n\n");
     verdicts(table, &mut out);
     for storage in table.levels("storage") {
@@ -117,10 +115,15 @@ fn expected(way: &Way) -> Expected {
     if way.engine == Some("library") { Expected::Flat } else { Expected::Falls }
 }
 
-/// How much faster the best number of workers is than one, and how much faster it could be: as many
-/// times as there are servers or workers, but not faster than the processors alone allow, which is
-/// the time that the same number of workers needs without latency.
-fn gain(table: &Table, storage: Storage, way: &Way) -> Option<(f64, f64)> {
+/// How much faster the best number of workers is than one.
+struct Gain {
+    gained: f64,
+    /// As many times as there are servers or workers, but not faster than the processors alone
+    /// allow, which is the time that the same number of workers needs without latency.
+    possible: f64,
+}
+
+fn gain(table: &Table, storage: Storage, way: &Way) -> Option<Gain> {
     let (mut gained, mut possible) = (0.0_f64, 0.0_f64);
     let one = value(table, storage.name, way, 1, "wall_s")?;
     for n in table.numbers("workers") {
@@ -130,7 +133,7 @@ fn gain(table: &Table, storage: Storage, way: &Way) -> Option<(f64, f64)> {
         gained = gained.max(one / time);
         possible = possible.max(one / (one / parallel).max(floor));
     }
-    Some((gained, possible))
+    Some(Gain { gained, possible })
 }
 
 fn verdicts(table: &Table, out: &mut String) {
@@ -145,7 +148,7 @@ fn verdicts(table: &Table, out: &mut String) {
     );
     for storage in STORAGES {
         for way in ways(table) {
-            let Some((gained, possible)) = gain(table, storage, way) else { continue };
+            let Some(Gain { gained, possible }) = gain(table, storage, way) else { continue };
             let (expectation, holds) = match expected(way) {
                 Expected::Flat => ("stays", gained <= FLAT),
                 Expected::Falls => ("falls", gained >= GOOD_SHARE * possible),
@@ -185,7 +188,7 @@ mod tests {
     }
 
     fn verdict(times: &[(&str, f64, f64)], title: &str) -> String {
-        let text = markdown(&table(times), &[("machine".to_owned(), "2 cores".to_owned())]);
+        let text = markdown(&table(times), &[Fact::new("machine", "2 cores")]);
         let line = text.lines().find(|line| line.starts_with(&format!("| raid | {title} |")));
         line.unwrap_or_default().rsplit('|').nth(1).unwrap_or_default().trim().to_owned()
     }
@@ -206,7 +209,7 @@ mod tests {
         let plots = plots(&table);
         let names: Vec<&str> = plots.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["raid.svg", "cached.svg"]);
-        assert_eq!(plots[0].1.lines[1].points, [(1.0, 4.0), (8.0, 0.5)]);
+        assert_eq!(plots[0].1.lines[1].points, [Point::new(1.0, 4.0), Point::new(8.0, 0.5)]);
         let text = markdown(&table, &[]);
         assert!(names.iter().all(|name| text.contains(&format!("![]({name})"))), "{text}");
         assert!(!text.contains("NaN"), "{text}");

@@ -294,7 +294,7 @@ mod tests {
             let unit: f64 = row.factors[2].parse().unwrap();
             assert_eq!(row.values[at("holds")], (2001.0 / unit).ceil(), "{row:?}");
         }
-        RESULTS.write(&table, &[("machine".into(), "x".into())], folder.path()).unwrap();
+        RESULTS.write(&table, &[crate::output::Fact::new("machine", "x")], folder.path()).unwrap();
         let again = || {
             let path = folder.path().join("README.md");
             fs::remove_file(&path).unwrap();

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use super::measure::{COUNTERS, FACTORS};
 use crate::experiment::TIMES;
-use crate::output::{Facts, Results, markdown_table, short, with_lock};
+use crate::output::{Fact, Results, WithLock, markdown_facts, markdown_table, short};
 use crate::table::Table;
-use seqloom_report::plot::{Line, Plot};
+use seqloom_report::plot::{Line, Plot, Point};
 
 /// What the experiment leaves behind.
 pub(crate) const RESULTS: Results = Results {
@@ -20,27 +20,26 @@ pub(crate) const RESULTS: Results = Results {
 /// Medians of one strategy, unit and number of threads, by column.
 type Of<'a> = &'a dyn Fn(&str) -> f64;
 
-/// A strategy with its lock.
-type Row<'a> = (&'a str, &'a str);
-
-fn rows(table: &Table) -> Vec<Row<'_>> {
-    table.pairs("strategy", "lock")
+/// Strategies with their locks.
+fn rows(table: &Table) -> Vec<WithLock<'_>> {
+    let rows = table.combinations(["strategy", "lock"]).into_iter();
+    rows.map(|[way, lock]| WithLock { way, lock }).collect()
 }
 
-fn median(table: &Table, row: Row<'_>, unit: &str, threads: u32, column: &str) -> f64 {
-    table.median(&[row.0, row.1, unit, &threads.to_string()], column).unwrap_or(f64::NAN)
+fn median(table: &Table, row: WithLock<'_>, unit: &str, threads: u32, column: &str) -> f64 {
+    table.median(&[row.way, row.lock, unit, &threads.to_string()], column).unwrap_or(f64::NAN)
 }
 
 /// Records per second by threads, a plot for each unit.
 fn plots(table: &Table) -> Vec<(String, Plot)> {
     let plot = |unit: &&str| {
-        let line = |row: &Row<'_>| {
+        let line = |row: &WithLock<'_>| {
             let rate = |n: u32| {
                 let of = |column| median(table, *row, unit, n, column);
-                (f64::from(n), of("records") / of("wall_s"))
+                Point::new(n.into(), of("records") / of("wall_s"))
             };
             Line {
-                name: with_lock(*row),
+                name: row.name(),
                 points: table.numbers("threads").into_iter().map(rate).collect(),
             }
         };
@@ -56,7 +55,7 @@ fn plots(table: &Table) -> Vec<(String, Plot)> {
 }
 
 /// The whole report.
-fn markdown(table: &Table, facts: &Facts) -> String {
+fn markdown(table: &Table, facts: &[Fact]) -> String {
     let mut out = String::from(
         "# Ways for many threads to write\n\n\
          Made by `seqloom-lab output`; numbers in [output.tsv](output.tsv). Threads make records \
@@ -71,10 +70,7 @@ fn markdown(table: &Table, facts: &Facts) -> String {
          millisecond, in which the thread had lost its core, count as the mean of the others). \
          *Waited*: time per record that threads waited for a lock. Medians of the repeats.\n\n",
     );
-    // Writing to a String cannot fail.
-    for (name, fact) in facts {
-        let _ = writeln!(out, "* {name}: {fact}");
-    }
+    markdown_facts(&mut out, facts);
     for unit in table.levels("unit") {
         let _ = writeln!(
             out,
@@ -96,8 +92,8 @@ fn by_threads(table: &Table, unit: &str, out: &mut String, value: &dyn Fn(Of<'_>
     let threads = table.numbers("threads");
     let mut heads = vec!["strategy".to_owned()];
     heads.extend(threads.iter().map(u32::to_string));
-    let row = |row: &Row<'_>| {
-        let mut cells = vec![with_lock(*row)];
+    let row = |row: &WithLock<'_>| {
+        let mut cells = vec![row.name()];
         let cell = |n: &u32| short(value(&|column| median(table, *row, unit, *n, column)));
         cells.extend(threads.iter().map(cell));
         cells

@@ -6,7 +6,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::aligned_read::{AlignedRead, AlignedSignal};
+use crate::aligned_read::{AlignedBase, AlignedRead, AlignedSignal};
 use crate::events::ReadEvents;
 use crate::hmm::kmers::{Molecule, lowest_base, push_ranks};
 use crate::hmm::score::Levels;
@@ -35,7 +35,7 @@ pub struct WalkScratch {
 
 /// What stays the same along a read.
 struct Walk<'a> {
-    pairs: &'a [(u32, u32)],
+    pairs: &'a [AlignedBase],
     read: &'a AlignedRead<'a>,
     events: &'a ReadEvents,
     kmer_length: usize,
@@ -55,7 +55,7 @@ impl Walk<'_> {
 
     /// The last pair at or before base `offset` of the reference, sought from pair `from` on.
     fn pair_at(&self, offset: u32, from: usize) -> usize {
-        let behind = self.pairs[from..].partition_point(|pair| pair.0 <= offset);
+        let behind = self.pairs[from..].partition_point(|pair| pair.offset <= offset);
         (from + behind).saturating_sub(1)
     }
 }
@@ -89,11 +89,13 @@ pub fn align(
     let (Some(front), Some(back)) = (pairs.first(), pairs.last()) else { return };
     let transitions = Transitions::new(events.events_per_base);
     let walk = Walk { pairs, read, events, kmer_length, transitions };
-    let (Some(first), Some(last)) = (walk.event(front.1), walk.event(back.1)) else { return };
+    let (Some(first), Some(last)) = (walk.event(front.position), walk.event(back.position)) else {
+        return;
+    };
     scratch.reference.clear();
     scratch.reference.extend(read.reference.iter().copied().map(lowest_base));
     let is_forward = first < last;
-    let (mut start, mut event, mut pair) = (front.0, first, 0);
+    let (mut start, mut event, mut pair) = (front.offset, first, 0);
     while if is_forward { event < last } else { event > last } {
         let Some(piece) = next_piece(&walk, start, event, pair) else { return };
         let given = walk_piece(scratch, &walk, model, piece, rows);
@@ -108,23 +110,23 @@ fn followed<'a>(
     read: &AlignedRead<'a>,
     kmer_length: usize,
     region: Option<RangeInclusive<u64>>,
-) -> &'a [(u32, u32)] {
+) -> &'a [AlignedBase] {
     let mut pairs = read.pairs;
     if let Some(region) = region {
-        let at = |pair: &(u32, u32)| read.start + u64::from(pair.0);
+        let at = |pair: &AlignedBase| read.start + u64::from(pair.offset);
         let begin = pairs.partition_point(|pair| at(pair) < *region.start());
         let end = pairs.partition_point(|pair| at(pair) <= *region.end());
         pairs = pairs.get(begin..end).unwrap_or_default();
     }
     let length = read.sequence.len();
-    &pairs[..pairs.partition_point(|pair| pair.1 as usize + kmer_length <= length)]
+    &pairs[..pairs.partition_point(|pair| pair.position as usize + kmer_length <= length)]
 }
 
 /// The piece from base `start` and event `first_event` on. None if it is too short to be aligned:
 /// behind a large deletion there is nothing to go on with.
 fn next_piece(walk: &Walk<'_>, start: u32, first_event: u32, pair: usize) -> Option<Piece> {
     let end_pair = walk.pair_at(start.saturating_add(PIECE_BP), pair);
-    let (end, position) = walk.pairs[end_pair];
+    let AlignedBase { offset: end, position } = walk.pairs[end_pair];
     let length = (end + 1).checked_sub(start)? as usize;
     if length < 2 * walk.kmer_length {
         return None;

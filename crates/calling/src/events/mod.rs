@@ -83,8 +83,8 @@ impl EventRange {
 
     /// The range, if there is one.
     #[must_use]
-    pub(crate) fn get(self) -> Option<(u32, u32)> {
-        (self != Self::NONE).then_some((self.first, self.last))
+    pub(crate) fn get(self) -> Option<Self> {
+        (self != Self::NONE).then_some(self)
     }
 }
 

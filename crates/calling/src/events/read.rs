@@ -216,7 +216,7 @@ fn map_kmers(pairs: &[AlignedPair], kmers: usize, of_kmer: &mut Vec<EventRange>)
             continue;
         }
         let range = &mut of_kmer[kmer as usize];
-        let first = range.get().map_or(event, |(first, _)| first);
+        let first = range.get().map_or(event, |range| range.first);
         *range = EventRange { first, last: event };
     }
 }

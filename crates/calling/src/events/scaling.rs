@@ -35,7 +35,7 @@ pub(crate) fn recalibrate(
     let first_events = || {
         let mut before = None;
         of_kmer.iter().zip(ranks).filter_map(move |(range, &rank)| {
-            let (first, _) = range.get()?;
+            let first = range.get()?.first;
             let is_new = before.replace(rank) != Some(rank);
             let level = model.level_mean_pa[rank as usize];
             let stdv = model.level_stdv_pa[rank as usize];

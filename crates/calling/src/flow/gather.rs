@@ -16,6 +16,7 @@ use super::record::{aligned_pairs, sequenced_bases, shape};
 use super::run::CallInputs;
 use super::sequences::{FoundSequence, normalise};
 use super::signals::{SignalProblem, SignalScratch};
+use crate::aligned_read::AlignedBase;
 use crate::hmm::kmers::lowest_base;
 
 /// Why a record has no call.
@@ -54,7 +55,7 @@ pub(super) struct ReadScratch {
     reference_text: TextScratch,
     pub(super) sequence: Vec<u8>,
     pub(super) reference: Vec<u8>,
-    pub(super) pairs: Vec<(u32, u32)>,
+    pub(super) pairs: Vec<AlignedBase>,
 }
 
 /// What a record is called from, but for what is in the scratch.

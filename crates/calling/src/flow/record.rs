@@ -3,6 +3,7 @@
 use seqloom_format::bam::{Flags, RecordRef, framed_records};
 
 use super::account::Skip;
+use crate::aligned_read::AlignedBase;
 
 /// A stretch of a reference sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,21 +177,22 @@ pub fn shape(record: &RecordRef<'_>) -> Result<Shape, Skip> {
     if aligned == 0 || !fits { Err(Skip::BadCigar) } else { Ok(shape) }
 }
 
-/// Replaces `pairs` by the aligned bases of a record: offset from its first reference base, and
-/// position in the read, those that are clipped counted (hard clips as `hard_clips` says).
-pub fn aligned_pairs(record: &RecordRef<'_>, hard_clips: HardClips, pairs: &mut Vec<(u32, u32)>) {
+/// Replaces `pairs` by the aligned bases of a record; positions in the read count those that are
+/// clipped (hard clips as `hard_clips` says).
+pub fn aligned_pairs(record: &RecordRef<'_>, hard_clips: HardClips, pairs: &mut Vec<AlignedBase>) {
     pairs.clear();
-    let (mut reference, mut read) = (0_u32, 0_u32);
+    let (mut offset, mut position) = (0_u32, 0_u32);
     for (op, bases) in record.full_cigar() {
         match op {
             b'M' | b'=' | b'X' => {
-                pairs.extend((0..bases).map(|at| (reference + at, read + at)));
-                reference += bases;
-                read += bases;
+                let base = |at| AlignedBase { offset: offset + at, position: position + at };
+                pairs.extend((0..bases).map(base));
+                offset += bases;
+                position += bases;
             }
             b'H' if hard_clips == HardClips::Forgotten => {}
-            b'I' | b'S' | b'H' => read += bases,
-            b'D' | b'N' => reference += bases,
+            b'I' | b'S' | b'H' => position += bases,
+            b'D' | b'N' => offset += bases,
             _ => {}
         }
     }
@@ -249,13 +251,15 @@ mod tests {
         fn t(cigar: &str, bases: &str, expected: &[(u32, u32)], shape_of: Shape) {
             let body = body(&format!("r 0 c 5 60 {cigar} * 0 0 {bases} *"));
             let record = RecordRef::new(&body).unwrap();
-            let mut pairs = vec![(9, 9)];
+            let mut pairs = vec![AlignedBase { offset: 9, position: 9 }];
+            let less = |in_front: u32| {
+                let base = |&(offset, at)| AlignedBase { offset, position: at - in_front };
+                expected.iter().map(base).collect::<Vec<_>>()
+            };
             aligned_pairs(&record, HardClips::Counted, &mut pairs);
-            assert_eq!(pairs, expected);
+            assert_eq!(pairs, less(0));
             aligned_pairs(&record, HardClips::Forgotten, &mut pairs);
-            let in_front = u32::from(cigar.starts_with("1H"));
-            let moved = expected.iter().map(|&(reference, read)| (reference, read - in_front));
-            assert_eq!(pairs, moved.collect::<Vec<_>>());
+            assert_eq!(pairs, less(u32::from(cigar.starts_with("1H"))));
             assert_eq!(shape(&record), Ok(shape_of));
         }
         let shape = |read_bases, reference_bases, is_hard_clipped| Shape {

@@ -5,6 +5,8 @@
 //! alike. Events are stored from the last to the first, which makes all that a diagonal reads
 //! contiguous. All cells are kept and no pointers.
 
+use std::ops::Range;
+
 use super::{Transitions, background};
 
 /// Cells of all anti-diagonals for one state. Diagonal `d` holds the cells of event `e` and k-mer
@@ -80,7 +82,7 @@ pub(crate) fn fill_diagonals(scratch: &mut ViterbiScratch, logs: &Transitions) {
         let levels = &levels[events + first - diagonal - 1..];
         let (means, stdvs, peaks) = (&means[first..], &stdvs[first..], &peaks[first..]);
         let emissions = Emissions { levels, means, stdvs, peaks };
-        fill_diagonal(before, after, (first, end), emissions, logs);
+        fill_diagonal(before, after, first..end, emissions, logs);
         if diagonal == 0 {
             // The start leads here only.
             let start = (1.0 - background::ENTER).ln() as f32;
@@ -125,12 +127,12 @@ struct Emissions<'a> {
     peaks: &'a [f32],
 }
 
-/// Fills the cells from k-mer `first` to below `end` of a diagonal, `after`, from the two `before`.
+/// Fills the cells of some k-mers of a diagonal, `after`, from the two `before`.
 #[inline(always)]
 fn fill_diagonal(
     before: [&[f32]; 3],
     after: [&mut [f32]; 3],
-    (first, end): (usize, usize),
+    Range { start: first, end }: Range<usize>,
     emissions: Emissions<'_>,
     logs: &Transitions,
 ) {

@@ -1,6 +1,6 @@
 //! A read that is made from a model: every event's k-mer is known.
 
-use crate::aligned_read::AlignedRead;
+use crate::aligned_read::{AlignedBase, AlignedRead};
 use crate::events::{EventRange, Events, ReadEvents, Scaling};
 use crate::pore_model::PoreModel;
 
@@ -13,7 +13,7 @@ const BASES: u32 = 700;
 pub(crate) struct MadeRead {
     pub(crate) reference: Vec<u8>,
     pub(crate) sequence: Vec<u8>,
-    pub(crate) pairs: Vec<(u32, u32)>,
+    pub(crate) pairs: Vec<AlignedBase>,
     pub(crate) events: ReadEvents,
     /// The k-mer of each event, by its place on the reference.
     pub(crate) kmer_of_event: Vec<u32>,
@@ -57,7 +57,7 @@ impl MadeRead {
         let events_per_base = kmer_of_event.len() as f64 / f64::from(BASES);
         let scaling = Scaling { shift_pa: 0.0, scale: 1.0, var: 1.0 };
         let events = ReadEvents { events, of_kmer, scaling, events_per_base };
-        let pairs = (0..BASES).map(|at| (at, at)).collect();
+        let pairs = (0..BASES).map(|at| AlignedBase { offset: at, position: at }).collect();
         let is_reverse = molecule.is_reverse;
         Self { reference, sequence, pairs, events, kmer_of_event, is_reverse }
     }

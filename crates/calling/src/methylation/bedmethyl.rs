@@ -57,7 +57,7 @@ pub(crate) fn push_outcomes(
     cutoff: &Cutoff,
     outcomes: &mut Vec<(u64, SiteOutcome)>,
 ) {
-    let (Some(&(first, _)), Some(&(last, _))) = (read.pairs.first(), read.pairs.last()) else {
+    let (Some(first), Some(last)) = (read.pairs.first(), read.pairs.last()) else {
         return;
     };
     let shift = usize::from(read.is_reverse);
@@ -65,16 +65,16 @@ pub(crate) fn push_outcomes(
     let mut sites = sites.iter().peekable();
     for offset in site_offsets(read.reference, 0, read.reference.len()) {
         let (position, offset) = (read.start + offset as u64, offset + shift);
-        if !(first as usize..=last as usize).contains(&offset) {
+        if !(first.offset as usize..=last.offset as usize).contains(&offset) {
             continue;
         }
-        while pairs.next_if(|pair| (pair.0 as usize) < offset).is_some() {}
+        while pairs.next_if(|pair| (pair.offset as usize) < offset).is_some() {}
         while sites.next_if(|site| site.position < position).is_some() {}
-        let pair = pairs.peek().filter(|pair| pair.0 as usize == offset);
+        let pair = pairs.peek().filter(|pair| pair.offset as usize == offset);
         let call = sites.peek().filter(|site| site.position == position);
         let outcome = match (pair, call) {
             (None, _) => SiteOutcome::Deleted,
-            (Some(&&(_, at)), _) if sequenced_base(read, at) != Some(b'C') => {
+            (Some(pair), _) if sequenced_base(read, pair.position) != Some(b'C') => {
                 SiteOutcome::Different
             }
             (_, None) => SiteOutcome::NotCalled,

@@ -1,6 +1,7 @@
 //! What reads say of sites, and when rows are written.
 
 use super::*;
+use crate::aligned_read::AlignedBase;
 use crate::methylation::CpgCall;
 use crate::methylation::frequency::CutoffStyle;
 use crate::methylation::sites::push_sites;
@@ -28,7 +29,8 @@ fn add(table: &mut BedMethyl, read: &Read<'_>, out: &mut Vec<u8>) -> Vec<(u64, S
     let sequence = as_sequenced(read.bases, read.is_reverse);
     let span = read.reference.len() as u32 - 1;
     let offsets = (0..span).filter(|at| !read.deleted.contains(at));
-    let pairs: Vec<(u32, u32)> = offsets.zip(0..).collect();
+    let base = |(offset, position)| AlignedBase { offset, position };
+    let pairs: Vec<_> = offsets.zip(0..).map(base).collect();
     assert_eq!(pairs.len(), read.bases.len());
     let aligned = AlignedRead {
         name: b"r",

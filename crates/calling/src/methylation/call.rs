@@ -9,7 +9,7 @@ use crate::hmm::{Clipping, ScaledLevel, Transitions};
 use crate::pore_model::PoreModel;
 
 use super::CpgCall;
-use super::groups::{EventsByReference, Group, find};
+use super::groups::{EventsByReference, Group, Walked, find};
 
 /// What decides which groups are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +36,8 @@ impl Default for CallOptions {
 #[derive(Debug, Clone, Copy)]
 struct Job {
     group: Group,
-    /// Events of both ends: walked from the first to the second, which may come before it.
-    events: (u32, u32),
+    /// Those of both ends.
+    events: Walked,
     /// Where the k-mers of the unmethylated sequence begin; those of the methylated one follow.
     kmers: usize,
     kmer_count: usize,
@@ -45,7 +45,7 @@ struct Job {
 
 impl Job {
     fn event_count(&self) -> u32 {
-        self.events.0.abs_diff(self.events.1) + 1
+        self.events.from.abs_diff(self.events.to) + 1
     }
 }
 
@@ -105,7 +105,7 @@ fn collect_jobs(
         }
         let Some(window) = reference.get(start as usize..=end as usize) else { continue };
         let Some(span) = by_reference.window(start, end) else { continue };
-        if span.0.abs_diff(span.1) <= options.least_events {
+        if span.from.abs_diff(span.to) <= options.least_events {
             continue;
         }
         let kmers = levels.len();
@@ -155,7 +155,7 @@ fn score_jobs(
         let mut questions = [Question { levels: nothing, kmers: &[] }; LANES];
         for (at, pair) in chunk.iter().zip(questions.chunks_exact_mut(2)) {
             let job = &jobs[*at as usize];
-            let (from, to) = job.events;
+            let Walked { from, to } = job.events;
             let mean_pa = events.events.mean_pa.get(from.min(to) as usize..=from.max(to) as usize);
             let walk = Levels { mean_pa: mean_pa.unwrap_or_default(), backwards: from > to };
             let (unmethylated, methylated) =

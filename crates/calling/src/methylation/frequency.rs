@@ -92,8 +92,14 @@ pub enum FrequencyError {
     },
 }
 
-/// Sequence, first and last position.
-type GroupKey = (u32, u64, u64);
+/// Where a group is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct GroupKey {
+    sequence: u32,
+    start: u64,
+    /// Its last position.
+    end: u64,
+}
 
 /// What is known of a group.
 #[derive(Debug, Clone, Copy)]
@@ -203,10 +209,11 @@ impl Frequencies {
             let mut first = None;
             for site in memchr::memmem::find_iter(row.sequence, b"CG") {
                 let position = row.start + (site - *first.get_or_insert(site)) as u64;
-                self.count((sequence, position, position), 1, is_methylated, &[]);
+                let key = GroupKey { sequence, start: position, end: position };
+                self.count(key, 1, is_methylated, &[]);
             }
         } else {
-            let key = (sequence, row.start, row.end);
+            let key = GroupKey { sequence, start: row.start, end: row.end };
             self.count(key, row.motif_count, is_methylated, row.sequence);
         }
     }
@@ -270,12 +277,10 @@ impl Frequencies {
         by_name.sort_unstable_by_key(|&id| &self.names[id as usize]);
         let groups = self.groups.merged();
         for id in by_name {
-            let from = groups.partition_point(|((sequence, ..), _)| *sequence < id);
-            for ((_, start, end), group) in
-                groups[from..].iter().take_while(|((sequence, ..), _)| *sequence == id)
-            {
+            let from = groups.partition_point(|(key, _)| key.sequence < id);
+            for (key, group) in groups[from..].iter().take_while(|(key, _)| key.sequence == id) {
                 let text = if group.text_bytes == 0 { SPLIT } else { text_of(group, &self.texts) };
-                append_group(&self.names[id as usize], *start..*end, group, text, &mut out);
+                append_group(&self.names[id as usize], key.start..key.end, group, text, &mut out);
                 if out.len() >= PIECE_BYTES {
                     write(&out)?;
                     out.clear();

@@ -1,6 +1,7 @@
 //! Groups of CpG sites that are too close to be told apart, and which events stand for a stretch of
 //! the reference.
 
+use crate::aligned_read::AlignedBase;
 use crate::events::EventRange;
 
 /// CpG sites of a reference slice that are called together. Offsets are those of the slice.
@@ -37,7 +38,7 @@ const REACH: usize = 1000;
 /// it. As in nanopolish the search stops short of the very first and the very last k-mer.
 #[must_use]
 pub(crate) fn closest_event(of_kmer: &[EventRange], at: usize) -> Option<u32> {
-    let first = |range: &EventRange| range.get().map(|(first, _)| first);
+    let first = |range: &EventRange| range.get().map(|range| range.first);
     let before = of_kmer.get(at.saturating_sub(REACH) + 1..=at);
     let end = (at + REACH).min(of_kmer.len().saturating_sub(1));
     let behind = of_kmer.get(at..end);
@@ -45,11 +46,18 @@ pub(crate) fn closest_event(of_kmer: &[EventRange], at: usize) -> Option<u32> {
     before.or_else(|| behind.and_then(|ranges| ranges.iter().find_map(first)))
 }
 
+/// Events of a read that are walked from one to the other, which may come before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Walked {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+}
+
 /// Which events of a read lie at positions of the reference.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EventsByReference<'a> {
     /// Aligned bases that begin a k-mer, not nearer than a k-mer to the ends of the read.
-    pairs: &'a [(u32, u32)],
+    pairs: &'a [AlignedBase],
     of_kmer: &'a [EventRange],
     sequence_length: usize,
     kmer_length: usize,
@@ -59,21 +67,22 @@ pub(crate) struct EventsByReference<'a> {
 impl<'a> EventsByReference<'a> {
     /// None if the read's aligned bases all have the same event.
     ///
-    /// `pairs` are offsets on the reference and positions in the read, both rising.
+    /// Offsets and positions of `pairs` both rise.
     #[must_use]
     pub(crate) fn new(
-        pairs: &'a [(u32, u32)],
+        pairs: &'a [AlignedBase],
         of_kmer: &'a [EventRange],
         sequence_length: usize,
         kmer_length: usize,
         is_reverse: bool,
     ) -> Option<Self> {
-        let begin = pairs.partition_point(|pair| (pair.1 as usize) < kmer_length);
-        let end = pairs.partition_point(|pair| pair.1 as usize + kmer_length < sequence_length);
+        let begin = pairs.partition_point(|pair| (pair.position as usize) < kmer_length);
+        let end =
+            pairs.partition_point(|pair| pair.position as usize + kmer_length < sequence_length);
         let pairs = pairs.get(begin..end)?;
         let all = Self { pairs, of_kmer, sequence_length, kmer_length, is_reverse };
         let (first, last) = (pairs.first()?, pairs.last()?);
-        (all.event(first.1) != all.event(last.1)).then_some(all)
+        (all.event(first.position) != all.event(last.position)).then_some(all)
     }
 
     /// The event of a read's position.
@@ -89,15 +98,15 @@ impl<'a> EventsByReference<'a> {
     /// Events at the first aligned bases from `start` and from `end`, offsets on the reference.
     /// None if the alignment does not reach from one to the other.
     #[must_use]
-    pub(crate) fn window(&self, start: u32, end: u32) -> Option<(u32, u32)> {
-        let from = self.pairs.partition_point(|pair| pair.0 < start);
-        let to = self.pairs.partition_point(|pair| pair.0 < end);
+    pub(crate) fn window(&self, start: u32, end: u32) -> Option<Walked> {
+        let from = self.pairs.partition_point(|pair| pair.offset < start);
+        let to = self.pairs.partition_point(|pair| pair.offset < end);
         let (first, last) = (self.pairs.get(from)?, self.pairs.get(to)?);
-        let is_bounded = first.0 == start || from > 0;
+        let is_bounded = first.offset == start || from > 0;
         if !is_bounded {
             return None;
         }
-        Some((self.event(first.1)?, self.event(last.1)?))
+        Some(Walked { from: self.event(first.position)?, to: self.event(last.position)? })
     }
 }
 
@@ -147,11 +156,13 @@ mod tests {
 
     #[test]
     fn a_window_needs_bases_on_both_sides() {
-        let pairs: Vec<(u32, u32)> = (0..20).filter(|i| *i != 8).map(|i| (i + 3, i)).collect();
+        let base = |position| AlignedBase { offset: position + 3, position };
+        let pairs: Vec<_> = (0..20).filter(|i| *i != 8).map(base).collect();
         let of_kmer = ranges(&(0..18).map(|i| 10 * i).collect::<Vec<_>>());
         let t = |is_reverse, start, end, expected| {
             let events = EventsByReference::new(&pairs, &of_kmer, 20, 3, is_reverse).unwrap();
-            assert_eq!(events.window(start, end), expected, "{start} {end} {is_reverse}");
+            let found = events.window(start, end).map(|it| (it.from, it.to));
+            assert_eq!(found, expected, "{start} {end} {is_reverse}");
         };
         // Bases 3 to 16 of the read count: offsets 6 to 19.
         t(false, 5, 9, None);
@@ -164,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_read_with_one_event_has_no_windows() {
-        let pairs: Vec<(u32, u32)> = (0..20).map(|i| (i, i)).collect();
+        let pairs: Vec<_> = (0..20).map(|at| AlignedBase { offset: at, position: at }).collect();
         let of_kmer = ranges(&[4; 18]);
         assert!(EventsByReference::new(&pairs, &of_kmer, 20, 3, false).is_none());
         assert!(EventsByReference::new(&[], &of_kmer, 20, 3, false).is_none());

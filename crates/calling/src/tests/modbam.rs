@@ -15,7 +15,7 @@ use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK};
 use seqloom_testkit::bam::{BamReader, BamRecord};
 use seqloom_testkit::skip;
 
-use crate::aligned_read::AlignedRead;
+use crate::aligned_read::{AlignedBase, AlignedRead};
 use crate::methylation::CpgCall;
 use crate::methylation::bedmethyl::{BedMethyl, push_outcomes};
 use crate::methylation::frequency::{Cutoff, CutoffStyle};
@@ -211,7 +211,8 @@ fn with_aligned<T>(data: &Data, body: &[u8], then: impl FnOnce(&AlignedRead<'_>)
     for (op, length) in record.full_cigar() {
         match op {
             b'M' | b'=' | b'X' => {
-                pairs.extend((0..length).map(|step| (offset + step, at + step)));
+                let base = |step| AlignedBase { offset: offset + step, position: at + step };
+                pairs.extend((0..length).map(base));
                 offset += length;
                 at += length;
             }

@@ -11,9 +11,7 @@ use seqloom_align::engine::fake::FakeOptions;
 use seqloom_align::index::IndexPaths;
 use seqloom_align::umi::UmiSource;
 use seqloom_format::bam::{Header, expand_escapes};
-use seqloom_prep::duplicates::DuplicateOptions;
-use seqloom_prep::duplicates::location::NamePattern;
-use seqloom_prep::duplicates::read_end::ReadEndOptions;
+use seqloom_prep::duplicates::{DuplicateOptions, NamePattern, ReadEndOptions};
 
 use super::mode::ModeArguments;
 use super::placing::PlacementArguments;

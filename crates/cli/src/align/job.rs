@@ -11,7 +11,7 @@ use seqloom_format::bam::{Header, Reference};
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::InputBlock;
 use seqloom_prep::metrics::quality::MetricsRequest;
-use seqloom_prep::partition::genome_bins::GenomeBins;
+use seqloom_prep::partition::GenomeBins;
 use seqloom_report::run::{IndexReport, PlacementReport};
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::placement::Plan;

@@ -143,9 +143,10 @@ impl ModeArguments {
         self.reads_files().iter().any(|(_, path)| path.is_some())
     }
 
-    /// An option given that this mode does not have, with the modes that do.
-    fn given_elsewhere(&self) -> Option<(&'static str, &'static str)> {
-        let of = |option: Option<&'static str>, modes| option.map(|option| (option, modes));
+    /// An option given that this mode does not have.
+    fn given_elsewhere(&self) -> Option<Elsewhere> {
+        let of =
+            |option: Option<&'static str>, modes| option.map(|option| Elsewhere { option, modes });
         let ungapped = of(self.ungapped.given(), "ungapped");
         let by_score = self.gapped.given().or_else(|| self.mates.given_by_score());
         let gapped = of(by_score, "end-to-end, local and spliced");
@@ -190,6 +191,12 @@ impl ModeArguments {
     }
 }
 
+/// An option of other modes, and their names.
+struct Elsewhere {
+    option: &'static str,
+    modes: &'static str,
+}
+
 /// Refuses options of another mode, and those that contradict each other.
 ///
 /// # Errors
@@ -200,8 +207,8 @@ pub(super) fn check(arguments: &AlignArguments) -> Result<(), UsageError> {
     if own.mode != Mode::Bwa && !matches!(arguments.algorithm.engine, EngineChoice::Bwa) {
         return Err(UsageError("--engine is for --mode bwa".to_owned()));
     }
-    let elsewhere = of_bwa.map(|option| (option, "bwa")).or_else(|| own.given_elsewhere());
-    if let Some((option, modes)) = elsewhere {
+    let elsewhere = of_bwa.map(|option| Elsewhere { option, modes: "bwa" });
+    if let Some(Elsewhere { option, modes }) = elsewhere.or_else(|| own.given_elsewhere()) {
         return Err(UsageError(format!("{option} is an option of --mode {modes}")));
     }
     if own.mode == Mode::Spliced {

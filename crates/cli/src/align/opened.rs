@@ -15,7 +15,7 @@ use seqloom_io::source::{
     Compression, Container, Fetch, FetchScratch, InputBlock, LaneStart, ReadSource, RestartPoint,
     SourceOptions,
 };
-use seqloom_prep::partition::genome_bins::GenomeBins;
+use seqloom_prep::partition::GenomeBins;
 use seqloom_runtime::machine;
 use seqloom_terminal::UsageError;
 

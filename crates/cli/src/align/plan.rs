@@ -12,8 +12,7 @@ use std::num::NonZeroUsize;
 use seqloom_align::cohort::{BATCH_READS, Pairing};
 use seqloom_align::ingest::HeldLimits;
 use seqloom_io::source::InputBlock;
-use seqloom_prep::partition::collect::END_PARTITIONS;
-use seqloom_prep::partition::genome_bins::GenomeBins;
+use seqloom_prep::partition::{END_PARTITIONS, GenomeBins};
 use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::UsageError;
 

@@ -9,17 +9,15 @@ use seqloom_io::sink::output::Output;
 use seqloom_io::source::InputBlock;
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::duplicates::{DuplicateMarks, LibraryTable, resolve_all};
-use seqloom_prep::finish::output_transform::OutputTransform;
-use seqloom_prep::finish::{self, FinishOptions, FinishTrace, StoredRecords, UnitPlan};
-use seqloom_prep::input::reference::ReferenceSequences;
-use seqloom_prep::metrics::quality::MetricsVisitors;
-use seqloom_prep::metrics::quality::gc_bias::GcWindows;
-use seqloom_prep::metrics::quality::read_groups::ReadGroupNames;
-use seqloom_prep::partition::collect::{Collected, Collector, Destination, EndCollector, Grouping};
-use seqloom_prep::partition::numbers::{Numbering, TemplateNumbers};
-use seqloom_prep::partition::order::SortOrder;
-use seqloom_prep::partition::redistribute;
-use seqloom_prep::partition::store::{Backing, ChunkStore, PhaseResources, StoreScratch};
+use seqloom_prep::finish::{
+    self, FinishOptions, FinishTrace, OutputTransform, StoredRecords, UnitPlan,
+};
+use seqloom_prep::input::ReferenceSequences;
+use seqloom_prep::metrics::quality::{GcWindows, MetricsVisitors, ReadGroupNames};
+use seqloom_prep::partition::{
+    Backing, ChunkStore, Collected, Collector, Destination, EndCollector, Grouping, Numbering,
+    PhaseResources, SortOrder, StoreScratch, TemplateNumbers, redistribute,
+};
 use seqloom_prep::recalibrate::Applier;
 use seqloom_prep::steps::Steps;
 use seqloom_runtime::memory::Ledger;

@@ -29,9 +29,16 @@ pub(super) struct Template {
     is_discordant: bool,
     /// The score of another pair is known.
     is_pair_repeated: bool,
-    /// Of both mates, or of a single read: it is placed, and the score of another placement is
-    /// known.
-    reads: [(bool, bool); 2],
+    /// Of both mates, or of a single read.
+    reads: [Placed; 2],
+}
+
+/// What is known of a read's or a pair's place.
+#[derive(Debug, Clone, Copy, Default)]
+struct Placed {
+    is_placed: bool,
+    /// The score of another placement is known.
+    is_repeated: bool,
 }
 
 impl Template {
@@ -51,7 +58,7 @@ impl Template {
                 None => record.find_aux(*b"XS")?.is_some(),
             };
             let read = usize::from(record.has_flags(Flags::SECOND_OF_PAIR));
-            self.reads[read] = (true, is_repeated);
+            self.reads[read] = Placed { is_placed: true, is_repeated };
             let is_counted = count.is_some() && is_repeated;
             self.is_pair_repeated |= is_counted || record.find_aux(*b"ZP")?.is_some();
             // Mates that are no pair do not know each other's score.
@@ -62,13 +69,13 @@ impl Template {
 
     /// Whether it is placed as it should be.
     pub(super) fn is_aligned(&self) -> bool {
-        if self.is_paired { self.is_concordant } else { self.reads[0].0 }
+        if self.is_paired { self.is_concordant } else { self.reads[0].is_placed }
     }
 }
 
 /// 0, 1 or 2 for not at all, once, more often.
-fn times((is_placed, is_repeated): (bool, bool)) -> usize {
-    usize::from(is_placed) + usize::from(is_placed && is_repeated)
+fn times(read: Placed) -> usize {
+    usize::from(read.is_placed) + usize::from(read.is_placed && read.is_repeated)
 }
 
 impl Tally {
@@ -78,7 +85,9 @@ impl Tally {
             self.singles[times(template.reads[0])] += 1;
             return;
         }
-        self.pairs[times((template.is_concordant, template.is_pair_repeated))] += 1;
+        let pair =
+            Placed { is_placed: template.is_concordant, is_repeated: template.is_pair_repeated };
+        self.pairs[times(pair)] += 1;
         if !template.is_concordant && template.is_discordant {
             self.discordant += 1;
         } else if !template.is_concordant {

@@ -5,8 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use seqloom_prep::duplicates::DuplicateMode;
-use seqloom_prep::duplicates::location::{LocationSource, NamePattern};
+use seqloom_prep::duplicates::{DuplicateMode, LocationSource, NamePattern};
 use seqloom_prep::metrics::quality::MetricsRequest;
 use seqloom_runtime::memory::{ByteSize, ParseSizeError};
 use seqloom_terminal::UsageError;

@@ -1,6 +1,6 @@
 //! Options of barcodes (UMIs) in duplicate marking, which `align` and `prep` share.
 
-use seqloom_prep::duplicates::barcode::BarcodeTags;
+use seqloom_prep::duplicates::BarcodeTags;
 
 use crate::given::first_given;
 

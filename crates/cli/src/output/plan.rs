@@ -11,7 +11,7 @@ use seqloom_format::index::IndexBuilder;
 use seqloom_io::beside::{bam_indices, with_suffix};
 use seqloom_io::sink::atomic::{Publication, is_direct};
 use seqloom_io::sink::output::Output;
-use seqloom_prep::finish::encode::Encoding;
+use seqloom_prep::finish::Encoding;
 use seqloom_terminal::{UsageError, signals};
 
 use super::arguments::{OutputArguments, OutputFormat};

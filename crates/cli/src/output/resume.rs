@@ -17,7 +17,7 @@ use seqloom_io::fingerprint::Fingerprint;
 use seqloom_io::kept::{FoundManifest, KeptFolder};
 use seqloom_io::sink::output::Output;
 use seqloom_io::spill::SpillFile;
-use seqloom_prep::partition::store::{Backing, SavedValue};
+use seqloom_prep::partition::{Backing, SavedValue};
 use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::UsageError;
 
@@ -71,6 +71,20 @@ impl Step {
     }
 }
 
+/// A named part of what a run is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) name: String,
+    pub(crate) value: String,
+}
+
+/// How many units of the output are written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WrittenUnits {
+    pub(crate) written: usize,
+    pub(crate) all: usize,
+}
+
 /// How much of the output is written, and what was counted of it.
 #[derive(Debug)]
 struct Written {
@@ -81,8 +95,8 @@ struct Written {
 /// How far a run has come.
 #[derive(Default)]
 struct Manifest {
-    /// Named parts of what the run is: program, options, files.
-    identity: Vec<(String, String)>,
+    /// What the run is: program, options, files.
+    identity: Vec<Part>,
     /// Spill files and their ends.
     spill: Vec<(PathBuf, u64)>,
     /// By [`Step`].
@@ -90,6 +104,7 @@ struct Manifest {
     written: Option<Written>,
 }
 
+state_of_fields!(Part { name, value });
 state_of_fields!(Written { bytes, state });
 state_of_fields!(Manifest { identity, spill, steps, written });
 
@@ -143,7 +158,7 @@ impl Kept {
     pub(crate) fn open(
         arguments: &ResumeArguments,
         (output, machine): (&OutputArguments, &RunArguments),
-        (identity, files): (Vec<(String, String)>, Vec<PathBuf>),
+        (identity, files): (Vec<Part>, Vec<PathBuf>),
         run: &Run<'_>,
     ) -> anyhow::Result<Option<Self>> {
         if !arguments.resume {
@@ -230,14 +245,14 @@ impl Kept {
     /// Keeps how much of the output is written, with what was counted of it.
     pub(crate) fn save_written(
         &mut self,
-        (units, of_units): (usize, usize),
+        units: WrittenUnits,
         state: Vec<u8>,
         output: &Output,
     ) -> anyhow::Result<()> {
         output.sync()?;
         let bytes = output.written_bytes();
         self.manifest.written = Some(Written { bytes, state: state.into() });
-        let stage = format!("finish {units} of {of_units}");
+        let stage = format!("finish {} of {}", units.written, units.all);
         Ok(self.folder.write_manifest(&self.manifest.encode(&stage))?)
     }
 
@@ -263,7 +278,7 @@ impl Kept {
 /// What the folder keeps of this run. Another run's work is not thrown away.
 fn find(
     folder: &mut KeptFolder,
-    identity: &[(String, String)],
+    identity: &[Part],
     run: &Run<'_>,
 ) -> anyhow::Result<Option<Manifest>> {
     let found = match folder.manifest()? {
@@ -272,9 +287,7 @@ fn find(
         FoundManifest::Whole(bytes) => Manifest::parse(&bytes).ok(),
     };
     if let Some(found) = &found {
-        let differs = |(ours, theirs): (&(String, String), &(String, String))| {
-            (ours != theirs).then(|| ours.0.clone())
-        };
+        let differs = |(ours, theirs): (&Part, &Part)| (ours != theirs).then(|| ours.name.clone());
         let first = identity.iter().zip(&found.identity).find_map(differs);
         let first =
             first.or((identity.len() != found.identity.len()).then(|| "number of files".into()));
@@ -297,11 +310,9 @@ fn find(
 }
 
 /// Options, then program, then files with their fingerprints.
-fn whole_identity(
-    options: Vec<(String, String)>,
-    files: &[PathBuf],
-) -> anyhow::Result<Vec<(String, String)>> {
-    let mut identity = vec![("version of seqloom".into(), env!("CARGO_PKG_VERSION").into())];
+fn whole_identity(options: Vec<Part>, files: &[PathBuf]) -> anyhow::Result<Vec<Part>> {
+    let (name, value) = ("version of seqloom".into(), env!("CARGO_PKG_VERSION").into());
+    let mut identity = vec![Part { name, value }];
     identity.extend(options);
     for path in files {
         let name = path.display().to_string();
@@ -315,7 +326,7 @@ fn whole_identity(
             ))
             .into());
         };
-        identity.push((format!("file {name}"), fingerprint.to_string()));
+        identity.push(Part { name: format!("file {name}"), value: fingerprint.to_string() });
     }
     Ok(identity)
 }

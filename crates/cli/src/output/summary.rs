@@ -3,15 +3,14 @@
 use std::path::Path;
 
 use seqloom_io::sink::atomic::AtomicFile;
-use seqloom_prep::duplicates::metrics::{
-    DuplicateSetHistogram, DuplicationCounters, DuplicationMetrics, Saturation,
+use seqloom_prep::duplicates::{
+    DuplicateMode, DuplicateSetHistogram, DuplicationCounters, DuplicationMetrics, LibraryTable,
+    Saturation,
 };
-use seqloom_prep::duplicates::{DuplicateMode, LibraryTable};
 use seqloom_prep::finish::{FinishTrace, Finished};
-use seqloom_prep::metrics::quality::GatheredMetrics;
-use seqloom_prep::metrics::quality::gc_bias::GcWindows;
-use seqloom_prep::metrics::tally::{FlagCounts, Tally};
-use seqloom_prep::partition::store::Backing;
+use seqloom_prep::metrics::quality::{GatheredMetrics, GcWindows};
+use seqloom_prep::metrics::{FlagCounts, Tally};
+use seqloom_prep::partition::Backing;
 use seqloom_prep::recalibrate::Table;
 use seqloom_report::run::{
     Bytes, CertifiedReport, Counts, IndexReport, LaneReport, PlacementReport, RunReport, SCHEMA,

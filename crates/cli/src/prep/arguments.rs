@@ -6,11 +6,9 @@ use anyhow::Context;
 use seqloom_format::bam::Header;
 use seqloom_format::bed::BedIntervals;
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
-use seqloom_prep::duplicates::DuplicateMode;
-use seqloom_prep::duplicates::location::NamePattern;
-use seqloom_prep::duplicates::read_end::ReadEndOptions;
-use seqloom_prep::finish::output_transform::DuplicateTagging;
-use seqloom_prep::partition::order::SortOrder;
+use seqloom_prep::duplicates::{DuplicateMode, NamePattern, ReadEndOptions};
+use seqloom_prep::finish::DuplicateTagging;
+use seqloom_prep::partition::SortOrder;
 use seqloom_prep::steps::{
     FixMatesOptions, MismatchTags, MoleculeOptions, ReadGroupMode, ReadGroupOptions, StepOptions,
     Strictness, read_group_line,
@@ -18,7 +16,7 @@ use seqloom_prep::steps::{
 
 use crate::output::arguments::{ModeArgument, OpticalDistance, OutputArguments, RunArguments};
 use crate::output::barcodes::{BarcodeArguments, tag_name};
-use crate::output::resume::ResumeArguments;
+use crate::output::resume::{Part, ResumeArguments};
 use crate::recalibration::RecalibrationArguments;
 
 /// What `seqloom prep` is told.
@@ -211,7 +209,7 @@ impl PrepArguments {
     }
 
     /// All that the bytes of the output depend on: options, and files.
-    pub(super) fn identity(&self) -> (Vec<(String, String)>, Vec<PathBuf>) {
+    pub(super) fn identity(&self) -> (Vec<Part>, Vec<PathBuf>) {
         // Whoever adds an option is asked here where it belongs.
         let Self {
             inputs,
@@ -240,7 +238,7 @@ impl PrepArguments {
         files.extend(changes.reference_dict.clone());
         files.extend(changes.reference.clone());
         files.extend(recalibration.files().cloned());
-        (options.map(|(name, value)| (name.to_owned(), value)).into(), files)
+        (options.map(|(name, value)| Part { name: name.to_owned(), value }).into(), files)
     }
 
     /// The tags that are computed from the reference, if any.

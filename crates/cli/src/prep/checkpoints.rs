@@ -4,16 +4,14 @@ use seqloom_format::index::IndexBuilder;
 use seqloom_format::state::State;
 use seqloom_format::state_of_fields;
 use seqloom_io::sink::output::Output;
-use seqloom_prep::duplicates::DuplicateMarks;
-use seqloom_prep::duplicates::metrics::DuplicationCounters;
+use seqloom_prep::duplicates::{DuplicateMarks, DuplicationCounters};
 use seqloom_prep::finish::Finished;
 use seqloom_prep::input::ingest::IngestTotals;
 use seqloom_prep::metrics::quality::GatheredMetrics;
-use seqloom_prep::partition::collect::SavedCollection;
 use seqloom_prep::partition::redistribute::NameSample;
-use seqloom_prep::partition::store::{Backing, SavedStore};
+use seqloom_prep::partition::{Backing, SavedCollection, SavedStore};
 
-use crate::output::resume::{Kept, Step};
+use crate::output::resume::{Kept, Step, WrittenUnits};
 
 /// What is kept of ingest.
 pub(super) struct Ingested {
@@ -114,5 +112,6 @@ pub(super) fn save_written(
 ) -> anyhow::Result<()> {
     let mut state = written.to_state();
     metrics.save(&mut state);
-    kept.save_written((written.units, units), state, output)
+    let units = WrittenUnits { written: written.units, all: units };
+    kept.save_written(units, state, output)
 }

@@ -6,24 +6,20 @@ use std::sync::atomic::Ordering;
 use seqloom_format::state::State;
 use seqloom_io::sink::output::Output;
 use seqloom_io::spill::SpillFile;
-use seqloom_prep::duplicates::metrics::DuplicationCounters;
 use seqloom_prep::duplicates::{
-    DuplicateMarks, DuplicateMode, DuplicateOptions, LibraryTable, ResolveError, resolve_all,
+    DuplicateMarks, DuplicateMode, DuplicateOptions, DuplicationCounters, LibraryTable,
+    ResolveError, resolve_all,
 };
-use seqloom_prep::finish::output_transform::OutputTransform;
-use seqloom_prep::finish::{self, FinishOptions, FinishTrace, Finished, StoredRecords, UnitPlan};
+use seqloom_prep::finish::{
+    self, FinishOptions, FinishTrace, Finished, OutputTransform, StoredRecords, UnitPlan,
+};
 use seqloom_prep::input::TemplateNames;
 use seqloom_prep::input::ingest::{self, IngestOptions, IngestTotals, IngestTrace};
-use seqloom_prep::metrics::quality::gc_bias::GcWindows;
-use seqloom_prep::metrics::quality::read_groups::ReadGroupNames;
-use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsVisitors};
-use seqloom_prep::partition::collect::{
-    Collected, Collector, Destination, EndCollector, Grouping, SavedCollection,
-};
-use seqloom_prep::partition::order::SortOrder;
+use seqloom_prep::metrics::quality::{GatheredMetrics, GcWindows, MetricsVisitors, ReadGroupNames};
 use seqloom_prep::partition::redistribute::{self, NameSample};
-use seqloom_prep::partition::store::{
-    Backing, ChunkStore, PhaseResources, StoreScratch, write_out,
+use seqloom_prep::partition::{
+    Backing, ChunkStore, Collected, Collector, Destination, EndCollector, Grouping, PhaseResources,
+    SavedCollection, SortOrder, StoreScratch, write_out,
 };
 use seqloom_prep::recalibrate::Applier;
 use seqloom_runtime::memory::Ledger;

@@ -9,12 +9,9 @@ use seqloom_io::alignments::{AlignmentFormat, AlignmentOptions, AlignmentSource}
 use seqloom_io::reference::{self, Loaded};
 use seqloom_io::sink::output::Output;
 use seqloom_prep::duplicates::DuplicateMode;
-use seqloom_prep::input::reference::ReferenceSequences;
-use seqloom_prep::input::{CoordinateClaim, headers};
+use seqloom_prep::input::{CoordinateClaim, ReferenceSequences, headers};
 use seqloom_prep::metrics::quality::MetricsRequest;
-use seqloom_prep::partition::collect::Grouping;
-use seqloom_prep::partition::genome_bins::GenomeBins;
-use seqloom_prep::partition::order::SortOrder;
+use seqloom_prep::partition::{GenomeBins, Grouping, SortOrder};
 use seqloom_prep::steps::{MissingSequences, NoteMissingSequences, SetMismatchTags, Steps};
 use seqloom_terminal::{Console, UsageError, signals};
 
@@ -303,9 +300,9 @@ fn chains(arguments: &PrepArguments, headers: &[Header]) -> anyhow::Result<Chain
         if differ {
             steps.add_record_step(change);
         }
-        let (first, late) = steps.split_late();
-        early.push(first);
-        last = late;
+        let split = steps.split_late();
+        early.push(split.early);
+        last = split.late;
     }
     Ok(Chains { header, early, late: last, reference, missing })
 }

@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 
 use seqloom_io::source::MAX_RECORD_BYTES;
 use seqloom_prep::input::TemplateNames;
-use seqloom_prep::partition::collect::{END_PARTITIONS, Grouping};
+use seqloom_prep::partition::{END_PARTITIONS, Grouping};
 use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::UsageError;
 

@@ -9,7 +9,7 @@ use seqloom_align::engine::replicated::Replicated;
 use seqloom_align::index::{self, IndexInfo};
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::exchange::{self, PartTotals};
-use seqloom_prep::partition::store::{Backing, PhaseResources};
+use seqloom_prep::partition::{Backing, PhaseResources};
 use seqloom_runtime::machine;
 use seqloom_runtime::memory::Ledger;
 use seqloom_runtime::placement::{self, Plan};

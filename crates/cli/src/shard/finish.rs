@@ -3,13 +3,13 @@
 use std::sync::atomic::Ordering;
 
 use seqloom_format::state::State;
-use seqloom_prep::finish::output_transform::OutputTransform;
 use seqloom_prep::finish::{
-    self, FinishOptions, FinishTrace, Finished, Fragments, StoredRecords, UnitPlan,
+    self, FinishOptions, FinishTrace, Finished, Fragments, OutputTransform, StoredRecords, UnitPlan,
 };
-use seqloom_prep::metrics::quality::read_groups::ReadGroupNames;
-use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsRequest, MetricsVisitors};
-use seqloom_prep::partition::order::SortOrder;
+use seqloom_prep::metrics::quality::{
+    GatheredMetrics, MetricsRequest, MetricsVisitors, ReadGroupNames,
+};
+use seqloom_prep::partition::SortOrder;
 use seqloom_prep::steps::Steps;
 use seqloom_terminal::{Console, signals};
 

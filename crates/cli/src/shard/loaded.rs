@@ -8,8 +8,8 @@ use seqloom_format::bam::Header;
 use seqloom_io::fingerprint::Fingerprint;
 use seqloom_prep::duplicates::{DuplicateMarks, LibraryTable, ResolveError, SparseMarks};
 use seqloom_prep::exchange::{Exchange, Exchanges};
-use seqloom_prep::input::reference::ReferenceSequences;
-use seqloom_prep::partition::store::Backing;
+use seqloom_prep::input::ReferenceSequences;
+use seqloom_prep::partition::Backing;
 use seqloom_runtime::memory::{ByteSize, Ledger};
 use seqloom_terminal::{Console, UsageError};
 use sha2::{Digest, Sha256};
@@ -288,7 +288,7 @@ impl<'a> Loaded<'a> {
 pub(crate) fn read_marks(
     folder: &RunFolder,
     part: usize,
-) -> anyhow::Result<(SparseMarks, seqloom_prep::duplicates::metrics::DuplicationCounters)> {
+) -> anyhow::Result<(SparseMarks, seqloom_prep::duplicates::DuplicationCounters)> {
     folder.read_sealed(Task::Mark(part), "", MARKS)
 }
 

@@ -2,8 +2,7 @@
 
 use seqloom_format::state::State;
 use seqloom_prep::duplicates::resolve_all;
-use seqloom_prep::partition::collect::END_PARTITIONS;
-use seqloom_prep::partition::store::PhaseResources;
+use seqloom_prep::partition::{END_PARTITIONS, PhaseResources};
 use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::{Shares, TaskArguments, check_number};

@@ -22,7 +22,9 @@ use super::error::ShardError;
 use super::folder::{
     HEAD, HEADER, PLAN, hex, make_folders, program, restart_file, restart_name, shard_name,
 };
-use super::plan_file::{PlanFile, PlannedFile, PlannedShard, SCHEMA, Shares, shard, shards};
+use super::plan_file::{
+    PlanFile, PlannedFile, PlannedShard, SCHEMA, ShardEnd, Shares, shard, shards,
+};
 use super::sealed::{sealed_json, unsealed_json};
 use crate::align::checks;
 use crate::align::job::Late;
@@ -257,8 +259,9 @@ impl<'a> Publisher<'a> {
     fn finish(self, scanned: &Scanned) -> anyhow::Result<Vec<PlannedShard>> {
         let mut found = self.found.into_inner();
         found.take(&[], self.lanes);
-        let totals = (scanned.reads, scanned.templates);
-        let all = shards(&scanned.starts, totals, self.shares);
+        let &Scanned { reads, templates, .. } = scanned;
+        let end = ShardEnd { cohort: None, reads, templates };
+        let all = shards(&scanned.starts, end, self.shares);
         for shard in all.into_iter().skip(found.published.len()) {
             found.publish(shard, self.folder)?;
         }
@@ -282,7 +285,7 @@ impl Found {
         let next = self.starts.get((index + 1) * each)?;
         let mut places = self.starts.last()?.places.iter().zip(&start.places);
         let is_settled = places.all(|(last, place)| last.text >= place.text + SETTLED_BYTES);
-        is_settled.then(|| shard(start, Ok(next)))
+        is_settled.then(|| shard(start, next.into()))
     }
 
     /// Publishes the next shard and, for each file, the last restart point in front of its first

@@ -152,35 +152,44 @@ impl Shares {
     }
 }
 
-/// The shard from `start` up to the next one's, or up to the end of an input of so many reads and
-/// templates.
-pub(crate) fn shard(start: &CohortStart, next: Result<&CohortStart, (u64, u64)>) -> PlannedShard {
-    let end = match next {
-        Ok(next) => (next.first_read, next.first_template),
-        Err(totals) => totals,
-    };
+/// Where a shard ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ShardEnd {
+    /// The cohort behind it, if the input does not end there.
+    pub(crate) cohort: Option<u64>,
+    /// Reads of the input in front of it.
+    pub(crate) reads: u64,
+    /// Templates of the input in front of it.
+    pub(crate) templates: u64,
+}
+
+impl From<&CohortStart> for ShardEnd {
+    fn from(next: &CohortStart) -> Self {
+        let &CohortStart { cohort, first_read, first_template, .. } = next;
+        Self { cohort: Some(cohort), reads: first_read, templates: first_template }
+    }
+}
+
+/// The shard from `start` up to `end`.
+pub(crate) fn shard(start: &CohortStart, end: ShardEnd) -> PlannedShard {
     PlannedShard {
         cohort: start.cohort,
-        cohorts: next.ok().map(|next| next.cohort - start.cohort),
+        cohorts: end.cohort.map(|next| next - start.cohort),
         first_read: start.first_read,
         first_template: start.first_template,
         sequence: start.sequence,
-        reads: end.0 - start.first_read,
-        templates: end.1 - start.first_template,
+        reads: end.reads - start.first_read,
+        templates: end.templates - start.first_template,
         places: start.places.iter().map(Place::from).collect(),
     }
 }
 
-/// Cuts cohorts into shards; one where there are no cohorts.
-pub(crate) fn shards(
-    starts: &[CohortStart],
-    totals: (u64, u64),
-    shares: Shares,
-) -> Vec<PlannedShard> {
+/// Cuts the cohorts of an input up to its `end` into shards; one where there are no cohorts.
+pub(crate) fn shards(starts: &[CohortStart], end: ShardEnd, shares: Shares) -> Vec<PlannedShard> {
     let nothing = [CohortStart::default()];
     let starts = if starts.is_empty() { &nothing[..] } else { starts };
     let edges = shares.edges(starts.len());
-    let next = |index: usize| edges.get(index + 1).map(|&edge| &starts[edge]).ok_or(totals);
+    let next = |index: usize| edges.get(index + 1).map_or(end, |&edge| (&starts[edge]).into());
     edges.iter().enumerate().map(|(index, &edge)| shard(&starts[edge], next(index))).collect()
 }
 
@@ -195,12 +204,14 @@ mod tests {
             CohortStart { cohort, first_read, first_template: first_read / 2, ..Default::default() }
         };
         let starts: Vec<_> = (0..7).map(start).collect();
+        let end = ShardEnd { cohort: None, reads: 65, templates: 33 };
         for count in [1, 2, 3, 7, 9] {
-            check(shards(&starts, (65, 33), Shares::Count(count)), count.min(7));
-            check(shards(&starts, (65, 33), Shares::Cohorts(count)), 7_usize.div_ceil(count));
+            check(shards(&starts, end, Shares::Count(count)), count.min(7));
+            check(shards(&starts, end, Shares::Cohorts(count)), 7_usize.div_ceil(count));
         }
+        let end = ShardEnd { cohort: None, reads: 0, templates: 0 };
         for shares in [Shares::Count(5), Shares::Cohorts(5)] {
-            assert_eq!(shards(&[], (0, 0), shares).len(), 1);
+            assert_eq!(shards(&[], end, shares).len(), 1);
         }
     }
 

@@ -27,7 +27,7 @@ use seqloom_terminal::UsageError;
 
 use super::arguments::RunArguments;
 use super::error::{NothingCalled, PassError};
-use super::pass::Pass;
+use super::pass::{Pass, Spent};
 use super::region;
 use crate::output::arguments::memory_size;
 use crate::output::run::{beyond_address_space, default_memory, within_address_space};
@@ -564,7 +564,7 @@ fn report(
         .into_iter()
         .map(|(name, seconds)| (name.to_owned(), seconds.into()))
         .collect();
-    let (wall_s, cpu_s) = pass.wall_and_cpu();
+    let Spent { wall_s, cpu_s } = pass.spent();
     let threads: NonZeroUsize = pass.threads;
     serde_json::json!({
         "schema": seqloom_report::run::SCHEMA,

@@ -45,6 +45,14 @@ pub(super) struct Pass<'a> {
     own_components: Mutex<Vec<(&'static str, f64)>>,
 }
 
+/// Time since the start.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spent {
+    pub(super) wall_s: f64,
+    /// Of all cores.
+    pub(super) cpu_s: f64,
+}
+
 impl<'a> Pass<'a> {
     /// Takes the signals over: from here on there may be something to tidy up.
     pub(super) fn new(run: &RunArguments, console: &'a Console) -> Self {
@@ -98,14 +106,14 @@ impl<'a> Pass<'a> {
         lock(&self.account).reads += 1;
     }
 
-    /// Time since the start, and of all cores, in seconds.
-    pub(super) fn wall_and_cpu(&self) -> (f64, f64) {
+    /// Time so far.
+    pub(super) fn spent(&self) -> Spent {
         // Processes of a pool are counted when they have ended.
         if let Fast5Engine::Pool(pool) = &self.options.fast5_engine {
             pool.end_idle();
         }
         let cpu = machine::usage().cpu + machine::usage_of_children().cpu;
-        (self.console.wall().as_secs_f64(), cpu.as_secs_f64())
+        Spent { wall_s: self.console.wall().as_secs_f64(), cpu_s: cpu.as_secs_f64() }
     }
 
     /// Components of which only this command has any; they stand in the report in front of the
@@ -219,18 +227,19 @@ impl<'a> Pass<'a> {
     pub(super) fn finish_saying(self, done: &str) -> anyhow::Result<()> {
         self.publish(Publication::default())?;
         let account = *lock(&self.account);
-        let (wall_s, cpu_s) = self.wall_and_cpu();
+        let spent = self.spent();
+        let Spent { wall_s, cpu_s } = spent;
         let reads = account.reads;
         self.console.info(&format!("{done} in {wall_s:.2} s, {cpu_s:.2} s of CPU"));
         if self.reports {
-            self.report(wall_s, cpu_s, reads);
+            self.report(spent, reads);
         }
         if account.is_lossy() { Err(LostReads(account).into()) } else { Ok(()) }
     }
 
     /// The columns of Gamaarachchi 2020 (thesis, chapter on nanopore I/O): a name and a value a
     /// line. Components are summed over threads and are waiting as well as working.
-    fn report(&self, wall_s: f64, cpu_s: f64, reads: u64) {
+    fn report(&self, Spent { wall_s, cpu_s }: Spent, reads: u64) {
         let threads = self.threads.get();
         let utilisation = 100.0 * cpu_s / (wall_s * threads as f64).max(1e-9);
         let mut rows = vec![

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::num::NonZeroU64;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -335,8 +336,8 @@ impl Sinks {
                     sinks[read.group as usize].write(record)?;
                 }
                 Self::Fixed(sinks) => {
-                    let (from, to) = read.categories;
-                    for &category in &encoded.categories[from as usize..to as usize] {
+                    let Range { start, end } = read.categories;
+                    for &category in &encoded.categories[start as usize..end as usize] {
                         sinks[usize::from(category)].write(record)?;
                     }
                 }

@@ -29,18 +29,15 @@ use seqloom_format::templates::PackedTemplates;
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::{ReadSource, SourceOptions};
 use seqloom_io::spill::SpillFile;
-use seqloom_prep::duplicates::barcode::BarcodeTags;
-use seqloom_prep::duplicates::location::LocationSource;
-use seqloom_prep::duplicates::read_end::ReadEndOptions;
-use seqloom_prep::duplicates::{DuplicateMode, DuplicateOptions, LibraryTable, resolve_all};
-use seqloom_prep::finish::encode::Encoding;
-use seqloom_prep::finish::{self, FinishOptions, FinishTrace, StoredRecords, UnitPlan};
-use seqloom_prep::partition::collect::{
-    CollectError, Collected, Collector, Destination, EndCollector, Grouping,
+use seqloom_prep::duplicates::{
+    BarcodeTags, DuplicateMode, DuplicateOptions, LibraryTable, LocationSource, ReadEndOptions,
+    resolve_all,
 };
-use seqloom_prep::partition::genome_bins::GenomeBins;
-use seqloom_prep::partition::order::SortOrder;
-use seqloom_prep::partition::store::{Backing, PhaseResources, StoreScratch};
+use seqloom_prep::finish::{self, Encoding, FinishOptions, FinishTrace, StoredRecords, UnitPlan};
+use seqloom_prep::partition::{
+    Backing, CollectError, Collected, Collector, Destination, EndCollector, GenomeBins, Grouping,
+    PhaseResources, SortOrder, StoreScratch,
+};
 use seqloom_runtime::memory::Ledger;
 use seqloom_runtime::placement::Plan;
 use seqloom_testkit::genome::{Genome, GenomeOptions};

@@ -42,16 +42,24 @@ const LENGTH_CODES: [u8; 259] = {
     codes
 };
 
-/// Code of a distance, its extra bits and their number.
+/// How a distance is coded.
+#[derive(Clone, Copy)]
+struct DistanceCode {
+    code: usize,
+    /// Bits behind the code, and their number.
+    extra: u32,
+    extra_bits: u32,
+}
+
 #[inline]
-fn distance_code(distance: u16) -> (usize, u32, u32) {
+fn distance_code(distance: u16) -> DistanceCode {
     let less_one = u32::from(distance) - 1;
     if less_one < 4 {
-        return (less_one as usize, 0, 0);
+        return DistanceCode { code: less_one as usize, extra: 0, extra_bits: 0 };
     }
-    let extra = 30 - less_one.leading_zeros();
-    let code = 2 * extra + (less_one >> extra);
-    (code as usize, less_one & ((1 << extra) - 1), extra)
+    let extra_bits = 30 - less_one.leading_zeros();
+    let code = (2 * extra_bits + (less_one >> extra_bits)) as usize;
+    DistanceCode { code, extra: less_one & ((1 << extra_bits) - 1), extra_bits }
 }
 
 fn distance_extra(code: usize) -> u64 {
@@ -250,7 +258,7 @@ impl BlockWriter {
             if sequence.length > 0 {
                 let (value, count) = lengths[usize::from(sequence.length)];
                 bits.add(value.into(), count);
-                let (code, extra, extra_bits) = distance_code(sequence.distance);
+                let DistanceCode { code, extra, extra_bits } = distance_code(sequence.distance);
                 bits.add(distances.bits[code].into(), distances.lengths[code].into());
                 bits.add(extra.into(), extra_bits);
                 at = bits.flush(out, at);
@@ -283,7 +291,7 @@ fn count(block: &Block<'_>) -> ([u32; 286], [u32; 30]) {
         }
         if sequence.length > 0 {
             literals[257 + usize::from(LENGTH_CODES[usize::from(sequence.length)])] += 1;
-            distances[distance_code(sequence.distance).0] += 1;
+            distances[distance_code(sequence.distance).code] += 1;
         }
         input = &rest[usize::from(sequence.length)..];
     }

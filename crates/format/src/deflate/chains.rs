@@ -127,7 +127,7 @@ impl Chains {
                 let now = self.start.wrapping_add(at as u32);
                 let three = u32::from_le_bytes([0, a, b, c]);
                 let hash = [a, b, c].into_iter().fold(0, next_hash);
-                let (rank, back) = put(&mut self.heads, &mut self.counts, now, three, hash);
+                let Put { rank, back } = put(&mut self.heads, &mut self.counts, now, three, hash);
                 (self.ranks[at % RING], self.bucket[at % RING]) = (rank, back);
             }
             self.same[at % RING] = self.walk(input, at) as u16;
@@ -154,7 +154,8 @@ impl Chains {
         for ((bytes, (rank, bucket)), now) in windows.zip(places).zip(now) {
             let three = bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes)) << 8;
             hash = next_hash(hash, bytes[2]);
-            (*rank, *bucket) = put(heads, counts, now, three, hash);
+            let put = put(heads, counts, now, three, hash);
+            (*rank, *bucket) = (put.rank, put.back);
         }
     }
 
@@ -194,8 +195,15 @@ impl Chains {
     }
 }
 
-/// Puts a place at the heads of its chain and its bucket; gives its rank, and how far back the
-/// bucket's last one is. The place is counted as `now`, its bytes are the upper three of `three`,
+/// A place that was put at the heads of its chain and its bucket.
+#[derive(Clone, Copy)]
+struct Put {
+    rank: u16,
+    /// How far back the bucket's last one is; 0 for too far.
+    back: u16,
+}
+
+/// Puts a place at the heads of its chain and its bucket. The place is counted as `now`, its bytes are the upper three of `three`,
 /// and `hash` is zlib's of them.
 #[inline]
 fn put(
@@ -204,13 +212,14 @@ fn put(
     now: u32,
     three: u32,
     hash: u32,
-) -> (u16, u16) {
+) -> Put {
     let count = &mut counts[hash as usize];
     *count = count.wrapping_add(1);
     let head = &mut heads[bucket_of(three)];
     let back = now.wrapping_sub(*head);
     *head = now;
-    (*count, select_unpredictable(back <= MAX_DISTANCE as u32, back as u16, 0))
+    let back = select_unpredictable(back <= MAX_DISTANCE as u32, back as u16, 0);
+    Put { rank: *count, back }
 }
 
 /// zlib's hash with one byte more; three bytes make it anew.

@@ -20,7 +20,7 @@
 //! Line types of a four-line record, in order: H, S, P, Q.
 
 mod boundary;
-pub mod pad;
+mod pad;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -33,6 +33,7 @@ use memchr::memchr2;
 use self::scan::{Fault, Line, RecordLines, Step, first_word, line_at, scan_record};
 
 pub use self::boundary::{RecordStart, detect_grammar, find_record_start, last_boundary};
+pub use pad::{BlockTooSmall, pad_block, unpadded_bytes};
 
 use crate::reads::{ReadBlock, ReadSpans, Span};
 

@@ -41,7 +41,7 @@ impl Hdf5File {
         let Some(message) = object.find(MessageKind::ATTRIBUTE_INFO) else { return Ok(()) };
         let place = message.address;
         let dense = dense_storage(object.body(message), place, self.sizes)?;
-        let Some((heap, index)) = dense else { return Ok(()) };
+        let Some(DenseStorage { heap, index }) = dense else { return Ok(()) };
         let heap = FractalHeap::open(&mut reader, heap, node)?;
         btree2::visit(&mut reader, index, NAME_INDEX, node, &mut |reader, record| {
             // Type 8: heap ID (8), flags (1), creation order (4), hash (4).
@@ -56,12 +56,25 @@ impl Hdf5File {
     }
 }
 
-/// Heap and name index of dense attributes, when there are any (IV.A.2.v).
-fn dense_storage(body: &[u8], address: u64, sizes: Sizes) -> Result<Option<(u64, u64)>, Hdf5Error> {
+/// Where dense attributes are.
+struct DenseStorage {
+    /// Address of the heap.
+    heap: u64,
+    /// Address of the index by name.
+    index: u64,
+}
+
+/// Where dense attributes are, when there are any (IV.A.2.v).
+fn dense_storage(
+    body: &[u8],
+    address: u64,
+    sizes: Sizes,
+) -> Result<Option<DenseStorage>, Hdf5Error> {
     let mut fields = Fields::new(body, address, "attribute info message", sizes);
     fields.version(0)?;
     let flags = fields.u8()?;
     fields.skip(if flags & 1 != 0 { 2 } else { 0 })?;
     let (heap, index) = (fields.offset()?, fields.offset()?);
-    Ok((heap != UNDEFINED && index != UNDEFINED).then_some((heap, index)))
+    let is_there = heap != UNDEFINED && index != UNDEFINED;
+    Ok(is_there.then_some(DenseStorage { heap, index }))
 }

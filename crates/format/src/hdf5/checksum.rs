@@ -14,7 +14,7 @@ pub(super) fn lookup3(bytes: &[u8]) -> u32 {
         a = a.wrapping_add(word(&rest[..4]));
         b = b.wrapping_add(word(&rest[4..8]));
         c = c.wrapping_add(word(&rest[8..12]));
-        (a, b, c) = mix(a, b, c);
+        [a, b, c] = mix([a, b, c]);
         rest = &rest[12..];
     }
     if rest.is_empty() {
@@ -26,7 +26,8 @@ pub(super) fn lookup3(bytes: &[u8]) -> u32 {
     last(a, b, c)
 }
 
-fn mix(mut a: u32, mut b: u32, mut c: u32) -> (u32, u32, u32) {
+/// Mixes the three words of the state.
+fn mix([mut a, mut b, mut c]: [u32; 3]) -> [u32; 3] {
     a = a.wrapping_sub(c) ^ c.rotate_left(4);
     c = c.wrapping_add(b);
     b = b.wrapping_sub(a) ^ a.rotate_left(6);
@@ -39,7 +40,7 @@ fn mix(mut a: u32, mut b: u32, mut c: u32) -> (u32, u32, u32) {
     a = a.wrapping_add(c);
     c = c.wrapping_sub(b) ^ b.rotate_left(4);
     b = b.wrapping_add(a);
-    (a, b, c)
+    [a, b, c]
 }
 
 fn last(mut a: u32, mut b: u32, mut c: u32) -> u32 {

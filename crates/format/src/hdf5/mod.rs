@@ -34,7 +34,7 @@ mod object;
 mod scratch;
 mod shape;
 pub mod vbz;
-pub mod write;
+mod write;
 
 pub use attribute::{Attribute, Value};
 pub use datatype::{Datatype, DatatypeClass, EnumMember};
@@ -43,3 +43,6 @@ pub use file::Hdf5File;
 pub use group::{Link, LinkTarget, Links, ObjectKind};
 pub use scratch::Hdf5Scratch;
 pub use shape::MAX_ELEMENTS;
+pub use write::{
+    Hdf5Writer, Messages, NumberType, SUPERBLOCK_BYTES, SignalCompressor, WriteError, superblock,
+};

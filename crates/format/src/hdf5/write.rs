@@ -173,6 +173,13 @@ fn pad8_from(start: usize, out: &mut Vec<u8>) {
     out.resize(start + counted.next_multiple_of(8), 0);
 }
 
+/// A node of a group's tree.
+struct Child {
+    address: u64,
+    /// Place of its greatest name.
+    greatest: u64,
+}
+
 /// Where a group is, for links to it and for the superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupPlace {
@@ -242,12 +249,12 @@ impl Hdf5Writer {
         let mut names = vec![0; 8]; // the empty name, that all others are greater than
         let mut node = Vec::new();
         let mut in_node = 0u16;
-        // Symbol nodes: address, and the place of the greatest name.
-        let mut children: Vec<(u64, u64)> = Vec::new();
+        let mut children = Vec::new();
         let mut last = 0;
         for (name, header) in members {
             if usize::from(in_node) == 2 * LEAF_K {
-                children.push((self.symbol_node(&mut node, in_node, out), last));
+                let address = self.symbol_node(&mut node, in_node, out);
+                children.push(Child { address, greatest: last });
                 in_node = 0;
             }
             last = names.len() as u64;
@@ -260,7 +267,8 @@ impl Hdf5Writer {
             in_node += 1;
         }
         if in_node > 0 {
-            children.push((self.symbol_node(&mut node, in_node, out), last));
+            let address = self.symbol_node(&mut node, in_node, out);
+            children.push(Child { address, greatest: last });
         }
         let tree = self.group_tree(children, out);
         let names = self.local_heap(&names, out);
@@ -284,7 +292,7 @@ impl Hdf5Writer {
     }
 
     /// III.A.1 for groups, level by level from the leaves up.
-    fn group_tree(&mut self, mut children: Vec<(u64, u64)>, out: &mut Vec<u8>) -> u64 {
+    fn group_tree(&mut self, mut children: Vec<Child>, out: &mut Vec<u8>) -> u64 {
         let node_bytes = (24 + 2 * GROUP_K * 8 + (2 * GROUP_K + 1) * 8) as u64;
         let mut level = 0u8;
         loop {
@@ -303,16 +311,16 @@ impl Hdf5Writer {
                 node.extend_from_slice(&(part.len() as u16).to_le_bytes());
                 let mut word = |value: u64| node.extend_from_slice(&value.to_le_bytes());
                 [left, right, least].into_iter().for_each(&mut word);
-                for &(child, greatest) in part {
-                    word(child);
-                    word(greatest);
-                    least = greatest;
+                for child in part {
+                    word(child.address);
+                    word(child.greatest);
+                    least = child.greatest;
                 }
                 node.resize(node_bytes as usize, 0);
-                parents.push((self.put(&node, out), least));
+                parents.push(Child { address: self.put(&node, out), greatest: least });
             }
-            if let [(root, _)] = parents[..] {
-                return root;
+            if let [root] = &parents[..] {
+                return root.address;
             }
             children = parents;
             // Each level has a 32nd of the nodes below it: 255 are never reached.

@@ -15,20 +15,25 @@
 //! [`MAX_READ_SAMPLES`] of one read. Files of Arrow with compressed bodies or big-endian numbers
 //! are refused: no POD5 writer makes them.
 
-pub mod arrow;
-pub mod container;
+mod arrow;
+mod container;
 mod error;
 pub mod flatbuffers;
-pub mod read_table;
-pub mod row;
-pub mod run_info;
-pub mod signal_table;
+mod read_table;
+mod row;
+mod run_info;
+mod signal_table;
 mod simd;
 pub mod svb16;
 
+pub use arrow::Batch;
 pub use container::Container;
 pub(crate) use container::Span;
 pub use error::Pod5FormatError;
+pub use read_table::{ReadRow, ReadTable};
+pub use row::{RowCoding, RowDecoder};
+pub use run_info::{RunInfo, RunValue, read_runs};
+pub use signal_table::SignalTable;
 
 /// Largest block of metadata (the footer of the container or of a table, the head of a batch) that
 /// is read. Those of a batch are below 3 kB; a footer has 24 bytes per batch.

@@ -132,9 +132,9 @@ mod tests {
         let frame = zstd::encode_all(&[0, 2, 1, 0][..], 1).unwrap();
         assert_eq!(decode(RowCoding::Vbz, &frame, 3).unwrap(), [1, 0, 0]);
         assert!(decode(RowCoding::Vbz, &frame[..frame.len() - 1], 3).is_err());
-        assert_eq!(decode(RowCoding::Vbz, &[], 0).unwrap(), []);
+        assert_eq!(decode(RowCoding::Vbz, &[], 0).unwrap(), [0_i16; 0]);
         let empty = zstd::encode_all(&[][..], 1).unwrap();
-        assert_eq!(decode(RowCoding::Vbz, &empty, 0).unwrap(), []);
+        assert_eq!(decode(RowCoding::Vbz, &empty, 0).unwrap(), [0_i16; 0]);
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub(crate) fn key_bytes(samples: usize) -> usize {
 /// # Errors
 /// When `coded` is not exactly as long as its keys say. Nothing is allocated before that is known.
 pub fn decode(coded: &[u8], samples: usize, out: &mut Vec<i16>) -> Result<(), Svb16Error> {
-    let (keys, data) = split(coded, samples)?;
+    let Coded { keys, data } = split(coded, samples)?;
     let start = out.len();
     out.resize(start + samples, 0);
     let done = simd::decode(keys, data, &mut out[start..]);
@@ -52,8 +52,14 @@ pub fn decode(coded: &[u8], samples: usize, out: &mut Vec<i16>) -> Result<(), Sv
     Ok(())
 }
 
+/// Coded samples.
+struct Coded<'a> {
+    keys: &'a [u8],
+    data: &'a [u8],
+}
+
 /// Keys and data, when they fit each other.
-fn split(coded: &[u8], samples: usize) -> Result<(&[u8], &[u8]), Svb16Error> {
+fn split(coded: &[u8], samples: usize) -> Result<Coded<'_>, Svb16Error> {
     let no_keys = Svb16Error::Keys { have_bytes: coded.len(), samples };
     let (keys, data) = coded.split_at_checked(key_bytes(samples)).ok_or(no_keys)?;
     let mut two_bytes = keys.iter().map(|key| key.count_ones() as usize).sum::<usize>();
@@ -62,7 +68,7 @@ fn split(coded: &[u8], samples: usize) -> Result<(&[u8], &[u8]), Svb16Error> {
     }
     let want_bytes = samples + two_bytes;
     match data.len() == want_bytes {
-        true => Ok((keys, data)),
+        true => Ok(Coded { keys, data }),
         false => Err(Svb16Error::Data { want_bytes, have_bytes: data.len(), samples }),
     }
 }
@@ -106,7 +112,7 @@ mod tests {
     }
 
     fn scalar(coded: &[u8], samples: usize) -> Result<Vec<i16>, Svb16Error> {
-        let (keys, data) = split(coded, samples)?;
+        let Coded { keys, data } = split(coded, samples)?;
         let mut out = vec![0; samples];
         decode_rest(keys, data, Progress::default(), &mut out);
         Ok(out)

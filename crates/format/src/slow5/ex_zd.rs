@@ -224,10 +224,9 @@ fn read_exceptions<'a>(frame: &Frame<'a>, scratch: &mut Scratch) -> Result<&'a [
             Ok(rest)
         }
         exceptions => {
-            let (coded, rest) = split_counted(frame.rest)?;
-            stream_vbyte::decode(exceptions, coded, positions)?;
-            let (coded, rest) = split_counted(rest)?;
-            stream_vbyte::decode(exceptions, coded, values)?;
+            let mut rest = frame.rest;
+            stream_vbyte::decode(exceptions, take_counted(&mut rest)?, positions)?;
+            stream_vbyte::decode(exceptions, take_counted(&mut rest)?, values)?;
             let mut next = 0_u32;
             for (index, position) in positions.iter_mut().enumerate() {
                 *position = next.checked_add(*position).ok_or(SignalError::ExZdPosition(index))?;
@@ -243,9 +242,12 @@ fn split_u32(bytes: &[u8]) -> Result<(u32, &[u8]), SignalError> {
     Ok((u32::from_le_bytes(*value), rest))
 }
 
-fn split_counted(bytes: &[u8]) -> Result<(&[u8], &[u8]), SignalError> {
-    let (length, rest) = split_u32(bytes)?;
-    rest.split_at_checked(length as usize).ok_or(SignalError::Truncated)
+/// Takes bytes with their number in front from the front of `rest`.
+fn take_counted<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], SignalError> {
+    let (length, behind) = split_u32(rest)?;
+    let (taken, behind) = behind.split_at_checked(length as usize).ok_or(SignalError::Truncated)?;
+    *rest = behind;
+    Ok(taken)
 }
 
 /// Puts numbers of one byte and exceptions in their order. `plain` fills what the exceptions leave.

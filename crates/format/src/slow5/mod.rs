@@ -6,11 +6,11 @@
 //! a length never asks for more memory than the bytes at hand can hold.
 
 pub mod binary;
-pub mod error;
+mod error;
 pub mod ex_zd;
 pub mod header;
 pub mod index;
-pub mod limits;
+mod limits;
 mod number;
 mod simd;
 pub mod stream_vbyte;
@@ -20,6 +20,7 @@ pub(crate) mod zlib;
 
 pub(crate) use error::SignalError;
 pub use error::{FrameError, HeaderError, IndexError, RecordError};
+pub use limits::MAX_BODY_BYTES;
 
 /// How the bytes of a record are compressed, each record by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]

@@ -6,17 +6,24 @@
 //! the plain loops would do. Sums are modulo 2^16, as a sample is.
 #![allow(unsafe_code)]
 
+/// What was done from the front of samples, a multiple of eight.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Done {
+    pub(super) samples: usize,
+    /// Bytes that they take.
+    pub(super) data_bytes: usize,
+}
+
 /// Decodes svb-zd from the front: StreamVByte numbers of `keys` and `data` to differences to
-/// samples, for as long as eight samples and sixteen bytes are left. Gives the number of samples
-/// done, a multiple of eight, and the bytes of `data` that they took.
-pub(super) fn decode_differences(keys: &[u8], data: &[u8], samples: &mut [i16]) -> (usize, usize) {
+/// samples, for as long as eight samples and sixteen bytes are left.
+pub(super) fn decode_differences(keys: &[u8], data: &[u8], samples: &mut [i16]) -> Done {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("ssse3") {
         // SAFETY: the machine has SSSE3.
         return unsafe { x86::decode_differences(keys, data, samples) };
     }
     let _ = (keys, data, samples);
-    (0, 0)
+    Done::default()
 }
 
 /// Bytes that are written of eight coded samples, whatever of them counts.
@@ -24,21 +31,20 @@ pub(super) const WRITTEN_BYTES: usize = 16;
 
 /// Encodes svb-zd from the front: samples, of which `previous` is the one before, to StreamVByte
 /// numbers in `keys` and `data`, for as long as eight samples and [`WRITTEN_BYTES`] of room are
-/// left and no difference needs 17 bits. Gives the number of samples done, a multiple of eight, and
-/// the bytes of `data` that they took.
+/// left and no difference needs 17 bits.
 pub(super) fn encode_differences(
     samples: &[i16],
     previous: i16,
     keys: &mut [u8],
     data: &mut [u8],
-) -> (usize, usize) {
+) -> Done {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("ssse3") {
         // SAFETY: the machine has SSSE3.
         return unsafe { x86::encode_differences(samples, previous, keys, data) };
     }
     let _ = (samples, previous, keys, data);
-    (0, 0)
+    Done::default()
 }
 
 /// Turns zigzag-coded differences of 16 bits into the samples they stand for, in place: sums from
@@ -82,7 +88,7 @@ pub(super) fn unzigzag(number: u32) -> i16 {
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::unzigzag;
+    use super::{Done, unzigzag};
 
     /// For every set of eight numbers of one or two bytes (bit set: two): where in sixteen bytes
     /// each of the eight 16-bit lanes finds its bytes; 0x80 gives zero.
@@ -145,7 +151,7 @@ mod x86 {
         previous: i16,
         keys: &mut [u8],
         data: &mut [u8],
-    ) -> (usize, usize) {
+    ) -> Done {
         let mut before = _mm_set1_epi16(previous); // of which only the last lane is looked at
         let (mut done, mut at) = (0, 0);
         let (groups, _) = samples.as_chunks::<8>();
@@ -172,7 +178,7 @@ mod x86 {
             before = lanes;
             done += 8;
         }
-        (done, at)
+        Done { samples: done, data_bytes: at }
     }
 
     /// The even bits of a word, put together.
@@ -218,11 +224,7 @@ mod x86 {
 
     /// As [`super::decode_differences`].
     #[target_feature(enable = "ssse3")]
-    pub(super) fn decode_differences(
-        keys: &[u8],
-        data: &[u8],
-        samples: &mut [i16],
-    ) -> (usize, usize) {
+    pub(super) fn decode_differences(keys: &[u8], data: &[u8], samples: &mut [i16]) -> Done {
         let mut previous = _mm_setzero_si128(); // the last sample, in all lanes
         let (mut done, mut at) = (0, 0);
         let (groups, _) = samples.as_chunks_mut::<8>();
@@ -245,7 +247,7 @@ mod x86 {
             previous = _mm_add_epi16(previous, broadcast_last(sums));
             done += 8;
         }
-        (done, at)
+        Done { samples: done, data_bytes: at }
     }
 
     /// Differences of eight numbers of any length, and the bytes they take.

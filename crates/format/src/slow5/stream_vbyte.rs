@@ -44,17 +44,24 @@ fn code_of(value: u32) -> u8 {
     ((31 - (value | 1).leading_zeros()) / 8) as u8
 }
 
+/// Coded numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Coded<'a> {
+    pub(super) keys: &'a [u8],
+    pub(super) data: &'a [u8],
+}
+
 /// Splits `bytes` into the keys of `count` numbers and what follows them.
 ///
 /// # Errors
 /// When the bytes cannot hold that many numbers, of at least one byte each.
-pub(crate) fn split(count: usize, bytes: &[u8]) -> Result<(&[u8], &[u8]), SignalError> {
+pub(super) fn split(count: usize, bytes: &[u8]) -> Result<Coded<'_>, SignalError> {
     let (keys, data) =
         bytes.split_at_checked(key_bytes(count)).ok_or(SignalError::CountTooLarge(count as u64))?;
     if data.len() < count {
         return Err(SignalError::CountTooLarge(count as u64));
     }
-    Ok((keys, data))
+    Ok(Coded { keys, data })
 }
 
 /// One number after the other: the oracle of all faster ways, and what they leave over.
@@ -89,7 +96,7 @@ impl<'a> Numbers<'a> {
 /// When the bytes hold fewer numbers, or more bytes.
 pub fn decode(count: usize, bytes: &[u8], out: &mut Vec<u32>) -> Result<(), SignalError> {
     out.clear();
-    let (keys, data) = split(count, bytes)?;
+    let Coded { keys, data } = split(count, bytes)?;
     let mut numbers = Numbers::new(keys, data);
     for _ in 0..count {
         out.push(numbers.next()?);

@@ -4,8 +4,9 @@
 //! [`stream_vbyte`] coding of as many numbers. Differences are of 17 bits, so that a number may
 //! take three bytes; sums are cut to 16 bits, which makes 16-bit arithmetic enough to decode.
 
-use super::stream_vbyte::{self, Numbers};
-use super::{SignalError, simd};
+use super::SignalError;
+use super::simd::{self, Done};
+use super::stream_vbyte::{self, Coded, Numbers};
 
 /// Appends the frame of `samples`, with the machine's vector instructions where it has them.
 ///
@@ -21,7 +22,7 @@ pub fn encode(samples: &[i16], out: &mut Vec<u8>) -> Result<(), SignalError> {
 /// As [`encode`].
 #[cfg(test)]
 fn encode_scalar(samples: &[i16], out: &mut Vec<u8>) -> Result<(), SignalError> {
-    encode_by(|_, _, _, _| (0, 0), samples, out)
+    encode_by(|_, _, _, _| Done::default(), samples, out)
 }
 
 /// Samples that are coded at a time: little enough for the room they may need to stay in the
@@ -31,10 +32,9 @@ const BLOCK: usize = 1024;
 const GROUP: usize = 8;
 
 /// Encodes with `kernel`, which is given samples, the one before, and room for keys and data; it
-/// does as many samples as it likes, a multiple of [`GROUP`], and tells how many and their data's
-/// bytes.
+/// does as many samples as it likes, a multiple of [`GROUP`].
 fn encode_by(
-    kernel: impl Fn(&[i16], i16, &mut [u8], &mut [u8]) -> (usize, usize),
+    kernel: impl Fn(&[i16], i16, &mut [u8], &mut [u8]) -> Done,
     samples: &[i16],
     out: &mut Vec<u8>,
 ) -> Result<(), SignalError> {
@@ -60,7 +60,7 @@ fn encode_by(
 
 /// Codes a block behind the sample `previous`; gives its bytes of data.
 fn encode_block(
-    kernel: impl Fn(&[i16], i16, &mut [u8], &mut [u8]) -> (usize, usize),
+    kernel: impl Fn(&[i16], i16, &mut [u8], &mut [u8]) -> Done,
     samples: &[i16],
     mut previous: i16,
     keys: &mut [u8],
@@ -68,10 +68,9 @@ fn encode_block(
 ) -> usize {
     let (mut done, mut at) = (0, 0);
     loop {
-        let (more, bytes) =
-            kernel(&samples[done..], previous, &mut keys[done / 4..], &mut data[at..]);
-        (done, at) = (done + more, at + bytes);
-        previous = if more > 0 { samples[done - 1] } else { previous };
+        let more = kernel(&samples[done..], previous, &mut keys[done / 4..], &mut data[at..]);
+        (done, at) = (done + more.samples, at + more.data_bytes);
+        previous = if more.samples > 0 { samples[done - 1] } else { previous };
         let group = &samples[done..samples.len().min(done + GROUP)];
         if group.is_empty() {
             return at;
@@ -124,13 +123,12 @@ pub(crate) fn decode_coded(
 /// # Errors
 /// As [`decode`].
 pub fn decode_scalar(frame: &[u8], samples: &mut Vec<i16>) -> Result<(), SignalError> {
-    decode_by(|_, _, _| (0, 0), frame, samples)
+    decode_by(|_, _, _| Done::default(), frame, samples)
 }
 
-/// Decodes with `kernel`, which does as many samples as it likes, a multiple of four, and tells how
-/// many and of how many bytes.
+/// Decodes with `kernel`, which does as many samples as it likes, a multiple of four.
 fn decode_by(
-    kernel: impl Fn(&[u8], &[u8], &mut [i16]) -> (usize, usize),
+    kernel: impl Fn(&[u8], &[u8], &mut [i16]) -> Done,
     frame: &[u8],
     samples: &mut Vec<i16>,
 ) -> Result<(), SignalError> {
@@ -139,14 +137,14 @@ fn decode_by(
 }
 
 fn decode_coded_by(
-    kernel: impl Fn(&[u8], &[u8], &mut [i16]) -> (usize, usize),
+    kernel: impl Fn(&[u8], &[u8], &mut [i16]) -> Done,
     count: usize,
     coded: &[u8],
     samples: &mut Vec<i16>,
 ) -> Result<(), SignalError> {
-    let (keys, data) = stream_vbyte::split(count, coded)?;
+    let Coded { keys, data } = stream_vbyte::split(count, coded)?;
     samples.resize(count, 0); // without clearing: what is there is overwritten
-    let (done, at) = kernel(keys, data, samples);
+    let Done { samples: done, data_bytes: at } = kernel(keys, data, samples);
     let mut numbers = Numbers { keys, data, index: done, at };
     let mut previous = if done == 0 { 0 } else { samples[done - 1] };
     for sample in &mut samples[done..] {

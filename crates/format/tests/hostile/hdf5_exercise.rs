@@ -4,11 +4,9 @@
 use std::sync::Arc;
 
 use seqloom_format::hdf5::vbz::VbzDecoder;
-use seqloom_format::hdf5::write::{
-    Hdf5Writer, Messages, NumberType, SUPERBLOCK_BYTES, SignalCompressor, superblock,
-};
 use seqloom_format::hdf5::{
-    Attribute, Hdf5Error, Hdf5File, Hdf5Scratch, LinkTarget, Links, MAX_ELEMENTS, Value,
+    Attribute, Hdf5Error, Hdf5File, Hdf5Scratch, Hdf5Writer, LinkTarget, Links, MAX_ELEMENTS,
+    Messages, NumberType, SUPERBLOCK_BYTES, SignalCompressor, Value, superblock,
 };
 
 /// Objects that are looked at: links that meet again must not multiply work here.

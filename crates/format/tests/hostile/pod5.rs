@@ -1,11 +1,9 @@
 //! POD5: sound files of odd kinds, then noise and damage through its parsers.
 
 use proptest::prelude::*;
-use seqloom_format::pod5::arrow::Batch;
-use seqloom_format::pod5::read_table::ReadTable;
-use seqloom_format::pod5::run_info::{RunValue, read_runs};
-use seqloom_format::pod5::signal_table::SignalTable;
-use seqloom_format::pod5::{Container, Pod5FormatError};
+use seqloom_format::pod5::{
+    Batch, Container, Pod5FormatError, ReadTable, RunValue, SignalTable, read_runs,
+};
 use seqloom_testkit::damage::{Change, damaged};
 
 use crate::pod5_exercise as exercise;

@@ -1,13 +1,11 @@
 //! What the parsers of POD5 must survive, whatever the bytes; each function panics where a promise
 //! is broken. The property tests in `pod5.rs` and the fuzz targets call them.
 
-use seqloom_format::pod5::arrow::Batch;
 use seqloom_format::pod5::flatbuffers::Table;
-use seqloom_format::pod5::read_table::ReadTable;
-use seqloom_format::pod5::row::{RowCoding, RowDecoder};
-use seqloom_format::pod5::run_info::read_runs;
-use seqloom_format::pod5::signal_table::SignalTable;
-use seqloom_format::pod5::{Container, Pod5FormatError, svb16};
+use seqloom_format::pod5::{
+    Batch, Container, Pod5FormatError, ReadTable, RowCoding, RowDecoder, SignalTable, read_runs,
+    svb16,
+};
 use seqloom_format::read_at::ReadAt;
 
 /// Rows that are looked at, so that a file of many costs no more than one of few.

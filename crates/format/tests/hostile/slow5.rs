@@ -2,10 +2,9 @@
 
 use seqloom_format::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, SignalRead};
 use seqloom_format::slow5::binary::{self, Frame, RecordDecoder, RecordEncoder};
-use seqloom_format::slow5::limits::MAX_BODY_BYTES;
 use seqloom_format::slow5::{
-    Compression, RecordCompression, SignalCompression, ex_zd, header, index, stream_vbyte, svb_zd,
-    text,
+    Compression, MAX_BODY_BYTES, RecordCompression, SignalCompression, ex_zd, header, index,
+    stream_vbyte, svb_zd, text,
 };
 
 /// All nine.

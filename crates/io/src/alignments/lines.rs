@@ -3,6 +3,8 @@
 //! A line belongs to the stretch that has the byte in front of it (the first record's: to the
 //! stretch with the end of the header), so that every worker knows its lines for sure.
 
+use std::ops::Range;
+
 use seqloom_format::sam::ReferenceNames;
 
 use super::block::{Defect, RecordBlock};
@@ -37,7 +39,7 @@ pub(super) fn read(
     block: &mut RecordBlock,
     text: &mut Vec<u8>,
 ) -> Result<(), SourceError> {
-    let (lo, hi) = file.stretches.range(index);
+    let Range { start: lo, end: hi } = file.stretches.range(index);
     let own = (hi - lo) as usize;
     block.place = Place { own_bytes: hi - lo, ..Place::default() };
     if hi < file.header_bytes || own == 0 {

@@ -30,6 +30,7 @@ mod stretch;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -48,7 +49,7 @@ use crate::source::error::SourceError;
 use crate::source::lane::{BGZF_RATIO, MAX_BGZF_STRETCH_BYTES};
 use crate::source::raw::Input;
 use crate::source::reader::Compression;
-use crate::source::stream::{Cut, MISSING_EOF_BLOCK, Piece, Pull, StreamLane, StreamState};
+use crate::source::stream::{Cut, Limits, MISSING_EOF_BLOCK, Piece, Pull, StreamLane, StreamState};
 use crate::source::unaligned;
 use crate::source::{MAX_BLOCK_BYTES, MAX_RECORD_BYTES, POLL_TIME, poll};
 
@@ -343,7 +344,7 @@ impl AlignmentSource {
         if block.last {
             feed.input.check_unchanged()?;
         }
-        let (lo, hi) = stretches.range(index);
+        let Range { start: lo, end: hi } = stretches.range(index);
         feed.bytes_read.fetch_add(hi - lo, Ordering::Relaxed);
         Ok(Pull::Piece(block))
     }
@@ -359,7 +360,7 @@ impl AlignmentSource {
         block.discard();
         match &feed.way {
             Way::Stretches(stretches, first) => {
-                let (lo, hi) = stretches.range(block.index);
+                let Range { start: lo, end: hi } = stretches.range(block.index);
                 if hi <= first.block {
                     return Ok(());
                 }
@@ -491,7 +492,7 @@ impl AlignmentSource {
     /// `byte` if it lies in front of the end of the stretch.
     fn starts_in_stretch(&self, input: usize, index: u64, byte: u64) -> Option<u64> {
         let Way::Stretches(stretches, _) = &self.feeds[input].way else { return None };
-        (byte < stretches.range(index).1).then_some(byte)
+        (byte < stretches.range(index).end).then_some(byte)
     }
 
     fn read_again(
@@ -539,7 +540,7 @@ fn feed(
                 AlignmentFormat::Bam => unaligned::MAX_FRAME_BYTES,
                 AlignmentFormat::Sam => options.max_line_bytes,
             };
-            let limits = (block_bytes, max_record_bytes);
+            let limits = Limits { block_bytes, max_record_bytes };
             let state = StreamState::new(reader, StreamCut(format), text, limits);
             Way::Stream(Box::new(StreamLane::new(state.with_fault(fault))))
         }

@@ -5,6 +5,8 @@
 //! they were right is told in order by [`RecordCheck`](super::RecordCheck), which has the stretch
 //! read once more from the right place where they were not.
 
+use std::ops::Range;
+
 use seqloom_format::bam::{RecordSearch, find_record};
 use seqloom_format::bgzf::{BgzfError, MAX_BLOCK_BYTES, VirtualOffset};
 
@@ -72,7 +74,7 @@ pub(super) fn read<'a>(
     block: &mut RecordBlock,
     scratch: &'a mut StretchScratch,
 ) -> Result<(), SourceError> {
-    let (lo, hi) = file.stretches.range(index);
+    let Range { start: lo, end: hi } = file.stretches.range(index);
     let StretchScratch { bgzf, blocks } = scratch;
     blocks.clear();
     let mut window = BgzfWindow::new(file.input, bgzf, lo, file.stretches.size);

@@ -5,6 +5,7 @@
 //! its last record needs. Whether the blocks join is checked later, in order, by
 //! [`SequenceCheck`](super::SequenceCheck).
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use seqloom_format::fastq::ParseOptions;
@@ -57,10 +58,10 @@ impl Stretches {
         index + 1 == self.count
     }
 
-    /// First byte of a stretch and the byte behind it.
-    pub(crate) fn range(&self, index: u64) -> (u64, u64) {
-        let lo = (self.start + index * self.stretch_bytes).min(self.size);
-        (lo, lo.saturating_add(self.stretch_bytes).min(self.size))
+    /// The bytes of a stretch.
+    pub(crate) fn range(&self, index: u64) -> Range<u64> {
+        let start = (self.start + index * self.stretch_bytes).min(self.size);
+        start..start.saturating_add(self.stretch_bytes).min(self.size)
     }
 }
 
@@ -98,7 +99,7 @@ pub(crate) fn read_plain(
     block: &mut ReadBlock,
 ) -> Result<ParsedText, SourceError> {
     let ClaimedStretch { input, stretches, index, options, max_record_bytes } = stretch;
-    let (lo, hi) = stretches.range(index);
+    let Range { start: lo, end: hi } = stretches.range(index);
     let own = (hi - lo) as usize;
     // One read mostly suffices: a little more than an own stretch is read at once.
     let ahead = (own / 64).clamp(16, 16 * 1024);
@@ -123,7 +124,7 @@ pub(crate) fn read_bgzf(
     scratch: &mut BgzfScratch,
 ) -> Result<ParsedText, SourceError> {
     let ClaimedStretch { input, stretches, index, options, max_record_bytes } = stretch;
-    let (lo, hi) = stretches.range(index);
+    let Range { start: lo, end: hi } = stretches.range(index);
     let mut window = BgzfWindow::new(input, scratch, lo, stretches.size);
     let first = if index == 0 { Some(lo) } else { window.find_block(lo, hi)? };
     let Some(first) = first else {

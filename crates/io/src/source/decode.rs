@@ -152,12 +152,11 @@ impl GzipDecoder {
             return Ok(Self::new());
         }
         let (inflate, primed) = point.inflater()?;
-        let (crc, member_bytes) = point.member();
         Ok(Self {
             part: GzipPart::Body,
             inflate: Body::Restarted(Box::new(inflate), Some(primed)),
-            crc: crc32fast::Hasher::new_with_initial(crc),
-            member_bytes,
+            crc: crc32fast::Hasher::new_with_initial(point.crc()),
+            member_bytes: point.member_bytes(),
             ..Self::new()
         })
     }

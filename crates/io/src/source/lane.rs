@@ -11,7 +11,7 @@ use super::place::{LanePlace, LaneStart};
 use super::raw::Input;
 use super::reader::{Compression, TextReader};
 use super::restart::RestartPoint;
-use super::stream::{StreamGrammar, StreamLane, StreamState};
+use super::stream::{Limits, StreamGrammar, StreamLane, StreamState};
 use super::unaligned::MAX_FRAME_BYTES;
 use super::{MAX_FASTQ_BYTES, MAX_RECORD_BYTES};
 
@@ -97,7 +97,7 @@ impl Lane {
     /// read from its middle.
     pub(crate) fn new(
         opened: Opened,
-        (block_bytes, max_text_bytes): (usize, usize),
+        Limits { block_bytes, max_record_bytes: max_text_bytes }: Limits,
         start: Option<&LaneStart>,
         record_every_bytes: Option<u64>,
     ) -> Result<Self, SourceError> {
@@ -128,7 +128,7 @@ impl Lane {
                     Container::Fasta => StreamGrammar::Text(Grammar::Fasta),
                     Container::Bam => StreamGrammar::Bam,
                 };
-                let limits = (block_bytes, max_record_bytes);
+                let limits = Limits { block_bytes, max_record_bytes };
                 let skip = start.map_or(0, |start| start.text - start.raw_text);
                 let is_gzip = matches!(format.compression, Compression::Gzip | Compression::Bgzf);
                 let may_restart = is_gzip && input.size.is_some() && container != Container::Bam;

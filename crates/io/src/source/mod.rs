@@ -33,6 +33,7 @@ pub(crate) mod window;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -48,7 +49,7 @@ use self::opening::Opened;
 use self::parse::ParsedText;
 use self::raw::Input;
 use self::reader::TextReader;
-use self::stream::{Piece, Pull, StreamGrammar, StreamState};
+use self::stream::{Limits, Piece, Pull, StreamGrammar, StreamState};
 use self::window::BgzfScratch;
 
 pub(crate) use self::block::Defect;
@@ -183,7 +184,7 @@ impl ReadSource {
         if !starts.is_empty() {
             refuse_streams(&opened)?;
         }
-        let limits = (block_bytes, options.max_text_bytes);
+        let limits = Limits { block_bytes, max_record_bytes: options.max_text_bytes };
         let starts = starts.iter().map(Some).chain(std::iter::repeat(None));
         let lane = |(it, start)| Lane::new(it, limits, start, options.restart_every_bytes);
         let lanes = opened.into_iter().zip(starts).map(lane).collect::<Result<_, _>>()?;
@@ -392,8 +393,8 @@ impl ReadSource {
         if last {
             input.check_unchanged()?;
         }
-        let (lo, hi) = stretches.range(index);
-        Ok(self.deliver(lane, (index, last), block, parsed, hi - lo))
+        let Range { start, end } = stretches.range(index);
+        Ok(self.deliver(lane, (index, last), block, parsed, end - start))
     }
 
     fn parse_piece(
@@ -516,7 +517,7 @@ impl ReadSource {
     /// Where the first stretch of `lane` starts in the file; 0 where it is read front to back.
     pub(crate) fn first_raw(&self, lane: usize) -> u64 {
         match &self.lanes[lane].source {
-            Source::Plain(stretches) | Source::Bgzf(stretches) => stretches.range(0).0,
+            Source::Plain(stretches) | Source::Bgzf(stretches) => stretches.range(0).start,
             Source::Stream(_) => 0,
         }
     }
@@ -551,7 +552,8 @@ impl ReadSource {
             skip -= skipped as u64;
         }
         let grammar = StreamGrammar::Text(Grammar::FourLine);
-        let limits = (self.options.block_bytes, *max_record_bytes);
+        let block_bytes = self.options.block_bytes;
+        let limits = Limits { block_bytes, max_record_bytes: *max_record_bytes };
         let mut state = StreamState::new(reader, grammar, text, limits);
         let mut before = ParsedText::default();
         loop {

@@ -242,7 +242,7 @@ impl TextReader {
                 let gzip = recording.unwrap_or_else(GzipDecoder::new);
                 (compression, Decoder::Gzip(Box::new(gzip)))
             }
-            Err((problem, hint)) => {
+            Err(Unread { problem, hint }) => {
                 let path = self.raw.input.path.to_path_buf();
                 return Err(SourceError::Unsupported { path, problem: problem.into(), hint });
             }
@@ -252,9 +252,14 @@ impl TextReader {
     }
 }
 
-/// Compression by the first bytes; BGZF only where they reach that far. The error is what it is
-/// instead and what to do.
-fn sniff_compression(head: &[u8]) -> Result<Compression, (&'static str, &'static str)> {
+/// What is not read, and what to do.
+struct Unread {
+    problem: &'static str,
+    hint: &'static str,
+}
+
+/// Compression by the first bytes; BGZF only where they reach that far.
+fn sniff_compression(head: &[u8]) -> Result<Compression, Unread> {
     match head {
         [0x1f, 0x8b, ..] if seqloom_format::bgzf::parse_block_header(head).is_ok() => {
             Ok(Compression::Bgzf)
@@ -263,12 +268,14 @@ fn sniff_compression(head: &[u8]) -> Result<Compression, (&'static str, &'static
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Ok(Compression::Zstd),
         // A skippable frame (RFC 8878, 3.1.2), as pzstd writes in front.
         [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Ok(Compression::Zstd),
-        [b'B', b'Z', b'h', b'1'..=b'9', ..] => {
-            Err(("bzip2 is not read", "pipe it in: `bzip2 -dc FILE | seqloom ... -`"))
-        }
-        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
-            Err(("xz is not read", "pipe it in: `xz -dc FILE | seqloom ... -`"))
-        }
+        [b'B', b'Z', b'h', b'1'..=b'9', ..] => Err(Unread {
+            problem: "bzip2 is not read",
+            hint: "pipe it in: `bzip2 -dc FILE | seqloom ... -`",
+        }),
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Err(Unread {
+            problem: "xz is not read",
+            hint: "pipe it in: `xz -dc FILE | seqloom ... -`",
+        }),
         _ => Ok(Compression::Plain),
     }
 }

@@ -67,9 +67,14 @@ impl RestartPoint {
         self.in_member
     }
 
-    /// CRC32 and size of the member's text in front of the point.
-    pub(super) fn member(&self) -> (u32, u32) {
-        (self.crc, self.member_bytes)
+    /// CRC32 of the member's text in front of the point.
+    pub(super) fn crc(&self) -> u32 {
+        self.crc
+    }
+
+    /// Size of that text.
+    pub(super) fn member_bytes(&self) -> u32 {
+        self.member_bytes
     }
 
     /// An inflater that has the window, and what the first byte's used bits are to be replaced by.

@@ -128,6 +128,14 @@ impl<C: Cut> StreamLane<C> {
     }
 }
 
+/// How much text is taken at a time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) block_bytes: usize,
+    /// Of the longest record.
+    pub(crate) max_record_bytes: usize,
+}
+
 /// A stream and the text in front of its next piece.
 pub(crate) struct StreamState<C> {
     reader: TextReader,
@@ -147,13 +155,12 @@ pub(crate) struct StreamState<C> {
 }
 
 impl<C: Cut> StreamState<C> {
-    /// A stream of which `text` is read already and starts with a record. A record may have
-    /// `max_record_bytes`.
+    /// A stream of which `text` is read already and starts with a record.
     pub(crate) fn new(
         reader: TextReader,
         grammar: C,
         text: Vec<u8>,
-        (block_bytes, max_record_bytes): (usize, usize),
+        Limits { block_bytes, max_record_bytes }: Limits,
     ) -> Self {
         Self {
             reader,

@@ -39,8 +39,8 @@ impl Orientation {
     }
 }
 
-/// Where on the flow cell a cluster lay, as its read name says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where on the flow cell a cluster lay, as its read name says; in order by tile, x, y.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Location {
     /// Tile number narrowed to 16 bits as Picard does (40000 is -25536); -1 is "not located".
     pub(crate) tile: i16,
@@ -63,10 +63,6 @@ impl Location {
     /// Whether the location may make an optical duplicate.
     pub(crate) fn is_located(&self) -> bool {
         self.tile != -1
-    }
-
-    fn order(&self) -> (i16, i32, i32) {
-        (self.tile, self.x, self.y)
     }
 }
 
@@ -159,18 +155,36 @@ pub struct PairedMarker {
     pub(crate) reverse: bool,
 }
 
+/// What members of one pair set share, most telling part first (the order of sets is free).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PairKey {
+    positions: u64,
+    references: u64,
+    /// Barcode, library and orientation.
+    rest: u64,
+}
+
+/// What members of one fragment set share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PlaceKey {
+    /// Position and reference.
+    place: u64,
+    /// Barcode, library and strand.
+    rest: u64,
+}
+
 impl PairEnd {
     /// Size of the serialised form.
     pub(crate) const BYTES: usize = 53;
 
-    /// What members of one pair set share, most telling part first (the order of sets is free).
-    pub(super) fn set_key(&self) -> (u64, u64, u64) {
+    /// The set that the pair is of.
+    pub(super) fn set_key(&self) -> PairKey {
         let rest = u32::from(self.library) << 2 | self.orientation as u32;
-        (
-            join(self.position1, self.position2),
-            join(self.reference1, self.reference2),
-            u64::from(self.barcode) << 32 | u64::from(rest),
-        )
+        PairKey {
+            positions: join(self.position1, self.position2),
+            references: join(self.reference1, self.reference2),
+            rest: u64::from(self.barcode) << 32 | u64::from(rest),
+        }
     }
 
     /// Picard's order: sets together; in a set by tile, x, y, then place in the file.
@@ -178,14 +192,14 @@ impl PairEnd {
     /// File indices of end 1 never repeat, so end 2's are not needed.
     pub(super) fn order(&self, other: &Self) -> Ordering {
         self.set_key().cmp(&other.set_key()).then_with(|| {
-            let tie = |e: &Self| (e.location.order(), e.tie_position, e.tie_reverse, e.template);
+            let tie = |e: &Self| (e.location, e.tie_position, e.tie_reverse, e.template);
             tie(self).cmp(&tie(other))
         })
     }
 
     /// Partition of `partitions` that the whole pair set goes to.
     pub fn partition_of(&self, partitions: usize) -> usize {
-        let (positions, references, rest) = self.set_key();
+        let PairKey { positions, references, rest } = self.set_key();
         spread(mix(mix(mix(positions) ^ references) ^ rest), partitions)
     }
 
@@ -262,7 +276,7 @@ impl FragmentEnd {
     /// Picard's order: sets together; in a set by tile, x, y, then place in the file.
     pub(super) fn order(&self, other: &Self) -> Ordering {
         self.place().set_key().cmp(&other.place().set_key()).then_with(|| {
-            let tie = |e: &Self| (e.location.order(), e.tie_position, e.template, e.second);
+            let tie = |e: &Self| (e.location, e.tie_position, e.template, e.second);
             tie(self).cmp(&tie(other))
         })
     }
@@ -319,15 +333,18 @@ impl PairedMarker {
     /// Size of the serialised form.
     pub(crate) const BYTES: usize = 15;
 
-    /// What members of one fragment set share.
-    pub(super) fn set_key(&self) -> (u64, u64) {
+    /// The fragment set of the place.
+    pub(super) fn set_key(&self) -> PlaceKey {
         let rest = u32::from(self.library) << 1 | u32::from(self.reverse);
-        (join(self.position, self.reference), u64::from(self.barcode) << 32 | u64::from(rest))
+        PlaceKey {
+            place: join(self.position, self.reference),
+            rest: u64::from(self.barcode) << 32 | u64::from(rest),
+        }
     }
 
     /// A hash of the place, fixed for ever (it decides partitions).
     pub(super) fn hash(&self) -> u64 {
-        let (place, rest) = self.set_key();
+        let PlaceKey { place, rest } = self.set_key();
         mix(mix(place) ^ rest)
     }
 

@@ -19,6 +19,14 @@ struct KnownReadGroup {
     library: u16,
 }
 
+/// Where a record belongs, as indices of a [`LibraryTable`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GroupIndex {
+    pub(crate) library: u16,
+    /// In header order.
+    pub(crate) read_group: u16,
+}
+
 /// The read groups of a header and the libraries they belong to; built once, then only read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LibraryTable {
@@ -78,16 +86,20 @@ impl LibraryTable {
         self.constant.then_some(first)
     }
 
-    /// Library index and read group index (header order) of a record's RG value.
+    /// Library and read group of a record's RG value.
     ///
     /// As in Picard a record without RG has read group 0, one with an RG that the header lacks has
     /// the number of read groups; both have the unknown library.
-    pub(crate) fn resolve(&self, read_group: Option<&[u8]>) -> (u16, u16) {
-        let Some(id) = read_group else { return (self.unknown, 0) };
+    pub(crate) fn resolve(&self, read_group: Option<&[u8]>) -> GroupIndex {
+        let unknown = |read_group| GroupIndex { library: self.unknown, read_group };
+        let Some(id) = read_group else { return unknown(0) };
         match self.read_groups.binary_search_by(|group| group.id.as_ref().cmp(id)) {
-            Ok(at) => (self.read_groups[at].library, self.read_groups[at].index),
+            Ok(at) => {
+                let KnownReadGroup { library, index, .. } = self.read_groups[at];
+                GroupIndex { library, read_group: index }
+            }
             // Fewer than 65,535 read groups.
-            Err(_) => (self.unknown, self.read_groups.len() as u16),
+            Err(_) => unknown(self.read_groups.len() as u16),
         }
     }
 
@@ -114,12 +126,15 @@ mod tests {
         let table = table(HEADER);
         let libraries: Vec<_> = table.libraries().collect();
         assert_eq!(libraries, [(UNKNOWN_LIBRARY, true), ("one", true), ("two", true)]);
-        assert_eq!(table.resolve(Some(b"b")), (2, 0));
-        assert_eq!(table.resolve(Some(b"a")), (1, 1));
-        assert_eq!(table.resolve(Some(b"c")), (2, 2));
-        assert_eq!(table.resolve(Some(b"d")), (0, 3));
-        assert_eq!(table.resolve(Some(b"x")), (0, 4));
-        assert_eq!(table.resolve(None), (0, 0));
+        let t = |id: Option<&[u8]>, library, read_group| {
+            assert_eq!(table.resolve(id), GroupIndex { library, read_group }, "{id:?}");
+        };
+        t(Some(b"b"), 2, 0);
+        t(Some(b"a"), 1, 1);
+        t(Some(b"c"), 2, 2);
+        t(Some(b"d"), 0, 3);
+        t(Some(b"x"), 0, 4);
+        t(None, 0, 0);
         assert_eq!(table.constant_library(), None);
         assert_eq!(table.every_record_has_the_only_read_group().constant_library(), None);
     }

@@ -4,7 +4,7 @@
 use seqloom_format::bam::cigar::{consumes_reference, is_clip};
 use seqloom_format::bam::{Flags, RecordRef};
 
-use super::{DuplicateMode, FragmentEnd, Location, Orientation, PairEnd, PairedMarker};
+use super::{DuplicateMode, FragmentEnd, GroupIndex, Location, Orientation, PairEnd, PairedMarker};
 use crate::duplicates::barcode::ReadBarcodes;
 
 /// Base qualities below this one do not count in a score (Picard's SUM_OF_BASE_QUALITIES).
@@ -15,6 +15,14 @@ const MOST_SCORE: u32 = i16::MAX as u32 / 2;
 
 /// Added to the score of a read that fails quality control: half of Java's smallest `short`.
 const QC_FAIL_SCORE: i16 = i16::MIN / 2;
+
+/// Place in a file sorted by `samtools sort`; equal keys keep the input's order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SortKey {
+    reference: i32,
+    start: i32,
+    is_reverse: bool,
+}
 
 /// What duplicate marking needs of a mapped primary record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,16 +43,12 @@ pub(crate) struct MappedRead {
 
 impl MappedRead {
     /// Of a record, its library and read group, and its barcodes.
-    pub(crate) fn of(
-        record: &RecordRef<'_>,
-        (library, read_group): (u16, u16),
-        barcodes: ReadBarcodes,
-    ) -> Self {
+    pub(crate) fn of(record: &RecordRef<'_>, group: GroupIndex, barcodes: ReadBarcodes) -> Self {
         let flags = record.flags();
         let has_mate = flags & Flags::PAIRED != 0 && flags & Flags::MATE_UNMAPPED == 0;
         Self {
-            library,
-            read_group,
+            library: group.library,
+            read_group: group.read_group,
             flags,
             reference: record.reference_id(),
             start: record.position(),
@@ -63,9 +67,10 @@ impl MappedRead {
         self.flags & Flags::PAIRED != 0 && self.flags & Flags::MATE_UNMAPPED == 0
     }
 
-    /// Place in a file sorted by `samtools sort`; equal keys keep the input's order.
-    pub(crate) fn sort_key(&self) -> (i32, i32, bool) {
-        (self.reference, self.start, self.is_reverse())
+    /// Where `samtools sort` puts it.
+    pub(crate) fn sort_key(&self) -> SortKey {
+        let is_reverse = self.is_reverse();
+        SortKey { reference: self.reference, start: self.start, is_reverse }
     }
 
     /// What breaks a tie before the ordinal does.

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hasher};
 
 use super::entry::{Decoder, Encoder, Location, ordinal_bytes, spread};
-use super::mapped_read::{MappedRead, pair_up};
+use super::mapped_read::{MappedRead, SortKey, pair_up};
 use super::{DuplicateMode, PairEnd};
 use crate::duplicates::barcode::ReadBarcodes;
 
@@ -110,9 +110,9 @@ impl MateEnd {
     }
 
     /// What tells its place among the reads of its name.
-    fn order(&self, ties: DuplicateMode) -> ([u64; 2], (i32, i32, bool), u64) {
+    fn order(&self, ties: DuplicateMode) -> ([u64; 2], SortKey, u64) {
         let place = match ties {
-            DuplicateMode::Query => (0, 0, false),
+            DuplicateMode::Query => SortKey::default(),
             DuplicateMode::Coordinate => self.read.sort_key(),
         };
         (self.name, place, self.record)

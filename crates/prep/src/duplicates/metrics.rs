@@ -41,6 +41,15 @@ impl LibraryCounts {
     }
 }
 
+/// How many sets have one size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SetsOfSize {
+    /// Templates of each.
+    pub size: u64,
+    /// How many there are.
+    pub sets: u64,
+}
+
 /// Numbers of pair sets by size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetSizes {
@@ -64,9 +73,10 @@ impl SetSizes {
     }
 
     /// Each size that was met and its number of sets, by size.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+    pub fn iter(&self) -> impl Iterator<Item = SetsOfSize> {
         let small = (0_u64..).zip(self.small).filter(|&(_, count)| count > 0);
-        small.chain(self.large.iter().map(|(&size, &count)| (size, count)))
+        let all = small.chain(self.large.iter().map(|(&size, &count)| (size, count)));
+        all.map(|(size, sets)| SetsOfSize { size, sets })
     }
 
     fn merge(&mut self, other: &Self) {
@@ -90,6 +100,15 @@ pub struct DuplicateSetHistogram {
 
 /// Parts of the templates whose unique pairs are counted.
 pub(crate) const SATURATION_STEPS: usize = 20;
+
+/// Pairs of one sample of the templates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SampledPairs {
+    /// All of them.
+    pub pairs: u64,
+    /// Those that are left without duplicates.
+    pub unique: u64,
+}
 
 /// How many unique pairs parts of the templates have: of nested samples of 1/20 to 20/20 of them,
 /// by a hash of the template's ordinal. Exact: a set of duplicates is there from the first sample
@@ -126,13 +145,13 @@ impl Saturation {
         self.sets.iter_mut().zip(other.sets).for_each(|(sum, more)| *sum += more);
     }
 
-    /// Pairs and unique pairs of each sample, from 1/20 to all.
-    pub fn points(&self) -> impl Iterator<Item = (u64, u64)> {
-        let (mut pairs, mut sets) = (0, 0);
-        self.pairs.iter().zip(&self.sets).map(move |(more_pairs, more_sets)| {
-            pairs += more_pairs;
-            sets += more_sets;
-            (pairs, sets)
+    /// The pairs of each sample, from 1/20 to all.
+    pub fn points(&self) -> impl Iterator<Item = SampledPairs> {
+        let mut sum = SampledPairs { pairs: 0, unique: 0 };
+        self.pairs.iter().zip(&self.sets).map(move |(pairs, sets)| {
+            sum.pairs += pairs;
+            sum.unique += sets;
+            sum
         })
     }
 }
@@ -394,7 +413,7 @@ mod tests {
         let sizes: Vec<_> = whole.histogram.all.iter().collect();
         assert_eq!(sizes.len(), 40);
         assert!(sizes.is_sorted());
-        assert_eq!(sizes[39], (39 * 7 + 2, 1));
+        assert_eq!(sizes[39], SetsOfSize { size: 39 * 7 + 2, sets: 1 });
     }
 
     #[test]
@@ -402,7 +421,7 @@ mod tests {
         let mut counters = DuplicationCounters::new(1);
         counters.count_pair_set(0, 1, Some(0));
         counters.count_pair_set(0, 5, Some(2));
-        let list = |sizes: &SetSizes| sizes.iter().collect::<Vec<_>>();
+        let list = |sizes: &SetSizes| sizes.iter().map(|it| (it.size, it.sets)).collect::<Vec<_>>();
         assert_eq!(list(&counters.histogram.all), [(1, 1), (5, 1)]);
         assert_eq!(list(&counters.histogram.optical), [(3, 1)]);
         assert_eq!(list(&counters.histogram.non_optical), [(1, 1), (3, 1)]);

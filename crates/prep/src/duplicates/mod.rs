@@ -6,33 +6,41 @@
 //! and partitions are resolved in parallel ([`resolve`]) into one bitmap over templates
 //! ([`DuplicateMarks`]). The final pass only tests a bit.
 
-pub mod barcode;
+pub(crate) mod barcode;
 mod entry;
 mod library;
-pub mod location;
+pub(crate) mod location;
 mod mapped_read;
 mod marks;
 mod mate;
-pub mod metrics;
-pub mod optical;
+pub(crate) mod metrics;
+pub(crate) mod optical;
 mod phase;
-pub mod read_end;
+pub(crate) mod read_end;
 mod relatives;
 mod resolve;
 mod sparse;
 pub(crate) mod strand;
-pub mod umi;
+pub(crate) mod umi;
 
+pub use barcode::BarcodeTags;
 pub use entry::{FragmentEnd, PairEnd, PairedMarker};
 pub(crate) use entry::{Location, Orientation, UmiForm, mix, spread};
+pub(crate) use library::GroupIndex;
 pub use library::{LibraryTable, TooManyReadGroups};
+pub use location::{LocationSource, NamePattern};
 pub(crate) use mapped_read::{MappedRead, pair_up};
 pub(crate) use marks::DuplicateKind;
 pub use marks::{DuplicateMarks, MarkSink, MarkedReads};
 pub use mate::NameUsedTwice;
 pub(crate) use mate::{MateEnd, pair_mates};
+pub use metrics::{
+    DuplicateSetHistogram, DuplicationCounters, DuplicationMetrics, SampledPairs, Saturation,
+    SetSizes,
+};
 pub(crate) use phase::{Interrupted, for_each_chunk};
 pub use phase::{ResolveError, resolve_all};
+pub use read_end::{ReadEndError, ReadEndOptions, examine_template};
 pub(crate) use relatives::{Relative, share_families};
 pub(crate) use resolve::FragmentResolver;
 pub use resolve::{PartitionEnds, resolve, resolve_pairs};

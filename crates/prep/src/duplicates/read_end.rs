@@ -9,7 +9,8 @@ use crate::duplicates::barcode::{BarcodeError, BarcodeTags};
 use crate::duplicates::location::LocationSource;
 use crate::duplicates::metrics::DuplicationCounters;
 use crate::duplicates::{
-    DuplicateMode, FragmentEnd, LibraryTable, MappedRead, MateEnd, PairEnd, PairedMarker, pair_up,
+    DuplicateMode, FragmentEnd, GroupIndex, LibraryTable, MappedRead, MateEnd, PairEnd,
+    PairedMarker, pair_up,
 };
 
 /// Why a template has no read ends.
@@ -153,7 +154,7 @@ fn examine_record(
     counters: &mut DuplicationCounters,
 ) -> Result<Option<MappedRead>, BarcodeError> {
     let group = group_of(record, table)?;
-    counters.count_record(group.0, record.flags());
+    counters.count_record(group.library, record.flags());
     let not_an_end = Flags::UNMAPPED | Flags::SECONDARY | Flags::SUPPLEMENTARY;
     let is_end = record.flags() & not_an_end == 0 && record.reference_id() >= 0;
     if !is_end {
@@ -163,13 +164,13 @@ fn examine_record(
     Ok(Some(MappedRead::of(record, group, barcodes)))
 }
 
-/// Library and read group index of a record.
+/// Library and read group of a record.
 pub(crate) fn group_of(
     record: &RecordRef<'_>,
     table: &LibraryTable,
-) -> Result<(u16, u16), RecordError> {
+) -> Result<GroupIndex, RecordError> {
     if let Some(library) = table.constant_library() {
-        return Ok((library, 0));
+        return Ok(GroupIndex { library, read_group: 0 });
     }
     let id = record.find_aux(*b"RG")?.and_then(|value| value.as_string());
     Ok(table.resolve(id))

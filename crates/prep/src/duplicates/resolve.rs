@@ -6,7 +6,7 @@ use super::entry::PairedMarker;
 use super::{DuplicateOptions, FragmentEnd, MarkSink, MarkedReads, PairEnd};
 use crate::duplicates::metrics::DuplicationCounters;
 use crate::duplicates::optical::OpticalFinder;
-use crate::duplicates::umi::{Families, for_each_neighbour};
+use crate::duplicates::umi::{Families, Member, for_each_neighbour};
 
 /// The read ends of one partition. The lists of pairs and of the others are independent of each
 /// other: each must hold all of its partition.
@@ -51,12 +51,13 @@ pub fn resolve_pairs(
             resolve_set(set, &mut finder, marks, counters);
             continue;
         };
-        families.find(set.iter().map(|pair| (pair.umi, pair.template)), distance);
+        let member = |it: &PairEnd| Member { umi: it.umi, template: it.template };
+        families.find(set.iter().map(member), distance);
         // Stable: in a family Picard's order stays.
         set.sort_by_cached_key(|pair| families.of(pair.umi));
         let of = |pair: &PairEnd| families.of(pair.umi);
         for family in set.chunk_by(|a, b| of(a) == of(b)) {
-            let first = family.first().map_or(0, |first| of(first).0);
+            let first = family.first().map_or(0, |first| of(first).first);
             for pair in family {
                 marks.put_in_family(pair.template, first);
                 marks.put_in_family(pair.template2, first);
@@ -146,13 +147,14 @@ impl<'a> FragmentResolver<'a> {
                 sets.push(FragmentSet { place, end, has_paired: false, first: 0 });
                 continue;
             };
-            families.find(at_place.iter().map(|end| (end.umi, end.template)), distance);
+            let member = |it: &FragmentEnd| Member { umi: it.umi, template: it.template };
+            families.find(at_place.iter().map(member), distance);
             at_place.sort_by_cached_key(|end| families.of(end.umi));
             let of = |end: &FragmentEnd| families.of(end.umi);
             let start = sets.len();
             for family in at_place.chunk_by(|a, b| of(a) == of(b)) {
                 end += family.len();
-                let first = family.first().map_or(0, |first| of(first).0);
+                let first = family.first().map_or(0, |first| of(first).first);
                 umis.extend(family.iter().map(|end| ((start, end.umi), sets.len())));
                 sets.push(FragmentSet { place, end, has_paired: false, first });
             }

@@ -74,6 +74,24 @@ pub(crate) fn for_each_neighbour(code: u64, mut visit: impl FnMut(u64)) {
     }
 }
 
+/// A template of a set, and the UMI that it has.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Member {
+    pub(crate) umi: u64,
+    /// Its ordinal.
+    pub(crate) template: u64,
+}
+
+/// The family that a UMI is of. Families are told apart by both, for mates that are fragments may
+/// have different UMIs, and lie in the order of the former.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Family {
+    /// Ordinal of its first template.
+    pub(crate) first: u64,
+    /// The UMI that has taken the others in.
+    umi: u64,
+}
+
 /// A UMI of a set.
 #[derive(Debug, Clone, Copy)]
 struct Node {
@@ -116,9 +134,8 @@ pub(crate) struct Families {
 }
 
 impl Families {
-    /// Finds the families of a set, given the UMI and the ordinal of each of its templates.
-    /// `distance` is 0 or 1.
-    pub(crate) fn find(&mut self, members: impl Iterator<Item = (u64, u64)>, distance: u8) {
+    /// Finds the families of a set. `distance` is 0 or 1.
+    pub(crate) fn find(&mut self, members: impl Iterator<Item = Member>, distance: u8) {
         self.count(members);
         let Self { nodes, index, first, order, queue } = self;
         order.clear();
@@ -155,28 +172,27 @@ impl Families {
         }
     }
 
-    fn count(&mut self, members: impl Iterator<Item = (u64, u64)>) {
+    fn count(&mut self, members: impl Iterator<Item = Member>) {
         self.nodes.clear();
         self.index.clear();
-        for (code, ordinal) in members {
+        for Member { umi, template } in members {
             let next = self.nodes.len() as u32;
-            let node = *self.index.entry(code).or_insert(next);
+            let node = *self.index.entry(umi).or_insert(next);
             if node == next {
-                self.nodes.push(Node { code, count: 0, first: ordinal, root: None });
+                self.nodes.push(Node { code: umi, count: 0, first: template, root: None });
             }
             let node = &mut self.nodes[node as usize];
             node.count += 1;
-            node.first = node.first.min(ordinal);
+            node.first = node.first.min(template);
         }
     }
 
-    /// The family that a UMI of the set is of: ordinal of its first template, and the UMI that has
-    /// taken the others in. Families are told apart by both, for mates that are fragments may have
-    /// different UMIs, and lie in the order of the former.
-    pub(crate) fn of(&self, code: u64) -> (u64, u64) {
+    /// The family that a UMI of the set is of.
+    pub(crate) fn of(&self, code: u64) -> Family {
         let node = self.index.get(&code).map(|&node| self.nodes[node as usize]);
         let root = node.and_then(|node| node.root).map(|root| root as usize);
-        root.map_or((u64::MAX, code), |root| (self.first[root], self.nodes[root].code))
+        let of_root = |root: usize| Family { first: self.first[root], umi: self.nodes[root].code };
+        root.map_or(Family { first: u64::MAX, umi: code }, of_root)
     }
 }
 
@@ -229,14 +245,18 @@ mod tests {
         assert_eq!(neighbours(&"T".repeat(25)).len(), 100);
     }
 
+    /// UMIs of templates that follow each other.
+    fn members(umis: impl Iterator<Item = u64>, first: u64) -> impl Iterator<Item = Member> {
+        umis.zip(first..).map(|(umi, template)| Member { umi, template })
+    }
+
     /// Families of UMIs in the order of their templates, as lists of UMIs.
     fn families(umis: &[&str], distance: u8) -> Vec<Vec<String>> {
         let mut families = Families::default();
-        let codes = umis.iter().map(|umi| code(umi)).zip(10..);
-        families.find(codes.clone(), distance);
+        families.find(members(umis.iter().map(|umi| code(umi)), 10), distance);
         let mut found: std::collections::BTreeMap<u64, BTreeSet<String>> = Default::default();
-        for (umi, _) in umis.iter().zip(codes) {
-            let (first, _) = families.of(code(umi));
+        for umi in umis {
+            let first = families.of(code(umi)).first;
             found.entry(first).or_default().insert((*umi).to_owned());
         }
         assert!(found.keys().all(|first| (10..10 + umis.len() as u64).contains(first)));
@@ -307,8 +327,9 @@ mod tests {
     #[test]
     fn one_template_may_be_in_two_families() {
         let mut families = Families::default();
-        families.find([(code("AA"), 3), (code("CC"), 3)].into_iter(), 1);
-        assert_eq!(families.of(code("AA")).0, families.of(code("CC")).0);
+        let both = ["AA", "CC"].map(|umi| Member { umi: code(umi), template: 3 });
+        families.find(both.into_iter(), 1);
+        assert_eq!(families.of(code("AA")).first, families.of(code("CC")).first);
         assert_ne!(families.of(code("AA")), families.of(code("CC")));
     }
 
@@ -318,9 +339,9 @@ mod tests {
             umis in prop::collection::vec("[AC]{3}|[ACN]{2}|[AC]{1}", 0..60),
         ) {
             let mut families = Families::default();
-            families.find(umis.iter().map(|umi| code(umi)).zip(0..), 1);
+            families.find(members(umis.iter().map(|umi| code(umi)), 0), 1);
             let found: Vec<usize> =
-                umis.iter().map(|umi| families.of(code(umi)).0 as usize).collect();
+                umis.iter().map(|umi| families.of(code(umi)).first as usize).collect();
             prop_assert_eq!(found, by_the_book(&umis));
         }
     }
@@ -335,7 +356,7 @@ mod tests {
             // Of this thread: what else the machine does is no matter. It takes a tenth of it.
             let start = machine::thread_cpu_time();
             let mut families = Families::default();
-            families.find(codes.iter().copied().zip(0..), 1);
+            families.find(members(codes.iter().copied(), 0), 1);
             let took = machine::thread_cpu_time() - start;
             assert!(families.nodes.len() > 90_000);
             assert!(took.as_secs_f64() < 1.0, "{took:?}");

@@ -4,10 +4,10 @@
 //! [`counting_pass`] shows them before all that.
 
 mod counting_pass;
-pub mod encode;
-pub mod hooks;
+pub(crate) mod encode;
+pub(crate) mod hooks;
 mod merged;
-pub mod output_transform;
+mod output_transform;
 mod sorted;
 mod stripes;
 mod units;
@@ -28,12 +28,14 @@ use seqloom_runtime::trace::Stage;
 use seqloom_runtime::turnstile::{Pass, Turnstile};
 
 use crate::duplicates::DuplicateMarks;
-use crate::finish::encode::{EncodeError, Encoder, Encoding};
 use crate::metrics::tally::{TalliedRecord, Tally};
 use crate::partition::order::SortOrder;
 use crate::partition::store::{Backing, Chunk, ChunkStore, StoreScratch};
 pub use counting_pass::{CountingPassOptions, counting_pass};
-use hooks::{Edited, EditorSource, HookError, RecordEditor, RecordVisitor, VisitorSource};
+pub use encode::{EncodeError, EncodedUnit, Encoder, Encoding};
+pub use hooks::VisitorSource;
+use hooks::{Edited, EditorSource, HookError, RecordEditor, RecordVisitor};
+pub use output_transform::{DuplicateTagging, OutputTransform};
 use sorted::{ENTRY_BYTES, Sorting};
 pub use stripes::Fragments;
 use stripes::{Committer, Entries, Place, Stripe};

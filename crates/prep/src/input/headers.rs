@@ -129,19 +129,19 @@ struct Identified {
 }
 
 impl Identified {
-    /// Takes a line; the ID it goes by from now on, if that is another.
-    fn add(&mut self, line: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
-        let id = field(line, b"ID:")?.to_vec();
+    /// Takes a line; if its ID is that of another one, `new_ids` tells the one it goes by from now
+    /// on.
+    fn add(&mut self, line: &[u8], new_ids: &mut BTreeMap<Vec<u8>, Vec<u8>>) {
+        let Some(id) = field(line, b"ID:").map(<[u8]>::to_vec) else { return };
         match self.by_id.get(&id) {
             None => self.insert(id, line.to_vec()),
             Some(&at) if self.lines[at] == line => {}
             Some(_) => {
                 let new = self.free_id(&id);
                 self.insert(new.clone(), with_field(line, b"ID:", &new));
-                return Some((id, new));
+                new_ids.insert(id, new);
             }
         }
-        None
     }
 
     fn insert(&mut self, id: Vec<u8>, line: Vec<u8>) {
@@ -168,12 +168,12 @@ impl Joined {
         for line in header.lines() {
             match line.get(..3) {
                 Some(b"@SQ") => self.add_sequence_line(line),
-                Some(b"@RG") => changes.read_groups.extend(self.read_groups.add(line)),
+                Some(b"@RG") => self.read_groups.add(line, &mut changes.read_groups),
                 Some(b"@PG") => {
                     let before = field(line, b"PP:").and_then(|id| changes.programs.get(id));
                     let line =
                         before.map_or_else(|| line.to_vec(), |id| with_field(line, b"PP:", id));
-                    changes.programs.extend(self.programs.add(&line));
+                    self.programs.add(&line, &mut changes.programs);
                 }
                 Some(b"@CO") if !self.comments.iter().any(|known| known == line) => {
                     self.comments.push(line.to_vec());

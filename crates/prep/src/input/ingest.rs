@@ -11,9 +11,8 @@ use seqloom_format::templates::PackedTemplates;
 use seqloom_io::alignments::{AlignmentError, AlignmentScratch, AlignmentSource, Truncation};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::monitor::Monitor;
-use seqloom_runtime::pool;
-use seqloom_runtime::schedule;
 use seqloom_runtime::trace::Stage;
+use seqloom_runtime::{pool, schedule};
 
 use super::scheduler::{Batch, CoordinateClaim, Scheduler, Surveyed, Task};
 use crate::partition::collect::{CollectError, Collector, Grouping};
@@ -107,7 +106,7 @@ pub fn run(
     {
         return Err(scheduler.apart(apart));
     }
-    let (records_read, templates) = scheduler.totals();
+    let (records_read, templates) = (scheduler.records(), scheduler.templates());
     let records = trace.records.load(Ordering::Relaxed);
     let steps = std::mem::take(&mut *lock(&ingest.steps));
     let (truncations, unsorted) = (scheduler.truncations(), scheduler.take_unsorted());

@@ -5,10 +5,11 @@ mod error;
 pub mod headers;
 pub mod ingest;
 mod names;
-pub mod reference;
+pub(crate) mod reference;
 mod scheduler;
 mod templates;
 
 pub use error::IngestError;
 pub use names::TemplateNames;
+pub use reference::ReferenceSequences;
 pub use scheduler::CoordinateClaim;

@@ -99,8 +99,20 @@ impl<'a> TemplateNames<'a> {
     }
 }
 
-/// Hash of a name, in two parts, and the number of a record.
-type Run = (u64, u32, u64);
+/// A run of records of one name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Run {
+    name: NameHash,
+    /// Number of its first record.
+    record: u64,
+}
+
+/// Hash of a name, in two parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct NameHash {
+    first: u64,
+    rest: u32,
+}
 
 fn entry(hash: u128, record: u64) -> [u8; ENTRY_BYTES] {
     let mut entry = [0; ENTRY_BYTES];
@@ -114,13 +126,13 @@ fn run_of(entry: &[u8; ENTRY_BYTES]) -> Run {
     let [h0, h1, h2, h3, h4, h5, h6, h7, rest @ ..] = *hash;
     let first = u64::from_be_bytes([h0, h1, h2, h3, h4, h5, h6, h7]);
     let record = u64::from_le_bytes([*a, *b, *c, *d, *e, *f, 0, 0]);
-    (first, u32::from_be_bytes(rest), record)
+    Run { name: NameHash { first, rest: u32::from_be_bytes(rest) }, record }
 }
 
 fn earliest_apart(mut runs: Vec<Run>) -> Option<Apart> {
     runs.sort_unstable();
-    let twice = runs.windows(2).filter(|two| (two[0].0, two[0].1) == (two[1].0, two[1].1));
-    twice.map(|two| Apart { again: two[1].2, first: two[0].2 }).min()
+    let twice = runs.windows(2).filter(|two| two[0].name == two[1].name);
+    twice.map(|two| Apart { again: two[1].record, first: two[0].record }).min()
 }
 
 #[cfg(test)]
@@ -160,8 +172,8 @@ mod tests {
 
         #[test]
         fn entries_survive(hash: u128, record in 0..1_u64 << 48) {
-            let expected = ((hash >> 64) as u64, (hash >> 32) as u32, record);
-            prop_assert_eq!(run_of(&entry(hash, record)), expected);
+            let name = NameHash { first: (hash >> 64) as u64, rest: (hash >> 32) as u32 };
+            prop_assert_eq!(run_of(&entry(hash, record)), Run { name, record });
         }
     }
 }

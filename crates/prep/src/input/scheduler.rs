@@ -164,9 +164,14 @@ impl<'a> Scheduler<'a> {
         self.inputs.iter().map(|input| input.order.early()).sum()
     }
 
-    /// Records and templates of the input so far.
-    pub(super) fn totals(&self) -> (u64, u64) {
-        (self.records, self.templates)
+    /// Records of the input so far.
+    pub(super) fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Templates of the input so far.
+    pub(super) fn templates(&self) -> u64 {
+        self.templates
     }
 
     /// Inputs that were cut short, and where.

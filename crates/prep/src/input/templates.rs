@@ -27,11 +27,11 @@ impl<'a> Iterator for Templates<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
-        let (first, _) = split_record(self.rest)?;
+        let first = first_record(self.rest)?;
         let mut end = first.len();
         if self.grouping == Grouping::Templates {
             let name = name_of(first);
-            while let Some((next, _)) = split_record(&self.rest[end..]) {
+            while let Some(next) = first_record(&self.rest[end..]) {
                 if name_of(next) != name {
                     break;
                 }
@@ -44,11 +44,10 @@ impl<'a> Iterator for Templates<'a> {
     }
 }
 
-/// The first record, with its length, and what is behind it.
-pub(super) fn split_record(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (length, rest) = bytes.split_first_chunk::<LENGTH_BYTES>()?;
-    let length = u32::from_le_bytes(*length) as usize;
-    (length <= rest.len()).then(|| bytes.split_at(LENGTH_BYTES + length))
+/// The first record, with its length.
+fn first_record(bytes: &[u8]) -> Option<&[u8]> {
+    let length = u32::from_le_bytes(*bytes.first_chunk::<LENGTH_BYTES>()?) as usize;
+    bytes.get(..LENGTH_BYTES.checked_add(length)?)
 }
 
 /// Name of a framed record, with its NUL.

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use seqloom_format::bam::{AuxFields, Flags, Header, RecordError, RecordRef};
 
 use super::count::{check_qualities, is_well_formed, lengths, name, take_tag, unknown_group};
-use super::covariates::{NO_CONTEXT, SequencedBases, context_columns, contexts, cycles};
+use super::covariates::{
+    Cycles, NO_CONTEXT, SequencedBases, context_columns, contexts, cycles, is_second,
+};
 use super::datum::Datum;
 use super::prepare::unpack;
 use super::quantize::Quantization;
@@ -158,11 +160,11 @@ impl GroupQualities {
         &self,
         qualities: &mut [u8],
         contexts: &[u16],
-        (first_cycle, step): (i64, i64),
+        cycles: Cycles,
         preserve_below: u8,
         levels: &[u8; QUALITIES],
     ) {
-        let mut row = (first_cycle + self.cycles) * QUALITIES as i64;
+        let mut row = (cycles.first + self.cycles) * QUALITIES as i64;
         for (quality, &context) in qualities.iter_mut().zip(contexts) {
             if *quality >= preserve_below {
                 let old = usize::from(*quality);
@@ -177,7 +179,7 @@ impl GroupQualities {
                 let new = by_context + i16::from(by_cycle.copied().unwrap_or(0));
                 *quality = levels[usize::from(new.clamp(1, MAX_QUALITY.into()) as u8)];
             }
-            row += step * QUALITIES as i64;
+            row += cycles.step * QUALITIES as i64;
         }
     }
 }
@@ -312,11 +314,10 @@ impl Applier {
             return Ok(Applied::MissingReadGroup);
         };
         let is_reverse = record.has_flags(Flags::REVERSE);
-        let is_second = record.has_flags(Flags::PAIRED | Flags::SECOND_OF_PAIR);
         unpack(record, 0, length, codes);
         let (tail, bases) = (self.low_quality_tail, self.context_bases);
         contexts(&SequencedBases { codes, qualities, is_reverse }, tail, bases, columns);
-        let cycles = cycles(length, is_reverse, is_second);
+        let cycles = cycles(length, is_reverse, is_second(record));
         let preserve_below = self.options.preserve_below;
         changes.apply(qualities, columns, cycles, preserve_below, &self.levels);
         Ok(Applied::Recalibrated)

@@ -6,7 +6,7 @@ use seqloom_format::bam::{AuxValue, Flags, Header, RecordRef, Reference};
 use super::baq::{self, BaqModel, BaqScratch};
 use super::cigar::{self, Op};
 use super::counts::{Counts, EventCounts};
-use super::covariates::{SequencedBases, contexts, cycles};
+use super::covariates::{Cycles, SequencedBases, contexts, cycles, is_second};
 use super::mask::masked;
 use super::prepare::{Clipped, NO_BASE, prepare, reference_code, unpack};
 use super::read_groups::{Group, LastGroup, ReadGroups, read_group};
@@ -229,11 +229,11 @@ impl<'a> Counter<'a> {
     ) {
         let CountScratch { codes, flags, qualities, contexts: columns, uncertain, shares, .. } =
             scratch;
-        let (is_reverse, is_second) = orientation(record);
+        let is_reverse = record.has_flags(Flags::REVERSE);
         let bases = self.options.mismatches_context_bases;
         let read = SequencedBases { codes, qualities, is_reverse };
         contexts(&read, self.options.low_quality_tail, bases, columns);
-        let (mut cycle, step) = cycles(flags.len(), is_reverse, is_second);
+        let Cycles { first: mut cycle, step } = cycles(flags.len(), is_reverse, is_second(record));
         let cells = &mut counts.group(group, &self.options).mismatches;
         let mut rows = cells.rows(flags.len());
         let (is_whole, units) = (uncertain.is_empty(), self.options.error_units());
@@ -262,7 +262,7 @@ impl<'a> Counter<'a> {
         scratch: &mut CountScratch,
         counts: &mut Counts,
     ) -> Result<(), RecalibrationError> {
-        let (is_reverse, _) = orientation(record);
+        let is_reverse = record.has_flags(Flags::REVERSE);
         let CountScratch { codes, qualities, contexts: columns, .. } = scratch;
         let bases = self.options.indels_context_bases;
         let read = SequencedBases { codes, qualities, is_reverse };
@@ -294,8 +294,8 @@ fn count_indel(
     cells: &mut EventCounts,
 ) {
     let CountScratch { flags, qualities, contexts, uncertain, shares, .. } = scratch;
-    let (is_reverse, is_second) = orientation(record);
-    let (mut cycle, step) = cycles(flags.len(), is_reverse, is_second);
+    let is_reverse = record.has_flags(Flags::REVERSE);
+    let Cycles { first: mut cycle, step } = cycles(flags.len(), is_reverse, is_second(record));
     if uncertain.is_empty() {
         shares.clear();
         shares.extend(flags.iter().map(|flag| u64::from(flag & bit != 0) * units));
@@ -311,12 +311,6 @@ fn count_indel(
         }
         cycle += step;
     }
-}
-
-/// Reverse, and second of a pair.
-fn orientation(record: &RecordRef<'_>) -> (bool, bool) {
-    let second = Flags::PAIRED | Flags::SECOND_OF_PAIR;
-    (record.has_flags(Flags::REVERSE), record.has_flags(second))
 }
 
 fn is_counted(record: &RecordRef<'_>) -> bool {

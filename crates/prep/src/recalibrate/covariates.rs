@@ -1,5 +1,9 @@
 //! Covariates of bases: context and cycle.
 
+use std::ops::Range;
+
+use seqloom_format::bam::{Flags, RecordRef};
+
 use super::prepare::NO_BASE;
 
 /// Context of a base that has none: near the start of the read, or with a base that is not A, C, G
@@ -35,12 +39,12 @@ pub(super) fn context_column(text: &str, bases: u8) -> Option<usize> {
     })
 }
 
-/// Where the bases between the low-quality tails start and end; equal where there are none.
-pub(super) fn without_tails(qualities: &[u8], low_quality: u8) -> (usize, usize) {
+/// The bases between the low-quality tails.
+fn without_tails(qualities: &[u8], low_quality: u8) -> Range<usize> {
     let is_high = |&quality: &u8| quality > low_quality;
-    let Some(first) = qualities.iter().position(is_high) else { return (0, 0) };
-    let last = qualities.iter().rposition(is_high).map_or(first, |at| at + 1);
-    (first, last)
+    let Some(first) = qualities.iter().position(is_high) else { return 0..0 };
+    let end = qualities.iter().rposition(is_high).map_or(first, |at| at + 1);
+    first..end
 }
 
 /// The bases of a read as the record has them.
@@ -62,15 +66,15 @@ pub(super) fn contexts(
     out: &mut Vec<u16>,
 ) {
     let &SequencedBases { codes, qualities, is_reverse } = read;
-    let (first, last) = without_tails(qualities, low_quality_tail);
+    let kept = without_tails(qualities, low_quality_tail);
     out.clear();
-    if first == last {
+    if kept.is_empty() {
         out.resize(codes.len(), (context_columns(bases) - 1) as u16);
         return;
     }
     out.resize(codes.len(), NO_CONTEXT);
     if bases == 2 {
-        return pairs(&codes[first..last], is_reverse, &mut out[first..last]);
+        return pairs(&codes[kept.clone()], is_reverse, &mut out[kept]);
     }
     let mask = (1_u32 << (2 * u32::from(bases))) - 1;
     let (mut key, mut run) = (0_u32, 0_u8);
@@ -81,7 +85,7 @@ pub(super) fn contexts(
             *out = key as u16;
         }
     };
-    let (codes, out) = (&codes[first..last], &mut out[first..last]);
+    let (codes, out) = (&codes[kept.clone()], &mut out[kept]);
     if is_reverse {
         // 3 - code complements; what is no base stays none.
         let complement = |code: u8| if code < NO_BASE { 3 - code } else { NO_BASE };
@@ -107,11 +111,28 @@ fn pairs(codes: &[u8], is_reverse: bool, out: &mut [u16]) {
     }
 }
 
-/// The cycle of the first base in the record and the step to the next one. Second reads of a pair
-/// count down from -1.
-pub(super) fn cycles(length: usize, is_reverse: bool, is_second: bool) -> (i64, i64) {
+/// Cycles of the bases of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cycles {
+    /// That of the first base.
+    pub(super) first: i64,
+    /// From a base to the next one.
+    pub(super) step: i64,
+}
+
+/// Of a read of so many bases. Second reads of a pair count down from -1.
+pub(super) fn cycles(length: usize, is_reverse: bool, is_second: bool) -> Cycles {
     let sign = if is_second { -1 } else { 1 };
-    if is_reverse { (length as i64 * sign, -sign) } else { (sign, sign) }
+    if is_reverse {
+        Cycles { first: length as i64 * sign, step: -sign }
+    } else {
+        Cycles { first: sign, step: sign }
+    }
+}
+
+/// Whether it is the second read of a pair.
+pub(super) fn is_second(record: &RecordRef<'_>) -> bool {
+    record.has_flags(Flags::PAIRED | Flags::SECOND_OF_PAIR)
 }
 
 #[cfg(test)]
@@ -178,6 +199,10 @@ mod tests {
 
     #[test]
     fn cycles_of_all_reads() {
+        let cycles = |length, is_reverse, is_second| {
+            let Cycles { first, step } = cycles(length, is_reverse, is_second);
+            (first, step)
+        };
         assert_eq!(cycles(5, false, false), (1, 1));
         assert_eq!(cycles(5, true, false), (5, -1));
         assert_eq!(cycles(5, false, true), (-1, -1));

@@ -15,33 +15,40 @@ const BUCKET_BITS: u32 = 10;
 /// Spans that do not fit 16 bits are looked up.
 const LONG_SPAN: u16 = u16::MAX;
 
-/// Sites as they are added, as first and last base.
+/// A site by its first and last base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Site {
+    first: u32,
+    last: u32,
+}
+
+/// Sites as they are added.
 #[derive(Debug, Clone, Default)]
 struct Added {
-    sites: Vec<(u32, u32)>,
+    sites: Vec<Site>,
     is_unsorted: bool,
 }
 
 impl Added {
-    fn push(&mut self, start: u32, end: u32) {
+    fn push(&mut self, site: Site) {
         match self.sites.last_mut() {
-            Some(last) if start < last.0 => self.is_unsorted = true,
-            Some(last) if start <= last.1 => {
-                last.1 = last.1.max(end);
+            Some(before) if site.first < before.first => self.is_unsorted = true,
+            Some(before) if site.first <= before.last => {
+                before.last = before.last.max(site.last);
                 return;
             }
             _ => {}
         }
-        self.sites.push((start, end));
+        self.sites.push(site);
     }
 
-    fn merged(mut self) -> Vec<(u32, u32)> {
+    fn merged(mut self) -> Vec<Site> {
         if self.is_unsorted {
             self.sites.sort_unstable();
-            self.sites.dedup_by(|site, last| {
-                let overlaps = site.0 <= last.1;
+            self.sites.dedup_by(|site, before| {
+                let overlaps = site.first <= before.last;
                 if overlaps {
-                    last.1 = last.1.max(site.1);
+                    before.last = before.last.max(site.last);
                 }
                 overlaps
             });
@@ -68,7 +75,7 @@ impl KnownSitesBuilder {
     /// or on no sequence of the header, is ignored.
     pub fn add(&mut self, reference_id: usize, bases: Range<u32>) {
         if let Some(sequence) = self.sequences.get_mut(reference_id).filter(|_| !bases.is_empty()) {
-            sequence.push(bases.start, bases.end - 1);
+            sequence.push(Site { first: bases.start, last: bases.end - 1 });
             self.sites += 1;
         }
     }
@@ -100,16 +107,16 @@ impl Sites {
             spans: Vec::with_capacity(merged.len()),
             ..Self::default()
         };
-        for (index, (start, end)) in merged.into_iter().enumerate() {
-            let buckets = (end >> BUCKET_BITS) as usize + 1;
+        for (index, Site { first, last }) in merged.into_iter().enumerate() {
+            let buckets = (last >> BUCKET_BITS) as usize + 1;
             // Positions have 31 bits and sites share none: an index has 32.
             sites.first_in_bucket.resize(sites.first_in_bucket.len().max(buckets), index as u32);
-            sites.starts.push(start);
-            match u16::try_from(end - start) {
+            sites.starts.push(first);
+            match u16::try_from(last - first) {
                 Ok(span) if span != LONG_SPAN => sites.spans.push(span),
                 _ => {
                     sites.spans.push(LONG_SPAN);
-                    sites.long_spans.push((index as u32, end - start));
+                    sites.long_spans.push((index as u32, last - first));
                 }
             }
         }

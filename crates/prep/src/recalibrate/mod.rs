@@ -22,7 +22,7 @@ mod counts;
 mod covariates;
 mod datum;
 mod gather;
-pub mod known_sites;
+pub(crate) mod known_sites;
 mod log10;
 mod mask;
 mod prepare;
@@ -43,6 +43,7 @@ pub use self::gather::{GatherError, gather};
 pub use self::rows::{QualityRow, QualityRows};
 pub use self::table::Table;
 pub use self::visit::CountingVisitors;
+pub use known_sites::{KnownSites, KnownSitesBuilder};
 
 use read_groups::ReadGroups;
 use seqloom_format::bam::{Header, RecordError};

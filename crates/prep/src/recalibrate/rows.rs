@@ -43,6 +43,13 @@ pub struct QualityRows {
     pub by_context: Vec<QualityRow>,
 }
 
+/// What a row is about.
+struct Subject {
+    read_group: String,
+    value: String,
+    position: f64,
+}
+
 /// Sums by key.
 struct Sums<K>(BTreeMap<K, Datum>);
 
@@ -55,9 +62,9 @@ impl<K: Ord> Sums<K> {
         Self(sums)
     }
 
-    fn rows(self, name: impl Fn(&K) -> (String, String, f64)) -> Vec<QualityRow> {
+    fn rows(self, subject: impl Fn(&K) -> Subject) -> Vec<QualityRow> {
         let row = |(key, datum): (K, Datum)| {
-            let (read_group, value, position) = name(&key);
+            let Subject { read_group, value, position } = subject(&key);
             let (observations, errors) = (datum.observations, datum.errors());
             let empirical = -10.0 * log10((errors + 1.0) / (observations as f64 + 2.0));
             let reported = datum.reported;
@@ -98,11 +105,15 @@ impl Table {
             Covariate::Cycle(_) => None,
         });
         let bases = self.arguments.context_bases(Event::Mismatch);
+        let of_all = |value, position| Subject { read_group: all(), value, position };
         QualityRows {
-            by_quality: by_quality
-                .rows(|&(index, quality)| (name(index), quality.to_string(), quality.into())),
-            by_cycle: Sums::of(cycles).rows(|&it| (all(), it.to_string(), it.into())),
-            by_context: Sums::of(contexts).rows(|&it| (all(), context_text(it, bases), it as f64)),
+            by_quality: by_quality.rows(|&(index, quality)| Subject {
+                read_group: name(index),
+                value: quality.to_string(),
+                position: quality.into(),
+            }),
+            by_cycle: Sums::of(cycles).rows(|&it| of_all(it.to_string(), it.into())),
+            by_context: Sums::of(contexts).rows(|&it| of_all(context_text(it, bases), it as f64)),
         }
     }
 }

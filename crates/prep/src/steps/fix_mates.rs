@@ -105,12 +105,12 @@ impl FixMates {
         })
     }
 
+    /// The primary records of two mates; which of them are to be removed.
     fn fix_pair(
         &self,
-        bodies: (&mut Vec<u8>, &mut Vec<u8>),
+        [body1, body2]: [&mut Vec<u8>; 2],
         scratch: &mut StepScratch,
-    ) -> Result<(bool, bool), StepError> {
-        let (body1, body2) = bodies;
+    ) -> Result<[bool; 2], StepError> {
         let (mut mate1, mut mate2) = (self.examine(body1)?, self.examine(body2)?);
         let (was1, was2) = (mate1, mate2);
         sync_flags_and_places(&mut mate1, &mut mate2);
@@ -130,13 +130,13 @@ impl FixMates {
             set_tag(body2, *b"ms", AuxValue::Int32(mate1.score.cast_signed()))?;
         }
         let removed = self.options.remove_unmapped;
-        let drops = (removed && mate1.is(Flags::UNMAPPED), removed && mate2.is(Flags::UNMAPPED));
+        let [drop1, drop2] = [mate1, mate2].map(|mate| removed && mate.is(Flags::UNMAPPED));
         let no_mate = Flags::PAIRED | Flags::MATE_REVERSE | Flags::PROPER_PAIR;
-        mate1.flags &= if drops.1 { !no_mate } else { u16::MAX };
-        mate2.flags &= if drops.0 { !no_mate } else { u16::MAX };
+        mate1.flags &= if drop2 { !no_mate } else { u16::MAX };
+        mate2.flags &= if drop1 { !no_mate } else { u16::MAX };
         write_back(body1, &was1, &mate1, &mate2, length)?;
         write_back(body2, &was2, &mate2, &mate1, length.wrapping_neg())?;
-        Ok(drops)
+        Ok([drop1, drop2])
     }
 
     /// A primary record without a mate; whether it is to be removed.
@@ -182,13 +182,12 @@ impl TemplateStep for FixMates {
                 waiting = Some(index);
                 continue;
             };
-            let Some(bodies) = template.two_mut(first, index) else { continue };
-            let (drop1, drop2) = self.fix_pair(bodies, scratch)?;
-            if drop1 {
-                template.remove(first);
-            }
-            if drop2 {
-                template.remove(index);
+            let mates = [first, index];
+            let Some(bodies) = template.mates_mut(mates) else { continue };
+            for (mate, is_dropped) in mates.into_iter().zip(self.fix_pair(bodies, scratch)?) {
+                if is_dropped {
+                    template.remove(mate);
+                }
             }
         }
         if let Some(index) = waiting

@@ -277,6 +277,15 @@ impl Step {
     }
 }
 
+/// A chain, cut in two.
+#[derive(Debug)]
+pub struct SplitSteps {
+    /// For records as they arrive.
+    pub early: Steps,
+    /// For records as they are written ([`Stage::is_late`]).
+    pub late: Steps,
+}
+
 /// A chain of steps in the order of their stages, whatever order they were added in.
 #[derive(Default)]
 pub struct Steps {
@@ -328,13 +337,12 @@ impl Steps {
         self.steps.iter().map(Step::name)
     }
 
-    /// The early steps, for records as they arrive, and the late ones, for records as they are
-    /// written ([`Stage::is_late`]).
+    /// The early and the late steps.
     #[must_use]
-    pub fn split_late(mut self) -> (Self, Self) {
+    pub fn split_late(mut self) -> SplitSteps {
         let at = self.steps.partition_point(|step| !step.stage().is_late());
         let late = Self { steps: self.steps.split_off(at) };
-        (self, late)
+        SplitSteps { early: self, late }
     }
 
     /// Changes the header as all steps need it; called once.

@@ -55,12 +55,11 @@ impl TemplateRecords {
         slot.map(|slot| &mut slot.body)
     }
 
-    /// Bodies of two records, to be changed; `None` when they are the same or one was removed.
+    /// Bodies of two mates, to be changed; `None` when they are the same or one was removed.
     #[must_use]
-    pub(crate) fn two_mut(&mut self, a: usize, b: usize) -> Option<(&mut Vec<u8>, &mut Vec<u8>)> {
-        let slots = self.slots[..self.len].get_disjoint_mut([a, b]).ok()?;
-        let [a, b] = slots;
-        (!a.is_removed && !b.is_removed).then_some((&mut a.body, &mut b.body))
+    pub(crate) fn mates_mut(&mut self, mates: [usize; 2]) -> Option<[&mut Vec<u8>; 2]> {
+        let slots = self.slots[..self.len].get_disjoint_mut(mates).ok()?;
+        slots.iter().all(|slot| !slot.is_removed).then(|| slots.map(|slot| &mut slot.body))
     }
 
     /// Removes a record from the output.
@@ -90,8 +89,8 @@ mod tests {
         records.remove(1);
         records.remove(9);
         assert_eq!((records.len(), records.body(0), records.body(1)), (3, Some(&b"one"[..]), None));
-        assert!(records.two_mut(0, 1).is_none() && records.two_mut(0, 0).is_none());
-        let (a, b) = records.two_mut(2, 0).unwrap();
+        assert!(records.mates_mut([0, 1]).is_none() && records.mates_mut([0, 0]).is_none());
+        let [a, b] = records.mates_mut([2, 0]).unwrap();
         std::mem::swap(a, b);
         records.body_mut(0).unwrap().push(b'!');
         assert_eq!(records.kept().collect::<Vec<_>>(), [&b"three!"[..], b"one"]);

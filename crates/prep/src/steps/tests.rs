@@ -59,7 +59,7 @@ fn steps_are_applied_in_the_order_of_their_stages() {
     let (out, counts) = apply(&steps, &[READ]);
     assert!(out[0].ends_with(" u0:i:1 c0:i:1 c0:i:1 c0:i:1 k0:i:1"), "{}", out[0]);
     assert_eq!(counts, StepCounts { examined: 1, kept: 1, dropped: vec![0; 5] });
-    let (early, late) = steps.split_late();
+    let SplitSteps { early, late } = steps.split_late();
     assert_eq!(early.names().count(), 4);
     assert_eq!(late.names().collect::<Vec<_>>(), ["keep"]);
 }

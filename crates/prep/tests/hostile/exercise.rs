@@ -5,19 +5,16 @@ use std::sync::Arc;
 
 use seqloom_format::bam::{Header, RecordRef, framed_records};
 use seqloom_format::bed::BedIntervals;
-use seqloom_prep::duplicates::metrics::DuplicationCounters;
-use seqloom_prep::duplicates::read_end::{ReadEndOptions, examine_template};
 use seqloom_prep::duplicates::{
-    DuplicateMode, DuplicateOptions, FragmentEnd, LibraryTable, PairEnd, PairedMarker,
-    resolve_pairs,
+    DuplicateMode, DuplicateOptions, DuplicationCounters, FragmentEnd, LibraryTable, PairEnd,
+    PairedMarker, ReadEndOptions, examine_template, resolve_pairs,
 };
-use seqloom_prep::finish::hooks::VisitorSource;
-use seqloom_prep::input::reference::ReferenceSequences;
+use seqloom_prep::finish::VisitorSource;
+use seqloom_prep::input::ReferenceSequences;
 use seqloom_prep::metrics::quality::{MetricsRequest, MetricsVisitors};
-use seqloom_prep::recalibrate::known_sites::KnownSitesBuilder;
 use seqloom_prep::recalibrate::{
     Applied, Applier, ApplyOptions, ApplyScratch, CountScratch, Counted, Counter, Counts,
-    RecalibrationOptions, Table, gather, report,
+    KnownSitesBuilder, RecalibrationOptions, Table, gather, report,
 };
 use seqloom_prep::steps::{
     FixMatesOptions, MismatchTags, ReadGroupMode, ReadGroupOptions, SetMismatchTags, StepCounts,

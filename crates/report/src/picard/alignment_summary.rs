@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use seqloom_prep::metrics::quality::alignment_summary::{
+use seqloom_prep::metrics::quality::{
     AlignmentSummaryCounts, AlignmentSummaryMetrics, Category, ReadLengths,
 };
 

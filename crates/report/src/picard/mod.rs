@@ -5,11 +5,11 @@ mod alignment_summary;
 mod insert_size;
 mod qualities;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
-use seqloom_prep::duplicates::metrics::{DuplicateSetHistogram, DuplicationMetrics, SetSizes};
-use seqloom_prep::metrics::quality::histogram::Histogram;
+use seqloom_prep::duplicates::{DuplicateSetHistogram, DuplicationMetrics, SetSizes};
+use seqloom_prep::metrics::quality::Histogram;
 
 pub use alignment_summary::write_alignment_summary;
 pub use insert_size::write_insert_sizes;
@@ -84,7 +84,7 @@ fn write_histogram(
     rows: &[DuplicationMetrics],
     histogram: &DuplicateSetHistogram,
 ) -> fmt::Result {
-    let sizes = |sizes: &SetSizes| sizes.iter().map(|(size, n)| (size, n as f64)).collect();
+    let sizes = |sizes: &SetSizes| sizes.iter().map(|it| (it.size, it.sets as f64)).collect();
     let columns: Vec<Column<'_>> = [
         ("CoverageMult", return_on_investment(rows)),
         ("all_sets", sizes(&histogram.all)),
@@ -96,24 +96,25 @@ fn write_histogram(
     .collect();
     let Some((first, _)) = columns.first() else { return writeln!(out) };
     let key_name = if *first == "CoverageMult" { "BIN" } else { "set_size" };
-    write_columns(out, ("Double", key_name, java_double), &columns)
+    write_columns(out, &Keys { class: "Double", name: key_name, text: java_double }, &columns)
 }
 
-/// Writes columns by key: the class, the name and the text of keys, then the columns, of which
-/// there is at least one. Where a column has no cell it has 0.
-fn write_columns(
-    out: &mut impl Write,
-    (class, key_name, key_text): (&str, &str, fn(u64) -> String),
-    columns: &[Column<'_>],
-) -> fmt::Result {
-    write!(out, "## HISTOGRAM\tjava.lang.{class}\n{key_name}")?;
+/// The keys of a histogram.
+struct Keys<'a> {
+    /// Of Java.
+    class: &'a str,
+    name: &'a str,
+    text: fn(u64) -> String,
+}
+
+/// Writes columns by key, of which there is at least one. Where a column has no cell it has 0.
+fn write_columns(out: &mut impl Write, keys: &Keys<'_>, columns: &[Column<'_>]) -> fmt::Result {
+    write!(out, "## HISTOGRAM\tjava.lang.{}\n{}", keys.class, keys.name)?;
     columns.iter().try_for_each(|(name, _)| write!(out, "\t{name}"))?;
     writeln!(out)?;
-    let mut keys: Vec<u64> = columns.iter().flat_map(|(_, cells)| cells.keys().copied()).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    for key in keys {
-        write!(out, "{}", key_text(key))?;
+    let met: BTreeSet<u64> = columns.iter().flat_map(|(_, cells)| cells.keys().copied()).collect();
+    for key in met {
+        write!(out, "{}", (keys.text)(key))?;
         for (_, cells) in columns {
             write!(out, "\t{}", decimal(cells.get(&key).copied().unwrap_or(0.0)))?;
         }
@@ -134,7 +135,8 @@ fn write_whole_columns(
     if columns.is_empty() {
         return writeln!(out);
     }
-    write_columns(out, (class, key_name, |key| key.to_string()), &columns)
+    let keys = Keys { class, name: key_name, text: |key| key.to_string() };
+    write_columns(out, &keys, &columns)
 }
 
 /// What stands above the metrics.
@@ -234,8 +236,7 @@ fn java_double(value: u64) -> String {
 mod tests {
     use super::*;
     use seqloom_format::bam::Header;
-    use seqloom_prep::duplicates::LibraryTable;
-    use seqloom_prep::duplicates::metrics::DuplicationCounters;
+    use seqloom_prep::duplicates::{DuplicationCounters, LibraryTable};
 
     #[test]
     fn decimals() {

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use seqloom_prep::metrics::quality::qualities::{
+use seqloom_prep::metrics::quality::{
     QualityByCycleCounts, QualityDistributionCounts, QualityYieldCounts,
 };
 

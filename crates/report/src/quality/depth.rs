@@ -1,9 +1,10 @@
 //! Depth of coverage, and how it depends on GC content.
 
-use seqloom_prep::metrics::depth::DepthSummary;
+use seqloom_prep::metrics::DepthSummary;
 
-use super::{Findings, absent, as_bars, figure, line, share, table};
+use super::{Axes, Findings, absent, as_bars, figure, line, share, table};
 use crate::page::{Cell, Figure, Section};
+use crate::plot::Point;
 
 /// Depths are drawn up to the one that this share of the positions lies below.
 const DRAWN_SHARE: f64 = 0.999;
@@ -26,15 +27,15 @@ pub(super) fn depth(of: &Findings<'_>) -> Section {
     });
     let drawn = drawn.unwrap_or(depth.positions.len()).max(10) + 1;
     let at = |depths: usize| depth.positions.get(depths).copied().unwrap_or(0);
-    let shares = (0..drawn).map(|it| (it as f64, 100.0 * share(at(it), length)));
-    let axes = ("depth", "% of positions");
+    let shares = (0..drawn).map(|it| Point::new(it as f64, 100.0 * share(at(it), length)));
+    let axes = Axes { x: "depth", y: "% of positions" };
     let title = "Positions by depth";
     let rows = depth_rows(depth);
     let histogram = ("depth", &["depth", "positions", "% at least as deep"][..], rows);
     let mut figures = vec![as_bars(figure(title, axes, vec![line(title, shares)], histogram))];
-    let so_deep = (0..drawn).map(|it| (it as f64, 100.0 * depth.share_at_least(it)));
+    let so_deep = |it| Point::new(it as f64, 100.0 * depth.share_at_least(it));
     let title = "Positions at least as deep";
-    figures.push(figure(title, axes, vec![line(title, so_deep)], summary(depth)));
+    figures.push(figure(title, axes, vec![line(title, (0..drawn).map(so_deep))], summary(depth)));
     figures.push(sequences(of, depth));
     let note = "As samtools depth -a -s counts: without unmapped, secondary, duplicate and \
                 QC-failed records; overlapping mates count once.";
@@ -108,8 +109,9 @@ pub(super) fn gc_bias(of: &Findings<'_>) -> Section {
     let windows: u64 = rows.iter().map(|row| row.windows).sum();
     let most = rows.iter().map(|row| row.windows).max().unwrap_or(0);
     let usual = rows.iter().filter(|row| share(row.windows, windows) > RARE_WINDOWS);
-    let coverage = usual.map(|row| (row.gc_percent as f64, row.normalized_coverage));
-    let scaled = rows.iter().map(|row| (row.gc_percent as f64, share(row.windows, most)));
+    let coverage = usual.map(|row| Point::new(row.gc_percent as f64, row.normalized_coverage));
+    let scaled = rows.iter();
+    let scaled = scaled.map(|row| Point::new(row.gc_percent as f64, share(row.windows, most)));
     let lines = vec![line("normalized coverage", coverage), line("windows (scaled to 1)", scaled)];
     let cells = rows
         .iter()
@@ -123,7 +125,7 @@ pub(super) fn gc_bias(of: &Findings<'_>) -> Section {
         })
         .collect();
     let columns = ["% GC", "windows", "read starts", "normalized coverage"];
-    let axes = ("GC content of 100 bases, %", "normalized coverage");
+    let axes = Axes { x: "GC content of 100 bases, %", y: "normalized coverage" };
     let table = ("gc_bias", &columns[..], cells);
     let figures = vec![figure("Coverage by GC content", axes, lines, table)];
     let note = "As Picard's CollectGcBiasMetrics, all reads. The line leaves out GC contents that \

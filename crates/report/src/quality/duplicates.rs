@@ -1,11 +1,11 @@
 //! Duplicates, and recalibration of base qualities.
 
-use seqloom_prep::duplicates::metrics::DuplicationMetrics;
+use seqloom_prep::duplicates::{DuplicationMetrics, SampledPairs};
 use seqloom_prep::recalibrate::QualityRow;
 
-use super::{Findings, absent, as_bars, figure, line, table};
+use super::{Axes, Findings, absent, as_bars, figure, line, table};
 use crate::page::{Cell, Figure, Section};
-use crate::plot::Line;
+use crate::plot::{Line, Point};
 
 /// Read groups with a line of their own.
 const MOST_LINES: usize = 10;
@@ -16,20 +16,26 @@ pub(super) fn duplicates(of: &Findings<'_>) -> Section {
     let Some(found) = &of.duplicates else {
         return absent("Duplicates", "the run did not mark them");
     };
-    let points: Vec<(u64, u64)> = found.saturation.points().collect();
+    let points: Vec<SampledPairs> = found.saturation.points().collect();
     let mut figures = Vec::new();
-    if points.last().is_some_and(|(pairs, _)| *pairs > 0) {
+    if points.last().is_some_and(|it| it.pairs > 0) {
         figures.push(saturation(&points));
     }
     figures.push(libraries(found.rows));
-    let sizes = found.histogram.all.iter().map(|(size, sets)| vec![size.into(), sets.into()]);
+    let sizes = found.histogram.all.iter().map(|it| vec![it.size.into(), it.sets.into()]);
     let sizes: Vec<Vec<Cell>> = sizes.take(MOST_SIZES).collect();
     if !sizes.is_empty() {
         let columns = ["pairs in the set", "sets"];
-        let points = found.histogram.all.iter().map(|(size, sets)| (size as f64, sets as f64));
+        let points =
+            found.histogram.all.iter().map(|it| Point::new(it.size as f64, it.sets as f64));
         let lines = vec![line("sets", points.take(MOST_SIZES))];
         let data = ("duplicate_sets", &columns[..], sizes);
-        figures.push(as_bars(figure("Sets by size", ("pairs in the set", "sets"), lines, data)));
+        figures.push(as_bars(figure(
+            "Sets by size",
+            Axes { x: "pairs in the set", y: "sets" },
+            lines,
+            data,
+        )));
     }
     let note = "As Picard's MarkDuplicates. Saturation: unique pairs of nested samples of the \
                 templates, counted, not estimated; the last point is the whole run.";
@@ -64,31 +70,32 @@ fn libraries(metrics: &[DuplicationMetrics]) -> Figure {
 }
 
 /// Pairs, and unique ones, in growing parts of the run.
-fn saturation(points: &[(u64, u64)]) -> Figure {
-    let as_points = |second: fn(&(u64, u64)) -> u64| {
-        let ends = points.iter().map(move |it| (it.0 as f64, second(it) as f64));
-        std::iter::once((0.0, 0.0)).chain(ends)
+fn saturation(points: &[SampledPairs]) -> Figure {
+    let as_points = |second: fn(&SampledPairs) -> u64| {
+        let ends = points.iter().map(move |it| Point::new(it.pairs as f64, second(it) as f64));
+        std::iter::once(Point::new(0.0, 0.0)).chain(ends)
     };
-    let lines =
-        vec![line("unique pairs", as_points(|it| it.1)), line("all pairs", as_points(|it| it.0))];
-    let row = |(step, &(pairs, unique)): (usize, &(u64, u64))| {
-        vec![Cell::from(5 * (step + 1)), pairs.into(), unique.into()]
+    let unique = line("unique pairs", as_points(|it| it.unique));
+    let lines = vec![unique, line("all pairs", as_points(|it| it.pairs))];
+    let row = |(step, it): (usize, &SampledPairs)| {
+        vec![Cell::from(5 * (step + 1)), it.pairs.into(), it.unique.into()]
     };
     let rows = points.iter().enumerate().map(row).collect();
     let table = ("saturation", &["% of templates", "pairs", "unique pairs"][..], rows);
-    figure("Saturation", ("pairs sequenced", "pairs"), lines, table)
+    figure("Saturation", Axes { x: "pairs sequenced", y: "pairs" }, lines, table)
 }
 
 pub(super) fn recalibration(of: &Findings<'_>) -> Option<Section> {
     let rows = of.recalibration?.quality_rows();
     let mut figures = Vec::new();
     if !rows.by_quality.is_empty() {
-        let axes = ("reported quality", "empirical quality");
+        let axes = Axes { x: "reported quality", y: "empirical quality" };
         let id = "recalibration_by_quality";
         figures.push(covariate("By reported quality", axes, id, &rows.by_quality));
     }
     if !rows.by_cycle.is_empty() {
-        let axes = ("cycle (second reads below 0 are drawn behind)", "empirical quality");
+        let axes =
+            Axes { x: "cycle (second reads below 0 are drawn behind)", y: "empirical quality" };
         let id = "recalibration_by_cycle";
         figures.push(covariate("By cycle", axes, id, &rows.by_cycle));
     }
@@ -117,7 +124,7 @@ fn cells(row: &QualityRow) -> Vec<Cell> {
 }
 
 /// Lines of the first read groups, and a table of all.
-fn covariate(title: &str, axes: (&str, &str), id: &'static str, rows: &[QualityRow]) -> Figure {
+fn covariate(title: &str, axes: Axes, id: &'static str, rows: &[QualityRow]) -> Figure {
     let groups = rows.chunk_by(|a, b| a.read_group == b.read_group);
     let last_cycle = rows.iter().map(|row| row.position).fold(0.0, f64::max);
     let of_group = |rows: &[QualityRow]| -> Line {
@@ -125,8 +132,9 @@ fn covariate(title: &str, axes: (&str, &str), id: &'static str, rows: &[QualityR
         let place = |row: &QualityRow| {
             if row.position < 0.0 { last_cycle - row.position } else { row.position }
         };
-        let mut points: Vec<(f64, f64)> = rows.iter().map(|it| (place(it), it.empirical)).collect();
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let point = |it: &QualityRow| Point::new(place(it), it.empirical);
+        let mut points: Vec<Point> = rows.iter().map(point).collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
         line(&rows[0].read_group, points.into_iter())
     };
     let lines = groups.take(MOST_LINES).map(of_group).collect();

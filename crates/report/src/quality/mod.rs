@@ -7,15 +7,13 @@ mod reads;
 pub mod run;
 
 use seqloom_format::bam::Reference;
-use seqloom_prep::duplicates::metrics::{DuplicateSetHistogram, DuplicationMetrics, Saturation};
-use seqloom_prep::metrics::depth::DepthSummary;
-use seqloom_prep::metrics::quality::GatheredMetrics;
-use seqloom_prep::metrics::quality::gc_bias::GcWindows;
-use seqloom_prep::metrics::tally::{FlagCounts, Tally};
+use seqloom_prep::duplicates::{DuplicateSetHistogram, DuplicationMetrics, Saturation};
+use seqloom_prep::metrics::quality::{GatheredMetrics, GcWindows};
+use seqloom_prep::metrics::{DepthSummary, FlagCounts, Tally};
 use seqloom_prep::recalibrate::Table as RecalibrationTable;
 
 use crate::page::{Cell, Fact, Figure, Section, Table, thousands};
-use crate::plot::{Line, Plot, Style};
+use crate::plot::{Line, Plot, Point, Style};
 
 /// Lines of a page.
 const LINES: Style<'static> = Style {
@@ -117,12 +115,19 @@ fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "none".to_owned() } else { format!("{:.2} %", 100.0 * share(part, whole)) }
 }
 
-fn line(name: &str, points: impl Iterator<Item = (f64, f64)>) -> Line {
-    Line { name: name.to_owned(), points: points.filter(|point| point.1.is_finite()).collect() }
+fn line(name: &str, points: impl Iterator<Item = Point>) -> Line {
+    Line { name: name.to_owned(), points: points.filter(|point| point.y.is_finite()).collect() }
 }
 
-fn plot(title: &str, (x, y): (&str, &str), lines: Vec<Line>) -> Option<(Plot, Style<'static>)> {
-    let (title, x, y) = (title.to_owned(), x.to_owned(), y.to_owned());
+/// What the axes of a plot are.
+#[derive(Clone, Copy)]
+struct Axes {
+    x: &'static str,
+    y: &'static str,
+}
+
+fn plot(title: &str, axes: Axes, lines: Vec<Line>) -> Option<(Plot, Style<'static>)> {
+    let (title, x, y) = (title.to_owned(), axes.x.to_owned(), axes.y.to_owned());
     let filled = lines.len() == 1;
     Some((Plot { title, x, y, lines }, Style { filled, ..LINES }))
 }
@@ -130,7 +135,7 @@ fn plot(title: &str, (x, y): (&str, &str), lines: Vec<Line>) -> Option<(Plot, St
 /// The same as bars, where there are not too many: a line of counts of whole numbers.
 fn as_bars(mut figure: Figure) -> Figure {
     if let Some((plot, style)) = &mut figure.plot {
-        let most = plot.lines.iter().flat_map(|line| &line.points).map(|point| point.0);
+        let most = plot.lines.iter().flat_map(|line| &line.points).map(|point| point.x);
         style.bars = plot.lines.len() == 1 && most.fold(0.0, f64::max) < MOST_BARS as f64;
     }
     figure
@@ -144,7 +149,7 @@ fn absent(title: &'static str, why: &str) -> Section {
 /// A figure of lines, and the table behind them.
 fn figure(
     title: &str,
-    axes: (&str, &str),
+    axes: Axes,
     lines: Vec<Line>,
     (id, columns, rows): (&'static str, &[&'static str], Vec<Vec<Cell>>),
 ) -> Figure {

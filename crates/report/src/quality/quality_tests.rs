@@ -1,7 +1,7 @@
 //! Sections of what is there, and of nothing.
 
 use super::*;
-use seqloom_prep::metrics::depth::ReferenceDepth;
+use seqloom_prep::metrics::ReferenceDepth;
 
 #[test]
 fn nothing_counted_is_a_page_without_numbers() {

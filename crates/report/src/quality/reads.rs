@@ -1,11 +1,11 @@
 //! Reads: counts, read groups, qualities, bases and insert sizes.
 
-use seqloom_prep::metrics::quality::cycles::{ADAPTERS, CycleBases};
-use seqloom_prep::metrics::quality::insert_size::InsertSizeMetrics;
-use seqloom_prep::metrics::tally::FlagCounts;
+use seqloom_prep::metrics::FlagCounts;
+use seqloom_prep::metrics::quality::{ADAPTERS, CycleBases, InsertSizeMetrics};
 
-use super::{Findings, absent, as_bars, both, figure, line, share, table};
+use super::{Axes, Findings, absent, as_bars, both, figure, line, share, table};
 use crate::page::{Cell, Section};
+use crate::plot::Point;
 
 /// Rows of a histogram that are written one by one.
 const MOST_ROWS: usize = 1200;
@@ -69,7 +69,7 @@ pub(super) fn qualities(of: &Findings<'_>) -> Option<Section> {
         let lines = [("read 1", &first), ("read 2", &second)];
         let lines = lines.iter().filter(|(_, means)| !means.is_empty());
         let lines = lines.map(|(name, means)| {
-            line(name, means.iter().map(|&(cycle, mean)| (f64::from(cycle), mean)))
+            line(name, means.iter().map(|&(cycle, mean)| Point::new(cycle.into(), mean)))
         });
         let rows = |read: &'static str, means: &[(u32, f64)]| -> Vec<Vec<Cell>> {
             let row = |&(cycle, mean): &(u32, f64)| {
@@ -79,18 +79,23 @@ pub(super) fn qualities(of: &Findings<'_>) -> Option<Section> {
         };
         let rows = [rows("1", &first), rows("2", &second)].concat();
         let table = ("quality_by_cycle", &["read", "cycle", "mean quality"][..], rows);
-        let axes = ("cycle", "mean quality");
+        let axes = Axes { x: "cycle", y: "mean quality" };
         figures.push(figure("Quality by cycle", axes, lines.collect(), table));
     }
     if let Some(counts) = &of.metrics.quality_distribution {
         let (name, columns) = ("quality_distribution", ["quality", "bases"]);
         let counts = counts.stated();
-        figures.push(histogram("Qualities", ("base quality", "bases"), &counts, (name, &columns)));
+        figures.push(histogram(
+            "Qualities",
+            Axes { x: "base quality", y: "bases" },
+            &counts,
+            (name, &columns),
+        ));
     }
     if let Some(counts) = &of.metrics.cycles {
         let (name, columns) = ("mapping_quality", ["mapping quality", "reads"]);
         let counts = &counts.mapping_qualities;
-        let axes = ("mapping quality", "mapped reads");
+        let axes = Axes { x: "mapping quality", y: "mapped reads" };
         figures.push(histogram("Mapping qualities", axes, counts, (name, &columns)));
     }
     let note = "Quality by cycle and distribution as Picard's MeanQualityByCycle and \
@@ -101,12 +106,12 @@ pub(super) fn qualities(of: &Findings<'_>) -> Option<Section> {
 /// Counts by their index, up to the last one that is not 0.
 fn histogram(
     title: &str,
-    axes: (&str, &str),
+    axes: Axes,
     counts: &[u64],
     (id, columns): (&'static str, &[&'static str]),
 ) -> crate::page::Figure {
     let end = counts.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
-    let points = counts[..end].iter().enumerate().map(|(at, n)| (at as f64, *n as f64));
+    let points = counts[..end].iter().enumerate().map(|(at, n)| Point::new(at as f64, *n as f64));
     let met = counts.iter().enumerate().filter(|(_, count)| **count > 0);
     let rows = met.map(|(at, &count)| vec![Cell::from(at), count.into()]).collect();
     as_bars(figure(title, axes, vec![line(title, points)], (id, columns, rows)))
@@ -129,7 +134,7 @@ pub(super) fn bases(of: &Findings<'_>) -> Option<Section> {
         let so_far = bases.adapters_so_far();
         for (number, (name, _)) in ADAPTERS.iter().enumerate() {
             let shares = so_far.iter().map(|sums| 100.0 * share(sums[number], bases.reads()));
-            let points = (1..).zip(shares).map(|(cycle, share)| (f64::from(cycle), share));
+            let points = (1..).zip(shares).map(|(cycle, share)| Point::new(cycle.into(), share));
             if !so_far.is_empty() {
                 lines.push(line(&format!("{name}, read {read}"), points));
             }
@@ -141,7 +146,7 @@ pub(super) fn bases(of: &Findings<'_>) -> Option<Section> {
     }
     if !lines.is_empty() {
         let columns = ["read", "cycle", ADAPTERS[0].0, ADAPTERS[1].0, ADAPTERS[2].0];
-        let axes = ("cycle", "% of reads, so far");
+        let axes = Axes { x: "cycle", y: "% of reads, so far" };
         let table = ("adapters_by_cycle", &columns[..], rows);
         figures.push(figure("Adapters found up to a cycle", axes, lines, table));
     }
@@ -158,7 +163,7 @@ fn content(bases: &CycleBases, title: &str, id: &'static str) -> crate::page::Fi
         let share = content
             .iter()
             .map(move |cycle| 100.0 * share(cycle.bases[base], cycle.bases.iter().sum()));
-        line(NAMES[base], (1..).zip(share).map(|(cycle, share)| (f64::from(cycle), share)))
+        line(NAMES[base], (1..).zip(share).map(|(cycle, share)| Point::new(cycle.into(), share)))
     };
     let lines = (0..NAMES.len()).map(of_base).collect();
     let row = |(cycle, content): (u64, &[u64; 5])| {
@@ -166,7 +171,7 @@ fn content(bases: &CycleBases, title: &str, id: &'static str) -> crate::page::Fi
     };
     let rows = (1..).zip(content.iter().map(|it| &it.bases)).map(row).collect();
     let table = (id, &["cycle", "A", "C", "G", "T", "N"][..], rows);
-    figure(title, ("cycle", "% of bases"), lines, table)
+    figure(title, Axes { x: "cycle", y: "% of bases" }, lines, table)
 }
 
 pub(super) fn inserts(of: &Findings<'_>) -> Option<Section> {
@@ -178,7 +183,7 @@ pub(super) fn inserts(of: &Findings<'_>) -> Option<Section> {
     for row in &rows {
         let name = row.orientation.name();
         let points = row.histogram.iter();
-        lines.push(line(name, points.map(|(size, n)| (f64::from(size), n as f64))));
+        lines.push(line(name, points.map(|(size, n)| Point::new(size.into(), n as f64))));
         let step = row.histogram.iter().count().div_ceil(MOST_ROWS).max(1);
         let bins: Vec<(u32, u64)> = row.histogram.iter().collect();
         cells.extend(bins.chunks(step).map(|bin| {
@@ -187,7 +192,7 @@ pub(super) fn inserts(of: &Findings<'_>) -> Option<Section> {
         }));
     }
     let data = ("insert_size", &["orientation", "from bp", "pairs"][..], cells);
-    let histogram = figure("Insert sizes", ("insert size, bp", "pairs"), lines, data);
+    let histogram = figure("Insert sizes", Axes { x: "insert size, bp", y: "pairs" }, lines, data);
     let columns = [
         "orientation",
         "pairs",

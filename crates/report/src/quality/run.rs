@@ -1,8 +1,9 @@
 //! What a run took: phases, cores, bytes and memory over time. The only section that is not a
 //! function of the records.
 
-use super::{figure, line, table};
+use super::{Axes, figure, line, table};
 use crate::page::{Cell, Section};
+use crate::plot::Point;
 use crate::run::RunReport;
 
 /// The process at one time.
@@ -80,16 +81,16 @@ pub fn run(report: &RunReport, samples: &[Sample]) -> Section {
             pairs.iter().map(cells).collect()
         };
         let points = |value: fn(&(Sample, f64, f64)) -> f64| {
-            pairs.iter().map(move |it| (it.0.seconds, value(it)))
+            pairs.iter().map(move |it| Point::new(it.0.seconds, value(it)))
         };
         let title = "Cores busy";
         let lines = vec![line(title, points(|it| it.1))];
         let data = ("cores_over_time", &["seconds", "cores"][..], rows(|it| it.1));
-        figures.push(figure(title, ("seconds", "cores"), lines, data));
+        figures.push(figure(title, Axes { x: "seconds", y: "cores" }, lines, data));
         let title = "Input read";
         let lines = vec![line(title, points(|it| it.2))];
         let data = ("input_over_time", &["seconds", "MB/s"][..], rows(|it| it.2));
-        figures.push(figure(title, ("seconds", "MB/s"), lines, data));
+        figures.push(figure(title, Axes { x: "seconds", y: "MB/s" }, lines, data));
     }
     let phases = usage.phase_seconds.iter();
     let phases = phases.map(|(name, seconds)| vec![Cell::from(*name), (*seconds).into()]).collect();

@@ -14,15 +14,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use seqloom_format::bam::{Flags, Header, RecordRef, framed_records, set_duplicate};
-use seqloom_prep::duplicates::barcode::BarcodeTags;
-use seqloom_prep::duplicates::location::LocationSource;
-use seqloom_prep::duplicates::metrics::DuplicationCounters;
-use seqloom_prep::duplicates::read_end::{ReadEndOptions, examine_template};
 use seqloom_prep::duplicates::{
-    DuplicateMarks, DuplicateMode, DuplicateOptions, FragmentEnd, LibraryTable, PairEnd,
-    PairedMarker, PartitionEnds, resolve,
+    BarcodeTags, DuplicateMarks, DuplicateMode, DuplicateOptions, DuplicationCounters, FragmentEnd,
+    LibraryTable, LocationSource, PairEnd, PairedMarker, PartitionEnds, ReadEndOptions,
+    examine_template, resolve,
 };
-use seqloom_prep::metrics::tally::{TalliedRecord, Tally};
+use seqloom_prep::metrics::{TalliedRecord, Tally};
 use seqloom_report::flagstat::write_flagstat;
 use seqloom_report::idxstats::write_idxstats;
 use seqloom_report::picard::write_duplication_metrics;

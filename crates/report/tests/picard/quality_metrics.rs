@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use seqloom_format::bam::{Header, RecordRef, framed_records};
-use seqloom_prep::finish::hooks::VisitorSource;
-use seqloom_prep::input::reference::ReferenceSequences;
+use seqloom_prep::finish::VisitorSource;
+use seqloom_prep::input::ReferenceSequences;
 use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsRequest, MetricsVisitors};
 use seqloom_report::picard;
 use seqloom_report::samtools_stats::write_samtools_stats;

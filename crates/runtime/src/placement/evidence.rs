@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 
 use crate::sys::numa;
 
@@ -17,12 +18,9 @@ const SMALLEST_RANGE_BYTES: usize = 64 << 10;
 /// Size of a page that is not huge.
 pub(super) const PAGE_BYTES: usize = 4096;
 
-/// A range of addresses: start and end.
-pub(crate) type Range = (usize, usize);
-
 /// Writable mappings of this process that belong to no file, in ascending order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Mappings(Vec<Range>);
+pub struct Mappings(Vec<Range<usize>>);
 
 impl Mappings {
     /// The mappings now.
@@ -34,20 +32,20 @@ impl Mappings {
     }
 
     fn parse(maps: &str) -> Self {
-        let mut ranges: Vec<Range> = Vec::new();
+        let mut ranges: Vec<Range<usize>> = Vec::new();
         for line in maps.lines() {
             let mut fields = line.split_whitespace();
             let (Some(range), Some(rights)) = (fields.next(), fields.next()) else { continue };
             // Offset, device and inode: the last is 0 where there is no file.
             let is_file = fields.nth(2) != Some("0");
             let is_other = fields.next().is_some_and(|name| name != "[heap]");
-            let Some((start, end)) = parse_range(range) else { continue };
+            let Some(range) = parse_range(range) else { continue };
             if is_file || is_other || !rights.starts_with("rw") {
                 continue;
             }
             match ranges.last_mut() {
-                Some(last) if last.1 == start => last.1 = end,
-                _ => ranges.push((start, end)),
+                Some(last) if last.end == range.start => last.end = range.end,
+                _ => ranges.push(range),
             }
         }
         Self(ranges)
@@ -55,36 +53,37 @@ impl Mappings {
 
     /// What is mapped now and was not mapped `before`, without small pieces.
     #[must_use]
-    pub fn since(&self, before: &Self) -> Vec<Range> {
+    pub fn since(&self, before: &Self) -> Vec<Range<usize>> {
         let mut new = Vec::new();
-        for &(start, end) in &self.0 {
-            let mut at = start;
-            for &(old_start, old_end) in &before.0 {
-                if old_end > at && old_start < end {
-                    new.push((at, old_start.max(at)));
-                    at = old_end.min(end);
+        for range in &self.0 {
+            let mut at = range.start;
+            for old in &before.0 {
+                if old.end > at && old.start < range.end {
+                    new.push(at..old.start.max(at));
+                    at = old.end.min(range.end);
                 }
             }
-            new.push((at, end));
+            new.push(at..range.end);
         }
-        new.retain(|&(start, end)| end - start >= SMALLEST_RANGE_BYTES);
+        new.retain(|range| range.len() >= SMALLEST_RANGE_BYTES);
         new
     }
 }
 
-fn parse_range(text: &str) -> Option<Range> {
+fn parse_range(text: &str) -> Option<Range<usize>> {
     let (start, end) = text.split_once('-')?;
     let hex = |text| usize::from_str_radix(text, 16).ok();
-    Some((hex(start)?, hex(end)?))
+    Some(hex(start)?..hex(end)?)
 }
 
 /// Pages of `ranges`: all, or of every so many neighbours one by chance. One in twelve, evenly,
 /// would be on every fourth node alone where pages lie on eight nodes in turn.
-fn sampled_pages(ranges: &[Range]) -> Vec<usize> {
-    let pages: usize = ranges.iter().map(|(start, end)| (end - start) / PAGE_BYTES).sum();
+fn sampled_pages(ranges: &[Range<usize>]) -> Vec<usize> {
+    let pages: usize = ranges.iter().map(|range| range.len() / PAGE_BYTES).sum();
     let neighbours = pages.div_ceil(SAMPLED_PAGES).max(1);
-    let of_range = |&(start, end): &Range| {
-        let firsts = (start..end).step_by(neighbours * PAGE_BYTES).zip(0_u64..);
+    let of_range = |range: &Range<usize>| {
+        let end = range.end;
+        let firsts = range.clone().step_by(neighbours * PAGE_BYTES).zip(0_u64..);
         // 2^64 / golden ratio: Knuth, The Art of Computer Programming 3, 6.4.
         let chance = |n: u64| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % neighbours;
         let chosen = firsts.map(move |(first, n)| first + chance(n) * PAGE_BYTES);
@@ -111,26 +110,26 @@ impl Evidence {
     ///
     /// # Errors
     /// When the kernel does not tell.
-    pub fn of(ranges: &[Range]) -> io::Result<Self> {
+    pub fn of(ranges: &[Range<usize>]) -> io::Result<Self> {
         let mut evidence = Self::default();
         for portion in sampled_pages(ranges).chunks(PAGES_PER_CALL) {
             for node in numa::nodes_of_pages(portion)?.into_iter().flatten() {
                 *evidence.pages_of_node.entry(node).or_default() += 1;
             }
         }
-        evidence.mapped_bytes = ranges.iter().map(|(start, end)| (end - start) as u64).sum();
+        evidence.mapped_bytes = ranges.iter().map(|range| range.len() as u64).sum();
         evidence.count_huge(&std::fs::read_to_string("/proc/self/smaps")?, ranges);
         Ok(evidence)
     }
 
     /// Adds what `smaps` tells of mappings that overlap `ranges`.
-    fn count_huge(&mut self, smaps: &str, ranges: &[Range]) {
+    fn count_huge(&mut self, smaps: &str, ranges: &[Range<usize>]) {
         let mut counts = false;
         for line in smaps.lines() {
             let mut fields = line.split_whitespace();
             let Some(name) = fields.next() else { continue };
-            if let Some((start, end)) = parse_range(name) {
-                counts = ranges.iter().any(|range| range.0 < end && start < range.1);
+            if let Some(it) = parse_range(name) {
+                counts = ranges.iter().any(|range| range.start < it.end && it.start < range.end);
                 continue;
             }
             let mut kib = || fields.next().and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0);
@@ -156,14 +155,14 @@ impl Evidence {
         if self.pages() == 0 { 0.0 } else { there as f64 / self.pages() as f64 }
     }
 
-    /// Smallest and largest share of any of these nodes.
+    /// The smallest share of any of these nodes.
     #[must_use]
-    pub(crate) fn spread(&self, nodes: &crate::topology::IdSet) -> (f64, f64) {
+    pub(crate) fn least_share(&self, nodes: &crate::topology::IdSet) -> f64 {
         let share = |node| {
             let pages = self.pages_of_node.get(&node).copied().unwrap_or(0);
             pages as f64 / self.pages().max(1) as f64
         };
-        nodes.iter().map(share).fold((1.0, 0.0), |(low, high), s| (s.min(low), s.max(high)))
+        nodes.iter().map(share).fold(1.0, f64::min)
     }
 }
 
@@ -183,17 +182,13 @@ mod tests {
 
     #[test]
     fn a_sample_sees_every_node_alike_whatever_takes_turns() {
-        let small = [(0x10000, 0x30000)];
-        assert_eq!(sampled_pages(&small).len(), 32);
+        let small = 0x10000..0x30000;
+        assert_eq!(sampled_pages(&[small]).len(), 32);
         for neighbours in [2, 3, 4, 8, 12, 16, 60] {
-            let large = (1 << 30, (1 << 30) + neighbours * SAMPLED_PAGES * PAGE_BYTES);
-            let pages = sampled_pages(&[large]);
+            let large = 1 << 30..(1 << 30) + neighbours * SAMPLED_PAGES * PAGE_BYTES;
+            let pages = sampled_pages(std::slice::from_ref(&large));
             assert_eq!(pages.len(), SAMPLED_PAGES);
-            assert!(
-                pages
-                    .iter()
-                    .all(|page| page % PAGE_BYTES == 0 && (large.0..large.1).contains(page))
-            );
+            assert!(pages.iter().all(|page| page % PAGE_BYTES == 0 && large.contains(page)));
             for nodes in [2, 3, 4, 8, 16] {
                 let mut of_node = vec![0; nodes];
                 pages.iter().for_each(|page| of_node[page / PAGE_BYTES % nodes] += 1);
@@ -207,19 +202,19 @@ mod tests {
     #[test]
     fn new_memory_is_what_was_not_there_before() {
         let now = Mappings::parse(MAPS);
-        assert_eq!(now.0, [(0x10000, 0x40000), (0x100000, 0x200000)]);
-        fn t(now: &Mappings, before: &[Range], new: &[Range]) {
+        assert_eq!(now.0, [0x10000..0x40000, 0x100000..0x200000]);
+        fn t(now: &Mappings, before: &[Range<usize>], new: &[Range<usize>]) {
             assert_eq!(now.since(&Mappings(before.to_vec())), new, "{before:x?}");
         }
-        t(&now, &[], &[(0x10000, 0x40000), (0x100000, 0x200000)]);
-        t(&now, &[(0x10000, 0x40000)], &[(0x100000, 0x200000)]);
+        t(&now, &[], &[0x10000..0x40000, 0x100000..0x200000]);
+        t(&now, &[0x10000..0x40000], &[0x100000..0x200000]);
         t(
             &now,
-            &[(0x10000, 0x20000), (0x120000, 0x140000)],
-            &[(0x20000, 0x40000), (0x100000, 0x120000), (0x140000, 0x200000)],
+            &[0x10000..0x20000, 0x120000..0x140000],
+            &[0x20000..0x40000, 0x100000..0x120000, 0x140000..0x200000],
         );
         // What is left of the first is too small to count.
-        t(&now, &[(0x10000, 0x3f000), (0x100000, 0x300000)], &[]);
+        t(&now, &[0x10000..0x3f000, 0x100000..0x300000], &[]);
     }
 
     #[test]
@@ -234,9 +229,9 @@ Rss:                   8 kB
 AnonHugePages:         0 kB
 ";
         let mut evidence = Evidence::default();
-        evidence.count_huge(smaps, &[(0x20000, 0x20001)]);
+        evidence.count_huge(smaps, &[0x20000..0x20001]);
         assert_eq!((evidence.resident_bytes, evidence.huge_bytes), (100 << 10, 2 << 20));
-        evidence.count_huge(smaps, &[(0x0, 0x10000), (0x200000, 0x300000)]);
+        evidence.count_huge(smaps, &[0x0..0x10000, 0x200000..0x300000]);
         assert_eq!(evidence.resident_bytes, 100 << 10);
     }
 
@@ -244,12 +239,12 @@ AnonHugePages:         0 kB
     fn pages_are_found_once_they_are_touched() {
         let before = Mappings::now().unwrap();
         let mut region = Region::map(4 << 20).unwrap();
-        let range = (region.address(), region.address() + region.length_bytes());
+        let range = region.addresses();
         let new = Mappings::now().unwrap().since(&before);
-        assert!(new.iter().any(|&(start, end)| start <= range.0 && range.1 <= end), "{new:x?}");
-        assert_eq!(Evidence::of(&[range]).unwrap().pages(), 0);
+        assert!(new.iter().any(|it| it.start <= range.start && range.end <= it.end), "{new:x?}");
+        assert_eq!(Evidence::of(std::slice::from_ref(&range)).unwrap().pages(), 0);
         region.bytes_mut()[..1 << 20].fill(1);
-        let evidence = Evidence::of(&[range]).unwrap();
+        let evidence = Evidence::of(std::slice::from_ref(&range)).unwrap();
         assert!((256..=1024).contains(&evidence.pages()), "{evidence:?}");
         assert_eq!(evidence.mapped_bytes, 4 << 20);
         assert!(evidence.resident_bytes >= 1 << 20);

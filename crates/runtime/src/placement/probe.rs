@@ -74,14 +74,14 @@ fn is_even(evidence: &Evidence, nodes: &IdSet) -> bool {
 }
 
 fn evidence_of(region: &Region) -> io::Result<Evidence> {
-    Evidence::of(&[(region.address(), region.address() + region.length_bytes())])
+    Evidence::of(std::slice::from_ref(&region.addresses()))
 }
 
 /// New memory, every page of it touched.
 fn touched(length_bytes: usize, huge: bool) -> io::Result<Region> {
     let mut region = Region::map(length_bytes)?;
     // A kernel without huge pages knows the advice for neither.
-    let _ = numa::advise_huge(region.address(), length_bytes, huge);
+    let _ = numa::advise_huge(&region.addresses(), huge);
     region.bytes_mut().iter_mut().step_by(PAGE_BYTES).for_each(|byte| *byte = 1);
     Ok(region)
 }
@@ -93,7 +93,7 @@ fn placed(
     huge: bool,
 ) -> io::Result<(Region, Evidence)> {
     let mut region = Region::map(length_bytes)?;
-    let _ = numa::advise_huge(region.address(), length_bytes, huge);
+    let _ = numa::advise_huge(&region.addresses(), huge);
     region.set_policy(policy)?;
     region.bytes_mut().iter_mut().step_by(PAGE_BYTES).for_each(|byte| *byte = 1);
     let evidence = evidence_of(&region)?;
@@ -109,7 +109,7 @@ fn interleaved_by_huge_pages(topology: &Topology, nodes: &IdSet) -> io::Result<F
     let (_region, evidence) = placed(&policy, length_bytes, true)?;
     let got = 100 * evidence.huge_bytes / length_bytes as u64;
     let name = format!("interleave by huge pages ({got} % of the memory got them)");
-    let (low, _) = evidence.spread(nodes);
+    let low = evidence.least_share(nodes);
     // Where one huge page is missing, small ones fill its place.
     let passed = low * nodes.len() as f64 >= 0.7;
     Ok(Finding { name, passed, evidence })
@@ -133,7 +133,7 @@ fn first_touch(topology: &Topology, limits: &Limits) -> io::Result<Vec<Finding>>
         let only = IdSet::from_iter([node.id]);
         let name = format!("first touch on node {}", node.id);
         let mut finding = all_on(name, &only, evidence_of(&region?)?);
-        finding.passed &= place?.1 == node.id;
+        finding.passed &= place?.node == node.id;
         findings.push(finding);
     }
     Ok(findings)
@@ -249,7 +249,7 @@ fn on_its_own(
         take()?;
         let region = touched(nodes * 16 * PAGE_BYTES, false)?;
         let evidence = evidence_of(&region)?;
-        let (cpu, _) = numa::current_place()?;
+        let cpu = numa::current_place()?.cpu;
         let stack = super::slot::stack_evidence()?;
         Ok(TakenSeat { cpu, group: plan.group_here(), evidence, stack })
     });

@@ -2,8 +2,9 @@
 
 use std::cell::Cell;
 use std::io;
+use std::ops::Range;
 
-use super::evidence::{Evidence, PAGE_BYTES, Range};
+use super::evidence::{Evidence, PAGE_BYTES};
 use super::{MemoryPolicy, PinLevel, Plan};
 use crate::sys::numa;
 use crate::topology::IdSet;
@@ -53,7 +54,7 @@ impl Plan {
         match &group.index {
             // One index on one node: that of the thread that loads it, which must not wander.
             MemoryPolicy::Local if self.groups.len() == 1 => {
-                let (cpu, _) = numa::current_place()?;
+                let cpu = numa::current_place()?.cpu;
                 numa::set_affinity(&IdSet::from_iter([cpu]))?;
             }
             MemoryPolicy::Bind(_) | MemoryPolicy::Local => numa::set_affinity(&group.cpus)?,
@@ -75,17 +76,18 @@ impl Plan {
         if let Some(group) = GROUP.get() {
             return group.min(self.groups.len() - 1);
         }
-        let Ok((cpu, _)) = numa::current_place() else { return 0 };
-        self.groups.iter().position(|group| group.cpus.contains(cpu)).unwrap_or(0)
+        let Ok(place) = numa::current_place() else { return 0 };
+        self.groups.iter().position(|group| group.cpus.contains(place.cpu)).unwrap_or(0)
     }
 }
 
 /// Brings what the calling thread has of stack and thread-local memory to the node it runs on: the
 /// thread that started it has made that, 800 kB with the C++ engine's.
 fn bring_stack() -> io::Result<()> {
-    let (start, end) = numa::own_stack()?;
-    let pages: Vec<usize> = (start & !(PAGE_BYTES - 1)..end).step_by(PAGE_BYTES).collect();
-    let (_, here) = numa::current_place()?;
+    let stack = numa::own_stack()?;
+    let pages: Vec<usize> =
+        (stack.start & !(PAGE_BYTES - 1)..stack.end).step_by(PAGE_BYTES).collect();
+    let here = numa::current_place()?.node;
     let nodes = numa::nodes_of_pages(&pages)?;
     let is_elsewhere = |node: &Option<u32>| node.is_some_and(|node| node != here);
     let elsewhere = pages.iter().zip(&nodes).filter(|(_, node)| is_elsewhere(node));
@@ -128,16 +130,16 @@ pub fn with_pages<T>(small: bool, work: impl FnOnce() -> T) -> T {
 ///
 /// # Errors
 /// When the kernel refuses.
-pub fn keep_small(ranges: &[Range]) -> io::Result<()> {
-    ranges.iter().try_for_each(|&(start, end)| numa::advise_huge(start, end - start, false))
+pub fn keep_small(ranges: &[Range<usize>]) -> io::Result<()> {
+    ranges.iter().try_for_each(|range| numa::advise_huge(range, false))
 }
 
 /// Asks the kernel for huge pages under memory of `values` that has not been touched yet. Where it
 /// refuses, pages are small.
 pub fn ask_for_huge_pages<T>(values: &mut Vec<T>) {
-    let (start, length_bytes) = numa::whole_pages(values.spare_capacity_mut(), PAGE_BYTES);
+    let pages = numa::whole_pages(values.spare_capacity_mut(), PAGE_BYTES);
     // Speed alone depends on it.
-    let _ = numa::advise_huge(start, length_bytes, true);
+    let _ = numa::advise_huge(&pages, true);
 }
 
 /// Drops `values` and gives their pages back to the kernel at once, where the allocator would keep

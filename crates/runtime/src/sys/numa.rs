@@ -6,6 +6,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::ptr;
 
 use crate::topology::IdSet;
@@ -97,13 +98,21 @@ pub(crate) fn set_affinity(cpus: &IdSet) -> io::Result<()> {
     checked(result).map(|_| ())
 }
 
-/// CPU and node that the calling thread runs on now.
-pub(crate) fn current_place() -> io::Result<(u32, u32)> {
+/// Where a thread runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ThreadPlace {
+    pub(crate) cpu: u32,
+    /// That of the CPU.
+    pub(crate) node: u32,
+}
+
+/// Where the calling thread runs now.
+pub(crate) fn current_place() -> io::Result<ThreadPlace> {
     let (mut cpu, mut node) = (0u32, 0u32);
     let nothing = ptr::null_mut::<libc::c_void>();
     // SAFETY: both pointers are valid for writing; the third argument is unused and may be null.
     let result = unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut node, nothing) };
-    checked(result).map(|_| (cpu, node))
+    checked(result).map(|_| ThreadPlace { cpu, node })
 }
 
 /// For each address, the node that its page lies on; `None` where there is no page yet.
@@ -147,8 +156,8 @@ pub(crate) fn move_pages(addresses: &[usize], node: u32) -> io::Result<()> {
     checked(result).map(|_| ())
 }
 
-/// First and last address of the calling thread's stack, in which its thread-local memory lies too.
-pub(crate) fn own_stack() -> io::Result<(usize, usize)> {
+/// Addresses of the calling thread's stack, in which its thread-local memory lies too.
+pub(crate) fn own_stack() -> io::Result<Range<usize>> {
     let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
     let (mut start, mut length_bytes) = (ptr::null_mut(), 0);
     // SAFETY: the first call initialises `attributes` or fails; the others get what it made, and
@@ -165,15 +174,16 @@ pub(crate) fn own_stack() -> io::Result<(usize, usize)> {
     if failed != 0 {
         return Err(io::Error::from_raw_os_error(failed));
     }
-    Ok((start as usize, start as usize + length_bytes))
+    Ok(start as usize..start as usize + length_bytes)
 }
 
 /// Whether the kernel should back a range of mapped addresses by huge pages.
-pub(crate) fn advise_huge(start: usize, length_bytes: usize, wanted: bool) -> io::Result<()> {
+pub(crate) fn advise_huge(addresses: &Range<usize>, wanted: bool) -> io::Result<()> {
     let advice = if wanted { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
     // SAFETY: these two advices change the size of pages and never what they hold; the kernel
     // refuses a range that is not mapped.
-    let result = unsafe { libc::madvise(start as *mut libc::c_void, length_bytes, advice) };
+    let result =
+        unsafe { libc::madvise(addresses.start as *mut libc::c_void, addresses.len(), advice) };
     checked(result.into()).map(|_| ())
 }
 
@@ -188,19 +198,20 @@ pub(crate) fn huge_pages_are_disabled() -> io::Result<bool> {
 /// Gives the whole pages of `room` back to the kernel: they take no memory until they are written
 /// to again.
 pub(crate) fn discard_pages<T>(room: &mut [MaybeUninit<T>], page_bytes: usize) -> io::Result<()> {
-    let (start, length_bytes) = whole_pages(room, page_bytes);
+    let pages = whole_pages(room, page_bytes);
     // SAFETY: the pages are borrowed and hold nothing, so they may read as anything from now on.
-    let result =
-        unsafe { libc::madvise(start as *mut libc::c_void, length_bytes, libc::MADV_DONTNEED) };
+    let result = unsafe {
+        libc::madvise(pages.start as *mut libc::c_void, pages.len(), libc::MADV_DONTNEED)
+    };
     checked(result.into()).map(|_| ())
 }
 
-/// Where the whole pages within `room` start, and their length in bytes, which can be 0.
-pub(crate) fn whole_pages<T>(room: &mut [MaybeUninit<T>], page_bytes: usize) -> (usize, usize) {
+/// Addresses of the whole pages within `room`, of which there may be none.
+pub(crate) fn whole_pages<T>(room: &mut [MaybeUninit<T>], page_bytes: usize) -> Range<usize> {
     let room = room.as_ptr_range();
     let start = (room.start as usize).next_multiple_of(page_bytes);
     let end = room.end as usize / page_bytes * page_bytes;
-    (start, end.saturating_sub(start))
+    start..end.max(start)
 }
 
 /// Switches transparent huge pages off, or on again, for the whole process.
@@ -239,16 +250,10 @@ impl Region {
         Ok(Self { start: start.cast(), length_bytes })
     }
 
-    /// Address of the first byte.
+    /// Where it is.
     #[must_use]
-    pub(crate) fn address(&self) -> usize {
-        self.start as usize
-    }
-
-    /// Length.
-    #[must_use]
-    pub(crate) fn length_bytes(&self) -> usize {
-        self.length_bytes
+    pub(crate) fn addresses(&self) -> Range<usize> {
+        self.start as usize..self.start as usize + self.length_bytes
     }
 
     /// The bytes, to be written.

@@ -1,9 +1,10 @@
 //! The stage that turns stored reads into records of SLOW5 or BLOW5.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use seqloom_format::hdf5::write::SignalCompressor;
+use seqloom_format::hdf5::SignalCompressor;
 use seqloom_format::signal::{SignalHeader, SignalRead};
 use seqloom_format::slow5::binary::{self, RecordEncoder};
 use seqloom_format::slow5::{Compression, HeaderError, header, text};
@@ -84,7 +85,7 @@ pub struct EncodedRead {
     /// Read group in the input.
     pub group: u32,
     /// Categories, for [`Route::ByCategory`]: a range of [`Encoded::categories`].
-    pub categories: (u32, u32),
+    pub categories: Range<u32>,
 }
 
 /// The records of a batch.
@@ -112,7 +113,7 @@ impl Encoded {
 /// What is known of a read before it is encoded.
 struct Prepared {
     group: u32,
-    categories: (u32, u32),
+    categories: Range<u32>,
     /// Whether it is as it is stored.
     is_same: bool,
 }
@@ -202,7 +203,7 @@ impl Transcode<'_> {
         input: usize,
         read: &mut SignalRead,
         categories: &mut Vec<u16>,
-    ) -> Result<(u32, u32), ReadError> {
+    ) -> Result<Range<u32>, ReadError> {
         match &self.route {
             Route::Together([]) => {}
             Route::Together(groups) => {
@@ -217,10 +218,10 @@ impl Transcode<'_> {
                 let found = table.of(&read.read_id).ok_or_else(unknown)?;
                 let start = categories.len() as u32;
                 categories.extend_from_slice(found);
-                return Ok((start, categories.len() as u32));
+                return Ok(start..categories.len() as u32);
             }
         }
-        Ok((0, 0))
+        Ok(0..0)
     }
 
     /// Rearranges the auxiliary values; whether they stay as they are.

@@ -4,9 +4,8 @@
 //! has from there, so that no length from the file is believed beyond the file's end.
 
 use memchr::memchr;
-use seqloom_format::slow5::FrameError;
 use seqloom_format::slow5::binary::{self, Frame};
-use seqloom_format::slow5::limits::MAX_BODY_BYTES;
+use seqloom_format::slow5::{FrameError, MAX_BODY_BYTES};
 
 /// Bytes of the length in front of a BLOW5 record.
 pub(super) const PREFIX_BYTES: u64 = binary::LENGTH_BYTES as u64;

@@ -1,6 +1,7 @@
 //! SLOW5 and BLOW5: files of records one behind the other.
 
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -203,7 +204,7 @@ impl SignalStore for RecordFile {
         batch.bytes.clear();
         let mut runs = order.as_slice();
         while !runs.is_empty() {
-            let (count, start, end) = run_of(&batch.frames, runs);
+            let Run { count, bytes: Range { start, end } } = run_of(&batch.frames, runs);
             let base = batch.bytes.len();
             batch.bytes.resize(base + (end - start) as usize, 0);
             self.read(&mut batch.bytes[base..], start)?;
@@ -307,8 +308,15 @@ impl RecordFile {
     }
 }
 
-/// How many of the frames at `order` are read with one call, and the bytes from where to where.
-fn run_of(frames: &[Frame], order: &[usize]) -> (usize, u64, u64) {
+/// Frames that are read with one call.
+struct Run {
+    count: usize,
+    /// Of the file.
+    bytes: Range<u64>,
+}
+
+/// How many of the frames at `order` are read with one call.
+fn run_of(frames: &[Frame], order: &[usize]) -> Run {
     let first = &frames[order[0]];
     let (start, mut end) = (first.offset, first.offset + first.size_bytes);
     let mut count = 1;
@@ -321,5 +329,5 @@ fn run_of(frames: &[Frame], order: &[usize]) -> (usize, u64, u64) {
         end = new_end;
         count += 1;
     }
-    (count, start, end)
+    Run { count, bytes: start..end }
 }

@@ -7,6 +7,7 @@ use seqloom_testkit::random::Random;
 use seqloom_testkit::skip;
 
 use super::operands::Transitions;
+use super::trace::CellTrace;
 use super::*;
 use crate::events::Events;
 use crate::events::detect::{DetectOptions, DetectScratch, detect, samples_to_pa};
@@ -30,7 +31,7 @@ impl Problem {
 /// A kernel's work: bits of all cells, places of bands, best end.
 #[derive(PartialEq)]
 struct Filled {
-    cells: Vec<[(bool, bool); BANDWIDTH]>,
+    cells: Vec<[CellTrace; BANDWIDTH]>,
     first_events: Vec<i32>,
     best: Option<usize>,
 }

@@ -3,6 +3,13 @@
 use super::operands::Operands;
 use super::{AlignedPair, BANDWIDTH, MAX_SKIPPED_KMERS, MIN_MEAN_LOG_EMISSION, NoAlignment};
 
+/// Both bits of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CellTrace {
+    pub(super) stay: bool,
+    pub(super) skip: bool,
+}
+
 /// Of the cells of one band, a bit each, from the first cell on. Bits from [`BANDWIDTH`] on mean
 /// nothing.
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,10 +28,10 @@ impl BandTrace {
         self.skip[cell / 8] |= u8::from(skip) << (cell % 8);
     }
 
-    /// Both bits of a cell.
-    pub(super) fn get(&self, cell: usize) -> (bool, bool) {
+    /// What is set of a cell.
+    pub(super) fn get(&self, cell: usize) -> CellTrace {
         let bit = |bits: &[u8; 16]| bits[cell / 8] >> (cell % 8) & 1 == 1;
-        (bit(&self.stay), bit(&self.skip))
+        CellTrace { stay: bit(&self.stay), skip: bit(&self.skip) }
     }
 }
 
@@ -62,7 +69,7 @@ pub(super) fn walk(
             .ok()
             .filter(|&cell| cell < BANDWIDTH)
             .ok_or(NoAlignment::Lost)?;
-        let (stay, is_skip) = trace.bands[band].get(cell);
+        let CellTrace { stay, skip: is_skip } = trace.bands[band].get(cell);
         skipped = if is_skip { skipped + 1 } else { 0 };
         most_skipped = skipped.max(most_skipped);
         let is_stay = stay && !is_skip;

@@ -7,7 +7,7 @@ use std::process::Command;
 use seqloom_testkit::bam::{BamReader, BamRecord};
 
 use super::super::real_reads::{RealRead, aligned};
-use crate::aligned_read::AlignedRead;
+use crate::aligned_read::{AlignedBase, AlignedRead};
 use crate::events::ReadEvents;
 
 /// One record of the BAM file.
@@ -18,7 +18,7 @@ pub(crate) struct Alignment {
     pub(crate) end: u64,
     pub(crate) is_reverse: bool,
     pub(crate) mapq: u8,
-    pub(crate) pairs: Vec<(u32, u32)>,
+    pub(crate) pairs: Vec<AlignedBase>,
 }
 
 /// All that our side starts from.
@@ -96,7 +96,8 @@ fn alignments(path: &Path, reads: &[RealRead]) -> Vec<Alignment> {
         for (length, operation) in record.cigar() {
             match operation {
                 b'M' | b'=' | b'X' => {
-                    pairs.extend((0..length).map(|at| (reference + at, read + at)));
+                    let base = |at| AlignedBase { offset: reference + at, position: read + at };
+                    pairs.extend((0..length).map(base));
                     (reference, read) = (reference + length, read + length);
                 }
                 b'D' => reference += length,

@@ -64,23 +64,24 @@ struct Walk<'a> {
     body_bytes: u64,
 }
 
-fn pair(element: Option<&[u8]>) -> Option<(u64, u64)> {
+/// The two numbers of such a structure.
+fn pair(element: Option<&[u8]>) -> Option<[u64; 2]> {
     let (words, _) = element?.as_chunks::<8>();
     let number = |i: usize| u64::try_from(i64::from_le_bytes(*words.get(i)?)).ok();
-    number(0).zip(number(1))
+    Some([number(0)?, number(1)?])
 }
 
 impl Walk<'_> {
     fn buffer(&mut self) -> Result<Buffer, FlatError> {
-        let (offset, len) = pair(self.buffers.next())
-            .filter(|(offset, len)| offset.checked_add(*len).is_some_and(|e| e <= self.body_bytes))
+        let [offset, len] = pair(self.buffers.next())
+            .filter(|[offset, len]| offset.checked_add(*len).is_some_and(|e| e <= self.body_bytes))
             .ok_or(FlatError { what: "a buffer that is missing or outside its batch", at: 0 })?;
         Ok(Buffer { offset, len })
     }
 
     fn column(&mut self, field: &Field, of_dictionary: bool) -> Result<ColumnLayout, FlatError> {
         let missing = FlatError { what: "a column without its place", at: 0 };
-        let (rows, nulls) = pair(self.nodes.next()).ok_or(missing)?;
+        let [rows, nulls] = pair(self.nodes.next()).ok_or(missing)?;
         let index = field.dictionary.filter(|_| !of_dictionary).map(|(_, index)| index);
         let kind = index.unwrap_or(field.kind);
         let count = match kind {

@@ -43,8 +43,13 @@ impl Hasher for AsItIs {
     }
 }
 
-/// Reference and 0-based position.
-type Place = (i32, i32);
+/// A base of the reference; in order of the file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    reference: i32,
+    /// 0-based.
+    position: i32,
+}
 
 /// From `at` on, the depth differs by this much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,7 +141,7 @@ impl State for Depth {
             end.save(out);
         }
         self.tail.len().save(out);
-        for Change { at: (reference, position), by } in &self.tail {
+        for Change { at: Place { reference, position }, by } in &self.tail {
             [*reference, *position, *by].iter().for_each(|number| number.save(out));
         }
     }
@@ -147,7 +152,7 @@ impl State for Depth {
             depth.open.insert(u64::load(bytes)?, i32::load(bytes)?);
         }
         for _ in 0..usize::load(bytes)? {
-            let at = (i32::load(bytes)?, i32::load(bytes)?);
+            let at = Place { reference: i32::load(bytes)?, position: i32::load(bytes)? };
             depth.tail.push(Change { at, by: i32::load(bytes)? });
         }
         Ok(depth)
@@ -183,22 +188,23 @@ impl Depth {
             level += change.by;
             let Some(next) = changes.get(index + 1) else { break };
             // Changes of sorted records end within their sequence.
-            if level == 0 || next.at == change.at || next.at.0 != change.at.0 {
+            let reference = change.at.reference;
+            if level == 0 || next.at == change.at || next.at.reference != reference {
                 continue;
             }
-            let ((reference, from), (_, to)) = (change.at, next.at);
-            let own_end = match reference.cmp(&limit.0) {
+            let (from, to) = (change.at.position, next.at.position);
+            let own_end = match reference.cmp(&limit.reference) {
                 std::cmp::Ordering::Less => to,
-                std::cmp::Ordering::Equal => limit.1.clamp(from, to),
+                std::cmp::Ordering::Equal => limit.position.clamp(from, to),
                 std::cmp::Ordering::Greater => from,
             };
-            for (start, end, own) in unit.levels_within(reference, from, own_end) {
+            for (stretch, own) in unit.levels_within(reference, from..own_end) {
                 let new = own.saturating_add_signed(level);
-                self.counts.shift(reference, own, new, (end - start) as u64);
+                self.counts.shift(reference, own, new, (stretch.end - stretch.start) as u64);
             }
             if own_end < to {
-                self.tail.push(Change { at: (reference, own_end), by: level });
-                self.tail.push(Change { at: (reference, to), by: -level });
+                self.tail.push(Change { at: Place { reference, position: own_end }, by: level });
+                self.tail.push(Change { at: next.at, by: -level });
             }
         }
     }
@@ -219,15 +225,16 @@ impl Depth {
                 *state = Some(record.end);
             }
             let clip = clip.unwrap_or(i32::MIN);
-            for (from, to) in unit.blocks(record) {
+            let at = |position| Place { reference: record.reference, position };
+            for block in unit.blocks(record) {
                 let mut change = |start: i32, by: i32| {
-                    if start < to {
-                        changes.push(Change { at: (record.reference, start), by });
-                        changes.push(Change { at: (record.reference, to), by: -by });
+                    if start < block.end {
+                        changes.push(Change { at: at(start), by });
+                        changes.push(Change { at: at(block.end), by: -by });
                     }
                 };
-                change(from.max(record.clip), -1);
-                change(from.max(clip), 1);
+                change(block.start.max(record.clip), -1);
+                change(block.start.max(clip), 1);
             }
         }
         let untouched = unit.open().filter(|(name, _)| !anew.contains_key(name));
@@ -239,7 +246,8 @@ impl Depth {
     #[must_use]
     pub fn finish(mut self, lengths: &[u32]) -> DepthSummary {
         let mut changes = std::mem::take(&mut self.tail);
-        self.add(&mut changes, &UnitDepth::default(), (i32::MAX, i32::MAX));
+        let end = Place { reference: i32::MAX, position: i32::MAX };
+        self.add(&mut changes, &UnitDepth::default(), end);
         let Counts { mut positions, references: found } = self.counts;
         let found = |reference| found.get(&reference).copied().unwrap_or_default();
         let references: Vec<_> = (0..lengths.len() as i32).map(found).collect();

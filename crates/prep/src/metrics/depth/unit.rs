@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::hash::BuildHasherDefault;
+use std::ops::Range;
 
 use seqloom_format::bam::{Flags, RecordRef, cigar};
 
@@ -23,7 +24,7 @@ struct Level {
 }
 
 /// A record of a template that may be open where its unit starts.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Doubtful {
     pub(super) name: u64,
     pub(super) reference: i32,
@@ -34,7 +35,7 @@ pub(super) struct Doubtful {
     /// Whether it opens its template, if it does not close it.
     pub(super) opens: bool,
     /// Its CIGAR, in bytes of the unit's.
-    cigar: (usize, usize),
+    cigar: Range<usize>,
 }
 
 /// What a worker has counted of one unit.
@@ -62,8 +63,8 @@ impl UnitDepth {
     }
 
     /// The stretches of a record that cover the reference.
-    pub(super) fn blocks(&self, of: &Doubtful) -> impl Iterator<Item = (i32, i32)> {
-        let words = self.cigars[of.cigar.0..of.cigar.1].chunks_exact(4);
+    pub(super) fn blocks(&self, of: &Doubtful) -> impl Iterator<Item = Range<i32>> {
+        let words = self.cigars[of.cigar.clone()].chunks_exact(4);
         let codes = words.map(|it| u32::from_le_bytes([it[0], it[1], it[2], it[3]]));
         blocks(of.start, codes.map(|word| ((word & 15) as u8, word >> 4)))
     }
@@ -73,26 +74,25 @@ impl UnitDepth {
         self.levels.partition_point(|level| level.at <= place)
     }
 
-    /// Stretches of one depth between two positions: start, end, depth.
+    /// Stretches of one depth in some positions of a sequence, each with its depth.
     pub(super) fn levels_within(
         &self,
         reference: i32,
-        from: i32,
-        to: i32,
-    ) -> impl Iterator<Item = (i32, i32, u32)> {
-        let first = self.levels_up_to((reference, from));
-        let here = |level: &&Level| level.at.0 == reference;
+        positions: Range<i32>,
+    ) -> impl Iterator<Item = (Range<i32>, u32)> {
+        let Range { start: mut from, end: to } = positions;
+        let first = self.levels_up_to(Place { reference, position: from });
+        let here = |level: &&Level| level.at.reference == reference;
         let before = first.checked_sub(1).map(|it| &self.levels[it]).filter(here);
         let mut depth = before.map_or(0, |level| level.depth);
         let inside = self.levels[first..]
             .iter()
-            .take_while(move |level| level.at.0 == reference && level.at.1 < to);
-        let ends = inside.map(|level| (level.at.1, level.depth)).chain([(to, 0)]);
-        let mut start = from;
+            .take_while(move |level| level.at.reference == reference && level.at.position < to);
+        let ends = inside.map(|level| (level.at.position, level.depth)).chain([(to, 0)]);
         ends.filter_map(move |(end, next)| {
-            let stretch = (start, end, depth);
-            (start, depth) = (end, next);
-            (stretch.0 < stretch.1).then_some(stretch)
+            let stretch = (from..end, depth);
+            (from, depth) = (end, next);
+            (!stretch.0.is_empty()).then_some(stretch)
         })
     }
 
@@ -100,7 +100,8 @@ impl UnitDepth {
     pub(super) fn changes_from(&self, place: Place) -> Vec<Change> {
         let first = self.levels_up_to(place);
         let before = first.checked_sub(1).map(|it| self.levels[it]);
-        let mut depth = before.filter(|it| it.at.0 == place.0).map_or(0, |it| it.depth as i32);
+        let mut depth =
+            before.filter(|it| it.at.reference == place.reference).map_or(0, |it| it.depth as i32);
         let mut changes = Vec::new();
         if depth > 0 {
             changes.push(Change { at: place, by: depth });
@@ -114,7 +115,7 @@ impl UnitDepth {
 }
 
 /// The stretches of a record that cover the reference: M, = and X.
-fn blocks(start: i32, codes: impl Iterator<Item = (u8, u32)>) -> impl Iterator<Item = (i32, i32)> {
+fn blocks(start: i32, codes: impl Iterator<Item = (u8, u32)>) -> impl Iterator<Item = Range<i32>> {
     let mut position = start;
     codes.filter_map(move |(code, length)| {
         let from = position;
@@ -122,7 +123,7 @@ fn blocks(start: i32, codes: impl Iterator<Item = (u8, u32)>) -> impl Iterator<I
         if cigar::consumes_reference(code) {
             position = to;
         }
-        cigar::is_aligned(code).then_some((from, to))
+        cigar::is_aligned(code).then_some(from..to)
     })
 }
 
@@ -164,21 +165,22 @@ impl DepthWorker {
         if record.flags() & LEFT_OUT != 0 || reference < 0 || start < 0 {
             return;
         }
+        let place = Place { reference, position: start };
         match self.unit.limit {
-            None => self.first = (reference, start),
-            Some((last, _)) if last != reference => self.settle(last, i32::MAX),
+            None => self.first = place,
+            Some(last) if last.reference != reference => self.settle(last.reference, i32::MAX),
             Some(_) if self.events.len() >= self.most_events.max(MOST_EVENTS) => {
                 self.settle(reference, start);
                 self.most_events = 2 * self.events.len();
             }
             Some(_) => {}
         }
-        self.unit.limit = Some((reference, start));
+        self.unit.limit = Some(place);
         let clip = self.clip(record, is_split);
-        for (from, to) in blocks(start, record.full_cigar().codes()) {
-            let from = from.max(clip);
-            if from < to {
-                self.events.extend([from as u64 * 2 + 1, to as u64 * 2]);
+        for block in blocks(start, record.full_cigar().codes()) {
+            let from = block.start.max(clip);
+            if from < block.end {
+                self.events.extend([from as u64 * 2 + 1, block.end as u64 * 2]);
             }
         }
     }
@@ -202,14 +204,15 @@ impl DepthWorker {
         let clip = clip.unwrap_or(i32::MIN);
         let is_doubtful = is_split
             || record.has_flags(Flags::SUPPLEMENTARY)
-            || (mate_reference == reference && (reference, mate) < self.first)
-            || (reference == self.first.0 && start < self.first.1.saturating_add(EDGE_BP));
+            || (mate_reference == reference && Place { reference, position: mate } < self.first)
+            || (reference == self.first.reference
+                && start < self.first.position.saturating_add(EDGE_BP));
         if is_doubtful || self.in_doubt.contains(&name) {
             self.in_doubt.insert(name);
             let from = self.unit.cigars.len();
             let words = cigar.codes().map(|(code, length)| length << 4 | u32::from(code));
             self.unit.cigars.extend(words.flat_map(u32::to_le_bytes));
-            let cigar = (from, self.unit.cigars.len());
+            let cigar = from..self.unit.cigars.len();
             self.unit.doubtful.push(Doubtful { name, reference, start, end, clip, opens, cigar });
         }
         clip
@@ -225,7 +228,7 @@ impl DepthWorker {
             let before = self.depth;
             self.depth = before + starts as u32 - (together.len() - starts) as u32;
             if self.depth != before {
-                let at = (reference, (together[0] >> 1) as i32);
+                let at = Place { reference, position: (together[0] >> 1) as i32 };
                 self.unit.levels.push(Level { at, depth: self.depth });
             }
         }
@@ -235,11 +238,12 @@ impl DepthWorker {
     /// Ends the unit; what is certain of it is counted.
     pub(in super::super) fn end_unit(&mut self) -> UnitDepth {
         let Some(limit) = self.unit.limit else { return UnitDepth::default() };
-        self.settle(limit.0, i32::MAX);
+        self.settle(limit.reference, i32::MAX);
         for pair in self.unit.levels.windows(2) {
             let (from, to) = (pair[0].at, pair[1].at.min(limit));
-            if from.0 == to.0 && from.1 < to.1 && pair[0].depth > 0 {
-                self.certain.shift(from.0, 0, pair[0].depth, (to.1 - from.1) as u64);
+            if from.reference == to.reference && from < to && pair[0].depth > 0 {
+                let length = (to.position - from.position) as u64;
+                self.certain.shift(from.reference, 0, pair[0].depth, length);
             }
         }
         self.in_doubt.clear();

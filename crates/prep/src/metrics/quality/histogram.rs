@@ -137,15 +137,19 @@ impl Histogram {
     }
 
     fn twice_median(&self) -> u64 {
-        twice_median(self.iter().map(|(size, count)| (u64::from(size), count)), self.count())
+        let bins = self.iter().map(|(size, values)| Bin { size: size.into(), values });
+        twice_median(bins, self.count())
     }
 
     /// Median of the absolute differences from the median; 0 without values.
     #[must_use]
     pub(crate) fn median_absolute_deviation(&self) -> f64 {
         let median = self.twice_median();
-        let deviation = |(size, n): (u32, u64)| ((2 * u64::from(size)).abs_diff(median), n);
-        let mut deviations: Vec<(u64, u64)> = self.iter().map(deviation).collect();
+        let deviation = |(size, values): (u32, u64)| Bin {
+            size: (2 * u64::from(size)).abs_diff(median),
+            values,
+        };
+        let mut deviations: Vec<Bin> = self.iter().map(deviation).collect();
         deviations.sort_unstable();
         twice_median(deviations.into_iter(), self.count()) as f64 / 4.0
     }
@@ -164,11 +168,18 @@ fn bin_of(size: u32) -> u32 {
     size >> BIN_BITS << BIN_BITS
 }
 
+/// Values of one size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Bin {
+    size: u64,
+    values: u64,
+}
+
 /// Sum of the two middle ones of `count` values, given by size.
-fn twice_median(bins: impl Iterator<Item = (u64, u64)>, count: u64) -> u64 {
+fn twice_median(bins: impl Iterator<Item = Bin>, count: u64) -> u64 {
     let (low, high) = (count.div_ceil(2), count / 2 + 1);
     let (mut total, mut low_size) = (0, None);
-    for (size, values) in bins {
+    for Bin { size, values } in bins {
         total += values;
         if total >= low && low_size.is_none() {
             low_size = Some(size);

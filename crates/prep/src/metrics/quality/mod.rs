@@ -7,18 +7,29 @@
 //! the order of the records nor on who saw them.
 
 mod adapters;
-pub mod alignment_summary;
+mod alignment_summary;
 mod cigar_sums;
 mod cycle_sums;
-pub mod cycles;
-pub mod gc_bias;
-pub mod histogram;
-pub mod insert_size;
+mod cycles;
+mod gc_bias;
+mod histogram;
+mod insert_size;
 mod observed;
 mod padded;
-pub mod qualities;
-pub mod read_groups;
-pub mod samtools_stats;
+mod qualities;
+mod read_groups;
+mod samtools_stats;
+
+pub use alignment_summary::{
+    AlignmentSummaryCounts, AlignmentSummaryMetrics, Category, ReadLengths,
+};
+pub use cycles::{ADAPTERS, CycleBases};
+pub use gc_bias::GcWindows;
+pub use histogram::Histogram;
+pub use insert_size::{InsertSizeMetrics, PairOrientation};
+pub use qualities::{QualityByCycleCounts, QualityDistributionCounts, QualityYieldCounts};
+pub use read_groups::ReadGroupNames;
+pub use samtools_stats::SamtoolsStatsCounts;
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
@@ -32,14 +43,11 @@ use super::depth::{Depth, DepthWorker, UnitDepth};
 use crate::finish::hooks::{HookError, RecordVisitor, VisitorSource};
 use crate::input::reference::ReferenceSequences;
 use adapters::AdapterStarts;
-use alignment_summary::AlignmentSummaryCounts;
 use cycles::{AdapterFinders, CycleCounts};
 use gc_bias::GcBiasCounts;
 use insert_size::InsertSizeCounts;
 use observed::{Observed, ObservedScratch};
-use qualities::{QualityByCycleCounts, QualityDistributionCounts, QualityYieldCounts};
-use read_groups::{ReadGroupCounts, ReadGroupNames, ReadGroupsCounts};
-use samtools_stats::SamtoolsStatsCounts;
+use read_groups::{ReadGroupCounts, ReadGroupsCounts};
 
 /// A worker with this many large insert sizes hands them over: they are in memory once.
 const LARGE_SIZES_PER_WORKER: u64 = 4096;

@@ -104,6 +104,16 @@ struct Cycles {
 
 state_of_fields!(Cycles { qualities, reads });
 
+/// The bases of one cycle, of which there are some.
+#[derive(Debug, Clone, Copy)]
+struct CountedCycle {
+    /// From 1.
+    cycle: u32,
+    /// Sum of the qualities.
+    qualities: u64,
+    bases: u64,
+}
+
 impl Cycles {
     fn add(&mut self, qualities: Padded<'_>, is_reverse: bool) {
         if qualities.is_empty() {
@@ -119,11 +129,11 @@ impl Cycles {
         self.reads.merge(&other.reads);
     }
 
-    /// Cycles from 1 with their sum of qualities and their bases, of which there are some.
-    fn counted(&self) -> impl Iterator<Item = (u32, u64, u64)> {
+    /// Cycles with bases.
+    fn counted(&self) -> impl Iterator<Item = CountedCycle> {
         let sums = self.qualities.by_cycle().into_iter().zip(self.reads.by_cycle());
         let counted = (1..).zip(sums).filter(|(_, (_, bases))| *bases > 0);
-        counted.map(|(cycle, (sum, bases))| (cycle, sum, bases))
+        counted.map(|(cycle, (qualities, bases))| CountedCycle { cycle, qualities, bases })
     }
 }
 
@@ -145,9 +155,8 @@ impl ByCycle {
 
     /// Cycles from 1 and their means, of first and of second reads.
     fn means_of_reads(&self) -> [Vec<(u32, f64)>; 2] {
-        [&self.first, &self.second].map(|cycles| {
-            cycles.counted().map(|(cycle, sum, bases)| (cycle, sum as f64 / bases as f64)).collect()
-        })
+        let mean = |it: CountedCycle| (it.cycle, it.qualities as f64 / it.bases as f64);
+        [&self.first, &self.second].map(|cycles| cycles.counted().map(mean).collect())
     }
 
     /// Cycles from 1 and their means; second reads follow the last cycle of the first ones.

@@ -137,7 +137,7 @@ impl<'a> EndCollector<'a> {
             let ends = examine_single(&record, ordinal, self.libraries, &self.options, counters)?;
             self.append_single(ends, mates, scratch)?;
             if let Some(relatives) = &self.relatives {
-                let (_, group) = group_of(&record, self.libraries).map_err(malformed)?;
+                let group = group_of(&record, self.libraries).map_err(malformed)?.read_group;
                 let relative = Relative::new(record.name(), group, ordinal);
                 let partition = relative.partition_of(END_PARTITIONS);
                 relatives.append(partition, &[&relative.to_bytes()], scratch)?;

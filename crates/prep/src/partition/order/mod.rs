@@ -7,7 +7,7 @@
 //! and Picard 2.27.5 (`SortSam`), both checked by running them.
 
 mod keys;
-pub mod natural;
+pub(crate) mod natural;
 
 use std::cmp::Ordering;
 use std::str::FromStr;

@@ -14,12 +14,22 @@ fn c_string(name: &[u8]) -> &[u8] {
     name.iter().position(|&byte| byte == 0).map_or(name, |end| &name[..end])
 }
 
-/// A run of digits at the start of `text`: leading zeros, digits behind them, and what follows.
-fn number(text: &[u8]) -> (usize, &[u8], &[u8]) {
+/// A run of digits at the start of a text.
+#[derive(Clone, Copy)]
+struct Number<'a> {
+    /// How many lead.
+    zeros: usize,
+    /// Those behind them.
+    digits: &'a [u8],
+    /// What follows.
+    rest: &'a [u8],
+}
+
+fn number(text: &[u8]) -> Number<'_> {
     let zeros = text.iter().take_while(|&&byte| byte == b'0').count();
     let digits = text[zeros..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (digits, rest) = text[zeros..].split_at(digits);
-    (zeros, digits, rest)
+    Number { zeros, digits, rest }
 }
 
 /// Which name comes first.
@@ -37,17 +47,17 @@ pub(crate) fn compare(left: &[u8], right: &[u8]) -> Ordering {
             (left, right) = (&left[1..], &right[1..]);
             continue;
         }
-        let (left_zeros, left_digits, left_rest) = number(left);
-        let (right_zeros, right_digits, right_rest) = number(right);
-        let order = left_digits
+        let (one, other) = (number(left), number(right));
+        let order = one
+            .digits
             .len()
-            .cmp(&right_digits.len())
-            .then_with(|| left_digits.cmp(right_digits))
-            .then_with(|| right_zeros.cmp(&left_zeros));
+            .cmp(&other.digits.len())
+            .then_with(|| one.digits.cmp(other.digits))
+            .then_with(|| other.zeros.cmp(&one.zeros));
         if order != Ordering::Equal {
             return order;
         }
-        (left, right) = (left_rest, right_rest);
+        (left, right) = (one.rest, other.rest);
     }
 }
 
@@ -65,7 +75,7 @@ pub(crate) fn append_text(name: &[u8], out: &mut Vec<u8>) {
             rest = &rest[1..];
             continue;
         }
-        let (zeros, digits, behind) = number(rest);
+        let Number { zeros, digits, rest: behind } = number(rest);
         out.push(b'0' + digits.len().min(LONG_NUMBER) as u8);
         if digits.len() >= LONG_NUMBER {
             // BAM names have at most 254 bytes.

@@ -23,7 +23,7 @@ use seqloom_runtime::failure::lock;
 use seqloom_runtime::memory::Ledger;
 
 pub(crate) use saved::SavedPartition;
-pub use saved::{SavedStore, SavedValue, WriteOutError, write_out};
+pub use saved::{SavedStore, SavedValue, write_out};
 
 /// Partitions are made as they are first used, this many at a time.
 const SEGMENT_PARTITIONS: usize = 1024;
@@ -174,12 +174,12 @@ impl<'a> ChunkStore<'a> {
     }
 
     fn existing(&self, partition: usize) -> Option<&Partition> {
-        let (segment, index) = place(partition);
+        let Place { segment, index } = place(partition);
         self.segments[segment].get().map(|partitions| &partitions[index])
     }
 
     fn partition(&self, partition: usize) -> &Partition {
-        let (segment, index) = place(partition);
+        let Place { segment, index } = place(partition);
         let make = || (0..SEGMENT_PARTITIONS).map(|_| Partition::default()).collect();
         &self.segments[segment].get_or_init(make)[index]
     }
@@ -317,11 +317,18 @@ impl<'a> ChunkStore<'a> {
     }
 }
 
-/// Segment of a partition and index in it. Numbers beyond the table share the last partition, which
-/// keeps their order.
-fn place(partition: usize) -> (usize, usize) {
+/// Where a partition is in the table.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    segment: usize,
+    /// In the segment.
+    index: usize,
+}
+
+/// Numbers beyond the table share the last partition, which keeps their order.
+fn place(partition: usize) -> Place {
     let partition = partition.min(MAX_PARTITIONS - 1);
-    (partition / SEGMENT_PARTITIONS, partition % SEGMENT_PARTITIONS)
+    Place { segment: partition / SEGMENT_PARTITIONS, index: partition % SEGMENT_PARTITIONS }
 }
 
 impl Chunk {

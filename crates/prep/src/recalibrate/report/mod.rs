@@ -5,7 +5,7 @@ mod text;
 
 pub use self::parse::{ReportError, parse};
 
-use self::text::{TextTable, half_up};
+use self::text::{Column, TextTable, half_up};
 use super::covariates::context_text;
 use super::datum::Datum;
 use super::table::{Covariate, Table};
@@ -14,34 +14,37 @@ use super::table::{Covariate, Table};
 const FIRST_LINE: &str = "#:GATKReport.v1.1:5";
 
 /// Columns of the tables: name and format.
-const ARGUMENTS: [(&str, &str); 2] = [("Argument", "%s"), ("Value", "%s")];
-const QUANTIZED: [(&str, &str); 3] =
-    [("QualityScore", "%d"), ("Count", "%d"), ("QuantizedScore", "%d")];
-const BY_GROUP: [(&str, &str); 6] = [
-    ("ReadGroup", "%s"),
-    ("EventType", "%s"),
-    ("EmpiricalQuality", "%.4f"),
-    ("EstimatedQReported", "%.4f"),
-    ("Observations", "%d"),
-    ("Errors", "%.2f"),
+const ARGUMENTS: [Column; 2] = [Column::new("Argument", "%s"), Column::new("Value", "%s")];
+const QUANTIZED: [Column; 3] = [
+    Column::new("QualityScore", "%d"),
+    Column::new("Count", "%d"),
+    Column::new("QuantizedScore", "%d"),
 ];
-const BY_QUALITY: [(&str, &str); 6] = [
-    ("ReadGroup", "%s"),
-    ("QualityScore", "%d"),
-    ("EventType", "%s"),
-    ("EmpiricalQuality", "%.4f"),
-    ("Observations", "%d"),
-    ("Errors", "%.2f"),
+const BY_GROUP: [Column; 6] = [
+    Column::new("ReadGroup", "%s"),
+    Column::new("EventType", "%s"),
+    Column::new("EmpiricalQuality", "%.4f"),
+    Column::new("EstimatedQReported", "%.4f"),
+    Column::new("Observations", "%d"),
+    Column::new("Errors", "%.2f"),
 ];
-const BY_COVARIATE: [(&str, &str); 8] = [
-    ("ReadGroup", "%s"),
-    ("QualityScore", "%d"),
-    ("CovariateValue", "%s"),
-    ("CovariateName", "%s"),
-    ("EventType", "%s"),
-    ("EmpiricalQuality", "%.4f"),
-    ("Observations", "%d"),
-    ("Errors", "%.2f"),
+const BY_QUALITY: [Column; 6] = [
+    Column::new("ReadGroup", "%s"),
+    Column::new("QualityScore", "%d"),
+    Column::new("EventType", "%s"),
+    Column::new("EmpiricalQuality", "%.4f"),
+    Column::new("Observations", "%d"),
+    Column::new("Errors", "%.2f"),
+];
+const BY_COVARIATE: [Column; 8] = [
+    Column::new("ReadGroup", "%s"),
+    Column::new("QualityScore", "%d"),
+    Column::new("CovariateValue", "%s"),
+    Column::new("CovariateName", "%s"),
+    Column::new("EventType", "%s"),
+    Column::new("EmpiricalQuality", "%.4f"),
+    Column::new("Observations", "%d"),
+    Column::new("Errors", "%.2f"),
 ];
 
 /// The report of a table, byte for byte as GATK 4.6.2 writes it.

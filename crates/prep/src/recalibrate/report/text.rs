@@ -2,22 +2,32 @@
 
 use std::fmt::{Display, Write};
 
+/// A column of a table.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Column {
+    name: &'static str,
+    /// As of `printf`.
+    format: &'static str,
+}
+
+impl Column {
+    pub(super) const fn new(name: &'static str, format: &'static str) -> Self {
+        Self { name, format }
+    }
+}
+
 /// The cells of a table, row by row.
 pub(super) struct TextTable {
     /// Name and description, with a colon between.
     title: &'static str,
-    /// Name and format of each column.
-    columns: &'static [(&'static str, &'static str)],
+    columns: &'static [Column],
     text: String,
     /// Where each cell ends in `text`.
     ends: Vec<usize>,
 }
 
 impl TextTable {
-    pub(super) fn new(
-        title: &'static str,
-        columns: &'static [(&'static str, &'static str)],
-    ) -> Self {
+    pub(super) fn new(title: &'static str, columns: &'static [Column]) -> Self {
         Self { title, columns, text: String::new(), ends: Vec::new() }
     }
 
@@ -36,7 +46,7 @@ impl TextTable {
     /// Appends the table to `out`.
     pub(super) fn write(&self, out: &mut String) {
         let count = self.columns.len();
-        let mut widths: Vec<usize> = self.columns.iter().map(|column| column.0.len()).collect();
+        let mut widths: Vec<usize> = self.columns.iter().map(|column| column.name.len()).collect();
         let mut are_numbers = vec![true; count];
         for (index, cell) in self.cells().enumerate() {
             let column = index % count;
@@ -44,11 +54,11 @@ impl TextTable {
             are_numbers[column] = are_numbers[column] && (cell.is_empty() || is_number(cell));
         }
         let _ = write!(out, "#:GATKTable:{count}:{}", self.ends.len() / count);
-        self.columns.iter().for_each(|(_, format)| {
-            let _ = write!(out, ":{format}");
+        self.columns.iter().for_each(|column| {
+            let _ = write!(out, ":{}", column.format);
         });
         let _ = writeln!(out, ":;\n#:GATKTable:{}", self.title);
-        let names = self.columns.iter().map(|column| (column.0, false));
+        let names = self.columns.iter().map(|column| (column.name, false));
         write_rows(out, names, &widths);
         let cells = self.cells().zip(are_numbers.iter().copied().cycle());
         write_rows(out, cells, &widths);
@@ -159,7 +169,8 @@ mod tests {
 
     #[test]
     fn columns_are_padded() {
-        const COLUMNS: [(&str, &str); 3] = [("Name", "%s"), ("N", "%d"), ("Longer", "%s")];
+        const COLUMNS: [Column; 3] =
+            [Column::new("Name", "%s"), Column::new("N", "%d"), Column::new("Longer", "%s")];
         let mut table = TextTable::new("T:d", &COLUMNS);
         for cell in ["a", "1", "7", "bcdef", "1000", "8"] {
             table.cell(cell);

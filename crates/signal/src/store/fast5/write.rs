@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use seqloom_format::hdf5::write::{
+use seqloom_format::hdf5::{
     Hdf5Writer, Messages, NumberType, SUPERBLOCK_BYTES, WriteError, superblock,
 };
 use seqloom_format::signal::{AuxiliaryType, SignalHeader, SignalRead};
@@ -149,7 +149,7 @@ impl Fast5Writer {
         columns.filter(|(column, _)| **column == Column::None).map(|(_, field)| &field.name[..])
     }
 
-    /// Appends a read. `chunk` is what [`seqloom_format::hdf5::write::SignalCompressor`] made of
+    /// Appends a read. `chunk` is what [`seqloom_format::hdf5::SignalCompressor`] made of
     /// its samples, in any thread.
     ///
     /// # Errors

@@ -4,12 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use seqloom_format::pod5::arrow::Batch;
-use seqloom_format::pod5::read_table::ReadTable;
-use seqloom_format::pod5::row::RowCoding;
-use seqloom_format::pod5::run_info::read_runs;
-use seqloom_format::pod5::signal_table::SignalTable;
-use seqloom_format::pod5::{Container, MAX_READ_SAMPLES, Pod5FormatError};
+use seqloom_format::pod5::{
+    Batch, Container, MAX_READ_SAMPLES, Pod5FormatError, ReadTable, RowCoding, SignalTable,
+    read_runs,
+};
 use seqloom_format::read_at::ReadAt;
 use seqloom_format::signal::{SignalHeader, SignalRead};
 

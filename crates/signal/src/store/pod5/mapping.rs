@@ -3,8 +3,7 @@
 
 use std::collections::HashMap;
 
-use seqloom_format::pod5::read_table::ReadRow;
-use seqloom_format::pod5::run_info::{RunInfo, RunValue};
+use seqloom_format::pod5::{ReadRow, RunInfo, RunValue};
 use seqloom_format::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, SignalRead};
 
 use super::error::{MAX_ATTRIBUTES, Pod5ReadError};
@@ -91,7 +90,7 @@ impl Mapping {
             ..SignalHeader::default()
         };
         for (group, run) in kept.iter().enumerate() {
-            for (name, value) in attributes(run) {
+            for Attribute { name, value } in attributes(run) {
                 if header.attributes.len().saturating_mul(kept.len()) > MAX_ATTRIBUTES {
                     return Err(Defect::TooManyAttributes);
                 }
@@ -208,24 +207,34 @@ fn auxiliary_fields(end_reasons: &[Vec<u8>]) -> Vec<AuxiliaryField> {
     fields.map(field).into()
 }
 
+/// An attribute of a run.
+struct Attribute {
+    name: Vec<u8>,
+    value: Vec<u8>,
+}
+
 /// Attributes of a run, in an order in which a later one overrules an earlier one of its name:
 /// columns, with the tags where their column stands, and the acquisition id as `run_id` too.
-fn attributes(run: &RunInfo) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn attributes(run: &RunInfo) -> Vec<Attribute> {
     let mut attributes = Vec::new();
+    let tag =
+        |(name, value): &(Vec<u8>, Vec<u8>)| Attribute { name: name.clone(), value: value.clone() };
     for (name, value) in &run.values {
-        let name = name.as_bytes().to_vec();
+        let mut push =
+            |value: Vec<u8>| attributes.push(Attribute { name: name.as_bytes().to_vec(), value });
         match value {
-            RunValue::Tags(tags) => attributes.extend(tags.iter().cloned()),
-            RunValue::Text(text) => attributes.push((name, text.clone())),
-            RunValue::Integer(number) => attributes.push((name, number.to_string().into())),
+            RunValue::Tags(tags) => attributes.extend(tags.iter().map(tag)),
+            RunValue::Text(text) => push(text.clone()),
+            RunValue::Integer(number) => push(number.to_string().into()),
             RunValue::Moment { count, per_second, zone } => {
                 let mut text = Vec::new();
                 moment::append(*count, *per_second, zone, &mut text);
-                attributes.push((name, text));
+                push(text);
             }
         }
-        if attributes.last().is_some_and(|(name, _)| name == b"acquisition_id") {
-            attributes.push((b"run_id".to_vec(), run.acquisition_id.clone()));
+        if attributes.last().is_some_and(|it| it.name == b"acquisition_id") {
+            let (name, value) = (b"run_id".to_vec(), run.acquisition_id.clone());
+            attributes.push(Attribute { name, value });
         }
     }
     attributes

@@ -11,7 +11,7 @@ pub(super) fn append(count: i64, per_second: i64, zone: &[u8], out: &mut Vec<u8>
     let offset_minutes = fixed_offset_minutes(zone).unwrap_or(0);
     let seconds = i128::from(seconds) + i128::from(offset_minutes) * 60;
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, day) = civil_date(days);
+    let CivilDate { year, month, day } = civil_date(days);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     // Writing to a vector cannot fail.
     let _ = write!(out, "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}");
@@ -34,9 +34,18 @@ fn fixed_offset_minutes(zone: &[u8]) -> Option<i32> {
     Some(if *sign == b'-' { -minutes } else { minutes })
 }
 
-/// Year, month and day of a day counted from 1970-01-01 (H. Hinnant, "chrono-Compatible Low-Level
+/// A day of the Gregorian calendar.
+struct CivilDate {
+    year: i128,
+    /// From 1.
+    month: i128,
+    /// From 1.
+    day: i128,
+}
+
+/// The date of a day counted from 1970-01-01 (H. Hinnant, "chrono-Compatible Low-Level
 /// Date Algorithms", `civil_from_days`).
-fn civil_date(days: i128) -> (i128, i128, i128) {
+fn civil_date(days: i128) -> CivilDate {
     let days = days + 719_468; // from 0000-03-01
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year_of_era =
@@ -46,7 +55,7 @@ fn civil_date(days: i128) -> (i128, i128, i128) {
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     let year = year_of_era + era * 400 + i128::from(month <= 2);
-    (year, month, day)
+    CivilDate { year, month, day }
 }
 
 #[cfg(test)]

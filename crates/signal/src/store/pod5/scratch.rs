@@ -1,8 +1,6 @@
 //! What a worker keeps between reads.
 
-use seqloom_format::pod5::Pod5FormatError;
-use seqloom_format::pod5::arrow::Batch;
-use seqloom_format::pod5::row::RowDecoder;
+use seqloom_format::pod5::{Batch, Pod5FormatError, RowDecoder};
 
 /// Batches of the Reads table that a worker holds: 140 kB each as POD5 writes them, so 1 MB.
 const BATCHES: usize = 8;

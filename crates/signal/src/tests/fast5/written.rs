@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use proptest::prelude::*;
-use seqloom_format::hdf5::write::SignalCompressor;
+use seqloom_format::hdf5::SignalCompressor;
 use seqloom_format::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, SignalRead};
 use seqloom_testkit::skip;
 

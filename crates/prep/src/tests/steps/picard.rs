@@ -4,16 +4,16 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use seqloom_prep::steps::{
-    FixMatesOptions, MismatchTags, ReadGroupMode, ReadGroupOptions, SetMismatchTags, StepOptions,
-    Steps,
-};
 use seqloom_testkit::skip;
 
-use crate::hard_data::{HardData, Kind, REFERENCES};
-use crate::{
+use super::hard_data::{HardData, Kind, REFERENCES};
+use super::{
     assert_equal_lines, has_samtools, our_lines, read, reference, run, text, their_lines,
     with_sorted_tags,
+};
+use crate::steps::{
+    FixMatesOptions, MismatchTags, ReadGroupMode, ReadGroupOptions, SetMismatchTags, StepOptions,
+    Steps,
 };
 
 fn picard_jar() -> Option<PathBuf> {
@@ -256,7 +256,7 @@ fn fix_mate_information() {
     let (ours, _) = our_lines(&options.build(&header).unwrap(), &header, &records);
     let [ours, theirs] = [ours, their_lines(&output)].map(|it| mates(&it));
     assert!(ours.len() > 6_000, "{}", ours.len());
-    crate::assert_same_lines("FixMateInformation", ours, theirs);
+    super::assert_same_lines("FixMateInformation", ours, theirs);
 }
 
 /// What samtools and Picard agree on of the primary records of each pair: places, flags but that
@@ -319,7 +319,7 @@ fn reorder_sam() {
     let theirs: Vec<String> =
         theirs.iter().filter(|it| kept.contains(&identity(it))).map(as_ours).collect();
     assert!(ours.len() > 4_000, "{}", ours.len());
-    crate::assert_same_lines("ReorderSam", sorted_tags(ours), sorted_tags(theirs));
+    super::assert_same_lines("ReorderSam", sorted_tags(ours), sorted_tags(theirs));
 }
 
 /// A record whose mate is gone, as ours has it: Picard leaves the proper-pair flag, TLEN and MQ.

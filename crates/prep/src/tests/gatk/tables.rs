@@ -3,9 +3,8 @@
 
 use std::path::PathBuf;
 
-use seqloom_prep::recalibrate::{RecalibrationOptions, report};
-
-use crate::common::{Bam, assert_reports_equal, count, data, text};
+use super::common::{Bam, assert_reports_equal, count, data, text};
+use crate::recalibrate::{RecalibrationOptions, report};
 
 /// The switches that the expected tables were made with.
 fn switches() -> RecalibrationOptions {

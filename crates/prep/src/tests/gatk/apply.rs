@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use seqloom_prep::recalibrate::{ApplyOptions, DynamicQuantization, RecalibrationOptions, report};
 use seqloom_testkit::gatk::Gatk;
 use seqloom_testkit::skip::slow_tests;
 
-use crate::common::{
+use super::common::{
     Bam, apply, assert_records_equal, assert_reports_equal, count, data, table, text,
 };
+use crate::recalibrate::{ApplyOptions, DynamicQuantization, RecalibrationOptions, report};
 
 /// The expected records of chromosome 17, made with the expected table that travels with them;
 /// and the table of these records.

@@ -1,16 +1,14 @@
 //! Base modifications against the specification's own cases (hts-specs `test/SAMtags`): each SAM
 //! file stands beside what its tags mean, base by base.
-#![allow(clippy::unwrap_used, clippy::panic)] // all of it is a test
 
 use std::fmt::Write;
 use std::fs;
 
-use seqloom_format::bam::RecordRef;
-use seqloom_format::base_modifications::{
-    Called, ModCode, ModStrand, append_modifications, decode_record,
-};
-use seqloom_format::sam::{ReferenceNames, parse_record};
 use seqloom_testkit::skip;
+
+use crate::bam::RecordRef;
+use crate::base_modifications::{Called, ModCode, ModStrand, append_modifications, decode_record};
+use crate::sam::{ReferenceNames, parse_record};
 
 /// Modifications of the base at `position` on one strand, as the expectations write them: code and
 /// percentage, rounded down from the middle of the value's range.
@@ -77,6 +75,6 @@ fn encoded_again(called: &[Called], bases: &[u8]) {
         expected.extend(like);
     }
     let mut again = Vec::new();
-    seqloom_format::base_modifications::decode(&mm, Some(&ml), bases, &mut again).unwrap();
+    crate::base_modifications::decode(&mm, Some(&ml), bases, &mut again).unwrap();
     assert_eq!(again, expected);
 }

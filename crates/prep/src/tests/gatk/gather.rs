@@ -1,9 +1,9 @@
 //! Reports of parts of the reads, put together.
 
-use seqloom_prep::recalibrate::{gather, report};
 use seqloom_testkit::gatk::Gatk;
 
-use crate::common::{assert_reports_equal, data, table, text};
+use super::common::{assert_reports_equal, data, table, text};
+use crate::recalibrate::{gather, report};
 
 /// GATK's own parts and sums; and, where GATK is installed, what it makes of them.
 #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use seqloom_testkit::skip;
 
-use crate::file::File;
+use super::file::File;
 
 const DATA: &str = "nanopore/slow5tools_test";
 

@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use seqloom_format::signal::{SignalHeader, SignalRead};
-use seqloom_format::slow5::binary::{self, Frame, RecordDecoder};
-use seqloom_format::slow5::{Compression, RecordCompression, SignalCompression, header};
 use seqloom_testkit::skip;
 
-use crate::file::File;
-use crate::pyslow5::slow5lib;
+use super::file::File;
+use super::pyslow5::slow5lib;
+use crate::signal::{SignalHeader, SignalRead};
+use crate::slow5::binary::{self, Frame, RecordDecoder};
+use crate::slow5::{Compression, RecordCompression, SignalCompression, header};
 
 /// Nanoseconds of CPU that this thread has had.
 fn cpu_ns() -> u64 {

@@ -6,14 +6,12 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use seqloom_format::signal::{
-    AuxiliaryField, AuxiliaryType, AuxiliaryValues, SignalHeader, SignalRead,
-};
-use seqloom_format::slow5::{Compression, RecordCompression, SignalCompression};
 use seqloom_testkit::python;
 use tempfile::TempDir;
 
-use crate::file::File;
+use super::file::File;
+use crate::signal::{AuxiliaryField, AuxiliaryType, AuxiliaryValues, SignalHeader, SignalRead};
+use crate::slow5::{Compression, RecordCompression, SignalCompression};
 
 /// Compressions with slow5lib's numbers and pyslow5's names of them.
 const RECORDS: [(RecordCompression, u32, &str); 3] = [
@@ -39,7 +37,7 @@ fn nine() -> impl Iterator<Item = (Compression, [u32; 2], [&'static str; 2])> {
 /// Runs the commands in slow5lib and gives what it prints; `None` where it is not installed.
 pub(crate) fn slow5lib(commands: &[String]) -> Option<String> {
     let python = python::with("pyslow5")?;
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slow5/slow5lib.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests/slow5/slow5lib.py");
     let mut child = Command::new(python)
         .arg(script)
         .stdin(Stdio::piped())

@@ -1,8 +1,8 @@
 //! Whole SLOW5 and BLOW5 files in memory, for tests.
 
-use seqloom_format::signal::{SignalHeader, SignalRead};
-use seqloom_format::slow5::binary::{self, END_OF_FILE, Frame, RecordDecoder, RecordEncoder};
-use seqloom_format::slow5::{Compression, header, index, text};
+use crate::signal::{SignalHeader, SignalRead};
+use crate::slow5::binary::{self, END_OF_FILE, Frame, RecordDecoder, RecordEncoder};
+use crate::slow5::{Compression, header, index, text};
 
 /// A file's content.
 #[derive(Debug, Clone)]

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use seqloom_format::bam::{AuxValue, Header, RecordRef};
 use seqloom_io::{known_sites, reference};
-use seqloom_prep::input::reference::ReferenceSequences;
-use seqloom_prep::recalibrate::known_sites::{KnownSites, KnownSitesBuilder};
-use seqloom_prep::recalibrate::{
+use seqloom_testkit::bam::{BamReader, BamRecord};
+
+use crate::input::reference::ReferenceSequences;
+use crate::recalibrate::known_sites::{KnownSites, KnownSitesBuilder};
+use crate::recalibrate::{
     Applied, Applier, ApplyOptions, ApplyScratch, CountScratch, Counted, Counter, Counts,
     RecalibrationOptions, Table, report,
 };
-use seqloom_testkit::bam::{BamReader, BamRecord};
 
 /// Where GATK's test data lie in SEQLOOM_DATA.
 const BQSR: &str = "bam/gatk_testdata/org/broadinstitute/hellbender/tools/BQSR";

@@ -3,7 +3,6 @@
 //!
 //! Needs samtools and bgzip, and for Picard java and its jar (`PICARD_JAR`, else where Debian puts
 //! it). Real files come from the folder that `SEQLOOM_DATA` names.
-#![allow(clippy::unwrap_used, clippy::panic)] // all of it is a test
 
 mod hard_data;
 mod picard;
@@ -15,8 +14,9 @@ use std::sync::Arc;
 
 use seqloom_format::bam::{Header, RecordRef, framed_records};
 use seqloom_format::sam;
-use seqloom_prep::input::reference::ReferenceSequences;
-use seqloom_prep::steps::{StepCounts, StepScratch, Steps};
+
+use crate::input::reference::ReferenceSequences;
+use crate::steps::{StepCounts, StepScratch, Steps};
 
 /// Runs a program to its end and gives its standard output.
 fn run(program: &str, arguments: &[&str]) -> Vec<u8> {

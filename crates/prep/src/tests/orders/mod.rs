@@ -3,7 +3,6 @@
 //! every number of threads and any memory.
 //!
 //! Needs samtools, java and Picard's jar (`PICARD_JAR`, else where Debian puts it).
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)] // all of it is a test
 
 mod hard_data;
 mod sorting;
@@ -12,9 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hard_data::Shape;
-use seqloom_prep::partition::order::SortOrder;
 use seqloom_testkit::skip;
 use sorting::{Input, Setup, records, sort};
+
+use crate::partition::order::SortOrder;
 
 /// Ledgers and chunks: in memory; spilling; where nothing fits.
 const SETUPS: [Setup; 4] = [

@@ -3,7 +3,6 @@
 //!
 //! Tables and records are read from SEQLOOM_DATA. GATK is found by `seqloom_testkit::gatk`; where
 //! it is not installed, only the long tests say so. The short run starts it a few times only.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)] // all of it is a test
 
 mod apply;
 mod common;

@@ -7,14 +7,15 @@ use seqloom_format::bam::{Header, RecordRef, Reference};
 use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK};
 use seqloom_io::sink::output::Output;
 use seqloom_io::spill::SpillFile;
-use seqloom_prep::finish::encode::Encoding;
-use seqloom_prep::finish::{self, FinishOptions, FinishTrace, StoredRecords};
-use seqloom_prep::partition::genome_bins::{GenomeBins, RecordBin};
-use seqloom_prep::partition::order::SortOrder;
-use seqloom_prep::partition::redistribute::{NameSample, by_name};
-use seqloom_prep::partition::store::{Backing, ChunkStore, PhaseResources, StoreScratch};
 use seqloom_runtime::memory::Ledger;
 use seqloom_testkit::bam::{BamReader, BamRecord};
+
+use crate::finish::encode::Encoding;
+use crate::finish::{self, FinishOptions, FinishTrace, StoredRecords};
+use crate::partition::genome_bins::{GenomeBins, RecordBin};
+use crate::partition::order::SortOrder;
+use crate::partition::redistribute::{NameSample, by_name};
+use crate::partition::store::{Backing, ChunkStore, PhaseResources, StoreScratch};
 
 /// How to sort.
 #[derive(Debug, Clone, Copy)]

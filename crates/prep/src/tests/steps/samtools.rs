@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 
 use seqloom_format::bed::BedIntervals;
-use seqloom_prep::steps::{
-    FixMatesOptions, MismatchTags, ReadGroupMode, ReadGroupOptions, SetMismatchTags, StepOptions,
-    Steps,
-};
 use seqloom_testkit::skip;
 use tempfile::TempDir;
 
-use crate::hard_data::{HardData, Kind};
-use crate::{
+use super::hard_data::{HardData, Kind};
+use super::{
     assert_equal_lines, assert_same_lines, has_samtools, lines_of, our_lines, read, reference, run,
     text, their_lines,
+};
+use crate::steps::{
+    FixMatesOptions, MismatchTags, ReadGroupMode, ReadGroupOptions, SetMismatchTags, StepOptions,
+    Steps,
 };
 
 /// Random data in a folder: reference and SAM.

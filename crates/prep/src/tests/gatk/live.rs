@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use seqloom_prep::recalibrate::{ApplyOptions, DynamicQuantization, RecalibrationOptions, report};
 use seqloom_testkit::gatk::Gatk;
 use seqloom_testkit::skip::slow_tests;
 
-use crate::apply::{compare, ways_to_apply};
-use crate::common::{Bam, assert_reports_equal, assert_reports_equal_but_for_ties, count, text};
-use crate::hard_reads::{HardReads, Kind};
+use super::apply::{compare, ways_to_apply};
+use super::common::{Bam, assert_reports_equal, assert_reports_equal_but_for_ties, count, text};
+use super::hard_reads::{HardReads, Kind};
+use crate::recalibrate::{ApplyOptions, DynamicQuantization, RecalibrationOptions, report};
 
 /// Ways to count: GATK's arguments, and ours.
 fn ways() -> Vec<(Vec<&'static str>, RecalibrationOptions)> {

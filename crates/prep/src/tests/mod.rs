@@ -1,0 +1,5 @@
+//! Against the referees, on real and on made data.
+
+mod gatk;
+mod orders;
+mod steps;
