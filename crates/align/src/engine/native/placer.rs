@@ -1,6 +1,8 @@
 //! What our own engines have in common: they learn nothing of a cohort, and do all their work when
 //! a batch's records are handed out, a group of reads at a time.
 
+use std::ops::Range;
+
 use super::checked;
 use super::query::LONGEST_READ;
 use crate::engine::copied_reads::CopiedReads;
@@ -26,6 +28,13 @@ pub struct Template<'r> {
     pub(super) number: usize,
     /// And in the input.
     pub(super) ordinal: u64,
+}
+
+impl Template<'_> {
+    /// The numbers of its reads in their group.
+    pub(super) fn numbers(&self) -> Range<usize> {
+        self.number..self.number + self.reads.len()
+    }
 }
 
 impl<'r> Group<'r> {

@@ -106,7 +106,7 @@ impl GappedEngine {
     ) {
         let Scratch { group, output, numbers, records, .. } = scratch;
         let Template { reads, number, .. } = template;
-        let of_template = number..number + reads.len();
+        let of_template = template.numbers();
         let chosen = &group.chosen[of_template.clone()];
         let paired = if reads.len() == 2 { group.paired[number / 2] } else { None };
         let is_alone = |it: &Chosen| it.alignments.len() == 1 && it.second.is_none();

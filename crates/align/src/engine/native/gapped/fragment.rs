@@ -1,4 +1,4 @@
-//! Where reads are, which mates are a pair, and where the mate of a read would be.
+//! What is asked of two mates: where their placements are, and where the mate of one would be.
 
 use super::candidates::ScoredRead;
 use super::choice::{Found, Wanted, Work};

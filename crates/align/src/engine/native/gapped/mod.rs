@@ -1,8 +1,8 @@
 //! Our own engine: the best placements of a read by a scheme of scores, with gaps, of whole
 //! reads or of clipped ones. What Bowtie 2 looks for.
 //!
-//! 1. `seeds`: strings of the read that occur in the genome, and their places, for a group of
-//!    reads at once.
+//! 1. `seeds` of [`super::by_score`]: strings of the read that occur in the genome, and their
+//!    places, for a group of reads at once.
 //! 2. `candidates`: the diagonals on which they lie, and what the read is worth there without a
 //!    gap.
 //! 3. `choice`: which of them are extended with gaps (`kernel`), where that could be of use
@@ -11,8 +11,8 @@
 //!    more.
 //! 5. `emit`: to records, with MAPQ by the table of `mapq`.
 //!
-//! Of mates, `mates` takes the place of 3: it chooses pairs (`fragment` says what is one), and
-//! `rescue` finds mates without seeds.
+//! Of mates, `mates` takes the place of 3: it chooses pairs (`fragment` says where mates are, and
+//! where they would be), and `rescue` finds mates without seeds.
 
 mod bound;
 mod candidates;
@@ -213,9 +213,8 @@ impl GappedEngine {
         let (queries, rules) = (&group.reads.queries, self.rules(is_second));
         let context = SeedContext { tables: self.index.tables(), queries, rules };
         seeds.find(&context, |query| first_ordinal + u64::from(query));
-        for number in
-            (0..are_wanted.len()).step_by(incoming.step()).filter(|&number| are_wanted[number])
-        {
+        let firsts = (0..are_wanted.len()).step_by(incoming.step());
+        for number in firsts.filter(|&number| are_wanted[number]) {
             if incoming.are_mates {
                 self.choose_pair(number, first_ordinal, scratch);
             } else {

@@ -72,12 +72,11 @@ impl SplicedEngine {
         out: &mut Out<'_>,
     ) {
         let Scratch { group, output, numbers, records, met, .. } = scratch;
-        let Template { reads, number, .. } = template;
-        let of_template = number..number + reads.len();
+        let of_template = template.numbers();
         let chosen = &group.chosen[of_template.clone()];
         chosen.iter().for_each(|chosen| self.note(chosen, output, met));
         if self.introns.is_first_pass() {
-            out.record(records.unplaced(&reads[0], b"", OfMate::NONE));
+            out.record(records.unplaced(&template.reads[0], b"", OfMate::NONE));
             return;
         }
         let pairs = match chosen {

@@ -66,13 +66,6 @@ pub(super) struct Question<'a> {
     pub(super) introns_late: bool,
 }
 
-impl Question<'_> {
-    /// Bases of the read.
-    fn length(&self) -> usize {
-        self.clips.len() - 1
-    }
-}
-
 /// A part of a read that lies on one diagonal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Step {
@@ -141,6 +134,13 @@ pub(super) struct Joiner {
 /// Most bases of a gap.
 pub(super) const MOST_GAP: i64 = 15;
 
+/// The base of a read, of so many, with which a way goes on.
+#[derive(Debug, Clone, Copy)]
+struct Next {
+    at: usize,
+    length: usize,
+}
+
 /// Where a way leaves a diagonal.
 struct Left {
     /// Behind the last base there.
@@ -189,12 +189,12 @@ impl Left {
         Some((self.worth - splice.cost - splice.doubt, entry))
     }
 
-    /// To another diagonal at base `at`, over a gap.
-    fn over_gap(&self, to: usize, at: usize, cost: i32) -> Option<(i32, Entry)> {
-        if !self.has_bases(1) {
+    /// To another diagonal, over a gap, which is not so near to an end as `barrier`.
+    fn over_gap(&self, to: usize, cost: i32, next: Next, barrier: usize) -> Option<(i32, Entry)> {
+        if self.at < barrier || next.length - next.at < barrier || !self.has_bases(1) {
             return None;
         }
-        let (from, left_at) = (at as u16, self.at as u16);
+        let (from, left_at) = (next.at as u16, self.at as u16);
         let (lane, before) = (to as u16, self.entry);
         let entry =
             Entry { lane, from, left_at, least: 1, is_spliced: false, before, ..self.before };
@@ -212,7 +212,7 @@ impl Joiner {
         passed: &[bool],
         introns: &impl Introns,
     ) -> Option<i32> {
-        let length = question.length();
+        let length = question.clips.len() - 1;
         self.list_pairs(question, lanes, passed, introns);
         let has_insertions = self.pairs.iter().any(|pair| matches!(pair.way, Way::Insertion(..)));
         self.entries.clear();
@@ -229,7 +229,7 @@ impl Joiner {
             }
             self.start_at(question, passed, at);
             if at > 0 {
-                self.cross(question, lanes, at, introns);
+                self.cross(question, lanes, Next { at, length }, introns);
             }
             if has_insertions {
                 self.history.extend(self.front.iter().copied().zip(self.current.iter().copied()));
@@ -310,10 +310,16 @@ impl Joiner {
         self.entries.push(entry);
     }
 
-    /// Goes over introns and gaps in front of base `at`, where that is better.
+    /// Goes over introns and gaps in front of a base, where that is better.
     #[inline(always)]
-    fn cross(&mut self, question: Question<'_>, lanes: &[Lane], at: usize, introns: &impl Introns) {
-        let (length, barrier) = (question.length(), question.scoring.gap_barrier.into());
+    fn cross(
+        &mut self,
+        question: Question<'_>,
+        lanes: &[Lane],
+        next: Next,
+        introns: &impl Introns,
+    ) {
+        let Next { at, length } = next;
         for number in 0..self.pairs.len() {
             let Pair { from, to, way } = self.pairs[number];
             let (left_at, least_cost) = match way {
@@ -333,9 +339,9 @@ impl Joiner {
             let left = Left { at: left_at, worth: source, entry: current, before };
             let found = match way {
                 Way::Intron(_) => left.over_intron(lanes, to, length, introns),
-                // No gap is so near to an end.
-                _ if left_at < barrier || length - at < barrier => None,
-                Way::Deletion(cost) | Way::Insertion(_, cost) => left.over_gap(to, at, cost),
+                Way::Deletion(cost) | Way::Insertion(_, cost) => {
+                    left.over_gap(to, cost, next, question.scoring.gap_barrier.into())
+                }
             };
             let Some((worth, entry)) = found else { continue };
             let is_better = worth > self.front[to]
