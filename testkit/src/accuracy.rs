@@ -16,11 +16,20 @@ pub(crate) const NEAR_BP: i64 = 20;
 /// Lower edges of the MAPQ classes.
 pub(crate) const CLASSES: [u8; 8] = [0, 1, 10, 20, 30, 40, 50, 60];
 
+/// Mapped reads of a class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Mapped {
+    /// All of them.
+    pub all: u64,
+    /// Those where they come from.
+    pub right: u64,
+}
+
 /// Reads by how they were aligned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Accuracy {
-    /// Reads from the genome: mapped ones per MAPQ class, as (all, right).
-    pub mapped: [(u64, u64); CLASSES.len()],
+    /// Reads from the genome: mapped ones per MAPQ class.
+    pub mapped: [Mapped; CLASSES.len()],
     /// Reads from the genome that were not mapped.
     pub missed: u64,
     /// Reads from nowhere: (all, mapped).
@@ -34,19 +43,23 @@ pub struct Accuracy {
 }
 
 impl Accuracy {
-    /// Mapped reads that are right and all reads from the genome.
+    /// Mapped reads that are right.
     #[must_use]
-    pub fn right_of_all(&self) -> (u64, u64) {
-        let right = self.mapped.iter().map(|c| c.1).sum();
-        let mapped: u64 = self.mapped.iter().map(|c| c.0).sum();
-        (right, mapped + self.missed)
+    pub fn right(&self) -> u64 {
+        self.mapped.iter().map(|class| class.right).sum()
+    }
+
+    /// All reads from the genome.
+    #[must_use]
+    pub fn reads(&self) -> u64 {
+        self.mapped.iter().map(|class| class.all).sum::<u64>() + self.missed
     }
 
     /// Share of the mapped reads with at least `mapq` that are right; 1 when there are none.
     #[must_use]
     pub fn precision_from(&self, mapq: u8) -> f64 {
         let classes = CLASSES.iter().zip(&self.mapped).filter(|(edge, _)| **edge >= mapq);
-        let (all, right) = classes.fold((0, 0), |sum, (_, c)| (sum.0 + c.0, sum.1 + c.1));
+        let (all, right) = classes.fold((0, 0), |sum, (_, c)| (sum.0 + c.all, sum.1 + c.right));
         share(right, all)
     }
 
@@ -68,8 +81,8 @@ impl Accuracy {
             self.from_nowhere.1 += u64::from(mapped);
         } else if mapped {
             let class = CLASSES.iter().rposition(|&edge| record.mapq() >= edge).unwrap_or(0);
-            self.mapped[class].0 += 1;
-            self.mapped[class].1 += u64::from(origins.iter().any(|o| is_right(record, o)));
+            self.mapped[class].all += 1;
+            self.mapped[class].right += u64::from(origins.iter().any(|o| is_right(record, o)));
         } else {
             self.missed += 1;
         }
@@ -108,7 +121,7 @@ fn share(part: u64, all: u64) -> f64 {
 
 impl fmt::Display for Accuracy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (right, all) = self.right_of_all();
+        let (right, all) = (self.right(), self.reads());
         let percent = |part, all| 100.0 * share(part, all);
         writeln!(
             f,
@@ -116,7 +129,7 @@ impl fmt::Display for Accuracy {
             percent(right, all)
         )?;
         writeln!(f, "MAPQ      reads      right")?;
-        for (i, (reads, right)) in self.mapped.iter().enumerate() {
+        for (i, Mapped { all: reads, right }) in self.mapped.iter().enumerate() {
             let high = CLASSES.get(i + 1).map_or(String::new(), |next| (next - 1).to_string());
             let class = format!("{}-{high}", CLASSES[i]);
             let share = percent(*right, *reads);
@@ -176,11 +189,11 @@ mod tests {
         for (flag, place, right) in cases {
             let mut a = Accuracy::default();
             a.count(&record(NAME, flag, place, 60, &[(100, 0)]));
-            assert_eq!(a.right_of_all(), (u64::from(right), 1), "{flag} {place:?}");
+            assert_eq!((a.right(), a.reads()), (u64::from(right), 1), "{flag} {place:?}");
         }
         let mut a = Accuracy::default();
         a.count(&record(NAME, 0, (0, 1050), 60, &[(50, 4), (50, 0)]));
-        assert_eq!(a.right_of_all(), (1, 1));
+        assert_eq!((a.right(), a.reads()), (1, 1));
     }
 
     #[test]
@@ -194,7 +207,7 @@ mod tests {
         a.count(&record(NAME, 0x81, (0, 1), 0, &[(10, 0)]));
         a.count(&record(NAME, 0x800, (0, 1), 0, &[(10, 0)]));
         a.count(&record("other", 0x400, (0, 1), 0, &[(10, 0)]));
-        let right = a.mapped.map(|c| c.1);
+        let right = a.mapped.map(|class| class.right);
         assert_eq!(right, [1, 1, 1, 0, 0, 0, 1, 2]);
         assert_eq!((a.missed, a.from_nowhere, a.others), (1, (2, 1), 1));
         assert_eq!((a.unknown, a.duplicates), (1, 1));

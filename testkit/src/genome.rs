@@ -8,6 +8,7 @@ use crate::Error;
 use crate::random::Random;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::ops::Range;
 use std::path::Path;
 
 /// A reference sequence.
@@ -186,15 +187,15 @@ fn scatter_families(random: &mut Random, bases: &mut [u8]) {
     for _ in 0..40 {
         let length = random.between(150, 2500) as usize;
         let family = random_bases(random, length, 0.41);
-        scatter(random, bases, &[family], Scattering::of(total / 400, (0.08, 0.30)));
+        scatter(random, bases, &[family], Scattering::of(total / 400, 0.08..0.30));
     }
     let long = random_bases(random, 6000, 0.42);
     let long = subfamilies(random, &long, &[0.0, 0.02, 0.04, 0.07, 0.10]);
-    let how = Scattering { truncate: true, ..Scattering::of(total * 16 / 100, (0.001, 0.15)) };
+    let how = Scattering { truncate: true, ..Scattering::of(total * 16 / 100, 0.001..0.15) };
     scatter(random, bases, &long, how);
     let short = random_bases(random, 300, 0.6);
     let short = subfamilies(random, &short, &[0.0, 0.01, 0.02, 0.03, 0.05]);
-    scatter(random, bases, &short, Scattering::of(total / 10, (0.001, 0.14)));
+    scatter(random, bases, &short, Scattering::of(total / 10, 0.001..0.14));
 }
 
 pub(crate) fn subfamilies(
@@ -206,12 +207,12 @@ pub(crate) fn subfamilies(
 }
 
 /// How copies are scattered.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Scattering {
     /// Bases that they cover.
     pub(crate) total_bp: usize,
-    /// Least and most divergence of a copy.
-    pub(crate) divergence: (f64, f64),
+    /// Of a copy.
+    pub(crate) divergence: Range<f64>,
     /// Most are cut at the front, as reverse transcription does.
     pub(crate) truncate: bool,
     /// What their bases are marked with.
@@ -220,7 +221,7 @@ pub(crate) struct Scattering {
 
 impl Scattering {
     /// Whole copies without a mark.
-    fn of(total_bp: usize, divergence: (f64, f64)) -> Self {
+    fn of(total_bp: usize, divergence: Range<f64>) -> Self {
         Self { total_bp, divergence, truncate: false, mark: 0 }
     }
 }
@@ -238,7 +239,7 @@ pub(crate) fn scatter(
         if how.truncate && random.chance(0.9) {
             source = &source[random.index(source.len() - 80)..];
         }
-        let d = random.uniform(how.divergence.0, how.divergence.1);
+        let d = random.uniform(how.divergence.start, how.divergence.end);
         let copy = diverge(random, source, d);
         covered += place(random, bases, copy, how.mark).max(1);
     }

@@ -277,9 +277,9 @@ impl Maker {
         let r = &mut self.random;
         let mut codes = isochores(r, length);
         let families = [
-            (&self.old, 14, (0.08, 0.30), false),
-            (&self.long, 16, (0.005, 0.18), true),
-            (&self.short, 10, (0.01, 0.16), false),
+            (&self.old, 14, 0.08..0.30, false),
+            (&self.long, 16, 0.005..0.18, true),
+            (&self.short, 10, 0.01..0.16, false),
         ];
         for (families, percent, divergence, truncate) in families {
             let total_bp = length * percent / 100;

@@ -15,9 +15,17 @@ use std::path::Path;
 
 use crate::random::Random;
 
-/// Level of a k-mer (letters `ACGT`, and `M` for a methylated C): mean and standard deviation, in
-/// picoampere.
-pub type LevelOf<'a> = &'a dyn Fn(&[u8]) -> (f32, f32);
+/// The level of a k-mer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Level {
+    /// Its mean.
+    pub mean_pa: f32,
+    /// Its standard deviation.
+    pub stdv_pa: f32,
+}
+
+/// Gives the level of a k-mer (letters `ACGT`, and `M` for a methylated C).
+pub type LevelOf<'a> = &'a dyn Fn(&[u8]) -> Level;
 
 /// What is simulated.
 #[derive(Debug, Clone, PartialEq)]
@@ -248,8 +256,8 @@ fn signal(
     let (scale, shift) = (random.uniform(0.95, 1.05), random.normal(0.0, 4.0));
     let mut samples = Vec::new();
     for kmer in molecule.windows(options.kmer_length) {
-        let (mean, stdv) = level_of(kmer);
-        let level = random.normal(mean.into(), stdv.into());
+        let Level { mean_pa, stdv_pa } = level_of(kmer);
+        let level = random.normal(mean_pa.into(), stdv_pa.into());
         // Two exponential stays, one behind the other: seldom short, at times long.
         let half = (options.dwell_samples - LEAST_SAMPLES as f64) / 2.0;
         let stay = -half * ((1.0 - random.unit()).ln() + (1.0 - random.unit()).ln());
@@ -331,9 +339,9 @@ mod tests {
     use super::*;
 
     /// Levels that can be read back: A 60, C 70, G 80, M 90, T 100 of the middle letter.
-    fn level_of(kmer: &[u8]) -> (f32, f32) {
+    fn level_of(kmer: &[u8]) -> Level {
         let at = b"ACGMT".iter().position(|&it| it == kmer[1]).unwrap();
-        (60.0 + 10.0 * at as f32, 0.1)
+        Level { mean_pa: 60.0 + 10.0 * at as f32, stdv_pa: 0.1 }
     }
 
     fn options() -> NanoporeOptions {

@@ -8,8 +8,16 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// A contig, the first base of an intron, from 0, and the first one behind it.
-pub type Intron = (usize, usize, usize);
+/// Where an intron is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Intron {
+    /// Number of its contig.
+    pub contig: usize,
+    /// Its first base, from 0.
+    pub start: usize,
+    /// The first one behind it.
+    pub end: usize,
+}
 
 /// A transcript: its contig, strand and exons, and how much there is of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,8 +87,8 @@ fn exons(
 pub fn introns(all: &[Transcript]) -> BTreeMap<Intron, bool> {
     let of = |it: &Transcript| {
         let (contig, is_reverse) = (it.contig, it.is_reverse);
-        let two = it.exons.windows(2).map(move |two| ((contig, two[0][1], two[1][0]), is_reverse));
-        two.collect::<Vec<_>>()
+        let intron = |two: &[[usize; 2]]| Intron { contig, start: two[0][1], end: two[1][0] };
+        it.exons.windows(2).map(|two| (intron(two), is_reverse)).collect::<Vec<_>>()
     };
     all.iter().flat_map(of).collect()
 }
@@ -91,7 +99,7 @@ pub fn introns(all: &[Transcript]) -> BTreeMap<Intron, bool> {
 /// When the file cannot be written.
 pub fn write_sites(genome: &Genome, all: &[Transcript], path: &Path) -> Result<(), Error> {
     let mut text = String::new();
-    for ((contig, start, end), is_reverse) in introns(all) {
+    for (Intron { contig, start, end }, is_reverse) in introns(all) {
         let (name, strand) = (&genome.contigs[contig].name, if is_reverse { '-' } else { '+' });
         let _ = writeln!(text, "{name}\t{}\t{end}\t{strand}", start - 1);
     }
@@ -121,7 +129,7 @@ mod tests {
         let all = transcripts(&genome, 1);
         assert!(all.len() > 10 && all.iter().any(|it| it.is_reverse));
         assert_eq!(all, transcripts(&genome, 1));
-        for ((contig, start, end), is_reverse) in introns(&all) {
+        for (Intron { contig, start, end }, is_reverse) in introns(&all) {
             let bases = genome.contigs[contig].bases.to_ascii_uppercase();
             let ends = [&bases[start..start + 2], &bases[end - 2..end]];
             assert_eq!(ends, if is_reverse { [b"CT", b"AC"] } else { [b"GT", b"AG"] });

@@ -1,190 +1,24 @@
 //! The rules of the code base that the compiler does not hold: where `unsafe`, threads and
-//! printing may stand, how long files are, what is documented, who depends on whom, and under
-//! which licences.
+//! printing may stand, how long files are, what is documented, what signatures say, who depends on
+//! whom, and under which licences.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
+
+use self::sources::{Source, code_only, has_word, root, sources};
+
+#[path = "tidy/licences.rs"]
+mod licences;
+#[path = "tidy/signatures.rs"]
+mod signatures;
+#[path = "tidy/sources.rs"]
+mod sources;
 
 const FILE_MAX_LINES: usize = 800;
 const LINE_MAX_COLUMNS: usize = 100;
-
-/// Folders of source: the product, the laboratory, what checks both.
-const HOUSES: [&str; 3] = ["crates", "lab", "testkit"];
-
-/// Licences a dependency may have. All are permissive: none asks anything of users' own code.
-const LICENCES: [&str; 12] = [
-    "MIT",
-    "Apache-2.0",
-    "Apache-2.0 WITH LLVM-exception",
-    "BSD-2-Clause",
-    "BSD-3-Clause",
-    "ISC",
-    "Zlib",
-    "0BSD",
-    "BSL-1.0",
-    "CC0-1.0",
-    "Unicode-3.0",
-    "Unlicense",
-];
-
-/// A source file of the workspace.
-struct Source {
-    /// Path from the workspace root, with `/`.
-    path: String,
-    text: String,
-    /// The text without comments, strings, and the tests at its end; same line numbers.
-    code: String,
-}
-
-impl Source {
-    /// Belongs to tests or benchmarks as a whole.
-    fn is_test(&self) -> bool {
-        let parts: Vec<&str> = self.path.split('/').collect();
-        let folder = parts.iter().any(|p| ["tests", "benches", "fuzz", "examples"].contains(p));
-        let name = parts.last().copied().unwrap_or_default();
-        folder || name == "tests.rs" || name.ends_with("_tests.rs") || name.starts_with("test_")
-    }
-
-    fn is_in(&self, folder: &str) -> bool {
-        self.path.starts_with(folder)
-    }
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
-
-fn sources() -> Vec<Source> {
-    let root = root();
-    let mut files = Vec::new();
-    for house in HOUSES {
-        let before = files.len();
-        collect(&root.join(house), &mut files);
-        assert!(files.len() > before + 10, "{house} is not where it should be");
-    }
-    let read = |path: &PathBuf| {
-        let text = fs::read_to_string(path).unwrap();
-        let code = without_tests(&code_only(&text));
-        let path = path.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
-        Source { path, text, code }
-    };
-    files.iter().map(read).collect()
-}
-
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
-            collect(&path, files);
-        } else if path.extension().is_some_and(|e| e == "rs") {
-            files.push(path);
-        }
-    }
-}
-
-/// Blanks comments, strings and character literals, keeping the lines.
-fn code_only(text: &str) -> String {
-    let b = text.as_bytes();
-    let mut out = Vec::with_capacity(b.len());
-    let mut i = 0;
-    while i < b.len() {
-        let end = literal_or_comment(b, i);
-        if end == i {
-            out.push(b[i]);
-            i += 1;
-        } else {
-            out.extend(b[i..end].iter().map(|&c| if c == b'\n' { c } else { b' ' }));
-            i = end;
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
-}
-
-/// End of the comment or literal that starts at `i`, or `i` when none does.
-fn literal_or_comment(b: &[u8], i: usize) -> usize {
-    let rest = &b[i..];
-    let before = i.checked_sub(1).map_or(b' ', |p| b[p]);
-    let in_word = before.is_ascii_alphanumeric() || before == b'_';
-    if rest.starts_with(b"//") {
-        return i + rest.iter().position(|&c| c == b'\n').unwrap_or(rest.len());
-    }
-    if rest.starts_with(b"/*") {
-        let (mut depth, mut at) = (1, 2);
-        while depth > 0 && at < rest.len() {
-            let step = &rest[at..];
-            let (change, length) = match step {
-                [b'/', b'*', ..] => (1, 2),
-                [b'*', b'/', ..] => (-1, 2),
-                _ => (0, 1),
-            };
-            depth += change;
-            at += length;
-        }
-        return i + at;
-    }
-    if rest[0] == b'"' {
-        return i + string_end(rest, 1);
-    }
-    if rest[0] == b'\'' {
-        // A character literal closes within a few bytes; a lifetime does not.
-        return match rest {
-            [_, b'\\', ..] => i + rest[3..].iter().position(|&c| c == b'\'').map_or(1, |p| p + 4),
-            [_, _, b'\'', ..] => i + 3,
-            [_, first, ..] if *first >= 0x80 => {
-                i + rest[1..].iter().position(|&c| c == b'\'').map_or(1, |p| p + 2)
-            }
-            _ => i,
-        };
-    }
-    if !in_word {
-        let prefix = rest.iter().take_while(|c| b"brc".contains(c)).count();
-        if (1..=2).contains(&prefix) && rest[..prefix].contains(&b'r') {
-            let hashes = rest[prefix..].iter().take_while(|&&c| c == b'#').count();
-            let open = prefix + hashes;
-            if rest.get(open) == Some(&b'"') {
-                let close = [b"\"".to_vec(), vec![b'#'; hashes]].concat();
-                let found = rest[open + 1..].windows(close.len()).position(|w| w == close);
-                return i + found.map_or(rest.len(), |p| open + 1 + p + close.len());
-            }
-        }
-    }
-    i
-}
-
-fn string_end(rest: &[u8], mut at: usize) -> usize {
-    while at < rest.len() {
-        match rest[at] {
-            b'\\' => at += 2,
-            b'"' => return at + 1,
-            _ => at += 1,
-        }
-    }
-    rest.len()
-}
-
-/// Cuts the test modules that end the file: everything from `#[cfg(test)]` before a `mod`.
-fn without_tests(code: &str) -> String {
-    let lines: Vec<&str> = code.lines().collect();
-    let is_tests = |i: usize| {
-        let gate = lines[i].starts_with("#[cfg(") && lines[i].contains("test");
-        let item = lines[i + 1..].iter().find(|l| !l.starts_with("#[") && !l.trim().is_empty());
-        gate && item.is_some_and(|l| l.starts_with("mod ") && l.trim_end().ends_with('{'))
-    };
-    let end = (0..lines.len()).find(|&i| is_tests(i)).unwrap_or(lines.len());
-    lines[..end].join("\n")
-}
-
-/// `word` stands in `code` as a whole word.
-fn has_word(code: &str, word: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    code.match_indices(word).any(|(at, _)| {
-        !code[..at].ends_with(is_part) && !code[at + word.len()..].starts_with(is_part)
-    })
-}
 
 fn fail_if_any(what: &str, found: &[String]) {
     assert!(found.is_empty(), "{what}:\n  {}", found.join("\n  "));
@@ -197,26 +31,6 @@ fn section(page: &str, title: &str) -> Option<String> {
     lines.next()?;
     let lines: Vec<&str> = lines.take_while(|l| !l.starts_with('#')).collect();
     Some(lines.join("\n"))
-}
-
-#[test]
-fn the_scanner_sees_code_and_only_code() {
-    let text = concat!(
-        "let a = \"unsafe \\\" x\"; // unsafe\n",
-        "/* unsafe /* nested */ unsafe */ let b = b'\"'; let c = '\\''; let d: &'a str;\n",
-        "let e = r#\"unsafe \" \"#; let f = br\"unsafe\"; let g = 'ä'; real();\n",
-    );
-    let code = code_only(text);
-    assert!(!code.contains("unsafe"), "{code}");
-    assert_eq!(code.lines().count(), 3);
-    for kept in ["let a =", "let b =", "let c =", "&'a str", "let e =", "let f =", "real();"] {
-        assert!(code.contains(kept), "{kept}: {code}");
-    }
-    assert!(has_word("x unsafe {", "unsafe") && !has_word("unsafe_code", "unsafe"));
-    let with = "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\n";
-    assert_eq!(without_tests(with), "fn a() {}");
-    let declared = "#[cfg(test)]\nmod tests;\nfn a() {}";
-    assert_eq!(without_tests(declared), declared);
 }
 
 #[test]
@@ -418,99 +232,4 @@ fn crates_depend_only_on_those_to_their_left() {
         }
     }
     fail_if_any("against the order of the code map", &found);
-}
-
-/// An SPDX expression that the allow list satisfies. `/` is the old way to write OR.
-fn allowed(expression: &str) -> bool {
-    let expression = expression.replace('/', " OR ");
-    let mut tokens = Vec::new();
-    for word in expression.replace('(', " ( ").replace(')', " ) ").split_whitespace() {
-        tokens.push(word.to_owned());
-    }
-    let mut at = 0;
-    either(&tokens, &mut at) && at == tokens.len()
-}
-
-fn either(tokens: &[String], at: &mut usize) -> bool {
-    let mut good = both(tokens, at);
-    while tokens.get(*at).is_some_and(|t| t == "OR") {
-        *at += 1;
-        good |= both(tokens, at);
-    }
-    good
-}
-
-fn both(tokens: &[String], at: &mut usize) -> bool {
-    let mut good = one(tokens, at);
-    while tokens.get(*at).is_some_and(|t| t == "AND") {
-        *at += 1;
-        good &= one(tokens, at);
-    }
-    good
-}
-
-fn one(tokens: &[String], at: &mut usize) -> bool {
-    let Some(token) = tokens.get(*at) else { return false };
-    *at += 1;
-    if token == "(" {
-        let good = either(tokens, at);
-        *at += 1;
-        return good;
-    }
-    let mut licence = token.clone();
-    if tokens.get(*at).is_some_and(|t| t == "WITH") {
-        licence = format!("{token} WITH {}", tokens.get(*at + 1).map_or("", |t| t));
-        *at += 2;
-    }
-    LICENCES.contains(&licence.as_str())
-}
-
-#[test]
-fn licence_expressions_are_understood() {
-    let cases = [
-        ("MIT", true),
-        ("MIT/Apache-2.0", true),
-        ("GPL-3.0-only", false),
-        ("MIT OR GPL-3.0-only", true),
-        ("MIT AND GPL-3.0-only", false),
-        ("(MIT OR Apache-2.0) AND Unicode-3.0", true),
-        ("(MIT OR Apache-2.0) AND LGPL-2.1-or-later", false),
-        ("Apache-2.0 WITH LLVM-exception OR Apache-2.0 OR MIT", true),
-        ("GPL-2.0-only WITH Classpath-exception-2.0", false),
-        ("", false),
-    ];
-    for (expression, expected) in cases {
-        assert_eq!(allowed(expression), expected, "{expression}");
-    }
-}
-
-/// This machine as `rustc` names it.
-fn host() -> String {
-    let output = Command::new("rustc").arg("-vV").output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().find_map(|line| line.strip_prefix("host: ")).unwrap().to_owned()
-}
-
-#[test]
-fn licences_of_all_dependencies_are_allowed() {
-    // Only what this machine builds is certain to be on it: packages of other platforms are not
-    // fetched by a build.
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--offline", "--locked", "--format-version", "1"])
-        .args(["--filter-platform", &host()])
-        .current_dir(root())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let packages = metadata["packages"].as_array().unwrap();
-    assert!(packages.len() > 20);
-    let mut found = Vec::new();
-    for package in packages {
-        let licence = package["license"].as_str().unwrap_or_default();
-        if !allowed(licence) {
-            found.push(format!("{} {}: {licence:?}", package["name"], package["version"]));
-        }
-    }
-    fail_if_any("licences that are not in the list", &found);
 }

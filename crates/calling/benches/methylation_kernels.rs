@@ -1,11 +1,11 @@
 //! Methylation kernels alone, on a read that is made from the model.
 //!
-//! `cargo bench -p seqloom-calling --bench methylation_kernels -- [score|definition|table] [ROUNDS]`
+//! `cargo bench -p seqloom-calling --bench methylation_kernels -- [KERNEL] [ROUNDS]`
 //!
-//! `score`: all CpG groups of the read; `definition`: the same by the plain recurrence; `table`:
-//! its events along the reference, and their text. Prints CPU time for each event and each call.
-//! Where timing is noisy, count instructions: run the program that `cargo bench --no-run` names
-//! under `valgrind --tool=callgrind` with one kernel and one round.
+//! KERNEL is `score`: all CpG groups of the read; `definition`: the same by the plain recurrence;
+//! `table`: its events along the reference, and their text. Prints CPU time for each event and each
+//! call. Where timing is noisy, count instructions: run the program that `cargo bench --no-run`
+//! names under `valgrind --tool=callgrind` with one kernel and one round.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 
 use seqloom_calling::bench::{MadeRead, Windows};

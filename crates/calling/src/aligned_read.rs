@@ -34,9 +34,9 @@ pub struct AlignedBase {
 
 /// An alignment, and the events of the read's signal on its own bases.
 #[derive(Debug, Clone, Copy)]
-pub struct AlignedSignal<'a> {
+pub(crate) struct AlignedSignal<'a> {
     /// The alignment.
-    pub read: &'a AlignedRead<'a>,
+    pub(crate) read: &'a AlignedRead<'a>,
     /// The events.
-    pub events: &'a ReadEvents,
+    pub(crate) events: &'a ReadEvents,
 }

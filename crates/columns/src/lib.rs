@@ -32,5 +32,5 @@ pub mod signal;
 mod stream;
 mod text;
 
-pub use flow::{Destination, Limits, Totals, Watch};
+pub use flow::{Destination, Limits, Totals};
 pub use text::TextType;

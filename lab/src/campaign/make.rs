@@ -1,7 +1,7 @@
 //! Files that runs need, made before anything is timed: references, indices, reads.
 //!
-//! Beside each lies `NAME.made` with the commands that made it: one that the same commands made is
-//! not made again.
+//! Beside each lies `NAME.made` with the commands that made it, after those of the files that they
+//! name: one that the same commands made of the same files is not made again.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -24,6 +24,9 @@ const LAST_LINES: usize = 5;
 /// Files that could not be made, and why.
 pub(super) type Failed = BTreeMap<PathBuf, String>;
 
+/// Files that are made, and how: see [`history`].
+type Made = BTreeMap<PathBuf, String>;
+
 /// Makes all files that a plan needs.
 pub(super) fn make_all(
     experiment: &Experiment,
@@ -32,7 +35,7 @@ pub(super) fn make_all(
     stop: &(dyn Fn() -> bool + Sync),
     tell: &mut dyn FnMut(&str),
 ) -> Failed {
-    let (mut failed, mut done) = (Failed::new(), Vec::new());
+    let (mut failed, mut done) = (Failed::new(), Made::new());
     for configuration in &plan.configurations {
         let scope = Scope::new(experiment, configuration, site);
         for make in scope.files() {
@@ -43,16 +46,17 @@ pub(super) fn make_all(
                     continue;
                 }
             };
-            if done.contains(&path) || failed.contains_key(&path) {
+            if done.contains_key(&path) || failed.contains_key(&path) {
                 continue;
             }
+            let how = history(&commands, &done);
             let made = match &make.given {
                 Some(_) if path.exists() => Ok(()),
                 Some(_) => Err("there is no such file".to_owned()),
-                None => make_one(&path, &commands, stop, tell),
+                None => make_one(&path, &commands, &how, stop, tell),
             };
             match made {
-                Ok(()) => done.push(path),
+                Ok(()) => drop(done.insert(path, how)),
                 Err(why) => drop(failed.insert(path, why)),
             }
         }
@@ -69,15 +73,26 @@ pub(super) fn lacks(scope: &Scope<'_>, failed: &Failed) -> Option<String> {
     })
 }
 
+/// How a file is made: by these commands, a line each, after those that made what they name.
+fn history(commands: &[Vec<String>], made: &Made) -> String {
+    let lines: Vec<String> = commands.iter().map(|words| words.join(" ") + "\n").collect();
+    let is_named = |path: &Path| {
+        let path = path.to_string_lossy();
+        commands.iter().flatten().any(|word| word.contains(&*path))
+    };
+    let inputs = made.iter().filter(|(path, _)| is_named(path)).map(|(_, how)| how.as_str());
+    inputs.chain(lines.iter().map(String::as_str)).collect()
+}
+
 fn make_one(
     path: &Path,
     commands: &[Vec<String>],
+    wanted: &str,
     stop: &(dyn Fn() -> bool + Sync),
     tell: &mut dyn FnMut(&str),
 ) -> Result<(), String> {
     let told = |error: std::io::Error| error.to_string();
     let stamp = with_suffix(path, ".made");
-    let wanted: String = commands.iter().map(|words| words.join(" ") + "\n").collect();
     if fs::read_to_string(&stamp).is_ok_and(|made| made == wanted) {
         return Ok(());
     }
@@ -117,7 +132,23 @@ mod tests {
 
     fn make(path: &Path, script: &str) -> Result<(), String> {
         let commands = [["sh", "-c", script].map(str::to_owned).to_vec()];
-        make_one(path, &commands, &|| false, &mut |_| {})
+        make_one(path, &commands, script, &|| false, &mut |_| {})
+    }
+
+    #[test]
+    fn what_is_made_of_another_file_is_made_again_with_it() {
+        let words = |line: &str| vec![line.split(' ').map(str::to_owned).collect::<Vec<_>>()];
+        let of = |reads: &str| {
+            let first = words(&format!("make /work/reads.fq --count {reads}"));
+            let made = Made::from([
+                (PathBuf::from("/work/reads.fq"), history(&first, &Made::new())),
+                (PathBuf::from("/work/other"), "another\n".to_owned()),
+            ]);
+            history(&words("compress /work/reads.fq -o /work/reads.fq.gz"), &made)
+        };
+        let compressing = "compress /work/reads.fq -o /work/reads.fq.gz\n";
+        assert_eq!(of("7"), format!("make /work/reads.fq --count 7\n{compressing}"));
+        assert_ne!(of("7"), of("8"));
     }
 
     #[test]
@@ -145,7 +176,7 @@ mod tests {
         make(&path, "false").unwrap_err();
         assert!(!with_suffix(&path, ".made").exists(), "what made it before did not make it");
         let commands = [vec!["/none/such".to_owned()]];
-        let why = make_one(&path, &commands, &|| false, &mut |_| {}).unwrap_err();
+        let why = make_one(&path, &commands, "", &|| false, &mut |_| {}).unwrap_err();
         assert!(why.starts_with("/none/such: "), "{why}");
     }
 }

@@ -97,7 +97,7 @@ pub(crate) struct Record {
 
 /// A point of a curve: two numbers in the file of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(from = "(f64, f64)", into = "(f64, f64)")]
+#[serde(from = "[f64; 2]", into = "[f64; 2]")]
 pub(crate) struct CurvePoint {
     /// To the right.
     pub(crate) x: f64,
@@ -105,15 +105,15 @@ pub(crate) struct CurvePoint {
     pub(crate) share: f64,
 }
 
-impl From<(f64, f64)> for CurvePoint {
-    fn from((x, share): (f64, f64)) -> Self {
+impl From<[f64; 2]> for CurvePoint {
+    fn from([x, share]: [f64; 2]) -> Self {
         Self { x, share }
     }
 }
 
-impl From<CurvePoint> for (f64, f64) {
+impl From<CurvePoint> for [f64; 2] {
     fn from(at: CurvePoint) -> Self {
-        (at.x, at.share)
+        [at.x, at.share]
     }
 }
 

@@ -25,7 +25,7 @@ const BELIEVED_EVENTS: usize = 50;
 
 /// Buffers of [`align`], to be kept by the caller.
 #[derive(Debug, Default)]
-pub struct WalkScratch {
+pub(crate) struct WalkScratch {
     reference: Vec<u8>,
     ranks: Vec<u32>,
     levels: Vec<ScaledLevel>,
@@ -76,7 +76,7 @@ struct Piece {
 /// Appends the events of a read to `rows`, in the order of the reference. `model` has the alphabet
 /// [`Alphabet::Nucleotide`](crate::pore_model::Alphabet::Nucleotide). With a `region` (positions of
 /// the reference, both ends in it) only aligned bases in it are followed.
-pub fn align(
+pub(crate) fn align(
     scratch: &mut WalkScratch,
     signal: AlignedSignal<'_>,
     model: &PoreModel,

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::common::{folder, run, seqloom};
 use seqloom_calling::pore_model::builtin;
-use seqloom_testkit::nanopore::{NanoporeOptions, NanoporeRun, simulate};
+use seqloom_testkit::nanopore::{Level, NanoporeOptions, NanoporeRun, simulate};
 
 /// From here on a call is confident.
 const CONFIDENT: f64 = 2.0;
@@ -23,7 +23,10 @@ fn simulated() -> NanoporeRun {
     let model = builtin::r9_4_1_cpg().unwrap();
     let level_of = |kmer: &[u8]| {
         let rank = model.rank(kmer).unwrap();
-        (model.level_mean_pa[rank] as f32, model.level_stdv_pa[rank] as f32)
+        Level {
+            mean_pa: model.level_mean_pa[rank] as f32,
+            stdv_pa: model.level_stdv_pa[rank] as f32,
+        }
     };
     simulate(&NanoporeOptions::default(), &level_of)
 }

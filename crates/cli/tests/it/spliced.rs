@@ -171,7 +171,8 @@ fn junctions_are_those_of_the_records_with_their_strands() {
     for it in placed(small(), &sam).iter().filter(|it| it.mapq == 60) {
         let truth = it.truth.as_ref().unwrap();
         for [start, end] in &truth.introns {
-            *counts.entry((truth.contig, *start, *end)).or_default() += 1;
+            let intron = Intron { contig: truth.contig, start: *start, end: *end };
+            *counts.entry(intron).or_default() += 1;
         }
     }
     let text = fs::read_to_string(&bed).unwrap();
@@ -180,7 +181,8 @@ fn junctions_are_those_of_the_records_with_their_strands() {
     for line in text.lines() {
         let fields: Vec<&str> = line.split('\t').collect();
         let contig = contigs.iter().position(|it| it.name == fields[0]).unwrap();
-        let intron = (contig, fields[1].parse().unwrap(), fields[2].parse().unwrap());
+        let [start, end] = [1, 2].map(|at: usize| fields[at].parse().unwrap());
+        let intron = Intron { contig, start, end };
         assert_eq!(fields[3], "novel");
         found.insert(intron, fields[4].parse::<usize>().unwrap());
         if let Some(is_reverse) = truth.get(&intron) {

@@ -79,7 +79,7 @@ pub struct Totals {
 
 /// Called every 200 ms with bytes read, bytes there are, if that is known, and rows written;
 /// `false` stops the run.
-pub type Watch<'a> = &'a dyn Fn((u64, Option<u64>), u64) -> bool;
+pub(crate) type Watch<'a> = &'a dyn Fn((u64, Option<u64>), u64) -> bool;
 
 /// Where a stream goes.
 pub struct Destination<'a> {

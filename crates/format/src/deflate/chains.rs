@@ -203,8 +203,8 @@ struct Put {
     back: u16,
 }
 
-/// Puts a place at the heads of its chain and its bucket. The place is counted as `now`, its bytes are the upper three of `three`,
-/// and `hash` is zlib's of them.
+/// Puts a place at the heads of its chain and its bucket. The place is counted as `now`, its bytes
+/// are the upper three of `three`, and `hash` is zlib's of them.
 #[inline]
 fn put(
     heads: &mut [u32; 1 << BUCKET_BITS],

@@ -61,7 +61,7 @@ impl DecodeScratch {
 }
 
 /// A SLOW5 or BLOW5 file.
-pub struct RecordFile {
+pub(crate) struct RecordFile {
     path: Arc<Path>,
     bytes: Box<dyn ReadAt>,
     header: SignalHeader,
@@ -75,7 +75,7 @@ impl RecordFile {
     ///
     /// # Errors
     /// [`StoreError`]; [`StoreError::Unknown`] when it begins like neither format.
-    pub fn new(bytes: Box<dyn ReadAt>, path: Arc<Path>) -> Result<Self, StoreError> {
+    pub(crate) fn new(bytes: Box<dyn ReadAt>, path: Arc<Path>) -> Result<Self, StoreError> {
         let mut prefix = Vec::new();
         let mut wanted = HEADER_BYTES;
         loop {

@@ -74,6 +74,7 @@ impl Kernel {
     }
 
     /// Its name.
+    #[cfg(feature = "bench")]
     #[must_use]
     pub(crate) const fn name(self) -> &'static str {
         match self {
