@@ -7,20 +7,19 @@
 //! verified to follow each other.
 
 mod batch;
+mod lane;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use seqloom_format::reads::{MateOfPair, ReadBlock};
-use seqloom_io::source::{BlockPlace, InputBlock, LanePlace, ReadSource, SequenceCheck};
-use seqloom_runtime::schedule::InOrder;
+use seqloom_io::source::{InputBlock, LanePlace, ReadSource};
 
 use crate::input_error::CohortError;
 use crate::mates::{BamTotals, MateOrder};
 use crate::umi::{UmiRules, UmiSource, UmiTags};
 
-pub(crate) use batch::Mates;
 pub use batch::{Batch, Segment, Shape};
+pub(crate) use batch::{Mates, TemplateCounts};
+use lane::Lane;
 
 /// Reads per batch: the engine's kernels work on 512 at a time.
 pub const BATCH_READS: usize = 512;
@@ -60,6 +59,24 @@ pub enum Cut {
     Closed(ClosedCohort),
 }
 
+/// How much was cut.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct CutTotals {
+    pub(crate) reads: u64,
+    pub(crate) templates: u64,
+}
+
+/// How an input is cut.
+#[derive(Debug, Clone, Copy)]
+pub struct CutRules<'u> {
+    /// How reads form templates.
+    pub pairing: Pairing,
+    /// Bases of a cohort, `-K`.
+    pub cohort_bases: u64,
+    /// UMIs that are taken from reads, as far as there are any.
+    pub umi: Option<&'u UmiRules>,
+}
+
 /// The first read of a cohort: how much of the whole input is in front of it, and where it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CohortStart {
@@ -82,97 +99,6 @@ pub struct CohortRange {
     pub start: CohortStart,
     /// How many; `None` for all up to the end of the input.
     pub cohorts: Option<u64>,
-}
-
-/// One file's blocks, put in order.
-struct Lane {
-    path: String,
-    check: SequenceCheck,
-    mates: Option<MateOrder>,
-    /// Blocks that came before their turn.
-    order: InOrder<InputBlock>,
-    /// In order, not yet cut, each with its place; `front` reads of the first are used up.
-    blocks: VecDeque<(Arc<ReadBlock>, BlockPlace)>,
-    front: usize,
-    available: usize,
-    taken: u64,
-    ended: bool,
-    /// It has ended with a malformed block: nothing behind that counts.
-    is_malformed: bool,
-    /// What is wrong with that one, until it is told.
-    defect: Option<CohortError>,
-}
-
-impl Lane {
-    fn accept(&mut self, source: &ReadSource, block: InputBlock) {
-        self.order.push(block.index, block);
-        while let Some(block) = self.order.pop().filter(|_| !self.ended) {
-            self.defect = self.append(source, block).err();
-            self.is_malformed = self.defect.is_some();
-            self.ended |= self.is_malformed;
-        }
-    }
-
-    /// Takes the next block in order.
-    fn append(&mut self, source: &ReadSource, block: InputBlock) -> Result<(), CohortError> {
-        let place = self.check.place_of_next(&block);
-        self.check.accept(source, &block)?;
-        if let Some(mates) = &mut self.mates {
-            mates.accept(&block)?;
-        }
-        self.ended = block.last;
-        self.available += block.reads.reads.len();
-        self.blocks.push_back((Arc::new(block.reads), place));
-        Ok(())
-    }
-
-    /// Read `offset` places behind the front.
-    fn peek(&self, mut offset: usize) -> Option<(&ReadBlock, usize)> {
-        offset += self.front;
-        for (block, _) in &self.blocks {
-            if offset < block.reads.len() {
-                return Some((block, offset));
-            }
-            offset -= block.reads.len();
-        }
-        None
-    }
-
-    /// Where the read at the front is; `None` before it is there.
-    fn place(&self) -> Option<LanePlace> {
-        let mut front = self.front;
-        for (block, place) in &self.blocks {
-            if let Some(read) = block.reads.get(front) {
-                return Some(place.of_read(front, &block.bytes, read.name.start));
-            }
-            front -= block.reads.len();
-        }
-        None
-    }
-
-    fn take(&mut self, mut count: usize) -> Vec<Segment> {
-        self.available -= count;
-        self.taken += count as u64;
-        let mut segments = Vec::with_capacity(2);
-        while count > 0 {
-            let Some((block, _)) = self.blocks.front() else { break };
-            let end = block.reads.len().min(self.front + count);
-            count -= end - self.front;
-            if end > self.front {
-                segments.push(Segment { block: block.clone(), reads: self.front..end });
-            }
-            self.front = end;
-            if end == block.reads.len() {
-                self.blocks.pop_front();
-                self.front = 0;
-            }
-        }
-        segments
-    }
-
-    fn exhausted(&self) -> bool {
-        self.ended && self.available == 0 && !self.is_malformed
-    }
 }
 
 /// See the module documentation.
@@ -219,20 +145,7 @@ impl<'a> CohortCutter<'a> {
     /// A cutter for the reads of `source`.
     #[must_use]
     pub fn new(source: &'a ReadSource, pairing: Pairing, cohort_bases: u64) -> Self {
-        let lane = |lane| Lane {
-            path: source.path(lane).display().to_string(),
-            check: SequenceCheck::new(source, lane),
-            mates: MateOrder::of(source),
-            order: InOrder::default(),
-            blocks: VecDeque::new(),
-            front: 0,
-            available: 0,
-            taken: 0,
-            ended: false,
-            is_malformed: false,
-            defect: None,
-        };
-        let lanes: Vec<_> = (0..source.lanes()).map(lane).collect();
+        let lanes: Vec<_> = (0..source.lanes()).map(|lane| Lane::new(source, lane)).collect();
         let paths: Vec<_> = lanes.iter().map(|lane| lane.path.as_str()).collect();
         Self {
             source,
@@ -337,14 +250,17 @@ impl<'a> CohortCutter<'a> {
     /// Blocks that wait for one in front of them.
     #[must_use]
     pub(crate) fn early_blocks(&self) -> usize {
-        self.lanes.iter().map(|lane| lane.order.early()).sum()
+        self.lanes.iter().map(|lane| lane.early_blocks()).sum()
     }
 
-    /// Reads and templates cut so far.
+    /// What was cut so far.
     #[must_use]
-    pub(crate) fn totals(&self) -> (u64, u64) {
+    pub(crate) fn totals(&self) -> CutTotals {
         let CohortStart { first_read, first_template, .. } = self.range.start;
-        (self.next_read - first_read, self.next_template - first_template)
+        CutTotals {
+            reads: self.next_read - first_read,
+            templates: self.next_template - first_template,
+        }
     }
 
     /// What was found in BAM input; nothing in other input.
@@ -420,7 +336,7 @@ impl<'a> CohortCutter<'a> {
             self.open.bases + *bases >= self.cohort_bases && even
         };
         while taken < BATCH_READS && taken < lane.available && !ends_cohort {
-            let mates = pair_neighbours && are_mates(lane, taken);
+            let mates = pair_neighbours && lane.has_mates(taken);
             ends_cohort = take_one(&mut taken, &mut bases);
             // As in bwa, a cohort that ends between two mates makes them single.
             let paired = mates && !ends_cohort;
@@ -510,19 +426,6 @@ impl<'a> CohortCutter<'a> {
         let end = self.range.cohorts.map(|cohorts| self.range.start.cohort + cohorts);
         self.finished |= end == Some(self.open.number);
     }
-}
-
-/// Whether the read at `offset` and the next one are mates: by what the input says where it does
-/// (unaligned BAM), and by equal names.
-fn are_mates(lane: &Lane, offset: usize) -> bool {
-    let (Some((a, i)), Some((b, j))) = (lane.peek(offset), lane.peek(offset + 1)) else {
-        return false;
-    };
-    let stated = match (a.mate_of_pair.get(i), b.mate_of_pair.get(j)) {
-        (Some(first), Some(second)) => (*first, *second) == (MateOfPair::First, MateOfPair::Second),
-        _ => true,
-    };
-    stated && a.name(i) == b.name(j)
 }
 
 #[cfg(test)]

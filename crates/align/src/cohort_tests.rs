@@ -3,6 +3,7 @@
 use super::*;
 use crate::test_input::{TestInput, TestRead};
 use proptest::prelude::*;
+use seqloom_format::reads::ReadBlock;
 use seqloom_testkit::random::Random;
 use std::collections::BTreeSet;
 
@@ -113,7 +114,7 @@ fn seen(batch: &Batch) -> Expected {
     let templates: Vec<_> = batch.templates().map(template).collect();
     let pairs = templates.iter().filter(|(_, is_pair)| *is_pair).count();
     assert_eq!(batch.reads as u64, reads_of(&templates));
-    assert_eq!(batch.counts(), (pairs, templates.len() - pairs));
+    assert_eq!(batch.counts(), TemplateCounts { pairs, singles: templates.len() - pairs });
     Expected {
         sequence: batch.sequence,
         cohort: batch.cohort,
@@ -126,8 +127,8 @@ fn seen(batch: &Batch) -> Expected {
     }
 }
 
-/// Batches, cohorts, and reads and templates in total.
-type Outcome = (Vec<Expected>, Vec<ClosedCohort>, (u64, u64));
+/// Batches, cohorts, and how much that is.
+type Outcome = (Vec<Expected>, Vec<ClosedCohort>, CutTotals);
 
 /// Cuts `files`, whose blocks come in an order that `seed` decides.
 fn cut(
@@ -171,7 +172,7 @@ fn compare(files: &[&[TestRead]], pairing: Pairing, k: u64, block_bytes: usize, 
     let templates = expected_batches.iter().map(|batch| batch.templates.len() as u64).sum();
     assert_eq!(batches, expected_batches);
     assert_eq!(closed, expected_closed);
-    assert_eq!(totals, (in_bwas_order.len() as u64, templates));
+    assert_eq!(totals, CutTotals { reads: in_bwas_order.len() as u64, templates });
 }
 
 /// Names such that neighbours are now and then equal, up to three in a row.
@@ -230,10 +231,13 @@ fn a_pair_across_the_edge_of_a_batch_stays_a_pair_across_that_of_a_cohort_it_doe
 #[test]
 fn no_reads_no_batches() {
     for pairing in [Pairing::Single, Pairing::Adjacent] {
-        assert_eq!(cut(&[&[]], pairing, 100, 1000, 1).unwrap(), (vec![], vec![], (0, 0)));
+        assert_eq!(
+            cut(&[&[]], pairing, 100, 1000, 1).unwrap(),
+            (vec![], vec![], CutTotals::default())
+        );
     }
     let two = cut(&[&[], &[]], Pairing::TwoFiles, 100, 1000, 1).unwrap();
-    assert_eq!(two, (vec![], vec![], (0, 0)));
+    assert_eq!(two, (vec![], vec![], CutTotals::default()));
 }
 
 #[test]

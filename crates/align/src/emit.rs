@@ -7,7 +7,7 @@
 use seqloom_format::bam::{AuxFields, Flags, RecordError, RecordRef};
 use seqloom_format::templates::PackedTemplates;
 
-use crate::cohort::{Batch, Shape};
+use crate::cohort::{Batch, Shape, TemplateCounts};
 use crate::engine::{Origin, RecordSink};
 use crate::input_tags::{InputTags, TagError};
 use crate::umi::{self, UmiRules};
@@ -125,7 +125,7 @@ impl<'a> Emission<'a> {
         } else {
             Vec::new()
         };
-        let (pairs, singles) = batch.counts();
+        let TemplateCounts { pairs, singles } = batch.counts();
         let origins = Vec::with_capacity(pairs + singles);
         Ok(Self { batch, tags, out, part: None, origins, input_tags, failure: None })
     }
@@ -145,7 +145,7 @@ impl<'a> Emission<'a> {
         if let Some(error) = self.failure {
             return Err(error);
         }
-        let (pairs, singles) = self.batch.counts();
+        let TemplateCounts { pairs, singles } = self.batch.counts();
         if self.origins.len() != pairs + singles {
             return Err(EmitError::Lost { emitted: self.origins.len(), given: pairs + singles });
         }

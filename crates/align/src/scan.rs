@@ -13,9 +13,8 @@ use seqloom_runtime::monitor::Monitor;
 use seqloom_runtime::pool::{self, WorkerPanic};
 use seqloom_runtime::schedule::{Fetches, Idle, next_task};
 
-use crate::cohort::{CohortCutter, CohortStart, Pairing};
+use crate::cohort::{CohortCutter, CohortStart, CutRules, CutTotals};
 use crate::input_error::CohortError;
-use crate::umi::UmiRules;
 
 /// Blocks, per worker, that may wait for one in front of them that is still being fetched.
 const EARLY_BLOCKS_PER_WORKER: usize = 4;
@@ -91,10 +90,11 @@ impl State<'_> {
 pub fn scan(
     source: &ReadSource,
     first: Vec<InputBlock>,
-    (pairing, cohort_bases, umi): (Pairing, u64, Option<&UmiRules>),
+    rules: CutRules<'_>,
     threads: NonZeroUsize,
     watch: &dyn Fn(&[CohortStart]) -> bool,
 ) -> Result<Scanned, ScanError> {
+    let CutRules { pairing, cohort_bases, umi } = rules;
     let cutter = CohortCutter::new(source, pairing, cohort_bases).without_umis(umi);
     let mut cutter = cutter.noting_starts();
     for block in first {
@@ -123,7 +123,7 @@ pub fn scan(
     if !cutter.finished() {
         return Err(ScanError::Incomplete);
     }
-    let (reads, templates) = cutter.totals();
+    let CutTotals { reads, templates } = cutter.totals();
     Ok(Scanned { starts: cutter.into_starts(), reads, templates })
 }
 

@@ -1,7 +1,7 @@
 //! Parts of an input, cut by themselves, are what the whole input is cut into.
 
 use super::*;
-use crate::cohort::{Batch, CohortRange, Cut};
+use crate::cohort::{Batch, CohortRange, Cut, Pairing};
 use crate::test_input::{TestInput, TestRead};
 use proptest::prelude::*;
 use seqloom_io::source::{LanePlace, LaneStart, RestartPoint, SourceOptions};
@@ -23,8 +23,8 @@ fn seen(batch: &Batch) -> String {
 }
 
 /// What a source is cut into.
-fn cut(source: &ReadSource, how: (Pairing, u64), range: CohortRange) -> (Vec<String>, (u64, u64)) {
-    let mut cutter = CohortCutter::new(source, how.0, how.1).within(range);
+fn cut(source: &ReadSource, rules: CutRules<'_>, range: CohortRange) -> (Vec<String>, CutTotals) {
+    let mut cutter = CohortCutter::new(source, rules.pairing, rules.cohort_bases).within(range);
     let (mut scratch, mut found) = (FetchScratch::default(), Vec::new());
     while let Fetch::Block(block) = source.fetch(&mut scratch).unwrap() {
         cutter
@@ -102,8 +102,8 @@ fn files(lengths: &[usize], pairing: Pairing) -> Vec<Vec<TestRead>> {
 }
 
 /// Every part of the input, from each cohort on, is that part of the whole.
-fn check(lengths: &[usize], how: (Pairing, u64), form: Form, block_bytes: usize, cohorts: u64) {
-    let reads = files(lengths, how.0);
+fn check(lengths: &[usize], rules: CutRules<'_>, form: Form, block_bytes: usize, cohorts: u64) {
+    let reads = files(lengths, rules.pairing);
     let reads: Vec<&[TestRead]> = reads.iter().map(Vec::as_slice).collect();
     let input = TestInput::new(&reads, block_bytes);
     input.paths.iter().for_each(|path| rewrite(path, form));
@@ -115,10 +115,10 @@ fn check(lengths: &[usize], how: (Pairing, u64), form: Form, block_bytes: usize,
     let open = |starts: &[LaneStart], every| {
         ReadSource::open_at(&input.paths, options(every), starts).unwrap()
     };
-    let whole = cut(&open(&[], None), how, CohortRange::default());
+    let whole = cut(&open(&[], None), rules, CohortRange::default());
     let threads = NonZeroUsize::new(3).unwrap();
     let source = open(&[], Some(3_000));
-    let scanned = scan(&source, Vec::new(), (how.0, how.1, None), threads, &|_| true).unwrap();
+    let scanned = scan(&source, Vec::new(), rules, threads, &|_| true).unwrap();
     let points: Vec<_> =
         (0..input.paths.len()).map(|lane| source.take_restart_points(lane)).collect();
     // From the last restart point in front of a place, where there is one.
@@ -127,18 +127,20 @@ fn check(lengths: &[usize], how: (Pairing, u64), form: Form, block_bytes: usize,
         let place = restart.as_ref().map_or(*place, |point| place.reached_from(point));
         LaneStart { place, restart }
     };
-    assert_eq!((scanned.reads, scanned.templates), whole.1);
-    let (mut parts, mut totals) = (Vec::new(), (0, 0));
+    let CutTotals { reads, templates } = whole.1;
+    assert_eq!((scanned.reads, scanned.templates), (reads, templates));
+    let (mut parts, mut totals) = (Vec::new(), CutTotals::default());
     for start in scanned.starts.iter().step_by(cohorts as usize) {
         let range = CohortRange { start: start.clone(), cohorts: Some(cohorts) };
         let starts: Vec<_> = start.places.iter().zip(&points).map(start_of).collect();
         let is_last = start.cohort + cohorts >= scanned.starts.len() as u64;
         let range = if is_last { CohortRange { cohorts: None, ..range } } else { range };
-        let (part, (reads, templates)) = cut(&open(&starts, None), how, range);
+        let (part, of_part) = cut(&open(&starts, None), rules, range);
         parts.extend(part);
-        totals = (totals.0 + reads, totals.1 + templates);
+        totals.reads += of_part.reads;
+        totals.templates += of_part.templates;
     }
-    assert_eq!((parts, totals), whole, "{form:?} {how:?} {block_bytes} {cohorts}");
+    assert_eq!((parts, totals), whole, "{form:?} {rules:?} {block_bytes} {cohorts}");
 }
 
 proptest! {
@@ -155,7 +157,8 @@ proptest! {
         block_bytes in 200_usize..9000,
         cohorts in 1_u64..5,
     ) {
-        check(&lengths, (pairing, cohort_bases), form, block_bytes, cohorts);
+        let rules = CutRules { pairing, cohort_bases, umi: None };
+        check(&lengths, rules, form, block_bytes, cohorts);
     }
 }
 
@@ -163,6 +166,12 @@ proptest! {
 fn an_empty_input_has_no_cohort() {
     let input = TestInput::new(&[&[]], 1000);
     let one = NonZeroUsize::MIN;
-    let scanned = scan(&input.source, Vec::new(), (Pairing::Single, 10, None), one, &|_| true);
+    let scanned = scan(
+        &input.source,
+        Vec::new(),
+        CutRules { pairing: Pairing::Single, cohort_bases: 10, umi: None },
+        one,
+        &|_| true,
+    );
     assert_eq!(scanned.unwrap(), Scanned::default());
 }

@@ -8,6 +8,7 @@ mod columns;
 mod exit;
 mod failure;
 mod fastq;
+mod given;
 mod host;
 mod index;
 mod manners;

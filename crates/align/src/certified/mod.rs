@@ -24,30 +24,30 @@ mod matches;
 mod occurrences;
 mod place;
 mod reach;
+mod regions;
 mod report;
 mod rules;
 mod seeds;
+mod work;
 
 use std::sync::Arc;
 
 use absence::AbsenceSearch;
 pub(crate) use chains::{Chains, PlacedSeed};
-use matches::{KeptMatches, Match, MatchSearch};
+use matches::{KeptMatches, MatchSearch};
 use occurrences::{ChainedRead, Occurrences};
-use place::PlaceSearch;
 pub use report::{CertifiedReads, Verdict};
 
-use rules::GREATEST_SHIFT;
 pub(crate) use rules::Scoring;
-use seeds::{Flags, Seed, SeedSearch};
+use seeds::{Flags, SeedSearch};
+pub(crate) use work::Work;
 
 use crate::cohort::BATCH_READS;
 use crate::engine::Read;
 
 use crate::index::{FastTable, IndexParts, SEED_BASES, Sequence};
+use crate::search::lockstep;
 use crate::search::rows::{Interval, Rows};
-use crate::search::text::{Bases, Genome};
-use crate::search::{lockstep, prefetch};
 
 /// Reads of so many bases are tried. Shorter ones have no stretch to find a place by; in longer
 /// ones bwa looks at a chain's seeds once more (from 700 bases on).
@@ -63,13 +63,6 @@ pub(crate) const LEAST_SEED: i32 = SEED_BASES as i32;
 pub const WORKER_BYTES: u64 =
     2 * Occurrences::MOST_TOGETHER * (Occurrences::ROW_BYTES + Chains::SEED_BYTES)
         + BATCH_READS as u64 * (Chains::KEPT_SEEDS as u64 * Chains::SEED_BYTES + 512);
-
-/// Batches in a row without gain after which a worker stops trying.
-const PATIENCE_BATCHES: u32 = 4;
-/// Batches after which it tries again.
-const PAUSE_BATCHES: u32 = 64;
-/// Share of reads that must be certified, one in so many.
-const LEAST_SHARE: usize = 16;
 
 /// The one region of a read, as bwa finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,30 +134,6 @@ struct Diagonal {
     region: Option<Known>,
 }
 
-/// A place in `T`.
-#[derive(Debug, Clone, Copy)]
-struct Spot {
-    place: u64,
-    sequence: usize,
-    alternate: bool,
-}
-
-/// The place, if `length` bases lie there in one sequence, and so far from the ends of the strand
-/// that a window around them does not reach over.
-fn spot(index: LoadedIndex<'_>, place: u64, length: usize) -> Option<Spot> {
-    let (bases, margin, length) = (index.parts.bases, GREATEST_SHIFT as u64, length as u64);
-    let strand_start = if place < bases { 0 } else { bases };
-    let inside = place >= strand_start + margin && place + length + margin <= strand_start + bases;
-    if !inside {
-        return None;
-    }
-    let start = if place < bases { place } else { 2 * bases - place - length };
-    let number = index.sequences.partition_point(|sequence| sequence.end <= start);
-    let sequence = index.sequences.get(number)?;
-    let in_one = start + length <= sequence.end;
-    in_one.then_some(Spot { place, sequence: number, alternate: sequence.alternate })
-}
-
 /// The path, for one genome and one set of scores.
 #[derive(Debug)]
 pub(crate) struct CertifiedPath {
@@ -185,83 +154,6 @@ impl Tables<'_> {
     #[inline]
     fn start(&self, number: usize) -> Interval {
         Interval { first: self.fast.start(number), count: self.fast.occurrences(number) }
-    }
-}
-
-/// Working memory of one worker.
-#[derive(Debug, Default)]
-pub(crate) struct Work {
-    reads: Vec<Bases>,
-    window: Bases,
-    mismatches: Vec<usize>,
-    diagonals: Vec<Diagonal>,
-    /// Maximal matches over mismatches, each with its read's number; in order.
-    over: Vec<(usize, Match)>,
-    /// Of each search for such matches.
-    matches: Vec<Vec<Match>>,
-    /// The first `diagonals.len()` are of these reads.
-    seeds: Vec<Vec<Seed>>,
-    occurrences: Occurrences,
-    /// The first `chained.len()` are of these reads.
-    chains: Vec<Chains>,
-    chained: Vec<Chained>,
-    active: Vec<usize>,
-    /// Per read.
-    verdicts: Vec<Verdict>,
-    known: Vec<Option<Known>>,
-    without_gain: u32,
-    pause: u32,
-}
-
-impl Work {
-    /// Per read of the batch: its region, if that is known.
-    pub(crate) fn known(&self) -> &[Option<Known>] {
-        &self.known
-    }
-
-    fn take<'r>(&mut self, reads: impl ExactSizeIterator<Item = &'r Read<'r>>) {
-        if self.reads.len() < reads.len() {
-            self.reads.resize_with(reads.len(), Bases::default);
-        }
-        self.verdicts.clear();
-        self.diagonals.clear();
-        let verdicts = reads.zip(&mut self.reads).map(|(read, packed)| {
-            match LENGTHS.contains(&read.bases.len()) && packed.take_read(read.bases) {
-                true => Verdict::Unplaced,
-                false => Verdict::Unfit,
-            }
-        });
-        self.verdicts.extend(verdicts);
-    }
-
-    fn take_diagonal(&mut self, diagonal: Diagonal) {
-        self.verdicts[diagonal.number] = Verdict::Chained;
-        self.diagonals.push(diagonal);
-    }
-
-    /// Pauses after too many batches of which hardly a read was certified.
-    fn weigh_gain(&mut self) {
-        let certified = (0..self.verdicts.len()).filter(|&at| !self.is_unknown(at)).count();
-        let gained = certified * LEAST_SHARE >= self.verdicts.len();
-        self.without_gain = if gained { 0 } else { self.without_gain + 1 };
-        if self.without_gain == PATIENCE_BATCHES {
-            (self.without_gain, self.pause) = (0, PAUSE_BATCHES);
-        }
-    }
-
-    /// Reads whose chains are known.
-    pub(crate) fn chained(&mut self) -> impl Iterator<Item = (Chained, &mut Chains)> {
-        self.chained.iter().copied().zip(&mut self.chains)
-    }
-
-    /// Whether the library is to search for read `at`.
-    pub(crate) fn is_unknown(&self, at: usize) -> bool {
-        !matches!(self.verdicts[at], Verdict::Certified | Verdict::Chained)
-    }
-
-    /// The bases of read `at` as codes 0 to 3.
-    pub(crate) fn codes(&self, at: usize, out: &mut Vec<u8>) {
-        self.reads[at].codes(out);
     }
 }
 
@@ -306,102 +198,6 @@ impl CertifiedPath {
         self.chain(index, tables, work);
         work.weigh_gain();
         self.reads.add(&work.verdicts);
-    }
-
-    /// Looks for the places of the reads that have none yet, and applies the rules to those found.
-    fn find_places(
-        &self,
-        index: LoadedIndex<'_>,
-        tables: Tables<'_>,
-        work: &mut Work,
-        attempt: usize,
-    ) {
-        let packed_reads = std::mem::take(&mut work.reads);
-        let unplaced = work.verdicts.iter().enumerate().filter(|&(_, &v)| v == Verdict::Unplaced);
-        let mut searches: Vec<_> =
-            unplaced.map(|(i, _)| PlaceSearch::new(&packed_reads[i], i, attempt)).collect();
-        lockstep::run(&mut searches, &tables, &mut work.active);
-        let genome = Genome { packed: index.parts.packed, bases: index.parts.bases };
-        let found: Vec<_> = searches
-            .iter()
-            .filter_map(|search| {
-                let spot = spot(index, search.place()?, packed_reads[search.number].len())?;
-                genome.prefetch(spot.place, packed_reads[search.number].len());
-                prefetch::prefetch(self.table.repeated_entry(spot.place));
-                Some((search.number, spot))
-            })
-            .collect();
-        for (number, spot) in found {
-            let read = &packed_reads[number];
-            work.window.take_window(
-                genome,
-                spot.place - GREATEST_SHIFT as u64,
-                read.len() + 2 * GREATEST_SHIFT,
-            );
-            let few = read.mismatches(
-                &work.window,
-                GREATEST_SHIFT,
-                MOST_MISMATCHES,
-                &mut work.mismatches,
-            );
-            if few && spot.alternate {
-                work.verdicts[number] = Verdict::Alternate;
-            } else if few {
-                let region = self.extend(read, &work.window, spot, &work.mismatches);
-                let repeated = |at: usize| self.table.is_repeated(spot.place + at as u64);
-                let unique = rules::seeds_are_unique(&work.mismatches, read.len(), repeated);
-                work.known[number] = region.filter(|_| unique);
-                work.verdicts[number] = Verdict::Certified;
-                if work.known[number].is_none() {
-                    let mismatches = Mismatches::of(&work.mismatches);
-                    let diagonal = Diagonal { number, place: spot.place, mismatches, region };
-                    work.take_diagonal(diagonal);
-                }
-            }
-        }
-        work.reads = packed_reads;
-    }
-
-    /// The region at a place: both extensions of the longest seed. `None` if it does not follow
-    /// from the mismatches.
-    fn extend(
-        &self,
-        read: &Bases,
-        window: &Bases,
-        spot: Spot,
-        mismatches: &[usize],
-    ) -> Option<Known> {
-        let length = read.len();
-        let ([start, end], seed_cover) = rules::extended_seed(mismatches, length)?;
-        let (left, right) = mismatches.split_at(mismatches.partition_point(|&at| at < start));
-        let differ = |shift: isize, bases, count| {
-            read.differ(window, GREATEST_SHIFT.wrapping_add_signed(shift), bases, count)
-        };
-        let scoring = &self.scoring;
-        if ![left, right].iter().all(|side| rules::gaps_cost_more(scoring, side, differ)) {
-            return None;
-        }
-        let seed_score = (end - start) as i32 * scoring.matching;
-        let [clip_start, clip_end] = scoring.clip;
-        let offsets = left.iter().rev().map(|at| start - 1 - at);
-        let first = rules::extend(scoring, clip_start, seed_score, start, offsets)?;
-        // bwa extends to the right with the best score of the left, whatever of it was taken.
-        let offsets = right.iter().map(|at| at - end);
-        let second = rules::extend(scoring, clip_end, first.best, length - end, offsets)?;
-        let bases = [start - first.bases, end + second.bases];
-        let all_in = rules::seeds_lie_in(mismatches, length, bases);
-        all_in.then_some(Known {
-            place: spot.place,
-            sequence: spot.sequence,
-            mismatches: Mismatches::of(mismatches),
-            bases,
-            best: second.best,
-            taken: first.taken + second.taken - first.best,
-            seed_bases: end - start,
-            seed_start: start,
-            seed_cover,
-            seed_occurrences: 1,
-        })
     }
 
     /// Finds the seeds and chains of the reads that lie on a diagonal and whose region is not

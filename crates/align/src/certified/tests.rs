@@ -1,5 +1,7 @@
 //! The certificate's rules on reads that are made for them.
 
+use super::regions::spot;
+use super::rules::GREATEST_SHIFT;
 use super::*;
 
 /// The index of sequences one behind the other, but for what is searched.

@@ -29,6 +29,14 @@ pub enum Shape {
     Mixed(Vec<bool>),
 }
 
+/// How many templates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TemplateCounts {
+    pub(crate) pairs: usize,
+    /// Single reads.
+    pub(crate) singles: usize,
+}
+
 /// A slice of a cohort.
 #[derive(Debug)]
 pub struct Batch {
@@ -72,17 +80,15 @@ impl Batch {
         self.lanes.iter().flatten().map(share).sum()
     }
 
-    /// Number of pairs and of single reads.
+    /// Number of templates.
     #[must_use]
-    pub(crate) fn counts(&self) -> (usize, usize) {
-        match &self.shape {
-            Shape::Pairs => (self.reads / 2, 0),
-            Shape::Singles => (0, self.reads),
-            Shape::Mixed(is_pair) => {
-                let pairs = self.reads - is_pair.len();
-                (pairs, is_pair.len() - pairs)
-            }
-        }
+    pub(crate) fn counts(&self) -> TemplateCounts {
+        let pairs = match &self.shape {
+            Shape::Pairs => self.reads / 2,
+            Shape::Singles => 0,
+            Shape::Mixed(is_pair) => self.reads - is_pair.len(),
+        };
+        TemplateCounts { pairs, singles: self.reads - 2 * pairs }
     }
 
     /// Whether template number `at` of the batch has two reads.
@@ -145,7 +151,7 @@ impl Batch {
         umi: Option<&UmiRules>,
     ) -> Result<EngineReads<'_>, CohortError> {
         let read = |which, read| self.engine_read(read, which, longest_bases, umi);
-        let (pairs, singles) = self.counts();
+        let TemplateCounts { pairs, singles } = self.counts();
         let mut reads =
             EngineReads { pairs: Vec::with_capacity(pairs), singles: Vec::with_capacity(singles) };
         for (i, (first, second)) in self.templates().enumerate() {

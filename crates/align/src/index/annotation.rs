@@ -208,7 +208,7 @@ pub(crate) fn read_amb(
     for sequence in &annotation.sequences {
         let end = sequence.offset + sequence.length;
         for _ in 0..sequence.holes {
-            let (start, length) = read_hole(&mut lines)?;
+            let Hole { start, length } = read_hole(&mut lines)?;
             if length == 0 || start < free_from.max(sequence.offset) || start >= end {
                 return Err(lines.error(format!("a hole out of place in {}", sequence.name)));
             }
@@ -226,8 +226,14 @@ pub(crate) fn read_amb(
     Ok(found)
 }
 
+/// A hole as its line says it.
+struct Hole {
+    start: u64,
+    length: u64,
+}
+
 /// Reads a line `OFFSET LENGTH BYTE`.
-fn read_hole(lines: &mut Lines<impl BufRead>) -> Result<(u64, u64), TextError> {
+fn read_hole(lines: &mut Lines<impl BufRead>) -> Result<Hole, TextError> {
     if !lines.advance()? {
         return Err(lines.error("the file ends before the last hole"));
     }
@@ -236,7 +242,7 @@ fn read_hole(lines: &mut Lines<impl BufRead>) -> Result<(u64, u64), TextError> {
     let length = fields.next().and_then(number_of);
     let byte_is_one = fields.next().is_some_and(|f| f.len() == 1 && f[0].is_ascii_graphic());
     match (start, length, byte_is_one, fields.next()) {
-        (Some(start), Some(length), true, None) => Ok((start, length)),
+        (Some(start), Some(length), true, None) => Ok(Hole { start, length }),
         _ => Err(lines.error("expected offset, length and one byte")),
     }
 }

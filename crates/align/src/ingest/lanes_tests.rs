@@ -294,7 +294,7 @@ fn simulate(lanes: &[Vec<&[TestRead]>], setup: Setup) {
     for (lane, scheduler) in simulation.lanes.all().iter().enumerate() {
         assert!(scheduler.cut_everything());
         assert_eq!(
-            scheduler.totals().0,
+            scheduler.totals().reads,
             lanes[lane].iter().map(|file| file.len() as u64).sum::<u64>()
         );
         let Seen { emitted, ends, .. } = &simulation.seen[lane];

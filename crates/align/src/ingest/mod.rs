@@ -14,7 +14,7 @@ use seqloom_runtime::placement::Plan;
 use seqloom_runtime::pool::{self, WorkerPanic};
 use seqloom_runtime::trace::Stage;
 
-use crate::cohort::{Batch, CohortRange, Pairing};
+use crate::cohort::{Batch, CohortRange, CutTotals, Pairing};
 use crate::emit::{EmitError, RecordTags};
 use crate::engine::{AlignmentEngine, EngineError};
 use crate::input_error::CohortError;
@@ -222,9 +222,9 @@ pub struct IngestTotals {
 
 impl IngestTotals {
     /// Adds what was found in another input.
-    fn add(&mut self, (reads, templates): (u64, u64), bam: BamTotals) {
-        self.reads += reads;
-        self.templates += templates;
+    fn add(&mut self, cut: CutTotals, bam: BamTotals) {
+        self.reads += cut.reads;
+        self.templates += cut.templates;
         self.bam.aligned_reads += bam.aligned_reads;
         self.bam.left_out_records += bam.left_out_records;
         self.bam.reads_without_mate += bam.reads_without_mate;

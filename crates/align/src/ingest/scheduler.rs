@@ -15,7 +15,7 @@ use std::sync::Arc;
 use seqloom_io::source::{Fetch, InputBlock};
 use seqloom_runtime::schedule::Fetches;
 
-use crate::cohort::{Batch, ClosedCohort, CohortCutter, Cut, Pairing};
+use crate::cohort::{Batch, ClosedCohort, CohortCutter, Cut, CutTotals, Pairing};
 use crate::engine::{AlignmentEngine, Ordinals};
 use crate::input_error::CohortError;
 use crate::mates::BamTotals;
@@ -408,7 +408,7 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
     }
 
     /// Reads and templates of the input.
-    pub(super) fn totals(&self) -> (u64, u64) {
+    pub(super) fn totals(&self) -> CutTotals {
         self.cutter.totals()
     }
 }

@@ -85,7 +85,7 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
                 return Err(IngestError::Incomplete);
             }
             ingested.totals.add(scheduler.totals(), scheduler.bam_totals());
-            ingested.lane_templates.push(scheduler.totals().1);
+            ingested.lane_templates.push(scheduler.totals().templates);
         }
         Ok(ingested)
     }

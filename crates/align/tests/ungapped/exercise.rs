@@ -76,6 +76,11 @@ impl RecordSink for Found {
     }
 }
 
+/// A read of the name `r`.
+fn named((bases, qualities): &TestRead) -> Read<'_> {
+    Read { name: b"r", bases, qualities: Some(qualities) }
+}
+
 impl Bench {
     /// The index of these sequences, of letters as in FASTA.
     pub(crate) fn new(sequences: Vec<Vec<u8>>, options: UngappedOptions) -> Self {
@@ -101,14 +106,18 @@ impl Bench {
 
     /// What the engine reports of each read.
     pub(crate) fn find(&self, reads: &[TestRead]) -> Result<Vec<Report>, EngineError> {
-        let singles = reads.iter().map(|(bases, qualities)| Read {
-            name: b"r",
-            bases,
-            qualities: Some(qualities),
-        });
-        let reads = EngineReads { pairs: Vec::new(), singles: singles.collect() };
+        let singles = reads.iter().map(named).collect();
+        self.emit(&EngineReads { pairs: Vec::new(), singles })
+    }
+
+    /// The error that mates come to, if there is one.
+    pub(crate) fn error_of_mates(&self, mates: [&TestRead; 2]) -> Option<EngineError> {
+        self.emit(&EngineReads { pairs: vec![mates.map(named)], singles: Vec::new() }).err()
+    }
+
+    fn emit(&self, reads: &EngineReads<'_>) -> Result<Vec<Report>, EngineError> {
         let mut scratch = self.engine.scratch()?;
-        let candidates = self.engine.seed_extend(&mut scratch, &reads)?;
+        let candidates = self.engine.seed_extend(&mut scratch, reads)?;
         let mut found = Found::default();
         self.engine.emit(&mut scratch, candidates, None, Ordinals::default(), &mut found)?;
         Ok(found.0)

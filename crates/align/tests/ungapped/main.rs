@@ -185,8 +185,14 @@ fn of_many_exact_places_some_are_drawn_and_all_are_as_likely() {
 fn a_read_with_more_placements_than_a_template_holds_stops_the_run() {
     let bench = Bench::new(vec![vec![b'A'; 70_000]], all(Acceptance::Mismatches(0)));
     let read = (vec![b'A'; 20], vec![b'I'; 20]);
-    let error = bench.find(&[read]).unwrap_err().to_string();
-    assert!(error.contains("read 'r': more than 65536 placements"), "{error}");
+    let other = (vec![b'C'; 20], vec![b'I'; 20]);
+    let of_mates = |mates| bench.error_of_mates(mates).unwrap();
+    let errors = [of_mates([&read, &other]), of_mates([&other, &read])];
+    let of_single = bench.find(std::slice::from_ref(&read)).unwrap_err();
+    for error in errors.into_iter().chain([of_single]) {
+        let error = error.to_string();
+        assert!(error.contains("read 'r': more than 65536 placements"), "{error}");
+    }
 }
 
 static BENCHES: LazyLock<Mutex<Vec<Bench>>> = LazyLock::new(|| Mutex::new(benches()));

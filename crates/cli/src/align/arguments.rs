@@ -15,6 +15,7 @@ use seqloom_prep::duplicates::{DuplicateOptions, NamePattern, ReadEndOptions};
 
 use super::mode::ModeArguments;
 use super::placing::PlacementArguments;
+use crate::given::first_given;
 use crate::output::arguments::{
     ModeArgument, OpticalDistance, OutputArguments, RunArguments, bases,
 };
@@ -332,7 +333,7 @@ pub(crate) struct AlgorithmArguments {
 impl AlgorithmArguments {
     /// The first of these options that is given.
     pub(super) fn given(&self) -> Option<&'static str> {
-        let options = [
+        first_given([
             ("-k", self.min_seed_length.is_some()),
             ("-w", self.band_width.is_some()),
             ("-c", self.max_occurrences.is_some()),
@@ -349,8 +350,7 @@ impl AlgorithmArguments {
             ("-I", self.insert_size.is_some()),
             ("-j", self.ignore_alt),
             ("--no-certified-path", self.no_certified_path),
-        ];
-        options.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+        ])
     }
 
     /// The options of the bwa engine.

@@ -4,10 +4,13 @@
 use std::str::FromStr;
 
 use seqloom_align::engine::native::gapped::{
-    Effort, GapPenalty, GappedOptions, Growth, LengthFunction, MateOptions, Scoring,
+    Effort, GapPenalty, GappedOptions, Growth, LengthFunction, Scoring,
 };
-use seqloom_align::engine::native::ungapped::{Reported, Strands};
 use seqloom_terminal::UsageError;
+
+use super::common::{Common, ONE};
+use super::mates::MateArguments;
+use crate::given::first_given;
 
 /// Greatest penalty: with it the worst score of the longest read is in range.
 const MOST_PENALTY: i16 = 30;
@@ -196,16 +199,17 @@ impl GappedArguments {
     pub(super) fn options(
         &self,
         is_local: bool,
-        (reported, strands, trim): (Reported, Strands, [usize; 2]),
-        mates: MateOptions,
+        common: Common,
+        mates: &MateArguments,
     ) -> GappedOptions {
+        let Common { reported, strands, trim } = common;
         GappedOptions {
             scoring: self.scoring(is_local),
             effort: self.effort(is_local),
-            reported,
+            reported: reported.unwrap_or(ONE),
             strands,
             trim,
-            mates,
+            mates: mates.by_score(),
         }
     }
 
@@ -216,7 +220,7 @@ impl GappedArguments {
 
     /// The first of these options that is given.
     pub(super) fn given(&self) -> Option<&'static str> {
-        let options = [
+        first_given([
             ("--effort", self.effort.is_some()),
             ("--score-min", self.score_min.is_some()),
             ("--match-bonus", self.match_bonus.is_some()),
@@ -228,8 +232,7 @@ impl GappedArguments {
             ("--gap-barrier", self.gap_barrier.is_some()),
             ("--max-unknown", self.max_unknown.is_some()),
             ("--drop-unaligned", self.drop_unaligned),
-        ];
-        options.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+        ])
     }
 
     /// Refuses scores without a meaning.

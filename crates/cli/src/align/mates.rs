@@ -4,6 +4,8 @@ use seqloom_align::engine::native::gapped::MateOptions;
 use seqloom_align::engine::native::pairs::{Orientation, PairOptions};
 use seqloom_terminal::UsageError;
 
+use crate::given::first_given;
+
 /// Greatest distance between the outer ends of mates where none is given: Bowtie's.
 pub(super) const UNGAPPED_INSERT: u32 = 250;
 /// Bowtie 2's.
@@ -80,24 +82,22 @@ impl MateArguments {
 
     /// The first option given that all modes but bwa's have.
     pub(super) fn given(&self) -> Option<&'static str> {
-        let options = [
+        first_given([
             ("--min-insert", self.min_insert.is_some()),
             ("--max-insert", self.max_insert.is_some()),
             ("--orientation", self.orientation.is_some()),
-        ];
-        options.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+        ])
     }
 
     /// The first option given that only the modes by score have.
     pub(super) fn given_by_score(&self) -> Option<&'static str> {
-        let options = [
+        first_given([
             ("--no-mixed", self.no_mixed),
             ("--no-discordant", self.no_discordant),
             ("--dovetail", self.dovetail),
             ("--no-contain", self.no_contain),
             ("--no-overlap", self.no_overlap),
-        ];
-        options.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+        ])
     }
 
     /// Refuses distances without a meaning, where `most` is the greatest if none is given.

@@ -6,6 +6,7 @@
 mod arguments;
 pub(crate) mod certified;
 pub(crate) mod checks;
+mod common;
 mod gapped;
 mod header;
 mod introns;
@@ -23,6 +24,7 @@ mod spliced;
 mod streamed;
 pub(crate) mod summary;
 mod tally;
+mod ungapped;
 
 use seqloom_align::engine::AlignmentEngine;
 use seqloom_align::engine::bwa::BwaEngine;

@@ -1,21 +1,24 @@
 //! The options of `--mode spliced`: introns, strands, and HISAT2's scheme of scores.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use seqloom_align::engine::native::gapped::{MateOptions, Scoring};
+use seqloom_align::engine::native::gapped::MateOptions;
 use seqloom_align::engine::native::spliced::{
     Intron, IntronOptions, LibraryStrand, SplicedOptions, StrandTag,
 };
-use seqloom_align::engine::native::ungapped::Strands;
+use seqloom_align::engine::native::ungapped::Reported;
 use seqloom_align::index::IndexInfo;
 use seqloom_io::known_introns;
 use seqloom_terminal::{Console, UsageError};
 
-use super::gapped::TwoPenalties;
+use super::common::Common;
+use super::gapped::{GappedArguments, TwoPenalties};
 use super::mates::MateArguments;
+use crate::given::first_given;
 
 /// Placements of a read that are reported where nothing is said: HISAT2's.
-const PLACEMENTS: u32 = 5;
+const PLACEMENTS: usize = 5;
 /// Fewest bases on both sides of a new intron, of one that is not GT-AG, and for assemblers.
 const ANCHORS: [u16; 2] = [8, 16];
 const ASSEMBLY_ANCHORS: [u16; 2] = [12, 20];
@@ -84,27 +87,32 @@ impl SplicedArguments {
     /// The options of the engine.
     pub(super) fn options(
         &self,
-        scoring: Scoring,
-        (placements, strands, trim): (Option<u32>, Strands, [usize; 2]),
+        gapped: &GappedArguments,
+        common: Common,
         mates: &MateArguments,
     ) -> SplicedOptions {
         let [anchor_bases, other_anchor_bases] =
             if self.for_assembly { ASSEMBLY_ANCHORS } else { ANCHORS };
+        let (least_bp, most_bp) = self.lengths().into_inner();
         SplicedOptions {
-            scoring,
+            scoring: gapped.spliced_scoring(),
             clip: self.clip_penalties.map_or([2, 1], |it| it.0),
             introns: IntronOptions {
                 are_wanted: !self.no_spliced,
                 novel: true,
-                least_bp: self.min_intron.unwrap_or(20),
-                most_bp: self.max_intron.unwrap_or(500_000),
+                least_bp,
+                most_bp,
                 other_penalty: self.other_intron_penalty.unwrap_or(12),
                 anchor_bases,
                 other_anchor_bases,
             },
-            placements: placements.unwrap_or(PLACEMENTS) as usize,
-            strands,
-            trim,
+            placements: match common.reported {
+                Some(Reported::AtMost(wanted)) => wanted as usize,
+                // `--all` is refused.
+                Some(Reported::All) | None => PLACEMENTS,
+            },
+            strands: common.strands,
+            trim: common.trim,
             mates: self.mates(mates),
             library: match self.library_strand {
                 None | Some(LibraryArgument::Unstranded) => LibraryStrand::Unstranded,
@@ -118,11 +126,16 @@ impl SplicedArguments {
         }
     }
 
+    /// Bases of an intron.
+    fn lengths(&self) -> RangeInclusive<u32> {
+        self.min_intron.unwrap_or(20)..=self.max_intron.unwrap_or(500_000)
+    }
+
     /// Which mates are a pair: they may be further from each other by an intron.
     fn mates(&self, mates: &MateArguments) -> MateOptions {
         let mut options = mates.by_score();
         if !self.no_spliced {
-            options.pairs.max_insert_bp += self.max_intron.unwrap_or(500_000);
+            options.pairs.max_insert_bp += self.lengths().end();
         }
         options
     }
@@ -157,7 +170,7 @@ impl SplicedArguments {
                 read.elsewhere
             ));
         }
-        let lengths = self.min_intron.unwrap_or(20)..=self.max_intron.unwrap_or(500_000);
+        let lengths = self.lengths();
         let is_wanted = |it: &&known_introns::KnownIntron| lengths.contains(&(it.end - it.start));
         let (known, count) = (read.introns.iter().filter(is_wanted), read.introns.len());
         let introns: Vec<Intron> = known
@@ -177,7 +190,7 @@ impl SplicedArguments {
 
     /// The first of these options that is given.
     pub(super) fn given(&self) -> Option<&'static str> {
-        let options = [
+        first_given([
             ("--splice-sites", self.splice_sites.is_some()),
             ("--min-intron", self.min_intron.is_some()),
             ("--max-intron", self.max_intron.is_some()),
@@ -189,8 +202,7 @@ impl SplicedArguments {
             ("--library-strand", self.library_strand.is_some()),
             ("--strand-tag", self.strand_tag.is_some()),
             ("--for-assembly", self.for_assembly),
-        ];
-        options.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+        ])
     }
 
     /// Refuses numbers without a meaning.
@@ -198,7 +210,7 @@ impl SplicedArguments {
     /// # Errors
     /// [`UsageError`] that names the option.
     pub(super) fn check(&self) -> Result<(), UsageError> {
-        let (least, most) = (self.min_intron.unwrap_or(20), self.max_intron.unwrap_or(500_000));
+        let (least, most) = self.lengths().into_inner();
         if least > most {
             let text = format!("--min-intron {least} is more than --max-intron {most}");
             return Err(UsageError(text));

@@ -2,6 +2,8 @@
 
 use seqloom_prep::duplicates::BarcodeTags;
 
+use crate::given::first_given;
+
 /// What duplicates must share besides their place.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct BarcodeArguments {
@@ -44,12 +46,11 @@ impl BarcodeArguments {
 
     /// The first of these options that is given.
     pub(crate) fn given(&self) -> Option<&'static str> {
-        let options = [
+        first_given([
             ("--barcode-tag", self.barcode_tag.is_some()),
             ("--read-one-barcode-tag", self.read_one_barcode_tag.is_some()),
             ("--read-two-barcode-tag", self.read_two_barcode_tag.is_some()),
-        ];
-        options.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+        ])
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Parser;
-use seqloom_align::cohort::CohortStart;
+use seqloom_align::cohort::{CohortStart, CutRules};
 use seqloom_align::index::{self, IndexPaths};
 use seqloom_align::scan::{Scanned, scan};
 use seqloom_io::fingerprint::Fingerprint;
@@ -330,8 +330,12 @@ fn scan_first(
         let goes_on = run.watch("scan", (source.bytes_read(), source.total_bytes()), 0);
         publisher.tell(starts) && goes_on
     };
-    let how = (*pairing, align.input.cohort_bases, tags.umi.as_ref());
-    let scanned = scan(source, first, how, run.threads, &watch);
+    let rules = CutRules {
+        pairing: *pairing,
+        cohort_bases: align.input.cohort_bases,
+        umi: tags.umi.as_ref(),
+    };
+    let scanned = scan(source, first, rules, run.threads, &watch);
     match publisher.found.borrow_mut().failure.take() {
         Some(error) => Err(error),
         None => Ok(scanned?),

@@ -8,10 +8,11 @@ use std::ptr;
 
 use bwa_mem3_sys as sys;
 
+use super::index::{Index, Options};
 use super::layout::{
     self, LibraryChain, LibraryChains, LibraryRead, LibrarySeed, Region, Regions, Search,
 };
-use super::library::{Candidates, Index, KERNEL_READS, Options, Scratch, allocated};
+use super::library::{Candidates, KERNEL_READS, Scratch, allocated};
 use crate::certified::Chains;
 
 /// A read whose regions are to be found.

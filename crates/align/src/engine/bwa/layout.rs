@@ -287,6 +287,15 @@ pub(super) struct OnlyExtension {
     pub(super) repetitive: f32,
 }
 
+/// See [`Region::order`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Order {
+    /// The score, below zero.
+    loss: i32,
+    reference_start: i64,
+    read_start: i32,
+}
+
 impl Region {
     /// The same region as another search left it, with what it keeps of its read's other regions.
     pub(super) fn in_place_of(self, found: &Self) -> Self {
@@ -304,8 +313,9 @@ impl Region {
     }
 
     /// What the library sorts the regions of a read by.
-    pub(super) fn order(&self) -> (i32, i64, i32) {
-        (-self.score, self.reference_start, self.read_start)
+    pub(super) fn order(&self) -> Order {
+        let Self { score, reference_start, read_start, .. } = *self;
+        Order { loss: -score, reference_start, read_start }
     }
 }
 

@@ -5,6 +5,7 @@
 //! [`index::check`](crate::index) for what is verified before it opens a file.
 
 mod extension;
+mod index;
 mod layout;
 mod library;
 mod options;
@@ -13,9 +14,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use extension::{KnownChains, ToExtend};
+use index::{Index, Options};
 use layout::{OnlyExtension, Region};
 pub(crate) use library::Candidates;
-use library::{Index, Model, Options};
+use library::Model;
 pub use options::{BwaOptions, InsertSize, Preset};
 
 use crate::certified::{

@@ -4,7 +4,8 @@ use std::str::FromStr;
 
 use bwa_mem3_sys as sys;
 
-use super::library::{Model, Options};
+use super::index::Options;
+use super::library::Model;
 use crate::certified::{LEAST_SEED, Scoring};
 
 /// Options with bwa's letters; `None` is bwa's default.

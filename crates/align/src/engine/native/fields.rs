@@ -2,6 +2,7 @@
 
 use seqloom_format::bam::{FIXED_BYTES, reg2bin};
 
+use super::reference::Spot;
 use crate::engine::Read;
 
 /// FLAG: one of two mates.
@@ -27,10 +28,9 @@ pub(super) const SECONDARY: u16 = 0x100;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fixed {
     pub(super) flags: u16,
-    /// Number of the sequence and position there.
-    pub(super) place: Option<[i32; 2]>,
-    /// Those of the mate.
-    pub(super) mate: Option<[i32; 2]>,
+    pub(super) place: Option<Spot>,
+    /// That of the mate.
+    pub(super) mate: Option<Spot>,
     pub(super) template_length: i32,
     pub(super) mapping_quality: u8,
     /// Operations of the CIGAR.
@@ -50,8 +50,11 @@ impl Fixed {
 
     /// As the record of `read` begins.
     pub(super) fn bytes(&self, read: &Read<'_>) -> [u8; FIXED_BYTES] {
-        let [sequence, position] = self.place.unwrap_or([-1, -1]);
-        let [mate_sequence, mate_position] = self.mate.unwrap_or([-1, -1]);
+        let of = |place: Option<Spot>| {
+            place.map_or([-1, -1], |spot| [spot.sequence as i32, spot.position as i32])
+        };
+        let ([sequence, position], [mate_sequence, mate_position]) =
+            (of(self.place), of(self.mate));
         // A record without place has the bin of [-1, 0) (SAM specification 4.2.1).
         let span = if self.place.is_some() { self.reference_bases.into() } else { 1 };
         let bin = u32::from(reg2bin(position.into(), i64::from(position) + span));

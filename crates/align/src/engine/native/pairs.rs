@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::fields::{FIRST, MATE_REVERSE, PAIRED, SECOND};
+use super::reference::Extent;
 
 /// How mates lie to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,18 +57,17 @@ pub(super) fn mate_flags(mate: usize, is_other_reverse: bool) -> u16 {
     PAIRED | number | if is_other_reverse { MATE_REVERSE } else { 0 }
 }
 
-/// TLEN of mate `mate`, of mates that begin and end at these places of a sequence: positive for
-/// that which begins first; of two that begin together for the one that is not reverse, or the
-/// first.
-pub(super) fn template_length(
-    mate: usize,
-    [first, second]: [[i64; 2]; 2],
-    are_reverse: [bool; 2],
-) -> i32 {
-    let span = (first[1].max(second[1]) - first[0].min(second[0])) as i32;
-    let is_first_left = match first[0].cmp(&second[0]) {
+/// TLEN of mate `mate`, of the first and the second one that lie so; 0 on two sequences. It is
+/// positive for that which begins first; of two that begin together for the one that is not
+/// reverse, or the first.
+pub(super) fn template_length(mate: usize, [first, second]: [Extent; 2]) -> i32 {
+    if first.sequence != second.sequence {
+        return 0;
+    }
+    let span = (first.end.max(second.end) - first.start.min(second.start)) as i32;
+    let is_first_left = match first.start.cmp(&second.start) {
         Ordering::Less => true,
-        Ordering::Equal => are_reverse != [true, false],
+        Ordering::Equal => !first.is_reverse || second.is_reverse,
         Ordering::Greater => false,
     };
     if is_first_left == (mate == 0) { span } else { -span }

@@ -1,19 +1,69 @@
 //! What our own engines have in common: they learn nothing of a cohort, and do all their work when
-//! a batch's records are handed out.
+//! a batch's records are handed out, a group of reads at a time.
+
+use std::ops::Range;
 
 use super::checked;
 use super::query::LONGEST_READ;
 use crate::engine::copied_reads::CopiedReads;
-use crate::engine::{AlignmentEngine, EngineError, EngineReads, Ordinals, Read, RecordSink};
+use crate::engine::{
+    AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink,
+};
 
-/// The reads of a batch as an engine places them.
-pub struct Batch<'r> {
-    /// Trimmed; mates of pairs next to each other, then single reads.
-    pub(super) reads: Vec<Read<'r>>,
-    /// Pairs of them.
-    pub(super) pairs: usize,
-    /// Number of the first read in the input.
+/// Reads that are placed together, trimmed.
+#[derive(Debug, Clone, Copy)]
+pub struct Group<'r> {
+    pub(super) reads: &'r [Read<'r>],
+    /// Two and two are mates.
+    pub(super) are_mates: bool,
+    /// Number of the first in the input.
     pub(super) first_ordinal: u64,
+}
+
+/// What becomes records together: a single read of a group, or two mates.
+#[derive(Debug, Clone, Copy)]
+pub struct Template<'r> {
+    pub(super) reads: &'r [Read<'r>],
+    /// Number of the first in its group.
+    pub(super) number: usize,
+    /// And in the input.
+    pub(super) ordinal: u64,
+}
+
+impl Template<'_> {
+    /// The numbers of its reads in their group.
+    pub(super) fn numbers(&self) -> Range<usize> {
+        self.number..self.number + self.reads.len()
+    }
+}
+
+impl<'r> Group<'r> {
+    /// Reads of a template.
+    pub(super) fn step(&self) -> usize {
+        if self.are_mates { 2 } else { 1 }
+    }
+
+    /// The templates of the first reads, as many as these are whole ones.
+    fn templates(self, reads: usize) -> impl Iterator<Item = Template<'r>> {
+        let templates = self.reads[..reads].chunks_exact(self.step()).enumerate();
+        templates.map(move |(at, reads)| {
+            let number = at * self.step();
+            Template { reads, number, ordinal: self.first_ordinal + number as u64 }
+        })
+    }
+}
+
+/// Takes the records of one template.
+pub struct Out<'s> {
+    origin: Origin,
+    sink: &'s mut dyn RecordSink,
+}
+
+impl Out<'_> {
+    /// Hands out a record.
+    pub(super) fn record(&mut self, body: &[u8]) {
+        self.sink.record(self.origin, body);
+    }
 }
 
 /// An engine that needs no more than the reads of a batch.
@@ -29,16 +79,55 @@ pub trait Placer: Sync {
     /// Bases that are left out at the 5' and the 3' end of reads.
     fn trim(&self) -> [usize; 2];
 
-    /// Places the reads of a batch and hands out their records.
+    /// Most reads that are placed together; it is even.
+    fn group_reads(&self) -> usize;
+
+    /// Finds the placements of the reads of a group, in place of what was found before; of how
+    /// many of them, from the first on. The others will come again.
+    fn place(&self, group: Group<'_>, scratch: &mut Self::Scratch) -> usize;
+
+    /// Hands out the records of a template of the group that was placed last.
     ///
     /// # Errors
     /// A read that the mode cannot report.
-    fn place_batch(
+    fn report(
         &self,
-        batch: &Batch<'_>,
+        template: Template<'_>,
         scratch: &mut Self::Scratch,
-        sink: &mut dyn RecordSink,
+        out: &mut Out<'_>,
     ) -> Result<(), EngineError>;
+
+    /// Ends a batch.
+    fn end_batch(&self, _scratch: &mut Self::Scratch) {}
+}
+
+/// Hands out the records of the reads of a batch, the first `mates` of which are pairs.
+fn report_all<P: Placer>(
+    placer: &P,
+    (reads, mates): (&[Read<'_>], usize),
+    first_ordinal: u64,
+    scratch: &mut P::Scratch,
+    sink: &mut dyn RecordSink,
+) -> Result<(), EngineError> {
+    let mut from = 0;
+    while from < reads.len() {
+        let are_mates = from < mates;
+        let border = if are_mates { mates } else { reads.len() };
+        let group = Group {
+            reads: &reads[from..border.min(from + placer.group_reads())],
+            are_mates,
+            first_ordinal: first_ordinal + from as u64,
+        };
+        let placed = placer.place(group, scratch);
+        for template in group.templates(placed) {
+            let at = from + template.number;
+            let origin = if are_mates { Origin::Pair(at / 2) } else { Origin::Single(at - mates) };
+            placer.report(template, scratch, &mut Out { origin, sink })?;
+        }
+        from += placed / group.step() * group.step();
+    }
+    placer.end_batch(scratch);
+    Ok(())
 }
 
 impl<P: Placer> AlignmentEngine for P {
@@ -74,9 +163,9 @@ impl<P: Placer> AlignmentEngine for P {
         sink: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
         let take = |read| checked(read, self.trim(), P::SHORTEST_READ, P::MODE);
-        let reads = candidates.reads().map(take).collect::<Result<_, _>>()?;
-        let (pairs, first_ordinal) = (candidates.pairs(), ordinals.first_single);
-        self.place_batch(&Batch { reads, pairs, first_ordinal }, scratch, sink)
+        let reads: Vec<Read<'_>> = candidates.reads().map(take).collect::<Result<_, _>>()?;
+        let mates = 2 * candidates.pairs();
+        report_all(self, (&reads, mates), ordinals.first_single, scratch, sink)
     }
 
     fn held_bytes(&self, candidates: &CopiedReads) -> u64 {

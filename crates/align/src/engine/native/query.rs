@@ -37,6 +37,22 @@ impl Default for Query {
     }
 }
 
+/// Bases, two bits each, the first in the highest; unknown ones are zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Word {
+    bases: u64,
+    /// The higher bit of each unknown base.
+    unknown: u64,
+}
+
+/// The same, where what is behind the read is not known.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KnownWord {
+    pub(super) bases: u64,
+    /// The higher bit of each base that is known.
+    pub(super) known: u64,
+}
+
 /// Where a read and the genome differ, in the read's order: the higher bit of each base's two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Differences([u64; WORDS]);
@@ -53,7 +69,8 @@ impl Query {
         let padded = self.length.next_multiple_of(WORD_BASES).min(LONGEST_READ);
         self.codes[self.length..padded].fill(0);
         for (word, chunk) in self.codes[..padded].chunks(WORD_BASES).enumerate() {
-            (self.words[word], self.unknown[word]) = pack(chunk);
+            let Word { bases, unknown } = pack(chunk);
+            (self.words[word], self.unknown[word]) = (bases, unknown);
         }
         // Bowtie takes bases without qualities for good ones.
         match qualities {
@@ -74,15 +91,14 @@ impl Query {
         &self.codes[..self.length]
     }
 
-    /// Bases as words of two bits each, the first in the highest, and the higher bit of each that
-    /// is known.
+    /// Its bases, [`WORD_BASES`] at a time.
     #[inline(always)]
-    pub(super) fn words(&self) -> impl Iterator<Item = (u64, u64)> {
+    pub(super) fn words(&self) -> impl Iterator<Item = KnownWord> {
         let words = (0..self.length).step_by(WORD_BASES).zip(&self.words).zip(&self.unknown);
         words.map(|((from, &bases), &unknown)| {
             let behind = 2 * (self.length - from).min(WORD_BASES) as u32;
             let known = HIGHER_BITS & !unknown & !u64::MAX.checked_shr(behind).unwrap_or(0);
-            (bases, known)
+            KnownWord { bases, known }
         })
     }
 
@@ -144,10 +160,9 @@ impl Query {
     }
 }
 
-/// Up to 32 codes as a word of two bits a base, unknown ones zero, and the higher bit of each
-/// unknown one.
+/// Up to [`WORD_BASES`] codes as a word.
 #[inline(always)]
-fn pack(codes: &[u8]) -> (u64, u64) {
+fn pack(codes: &[u8]) -> Word {
     let (mut bases, mut unknown) = (0, 0);
     let mut shift = 64;
     for eight in codes.chunks(8) {
@@ -159,7 +174,7 @@ fn pack(codes: &[u8]) -> (u64, u64) {
         // The bit of UNKNOWN, moved to where the higher bit of a base is.
         unknown |= pack_eight(bytes >> 1 & 0x0202_0202_0202_0202) << shift;
     }
-    (bases, unknown)
+    Word { bases, unknown }
 }
 
 /// The two lowest bits of each byte side by side, those of the highest byte first.
@@ -238,12 +253,15 @@ mod tests {
     use proptest::prelude::*;
 
     /// Base by base.
-    fn packed(codes: &[u8]) -> (u64, u64) {
+    fn packed(codes: &[u8]) -> Word {
         let words = |value: fn(u8) -> u64| {
             let bits = codes.iter().fold(0, |word: u64, &code| word << 2 | value(code));
             if codes.is_empty() { 0 } else { bits << (2 * (WORD_BASES - codes.len())) }
         };
-        (words(|code| u64::from(code % UNKNOWN)), words(|code| u64::from(code / UNKNOWN) << 1))
+        Word {
+            bases: words(|code| u64::from(code % UNKNOWN)),
+            unknown: words(|code| u64::from(code / UNKNOWN) << 1),
+        }
     }
 
     proptest! {
@@ -269,7 +287,8 @@ mod tests {
             let codes: Vec<u8> = read[..length].iter().map(|&it| CODE[usize::from(it)]).collect();
             prop_assert_eq!(query.codes(), &codes[..]);
             for (word, chunk) in codes.chunks(WORD_BASES).enumerate() {
-                prop_assert_eq!((query.words[word], query.unknown[word]), packed(chunk));
+                let found = Word { bases: query.words[word], unknown: query.unknown[word] };
+                prop_assert_eq!(found, packed(chunk));
             }
             let mut all = Differences([0; WORDS]);
             all.0[..codes.len().div_ceil(WORD_BASES)].copy_from_slice(

@@ -87,6 +87,14 @@ enum Work {
     Tied(u64),
 }
 
+/// What was collected of a part.
+struct Gathered {
+    /// Its suffixes.
+    came: u64,
+    /// Those for which there was no room.
+    lost: u64,
+}
+
 /// Bytes that a worker needs beside its share of the entries.
 pub(super) const WORKER_BYTES: u64 = (BINS * (2 * 8 + 64 + 16 + 1)) as u64 + (2 << 20);
 
@@ -141,7 +149,7 @@ impl<'a> Workers<'a> {
                 Work::Part { bin, low, high, cuts } => {
                     let part = self.part(bin, low, high);
                     entries.resize(room as usize, Entry::default());
-                    let (came, lost) = self.gather(part, &mut entries)?;
+                    let Gathered { came, lost } = self.gather(part, &mut entries)?;
                     if came > self.cap {
                         work.extend(self.cut(part, came, cuts)?.into_iter().rev());
                     } else if lost > 0 {
@@ -190,8 +198,8 @@ impl<'a> Workers<'a> {
     }
 
     /// Collects the suffixes of a part at the beginning of `room`, in any order, as far as there is
-    /// room; returns how many there are, and how many of them found none.
-    fn gather(&self, part: Part<'a>, room: &mut [Entry]) -> Result<(u64, u64), BuildError> {
+    /// room.
+    fn gather(&self, part: Part<'a>, room: &mut [Entry]) -> Result<Gathered, BuildError> {
         let (search, format) = (self.search(Some(part)), self.sorting.format);
         let pieces = Pieces::new(room, self.workers.len());
         self.scan(&search, |_, worker, stretch| {
@@ -208,7 +216,7 @@ impl<'a> Workers<'a> {
         if close_holes(room, taken, holes) as u64 != came - lost {
             return Err(bug("collected suffixes are missing"));
         }
-        Ok((came, lost))
+        Ok(Gathered { came, lost })
     }
 
     /// Cuts a part with too many suffixes into smaller ones, most of which fit a pass.

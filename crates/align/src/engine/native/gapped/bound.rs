@@ -8,9 +8,9 @@
 use std::ops::RangeInclusive;
 
 use super::candidates::{Diagonal, ScoredRead};
-use super::score::{GapPenalty, Scoring};
-use super::window::{Reference, Stretch};
+use crate::engine::native::by_score::score::{GapPenalty, Scoring};
 use crate::engine::native::query::pop;
+use crate::engine::native::reference::{Reference, Stretch};
 use crate::search::text::WORD_BASES;
 
 /// Bases of a piece: two bytes of packed ones.
@@ -49,7 +49,7 @@ impl Pieces {
     pub(super) fn take(&mut self, read: ScoredRead<'_>) {
         let bonus = i32::from(read.scoring.match_bonus);
         let cheapest = |piece: &[i16]| piece.iter().min().map_or(0, |&it| i32::from(it) + bonus);
-        (self.bases, self.known) = read.query.words().unzip();
+        (self.bases, self.known) = read.query.words().map(|it| (it.bases, it.known)).unzip();
         self.cheapest.clear();
         self.cheapest.extend(read.penalties.chunks(PIECE_BASES).map(cheapest));
     }

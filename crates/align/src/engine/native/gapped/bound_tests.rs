@@ -4,7 +4,6 @@ use proptest::prelude::*;
 
 use super::super::distinct::walk;
 use super::super::kernel::{LANES, MARGIN};
-use super::super::score::{Growth, LengthFunction};
 use super::super::traceback::{Problem, Table};
 use super::*;
 use crate::engine::native::query::Query;
@@ -36,23 +35,6 @@ fn genomes() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     })
 }
 
-fn scoring(is_local: bool, numbers: [i16; 8], gap_barrier: u16) -> Scoring {
-    let [bonus, most, least, unknown, a, b, c, d] = numbers;
-    let function = LengthFunction { growth: Growth::Constant, constant: 0.0, factor: 0.0 };
-    Scoring {
-        is_local,
-        match_bonus: if is_local { bonus } else { 0 },
-        mismatch: [most.max(least), most.min(least)],
-        ignores_qualities: false,
-        unknown,
-        read_gap: GapPenalty { open: a, extend: b },
-        reference_gap: GapPenalty { open: c, extend: d },
-        gap_barrier,
-        minimum: function,
-        most_unknown: function,
-    }
-}
-
 fn ascii(codes: &[u8]) -> Vec<u8> {
     codes.iter().map(|&code| b"ACGTN"[usize::from(code)]).collect()
 }
@@ -76,7 +58,7 @@ proptest! {
     ) {
         let (bonus, most, least, unknown) = numbers;
         let [a, b, c, d] = gaps;
-        let scoring = scoring(is_local, [bonus, most, least, unknown, a, b, c, d], barrier);
+        let scoring = Scoring::of(is_local, [bonus, most, least, unknown, a, b, c, d], barrier);
         let qualities: Vec<u8> =
             (0..read.len()).map(|at| b'!' + (seed >> (at % 58)) as u8 % 42).collect();
         let mut query = Query::default();

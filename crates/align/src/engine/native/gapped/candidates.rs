@@ -1,9 +1,10 @@
 //! The diagonals on which seeds of a read lie, and what the read is worth there without a gap.
 
-use super::score::Scoring;
-use super::seeds::Hit;
-use super::window::{Reference, Stretch, WALL};
+use crate::engine::native::by_score::diagonals;
+use crate::engine::native::by_score::score::Scoring;
+use crate::engine::native::by_score::seeds::Hit;
 use crate::engine::native::query::{Query, UNKNOWN, pop};
+use crate::engine::native::reference::{Reference, Stretch, WALL};
 use crate::search::text::WORD_BASES;
 
 /// A read with what it is scored by.
@@ -26,17 +27,8 @@ pub(super) struct Ungapped {
     pub(super) end: u16,
 }
 
-/// A place of the read's first base, on which seeds lie.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Diagonal {
-    pub(super) start: i64,
-    pub(super) stretch: Stretch,
-    /// Bases of the read in its seeds.
-    pub(super) covered: u32,
-    /// A rare seed lies on it.
-    pub(super) is_rare: bool,
-    pub(super) ungapped: Option<Ungapped>,
-}
+/// A place of the read's first base, with what the read is worth there.
+pub(super) type Diagonal = diagonals::Diagonal<Ungapped>;
 
 /// Adds to a sum as bases come, and keeps the best stretch of them.
 struct Best {
@@ -171,29 +163,7 @@ impl ScoredRead<'_> {
         codes: &mut Vec<u8>,
         out: &mut Vec<Diagonal>,
     ) {
-        out.clear();
-        for (at, hit) in hits.iter().enumerate() {
-            if let Some(hit) = hits.get(at + AHEAD) {
-                reference.prefetch(hit.start, self.query.len());
-            }
-            let [from, end] = [hit.from, hit.end].map(|base| hit.start + i64::from(base));
-            let bases = u32::from(hit.end - hit.from);
-            if let Some(last) = out.last_mut()
-                && last.start == hit.start
-                && end <= last.stretch.end
-                && from >= last.stretch.start
-            {
-                last.is_rare |= hit.is_rare;
-                last.covered = (last.covered + bases).min(self.query.len() as u32);
-                continue;
-            }
-            let Some(stretch) = reference.stretch(from, end) else { continue };
-            let ungapped = self.ungapped(reference, stretch, hit.start, codes);
-            let Hit { start, is_rare, .. } = *hit;
-            out.push(Diagonal { start, stretch, covered: bases, is_rare, ungapped });
-        }
+        let ungapped = |stretch, start| self.ungapped(reference, stretch, start, codes);
+        diagonals::list(reference, hits, self.query.len(), ungapped, out);
     }
 }
-
-/// Hits between that which is looked at and that whose bases are fetched.
-const AHEAD: usize = 4;

@@ -18,15 +18,17 @@ use std::ops::Range;
 use super::bound::Pieces;
 use super::candidates::{Diagonal, ScoredRead};
 use super::kernel::{LANES, Lanes, MARGIN, Profile, best_score};
-use super::score::{Bounds, Scoring};
-use super::seeds::Hit;
 use super::traceback::Table;
-use super::window::{Reference, Stretch};
+use crate::engine::native::by_score::alignment::{Alignment, Output};
+use crate::engine::native::by_score::score::{Bounds, Scoring};
+use crate::engine::native::by_score::seeds::Hit;
 use crate::engine::native::chance::hash;
+use crate::engine::native::reference::{Reference, Stretch};
 
 /// Diagonals that are so near to the first of a group belong to it: the band covers all of them,
 /// and half as much on either side.
 const GROUP_SPAN: i64 = 31;
+
 /// What is asked of a read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
@@ -41,24 +43,6 @@ pub(super) struct Wanted {
     pub(super) placements: usize,
     /// The read's number in the input.
     pub(super) ordinal: u64,
-}
-
-/// A placement that may be reported.
-#[derive(Debug, Clone)]
-pub(super) struct Alignment {
-    pub(super) score: i32,
-    pub(super) stretch: Stretch,
-    /// The first base of `T` that is aligned.
-    pub(super) place: i64,
-    /// Its operations in [`Output::ops`].
-    pub(super) ops: Range<usize>,
-}
-
-/// The placements of a group of reads.
-#[derive(Debug, Default)]
-pub(super) struct Output {
-    pub(super) alignments: Vec<Alignment>,
-    pub(super) ops: Vec<u32>,
 }
 
 /// What was found of a read.
@@ -152,7 +136,7 @@ impl Work {
         reference: &Reference<'_>,
         hits: &[Hit],
         wanted: &Wanted,
-        out: &mut Output,
+        out: &mut Output<Alignment>,
     ) -> Chosen {
         self.look(read, reference, hits, wanted);
         self.extend::<L>(read, reference, wanted);

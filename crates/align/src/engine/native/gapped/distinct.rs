@@ -5,11 +5,14 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::candidates::ScoredRead;
-use super::choice::{Alignment, Chosen, Found, Output, Wanted, Work};
+use super::choice::{Chosen, Found, Wanted, Work};
 use super::kernel::MARGIN;
-use super::traceback::{CLIP, DELETION, INSERTION, MATCH, Problem, push};
-use super::window::Reference;
+use super::traceback::Problem;
+use crate::engine::native::by_score::alignment::{
+    Alignment, CLIP, DELETION, INSERTION, MATCH, Output, push,
+};
 use crate::engine::native::query::UNKNOWN;
+use crate::engine::native::reference::Reference;
 
 /// Alignments whose groups lie further from each other have no cell in common.
 const APART: i64 = 200;
@@ -22,7 +25,7 @@ impl Work {
         read: ScoredRead<'_>,
         reference: &Reference<'_>,
         wanted: &Wanted,
-        out: &mut Output,
+        out: &mut Output<Alignment>,
     ) -> Chosen {
         let first = out.alignments.len();
         let is_frequent = self.is_frequent();
@@ -101,7 +104,7 @@ impl Work {
         read: ScoredRead<'_>,
         reference: &Reference<'_>,
         found: &Found,
-        out: &mut Output,
+        out: &mut Output<Alignment>,
     ) -> Alignment {
         let group = self.groups[found.group].clone();
         let length = read.query.len();

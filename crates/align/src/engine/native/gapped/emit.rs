@@ -1,104 +1,59 @@
-//! What was found of reads and of mates, to records.
+//! What was found of reads and of mates, as their records say it.
 
-use super::choice::{Alignment, Chosen, of_mismatch};
-use super::fragment::template_length_of;
+use super::choice::{Chosen, of_mismatch};
 use super::mapq::{mapping_quality, of_mate};
 use super::mates::Paired;
-use super::record::{OfMate, Said};
 use super::{GappedEngine, Scratch};
 use crate::engine::Read;
-use crate::engine::native::fields::{MATE_UNMAPPED, PROPER, SECONDARY};
-use crate::engine::native::pairs::mate_flags;
+use crate::engine::native::by_score::alignment::Alignment;
+use crate::engine::native::by_score::mates::Kind;
+use crate::engine::native::by_score::report::{Report, Which, Wording};
+use crate::engine::native::placer::{Out, Template};
 
-/// What mates are to each other, as Bowtie 2's YT says it.
+/// Why a read is not searched for: Bowtie 2's YF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// A pair as it should be.
-    Concordant(Paired),
-    /// Both placed, and nowhere else.
-    Discordant,
-    /// Each as it is.
-    Mixed,
-    /// Neither is said to be placed.
-    Lost,
+pub(super) enum Filtered {
+    /// Too many bases that are not A, C, G or T.
+    Unknown,
+    /// One base or none.
+    Length,
+    /// No alignment can have the least score.
+    Score,
 }
 
-impl Kind {
-    fn name(self) -> &'static [u8; 2] {
+impl Filtered {
+    fn tag(self) -> &'static [u8; 6] {
         match self {
-            Self::Concordant(_) => b"CP",
-            Self::Discordant => b"DP",
-            Self::Mixed | Self::Lost => b"UP",
+            Self::Unknown => b"YFZNS\0",
+            Self::Length => b"YFZLN\0",
+            Self::Score => b"YFZSC\0",
         }
-    }
-
-    /// Whether the placements are those of a pair.
-    fn is_pair(self) -> bool {
-        matches!(self, Self::Concordant(_) | Self::Discordant)
     }
 }
 
-/// A placement with its operations.
-type Placement<'a> = (&'a Alignment, &'a [u32]);
+/// What Bowtie 2's tags and MAPQ are made of.
+struct Bowtie2<'a> {
+    engine: &'a GappedEngine,
+    reads: &'a [Read<'a>],
+    /// By read of the template.
+    filtered: &'a [Option<Filtered>],
+    chosen: &'a [Chosen],
+    /// The scores of the primary placements.
+    scores: [i32; 2],
+    /// Of a concordant pair.
+    paired: Option<Paired>,
+}
 
-impl GappedEngine {
-    /// Hands out the records of read `number` of a group.
-    pub(super) fn emit_single(
-        &self,
-        (number, read): (usize, &Read<'_>),
-        scratch: &mut Scratch,
-        out: &mut dyn FnMut(&[u8]),
-    ) {
-        let Scratch { reads: group, output, records, .. } = scratch;
-        let chosen = &group.chosen[number];
-        if chosen.alignments.is_empty() {
-            out(records.unmapped(read, group.filtered[number], OfMate::NONE));
-            return;
-        }
-        let (scored, _) = self.asked(group, number, 0);
-        let reference = self.reference(None);
-        for (at, alignment) in output.alignments[chosen.alignments.clone()].iter().enumerate() {
-            let said = Said {
-                flags: if at > 0 { SECONDARY } else { 0 },
-                mapping_quality: self.mapping_quality((at, read), alignment.score, chosen.second),
-                second: chosen.second,
-                mate: OfMate::NONE,
-            };
-            let ops = &output.ops[alignment.ops.clone()];
-            out(records.placed((read, scored), &reference, (alignment, ops), said));
-        }
-    }
-
-    /// MAPQ of placement number `at` of a read, where the score of another one is as given.
-    fn mapping_quality(
-        &self,
-        (at, read): (usize, &Read<'_>),
-        score: i32,
-        second: Option<i32>,
-    ) -> u8 {
-        let is_known = self.placements() == 1 || second.is_some();
-        if at > 0 || !is_known {
-            return 255;
-        }
-        let scoring = &self.options.scoring;
-        mapping_quality(scoring.is_local, scoring.bounds(read.bases.len()), score, second)
-    }
-
+impl Bowtie2<'_> {
     /// MAPQ of mate `mate` of a pair. A mate that is better by far elsewhere may be anywhere;
     /// another one is as sure as the pair is, where that has the better score by the lengths of
     /// the reads.
-    fn mapping_quality_of_mate(
-        &self,
-        mate: usize,
-        reads: [&Read<'_>; 2],
-        scores: [i32; 2],
-        paired: Paired,
-    ) -> u8 {
-        if self.placements() > 1 && paired.second.is_none() {
+    fn mapping_quality_of_mate(&self, mate: usize, paired: Paired) -> u8 {
+        if self.engine.placements() > 1 && paired.second.is_none() {
             return 255;
         }
-        let scoring = &self.options.scoring;
-        let bounds = reads.map(|read| scoring.bounds(read.bases.len()));
+        let (scoring, scores) = (&self.engine.options.scoring, self.scores);
+        let bounds = [0, 1].map(|mate: usize| scoring.bounds(self.reads[mate].bases.len()));
         let range = |mate: usize| i64::from(bounds[mate].perfect - bounds[mate].minimum).max(1);
         let over = |mate: usize| i64::from(scores[mate] - bounds[mate].minimum);
         let of_pair = (over(0) + over(1)) * range(mate) / (range(0) + range(1));
@@ -108,102 +63,66 @@ impl GappedEngine {
             if is_doubtful { (scores[mate], Some(0)) } else { (score, paired.distances[mate]) };
         of_mate(scoring.is_local, bounds[mate], score, (distance, of_mismatch(scoring)))
     }
+}
 
-    /// What mates are to each other.
-    fn kind(&self, chosen: [&Chosen; 2], paired: Option<Paired>) -> Kind {
-        if let Some(paired) = paired {
-            return Kind::Concordant(paired);
-        }
-        let options = &self.options.mates;
-        let is_alone = |it: &Chosen| it.alignments.len() == 1 && it.second.is_none();
-        match () {
-            () if options.discordant && chosen.into_iter().all(is_alone) => Kind::Discordant,
-            () if options.mixed => Kind::Mixed,
-            () => Kind::Lost,
+impl Wording for Bowtie2<'_> {
+    type Alignment = Alignment;
+
+    const SECOND: &'static [u8; 2] = b"XS";
+
+    fn second(&self, mate: usize) -> Option<i32> {
+        self.chosen[mate].second
+    }
+
+    fn mapping_quality(&self, Which { mate, at }: Which, alignment: &Alignment) -> u8 {
+        let is_known = self.engine.placements() == 1 || self.second(mate).is_some();
+        match self.paired {
+            Some(paired) if at == 0 => self.mapping_quality_of_mate(mate, paired),
+            None if at == 0 && is_known => {
+                let scoring = &self.engine.options.scoring;
+                let bounds = scoring.bounds(self.reads[mate].bases.len());
+                mapping_quality(scoring.is_local, bounds, alignment.score, self.second(mate))
+            }
+            _ => 255,
         }
     }
 
-    /// Hands out the records of a pair, whose mates are reads `number` and the next of their group.
-    pub(super) fn emit_pair(
-        &self,
-        (number, reads): (usize, [&Read<'_>; 2]),
-        scratch: &mut Scratch,
-        out: &mut dyn FnMut(&[u8]),
-    ) {
-        let Scratch { reads: group, output, records, .. } = scratch;
-        let chosen = [&group.chosen[number], &group.chosen[number + 1]];
-        let kind = self.kind(chosen, group.paired[number / 2]);
-        let alignments = chosen.map(|it| {
-            let all = &output.alignments[it.alignments.clone()];
-            if kind == Kind::Lost { &[] } else { all }
-        });
-        let placement = |alignment| -> Placement<'_> { of(alignment, &output.ops) };
-        let score = |mate: usize| alignments[mate].first().map_or(0, |it| it.score);
-        for mate in 0..2 {
-            let (read, other) = (reads[mate], alignments[1 - mate]);
-            let filtered = group.filtered[number + mate];
-            if alignments[mate].is_empty() {
-                let of_mate = self.of_mate(mate, kind, [None, other.first().map(placement)]);
-                out(records.unmapped(read, filtered, of_mate));
-            }
-            let (scored, _) = self.asked(group, number + mate, 0);
-            let reference = self.reference(Some(mate));
-            for (at, alignment) in alignments[mate].iter().enumerate() {
-                let is_concordant = matches!(kind, Kind::Concordant(_));
-                let other = if is_concordant { other.get(at) } else { other.first() };
-                let own = placement(alignment);
-                let mapping_quality = match kind {
-                    Kind::Concordant(paired) if at == 0 => {
-                        let scores = [score(0), score(1)];
-                        self.mapping_quality_of_mate(mate, reads, scores, paired)
-                    }
-                    Kind::Concordant(_) => 255,
-                    _ => self.mapping_quality((at, read), alignment.score, chosen[mate].second),
-                };
-                let said = Said {
-                    flags: if at > 0 { SECONDARY } else { 0 },
-                    mapping_quality,
-                    second: chosen[mate].second,
-                    mate: self.of_mate(mate, kind, [Some(own), other.map(placement)]),
-                };
-                out(records.placed((read, scored), &reference, own, said));
-            }
-        }
+    fn unplaced_tags(&self, mate: usize) -> &'static [u8] {
+        self.filtered[mate].map_or(b"", |it| it.tag())
     }
 
-    /// What a record of mate `mate` says of the other one; their placements, its own first.
-    fn of_mate<'a>(
-        &self,
-        mate: usize,
-        kind: Kind,
-        [own, other]: [Option<Placement<'a>>; 2],
-    ) -> OfMate<'a> {
-        let is_reverse = other.is_some_and(|it| it.0.stretch.is_reverse);
-        let mut flags = mate_flags(mate, is_reverse);
-        if other.is_none() {
-            flags |= MATE_UNMAPPED;
-        }
-        let mut second_pair = None;
-        if let Kind::Concordant(paired) = kind {
-            flags |= PROPER;
-            second_pair = paired.second;
-        }
-        let both = own.zip(other).filter(|_| kind.is_pair());
-        let bases = self.index.parts().bases;
-        let length = both.map(|(own, other)| {
-            template_length_of(mate, [own, other].map(|(it, ops)| it.extent(ops, bases)))
-        });
-        OfMate {
-            flags,
-            placement: other,
-            template_length: length.unwrap_or(0),
-            score: both.map(|(_, other)| other.0.score),
-            second_pair,
-            kind: kind.name(),
-        }
+    fn second_pair(&self) -> Option<i32> {
+        self.paired?.second
     }
 }
 
-fn of<'a>(alignment: &'a Alignment, ops: &'a [u32]) -> Placement<'a> {
-    (alignment, &ops[alignment.ops.clone()])
+impl GappedEngine {
+    /// Hands out the records of a template of the group at hand.
+    pub(super) fn hand_out(
+        &self,
+        template: Template<'_>,
+        scratch: &mut Scratch,
+        out: &mut Out<'_>,
+    ) {
+        let Scratch { group, output, numbers, records, .. } = scratch;
+        let Template { reads, number, .. } = template;
+        let of_template = template.numbers();
+        let chosen = &group.chosen[of_template.clone()];
+        let paired = if reads.len() == 2 { group.paired[number / 2] } else { None };
+        let is_alone = |it: &Chosen| it.alignments.len() == 1 && it.second.is_none();
+        let kind = Kind::of(&self.options.mates, chosen, paired.is_some(), is_alone);
+        let mut scores = [0; 2];
+        for (mate, chosen) in chosen.iter().enumerate() {
+            numbers[mate].clear();
+            if kind != Kind::Lost {
+                numbers[mate].extend(chosen.alignments.clone());
+            }
+            let primary = numbers[mate].first();
+            scores[mate] = primary.map_or(0, |&it| output.alignments[it].score);
+        }
+        let filtered = &group.filtered[of_template.clone()];
+        let wording = Bowtie2 { engine: self, reads, filtered, chosen, scores, paired };
+        let report = Report { wording, kind, numbers, output, reference: self.reference(0) };
+        report.hand_out(template, &group.reads.queries[of_template], records, out);
+    }
 }

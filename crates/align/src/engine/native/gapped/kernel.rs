@@ -7,9 +7,9 @@
 
 use std::ops::Range;
 
-use super::score::{GapPenalty, Scoring};
-use super::window::WALL;
+use crate::engine::native::by_score::score::{GapPenalty, Scoring};
 use crate::engine::native::query::UNKNOWN;
+use crate::engine::native::reference::WALL;
 
 /// Cells of a step.
 pub(super) const LANES: usize = 32;

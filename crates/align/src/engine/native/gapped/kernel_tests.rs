@@ -2,28 +2,11 @@
 
 use proptest::prelude::*;
 
-use super::super::score::{GapPenalty, Growth, LengthFunction};
 #[cfg(target_arch = "x86_64")]
 use super::super::simd;
-use super::super::traceback::{CLIP, DELETION, INSERTION, MATCH, NONE, Problem, Table};
+use super::super::traceback::{NONE, Problem, Table};
 use super::*;
-
-fn scoring(is_local: bool, numbers: &[i16; 8], gap_barrier: u16) -> Scoring {
-    let [bonus, most, least, unknown, ref gaps @ ..] = *numbers;
-    let function = LengthFunction { growth: Growth::Constant, constant: 0.0, factor: 0.0 };
-    Scoring {
-        is_local,
-        match_bonus: if is_local { bonus } else { 0 },
-        mismatch: [most.max(least), most.min(least)],
-        ignores_qualities: false,
-        unknown,
-        read_gap: GapPenalty { open: gaps[0], extend: gaps[1] },
-        reference_gap: GapPenalty { open: gaps[2], extend: gaps[3] },
-        gap_barrier,
-        minimum: function,
-        most_unknown: function,
-    }
-}
+use crate::engine::native::by_score::alignment::{CLIP, DELETION, INSERTION, MATCH};
 
 /// The whole matrix in wide numbers, three tables, cells outside the band left out.
 fn oracle(codes: &[u8], penalties: &[i16], window: &[u8], scoring: &Scoring) -> i32 {
@@ -150,7 +133,7 @@ proptest! {
     ) {
         let (bonus, most, least, unknown) = numbers;
         let [a, b, c, d] = gaps;
-        let scoring = scoring(is_local, &[bonus, most, least, unknown, a, b, c, d], barrier);
+        let scoring = Scoring::of(is_local, [bonus, most, least, unknown, a, b, c, d], barrier);
         let qualities = (0..read.len()).map(|at| (seed >> (at % 58)) as u8 % 42);
         let penalties: Vec<i16> = qualities.map(|it| scoring.mismatch_at(it)).collect();
         window.resize(read.len() + 2 * MARGIN + 1, WALL);
@@ -197,7 +180,7 @@ fn a_read_that_nothing_can_hold_has_no_alignment() {
     let (read, penalties) = ([0; 40], [6; 40]);
     let window = vec![WALL; read.len() + 2 * MARGIN + 1];
     for (is_local, gaps_late) in [(false, false), (false, true), (true, false), (true, true)] {
-        let scoring = &scoring(is_local, &[2, 6, 2, 1, 5, 3, 5, 3], 4);
+        let scoring = &Scoring::of(is_local, [2, 6, 2, 1, 5, 3, 5, 3], 4);
         let problem =
             Problem { codes: &read, penalties: &penalties, window: &window, scoring, gaps_late };
         let mut ops = Vec::new();

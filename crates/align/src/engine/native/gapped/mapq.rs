@@ -2,7 +2,7 @@
 //! of both modes, 50 to 150 bases). Of mates of a pair: that table where no other pair is known,
 //! and at most what follows from how much another one is worth less.
 
-use super::score::Bounds;
+use crate::engine::native::by_score::score::Bounds;
 
 /// Parts of the range of scores, of single precision as there.
 const TENTHS: [f32; 9] = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1];

@@ -11,10 +11,11 @@
 use std::cmp::Reverse;
 
 use super::candidates::Diagonal;
-use super::choice::{Alignment, Chosen, Output, Two, Work, of_mismatch};
+use super::choice::{Chosen, Two, Work, of_mismatch};
 use super::fragment::Question;
 use super::kernel::{Lanes, MARGIN};
 use super::rescue::Finder;
+use crate::engine::native::by_score::alignment::{Alignment, Output};
 use crate::engine::native::chance::hash;
 
 /// How far the place of an alignment with gaps may be from where its group is.
@@ -79,7 +80,7 @@ impl Pairing {
     pub(super) fn choose<L: Lanes>(
         &mut self,
         question: &Question<'_>,
-        out: &mut Output,
+        out: &mut Output<Alignment>,
     ) -> ([Chosen; 2], Option<Paired>) {
         let Question { reads, references, hits, wanted, .. } = question;
         self.are_ready = [false; 2];
@@ -111,7 +112,7 @@ impl Pairing {
         for mate in 0..2 {
             let (places, work) = (&mut self.places[mate], &self.mates[mate]);
             places.clear();
-            let place = |group| question.group_extent(mate, work, group).ends[0];
+            let place = |group| question.group_extent(mate, work, group).start;
             places.extend((0..work.groups.len()).map(|group| (place(group), group)));
             places.sort_unstable();
         }
@@ -291,7 +292,11 @@ impl Pairing {
 
     /// Takes the best pairs that differ from each other, until there are enough and the scores of
     /// others are known.
-    fn take(&mut self, question: &Question<'_>, out: &mut Output) -> Option<([Chosen; 2], Paired)> {
+    fn take(
+        &mut self,
+        question: &Question<'_>,
+        out: &mut Output<Alignment>,
+    ) -> Option<([Chosen; 2], Paired)> {
         self.taken.iter_mut().for_each(Vec::clear);
         self.numbers.clear();
         self.mates.iter_mut().for_each(|work| work.passed.clear());
@@ -340,7 +345,7 @@ impl Pairing {
         &mut self,
         question: &Question<'_>,
         candidate: Candidate,
-        out: &mut Output,
+        out: &mut Output<Alignment>,
     ) -> Option<[bool; 2]> {
         let start = out.ops.len();
         let (alignments, are_new) = self.look_at(question, candidate, out)?;
@@ -367,7 +372,7 @@ impl Pairing {
         &mut self,
         question: &Question<'_>,
         candidate: Candidate,
-        out: &mut Output,
+        out: &mut Output<Alignment>,
     ) -> Option<([Alignment; 2], [bool; 2])> {
         let mut are_new = [false; 2];
         let mut alignments = [None, None];
@@ -389,7 +394,7 @@ impl Pairing {
         }
         let [Some(one), Some(other)] = alignments else { return None };
         let bases = question.references[0].genome.bases;
-        let extents = [&one, &other].map(|it| it.extent(&out.ops[it.ops.clone()], bases));
+        let extents = [&one, &other].map(|it| it.with(&out.ops).extent(bases));
         if !question.options.is_pair(extents, 0) {
             return None;
         }
@@ -397,7 +402,7 @@ impl Pairing {
     }
 
     /// Puts the pairs that were taken in `out`, mates of one read side by side.
-    fn hand_out(&mut self, question: &Question<'_>, out: &mut Output) -> [Chosen; 2] {
+    fn hand_out(&mut self, question: &Question<'_>, out: &mut Output<Alignment>) -> [Chosen; 2] {
         [0, 1].map(|mate| {
             let second = self.second(question, mate, out);
             let first = out.alignments.len();
@@ -408,7 +413,12 @@ impl Pairing {
     }
 
     /// The best score of a mate elsewhere, in a pair or not.
-    fn second(&mut self, question: &Question<'_>, mate: usize, out: &mut Output) -> Option<i32> {
+    fn second(
+        &mut self,
+        question: &Question<'_>,
+        mate: usize,
+        out: &mut Output<Alignment>,
+    ) -> Option<i32> {
         let (read, reference) = (question.reads[mate], &question.references[mate]);
         let (work, taken) = (&mut self.mates[mate], &self.taken[mate]);
         work.sort_found();

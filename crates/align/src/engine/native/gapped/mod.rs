@@ -1,57 +1,55 @@
 //! Our own engine: the best placements of a read by a scheme of scores, with gaps, of whole
 //! reads or of clipped ones. What Bowtie 2 looks for.
 //!
-//! 1. `seeds`: strings of the read that occur in the genome, and their places, for a group of
-//!    reads at once.
+//! 1. `seeds` of [`super::by_score`]: strings of the read that occur in the genome, and their
+//!    places, for a group of reads at once.
 //! 2. `candidates`: the diagonals on which they lie, and what the read is worth there without a
 //!    gap.
 //! 3. `choice`: which of them are extended with gaps (`kernel`), where that could be of use
 //!    (`bound`), and which placements differ from one another (`distinct`, `traceback`).
 //! 4. Reads without a good placement get more and shorter seeds, and go through 2 and 3 once
 //!    more.
-//! 5. `record`: to BAM, with MAPQ by the table of `mapq`.
+//! 5. `emit`: to records, with MAPQ by the table of `mapq`.
 //!
-//! Of mates, `mates` takes the place of 3: it chooses pairs (`fragment` says what is one), and
-//! `rescue` finds mates without seeds.
+//! Of mates, `mates` takes the place of 3: it chooses pairs (`fragment` says where mates are, and
+//! where they would be), and `rescue` finds mates without seeds.
 
 mod bound;
 mod candidates;
 mod choice;
 mod distinct;
 mod emit;
-pub(super) mod fragment;
+mod fragment;
 mod kernel;
 mod mapq;
 mod mates;
 mod options;
-pub(super) mod record;
 mod rescue;
-pub(super) mod score;
-pub(super) mod seeds;
 mod simd;
-pub(super) mod traceback;
-pub(super) mod window;
+mod traceback;
 
 use std::path::Path;
 
-pub use options::{Effort, GappedOptions, MateOptions};
-pub use score::{GapPenalty, Growth, LengthFunction, Scoring};
+pub use super::by_score::mates::MateOptions;
+pub use super::by_score::score::{GapPenalty, Growth, LengthFunction, Scoring};
+pub use options::{Effort, GappedOptions};
 
-use super::placer::{Batch, Placer};
-use super::query::{Query, UNKNOWN};
-use super::starts::Starts;
+use super::by_score::alignment::{Alignment, Output};
+use super::by_score::record::Records;
+use super::by_score::seeds::{Seed, SeedContext, SeedRules, SeedWork};
+use super::by_score::{Reads, is_unknown};
+use super::indexed::Indexed;
+use super::placer::{self, Out, Placer, Template};
+use super::query::Query;
+use super::reference::Reference;
 use super::ungapped::Reported;
-use crate::engine::{EngineError, Origin, Read, RecordSink};
-use crate::index::{IndexError, IndexInfo, Loaded};
-use crate::search::rows::Rows;
-use crate::search::text::Genome;
+use crate::engine::{EngineError, Read};
+use crate::index::{IndexError, IndexInfo};
 use candidates::ScoredRead;
-use choice::{Chosen, Output, Wanted};
+use choice::{Chosen, Wanted};
+use emit::Filtered;
 use fragment::Question;
 use mates::{Paired, Pairing};
-use record::Filtered;
-use seeds::{SeedContext, SeedRules, SeedWork};
-use window::Reference;
 
 /// Reads that are searched for together; fewer where many placements of each are wanted.
 const GROUP_READS: usize = 64;
@@ -68,43 +66,30 @@ const POOR: f64 = 0.6;
 /// See the module documentation.
 #[derive(Debug)]
 pub struct GappedEngine {
-    index: Loaded,
-    starts: Starts,
+    index: Indexed,
     options: GappedOptions,
-    /// Strings of so many bases occur by chance once or less.
-    chance_bases: u16,
 }
 
 /// Working memory of one worker.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    reads: Group,
+    group: Group,
     seeds: SeedWork,
     pairing: Pairing,
-    output: Output,
-    records: record::Work,
+    output: Output<Alignment>,
+    /// By mate, the placements that are reported.
+    numbers: [Vec<usize>; 2],
+    records: Records,
 }
 
-/// The reads of a group.
+/// The reads of a group, and what was found of them.
 #[derive(Debug, Default)]
 struct Group {
-    queries: Vec<Query>,
-    /// What mismatches cost, by base.
-    penalties: Vec<Vec<i16>>,
+    reads: Reads,
     filtered: Vec<Option<Filtered>>,
     chosen: Vec<Chosen>,
     /// Of mates: what is known of each pair.
     paired: Vec<Option<Paired>>,
-}
-
-/// The reads of a group as they come in.
-#[derive(Debug, Clone, Copy)]
-struct Incoming<'r> {
-    reads: &'r [Read<'r>],
-    /// Two and two are mates.
-    are_mates: bool,
-    /// Number of the first in the input.
-    first_ordinal: u64,
 }
 
 impl GappedEngine {
@@ -117,12 +102,7 @@ impl GappedEngine {
         info: &IndexInfo,
         options: GappedOptions,
     ) -> Result<Self, IndexError> {
-        let index = Loaded::read(prefix, info)?;
-        let parts = index.parts();
-        let starts = Starts::find(&Rows::new(parts), parts.bases);
-        let chance_bases = (1..32).find(|&bases| 1 << (2 * bases) >= 2 * parts.bases);
-        let chance_bases = chance_bases.unwrap_or(32);
-        Ok(Self { index, starts, options, chance_bases })
+        Ok(Self { index: Indexed::read(prefix, info)?, options })
     }
 
     /// Takes other options.
@@ -133,17 +113,12 @@ impl GappedEngine {
     /// Memory beside that of the index itself, for a reference of so many bases.
     #[must_use]
     pub fn table_bytes(bases: u64) -> u64 {
-        Starts::size_bytes(bases)
+        Indexed::table_bytes(bases)
     }
 
-    /// The reference, and the strands on which reads are wanted: of single ones, or of mate 0 or 1.
-    fn reference(&self, mate: Option<usize>) -> Reference<'_> {
-        let parts = self.index.parts();
-        let genome = Genome { packed: parts.packed, bases: parts.bases };
-        let (sequences, holes) = (self.index.sequences(), self.index.holes());
-        let is_turned = mate == Some(1) && !self.options.mates.pairs.are_alike();
-        let strands = self.options.strands.turned_if(is_turned);
-        Reference { genome, sequences, holes, strands }
+    /// The reference, and the strands on which mate `mate` is wanted, or a single read (0).
+    fn reference(&self, mate: usize) -> Reference<'_> {
+        self.index.reference(self.options.mates.strands(mate, self.options.strands))
     }
 
     /// How many placements of a read are reported.
@@ -167,10 +142,9 @@ impl GappedEngine {
     fn filter(&self, query: &Query) -> Option<Filtered> {
         let scoring = &self.options.scoring;
         let bounds = scoring.bounds(query.len());
-        let unknown = query.codes().iter().filter(|&&code| code == UNKNOWN).count();
         if query.len() < 2 {
             Some(Filtered::Length)
-        } else if unknown > scoring.unknown_at_most(query.len()) as usize {
+        } else if is_unknown(query, scoring) {
             Some(Filtered::Unknown)
         } else if bounds.minimum > bounds.perfect {
             Some(Filtered::Score)
@@ -181,27 +155,23 @@ impl GappedEngine {
 
     /// Takes the reads of a group in place of what was here.
     fn take(&self, reads: &[Read<'_>], group: &mut Group) {
-        let count = group.queries.len().max(reads.len());
-        group.queries.resize_with(count, Query::default);
-        group.penalties.resize_with(count, Vec::new);
+        group.reads.take(reads, &self.options.scoring);
         group.filtered.clear();
+        group.filtered.extend(group.reads.queries[..reads.len()].iter().map(|it| self.filter(it)));
         group.chosen.clear();
         group.chosen.resize(reads.len(), Chosen::default());
         group.paired.clear();
         group.paired.resize(reads.len().div_ceil(2), None);
-        for (number, read) in reads.iter().enumerate() {
-            let query = &mut group.queries[number];
-            query.take(read.bases, read.qualities);
-            self.options.scoring.penalties(query, &mut group.penalties[number]);
-            group.filtered.push(self.filter(query));
-        }
     }
 
     /// The rules of the first seeds, or of the second ones, which are shorter.
     fn rules(&self, is_second: bool) -> SeedRules {
-        let enough_bases = self.options.effort.seed_bases.max(self.chance_bases + 3);
-        let least_bases =
-            if is_second { self.chance_bases.saturating_sub(1) } else { self.chance_bases + 2 };
+        let enough_bases = self.options.effort.seed_bases.max(self.index.chance_bases + 3);
+        let least_bases = if is_second {
+            self.index.chance_bases.saturating_sub(1)
+        } else {
+            self.index.chance_bases + 2
+        };
         SeedRules { least_bases, enough_bases, rows_of_short: u32::MAX }
     }
 
@@ -219,33 +189,32 @@ impl GappedEngine {
         let seeds = (length + 1).saturating_sub(least).div_ceil(interval);
         let rows = self.rows_of_seed(seeds, is_second);
         let ends = (least..=length).rev().step_by(interval);
-        work.seeds.extend(ends.map(|end| seeds::Seed::new(number, end, rows)));
+        work.seeds.extend(ends.map(|end| Seed::new(number, end, rows)));
     }
 
     /// Searches for seeds of all reads that are wanted, and chooses their placements.
     fn pass(
         &self,
-        incoming: Incoming<'_>,
+        incoming: placer::Group<'_>,
         is_second: bool,
         scratch: &mut Scratch,
         are_wanted: &[bool],
     ) {
-        let Scratch { reads: group, seeds, .. } = scratch;
+        let Scratch { group, seeds, .. } = scratch;
         let first_ordinal = incoming.first_ordinal;
         for number in (0..group.chosen.len()).filter(|&number| are_wanted[number]) {
             if group.filtered[number].is_none() {
-                self.seed(number, &group.queries[number], is_second, seeds);
+                self.seed(number, &group.reads.queries[number], is_second, seeds);
             }
         }
         if seeds.seeds.is_empty() {
             return;
         }
-        let rows = Rows::new(self.index.parts());
-        let (queries, rules) = (&group.queries, self.rules(is_second));
-        let context = SeedContext { rows, starts: &self.starts, queries, rules };
+        let (queries, rules) = (&group.reads.queries, self.rules(is_second));
+        let context = SeedContext { tables: self.index.tables(), queries, rules };
         seeds.find(&context, |query| first_ordinal + u64::from(query));
-        let step = if incoming.are_mates { 2 } else { 1 };
-        for number in (0..are_wanted.len()).step_by(step).filter(|&number| are_wanted[number]) {
+        let firsts = (0..are_wanted.len()).step_by(incoming.step());
+        for number in firsts.filter(|&number| are_wanted[number]) {
             if incoming.are_mates {
                 self.choose_pair(number, first_ordinal, scratch);
             } else {
@@ -255,21 +224,21 @@ impl GappedEngine {
     }
 
     fn choose_single(&self, number: usize, first_ordinal: u64, scratch: &mut Scratch) {
-        let Scratch { reads: group, seeds, pairing, output, .. } = scratch;
+        let Scratch { group, seeds, pairing, output, .. } = scratch;
         let (read, wanted) = self.asked(group, number, first_ordinal);
         let (work, hits) = (&mut pairing.mates[0], seeds.hits_of(number));
-        let chosen = simd::choose(work, read, &self.reference(None), (hits, &wanted), output);
+        let chosen = simd::choose(work, read, &self.reference(0), (hits, &wanted), output);
         group.chosen[number] = chosen;
     }
 
     /// Of the mates that are reads `number` and the next.
     fn choose_pair(&self, number: usize, first_ordinal: u64, scratch: &mut Scratch) {
-        let Scratch { reads: group, seeds, pairing, output, .. } = scratch;
+        let Scratch { group, seeds, pairing, output, .. } = scratch;
         let numbers = [number, number + 1];
         let [one, other] = numbers.map(|number| self.asked(group, number, first_ordinal));
         let question = Question {
             reads: [one.0, other.0],
-            references: [Some(0), Some(1)].map(|mate| self.reference(mate)),
+            references: [0, 1].map(|mate| self.reference(mate)),
             hits: numbers.map(|number| seeds.hits_of(number)),
             wanted: [one.1, other.1],
             are_searched: numbers.map(|number| group.filtered[number].is_none()),
@@ -289,7 +258,8 @@ impl GappedEngine {
         number: usize,
         first_ordinal: u64,
     ) -> (ScoredRead<'g>, Wanted) {
-        let query = &group.queries[number];
+        let Reads { queries, penalties } = &group.reads;
+        let query = &queries[number];
         let scoring = &self.options.scoring;
         let bounds = scoring.bounds(query.len());
         let Effort { tries, likely, likely_part, .. } = self.options.effort;
@@ -303,13 +273,13 @@ impl GappedEngine {
             ordinal: first_ordinal + number as u64,
         };
         let minimum = bounds.minimum;
-        (ScoredRead { query, penalties: &group.penalties[number], scoring, minimum }, wanted)
+        (ScoredRead { query, penalties: &penalties[number], scoring, minimum }, wanted)
     }
 
     /// Whether a read has no placement, or one of a low score, or one that is not perfect among the
     /// places of frequent seeds.
-    fn is_poor(&self, group: &Group, number: usize, output: &Output) -> bool {
-        let bounds = self.options.scoring.bounds(group.queries[number].len());
+    fn is_poor(&self, group: &Group, number: usize, output: &Output<Alignment>) -> bool {
+        let bounds = self.options.scoring.bounds(group.reads.queries[number].len());
         let least = bounds.minimum + (POOR * f64::from(bounds.perfect - bounds.minimum)) as i32;
         let chosen = &group.chosen[number];
         let least = if chosen.is_frequent { bounds.perfect } else { least };
@@ -318,29 +288,9 @@ impl GappedEngine {
     }
 
     /// Whether a pair is no pair, or one of which both mates would get more seeds.
-    fn is_poor_pair(&self, group: &Group, number: usize, output: &Output) -> bool {
+    fn is_poor_pair(&self, group: &Group, number: usize, output: &Output<Alignment>) -> bool {
         let are_poor = || [number, number + 1].map(|number| self.is_poor(group, number, output));
         group.paired[number / 2].is_none() || are_poor() == [true; 2]
-    }
-
-    /// Finds the placements of a group of reads.
-    fn place(&self, incoming: Incoming<'_>, scratch: &mut Scratch) {
-        let reads = incoming.reads;
-        self.take(reads, &mut scratch.reads);
-        scratch.seeds.hits.clear();
-        scratch.output.alignments.clear();
-        scratch.output.ops.clear();
-        self.pass(incoming, false, scratch, &vec![true; reads.len()]);
-        let (group, output) = (&scratch.reads, &scratch.output);
-        let is_poor = |number: usize| {
-            if incoming.are_mates {
-                self.is_poor_pair(group, number & !1, output)
-            } else {
-                group.filtered[number].is_none() && self.is_poor(group, number, output)
-            }
-        };
-        let are_poor: Vec<bool> = (0..reads.len()).map(is_poor).collect();
-        self.pass(incoming, true, scratch, &are_poor);
     }
 }
 
@@ -354,37 +304,36 @@ impl Placer for GappedEngine {
         self.options.trim
     }
 
-    fn place_batch(
-        &self,
-        batch: &Batch<'_>,
-        scratch: &mut Scratch,
-        sink: &mut dyn RecordSink,
-    ) -> Result<(), EngineError> {
-        let (mates, singles) = batch.reads.split_at(2 * batch.pairs);
-        let together = (GROUP_PLACEMENTS / self.placements()).clamp(2, GROUP_READS) & !1;
-        let mut from = 0;
-        for (reads, are_mates) in [(mates, true), (singles, false)] {
-            for reads in reads.chunks(together) {
-                let first_ordinal = batch.first_ordinal + from as u64;
-                self.place(Incoming { reads, are_mates, first_ordinal }, scratch);
-                for number in (0..reads.len()).step_by(if are_mates { 2 } else { 1 }) {
-                    let at = from + number;
-                    let origin = if are_mates {
-                        Origin::Pair(at / 2)
-                    } else {
-                        Origin::Single(at - mates.len())
-                    };
-                    let mut out = |body: &[u8]| sink.record(origin, body);
-                    if are_mates {
-                        let mates = [&reads[number], &reads[number + 1]];
-                        self.emit_pair((number, mates), scratch, &mut out);
-                    } else {
-                        self.emit_single((number, &reads[number]), scratch, &mut out);
-                    }
-                }
-                from += reads.len();
+    fn group_reads(&self) -> usize {
+        (GROUP_PLACEMENTS / self.placements()).clamp(2, GROUP_READS) & !1
+    }
+
+    fn place(&self, incoming: placer::Group<'_>, scratch: &mut Scratch) -> usize {
+        let reads = incoming.reads;
+        self.take(reads, &mut scratch.group);
+        scratch.seeds.hits.clear();
+        scratch.output.clear();
+        self.pass(incoming, false, scratch, &vec![true; reads.len()]);
+        let (group, output) = (&scratch.group, &scratch.output);
+        let is_poor = |number: usize| {
+            if incoming.are_mates {
+                self.is_poor_pair(group, number & !1, output)
+            } else {
+                group.filtered[number].is_none() && self.is_poor(group, number, output)
             }
-        }
+        };
+        let are_poor: Vec<bool> = (0..reads.len()).map(is_poor).collect();
+        self.pass(incoming, true, scratch, &are_poor);
+        reads.len()
+    }
+
+    fn report(
+        &self,
+        template: Template<'_>,
+        scratch: &mut Scratch,
+        out: &mut Out<'_>,
+    ) -> Result<(), EngineError> {
+        self.hand_out(template, scratch, out);
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! What is searched for and what of it is reported.
 
-use super::score::{LengthFunction, Scoring};
-use crate::engine::native::pairs::PairOptions;
+use crate::engine::native::by_score::mates::MateOptions;
+use crate::engine::native::by_score::score::{LengthFunction, Scoring};
 use crate::engine::native::ungapped::{Reported, Strands};
 
 /// How much is done for a read.
@@ -41,21 +41,4 @@ pub struct GappedOptions {
     pub trim: [usize; 2],
     /// What of mates.
     pub mates: MateOptions,
-}
-
-/// Which placements of mates make a pair, and what becomes of the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MateOptions {
-    /// How mates lie to each other, and how far.
-    pub pairs: PairOptions,
-    /// Mates that overlap may have passed each other.
-    pub dovetail: bool,
-    /// A mate may lie inside the other.
-    pub contain: bool,
-    /// Mates may have bases in common.
-    pub overlap: bool,
-    /// Mates that are no pair are placed one by one.
-    pub mixed: bool,
-    /// Mates that have one placement each are a discordant pair, wherever those are.
-    pub discordant: bool,
 }

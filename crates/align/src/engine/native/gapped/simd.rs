@@ -3,14 +3,15 @@
 #![allow(unsafe_code)]
 
 use super::candidates::ScoredRead;
-use super::choice::{Chosen, Output, Wanted, Work};
+use super::choice::{Chosen, Wanted, Work};
 use super::fragment::Question;
 use super::kernel::LANES;
 #[cfg(target_arch = "x86_64")]
 use super::kernel::{LOW, Lanes};
 use super::mates::{Paired, Pairing};
-use super::seeds::Hit;
-use super::window::Reference;
+use crate::engine::native::by_score::alignment::{Alignment, Output};
+use crate::engine::native::by_score::seeds::Hit;
+use crate::engine::native::reference::Reference;
 
 /// [`Work::choose`] with the best instructions of this processor; all give the same.
 pub(super) fn choose(
@@ -18,7 +19,7 @@ pub(super) fn choose(
     read: ScoredRead<'_>,
     reference: &Reference<'_>,
     (hits, wanted): (&[Hit], &Wanted),
-    out: &mut Output,
+    out: &mut Output<Alignment>,
 ) -> Chosen {
     #[cfg(target_arch = "x86_64")]
     if has_avx2() {
@@ -32,7 +33,7 @@ pub(super) fn choose(
 pub(super) fn choose_pair(
     work: &mut Pairing,
     question: &Question<'_>,
-    out: &mut Output,
+    out: &mut Output<Alignment>,
 ) -> ([Chosen; 2], Option<Paired>) {
     #[cfg(target_arch = "x86_64")]
     if has_avx2() {
@@ -59,7 +60,7 @@ fn choose_with_avx2(
     read: ScoredRead<'_>,
     reference: &Reference<'_>,
     (hits, wanted): (&[Hit], &Wanted),
-    out: &mut Output,
+    out: &mut Output<Alignment>,
 ) -> Chosen {
     work.choose::<avx2::Registers>(read, reference, hits, wanted, out)
 }
@@ -69,7 +70,7 @@ fn choose_with_avx2(
 fn choose_pair_with_avx2(
     work: &mut Pairing,
     question: &Question<'_>,
-    out: &mut Output,
+    out: &mut Output<Alignment>,
 ) -> ([Chosen; 2], Option<Paired>) {
     work.choose::<avx2::Registers>(question, out)
 }

@@ -2,28 +2,14 @@
 //! to each cell kept. Only placements that are reported, or that may be one of those, come here.
 
 use super::kernel::{DIAGONALS, LOW, MARGIN};
-use super::score::Scoring;
-use super::window::WALL;
+use crate::engine::native::by_score::alignment::{CLIP, DELETION, INSERTION, MATCH, push};
+use crate::engine::native::by_score::score::Scoring;
 use crate::engine::native::query::UNKNOWN;
-
-/// Operations of a CIGAR, as BAM has them: length and kind.
-pub(in crate::engine::native) const MATCH: u32 = 0;
-pub(in crate::engine::native) const INSERTION: u32 = 1;
-pub(in crate::engine::native) const DELETION: u32 = 2;
-pub(in crate::engine::native) const CLIP: u32 = 4;
+use crate::engine::native::reference::WALL;
 
 /// What is worth less than this, no alignment has led to: it went over the end of a sequence, or
 /// had a gap where none may be. ([`LOW`] and what was added to it.)
 pub(super) const NONE: i16 = LOW / 2;
-
-/// Adds `count` of an operation behind those there are.
-pub(in crate::engine::native) fn push(ops: &mut Vec<u32>, kind: u32, count: usize) {
-    match ops.last_mut() {
-        Some(last) if *last & 15 == kind => *last += (count as u32) << 4,
-        _ if count > 0 => ops.push((count as u32) << 4 | kind),
-        _ => (),
-    }
-}
 
 /// How a cell came to its score.
 mod way {
@@ -48,6 +34,13 @@ pub(super) struct Problem<'a> {
     pub(super) scoring: &'a Scoring,
     /// Of equal alignments, that with gaps further right is taken.
     pub(super) gaps_late: bool,
+}
+
+/// A base of the read on a diagonal of the band.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    at: usize,
+    diagonal: usize,
 }
 
 /// Where an alignment is.
@@ -129,30 +122,30 @@ impl Problem<'_> {
     pub(super) fn trace(&self, table: &mut Table, ops: &mut Vec<u32>) -> Traced {
         let length = self.codes.len();
         let (mut scores, mut gaps): (Row, Row) = ([0; DIAGONALS], [LOW; DIAGONALS]);
-        let mut best = (LOW, length.saturating_sub(1), 0);
+        let mut best = (LOW, Cell { at: length.saturating_sub(1), diagonal: 0 });
         table.ways.resize(length.max(table.ways.len()), [0; DIAGONALS]);
         for at in 0..length {
             self.row(at, &mut scores, &mut gaps, &mut table.ways[at]);
             if self.scoring.is_local || at + 1 == length {
-                for (d, &score) in scores.iter().enumerate() {
+                for (diagonal, &score) in scores.iter().enumerate() {
                     if score > best.0 {
-                        best = (score, at, d);
+                        best = (score, Cell { at, diagonal });
                     }
                 }
             }
         }
-        let (score, at, d) = best;
-        let start = self.follow(table, (at, d), ops);
+        let (score, last) = best;
+        let start = self.follow(table, last, ops);
         Traced { score: score.into(), start }
     }
 
     /// From the last cell of an alignment to its first, whose place it gives.
-    fn follow(&self, table: &Table, (at, d): (usize, usize), ops: &mut Vec<u32>) -> usize {
-        let length = self.codes.len();
+    fn follow(&self, table: &Table, last: Cell, ops: &mut Vec<u32>) -> usize {
+        let (length, Cell { at, diagonal }) = (self.codes.len(), last);
         ops.clear();
         push(ops, CLIP, length - (at + 1));
         // Bases that are left, and the diagonal.
-        let (mut left, mut d) = (at + 1, d);
+        let (mut left, mut d) = (at + 1, diagonal);
         let mut place = at + d + 1;
         while left > 0 {
             let way = table.ways[left - 1][d];

@@ -7,21 +7,21 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use super::diagonals::{Cluster, Diagonal, PricedRead, cluster_end};
+use super::diagonals::{Cluster, Diagonal, Mismatches, PricedRead, cluster_end};
 use super::join::{Introns, Joiner, MOST_GAP, MOST_LIKENESS, Question, SCALE, Splice, Step};
 use super::motif::{Kind, ends_alike, likeness, motif};
 use super::options::{IntronOptions, SplicedOptions};
 use super::overhang::{LEAST_CLIPPED, MOST_BASES, Overhang};
 use super::sites::Sites;
+use crate::engine::native::by_score::alignment::{
+    Aligned, Alignment, CLIP, DELETION, INSERTION, MATCH, Output, SKIP, push,
+};
+use crate::engine::native::by_score::score::Scoring;
+use crate::engine::native::by_score::seeds::Hit;
 use crate::engine::native::chance::hash;
-use crate::engine::native::gapped::score::Scoring;
-use crate::engine::native::gapped::seeds::Hit;
-use crate::engine::native::gapped::traceback::{CLIP, DELETION, INSERTION, MATCH, push};
-use crate::engine::native::gapped::window::{Reference, Stretch};
 use crate::engine::native::query::UNKNOWN;
+use crate::engine::native::reference::{Reference, Stretch};
 
-/// The operation of an intron in a CIGAR.
-pub(super) const SKIP: u32 = 3;
 /// Most clusters of a read that are looked at.
 const MOST_CLUSTERS: usize = 24;
 /// Most placements in one cluster.
@@ -30,36 +30,30 @@ const MOST_IN_CLUSTER: usize = 6;
 /// of them is a repeat of a few bases next to a mismatch.
 const DOUBT: i32 = 6;
 
-/// A placement.
+/// A placement, and what its introns say.
 #[derive(Debug, Clone)]
-pub(super) struct Alignment {
-    pub(super) score: i32,
+pub(super) struct Spliced {
+    pub(super) alignment: Alignment,
     /// The score times [`SCALE`], less what is doubted of its introns.
     pub(super) rank: i32,
-    pub(super) stretch: Stretch,
-    /// The first base of `T` that is aligned.
-    pub(super) place: i64,
-    /// Its operations in [`Output::ops`].
-    pub(super) ops: Range<usize>,
     /// Whether the transcript is on the other strand of `T`, if introns say so.
     pub(super) is_turned: Option<bool>,
     chance: u64,
 }
 
-#[cfg(test)]
-impl Alignment {
-    /// One of this rank and without strand.
-    pub(super) fn plain((rank, stretch): (i32, Stretch), place: i64, ops: Range<usize>) -> Self {
-        let score = rank.div_euclid(SCALE);
-        Self { score, rank, stretch, place, ops, is_turned: None, chance: 0 }
+impl Aligned for Spliced {
+    fn alignment(&self) -> &Alignment {
+        &self.alignment
     }
 }
 
-/// The placements of a group of reads.
-#[derive(Debug, Default)]
-pub(super) struct Output {
-    pub(super) alignments: Vec<Alignment>,
-    pub(super) ops: Vec<u32>,
+#[cfg(test)]
+impl Spliced {
+    /// One of this rank and without strand.
+    pub(super) fn plain((rank, stretch): (i32, Stretch), place: i64, ops: Range<usize>) -> Self {
+        let alignment = Alignment { score: rank.div_euclid(SCALE), stretch, place, ops };
+        Self { alignment, rank, is_turned: None, chance: 0 }
+    }
 }
 
 /// What has been chosen for a read: the best first.
@@ -101,7 +95,7 @@ impl Asked<'_> {
     fn is_hopeless(&self, diagonal: &Diagonal) -> bool {
         let elsewhere = if self.looks_beyond { MOST_BASES as i32 } else { 0 };
         let most = elsewhere - self.minimum;
-        diagonal.mismatches.is_some_and(|count| count as i32 > most)
+        diagonal.ungapped.is_some_and(|it| it.0 as i32 > most)
             && self.options.costs_points()
             && !self.has_sites_under(diagonal)
     }
@@ -188,6 +182,11 @@ impl Introns for OnStretch<'_> {
     }
 }
 
+/// Whether a read lies there without a mismatch.
+fn is_perfect(diagonal: &&Diagonal) -> bool {
+    diagonal.ungapped == Some(Mismatches(0))
+}
+
 impl Work {
     /// Finds the placements of a read whose seeds lie at `hits`, in order of place.
     pub(super) fn choose(
@@ -195,13 +194,14 @@ impl Work {
         asked: Asked<'_>,
         reference: &Reference<'_>,
         hits: &[Hit],
-        out: &mut Output,
+        out: &mut Output<Spliced>,
     ) -> Chosen {
         let from = out.alignments.len();
         asked.read.diagonals(reference, hits, &mut self.diagonals);
-        let is_perfect = |it: &Diagonal| it.mismatches == Some(0);
-        let is_over_sites = |it: &Diagonal| is_perfect(it) && asked.has_sites_under(it);
-        if self.diagonals.iter().any(is_perfect) && !self.diagonals.iter().any(is_over_sites) {
+        let is_over_sites = |it: &Diagonal| is_perfect(&it) && asked.has_sites_under(it);
+        if self.diagonals.iter().any(|it| is_perfect(&it))
+            && !self.diagonals.iter().any(is_over_sites)
+        {
             self.take_whole(asked, out);
         } else {
             self.price_clips(asked);
@@ -215,18 +215,15 @@ impl Work {
     }
 
     /// Takes the placements without a mismatch.
-    fn take_whole(&mut self, asked: Asked<'_>, out: &mut Output) {
+    fn take_whole(&mut self, asked: Asked<'_>, out: &mut Output<Spliced>) {
         let length = asked.read.query.len();
-        for diagonal in self.diagonals.iter().filter(|it| it.mismatches == Some(0)) {
+        for diagonal in self.diagonals.iter().filter(is_perfect) {
             let ops = out.ops.len()..out.ops.len() + 1;
             out.ops.push((length as u32) << 4 | MATCH);
-            let place = diagonal.start;
-            out.alignments.push(Alignment {
-                score: 0,
+            let Diagonal { start: place, stretch, .. } = *diagonal;
+            out.alignments.push(Spliced {
+                alignment: Alignment { score: 0, stretch, place, ops },
                 rank: 0,
-                stretch: diagonal.stretch,
-                place,
-                ops,
                 is_turned: None,
                 chance: hash(asked.key, place as u64),
             });
@@ -272,7 +269,7 @@ impl Work {
         asked: Asked<'_>,
         reference: &Reference<'_>,
         diagonals: Range<usize>,
-        (from, out): (usize, &mut Output),
+        (from, out): (usize, &mut Output<Spliced>),
     ) {
         let diagonals = &self.diagonals[diagonals];
         let Some(stretch) = diagonals.first().map(|it| it.stretch) else { return };
@@ -298,17 +295,15 @@ impl Work {
             write_ops(steps, lanes, asked.read.query.len(), &mut self.ops);
             let place = lanes[steps[0].lane].start + steps[0].from as i64;
             // Known introns may lead from one cluster to a diagonal of another.
-            let is_same =
-                |it: &Alignment| it.place == place && out.ops[it.ops.clone()] == self.ops[..];
+            let is_same = |it: &Spliced| {
+                it.alignment.place == place && it.alignment.with(&out.ops).ops == self.ops
+            };
             if !out.alignments[from..].iter().any(is_same) {
-                let ops = out.ops.len();
+                let ops = out.ops.len()..out.ops.len() + self.ops.len();
                 out.ops.extend(&self.ops);
-                out.alignments.push(Alignment {
-                    score,
+                out.alignments.push(Spliced {
+                    alignment: Alignment { score, stretch, place, ops },
                     rank: scaled,
-                    stretch,
-                    place,
-                    ops: ops..out.ops.len(),
                     is_turned: self.joiner.is_turned,
                     chance: hash(asked.key, place as u64),
                 });
@@ -411,20 +406,15 @@ fn write_ops(steps: &[Step], lanes: &[super::join::Lane], length: usize, ops: &m
 }
 
 /// Puts the best placements in front.
-fn choose_best(from: usize, out: &mut Output) -> Chosen {
+fn choose_best(from: usize, out: &mut Output<Spliced>) -> Chosen {
     let found = &mut out.alignments[from..];
-    found.sort_by_key(|it| (Reverse(it.rank), it.chance, it.place));
-    let points = |it: &Alignment| it.rank.div_euclid(SCALE);
+    found.sort_by_key(|it| (Reverse(it.rank), it.chance, it.alignment.place));
+    let points = |it: &Spliced| it.rank.div_euclid(SCALE);
     let best = found
         .first()
         .map_or(0, |first| found.iter().take_while(|it| points(it) == points(first)).count());
-    let second = found.get(1).map(|it| it.score);
+    let second = found.get(1).map(|it| it.alignment.score);
     Chosen { found: from..out.alignments.len(), best, second }
-}
-
-/// Whether all bases of a read are known.
-pub(super) fn unknown_bases(codes: &[u8]) -> usize {
-    codes.iter().filter(|&&code| code == UNKNOWN).count()
 }
 
 /// The least score of a read of `length` bases.

@@ -5,9 +5,10 @@ use std::ops::Range;
 
 use super::join::{Lane, SCALE};
 use super::sites::{Site, Sites};
-use crate::engine::native::gapped::seeds::Hit;
-use crate::engine::native::gapped::window::{Reference, Stretch, WALL};
+use crate::engine::native::by_score::diagonals;
+use crate::engine::native::by_score::seeds::Hit;
 use crate::engine::native::query::{Query, UNKNOWN};
+use crate::engine::native::reference::{Reference, Stretch, WALL};
 
 /// Most diagonals of one cluster that seeds lie on, and most with those that introns lead to.
 const MOST_OF_SEEDS: usize = 16;
@@ -20,16 +21,12 @@ const MOST_DIFFERENT: u32 = 1;
 /// What stands for the outside of a sequence.
 const WALL_COST: i32 = 1000;
 
+/// Bases of a whole read that differ, where all of it is on known bases of a stretch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Mismatches(pub(super) u32);
+
 /// A place of the read's first base, on which seeds lie.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Diagonal {
-    pub(super) start: i64,
-    pub(super) stretch: Stretch,
-    /// Bases of the read in its seeds.
-    pub(super) covered: u32,
-    /// Mismatches of the whole read, where all of it is on known bases of the stretch.
-    pub(super) mismatches: Option<u32>,
-}
+pub(super) type Diagonal = diagonals::Diagonal<Mismatches>;
 
 /// A read with what its bases cost.
 #[derive(Clone, Copy)]
@@ -49,29 +46,14 @@ impl PricedRead<'_> {
         hits: &[Hit],
         out: &mut Vec<Diagonal>,
     ) {
-        out.clear();
-        let length = self.query.len() as i64;
-        for hit in hits {
-            let [from, end] = [hit.from, hit.end].map(|base| hit.start + i64::from(base));
-            let bases = u32::from(hit.end - hit.from);
-            if let Some(last) = out.last_mut()
-                && last.start == hit.start
-                && end <= last.stretch.end
-                && from >= last.stretch.start
-            {
-                last.covered = (last.covered + bases).min(length as u32);
-                continue;
-            }
-            let Some(stretch) = reference.stretch(from, end) else { continue };
-            let end = hit.start + length;
-            let is_plain = hit.start >= stretch.start
-                && end <= stretch.end
-                && !reference.has_hole(hit.start, end);
-            let differences =
-                || self.query.all_differences(reference.genome, hit.start as u64).count();
-            let mismatches = is_plain.then(differences);
-            out.push(Diagonal { start: hit.start, stretch, covered: bases, mismatches });
-        }
+        let ungapped = |stretch: Stretch, start: i64| {
+            let end = start + self.query.len() as i64;
+            let is_plain =
+                start >= stretch.start && end <= stretch.end && !reference.has_hole(start, end);
+            let differences = || self.query.all_differences(reference.genome, start as u64);
+            is_plain.then(|| Mismatches(differences().count()))
+        };
+        diagonals::list(reference, hits, self.query.len(), ungapped, out);
     }
 
     /// Fills a lane with what the read costs on a diagonal.
@@ -292,9 +274,9 @@ mod tests {
             // The last seed lies on the border of both strands.
             let expected = [(-10, 0, 20), (100, 0, 40), (380, 0, 20), (380, 1, 20), (480, 1, 18)];
             assert_eq!(found, expected);
-            let known: Vec<_> = out.iter().map(|it| it.mismatches.is_some()).collect();
+            let known: Vec<_> = out.iter().map(|it| it.ungapped.is_some()).collect();
             assert_eq!(known, [false, true, false, false, false]);
-            assert_eq!(out[1].mismatches, Some(1));
+            assert_eq!(out[1].ungapped, Some(Mismatches(1)));
         });
     }
 
@@ -351,7 +333,7 @@ mod tests {
         with_reference(|reference, _| {
             let at = |start: i64, number: u32| {
                 let stretch = reference.stretch_of(number, false).unwrap();
-                Diagonal { start, stretch, covered: 20, mismatches: None }
+                Diagonal { start, stretch, covered: 20, is_rare: false, ungapped: None }
             };
             let all = [at(0, 0), at(100, 0), at(201, 0), at(300, 0), at(350, 1)];
             assert_eq!(cluster_end(&all, 0, 100), 2);

@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use super::super::gapped::score::Scoring;
+use crate::engine::native::by_score::score::Scoring;
 
 /// One point of score: more than all introns of a read add to its likeness, which go from one of
 /// some 34 diagonals to the next.
@@ -134,6 +134,13 @@ pub(super) struct Joiner {
 /// Most bases of a gap.
 pub(super) const MOST_GAP: i64 = 15;
 
+/// The base of a read, of so many, with which a way goes on.
+#[derive(Debug, Clone, Copy)]
+struct Next {
+    at: usize,
+    length: usize,
+}
+
 /// Where a way leaves a diagonal.
 struct Left {
     /// Behind the last base there.
@@ -182,17 +189,12 @@ impl Left {
         Some((self.worth - splice.cost - splice.doubt, entry))
     }
 
-    /// To another diagonal at base `at`, over a gap, which is not so near to an end as `barrier`.
-    fn over_gap(
-        &self,
-        (to, cost): (usize, i32),
-        (at, length): (usize, usize),
-        barrier: usize,
-    ) -> Option<(i32, Entry)> {
-        if self.at < barrier || length - at < barrier || !self.has_bases(1) {
+    /// To another diagonal, over a gap, which is not so near to an end as `barrier`.
+    fn over_gap(&self, to: usize, cost: i32, next: Next, barrier: usize) -> Option<(i32, Entry)> {
+        if self.at < barrier || next.length - next.at < barrier || !self.has_bases(1) {
             return None;
         }
-        let (from, left_at) = (at as u16, self.at as u16);
+        let (from, left_at) = (next.at as u16, self.at as u16);
         let (lane, before) = (to as u16, self.entry);
         let entry =
             Entry { lane, from, left_at, least: 1, is_spliced: false, before, ..self.before };
@@ -227,7 +229,7 @@ impl Joiner {
             }
             self.start_at(question, passed, at);
             if at > 0 {
-                self.cross(question, lanes, (at, length), introns);
+                self.cross(question, lanes, Next { at, length }, introns);
             }
             if has_insertions {
                 self.history.extend(self.front.iter().copied().zip(self.current.iter().copied()));
@@ -308,15 +310,16 @@ impl Joiner {
         self.entries.push(entry);
     }
 
-    /// Goes over introns and gaps in front of base `at`, where that is better.
+    /// Goes over introns and gaps in front of a base, where that is better.
     #[inline(always)]
     fn cross(
         &mut self,
         question: Question<'_>,
         lanes: &[Lane],
-        (at, length): (usize, usize),
+        next: Next,
         introns: &impl Introns,
     ) {
+        let Next { at, length } = next;
         for number in 0..self.pairs.len() {
             let Pair { from, to, way } = self.pairs[number];
             let (left_at, least_cost) = match way {
@@ -337,8 +340,7 @@ impl Joiner {
             let found = match way {
                 Way::Intron(_) => left.over_intron(lanes, to, length, introns),
                 Way::Deletion(cost) | Way::Insertion(_, cost) => {
-                    let barrier = question.scoring.gap_barrier.into();
-                    left.over_gap((to, cost), (at, length), barrier)
+                    left.over_gap(to, cost, next, question.scoring.gap_barrier.into())
                 }
             };
             let Some((worth, entry)) = found else { continue };

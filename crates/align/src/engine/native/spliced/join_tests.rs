@@ -1,7 +1,6 @@
 //! The best way over diagonals against a look at all of them.
 
 use super::*;
-use crate::engine::native::gapped::{GapPenalty, Growth, LengthFunction};
 use proptest::prelude::*;
 
 const INTRON_COST: i32 = 3 * SCALE - 5;
@@ -26,20 +25,7 @@ impl Introns for All {
 }
 
 fn scoring() -> Scoring {
-    let gap = GapPenalty { open: 5, extend: 3 };
-    let none = LengthFunction { growth: Growth::Constant, constant: 0.0, factor: 0.0 };
-    Scoring {
-        is_local: false,
-        match_bonus: 0,
-        mismatch: [6, 2],
-        ignores_qualities: false,
-        unknown: 1,
-        read_gap: gap,
-        reference_gap: gap,
-        gap_barrier: 1,
-        minimum: none,
-        most_unknown: none,
-    }
+    Scoring::of(false, [0, 6, 2, 1, 5, 3, 5, 3], 1)
 }
 
 fn scaled(values: &[i32]) -> Vec<i32> {

@@ -1,13 +1,13 @@
 //! Our own engine for RNA: the best placements of reads that may go over introns. What HISAT2
 //! looks for.
 //!
-//! 1. `seeds` of [`super::gapped`]: few, which are enough for a read without a mismatch. Other
+//! 1. `seeds` of [`super::by_score`]: few, which are enough for a read without a mismatch. Other
 //!    reads get many, and those that are still not good, shorter ones.
 //! 2. `diagonals`: where they lie, and where known introns lead from there (`sites`).
 //! 3. `join`: the best way of a read over diagonals that are near to each other; `motif` says what
 //!    an intron between them would be.
-//! 4. `choice`: which placements a read has.
-//! 5. `record`: to BAM.
+//! 4. `choice`: which placements a read has; `pairs`: which of two mates are pairs.
+//! 5. `emit`: to records. `introns`: what the placements go over.
 //!
 //! Of placements of one score chance decides, by the read's name and bases: neither the order of
 //! reads nor that of lanes changes what becomes of one.
@@ -19,12 +19,12 @@ mod choice;
 mod diagonals;
 mod emit;
 mod found;
+mod introns;
 mod join;
 mod motif;
 mod options;
 mod overhang;
 mod pairs;
-mod record;
 mod sites;
 
 use std::path::Path;
@@ -34,16 +34,18 @@ pub use found::{Evidence, IntronTable};
 pub use options::{IntronOptions, LibraryStrand, SplicedOptions, StrandTag};
 pub use sites::Intron;
 
+use super::by_score::alignment::Output;
+use super::by_score::record::Records;
+use super::by_score::seeds::{Seed, SeedContext, SeedRules, SeedWork};
+use super::by_score::{Reads, is_unknown};
 use super::chance;
-use super::gapped::seeds::{Seed, SeedContext, SeedRules, SeedWork};
-use super::gapped::window::Reference;
+use super::indexed::Indexed;
+use super::placer::{self, Out, Placer, Template};
 use super::query::Query;
-use super::starts::Starts;
-use crate::engine::Read;
-use crate::index::{IndexError, IndexInfo, Loaded};
-use crate::search::rows::Rows;
-use crate::search::text::Genome;
-use choice::{Asked, Chosen, Output, Work};
+use super::reference::Reference;
+use crate::engine::{EngineError, Read};
+use crate::index::{IndexError, IndexInfo};
+use choice::{Asked, Chosen, Spliced, Work};
 use diagonals::PricedRead;
 use found::Met;
 use sites::Sites;
@@ -61,43 +63,32 @@ const MOST_INTRONS: usize = 1 << 20;
 /// See the module documentation.
 #[derive(Debug)]
 pub struct SplicedEngine {
-    index: Loaded,
-    starts: Starts,
+    index: Indexed,
     options: SplicedOptions,
     introns: Arc<IntronTable>,
-    /// Strings of so many bases occur by chance once or less.
-    chance_bases: u16,
 }
 
 /// Working memory of one worker.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    reads: Group,
+    group: Group,
     seeds: SeedWork,
     work: Work,
-    output: Output,
-    records: record::Work,
+    output: Output<Spliced>,
+    /// By mate, the placements that are reported.
+    numbers: [Vec<usize>; 2],
+    records: Records,
     met: Vec<Met>,
 }
 
-/// The reads of a group.
+/// The reads of a group, and what was found of them.
 #[derive(Debug, Default)]
 struct Group {
-    queries: Vec<Query>,
-    /// What mismatches cost, by base.
-    penalties: Vec<Vec<i16>>,
+    reads: Reads,
     are_searched: Vec<bool>,
     /// What decides among placements of one score.
     keys: Vec<u64>,
     chosen: Vec<Chosen>,
-}
-
-/// The reads of a group as they come in.
-#[derive(Debug, Clone, Copy)]
-struct Incoming<'r> {
-    reads: &'r [Read<'r>],
-    /// Two and two are mates.
-    are_mates: bool,
 }
 
 /// How much is done for reads.
@@ -133,65 +124,50 @@ impl SplicedEngine {
         options: SplicedOptions,
         introns: Arc<IntronTable>,
     ) -> Result<Self, IndexError> {
-        let index = Loaded::read(prefix, info)?;
-        let parts = index.parts();
-        let starts = Starts::find(&Rows::new(parts), parts.bases);
-        let chance_bases = (1..32).find(|&bases| 1 << (2 * bases) >= 2 * parts.bases);
-        let chance_bases = chance_bases.unwrap_or(32);
-        introns.begin(parts.bases);
-        Ok(Self { index, starts, options, introns, chance_bases })
+        let index = Indexed::read(prefix, info)?;
+        introns.begin(index.bases());
+        Ok(Self { index, options, introns })
     }
 
     /// Goes by other options and introns from here on.
     pub fn set_options(&mut self, options: SplicedOptions, introns: Arc<IntronTable>) {
-        introns.begin(self.index.parts().bases);
+        introns.begin(self.index.bases());
         (self.options, self.introns) = (options, introns);
     }
 
     /// Memory beside that of the index itself, for a reference of so many bases.
     #[must_use]
     pub fn table_bytes(bases: u64) -> u64 {
-        Starts::size_bytes(bases) + Sites::size_bytes(MOST_INTRONS)
+        Indexed::table_bytes(bases) + Sites::size_bytes(MOST_INTRONS)
     }
 
-    /// The reference, and the strands on which reads are wanted: of single ones, or of mate 0 or 1.
-    fn reference(&self, mate: Option<usize>) -> Reference<'_> {
-        let parts = self.index.parts();
-        let genome = Genome { packed: parts.packed, bases: parts.bases };
-        let (sequences, holes) = (self.index.sequences(), self.index.holes());
-        let is_turned = mate == Some(1) && !self.options.mates.pairs.are_alike();
-        let strands = self.options.strands.turned_if(is_turned);
-        Reference { genome, sequences, holes, strands }
+    /// The reference, and the strands on which mate `mate` is wanted, or a single read (0).
+    fn reference(&self, mate: usize) -> Reference<'_> {
+        self.index.reference(self.options.mates.strands(mate, self.options.strands))
     }
 
     /// Takes the reads of a group in place of what was here.
     fn take(&self, reads: &[Read<'_>], group: &mut Group) {
-        let count = group.queries.len().max(reads.len());
-        group.queries.resize_with(count, Query::default);
-        group.penalties.resize_with(count, Vec::new);
+        let scoring = &self.options.scoring;
+        group.reads.take(reads, scoring);
+        let is_searched = |query: &Query| {
+            query.len() >= usize::from(self.index.chance_bases)
+                && !is_unknown(query, scoring)
+                && choice::minimum(scoring, query.len()) <= 0
+        };
         group.are_searched.clear();
+        group.are_searched.extend(group.reads.queries[..reads.len()].iter().map(is_searched));
         group.keys.clear();
         group.keys.extend(reads.iter().map(|read| chance::of_texts([read.name, read.bases])));
         group.chosen.clear();
         group.chosen.resize(reads.len(), Chosen::default());
-        let scoring = &self.options.scoring;
-        for (number, read) in reads.iter().enumerate() {
-            let query = &mut group.queries[number];
-            query.take(read.bases, read.qualities);
-            scoring.penalties(query, &mut group.penalties[number]);
-            let unknown = choice::unknown_bases(query.codes());
-            let is_searched = query.len() >= usize::from(self.chance_bases)
-                && unknown <= scoring.unknown_at_most(query.len()) as usize
-                && choice::minimum(scoring, query.len()) <= 0;
-            group.are_searched.push(is_searched);
-        }
     }
 
     fn rules(&self, round: Round) -> SeedRules {
-        let enough_bases = self.chance_bases + 8;
+        let enough_bases = self.index.chance_bases + 8;
         let (least_bases, rows_of_short) = match round {
-            Round::First | Round::Second => (self.chance_bases + 2, ROWS),
-            Round::Third => (self.chance_bases.saturating_sub(1), ROWS_OF_SHORT),
+            Round::First | Round::Second => (self.index.chance_bases + 2, ROWS),
+            Round::Third => (self.index.chance_bases.saturating_sub(1), ROWS_OF_SHORT),
         };
         SeedRules { least_bases, enough_bases, rows_of_short }
     }
@@ -206,22 +182,21 @@ impl SplicedEngine {
     /// Searches for seeds of all reads that are wanted, and chooses their placements.
     fn pass(
         &self,
-        incoming: Incoming<'_>,
+        incoming: placer::Group<'_>,
         round: Round,
         scratch: &mut Scratch,
         are_wanted: &[bool],
     ) {
-        let Scratch { reads: group, seeds, work, output, .. } = scratch;
+        let Scratch { group, seeds, work, output, .. } = scratch;
         let wanted = || (0..are_wanted.len()).filter(|&number| are_wanted[number]);
-        wanted().for_each(|number| self.seed(number, &group.queries[number], round, seeds));
+        wanted().for_each(|number| self.seed(number, &group.reads.queries[number], round, seeds));
         if seeds.seeds.is_empty() {
             return;
         }
-        let rows = Rows::new(self.index.parts());
-        let (queries, rules) = (&group.queries, self.rules(round));
-        let context = SeedContext { rows, starts: &self.starts, queries, rules };
+        let (queries, rules) = (&group.reads.queries, self.rules(round));
+        let context = SeedContext { tables: self.index.tables(), queries, rules };
         seeds.find(&context, |query| group.keys[query as usize]);
-        let references = [Some(0), Some(1)].map(|mate| self.reference(mate));
+        let references = [0, 1].map(|mate| self.reference(mate));
         for number in wanted() {
             let looks_beyond = round == Round::Third;
             let asked = self.asked((group, number), looks_beyond);
@@ -233,14 +208,11 @@ impl SplicedEngine {
 
     /// A read of a group, and what is asked of it.
     fn asked<'g>(&'g self, (group, number): (&'g Group, usize), looks_beyond: bool) -> Asked<'g> {
-        let query = &group.queries[number];
+        let Reads { queries, penalties } = &group.reads;
+        let query = &queries[number];
         let scoring = &self.options.scoring;
         Asked {
-            read: PricedRead {
-                query,
-                penalties: &group.penalties[number],
-                unknown: scoring.unknown,
-            },
+            read: PricedRead { query, penalties: &penalties[number], unknown: scoring.unknown },
             options: &self.options,
             sites: self.introns.sites(),
             minimum: choice::minimum(scoring, query.len()),
@@ -251,7 +223,7 @@ impl SplicedEngine {
 
     /// Whether a read is to be searched for once more.
     fn is_wanted(&self, scratch: &Scratch, number: usize, round: Round) -> bool {
-        let (group, output) = (&scratch.reads, &scratch.output);
+        let (group, output) = (&scratch.group, &scratch.output);
         let chosen = &group.chosen[number];
         let best = output.alignments[chosen.found.clone()].first();
         // A read with one mismatch that two seeds lie on is nowhere else with less than two.
@@ -259,20 +231,48 @@ impl SplicedEngine {
             Round::First => 0,
             Round::Second | Round::Third => -i32::from(self.options.scoring.mismatch[0]),
         };
-        group.are_searched[number] && best.is_none_or(|best| best.score < enough)
+        group.are_searched[number] && best.is_none_or(|best| best.alignment.score < enough)
+    }
+}
+
+impl Placer for SplicedEngine {
+    type Scratch = Scratch;
+
+    const MODE: &str = "spliced";
+    const SHORTEST_READ: usize = 0;
+
+    fn trim(&self) -> [usize; 2] {
+        self.options.trim
     }
 
-    /// Finds the placements of a group of reads.
-    fn place(&self, incoming: Incoming<'_>, scratch: &mut Scratch) {
+    fn group_reads(&self) -> usize {
+        GROUP_READS
+    }
+
+    fn place(&self, incoming: placer::Group<'_>, scratch: &mut Scratch) -> usize {
         let reads = incoming.reads;
-        self.take(reads, &mut scratch.reads);
+        self.take(reads, &mut scratch.group);
         scratch.seeds.hits.clear();
-        scratch.output.alignments.clear();
-        scratch.output.ops.clear();
+        scratch.output.clear();
         for round in [Round::First, Round::Second, Round::Third] {
             let are_wanted: Vec<bool> =
                 (0..reads.len()).map(|number| self.is_wanted(scratch, number, round)).collect();
             self.pass(incoming, round, scratch, &are_wanted);
         }
+        reads.len()
+    }
+
+    fn report(
+        &self,
+        template: Template<'_>,
+        scratch: &mut Scratch,
+        out: &mut Out<'_>,
+    ) -> Result<(), EngineError> {
+        self.hand_out(template, scratch, out);
+        Ok(())
+    }
+
+    fn end_batch(&self, scratch: &mut Scratch) {
+        self.introns.add(&mut scratch.met);
     }
 }

@@ -1,6 +1,7 @@
 //! What is searched for, and what its records say.
 
-use crate::engine::native::gapped::{MateOptions, Scoring};
+use crate::engine::native::by_score::mates::MateOptions;
+use crate::engine::native::by_score::score::Scoring;
 use crate::engine::native::ungapped::Strands;
 
 /// Which introns count, and what they cost.

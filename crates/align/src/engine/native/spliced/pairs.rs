@@ -1,19 +1,13 @@
-//! Mates: which of their placements make a pair, and their records.
+//! Mates: which of their placements make a pair.
 
 use std::cmp::Reverse;
 
-use super::choice::{Alignment, Chosen, Output};
-use super::emit::{SEVERAL, UNIQUE};
+use super::choice::{Chosen, Spliced};
+use super::introns::introns;
 use super::join::SCALE;
-use super::record::{OfMate, Said, span};
-use super::{Scratch, SplicedEngine};
-use crate::engine::Read;
-use crate::engine::native::fields::{MATE_UNMAPPED, PROPER, SECONDARY};
-use crate::engine::native::gapped::MateOptions;
-use crate::engine::native::gapped::fragment::{Extent, template_length_of};
-use crate::engine::native::gapped::traceback::CLIP;
-use crate::engine::native::gapped::window::Stretch;
-use crate::engine::native::pairs::mate_flags;
+use crate::engine::native::by_score::alignment::{Output, Placement};
+use crate::engine::native::by_score::mates::MateOptions;
+use crate::engine::native::reference::Extent;
 
 /// Most placements of a mate that are looked at in pairs.
 const MOST_OF_MATE: usize = 32;
@@ -23,96 +17,51 @@ const FRAGMENT_BP: i64 = 500;
 
 /// Placements of both mates, by number.
 #[derive(Debug, Clone, Copy)]
-struct Pair {
-    placements: [usize; 2],
+pub(super) struct Pair {
+    pub(super) placements: [usize; 2],
     points: i32,
     rank: i32,
     /// Bases from end to end, less the introns that are known of.
     width: i64,
 }
 
-/// What mates are to each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Concordant,
-    /// Both placed, and nowhere else.
-    Discordant,
-    /// Each as it is.
-    Mixed,
-    /// Neither is said to be placed.
-    Lost,
-}
-
-impl Kind {
-    /// HISAT2's YT.
-    fn name(self) -> &'static [u8; 2] {
-        match self {
-            Self::Concordant => b"CP",
-            Self::Discordant => b"DP",
-            Self::Mixed | Self::Lost => b"UP",
-        }
-    }
-
-    fn is_pair(self) -> bool {
-        matches!(self, Self::Concordant | Self::Discordant)
-    }
-}
-
-/// A placement with its operations.
-type Placement<'a> = (&'a Alignment, &'a [u32]);
-
-impl Alignment {
-    /// Where its read is, with what is clipped, in a genome of so many bases.
-    fn extent(&self, ops: &[u32], bases: u64) -> Extent {
-        let clip =
-            |op: Option<&u32>| op.filter(|&op| op & 15 == CLIP).map_or(0, |op| i64::from(op >> 4));
-        let start = self.place - clip(ops.first());
-        let end = self.place + i64::from(span(ops)) + clip(ops.last());
-        let Stretch { sequence, is_reverse, .. } = self.stretch;
-        Extent { sequence, is_reverse, ends: self.forward([start, end], bases) }
-    }
-}
-
 /// From the first base of two mates to their last.
 fn outer_bases([one, other]: [Extent; 2]) -> i64 {
-    one.ends[1].max(other.ends[1]) - one.ends[0].min(other.ends[0])
-}
-
-/// The introns of a placement on the forward strand.
-fn introns((it, ops): Placement<'_>, bases: u64) -> impl Iterator<Item = [i64; 2]> {
-    it.introns(ops).map(move |ends| it.forward(ends, bases))
+    one.end.max(other.end) - one.start.min(other.start)
 }
 
 /// Bases in the introns of two mates; one that both go over counts once.
 fn skipped([one, other]: [Placement<'_>; 2], bases: u64) -> i64 {
-    let is_new = |intron: &[i64; 2]| introns(one, bases).all(|it| it != *intron);
-    let all = introns(one, bases).chain(introns(other, bases).filter(is_new));
-    all.map(|[start, end]| end - start).sum()
+    let of_one = || introns(one).map(|it| it.extent(bases));
+    let is_new =
+        |it: &Extent| !of_one().any(|known| (known.start, known.end) == (it.start, it.end));
+    let of_other = introns(other).map(|it| it.extent(bases));
+    of_one().chain(of_other.filter(is_new)).map(|it| it.end - it.start).sum()
 }
 
 /// The concordant pairs of the best score, the likeliest and narrowest first, in a genome of so
 /// many bases.
-fn concordant(
+pub(super) fn concordant(
     options: &MateOptions,
     chosen: [&Chosen; 2],
-    output: &Output,
+    output: &Output<Spliced>,
     bases: u64,
 ) -> Vec<Pair> {
     let of = |mate: usize| {
         let from = chosen[mate].found.start;
         let found = output.alignments[chosen[mate].found.clone()].iter().take(MOST_OF_MATE);
-        found.enumerate().map(move |(at, it)| (from + at, it, &output.ops[it.ops.clone()]))
+        let with_rank = |it: &Spliced| (it.alignment.with(&output.ops), it.rank);
+        found.enumerate().map(move |(at, it)| (from + at, with_rank(it)))
     };
     let mut pairs = Vec::new();
-    for (first, one, ops) in of(0) {
-        let extent = one.extent(ops, bases);
-        for (second, other, other_ops) in of(1) {
-            let extents = [extent, other.extent(other_ops, bases)];
+    for (first, (one, rank)) in of(0) {
+        let extent = one.extent(bases);
+        for (second, (other, other_rank)) in of(1) {
+            let extents = [extent, other.extent(bases)];
             if options.is_pair(extents, 0) {
-                let skipped = skipped([(one, ops), (other, other_ops)], bases);
-                let rank = one.rank + other.rank;
-                let points = one.rank.div_euclid(SCALE) + other.rank.div_euclid(SCALE);
-                let width = outer_bases(extents) - skipped;
+                let points = rank.div_euclid(SCALE) + other_rank.div_euclid(SCALE);
+                let rank = rank + other_rank;
+                let width = outer_bases(extents) - skipped([one, other], bases);
                 pairs.push(Pair { placements: [first, second], points, rank, width });
             }
         }
@@ -127,104 +76,12 @@ fn concordant(
     pairs
 }
 
-impl SplicedEngine {
-    /// What mates are to each other, where they are not concordant.
-    fn kind(&self, chosen: [&Chosen; 2]) -> Kind {
-        let options = &self.options.mates;
-        match () {
-            () if options.discordant && chosen.iter().all(|it| it.best == 1) => Kind::Discordant,
-            () if options.mixed => Kind::Mixed,
-            () => Kind::Lost,
-        }
-    }
-
-    /// Hands out the records of a pair, whose mates are reads `number` and the next of their group.
-    pub(super) fn emit_pair(
-        &self,
-        (number, reads): (usize, [&Read<'_>; 2]),
-        scratch: &mut Scratch,
-        out: &mut dyn FnMut(&[u8]),
-    ) {
-        let Scratch { reads: group, output, records, .. } = scratch;
-        let chosen = [&group.chosen[number], &group.chosen[number + 1]];
-        let bases = self.index.parts().bases;
-        let pairs = concordant(&self.options.mates, chosen, output, bases);
-        let kind = if pairs.is_empty() { self.kind(chosen) } else { Kind::Concordant };
-        let alone = |mate: usize| {
-            let count = if kind == Kind::Lost { 0 } else { chosen[mate].best };
-            let from = chosen[mate].found.start;
-            (from..from + count).collect::<Vec<_>>()
-        };
-        let numbers = [0, 1].map(|mate| {
-            let of_pair = |it: &Pair| it.placements[mate];
-            if kind == Kind::Concordant { pairs.iter().map(of_pair).collect() } else { alone(mate) }
-        });
-        let placement = |at: usize| -> Placement<'_> {
-            let alignment = &output.alignments[at];
-            (alignment, &output.ops[alignment.ops.clone()])
-        };
-        for mate in 0..2 {
-            let others = &numbers[1 - mate];
-            if numbers[mate].is_empty() {
-                let other = others.first().map(|&at| placement(at));
-                out(records.unmapped(reads[mate], self.of_mate(mate, kind, [None, other])));
-            }
-            let all = numbers[mate].len();
-            let reported = all.min(self.options.placements);
-            for (at, &own) in numbers[mate][..reported].iter().enumerate() {
-                let other = if kind == Kind::Concordant { others.get(at) } else { others.first() };
-                let (own, other) = (placement(own), other.map(|&at| placement(at)));
-                let said = Said {
-                    flags: if at > 0 { SECONDARY } else { 0 },
-                    mapping_quality: if all > 1 { SEVERAL } else { UNIQUE },
-                    second: chosen[mate].second,
-                    placements: reported as u32,
-                    is_transcript_reverse: self.is_transcript_reverse(own.0, mate),
-                    strand_tag: self.options.strand_tag,
-                    mate: self.of_mate(mate, kind, [Some(own), other]),
-                };
-                let query = &group.queries[number + mate];
-                out(records.placed((reads[mate], query), &self.reference(Some(mate)), own, said));
-            }
-        }
-    }
-
-    /// What a record of mate `mate` says of the other one; their placements, its own first.
-    fn of_mate<'a>(
-        &self,
-        mate: usize,
-        kind: Kind,
-        [own, other]: [Option<Placement<'a>>; 2],
-    ) -> OfMate<'a> {
-        let is_reverse = other.is_some_and(|it| it.0.stretch.is_reverse);
-        let mut flags = mate_flags(mate, is_reverse);
-        if other.is_none() {
-            flags |= MATE_UNMAPPED;
-        }
-        if kind == Kind::Concordant {
-            flags |= PROPER;
-        }
-        let both = own.zip(other).filter(|_| kind.is_pair());
-        let bases = self.index.parts().bases;
-        let length = both.map(|(own, other)| {
-            template_length_of(mate, [own, other].map(|(it, ops)| it.extent(ops, bases)))
-        });
-        OfMate {
-            flags,
-            placement: other,
-            template_length: length.unwrap_or(0),
-            score: both.map(|(_, other)| other.0.score),
-            kind: kind.name(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::choice::SKIP;
     use super::*;
-    use crate::engine::native::gapped::traceback::MATCH;
+    use crate::engine::native::by_score::alignment::{MATCH, SKIP, span};
     use crate::engine::native::pairs::{Orientation, PairOptions};
+    use crate::engine::native::reference::Stretch;
 
     const BASES: u64 = 1_000_000;
 
@@ -246,7 +103,7 @@ mod tests {
 
     /// A placement from `start` of the forward strand on, with an intron of so many bases behind
     /// its first ten, if that is more than none.
-    fn add(output: &mut Output, is_reverse: bool, (start, intron, rank): (i64, u32, i32)) {
+    fn add(output: &mut Output<Spliced>, is_reverse: bool, (start, intron, rank): (i64, u32, i32)) {
         let both = 2 * BASES as i64;
         let [first, last] = [10 << 4 | MATCH, 90 << 4 | MATCH];
         let mut ops =
@@ -263,7 +120,7 @@ mod tests {
         let of_ops = output.ops.len()..output.ops.len() + ops.len();
         output.ops.extend(ops);
         let place = if is_reverse { both - end } else { start };
-        output.alignments.push(Alignment::plain((rank, stretch), place, of_ops));
+        output.alignments.push(Spliced::plain((rank, stretch), place, of_ops));
     }
 
     /// The pairs of placements of both mates, each as its start, intron and rank.

@@ -1,15 +1,12 @@
 //! From rows to placements: many rows in turn to their places, and the read compared with each.
 
-use crate::index::{IndexParts, Sequence};
-use crate::search::lockstep::Search;
-use crate::search::rows::{Rows, Step, Walk};
-use crate::search::text::Genome;
-use std::ops::Range;
-
 use super::choice::Choosable;
-use super::options::{Acceptance, Strands};
+use super::options::Acceptance;
 use super::scheme::{Leaf, Pieces, Rest};
 use crate::engine::native::query::{Differences, Query};
+use crate::engine::native::reference::Reference;
+use crate::search::lockstep::Search;
+use crate::search::rows::{Rows, Step, Walk};
 
 /// A placement that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,37 +40,7 @@ impl Choosable for Placement {
     }
 }
 
-/// The text, and where reads may be in it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Places<'a> {
-    pub(super) genome: Genome<'a>,
-    pub(super) sequences: &'a [Sequence],
-    pub(super) holes: &'a [Range<u64>],
-    pub(super) strands: Strands,
-}
-
-/// Where a placement is on the forward strand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Spot {
-    /// Number of the sequence.
-    pub(super) sequence: usize,
-    /// First base there.
-    pub(super) position: u64,
-    /// The read's reverse complement is there.
-    pub(super) is_reverse: bool,
-}
-
-impl<'a> Places<'a> {
-    pub(super) fn new(
-        parts: IndexParts<'a>,
-        sequences: &'a [Sequence],
-        holes: &'a [Range<u64>],
-        strands: Strands,
-    ) -> Self {
-        let genome = Genome { packed: parts.packed, bases: parts.bases };
-        Self { genome, sequences, holes, strands }
-    }
-
+impl Reference<'_> {
     /// The first base of a read whose base `offset` is at `place`, if all of it is on one strand.
     #[inline(always)]
     fn start(&self, place: u64, offset: usize, length: usize) -> Option<u64> {
@@ -82,32 +49,12 @@ impl<'a> Places<'a> {
         let on_one_strand = if start < bases { end <= bases } else { end <= 2 * bases };
         on_one_strand.then_some(start)
     }
-
-    /// Where `length` bases from `place` of `T` are; `None` where they reach over the end of a
-    /// sequence or over a hole, or on a strand that is not asked for. They are on one strand.
-    pub(super) fn spot(&self, place: u64, length: usize) -> Option<Spot> {
-        let is_reverse = place >= self.genome.bases;
-        let wanted = match self.strands {
-            Strands::Both => true,
-            Strands::Forward => !is_reverse,
-            Strands::Reverse => is_reverse,
-        };
-        let length = length as u64;
-        let start = if is_reverse { 2 * self.genome.bases - place - length } else { place };
-        let end = start + length;
-        let number = self.sequences.partition_point(|sequence| sequence.end <= start);
-        let sequence = self.sequences.get(number)?;
-        let hole = self.holes.partition_point(|hole| hole.end <= start);
-        let is_whole = self.holes.get(hole).is_none_or(|hole| end <= hole.start);
-        let spot = Spot { sequence: number, position: start - sequence.start, is_reverse };
-        (wanted && end <= sequence.end && is_whole).then_some(spot)
-    }
 }
 
 /// What all rows of a search are looked at with.
 pub(super) struct Context<'a> {
     pub(super) rows: Rows<'a>,
-    pub(super) places: Places<'a>,
+    pub(super) reference: Reference<'a>,
     pub(super) queries: &'a [Query],
     pub(super) acceptance: Acceptance,
 }
@@ -159,13 +106,13 @@ impl Rest {
 
     /// Where the read's first base is, whose row is at `place`.
     #[inline(always)]
-    fn start(&self, places: &Places<'_>, place: u64, length: usize) -> Option<u64> {
+    fn start(&self, reference: &Reference<'_>, place: u64, length: usize) -> Option<u64> {
         let border = usize::from(self.border);
         if self.is_turned {
-            let turned = places.start(place, length - border, length)?;
-            return Some(2 * places.genome.bases - turned - length as u64);
+            let turned = reference.start(place, length - border, length)?;
+            return Some(2 * reference.genome.bases - turned - length as u64);
         }
-        places.start(place, border, length)
+        reference.start(place, border, length)
     }
 }
 
@@ -195,13 +142,13 @@ impl Candidate {
             Acceptance::Mismatches(_) => most,
             Acceptance::Seed(_) => u32::MAX,
         };
-        let differences = query.differences(context.places.genome, place, limit)?;
+        let differences = query.differences(context.reference.genome, place, limit)?;
         let searched = context.acceptance.searched_bases(length);
         let stratum = differences.count_in(0, searched);
         let counts = stratum <= most
             && self.is_of_this_search(&differences, searched)
             && context.acceptance.takes(query, &differences)
-            && context.places.spot(place, length).is_some();
+            && context.reference.spot(place, length).is_some();
         counts.then_some(Placement { query: self.query, stratum: stratum as u8, place })
     }
 
@@ -245,11 +192,11 @@ impl Search<Context<'_>> for Candidate {
                         return true;
                     }
                     Step::Base(_) => None,
-                    Step::Place(place) => self.rest.start(&context.places, place, query.len()),
+                    Step::Place(place) => self.rest.start(&context.reference, place, query.len()),
                 };
                 self.state = start.map_or(State::Done(None), State::Placed);
                 if let Some(start) = start {
-                    context.places.genome.prefetch(start, query.len());
+                    context.reference.genome.prefetch(start, query.len());
                 }
                 start.is_some()
             }

@@ -28,21 +28,18 @@ use std::path::Path;
 
 pub use options::{Acceptance, Reported, SeedAcceptance, Strands, UngappedOptions};
 
-use crate::engine::native::chance::hash;
-use crate::engine::native::placer::{Batch, Placer};
-use crate::engine::native::query::Query;
-use crate::engine::native::starts::Starts;
-use crate::index::{IndexError, IndexInfo, Loaded};
-use crate::search::rows::Rows;
-
-use crate::engine::native::fields::SECONDARY;
-use crate::engine::{EngineError, Origin, Read, RecordSink};
+use super::chance::hash;
+use super::fields::SECONDARY;
+use super::indexed::Indexed;
+use super::placer::{Group, Out, Placer, Template};
+use super::query::Query;
+use crate::engine::{EngineError, Read};
+use crate::index::{IndexError, IndexInfo};
 use choice::choose;
-use locate::{Placement, Places};
+use locate::Placement;
 use pairs::Pairs;
 use placements::{GROUP_READS, Genome, Limits, MOST_PLACEMENTS, Work};
 use record::{Head, Records, Tags};
-use scheme::Tables;
 
 /// Most mismatches that can be asked for.
 pub const MOST_MISMATCHES: u8 = scheme::MOST_MISMATCHES as u8;
@@ -50,8 +47,7 @@ pub const MOST_MISMATCHES: u8 = scheme::MOST_MISMATCHES as u8;
 /// See the module documentation.
 #[derive(Debug)]
 pub struct UngappedEngine {
-    index: Loaded,
-    starts: Starts,
+    index: Indexed,
     options: UngappedOptions,
 }
 
@@ -76,10 +72,7 @@ impl UngappedEngine {
         info: &IndexInfo,
         options: UngappedOptions,
     ) -> Result<Self, IndexError> {
-        let index = Loaded::read(prefix, info)?;
-        let parts = index.parts();
-        let starts = Starts::find(&Rows::new(parts), parts.bases);
-        Ok(Self { index, starts, options })
+        Ok(Self { index: Indexed::read(prefix, info)?, options })
     }
 
     /// Takes other options.
@@ -90,55 +83,29 @@ impl UngappedEngine {
     /// Memory beside that of the index itself, for a reference of so many bases.
     #[must_use]
     pub fn table_bytes(bases: u64) -> u64 {
-        Starts::size_bytes(bases)
+        Indexed::table_bytes(bases)
     }
 
     fn genome(&self) -> Genome<'_> {
-        let parts = self.index.parts();
-        let (sequences, holes) = (self.index.sequences(), self.index.holes());
-        Genome {
-            tables: Tables { rows: Rows::new(parts), starts: &self.starts },
-            places: Places::new(parts, sequences, holes, self.options.strands),
-        }
-    }
-
-    /// Finds the placements of reads, or of the first of them: as many as it says.
-    fn place(
-        &self,
-        reads: &[Read<'_>],
-        is_paired: bool,
-        first_ordinal: u64,
-        scratch: &mut Scratch,
-    ) -> usize {
-        scratch.queries.resize_with(scratch.queries.len().max(reads.len()), Query::default);
-        for (query, read) in scratch.queries.iter_mut().zip(reads) {
-            query.take(read.bases, read.qualities);
-        }
-        let queries = &scratch.queries[..reads.len()];
-        let limits = if is_paired {
-            Limits::of_mates(&self.options)
-        } else {
-            Limits::of(&self.options, first_ordinal)
-        };
-        let acceptance = self.options.acceptance;
-        simd::find(self.genome(), (acceptance, limits), queries, &mut scratch.work)
+        let reference = self.index.reference(self.options.strands);
+        Genome { tables: self.index.tables(), reference }
     }
 
     /// What the mismatches of a placement cost.
     fn cost_of(&self, query: &Query, placement: &Placement) -> u32 {
-        let genome = self.genome().places.genome;
+        let genome = self.genome().reference.genome;
         let differences = query.all_differences(genome, placement.place);
         query.cost(&differences, |quality| self.options.acceptance.cost(quality))
     }
 
-    /// Hands out the records of a single read, number `number` of its group.
-    fn emit_single(
+    /// Hands out the records of a single read.
+    fn report_single(
         &self,
-        (number, read): (usize, &Read<'_>),
-        ordinal: u64,
+        Template { reads, number, ordinal }: Template<'_>,
         scratch: &mut Scratch,
-        out: &mut dyn FnMut(&[u8]),
+        out: &mut Out<'_>,
     ) -> Result<(), EngineError> {
+        let read = &reads[0];
         let Scratch { queries, work, singles, records: [records, _], .. } = scratch;
         let (genome, query) = (self.genome(), &queries[number]);
         let range = work.range_of(number);
@@ -154,29 +121,29 @@ impl UngappedEngine {
         if singles.is_empty() {
             let body = records.begin(read, Head::unmapped(0));
             record::push_suppressed(suppressed, body);
-            out(body);
+            out.record(body);
         }
         for (at, placement) in singles.iter().enumerate() {
-            work.prefetch_after(range.start + at, &genome.places, queries);
-            let Some(spot) = genome.places.spot(placement.place, read.bases.len()) else {
+            work.prefetch_after(range.start + at, &genome.reference, queries);
+            let Some(spot) = genome.reference.spot(placement.place, read.bases.len()) else {
                 continue;
             };
             let secondary = if at > 0 { SECONDARY } else { 0 };
             let body = records.begin(read, Head::single(secondary, spot));
             let tags = Tags { reported: singles.len() as u32, ..Tags::of(placement) };
-            record::push_tags(query, &tags, genome.places.genome, body);
-            out(body);
+            record::push_tags(query, &tags, genome.reference.genome, body);
+            out.record(body);
         }
         Ok(())
     }
 
-    /// Hands out the records of a pair, whose mates are reads `number` and the next of their group.
-    fn emit_pair(
+    /// Hands out the records of a pair.
+    fn report_pair(
         &self,
-        (number, reads): (usize, [&Read<'_>; 2]),
-        ordinal: u64,
+        Template { number, ordinal, .. }: Template<'_>,
+        reads: [&Read<'_>; 2],
         scratch: &mut Scratch,
-        out: &mut dyn FnMut(&[u8]),
+        out: &mut Out<'_>,
     ) -> Result<(), EngineError> {
         let Scratch { queries, work, pairs, records, .. } = scratch;
         let genome = self.genome();
@@ -201,7 +168,7 @@ impl UngappedEngine {
             if pairs.found.is_empty() {
                 let body = records.begin(reads[mate], Head::unmapped(PAIRED_UNMAPPED[mate]));
                 record::push_suppressed(suppressed, body);
-                out(body);
+                out.record(body);
             }
             for (at, placed) in pairs.found.iter().enumerate() {
                 let secondary = if at > 0 { SECONDARY } else { 0 };
@@ -211,45 +178,11 @@ impl UngappedEngine {
                 let reported = pairs.found.len() as u32;
                 let placement = &placed[mate].placement;
                 let tags = Tags { reported, hit: Some(hit), ..Tags::of(placement) };
-                record::push_tags(&queries[number + mate], &tags, genome.places.genome, body);
-                out(body);
+                record::push_tags(&queries[number + mate], &tags, genome.reference.genome, body);
+                out.record(body);
             }
         }
         Ok(())
-    }
-
-    /// Hands out the records of a group of reads, from number `from` of the batch on. How many
-    /// reads are done with.
-    fn emit_group(
-        &self,
-        batch: &Batch<'_>,
-        from: usize,
-        scratch: &mut Scratch,
-        sink: &mut dyn RecordSink,
-    ) -> Result<usize, EngineError> {
-        let &Batch { ref reads, pairs, first_ordinal } = batch;
-        let is_paired = from < 2 * pairs;
-        let border = if is_paired { 2 * pairs } else { reads.len() };
-        let group = &reads[from..border.min(from + GROUP_READS)];
-        let mut finished = self.place(group, is_paired, first_ordinal + from as u64, scratch);
-        if is_paired {
-            finished &= !1;
-            for number in (0..finished).step_by(2) {
-                let at = (from + number) / 2;
-                let mates = [&group[number], &group[number + 1]];
-                let ordinal = first_ordinal + (from + number) as u64;
-                let mut out = |body: &[u8]| sink.record(Origin::Pair(at), body);
-                self.emit_pair((number, mates), ordinal, scratch, &mut out)?;
-            }
-        } else {
-            for (number, read) in group[..finished].iter().enumerate() {
-                let at = from + number - 2 * pairs;
-                let ordinal = first_ordinal + (from + number) as u64;
-                let mut out = |body: &[u8]| sink.record(Origin::Single(at), body);
-                self.emit_single((number, read), ordinal, scratch, &mut out)?;
-            }
-        }
-        Ok(finished)
     }
 }
 
@@ -277,16 +210,35 @@ impl Placer for UngappedEngine {
         self.options.trim
     }
 
-    fn place_batch(
-        &self,
-        batch: &Batch<'_>,
-        scratch: &mut Scratch,
-        sink: &mut dyn RecordSink,
-    ) -> Result<(), EngineError> {
-        let mut from = 0;
-        while from < batch.reads.len() {
-            from += self.emit_group(batch, from, scratch, sink)?;
+    fn group_reads(&self) -> usize {
+        GROUP_READS
+    }
+
+    fn place(&self, group: Group<'_>, scratch: &mut Scratch) -> usize {
+        let Group { reads, are_mates, first_ordinal } = group;
+        scratch.queries.resize_with(scratch.queries.len().max(reads.len()), Query::default);
+        for (query, read) in scratch.queries.iter_mut().zip(reads) {
+            query.take(read.bases, read.qualities);
         }
-        Ok(())
+        let queries = &scratch.queries[..reads.len()];
+        let limits = if are_mates {
+            Limits::of_mates(&self.options)
+        } else {
+            Limits::of(&self.options, first_ordinal)
+        };
+        let acceptance = self.options.acceptance;
+        simd::find(self.genome(), (acceptance, limits), queries, &mut scratch.work)
+    }
+
+    fn report(
+        &self,
+        template: Template<'_>,
+        scratch: &mut Scratch,
+        out: &mut Out<'_>,
+    ) -> Result<(), EngineError> {
+        match template.reads {
+            [first, second] => self.report_pair(template, [first, second], scratch, out),
+            _ => self.report_single(template, scratch, out),
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! Pairs: both mates where their orientation and distance are as asked for.
 
 use super::choice::Choosable;
-use super::locate::{Placement, Spot};
+use super::locate::Placement;
 use super::placements::Genome;
 use crate::engine::native::pairs::PairOptions;
+use crate::engine::native::reference::Spot;
 
 /// A placement with where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +57,7 @@ impl Pairs {
         for (mate, (placed, placements)) in self.mates.iter_mut().zip(placements).enumerate() {
             placed.clear();
             placed.extend(placements.iter().filter_map(|&placement| {
-                let spot = genome.places.spot(placement.place, lengths[mate])?;
+                let spot = genome.reference.spot(placement.place, lengths[mate])?;
                 Some(Placed { placement, spot })
             }));
             placed.sort_unstable_by_key(|it| (it.spot.sequence, it.spot.position));
@@ -64,7 +65,7 @@ impl Pairs {
         for left_mate in [0, 1] {
             let wanted = options.strands(left_mate);
             let [left, right] = [&self.mates[left_mate], &self.mates[1 - left_mate]];
-            let ends = [lengths[left_mate], lengths[1 - left_mate]].map(|it| it as u64);
+            let ends = [lengths[left_mate], lengths[1 - left_mate]].map(|it| it as i64);
             let found = &mut self.found;
             join([left, right], wanted, ends, options, |left, right| {
                 let pair = if left_mate == 0 { [left, right] } else { [right, left] };
@@ -83,7 +84,7 @@ impl Pairs {
 fn join(
     [left, right]: [&[Placed]; 2],
     wanted: [bool; 2],
-    [left_bases, right_bases]: [u64; 2],
+    [left_bases, right_bases]: [i64; 2],
     options: PairOptions,
     mut out: impl FnMut(Placed, Placed) -> bool,
 ) {
@@ -94,13 +95,12 @@ fn join(
             from += 1;
         }
         let (sequence, start) = place(one);
-        let last = (start + u64::from(options.max_insert_bp)).checked_sub(right_bases);
-        let Some(last) = last else { continue };
+        let last = start + i64::from(options.max_insert_bp) - right_bases;
         let near = right[from..].iter().take_while(|other| place(other) <= (sequence, last));
         for other in near.filter(|it| it.spot.is_reverse == wanted[1]) {
             let end = other.spot.position + right_bases;
             let is_inside = end <= start + left_bases;
-            let is_far = end - start >= u64::from(options.min_insert_bp);
+            let is_far = end - start >= i64::from(options.min_insert_bp);
             if !is_inside && is_far && !out(*one, *other) {
                 return;
             }

@@ -6,10 +6,12 @@ use crate::engine::native::chance::{drawn_rows, hash};
 use crate::search::lockstep;
 use crate::search::rows::Interval;
 
-use super::locate::{Candidate, Context, Placement, Places};
+use super::locate::{Candidate, Context, Placement};
 use super::options::{Acceptance, Reported, UngappedOptions};
-use super::scheme::{CutRead, FEW_ROWS, Leaf, LeafSink, Pieces, Stack, Tables, search};
+use super::scheme::{CutRead, FEW_ROWS, Leaf, LeafSink, Pieces, Stack, search};
+use crate::engine::native::indexed::Tables;
 use crate::engine::native::query::Query;
+use crate::engine::native::reference::Reference;
 
 /// Reads that are searched for together.
 pub(super) const GROUP_READS: usize = 64;
@@ -55,10 +57,10 @@ impl Work {
     /// Has the processor fetch the bases under the placement that comes some after number `at` of
     /// the group: by the time that it is written, they are there.
     #[inline(always)]
-    pub(super) fn prefetch_after(&self, at: usize, places: &Places<'_>, queries: &[Query]) {
+    pub(super) fn prefetch_after(&self, at: usize, reference: &Reference<'_>, queries: &[Query]) {
         if let Some(placement) = self.found.get(at + AHEAD) {
             let length = queries[placement.query as usize].len();
-            places.genome.prefetch(placement.place, length);
+            reference.genome.prefetch(placement.place, length);
         }
     }
 }
@@ -67,7 +69,7 @@ impl Work {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Genome<'a> {
     pub(super) tables: Tables<'a>,
-    pub(super) places: Places<'a>,
+    pub(super) reference: Reference<'a>,
 }
 
 /// How long is searched.
@@ -81,6 +83,8 @@ pub(super) struct Limits {
     /// A read with so many placements is not searched for with more mismatches.
     enough: u32,
     draw: Option<Draw>,
+    /// Reads of a template: all of them are searched for.
+    step: usize,
 }
 
 /// Which exact placements of a read are looked at where not all are wanted and one is as good as
@@ -124,14 +128,16 @@ impl Limits {
             last_level: most,
             enough: least_wanted.unwrap_or(u32::MAX),
             draw,
+            step: 1,
         }
     }
 
     /// Those of mates: all that there is, for any of it may be part of a pair.
     pub(super) fn of_mates(options: &UngappedOptions) -> Self {
         let most = options.acceptance.most();
+        let (first_level, last_level) = (most, most);
         let kept = MOST_PLACEMENTS as u32;
-        Self { kept, first_level: most, last_level: most, enough: u32::MAX, draw: None }
+        Self { kept, first_level, last_level, enough: u32::MAX, draw: None, step: 2 }
     }
 }
 
@@ -194,16 +200,18 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Up to the read, of `end`, where the group has placements enough.
+    /// Up to the template, of `end` reads, where the group has placements enough.
     #[inline(always)]
     fn run(self, end: usize, work: &mut Work) -> usize {
         let open = std::mem::take(&mut work.open);
         let mut end = end;
-        for &number in open.iter().take_while(|&&number| number < end) {
+        for &number in &open {
+            if number >= end {
+                break;
+            }
             self.search(number, work);
             if work.found.len() > GROUP_PLACEMENTS {
-                end = number + 1;
-                break;
+                end = end.min((number + 1).next_multiple_of(self.limits.step));
             }
         }
         self.locate(work);
@@ -235,7 +243,7 @@ impl Pass<'_> {
     fn locate(self, work: &mut Work) {
         let context = Context {
             rows: self.genome.tables.rows,
-            places: self.genome.places,
+            reference: self.genome.reference,
             queries: self.queries,
             acceptance: self.acceptance,
         };

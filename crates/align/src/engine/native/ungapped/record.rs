@@ -9,9 +9,10 @@ use crate::engine::native::fields::{
 use crate::engine::native::pairs::{mate_flags, template_length};
 use crate::search::text::Genome;
 
-use super::locate::{Placement, Spot};
+use super::locate::Placement;
 use super::pairs::Hit;
 use crate::engine::native::query::Query;
+use crate::engine::native::reference::{Extent, Spot};
 
 /// MAPQ of all placements: not known, as Bowtie has it.
 const MAPPING_QUALITY: u8 = 255;
@@ -40,19 +41,15 @@ impl Head {
     /// Of mate `mate`, 0 or 1, of a pair.
     pub(super) fn of_pair(mate: usize, flags: u16, spots: [Spot; 2], lengths: [usize; 2]) -> Self {
         let (own, other) = (spots[mate], spots[1 - mate]);
-        let ends = |at: usize| {
-            let start = spots[at].position as i64;
-            [start, start + lengths[at] as i64]
+        let extent = |at: usize| {
+            let Spot { sequence, position: start, is_reverse } = spots[at];
+            Extent { sequence, is_reverse, start, end: start + lengths[at] as i64 }
         };
         Self {
             flags: Self::single(flags, own).flags | PROPER | mate_flags(mate, other.is_reverse),
             spot: Some(own),
             mate: Some(other),
-            template_length: template_length(
-                mate,
-                [ends(0), ends(1)],
-                spots.map(|it| it.is_reverse),
-            ),
+            template_length: template_length(mate, [extent(0), extent(1)]),
         }
     }
 }
@@ -78,13 +75,12 @@ impl Tags {
 impl Head {
     /// The fixed part of a record of `read`.
     fn bytes(&self, read: &Read<'_>) -> [u8; FIXED_BYTES] {
-        let place = |spot: Spot| [spot.sequence as i32, spot.position as i32];
         let is_placed = self.spot.is_some();
         let bases = read.bases.len() as u32;
         Fixed {
             flags: self.flags,
-            place: self.spot.map(place),
-            mate: self.mate.map(place),
+            place: self.spot,
+            mate: self.mate,
             template_length: self.template_length,
             mapping_quality: if is_placed { MAPPING_QUALITY } else { 0 },
             operations: u32::from(is_placed),

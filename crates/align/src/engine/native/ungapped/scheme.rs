@@ -8,10 +8,9 @@
 //! twice, and nothing has to be remembered. (Pigeonhole with a bidirectional index: Lam et al.
 //! 2009, doi:10.1109/BIBM.2009.42.)
 
-use crate::search::rows::{Interval, Rows};
-
+use crate::engine::native::indexed::Tables;
 use crate::engine::native::query::UNKNOWN;
-use crate::engine::native::starts::Starts;
+use crate::search::rows::Interval;
 
 /// Most mismatches that are searched for.
 pub(super) const MOST_MISMATCHES: usize = 4;
@@ -51,13 +50,6 @@ impl Pieces {
     fn length(&self) -> usize {
         self.bounds[self.count]
     }
-}
-
-/// What is searched in.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Tables<'a> {
-    pub(super) rows: Rows<'a>,
-    pub(super) starts: &'a Starts,
 }
 
 /// Rows of strings that agree with the read as far as they were searched. What stands in front of

@@ -7,8 +7,8 @@
 //! the same seeds. Of a frequent seed some rows are drawn by the read's number.
 
 use crate::engine::native::chance::{drawn_rows, hash};
+use crate::engine::native::indexed::Tables;
 use crate::engine::native::query::{Query, UNKNOWN};
-use crate::engine::native::starts::Starts;
 use crate::search::lockstep::{self, Search};
 use crate::search::rows::{Interval, Rows, Step, Walk};
 
@@ -29,8 +29,7 @@ pub(in crate::engine::native) struct SeedRules {
 
 /// What seeds are searched in.
 pub(in crate::engine::native) struct SeedContext<'a> {
-    pub(in crate::engine::native) rows: Rows<'a>,
-    pub(in crate::engine::native) starts: &'a Starts,
+    pub(in crate::engine::native) tables: Tables<'a>,
     pub(in crate::engine::native) queries: &'a [Query],
     pub(in crate::engine::native) rules: SeedRules,
 }
@@ -73,29 +72,29 @@ impl Seed {
     #[inline(always)]
     fn begin(&mut self, context: &SeedContext<'_>) -> bool {
         let codes = context.queries[self.query as usize].codes();
-        let from = usize::from(self.end).checked_sub(context.starts.string_bases());
+        let from = usize::from(self.end).checked_sub(context.tables.starts.string_bases());
         let string = from.map(|from| &codes[from..usize::from(self.end)]);
         let Some(string) = string.filter(|string| !string.contains(&UNKNOWN)) else {
             self.state = State::Done;
             return false;
         };
         let number = string.iter().fold(0, |n, &code| n << 2 | u32::from(code));
-        context.starts.prefetch(number as usize);
+        context.tables.starts.prefetch(number as usize);
         self.state = State::Looked(number);
         true
     }
 
     #[inline(always)]
     fn look(&mut self, context: &SeedContext<'_>, number: u32) -> bool {
-        match context.starts.get(number as usize) {
+        match context.tables.starts.get(number as usize) {
             Some(interval) => {
-                self.at = self.end - context.starts.string_bases() as u16;
+                self.at = self.end - context.tables.starts.string_bases() as u16;
                 self.interval = interval;
             }
-            None => self.interval = context.rows.all(),
+            None => self.interval = context.tables.rows.all(),
         }
         self.state = if self.interval.count > 0 { State::Growing } else { State::Done };
-        context.rows.prefetch(self.interval);
+        context.tables.rows.prefetch(self.interval);
         self.interval.count > 0
     }
 
@@ -109,11 +108,11 @@ impl Seed {
         let codes = context.queries[self.query as usize].codes();
         let next = usize::from(self.at).checked_sub(1).map(|at| codes[at]);
         if let Some(code) = next.filter(|&code| !is_enough && code != UNKNOWN) {
-            let longer = context.rows.extend(self.interval, usize::from(code));
+            let longer = context.tables.rows.extend(self.interval, usize::from(code));
             if longer.count > 0 {
                 self.interval = longer;
                 self.at -= 1;
-                context.rows.prefetch(longer);
+                context.tables.rows.prefetch(longer);
                 return true;
             }
         }
@@ -269,7 +268,7 @@ impl SeedWork {
                 self.located.extend(rows.map(located));
             }
         }
-        lockstep::run(&mut self.located, &context.rows, &mut self.active);
+        lockstep::run(&mut self.located, &context.tables.rows, &mut self.active);
         self.put_in_order();
     }
 

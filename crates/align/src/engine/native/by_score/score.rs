@@ -143,6 +143,28 @@ impl Scoring {
 }
 
 #[cfg(test)]
+impl Scoring {
+    /// Of the bonus, mismatches, unknown bases, and gaps in the read and the reference; whatever
+    /// the minimum is.
+    pub(in crate::engine::native) fn of(is_local: bool, numbers: [i16; 8], barrier: u16) -> Self {
+        let [bonus, most, least, unknown, gaps @ ..] = numbers;
+        let function = LengthFunction { growth: Growth::Constant, constant: 0.0, factor: 0.0 };
+        Self {
+            is_local,
+            match_bonus: if is_local { bonus } else { 0 },
+            mismatch: [most.max(least), most.min(least)],
+            ignores_qualities: false,
+            unknown,
+            read_gap: GapPenalty { open: gaps[0], extend: gaps[1] },
+            reference_gap: GapPenalty { open: gaps[2], extend: gaps[3] },
+            gap_barrier: barrier,
+            minimum: function,
+            most_unknown: function,
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

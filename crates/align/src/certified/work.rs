@@ -1,0 +1,94 @@
+//! What a worker holds while it certifies, and whether it goes on trying.
+
+use super::chains::Chains;
+use super::matches::Match;
+use super::occurrences::Occurrences;
+use super::report::Verdict;
+use super::seeds::Seed;
+use super::{Chained, Diagonal, Known, LENGTHS};
+use crate::engine::Read;
+use crate::search::text::Bases;
+
+/// Batches in a row without gain after which a worker stops trying.
+const PATIENCE_BATCHES: u32 = 4;
+/// Batches after which it tries again.
+const PAUSE_BATCHES: u32 = 64;
+/// Share of reads that must be certified, one in so many.
+const LEAST_SHARE: usize = 16;
+
+/// Working memory of one worker.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    pub(super) reads: Vec<Bases>,
+    pub(super) window: Bases,
+    pub(super) mismatches: Vec<usize>,
+    pub(super) diagonals: Vec<Diagonal>,
+    /// Maximal matches over mismatches, each with its read's number; in order.
+    pub(super) over: Vec<(usize, Match)>,
+    /// Of each search for such matches.
+    pub(super) matches: Vec<Vec<Match>>,
+    /// The first `diagonals.len()` are of these reads.
+    pub(super) seeds: Vec<Vec<Seed>>,
+    pub(super) occurrences: Occurrences,
+    /// The first `chained.len()` are of these reads.
+    pub(super) chains: Vec<Chains>,
+    pub(super) chained: Vec<Chained>,
+    pub(super) active: Vec<usize>,
+    /// Per read.
+    pub(super) verdicts: Vec<Verdict>,
+    pub(super) known: Vec<Option<Known>>,
+    without_gain: u32,
+    pub(super) pause: u32,
+}
+
+impl Work {
+    /// Per read of the batch: its region, if that is known.
+    pub(crate) fn known(&self) -> &[Option<Known>] {
+        &self.known
+    }
+
+    pub(super) fn take<'r>(&mut self, reads: impl ExactSizeIterator<Item = &'r Read<'r>>) {
+        if self.reads.len() < reads.len() {
+            self.reads.resize_with(reads.len(), Bases::default);
+        }
+        self.verdicts.clear();
+        self.diagonals.clear();
+        let verdicts = reads.zip(&mut self.reads).map(|(read, packed)| {
+            match LENGTHS.contains(&read.bases.len()) && packed.take_read(read.bases) {
+                true => Verdict::Unplaced,
+                false => Verdict::Unfit,
+            }
+        });
+        self.verdicts.extend(verdicts);
+    }
+
+    pub(super) fn take_diagonal(&mut self, diagonal: Diagonal) {
+        self.verdicts[diagonal.number] = Verdict::Chained;
+        self.diagonals.push(diagonal);
+    }
+
+    /// Pauses after too many batches of which hardly a read was certified.
+    pub(super) fn weigh_gain(&mut self) {
+        let certified = (0..self.verdicts.len()).filter(|&at| !self.is_unknown(at)).count();
+        let gained = certified * LEAST_SHARE >= self.verdicts.len();
+        self.without_gain = if gained { 0 } else { self.without_gain + 1 };
+        if self.without_gain == PATIENCE_BATCHES {
+            (self.without_gain, self.pause) = (0, PAUSE_BATCHES);
+        }
+    }
+
+    /// Reads whose chains are known.
+    pub(crate) fn chained(&mut self) -> impl Iterator<Item = (Chained, &mut Chains)> {
+        self.chained.iter().copied().zip(&mut self.chains)
+    }
+
+    /// Whether the library is to search for read `at`.
+    pub(crate) fn is_unknown(&self, at: usize) -> bool {
+        !matches!(self.verdicts[at], Verdict::Certified | Verdict::Chained)
+    }
+
+    /// The bases of read `at` as codes 0 to 3.
+    pub(crate) fn codes(&self, at: usize, out: &mut Vec<u8>) {
+        self.reads[at].codes(out);
+    }
+}

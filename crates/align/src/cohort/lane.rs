@@ -1,0 +1,143 @@
+//! The blocks of one file, in order, and the reads at their front.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use seqloom_format::reads::{MateOfPair, ReadBlock};
+use seqloom_io::source::{BlockPlace, InputBlock, LanePlace, ReadSource, SequenceCheck};
+use seqloom_runtime::schedule::InOrder;
+
+use super::batch::Segment;
+use crate::input_error::CohortError;
+use crate::mates::MateOrder;
+
+/// One file's blocks, put in order.
+pub(super) struct Lane {
+    pub(super) path: String,
+    check: SequenceCheck,
+    pub(super) mates: Option<MateOrder>,
+    /// Blocks that came before their turn.
+    order: InOrder<InputBlock>,
+    /// In order, not yet cut, each with its place; `front` reads of the first are used up.
+    blocks: VecDeque<(Arc<ReadBlock>, BlockPlace)>,
+    front: usize,
+    pub(super) available: usize,
+    pub(super) taken: u64,
+    pub(super) ended: bool,
+    /// It has ended with a malformed block: nothing behind that counts.
+    pub(super) is_malformed: bool,
+    /// What is wrong with that one, until it is told.
+    pub(super) defect: Option<CohortError>,
+}
+
+impl Lane {
+    /// File number `lane` of `source`.
+    pub(super) fn new(source: &ReadSource, lane: usize) -> Self {
+        Self {
+            path: source.path(lane).display().to_string(),
+            check: SequenceCheck::new(source, lane),
+            mates: MateOrder::of(source),
+            order: InOrder::default(),
+            blocks: VecDeque::new(),
+            front: 0,
+            available: 0,
+            taken: 0,
+            ended: false,
+            is_malformed: false,
+            defect: None,
+        }
+    }
+
+    /// Takes a block, which may come before its turn.
+    pub(super) fn accept(&mut self, source: &ReadSource, block: InputBlock) {
+        self.order.push(block.index, block);
+        while let Some(block) = self.order.pop().filter(|_| !self.ended) {
+            self.defect = self.append(source, block).err();
+            self.is_malformed = self.defect.is_some();
+            self.ended |= self.is_malformed;
+        }
+    }
+
+    /// Takes the next block in order.
+    fn append(&mut self, source: &ReadSource, block: InputBlock) -> Result<(), CohortError> {
+        let place = self.check.place_of_next(&block);
+        self.check.accept(source, &block)?;
+        if let Some(mates) = &mut self.mates {
+            mates.accept(&block)?;
+        }
+        self.ended = block.last;
+        self.available += block.reads.reads.len();
+        self.blocks.push_back((Arc::new(block.reads), place));
+        Ok(())
+    }
+
+    /// Read `offset` places behind the front.
+    pub(super) fn peek(&self, mut offset: usize) -> Option<(&ReadBlock, usize)> {
+        offset += self.front;
+        for (block, _) in &self.blocks {
+            if offset < block.reads.len() {
+                return Some((block, offset));
+            }
+            offset -= block.reads.len();
+        }
+        None
+    }
+
+    /// Where the read at the front is; `None` before it is there.
+    pub(super) fn place(&self) -> Option<LanePlace> {
+        let mut front = self.front;
+        for (block, place) in &self.blocks {
+            if let Some(read) = block.reads.get(front) {
+                return Some(place.of_read(front, &block.bytes, read.name.start));
+            }
+            front -= block.reads.len();
+        }
+        None
+    }
+
+    /// Takes so many reads off the front.
+    pub(super) fn take(&mut self, mut count: usize) -> Vec<Segment> {
+        self.available -= count;
+        self.taken += count as u64;
+        let mut segments = Vec::with_capacity(2);
+        while count > 0 {
+            let Some((block, _)) = self.blocks.front() else { break };
+            let end = block.reads.len().min(self.front + count);
+            count -= end - self.front;
+            if end > self.front {
+                segments.push(Segment { block: block.clone(), reads: self.front..end });
+            }
+            self.front = end;
+            if end == block.reads.len() {
+                self.blocks.pop_front();
+                self.front = 0;
+            }
+        }
+        segments
+    }
+
+    /// Whether all was taken, and nothing else will come.
+    pub(super) fn exhausted(&self) -> bool {
+        self.ended && self.available == 0 && !self.is_malformed
+    }
+
+    /// Blocks that wait for one in front of them.
+    pub(super) fn early_blocks(&self) -> usize {
+        self.order.early()
+    }
+
+    /// Whether the read at `offset` and the next one are mates: by what the input says where it
+    /// does (unaligned BAM), and by equal names.
+    pub(super) fn has_mates(&self, offset: usize) -> bool {
+        let (Some((a, i)), Some((b, j))) = (self.peek(offset), self.peek(offset + 1)) else {
+            return false;
+        };
+        let stated = match (a.mate_of_pair.get(i), b.mate_of_pair.get(j)) {
+            (Some(first), Some(second)) => {
+                (*first, *second) == (MateOfPair::First, MateOfPair::Second)
+            }
+            _ => true,
+        };
+        stated && a.name(i) == b.name(j)
+    }
+}

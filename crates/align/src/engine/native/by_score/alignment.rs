@@ -1,0 +1,114 @@
+//! Placements with their operations: those of a CIGAR, as BAM has them, in the order of `T`.
+
+use std::ops::Range;
+
+use crate::engine::native::reference::{Extent, Spot, Stretch};
+
+pub(in crate::engine::native) const MATCH: u32 = 0;
+pub(in crate::engine::native) const INSERTION: u32 = 1;
+pub(in crate::engine::native) const DELETION: u32 = 2;
+/// An intron.
+pub(in crate::engine::native) const SKIP: u32 = 3;
+pub(in crate::engine::native) const CLIP: u32 = 4;
+
+/// Adds `count` of an operation behind those there are.
+pub(in crate::engine::native) fn push(ops: &mut Vec<u32>, kind: u32, count: usize) {
+    match ops.last_mut() {
+        Some(last) if *last & 15 == kind => *last += (count as u32) << 4,
+        _ if count > 0 => ops.push((count as u32) << 4 | kind),
+        _ => (),
+    }
+}
+
+/// Bases of the reference from the first to the last of an alignment.
+pub(in crate::engine::native) fn span(ops: &[u32]) -> u32 {
+    let of = |op: &u32| if matches!(op & 15, MATCH | DELETION | SKIP) { op >> 4 } else { 0 };
+    ops.iter().map(of).sum()
+}
+
+/// A placement that may be reported.
+#[derive(Debug, Clone)]
+pub(in crate::engine::native) struct Alignment {
+    pub(in crate::engine::native) score: i32,
+    pub(in crate::engine::native) stretch: Stretch,
+    /// The first base of `T` that is aligned.
+    pub(in crate::engine::native) place: i64,
+    /// Its operations in [`Output::ops`].
+    pub(in crate::engine::native) ops: Range<usize>,
+}
+
+impl Alignment {
+    /// It with its operations among all.
+    pub(in crate::engine::native) fn with<'a>(&self, ops: &'a [u32]) -> Placement<'a> {
+        let Self { score, stretch, place, ops: ref own } = *self;
+        Placement { score, stretch, place, ops: &ops[own.clone()] }
+    }
+}
+
+/// What a mode knows of an alignment, and more.
+pub(in crate::engine::native) trait Aligned {
+    fn alignment(&self) -> &Alignment;
+}
+
+impl Aligned for Alignment {
+    fn alignment(&self) -> &Alignment {
+        self
+    }
+}
+
+/// The placements of a group of reads.
+#[derive(Debug)]
+pub(in crate::engine::native) struct Output<A> {
+    pub(in crate::engine::native) alignments: Vec<A>,
+    pub(in crate::engine::native) ops: Vec<u32>,
+}
+
+impl<A> Default for Output<A> {
+    fn default() -> Self {
+        Self { alignments: Vec::new(), ops: Vec::new() }
+    }
+}
+
+impl<A: Aligned> Output<A> {
+    /// Forgets all.
+    pub(in crate::engine::native) fn clear(&mut self) {
+        self.alignments.clear();
+        self.ops.clear();
+    }
+
+    /// Placement number `number`.
+    pub(in crate::engine::native) fn placement(&self, number: usize) -> Placement<'_> {
+        self.alignments[number].alignment().with(&self.ops)
+    }
+}
+
+/// A placement with its operations.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::engine::native) struct Placement<'a> {
+    pub(in crate::engine::native) score: i32,
+    pub(in crate::engine::native) stretch: Stretch,
+    /// The first base of `T` that is aligned.
+    pub(in crate::engine::native) place: i64,
+    pub(in crate::engine::native) ops: &'a [u32],
+}
+
+impl Placement<'_> {
+    /// Behind the last base of `T` that is aligned.
+    pub(in crate::engine::native) fn end(&self) -> i64 {
+        self.place + i64::from(span(self.ops))
+    }
+
+    /// The sequence, and the position there.
+    pub(in crate::engine::native) fn spot(&self) -> Spot {
+        self.stretch.spot(self.place, self.end())
+    }
+
+    /// Where its read is, in a genome of so many bases.
+    pub(in crate::engine::native) fn extent(&self, bases: u64) -> Extent {
+        let clip =
+            |op: Option<&u32>| op.filter(|&op| op & 15 == CLIP).map_or(0, |op| i64::from(op >> 4));
+        let start = self.place - clip(self.ops.first());
+        let end = self.end() + clip(self.ops.last());
+        Extent::of(self.stretch, start, end - start, bases)
+    }
+}
