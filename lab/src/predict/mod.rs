@@ -8,6 +8,7 @@ pub(crate) mod calibrate;
 pub(crate) mod machine;
 pub(crate) mod model;
 pub(crate) mod peaks;
+mod prose;
 pub(crate) mod published;
 pub(crate) mod report;
 pub(crate) mod search;

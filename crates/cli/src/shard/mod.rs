@@ -27,6 +27,7 @@ mod sealed;
 mod status;
 mod task;
 mod tasks;
+mod unsupported;
 
 use seqloom_terminal::Console;
 

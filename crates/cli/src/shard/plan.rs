@@ -12,7 +12,7 @@ use seqloom_align::index::{self, IndexPaths};
 use seqloom_align::scan::{Scanned, scan};
 use seqloom_io::fingerprint::Fingerprint;
 use seqloom_io::sink::atomic::AtomicFile;
-use seqloom_io::source::{Compression, Container, InputBlock, ReadSource, RestartPoint};
+use seqloom_io::source::{InputBlock, RestartPoint};
 use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::{Console, UsageError, signals};
 use serde::Serialize;
@@ -26,11 +26,12 @@ use super::plan_file::{
     PlanFile, PlannedFile, PlannedShard, SCHEMA, ShardEnd, Shares, shard, shards,
 };
 use super::sealed::{hex, sealed_json, unsealed_json};
+use super::unsupported;
+use crate::align::AlignArguments;
 use crate::align::checks;
 use crate::align::job::Late;
 use crate::align::lanes::InputLanes;
 use crate::align::opened::{Lane, OpenedLanes, Start};
-use crate::align::{AlignArguments, Mode};
 use crate::host;
 use crate::output::arguments::bases;
 use crate::output::at_path;
@@ -128,8 +129,8 @@ pub(super) fn run(arguments: &PlanArguments, console: &Console) -> anyhow::Resul
     if arguments.align.run.quiet {
         console.be_quiet();
     }
-    refuse_options_of_gather(&arguments.align)?;
-    refuse_unsupported(&arguments.align, WHO)?;
+    unsupported::refuse_options_of_gather(&arguments.align)?;
+    unsupported::refuse_options(&arguments.align, WHO)?;
     let folder = std::path::absolute(&arguments.folder).map_err(at_path(&arguments.folder))?;
     let here = std::env::current_dir().context("the current folder")?;
     let command = words_behind(2)?;
@@ -172,8 +173,8 @@ pub(super) fn make(request: Request<'_>, console: &Console) -> anyhow::Result<()
     let lanes = InputLanes::of(align)?.lanes;
     let opened = OpenedLanes::open(align, lanes, &index, start)?;
     for lane in &opened.lanes {
-        refuse_bam(&lane.source, who)?;
-        advise(&lane.source, console);
+        unsupported::refuse_bam(&lane.source, who)?;
+        unsupported::advise(&lane.source, console);
     }
     let references = opened.header.references();
     OutputPlan::of_others(&align.output, references)?;
@@ -339,70 +340,6 @@ fn scan_first(
     match publisher.found.borrow_mut().failure.take() {
         Some(error) => Err(error),
         None => Ok(scanned?),
-    }
-}
-
-/// What is written belongs to `gather`.
-fn refuse_options_of_gather(align: &AlignArguments) -> Result<(), UsageError> {
-    let output = &align.output;
-    let options = [
-        ("-o", output.output != Path::new("-")),
-        ("--json", output.json.is_some()),
-        ("--metrics-dir", output.metrics_dir.is_some()),
-        ("--md5", output.md5),
-    ];
-    if let Some((option, _)) = options.into_iter().find(|(_, is_given)| *is_given) {
-        let text = "belongs to `seqloom shard gather`, which writes the output";
-        return Err(UsageError(format!("{option} {text}")));
-    }
-    if align.resume {
-        let text = "--resume: what `seqloom shard` has done is kept in any case";
-        return Err(UsageError(text.to_owned()));
-    }
-    Ok(())
-}
-
-/// What `who` cannot do.
-///
-/// # Errors
-/// The first option of this kind that is given.
-pub(super) fn refuse_unsupported(align: &AlignArguments, who: &str) -> Result<(), UsageError> {
-    let options = [
-        ("--html", align.output.html.is_some(), "makes no page"),
-        ("--input", align.sheet.is_some(), "reads one pair of files, no sheet"),
-        ("--rg-from-names", align.names.rg_from_names, "wants the line itself, -R"),
-        ("--stripes", align.stripes > NonZeroUsize::MIN, "writes one file"),
-        ("--mode", align.mode.mode != Mode::Bwa, "aligns as bwa"),
-        ("--no-sort", align.no_sort, "sorts"),
-    ];
-    match options.into_iter().find(|(_, is_given, _)| *is_given) {
-        None => Ok(()),
-        Some((option, _, does)) => Err(UsageError(format!("{option}: {who} {does}"))),
-    }
-}
-
-fn refuse_bam(source: &ReadSource, who: &str) -> Result<(), UsageError> {
-    let is_bam = |lane: &usize| source.format(*lane).container == Container::Bam;
-    match (0..source.lanes()).find(is_bam) {
-        None => Ok(()),
-        Some(lane) => Err(UsageError(format!(
-            "{}: {who} reads FASTQ or FASTA, not BAM; convert it with `samtools fastq`, or use \
-             `seqloom align` alone",
-            source.path(lane).display()
-        ))),
-    }
-}
-
-/// Says which inputs cannot be read from their middle on.
-fn advise(source: &ReadSource, console: &Console) {
-    for lane in 0..source.lanes() {
-        if source.format(lane).compression == Compression::Zstd {
-            console.info(&format!(
-                "shard: {} is compressed in one piece, so every shard decompresses all that is in \
-                 front of it; `seqloom fastq pad` makes BGZF, which has no such cost",
-                source.path(lane).display()
-            ));
-        }
     }
 }
 

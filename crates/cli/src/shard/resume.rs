@@ -22,7 +22,7 @@ use super::mark::{self, MarkArguments};
 use super::plan::{self, Cuts, Request};
 use super::plan_file::PlanFile;
 use super::task::Task;
-use super::{align, count, finish, place, tasks};
+use super::{align, count, finish, place, tasks, unsupported};
 use crate::align::lanes::InputLanes;
 use crate::align::{AlignArguments, checks};
 use crate::output::arguments::{OutputFormat, RunArguments};
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
     if arguments.run.quiet {
         console.be_quiet();
     }
-    plan::refuse_unsupported(arguments, WHO)?;
+    unsupported::refuse_options(arguments, WHO)?;
     if arguments.output.format()? != OutputFormat::Bam {
         return Err(UsageError("--output-format sam: a run with --resume writes BAM".into()).into());
     }
