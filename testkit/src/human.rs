@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Bases of the whole assembly.
-pub const HUMAN_BASES: u64 = 3_217_348_224;
+pub(crate) const HUMAN_BASES: u64 = 3_217_348_224;
 
 /// The least that has room for every kind of sequence.
 const LEAST_BASES: u64 = 100_000;
@@ -88,11 +88,11 @@ const SMALL_BASES: u64 = 500;
 
 /// What kind of genome to make.
 #[derive(Debug, Clone)]
-pub struct HumanOptions {
+pub(crate) struct HumanOptions {
     /// Seed.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// Bases in all; [`HUMAN_BASES`] for the whole.
-    pub bases: u64,
+    pub(crate) bases: u64,
 }
 
 /// A small sequence to come.
@@ -112,7 +112,7 @@ struct Small {
 ///
 /// # Errors
 /// [`Error::Options`] for fewer bases than have room for all kinds; a file cannot be written.
-pub fn write_human(options: &HumanOptions, fasta: &Path) -> Result<(), Error> {
+pub(crate) fn write_human(options: &HumanOptions, fasta: &Path) -> Result<(), Error> {
     if options.bases < LEAST_BASES {
         let problem = format!("a genome like a human one has at least {LEAST_BASES} bases");
         return Err(Error::Options(problem));

@@ -30,13 +30,13 @@ const WALKERS: usize = 48;
 
 /// What was found to be right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Proven {
+pub(crate) struct Proven {
     /// Rows, one more than symbols of both strands.
-    pub rows: u64,
+    pub(crate) rows: u64,
     /// Rows from one sample to the next.
-    pub stride: u64,
+    pub(crate) stride: u64,
     /// Samples compared.
-    pub samples: u64,
+    pub(crate) samples: u64,
 }
 
 /// Proves the index at `prefix` with so many threads. Memory: half a byte a row, 5 bytes a sample,
@@ -44,7 +44,7 @@ pub struct Proven {
 ///
 /// # Errors
 /// A file cannot be read, or is not what it should be: the first place where that shows.
-pub fn prove(prefix: &Path, threads: NonZeroUsize) -> Result<Proven, Error> {
+pub(crate) fn prove(prefix: &Path, threads: NonZeroUsize) -> Result<Proven, Error> {
     let with = |suffix: &str| {
         let mut path = prefix.as_os_str().to_owned();
         path.push(suffix);

@@ -6,15 +6,17 @@
 
 pub mod accuracy;
 pub mod bam;
+#[allow(clippy::print_stdout, clippy::print_stderr)] // a command line program
+mod commands;
 pub mod compare;
 pub mod damage;
-pub mod error;
+mod error;
 pub mod fastq;
 pub mod gatk;
 pub mod genome;
 pub mod hard_data;
-pub mod human;
-pub mod index_check;
+mod human;
+mod index_check;
 pub mod nanopore;
 pub mod python;
 pub mod random;
@@ -24,6 +26,7 @@ pub mod running;
 pub mod sam;
 pub mod skip;
 pub mod transcripts;
-pub mod truth;
+mod truth;
 
+pub use commands::run;
 pub use error::Error;

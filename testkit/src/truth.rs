@@ -9,26 +9,26 @@
 
 /// Where a part of a read comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Origin {
+pub(crate) struct Origin {
     /// Index of the contig in the FASTA file, from 0.
-    pub contig: u32,
+    pub(crate) contig: u32,
     /// Leftmost reference position of the part, 0-based.
-    pub position: u32,
+    pub(crate) position: u32,
     /// The read shows the reverse strand.
-    pub reverse: bool,
+    pub(crate) reverse: bool,
 }
 
 /// A place on the flow cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Place {
+pub(crate) struct Place {
     /// Lane, from 1.
-    pub lane: u32,
+    pub(crate) lane: u32,
     /// Tile.
-    pub tile: u32,
+    pub(crate) tile: u32,
     /// X coordinate.
-    pub x: u32,
+    pub(crate) x: u32,
     /// Y coordinate.
-    pub y: u32,
+    pub(crate) y: u32,
 }
 
 /// Writes a read name into `out` (cleared first).
@@ -54,7 +54,7 @@ pub(crate) fn write_name(out: &mut Vec<u8>, ordinal: u64, origins: [&[Origin]; 2
 /// The origins of read 1 (`second == false`) or read 2 in a simulated name: empty for a read from
 /// nowhere, `None` when the name is not of this kind.
 #[must_use]
-pub fn origins(name: &[u8], second: bool) -> Option<Vec<Origin>> {
+pub(crate) fn origins(name: &[u8], second: bool) -> Option<Vec<Origin>> {
     if !name.starts_with(b"SIM") {
         return None;
     }
