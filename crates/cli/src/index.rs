@@ -16,10 +16,10 @@ use seqloom_terminal::host::Progress;
 use seqloom_terminal::{Console, UsageError};
 
 use crate::align::least_memory_of_pairs;
-use crate::clash::refuse_clashes;
 use crate::host;
 use crate::output::arguments::memory_size;
 use crate::output::run::{beyond_address_space, within_address_space};
+use crate::same_file::refuse_same_file;
 
 /// Arguments of `seqloom index`.
 #[derive(Debug, clap::Args)]
@@ -70,7 +70,7 @@ fn refuse_overwriting(reference: &Path, prefix: &Path, with_0123: bool) -> Resul
     let index = IndexPaths::new(prefix);
     let mut files = vec![index.pac(), index.ann(), index.amb(), index.bwt(), index.fast()];
     files.extend(with_0123.then(|| index.unpacked()));
-    refuse_clashes([reference], files.iter().map(|path| ("the index file", path.as_path())))
+    refuse_same_file([reference], files.iter().map(|path| ("the index file", path.as_path())))
 }
 
 /// Where what is allowed is what a limit of address space leaves, that limit is named.

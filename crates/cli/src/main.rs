@@ -2,7 +2,6 @@
 
 mod align;
 mod allocator;
-mod clash;
 #[cfg(feature = "columns")]
 mod columns;
 mod exit;
@@ -20,6 +19,7 @@ mod prep;
 mod processor;
 mod recalibration;
 mod region;
+mod same_file;
 mod shard;
 mod signal;
 mod topology;

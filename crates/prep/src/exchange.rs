@@ -387,8 +387,8 @@ impl Exchanges {
         Ok(Backing { ledger, spill: SpillFile::with_sources(folders, sources)? })
     }
 
-    /// The records of all parts: those with a place, without one, and stray ones; of each store
-    /// those partitions that are `wanted`.
+    /// The records of all parts: those with a place, without one, and without a reference; of each
+    /// store those partitions that are `wanted`.
     ///
     /// # Errors
     /// A file that is damaged.

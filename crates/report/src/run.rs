@@ -33,7 +33,7 @@ pub struct RunReport {
     pub index: Option<IndexReport>,
     /// Bases per cohort, where reads are aligned.
     pub cohort_bases: Option<u64>,
-    /// Where a run that was killed was gone on with: behind which phase. The counts are of all of
+    /// Where a run that was killed was resumed: after which phase. The counts are of all of
     /// it, times and bytes of this process alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub continued_behind: Option<&'static str>,

@@ -93,7 +93,7 @@ impl FakeEngine {
         let place = self.place(mates[0].name, span_bp).filter(|_| !bases.contains(&0));
         let Some((contig, start)) = place else {
             for (read, flags) in mates.into_iter().zip([0x4d, 0x8d]) {
-                FakeRecord { flags, ..FakeRecord::unplaced(read) }.write(body);
+                FakeRecord { flags, ..FakeRecord::unmapped(read) }.write(body);
                 sink(body);
             }
             return;
@@ -112,7 +112,7 @@ impl FakeEngine {
         let bases = read.bases.len() as u64;
         let place = self.place(read.name, bases).filter(|_| bases > 0);
         let flags = if place.is_some() { 0 } else { 0x4 };
-        FakeRecord { flags, place, ..FakeRecord::unplaced(read) }.write(body);
+        FakeRecord { flags, place, ..FakeRecord::unmapped(read) }.write(body);
         sink(body);
     }
 }
@@ -134,7 +134,7 @@ struct FakeRecord<'a> {
 }
 
 impl<'a> FakeRecord<'a> {
-    fn unplaced(read: Read<'a>) -> Self {
+    fn unmapped(read: Read<'a>) -> Self {
         Self { read, flags: 0x4, place: None, mate: None, template_length: 0 }
     }
 

@@ -148,7 +148,7 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         self.lanes.iter().for_each(|lane| lane.sink.stop());
     }
 
-    /// A lane has failed: nobody goes on with it, nor with those behind it.
+    /// A lane has failed: nobody continues it, nor those behind it.
     fn give_up(&self, lane: usize) {
         self.schedulers.update(|lanes| lanes.give_up(lane));
         self.schedulers.wake_all();

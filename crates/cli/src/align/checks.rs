@@ -8,9 +8,9 @@ use seqloom_terminal::UsageError;
 use super::arguments::{AlignArguments, EngineChoice};
 use super::lanes::InputLanes;
 use super::mode::Mode;
-use crate::clash::{refuse_clashes, refuse_one_file_as_both};
 use crate::output::plan::refuse_replacing;
 use crate::output::stripes;
+use crate::same_file::{refuse_one_file_as_both, refuse_same_file};
 
 /// Refuses options of another mode than the one asked for.
 ///
@@ -103,7 +103,7 @@ fn check_files(arguments: &AlignArguments, lanes: &InputLanes) -> anyhow::Result
     let outputs = outputs.chain(arguments.run.outputs());
     let of_reads = arguments.mode.outputs(arguments.second.is_some());
     let outputs = outputs.chain(of_reads.iter().map(|(name, path)| (*name, path.as_path())));
-    refuse_clashes(inputs.iter().map(PathBuf::as_path), outputs)?;
+    refuse_same_file(inputs.iter().map(PathBuf::as_path), outputs)?;
     let is_striped = arguments.stripes > NonZeroUsize::MIN;
     if is_striped {
         stripes::check_options(&arguments.output)?;

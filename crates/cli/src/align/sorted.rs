@@ -112,15 +112,15 @@ pub(crate) fn ingest_lanes<E: AlignmentEngine>(
     Ok(ingested)
 }
 
-/// Unplaced records where they lie in the whole input, of however many lanes.
+/// Records without a coordinate where they lie in the whole input, of however many lanes.
 fn in_one_order<'a>(
-    unplaced: ChunkStore<'a>,
+    no_coordinate: ChunkStore<'a>,
     numbers: &TemplateNumbers,
     resources: &PhaseResources<'a, '_>,
 ) -> anyhow::Result<ChunkStore<'a>> {
     Ok(match numbers.lanes() {
-        1 => unplaced,
-        _ => redistribute::by_number(unplaced, numbers, resources)?,
+        1 => no_coordinate,
+        _ => redistribute::by_number(no_coordinate, numbers, resources)?,
     })
 }
 

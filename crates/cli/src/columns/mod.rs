@@ -17,8 +17,8 @@ use seqloom_terminal::{Console, UsageError, signals};
 
 pub(crate) use self::arguments::ColumnsArguments;
 use self::arguments::Kind;
-use crate::clash::refuse_clashes;
 use crate::region;
+use crate::same_file::refuse_same_file;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &ColumnsArguments, console: &Console) -> anyhow::Result<()> {
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &ColumnsArguments, console: &Console) -> anyhow::Re
     }
     arguments.check()?;
     let inputs = arguments.inputs.iter().map(|path| path.as_path());
-    refuse_clashes(inputs, [("-o", arguments.output.as_path())])?;
+    refuse_same_file(inputs, [("-o", arguments.output.as_path())])?;
     let limits = arguments.limits()?;
     signals::defer();
     let job = Job { arguments, console, limits };

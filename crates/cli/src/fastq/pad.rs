@@ -7,7 +7,7 @@ use seqloom_io::sink::output::Output;
 use seqloom_runtime::machine;
 use seqloom_terminal::{Console, UsageError};
 
-use crate::clash::refuse_clashes;
+use crate::same_file::refuse_same_file;
 
 /// Size of a block that is aimed at, as in Langmead 2018.
 const BLOCK_BYTES: usize = 12 * 1024;
@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &PadArguments, console: &Console) -> anyhow::Result
     }
     let outputs = [("-o", Some(&arguments.output)), ("--output2", arguments.output2.as_ref())];
     let given = outputs.into_iter().filter_map(|(label, path)| Some((label, path?.as_path())));
-    refuse_clashes(inputs.iter().map(|path| path.as_path()), given)?;
+    refuse_same_file(inputs.iter().map(|path| path.as_path()), given)?;
     let reads_per_block = match arguments.reads_per_block {
         Some(reads) => reads as usize,
         None => {

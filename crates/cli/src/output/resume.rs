@@ -32,7 +32,7 @@ const MAGIC: &str = "seqloom resume";
 /// seconds of work, of which the end, when workers wait for the last one, is a few milliseconds.
 const STEP_BYTES_PER_WORKER: u64 = 256 << 20;
 
-/// Options of runs that can be gone on with.
+/// Options of runs that can be resumed.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Machine")]
 pub(crate) struct ResumeArguments {

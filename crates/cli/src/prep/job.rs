@@ -17,12 +17,12 @@ use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::PrepArguments;
 use super::plan::{self, Demand, MemoryPlan};
-use crate::clash::refuse_clashes;
 use crate::output::command_line;
 use crate::output::plan::{OutputPlan, refuse_replacing};
 use crate::output::resume::Kept;
 use crate::output::run::Run;
 use crate::recalibration::Recalibration;
+use crate::same_file::refuse_same_file;
 
 /// Compressed bytes of a block of input: inflated three to ten times as many, a few blocks per
 /// worker, which the plan's share of a worker has room for.
@@ -185,7 +185,7 @@ fn check_files(arguments: &PrepArguments) -> Result<(), UsageError> {
     let (_, files) = arguments.identity();
     let outputs = arguments.output.outputs().chain(arguments.recalibration.outputs());
     let outputs = outputs.chain(arguments.run.outputs());
-    refuse_clashes(files.iter().map(PathBuf::as_path), outputs)?;
+    refuse_same_file(files.iter().map(PathBuf::as_path), outputs)?;
     let more = arguments.recalibration.outputs().chain(arguments.run.outputs());
     refuse_replacing(&arguments.output, more.map(|(_, path)| path))
 }

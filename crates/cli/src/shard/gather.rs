@@ -19,12 +19,12 @@ use super::task::Task;
 use super::{piece, place};
 use crate::align::AlignArguments;
 use crate::align::summary::check_none_lost;
-use crate::clash::refuse_clashes;
 use crate::output::arguments::{OutputArguments, OutputFormat, RunArguments};
 use crate::output::plan::OutputPlan;
 use crate::output::run::Run;
 use crate::output::stage_text;
 use crate::output::summary::{Duplicates, Ingested, Summary};
+use crate::same_file::refuse_same_file;
 
 /// Options of `shard gather`.
 #[derive(Debug, clap::Args)]
@@ -141,7 +141,7 @@ fn check_files(
     let inputs: Vec<PathBuf> = align.files().into_iter().chain(align.inputs().cloned()).collect();
     let outputs = output.outputs().chain(align.recalibration.outputs());
     let outputs = outputs.chain(arguments.machine.outputs());
-    Ok(refuse_clashes(inputs.iter().map(PathBuf::as_path), outputs)?)
+    Ok(refuse_same_file(inputs.iter().map(PathBuf::as_path), outputs)?)
 }
 
 /// Appends a range's piece to the output.

@@ -13,7 +13,7 @@ use seqloom_signal::operations::Encoding;
 use seqloom_signal::store::index_path;
 use seqloom_terminal::UsageError;
 
-use crate::clash;
+use crate::same_file;
 
 /// How a command runs.
 #[derive(Debug, clap::Args)]
@@ -43,32 +43,32 @@ impl RunArguments {
         self.threads.unwrap_or_else(machine::available_cores)
     }
 
-    /// As [`clash::refuse_clashes`], with the file of `--lost` among the outputs.
+    /// As [`same_file::refuse_same_file`], with the file of `--lost` among the outputs.
     ///
     /// # Errors
     /// When an output is an input, or two outputs are one.
-    pub(crate) fn refuse_clashes<'a>(
+    pub(crate) fn refuse_same_file<'a>(
         &'a self,
         inputs: impl IntoIterator<Item = &'a Path>,
         outputs: impl IntoIterator<Item = (&'a str, &'a Path)>,
     ) -> Result<(), UsageError> {
         let lost = self.lost.as_deref().map(|path| ("--lost", path));
-        clash::refuse_clashes(inputs, outputs.into_iter().chain(lost))
+        same_file::refuse_same_file(inputs, outputs.into_iter().chain(lost))
     }
 
-    /// As [`Self::refuse_clashes`] for a command that writes records to `output`. The index that
+    /// As [`Self::refuse_same_file`] for a command that writes records to `output`. The index that
     /// lies beside that is removed with the old file, and must not be an input either.
     ///
     /// # Errors
     /// When an output is an input, or two outputs are one.
-    pub(crate) fn refuse_record_clashes<'a>(
+    pub(crate) fn refuse_same_file_for_records<'a>(
         &'a self,
         inputs: impl IntoIterator<Item = &'a Path>,
         output: &Path,
     ) -> Result<(), UsageError> {
         let index = index_path(output);
         let inputs: Vec<&Path> = inputs.into_iter().collect();
-        self.refuse_clashes(inputs, [("-o", output), ("the index of -o", &index)])
+        self.refuse_same_file(inputs, [("-o", output), ("the index of -o", &index)])
     }
 }
 

@@ -140,7 +140,7 @@ impl Job {
         pass: &Pass<'_>,
     ) -> anyhow::Result<Self> {
         let found = inputs::find(&arguments.signal, &inputs::ALL_SUFFIXES)?;
-        refuse_clashes(arguments, &found.paths, files)?;
+        refuse_same_file(arguments, &found.paths, files)?;
         let limit = memory_limit(arguments.memory, pass.threads)?;
         let block_bytes = (limit.0 / 256).clamp(64 << 10, 1 << 20);
         let options = AlignmentOptions {
@@ -302,7 +302,7 @@ fn memory_beside(held: u64, limit: ByteSize, threads: NonZeroUsize) -> Result<u6
 
 /// # Errors
 /// When an output is an input, or an index of one that is used.
-fn refuse_clashes(
+fn refuse_same_file(
     arguments: &CallArguments,
     signal: &[PathBuf],
     files: &OwnFiles<'_>,
@@ -316,7 +316,7 @@ fn refuse_clashes(
     let outputs = [("-o", Some(&arguments.output)), ("--json", arguments.json.as_ref())];
     let outputs = outputs.into_iter().chain(files.outputs.iter().copied());
     let given = outputs.filter_map(|(label, path)| Some((label, path?.as_path())));
-    arguments.run.refuse_clashes(inputs.map(PathBuf::as_path), given)
+    arguments.run.refuse_same_file(inputs.map(PathBuf::as_path), given)
 }
 
 /// Which sequence of the FASTA each one of the header is.

@@ -33,7 +33,7 @@ pub(crate) struct CatArguments {
 pub(super) fn run(arguments: &CatArguments, console: &Console) -> anyhow::Result<()> {
     let found = inputs::find(&arguments.inputs, &["slow5", "blow5"])?;
     let paths = found.paths.iter().map(PathBuf::as_path);
-    arguments.run.refuse_record_clashes(paths, &arguments.output)?;
+    arguments.run.refuse_same_file_for_records(paths, &arguments.output)?;
     let pass = Pass::new(&arguments.run, console);
     pass.tell_apple_double(found.apple_double);
     let Some((first, rest)) = found.paths.split_first() else {

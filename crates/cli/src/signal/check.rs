@@ -34,7 +34,7 @@ pub(crate) struct CheckArguments {
 /// Runs the command.
 pub(super) fn run(arguments: &CheckArguments, console: &Console) -> anyhow::Result<()> {
     let found = inputs::find(&arguments.inputs, &ALL_SUFFIXES)?;
-    arguments.run.refuse_clashes(found.paths.iter().map(PathBuf::as_path), [])?;
+    arguments.run.refuse_same_file(found.paths.iter().map(PathBuf::as_path), [])?;
     let pass = Pass::new(&arguments.run, console);
     pass.tell_apple_double(found.apple_double);
     let mut whole = 0;

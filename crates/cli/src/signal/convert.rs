@@ -29,7 +29,8 @@ use crate::output::at_path;
     seqloom signal convert reads.pod5 -c zstd -o reads.blow5\n\n\
     Several runs become several read groups (FAST5 has room for one). Where files of one run \
     differ in an\nattribute, that of the first is kept; end reasons are joined to one list. \
-    A file that does not fit\nthe others (no run_id, a field of another type) is lost alone.")]
+    A file that does not fit\nthe others (no run_id, a field of another type) is skipped, \
+    with the reason.")]
 pub(crate) struct ConvertArguments {
     /// SLOW5, BLOW5, FAST5 and POD5 files, and folders of them
     #[arg(value_name = "FILE|DIR", required = true)]
@@ -54,7 +55,7 @@ pub(super) fn run(arguments: &ConvertArguments, console: &Console) -> anyhow::Re
     let path = &arguments.output.output;
     let format = arguments.output.format.format(path, Format::Blow5)?;
     let found = inputs::find(&arguments.inputs, &ALL_SUFFIXES)?;
-    arguments.run.refuse_record_clashes(found.paths.iter().map(PathBuf::as_path), path)?;
+    arguments.run.refuse_same_file_for_records(found.paths.iter().map(PathBuf::as_path), path)?;
     let mut pass = Pass::new(&arguments.run, console);
     pass.options.fast5 = Fast5Options {
         allow_run_id_mismatch: arguments.allow,

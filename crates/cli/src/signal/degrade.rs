@@ -54,7 +54,7 @@ fn bits(text: &str) -> Result<Bits, String> {
 pub(super) fn run(arguments: &DegradeArguments, console: &Console) -> anyhow::Result<()> {
     let encoding = arguments.output.encoding(Format::Slow5, SignalCompression::ExZd)?;
     let output = &arguments.output.output;
-    arguments.run.refuse_record_clashes([arguments.file.as_path()], output)?;
+    arguments.run.refuse_same_file_for_records([arguments.file.as_path()], output)?;
     let pass = Pass::new(&arguments.run, console);
     let store = pass.open(&arguments.file)?;
     let header = store.header().clone();

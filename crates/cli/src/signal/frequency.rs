@@ -7,7 +7,7 @@ use seqloom_calling::methylation::{Cutoff, CutoffStyle, Frequencies, FrequencyOp
 use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_terminal::Console;
 
-use crate::clash::refuse_clashes;
+use crate::same_file::refuse_same_file;
 
 /// Which program's rule for ambiguous calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -55,7 +55,7 @@ pub(super) fn run(arguments: &FrequencyArguments, console: &Console) -> anyhow::
         console.be_quiet();
     }
     let calls = arguments.calls.iter().map(PathBuf::as_path);
-    refuse_clashes(calls, [("-o", arguments.output.as_path())])?;
+    refuse_same_file(calls, [("-o", arguments.output.as_path())])?;
     let style = match arguments.cutoff_style {
         Style::Nanopolish => CutoffStyle::Nanopolish,
         Style::F5c => CutoffStyle::F5c,

@@ -46,7 +46,7 @@ pub(crate) struct GetArguments {
 /// Runs the command.
 pub(super) fn run(arguments: &GetArguments, console: &Console) -> anyhow::Result<()> {
     let encoding = arguments.output.encoding(Format::Blow5, SignalCompression::SvbZd)?;
-    refuse_clashes(arguments)?;
+    refuse_same_file(arguments)?;
     let ids = read_ids(arguments)?;
     let pass = Pass::new(&arguments.run, console);
     let store = pass.open(&arguments.file)?;
@@ -67,14 +67,14 @@ pub(super) fn run(arguments: &GetArguments, console: &Console) -> anyhow::Result
 }
 
 /// An index is an input where it is given; that beside the file may have to be made.
-fn refuse_clashes(arguments: &GetArguments) -> Result<(), UsageError> {
+fn refuse_same_file(arguments: &GetArguments) -> Result<(), UsageError> {
     let GetArguments { file, list, index, output, run, .. } = arguments;
     let (made, old) = (index_path(file), index_path(&output.output));
     let inputs = [Some(file), list.as_ref(), index.as_ref()];
     let made = index.is_none().then_some(("the index of the reads", made.as_path()));
     let outputs = [("-o", output.output.as_path()), ("the index of -o", &old)];
     let inputs = inputs.into_iter().flatten().map(PathBuf::as_path);
-    run.refuse_clashes(inputs, outputs.into_iter().chain(made))
+    run.refuse_same_file(inputs, outputs.into_iter().chain(made))
 }
 
 /// The ids asked for. Lines may end in `\r\n`; empty ones are passed over.

@@ -30,7 +30,9 @@ pub(crate) struct IndexArguments {
 /// Runs the command. A file with bad reads is not indexed: slow5lib would take the index for whole.
 pub(super) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Result<()> {
     let output = index_path(&arguments.file);
-    arguments.run.refuse_clashes([arguments.file.as_path()], [("the index", output.as_path())])?;
+    arguments
+        .run
+        .refuse_same_file([arguments.file.as_path()], [("the index", output.as_path())])?;
     let pass = Pass::new(&arguments.run, console);
     let store = pass.open(&arguments.file)?;
     if !store.format().has_records() {
@@ -100,7 +102,7 @@ fn write(pass: &Pass<'_>, path: &Path, bytes: &[u8]) -> Result<(), PassError> {
     Ok(super::pass::publication(output, path).commit().map_err(OutputError::from)?)
 }
 
-/// slow5lib goes on with an old index, and so do we: reads are checked when they are fetched.
+/// slow5lib uses an old index, and so do we: reads are checked when they are fetched.
 fn warn_if_old(pass: &Pass<'_>, data: &Path, index: &Path) {
     if is_older(index, data) {
         pass.warn(&format!("{} is older than its file", index.display()));

@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &MergeArguments, console: &Console) -> anyhow::Resu
     let encoding = arguments.output.encoding(Format::Blow5, SignalCompression::SvbZd)?;
     let found = inputs::find(&arguments.inputs, &["slow5", "blow5"])?;
     let output = &arguments.output.output;
-    arguments.run.refuse_record_clashes(found.paths.iter().map(PathBuf::as_path), output)?;
+    arguments.run.refuse_same_file_for_records(found.paths.iter().map(PathBuf::as_path), output)?;
     let pass = Pass::new(&arguments.run, console);
     pass.tell_apple_double(found.apple_double);
     let options = UnionOptions {

@@ -28,7 +28,7 @@ pub(crate) struct SkimArguments {
 
 /// Runs the command.
 pub(super) fn run(arguments: &SkimArguments, console: &Console) -> anyhow::Result<()> {
-    arguments.run.refuse_clashes([arguments.file.as_path()], [])?;
+    arguments.run.refuse_same_file([arguments.file.as_path()], [])?;
     let pass = Pass::new(&arguments.run, console);
     let store = pass.open(&arguments.file)?;
     let header = store.header().clone();

@@ -104,7 +104,7 @@ pub(super) fn run(arguments: &SplitArguments, console: &Console) -> anyhow::Resu
     let how = how(arguments)?;
     let found = inputs::find(&arguments.inputs, &ALL_SUFFIXES)?;
     let inputs = found.paths.iter().chain(&arguments.demux).map(PathBuf::as_path);
-    arguments.run.refuse_clashes(inputs, [])?;
+    arguments.run.refuse_same_file(inputs, [])?;
     make_folder(&arguments.out_dir)?;
     let pass = Pass::new(&arguments.run, console);
     let staged = StagedFolder::create(&arguments.out_dir).map_err(OutputError::from)?;

@@ -31,7 +31,7 @@ pub(crate) struct StatsArguments {
 
 /// Runs the command.
 pub(super) fn run(arguments: &StatsArguments, console: &Console) -> anyhow::Result<()> {
-    arguments.run.refuse_clashes([arguments.file.as_path()], [])?;
+    arguments.run.refuse_same_file([arguments.file.as_path()], [])?;
     let pass = Pass::new(&arguments.run, console);
     let store = pass.open(&arguments.file)?;
     let mut text = summary(&arguments.file, store.as_ref());

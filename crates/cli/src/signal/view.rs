@@ -30,7 +30,7 @@ pub(crate) struct ViewArguments {
 pub(super) fn run(arguments: &ViewArguments, console: &Console) -> anyhow::Result<()> {
     let encoding = arguments.output.encoding(Format::Slow5, SignalCompression::SvbZd)?;
     let output = &arguments.output.output;
-    arguments.run.refuse_record_clashes([arguments.file.as_path()], output)?;
+    arguments.run.refuse_same_file_for_records([arguments.file.as_path()], output)?;
     let pass = Pass::new(&arguments.run, console);
     let store = pass.open(&arguments.file)?;
     let header = store.header().clone();

@@ -170,7 +170,8 @@ fn lanes_of_unlike_lengths_give_the_same_bytes_side_by_side() {
             assert_same_bytes(&one, &other, &format!("{cohort_bases} {more:?}"));
         }
     }
-    // Ties, samples of templates and the order of unplaced reads go by the lanes' order.
+    // Ties, samples of templates and the order of reads without a coordinate go by the order of
+    // lanes.
     let json = |name: &str| {
         let text = fs::read(here.path().join(name)).unwrap();
         serde_json::from_slice::<serde_json::Value>(&text).unwrap()["counts"].clone()
@@ -192,7 +193,7 @@ fn arguments_of(command: &Command) -> Vec<String> {
 
 /// Reads that lie nowhere, more than are sorted together: lanes are cut into blocks as one input.
 #[test]
-fn unplaced_reads_lie_by_their_number_in_all_lanes() {
+fn reads_without_a_coordinate_lie_by_their_number_in_all_lanes() {
     let here = folder();
     let lanes = [17_000, 3, 16_000, 0, 9_000];
     let mut rows = "sample,fastq_1,read_group\n".to_owned();

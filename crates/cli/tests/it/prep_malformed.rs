@@ -204,13 +204,13 @@ fn unsorted_input_that_claims_to_be_sorted() {
     let here = folder();
     let path = here.path().join("unsorted.sam");
     let far = "e\t0\td\t5\t60\t4M\t*\t0\t0\tACGT\tIIII\n";
-    let unplaced = "u\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\n";
+    let unmapped = "u\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\n";
     let one = |pos| read("a", 0, pos, 0, "");
     let cases = [
         (vec![one(9), one(5)], "record 2"),
         (vec![one(5), one(5), one(9), one(8)], "record 4"),
         (vec![far.to_owned(), one(5)], "record 2"),
-        (vec![unplaced.to_owned(), one(5)], "record 2"),
+        (vec![unmapped.to_owned(), one(5)], "record 2"),
     ];
     for (records, word) in cases {
         fs::write(&path, format!("{HEAD}{}", records.concat())).unwrap();

@@ -1,4 +1,4 @@
-//! `prep --resume`: a run that is killed is gone on with, and nobody sees it in the output.
+//! `prep --resume`: a run that is killed is resumed, and nobody sees it in the output.
 
 use crate::common::{
     SOON, assert_same_bytes, folder, has, names_in, run, run_for, seqloom, signal, words,
@@ -183,7 +183,7 @@ fn kill_when(
     panic!("it was too fast {ATTEMPTS} times");
 }
 
-/// Goes on with a run; gives behind what, by its own account, and the bytes of input it has read.
+/// Resumes a run; gives behind what, by its own account, and the bytes of input it has read.
 #[track_caller]
 fn go_on(kind: &Kind, out: &Path, more: &str) -> (Option<String>, f64) {
     let json = out.join("run.json");
@@ -258,7 +258,7 @@ fn the_second_and_the_third_kill_change_nothing() {
     }
 }
 
-/// Goes on with a run, which is killed again, until one gets to its end; how often it was killed.
+/// Resumes a run, which is killed again, until one gets to its end; how often it was killed.
 fn kill_until_it_ends(kind: &Kind, out: &Path, wall: Duration, state: &mut u64) -> u32 {
     for kills in 0..40 {
         let threads = kills % 3 + 1;
@@ -367,7 +367,7 @@ fn another_run_and_damage_are_told_apart() {
     let touched = run_for(&mut command(&kind, &out, "--resume"), SOON);
     touched.fails_with(2).says(&["differs in its file", "hard904"]);
 
-    // Damage: said, and begun anew.
+    // Damage: reported, and restarted.
     type Damage<'a> = (&'a str, &'a dyn Fn(&Path));
     let damages: [Damage<'_>; 3] = [
         ("manifest", &|path| fs::write(path, b"seqloom resume 3 ingest\nnonsense").unwrap()),

@@ -25,7 +25,7 @@ pub use query::{BadIndex, IndexedRegion, first_offset};
 /// Why records cannot be indexed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IndexError {
-    /// A record starts in front of its predecessor (or a placed one follows an unplaced one).
+    /// A record starts in front of its predecessor (or one with a coordinate follows one without).
     #[error(
         "records are not sorted by coordinate: reference {reference_id} position {position} \
          (0-based) comes after a later one"

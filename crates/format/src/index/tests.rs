@@ -33,7 +33,7 @@ impl Words<'_> {
     }
 }
 
-/// References and number of unplaced records of BAI bytes or inflated CSI bytes.
+/// References and number of records without a coordinate of BAI bytes or inflated CSI bytes.
 fn decode(bytes: &[u8]) -> (Vec<Decoded>, u64) {
     let is_csi = bytes.starts_with(b"CSI\x01");
     assert!(is_csi || bytes.starts_with(b"BAI\x01"));

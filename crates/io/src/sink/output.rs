@@ -98,7 +98,7 @@ impl Output {
         Ok(Self::new(target, path, 0))
     }
 
-    /// Goes on with an output of which the first `bytes` are `kept`, see [`AtomicFile::keep`].
+    /// Resumes an output of which the first `bytes` are `kept`, see [`AtomicFile::keep`].
     ///
     /// # Errors
     /// When they are not there, or the file cannot be opened.
@@ -107,7 +107,7 @@ impl Output {
         Ok(Self::new(target, path, bytes))
     }
 
-    /// Goes on with a file that others have written parts of: see [`AtomicFile::adopt`], and
+    /// Continues a file that others have written parts of: see [`AtomicFile::adopt`], and
     /// [`Output::skip`] for those. `None` where it cannot get a name beside `path`.
     ///
     /// # Errors

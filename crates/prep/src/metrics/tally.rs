@@ -204,7 +204,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn places_without_a_reference_are_unplaced() {
+    fn places_without_a_reference_have_no_coordinate() {
         let mut tally = Tally::new(2);
         for (reference, flags) in [(0, 0), (0, 4), (1, 0), (-1, 4), (2, 0)] {
             tally.add(&TalliedRecord { flags, reference, mate_reference: -1, mapq: 0 });
@@ -224,7 +224,7 @@ mod tests {
             for (index, &(flags, reference, mate_reference, mapq)) in records.iter().enumerate() {
                 let record = TalliedRecord { flags, reference, mate_reference, mapq };
                 whole.add(&record);
-                // The second part knows no references, so it takes unplaced records only.
+                // The second part knows no references, so it takes records without one only.
                 parts[usize::from(index % 2 == 1 && reference < 0)].add(&record);
             }
             let [first, mut sum] = parts;

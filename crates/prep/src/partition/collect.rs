@@ -24,9 +24,9 @@ pub(crate) use ends::SavedEnds;
 
 /// Partitions of read ends, by a hash of their place.
 pub const END_PARTITIONS: usize = 256;
-/// Bins of unplaced records that stay open behind the newest of a lane. Batches leave the aligner
-/// nearly in order; where one comes later yet, its bin is opened again.
-const OPEN_UNPLACED_BINS: usize = 16;
+/// Bins of records without a coordinate that stay open behind the newest of a lane. Batches leave
+/// the aligner nearly in order; where one comes later yet, its bin is opened again.
+const OPEN_NO_COORDINATE_BINS: usize = 16;
 
 /// Why templates could not be collected.
 #[derive(Debug, thiserror::Error)]
@@ -92,8 +92,8 @@ pub struct Destination<'a> {
     pub order: SortOrder,
     /// The genome's bins.
     pub bins: &'a GenomeBins,
-    /// Takes a sample of the names, for orders that are by name where [`Collected::unplaced`] is
-    /// concerned.
+    /// Takes a sample of the names, for orders that are by name where
+    /// [`Collected::no_coordinate`] is concerned.
     pub names: Option<&'a NameSample>,
 }
 
@@ -186,7 +186,7 @@ pub struct Collector<'a> {
     no_reference: ChunkStore<'a>,
     numbering: Numbering,
     /// Bins of `no_coordinate` of a lane in front of this one are closed, by lane.
-    unplaced_from: Box<[AtomicUsize]>,
+    no_coordinate_from: Box<[AtomicUsize]>,
     ends: Option<EndCollector<'a>>,
 }
 
@@ -205,7 +205,7 @@ impl<'a> Collector<'a> {
             no_coordinate: ChunkStore::of_records(backing, chunk_bytes),
             no_reference: ChunkStore::of_records(backing, chunk_bytes),
             numbering: Numbering::of_lanes(1),
-            unplaced_from: unplaced_from(Numbering::of_lanes(1)),
+            no_coordinate_from: no_coordinate_from(Numbering::of_lanes(1)),
             ends,
         }
     }
@@ -213,7 +213,7 @@ impl<'a> Collector<'a> {
     /// For templates whose ordinals are those of several lanes.
     #[must_use]
     pub fn numbered(self, numbering: Numbering) -> Self {
-        Self { numbering, unplaced_from: unplaced_from(numbering), ..self }
+        Self { numbering, no_coordinate_from: no_coordinate_from(numbering), ..self }
     }
 
     /// How ordinals tell lanes apart.
@@ -288,13 +288,13 @@ impl<'a> Collector<'a> {
             let ordinal = ordinal.ok_or(CollectError::TooManyRecords { template })?;
             let parts: [&[u8]; 2] = [&frame_of(ordinal, body), body];
             let Destination { order, bins, names } = self.destination;
-            match bins.bin_of_record(order, self.numbering.unplaced_bin(template), &record) {
+            match bins.bin_of_record(order, self.numbering.no_coordinate_bin(template), &record) {
                 RecordBin::Placed(bin) => self.placed.append(bin, &parts, scratch)?,
                 RecordBin::NoReference(bin) => self.no_reference.append(bin, &parts, scratch)?,
                 RecordBin::NoCoordinate(bin) => {
                     self.no_coordinate.append(bin, &parts, scratch)?;
                     let lane = self.numbering.split(template).0;
-                    self.close_unplaced(lane, bin.saturating_sub(OPEN_UNPLACED_BINS));
+                    self.close_no_coordinate(lane, bin.saturating_sub(OPEN_NO_COORDINATE_BINS));
                     if let Some(names) = names {
                         names.add(record.name());
                     }
@@ -307,8 +307,8 @@ impl<'a> Collector<'a> {
 
     /// There is no limit to the number of these bins, so that they must not keep an open chunk
     /// each: those of a lane in front of `bin` are closed.
-    fn close_unplaced(&self, lane: usize, bin: usize) {
-        let closed_to = &self.unplaced_from[lane];
+    fn close_no_coordinate(&self, lane: usize, bin: usize) {
+        let closed_to = &self.no_coordinate_from[lane];
         if closed_to.load(Ordering::Relaxed) < bin {
             let from = closed_to.fetch_max(bin, Ordering::Relaxed);
             (from..bin).for_each(|closed| self.no_coordinate.close(closed));
@@ -317,8 +317,8 @@ impl<'a> Collector<'a> {
 
     /// No more templates of this lane come.
     pub fn end_lane(&self, lane: usize) {
-        let open_from = self.unplaced_from[lane].load(Ordering::Relaxed);
-        self.close_unplaced(lane, open_from + OPEN_UNPLACED_BINS + 1);
+        let open_from = self.no_coordinate_from[lane].load(Ordering::Relaxed);
+        self.close_no_coordinate(lane, open_from + OPEN_NO_COORDINATE_BINS + 1);
     }
 
     /// The partitions, for the phases behind.
@@ -330,8 +330,8 @@ impl<'a> Collector<'a> {
 }
 
 /// The first bin of each lane.
-fn unplaced_from(numbering: Numbering) -> Box<[AtomicUsize]> {
-    let first = |lane| numbering.unplaced_bin(numbering.first_ordinal(lane));
+fn no_coordinate_from(numbering: Numbering) -> Box<[AtomicUsize]> {
+    let first = |lane| numbering.no_coordinate_bin(numbering.first_ordinal(lane));
     (0..numbering.lanes()).map(|lane| AtomicUsize::new(first(lane))).collect()
 }
 

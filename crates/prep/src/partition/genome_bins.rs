@@ -14,7 +14,7 @@ const TARGET_BINS: u64 = 2048;
 const MAX_BIN_BP: u64 = 1 << 20;
 /// Smallest bin, in bp.
 const MIN_BIN_BP: u64 = 1 << 14;
-/// Stray records whose positions agree in the bits above these share a bin.
+/// Records without a reference whose positions agree in the bits above these share a bin.
 const NO_REFERENCE_BIN_SHIFT: u32 = 20;
 
 /// Where a record waits to be sorted: which store, and which partition of it. The stores follow
@@ -79,16 +79,16 @@ impl GenomeBins {
         Some((at_bp.min(end_bp - 1) >> self.shift) as usize)
     }
 
-    /// Where a record waits until it is sorted in `order`; `unplaced_bin` is that of its template's
-    /// records that wait by ordinal.
+    /// Where a record waits until it is sorted in `order`; `no_coordinate_bin` is that of its
+    /// template's records that wait by ordinal.
     #[must_use]
     pub fn bin_of_record(
         &self,
         order: SortOrder,
-        unplaced_bin: usize,
+        no_coordinate_bin: usize,
         record: &RecordRef<'_>,
     ) -> RecordBin {
-        let by_ordinal = RecordBin::NoCoordinate(unplaced_bin);
+        let by_ordinal = RecordBin::NoCoordinate(no_coordinate_bin);
         if !order.is_by_coordinate() {
             return by_ordinal;
         }

@@ -2,8 +2,8 @@
 //! where lanes were read side by side.
 //!
 //! How many templates are in front of a lane is not known before all have been counted, so the
-//! unplaced records of each lane lie by themselves first. Names cannot be partitioned before they
-//! are known, so records lie by ordinal first, while a [`NameSample`] is taken of their names.
+//! records without a coordinate of each lane lie by themselves first. Names cannot be partitioned
+//! before they are known, so records lie by ordinal first, while a [`NameSample`] is taken of them.
 //! The sample is a function of the names alone (those with the smallest hashes), and so are the
 //! splitters cut from it and the partitions that they bound: neither threads nor memory nor
 //! arrival reach the bytes of the output.
@@ -199,9 +199,9 @@ pub fn by_name<'a>(
     Ok(to)
 }
 
-/// Moves all records of `from`, the unplaced ones of several lanes, which lie by ordinal, to a
-/// store where they lie by their templates' numbers in the whole input: as if the lanes had been
-/// one.
+/// Moves all records of `from`, those without a coordinate of several lanes, which lie by ordinal,
+/// to a store where they lie by their templates' numbers in the whole input: as if the lanes had
+/// been one.
 ///
 /// # Errors
 /// The first failure of any worker.
@@ -247,7 +247,7 @@ struct ByNumber<'m> {
 
 impl Placer for ByNumber<'_> {
     fn place(&mut self, ordinal: u64, _body: &[u8]) -> Result<usize, RecordError> {
-        let bin = self.numbers.unplaced_bin(template_of(ordinal));
+        let bin = self.numbers.no_coordinate_bin(template_of(ordinal));
         let (first, last) = self.open.unwrap_or((bin, bin));
         self.open = Some((first.min(bin), last.max(bin)));
         Ok(bin)

@@ -187,8 +187,8 @@ fn damage_ends_the_move() {
     assert!(matches!(outcome, Err(RedistributeError::Record(_))), "{outcome:?}");
 }
 
-/// Unplaced records of lanes with so many templates, collected in any order and moved: as they lie
-/// when all are of one lane.
+/// Records without a coordinate of lanes with so many templates, collected in any order and moved:
+/// as they lie when all are of one lane.
 #[test]
 fn records_of_lanes_come_to_lie_as_those_of_one() {
     use crate::partition::collect::{Collector, Destination};

@@ -1,4 +1,4 @@
-//! Surveys, editors and observers.
+//! Counting passes, editors and observers.
 
 use std::collections::BTreeMap;
 

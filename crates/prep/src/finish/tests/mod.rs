@@ -265,7 +265,7 @@ fn text_is_the_same_records() {
 }
 
 #[test]
-fn unplaced_records_stay_in_input_order_across_bins() {
+fn records_without_a_coordinate_stay_in_input_order_across_bins() {
     let count = 2 * NO_COORDINATE_BIN_TEMPLATES + 5;
     let templates: Vec<_> =
         (0..count).map(|i| vec![body(&format!("u{i}"), 0x4, -1, -1, 10)]).collect();

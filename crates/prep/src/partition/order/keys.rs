@@ -6,9 +6,9 @@ use seqloom_format::bam::{Flags, RecordRef};
 use super::SortOrder;
 
 /// Set in the key of a record without reference.
-const UNPLACED_BIT: u64 = 1 << 63;
-/// What counts of an unplaced record's place key where its position does not.
-pub(super) const UNPLACED_STRAND_MASK: u64 = UNPLACED_BIT | 1;
+const NO_COORDINATE_BIT: u64 = 1 << 63;
+/// What counts of a record's without a coordinate place key where its position does not.
+pub(super) const NO_COORDINATE_STRAND_MASK: u64 = NO_COORDINATE_BIT | 1;
 
 /// Reference, position and strand of a record.
 pub(super) fn place_key(record: &RecordRef<'_>) -> u64 {
@@ -79,7 +79,7 @@ impl PrefixKeys {
             SortOrder::Keep => ordinal,
             SortOrder::Coordinate => place_key(record),
             SortOrder::CoordinatePicard if record.reference_id() >= 0 => place_key(record),
-            SortOrder::CoordinatePicard => UNPLACED_BIT | self.window(record) >> 1,
+            SortOrder::CoordinatePicard => NO_COORDINATE_BIT | self.window(record) >> 1,
             SortOrder::QueryName | SortOrder::QueryNamePicard => self.window(record),
         }
     }
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_order_reference_position_strand_and_put_unplaced_last() {
+    fn keys_order_reference_position_strand_and_put_those_without_a_place_last() {
         let keys = [
             coordinate_key(0, -1, false),
             coordinate_key(0, 0, false),

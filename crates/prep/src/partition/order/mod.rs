@@ -143,7 +143,7 @@ fn read_bits(record: &RecordRef<'_>) -> u16 {
 fn compare_coordinate_picard(left: &RecordRef<'_>, right: &RecordRef<'_>) -> Ordering {
     // Without a reference the position does not count, only the strand.
     let place = |record: &RecordRef<'_>| match keys::place_key(record) {
-        key if record.reference_id() < 0 => key & keys::UNPLACED_STRAND_MASK,
+        key if record.reference_id() < 0 => key & keys::NO_COORDINATE_STRAND_MASK,
         key => key,
     };
     // Java's own arithmetic: 1-based, in 32 bits.

@@ -140,7 +140,7 @@ fn hard(orders: &[SortOrder], odd_pairs: bool) {
         plain,
         Shape { seed: 2, records: 40_000, one_name_percent: 60, ..plain },
         Shape { seed: 3, records: 30_000, sequencer_names: true, ..plain },
-        // Unplaced records of several units.
+        // Records without a coordinate of several units.
         Shape { seed: 4, records: 40_000, unmapped_percent: 90, ..plain },
         Shape { seed: 5, records: 0, ..plain },
     ];

@@ -46,8 +46,8 @@ impl Input {
     }
 }
 
-/// The records of a BAM file, without the bin field, which tools compute differently for unplaced
-/// records.
+/// The records of a BAM file, without the bin field, which tools compute differently for records
+/// without a coordinate.
 pub(crate) fn records(path: &Path) -> Vec<Vec<u8>> {
     let mut bodies = Input::read(path).bodies;
     bodies.iter_mut().for_each(|body| body[10..12].fill(0));

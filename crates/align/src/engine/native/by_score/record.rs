@@ -81,7 +81,7 @@ const LETTERS: &[u8] = b"ACGTN";
 impl Records {
     /// The record of a read without a placement, with `tags` in front of what is said of its mate;
     /// it stands where that does.
-    pub(in crate::engine::native) fn unplaced(
+    pub(in crate::engine::native) fn unmapped(
         &mut self,
         read: &Read<'_>,
         tags: &[u8],

@@ -32,7 +32,7 @@ pub(in crate::engine::native) trait Wording {
     fn mapping_quality(&self, which: Which, alignment: &Self::Alignment) -> u8;
 
     /// Tags of a mate that has no placement.
-    fn unplaced_tags(&self, _mate: usize) -> &'static [u8] {
+    fn unmapped_tags(&self, _mate: usize) -> &'static [u8] {
         b""
     }
 
@@ -69,7 +69,7 @@ impl<'a, W: Wording> Report<'a, W> {
             let numbers = &self.numbers[mate];
             if numbers.is_empty() {
                 let of_mate = self.of_mate(Which { mate, at: 0 }, None);
-                out.record(records.unplaced(read, self.wording.unplaced_tags(mate), of_mate));
+                out.record(records.unmapped(read, self.wording.unmapped_tags(mate), of_mate));
             }
             for (at, &number) in numbers.iter().enumerate() {
                 let (which, alignment) = (Which { mate, at }, &self.output.alignments[number]);

@@ -87,7 +87,7 @@ impl Wording for Bowtie2<'_> {
         }
     }
 
-    fn unplaced_tags(&self, mate: usize) -> &'static [u8] {
+    fn unmapped_tags(&self, mate: usize) -> &'static [u8] {
         self.filtered[mate].map_or(b"", |it| it.tag())
     }
 

@@ -76,7 +76,7 @@ impl SplicedEngine {
         let chosen = &group.chosen[of_template.clone()];
         chosen.iter().for_each(|chosen| self.note(chosen, output, met));
         if self.introns.is_first_pass() {
-            out.record(records.unplaced(&template.reads[0], b"", OfMate::NONE));
+            out.record(records.unmapped(&template.reads[0], b"", OfMate::NONE));
             return;
         }
         let pairs = match chosen {

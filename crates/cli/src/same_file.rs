@@ -35,7 +35,7 @@ impl FileId {
 ///
 /// # Errors
 /// [`UsageError`] that names the output.
-pub(crate) fn refuse_clashes<'a>(
+pub(crate) fn refuse_same_file<'a>(
     inputs: impl IntoIterator<Item = &'a Path>,
     outputs: impl IntoIterator<Item = (&'a str, &'a Path)>,
 ) -> Result<(), UsageError> {
@@ -152,7 +152,7 @@ mod tests {
         let inputs: Vec<PathBuf> = inputs.iter().map(at).collect();
         let outputs: Vec<_> = outputs.iter().map(|(label, name)| (*label, at(name))).collect();
         let outputs = outputs.iter().map(|(label, path)| (*label, path.as_path()));
-        let refused = refuse_clashes(inputs.iter().map(PathBuf::as_path), outputs);
+        let refused = refuse_same_file(inputs.iter().map(PathBuf::as_path), outputs);
         let prefix = format!("{}/", folder.path().display());
         refused.map_err(|error| error.to_string().replace(&prefix, ""))
     }
