@@ -1,5 +1,5 @@
-//! The pages of the repository: links lead somewhere, the manual's index has every page, no file
-//! names the host of a package registry, and the first page is short.
+//! The pages of the repository: links and paths lead somewhere, the manual's index has every page,
+//! no file names the host of a package registry, and the first page is short.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -147,6 +147,52 @@ fn links_lead_somewhere() {
         }
     }
     assert!(broken.is_empty(), "links to nowhere:\n  {}", broken.join("\n  "));
+}
+
+/// Folders of code that pages name files of.
+const CODE: [&str; 7] = ["crates/", "lab/", "testkit/", "fuzz/", "python/", "workflow/", "docs/"];
+
+/// What a page has between backquotes that is a path of code, `{a,b}` told apart; names in capitals
+/// stand for any, and what has a `*` is many.
+fn code_paths(text: &str) -> Vec<String> {
+    let spans = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+    let is_path = |span: &&str| {
+        let is_plain = span.chars().all(|c| c.is_ascii_alphanumeric() || "/._-{},".contains(c));
+        let stands_for_any = |part: &str| part.len() > 1 && part.chars().all(char::is_uppercase);
+        let any = span.split(['/', '.', '{', '}', ',']).any(stands_for_any);
+        CODE.iter().any(|folder| span.starts_with(folder)) && is_plain && !any
+    };
+    spans.filter(is_path).flat_map(alternatives).collect()
+}
+
+/// `a{b,c}` as `ab` and `ac`.
+fn alternatives(span: &str) -> Vec<String> {
+    let parts =
+        span.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
+    let Some((before, (inner, after))) = parts else { return vec![span.to_owned()] };
+    inner.split(',').flat_map(|it| alternatives(&format!("{before}{it}{after}"))).collect()
+}
+
+#[test]
+fn paths_of_code_are_understood() {
+    let text =
+        "`crates/a/src/{b,c}.rs` `crates/x/NEW.rs` `crates/*/tests` `target/a` `let a = 1;`\n";
+    assert_eq!(code_paths(text), ["crates/a/src/b.rs", "crates/a/src/c.rs"]);
+}
+
+#[test]
+fn paths_of_code_lead_somewhere() {
+    let (mut looked_at, mut broken) = (0, Vec::new());
+    for page in pages() {
+        for path in code_paths(&fs::read_to_string(root().join(&page)).unwrap()) {
+            looked_at += 1;
+            if !root().join(&path).exists() {
+                broken.push(format!("{}: {path}", page.display()));
+            }
+        }
+    }
+    assert!(looked_at > 100, "{looked_at}");
+    assert!(broken.is_empty(), "paths to nowhere:\n  {}", broken.join("\n  "));
 }
 
 /// The manual's pages; `docs/internals` has an index of its own.

@@ -28,7 +28,7 @@ pub use error::CallError;
 pub use kernels::{EventalignKernel, MethylationKernel, MethylationOutput, MethylationScratch};
 pub use record::{Filter, HardClips, Region, aligned_pairs, sequenced_bases, shape};
 pub use run::{CallInputs, CallOptions, CallTotals, Committed, run};
-pub use sequences::{ReadSequences, normalise};
+pub use sequences::{ReadSequences, ReadSequencesError, normalise};
 pub use signals::{
     Kit, ListFiles, ScanFiles, SignalFiles, SignalFilesBuilder, SignalFilesError, SignalOptions,
 };

@@ -12,8 +12,8 @@ mod tallies;
 pub use bedmethyl::BedMethyl;
 pub use call::CallOptions;
 pub use frequency::{Cutoff, CutoffStyle, Frequencies, FrequencyError, FrequencyOptions};
-pub use modbam::{ModbamScratch, tag_record};
-pub use table::{Columns, TableFormat, append_row};
+pub use modbam::{ModbamError, ModbamScratch, tag_record};
+pub use table::{Columns, TableError, TableFormat, append_row};
 
 /// The call of one group of CpG sites in one read.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -381,7 +381,7 @@ pub(crate) fn restart_name(shard: usize, lane: usize) -> String {
 }
 
 impl RunFolder {
-    /// Reads what [`write_sealed`] wrote for a task that must be done.
+    /// Reads what [`write_sealed`](super::sealed::write_sealed) wrote for a task that must be done.
     ///
     /// # Errors
     /// The task is not done; a file that is damaged.

@@ -31,7 +31,7 @@ pub use container::Container;
 pub(crate) use container::Span;
 pub use error::Pod5FormatError;
 pub use read_table::{ReadRow, ReadTable};
-pub use row::{RowCoding, RowDecoder};
+pub use row::{RowCoding, RowDecoder, RowError};
 pub use run_info::{RunInfo, RunValue, read_runs};
 pub use signal_table::SignalTable;
 

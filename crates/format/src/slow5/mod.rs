@@ -19,8 +19,7 @@ pub mod svb_zd;
 pub mod text;
 pub(crate) mod zlib;
 
-pub(crate) use error::SignalError;
-pub use error::{FrameError, HeaderError, IndexError, RecordError};
+pub use error::{FrameError, HeaderError, IndexError, RecordError, SignalError};
 pub use limits::MAX_BODY_BYTES;
 
 /// How the bytes of a record are compressed, each record by itself.

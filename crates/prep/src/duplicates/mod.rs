@@ -23,7 +23,7 @@ mod sparse;
 pub(crate) mod strand;
 pub(crate) mod umi;
 
-pub use barcode::BarcodeTags;
+pub use barcode::{BarcodeError, BarcodeTags};
 pub use entry::{FragmentEnd, PairEnd, PairedMarker};
 pub(crate) use entry::{Location, Orientation, UmiForm, mix, spread};
 pub(crate) use library::GroupIndex;

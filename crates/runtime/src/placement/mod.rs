@@ -2,8 +2,9 @@
 //!
 //! [`Plan::new`] decides from topology, limits and wishes; it is a pure function. A plan has
 //! *groups*: nodes with their CPUs, each with a copy of the index (a replica). Every worker has a
-//! slot in a group. [`Plan::take_slot`] puts the calling thread there, [`Plan::as_loader`] runs
-//! what allocates a group's replica, and [`evidence`] asks the kernel where pages really are.
+//! slot in a group. [`Plan::take_slot`] puts the calling thread there, [`Plan::take_loader_slot`]
+//! the one that allocates a group's replica, and [`evidence`] asks the kernel where pages really
+//! are.
 //!
 //! *Invariant:* placement decides where bytes lie, never what they are; no result depends on it.
 

@@ -124,7 +124,7 @@ impl Plan {
             Self::without_instances(workers, wishes, index_bytes, &replicas_fit)?
         };
         plan.pin = wishes.pin.map_or_else(|| plan.usual_pin(limits), |(level, _)| level);
-        plan.pin_seats(&cpus, &homes);
+        plan.pin_slots(&cpus, &homes);
         let per_node = index_bytes / plan.groups[0].nodes.len().max(1) as u64;
         let interleaved = matches!(plan.groups[0].index, MemoryPolicy::Interleave(_));
         plan.small_pages = match wishes.huge_pages {
@@ -242,7 +242,7 @@ impl Plan {
         if pinned { PinLevel::Node } else { PinLevel::None }
     }
 
-    fn pin_seats(&mut self, cpus: &[u32], homes: &[Home]) {
+    fn pin_slots(&mut self, cpus: &[u32], homes: &[Home]) {
         let mut taken = vec![0usize; self.groups.len()];
         for slot in &mut self.slots {
             let group = &self.groups[slot.group];

@@ -37,7 +37,7 @@ fn group_nodes(plan: &Plan) -> Vec<String> {
     plan.groups.iter().map(|group| group.nodes.to_string()).collect()
 }
 
-fn seat_cpus(plan: &Plan) -> Vec<String> {
+fn slot_cpus(plan: &Plan) -> Vec<String> {
     let shown = |slot: &Slot| slot.cpus.as_ref().map_or("any".to_owned(), IdSet::to_string);
     plan.slots.iter().map(shown).collect()
 }
@@ -105,7 +105,7 @@ fn replicas_lie_where_workers_are() {
     let pin = Some((PinLevel::Core, PinOrder::Scatter));
     let made = plan(NPS4, Wishes { pin, ..asked(IndexPlacement::Replicate) }, 4, SMALL);
     assert_eq!(group_nodes(&made), ["0", "1", "2", "3"]);
-    assert_eq!(seat_cpus(&made), ["0", "4", "8", "12"]);
+    assert_eq!(slot_cpus(&made), ["0", "4", "8", "12"]);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn cores_are_filled_before_their_second_threads() {
     let pinned = |order, threads| {
         let pin = Some((PinLevel::Core, order));
         let wishes = Wishes { pin, ..asked(IndexPlacement::Default) };
-        seat_cpus(&plan(NPS4, wishes, threads, SMALL))
+        slot_cpus(&plan(NPS4, wishes, threads, SMALL))
     };
     let compact = pinned(PinOrder::Compact, 34);
     assert_eq!(compact[..6], ["0", "2", "4", "6", "8", "10"]);
@@ -128,7 +128,7 @@ fn cores_are_filled_before_their_second_threads() {
 fn masks_and_quotas_are_obeyed() {
     let pin = Some((PinLevel::Core, PinOrder::Compact));
     let made = plan(CONTAINER, Wishes { pin, ..asked(IndexPlacement::Interleave) }, 9, SMALL);
-    assert_eq!(seat_cpus(&made), ["4", "5", "6", "7", "8", "9", "10", "11", "4"]);
+    assert_eq!(slot_cpus(&made), ["4", "5", "6", "7", "8", "9", "10", "11", "4"]);
     assert_eq!(made.groups[0].index, MemoryPolicy::Interleave(IdSet::parse("1-2").unwrap()));
     // With a quota, threads are not pinned unless that is asked for.
     let made = plan(CONTAINER, Wishes::default(), 8, SMALL);
@@ -163,7 +163,7 @@ fn instances_take_neighbouring_nodes_or_share_one() {
     let pin = Some((PinLevel::Core, PinOrder::Compact));
     let made = plan(CONTAINER, Wishes { pin, ..instances(4, GroupMemory::Bind) }, 8, SMALL);
     assert_eq!(group_nodes(&made), ["1", "1", "2", "2"]);
-    assert_eq!(seat_cpus(&made), ["4", "5", "8", "9", "6", "7", "10", "11"]);
+    assert_eq!(slot_cpus(&made), ["4", "5", "8", "9", "6", "7", "10", "11"]);
 }
 
 #[test]

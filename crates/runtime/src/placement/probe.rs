@@ -156,7 +156,7 @@ fn moved(nodes: &IdSet) -> io::Result<Option<Finding>> {
 /// # Errors
 /// When the kernel refuses a call.
 pub fn run_plans(topology: &Topology, limits: &Limits) -> io::Result<Vec<Finding>> {
-    let threads = limits.cpus.len().min(MOST_SEATS);
+    let threads = limits.cpus.len().min(MOST_SLOTS);
     let mut findings = Vec::new();
     for (name, wishes) in wishes(topology.nodes.len(), threads) {
         let made = Plan::new((topology, limits), &wishes, threads, 1 << 20, |_| true);
@@ -185,7 +185,7 @@ pub fn run_plans(topology: &Topology, limits: &Limits) -> io::Result<Vec<Finding
 }
 
 /// Slots tried of a plan, at most.
-const MOST_SEATS: usize = 64;
+const MOST_SLOTS: usize = 64;
 
 fn wishes(nodes: usize, threads: usize) -> Vec<(String, Wishes)> {
     let mut all = Vec::new();
@@ -229,7 +229,7 @@ impl Finding {
 }
 
 /// Where a thread came to run and its memory to lie.
-struct TakenSeat {
+struct TakenSlot {
     cpu: u32,
     group: usize,
     evidence: Evidence,
@@ -240,7 +240,7 @@ fn on_its_own(
     take: impl Fn() -> io::Result<()> + Sync,
     plan: &Plan,
     policy: &MemoryPolicy,
-) -> io::Result<TakenSeat> {
+) -> io::Result<TakenSlot> {
     let nodes = match policy {
         MemoryPolicy::Bind(nodes) | MemoryPolicy::Interleave(nodes) => nodes.len(),
         MemoryPolicy::Default | MemoryPolicy::Local => 1,
@@ -251,7 +251,7 @@ fn on_its_own(
         let evidence = evidence_of(&region)?;
         let cpu = numa::current_place()?.cpu;
         let stack = super::slot::stack_evidence()?;
-        Ok(TakenSeat { cpu, group: plan.group_here(), evidence, stack })
+        Ok(TakenSlot { cpu, group: plan.group_here(), evidence, stack })
     });
     slot.unwrap_or_else(|panic| Err(io::Error::other(panic)))
 }
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn seats_are_where_plans_say() {
+    fn slots_are_where_plans_say() {
         let topology = Topology::read(Path::new("/")).unwrap();
         let limits = Limits::of_this_process(Path::new("/"), &topology);
         if super::super::permitted().is_ok() {

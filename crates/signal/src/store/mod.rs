@@ -33,8 +33,7 @@ use crate::store::pod5::{Pod5Error, Pod5File};
 use table_file::{Table, TableFile};
 
 pub use index_file::{IndexFileError, for_each_entry, index_path, read_index_file};
-pub use read_index::DuplicateReadId;
-pub use read_index::ReadIndex;
+pub use read_index::{DuplicateReadId, ReadIndex};
 pub use record_file::DecodeScratch;
 pub(crate) use record_file::RecordFile;
 pub use requests::{Location, Requests};
