@@ -2,14 +2,16 @@
 
 use std::ops::Range;
 
+use seqloom_format::bam::cigar;
+
 use crate::engine::native::reference::{Extent, Spot, Stretch};
 
-pub(in crate::engine::native) const MATCH: u32 = 0;
-pub(in crate::engine::native) const INSERTION: u32 = 1;
-pub(in crate::engine::native) const DELETION: u32 = 2;
+pub(in crate::engine::native) const MATCH: u32 = cigar::MATCH as u32;
+pub(in crate::engine::native) const INSERTION: u32 = cigar::INSERTION as u32;
+pub(in crate::engine::native) const DELETION: u32 = cigar::DELETION as u32;
 /// An intron.
-pub(in crate::engine::native) const SKIP: u32 = 3;
-pub(in crate::engine::native) const CLIP: u32 = 4;
+pub(in crate::engine::native) const SKIP: u32 = cigar::SKIP as u32;
+pub(in crate::engine::native) const CLIP: u32 = cigar::SOFT_CLIP as u32;
 
 /// Adds `count` of an operation behind those there are.
 pub(in crate::engine::native) fn push(ops: &mut Vec<u32>, kind: u32, count: usize) {
@@ -22,8 +24,8 @@ pub(in crate::engine::native) fn push(ops: &mut Vec<u32>, kind: u32, count: usiz
 
 /// Bases of the reference from the first to the last of an alignment.
 pub(in crate::engine::native) fn span(ops: &[u32]) -> u32 {
-    let of = |op: &u32| if matches!(op & 15, MATCH | DELETION | SKIP) { op >> 4 } else { 0 };
-    ops.iter().map(of).sum()
+    let counts = |op: &&u32| cigar::consumes_reference((**op & 15) as u8);
+    ops.iter().filter(counts).map(|op| op >> 4).sum()
 }
 
 /// A placement that may be reported.

@@ -51,6 +51,7 @@ impl MateOptions {
             && (self.contain || !contains(a, b) && !contains(b, a))
             && (self.overlap || !overlap)
     }
+
     /// The strands on which mate `mate` is wanted, or a single read (0), where those are of the
     /// first.
     pub(in crate::engine::native) fn strands(&self, mate: usize, strands: Strands) -> Strands {
