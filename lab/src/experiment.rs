@@ -5,6 +5,7 @@ use std::process::{Command, ExitStatus};
 use std::time::Instant;
 
 use seqloom_io::sink::output::OutputError;
+use seqloom_runtime::error::{Class, RunError};
 use seqloom_runtime::machine;
 
 use crate::process;
@@ -66,8 +67,19 @@ pub(crate) enum LabError {
     #[error("{0}")]
     Prepare(String),
     /// What a run says cannot be written.
-    #[error("{0}")]
+    #[error(transparent)]
     Say(#[from] OutputError),
+}
+
+impl RunError for LabError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Start { .. } | Self::Failed { .. } | Self::File { .. } | Self::Prepare(_) => {
+                Class::System
+            }
+            Self::Say(output) => output.class(),
+        }
+    }
 }
 
 impl LabError {

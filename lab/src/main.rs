@@ -52,5 +52,5 @@ fn main() -> ExitCode {
     let Ok(console) = Console::open("seqloom-lab") else { return ExitCode::from(exit::FAILED) };
     let Ok(stderr) = console.stderr() else { return ExitCode::from(exit::FAILED) };
     signals::install(stderr, "seqloom-lab");
-    exit::report(commands::run(&arguments.command, &console), &console, exit::common_code)
+    exit::report(commands::run(&arguments.command, &console), &console)
 }

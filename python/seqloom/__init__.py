@@ -30,7 +30,15 @@ from ._columns import (
     scan_signal,
 )
 from ._commands import align, index, prep
-from ._errors import Crashed, InputError, OutputError, RunError, SeqloomError, UsageError
+from ._errors import (
+    Crashed,
+    InputError,
+    MissingInputError,
+    OutputError,
+    RunError,
+    SeqloomError,
+    UsageError,
+)
 from ._progress import Progress
 from ._run import Report, program
 from ._signal import Read, SignalFile
@@ -40,6 +48,7 @@ __all__ = [
     "Batches",
     "Crashed",
     "InputError",
+    "MissingInputError",
     "OutputError",
     "Progress",
     "Read",

@@ -54,7 +54,11 @@ class UsageError(SeqloomError):
 
 
 class InputError(SeqloomError):
-    """The input is malformed (exit code 3)."""
+    """An input is missing or malformed (exit code 3)."""
+
+
+class MissingInputError(InputError, FileNotFoundError):
+    """An input, or the index of a reference, is not there (exit code 3)."""
 
 
 class OutputError(SeqloomError):
@@ -70,9 +74,13 @@ class Crashed(SeqloomError):
         return _signal.Signals(-self.exit_code)
 
 
-BY_CODE: dict[int, type[SeqloomError]] = {
-    1: RunError,
-    2: UsageError,
-    3: InputError,
-    4: OutputError,
+BY_CLASS: dict[str | None, type[SeqloomError]] = {
+    "usage": UsageError,
+    "input": InputError,
+    "missing-input": MissingInputError,
+    "output": OutputError,
+    "damaged": OutputError,
 }
+
+# Of a program that ended before it could report why.
+BY_CODE: dict[int, type[SeqloomError]] = {2: UsageError, 3: InputError, 4: OutputError}

@@ -20,7 +20,7 @@ from pathlib import Path as FilePath
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from ._errors import BY_CODE, Crashed, RunError, SeqloomError
+from ._errors import BY_CLASS, BY_CODE, Crashed, RunError, SeqloomError
 from ._options import STANDARD, Command
 from ._progress import Progress
 
@@ -202,7 +202,7 @@ class Child:
         if code < 0:
             crash = f"seqloom was ended by {signal.Signals(-code).name}"
             return Crashed(f"{crash}: {message}" if message else crash, code, self.words)
-        kind = BY_CODE.get(code, RunError)
+        kind = BY_CLASS.get(self._failure.get("class")) or BY_CODE.get(code, RunError)
         return kind(message or f"seqloom ended with {code}", code, self.words, **place)
 
     def stop(self) -> None:

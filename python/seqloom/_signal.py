@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from . import _native
-from ._errors import InputError, RunError, SeqloomError
+from ._errors import InputError, MissingInputError, RunError, SeqloomError
 from ._options import Path
 
 #: An array of numpy, whose own types need a newer Python than the oldest that this is for.
@@ -80,8 +80,8 @@ class SignalFile:
             is left out of iteration and batches, and stands in `faults`.
 
     Raises:
-        RunError: the file cannot be read.
-        InputError: it is malformed, or none of the formats.
+        MissingInputError: there is no such file.
+        InputError: it cannot be read, is malformed, or none of the formats.
     """
 
     def __init__(self, path: Path, *, errors: Errors = "raise") -> None:
@@ -207,8 +207,8 @@ class Failing:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, SeqloomError):
             return
-        if isinstance(error, OSError):
-            raise RunError(str(error), 1, file=self._path) from None
+        if isinstance(error, FileNotFoundError):
+            raise MissingInputError(str(error), 3, file=self._path) from None
         if isinstance(error, ValueError):
             raise InputError(str(error), 3, file=self._path) from None
 

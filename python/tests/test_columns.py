@@ -366,8 +366,10 @@ class Errors(Case):
             self.rows(aligned(), columns=["name", "name"])
         with self.assertRaisesRegex(seqloom.UsageError, "no such sequence"):
             self.rows(aligned(), regions="three:1-2")
-        with self.assertRaises(seqloom.RunError) as caught:
+        with self.assertRaises(seqloom.MissingInputError) as caught:
             self.rows(self.folder / "none.bam")
+        self.assertIsInstance(caught.exception, FileNotFoundError)
+        self.assertEqual(caught.exception.exit_code, 3)
         self.assertEqual(caught.exception.file, str(self.folder / "none.bam"))
 
     def test_a_tag_of_another_type(self) -> None:

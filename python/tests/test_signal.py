@@ -96,8 +96,9 @@ class Bare(Signal):
                     self.assertEqual(len(read.samples), int(row[6]))
 
     def test_what_is_wrong_with_a_file(self) -> None:
-        with self.assertRaises(seqloom.RunError) as missing:
+        with self.assertRaises(seqloom.InputError) as missing:
             seqloom.SignalFile(self.folder / "none.pod5")
+        self.assertIsInstance(missing.exception, FileNotFoundError)
         self.assertEqual(missing.exception.file, str(self.folder / "none.pod5"))
         other = self.folder / "other.pod5"
         other.write_bytes(b"not signal at all")

@@ -15,7 +15,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A stream without a name failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] io::Error),
     /// A file is not what it should be.
     #[error("{what}: {why}")]

@@ -6,6 +6,7 @@
 
 use seqloom_format::bam::{AuxFields, Flags, RecordError, RecordRef};
 use seqloom_format::templates::PackedTemplates;
+use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::cohort::{Batch, Shape, TemplateCounts};
 use crate::engine::{Origin, RecordSink};
@@ -73,6 +74,27 @@ pub enum EmitError {
         /// What is wrong with it.
         error: TagError,
     },
+}
+
+impl RunError for EmitError {
+    fn class(&self) -> Class {
+        match self {
+            Self::InputTag { .. } => Class::Input,
+            Self::TooLarge { .. } => Class::Input,
+            Self::Record(_) | Self::Lost { .. } | Self::Disordered(_) | Self::Part => Class::Bug,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::InputTag { name, .. } => Place::default().at_name(name),
+            Self::TooLarge { .. }
+            | Self::Record(_)
+            | Self::Lost { .. }
+            | Self::Disordered(_)
+            | Self::Part => Place::default(),
+        }
+    }
 }
 
 /// Records of so many bytes are handed on before the batch is complete, where that is wanted.

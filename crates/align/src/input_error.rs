@@ -2,6 +2,7 @@
 //! not where they are looked for, reads that are too long.
 
 use seqloom_io::source::SourceError;
+use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::umi::UmiError;
 
@@ -9,7 +10,7 @@ use crate::umi::UmiError;
 #[derive(Debug, thiserror::Error)]
 pub enum CohortError {
     /// Malformed input.
-    #[error("{0}")]
+    #[error(transparent)]
     Source(#[from] SourceError),
     /// One file of a pair ends before the other.
     #[error(
@@ -104,6 +105,35 @@ pub enum CohortError {
         /// The engine's limit.
         limit: usize,
     },
+}
+
+impl RunError for CohortError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Source(source) => source.class(),
+            Self::UnequalCounts { .. }
+            | Self::NamesDiffer { .. }
+            | Self::NumbersWrong { .. }
+            | Self::NotGrouped { .. }
+            | Self::MatesApart { .. }
+            | Self::Umi { .. }
+            | Self::TooLong { .. } => Class::Input,
+        }
+    }
+
+    fn place(&self) -> Place {
+        let (file, record, name) = match self {
+            Self::Source(source) => return source.place(),
+            Self::UnequalCounts { shorter, records, .. } => (shorter, Some(*records), None),
+            Self::NamesDiffer { files, record, first, .. } => (files, Some(*record), Some(first)),
+            Self::NumbersWrong { files, record, name, .. }
+            | Self::Umi { files, record, name, .. } => (files, Some(*record), Some(name)),
+            Self::NotGrouped { path } => (path, None, None),
+            Self::MatesApart { path, name, records } => (path, Some(records[1]), Some(name)),
+            Self::TooLong { files, name, .. } => (files, None, Some(name)),
+        };
+        Place { file: Some(file.clone()), record, name: name.cloned(), ..Place::default() }
+    }
 }
 
 /// The command that puts mates next to each other.

@@ -8,6 +8,7 @@ use std::cell::Cell;
 use std::num::NonZeroUsize;
 
 use seqloom_io::source::{Fetch, FetchScratch, InputBlock, ReadSource, SourceError};
+use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::Failure;
 use seqloom_runtime::monitor::Monitor;
 use seqloom_runtime::pool::{self, WorkerPanic};
@@ -23,10 +24,10 @@ const EARLY_BLOCKS_PER_WORKER: usize = 4;
 #[derive(Debug, thiserror::Error)]
 pub enum ScanError {
     /// Malformed input.
-    #[error("{0}")]
+    #[error(transparent)]
     Input(#[from] CohortError),
     /// A bug.
-    #[error("{0}")]
+    #[error(transparent)]
     Panic(#[from] WorkerPanic),
     /// The source ended although reads are missing.
     #[error("the input ended before its last block was delivered")]
@@ -34,6 +35,24 @@ pub enum ScanError {
     /// The run was stopped from outside.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl RunError for ScanError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Input(input) => input.class(),
+            Self::Panic(panic) => panic.class(),
+            Self::Incomplete => Class::Bug,
+            Self::Interrupted => Class::Interrupted,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Input(input) => input.place(),
+            Self::Panic(_) | Self::Incomplete | Self::Interrupted => Place::default(),
+        }
+    }
 }
 
 impl From<SourceError> for ScanError {

@@ -2,6 +2,7 @@
 //! is, and that no run outlives it. No option of this kind is part of a command line that is
 //! written to an output: the same run from a shell gives the same bytes.
 
+use seqloom_terminal::error::SystemError;
 use seqloom_terminal::host::Host;
 use seqloom_terminal::{Console, UsageError, signals};
 
@@ -44,9 +45,9 @@ impl HostArguments {
     ///
     /// # Errors
     /// A descriptor that cannot be written.
-    pub(crate) fn apply(&self, console: &Console) -> anyhow::Result<()> {
+    pub(crate) fn apply(&self, console: &Console) -> seqloom_terminal::Result<()> {
         if let Some(parent) = self.end_with {
-            signals::end_with(parent)?;
+            signals::end_with(parent).map_err(SystemError::new)?;
         }
         let refused =
             |error| UsageError(format!("a descriptor of the host cannot be written: {error}"));

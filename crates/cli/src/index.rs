@@ -78,7 +78,7 @@ fn explained(
     error: BuildError,
     space_limit: Option<ByteSize>,
     threads: NonZeroUsize,
-) -> anyhow::Error {
+) -> seqloom_terminal::Error {
     match (error, space_limit) {
         (BuildError::MemoryLimit { needed_bytes, .. }, Some(limit)) => {
             beyond_address_space(limit, needed_bytes, threads).into()
@@ -217,7 +217,7 @@ fn report(
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &IndexArguments, console: &Console) -> seqloom_terminal::Result<()> {
     if arguments.quiet {
         console.be_quiet();
     }

@@ -4,8 +4,6 @@ mod align;
 mod allocator;
 #[cfg(feature = "columns")]
 mod columns;
-mod exit;
-mod failure;
 mod fastq;
 mod given;
 mod host;
@@ -27,7 +25,7 @@ mod topology;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use seqloom_terminal::{Console, UsageError, exit as ending, signals};
+use seqloom_terminal::{Console, UsageError, exit, signals};
 
 /// Hint to who looks for the laboratory here.
 const NO_LAB: &str = "the laboratory is a program of its own: `seqloom-lab`, with the same \
@@ -93,10 +91,10 @@ fn main() -> ExitCode {
         return signal::fast5_worker::run(&arguments);
     }
     // Without a stderr there is nobody to tell why.
-    let Ok(console) = Console::open("seqloom") else { return ExitCode::from(ending::FAILED) };
-    let Ok(stderr) = console.stderr() else { return ExitCode::from(ending::FAILED) };
+    let Ok(console) = Console::open("seqloom") else { return ExitCode::from(exit::FAILED) };
+    let Ok(stderr) = console.stderr() else { return ExitCode::from(exit::FAILED) };
     signals::install(stderr, "seqloom");
-    let Ok(stderr) = console.stderr() else { return ExitCode::from(ending::FAILED) };
+    let Ok(stderr) = console.stderr() else { return ExitCode::from(exit::FAILED) };
     allocator::tell(stderr);
     let outcome = arguments.host.apply(&console).and_then(|()| match arguments.command {
         Some(command) => run(command, &console),
@@ -104,13 +102,10 @@ fn main() -> ExitCode {
         // Without any argument there is the help.
         None => manners::cite(),
     });
-    if let Err(error) = &outcome {
-        failure::tell_host(error, &console, exit::code(error));
-    }
-    ending::report(outcome, &console, exit::code)
+    exit::report(outcome, &console)
 }
 
-fn run(command: Command, console: &Console) -> anyhow::Result<()> {
+fn run(command: Command, console: &Console) -> seqloom_terminal::Result<()> {
     match command {
         Command::Index(arguments) => index::run(&arguments, console),
         Command::Align(arguments) if arguments.resume => shard::resume(&arguments, console),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Command, ValueEnum};
 use clap_complete::aot::{Shell, generate};
+use seqloom_terminal::error::Bug;
 use seqloom_terminal::{Console, print};
 
 use crate::options_page;
@@ -59,7 +60,7 @@ pub(crate) fn manual(
     arguments: &ManualArguments,
     mut command: Command,
     console: &Console,
-) -> anyhow::Result<()> {
+) -> seqloom_terminal::Result<()> {
     let folder = &arguments.folder;
     std::fs::create_dir_all(folder).map_err(at_path(folder))?;
     command.build();
@@ -74,11 +75,11 @@ pub(crate) fn manual(
     Ok(())
 }
 
-fn write_pages(command: &Command, folder: &Path, pages: &mut u32) -> anyhow::Result<()> {
+fn write_pages(command: &Command, folder: &Path, pages: &mut u32) -> seqloom_terminal::Result<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
     let page = clap_mangen::Man::new(command.clone());
     let mut text = Vec::new();
-    page.render(&mut text)?;
+    page.render(&mut text).map_err(Bug::new)?;
     let path = folder.join(format!("{name}.1"));
     stage_text(&path, &String::from_utf8_lossy(&text))?.commit()?;
     *pages += 1;
@@ -90,13 +91,13 @@ fn write_pages(command: &Command, folder: &Path, pages: &mut u32) -> anyhow::Res
 pub(crate) fn completions(
     arguments: &CompletionsArguments,
     mut command: Command,
-) -> anyhow::Result<()> {
+) -> seqloom_terminal::Result<()> {
     let (shell, mut text) = (Shell::from(arguments.shell), Vec::new());
     generate(shell, &mut command, "seqloom", &mut text);
     Ok(print(&String::from_utf8_lossy(&text))?)
 }
 
 /// Prints how to cite the program.
-pub(crate) fn cite() -> anyhow::Result<()> {
+pub(crate) fn cite() -> seqloom_terminal::Result<()> {
     Ok(print(CITATION)?)
 }

@@ -11,7 +11,7 @@ use seqloom_terminal::print;
 use serde_json::{Value, json};
 
 /// Prints all commands that are not hidden.
-pub(crate) fn dump(mut command: Command) -> anyhow::Result<()> {
+pub(crate) fn dump(mut command: Command) -> seqloom_terminal::Result<()> {
     command.build();
     let version = env!("CARGO_PKG_VERSION");
     let dumped = json!({ "version": version, "commands": commands(&command) });

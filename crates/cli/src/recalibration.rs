@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use anyhow::Context;
 use seqloom_format::bam::{Header, Reference};
 use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_io::{known_sites, reference, text};
@@ -17,6 +16,7 @@ use seqloom_prep::recalibrate::{
 };
 use seqloom_runtime::failure::lock;
 use seqloom_terminal::UsageError;
+use seqloom_terminal::error::InputError;
 
 use crate::output::run::Run;
 use crate::output::{check_writable, stage_text};
@@ -112,7 +112,11 @@ impl RecalibrationArguments {
     ///
     /// # Errors
     /// A header that has no table.
-    pub(crate) fn report_of(&self, header: &Header, counts: &Counts) -> anyhow::Result<String> {
+    pub(crate) fn report_of(
+        &self,
+        header: &Header,
+        counts: &Counts,
+    ) -> seqloom_terminal::Result<String> {
         let none = (ReferenceSequences::default(), KnownSitesBuilder::new(&[]).finish());
         let counter = Counter::new(&self.counting(), header, &none.0, &none.1)?;
         Ok(report::write(&counter.table(counts)))
@@ -122,7 +126,11 @@ impl RecalibrationArguments {
     ///
     /// # Errors
     /// A report that is malformed, or of other read groups.
-    pub(crate) fn applier_of(&self, header: &Header, text: &str) -> anyhow::Result<Applier> {
+    pub(crate) fn applier_of(
+        &self,
+        header: &Header,
+        text: &str,
+    ) -> seqloom_terminal::Result<Applier> {
         let table = report::parse(text.as_bytes())?;
         Ok(Applier::new(&table, &self.applying(), header)?)
     }
@@ -182,19 +190,20 @@ impl<'a> Recalibration<'a> {
     pub(crate) fn prepare(
         arguments: &'a RecalibrationArguments,
         header: &Header,
-    ) -> anyhow::Result<Option<Self>> {
+    ) -> seqloom_terminal::Result<Option<Self>> {
         let references = header.references();
         let mut tables = Vec::new();
         for path in &arguments.apply_bqsr {
-            let named = || path.display().to_string();
             let text = text::read_all(path, MOST_REPORT_BYTES)?;
-            tables.push(report::parse(&text).with_context(named)?);
+            tables.push(report::parse(&text).map_err(|error| InputError::new(path, error))?);
         }
         let given = if tables.is_empty() { None } else { Some(gather(tables)?) };
         if given.is_none() && !arguments.counts() {
             let asked = arguments.bqsr_report.is_some();
-            anyhow::ensure!(!asked, UsageError("--bqsr-report needs --known-sites".to_owned()));
-            return Ok(None);
+            return match asked {
+                true => Err(UsageError("--bqsr-report needs --known-sites".to_owned()).into()),
+                false => Ok(None),
+            };
         }
         if arguments.counts() {
             let checked = arguments.counting().check_for(header);
@@ -231,7 +240,7 @@ impl<'a> Recalibration<'a> {
         reference: &ReferenceSequences,
         records: &StoredRecords<'_>,
         run: &Run<'_>,
-    ) -> anyhow::Result<String> {
+    ) -> seqloom_terminal::Result<String> {
         Ok(match self.given_report() {
             Some(text) => text,
             None => {
@@ -255,7 +264,11 @@ impl<'a> Recalibration<'a> {
     ///
     /// # Errors
     /// A report that cannot be written.
-    pub(crate) fn applier(&self, header: &Header, text: &str) -> anyhow::Result<Option<Applier>> {
+    pub(crate) fn applier(
+        &self,
+        header: &Header,
+        text: &str,
+    ) -> seqloom_terminal::Result<Option<Applier>> {
         if let Some(path) = &self.arguments.bqsr_report {
             *lock(&self.staged) = Some(stage_text(path, text)?);
         }
@@ -278,7 +291,7 @@ impl<'a> Recalibration<'a> {
         reference: &ReferenceSequences,
         records: &StoredRecords<'_>,
         run: &Run<'_>,
-    ) -> anyhow::Result<Counts> {
+    ) -> seqloom_terminal::Result<Counts> {
         let options = self.arguments.counting();
         let counter = Counter::new(&options, header, reference, &self.known_sites)?;
         let visitors = CountingVisitors::new(&counter);
@@ -307,7 +320,7 @@ fn hint(error: &RecalibrationError) -> &'static str {
 pub(crate) fn load_reference(
     path: &Path,
     references: &[Reference],
-) -> anyhow::Result<Arc<ReferenceSequences>> {
+) -> seqloom_terminal::Result<Arc<ReferenceSequences>> {
     Ok(Arc::new(ReferenceSequences::new(reference::load(path, references)?)))
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use seqloom_runtime::placement::probe::{self, Finding};
 use seqloom_runtime::pool;
 use seqloom_runtime::topology::{Limits, Node, Topology, TransparentHugePages};
+use seqloom_terminal::error::SystemError;
 use seqloom_terminal::{Console, print};
 use serde_json::{Value, json};
 
@@ -23,7 +24,10 @@ pub(crate) struct TopologyArguments {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &TopologyArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(
+    arguments: &TopologyArguments,
+    console: &Console,
+) -> seqloom_terminal::Result<()> {
     let root = arguments.root.as_deref();
     let topology = Topology::read(root.unwrap_or(Path::new("/")))?;
     let limits = match root {
@@ -38,21 +42,26 @@ pub(super) fn run(arguments: &TopologyArguments, console: &Console) -> anyhow::R
         print(&(as_text(&topology, &limits) + &shown))?;
     }
     let failed = findings.iter().filter(|finding| !finding.passed).count();
-    anyhow::ensure!(failed == 0, "{failed} of {} probes found memory elsewhere", findings.len());
+    let probes = findings.len();
+    if failed > 0 {
+        let text = format!("{failed} of {probes} probes found memory elsewhere");
+        return Err(SystemError(text).into());
+    }
     if arguments.self_test {
-        console.info(&format!("{} probes passed", findings.len()));
+        console.info(&format!("{probes} probes passed"));
     }
     Ok(())
 }
 
 /// The probes move their thread about: they get one of their own.
-fn self_test(topology: &Topology, limits: &Limits) -> anyhow::Result<Vec<Finding>> {
+fn self_test(topology: &Topology, limits: &Limits) -> seqloom_terminal::Result<Vec<Finding>> {
     let found = pool::run_one(|| {
         let mut findings = probe::run(topology, limits)?;
         findings.extend(probe::run_plans(topology, limits)?);
         Ok::<_, std::io::Error>(findings)
     })?;
-    found.map_err(|error| anyhow::anyhow!("the kernel refuses to place memory here: {error}"))
+    let refused = |error| format!("the kernel refuses to place memory here: {error}");
+    Ok(found.map_err(|error| SystemError(refused(error)))?)
 }
 
 fn shown(finding: &Finding) -> String {

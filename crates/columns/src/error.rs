@@ -7,6 +7,7 @@ use seqloom_io::alignments::AlignmentError;
 use seqloom_io::bam_index::BamIndexError;
 use seqloom_io::sink::output::OutputError;
 use seqloom_io::source::SourceError;
+use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::pool::WorkerPanic;
 use seqloom_signal::flow::Fault;
 use seqloom_signal::store::StoreError;
@@ -15,16 +16,16 @@ use seqloom_signal::store::StoreError;
 #[derive(Debug, thiserror::Error)]
 pub enum ColumnsError {
     /// Reading alignments failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Alignments(#[from] AlignmentError),
     /// The index of alignments is of no use.
-    #[error("{0}")]
+    #[error(transparent)]
     Index(#[from] BamIndexError),
     /// Reading reads failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Source(#[from] SourceError),
     /// A file of raw signal cannot be read.
-    #[error("{0}")]
+    #[error(transparent)]
     Store(#[from] StoreError),
     /// A read of raw signal is bad.
     #[error("{0}")]
@@ -44,13 +45,13 @@ pub enum ColumnsError {
     #[error("{0}")]
     Wanted(String),
     /// Writing failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Output(#[from] OutputError),
     /// Encoding failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Arrow(#[from] ArrowError),
     /// A worker panicked or could not be started.
-    #[error("{0}")]
+    #[error(transparent)]
     Worker(#[from] WorkerPanic),
     /// A signal asked to stop.
     #[error("interrupted")]
@@ -58,6 +59,43 @@ pub enum ColumnsError {
     /// The source ended, but not all of it came.
     #[error("this is a bug: a part of the input is missing from the stream")]
     Incomplete,
+}
+
+impl RunError for ColumnsError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Alignments(alignments) => alignments.class(),
+            Self::Index(index) => index.class(),
+            Self::Source(source) => source.class(),
+            Self::Store(store) => store.class(),
+            Self::Fault(_) | Self::Value(_) | Self::Inputs { .. } => Class::Input,
+            Self::Wanted(_) => Class::Usage,
+            Self::Output(output) => output.class(),
+            Self::Worker(panic) => panic.class(),
+            Self::Interrupted => Class::Interrupted,
+            Self::Arrow(_) | Self::Incomplete => Class::Bug,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Alignments(alignments) => alignments.place(),
+            Self::Index(index) => index.place(),
+            Self::Source(source) => source.place(),
+            Self::Store(store) => store.place(),
+            Self::Fault(fault) => fault.place(),
+            Self::Value(value) => {
+                Place::of(&value.path).at_record(value.record).at_name(&value.name)
+            }
+            Self::Inputs { path, .. } => Place::of(path),
+            Self::Output(output) => output.place(),
+            Self::Wanted(_)
+            | Self::Worker(_)
+            | Self::Interrupted
+            | Self::Arrow(_)
+            | Self::Incomplete => Place::default(),
+        }
+    }
 }
 
 /// A value that a column cannot hold, and where it is.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use seqloom_format::bgzf::VirtualOffset;
 use seqloom_format::index::{BadIndex, IndexedRegion, first_offset};
+use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::beside::{bam_indices, is_older};
 use crate::source::SourceError;
@@ -13,7 +14,7 @@ use crate::text::for_each_chunk;
 #[derive(Debug, thiserror::Error)]
 pub enum BamIndexError {
     /// Reading or inflating failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Read(#[from] SourceError),
     /// It is malformed, or that of another file.
     #[error("{}: {source}; `samtools index` makes a new one", path.display())]
@@ -23,6 +24,22 @@ pub enum BamIndexError {
         /// What is wrong.
         source: BadIndex,
     },
+}
+
+impl RunError for BamIndexError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Read(source) => source.class(),
+            Self::Bad { .. } => Class::Input,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Read(source) => source.place(),
+            Self::Bad { path, .. } => Place::of(path),
+        }
+    }
 }
 
 /// BAI or CSI.

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use seqloom_format::fai::{
     FaiBuildError, FaiBuilder, FaiEntry, IndexTextError, MAX_NAME_BYTES, parse_fai,
 };
+use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::beside::{is_older, with_suffix};
 use crate::random_text::{RandomText, TextError, TextScratch};
@@ -29,10 +30,10 @@ const MAX_CHECKED: usize = 100_000;
 #[derive(Debug, thiserror::Error)]
 pub enum IndexedFastaError {
     /// Its text cannot be read.
-    #[error("{0}")]
+    #[error(transparent)]
     Text(#[from] TextError),
     /// It could not be read through.
-    #[error("{0}")]
+    #[error(transparent)]
     Source(#[from] SourceError),
     /// No index can be made of it.
     #[error("{}: {source}", path.display())]
@@ -81,6 +82,32 @@ pub enum IndexedFastaError {
         /// Behind the last base asked for.
         end: u64,
     },
+}
+
+impl RunError for IndexedFastaError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Text(source) => source.class(),
+            Self::Source(source) => source.class(),
+            Self::ReadIndex { source, .. } => Class::of_input(source),
+            Self::Build { .. }
+            | Self::Index { .. }
+            | Self::OtherIndex { .. }
+            | Self::Region { .. } => Class::Input,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Text(source) => source.place(),
+            Self::Source(source) => source.place(),
+            Self::Build { path, .. }
+            | Self::ReadIndex { path, .. }
+            | Self::Index { path, .. }
+            | Self::OtherIndex { path, .. } => Place::of(path),
+            Self::Region { path, name, .. } => Place::of(path).at_name(name),
+        }
+    }
 }
 
 /// See the module documentation.

@@ -6,6 +6,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use seqloom_runtime::error::{Class, Place, RunError};
+
 /// Names in the folder.
 const LOCK: &str = "lock";
 const MANIFEST: &str = "manifest";
@@ -34,6 +36,20 @@ pub enum KeptError {
         /// Why not.
         source: io::Error,
     },
+}
+
+impl RunError for KeptError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Busy { .. } | Self::Io { .. } => Class::Output,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Busy { folder: path } | Self::Io { path, .. } => Place::of(path),
+        }
+    }
 }
 
 fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> KeptError {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use seqloom_format::introns::{IntronError, IntronRows};
+use seqloom_runtime::error::{Class, Place, RunError};
 
 pub use seqloom_format::introns::KnownIntron;
 
@@ -13,7 +14,7 @@ use crate::text::for_each_line;
 #[derive(Debug, thiserror::Error)]
 pub enum KnownIntronsError {
     /// The file cannot be read.
-    #[error("{0}")]
+    #[error(transparent)]
     Source(#[from] SourceError),
     /// A line makes no sense.
     #[error("{}: line {line} {source}", path.display())]
@@ -36,6 +37,23 @@ pub enum KnownIntronsError {
         /// The first sequence in it.
         name: String,
     },
+}
+
+impl RunError for KnownIntronsError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Source(source) => source.class(),
+            Self::Line { .. } | Self::OtherReference { .. } => Class::Input,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Source(source) => source.place(),
+            Self::Line { path, line, .. } => Place::of(path).at_line(*line),
+            Self::OtherReference { path, .. } => Place::of(path),
+        }
+    }
 }
 
 /// What a file held.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use seqloom_format::bam::Reference;
 use seqloom_format::bed::{self, BedError, Interval};
 use seqloom_format::vcf::{VCF_MAGIC, VcfError, parse_line};
+use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::source::SourceError;
 use crate::text::for_each_line;
@@ -15,7 +16,7 @@ use crate::text::for_each_line;
 #[derive(Debug, thiserror::Error)]
 pub enum KnownSitesError {
     /// The file cannot be read.
-    #[error("{0}")]
+    #[error(transparent)]
     Source(#[from] SourceError),
     /// It does not start as VCF does, and its name does not end as that of BED does.
     #[error("{}: known sites must be VCF, or BED by suffix, plain or compressed", path.display())]
@@ -52,6 +53,28 @@ pub enum KnownSitesError {
         /// The first sequence in it.
         name: String,
     },
+}
+
+impl RunError for KnownSitesError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Source(source) => source.class(),
+            Self::NotVcf { .. }
+            | Self::Line { .. }
+            | Self::Bed { .. }
+            | Self::OtherReference { .. } => Class::Input,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Source(source) => source.place(),
+            Self::Line { path, line, .. } => Place::of(path).at_line(*line),
+            Self::NotVcf { path } | Self::Bed { path, .. } | Self::OtherReference { path, .. } => {
+                Place::of(path)
+            }
+        }
+    }
 }
 
 /// What a file held.

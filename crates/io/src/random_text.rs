@@ -11,6 +11,7 @@ use std::sync::Arc;
 use seqloom_format::bgzf::{self, BlockDecompressor};
 use seqloom_format::fai::{BlockStart, IndexTextError, parse_gzi};
 use seqloom_format::read_at::ReadAt;
+use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::beside::with_suffix;
 use crate::random::RandomFile;
@@ -77,6 +78,30 @@ pub enum TextError {
         /// How that shows.
         problem: String,
     },
+}
+
+impl RunError for TextError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Open { source, .. } | Self::Read { source, .. } => Class::of_input(source),
+            Self::NotRandom { .. }
+            | Self::Compressed { .. }
+            | Self::Index { .. }
+            | Self::OtherIndex { .. } => Class::Input,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Read { path, byte, .. } | Self::Compressed { path, byte, .. } => {
+                Place::of(path).at_byte(*byte)
+            }
+            Self::Open { path, .. }
+            | Self::NotRandom { path, .. }
+            | Self::Index { path, .. }
+            | Self::OtherIndex { path, .. } => Place::of(path),
+        }
+    }
 }
 
 /// What a thread keeps from read to read.

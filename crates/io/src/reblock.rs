@@ -13,6 +13,7 @@ use flate2::write::GzEncoder;
 use memchr::memchr_iter;
 use seqloom_format::bgzf::{self, BgzfError, BlockCompressor};
 use seqloom_format::fastq::{BlockTooSmall, pad_block, unpadded_bytes};
+use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::sink::output::{Output, OutputError};
 use crate::source::{RecordReader, Records, SourceError};
@@ -26,10 +27,10 @@ const SAMPLE_BYTES: usize = 8 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum ReblockError {
     /// Reading failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Source(#[from] SourceError),
     /// Writing failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Output(#[from] OutputError),
     /// A block holds too much.
     #[error("{}, block {block}: {source}", path.display())]
@@ -56,11 +57,32 @@ pub enum ReblockError {
         second: u64,
     },
     /// Deflating failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Bgzf(#[from] BgzfError),
     /// Measuring growth failed.
     #[error("cannot deflate a sample: {0}")]
     Sample(std::io::Error),
+}
+
+impl RunError for ReblockError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Source(source) => source.class(),
+            Self::Output(output) => output.class(),
+            Self::TooSmall { .. } => Class::Usage,
+            Self::Unequal { .. } => Class::Input,
+            Self::Bgzf(_) | Self::Sample(_) => Class::Bug,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Source(source) => source.place(),
+            Self::Output(output) => output.place(),
+            Self::TooSmall { path, .. } | Self::Unequal { paths: (path, _), .. } => Place::of(path),
+            Self::Bgzf(_) | Self::Sample(_) => Place::default(),
+        }
+    }
 }
 
 /// What a file holds, counted in blocks of some number of reads.

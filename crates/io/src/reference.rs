@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use seqloom_format::bam::Reference;
 use seqloom_format::fasta::{FastaError, FastaParser, FastaSink};
+use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::source::SourceError;
 use crate::text::for_each_chunk;
@@ -19,7 +20,7 @@ const MOST_LISTED: usize = 20;
 #[derive(Debug, thiserror::Error)]
 pub enum ReferenceError {
     /// The file cannot be read.
-    #[error("{0}")]
+    #[error(transparent)]
     Source(#[from] SourceError),
     /// It is no good FASTA.
     #[error("{}: {source}", path.display())]
@@ -66,6 +67,38 @@ pub enum ReferenceError {
         /// Their names, in the order of the header.
         names: Vec<String>,
     },
+}
+
+impl RunError for ReferenceError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Source(source) => source.class(),
+            Self::Fasta { .. }
+            | Self::Length { .. }
+            | Self::Missing { .. }
+            | Self::Needed { .. } => Class::Input,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Source(source) => source.place(),
+            Self::Fasta { path, source } => fasta_place(path, source),
+            Self::Length { path, .. } | Self::Missing { path, .. } | Self::Needed { path, .. } => {
+                Place::of(path)
+            }
+        }
+    }
+}
+
+/// Where in the FASTA file at `path` it is malformed.
+#[must_use]
+pub fn fasta_place(path: &Path, error: &FastaError) -> Place {
+    Place {
+        record: Some(error.record).filter(|record| *record > 0),
+        name: Some(error.name.clone()).filter(|name| !name.is_empty()),
+        ..Place::of(path).at_line(error.line).at_byte(error.byte)
+    }
 }
 
 /// How many names there are, and the first of them.

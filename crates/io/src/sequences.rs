@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use seqloom_format::sequence_scan::{SequenceScanError, SequenceScanner, SequenceSink};
+use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::source::SourceError;
 use crate::text::for_each_chunk;
@@ -12,7 +13,7 @@ use crate::text::for_each_chunk;
 #[derive(Debug, thiserror::Error)]
 pub enum SequencesError {
     /// The file cannot be read.
-    #[error("{0}")]
+    #[error(transparent)]
     Source(#[from] SourceError),
     /// It is malformed.
     #[error("{}: {source}", path.display())]
@@ -25,6 +26,24 @@ pub enum SequencesError {
     /// The caller wants no more.
     #[error("interrupted")]
     Stopped,
+}
+
+impl RunError for SequencesError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Source(source) => source.class(),
+            Self::Malformed { .. } => Class::Input,
+            Self::Stopped => Class::Interrupted,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Source(source) => source.place(),
+            Self::Malformed { path, .. } => Place::of(path),
+            Self::Stopped => Place::default(),
+        }
+    }
 }
 
 /// Hands every read of `path` to `sink`; `may_go_on` is asked after every megabyte of text.

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use seqloom_format::state_of_fields;
+use seqloom_runtime::error::{Class, Place, RunError};
 
 pub use columns::FRAME_BYTES;
 pub use scratch::SpillScratch;
@@ -85,6 +86,30 @@ pub enum SpillError {
     /// zstd failed, which it does for want of memory only.
     #[error("zstd: {0}")]
     Zstd(io::Error),
+}
+
+impl RunError for SpillError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Create { .. } | Self::NoSpace { .. } | Self::Write { .. } | Self::Read { .. } => {
+                Class::Output
+            }
+            Self::Damaged { .. } => Class::Damaged,
+            Self::Zstd(_) => Class::System,
+            Self::NoFolder | Self::TooLarge(_) | Self::Foreign => Class::Bug,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Create { folder, .. }
+            | Self::NoSpace { folder }
+            | Self::Write { folder, .. }
+            | Self::Read { folder, .. } => Place::of(folder),
+            Self::Damaged { folder, offset, .. } => Place::of(folder).at_byte(*offset),
+            Self::NoFolder | Self::TooLarge(_) | Self::Foreign | Self::Zstd(_) => Place::default(),
+        }
+    }
 }
 
 impl SpillError {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::bufread::GzDecoder;
 use seqloom_format::bgzf::{self, BgzfError};
+use seqloom_runtime::error::{Class, Place, RunError};
 
 /// Bytes of text inflated at a time.
 const STEP_BYTES: usize = 256 * 1024;
@@ -32,6 +33,22 @@ pub enum StructureError {
         /// What is wrong.
         source: BgzfError,
     },
+}
+
+impl RunError for StructureError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Read { source, .. } => Class::of_input(source),
+            Self::Block { .. } => Class::Input,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Read { path, .. } => Place::of(path),
+            Self::Block { path, byte, .. } => Place::of(path).at_byte(*byte),
+        }
+    }
 }
 
 /// Members of a gzip file, each of which can be inflated without the others.

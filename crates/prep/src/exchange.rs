@@ -22,6 +22,7 @@ use seqloom_format::state::State;
 use seqloom_format::state_of_fields;
 use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_io::spill::{Content, SpillError, SpillExtent, SpillFile, SpillScratch};
+use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::memory::Ledger;
 use seqloom_runtime::order::Ordered;
@@ -52,10 +53,10 @@ const INSIDE_PER_WORKER: usize = 2;
 #[derive(Debug, thiserror::Error)]
 pub enum ExchangeError {
     /// A chunk could not be read back or compressed.
-    #[error("{0}")]
+    #[error(transparent)]
     Spill(#[from] SpillError),
     /// The file could not be written.
-    #[error("{0}")]
+    #[error(transparent)]
     Write(#[from] OutputError),
     /// The file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
@@ -74,11 +75,33 @@ pub enum ExchangeError {
         problem: &'static str,
     },
     /// A bug.
-    #[error("{0}")]
+    #[error(transparent)]
     Panic(#[from] WorkerPanic),
     /// The run was stopped from outside.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl RunError for ExchangeError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Spill(spill) => spill.class(),
+            Self::Write(output) => output.class(),
+            Self::Read { .. } => Class::Output,
+            Self::Damaged { .. } => Class::Damaged,
+            Self::Panic(panic) => panic.class(),
+            Self::Interrupted => Class::Interrupted,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Spill(spill) => spill.place(),
+            Self::Write(output) => output.place(),
+            Self::Read { path, .. } | Self::Damaged { path, .. } => Place::of(path),
+            Self::Panic(_) | Self::Interrupted => Place::default(),
+        }
+    }
 }
 
 /// What was aligned.

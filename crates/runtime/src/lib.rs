@@ -30,6 +30,7 @@
 //! assert_eq!(squares.into_inner().unwrap()[9], 81);
 //! ```
 
+pub mod error;
 pub mod failure;
 pub mod machine;
 pub mod memory;

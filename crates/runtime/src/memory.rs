@@ -10,6 +10,8 @@ use std::str::FromStr;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
+use crate::error::{Class, RunError};
+
 #[cfg(loom)]
 use loom::sync::atomic::AtomicU64;
 
@@ -21,6 +23,12 @@ pub struct ByteSize(pub u64);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is not a size; write bytes or a number with k, M, G or T, such as 8G")]
 pub struct ParseSizeError(String);
+
+impl RunError for ParseSizeError {
+    fn class(&self) -> Class {
+        Class::Usage
+    }
+}
 
 impl FromStr for ByteSize {
     type Err = ParseSizeError;

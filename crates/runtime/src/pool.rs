@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::error::{Class, RunError};
 use crate::failure::{Failure, lock};
 
 /// What a worker panicked with, or why there is none, as an error.
@@ -16,6 +17,12 @@ use crate::failure::{Failure, lock};
 pub struct WorkerPanic {
     /// What to say.
     pub(crate) message: String,
+}
+
+impl RunError for WorkerPanic {
+    fn class(&self) -> Class {
+        Class::Bug
+    }
 }
 
 /// A thread that the system refuses, for want of memory or because of a limit.

@@ -9,8 +9,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use seqloom_runtime::error::{Class, Place};
 use seqloom_runtime::machine;
 use serde::Serialize;
+
+use crate::error::Error;
 
 /// Least time between two lines of progress of one phase.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
@@ -31,32 +34,45 @@ pub struct Progress {
 }
 
 /// What went wrong, and where.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Failure {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Failure {
     /// What the process ends with.
-    pub exit_code: u8,
+    exit_code: u8,
+    /// What kind of failure it is.
+    class: &'static str,
     /// What is printed, without the program's name.
-    pub message: String,
+    message: String,
     /// The signal that stopped the run.
-    pub signal: Option<i32>,
-    /// Where in the input.
-    #[serde(flatten)]
-    pub place: Place,
+    signal: Option<i32>,
+    file: Option<String>,
+    record: Option<u64>,
+    name: Option<String>,
+    line: Option<u64>,
+    byte: Option<u64>,
 }
 
-/// Where something is wrong, as far as it is known.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Place {
-    /// The file.
-    pub file: Option<String>,
-    /// Number of the record, from 1.
-    pub record: Option<u64>,
-    /// Name of the read.
-    pub name: Option<String>,
-    /// Number of the line, from 1.
-    pub line: Option<u64>,
-    /// Offset, from 0: in the decompressed text or, where data are damaged, in the file.
-    pub byte: Option<u64>,
+impl Failure {
+    /// That of a run which `error` or `signal` ended.
+    pub(crate) fn new(error: &Error, exit_code: u8, signal: Option<i32>) -> Self {
+        let Place { file, record, name, line, byte } = error.place();
+        let (class, message) = (class_name(error.class()), error.to_string());
+        Self { exit_code, class, message, signal, file, record, name, line, byte }
+    }
+}
+
+/// The name of a class in what a host reads.
+fn class_name(class: Class) -> &'static str {
+    match class {
+        Class::Usage => "usage",
+        Class::Input => "input",
+        Class::MissingInput => "missing-input",
+        Class::Output => "output",
+        Class::Damaged => "damaged",
+        Class::ClosedPipe => "closed-pipe",
+        Class::Interrupted => "interrupted",
+        Class::System => "system",
+        Class::Bug => "bug",
+    }
 }
 
 /// See the module documentation.
@@ -135,7 +151,7 @@ impl Host {
     }
 
     /// Reports why the run failed.
-    pub fn error(&self, failure: &Failure) {
+    pub(crate) fn error(&self, failure: &Failure) {
         tell(self.errors.as_ref(), &serde_json::json!({ "error": failure }));
     }
 
@@ -157,6 +173,9 @@ mod tests {
     use super::*;
     use std::io::{BufRead, BufReader};
     use std::os::fd::AsRawFd;
+    use std::path::Path;
+
+    use crate::error::InputError;
 
     #[test]
     fn a_host_reads_lines_of_json_and_progress_is_rare() {
@@ -168,8 +187,8 @@ mod tests {
         for (phase, records) in [("read", 1), ("read", 2), ("write", 3)] {
             host.progress(second, Progress { phase, records, ..Progress::default() });
         }
-        let place = Place { file: Some("a.bam".to_owned()), record: Some(7), ..Place::default() };
-        host.error(&Failure { exit_code: 3, message: "bad".to_owned(), signal: None, place });
+        let error = Error::from(InputError::new(Path::new("a.bam"), "bad"));
+        host.error(&Failure::new(&error, 3, None));
         host.report(&serde_json::json!({ "schema": 1 }));
         drop(host);
         let lines: Vec<serde_json::Value> = BufReader::new(reader)
@@ -179,10 +198,8 @@ mod tests {
         let records: Vec<_> = lines.iter().map(|it| &it["progress"]["records"]).collect();
         assert_eq!(lines.len(), 4, "{lines:?}");
         assert_eq!((records[0].as_u64(), records[1].as_u64()), (Some(1), Some(3)));
-        assert_eq!(
-            (&lines[2]["error"]["file"], &lines[2]["error"]["record"]),
-            (&"a.bam".into(), &7.into())
-        );
+        let error = &lines[2]["error"];
+        assert_eq!((&error["file"], &error["class"]), (&"a.bam".into(), &"input".into()));
         assert_eq!(lines[3]["report"]["schema"], 1);
     }
 

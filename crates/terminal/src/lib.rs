@@ -3,10 +3,10 @@
 //! product's binary and the laboratory's have it.
 
 mod console;
+pub mod error;
 pub mod exit;
 pub mod host;
 pub mod signals;
-mod usage;
 
 pub use console::{Console, print};
-pub use usage::UsageError;
+pub use error::{Error, Result, UsageError};

@@ -31,6 +31,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use seqloom_runtime::error::{Class, RunError};
+
 use self::definition::{DefinitionError, Experiment};
 use self::host::Host;
 use self::perf::Perf;
@@ -265,6 +267,16 @@ pub(crate) enum CampaignError {
     /// It was asked to stop. What was recorded by then is kept.
     #[error("stopped; `seqloom-lab report` shows the runs that were made")]
     Stopped,
+}
+
+impl RunError for CampaignError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Definition(_) => Class::Usage,
+            Self::Lab(lab) => lab.class(),
+            Self::Stopped => Class::Interrupted,
+        }
+    }
 }
 
 fn run_all(

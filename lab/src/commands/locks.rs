@@ -56,7 +56,7 @@ pub(super) fn kinds(names: &[String]) -> Result<Option<Vec<Kind>>, UsageError> {
 }
 
 /// Runs the experiment and writes its report.
-pub(super) fn run(arguments: &LocksArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &LocksArguments, console: &Console) -> seqloom_terminal::Result<()> {
     if let Some(folder) = &arguments.again {
         return Ok(locks::write_again(folder)?);
     }

@@ -78,7 +78,10 @@ pub(crate) struct CallArguments {
 }
 
 /// Runs the experiment and writes its report.
-pub(super) fn run(arguments: &MethylationArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(
+    arguments: &MethylationArguments,
+    console: &Console,
+) -> seqloom_terminal::Result<()> {
     if let Some(folder) = &arguments.again {
         return Ok(methylation::RESULTS.write_again(folder)?);
     }
@@ -120,7 +123,7 @@ pub(super) fn run(arguments: &MethylationArguments, console: &Console) -> anyhow
 }
 
 /// Is one run of a structure: calls all reads and says what that took.
-pub(super) fn call(arguments: &CallArguments) -> anyhow::Result<()> {
+pub(super) fn call(arguments: &CallArguments) -> seqloom_terminal::Result<()> {
     let unknown = || UsageError(format!("there is no way {}", arguments.way));
     let way = *WAYS.iter().find(|way| way.name == arguments.way).ok_or_else(unknown)?;
     let choice = Engine::from_str(way.engine, false).map_err(UsageError)?;

@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use seqloom_io::sink::output::OutputError;
+use seqloom_terminal::error::SystemError;
 
 use seqloom_terminal::{Console, print};
 
@@ -68,7 +69,7 @@ impl LabCommand {
 }
 
 /// Runs the command.
-pub(crate) fn run(command: &LabCommand, console: &Console) -> anyhow::Result<()> {
+pub(crate) fn run(command: &LabCommand, console: &Console) -> seqloom_terminal::Result<()> {
     match command {
         LabCommand::Locks(arguments) => locks::run(arguments, console),
         LabCommand::Methylation(arguments) => methylation::run(arguments, console),
@@ -98,12 +99,12 @@ fn print_counters<N: Display, V: Display>(counters: &[(N, V)]) -> Result<(), Out
 }
 
 /// Another program of this project: the one beside this, else that of the PATH.
-fn beside(program: &str) -> std::io::Result<PathBuf> {
-    let beside = std::env::current_exe()?.with_file_name(program);
+fn beside(program: &str) -> Result<PathBuf, SystemError> {
+    let beside = std::env::current_exe().map_err(SystemError::new)?.with_file_name(program);
     Ok(if beside.is_file() { beside } else { PathBuf::from(program) })
 }
 
 /// The product, which experiments run as it is.
-fn product() -> std::io::Result<PathBuf> {
+fn product() -> Result<PathBuf, SystemError> {
     beside("seqloom")
 }

@@ -54,7 +54,7 @@ pub(crate) struct OutputArguments {
 }
 
 /// Runs the experiment and writes its report.
-pub(super) fn run(arguments: &OutputArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &OutputArguments, console: &Console) -> seqloom_terminal::Result<()> {
     if let Some(folder) = &arguments.again {
         return Ok(sinks::RESULTS.write_again(folder)?);
     }

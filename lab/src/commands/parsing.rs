@@ -41,7 +41,7 @@ pub(crate) struct ParsingArguments {
 }
 
 /// Runs the experiment and writes its report.
-pub(super) fn run(arguments: &ParsingArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &ParsingArguments, console: &Console) -> seqloom_terminal::Result<()> {
     if let Some(folder) = &arguments.again {
         return Ok(parsing::RESULTS.write_again(folder)?);
     }

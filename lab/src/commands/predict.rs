@@ -13,6 +13,7 @@ use crate::predict::published::Published;
 use crate::predict::{report, validate};
 use crate::table::Table;
 
+use seqloom_terminal::error::InputError;
 use seqloom_terminal::{Console, UsageError, print};
 
 /// Most threads that are asked for: a simulation's time grows with them.
@@ -79,7 +80,7 @@ pub(crate) struct PredictArguments {
 }
 
 /// Prints bands, or writes the report of a validation.
-pub(super) fn run(arguments: &PredictArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &PredictArguments, console: &Console) -> seqloom_terminal::Result<()> {
     match &arguments.validate {
         Some(folder) => check(folder, &arguments.out, console),
         None => answer(arguments),
@@ -87,14 +88,14 @@ pub(super) fn run(arguments: &PredictArguments, console: &Console) -> anyhow::Re
 }
 
 /// The model against what was published.
-fn check(folder: &Path, out: &Path, console: &Console) -> anyhow::Result<()> {
+fn check(folder: &Path, out: &Path, console: &Console) -> seqloom_terminal::Result<()> {
     let published = Published::read(folder)?;
     let found = validate::validate(&published, &mut |what| console.info(what));
-    anyhow::ensure!(
-        !found.predictions.is_empty(),
-        "{}: no set of curves with O, D and the baseline on a machine that is known, and its peaks",
-        folder.display()
-    );
+    if found.predictions.is_empty() {
+        let problem =
+            "no set of curves with O, D and the baseline on a machine that is known, and its peaks";
+        return Err(InputError::new(folder, problem).into());
+    }
     let facts = [
         ("program", format!("seqloom {}", env!("CARGO_PKG_VERSION"))),
         ("again", "`seqloom-lab predict --validate DIR --out lab/runs/prediction`".to_owned()),
@@ -108,19 +109,19 @@ fn check(folder: &Path, out: &Path, console: &Console) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn answer(arguments: &PredictArguments) -> anyhow::Result<()> {
+fn answer(arguments: &PredictArguments) -> seqloom_terminal::Result<()> {
     let Source { text: costs, name: from } =
         text_or(arguments.parsing.as_deref(), bands::SHIPPED_TABLE, "parsing.tsv")?;
     let Source { text: laws, name: laws_from } =
         text_or(arguments.laws.as_deref(), SHIPPED_LAWS, "laws.tsv")?;
     let question = question(arguments, &laws, &laws_from)?;
-    let named = |error| anyhow::anyhow!("{from}: {error}");
+    let named = |error| InputError::new(Path::new(&from), error);
     let ways = bands::ways(&costs, &arguments.files, &arguments.unit).map_err(named)?;
     if ways.is_empty() {
         let inputs = bands::inputs(&costs).map_err(named)?.into_iter();
         let inputs: Vec<String> = inputs.map(|it| format!("{} {}", it.files, it.unit)).collect();
         let what = format!("{from} has no rows of {} {}", arguments.files, arguments.unit);
-        anyhow::bail!(UsageError(format!("{what}; it has {}", inputs.join(", "))));
+        return Err(UsageError(format!("{what}; it has {}", inputs.join(", "))).into());
     }
     let mut text = format!(
         "# costs of taking reads: {from}, {} files, units of {} bytes, one thread\n\
@@ -139,18 +140,22 @@ struct Source {
 }
 
 /// A file's, or what is shipped.
-fn text_or(file: Option<&Path>, shipped: &str, name: &str) -> anyhow::Result<Source> {
+fn text_or(file: Option<&Path>, shipped: &str, name: &str) -> seqloom_terminal::Result<Source> {
     match file {
         None => Ok(Source { text: shipped.to_owned(), name: format!("the shipped {name}") }),
         Some(path) => {
             let text = fs::read_to_string(path);
-            let text = text.map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
+            let text = text.map_err(|error| InputError::read(path, &error))?;
             Ok(Source { text, name: path.display().to_string() })
         }
     }
 }
 
-fn question(arguments: &PredictArguments, laws: &str, laws_from: &str) -> anyhow::Result<Question> {
+fn question(
+    arguments: &PredictArguments,
+    laws: &str,
+    laws_from: &str,
+) -> seqloom_terminal::Result<Question> {
     let machine = machine(&arguments.machine)?;
     let among = |names: Vec<&str>, what: &str| {
         UsageError(format!("no {what} of that name: {}", names.join(", ")))
@@ -164,8 +169,8 @@ fn question(arguments: &PredictArguments, laws: &str, laws_from: &str) -> anyhow
     let lock = match law {
         None => HandOver::constant(0.0),
         Some((name, _)) => bands::law(laws, name, &machine)
-            .map_err(|error| anyhow::anyhow!("{laws_from}: {error}"))?
-            .ok_or_else(|| anyhow::anyhow!("{laws_from} has no law of {name}"))?,
+            .map_err(|error| InputError::new(Path::new(laws_from), error))?
+            .ok_or_else(|| InputError::new(Path::new(laws_from), format!("no law of {name}")))?,
     };
     for (name, value) in [
         ("--engine-us", arguments.engine_us),
@@ -173,13 +178,13 @@ fn question(arguments: &PredictArguments, laws: &str, laws_from: &str) -> anyhow
         ("--output-ns", arguments.output_ns),
     ] {
         if !(0.0..=1e12).contains(&value) {
-            anyhow::bail!(UsageError(format!("{name} {value} is not between 0 and 1e12")));
+            return Err(UsageError(format!("{name} {value} is not between 0 and 1e12")).into());
         }
     }
     let most = bands::MOST_HOLD_READS;
     if arguments.output_reads.get() > most {
         let what = format!("--output-reads {} is more than {most}", arguments.output_reads);
-        anyhow::bail!(UsageError(what));
+        return Err(UsageError(what).into());
     }
     Ok(Question {
         threads: threads(&arguments.threads)?,

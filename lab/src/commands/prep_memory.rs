@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::output::Fact;
 use crate::prep_memory::{self, PHASES, PrepMemory};
 use seqloom_runtime::machine;
+use seqloom_terminal::error::InputError;
 
 use seqloom_terminal::{Console, signals};
 
@@ -54,7 +55,10 @@ pub(crate) struct PrepMemoryArguments {
 }
 
 /// Runs the experiment and writes its report.
-pub(super) fn run(arguments: &PrepMemoryArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(
+    arguments: &PrepMemoryArguments,
+    console: &Console,
+) -> seqloom_terminal::Result<()> {
     let experiment = PrepMemory {
         program: super::product()?,
         plain_program: arguments.plain.clone(),
@@ -70,7 +74,8 @@ pub(super) fn run(arguments: &PrepMemoryArguments, console: &Console) -> anyhow:
     // Programs run in groups of their own: a signal that ended this process would leave them.
     signals::defer();
     let table = experiment.run(&mut |what| console.info(what), &phases, &signals::interrupted)?;
-    let size = std::fs::metadata(&arguments.input)?.len();
+    let size = std::fs::metadata(&arguments.input);
+    let size = size.map_err(|error| InputError::read(&arguments.input, &error))?.len();
     let mut facts = vec![
         ("machine", format!("{} cores", machine::available_cores())),
         ("threads", arguments.threads.to_string()),

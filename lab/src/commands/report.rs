@@ -15,7 +15,7 @@ pub(crate) struct ReportArguments {
 }
 
 /// Writes tables and page.
-pub(super) fn run(arguments: &ReportArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &ReportArguments, console: &Console) -> seqloom_terminal::Result<()> {
     campaign::report(&arguments.folder)?;
     console.info(&format!("report in {}", arguments.folder.join("report.html").display()));
     Ok(())

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use crate::campaign::shipped::{SHIPPED, by_name};
-use crate::campaign::{Campaign, CampaignError, Setting};
+use crate::campaign::{Campaign, Setting};
 
 use seqloom_terminal::UsageError;
+use seqloom_terminal::error::InputError;
+use seqloom_terminal::error::SystemError;
 use seqloom_terminal::signals;
 use seqloom_terminal::{Console, print};
 
@@ -56,7 +58,7 @@ fn setting(text: &str) -> Result<Setting, String> {
 }
 
 /// The text of an experiment: of a file, or of one that comes with the program.
-fn text_of(experiment: &str) -> anyhow::Result<String> {
+fn text_of(experiment: &str) -> seqloom_terminal::Result<String> {
     if let Some(text) = by_name(experiment) {
         return Ok(text.to_owned());
     }
@@ -67,10 +69,10 @@ fn text_of(experiment: &str) -> anyhow::Result<String> {
             format!("there is no file {experiment}, and no experiment of that name: {names}");
         return Err(UsageError(text).into());
     }
-    std::fs::read_to_string(path).map_err(|error| anyhow::anyhow!("{experiment}: {error}"))
+    Ok(std::fs::read_to_string(path).map_err(|error| InputError::read(path, &error))?)
 }
 
-fn campaign(arguments: &RunArguments) -> anyhow::Result<Campaign> {
+fn campaign(arguments: &RunArguments) -> seqloom_terminal::Result<Campaign> {
     let text = text_of(&arguments.experiment)?;
     let name = Path::new(&arguments.experiment).file_stem().unwrap_or_default();
     let out = arguments.out.clone().unwrap_or_else(|| Path::new("out/lab").join(name));
@@ -89,38 +91,36 @@ fn campaign(arguments: &RunArguments) -> anyhow::Result<Campaign> {
         out,
         testkit: super::beside(TESTKIT)?,
         seqloom: super::product()?,
-        lab: std::env::current_exe()?,
+        lab: std::env::current_exe().map_err(SystemError::new)?,
         command_line: std::env::args().collect(),
         counted: !arguments.no_counters,
     })
 }
 
-/// A definition that makes no sense is a wrong command line.
-fn usage(error: CampaignError) -> anyhow::Error {
-    match error {
-        CampaignError::Definition(error) => UsageError(error.to_string()).into(),
-        other => other.into(),
-    }
-}
-
 /// Runs the experiment and writes its report.
-pub(super) fn run(arguments: &RunArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &RunArguments, console: &Console) -> seqloom_terminal::Result<()> {
     let campaign = campaign(arguments)?;
     if arguments.dry_run {
-        return Ok(print(&campaign.dry_run().map_err(usage)?)?);
+        return Ok(print(&campaign.dry_run()?)?);
     }
     // Programs under way are ended, and what was recorded is kept.
     signals::defer();
     let mut tell = |what: &str| console.info(what);
-    let outcome = campaign.run(&signals::interrupted, &mut tell).map_err(usage)?;
+    let outcome = campaign.run(&signals::interrupted, &mut tell)?;
     let report = campaign.out.join("report.html");
     console.info(&format!("report in {}", report.display()));
     if outcome.left_out > 0 {
         console.info(&format!("{} configurations were left out, see there", outcome.left_out));
     }
     let (failed, programs) = (outcome.failed, outcome.programs);
-    anyhow::ensure!(failed == 0, "{failed} of {programs} programs failed, see the report");
-    anyhow::ensure!(programs > 0, "nothing was run: all configurations were left out");
+    if failed > 0 {
+        let text = format!("{failed} of {programs} programs failed, see the report");
+        return Err(SystemError(text).into());
+    }
+    if programs == 0 {
+        let text = "nothing was run: all configurations were left out";
+        return Err(SystemError(text.to_owned()).into());
+    }
     Ok(())
 }
 

@@ -14,6 +14,7 @@ use crate::schedule::{
 use crate::sinks::Strategy;
 use seqloom_locks::Kind;
 use seqloom_runtime::{machine, placement};
+use seqloom_terminal::error::SystemError;
 
 use super::locks::kinds;
 use super::print_counters;
@@ -143,7 +144,10 @@ fn again() -> Vec<String> {
 }
 
 /// Runs the experiment and writes its report.
-pub(super) fn run(arguments: &ScheduleArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(
+    arguments: &ScheduleArguments,
+    console: &Console,
+) -> seqloom_terminal::Result<()> {
     if let Some(folder) = &arguments.again {
         return Ok(schedule::RESULTS.write_again(folder)?);
     }
@@ -217,7 +221,7 @@ fn reads(arguments: &RunArguments) -> Result<u64, UsageError> {
 }
 
 /// Is one run of one schedule, and says what it took.
-pub(super) fn run_one(arguments: &RunArguments) -> anyhow::Result<()> {
+pub(super) fn run_one(arguments: &RunArguments) -> seqloom_terminal::Result<()> {
     let work = work(arguments.work.as_ref());
     let given = arguments.output.clone();
     let output = given.unwrap_or_else(|| work.join(format!("output-{}", std::process::id())));
@@ -230,7 +234,7 @@ pub(super) fn run_one(arguments: &RunArguments) -> anyhow::Result<()> {
     let begin = || if arguments.wait { wait_for_a_line() } else { Ok(()) };
     let done = schedule::run_one(&configuration, &begin);
     if arguments.output.is_none() && configuration.output.exists() {
-        std::fs::remove_dir_all(&configuration.output)?;
+        std::fs::remove_dir_all(&configuration.output).map_err(SystemError::new)?;
     }
     Ok(print_counters(&done?)?)
 }

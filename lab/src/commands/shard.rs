@@ -50,7 +50,7 @@ pub(crate) struct ShardArguments {
 }
 
 /// Runs the experiment and writes its report.
-pub(super) fn run(arguments: &ShardArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &ShardArguments, console: &Console) -> seqloom_terminal::Result<()> {
     let gzip = match arguments.gzip.as_slice() {
         [] => None,
         [first, second] => Some([first.clone(), second.clone()]),

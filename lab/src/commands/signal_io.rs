@@ -68,7 +68,10 @@ pub(crate) struct ReadArguments {
 }
 
 /// Runs the experiment and writes its report.
-pub(super) fn run(arguments: &SignalIoArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(
+    arguments: &SignalIoArguments,
+    console: &Console,
+) -> seqloom_terminal::Result<()> {
     if let Some(folder) = &arguments.again {
         return Ok(signal_io::RESULTS.write_again(folder)?);
     }
@@ -123,7 +126,7 @@ fn load() -> String {
 }
 
 /// Is one run: reads all and says how much that was.
-pub(super) fn read(arguments: &ReadArguments) -> anyhow::Result<()> {
+pub(super) fn read(arguments: &ReadArguments) -> seqloom_terminal::Result<()> {
     let unknown = || UsageError(format!("there is no way {}", arguments.way));
     let way = *WAYS.iter().find(|way| way.name == arguments.way).ok_or_else(unknown)?;
     let engine = match way.engine {

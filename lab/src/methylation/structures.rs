@@ -26,6 +26,7 @@ use seqloom_io::alignments::{
 };
 use seqloom_io::indexed_fasta::{IndexedFasta, IndexedFastaError};
 use seqloom_io::random_text::TextScratch;
+use seqloom_runtime::error::{Class, RunError};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::monitor::Monitor;
 use seqloom_runtime::pool::{self, WorkerPanic};
@@ -61,19 +62,19 @@ pub(crate) struct StructureOptions {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StructureError {
     /// The BAM cannot be read.
-    #[error("{0}")]
+    #[error(transparent)]
     Alignments(#[from] AlignmentError),
     /// The reference cannot be read.
-    #[error("{0}")]
+    #[error(transparent)]
     Reference(#[from] IndexedFastaError),
     /// A file of signal cannot be opened or read.
-    #[error("{0}")]
+    #[error(transparent)]
     Store(#[from] StoreError),
     /// A read cannot be decoded.
-    #[error("{0}")]
+    #[error(transparent)]
     Read(#[from] ReadError),
     /// A pore model is damaged.
-    #[error("{0}")]
+    #[error(transparent)]
     Model(#[from] ModelError),
     /// A file cannot be read or written.
     #[error("{path}: {source}")]
@@ -87,8 +88,22 @@ pub(crate) enum StructureError {
     #[error("{0} is not one of these structures")]
     Way(&'static str),
     /// A worker failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Worker(#[from] WorkerPanic),
+}
+
+impl RunError for StructureError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Alignments(alignments) => alignments.class(),
+            Self::Reference(reference) => reference.class(),
+            Self::Store(store) => store.class(),
+            Self::Read(_) | Self::Model(_) => Class::Input,
+            Self::File { source, .. } => Class::of_input(source),
+            Self::Way(_) => Class::Usage,
+            Self::Worker(panic) => panic.class(),
+        }
+    }
 }
 
 /// A read with all but its signal.

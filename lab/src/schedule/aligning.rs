@@ -50,25 +50,25 @@ pub(super) struct Told {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ScheduleError {
     /// Malformed or unpaired input.
-    #[error("{0}")]
+    #[error(transparent)]
     Input(#[from] CohortError),
     /// The input cannot be read.
-    #[error("{0}")]
+    #[error(transparent)]
     Source(#[from] SourceError),
     /// The engine failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Engine(#[from] EngineError),
     /// The engine's records could not be completed.
-    #[error("{0}")]
+    #[error(transparent)]
     Emit(#[from] EmitError),
     /// The output failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Sink(#[from] SinkError),
     /// The flow of `align` failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Ingest(#[from] IngestError<SinkError>),
     /// A worker panicked.
-    #[error("{0}")]
+    #[error(transparent)]
     Panic(#[from] WorkerPanic),
     /// A worker could not be put where it belongs.
     #[error("a worker could not be placed: {0}")]

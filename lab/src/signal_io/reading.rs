@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use seqloom_format::signal::SignalRead;
 use seqloom_format::slow5::index;
+use seqloom_runtime::error::{Class, RunError};
 use seqloom_runtime::failure::Failure;
 use seqloom_runtime::pool::{self, WorkerPanic};
 use seqloom_signal::flow::inputs::{self, InputsError};
@@ -37,20 +38,31 @@ pub(crate) struct ReadingOptions {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadingError {
     /// The files cannot be found.
-    #[error("{0}")]
+    #[error(transparent)]
     Inputs(#[from] InputsError),
     /// A file cannot be opened or read.
-    #[error("{0}")]
+    #[error(transparent)]
     Store(#[from] StoreError),
     /// A read cannot be decoded.
-    #[error("{0}")]
+    #[error(transparent)]
     Read(#[from] ReadError),
     /// A worker failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Worker(#[from] WorkerPanic),
     /// The index of a file is missing or bad.
     #[error("{0}")]
     Index(String),
+}
+
+impl RunError for ReadingError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Inputs(inputs) => inputs.class(),
+            Self::Store(store) => store.class(),
+            Self::Read(_) | Self::Index(_) => Class::Input,
+            Self::Worker(panic) => panic.class(),
+        }
+    }
 }
 
 /// A read: where its file is, or the open file, and its place there.

@@ -79,9 +79,9 @@ struct Plan {
 /// Why a run ended early.
 #[derive(Debug, thiserror::Error)]
 enum WriteError {
-    #[error("{0}")]
+    #[error(transparent)]
     Sink(#[from] SinkError),
-    #[error("{0}")]
+    #[error(transparent)]
     Panic(#[from] WorkerPanic),
 }
 

@@ -9,6 +9,8 @@
 //! hold coordinates, never pointers into an index, so *any replica may serve any batch of any
 //! cohort*: the worker's scratch decides which one it reads. The cohort sequence stays global.
 
+use seqloom_runtime::error::{Class, Place, RunError};
+
 pub mod bwa;
 mod copied_reads;
 pub mod fake;
@@ -100,6 +102,27 @@ pub enum EngineError {
     /// The engine's output could not be captured.
     #[error("the engine's messages could not be redirected: {0}")]
     Fence(std::io::Error),
+}
+
+impl RunError for EngineError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Option(_) => Class::Usage,
+            Self::Load { .. } | Self::WrongIndex { .. } | Self::Read { .. } => Class::Input,
+            Self::Failed(_) => Class::Bug,
+            Self::Fence(_) => Class::System,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Load { prefix, .. } | Self::WrongIndex { prefix, .. } => {
+                Place { file: Some(prefix.clone()), ..Place::default() }
+            }
+            Self::Read { name, .. } => Place::default().at_name(name),
+            Self::Option(_) | Self::Failed(_) | Self::Fence(_) => Place::default(),
+        }
+    }
 }
 
 /// An alignment algorithm; see the module documentation for the phases.

@@ -18,6 +18,8 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
+use seqloom_runtime::error::{Class, Place, RunError};
+
 use super::IndexPaths;
 use super::annotation::{Annotation, TextError, read_alt, read_amb, read_ann};
 use super::packed::pac_bytes;
@@ -109,6 +111,26 @@ pub enum IndexError {
         /// How that shows.
         problem: String,
     },
+}
+
+impl RunError for IndexError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Missing { .. } => Class::MissingInput,
+            Self::Io { source, .. } => Class::of_input(source),
+            Self::Text { .. } | Self::Damaged { .. } | Self::OtherReference { .. } => Class::Input,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Missing { prefix: path, .. }
+            | Self::Io { path, .. }
+            | Self::Damaged { path, .. }
+            | Self::OtherReference { bwt: path, .. } => Place::of(path),
+            Self::Text { path, line, .. } => Place::of(path).at_line(*line),
+        }
+    }
 }
 
 fn names(paths: &[PathBuf]) -> String {

@@ -4,7 +4,9 @@ use std::io;
 use std::path::PathBuf;
 
 use seqloom_format::fasta::FastaError;
+use seqloom_io::reference::fasta_place;
 use seqloom_io::sink::atomic::AtomicFileError;
+use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::pool::WorkerPanic;
 
@@ -30,7 +32,7 @@ pub enum BuildError {
         source: io::Error,
     },
     /// A file of the index could not be made, synced or given its name.
-    #[error("{0}")]
+    #[error(transparent)]
     Output(#[from] AtomicFileError),
     /// The gzip data of the FASTA is damaged or ends early.
     #[error("{}: damaged or truncated gzip data: {source}", path.display())]
@@ -83,6 +85,37 @@ pub enum BuildError {
     #[error("the suffix array could not be made: {0}")]
     SuffixArray(String),
     /// A worker panicked.
-    #[error("{0}")]
+    #[error(transparent)]
     Worker(#[from] WorkerPanic),
+}
+
+impl RunError for BuildError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Output(file) => file.class(),
+            Self::Worker(panic) => panic.class(),
+            Self::Write { .. } => Class::Output,
+            Self::Io { source, .. } => Class::of_input(source),
+            Self::Gzip { .. } | Self::Fasta { .. } | Self::TooLarge { .. } => Class::Input,
+            Self::Stride(_) | Self::MemoryLimit { .. } => Class::Usage,
+            Self::OutOfMemory(_) => Class::System,
+            Self::SuffixArray(_) => Class::Bug,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Io { path, .. }
+            | Self::Write { path, .. }
+            | Self::Gzip { path, .. }
+            | Self::TooLarge { path, .. } => Place::of(path),
+            Self::Fasta { path, source } => fasta_place(path, source),
+            Self::Output(file) => file.place(),
+            Self::Stride(_)
+            | Self::MemoryLimit { .. }
+            | Self::OutOfMemory(_)
+            | Self::SuffixArray(_)
+            | Self::Worker(_) => Place::default(),
+        }
+    }
 }

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicU64;
 
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::source::{InputBlock, ReadSource, SourceError};
+use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::placement::Plan;
 use seqloom_runtime::pool::{self, WorkerPanic};
 use seqloom_runtime::trace::Stage;
@@ -131,19 +132,19 @@ pub struct IngestOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError<S: std::error::Error> {
     /// Malformed or unpaired input.
-    #[error("{0}")]
+    #[error(transparent)]
     Input(#[from] CohortError),
     /// The engine failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Engine(#[from] EngineError),
     /// The engine's records could not be completed.
-    #[error("{0}")]
+    #[error(transparent)]
     Emit(#[from] EmitError),
     /// The sink failed.
-    #[error("{0}")]
-    Sink(#[source] S),
+    #[error(transparent)]
+    Sink(S),
     /// A bug.
-    #[error("{0}")]
+    #[error(transparent)]
     Panic(#[from] WorkerPanic),
     /// A worker could not be put where it belongs.
     #[error("a worker could not be placed: {0}")]
@@ -168,6 +169,36 @@ pub enum IngestError<S: std::error::Error> {
     /// The run was stopped from outside.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl<S: RunError> RunError for IngestError<S> {
+    fn class(&self) -> Class {
+        match self {
+            Self::Input(input) => input.class(),
+            Self::Engine(engine) => engine.class(),
+            Self::Emit(emit) => emit.class(),
+            Self::Sink(sink) => sink.class(),
+            Self::Panic(panic) => panic.class(),
+            Self::Placement(_) => Class::System,
+            Self::CohortTooLarge { .. } => Class::Usage,
+            Self::Incomplete => Class::Bug,
+            Self::Interrupted => Class::Interrupted,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Input(input) => input.place(),
+            Self::Engine(engine) => engine.place(),
+            Self::Emit(emit) => emit.place(),
+            Self::Sink(sink) => sink.place(),
+            Self::Panic(_)
+            | Self::Placement(_)
+            | Self::CohortTooLarge { .. }
+            | Self::Incomplete
+            | Self::Interrupted => Place::default(),
+        }
+    }
 }
 
 impl<S: std::error::Error> From<SourceError> for IngestError<S> {

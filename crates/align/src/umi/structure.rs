@@ -7,6 +7,8 @@
 use std::ops::Range;
 use std::str::FromStr;
 
+use seqloom_runtime::error::{Class, RunError};
+
 /// What the bases of a read are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadStructure {
@@ -34,6 +36,12 @@ pub enum StructureError {
     /// Nothing, or several things, to align.
     #[error("must have one T, the bases to align")]
     Templates,
+}
+
+impl RunError for StructureError {
+    fn class(&self) -> Class {
+        Class::Usage
+    }
 }
 
 impl FromStr for ReadStructure {

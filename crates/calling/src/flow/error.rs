@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use seqloom_io::alignments::AlignmentError;
 use seqloom_io::indexed_fasta::IndexedFastaError;
 use seqloom_io::random_text::TextError;
+use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::pool::WorkerPanic;
 
 /// Why calling ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The BAM cannot be read or is malformed.
-    #[error("{0}")]
+    #[error(transparent)]
     Alignments(#[from] AlignmentError),
     /// It is not sorted by coordinate.
     #[error(
@@ -25,17 +26,40 @@ pub enum CallError {
         name: String,
     },
     /// The reference cannot be read.
-    #[error("{0}")]
+    #[error(transparent)]
     Reference(#[from] IndexedFastaError),
     /// The reads cannot be read.
-    #[error("{0}")]
+    #[error(transparent)]
     Sequences(#[from] TextError),
     /// A bug.
-    #[error("{0}")]
+    #[error(transparent)]
     Panic(#[from] WorkerPanic),
     /// The source ended although records are missing.
     #[error("the BAM ended before its last block was delivered: this is a bug")]
     Incomplete,
+}
+
+impl RunError for CallError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Alignments(alignments) => alignments.class(),
+            Self::Unsorted { .. } => Class::Input,
+            Self::Reference(reference) => reference.class(),
+            Self::Sequences(sequences) => sequences.class(),
+            Self::Panic(panic) => panic.class(),
+            Self::Incomplete => Class::Bug,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Alignments(alignments) => alignments.place(),
+            Self::Unsorted { path, name } => Place::of(path).at_name(name),
+            Self::Reference(reference) => reference.place(),
+            Self::Sequences(sequences) => sequences.place(),
+            Self::Panic(_) | Self::Incomplete => Place::default(),
+        }
+    }
 }
 
 impl CallError {

@@ -12,6 +12,7 @@ use seqloom_format::bam::BASE_LETTERS;
 use seqloom_format::sequence_scan::SequenceSink;
 use seqloom_io::random_text::{RandomText, TextError, TextScratch};
 use seqloom_io::sequences::{SequencesError, scan};
+use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::memory::ByteSize;
 
 use seqloom_signal::store::{Location, ReadIndex};
@@ -25,10 +26,10 @@ const PIECE_BASES: u64 = 2 * PIECE_BYTES as u64;
 #[derive(Debug, thiserror::Error)]
 pub enum ReadSequencesError {
     /// The file cannot be read.
-    #[error("{0}")]
+    #[error(transparent)]
     Text(#[from] TextError),
     /// It cannot be read or is malformed.
-    #[error("{0}")]
+    #[error(transparent)]
     Scan(#[from] SequencesError),
     /// Bases or names are too many for the memory.
     #[error(
@@ -42,6 +43,24 @@ pub enum ReadSequencesError {
         /// What helps.
         hint: &'static str,
     },
+}
+
+impl RunError for ReadSequencesError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Text(text) => text.class(),
+            Self::Scan(scan) => scan.class(),
+            Self::Memory { .. } => Class::Usage,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Text(text) => text.place(),
+            Self::Scan(scan) => scan.place(),
+            Self::Memory { path, .. } => Place::of(path),
+        }
+    }
 }
 
 /// What a name led to.

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use seqloom_format::signal::{SignalHeader, SignalRead};
 use seqloom_io::beside::is_older;
+use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::lock;
 
 use seqloom_signal::flow::pass::{Components, Stage, Work};
@@ -200,11 +201,27 @@ impl Stage for ScanFiles<'_> {
 #[derive(Debug, thiserror::Error)]
 pub enum SignalFilesError {
     /// An index file is of no use.
-    #[error("{0}")]
+    #[error(transparent)]
     Index(#[from] IndexFileError),
     /// There are more than a place can name.
     #[error("{0} files of signal are more than {MAX_FILES}; join them first")]
     TooManyFiles(usize),
+}
+
+impl RunError for SignalFilesError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Index(index) => index.class(),
+            Self::TooManyFiles(_) => Class::Usage,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Index(index) => index.place(),
+            Self::TooManyFiles(_) => Place::default(),
+        }
+    }
 }
 
 /// Collects what [`ListFiles`] and [`ScanFiles`] find.

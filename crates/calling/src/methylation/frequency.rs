@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use seqloom_io::source::SourceError;
 use seqloom_io::text::for_each_line;
+use seqloom_runtime::error::{Class, Place, RunError};
 
 use super::table::{CallRow, Columns, TableError};
 use super::tallies::{Absorb, Tallies};
@@ -71,7 +72,7 @@ pub struct FrequencyOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum FrequencyError {
     /// The file cannot be read.
-    #[error("{0}")]
+    #[error(transparent)]
     Source(#[from] SourceError),
     /// A line is malformed.
     #[error("{}: line {line} {source}", path.display())]
@@ -90,6 +91,23 @@ pub enum FrequencyError {
         /// The file.
         path: PathBuf,
     },
+}
+
+impl RunError for FrequencyError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Source(source) => source.class(),
+            Self::Line { .. } | Self::Empty { .. } => Class::Input,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Source(source) => source.place(),
+            Self::Line { path, line, .. } => Place::of(path).at_line(*line),
+            Self::Empty { path } => Place::of(path),
+        }
+    }
 }
 
 /// Where a group is.

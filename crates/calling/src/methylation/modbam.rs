@@ -28,10 +28,10 @@ const CODE_G: u8 = 4;
 #[derive(Debug, thiserror::Error)]
 pub enum ModbamError {
     /// The record is malformed, or would become too large.
-    #[error("{0}")]
+    #[error(transparent)]
     Edit(#[from] EditError),
     /// The tags could not be put together.
-    #[error("{0}")]
+    #[error(transparent)]
     Modifications(#[from] ModError),
 }
 

@@ -25,11 +25,11 @@ use crate::flow::{
 
 #[derive(Debug, thiserror::Error)]
 enum Error {
-    #[error("{0}")]
+    #[error(transparent)]
     Call(#[from] CallError),
-    #[error("{0}")]
+    #[error(transparent)]
     Panic(#[from] WorkerPanic),
-    #[error("{0}")]
+    #[error(transparent)]
     Store(#[from] StoreError),
 }
 

@@ -32,7 +32,10 @@ pub(super) fn check_mode(arguments: &AlignArguments) -> Result<(), UsageError> {
 ///
 /// # Errors
 /// [`UsageError`].
-pub(crate) fn check_options(arguments: &AlignArguments, lanes: &InputLanes) -> anyhow::Result<()> {
+pub(crate) fn check_options(
+    arguments: &AlignArguments,
+    lanes: &InputLanes,
+) -> seqloom_terminal::Result<()> {
     check_files(arguments, lanes)?;
     let metrics = arguments.output.metrics_request();
     let is_compared = arguments.recalibration.counts() || metrics.wants_reference();
@@ -95,7 +98,7 @@ pub(crate) fn check_options(arguments: &AlignArguments, lanes: &InputLanes) -> a
 }
 
 /// Refuses outputs that are inputs or one another, or that stand in the way.
-fn check_files(arguments: &AlignArguments, lanes: &InputLanes) -> anyhow::Result<()> {
+fn check_files(arguments: &AlignArguments, lanes: &InputLanes) -> seqloom_terminal::Result<()> {
     arguments.output.format()?;
     let inputs = arguments.files().into_iter().chain(lanes.files().cloned());
     let inputs: Vec<PathBuf> = inputs.collect();

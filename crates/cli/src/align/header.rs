@@ -26,7 +26,7 @@ pub(crate) struct OutputHeader {
 ///
 /// # Errors
 /// A read group line that is none.
-pub(super) fn build(parts: &HeaderParts<'_>) -> anyhow::Result<OutputHeader> {
+pub(super) fn build(parts: &HeaderParts<'_>) -> seqloom_terminal::Result<OutputHeader> {
     let mut text = String::from("@HD\tVN:1.6\n");
     for contig in &parts.index.contigs {
         let alt = if contig.is_alt { "\tAH:*" } else { "" };
@@ -39,9 +39,9 @@ pub(super) fn build(parts: &HeaderParts<'_>) -> anyhow::Result<OutputHeader> {
             text.push(b'\n');
         }
     }
-    let mut header = Header::parse(&text)?;
+    let mut header = Header::parse(&text).map_err(|error| UsageError(error.to_string()))?;
     let add = |line: &String| add_read_group(&mut header, line);
-    let read_groups = parts.read_groups.iter().map(add).collect::<anyhow::Result<_>>()?;
+    let read_groups = parts.read_groups.iter().map(add).collect::<seqloom_terminal::Result<_>>()?;
     if parts.sorted {
         header.set_sort_order("coordinate", None);
     } else {
@@ -62,7 +62,7 @@ fn keeps_input_line(line: &[u8], replaces_read_groups: bool) -> bool {
     }
 }
 
-fn add_read_group(header: &mut Header, line: &str) -> anyhow::Result<Vec<u8>> {
+fn add_read_group(header: &mut Header, line: &str) -> seqloom_terminal::Result<Vec<u8>> {
     let expanded = expand_escapes(line);
     let refuse = |error: HeaderError| UsageError(format!("-R '{line}': {error}"));
     Ok(header.add_read_group(expanded.as_bytes()).map_err(refuse)?)

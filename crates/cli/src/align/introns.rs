@@ -37,7 +37,7 @@ impl FirstPass {
     pub(super) fn of(
         arguments: &AlignArguments,
         inputs: &mut InputLanes,
-    ) -> anyhow::Result<Option<Self>> {
+    ) -> seqloom_terminal::Result<Option<Self>> {
         if !arguments.mode.reads_twice() {
             return Ok(None);
         }
@@ -79,7 +79,7 @@ pub(super) fn align(
     prepared: Prepared<'_>,
     first_pass: Option<FirstPass>,
     console: &Console,
-) -> anyhow::Result<()> {
+) -> seqloom_terminal::Result<()> {
     let table = Arc::new(IntronTable::new(arguments.mode.introns(index, console)?));
     let load = || {
         let (prefix, options) = (&arguments.reference, arguments.mode.spliced());
@@ -105,7 +105,11 @@ pub(super) fn align(
 }
 
 /// Goes through the whole input, and throws away what comes of it.
-fn look<E: AlignmentEngine>(engine: &E, job: &Job<'_>, opened: OpenedLanes) -> anyhow::Result<()> {
+fn look<E: AlignmentEngine>(
+    engine: &E,
+    job: &Job<'_>,
+    opened: OpenedLanes,
+) -> seqloom_terminal::Result<()> {
     job.run.plan_phases(&[("introns", 1.0)]);
     let trace = IngestTrace::default();
     let OpenedLanes { lanes, first, .. } = opened;
@@ -128,7 +132,7 @@ fn write_junctions(
     path: &Path,
     index: &IndexInfo,
     table: &IntronTable,
-) -> anyhow::Result<AtomicFile> {
+) -> seqloom_terminal::Result<AtomicFile> {
     let mut text = String::new();
     let mut contigs = index.contigs.iter();
     let (mut contig, mut start) = (contigs.next(), 0);

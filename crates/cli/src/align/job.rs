@@ -71,7 +71,7 @@ impl<'a> Job<'a> {
         index: &IndexInfo,
         part: Option<InputPart>,
         console: &'a Console,
-    ) -> anyhow::Result<Prepared<'a>> {
+    ) -> seqloom_terminal::Result<Prepared<'a>> {
         let run = Run::new(&arguments.run, console)?;
         run.compress_at(arguments.output.level);
         inputs.tell_ignored(console);
@@ -210,7 +210,7 @@ impl<'a> Job<'a> {
 fn open_outputs<'a>(
     arguments: &'a AlignArguments,
     references: &[Reference],
-) -> anyhow::Result<(OutputPlan<'a>, Vec<Output>)> {
+) -> seqloom_terminal::Result<(OutputPlan<'a>, Vec<Output>)> {
     let (output, stripes, is_sorted) = (&arguments.output, arguments.stripes, !arguments.no_sort);
     OutputPlan::open_striped(output, stripes, references, is_sorted)
 }
@@ -230,7 +230,7 @@ impl MemoryShares {
         index: &IndexInfo,
         run: &Run<'_>,
         demand: Demand,
-    ) -> anyhow::Result<Self> {
+    ) -> seqloom_terminal::Result<Self> {
         let certified = CertifiedRun::plan(arguments, index, demand, run.memory);
         let tables_bytes = certified.table_bytes(index.bases) + arguments.mode.table_bytes(index);
         let index_bytes = index.memory_bytes + tables_bytes;
@@ -262,7 +262,7 @@ impl<'a> Late<'a> {
         arguments: &'a AlignArguments,
         header: &Header,
         console: &Console,
-    ) -> anyhow::Result<Self> {
+    ) -> seqloom_terminal::Result<Self> {
         let recalibration = Recalibration::prepare(&arguments.recalibration, header)?;
         let mut metrics = arguments.output.metrics_request();
         // Stripes are written side by side: whose records follow whose is not known.
@@ -299,7 +299,7 @@ fn check_reference(
     arguments: &AlignArguments,
     header: &Header,
     compares: bool,
-) -> anyhow::Result<()> {
+) -> seqloom_terminal::Result<()> {
     if compares || arguments.recalibration.counts() {
         drop(load_reference(arguments.fasta(), header.references())?);
     }

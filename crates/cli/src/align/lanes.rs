@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use seqloom_align::umi::UmiSource;
 use seqloom_io::source::InputBlock;
+use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::AlignArguments;
@@ -53,6 +54,27 @@ pub(crate) enum SheetError {
     Names { path: PathBuf },
 }
 
+impl RunError for SheetError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Io { source, .. } => Class::of_input(source),
+            Self::Csv { .. } | Self::NoColumn { .. } | Self::Row { .. } | Self::Names { .. } => {
+                Class::Input
+            }
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Io { path, .. }
+            | Self::Csv { path, .. }
+            | Self::NoColumn { path, .. }
+            | Self::Names { path } => Place::of(path),
+            Self::Row { path, line, .. } => Place::of(path).at_line(*line),
+        }
+    }
+}
+
 /// What is wrong with names that no read group can be made of.
 const NAMELESS: &str = "the names of its reads are none of Illumina's, or of several lanes";
 
@@ -92,7 +114,7 @@ impl InputLanes {
     ///
     /// # Errors
     /// A sheet that is none, or of several samples; files that are missing or come twice.
-    pub(crate) fn of(arguments: &AlignArguments) -> anyhow::Result<Self> {
+    pub(crate) fn of(arguments: &AlignArguments) -> seqloom_terminal::Result<Self> {
         if let Some(path) = &arguments.sheet {
             return read(path, arguments.names.sample.as_deref());
         }
@@ -119,7 +141,7 @@ impl InputLanes {
     }
 }
 
-fn read(path: &Path, sample: Option<&str>) -> anyhow::Result<InputLanes> {
+fn read(path: &Path, sample: Option<&str>) -> seqloom_terminal::Result<InputLanes> {
     let io = |source| SheetError::Io { path: path.to_owned(), source };
     let text = fs::read(path).map_err(io)?;
     let InputLanes { mut lanes, ignored } = parse(path, &text)?;

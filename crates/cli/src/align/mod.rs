@@ -50,7 +50,7 @@ use crate::recalibration::Recalibration;
 use seqloom_terminal::Console;
 
 /// Runs the command.
-pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> seqloom_terminal::Result<()> {
     if arguments.run.quiet {
         console.be_quiet();
     }
@@ -103,20 +103,20 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Resu
 }
 
 fn align<E: AlignmentEngine + Send>(
-    load: impl Fn() -> anyhow::Result<E> + Sync,
+    load: impl Fn() -> seqloom_terminal::Result<E> + Sync,
     prepared: Prepared<'_>,
-) -> anyhow::Result<()> {
+) -> seqloom_terminal::Result<()> {
     align_between(load, prepared, |_, _| Ok(()), || Ok(Vec::new()))
 }
 
 /// With what is done before reads are placed, and files that are to get their names with the
 /// output, which are written once they are.
 fn align_between<E: AlignmentEngine + Send>(
-    load: impl Fn() -> anyhow::Result<E> + Sync,
+    load: impl Fn() -> seqloom_terminal::Result<E> + Sync,
     prepared: Prepared<'_>,
-    before: impl FnOnce(&Replicated<E>, &Job<'_>) -> anyhow::Result<()>,
-    after: impl FnOnce() -> anyhow::Result<Vec<AtomicFile>>,
-) -> anyhow::Result<()> {
+    before: impl FnOnce(&Replicated<E>, &Job<'_>) -> seqloom_terminal::Result<()>,
+    after: impl FnOnce() -> seqloom_terminal::Result<Vec<AtomicFile>>,
+) -> seqloom_terminal::Result<()> {
     let Prepared { mut job, first, mut outputs } = prepared;
     let (engine, placed) =
         allocator::with_own_mappings(|| placing::load(&job.ingest.placement, load))?;
@@ -152,7 +152,7 @@ pub(crate) fn load_bwa(
     arguments: &AlignArguments,
     index: &index::IndexInfo,
     threads: usize,
-) -> anyhow::Result<BwaEngine> {
+) -> seqloom_terminal::Result<BwaEngine> {
     let contigs: Vec<_> =
         index.contigs.iter().map(|c| (c.name.clone(), u64::from(c.length))).collect();
     let options = arguments.algorithm.bwa_options();

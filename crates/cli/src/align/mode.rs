@@ -86,7 +86,7 @@ impl ModeArguments {
         &self,
         index: &IndexInfo,
         console: &Console,
-    ) -> anyhow::Result<Vec<Intron>> {
+    ) -> seqloom_terminal::Result<Vec<Intron>> {
         self.spliced.introns(index, console)
     }
 

@@ -114,7 +114,7 @@ impl OpenedLanes {
         inputs: Vec<InputLane>,
         index: &IndexInfo,
         start: Start<'_>,
-    ) -> anyhow::Result<Self> {
+    ) -> seqloom_terminal::Result<Self> {
         let (mut sources, mut looked_at, mut umis) = (Vec::new(), Vec::new(), Vec::new());
         for lane in inputs {
             let source = open_source(arguments, &lane.files, start)?;
@@ -182,7 +182,7 @@ fn open_source(
     arguments: &AlignArguments,
     files: &[PathBuf],
     start: Start<'_>,
-) -> anyhow::Result<ReadSource> {
+) -> seqloom_terminal::Result<ReadSource> {
     let (starts, restart_every_bytes) = match start {
         Start::Beginning => (Vec::new(), None),
         Start::Scan { restart_every_bytes } => (Vec::new(), Some(restart_every_bytes)),
@@ -236,7 +236,7 @@ fn refuse_without_mates(arguments: &AlignArguments, lanes: &[Lane]) -> Result<()
 fn read_groups(
     arguments: &AlignArguments,
     lanes: &[(InputLane, Vec<InputBlock>)],
-) -> anyhow::Result<Vec<String>> {
+) -> seqloom_terminal::Result<Vec<String>> {
     let has_rows = lanes.iter().any(|(lane, _)| lane.row.is_some());
     Ok(if has_rows {
         lanes::read_group_lines(arguments.sheet.as_deref(), lanes)?
@@ -272,7 +272,7 @@ fn umi_rules(
     (source, first): (&ReadSource, &[InputBlock]),
     lane: &InputLane,
     start: Start<'_>,
-) -> anyhow::Result<Option<UmiRules>> {
+) -> seqloom_terminal::Result<Option<UmiRules>> {
     let of_lane = lane.row.as_ref().and_then(|row| row.umi.as_ref());
     let Some(umi) = of_lane.or(arguments.input.umi.as_ref()) else { return Ok(None) };
     refuse_umi(arguments, source, umi)?;
@@ -353,7 +353,7 @@ fn input_bases_at_most(lanes: &[Lane]) -> Option<u64> {
 }
 
 /// Most files that are out of order show it in their first blocks, before the index is loaded.
-fn check_mates(source: &ReadSource, first: &[InputBlock]) -> anyhow::Result<()> {
+fn check_mates(source: &ReadSource, first: &[InputBlock]) -> seqloom_terminal::Result<()> {
     if let Some(mut mates) = MateOrder::of(source) {
         first.iter().try_for_each(|block| mates.accept(block))?;
     }
@@ -361,7 +361,7 @@ fn check_mates(source: &ReadSource, first: &[InputBlock]) -> anyhow::Result<()> 
 }
 
 /// The first block of reads, and what came on the way to it.
-fn fetch_first(source: &ReadSource) -> anyhow::Result<Vec<InputBlock>> {
+fn fetch_first(source: &ReadSource) -> seqloom_terminal::Result<Vec<InputBlock>> {
     let mut scratch = FetchScratch::default();
     let mut blocks = Vec::new();
     loop {

@@ -15,6 +15,7 @@ use seqloom_format::reads::ReadBlock;
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::sink::atomic::{AtomicFile, AtomicFileError};
 use seqloom_io::sink::output::OutputError;
+use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::order::Ordered;
 
 use super::tally::{Tally, Template, percent};
@@ -310,12 +311,30 @@ impl Totals {
 /// Why a batch was not taken.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum JudgedError<E: std::error::Error + 'static> {
-    #[error("{0}")]
-    Sink(#[source] E),
-    #[error("{0}")]
+    #[error(transparent)]
+    Sink(E),
+    #[error(transparent)]
     Record(#[from] RecordError),
-    #[error("{0}")]
+    #[error(transparent)]
     Reads(#[from] OutputError),
+}
+
+impl<E: RunError + 'static> RunError for JudgedError<E> {
+    fn class(&self) -> Class {
+        match self {
+            Self::Sink(sink) => sink.class(),
+            Self::Record(_) => Class::Bug,
+            Self::Reads(output) => output.class(),
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Sink(sink) => sink.place(),
+            Self::Record(_) => Place::default(),
+            Self::Reads(output) => output.place(),
+        }
+    }
 }
 
 /// A sink before which it is noted what became of the reads, where that is wanted.

@@ -14,6 +14,7 @@ use seqloom_runtime::placement::{
 use seqloom_runtime::pool;
 use seqloom_runtime::topology::{Limits, Topology};
 use seqloom_terminal::UsageError;
+use seqloom_terminal::error::SystemError;
 
 /// Options of placement.
 #[derive(Debug, clap::Args)]
@@ -123,7 +124,7 @@ pub(super) fn plan(
     threads: usize,
     index_bytes: u64,
     replicas_fit: impl Fn(usize) -> bool,
-) -> anyhow::Result<Plan> {
+) -> seqloom_terminal::Result<Plan> {
     let wishes = arguments.wishes();
     let asked = wishes != Wishes { huge_pages: wishes.huge_pages, ..Wishes::default() };
     let machine = Topology::read(Path::new("/"));
@@ -135,8 +136,7 @@ pub(super) fn plan(
     if let Err(error) = placement::permitted() {
         // Containers are often forbidden to place memory: then nothing is placed.
         let text = format!("the kernel refuses to place memory here: {error}");
-        anyhow::ensure!(!asked, "{text}");
-        return Ok(Plan::none(threads));
+        return if asked { Err(SystemError(text).into()) } else { Ok(Plan::none(threads)) };
     }
     let limits = Limits::of_this_process(Path::new("/"), &topology);
     Plan::new((&topology, &limits), &wishes, threads, index_bytes, replicas_fit)
@@ -147,28 +147,28 @@ pub(super) fn plan(
 /// CPUs under its policy, and looks where the pages are.
 pub(crate) fn load<E: Send>(
     plan: &Plan,
-    load_one: impl Fn() -> anyhow::Result<E> + Sync,
-) -> anyhow::Result<(Replicated<E>, PlacementReport)> {
+    load_one: impl Fn() -> seqloom_terminal::Result<E> + Sync,
+) -> seqloom_terminal::Result<(Replicated<E>, PlacementReport)> {
     let mut report = PlacementReport::from(plan);
-    let mut load = |group: usize| -> anyhow::Result<E> {
+    let mut load = |group: usize| -> seqloom_terminal::Result<E> {
         let (engine, ranges) = placement::with_pages(plan.small_pages, || {
             pool::run_one(|| {
-                plan.take_loader_slot(group)?;
+                plan.take_loader_slot(group).map_err(SystemError::new)?;
                 let before = Mappings::now();
                 let engine = load_one()?;
                 let ranges = before.and_then(|before| Ok(Mappings::now()?.since(&before)));
-                Ok::<_, anyhow::Error>((engine, ranges))
+                Ok::<_, seqloom_terminal::Error>((engine, ranges))
             })
         })??;
         if let (Ok(ranges), true) = (&ranges, plan.small_pages) {
-            placement::keep_small(ranges)?;
+            placement::keep_small(ranges).map_err(SystemError::new)?;
         }
         let evidence = ranges.and_then(|ranges| Evidence::of(&ranges)).unwrap_or_default();
         report.replicas.push(replica_report(plan, group, &evidence));
         Ok(engine)
     };
     let first = load(0)?;
-    let others = (1..plan.groups.len()).map(load).collect::<anyhow::Result<_>>()?;
+    let others = (1..plan.groups.len()).map(load).collect::<seqloom_terminal::Result<_>>()?;
     Ok((Replicated::new(first, others, plan.clone()), report))
 }
 

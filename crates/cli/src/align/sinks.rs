@@ -10,6 +10,7 @@ use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_prep::finish::{EncodeError, EncodedUnit, Encoder, Encoding};
 use seqloom_prep::metrics::{TalliedRecord, Tally};
 use seqloom_prep::partition::{CollectError, Collector, StoreScratch};
+use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::monitor::Monitor;
 use seqloom_runtime::order::Ordered;
@@ -51,12 +52,30 @@ impl BatchSink for SortedSink<'_> {
 /// Why a batch could not be streamed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StreamError {
-    #[error("{0}")]
+    #[error(transparent)]
     Record(#[from] RecordError),
-    #[error("{0}")]
+    #[error(transparent)]
     Encode(#[from] EncodeError),
-    #[error("{0}")]
+    #[error(transparent)]
     Output(#[from] OutputError),
+}
+
+impl RunError for StreamError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Record(_) => Class::Bug,
+            Self::Encode(encode) => encode.class(),
+            Self::Output(output) => output.class(),
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Record(_) => Place::default(),
+            Self::Encode(encode) => encode.place(),
+            Self::Output(output) => output.place(),
+        }
+    }
 }
 
 /// Records to the output, batch by batch in input order; in turn to its stripes, where there are

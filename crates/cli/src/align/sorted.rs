@@ -42,7 +42,7 @@ pub(super) fn align<E: AlignmentEngine>(
     job: &Job<'_>,
     first: Vec<Vec<InputBlock>>,
     outputs: &mut [Output],
-) -> anyhow::Result<(IngestTotals, Summary)> {
+) -> seqloom_terminal::Result<(IngestTotals, Summary)> {
     let backing = Backing {
         ledger: Ledger::new(job.plan.store_bytes),
         spill: SpillFile::create(&job.spill_folders())?,
@@ -101,7 +101,7 @@ pub(crate) fn ingest_lanes<E: AlignmentEngine>(
     job: &Job<'_>,
     first: Vec<Vec<InputBlock>>,
     collector: &Collector<'_>,
-) -> anyhow::Result<Ingested> {
+) -> seqloom_terminal::Result<Ingested> {
     let watch = || job.watch("align", job.trace.records.load(Ordering::Relaxed));
     let sinks: Vec<_> = (0..job.lanes.len()).map(|lane| SortedSink::new(collector, lane)).collect();
     let outcomes = job.outcomes.as_ref();
@@ -117,7 +117,7 @@ fn in_one_order<'a>(
     no_coordinate: ChunkStore<'a>,
     numbers: &TemplateNumbers,
     resources: &PhaseResources<'a, '_>,
-) -> anyhow::Result<ChunkStore<'a>> {
+) -> seqloom_terminal::Result<ChunkStore<'a>> {
     Ok(match numbers.lanes() {
         1 => no_coordinate,
         _ => redistribute::by_number(no_coordinate, numbers, resources)?,
@@ -129,7 +129,7 @@ fn in_one_order<'a>(
 fn reference(
     job: &Job<'_>,
     records: &StoredRecords<'_>,
-) -> anyhow::Result<Arc<ReferenceSequences>> {
+) -> seqloom_terminal::Result<Arc<ReferenceSequences>> {
     if !job.late.compares && !job.arguments.recalibration.counts() {
         return Ok(Arc::default());
     }
@@ -147,7 +147,7 @@ fn recalibrate(
     job: &Job<'_>,
     reference: &ReferenceSequences,
     records: &StoredRecords<'_>,
-) -> anyhow::Result<Option<Applier>> {
+) -> seqloom_terminal::Result<Option<Applier>> {
     let Some(asked) = &job.late.recalibration else { return Ok(None) };
     let report = asked.report(&job.header, reference, records, &job.run)?;
     asked.applier(&job.header, &report)
@@ -160,7 +160,7 @@ fn finish(
     applier: Option<&Applier>,
     compared: Option<&ReferenceSequences>,
     outputs: &mut [Output],
-) -> anyhow::Result<Summary> {
+) -> seqloom_terminal::Result<Summary> {
     let (trace, late) = (FinishTrace::default(), Steps::new());
     let watch = || job.watch("write", trace.records.load(Ordering::Relaxed));
     let (threads, references) = (job.run.computing_threads(), job.header.references());
@@ -195,7 +195,7 @@ fn finish(
     Ok(Summary { metrics: metrics.into_metrics(), read_groups, gc_windows, index, ..sorted })
 }
 
-pub(crate) fn library_table(job: &Job<'_>) -> anyhow::Result<LibraryTable> {
+pub(crate) fn library_table(job: &Job<'_>) -> seqloom_terminal::Result<LibraryTable> {
     let table = LibraryTable::new(&job.header)?;
     let all_alike = job.lanes.len() == 1 && job.tags_records();
     Ok(if all_alike { table.every_record_has_the_only_read_group() } else { table })

@@ -153,7 +153,7 @@ impl SplicedArguments {
         &self,
         index: &IndexInfo,
         console: &Console,
-    ) -> anyhow::Result<Vec<Intron>> {
+    ) -> seqloom_terminal::Result<Vec<Intron>> {
         let Some(path) = &self.splice_sites else { return Ok(Vec::new()) };
         let sequences = index.contigs.iter().map(|it| (it.name.as_str(), it.length));
         let read = known_introns::read(path, sequences)?;

@@ -19,7 +19,7 @@ pub(super) fn align<E: AlignmentEngine>(
     job: &Job<'_>,
     first: Vec<Vec<InputBlock>>,
     outputs: &mut [Output],
-) -> anyhow::Result<(IngestTotals, Summary)> {
+) -> seqloom_terminal::Result<(IngestTotals, Summary)> {
     job.output.write_header(&job.header, outputs)?;
     let sink = StreamSink::new(job.output.encoding(), job.header.references(), outputs);
     job.run.plan_phases(&[("align", 1.0)]);

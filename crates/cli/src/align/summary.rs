@@ -3,6 +3,7 @@
 use seqloom_align::ingest::{IngestTotals, IngestTrace};
 use seqloom_align::mates::BamTotals;
 use seqloom_report::run::{Counts, LaneReport, StageReport};
+use seqloom_terminal::error::Bug;
 
 use super::job::Job;
 use super::opened::Lane;
@@ -10,14 +11,16 @@ use crate::output::run::stage_row;
 use crate::output::summary::{Ingested, Summary};
 
 /// Records made = records written + records removed.
-pub(crate) fn check_none_lost(totals: &IngestTotals, summary: &Summary) -> anyhow::Result<()> {
+pub(crate) fn check_none_lost(
+    totals: &IngestTotals,
+    summary: &Summary,
+) -> seqloom_terminal::Result<()> {
     let written = summary.records_written + summary.records_removed;
-    anyhow::ensure!(
-        written == totals.records,
-        "{} records were made but {written} written: this is a bug",
-        totals.records
-    );
-    Ok(())
+    let made = totals.records;
+    match written == made {
+        true => Ok(()),
+        false => Err(Bug(format!("{made} records were made but {written} written")).into()),
+    }
 }
 
 fn counts(totals: &IngestTotals) -> Counts {

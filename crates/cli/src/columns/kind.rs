@@ -12,7 +12,7 @@ use super::arguments::Kind;
 ///
 /// # Errors
 /// The file cannot be read.
-pub(super) fn of(path: &PathBuf) -> anyhow::Result<Kind> {
+pub(super) fn of(path: &PathBuf) -> seqloom_terminal::Result<Kind> {
     if path.is_dir() {
         return Ok(Kind::Signal);
     }

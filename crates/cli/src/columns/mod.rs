@@ -21,7 +21,7 @@ use crate::region;
 use crate::same_file::refuse_same_file;
 
 /// Runs the command.
-pub(crate) fn run(arguments: &ColumnsArguments, console: &Console) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &ColumnsArguments, console: &Console) -> seqloom_terminal::Result<()> {
     if arguments.quiet {
         console.be_quiet();
     }
@@ -70,7 +70,7 @@ impl Job<'_> {
         !signals::interrupted()
     }
 
-    fn alignments(&self) -> anyhow::Result<(Totals, Output)> {
+    fn alignments(&self) -> seqloom_terminal::Result<(Totals, Output)> {
         let arguments = self.arguments;
         let wanted = Wanted {
             columns: arguments.alignment_columns()?,
@@ -104,7 +104,7 @@ impl Job<'_> {
         Ok((totals, output))
     }
 
-    fn reads(&self) -> anyhow::Result<(Totals, Output)> {
+    fn reads(&self) -> seqloom_terminal::Result<(Totals, Output)> {
         let arguments = self.arguments;
         arguments.refuse_filters("reads")?;
         let columns = arguments.named(|| ReadColumn::ALL.to_vec())?;
@@ -122,7 +122,7 @@ impl Job<'_> {
         Ok((totals, output))
     }
 
-    fn signal(&self) -> anyhow::Result<(Totals, Output)> {
+    fn signal(&self) -> seqloom_terminal::Result<(Totals, Output)> {
         let arguments = self.arguments;
         arguments.refuse_filters("signal")?;
         let inputs = find(&arguments.inputs, &ALL_SUFFIXES)?.paths;

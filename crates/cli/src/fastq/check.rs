@@ -40,7 +40,7 @@ struct Found {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &CheckArguments) -> seqloom_terminal::Result<()> {
     for path in &arguments.inputs {
         let found = look(path)?;
         print(&format!("{}\n", describe(path, &found)))?;
@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn look(path: &Path) -> anyhow::Result<Found> {
+fn look(path: &Path) -> seqloom_terminal::Result<Found> {
     let started = Instant::now();
     let source = ReadSource::open(&[path.to_path_buf()], SourceOptions::default())?;
     let mut check = SequenceCheck::new(&source, 0);

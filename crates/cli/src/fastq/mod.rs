@@ -15,7 +15,7 @@ pub(crate) enum FastqCommand {
 }
 
 /// Runs the command.
-pub(crate) fn run(command: &FastqCommand, console: &Console) -> anyhow::Result<()> {
+pub(crate) fn run(command: &FastqCommand, console: &Console) -> seqloom_terminal::Result<()> {
     match command {
         FastqCommand::Check(arguments) => check::run(arguments),
         FastqCommand::Pad(arguments) => pad::run(arguments, console),

@@ -50,7 +50,7 @@ pub(crate) struct PadArguments {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &PadArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &PadArguments, console: &Console) -> seqloom_terminal::Result<()> {
     let inputs: Vec<&PathBuf> =
         [Some(&arguments.first), arguments.second.as_ref()].into_iter().flatten().collect();
     let paths = [Some(&arguments.output), arguments.output2.as_ref()].into_iter().flatten();

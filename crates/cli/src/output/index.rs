@@ -8,6 +8,7 @@ use seqloom_format::index::{BinningScheme, IndexBuilder};
 use seqloom_io::beside::with_suffix;
 use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_io::sink::output::{Output, OutputError};
+use seqloom_prep::finish::FinishError;
 use seqloom_terminal::UsageError;
 
 use super::arguments::IndexKind;
@@ -72,11 +73,12 @@ impl IndexFormat {
         self,
         entries: IndexBuilder,
         end: VirtualOffset,
-    ) -> anyhow::Result<Vec<u8>> {
+    ) -> seqloom_terminal::Result<Vec<u8>> {
         if !self.is_csi {
-            return Ok(entries.finish_bai(end)?);
+            return Ok(entries.finish_bai(end).map_err(FinishError::Index)?);
         }
-        let mut bytes = compress(&entries.finish_csi(end)?, CSI_LEVEL)?;
+        let entries = entries.finish_csi(end).map_err(FinishError::Index)?;
+        let mut bytes = compress(&entries, CSI_LEVEL)?;
         bytes.extend_from_slice(&EOF_BLOCK);
         Ok(bytes)
     }

@@ -54,7 +54,7 @@ fn sample(output: &Path) -> String {
 ///
 /// # Errors
 /// It cannot be made.
-pub(super) fn create_folder(folder: &Path) -> anyhow::Result<()> {
+pub(super) fn create_folder(folder: &Path) -> seqloom_terminal::Result<()> {
     Ok(fs::create_dir_all(folder).map_err(at_path(folder))?)
 }
 
@@ -68,7 +68,7 @@ impl<'a> Metrics<'a> {
         output: &Path,
         references: &[Reference],
         (of, asked): (&Summary, MetricsRequest),
-    ) -> anyhow::Result<Vec<AtomicFile>> {
+    ) -> seqloom_terminal::Result<Vec<AtomicFile>> {
         create_folder(folder)?;
         let (sample, command_line) = (sample(output), command_line());
         let mut metrics = Self { folder, sample, command_line, files: Vec::new() };
@@ -84,7 +84,11 @@ impl<'a> Metrics<'a> {
     }
 
     /// flagstat and idxstats.
-    fn write_counts(&mut self, references: &[Reference], of: &Summary) -> anyhow::Result<()> {
+    fn write_counts(
+        &mut self,
+        references: &[Reference],
+        of: &Summary,
+    ) -> seqloom_terminal::Result<()> {
         let mut text = String::new();
         flagstat::write_flagstat(&mut text, &of.tally)?;
         self.write_file("flagstat", &mut text)?;
@@ -92,7 +96,7 @@ impl<'a> Metrics<'a> {
         self.write_file("idxstats", &mut text)
     }
 
-    fn write_duplicates(&mut self, of: &Duplicates) -> anyhow::Result<()> {
+    fn write_duplicates(&mut self, of: &Duplicates) -> seqloom_terminal::Result<()> {
         let Duplicates { rows, histogram, .. } = of;
         let mut text = String::new();
         picard::write_duplication_metrics(&mut text, &self.command_line, None, rows, histogram)?;
@@ -105,7 +109,7 @@ impl<'a> Metrics<'a> {
         &mut self,
         metrics: &GatheredMetrics,
         asked: MetricsRequest,
-    ) -> anyhow::Result<()> {
+    ) -> seqloom_terminal::Result<()> {
         let (command_line, sample) = (self.command_line.clone(), self.sample.clone());
         let heading = picard::Heading { command_line: &command_line, sample: &sample };
         let mut text = String::new();
@@ -142,7 +146,7 @@ impl<'a> Metrics<'a> {
     }
 
     /// Writes and empties `text`.
-    fn write_file(&mut self, kind: &str, text: &mut String) -> anyhow::Result<()> {
+    fn write_file(&mut self, kind: &str, text: &mut String) -> seqloom_terminal::Result<()> {
         let path = path(self.folder, &self.sample, kind);
         self.files.push(stage_text(&path, text)?);
         text.clear();

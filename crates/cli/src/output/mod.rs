@@ -18,6 +18,7 @@ use std::path::Path;
 use seqloom_format::bgzf::{BlockCompressor, MAX_PAYLOAD_BYTES};
 use seqloom_io::sink::atomic::{AtomicFile, is_direct};
 use seqloom_io::sink::output::OutputError;
+use seqloom_terminal::error::Bug;
 
 use crate::host;
 
@@ -30,7 +31,7 @@ pub(crate) fn command_line() -> String {
 ///
 /// # Errors
 /// When it cannot be written.
-pub(crate) fn stage_text(path: &Path, text: &str) -> anyhow::Result<AtomicFile> {
+pub(crate) fn stage_text(path: &Path, text: &str) -> seqloom_terminal::Result<AtomicFile> {
     let file = AtomicFile::create(path)?;
     file.file().write_all(text.as_bytes()).map_err(at_path(path))?;
     Ok(file)
@@ -40,7 +41,7 @@ pub(crate) fn stage_text(path: &Path, text: &str) -> anyhow::Result<AtomicFile> 
 ///
 /// # Errors
 /// When it cannot.
-pub(crate) fn check_writable(path: &Path) -> anyhow::Result<()> {
+pub(crate) fn check_writable(path: &Path) -> seqloom_terminal::Result<()> {
     // Who reads a pipe would take this for its end.
     if !is_direct(path) || path.is_dir() {
         drop(AtomicFile::create(path)?);
@@ -58,11 +59,11 @@ pub(crate) fn at_path(path: &Path) -> impl FnOnce(io::Error) -> OutputError {
 ///
 /// # Errors
 /// There is no such level, or memory is short.
-pub(crate) fn compress(payload: &[u8], level: u8) -> anyhow::Result<Vec<u8>> {
-    let mut compressor = BlockCompressor::new(level)?;
+pub(crate) fn compress(payload: &[u8], level: u8) -> seqloom_terminal::Result<Vec<u8>> {
+    let mut compressor = BlockCompressor::new(level).map_err(Bug::new)?;
     let mut out = Vec::new();
     for piece in payload.chunks(MAX_PAYLOAD_BYTES) {
-        compressor.compress(piece, &mut out)?;
+        compressor.compress(piece, &mut out).map_err(Bug::new)?;
     }
     Ok(out)
 }

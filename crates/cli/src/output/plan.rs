@@ -12,6 +12,9 @@ use seqloom_io::beside::{bam_indices, with_suffix};
 use seqloom_io::sink::atomic::{Publication, is_direct};
 use seqloom_io::sink::output::Output;
 use seqloom_prep::finish::Encoding;
+use seqloom_prep::input::headers::MergeError;
+use seqloom_terminal::error::Bug;
+use seqloom_terminal::error::Interrupted;
 use seqloom_terminal::{UsageError, signals};
 
 use super::arguments::{OutputArguments, OutputFormat};
@@ -39,7 +42,7 @@ impl<'a> OutputPlan<'a> {
         references: &[Reference],
         in_coordinate_order: bool,
         begun: Option<Output>,
-    ) -> anyhow::Result<(Self, Output)> {
+    ) -> seqloom_terminal::Result<(Self, Output)> {
         let format = arguments.format()?;
         check_files_beside(arguments)?;
         let mut output = match begun {
@@ -48,7 +51,9 @@ impl<'a> OutputPlan<'a> {
         };
         if arguments.md5 {
             let refuse = "--md5 needs an output file to lie beside";
-            anyhow::ensure!(output.is_regular_file(), UsageError(refuse.to_owned()));
+            if !output.is_regular_file() {
+                return Err(UsageError(refuse.to_owned()).into());
+            }
             output.take_md5()?;
         }
         let indexable =
@@ -66,7 +71,7 @@ impl<'a> OutputPlan<'a> {
         stripes: NonZeroUsize,
         references: &[Reference],
         in_coordinate_order: bool,
-    ) -> anyhow::Result<(Self, Vec<Output>)> {
+    ) -> seqloom_terminal::Result<(Self, Vec<Output>)> {
         if stripes == NonZeroUsize::MIN {
             let (plan, output) = Self::open(arguments, references, in_coordinate_order, None)?;
             return Ok((plan, vec![output]));
@@ -88,7 +93,7 @@ impl<'a> OutputPlan<'a> {
     pub(crate) fn of_others(
         arguments: &'a OutputArguments,
         references: &[Reference],
-    ) -> anyhow::Result<Self> {
+    ) -> seqloom_terminal::Result<Self> {
         let format = match arguments.output_format {
             Some(OutputFormat::Sam) => {
                 let text = "a run of several processes writes BAM; leave out --output-format sam";
@@ -125,7 +130,7 @@ impl<'a> OutputPlan<'a> {
         &self,
         header: &Header,
         outputs: &mut [Output],
-    ) -> anyhow::Result<()> {
+    ) -> seqloom_terminal::Result<()> {
         let Some(output) = outputs.first_mut() else { return Ok(()) };
         Ok(output.write(&self.header_bytes(header)?)?)
     }
@@ -134,9 +139,11 @@ impl<'a> OutputPlan<'a> {
     ///
     /// # Errors
     /// It is too large for BAM.
-    pub(crate) fn header_bytes(&self, header: &Header) -> anyhow::Result<Vec<u8>> {
+    pub(crate) fn header_bytes(&self, header: &Header) -> seqloom_terminal::Result<Vec<u8>> {
         match self.encoding() {
-            Encoding::Bam { level, .. } => compress(&header.encode()?, level),
+            Encoding::Bam { level, .. } => {
+                compress(&header.encode().map_err(MergeError::Header)?, level)
+            }
             Encoding::Sam => Ok(header.text()),
         }
     }
@@ -146,7 +153,7 @@ impl<'a> OutputPlan<'a> {
         &self,
         builder: Option<IndexBuilder>,
         outputs: &mut [Output],
-    ) -> anyhow::Result<Option<Vec<u8>>> {
+    ) -> seqloom_terminal::Result<Option<Vec<u8>>> {
         let end = VirtualOffset::new(written_bytes(outputs), 0).unwrap_or_default();
         if let (Encoding::Bam { .. }, Some(last)) = (self.encoding(), outputs.last_mut()) {
             last.write(&EOF_BLOCK)?;
@@ -165,7 +172,7 @@ impl<'a> OutputPlan<'a> {
         references: &[Reference],
         (summary, run): (&mut Summary, &Run<'_>),
         ingested: impl FnOnce() -> Ingested,
-    ) -> anyhow::Result<()> {
+    ) -> seqloom_terminal::Result<()> {
         let written_bytes = written_bytes(&outputs);
         let (path, mut beside) = (self.path(), Vec::new());
         if let Some(folder) = &self.arguments.metrics_dir {
@@ -182,7 +189,7 @@ impl<'a> OutputPlan<'a> {
                 report.qc = Some(page.to_json());
             }
             if let Some(json) = &self.arguments.json {
-                beside.push(stage_text(json, &report.to_json()?)?);
+                beside.push(stage_text(json, &report.to_json().map_err(Bug::new)?)?);
             }
             for_host = host.map(|host| (host, report));
         }
@@ -197,7 +204,9 @@ impl<'a> OutputPlan<'a> {
         let outputs = outputs.into_iter().filter_map(Output::into_file).collect();
         refuse_replacing(self.arguments, iter::empty())?;
         // The input may have ended because who wrote it was stopped, by the same signal.
-        anyhow::ensure!(!signals::interrupted(), "interrupted");
+        if signals::interrupted() {
+            return Err(Interrupted.into());
+        }
         Publication { outputs, index, beside, stale }.commit()?;
         // What it hears of is there.
         if let Some((host, report)) = for_host {
@@ -257,7 +266,7 @@ pub(crate) fn refuse_replacing<'p>(
 }
 
 /// Looks whether what is written beside the output can be, before there is one.
-fn check_files_beside(arguments: &OutputArguments) -> anyhow::Result<()> {
+fn check_files_beside(arguments: &OutputArguments) -> seqloom_terminal::Result<()> {
     arguments.metrics_dir.as_deref().map_or(Ok(()), metrics::create_folder)?;
     arguments.json.as_deref().map_or(Ok(()), check_writable)?;
     arguments.html.as_deref().map_or(Ok(()), check_writable)

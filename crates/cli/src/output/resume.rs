@@ -8,9 +8,9 @@
 //!
 //! *Invariant:* a manifest is replaced as a whole, and only when all that it speaks of is on disk.
 
+use crate::output::at_path;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use seqloom_format::state::{MalformedState, State};
 use seqloom_format::state_of_fields;
 use seqloom_io::fingerprint::Fingerprint;
@@ -18,8 +18,11 @@ use seqloom_io::kept::{FoundManifest, KeptFolder};
 use seqloom_io::sink::output::Output;
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::partition::{Backing, SavedValue};
+use seqloom_runtime::error::Class;
+use seqloom_runtime::error::RunError;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::UsageError;
+use seqloom_terminal::error::InputError;
 
 use super::arguments::{OutputArguments, RunArguments};
 use super::run::Run;
@@ -160,7 +163,7 @@ impl Kept {
         (output, machine): (&OutputArguments, &RunArguments),
         (identity, files): (Vec<Part>, Vec<PathBuf>),
         run: &Run<'_>,
-    ) -> anyhow::Result<Option<Self>> {
+    ) -> seqloom_terminal::Result<Option<Self>> {
         if !arguments.resume {
             return Ok(None);
         }
@@ -204,13 +207,13 @@ impl Kept {
     }
 
     /// The output, behind what is written of it.
-    pub(crate) fn output(&self, path: &Path) -> anyhow::Result<Output> {
+    pub(crate) fn output(&self, path: &Path) -> seqloom_terminal::Result<Output> {
         let bytes = self.manifest.written.as_ref().map_or(0, |written| written.bytes);
         Ok(Output::keep(path, &self.folder.path().join("output"), bytes)?)
     }
 
     /// The spill files, up to their ends.
-    pub(crate) fn spill(&self) -> anyhow::Result<SpillFile> {
+    pub(crate) fn spill(&self) -> seqloom_terminal::Result<SpillFile> {
         Ok(SpillFile::named(&self.manifest.spill)?)
     }
 
@@ -220,7 +223,11 @@ impl Kept {
     }
 
     /// What a step has saved.
-    pub(crate) fn load(&self, step: Step, backing: &Backing) -> anyhow::Result<Option<Vec<u8>>> {
+    pub(crate) fn load(
+        &self,
+        step: Step,
+        backing: &Backing,
+    ) -> seqloom_terminal::Result<Option<Vec<u8>>> {
         let saved = self.manifest.steps[step as usize].as_ref();
         Ok(saved.map(|saved| saved.read(backing)).transpose()?)
     }
@@ -231,7 +238,7 @@ impl Kept {
         step: Step,
         state: &[u8],
         backing: &Backing,
-    ) -> anyhow::Result<()> {
+    ) -> seqloom_terminal::Result<()> {
         self.manifest.steps[step as usize] = Some(SavedValue::write(state, backing)?);
         self.manifest.spill = backing.spill.sync()?;
         Ok(self.folder.write_manifest(&self.manifest.encode(step.name()))?)
@@ -248,7 +255,7 @@ impl Kept {
         units: WrittenUnits,
         state: Vec<u8>,
         output: &Output,
-    ) -> anyhow::Result<()> {
+    ) -> seqloom_terminal::Result<()> {
         output.sync()?;
         let bytes = output.written_bytes();
         self.manifest.written = Some(Written { bytes, state: state.into() });
@@ -280,7 +287,7 @@ fn find(
     folder: &mut KeptFolder,
     identity: &[Part],
     run: &Run<'_>,
-) -> anyhow::Result<Option<Manifest>> {
+) -> seqloom_terminal::Result<Option<Manifest>> {
     let found = match folder.manifest()? {
         FoundManifest::None => return Ok(None),
         FoundManifest::Damaged => None,
@@ -309,8 +316,19 @@ fn find(
     Ok(found)
 }
 
+/// What an earlier run stored for `--resume` cannot be read back.
+#[derive(Debug, thiserror::Error)]
+#[error("the state of the run to resume is damaged: {0}")]
+pub(crate) struct DamagedState(pub(crate) MalformedState);
+
+impl RunError for DamagedState {
+    fn class(&self) -> Class {
+        Class::Damaged
+    }
+}
+
 /// Options, then program, then files with their fingerprints.
-fn whole_identity(options: Vec<Part>, files: &[PathBuf]) -> anyhow::Result<Vec<Part>> {
+fn whole_identity(options: Vec<Part>, files: &[PathBuf]) -> seqloom_terminal::Result<Vec<Part>> {
     let (name, value) = ("version of seqloom".into(), env!("CARGO_PKG_VERSION").into());
     let mut identity = vec![Part { name, value }];
     identity.extend(options);
@@ -318,7 +336,7 @@ fn whole_identity(options: Vec<Part>, files: &[PathBuf]) -> anyhow::Result<Vec<P
         let name = path.display().to_string();
         let fingerprint = match path == Path::new("-") {
             true => None,
-            false => Fingerprint::of(path).with_context(|| name.clone())?,
+            false => Fingerprint::of(path).map_err(|error| InputError::read(path, &error))?,
         };
         let Some(fingerprint) = fingerprint else {
             return Err(UsageError(format!(
@@ -335,10 +353,10 @@ fn whole_identity(options: Vec<Part>, files: &[PathBuf]) -> anyhow::Result<Vec<P
 ///
 /// # Errors
 /// An output that cannot be made twice.
-pub(crate) fn folder_of(output: &Path) -> anyhow::Result<PathBuf> {
+pub(crate) fn folder_of(output: &Path) -> seqloom_terminal::Result<PathBuf> {
     let refused = || {
         let text = "--resume needs an output that is a regular file";
-        anyhow::Error::from(UsageError(text.to_owned()))
+        seqloom_terminal::Error::from(UsageError(text.to_owned()))
     };
     let is_other = std::fs::metadata(output).is_ok_and(|it| !it.is_file());
     if output == Path::new("-") || is_other {
@@ -346,7 +364,7 @@ pub(crate) fn folder_of(output: &Path) -> anyhow::Result<PathBuf> {
     }
     let is_link = std::fs::symlink_metadata(output).is_ok_and(|it| it.is_symlink());
     let output = if is_link {
-        std::fs::canonicalize(output).with_context(|| output.display().to_string())?
+        std::fs::canonicalize(output).map_err(at_path(output))?
     } else {
         output.to_owned()
     };
@@ -358,7 +376,10 @@ pub(crate) fn folder_of(output: &Path) -> anyhow::Result<PathBuf> {
 
 /// Where a run that begins spills: in the folder, or in each of those that are given, under a name
 /// that the next run will find. (`TMPDIR` is not taken: it is often emptied with a job's end.)
-fn spill_paths(folder: &KeptFolder, given: &[PathBuf]) -> anyhow::Result<Vec<(PathBuf, u64)>> {
+fn spill_paths(
+    folder: &KeptFolder,
+    given: &[PathBuf],
+) -> seqloom_terminal::Result<Vec<(PathBuf, u64)>> {
     if given.is_empty() {
         return Ok(vec![(folder.path().join("spill"), 0)]);
     }
@@ -366,7 +387,7 @@ fn spill_paths(folder: &KeptFolder, given: &[PathBuf]) -> anyhow::Result<Vec<(Pa
     let name = |index| format!(".seqloom.spill-{unique}-{index}");
     let mut paths = Vec::new();
     for (index, parent) in given.iter().enumerate() {
-        let parent = std::fs::canonicalize(parent).with_context(|| parent.display().to_string())?;
+        let parent = std::fs::canonicalize(parent).map_err(at_path(parent))?;
         paths.push((parent.join(name(index)), 0));
     }
     Ok(paths)

@@ -10,6 +10,7 @@ use seqloom_report::run::{StageReport, UsageReport};
 use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::trace::Stage;
+use seqloom_terminal::error::Interrupted;
 use seqloom_terminal::host::Progress;
 use seqloom_terminal::{Console, UsageError, signals};
 
@@ -79,7 +80,10 @@ pub(crate) struct Peaks {
 impl<'a> Run<'a> {
     /// # Errors
     /// The log cannot be written.
-    pub(crate) fn new(arguments: &RunArguments, console: &'a Console) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        arguments: &RunArguments,
+        console: &'a Console,
+    ) -> seqloom_terminal::Result<Self> {
         if let Some(log) = &arguments.log {
             console.log_to(log).map_err(at_path(log))?;
         }
@@ -146,6 +150,18 @@ impl<'a> Run<'a> {
     /// How many records the phases behind ingest have to do with.
     pub(crate) fn expect_records(&self, records: u64) {
         self.total_records.set(Some(records));
+    }
+
+    /// As [`Run::watch`] for a part of a phase, of which `done` is bytes of input read and of all.
+    ///
+    /// # Errors
+    /// A signal asks to stop.
+    pub(crate) fn continues(
+        &self,
+        phase: &'static str,
+        done: (u64, Option<u64>),
+    ) -> seqloom_terminal::Result<()> {
+        if self.watch(phase, done, 0) { Ok(()) } else { Err(Interrupted.into()) }
     }
 
     /// Shows progress; `false` when a signal asks to stop. `read` and `total` are bytes of input.

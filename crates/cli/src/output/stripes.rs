@@ -54,7 +54,7 @@ pub(crate) fn open(
     arguments: &OutputArguments,
     stripes: NonZeroUsize,
     is_indexed: bool,
-) -> anyhow::Result<Vec<Output>> {
+) -> seqloom_terminal::Result<Vec<Output>> {
     let output = &arguments.output;
     let paths = paths(output, stripes);
     if is_indexed && fs::symlink_metadata(output).is_ok() {
@@ -76,7 +76,7 @@ pub(crate) fn open(
 }
 
 /// A file that is named like a stripe of `output`, and is none of `paths`.
-fn stripe_of_others(output: &Path, paths: &[PathBuf]) -> anyhow::Result<Option<PathBuf>> {
+fn stripe_of_others(output: &Path, paths: &[PathBuf]) -> seqloom_terminal::Result<Option<PathBuf>> {
     let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let prefix = output.file_name().unwrap_or_default().as_encoded_bytes();

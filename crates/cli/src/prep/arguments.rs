@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use seqloom_format::bam::Header;
 use seqloom_format::bed::BedIntervals;
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
@@ -13,6 +12,7 @@ use seqloom_prep::steps::{
     FixMatesOptions, MismatchTags, MoleculeOptions, ReadGroupMode, ReadGroupOptions, StepOptions,
     Strictness, read_group_line,
 };
+use seqloom_terminal::error::InputError;
 
 use crate::output::arguments::{ModeArgument, OpticalDistance, OutputArguments, RunArguments};
 use crate::output::barcodes::{BarcodeArguments, tag_name};
@@ -181,7 +181,7 @@ impl PrepArguments {
     ///
     /// # Errors
     /// A file that cannot be read, a read group line that is none.
-    pub(super) fn step_options(&self) -> anyhow::Result<StepOptions> {
+    pub(super) fn step_options(&self) -> seqloom_terminal::Result<StepOptions> {
         let (filters, changes) = (&self.filters, &self.changes);
         let line_or_id = |text: &String| {
             let is_line = text.starts_with("@RG") || text.contains("ID:");
@@ -250,13 +250,13 @@ impl PrepArguments {
     }
 }
 
-fn read_regions(path: &Path) -> anyhow::Result<BedIntervals> {
-    let text = std::fs::read(path).with_context(|| path.display().to_string())?;
-    BedIntervals::parse(&text).with_context(|| path.display().to_string())
+fn read_regions(path: &Path) -> seqloom_terminal::Result<BedIntervals> {
+    let text = std::fs::read(path).map_err(|error| InputError::read(path, &error))?;
+    Ok(BedIntervals::parse(&text).map_err(|error| InputError::new(path, error))?)
 }
 
 /// The header of a SAM, .dict or BAM file.
-fn read_header(path: &Path) -> anyhow::Result<Header> {
+fn read_header(path: &Path) -> seqloom_terminal::Result<Header> {
     let source = AlignmentSource::open(&[path.to_owned()], AlignmentOptions::default())?;
     Ok(source.headers().first().cloned().unwrap_or_default())
 }

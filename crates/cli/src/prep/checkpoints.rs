@@ -11,6 +11,7 @@ use seqloom_prep::metrics::quality::GatheredMetrics;
 use seqloom_prep::partition::redistribute::NameSample;
 use seqloom_prep::partition::{Backing, SavedCollection, SavedStore};
 
+use crate::output::resume::DamagedState;
 use crate::output::resume::{Kept, Step, WrittenUnits};
 
 /// What is kept of ingest.
@@ -35,16 +36,16 @@ fn load<T: State>(
     kept: &Option<&mut Kept>,
     step: Step,
     backing: &Backing,
-) -> anyhow::Result<Option<T>> {
+) -> seqloom_terminal::Result<Option<T>> {
     let Some(kept) = kept else { return Ok(None) };
     let bytes = kept.load(step, backing)?;
-    Ok(bytes.map(|bytes| T::from_state(&bytes)).transpose()?)
+    Ok(bytes.map(|bytes| T::from_state(&bytes)).transpose().map_err(DamagedState)?)
 }
 
 pub(super) fn ingested(
     kept: &Option<&mut Kept>,
     backing: &Backing,
-) -> anyhow::Result<Option<Ingested>> {
+) -> seqloom_terminal::Result<Option<Ingested>> {
     load(kept, Step::Ingest, backing)
 }
 
@@ -52,7 +53,7 @@ pub(super) fn save_ingested(
     kept: &mut Kept,
     (collection, names, totals): (SavedCollection, &NameSample, &IngestTotals),
     backing: &Backing,
-) -> anyhow::Result<()> {
+) -> seqloom_terminal::Result<()> {
     let mut state = collection.to_state();
     names.save(&mut state);
     totals.save(&mut state);
@@ -63,7 +64,7 @@ pub(super) fn save_ingested(
 pub(super) fn resolved(
     kept: &Option<&mut Kept>,
     backing: &Backing,
-) -> anyhow::Result<Option<(DuplicateMarks, DuplicationCounters)>> {
+) -> seqloom_terminal::Result<Option<(DuplicateMarks, DuplicationCounters)>> {
     let resolved: Option<(DuplicateMarks, DuplicationCounters)> =
         load(kept, Step::Resolve, backing)?;
     if let Some((marks, _)) = &resolved {
@@ -76,7 +77,7 @@ pub(super) fn save_resolved(
     kept: &mut Kept,
     (marks, counters): &(DuplicateMarks, DuplicationCounters),
     backing: &Backing,
-) -> anyhow::Result<()> {
+) -> seqloom_terminal::Result<()> {
     let mut state = marks.to_state();
     counters.save(&mut state);
     kept.save(Step::Resolve, &state, backing)
@@ -85,7 +86,7 @@ pub(super) fn save_resolved(
 pub(super) fn redistributed(
     kept: &Option<&mut Kept>,
     backing: &Backing,
-) -> anyhow::Result<Option<SavedStore>> {
+) -> seqloom_terminal::Result<Option<SavedStore>> {
     load(kept, Step::Redistribute, backing)
 }
 
@@ -93,15 +94,15 @@ pub(super) fn redistributed(
 pub(super) fn report(
     kept: &Option<&mut Kept>,
     backing: &Backing,
-) -> anyhow::Result<Option<String>> {
+) -> seqloom_terminal::Result<Option<String>> {
     load(kept, Step::Recalibrate, backing)
 }
 
 pub(super) fn written(
     kept: &Option<&mut Kept>,
-) -> anyhow::Result<Option<(WrittenSoFar, GatheredMetrics)>> {
+) -> seqloom_terminal::Result<Option<(WrittenSoFar, GatheredMetrics)>> {
     let state = kept.as_ref().and_then(|kept| kept.written());
-    Ok(state.map(State::from_state).transpose()?)
+    Ok(state.map(State::from_state).transpose().map_err(DamagedState)?)
 }
 
 pub(super) fn save_written(
@@ -109,7 +110,7 @@ pub(super) fn save_written(
     (written, metrics): (&WrittenSoFar, &GatheredMetrics),
     units: usize,
     output: &Output,
-) -> anyhow::Result<()> {
+) -> seqloom_terminal::Result<()> {
     let mut state = written.to_state();
     metrics.save(&mut state);
     let units = WrittenUnits { written: written.units, all: units };

@@ -29,6 +29,7 @@ use super::checkpoints::{self, WrittenSoFar};
 use super::job::Job;
 use super::summary::ingest_stages;
 use crate::output::progress::Phase;
+use crate::output::resume::DamagedState;
 use crate::output::resume::{Kept, Step};
 use crate::output::summary::{Duplicates, Summary};
 
@@ -37,7 +38,7 @@ pub(super) fn prepare(
     job: &Job<'_>,
     output: &mut Output,
     kept: &mut Option<&mut Kept>,
-) -> anyhow::Result<(IngestTotals, Summary)> {
+) -> seqloom_terminal::Result<(IngestTotals, Summary)> {
     let spill = match kept {
         Some(kept) => kept.spill()?,
         None => SpillFile::create(&job.arguments.run.spill_folders(job.output.path()))?,
@@ -137,7 +138,7 @@ impl<'a> Flow<'a, '_> {
         collector: Collector<'a>,
         names: &NameSample,
         trace: &IngestTrace,
-    ) -> anyhow::Result<(Collected<'a>, IngestTotals)> {
+    ) -> seqloom_terminal::Result<(Collected<'a>, IngestTotals)> {
         let (job, backing) = (self.job, self.backing);
         let watch = || job.watch("read", trace.records.load(Ordering::Relaxed));
         let together = (job.grouping == Grouping::Templates)
@@ -166,7 +167,7 @@ impl<'a> Flow<'a, '_> {
         &mut self,
         ends: EndCollector<'_>,
         totals: &IngestTotals,
-    ) -> anyhow::Result<(DuplicateMarks, DuplicationCounters)> {
+    ) -> seqloom_terminal::Result<(DuplicateMarks, DuplicationCounters)> {
         if let Some(resolved) = checkpoints::resolved(&self.kept, self.backing)? {
             return Ok(resolved);
         }
@@ -188,14 +189,14 @@ impl<'a> Flow<'a, '_> {
         no_coordinate: ChunkStore<'a>,
         names: &NameSample,
         totals: &IngestTotals,
-    ) -> anyhow::Result<ChunkStore<'a>> {
+    ) -> seqloom_terminal::Result<ChunkStore<'a>> {
         let (job, order) = (self.job, self.job.arguments.sort);
         if !needs_names(order) {
             return Ok(no_coordinate);
         }
         if let Some(saved) = checkpoints::redistributed(&self.kept, self.backing)? {
             let moved = ChunkStore::of_records(self.backing, job.plan.chunk_bytes as usize);
-            moved.restore(saved)?;
+            moved.restore(saved).map_err(DamagedState)?;
             return Ok(moved);
         }
         let watch = || job.watch("sort", totals.records);
@@ -208,7 +209,10 @@ impl<'a> Flow<'a, '_> {
     }
 
     /// What changes the qualities of records, if anything does.
-    fn recalibrate(&mut self, records: &StoredRecords<'_>) -> anyhow::Result<Option<Applier>> {
+    fn recalibrate(
+        &mut self,
+        records: &StoredRecords<'_>,
+    ) -> seqloom_terminal::Result<Option<Applier>> {
         let job = self.job;
         let Some(asked) = &job.recalibration else { return Ok(None) };
         let report = match checkpoints::report(&self.kept, self.backing)? {
@@ -232,7 +236,7 @@ impl<'a> Flow<'a, '_> {
         applier: Option<&Applier>,
         output: &mut Output,
         trace: &FinishTrace,
-    ) -> anyhow::Result<(WrittenSoFar, GatheredMetrics, Option<GcWindows>)> {
+    ) -> seqloom_terminal::Result<(WrittenSoFar, GatheredMetrics, Option<GcWindows>)> {
         let job = self.job;
         let watch = || job.watch("write", trace.records.load(Ordering::Relaxed));
         let tags = job.arguments.duplicates.tag_duplicates.into();
@@ -290,7 +294,7 @@ impl<'a> Flow<'a, '_> {
 }
 
 /// An output that holds the header alone.
-fn start(job: &Job<'_>, output: &mut Output) -> anyhow::Result<WrittenSoFar> {
+fn start(job: &Job<'_>, output: &mut Output) -> seqloom_terminal::Result<WrittenSoFar> {
     job.output.write_header(&job.header, std::slice::from_mut(output))?;
     let references = job.header.references().len();
     let index = job.output.index_builder(references);
@@ -298,16 +302,19 @@ fn start(job: &Job<'_>, output: &mut Output) -> anyhow::Result<WrittenSoFar> {
 }
 
 /// The partitions that a run before has filled.
-fn restored(collector: Collector<'_>, saved: SavedCollection) -> anyhow::Result<Collected<'_>> {
+fn restored(
+    collector: Collector<'_>,
+    saved: SavedCollection,
+) -> seqloom_terminal::Result<Collected<'_>> {
     let collected = collector.into_collected();
-    collected.restore(saved)?;
+    collected.restore(saved).map_err(DamagedState)?;
     Ok(collected)
 }
 
 /// Says whose records an error means by their numbers, which run on over all inputs.
-fn name_inputs(error: ResolveError, job: &Job<'_>) -> anyhow::Error {
+fn name_inputs(error: ResolveError, job: &Job<'_>) -> seqloom_terminal::Error {
     let is_about_records = matches!(error, ResolveError::Name(_));
-    let error = anyhow::Error::from(error);
+    let error = seqloom_terminal::Error::from(error);
     if is_about_records { error.context(job.inputs()) } else { error }
 }
 

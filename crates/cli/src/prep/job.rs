@@ -68,7 +68,7 @@ impl<'a> Job<'a> {
     pub(super) fn prepare(
         arguments: &'a PrepArguments,
         console: &'a Console,
-    ) -> anyhow::Result<Prepared<'a>> {
+    ) -> seqloom_terminal::Result<Prepared<'a>> {
         check_files(arguments)?;
         let run = Run::new(&arguments.run, console)?;
         run.compress_at(arguments.output.level);
@@ -139,7 +139,10 @@ impl<'a> Job<'a> {
     }
 }
 
-fn open_source(arguments: &PrepArguments, run: &Run<'_>) -> anyhow::Result<AlignmentSource> {
+fn open_source(
+    arguments: &PrepArguments,
+    run: &Run<'_>,
+) -> seqloom_terminal::Result<AlignmentSource> {
     let options = AlignmentOptions {
         allow_truncated: arguments.allow_truncated,
         block_bytes: BLOCK_BYTES,
@@ -281,7 +284,7 @@ struct Chains {
     missing: Arc<MissingSequences>,
 }
 
-fn chains(arguments: &PrepArguments, headers: &[Header]) -> anyhow::Result<Chains> {
+fn chains(arguments: &PrepArguments, headers: &[Header]) -> seqloom_terminal::Result<Chains> {
     let (merged, changes) = headers::merge(headers)?;
     let options = arguments.step_options()?;
     let mut header = merged.clone();
@@ -311,7 +314,7 @@ fn chains(arguments: &PrepArguments, headers: &[Header]) -> anyhow::Result<Chain
 fn reference(
     arguments: &PrepArguments,
     header: &Header,
-) -> anyhow::Result<(Arc<ReferenceSequences>, Arc<MissingSequences>)> {
+) -> seqloom_terminal::Result<(Arc<ReferenceSequences>, Arc<MissingSequences>)> {
     let path = arguments.changes.reference.as_deref();
     let is_compared = arguments.output.metrics_request().wants_reference() && path.is_some();
     let is_needed = arguments.mismatch_tags().is_some() || arguments.recalibration.counts();

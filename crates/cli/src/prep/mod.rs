@@ -20,7 +20,7 @@ use crate::output::resume::Kept;
 use crate::recalibration::Recalibration;
 
 /// Runs the command.
-pub(crate) fn run(arguments: &PrepArguments, console: &Console) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &PrepArguments, console: &Console) -> seqloom_terminal::Result<()> {
     if arguments.run.quiet {
         console.be_quiet();
     }
@@ -36,7 +36,11 @@ pub(crate) fn run(arguments: &PrepArguments, console: &Console) -> anyhow::Resul
 }
 
 /// Makes the output and all that goes with it.
-fn make(job: &Job<'_>, mut output: Output, mut kept: Option<&mut Kept>) -> anyhow::Result<()> {
+fn make(
+    job: &Job<'_>,
+    mut output: Output,
+    mut kept: Option<&mut Kept>,
+) -> seqloom_terminal::Result<()> {
     let continued = kept.as_ref().and_then(|kept| kept.continued());
     // Huge pages in workers' memory would pass the cap.
     let (totals, mut summary) =

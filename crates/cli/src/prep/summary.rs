@@ -3,22 +3,28 @@
 use seqloom_prep::input::ingest::{IngestTotals, IngestTrace};
 use seqloom_prep::steps::Steps;
 use seqloom_report::run::{Counts, StageReport};
+use seqloom_terminal::error::Bug;
 
 use super::job::Job;
 use crate::output::run::stage_row;
 use crate::output::summary::{Ingested, Summary};
 
 /// Records in = records out.
-pub(super) fn check_none_lost(totals: &IngestTotals, summary: &Summary) -> anyhow::Result<()> {
+pub(super) fn check_none_lost(
+    totals: &IngestTotals,
+    summary: &Summary,
+) -> seqloom_terminal::Result<()> {
     let dropped = totals.steps.removed();
     let (written, removed) = (summary.records_written, summary.records_removed);
-    anyhow::ensure!(
-        written + removed + dropped == totals.records_read,
-        "{} records were read but {written} written, {removed} removed as duplicates and {dropped} \
-         left out by steps: this is a bug",
-        totals.records_read,
+    let read = totals.records_read;
+    if written + removed + dropped == read {
+        return Ok(());
+    }
+    let text = format!(
+        "{read} records were read but {written} written, {removed} removed as duplicates and \
+         {dropped} left out by steps"
     );
-    Ok(())
+    Err(Bug(text).into())
 }
 
 fn counts(totals: &IngestTotals) -> Counts {

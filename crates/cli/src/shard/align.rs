@@ -13,6 +13,8 @@ use seqloom_prep::partition::{Backing, PhaseResources};
 use seqloom_runtime::machine;
 use seqloom_runtime::memory::Ledger;
 use seqloom_runtime::placement::{self, Plan};
+use seqloom_terminal::error::Bug;
+use seqloom_terminal::exit;
 use seqloom_terminal::{Console, UsageError};
 use serde::Serialize;
 
@@ -78,7 +80,10 @@ struct Answer {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &ShardAlignArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(
+    arguments: &ShardAlignArguments,
+    console: &Console,
+) -> seqloom_terminal::Result<()> {
     if arguments.task.machine.quiet {
         console.be_quiet();
     }
@@ -99,7 +104,7 @@ pub(super) fn align_all(
     folder: &RunFolder,
     machine: RunArguments,
     console: &Console,
-) -> anyhow::Result<()> {
+) -> seqloom_terminal::Result<()> {
     align_shards(folder, machine, Which::Range(0, folder.plan.shards.len() - 1), console)
 }
 
@@ -108,7 +113,7 @@ fn align_shards(
     machine: RunArguments,
     which: Which,
     console: &Console,
-) -> anyhow::Result<()> {
+) -> seqloom_terminal::Result<()> {
     let mut align = planned_options(folder)?;
     align.run = machine;
     if let Which::Range(first, last) = which {
@@ -144,7 +149,7 @@ fn align_shards(
     }
 }
 
-fn shard_task(folder: &RunFolder, shard: usize) -> anyhow::Result<Task> {
+fn shard_task(folder: &RunFolder, shard: usize) -> seqloom_terminal::Result<Task> {
     let shards = folder.plan.shards.len();
     if shard < shards {
         return Ok(Task::Align(shard));
@@ -168,9 +173,9 @@ impl Shards<'_> {
     /// Loads the engine with the first shard that is not done, and keeps it for the others.
     fn run<E: AlignmentEngine + Send>(
         &self,
-        load: impl Fn(&CertifiedRun) -> anyhow::Result<E> + Sync,
+        load: impl Fn(&CertifiedRun) -> seqloom_terminal::Result<E> + Sync,
         which: Which,
-    ) -> anyhow::Result<()> {
+    ) -> seqloom_terminal::Result<()> {
         let mut loaded = None;
         match which {
             Which::Range(first, last) => {
@@ -189,9 +194,9 @@ impl Shards<'_> {
     fn answer<E: AlignmentEngine + Send>(
         &self,
         line: &str,
-        load: &(impl Fn(&CertifiedRun) -> anyhow::Result<E> + Sync),
+        load: &(impl Fn(&CertifiedRun) -> seqloom_terminal::Result<E> + Sync),
         loaded: &mut Option<Loaded<E>>,
-    ) -> anyhow::Result<()> {
+    ) -> seqloom_terminal::Result<()> {
         let shard = line.parse::<usize>().ok();
         let outcome = match shard {
             Some(shard) => self.align(shard, load, loaded),
@@ -200,12 +205,12 @@ impl Shards<'_> {
         let answer = match &outcome {
             Ok(()) => Answer { shard, done: true, error: None, exit_code: 0 },
             Err(error) => {
-                let (text, exit_code) = (format!("{error:#}"), crate::exit::code(error));
+                let (text, exit_code) = (error.to_string(), exit::code(error.class()));
                 Answer { shard, done: false, error: Some(text), exit_code }
             }
         };
         let mut out = std::io::stdout().lock();
-        let written = writeln!(out, "{}", serde_json::to_string(&answer)?);
+        let written = writeln!(out, "{}", serde_json::to_string(&answer).map_err(Bug::new)?);
         written.and_then(|()| out.flush()).map_err(at_path("standard output".as_ref()))?;
         // A signal ends the process, not one shard.
         match outcome {
@@ -217,9 +222,9 @@ impl Shards<'_> {
     fn align<E: AlignmentEngine + Send>(
         &self,
         shard: usize,
-        load: &(impl Fn(&CertifiedRun) -> anyhow::Result<E> + Sync),
+        load: &(impl Fn(&CertifiedRun) -> seqloom_terminal::Result<E> + Sync),
         loaded: &mut Option<Loaded<E>>,
-    ) -> anyhow::Result<()> {
+    ) -> seqloom_terminal::Result<()> {
         let clock = Clock::start();
         // The scan may have found it after the folder was opened.
         let is_known = shard < self.folder.plan.shards.len() || self.folder.is_planned;
@@ -273,7 +278,7 @@ fn align_one<E: AlignmentEngine>(
     first: Vec<Vec<seqloom_io::source::InputBlock>>,
     (folder, task): (&RunFolder, Task),
     clock: &Clock,
-) -> anyhow::Result<()> {
+) -> seqloom_terminal::Result<()> {
     let backing = Backing {
         ledger: Ledger::new(job.plan.store_bytes),
         spill: SpillFile::create(&job.spill_folders())?,

@@ -6,6 +6,7 @@ use seqloom_format::bam::Header;
 use seqloom_format::state::State;
 use seqloom_prep::finish::{StoredRecords, UnitPlan};
 use seqloom_prep::recalibrate::{Applier, Counts};
+use seqloom_terminal::error::Bug;
 use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::{RangeArguments, TaskArguments};
@@ -29,7 +30,7 @@ fn refuse_without_sites(counts: bool) -> Result<(), UsageError> {
 }
 
 /// Counts covariates in a range of the output.
-pub(super) fn count(arguments: &RangeArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn count(arguments: &RangeArguments, console: &Console) -> seqloom_terminal::Result<()> {
     let clock = Clock::start();
     let range = arguments.range;
     let task = |folder: &RunFolder| {
@@ -65,7 +66,7 @@ pub(super) fn count(arguments: &RangeArguments, console: &Console) -> anyhow::Re
 }
 
 /// Makes the recalibration report of all counts.
-pub(super) fn table(arguments: &TaskArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn table(arguments: &TaskArguments, console: &Console) -> seqloom_terminal::Result<()> {
     let clock = Clock::start();
     let Some((folder, _)) = unless_done(arguments, |_| Ok(Task::Table), console)? else {
         return Ok(());
@@ -83,7 +84,7 @@ pub(super) fn table(arguments: &TaskArguments, console: &Console) -> anyhow::Res
 }
 
 /// The report that [`table`] made, which must be as it was written.
-pub(super) fn report(folder: &RunFolder) -> anyhow::Result<String> {
+pub(super) fn report(folder: &RunFolder) -> seqloom_terminal::Result<String> {
     let description = folder.require(Task::Table)?;
     let path = folder.file(&Task::Table.name());
     let file = std::fs::File::open(&path).map_err(at_path(&path))?;
@@ -96,7 +97,7 @@ pub(super) fn report(folder: &RunFolder) -> anyhow::Result<String> {
 }
 
 /// What changes the qualities of records, if anything does.
-pub(super) fn applier(loaded: &Loaded<'_>) -> anyhow::Result<Option<Applier>> {
+pub(super) fn applier(loaded: &Loaded<'_>) -> seqloom_terminal::Result<Option<Applier>> {
     let asked = &loaded.align.recalibration;
     if !asked.changes_records() {
         return Ok(None);
@@ -114,9 +115,11 @@ pub(super) fn given_report(
     folder: &RunFolder,
     align: &AlignArguments,
     header: &Header,
-) -> anyhow::Result<String> {
+) -> seqloom_terminal::Result<String> {
     let asked = &align.recalibration;
     check_files(folder, |path| asked.files().any(|it| it == path))?;
     let given = Recalibration::prepare(asked, header)?;
-    given.and_then(|it| it.given_report()).ok_or_else(|| anyhow::anyhow!("there is no report"))
+    given
+        .and_then(|it| it.given_report())
+        .ok_or_else(|| Bug("there is no report".to_owned()).into())
 }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use seqloom_runtime::error::{Class, Place, RunError};
+
 /// See the module documentation.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ShardError {
@@ -30,14 +32,26 @@ pub(crate) enum ShardError {
     NoPlan { path: PathBuf, problem: String },
 }
 
-impl ShardError {
-    /// Whether trying again, on another node perhaps, is of no use.
-    pub(crate) fn is_usage(&self) -> bool {
-        matches!(self, Self::OtherRun { .. } | Self::Changed { .. } | Self::NoPlan { .. })
+impl RunError for ShardError {
+    fn class(&self) -> Class {
+        match self {
+            // Its process may be running, or a file system may be slow to list its file.
+            Self::NotDone { .. } => Class::System,
+            Self::Damaged { .. } => Class::Damaged,
+            Self::Differs { .. } => Class::Bug,
+            // To try again, on another node perhaps, is of no use.
+            Self::OtherRun { .. } | Self::Changed { .. } | Self::NoPlan { .. } => Class::Usage,
+        }
     }
 
-    /// Whether the disk is at fault.
-    pub(crate) fn is_output(&self) -> bool {
-        matches!(self, Self::Damaged { .. })
+    fn place(&self) -> Place {
+        match self {
+            Self::NotDone { path, .. }
+            | Self::Damaged { path, .. }
+            | Self::Differs { path, .. }
+            | Self::OtherRun { path }
+            | Self::NoPlan { path, .. }
+            | Self::Changed { plan: path, .. } => Place::of(path),
+        }
     }
 }

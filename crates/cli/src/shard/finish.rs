@@ -30,7 +30,7 @@ pub(crate) const PARTS: &str = "parts";
 pub(crate) type Parts = (Finished, Fragments, GatheredMetrics);
 
 /// Runs the command.
-pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_terminal::Result<()> {
     let clock = Clock::start();
     let range = arguments.range;
     let task = |folder: &RunFolder| {

@@ -23,6 +23,7 @@ use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::RestartPoint;
 use seqloom_runtime::machine;
+use seqloom_terminal::error::Bug;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -123,7 +124,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// There is no plan, not yet, or it is another version's.
-    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn open(path: &Path) -> seqloom_terminal::Result<Self> {
         let folder = Self::open_early(path)?;
         if folder.is_planned {
             return Ok(folder);
@@ -136,7 +137,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// There is no head of a plan, or it is another version's.
-    pub(crate) fn open_early(path: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn open_early(path: &Path) -> seqloom_terminal::Result<Self> {
         let path = std::path::absolute(path).map_err(at_path(path))?;
         let (head_file, file) = (path.join(HEAD), path.join(PLAN));
         let no_plan = |problem| ShardError::NoPlan { path: file.clone(), problem };
@@ -173,7 +174,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// What cannot be removed.
-    pub(crate) fn remove(&self) -> anyhow::Result<()> {
+    pub(crate) fn remove(&self) -> seqloom_terminal::Result<()> {
         let plan = self.file(PLAN);
         fs::remove_file(&plan).map_err(at_path(&plan))?;
         Ok(fs::remove_dir_all(&self.path).map_err(at_path(&self.path))?)
@@ -187,7 +188,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// A description or a file that is damaged, or of another run.
-    pub(crate) fn condition(&self, task: Task) -> anyhow::Result<Condition> {
+    pub(crate) fn condition(&self, task: Task) -> seqloom_terminal::Result<Condition> {
         let path = self.description_of(task);
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
@@ -217,7 +218,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// As [`RunFolder::condition`].
-    pub(crate) fn is_done(&self, task: Task) -> anyhow::Result<bool> {
+    pub(crate) fn is_done(&self, task: Task) -> seqloom_terminal::Result<bool> {
         Ok(matches!(self.condition(task)?, Condition::Done(_)))
     }
 
@@ -225,7 +226,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// As [`RunFolder::condition`]; the task is not done.
-    pub(crate) fn require(&self, task: Task) -> anyhow::Result<Description> {
+    pub(crate) fn require(&self, task: Task) -> seqloom_terminal::Result<Description> {
         match self.condition(task)? {
             Condition::Done(description) => Ok(description),
             Condition::Missing => {
@@ -242,13 +243,17 @@ impl RunFolder {
     }
 
     /// A new file of a task, still without its name.
-    pub(crate) fn create(&self, task: Task, suffix: &str) -> anyhow::Result<AtomicFile> {
+    pub(crate) fn create(&self, task: Task, suffix: &str) -> seqloom_terminal::Result<AtomicFile> {
         Ok(AtomicFile::create(&self.file(&format!("{}{suffix}", task.name())))?)
     }
 
     /// As [`RunFolder::create`], for a file that is written from its start to its end; its digest
     /// is made on the way.
-    pub(crate) fn create_output(&self, task: Task, suffix: &str) -> anyhow::Result<Output> {
+    pub(crate) fn create_output(
+        &self,
+        task: Task,
+        suffix: &str,
+    ) -> seqloom_terminal::Result<Output> {
         let mut output = Output::create(&self.file(&format!("{}{suffix}", task.name())))?;
         output.take_sha256()?;
         Ok(output)
@@ -264,7 +269,7 @@ impl RunFolder {
         task: Task,
         files: Vec<NewFile>,
         clock: &Clock,
-    ) -> anyhow::Result<()> {
+    ) -> seqloom_terminal::Result<()> {
         let mut published = Vec::new();
         for (NewFile { file, known }, suffix) in files.into_iter().zip(task.suffixes()) {
             let name = format!("{}{suffix}", task.name());
@@ -290,7 +295,8 @@ impl RunFolder {
             peak_rss_bytes: usage.peak_rss_bytes,
         };
         let path = self.description_of(task);
-        if publish_text(&path, &serde_json::to_string_pretty(&description)?)? {
+        let text = serde_json::to_string_pretty(&description).map_err(Bug::new)?;
+        if publish_text(&path, &text)? {
             return Ok(());
         }
         // Another process was faster.
@@ -307,7 +313,7 @@ pub(crate) fn shard_name(shard: usize) -> String {
 }
 
 /// The shards that the scan has found so far.
-fn shards_so_far(folder: &Path) -> anyhow::Result<Vec<PlannedShard>> {
+fn shards_so_far(folder: &Path) -> seqloom_terminal::Result<Vec<PlannedShard>> {
     let mut shards = Vec::new();
     loop {
         let path = folder.join(shard_name(shards.len()));
@@ -325,7 +331,7 @@ fn shards_so_far(folder: &Path) -> anyhow::Result<Vec<PlannedShard>> {
 ///
 /// # Errors
 /// They cannot be made.
-pub(crate) fn make_folders(path: &Path) -> anyhow::Result<()> {
+pub(crate) fn make_folders(path: &Path) -> seqloom_terminal::Result<()> {
     for name in FOLDERS {
         let folder = path.join(name);
         fs::create_dir_all(&folder).map_err(at_path(&folder))?;
@@ -337,7 +343,7 @@ pub(crate) fn make_folders(path: &Path) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// It cannot be written.
-fn publish_text(path: &Path, text: &str) -> anyhow::Result<bool> {
+fn publish_text(path: &Path, text: &str) -> seqloom_terminal::Result<bool> {
     let file = AtomicFile::create(path)?;
     file.file().write_all(text.as_bytes()).map_err(at_path(path))?;
     file.file().write_all(b"\n").map_err(at_path(path))?;
@@ -350,7 +356,7 @@ pub(crate) fn program() -> String {
 }
 
 /// Size and SHA-256 of an open file, from its start, whatever its offset is.
-pub(crate) fn digest(path: &Path) -> impl FnOnce(&File) -> anyhow::Result<(u64, String)> {
+pub(crate) fn digest(path: &Path) -> impl FnOnce(&File) -> seqloom_terminal::Result<(u64, String)> {
     use std::os::unix::fs::FileExt;
     move |file| {
         let (mut sha, mut offset) = (Sha256::new(), 0);
@@ -390,7 +396,7 @@ impl RunFolder {
         task: Task,
         suffix: &str,
         kind: &str,
-    ) -> anyhow::Result<T> {
+    ) -> seqloom_terminal::Result<T> {
         self.require(task)?;
         let path = self.file(&format!("{}{suffix}", task.name()));
         let damaged = |problem: &str| self.damaged(task, &path, problem.to_owned());
@@ -404,24 +410,25 @@ impl RunFolder {
     ///
     /// # Errors
     /// A restart point that is missing or damaged.
-    pub(crate) fn part(&self, shard: usize) -> anyhow::Result<InputPart> {
+    pub(crate) fn part(&self, shard: usize) -> seqloom_terminal::Result<InputPart> {
         let planned = &self.plan.shards[shard];
-        let restart = |(lane, place): (usize, &Place)| -> anyhow::Result<Option<RestartPoint>> {
-            let Some(sha256) = &place.restart else { return Ok(None) };
-            let path = self.file(&restart_name(shard, lane));
-            let damaged = |problem: String| ShardError::Damaged {
-                task: "plan".to_owned(),
-                path: path.clone(),
-                description: self.file(PLAN),
-                problem,
+        let restart =
+            |(lane, place): (usize, &Place)| -> seqloom_terminal::Result<Option<RestartPoint>> {
+                let Some(sha256) = &place.restart else { return Ok(None) };
+                let path = self.file(&restart_name(shard, lane));
+                let damaged = |problem: String| ShardError::Damaged {
+                    task: "plan".to_owned(),
+                    path: path.clone(),
+                    description: self.file(PLAN),
+                    problem,
+                };
+                let bytes = fs::read(&path).map_err(|error| damaged(error.to_string()))?;
+                if hex(&Sha256::digest(&bytes)) != *sha256 {
+                    return Err(damaged("its SHA-256 differs".to_owned()).into());
+                }
+                let point = unsealed(&bytes, RESTART).map_err(|it| damaged(it.to_owned()))?;
+                Ok(Some(point))
             };
-            let bytes = fs::read(&path).map_err(|error| damaged(error.to_string()))?;
-            if hex(&Sha256::digest(&bytes)) != *sha256 {
-                return Err(damaged("its SHA-256 differs".to_owned()).into());
-            }
-            let point = unsealed(&bytes, RESTART).map_err(|it| damaged(it.to_owned()))?;
-            Ok(Some(point))
-        };
         let restarts = planned.places.iter().enumerate().map(restart).collect::<Result<_, _>>()?;
         Ok(InputPart { range: planned.range(), restarts })
     }

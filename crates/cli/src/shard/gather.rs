@@ -7,6 +7,7 @@ use seqloom_format::index::IndexBuilder;
 use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_io::sink::output::Output;
 use seqloom_prep::exchange::PartTotals;
+use seqloom_prep::finish::FinishError;
 use seqloom_prep::finish::Finished;
 use seqloom_prep::metrics::quality::GatheredMetrics;
 use seqloom_report::run::Counts;
@@ -72,7 +73,7 @@ impl GatherArguments {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &GatherArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &GatherArguments, console: &Console) -> seqloom_terminal::Result<()> {
     if arguments.machine.quiet {
         console.be_quiet();
     }
@@ -136,7 +137,7 @@ fn check_files(
     arguments: &GatherArguments,
     align: &AlignArguments,
     output: &OutputArguments,
-) -> anyhow::Result<()> {
+) -> seqloom_terminal::Result<()> {
     output.check_metrics()?;
     let inputs: Vec<PathBuf> = align.files().into_iter().chain(align.inputs().cloned()).collect();
     let outputs = output.outputs().chain(align.recalibration.outputs());
@@ -150,11 +151,10 @@ fn append(
     range: usize,
     output: &mut Output,
     run: &Run<'_>,
-) -> anyhow::Result<()> {
+) -> seqloom_terminal::Result<()> {
     piece::read(folder, range, |bytes| {
         output.write(bytes)?;
-        anyhow::ensure!(run.watch("gather", (0, None), 0), "interrupted");
-        Ok(())
+        run.continues("gather", (0, None))
     })
 }
 
@@ -164,19 +164,22 @@ fn add_range(
     range: usize,
     index: Option<&mut IndexBuilder>,
     start: u64,
-) -> anyhow::Result<(Finished, GatheredMetrics)> {
+) -> seqloom_terminal::Result<(Finished, GatheredMetrics)> {
     let (finished, fragments, metrics): Parts =
         folder.read_sealed(Task::Finish(range), ".parts", PARTS)?;
     if let Some(index) = index {
         for (fragment, at) in &fragments {
-            index.append(fragment, start + at)?;
+            index.append(fragment, start + at).map_err(FinishError::Index)?;
         }
     }
     Ok((finished, metrics))
 }
 
 /// The recalibration report, as the run made or was given it, where one is asked for.
-fn staged_report(folder: &RunFolder, align: &AlignArguments) -> anyhow::Result<Option<AtomicFile>> {
+fn staged_report(
+    folder: &RunFolder,
+    align: &AlignArguments,
+) -> seqloom_terminal::Result<Option<AtomicFile>> {
     let Some(path) = align.recalibration.report_path() else { return Ok(None) };
     let text = match align.recalibration.counts() {
         true => super::count::report(folder)?,
@@ -208,7 +211,10 @@ fn of_plan(folder: &RunFolder, align: &AlignArguments, counts: Counts) -> Ingest
 }
 
 /// Metrics of duplicates, if they are marked.
-fn duplicates(folder: &RunFolder, align: &AlignArguments) -> anyhow::Result<Option<Duplicates>> {
+fn duplicates(
+    folder: &RunFolder,
+    align: &AlignArguments,
+) -> seqloom_terminal::Result<Option<Duplicates>> {
     if align.duplicates.no_mark_duplicates {
         return Ok(None);
     }

@@ -10,6 +10,7 @@ use seqloom_prep::exchange::{Exchange, Exchanges};
 use seqloom_prep::input::ReferenceSequences;
 use seqloom_prep::partition::Backing;
 use seqloom_runtime::memory::{ByteSize, Ledger};
+use seqloom_terminal::error::Bug;
 use seqloom_terminal::{Console, UsageError};
 use sha2::{Digest, Sha256};
 
@@ -32,7 +33,7 @@ pub(crate) const MARKS: &str = "marks";
 ///
 /// # Errors
 /// Options that are none.
-pub(crate) fn planned_options(folder: &RunFolder) -> anyhow::Result<AlignArguments> {
+pub(crate) fn planned_options(folder: &RunFolder) -> seqloom_terminal::Result<AlignArguments> {
     let no_plan = |error: clap::Error| ShardError::NoPlan {
         path: folder.file(PLAN),
         problem: error.to_string(),
@@ -51,7 +52,7 @@ pub(crate) fn planned_options(folder: &RunFolder) -> anyhow::Result<AlignArgumen
 pub(crate) fn check_files(
     folder: &RunFolder,
     is_read: impl Fn(&Path) -> bool,
-) -> anyhow::Result<()> {
+) -> seqloom_terminal::Result<()> {
     for planned in folder.plan.files.iter().filter(|it| is_read(Path::new(&it.path))) {
         let is = match Fingerprint::of(Path::new(&planned.path)) {
             Ok(Some(fingerprint)) => fingerprint.to_string(),
@@ -70,21 +71,21 @@ pub(crate) fn check_files(
 ///
 /// # Errors
 /// It is not that of the plan.
-pub(crate) fn header(folder: &RunFolder) -> anyhow::Result<Header> {
+pub(crate) fn header(folder: &RunFolder) -> seqloom_terminal::Result<Header> {
     let path = folder.file(HEADER);
     let bytes = std::fs::read(&path).map_err(at_path(&path))?;
     if hex(&Sha256::digest(&bytes)) != folder.plan.header_sha256 {
         let problem = "its digest is not that of the plan".to_owned();
         return Err(ShardError::NoPlan { path, problem }.into());
     }
-    Ok(Header::decode(&bytes)?.0)
+    Ok(Header::decode(&bytes).map_err(Bug::new)?.0)
 }
 
 /// All shards, aligned.
 ///
 /// # Errors
 /// A shard that is missing or damaged, or is not what the plan says.
-pub(crate) fn exchanges(folder: &RunFolder) -> anyhow::Result<Exchanges> {
+pub(crate) fn exchanges(folder: &RunFolder) -> seqloom_terminal::Result<Exchanges> {
     let mut all = Vec::new();
     for (shard, planned) in folder.plan.shards.iter().enumerate() {
         let task = Task::Align(shard);
@@ -107,9 +108,9 @@ pub(crate) fn exchanges(folder: &RunFolder) -> anyhow::Result<Exchanges> {
 /// There is no plan; a task whose files are damaged.
 pub(crate) fn unless_done(
     arguments: &TaskArguments,
-    task: impl FnOnce(&RunFolder) -> anyhow::Result<Task>,
+    task: impl FnOnce(&RunFolder) -> seqloom_terminal::Result<Task>,
     console: &Console,
-) -> anyhow::Result<Option<(RunFolder, Task)>> {
+) -> seqloom_terminal::Result<Option<(RunFolder, Task)>> {
     let opened = unless_all_done(arguments, |it| Ok(vec![task(it)?]), console)?;
     Ok(opened.and_then(|(folder, left)| Some((folder, *left.first()?))))
 }
@@ -117,9 +118,9 @@ pub(crate) fn unless_done(
 /// Opens the folder, unless every task is done: then `None`. Gives those that are not.
 fn unless_all_done(
     arguments: &TaskArguments,
-    tasks: impl FnOnce(&RunFolder) -> anyhow::Result<Vec<Task>>,
+    tasks: impl FnOnce(&RunFolder) -> seqloom_terminal::Result<Vec<Task>>,
     console: &Console,
-) -> anyhow::Result<Option<(RunFolder, Vec<Task>)>> {
+) -> seqloom_terminal::Result<Option<(RunFolder, Vec<Task>)>> {
     if arguments.machine.quiet {
         console.be_quiet();
     }
@@ -152,9 +153,9 @@ impl<'a> Loaded<'a> {
     /// What is missing, damaged or changed.
     pub(crate) fn unless_done(
         arguments: &'a TaskArguments,
-        task: impl FnOnce(&RunFolder) -> anyhow::Result<Task>,
+        task: impl FnOnce(&RunFolder) -> seqloom_terminal::Result<Task>,
         console: &'a Console,
-    ) -> anyhow::Result<Option<(Self, Task)>> {
+    ) -> seqloom_terminal::Result<Option<(Self, Task)>> {
         let loaded = Self::unless_all_done(arguments, |it| Ok(vec![task(it)?]), console)?;
         Ok(loaded.and_then(|(loaded, left)| Some((loaded, *left.first()?))))
     }
@@ -165,9 +166,9 @@ impl<'a> Loaded<'a> {
     /// What is missing, damaged or changed.
     pub(crate) fn unless_all_done(
         arguments: &'a TaskArguments,
-        tasks: impl FnOnce(&RunFolder) -> anyhow::Result<Vec<Task>>,
+        tasks: impl FnOnce(&RunFolder) -> seqloom_terminal::Result<Vec<Task>>,
         console: &'a Console,
-    ) -> anyhow::Result<Option<(Self, Vec<Task>)>> {
+    ) -> seqloom_terminal::Result<Option<(Self, Vec<Task>)>> {
         let Some((folder, left)) = unless_all_done(arguments, tasks, console)? else {
             return Ok(None);
         };
@@ -185,7 +186,7 @@ impl<'a> Loaded<'a> {
     ///
     /// # Errors
     /// Too little memory.
-    pub(crate) fn backing(&self, fixed_bytes: u64) -> anyhow::Result<Backing> {
+    pub(crate) fn backing(&self, fixed_bytes: u64) -> seqloom_terminal::Result<Backing> {
         let workers_bytes = self.run.threads.get() as u64 * WORKER_BYTES;
         let fixed_bytes = PROGRAM_BYTES + workers_bytes + fixed_bytes;
         let floor_bytes = fixed_bytes + MIN_STORE_BYTES;
@@ -211,7 +212,7 @@ impl<'a> Loaded<'a> {
     ///
     /// # Errors
     /// It has changed, or cannot be read.
-    pub(crate) fn reference(&self) -> anyhow::Result<Arc<ReferenceSequences>> {
+    pub(crate) fn reference(&self) -> seqloom_terminal::Result<Arc<ReferenceSequences>> {
         check_files(&self.folder, |path| path == self.align.fasta())?;
         load_reference(self.align.fasta(), self.header.references())
     }
@@ -242,7 +243,7 @@ impl<'a> Loaded<'a> {
     ///
     /// # Errors
     /// A part that is missing or damaged.
-    pub(crate) fn marks(&self) -> anyhow::Result<Option<DuplicateMarks>> {
+    pub(crate) fn marks(&self) -> seqloom_terminal::Result<Option<DuplicateMarks>> {
         if !self.marks_duplicates() {
             return Ok(None);
         }
@@ -272,7 +273,7 @@ impl<'a> Loaded<'a> {
 pub(crate) fn read_marks(
     folder: &RunFolder,
     part: usize,
-) -> anyhow::Result<(SparseMarks, seqloom_prep::duplicates::DuplicationCounters)> {
+) -> seqloom_terminal::Result<(SparseMarks, seqloom_prep::duplicates::DuplicationCounters)> {
     folder.read_sealed(Task::Mark(part), "", MARKS)
 }
 
@@ -281,7 +282,7 @@ pub(crate) fn read_marks(
 pub(crate) fn library_table(
     align: &AlignArguments,
     header: &Header,
-) -> anyhow::Result<LibraryTable> {
+) -> seqloom_terminal::Result<LibraryTable> {
     let table = LibraryTable::new(header)?;
     let all_alike = align.input.read_group.is_some();
     Ok(if all_alike { table.every_record_has_the_only_read_group() } else { table })

@@ -23,7 +23,7 @@ pub(crate) struct MarkArguments {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &MarkArguments, console: &Console) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &MarkArguments, console: &Console) -> seqloom_terminal::Result<()> {
     let mut clock = Clock::start();
     let Shares { indices, of } = &arguments.part;
     let tasks = |folder: &RunFolder| {
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &MarkArguments, console: &Console) -> anyhow::Resul
 }
 
 /// Finds the duplicates of a part and publishes them.
-fn mark(loaded: &Loaded<'_>, task: Task, clock: &Clock) -> anyhow::Result<()> {
+fn mark(loaded: &Loaded<'_>, task: Task, clock: &Clock) -> seqloom_terminal::Result<()> {
     let marks_bytes = loaded.marks_bytes();
     let backing = loaded.backing(marks_bytes)?;
     // They are charged when they are made.

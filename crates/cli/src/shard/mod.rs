@@ -29,7 +29,10 @@ mod task;
 mod tasks;
 mod unsupported;
 
+use std::path::PathBuf;
+
 use seqloom_terminal::Console;
+use seqloom_terminal::error::SystemError;
 
 pub(crate) use resume::run as resume;
 
@@ -59,7 +62,7 @@ pub(crate) enum ShardCommand {
 }
 
 /// Runs the command.
-pub(crate) fn run(command: &ShardCommand, console: &Console) -> anyhow::Result<()> {
+pub(crate) fn run(command: &ShardCommand, console: &Console) -> seqloom_terminal::Result<()> {
     match command {
         ShardCommand::Plan(arguments) => plan::run(arguments, console),
         ShardCommand::Align(arguments) => align::run(arguments, console),
@@ -72,4 +75,10 @@ pub(crate) fn run(command: &ShardCommand, console: &Console) -> anyhow::Result<(
         ShardCommand::Status(arguments) => status::run(arguments),
         ShardCommand::Tasks(arguments) => tasks::run(arguments),
     }
+}
+
+/// The folder that relative paths of a plan are in.
+fn current_folder() -> seqloom_terminal::Result<PathBuf> {
+    let failed = |error| SystemError(format!("the current folder cannot be found: {error}"));
+    Ok(std::env::current_dir().map_err(failed)?)
 }

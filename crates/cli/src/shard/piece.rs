@@ -17,7 +17,7 @@ const READ_BYTES: usize = 4 << 20;
 ///
 /// # Errors
 /// The range is not finished.
-pub(super) fn size_bytes(folder: &RunFolder, range: usize) -> anyhow::Result<u64> {
+pub(super) fn size_bytes(folder: &RunFolder, range: usize) -> seqloom_terminal::Result<u64> {
     Ok(folder.require(Task::Finish(range))?.files.first().map_or(0, |it| it.bytes))
 }
 
@@ -28,8 +28,8 @@ pub(super) fn size_bytes(folder: &RunFolder, range: usize) -> anyhow::Result<u64
 pub(super) fn read(
     folder: &RunFolder,
     range: usize,
-    mut take: impl FnMut(&[u8]) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
+    mut take: impl FnMut(&[u8]) -> seqloom_terminal::Result<()>,
+) -> seqloom_terminal::Result<()> {
     let task = Task::Finish(range);
     let description = folder.require(task)?;
     let path = folder.file(&format!("{}.bgzf", task.name()));

@@ -47,7 +47,7 @@ struct Seams {
 state_of_fields!(Seams { front, back, ends_sha256 });
 
 /// Runs the command.
-pub(super) fn run(arguments: &RangeArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_terminal::Result<()> {
     let clock = Clock::start();
     let range = arguments.range;
     let task = |folder: &RunFolder| {
@@ -71,14 +71,14 @@ pub(super) fn run(arguments: &RangeArguments, console: &Console) -> anyhow::Resu
 }
 
 /// The file of all ranges, which the first task makes.
-fn open(path: &Path) -> anyhow::Result<File> {
+fn open(path: &Path) -> seqloom_terminal::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     Ok(options.open(path).map_err(at_path(path))?)
 }
 
 /// Where a range is in the output: behind the header and the ranges in front of it.
-fn place_of(folder: &RunFolder, range: usize) -> anyhow::Result<Range<u64>> {
+fn place_of(folder: &RunFolder, range: usize) -> seqloom_terminal::Result<Range<u64>> {
     let (align, header) = (planned_options(folder)?, header(folder)?);
     let plan = OutputPlan::of_others(&align.output, header.references())?;
     let mut start = plan.header_bytes(&header)?.len() as u64;
@@ -109,7 +109,7 @@ fn copy(
     (range, place): (usize, Range<u64>),
     (output, path): (&File, &Path),
     run: &Run<'_>,
-) -> anyhow::Result<Seams> {
+) -> seqloom_terminal::Result<Seams> {
     let blocks = blocks(&place);
     // A file with another name is an output that was gathered: nobody writes to it any more.
     let is_gathered = output.metadata().map_err(at_path(path))?.nlink() > 1;
@@ -123,8 +123,7 @@ fn copy(
         back.extend_from_slice(behind);
         at += bytes.len() as u64;
         let done = (at - place.start, Some(place.end - place.start));
-        anyhow::ensure!(run.watch("place", done, 0), "interrupted");
-        Ok(())
+        run.continues("place", done)
     })?;
     let ends_sha256 = ends_sha256(output, &blocks).map_err(at_path(path))?;
     Ok(Seams { front: front.into(), back: back.into(), ends_sha256 })
@@ -149,7 +148,7 @@ fn ends_sha256(output: &File, blocks: &Range<u64>) -> io::Result<String> {
 ///
 /// # Errors
 /// A task's file that is damaged; an output that cannot be opened.
-pub(super) fn begun(folder: &RunFolder, path: &Path) -> anyhow::Result<Option<Output>> {
+pub(super) fn begun(folder: &RunFolder, path: &Path) -> seqloom_terminal::Result<Option<Output>> {
     for range in 0..folder.plan.ranges {
         if !folder.is_done(Task::Place(range))? {
             return Ok(None);
@@ -166,7 +165,11 @@ pub(super) fn begun(folder: &RunFolder, path: &Path) -> anyhow::Result<Option<Ou
 ///
 /// # Errors
 /// The file is not the one that the task wrote to.
-pub(super) fn append(folder: &RunFolder, range: usize, output: &mut Output) -> anyhow::Result<()> {
+pub(super) fn append(
+    folder: &RunFolder,
+    range: usize,
+    output: &mut Output,
+) -> seqloom_terminal::Result<()> {
     let (task, path) = (Task::Place(range), folder.file(OUTPUT));
     let seams: Seams = folder.read_sealed(task, "", SEAMS)?;
     let start = output.written_bytes();

@@ -5,7 +5,6 @@ use std::io::Write;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use clap::Parser;
 use seqloom_align::cohort::{CohortStart, CutRules};
 use seqloom_align::index::{self, IndexPaths};
@@ -13,11 +12,14 @@ use seqloom_align::scan::{Scanned, scan};
 use seqloom_io::fingerprint::Fingerprint;
 use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_io::source::{InputBlock, RestartPoint};
+use seqloom_prep::input::headers::MergeError;
 use seqloom_runtime::memory::ByteSize;
+use seqloom_terminal::error::InputError;
 use seqloom_terminal::{Console, UsageError, signals};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::current_folder;
 use super::error::ShardError;
 use super::folder::{
     HEAD, HEADER, PLAN, make_folders, program, restart_file, restart_name, shard_name,
@@ -124,7 +126,7 @@ pub(super) struct Request<'a> {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &PlanArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &PlanArguments, console: &Console) -> seqloom_terminal::Result<()> {
     const WHO: &str = "a run of several processes";
     if arguments.align.run.quiet {
         console.be_quiet();
@@ -132,7 +134,7 @@ pub(super) fn run(arguments: &PlanArguments, console: &Console) -> anyhow::Resul
     unsupported::refuse_options_of_gather(&arguments.align)?;
     unsupported::refuse_options(&arguments.align, WHO)?;
     let folder = std::path::absolute(&arguments.folder).map_err(at_path(&arguments.folder))?;
-    let here = std::env::current_dir().context("the current folder")?;
+    let here = current_folder()?;
     let command = words_behind(2)?;
     let mut align = parsed(&command)?.align;
     align.rebase(&here);
@@ -164,7 +166,7 @@ pub(super) fn run(arguments: &PlanArguments, console: &Console) -> anyhow::Resul
 ///
 /// # Errors
 /// Malformed input above all.
-pub(super) fn make(request: Request<'_>, console: &Console) -> anyhow::Result<()> {
+pub(super) fn make(request: Request<'_>, console: &Console) -> seqloom_terminal::Result<()> {
     let Request { folder, here, command, align, files, cuts, who } = request;
     make_folders(folder)?;
     let index = index::check(&align.reference)?;
@@ -182,7 +184,7 @@ pub(super) fn make(request: Request<'_>, console: &Console) -> anyhow::Result<()
     let floor_bytes = opened.demand(align, &index, run.threads, 0).floor_bytes();
     signals::defer();
     let OpenedLanes { lanes, first, header } = opened;
-    let header_bytes = header.encode()?;
+    let header_bytes = header.encode().map_err(MergeError::Header)?;
     // What is known before the input is scanned.
     let head = PlanFile {
         schema: SCHEMA.to_owned(),
@@ -235,7 +237,7 @@ struct Found {
     /// Restart points of each file.
     points: Vec<Vec<RestartPoint>>,
     published: Vec<PlannedShard>,
-    failure: Option<anyhow::Error>,
+    failure: Option<seqloom_terminal::Error>,
 }
 
 impl<'a> Publisher<'a> {
@@ -258,7 +260,7 @@ impl<'a> Publisher<'a> {
     }
 
     /// Publishes what is left, when all is known.
-    fn finish(self, scanned: &Scanned) -> anyhow::Result<Vec<PlannedShard>> {
+    fn finish(self, scanned: &Scanned) -> seqloom_terminal::Result<Vec<PlannedShard>> {
         let mut found = self.found.into_inner();
         found.take(&[], self.lanes);
         let &Scanned { reads, templates, .. } = scanned;
@@ -292,7 +294,7 @@ impl Found {
 
     /// Publishes the next shard and, for each file, the last restart point in front of its first
     /// read.
-    fn publish(&mut self, mut shard: PlannedShard, folder: &Path) -> anyhow::Result<()> {
+    fn publish(&mut self, mut shard: PlannedShard, folder: &Path) -> seqloom_terminal::Result<()> {
         let index = self.published.len();
         for (lane, (place, points)) in shard.places.iter_mut().zip(&self.points).enumerate() {
             let Some(point) = place.point_in_front(points) else { continue };
@@ -321,7 +323,7 @@ fn scan_first(
     first: Vec<Vec<InputBlock>>,
     align: &AlignArguments,
     (run, publisher): (&Run<'_>, &Publisher<'_>),
-) -> anyhow::Result<Scanned> {
+) -> seqloom_terminal::Result<Scanned> {
     let (Some(Lane { source, pairing, tags, .. }), Some(first)) =
         (lanes.first(), first.into_iter().next())
     else {
@@ -348,7 +350,7 @@ fn scan_first(
 ///
 /// # Errors
 /// A word that is no text.
-pub(super) fn words_behind(commands: usize) -> anyhow::Result<Vec<String>> {
+pub(super) fn words_behind(commands: usize) -> seqloom_terminal::Result<Vec<String>> {
     let text = |word: std::ffi::OsString| {
         word.into_string().map_err(|word| {
             let word = word.display();
@@ -379,7 +381,7 @@ pub(super) fn parse_plan(words: &[String]) -> Result<PlanArguments, clap::Error>
 ///
 /// # Errors
 /// They are none.
-pub(super) fn parsed(command: &[String]) -> anyhow::Result<PlanArguments> {
+pub(super) fn parsed(command: &[String]) -> seqloom_terminal::Result<PlanArguments> {
     parse_plan(command).map_err(|error| UsageError(error.to_string()).into())
 }
 
@@ -387,7 +389,7 @@ pub(super) fn parsed(command: &[String]) -> anyhow::Result<PlanArguments> {
 ///
 /// # Errors
 /// One that cannot be read twice.
-pub(super) fn files(align: &AlignArguments) -> anyhow::Result<Vec<PlannedFile>> {
+pub(super) fn files(align: &AlignArguments) -> seqloom_terminal::Result<Vec<PlannedFile>> {
     let index = IndexPaths::new(&align.reference);
     let there = index.all().into_iter().filter(|path| path.exists());
     let is_compared = align.output.metrics_request().wants_reference() && align.fasta().is_file();
@@ -398,7 +400,7 @@ pub(super) fn files(align: &AlignArguments) -> anyhow::Result<Vec<PlannedFile>> 
         let name = path.display().to_string();
         let fingerprint = match path == Path::new("-") {
             true => None,
-            false => Fingerprint::of(&path).with_context(|| name.clone())?,
+            false => Fingerprint::of(&path).map_err(|error| InputError::read(&path, &error))?,
         };
         let Some(fingerprint) = fingerprint else {
             let text = format!("{name} is no regular file; it is read more than once");
@@ -413,7 +415,7 @@ pub(super) fn files(align: &AlignArguments) -> anyhow::Result<Vec<PlannedFile>> 
 ///
 /// # Errors
 /// It is none.
-pub(super) fn existing(folder: &Path) -> anyhow::Result<Option<PlanFile>> {
+pub(super) fn existing(folder: &Path) -> seqloom_terminal::Result<Option<PlanFile>> {
     let path = folder.join(PLAN);
     match std::fs::read(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -425,12 +427,12 @@ pub(super) fn existing(folder: &Path) -> anyhow::Result<Option<PlanFile>> {
 }
 
 /// Publishes a value as sealed JSON.
-fn publish_json(path: &Path, value: &impl Serialize) -> anyhow::Result<()> {
+fn publish_json(path: &Path, value: &impl Serialize) -> seqloom_terminal::Result<()> {
     publish_bytes(path, sealed_json(value)?.as_bytes())
 }
 
 /// Publishes a file, which may be there with the same bytes.
-fn publish_bytes(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+fn publish_bytes(path: &Path, bytes: &[u8]) -> seqloom_terminal::Result<()> {
     let file = AtomicFile::create(path)?;
     file.file().write_all(bytes).map_err(at_path(path))?;
     if !file.commit_new()? && std::fs::read(path).map_err(at_path(path))? != bytes {

@@ -8,14 +8,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use seqloom_io::kept::KeptFolder;
-use seqloom_io::spill::SpillError;
-use seqloom_prep::exchange::ExchangeError;
+use seqloom_runtime::error::Class;
 use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::{RangeArguments, Share, TaskArguments};
-use super::error::ShardError;
+use super::current_folder;
 use super::folder::{PLAN, RunFolder, program};
 use super::gather::{self, GatherArguments};
 use super::mark::{self, MarkArguments};
@@ -40,7 +38,7 @@ const MOST_REPAIRS: usize = 16;
 ///
 /// # Errors
 /// What `align` and all tasks may say. What is done is kept.
-pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> seqloom_terminal::Result<()> {
     if arguments.run.quiet {
         console.be_quiet();
     }
@@ -90,7 +88,7 @@ fn make(
     folder: &Path,
     machine: &RunArguments,
     console: &Console,
-) -> anyhow::Result<()> {
+) -> seqloom_terminal::Result<()> {
     plan(arguments, folder, machine, console)?;
     let run = RunFolder::open(folder)?;
     align::align_all(&run, machine.clone(), console)?;
@@ -116,7 +114,7 @@ fn one(
     run: &RunFolder,
     machine: &RunArguments,
     console: &Console,
-) -> anyhow::Result<()> {
+) -> seqloom_terminal::Result<()> {
     let of_run = TaskArguments { folder: run.path.clone(), machine: machine.clone() };
     let share = |index, of| Share { index, of };
     match task {
@@ -147,8 +145,8 @@ fn plan(
     folder: &Path,
     machine: &RunArguments,
     console: &Console,
-) -> anyhow::Result<()> {
-    let here = std::env::current_dir().context("the current folder")?;
+) -> seqloom_terminal::Result<()> {
+    let here = current_folder()?;
     let text = folder.to_str().ok_or_else(|| {
         UsageError(format!("{} is no text, which a plan must be made of", folder.display()))
     })?;
@@ -187,7 +185,7 @@ fn plan(
 
 /// Removes what a run left that was killed before it had a plan, or when it was complete and its
 /// plan removed: it may have had other options.
-fn clear(folder: &Path) -> anyhow::Result<()> {
+fn clear(folder: &Path) -> seqloom_terminal::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at_path(folder)(error).into()),
         _ => Ok(()),
@@ -198,7 +196,7 @@ fn clear(folder: &Path) -> anyhow::Result<()> {
 fn difference(
     found: &PlanFile,
     (mut ours, files): (AlignArguments, &[super::plan_file::PlannedFile]),
-) -> anyhow::Result<Option<String>> {
+) -> seqloom_terminal::Result<Option<String>> {
     if found.program != program() {
         return Ok(Some("version of seqloom".to_owned()));
     }
@@ -219,25 +217,13 @@ fn difference(
 }
 
 /// The file of the run directory that is damaged, if that is what is wrong.
-fn damaged_file(error: &anyhow::Error, folder: &Path) -> Option<PathBuf> {
-    let of_cause = |cause: &(dyn std::error::Error + 'static)| {
-        if let Some(ShardError::Damaged { path, .. }) = cause.downcast_ref() {
-            return Some(path.clone());
-        }
-        if let Some(ExchangeError::Damaged { path, .. }) = cause.downcast_ref() {
-            return Some(path.clone());
-        }
-        match cause.downcast_ref() {
-            // Pieces of exchange files are read as if they had been spilled there.
-            Some(SpillError::Damaged { folder: path, .. }) => Some(path.clone()),
-            _ => None,
-        }
-    };
-    error.chain().find_map(of_cause).filter(|path| path.starts_with(folder))
+fn damaged_file(error: &seqloom_terminal::Error, folder: &Path) -> Option<PathBuf> {
+    let file = (error.class() == Class::Damaged).then(|| error.place().file)??;
+    Some(PathBuf::from(file)).filter(|path| path.starts_with(folder))
 }
 
 /// Removes a task's file and what says that it is done.
-fn remove(file: &Path) -> anyhow::Result<()> {
+fn remove(file: &Path) -> seqloom_terminal::Result<()> {
     // Files of `finish` have a suffix of their own, a description has no other.
     let (parent, name) = (file.parent().unwrap_or(file), file.file_stem().unwrap_or_default());
     let is_of_plan = parent.ends_with("scan");

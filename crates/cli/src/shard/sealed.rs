@@ -4,6 +4,7 @@ use std::io::Write;
 
 use seqloom_format::state::State;
 use seqloom_io::sink::atomic::AtomicFile;
+use seqloom_terminal::error::Bug;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
@@ -35,7 +36,11 @@ pub(super) fn unsealed<T: State>(bytes: &[u8], kind: &str) -> Result<T, &'static
 }
 
 /// Writes [`sealed`] to a file.
-pub(super) fn write_sealed(file: &AtomicFile, kind: &str, value: &[u8]) -> anyhow::Result<()> {
+pub(super) fn write_sealed(
+    file: &AtomicFile,
+    kind: &str,
+    value: &[u8],
+) -> seqloom_terminal::Result<()> {
     let bytes = sealed(kind, value);
     Ok(file.file().write_all(&bytes).map_err(at_path(file.final_path()))?)
 }
@@ -49,8 +54,8 @@ const SEAL_END: &str = "\",\n";
 ///
 /// # Errors
 /// It is no such value.
-pub(super) fn sealed_json(value: &impl Serialize) -> anyhow::Result<String> {
-    let text = serde_json::to_string_pretty(value)? + "\n";
+pub(super) fn sealed_json(value: &impl Serialize) -> seqloom_terminal::Result<String> {
+    let text = serde_json::to_string_pretty(value).map_err(Bug::new)? + "\n";
     let lines = text.strip_prefix("{\n").unwrap_or_default();
     Ok(format!("{SEAL}{}{SEAL_END}{lines}", hex(&Sha256::digest(lines))))
 }

@@ -1,5 +1,6 @@
 //! `shard status`: what of a run is done, missing or damaged.
 
+use seqloom_terminal::error::Bug;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -63,7 +64,7 @@ fn line(folder: &RunFolder, task: Task) -> StatusLine {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &StatusArguments) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &StatusArguments) -> seqloom_terminal::Result<()> {
     let folder = RunFolder::open_early(&arguments.folder)?;
     let tasks = tasks::all(&folder)?;
     let lines: Vec<StatusLine> = tasks.iter().map(|(task, _)| line(&folder, *task)).collect();
@@ -72,7 +73,7 @@ pub(super) fn run(arguments: &StatusArguments) -> anyhow::Result<()> {
         |text: String| writeln!(out, "{text}").map_err(at_path("standard output".as_ref()));
     if arguments.json {
         for line in &lines {
-            print(serde_json::to_string(line)?)?;
+            print(serde_json::to_string(line).map_err(Bug::new)?)?;
         }
         return Ok(());
     }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use seqloom_terminal::UsageError;
+use seqloom_terminal::error::Bug;
 use serde::Serialize;
 
 use super::folder::RunFolder;
@@ -41,7 +42,7 @@ struct TaskLine {
 ///
 /// # Errors
 /// Options of the plan that are none.
-pub(super) fn all(folder: &RunFolder) -> anyhow::Result<Vec<(Task, Vec<Task>)>> {
+pub(super) fn all(folder: &RunFolder) -> seqloom_terminal::Result<Vec<(Task, Vec<Task>)>> {
     let options = planned_options(folder)?;
     let plan = &folder.plan;
     let align: Vec<_> = (0..plan.shards.len()).map(Task::Align).collect();
@@ -69,7 +70,7 @@ pub(super) fn all(folder: &RunFolder) -> anyhow::Result<Vec<(Task, Vec<Task>)>> 
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &TasksArguments) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &TasksArguments) -> seqloom_terminal::Result<()> {
     let folder = RunFolder::open_early(&arguments.folder)?;
     let Some(path) = folder.path.to_str() else {
         let text = format!("{} is no text, which JSON wants", folder.path.display());
@@ -93,7 +94,7 @@ pub(super) fn run(arguments: &TasksArguments) -> anyhow::Result<()> {
                 _ => floor,
             },
         };
-        let line = serde_json::to_string(&line)?;
+        let line = serde_json::to_string(&line).map_err(Bug::new)?;
         writeln!(out, "{line}").map_err(at_path("standard output".as_ref()))?;
     }
     Ok(())

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use seqloom_calling::flow::{CallAccount, CallTotals};
 use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_runtime::machine;
+use seqloom_terminal::error::Bug;
 
 use super::calling::{CallArguments, Job};
 use super::error::NothingCalled;
@@ -34,7 +35,7 @@ pub(super) fn tell(
     pass: &Pass<'_>,
     job: &Job,
     totals: &CallTotals,
-) -> anyhow::Result<Option<AtomicFile>> {
+) -> seqloom_terminal::Result<Option<AtomicFile>> {
     let account = &totals.account;
     for (key, it) in &account.skipped {
         let (records, text, example) = (it.records, &it.text, &it.example);
@@ -45,7 +46,8 @@ pub(super) fn tell(
         account.called, totals.records, account.bases, account.samples
     ));
     let Some(path) = &arguments.json else { return Ok(None) };
-    let report = serde_json::to_string_pretty(&report(pass, job, arguments, totals))? + "\n";
+    let report = report(pass, job, arguments, totals);
+    let report = serde_json::to_string_pretty(&report).map_err(Bug::new)? + "\n";
     crate::output::stage_text(path, &report).map(Some)
 }
 

@@ -138,7 +138,7 @@ impl Job {
         arguments: &CallArguments,
         files: &OwnFiles<'_>,
         pass: &Pass<'_>,
-    ) -> anyhow::Result<Self> {
+    ) -> seqloom_terminal::Result<Self> {
         let found = inputs::find(&arguments.signal, &inputs::ALL_SUFFIXES)?;
         refuse_same_file(arguments, &found.paths, files)?;
         let limit = memory_limit(arguments.memory, pass.threads)?;
@@ -269,7 +269,10 @@ fn least_bytes(threads: NonZeroUsize) -> u64 {
 ///
 /// # Errors
 /// It is too little for so many threads.
-fn memory_limit(asked: Option<ByteSize>, threads: NonZeroUsize) -> anyhow::Result<ByteSize> {
+fn memory_limit(
+    asked: Option<ByteSize>,
+    threads: NonZeroUsize,
+) -> seqloom_terminal::Result<ByteSize> {
     let asked = asked.unwrap_or_else(default_memory);
     let (limit, space_limit) = within_address_space(asked, threads);
     let least = least_bytes(threads);
@@ -325,7 +328,7 @@ fn match_contigs(
     header: &Header,
     reference: &IndexedFasta,
     bam: &Path,
-) -> anyhow::Result<Vec<Option<usize>>> {
+) -> seqloom_terminal::Result<Vec<Option<usize>>> {
     let mut contigs = Vec::new();
     for it in header.references() {
         let found = reference.find(it.name.as_bytes());
@@ -359,7 +362,7 @@ fn open_sequences(
     arguments: &CallArguments,
     pass: &Pass<'_>,
     limit: ByteSize,
-) -> anyhow::Result<Option<ReadSequences>> {
+) -> seqloom_terminal::Result<Option<ReadSequences>> {
     let Some(path) = &arguments.reads else {
         pass.info(
             "without --reads the bases of reads are those of the BAM; records with hard clips are \
@@ -382,7 +385,7 @@ fn open_sequences(
 fn open_signals(
     found: Inputs,
     pass: &Pass<'_>,
-) -> anyhow::Result<(SignalFiles, Option<(Chemistry, PathBuf)>)> {
+) -> seqloom_terminal::Result<(SignalFiles, Option<(Chemistry, PathBuf)>)> {
     pass.tell_apple_double(found.apple_double);
     let mut builder = SignalFilesBuilder::new(distinct(found.paths)).map_err(PassError::from)?;
     let paths = builder.paths().to_vec();

@@ -8,6 +8,8 @@ use seqloom_format::index::{IndexBuilder, IndexFragment};
 use seqloom_io::beside::bam_indices;
 use seqloom_io::sink::atomic::{AtomicFile, Publication};
 use seqloom_io::sink::output::Output;
+use seqloom_prep::input::headers::MergeError;
+use seqloom_terminal::error::Bug;
 
 use super::error::PassError;
 use super::pass::Pass;
@@ -80,7 +82,7 @@ struct Entries {
 
 impl BamSink {
     /// Opens it and writes the header, with this program in it.
-    pub(super) fn create(path: &Path, header: &Header) -> anyhow::Result<Self> {
+    pub(super) fn create(path: &Path, header: &Header) -> seqloom_terminal::Result<Self> {
         let mut header = header.clone();
         header.add_program("seqloom", env!("CARGO_PKG_VERSION"), &command_line());
         let text = TextSink::create(path, b"")?;
@@ -95,8 +97,8 @@ impl BamSink {
         let mut sink = Self {
             path: path.to_owned(),
             text,
-            compressor: BlockCompressor::new(BAM_LEVEL)?,
-            waiting: header.encode()?,
+            compressor: BlockCompressor::new(BAM_LEVEL).map_err(Bug::new)?,
+            waiting: header.encode().map_err(MergeError::Header)?,
             block: Vec::new(),
             index: index.map(entries),
         };
@@ -159,5 +161,5 @@ impl BamSink {
 }
 
 fn refused(error: impl ToString) -> PassError {
-    PassError::Refused(error.to_string())
+    PassError::Input(error.to_string())
 }

@@ -30,14 +30,14 @@ pub(crate) struct CatArguments {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &CatArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &CatArguments, console: &Console) -> seqloom_terminal::Result<()> {
     let found = inputs::find(&arguments.inputs, &["slow5", "blow5"])?;
     let paths = found.paths.iter().map(PathBuf::as_path);
     arguments.run.refuse_same_file_for_records(paths, &arguments.output)?;
     let pass = Pass::new(&arguments.run, console);
     pass.tell_apple_double(found.apple_double);
     let Some((first, rest)) = found.paths.split_first() else {
-        return Err(PassError::Refused("there are no inputs".to_owned()).into());
+        return Err(PassError::Usage("there are no inputs".to_owned()).into());
     };
     let first = pass.open(first)?;
     let encoding = encoding(first.as_ref(), arguments)?;

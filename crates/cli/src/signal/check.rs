@@ -32,7 +32,7 @@ pub(crate) struct CheckArguments {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &CheckArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &CheckArguments, console: &Console) -> seqloom_terminal::Result<()> {
     let found = inputs::find(&arguments.inputs, &ALL_SUFFIXES)?;
     arguments.run.refuse_same_file(found.paths.iter().map(PathBuf::as_path), [])?;
     let pass = Pass::new(&arguments.run, console);

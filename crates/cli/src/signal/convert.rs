@@ -51,7 +51,7 @@ pub(crate) struct ConvertArguments {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &ConvertArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &ConvertArguments, console: &Console) -> seqloom_terminal::Result<()> {
     let path = &arguments.output.output;
     let format = arguments.output.format.format(path, Format::Blow5)?;
     let found = inputs::find(&arguments.inputs, &ALL_SUFFIXES)?;

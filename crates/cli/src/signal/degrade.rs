@@ -51,7 +51,7 @@ fn bits(text: &str) -> Result<Bits, String> {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &DegradeArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &DegradeArguments, console: &Console) -> seqloom_terminal::Result<()> {
     let encoding = arguments.output.encoding(Format::Slow5, SignalCompression::ExZd)?;
     let output = &arguments.output.output;
     arguments.run.refuse_same_file_for_records([arguments.file.as_path()], output)?;

@@ -39,7 +39,10 @@ pub(crate) struct EventalignArguments {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &EventalignArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(
+    arguments: &EventalignArguments,
+    console: &Console,
+) -> seqloom_terminal::Result<()> {
     let pass = Pass::new(&arguments.call.run, console);
     let outputs = [("--summary", arguments.summary.as_ref())];
     let job = Job::open(&arguments.call, &OwnFiles { input: None, outputs: &outputs }, &pass)?;

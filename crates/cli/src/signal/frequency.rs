@@ -50,7 +50,10 @@ fn threshold(text: &str) -> Result<f64, String> {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &FrequencyArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(
+    arguments: &FrequencyArguments,
+    console: &Console,
+) -> seqloom_terminal::Result<()> {
     if arguments.quiet {
         console.be_quiet();
     }

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context;
 use seqloom_format::slow5::SignalCompression;
 use seqloom_signal::operations::{Route, Transcode};
 use seqloom_signal::store::{Location, ReadIndex, Requests, index_path};
+use seqloom_terminal::error::InputError;
 use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::{Format, OutputArguments, RunArguments};
@@ -44,7 +44,7 @@ pub(crate) struct GetArguments {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &GetArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &GetArguments, console: &Console) -> seqloom_terminal::Result<()> {
     let encoding = arguments.output.encoding(Format::Blow5, SignalCompression::SvbZd)?;
     refuse_same_file(arguments)?;
     let ids = read_ids(arguments)?;
@@ -78,11 +78,11 @@ fn refuse_same_file(arguments: &GetArguments) -> Result<(), UsageError> {
 }
 
 /// The ids asked for. Lines may end in `\r\n`; empty ones are passed over.
-fn read_ids(arguments: &GetArguments) -> anyhow::Result<Vec<Vec<u8>>> {
+fn read_ids(arguments: &GetArguments) -> seqloom_terminal::Result<Vec<Vec<u8>>> {
     let Some(path) = &arguments.list else {
         return Ok(arguments.ids.iter().map(|id| id.clone().into_bytes()).collect());
     };
-    let text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = std::fs::read(path).map_err(|error| InputError::read(path, &error))?;
     let lines =
         text.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     Ok(lines.filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect())
@@ -110,7 +110,7 @@ fn locate(
     let (path, count, all) = (arguments.file.display(), missing.len(), ids.len());
     let text = format!("{path}: {count} of {all} reads are not there: {named}{more}");
     if !arguments.skip {
-        return Err(PassError::Refused(format!("{text}; with --skip they are left out")));
+        return Err(PassError::Input(format!("{text}; with --skip they are left out")));
     }
     pass.warn(&text);
     Ok(wanted)

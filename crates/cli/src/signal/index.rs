@@ -28,7 +28,7 @@ pub(crate) struct IndexArguments {
 }
 
 /// Runs the command. A file with bad reads is not indexed: slow5lib would take the index for whole.
-pub(super) fn run(arguments: &IndexArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &IndexArguments, console: &Console) -> seqloom_terminal::Result<()> {
     let output = index_path(&arguments.file);
     arguments
         .run
@@ -56,7 +56,7 @@ pub(super) fn load(
     if !store.format().has_records() {
         if given.is_some() {
             let text = format!("{} has its own table of reads, no index", store.path().display());
-            return Err(PassError::Refused(text));
+            return Err(PassError::Usage(text));
         }
         return Ok(build(pass, store.clone())?.0);
     }

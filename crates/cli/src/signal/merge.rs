@@ -31,7 +31,7 @@ pub(crate) struct MergeArguments {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &MergeArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &MergeArguments, console: &Console) -> seqloom_terminal::Result<()> {
     let encoding = arguments.output.encoding(Format::Blow5, SignalCompression::SvbZd)?;
     let found = inputs::find(&arguments.inputs, &["slow5", "blow5"])?;
     let output = &arguments.output.output;

@@ -19,6 +19,7 @@ use super::called::{refuse_nothing, tell};
 use super::calling::{CallArguments, Job, OwnFiles};
 use super::calling_sinks::{BamSink, TextSink};
 use super::error::PassError;
+use super::model::bad_builtin;
 use super::model::load_model;
 use super::pass::Pass;
 use crate::output::arguments::refuse_cram;
@@ -63,7 +64,10 @@ pub(crate) struct MethylationArguments {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &MethylationArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(
+    arguments: &MethylationArguments,
+    console: &Console,
+) -> seqloom_terminal::Result<()> {
     let pass = Pass::new(&arguments.call.run, console);
     let job = open(arguments, &pass)?;
     let format = match arguments.format {
@@ -104,7 +108,7 @@ pub(super) fn run(arguments: &MethylationArguments, console: &Console) -> anyhow
 }
 
 /// Opens all inputs; the BAM with tags has an index beside it.
-fn open(arguments: &MethylationArguments, pass: &Pass<'_>) -> anyhow::Result<Job> {
+fn open(arguments: &MethylationArguments, pass: &Pass<'_>) -> seqloom_terminal::Result<Job> {
     let modbam = arguments.modbam.as_ref();
     modbam.map_or(Ok(()), |path| refuse_cram(path))?;
     let index = |suffix| modbam.map(|path| with_suffix(path, suffix));
@@ -172,7 +176,7 @@ struct ModbamSink {
 }
 
 impl ModbamSink {
-    fn create(path: &Path, job: &Job) -> anyhow::Result<Self> {
+    fn create(path: &Path, job: &Job) -> seqloom_terminal::Result<Self> {
         let bam = BamSink::create(path, job.header())?;
         Ok(Self { bam, scratch: ModbamScratch::default(), body: Vec::new() })
     }
@@ -203,7 +207,7 @@ impl ModbamSink {
         self.body.clear();
         self.body.extend_from_slice(body);
         tag_record(&mut self.body, &[], &mut self.scratch)
-            .map_err(|error| PassError::Refused(error.to_string()))?;
+            .map_err(|error| PassError::Input(error.to_string()))?;
         self.bam.write(&self.body)
     }
 
@@ -220,7 +224,7 @@ fn record_of(framed: &[u8]) -> Option<RecordRef<'_>> {
 fn cpg_model(
     arguments: &MethylationArguments,
     nucleotides: &PoreModel,
-) -> anyhow::Result<PoreModel> {
+) -> seqloom_terminal::Result<PoreModel> {
     let kmer_length = nucleotides.kmer_length;
     if let Some(path) = &arguments.methylation_model {
         let request = ModelRequest {
@@ -230,14 +234,14 @@ fn cpg_model(
         };
         return load_model(path, &request);
     }
-    let model = builtin::r9_4_1_cpg()?;
+    let model = builtin::r9_4_1_cpg().map_err(bad_builtin)?;
     if model.kmer_length != kmer_length {
         let text = format!(
             "the model of --kmer-model has {kmer_length}-mers, that of methylated sites which \
              comes with the program {}-mers; give one with --methylation-model",
             model.kmer_length
         );
-        return Err(PassError::Refused(text).into());
+        return Err(PassError::Usage(text).into());
     }
     Ok(model)
 }

@@ -65,7 +65,7 @@ pub(crate) enum SignalCommand {
 }
 
 /// Runs the command.
-pub(crate) fn run(command: &SignalCommand, console: &Console) -> anyhow::Result<()> {
+pub(crate) fn run(command: &SignalCommand, console: &Console) -> seqloom_terminal::Result<()> {
     match command {
         SignalCommand::Convert(arguments) => convert::run(arguments, console),
         SignalCommand::View(arguments) => view::run(arguments, console),

@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use seqloom_calling::flow::Kit;
+use seqloom_calling::pore_model::ModelError;
 use seqloom_calling::pore_model::{
     self, Alphabet, Chemistry, ModelRequest, PoreModel, text, uncalled4,
 };
+use seqloom_terminal::error::Bug;
+use seqloom_terminal::error::InputError;
 
 use super::error::PassError;
 
@@ -26,7 +29,7 @@ fn chemistry_of(kit: &Kit) -> Option<Chemistry> {
 /// The chemistry of all kits that tell theirs, with a file that has it.
 pub(super) fn one_chemistry(
     kits: &BTreeMap<Kit, PathBuf>,
-) -> anyhow::Result<Option<(Chemistry, PathBuf)>> {
+) -> seqloom_terminal::Result<Option<(Chemistry, PathBuf)>> {
     let mut known: Option<(Chemistry, PathBuf)> = None;
     for (kit, path) in kits {
         let Some(chemistry) = chemistry_of(kit) else { continue };
@@ -38,7 +41,7 @@ pub(super) fn one_chemistry(
                     of.display(),
                     path.display()
                 );
-                return Err(PassError::Refused(text).into());
+                return Err(PassError::Input(text).into());
             }
             _ => known = Some((chemistry, path.clone())),
         }
@@ -50,11 +53,11 @@ pub(super) fn one_chemistry(
 pub(super) fn nucleotide_model(
     path: Option<&Path>,
     chemistry: Option<&(Chemistry, PathBuf)>,
-) -> anyhow::Result<PoreModel> {
+) -> seqloom_terminal::Result<PoreModel> {
     let found = chemistry.map(|(chemistry, _)| *chemistry);
     if let Some((chemistry, of)) = chemistry.filter(|(chemistry, _)| chemistry.is_rna()) {
         let text = format!("{}: the signal is {chemistry}; only DNA is called", of.display());
-        return Err(PassError::Refused(text).into());
+        return Err(PassError::Input(text).into());
     }
     if let Some(path) = path {
         let request = ModelRequest {
@@ -72,17 +75,19 @@ pub(super) fn nucleotide_model(
                 of.display(),
                 Chemistry::R9Dna
             );
-            Err(PassError::Refused(text).into())
+            Err(PassError::Input(text).into())
         }
-        _ => Ok(pore_model::builtin::r9_4_1_nucleotide()?),
+        _ => pore_model::builtin::r9_4_1_nucleotide().map_err(bad_builtin),
     }
 }
 
 /// Reads a model from a file: an archive of arrays as Uncalled4 publishes them, by its first bytes,
 /// or text.
-pub(super) fn load_model(path: &Path, request: &ModelRequest) -> anyhow::Result<PoreModel> {
-    let bytes = std::fs::read(path)
-        .map_err(|error| PassError::Refused(format!("cannot read {}: {error}", path.display())))?;
+pub(super) fn load_model(
+    path: &Path,
+    request: &ModelRequest,
+) -> seqloom_terminal::Result<PoreModel> {
+    let bytes = std::fs::read(path).map_err(|error| InputError::read(path, &error))?;
     let model = match bytes.starts_with(b"PK") {
         true => uncalled4::parse(&bytes, None, request),
         false => text::parse(&bytes, request),
@@ -108,4 +113,9 @@ mod tests {
         t("", "sqk-rna002", Some(Chemistry::R9Rna));
         t("rna", "sqk-rna004", Some(Chemistry::Rna004));
     }
+}
+
+/// Of a model that is part of the program.
+pub(super) fn bad_builtin(error: ModelError) -> seqloom_terminal::Error {
+    Bug(format!("a built-in model is malformed: {error}")).into()
 }

@@ -218,13 +218,13 @@ impl<'a> Pass<'a> {
     }
 
     /// Says that reads were worked on; an error when anything was lost.
-    pub(super) fn finish(self, what: &str) -> anyhow::Result<()> {
+    pub(super) fn finish(self, what: &str) -> seqloom_terminal::Result<()> {
         let done = format!("{what}: {} reads", self.reads());
         self.finish_saying(&done)
     }
 
     /// Says what was done, and in what time; an error when anything was lost.
-    pub(super) fn finish_saying(self, done: &str) -> anyhow::Result<()> {
+    pub(super) fn finish_saying(self, done: &str) -> seqloom_terminal::Result<()> {
         self.publish(Publication::default())?;
         let account = *lock(&self.account);
         let spent = self.spent();

@@ -8,6 +8,7 @@ use seqloom_format::index::IndexedRegion;
 use seqloom_io::alignments::AlignmentSource;
 use seqloom_io::bam_index::BamIndex;
 use seqloom_terminal::UsageError;
+use seqloom_terminal::error::Bug;
 
 use super::pass::Pass;
 use crate::region;
@@ -32,7 +33,7 @@ pub(super) fn go_to(
     alignments: &mut AlignmentSource,
     wanted: &WantedRegion,
     pass: &Pass<'_>,
-) -> anyhow::Result<()> {
+) -> seqloom_terminal::Result<()> {
     let bam = alignments.path(0).display().to_string();
     let index = alignments.can_start_anywhere(0).then(|| BamIndex::find(alignments.path(0)));
     let Some(index) = index.flatten() else {
@@ -46,7 +47,7 @@ pub(super) fn go_to(
     }
     let offset = index.first_offset(&IndexedRegion {
         reference_count: alignments.headers()[0].references().len(),
-        reference: usize::try_from(wanted.region.reference_id)?,
+        reference: usize::try_from(wanted.region.reference_id).map_err(Bug::new)?,
         bases: wanted.region.start..wanted.region.end,
     })?;
     Ok(alignments.start_at(0, offset)?)

@@ -8,6 +8,7 @@ use seqloom_signal::operations::{Encoding, Locate, Skim, column_names};
 use seqloom_terminal::Console;
 
 use super::arguments::RunArguments;
+use super::error::PassError;
 use super::pass::Pass;
 
 /// Arguments of `seqloom signal skim`.
@@ -27,7 +28,7 @@ pub(crate) struct SkimArguments {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &SkimArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &SkimArguments, console: &Console) -> seqloom_terminal::Result<()> {
     arguments.run.refuse_same_file([arguments.file.as_path()], [])?;
     let pass = Pass::new(&arguments.run, console);
     let store = pass.open(&arguments.file)?;
@@ -36,7 +37,7 @@ pub(super) fn run(arguments: &SkimArguments, console: &Console) -> anyhow::Resul
     let source = Sequential::of(store);
     let components = &pass.components;
     if arguments.hdr {
-        output.write(&Encoding::Slow5.header(&header)?)?;
+        output.write(&Encoding::Slow5.header(&header).map_err(PassError::Header)?)?;
     } else if arguments.rid {
         let mut lines = Vec::new();
         pass.run("skim", source, &Locate { components }, |located| {

@@ -7,7 +7,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context;
 use seqloom_format::signal::SignalHeader;
 use seqloom_format::slow5::SignalCompression;
 use seqloom_io::sink::atomic::{AtomicFile, remove_stale};
@@ -19,6 +18,7 @@ use seqloom_signal::operations::{
     DemuxError, DemuxOptions, DemuxTable, Encoded, Encoding, Route, Transcode,
 };
 use seqloom_signal::store::{Cursor, FrameBatch, SignalStore, StoreError};
+use seqloom_terminal::error::InputError;
 use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::{Format, FormatArguments, LosslessArguments, RunArguments};
@@ -98,7 +98,7 @@ enum How {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &SplitArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &SplitArguments, console: &Console) -> seqloom_terminal::Result<()> {
     let format = arguments.format.to.unwrap_or(Format::Blow5);
     let encoding = arguments.format.encoding(format, SignalCompression::SvbZd)?;
     let how = how(arguments)?;
@@ -135,10 +135,9 @@ pub(super) fn run(arguments: &SplitArguments, console: &Console) -> anyhow::Resu
     pass.finish("split")
 }
 
-fn how(arguments: &SplitArguments) -> anyhow::Result<How> {
+fn how(arguments: &SplitArguments) -> seqloom_terminal::Result<How> {
     if let Some(path) = &arguments.demux {
-        let name = || path.display().to_string();
-        let text = fs::read(path).with_context(|| format!("cannot read {}", name()))?;
+        let text = fs::read(path).map_err(|error| InputError::read(path, &error))?;
         let options = DemuxOptions {
             read_id_column: arguments.demux_rid.clone(),
             category_column: arguments.demux_code.clone(),
@@ -156,7 +155,7 @@ fn how(arguments: &SplitArguments) -> anyhow::Result<How> {
 }
 
 /// Line 0 is the command line, see [`DemuxError::BadCategory`].
-fn bad_table(path: &Path, error: &DemuxError) -> anyhow::Error {
+fn bad_table(path: &Path, error: &DemuxError) -> seqloom_terminal::Error {
     match error {
         DemuxError::BadCategory { line: 0, category } => {
             UsageError(format!("category {category:?} cannot be part of a file name")).into()
@@ -166,7 +165,7 @@ fn bad_table(path: &Path, error: &DemuxError) -> anyhow::Error {
 }
 
 /// Makes the folder; what is in one that is there must not be mixed with what we write.
-fn make_folder(path: &Path) -> anyhow::Result<()> {
+fn make_folder(path: &Path) -> seqloom_terminal::Result<()> {
     fs::create_dir_all(path).map_err(at_path(path))?;
     if fs::read_dir(path).map_err(at_path(path))?.next().is_some() {
         return Err(UsageError(format!("{} is not empty", path.display())).into());
@@ -223,7 +222,7 @@ impl Parts {
         let path = folder.join(&name);
         if path.exists() {
             let text = format!("two inputs would be split into {name}; split them apart");
-            return Err(PassError::Refused(text));
+            return Err(PassError::Usage(text));
         }
         Ok(path)
     }

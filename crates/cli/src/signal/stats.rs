@@ -30,7 +30,7 @@ pub(crate) struct StatsArguments {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &StatsArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &StatsArguments, console: &Console) -> seqloom_terminal::Result<()> {
     arguments.run.refuse_same_file([arguments.file.as_path()], [])?;
     let pass = Pass::new(&arguments.run, console);
     let store = pass.open(&arguments.file)?;

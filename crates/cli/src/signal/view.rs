@@ -27,7 +27,7 @@ pub(crate) struct ViewArguments {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &ViewArguments, console: &Console) -> anyhow::Result<()> {
+pub(super) fn run(arguments: &ViewArguments, console: &Console) -> seqloom_terminal::Result<()> {
     let encoding = arguments.output.encoding(Format::Slow5, SignalCompression::SvbZd)?;
     let output = &arguments.output.output;
     arguments.run.refuse_same_file_for_records([arguments.file.as_path()], output)?;

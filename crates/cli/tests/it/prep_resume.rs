@@ -459,6 +459,6 @@ fn what_cannot_be_read_or_written_twice_is_refused() {
         ]),
         SOON,
     );
-    missing.fails_with(1);
+    missing.fails_with(3);
     assert!(!names_in(here.path()).iter().any(|name| name.contains("resume")));
 }

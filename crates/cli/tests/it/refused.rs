@@ -119,9 +119,29 @@ fn recalibration_that_the_header_does_not_allow() {
     }
     // A FASTA that is not the index's is found out before anything is aligned.
     let with_group = format!("{align} -R @RG\\tID:a\\tPL:ILLUMINA --reference-fasta");
-    in_folder(here.path(), &format!("{with_group} missing.fa")).fails_with(1).says(&["missing.fa"]);
+    in_folder(here.path(), &format!("{with_group} missing.fa")).fails_with(3).says(&["missing.fa"]);
     in_folder(here.path(), &format!("{with_group} c.fa")).fails_with(3).says(&["c.fa"]);
     assert!(!at("new").exists());
+}
+
+#[test]
+fn a_missing_input_or_index_is_reported_as_one() {
+    let here = folder_of_inputs();
+    for (line, missing) in [
+        ("align none.fa r.fq -o new", "none.fa"),
+        ("align ref.fa none.fq -o new --engine fake", "none.fq"),
+        ("prep none.bam --sort coordinate -o new", "none.bam"),
+        ("prep in.sam --regions none.bed -o new", "none.bed"),
+        ("signal convert none.slow5 -o new.blow5", "none.slow5"),
+        ("index none.fa", "none.fa"),
+    ] {
+        let ran = in_folder(here.path(), &format!("{line} --error-fd 1")).fails_with(3);
+        let error: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+        let error = &error["error"];
+        assert_eq!(error["class"], "missing-input", "{line}: {error}");
+        assert_eq!(error["exit_code"], 3, "{line}: {error}");
+        assert!(error["file"].as_str().unwrap().ends_with(missing), "{line}: {error}");
+    }
 }
 
 #[test]

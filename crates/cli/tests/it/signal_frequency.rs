@@ -87,7 +87,7 @@ fn bad_input_is_named_and_leaves_no_output() {
     t("a\tb\n", 3, &["calls.tsv: line 1", "chromosome"]);
     let row = "c\t+\t5\t5\tr\tx\t-1\t-2\t1\t1\tACGTA\n";
     t(&format!("{HEADER}{row}"), 3, &["calls.tsv: line 2", "log_lik_ratio is \"x\""]);
-    run(&mut frequency("/nowhere.tsv")).fails_with(1).says(&["/nowhere.tsv"]);
+    run(&mut frequency("/nowhere.tsv")).fails_with(3).says(&["/nowhere.tsv"]);
     run(&mut frequency("")).fails_with(2);
     run(&mut frequency("-c -1 x")).fails_with(2);
     run(&mut frequency("-c nan x")).fails_with(2).says(&["must be a number from 0 on"]);

@@ -553,14 +553,14 @@ fn inputs_that_do_not_go_together_are_refused() {
     let models = data("nanopore/f5c_ecoli_2kb/r9-models").unwrap();
     let model = |name: &str| models.join(name).display().to_string();
     let five = model("r9.4_450bps.nucleotide.5mer.template.model");
-    refuse(&few, &fast5, &format!("--kmer-model {five}"), 1, &["5-mers", "--methylation-model"]);
+    refuse(&few, &fast5, &format!("--kmer-model {five}"), 2, &["5-mers", "--methylation-model"]);
     let cpg = model("r9.4_450bps.cpg.6mer.template.model");
     refuse(&few, &fast5, &format!("--kmer-model {cpg}"), 3, &["alphabet"]);
     let rest = format!("--kmer-model {five} --methylation-model {cpg}");
     refuse(&few, &fast5, &rest, 3, &["6-mers", "5-mers"]);
     if let Some(models) = data("nanopore/models/uncalled4") {
         let nine = format!("--kmer-model {}", models.join("dna_r10.4.1_400bps_9mer.npz").display());
-        refuse(&few, &fast5, &nine, 1, &["9-mers", "--methylation-model"]);
+        refuse(&few, &fast5, &nine, 2, &["9-mers", "--methylation-model"]);
         let six = format!("--kmer-model {}", models.join("dna_r9.4.1_400bps_6mer.npz").display());
         assert!(called(&set.methylation(&few, &fast5, &six).ok()) > 0);
     }
@@ -660,7 +660,7 @@ fn chemistries_that_the_model_is_not_for_are_refused() {
     let few = set.few(|_, _| ());
     let t = |kind: &str, kit: &str, words: &[&str]| {
         let signal = with_kit(&set, kind, kit);
-        set.methylation(&few, &signal, "").fails_with(1).says(words);
+        set.methylation(&few, &signal, "").fails_with(3).says(words);
     };
     t("genomic_dna", "sqk-lsk114", &["R10 DNA", "--kmer-model"]);
     t("rna", "sqk-rna002", &["R9 RNA", "only DNA"]);

@@ -37,8 +37,8 @@ fn a_folder_without_signal_is_no_success() {
     ] {
         for folder in ["empty", "notes"] {
             let expected = format!("seqloom: {folder}: no {suffixes} file in this folder");
-            line(here.path(), &format!("{command} {folder}")).fails_with(1).says(&[&expected]);
-            line(here.path(), &format!("{command} a.slow5 {folder}")).fails_with(1);
+            line(here.path(), &format!("{command} {folder}")).fails_with(3).says(&[&expected]);
+            line(here.path(), &format!("{command} a.slow5 {folder}")).fails_with(3);
         }
     }
     assert_eq!(names_in(here.path()), ["a.slow5", "empty", "notes"]);

@@ -22,7 +22,7 @@ const MAX_BODY_BYTES: usize = i32::MAX as usize;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     /// The record is malformed as it is.
-    #[error("{0}")]
+    #[error(transparent)]
     Record(#[from] RecordError),
     /// Text of a tag holds the NUL that ends it.
     #[error("value of tag {} has a NUL byte in it", String::from_utf8_lossy(.0))]

@@ -49,9 +49,9 @@ pub(crate) struct TestBam {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
-    #[error("{0}")]
+    #[error(transparent)]
     Bgzf(#[from] BgzfError),
-    #[error("{0}")]
+    #[error(transparent)]
     Header(#[from] HeaderError),
 }
 

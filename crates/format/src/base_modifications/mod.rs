@@ -118,7 +118,7 @@ pub enum ModError {
         why: &'static str,
     },
     /// The record is malformed.
-    #[error("{0}")]
+    #[error(transparent)]
     Record(#[from] RecordError),
 }
 

@@ -27,7 +27,7 @@ pub enum VbzError {
     #[error("damaged zstd frame in a VBZ chunk")]
     Zstd,
     /// Keys or values are missing, or there is more than they account for.
-    #[error("{0}")]
+    #[error(transparent)]
     Values(#[from] SignalError),
 }
 

@@ -6,7 +6,7 @@ use super::flatbuffers::FlatError;
 #[derive(Debug, thiserror::Error)]
 pub enum Pod5FormatError {
     /// The bytes could not be read.
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] std::io::Error),
     /// The first bytes are not those of a POD5 file.
     #[error("not a POD5 file: it does not start with the signature of one")]

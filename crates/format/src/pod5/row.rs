@@ -49,7 +49,7 @@ pub enum RowError {
     #[error("zstd: {0}")]
     Zstd(std::io::Error),
     /// What the frame holds are not the samples.
-    #[error("{0}")]
+    #[error(transparent)]
     Svb16(#[from] Svb16Error),
 }
 

@@ -158,7 +158,7 @@ pub enum RecordError {
     #[error("no memory for a record of {0} bytes")]
     OutOfMemory(usize),
     /// The samples cannot be decoded.
-    #[error("{0}")]
+    #[error(transparent)]
     Signal(#[from] SignalError),
     /// A read group that the header does not have.
     #[error("read group {read_group} of {read_groups}")]

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use seqloom_format::bam::{HeaderError, RecordError};
 use seqloom_format::bgzf::VirtualOffset;
 use seqloom_format::sam::SamError;
+use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::source::{MAX_RECORD_BYTES, SourceError};
 
@@ -20,7 +21,7 @@ pub enum AlignmentError {
     #[error("standard input can be only one of the inputs")]
     StandardInputTwice,
     /// Opening, reading or decompressing failed, or the content is of another kind.
-    #[error("{0}")]
+    #[error(transparent)]
     Source(#[from] SourceError),
     /// The header is malformed.
     #[error("{}: {source}", path.display())]
@@ -55,6 +56,30 @@ pub enum AlignmentError {
     /// A record is malformed or cut off.
     #[error("{0}")]
     Malformed(Box<MalformedRecord>),
+}
+
+impl RunError for AlignmentError {
+    fn class(&self) -> Class {
+        match self {
+            Self::NoInput | Self::StandardInputTwice => Class::Usage,
+            Self::Source(source) => source.class(),
+            Self::Header { .. }
+            | Self::MissingEof { .. }
+            | Self::Start { .. }
+            | Self::Malformed(_) => Class::Input,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::NoInput | Self::StandardInputTwice => Place::default(),
+            Self::Source(source) => source.place(),
+            Self::Header { path, .. } => Place::of(path),
+            Self::MissingEof { path, byte, .. } => Place::of(path).at_byte(*byte),
+            Self::Start { path, offset } => Place::of(path).at_byte(offset.block_offset()),
+            Self::Malformed(malformed) => malformed.place(),
+        }
+    }
 }
 
 /// A malformed record and where it is.
@@ -165,6 +190,18 @@ impl fmt::Display for Problem {
                 write!(f, "at byte {byte} of the file: {problem}")
             }
         }
+    }
+}
+
+impl MalformedRecord {
+    fn place(&self) -> Place {
+        let (line, byte) = match self.place {
+            RecordPlace::Virtual(offset) => (None, offset.block_offset()),
+            RecordPlace::Byte(byte) => (None, byte),
+            RecordPlace::Line { line, byte } => (Some(line), byte),
+        };
+        let (record, byte) = (Some(self.record), Some(byte));
+        Place { record, name: self.name.clone(), line, byte, ..Place::of(&self.path) }
     }
 }
 

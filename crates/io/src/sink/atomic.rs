@@ -14,6 +14,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use seqloom_runtime::error::{Class, Place, RunError};
+
 use crate::sys;
 
 /// Permissions of a new file before the umask is taken off.
@@ -35,6 +37,16 @@ pub struct AtomicFileError {
     pub path: PathBuf,
     /// What the system said.
     pub(crate) source: io::Error,
+}
+
+impl RunError for AtomicFileError {
+    fn class(&self) -> Class {
+        Class::Output
+    }
+
+    fn place(&self) -> Place {
+        Place::of(&self.path)
+    }
 }
 
 /// Makes an [`AtomicFileError`] of an I/O error.

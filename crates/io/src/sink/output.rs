@@ -9,6 +9,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use seqloom_runtime::error::{Class, Place, RunError};
+
 use md5::Md5;
 use md5::digest::{Digest, DynDigest};
 use sha2::Sha256;
@@ -42,8 +44,25 @@ pub enum OutputError {
         source: io::Error,
     },
     /// The file could not be made or named.
-    #[error("{0}")]
+    #[error(transparent)]
     File(#[from] AtomicFileError),
+}
+
+impl RunError for OutputError {
+    fn class(&self) -> Class {
+        match self {
+            _ if self.is_closed_pipe() => Class::ClosedPipe,
+            Self::Write { .. } | Self::Read { .. } => Class::Output,
+            Self::File(file) => file.class(),
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Write { path, .. } | Self::Read { path, .. } => Place::of(path),
+            Self::File(file) => file.place(),
+        }
+    }
 }
 
 impl OutputError {

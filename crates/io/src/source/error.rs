@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use seqloom_runtime::error::{Class, Place, RunError};
+
 /// An error of a [`ReadSource`](super::ReadSource). Every kind names the input.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
@@ -112,6 +114,37 @@ pub enum SourceError {
     },
 }
 
+impl RunError for SourceError {
+    fn class(&self) -> Class {
+        match self {
+            Self::InputCount(_) | Self::StandardInputTwice => Class::Usage,
+            Self::Open { source, .. } | Self::Read { source, .. } => Class::of_input(source),
+            Self::Unsupported { .. }
+            | Self::Compressed { .. }
+            | Self::Malformed(_)
+            | Self::PhredOffset { .. }
+            | Self::Changed { .. }
+            | Self::Inconsistent { .. }
+            | Self::Skew { .. } => Class::Input,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::InputCount(_) | Self::StandardInputTwice => Place::default(),
+            Self::Open { path, .. }
+            | Self::Unsupported { path, .. }
+            | Self::PhredOffset { path, .. }
+            | Self::Changed { path, .. }
+            | Self::Skew { path, .. } => Place::of(path),
+            Self::Read { path, byte, .. }
+            | Self::Compressed { path, byte, .. }
+            | Self::Inconsistent { path, byte } => Place::of(path).at_byte(*byte),
+            Self::Malformed(malformed) => malformed.place(),
+        }
+    }
+}
+
 /// A malformed record and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed {
@@ -132,6 +165,14 @@ pub struct Malformed {
     pub problem: String,
     /// What to do, where there is something.
     pub hint: Option<&'static str>,
+}
+
+impl Malformed {
+    fn place(&self) -> Place {
+        let Self { path, record, line, byte, name, .. } = self;
+        let (record, byte) = (Some(*record), Some(*byte));
+        Place { record, name: name.clone(), line: *line, byte, ..Place::of(path) }
+    }
 }
 
 impl fmt::Display for Malformed {

@@ -31,16 +31,16 @@ pub struct BarcodeTags {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BarcodeError {
     /// The record is malformed.
-    #[error("{0}")]
+    #[error(transparent)]
     Record(#[from] RecordError),
     /// What should be a UMI is none.
-    #[error("{0}")]
+    #[error(transparent)]
     Umi(#[from] UmiError),
     /// What should be the UMI of a duplex is none.
     #[error("a UMI of a duplex has two parts with a dash between them, and {0:?} has not")]
     NoDuplex(String),
     /// The strand of a duplex cannot be told.
-    #[error("{0}")]
+    #[error(transparent)]
     Strand(#[from] StrandError),
 }
 

@@ -1,6 +1,7 @@
 //! Read groups and libraries of a header: who may be whose duplicate.
 
 use seqloom_format::bam::{Header, ReadGroup};
+use seqloom_runtime::error::{Class, RunError};
 
 /// The library of records without a read group, and of read groups without LB (as in Picard).
 pub(crate) const UNKNOWN_LIBRARY: &str = "Unknown Library";
@@ -9,6 +10,12 @@ pub(crate) const UNKNOWN_LIBRARY: &str = "Unknown Library";
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("the header has {0} read groups; at most 65534 are supported")]
 pub struct TooManyReadGroups(usize);
+
+impl RunError for TooManyReadGroups {
+    fn class(&self) -> Class {
+        Class::Input
+    }
+}
 
 /// A read group as found in the header.
 #[derive(Debug, Clone, PartialEq, Eq)]

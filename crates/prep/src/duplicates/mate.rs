@@ -2,6 +2,8 @@
 
 use std::hash::{DefaultHasher, Hasher};
 
+use seqloom_runtime::error::{Class, Place, RunError};
+
 use super::entry::{Decoder, Encoder, Location, ordinal_bytes, spread};
 use super::mapped_read::{MappedRead, SortKey, pair_up};
 use super::{DuplicateMode, PairEnd};
@@ -31,6 +33,16 @@ pub struct NameUsedTwice {
     pub(crate) first: u64,
     /// Number of the later record, from 0.
     pub(crate) second: u64,
+}
+
+impl RunError for NameUsedTwice {
+    fn class(&self) -> Class {
+        Class::Input
+    }
+
+    fn place(&self) -> Place {
+        Place::default().at_record(self.second + 1)
+    }
 }
 
 impl MateEnd {

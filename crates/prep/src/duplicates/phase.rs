@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use seqloom_io::spill::SpillError;
+use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::pool::{self, WorkerPanic};
 use seqloom_runtime::turnstile::Turnstile;
@@ -23,20 +24,40 @@ const INSIDE_PER_WORKER: usize = 1;
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// A spilled chunk could not be read back.
-    #[error("{0}")]
+    #[error(transparent)]
     Spill(#[from] SpillError),
     /// Two templates have the same name.
-    #[error("{0}")]
+    #[error(transparent)]
     Name(#[from] NameUsedTwice),
     /// Families are numbered by templates, of which there are too many.
     #[error("families of UMIs are told apart among at most {} templates", u32::MAX)]
     TooManyTemplates,
     /// A bug.
-    #[error("{0}")]
+    #[error(transparent)]
     Panic(#[from] WorkerPanic),
     /// The run was stopped from outside.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl RunError for ResolveError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Spill(spill) => spill.class(),
+            Self::Name(name) => name.class(),
+            Self::TooManyTemplates => Class::Input,
+            Self::Panic(panic) => panic.class(),
+            Self::Interrupted => Class::Interrupted,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Spill(spill) => spill.place(),
+            Self::Name(name) => name.place(),
+            Self::TooManyTemplates | Self::Panic(_) | Self::Interrupted => Place::default(),
+        }
+    }
 }
 
 /// The run was stopped from outside, in the words of whichever phase is on.

@@ -4,6 +4,7 @@
 //! unclipped 5' position; two ends of one template give a pair.
 
 use seqloom_format::bam::{Flags, RecordError, RecordRef, framed_records};
+use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::duplicates::barcode::{BarcodeError, BarcodeTags};
 use crate::duplicates::location::LocationSource;
@@ -34,6 +35,21 @@ pub enum ReadEndError {
         /// Its name.
         name: String,
     },
+}
+
+impl RunError for ReadEndError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Record { .. } | Self::TooManyPrimaries { .. } => Class::Input,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Record { .. } => Place::default(),
+            Self::TooManyPrimaries { name, .. } => Place::default().at_name(name),
+        }
+    }
 }
 
 /// How read ends are made.

@@ -18,7 +18,7 @@ pub(crate) enum Strand {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StrandError {
     /// The record is malformed.
-    #[error("{0}")]
+    #[error(transparent)]
     Record(#[from] RecordError),
     /// Where the mate starts is not known.
     #[error("it has no MC, the mate's CIGAR, which tells its strand (--fix-mates adds it)")]

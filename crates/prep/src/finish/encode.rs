@@ -8,6 +8,7 @@ use seqloom_format::bam::{RecordError, RecordRef, Reference, set_duplicate};
 use seqloom_format::bgzf::{BgzfError, BlockCompressor, MAX_PAYLOAD_BYTES, VirtualOffset};
 use seqloom_format::index::{BinningScheme, IndexError, IndexFragment};
 use seqloom_format::sam;
+use seqloom_runtime::error::{Class, RunError};
 
 /// What records become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,14 +28,23 @@ pub enum Encoding {
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
     /// Deflate failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Bgzf(#[from] BgzfError),
     /// The record cannot be indexed.
-    #[error("{0}")]
+    #[error(transparent)]
     Index(#[from] IndexError),
     /// The record has no SAM text.
-    #[error("{0}")]
+    #[error(transparent)]
     Sam(#[from] RecordError),
+}
+
+impl RunError for EncodeError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Bgzf(_) => Class::Bug,
+            Self::Index(_) | Self::Sam(_) => Class::Input,
+        }
+    }
 }
 
 /// What one unit became: bytes, and index entries relative to their start.

@@ -1,10 +1,55 @@
 //! What others may do with records on their way through the finish phase: look at them, or change
 //! them. Both are made once per worker, so that they keep scratch and counts of their own.
 
-use seqloom_format::bam::RecordRef;
+use seqloom_format::bam::edit::EditError;
+use seqloom_format::bam::{RecordError, RecordRef};
+use seqloom_runtime::error::{Class, Place, RunError};
+
+use crate::recalibrate::RecalibrationError;
+use crate::steps::StepError;
 
 /// What a visitor or an editor fails with; the message names the record.
-pub(crate) type HookError = Box<dyn std::error::Error + Send + Sync>;
+#[derive(Debug, thiserror::Error)]
+pub enum HookError {
+    /// A record is malformed.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// A tag cannot be added or removed.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// A late step failed.
+    #[error(transparent)]
+    Step(#[from] StepError),
+    /// Covariates cannot be counted, or qualities not recalibrated.
+    #[error(transparent)]
+    Recalibration(#[from] RecalibrationError),
+    /// A hook of a test failed.
+    #[cfg(test)]
+    #[error("{0}")]
+    Test(String),
+}
+
+impl RunError for HookError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Record(_) | Self::Edit(_) => Class::Input,
+            Self::Step(step) => step.class(),
+            Self::Recalibration(recalibration) => recalibration.class(),
+            #[cfg(test)]
+            Self::Test(_) => Class::Bug,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Step(step) => step.place(),
+            Self::Recalibration(recalibration) => recalibration.place(),
+            Self::Record(_) | Self::Edit(_) => Place::default(),
+            #[cfg(test)]
+            Self::Test(_) => Place::default(),
+        }
+    }
+}
 
 /// Looks at records on behalf of one worker.
 ///

@@ -21,6 +21,7 @@ use seqloom_format::index::{IndexBuilder, IndexError};
 use seqloom_format::state_of_fields;
 use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_io::spill::SpillError;
+use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::monitor::Monitor;
 use seqloom_runtime::pool::{self, WorkerPanic};
@@ -38,7 +39,7 @@ use hooks::{Edited, EditorSource, HookError, RecordEditor, RecordVisitor};
 pub use output_transform::{DuplicateTagging, OutputTransform};
 use sorted::{ENTRY_BYTES, Sorting};
 pub use stripes::Fragments;
-use stripes::{Committer, Entries, Place, Stripe};
+use stripes::{Committer, Entries, Slot, Stripe};
 use units::Unit;
 pub use units::UnitPlan;
 pub(crate) use units::Units;
@@ -54,29 +55,57 @@ const DRAIN_BYTES: usize = 4 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum FinishError {
     /// A spilled chunk could not be written or read back.
-    #[error("{0}")]
+    #[error(transparent)]
     Spill(#[from] SpillError),
     /// A record is malformed, which can only be damage.
     #[error("a stored record is damaged: {0}")]
     Record(#[from] RecordError),
     /// A record cannot be encoded.
-    #[error("{0}")]
+    #[error(transparent)]
     Encode(#[from] EncodeError),
     /// The index cannot hold the records.
-    #[error("{0}")]
+    #[error(transparent)]
     Index(#[from] IndexError),
     /// The output cannot be written.
-    #[error("{0}")]
+    #[error(transparent)]
     Output(#[from] OutputError),
     /// A visitor or an editor failed.
-    #[error("{0}")]
-    Hook(#[source] HookError),
+    #[error(transparent)]
+    Hook(#[from] HookError),
     /// A bug.
-    #[error("{0}")]
+    #[error(transparent)]
     Panic(#[from] WorkerPanic),
     /// The run was stopped from outside.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl RunError for FinishError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Spill(spill) => spill.class(),
+            Self::Record(_) => Class::Output,
+            Self::Encode(encode) => encode.class(),
+            Self::Index(_) => Class::Input,
+            Self::Output(output) => output.class(),
+            Self::Hook(hook) => hook.class(),
+            Self::Panic(panic) => panic.class(),
+            Self::Interrupted => Class::Interrupted,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Spill(spill) => spill.place(),
+            Self::Output(output) => output.place(),
+            Self::Hook(hook) => hook.place(),
+            Self::Record(_)
+            | Self::Encode(_)
+            | Self::Index(_)
+            | Self::Panic(_)
+            | Self::Interrupted => Place::default(),
+        }
+    }
 }
 
 /// The records of a run: where they are stored, and which of them are duplicates.
@@ -264,7 +293,7 @@ struct Finish<'a, 'o> {
     /// Number of the first of them.
     first_unit: usize,
     /// By ticket.
-    places: Vec<Place>,
+    places: Vec<Slot>,
     turnstile: &'a Turnstile<'a>,
     stripes: Vec<Stripe<'a, 'o>>,
     /// For a unit that must wait until it is next; held by no one while they commit.
@@ -317,7 +346,7 @@ impl<'a> Finish<'a, '_> {
         Ok(worker.writer.finished)
     }
 
-    fn place(&self, ticket: u64) -> Option<(Place, &Unit)> {
+    fn place(&self, ticket: u64) -> Option<(Slot, &Unit)> {
         let place = *self.places.get(usize::try_from(ticket).ok()?)?;
         Some((place, self.units.get(place.unit)?))
     }
@@ -376,7 +405,7 @@ impl<'a> Finish<'a, '_> {
     /// A unit too large for memory: merged from runs, and written in pieces when its turn has come.
     fn merge_unit(
         &self,
-        place: Place,
+        place: Slot,
         chunks: Vec<Chunk>,
         worker: &mut Worker<'_>,
     ) -> Result<(), FinishError> {
@@ -395,7 +424,7 @@ impl<'a> Finish<'a, '_> {
         })
     }
 
-    fn wait_for_turn(&self, place: Place) -> Result<(), FinishError> {
+    fn wait_for_turn(&self, place: Slot) -> Result<(), FinishError> {
         let ordered = &self.stripes[place.stripe].ordered;
         self.turn.wait_for(|()| {
             if self.failure.stopped() {

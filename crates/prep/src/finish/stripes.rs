@@ -19,7 +19,7 @@ use crate::finish::encode::EncodedUnit;
 
 /// What is done next, and where it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Slot {
     pub(super) unit: usize,
     pub(super) stripe: usize,
     /// Among the units of the stripe.
@@ -28,11 +28,11 @@ pub(super) struct Place {
 
 /// The units in the order in which they are begun. A unit belongs to the stripe in whose share of
 /// all bytes its first byte lies: a function of the records, like the units.
-pub(super) fn schedule(units: &[Unit], stripes: usize) -> Vec<Place> {
+pub(super) fn schedule(units: &[Unit], stripes: usize) -> Vec<Slot> {
     let mut counts = vec![0; stripes];
-    let mut places: Vec<Place> = Vec::with_capacity(units.len());
+    let mut places: Vec<Slot> = Vec::with_capacity(units.len());
     for (unit, stripe) in share_of_each(units, stripes).into_iter().enumerate() {
-        places.push(Place { unit, stripe, sequence: counts[stripe] });
+        places.push(Slot { unit, stripe, sequence: counts[stripe] });
         counts[stripe] += 1;
     }
     places.sort_by_key(|place| (place.sequence, place.stripe));

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use seqloom_io::alignments::AlignmentError;
 use seqloom_io::spill::SpillError;
+use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::pool::WorkerPanic;
 
 use crate::duplicates::Interrupted;
@@ -14,7 +15,7 @@ use crate::steps::StepError;
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError {
     /// The input cannot be read or is malformed.
-    #[error("{0}")]
+    #[error(transparent)]
     Input(#[from] AlignmentError),
     /// The input claims to be sorted by coordinate and is not.
     #[error(
@@ -51,13 +52,13 @@ pub enum IngestError {
         name: String,
     },
     /// A step failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Step(#[from] StepError),
     /// Records could not be kept.
-    #[error("{0}")]
+    #[error(transparent)]
     Collect(#[from] CollectError),
     /// A bug.
-    #[error("{0}")]
+    #[error(transparent)]
     Panic(#[from] WorkerPanic),
     /// The source ended although records are missing.
     #[error("the input ended before its last block was delivered")]
@@ -65,6 +66,35 @@ pub enum IngestError {
     /// The run was stopped from outside.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl RunError for IngestError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Input(input) => input.class(),
+            Self::Unsorted { .. } | Self::Apart { .. } | Self::TooManyRecords { .. } => {
+                Class::Input
+            }
+            Self::Step(step) => step.class(),
+            Self::Collect(collect) => collect.class(),
+            Self::Panic(panic) => panic.class(),
+            Self::Incomplete => Class::Bug,
+            Self::Interrupted => Class::Interrupted,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Input(input) => input.place(),
+            Self::Unsorted { path, record } | Self::Apart { path, record, .. } => {
+                Place::of(path).at_record(*record)
+            }
+            Self::TooManyRecords { path, name } => Place::of(path).at_name(name),
+            Self::Step(step) => step.place(),
+            Self::Collect(collect) => collect.place(),
+            Self::Panic(_) | Self::Incomplete | Self::Interrupted => Place::default(),
+        }
+    }
 }
 
 impl From<SpillError> for IngestError {

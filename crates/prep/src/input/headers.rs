@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use seqloom_format::bam::edit::{EditError, replace_tag, set_mate_reference_id, set_reference_id};
 use seqloom_format::bam::{AuxValue, Header, HeaderError, RecordRef, Reference};
+use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::steps::{RecordStep, Stage, StepError, StepScratch, Verdict};
 
@@ -29,8 +30,23 @@ pub enum MergeError {
         second_bp: u32,
     },
     /// The joined text is no header.
-    #[error("{0}")]
+    #[error(transparent)]
     Header(#[from] HeaderError),
+}
+
+impl RunError for MergeError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Length { .. } | Self::Header(_) => Class::Input,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Length { name, .. } => Place::default().at_name(name),
+            Self::Header(_) => Place::default(),
+        }
+    }
 }
 
 /// IDs that records of one input use, and those they get.

@@ -10,6 +10,7 @@ use seqloom_format::state::MalformedState;
 use seqloom_format::state_of_fields;
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::spill::SpillError;
+use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::duplicates::read_end::ReadEndError;
 use crate::partition::frame::{frame_of, record_ordinal};
@@ -32,10 +33,10 @@ const OPEN_NO_COORDINATE_BINS: usize = 16;
 #[derive(Debug, thiserror::Error)]
 pub enum CollectError {
     /// A chunk could not be spilled.
-    #[error("{0}")]
+    #[error(transparent)]
     Spill(#[from] SpillError),
     /// A template's read ends could not be told.
-    #[error("{0}")]
+    #[error(transparent)]
     ReadEnd(#[from] ReadEndError),
     /// A record is malformed.
     #[error("template {template}: {source}")]
@@ -59,6 +60,28 @@ pub enum CollectError {
         /// Number of lanes.
         lanes: usize,
     },
+}
+
+impl RunError for CollectError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Spill(spill) => spill.class(),
+            Self::ReadEnd(end) => end.class(),
+            Self::Record { .. } | Self::TooManyRecords { .. } | Self::TooManyTemplates { .. } => {
+                Class::Input
+            }
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Spill(spill) => spill.place(),
+            Self::ReadEnd(end) => end.place(),
+            Self::Record { .. } | Self::TooManyRecords { .. } | Self::TooManyTemplates { .. } => {
+                Place::default()
+            }
+        }
+    }
 }
 
 impl CollectError {

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use seqloom_format::bam::{RecordError, RecordRef};
 use seqloom_format::state::{MalformedState, State};
 use seqloom_io::spill::SpillError;
+use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::pool::{self, WorkerPanic};
 
@@ -37,17 +38,35 @@ const PARTITION_BYTES: u64 = 1 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum RedistributeError {
     /// A chunk could not be spilled or read back.
-    #[error("{0}")]
+    #[error(transparent)]
     Spill(#[from] SpillError),
     /// A record is malformed, which can only be damage.
     #[error("a stored record is damaged: {0}")]
     Record(#[from] RecordError),
     /// A bug.
-    #[error("{0}")]
+    #[error(transparent)]
     Panic(#[from] WorkerPanic),
     /// The run was stopped from outside.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl RunError for RedistributeError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Spill(spill) => spill.class(),
+            Self::Record(_) => Class::Output,
+            Self::Panic(panic) => panic.class(),
+            Self::Interrupted => Class::Interrupted,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Spill(spill) => spill.place(),
+            Self::Record(_) | Self::Panic(_) | Self::Interrupted => Place::default(),
+        }
+    }
 }
 
 /// The names with the smallest hashes of all that were added, each once. Shared by all workers.

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use seqloom_runtime::error::{Class, RunError};
+
 use super::Table;
 use super::datum::Datum;
 
@@ -17,6 +19,14 @@ pub enum GatherError {
          rows cannot be added"
     )]
     OtherArguments(usize),
+}
+
+impl RunError for GatherError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Nothing | Self::OtherArguments(_) => Class::Input,
+        }
+    }
 }
 
 /// Adds up reports. Arguments are those of the first; quantization follows from the sum.

@@ -47,6 +47,7 @@ pub use known_sites::{KnownSites, KnownSitesBuilder};
 
 use read_groups::ReadGroups;
 use seqloom_format::bam::{Header, RecordError};
+use seqloom_runtime::error::{Class, Place, RunError};
 
 /// Highest quality of a base: `!` to `~` of FASTQ.
 pub(crate) const MAX_QUALITY: u8 = 93;
@@ -179,7 +180,7 @@ pub enum RecalibrationError {
     #[error("recalibration needs the platform of read groups, and no @RG line has one (PL)")]
     NoPlatforms,
     /// A malformed record.
-    #[error("{0}")]
+    #[error(transparent)]
     Record(#[from] RecordError),
     /// The read group of a record is not in the header.
     #[error("read {read}: read group {group:?} is not in the header")]
@@ -239,4 +240,35 @@ pub enum RecalibrationError {
         /// Bases of the read.
         bases: usize,
     },
+}
+
+impl RunError for RecalibrationError {
+    fn class(&self) -> Class {
+        match self {
+            Self::BadOption(_) => Class::Usage,
+            Self::NoReadGroups
+            | Self::NoPlatforms
+            | Self::Record(_)
+            | Self::UnknownReadGroup { .. }
+            | Self::NoPlatform { .. }
+            | Self::GroupNotInTable { .. }
+            | Self::TooManyCycles { .. }
+            | Self::BadQuality { .. }
+            | Self::BadQualityTag { .. } => Class::Input,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::UnknownReadGroup { read, .. }
+            | Self::NoPlatform { read, .. }
+            | Self::GroupNotInTable { read, .. }
+            | Self::TooManyCycles { read, .. }
+            | Self::BadQuality { read, .. }
+            | Self::BadQualityTag { read, .. } => Place::default().at_name(read),
+            Self::BadOption(_) | Self::NoReadGroups | Self::NoPlatforms | Self::Record(_) => {
+                Place::default()
+            }
+        }
+    }
 }

@@ -13,6 +13,7 @@
 use seqloom_format::bam::edit::EditError;
 use seqloom_format::bam::{Header, HeaderError, RecordError};
 use seqloom_io::reference::ReferenceError;
+use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::duplicates::strand::StrandError;
 
@@ -63,13 +64,13 @@ pub enum Verdict {
 #[derive(Debug, thiserror::Error)]
 pub enum StepError {
     /// A record is malformed.
-    #[error("{0}")]
+    #[error(transparent)]
     Record(#[from] RecordError),
     /// A record could not be changed.
-    #[error("{0}")]
+    #[error(transparent)]
     Edit(#[from] EditError),
     /// The header cannot be changed so.
-    #[error("{0}")]
+    #[error(transparent)]
     Header(#[from] HeaderError),
     /// A read group that the header does not have.
     #[error("read group {0:?} is not in the header")]
@@ -94,10 +95,10 @@ pub enum StepError {
     #[error("regions name the reference {0:?}, which the header does not have")]
     UnknownReference(String),
     /// From which strand of its molecule a read is cannot be told.
-    #[error("{0}")]
+    #[error(transparent)]
     Strand(#[from] StrandError),
     /// The reference lacks sequences that records lie on.
-    #[error("{0}")]
+    #[error(transparent)]
     Reference(#[from] ReferenceError),
     /// What a step of one's own wants to say.
     #[error("{0}")]
@@ -112,6 +113,40 @@ pub enum StepError {
         /// What is wrong.
         source: Box<StepError>,
     },
+}
+
+impl RunError for StepError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Record(_) | Self::Edit(_) | Self::Header(_) | Self::Strand(_) => Class::Input,
+            Self::UnknownReadGroup(_) | Self::ReadGroupExists(_) | Self::BadReadGroup(_) => {
+                Class::Usage
+            }
+            Self::LengthDiffers { .. } | Self::UnknownReference(_) | Self::Custom(_) => {
+                Class::Input
+            }
+            Self::Reference(reference) => reference.class(),
+            Self::At { source, .. } => source.class(),
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::LengthDiffers { name, .. } | Self::UnknownReference(name) => {
+                Place::default().at_name(name)
+            }
+            Self::Reference(reference) => reference.place(),
+            Self::At { read, source, .. } => source.place().at_name(read),
+            Self::Record(_)
+            | Self::Edit(_)
+            | Self::Header(_)
+            | Self::Strand(_)
+            | Self::UnknownReadGroup(_)
+            | Self::ReadGroupExists(_)
+            | Self::BadReadGroup(_)
+            | Self::Custom(_) => Place::default(),
+        }
+    }
 }
 
 /// Places in the order of application, first to last.

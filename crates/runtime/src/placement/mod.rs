@@ -16,6 +16,8 @@ mod slot;
 use std::fmt;
 use std::num::NonZeroUsize;
 
+use crate::error::{Class, RunError};
+
 pub use crate::sys::numa::MemoryPolicy;
 pub(crate) use crate::sys::numa::Region;
 pub use plan::{Group, Plan, Slot};
@@ -119,6 +121,14 @@ pub enum PlacementError {
         /// Workers.
         threads: usize,
     },
+}
+
+impl RunError for PlacementError {
+    fn class(&self) -> Class {
+        match self {
+            Self::ReplicaTooLarge { .. } | Self::TooFewThreads { .. } => Class::Usage,
+        }
+    }
 }
 
 impl fmt::Display for IndexPlacement {

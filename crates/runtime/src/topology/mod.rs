@@ -9,6 +9,8 @@ mod limits;
 
 use std::path::{Path, PathBuf};
 
+use crate::error::{Class, Place, RunError};
+
 pub use ids::IdSet;
 pub use limits::Limits;
 
@@ -20,6 +22,16 @@ pub struct TopologyError {
     pub(crate) path: PathBuf,
     /// What is wrong with it.
     pub(crate) message: String,
+}
+
+impl RunError for TopologyError {
+    fn class(&self) -> Class {
+        Class::System
+    }
+
+    fn place(&self) -> Place {
+        Place::of(&self.path)
+    }
 }
 
 /// A CPU that is online (a hardware thread).

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use seqloom_runtime::error::Place;
+
 /// One read, or one stretch of a file, that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
@@ -28,6 +30,18 @@ pub enum Loss {
     RestOfFile,
     /// A whole file.
     File,
+}
+
+impl Fault {
+    /// Where it is.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        Place {
+            name: self.read_id.as_ref().map(|id| String::from_utf8_lossy(id).into_owned()),
+            byte: self.offset,
+            ..Place::of(&self.path)
+        }
+    }
 }
 
 impl fmt::Display for Fault {

@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use seqloom_runtime::error::{Class, Place, RunError};
+
 /// Names of files that may hold raw signal end in one of these.
 pub const ALL_SUFFIXES: [&str; 4] = ["slow5", "blow5", "fast5", "pod5"];
 
@@ -31,6 +33,21 @@ pub enum InputsError {
         /// What the names of its files should end in.
         suffixes: String,
     },
+}
+
+impl RunError for InputsError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Read { source, .. } => Class::of_input(source),
+            Self::Empty { .. } => Class::Input,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Read { path, .. } | Self::Empty { path, .. } => Place::of(path),
+        }
+    }
 }
 
 /// The files found.

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use seqloom_format::signal::{
     AuxiliaryField, AuxiliaryType, AuxiliaryValues, SignalHeader, SignalRead,
 };
+use seqloom_runtime::error::{Class, Place, RunError};
 
 /// The attribute that tells runs apart.
 const RUN_ID: &[u8] = b"run_id";
@@ -28,6 +29,16 @@ pub struct UnionError {
     pub path: PathBuf,
     /// What is wrong with it.
     pub misfit: Misfit,
+}
+
+impl RunError for UnionError {
+    fn class(&self) -> Class {
+        Class::Input
+    }
+
+    fn place(&self) -> Place {
+        Place::of(&self.path)
+    }
 }
 
 /// What does not fit.

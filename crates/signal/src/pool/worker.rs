@@ -33,7 +33,7 @@ const PIECE_SAMPLES: usize = 1 << 14;
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
     /// A stream, or the shared memory, cannot be read or written.
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] io::Error),
     /// A request makes no sense.
     #[error("{0}")]

@@ -17,7 +17,7 @@ pub(crate) const MAX_LINE_BYTES: u64 = MAX_BODY_BYTES as u64;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FrameDefect {
     /// What stands there is no record of BLOW5.
-    #[error("{0}")]
+    #[error(transparent)]
     Record(#[from] FrameError),
     /// The last line of a SLOW5 file has no line feed.
     #[error("the last line has no end: the file is truncated")]

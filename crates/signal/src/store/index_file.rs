@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use seqloom_format::signal::Slow5Version;
 use seqloom_format::slow5::{IndexError, index};
 use seqloom_io::beside::with_suffix;
+use seqloom_runtime::error::{Class, Place, RunError};
 
 use super::requests::Location;
 use super::{DuplicateReadId, ReadIndex, SignalStore};
@@ -63,6 +64,28 @@ pub enum IndexFileError {
         /// Which.
         source: DuplicateReadId,
     },
+}
+
+impl RunError for IndexFileError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Read { source, .. } => Class::of_input(source),
+            Self::Malformed { .. }
+            | Self::Version { .. }
+            | Self::PastEnd { .. }
+            | Self::Duplicate { .. } => Class::Input,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Read { path, .. }
+            | Self::Malformed { path, .. }
+            | Self::Version { path, .. }
+            | Self::PastEnd { path, .. }
+            | Self::Duplicate { path, .. } => Place::of(path),
+        }
+    }
 }
 
 /// Where the index of a file lies: beside it, its name with `.idx` behind.

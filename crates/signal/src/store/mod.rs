@@ -24,6 +24,7 @@ use seqloom_format::read_at::ReadAt;
 use seqloom_format::signal::{SignalHeader, SignalRead};
 use seqloom_format::slow5::Compression;
 use seqloom_io::random::RandomFile;
+use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::trace;
 
 use crate::flow::account::Fault;
@@ -110,6 +111,24 @@ pub enum StoreError {
         /// What is wrong.
         reason: String,
     },
+}
+
+impl RunError for StoreError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Open { source, .. } | Self::Read { source, .. } => Class::of_input(source),
+            Self::Unknown { .. } | Self::Malformed { .. } => Class::Input,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Read { path, offset, .. } => Place::of(path).at_byte(*offset),
+            Self::Open { path, .. } | Self::Unknown { path } | Self::Malformed { path, .. } => {
+                Place::of(path)
+            }
+        }
+    }
 }
 
 impl StoreError {

@@ -25,7 +25,7 @@ struct Counter<'a> {
 impl RecordVisitor for Counter<'_> {
     fn visit(&mut self, ordinal: u64, record: &RecordRef<'_>) -> Result<(), HookError> {
         if self.all.fails_at == Some(ordinal) {
-            return Err(format!("record {ordinal} is odd").into());
+            return Err(HookError::Test(format!("record {ordinal} is odd")));
         }
         self.seen.entry(ordinal).or_insert((record.flags(), 0)).1 += 1;
         Ok(())

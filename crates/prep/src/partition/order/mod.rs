@@ -13,6 +13,7 @@ use std::cmp::Ordering;
 use std::str::FromStr;
 
 use seqloom_format::bam::{Flags, Header, RecordRef};
+use seqloom_runtime::error::{Class, RunError};
 
 pub(crate) use keys::PrefixKeys;
 
@@ -46,6 +47,12 @@ pub enum SortOrder {
      and keep"
 )]
 pub struct ParseOrderError(String);
+
+impl RunError for ParseOrderError {
+    fn class(&self) -> Class {
+        Class::Usage
+    }
+}
 
 /// Every order and its name on the command line.
 const NAMES: [(&str, SortOrder); 5] = [

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use seqloom_format::state::{MalformedState, State};
 use seqloom_format::state_of_fields;
 use seqloom_io::spill::{Content, SpillError, SpillExtent};
+use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::pool::{self, WorkerPanic};
 
@@ -18,14 +19,31 @@ const PIECE_BYTES: usize = 16 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum WriteOutError {
     /// A chunk could not be spilled.
-    #[error("{0}")]
+    #[error(transparent)]
     Spill(#[from] SpillError),
     /// A bug.
-    #[error("{0}")]
+    #[error(transparent)]
     Panic(#[from] WorkerPanic),
     /// The run was stopped from outside.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl RunError for WriteOutError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Spill(spill) => spill.class(),
+            Self::Panic(panic) => panic.class(),
+            Self::Interrupted => Class::Interrupted,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Spill(spill) => spill.place(),
+            Self::Panic(_) | Self::Interrupted => Place::default(),
+        }
+    }
 }
 
 /// A partition of which all chunks are spilled.

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use seqloom_runtime::error::{Class, RunError};
+
 use super::super::RecalibrationOptions;
 use super::super::covariates::context_column;
 use super::super::datum::Datum;
@@ -33,6 +35,14 @@ pub enum ReportError {
     /// A table that every recalibration report has is missing.
     #[error("the report has no table {0}; is it a recalibration report?")]
     MissingTable(&'static str),
+}
+
+impl RunError for ReportError {
+    fn class(&self) -> Class {
+        match self {
+            Self::NotAReport | Self::Line { .. } | Self::MissingTable(_) => Class::Input,
+        }
+    }
 }
 
 fn fail<T>(line: usize, problem: impl Into<String>) -> Result<T, ReportError> {

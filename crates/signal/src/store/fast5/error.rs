@@ -36,7 +36,7 @@ fn place(read: Option<&str>, address: Option<u64>) -> String {
 #[derive(Debug, thiserror::Error)]
 pub enum Fast5Problem {
     /// The container is damaged or uses more of HDF5 than FAST5 does.
-    #[error("{0}")]
+    #[error(transparent)]
     Hdf5(#[from] Hdf5Error),
     /// `file_version` is not `MAJOR.MINOR`.
     #[error("cannot understand the file version {0:?}")]

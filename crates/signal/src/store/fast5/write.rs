@@ -60,7 +60,7 @@ pub enum Fast5WriteError {
     #[error("a FAST5 file has one read group, not {0}: split the reads first")]
     ReadGroups(u32),
     /// HDF5 has no room for something.
-    #[error("{0}")]
+    #[error(transparent)]
     Hdf5(#[from] WriteError),
     /// Two reads of one name.
     #[error("read {0:?} is there twice")]

@@ -60,7 +60,7 @@ pub(crate) enum Pod5Error {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Pod5ReadError {
     /// The file is damaged where the read lies, or could not be read.
-    #[error("{0}")]
+    #[error(transparent)]
     Format(#[from] Pod5FormatError),
     /// The file has fewer reads.
     #[error("there is no such read")]
