@@ -17,7 +17,7 @@ use seqloom_terminal::{Console, UsageError};
 
 use crate::align::least_memory_of_pairs;
 use crate::host;
-use crate::output::arguments::memory_size;
+use crate::output::arguments::{memory_size, thread_count};
 use crate::output::run::{beyond_address_space, within_address_space};
 use crate::same_file::refuse_same_file;
 
@@ -34,8 +34,8 @@ pub(crate) struct IndexArguments {
     /// Prefix of the index files [default: REF]
     #[arg(short, long, value_name = "PREFIX")]
     prefix: Option<PathBuf>,
-    /// Busy threads [default: all cores this process may use]
-    #[arg(short, long, short_alias = '@', value_name = "N")]
+    /// Busy threads, 1 to 4096 [default: all cores this process may use]
+    #[arg(short, long, short_alias = '@', value_name = "N", value_parser = thread_count)]
     threads: Option<NonZeroUsize>,
     /// Memory of the whole process, such as 16G: with less than sorting takes in one piece it is
     /// done in blocks, slower, with the same result [default: 7/8 of the machine's, or of the

@@ -51,8 +51,18 @@ fn memory_of_machine_bytes() -> u64 {
         .and_then(|text| meminfo_total_bytes(&text))
         .unwrap_or(u64::MAX);
     let own = read_trimmed(Path::new("/proc/self/cgroup")).unwrap_or_default();
-    cgroup_memory_limit_bytes(Path::new("/sys/fs/cgroup"), &own)
+    cgroup_limit(Path::new("/sys/fs/cgroup"), &own, &MEMORY)
         .map_or(physical, |limit| limit.min(physical))
+}
+
+/// The most threads that may be, those of other processes of this user, cgroup or machine included:
+/// the smallest of `ulimit -u`, the cgroups' `pids.max` and the kernel's own limit.
+pub(crate) fn thread_limit() -> Option<u64> {
+    let own = read_trimmed(Path::new("/proc/self/cgroup")).unwrap_or_default();
+    let of_kernel = read_trimmed(Path::new("/proc/sys/kernel/threads-max"));
+    let of_kernel = of_kernel.and_then(|text| text.parse().ok());
+    let of_cgroup = cgroup_limit(Path::new("/sys/fs/cgroup"), &own, &PIDS);
+    [crate::sys::process_limit(), of_kernel, of_cgroup].into_iter().flatten().min()
 }
 
 fn read_trimmed(path: &Path) -> Option<String> {
@@ -65,16 +75,28 @@ fn meminfo_total_bytes(text: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
+/// What limits of cgroups are called.
+struct CgroupLimit {
+    /// The controller of v1.
+    controller: &'static str,
+    /// Files of v2 and v1.
+    files: [&'static str; 2],
+}
+
+const MEMORY: CgroupLimit =
+    CgroupLimit { controller: "memory", files: ["memory.max", "memory.limit_in_bytes"] };
+const PIDS: CgroupLimit = CgroupLimit { controller: "pids", files: ["pids.max", "pids.max"] };
+
 /// The smallest limit on the way from the process's own cgroup up to the mount at `root`.
 ///
 /// `own` is `/proc/self/cgroup`: `0::/PATH` names the v2 group, `N:memory:/PATH` the v1 group. In a
 /// container's namespace the path is `/`, and the limit lies at the mount itself.
-fn cgroup_memory_limit_bytes(root: &Path, own: &str) -> Option<u64> {
+fn cgroup_limit(root: &Path, own: &str, limit: &CgroupLimit) -> Option<u64> {
     let limits = own.lines().flat_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
         let (folder, file) = match fields.next() {
-            Some("") => (root.to_owned(), "memory.max"),
-            Some("memory") => (root.join("memory"), "memory.limit_in_bytes"),
+            Some("") => (root.to_owned(), limit.files[0]),
+            Some(name) if name == limit.controller => (root.join(name), limit.files[1]),
             _ => return Vec::new(),
         };
         let path = Path::new(fields.next().unwrap_or_default().trim_start_matches('/'));
@@ -172,10 +194,12 @@ mod tests {
         std::fs::create_dir_all(&inner).unwrap();
         std::fs::write(root.join("outer/memory.max"), "1000\n").unwrap();
         std::fs::write(inner.join("memory.max"), "max\n").unwrap();
-        let limit = |own| cgroup_memory_limit_bytes(&root, own);
+        let limit = |own| cgroup_limit(&root, own, &MEMORY);
         assert_eq!(limit("0::/outer/inner\n"), Some(1000));
         assert_eq!(limit("0::/\n"), None);
         assert_eq!(limit("3:cpu:/outer\n"), None);
+        std::fs::write(root.join("outer/pids.max"), "33\n").unwrap();
+        assert_eq!(cgroup_limit(&root, "0::/outer/inner\n", &PIDS), Some(33));
         std::fs::write(inner.join("memory.max"), "10\n").unwrap();
         assert_eq!(limit("0::/outer/inner\n"), Some(10));
         std::fs::remove_dir_all(root).unwrap();

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::error::{Class, RunError};
 use crate::failure::{Failure, lock};
+use crate::machine;
 
 /// What a worker panicked with, or why there is none, as an error.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +28,11 @@ impl RunError for WorkerPanic {
 
 /// A thread that the system refuses, for want of memory or because of a limit.
 fn not_started(thread: &str, error: &std::io::Error) -> WorkerPanic {
-    let message = format!("{thread} could not be started: {error}; ask for fewer with -t");
+    let limit = match machine::thread_limit() {
+        Some(limit) => format!(" (of processes and threads together there may be {limit})"),
+        None => String::new(),
+    };
+    let message = format!("{thread} could not be started: {error}{limit}; ask for fewer with -t");
     WorkerPanic { message }
 }
 
@@ -69,12 +74,14 @@ where
     };
     std::thread::scope(|scope| {
         let guarded = &guarded;
-        for index in 0..threads.get() {
+        let started = start_all(threads.get(), |index| {
             let thread = std::thread::Builder::new().name(format!("seqloom-{index}"));
-            if let Err(error) = thread.spawn_scoped(scope, move || guarded(index)) {
-                fail(not_started(&format!("thread {index} of {threads}"), &error).into());
-                running.one_less();
-            }
+            thread.spawn_scoped(scope, move || guarded(index)).map(drop)
+        });
+        if let Err(NotStarted { started, error }) = started {
+            let thread = format!("thread {} of {threads}", started + 1);
+            fail(not_started(&thread, &error).into());
+            running.less(threads.get() - started);
         }
         loop {
             let goes_on = running.wait(WATCH_INTERVAL);
@@ -89,6 +96,24 @@ where
         }
     });
     failure.take().map_or(Ok(()), Err)
+}
+
+/// Where the start of threads came to an end.
+#[derive(Debug)]
+struct NotStarted {
+    /// Threads that were started.
+    started: usize,
+    error: std::io::Error,
+}
+
+/// Starts threads 0 to `count`, up to the first that cannot be started: a limit that stops one
+/// stops those after it, too.
+fn start_all(
+    count: usize,
+    mut start: impl FnMut(usize) -> std::io::Result<()>,
+) -> Result<(), NotStarted> {
+    (0..count)
+        .try_for_each(|index| start(index).map_err(|error| NotStarted { started: index, error }))
 }
 
 /// Runs `work` on a thread of its own and waits for it: for what changes the thread it runs on.
@@ -116,7 +141,11 @@ impl Running {
     }
 
     fn one_less(&self) {
-        *lock(&self.workers) -= 1;
+        self.less(1);
+    }
+
+    fn less(&self, workers: usize) {
+        *lock(&self.workers) -= workers;
         self.all_done.notify_one();
     }
 
@@ -160,6 +189,22 @@ mod tests {
         )
         .unwrap();
         assert_eq!(sum.into_inner(), 10);
+    }
+
+    #[test]
+    fn the_first_thread_that_cannot_be_started_is_the_last_that_is_tried() {
+        let mut tried = 0;
+        let start = |index| {
+            tried += 1;
+            let refused = std::io::Error::from_raw_os_error(libc::EAGAIN);
+            if index < 7 { Ok(()) } else { Err(refused) }
+        };
+        let stopped = start_all(4096, start).unwrap_err();
+        assert_eq!((tried, stopped.started), (8, 7));
+        let said = not_started("thread 8 of 4096", &stopped.error).message;
+        for words in ["thread 8 of 4096", "temporarily unavailable", "may be", "with -t"] {
+            assert!(said.contains(words), "{said}");
+        }
     }
 
     #[test]

@@ -24,6 +24,8 @@ use crate::recalibration::RecalibrationArguments;
 
 /// Bases per cohort, as in bwa pipelines that pin them.
 pub(super) const DEFAULT_COHORT_BASES: u64 = 100_000_000;
+/// Most bases per cohort: no run has so many, and sums over them are small numbers.
+const MOST_COHORT_BASES: u64 = 1_000_000_000_000;
 
 /// What `seqloom align` is told.
 #[derive(Debug, clap::Args)]
@@ -205,9 +207,10 @@ pub(crate) struct InputArguments {
     /// of reads, by read structures as in fgbio (M a UMI, S skipped, T aligned, + all that is left)
     #[arg(long, value_name = "name|comment[:N]|read1:8M+T[,read2:...]")]
     pub(crate) umi: Option<UmiSource>,
-    /// Bases per cohort (reads that share an insert-size estimate); part of the result, as in bwa
+    /// Bases per cohort (reads that share an insert-size estimate), up to 1000000000000; part of the
+    /// result, as in bwa
     #[arg(short = 'K', long, value_name = "BASES", default_value_t = DEFAULT_COHORT_BASES,
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = clap::value_parser!(u64).range(1..=MOST_COHORT_BASES))]
     pub(crate) cohort_bases: u64,
     /// Take qualities as Phred+33 even where they look like Phred+64
     #[arg(long, conflicts_with = "phred64")]

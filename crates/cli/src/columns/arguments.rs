@@ -12,7 +12,7 @@ use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::UsageError;
 
-use crate::output::arguments::memory_size;
+use crate::output::arguments::{memory_size, thread_count};
 use crate::output::run::{beyond_address_space, default_memory, within_address_space};
 use crate::prep::arguments::flag_bits;
 
@@ -89,8 +89,8 @@ pub(crate) struct ColumnsArguments {
     /// Most rows of a batch; one whose rows hold 8 MiB of the input has fewer
     #[arg(long, value_name = "N", default_value_t = BATCH_ROWS)]
     batch_rows: NonZeroUsize,
-    /// Busy threads in total [default: all cores this process may use]
-    #[arg(short, long, short_alias = '@', value_name = "N")]
+    /// Busy threads in total, 1 to 4096 [default: all cores this process may use]
+    #[arg(short, long, short_alias = '@', value_name = "N", value_parser = thread_count)]
     threads: Option<NonZeroUsize>,
     /// Memory in total, such as 1G; the least that works is said when it is more [default: three
     /// quarters of the machine's; no more is used than a few hundred MiB per thread]

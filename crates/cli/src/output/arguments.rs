@@ -61,8 +61,8 @@ pub(crate) struct OutputArguments {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Machine")]
 pub(crate) struct RunArguments {
-    /// Busy threads in total [default: all cores this process may use]
-    #[arg(short, long, short_alias = '@', value_name = "N")]
+    /// Busy threads in total, 1 to 4096 [default: all cores this process may use]
+    #[arg(short, long, short_alias = '@', value_name = "N", value_parser = thread_count)]
     pub(crate) threads: Option<NonZeroUsize>,
     /// Memory in total, such as 8G (K, M, G and T are powers of 1024); the least that works is said
     /// when it is more [default: three quarters of the machine's, or of the cgroup's limit,
@@ -207,6 +207,17 @@ pub(crate) fn refuse_cram(output: &Path) -> Result<(), UsageError> {
          out.cram",
         output.display()
     )))
+}
+
+/// Most threads that can be asked for: more than any machine has cores, and few enough for sums
+/// over them to be small numbers.
+const MOST_THREADS: usize = 4096;
+
+/// A number of threads.
+pub(crate) fn thread_count(text: &str) -> Result<NonZeroUsize, String> {
+    let refused = || format!("threads are 1 to {MOST_THREADS}");
+    let count = text.parse::<NonZeroUsize>().map_err(|_| refused())?;
+    if count.get() <= MOST_THREADS { Ok(count) } else { Err(refused()) }
 }
 
 /// A size of memory; what is less than any program takes was meant to have a letter.

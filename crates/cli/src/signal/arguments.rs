@@ -13,14 +13,15 @@ use seqloom_signal::operations::Encoding;
 use seqloom_signal::store::index_path;
 use seqloom_terminal::UsageError;
 
+use crate::output::arguments::thread_count;
 use crate::same_file;
 
 /// How a command runs.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Run")]
 pub(crate) struct RunArguments {
-    /// Busy threads [default: all cores this process may use]
-    #[arg(short, long, short_alias = '@', value_name = "N")]
+    /// Busy threads, 1 to 4096 [default: all cores this process may use]
+    #[arg(short, long, short_alias = '@', value_name = "N", value_parser = thread_count)]
     pub(crate) threads: Option<NonZeroUsize>,
     /// Stop at the first read that cannot be read, and write nothing
     #[arg(long)]

@@ -25,10 +25,19 @@ fn rusage(who: libc::c_int) -> libc::rusage {
 
 /// `getrlimit(RLIMIT_AS)`: bytes of address space that the process may have; `None` for any.
 pub(crate) fn address_space_limit() -> Option<u64> {
+    limit(libc::RLIMIT_AS)
+}
+
+/// `getrlimit(RLIMIT_NPROC)`: threads that the user may have; `None` for any.
+pub(crate) fn process_limit() -> Option<u64> {
+    limit(libc::RLIMIT_NPROC)
+}
+
+fn limit(resource: libc::__rlimit_resource_t) -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
     // SAFETY: `limit` is valid writable memory of the type the call expects.
-    unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
-    Some(limit.rlim_cur).filter(|&bytes| bytes != libc::RLIM_INFINITY)
+    unsafe { libc::getrlimit(resource, &raw mut limit) };
+    Some(limit.rlim_cur).filter(|&limit| limit != libc::RLIM_INFINITY)
 }
 
 /// Processor time of the calling thread in nanoseconds; zero if the clock cannot be read.
