@@ -7,6 +7,7 @@ mod columns;
 mod fastq;
 mod given;
 mod host;
+mod identity;
 mod index;
 mod manners;
 mod options;

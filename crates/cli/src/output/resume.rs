@@ -26,11 +26,14 @@ use seqloom_terminal::error::InputError;
 
 use super::arguments::{OutputArguments, RunArguments};
 use super::run::Run;
+use crate::identity::{other_program, program};
 
-/// Raised when what is kept changes its layout or its meaning.
-const LAYOUT: u32 = 3;
-/// In front of a manifest; what follows in its first line is for those who look into it.
-const MAGIC: &str = "seqloom resume";
+/// The first word of a manifest. The program that wrote it follows, and, for those who look into
+/// it, how far that has come: the first line is the same whatever else manifests have.
+const MAGIC: &str = "resume";
+/// Before and after the name of the program.
+const BY: &str = " by ";
+const AT: &str = ": ";
 /// Bytes of records between two manifests while the output is written, for each worker: a few
 /// seconds of work, of which the end, when workers wait for the last one, is a few milliseconds.
 const STEP_BYTES_PER_WORKER: u64 = 256 << 20;
@@ -98,7 +101,7 @@ struct Written {
 /// How far a run has come.
 #[derive(Default)]
 struct Manifest {
-    /// What the run is: program, options, files.
+    /// What the run is: options, files.
     identity: Vec<Part>,
     /// Spill files and their ends.
     spill: Vec<(PathBuf, u64)>,
@@ -114,16 +117,11 @@ state_of_fields!(Manifest { identity, spill, steps, written });
 impl Manifest {
     fn parse(bytes: &[u8]) -> Result<Self, MalformedState> {
         let line_end = bytes.iter().position(|&byte| byte == b'\n').ok_or(MalformedState)?;
-        let (line, rest) = bytes.split_at(line_end);
-        let magic = format!("{MAGIC} {LAYOUT} ");
-        if !line.starts_with(magic.as_bytes()) {
-            return Err(MalformedState);
-        }
-        Self::from_state(&rest[1..])
+        Self::from_state(&bytes[line_end + 1..])
     }
 
     fn encode(&self, stage: &str) -> Vec<u8> {
-        let mut bytes = format!("{MAGIC} {LAYOUT} {stage}\n").into_bytes();
+        let mut bytes = format!("{MAGIC}{BY}{}{AT}{stage}\n", program()).into_bytes();
         self.save(&mut bytes);
         bytes
     }
@@ -291,7 +289,15 @@ fn find(
     let found = match folder.manifest()? {
         FoundManifest::None => return Ok(None),
         FoundManifest::Damaged => None,
-        FoundManifest::Whole(bytes) => Manifest::parse(&bytes).ok(),
+        FoundManifest::Whole(bytes) => {
+            let theirs = program_of(&bytes);
+            if theirs != program() {
+                let place = folder.path().display().to_string();
+                let text = other_program(&place, &theirs) + ", or remove the folder";
+                return Err(UsageError(text).into());
+            }
+            Manifest::parse(&bytes).ok()
+        }
     };
     if let Some(found) = &found {
         let differs = |(ours, theirs): (&Part, &Part)| (ours != theirs).then(|| ours.name.clone());
@@ -327,11 +333,19 @@ impl RunError for DamagedState {
     }
 }
 
-/// Options, then program, then files with their fingerprints.
+/// The program that wrote a manifest, whose checksum is right.
+fn program_of(manifest: &[u8]) -> String {
+    let line = manifest.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
+    let rest = line.strip_prefix(MAGIC).and_then(|rest| rest.strip_prefix(BY));
+    let theirs = rest.and_then(|rest| rest.rsplit_once(AT)).map(|(theirs, _)| theirs.to_owned());
+    // Before builds had digests it began with the program's name.
+    theirs.unwrap_or_else(|| "a seqloom before this one".to_owned())
+}
+
+/// Options, then files with their fingerprints.
 fn whole_identity(options: Vec<Part>, files: &[PathBuf]) -> seqloom_terminal::Result<Vec<Part>> {
-    let (name, value) = ("version of seqloom".into(), env!("CARGO_PKG_VERSION").into());
-    let mut identity = vec![Part { name, value }];
-    identity.extend(options);
+    let mut identity = options;
     for path in files {
         let name = path.display().to_string();
         let fingerprint = match path == Path::new("-") {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::identity::other_program;
 use seqloom_runtime::error::{Class, Place, RunError};
 
 /// See the module documentation.
@@ -27,6 +28,10 @@ pub(crate) enum ShardError {
     /// What the plan was made of is not what is there now.
     #[error("{what} is not what it was when {} was made: it was {was}, it is {is}", plan.display())]
     Changed { what: String, plan: PathBuf, was: String, is: String },
+    /// Another program, or another build of it, made the plan.
+    #[error("{}, or plan anew in another run directory",
+        other_program(&path.display().to_string(), theirs))]
+    OtherProgram { path: PathBuf, theirs: String },
     /// The plan is not one.
     #[error("{} is no plan of `seqloom shard plan`: {problem}", path.display())]
     NoPlan { path: PathBuf, problem: String },
@@ -40,7 +45,10 @@ impl RunError for ShardError {
             Self::Damaged { .. } => Class::Damaged,
             Self::Differs { .. } => Class::Bug,
             // To try again, on another node perhaps, is of no use.
-            Self::OtherRun { .. } | Self::Changed { .. } | Self::NoPlan { .. } => Class::Usage,
+            Self::OtherRun { .. }
+            | Self::Changed { .. }
+            | Self::OtherProgram { .. }
+            | Self::NoPlan { .. } => Class::Usage,
         }
     }
 
@@ -50,6 +58,7 @@ impl RunError for ShardError {
             | Self::Damaged { path, .. }
             | Self::Differs { path, .. }
             | Self::OtherRun { path }
+            | Self::OtherProgram { path, .. }
             | Self::NoPlan { path, .. }
             | Self::Changed { plan: path, .. } => Place::of(path),
         }

@@ -32,6 +32,7 @@ use super::plan_file::{Place, PlanFile, PlannedShard, SCHEMA};
 use super::sealed::{hex, sealed, unsealed, unsealed_json};
 use super::task::Task;
 use crate::align::opened::InputPart;
+use crate::identity::program;
 use crate::output::at_path;
 
 /// First field of a description.
@@ -142,10 +143,14 @@ impl RunFolder {
         let (head_file, file) = (path.join(HEAD), path.join(PLAN));
         let no_plan = |problem| ShardError::NoPlan { path: file.clone(), problem };
         let head_bytes = fs::read(&head_file).map_err(|error| no_plan(error.to_string()))?;
+        check_program(&file, &head_bytes)?;
         let head: PlanFile = unsealed_json(&head_bytes)
             .map_err(|problem| ShardError::NoPlan { path: head_file, problem })?;
         let (plan, is_planned) = match fs::read(&file) {
-            Ok(bytes) => (unsealed_json(&bytes).map_err(no_plan)?, true),
+            Ok(bytes) => {
+                check_program(&file, &bytes)?;
+                (unsealed_json(&bytes).map_err(no_plan)?, true)
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 (PlanFile { shards: shards_so_far(&path)?, ..head.clone() }, false)
             }
@@ -153,10 +158,6 @@ impl RunFolder {
         };
         if plan.schema != SCHEMA {
             return Err(no_plan(format!("its schema is '{}', not '{SCHEMA}'", plan.schema)).into());
-        }
-        if plan.program != program() {
-            let (what, was, is) = ("the program".to_owned(), plan.program, program());
-            return Err(ShardError::Changed { what, plan: file, was, is }.into());
         }
         if !plan.is_of(&head) {
             return Err(no_plan(format!("it does not belong to {HEAD}")).into());
@@ -350,9 +351,28 @@ fn publish_text(path: &Path, text: &str) -> seqloom_terminal::Result<bool> {
     Ok(file.commit_new()?)
 }
 
-/// Name and version of this program.
-pub(crate) fn program() -> String {
-    format!("seqloom {}", env!("CARGO_PKG_VERSION"))
+/// What every plan has, whichever program made it.
+#[derive(Deserialize)]
+struct AnyPlan {
+    program: String,
+}
+
+/// The program that made a plan, if it is another one than this, whatever else that has in its
+/// plans. What is no plan at all is said where it is read.
+pub(crate) fn other_program_of(plan: &[u8]) -> Option<String> {
+    let AnyPlan { program: theirs } = unsealed_json(plan).ok()?;
+    (theirs != program()).then_some(theirs)
+}
+
+/// Refuses a plan of another program.
+///
+/// # Errors
+/// [`ShardError::OtherProgram`].
+pub(crate) fn check_program(path: &Path, plan: &[u8]) -> Result<(), ShardError> {
+    match other_program_of(plan) {
+        Some(theirs) => Err(ShardError::OtherProgram { path: path.to_owned(), theirs }),
+        None => Ok(()),
+    }
 }
 
 /// Size and SHA-256 of an open file, from its start, whatever its offset is.

@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 use super::current_folder;
 use super::error::ShardError;
 use super::folder::{
-    HEAD, HEADER, PLAN, make_folders, program, restart_file, restart_name, shard_name,
+    HEAD, HEADER, PLAN, check_program, make_folders, restart_file, restart_name, shard_name,
 };
 use super::plan_file::{
     PlanFile, PlannedFile, PlannedShard, SCHEMA, ShardEnd, Shares, shard, shards,
@@ -35,6 +35,7 @@ use crate::align::job::Late;
 use crate::align::lanes::InputLanes;
 use crate::align::opened::{Lane, OpenedLanes, Start};
 use crate::host;
+use crate::identity::program;
 use crate::output::arguments::bases;
 use crate::output::at_path;
 use crate::output::plan::OutputPlan;
@@ -142,7 +143,7 @@ pub(super) fn run(arguments: &PlanArguments, console: &Console) -> seqloom_termi
     let files = files(&align)?;
     if let Some(plan) = existing(&folder)? {
         let is_same = plan.command == command && Path::new(&plan.folder) == here;
-        if !is_same || plan.files != files || plan.program != program() {
+        if !is_same || plan.files != files {
             return Err(ShardError::OtherRun { path: folder.join(PLAN) }.into());
         }
         console.info("shard: the plan is made already");
@@ -183,7 +184,7 @@ pub(super) fn make(request: Request<'_>, console: &Console) -> seqloom_terminal:
     drop(Late::prepare(align, &opened.header, console)?);
     let floor_bytes = opened.demand(align, &index, run.threads, 0).floor_bytes();
     signals::defer();
-    let OpenedLanes { lanes, first, header } = opened;
+    let OpenedLanes { lanes, first, header, .. } = opened;
     let header_bytes = header.encode().map_err(MergeError::Header)?;
     // What is known before the input is scanned.
     let head = PlanFile {
@@ -420,9 +421,11 @@ pub(super) fn existing(folder: &Path) -> seqloom_terminal::Result<Option<PlanFil
     match std::fs::read(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(at_path(&path)(error).into()),
-        Ok(bytes) => unsealed_json(&bytes)
-            .map(Some)
-            .map_err(|problem| ShardError::NoPlan { path, problem }.into()),
+        Ok(bytes) => {
+            check_program(&path, &bytes)?;
+            let plan = unsealed_json(&bytes).map(Some);
+            plan.map_err(|problem| ShardError::NoPlan { path, problem }.into())
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::{RangeArguments, Share, TaskArguments};
 use super::current_folder;
-use super::folder::{PLAN, RunFolder, program};
+use super::folder::{PLAN, RunFolder, other_program_of};
 use super::gather::{self, GatherArguments};
 use super::mark::{self, MarkArguments};
 use super::plan::{self, Cuts, Request};
@@ -23,6 +23,7 @@ use super::task::Task;
 use super::{align, count, finish, place, tasks, unsupported};
 use crate::align::lanes::InputLanes;
 use crate::align::{AlignArguments, checks};
+use crate::identity::other_program;
 use crate::output::arguments::{OutputFormat, RunArguments};
 use crate::output::at_path;
 use crate::output::resume::folder_of;
@@ -156,6 +157,11 @@ fn plan(
     align.rebase(&here);
     checks::check_options(&align, &InputLanes::of(&align)?)?;
     let files = plan::files(&align)?;
+    // The folder is hidden, and goes with the output.
+    if let Some(theirs) = fs::read(folder.join(PLAN)).ok().and_then(|it| other_program_of(&it)) {
+        let place = folder.parent().unwrap_or(folder).display().to_string();
+        return Err(UsageError(other_program(&place, &theirs) + ", or remove the folder").into());
+    }
     if let Some(found) = plan::existing(folder)? {
         return match difference(&found, (align, &files))? {
             None => Ok(()),
@@ -197,9 +203,6 @@ fn difference(
     found: &PlanFile,
     (mut ours, files): (AlignArguments, &[super::plan_file::PlannedFile]),
 ) -> seqloom_terminal::Result<Option<String>> {
-    if found.program != program() {
-        return Ok(Some("version of seqloom".to_owned()));
-    }
     let mut theirs = plan::parsed(&found.command)?.align;
     theirs.rebase(Path::new(&found.folder));
     // It is the same one, for the folder is beside it.

@@ -131,12 +131,12 @@ fn kept(out: &Path) -> PathBuf {
 
 /// How far a run has come, as its manifest says in its first line.
 fn stage(out: &Path) -> Option<String> {
-    let mut start = [0; 64];
+    let mut start = [0; 128];
     let mut file = fs::File::open(kept(out).join("manifest")).ok()?;
     let count = file.read(&mut start).ok()?;
     let line = start[..count].split(|&byte| byte == b'\n').next()?;
     let text = String::from_utf8_lossy(line).into_owned();
-    Some(text.strip_prefix("seqloom resume 3 ")?.to_owned())
+    Some(text.strip_prefix("resume by seqloom ")?.rsplit_once(": ")?.1.to_owned())
 }
 
 /// How far a stage is: by step, then by units of output.
@@ -336,6 +336,30 @@ fn a_kill_while_names_are_given_leaves_the_run_to_be_gone_on_with() {
     }
 }
 
+/// What another build has left is refused with both named, and stays.
+fn of_another_build(kind: &Kind, out: &Path) {
+    let manifest = kept(out).join("manifest");
+    let bytes = fs::read(&manifest).unwrap();
+    let content = &bytes[..bytes.len() - 4];
+    let at = content.windows(7).position(|it| it == b"(build ").unwrap() + 7;
+    let ours = String::from_utf8(content[at..at + 16].to_vec()).unwrap();
+    // The rest is nonsense to this build: layouts may be others.
+    let line = format!("resume by seqloom 0.1.0 (build {}): ingest\n", "0".repeat(16));
+    for theirs in [line.as_bytes(), b"seqloom resume 3 ingest\n"] {
+        let mut other = [theirs, b"other layouts"].concat();
+        let mut checksum = flate2::Crc::new();
+        checksum.update(&other);
+        other.extend(checksum.sum().to_le_bytes());
+        fs::write(&manifest, &other).unwrap();
+        let refused = run_for(&mut command(kind, out, "--resume"), SOON).fails_with(2);
+        let words = [&ours[..], "was begun by", "go on with that program, or remove the folder"];
+        let refused = refused.says(&words);
+        assert!(theirs[0] == b's' || refused.stderr.contains("(build 0000000000000000)"));
+        assert_eq!(fs::read(&manifest).unwrap(), other);
+    }
+    fs::write(&manifest, &bytes).unwrap();
+}
+
 #[test]
 fn another_run_and_damage_are_told_apart() {
     if !has("samtools") {
@@ -362,6 +386,7 @@ fn another_run_and_damage_are_told_apart() {
         let refused = run_for(&mut command(&other, &out, &format!("--resume {more}")), SOON);
         refused.fails_with(2).says(&["differs in its", word, "remove the folder"]);
     }
+    of_another_build(&kind, &out);
     let bytes = fs::read(&kind.input).unwrap();
     fs::write(&kind.input, &bytes).unwrap();
     let touched = run_for(&mut command(&kind, &out, "--resume"), SOON);
@@ -370,7 +395,7 @@ fn another_run_and_damage_are_told_apart() {
     // Damage: reported, and restarted.
     type Damage<'a> = (&'a str, &'a dyn Fn(&Path));
     let damages: [Damage<'_>; 3] = [
-        ("manifest", &|path| fs::write(path, b"seqloom resume 3 ingest\nnonsense").unwrap()),
+        ("manifest", &|path| fs::write(path, b"resume by seqloom: ingest\nnonsense").unwrap()),
         ("manifest", &|path| {
             let mut bytes = fs::read(path).unwrap();
             let middle = bytes.len() / 2;
