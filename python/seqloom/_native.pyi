@@ -1,4 +1,4 @@
-"""The extension: crates/python-extension."""
+"""The extension: crates/native."""
 
 from typing import Any
 

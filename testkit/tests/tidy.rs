@@ -178,15 +178,13 @@ fn the_product_depends_on_nothing_of_the_laboratory() {
 /// The extension lives in other people's interpreters: no engine, no allocator, no command line.
 #[test]
 fn the_extension_knows_formats_and_signal_alone() {
-    let ours =
-        ["python-extension", "format", "runtime", "io", "signal"].map(|it| format!("seqloom-{it}"));
+    let ours = ["native", "format", "runtime", "io", "signal"].map(|it| format!("seqloom-{it}"));
     let is_foreign = |line: &String| {
         let package = package_of(line);
         let is_other = package.starts_with("seqloom") && !ours.iter().any(|it| it == package);
         is_other || package.contains("mimalloc") || package.starts_with("bwa")
     };
-    let found: Vec<String> =
-        tree("seqloom-python-extension").into_iter().filter(is_foreign).collect();
+    let found: Vec<String> = tree("seqloom-native").into_iter().filter(is_foreign).collect();
     fail_if_any("the extension depends on", &found);
 }
 

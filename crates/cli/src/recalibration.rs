@@ -1,6 +1,7 @@
 //! Base quality score recalibration, for all commands that have it: what is asked for, what must be
 //! loaded, and the phase that counts.
 
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,18 +9,20 @@ use std::sync::{Arc, Mutex};
 use seqloom_format::bam::{Header, Reference};
 use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_io::{known_sites, reference, text};
-use seqloom_prep::finish::{self, CountingPassOptions, StoredRecords};
+use seqloom_prep::finish::{CountingPassOptions, StoredRecords};
 use seqloom_prep::input::ReferenceSequences;
+use seqloom_prep::partition::Backing;
 use seqloom_prep::recalibrate::{
-    Applier, ApplyOptions, Counter, CountingVisitors, Counts, DynamicQuantization, KnownSites,
-    KnownSitesBuilder, RecalibrationError, RecalibrationOptions, Table, gather, report,
+    Applier, ApplyOptions, CountedTable, Counter, DynamicQuantization, KnownSites,
+    KnownSitesBuilder, QualityRows, RecalibrationError, RecalibrationOptions, StoredCounts, Table,
+    TableError, TableView, count_stored, gather, most_memory_bytes, report,
 };
 use seqloom_runtime::failure::lock;
 use seqloom_terminal::UsageError;
 use seqloom_terminal::error::InputError;
 
 use crate::output::run::Run;
-use crate::output::{check_writable, stage_text};
+use crate::output::{at_path, check_writable};
 
 /// Longest report that is read: a read group takes a quarter of a megabyte.
 const MOST_REPORT_BYTES: usize = 1 << 30;
@@ -108,18 +111,19 @@ impl RecalibrationArguments {
         self.bqsr_report.as_deref()
     }
 
-    /// The report of what several processes have counted.
+    /// Writes the report of what several processes have counted.
     ///
     /// # Errors
-    /// A header that has no table.
-    pub(crate) fn report_of(
+    /// A header that has no table; counts that cannot be read; what cannot be written.
+    pub(crate) fn write_report(
         &self,
         header: &Header,
-        counts: &Counts,
-    ) -> seqloom_terminal::Result<String> {
+        (counts, backing): (&StoredCounts, &Backing),
+        file: &AtomicFile,
+    ) -> seqloom_terminal::Result<()> {
         let none = (ReferenceSequences::default(), KnownSitesBuilder::new(&[]).finish());
         let counter = Counter::new(&self.counting(), header, &none.0, &none.1)?;
-        Ok(report::write(&counter.table(counts)))
+        write_report(CountedTable::new(&counter, counts, backing)?.view(), file)
     }
 
     /// What applies a report.
@@ -132,13 +136,36 @@ impl RecalibrationArguments {
         text: &str,
     ) -> seqloom_terminal::Result<Applier> {
         let table = report::parse(text.as_bytes())?;
-        Ok(Applier::new(&table, &self.applying(), header)?)
+        Ok(Applier::new(table.view(), &self.applying(), header)?)
+    }
+
+    /// Memory that recalibration may need beside that of its workers: its tables, and what applies
+    /// them.
+    pub(crate) fn most_memory_bytes(&self, header: &Header) -> u64 {
+        if !self.is_asked() {
+            return 0;
+        }
+        most_memory_bytes(&self.counting(), header.read_groups().len())
     }
 
     /// Makes the paths absolute that are relative to `folder`.
     pub(crate) fn rebase(&mut self, folder: &Path) {
         let paths = self.known_sites.iter_mut().chain(&mut self.apply_bqsr);
         paths.chain(&mut self.bqsr_report).for_each(|path| *path = folder.join(&*path));
+    }
+
+    /// The reports that are given, gathered, as they are once they are written: what is written is
+    /// what is applied.
+    fn given_table(&self) -> seqloom_terminal::Result<Option<Table>> {
+        let mut tables = Vec::new();
+        for path in &self.apply_bqsr {
+            let text = text::read_all(path, MOST_REPORT_BYTES)?;
+            tables.push(report::parse(&text).map_err(|error| InputError::new(path, error))?);
+        }
+        if tables.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(report::parse(report::write(&gather(tables)?).as_bytes())?))
     }
 
     fn counting(&self) -> RecalibrationOptions {
@@ -169,16 +196,26 @@ impl RecalibrationArguments {
     }
 }
 
+/// Writes a report.
+fn write_report(view: TableView<'_>, file: &AtomicFile) -> seqloom_terminal::Result<()> {
+    let mut out = BufWriter::new(file.file());
+    let written = report::write_to(view, &mut out).and_then(|()| Ok(out.flush()?));
+    match written {
+        Err(TableError::Write(error)) => Err(at_path(file.final_path())(error).into()),
+        written => Ok(written?),
+    }
+}
+
 /// Recalibration, ready to run.
 pub(crate) struct Recalibration<'a> {
     arguments: &'a RecalibrationArguments,
     known_sites: KnownSites,
-    /// Reports that are given.
+    /// The report that was given, or what several together are.
     given: Option<Table>,
     /// The report that was made, still without its name.
     staged: Mutex<Option<AtomicFile>>,
-    /// What is in it.
-    table: Mutex<Option<Table>>,
+    /// What the page of metrics shows of it.
+    rows: Mutex<Option<QualityRows>>,
 }
 
 impl<'a> Recalibration<'a> {
@@ -192,12 +229,7 @@ impl<'a> Recalibration<'a> {
         header: &Header,
     ) -> seqloom_terminal::Result<Option<Self>> {
         let references = header.references();
-        let mut tables = Vec::new();
-        for path in &arguments.apply_bqsr {
-            let text = text::read_all(path, MOST_REPORT_BYTES)?;
-            tables.push(report::parse(&text).map_err(|error| InputError::new(path, error))?);
-        }
-        let given = if tables.is_empty() { None } else { Some(gather(tables)?) };
+        let given = arguments.given_table()?;
         if given.is_none() && !arguments.counts() {
             let asked = arguments.bqsr_report.is_some();
             return match asked {
@@ -216,8 +248,8 @@ impl<'a> Recalibration<'a> {
         for path in &arguments.known_sites {
             known_sites::read(path, references, |reference, bases| sites.add(reference, bases))?;
         }
-        let (known_sites, staged, table) = (sites.finish(), Mutex::default(), Mutex::default());
-        Ok(Some(Self { arguments, known_sites, given, staged, table }))
+        let (known_sites, staged, rows) = (sites.finish(), Mutex::default(), Mutex::default());
+        Ok(Some(Self { arguments, known_sites, given, staged, rows }))
     }
 
     /// The text of the reports that were given, gathered.
@@ -225,29 +257,11 @@ impl<'a> Recalibration<'a> {
         self.given.as_ref().map(report::write)
     }
 
-    /// Memory that it holds from now on.
-    pub(crate) fn size_bytes(&self) -> u64 {
-        self.known_sites.size_bytes()
-    }
-
-    /// The text of the report: of what the stores hold, unless a report was given.
-    ///
-    /// # Errors
-    /// A record that cannot be counted.
-    pub(crate) fn report(
-        &self,
-        header: &Header,
-        reference: &ReferenceSequences,
-        records: &StoredRecords<'_>,
-        run: &Run<'_>,
-    ) -> seqloom_terminal::Result<String> {
-        Ok(match self.given_report() {
-            Some(text) => text,
-            None => {
-                let counts = self.count(header, reference, records, run)?;
-                self.arguments.report_of(header, &counts)?
-            }
-        })
+    /// Memory that it holds from now on, and what it may need in the end.
+    pub(crate) fn memory_bytes(&self, header: &Header) -> u64 {
+        // They were gathered, and are written and read, which takes two more of their size.
+        let given_bytes = 3 * self.given.as_ref().map_or(0, Table::size_bytes);
+        self.known_sites.size_bytes() + given_bytes + self.arguments.most_memory_bytes(header)
     }
 
     /// The report that [`Recalibration::applier`] has written, to be named with the output.
@@ -256,32 +270,49 @@ impl<'a> Recalibration<'a> {
     }
 
     /// What [`Recalibration::applier`] has found in the report.
-    pub(crate) fn take_table(&self) -> Option<Table> {
-        lock(&self.table).take()
+    pub(crate) fn take_rows(&self) -> Option<QualityRows> {
+        lock(&self.rows).take()
     }
 
-    /// Writes the report, if it is wanted; gives what applies it, if it is to be applied.
+    /// Writes the report, if it is wanted; gives what applies it, if it is to be applied. `counts`
+    /// are what [`Recalibration::count`] has given.
     ///
     /// # Errors
-    /// A report that cannot be written.
+    /// Counts that cannot be read; a report that cannot be written.
     pub(crate) fn applier(
         &self,
         header: &Header,
-        text: &str,
+        (counts, backing): (Option<&StoredCounts>, &Backing),
     ) -> seqloom_terminal::Result<Option<Applier>> {
-        if let Some(path) = &self.arguments.bqsr_report {
-            *lock(&self.staged) = Some(stage_text(path, text)?);
+        match (counts, &self.given) {
+            (Some(counts), _) => {
+                let none = ReferenceSequences::default();
+                let options = self.arguments.counting();
+                let counter = Counter::new(&options, header, &none, &self.known_sites)?;
+                self.apply(header, CountedTable::new(&counter, counts, backing)?.view())
+            }
+            (None, Some(given)) => self.apply(header, given.view()),
+            (None, None) => Ok(None),
         }
-        // What is written is what is applied: tables are rounded in a report.
-        let table = report::parse(text.as_bytes())?;
-        let is_applied = !self.arguments.bqsr_report_only;
-        let options = self.arguments.applying();
-        let applier = is_applied.then(|| Applier::new(&table, &options, header)).transpose()?;
-        *lock(&self.table) = Some(table);
-        Ok(applier)
     }
 
-    /// Counts what the stores hold.
+    fn apply(
+        &self,
+        header: &Header,
+        view: TableView<'_>,
+    ) -> seqloom_terminal::Result<Option<Applier>> {
+        if let Some(path) = &self.arguments.bqsr_report {
+            let file = AtomicFile::create(path)?;
+            write_report(view, &file)?;
+            *lock(&self.staged) = Some(file);
+        }
+        *lock(&self.rows) = Some(QualityRows::of(view)?);
+        let is_applied = !self.arguments.bqsr_report_only;
+        let options = self.arguments.applying();
+        Ok(is_applied.then(|| Applier::new(view, &options, header)).transpose()?)
+    }
+
+    /// Counts what the stores hold; `None` where a report is given.
     ///
     /// # Errors
     /// A record that cannot be counted.
@@ -291,15 +322,16 @@ impl<'a> Recalibration<'a> {
         reference: &ReferenceSequences,
         records: &StoredRecords<'_>,
         run: &Run<'_>,
-    ) -> seqloom_terminal::Result<Counts> {
+    ) -> seqloom_terminal::Result<Option<StoredCounts>> {
+        if self.given.is_some() {
+            return Ok(None);
+        }
         let options = self.arguments.counting();
         let counter = Counter::new(&options, header, reference, &self.known_sites)?;
-        let visitors = CountingVisitors::new(&counter);
         let seen = AtomicU64::new(0);
         let watch = || run.watch("recalibrate", (0, None), seen.load(Ordering::Relaxed));
         let options = CountingPassOptions { threads: run.threads, records: &seen, watch: &watch };
-        finish::counting_pass(records, &options, &visitors)?;
-        Ok(visitors.into_counts())
+        Ok(Some(count_stored(&counter, records, &options)?))
     }
 }
 

@@ -84,7 +84,7 @@ impl<'a> Job<'a> {
         let demand = opened.demand(arguments, index, run.threads, loaded_bytes);
         let MemoryShares { plan, placement, certified, least_memory_bytes } =
             MemoryShares::of(arguments, index, &run, demand)?;
-        let OpenedLanes { lanes, first, header } = opened;
+        let OpenedLanes { lanes, first, header, .. } = opened;
         let references = header.references();
         let (output, outputs) = match part {
             None => open_outputs(arguments, references)?,
@@ -275,7 +275,7 @@ impl<'a> Late<'a> {
     /// Memory that it takes all along.
     fn memory_bytes(&self, threads: NonZeroUsize, header: &Header) -> u64 {
         let (groups, sequences) = (header.read_groups().len(), header.references().len());
-        self.recalibration.as_ref().map_or(0, Recalibration::size_bytes)
+        self.recalibration.as_ref().map_or(0, |it| it.memory_bytes(header))
             + self.metrics.memory_bytes(threads, groups, sequences)
     }
 }

@@ -135,7 +135,7 @@ fn align_between<E: AlignmentEngine + Send>(
     })?;
     summary::check_none_lost(&totals, &summary)?;
     summary.beside.extend(job.late.recalibration.as_ref().and_then(Recalibration::take_report));
-    summary.recalibration = job.late.recalibration.as_ref().and_then(Recalibration::take_table);
+    summary.recalibration = job.late.recalibration.as_ref().and_then(Recalibration::take_rows);
     if let Some(outcomes) = job.outcomes.take() {
         let (totals, files) = outcomes.finish();
         summary.beside.extend(files);

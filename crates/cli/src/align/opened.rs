@@ -1,7 +1,7 @@
 //! The inputs of `align`, open: what they are, their first reads, and the header that they lead to.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use seqloom_align::cohort::{CohortRange, Pairing};
 use seqloom_align::emit::RecordTags;
@@ -25,9 +25,14 @@ use super::lanes::{self, InputLane};
 use super::mode::Mode;
 use super::plan::{Demand, mean_read_bases};
 use crate::output::command_line;
+use crate::output::run::header_bytes;
 
 /// Blocks looked at for a read that tells the read length; empty reads may fill many.
 const MAX_FIRST_BLOCKS: usize = 16;
+
+/// Files of a lane whose reads are counted beforehand have at most so many bytes together: a tenth
+/// of a second's.
+const SMALL_FILES_BYTES: u64 = 4 << 20;
 
 /// Longest record of FASTQ or FASTA: thirty times what the longest read that the engine takes
 /// needs, so that comments have room, and a small part of what each worker has.
@@ -104,6 +109,8 @@ pub(crate) struct OpenedLanes {
     pub(crate) lanes: Vec<Lane>,
     /// Blocks fetched to learn the read length, of each lane.
     pub(crate) first: Vec<Vec<InputBlock>>,
+    /// Reads of each lane, where they were counted.
+    reads: Vec<Option<u64>>,
     pub(crate) header: Header,
 }
 
@@ -116,11 +123,13 @@ impl OpenedLanes {
         start: Start<'_>,
     ) -> seqloom_terminal::Result<Self> {
         let (mut sources, mut looked_at, mut umis) = (Vec::new(), Vec::new(), Vec::new());
+        let mut reads = Vec::new();
         for lane in inputs {
             let source = open_source(arguments, &lane.files, start)?;
             let first = fetch_first(&source)?;
             check_mates(&source, &first)?;
             umis.push(umi_rules(arguments, (&source, &first), &lane, start)?);
+            reads.push(count_reads(arguments, (&source, &first), &lane.files));
             sources.push(source);
             looked_at.push((lane, first));
         }
@@ -139,7 +148,7 @@ impl OpenedLanes {
         let lanes: Vec<Lane> = sources.into_iter().zip(umis).map(lane).collect();
         refuse_without_mates(arguments, &lanes)?;
         let first = looked_at.into_iter().map(|(_, first)| first).collect();
-        Ok(Self { lanes, first, header: built.header })
+        Ok(Self { lanes, first, reads, header: built.header })
     }
 
     /// What the memory of a run of so many threads depends on, beside the `loaded_bytes` of what is
@@ -155,7 +164,7 @@ impl OpenedLanes {
         Demand {
             index_bytes: index.memory_bytes,
             replicas: 1,
-            loaded_bytes,
+            loaded_bytes: loaded_bytes + header_bytes(&self.header, threads),
             threads,
             cores: machine::available_cores(),
             pairing: if arguments.mode.holds_cohorts() {
@@ -165,7 +174,7 @@ impl OpenedLanes {
             },
             cohort_bases: arguments.input.cohort_bases,
             read_bases: self.first.iter().map(|first| mean_read_bases(first)).max().unwrap_or(0),
-            input_bases_at_most: input_bases_at_most(lanes),
+            reads_at_most: self.reads_at_most(),
             keeps_input: arguments.mode.keeps_reads()
                 || lanes.iter().any(|lane| lane.tags.input.wanted()),
             bins: match arguments.no_sort {
@@ -175,6 +184,18 @@ impl OpenedLanes {
             marks_duplicates: !arguments.duplicates.no_mark_duplicates,
             lanes: lanes.len(),
         }
+    }
+}
+
+impl OpenedLanes {
+    /// A bound of the reads of every lane, where all are files.
+    fn reads_at_most(&self) -> Option<u64> {
+        let lanes = self.lanes.iter().zip(&self.first).zip(&self.reads);
+        let of_lane = |((lane, first), counted): ((&Lane, &Vec<InputBlock>), &Option<u64>)| {
+            counted.or_else(|| reads_of_files(&lane.source, first))
+        };
+        let bounds: Option<Vec<u64>> = lanes.map(of_lane).collect();
+        bounds?.into_iter().max()
     }
 }
 
@@ -336,20 +357,67 @@ fn input_tags(arguments: &AlignArguments, source: &ReadSource) -> InputTags {
     }
 }
 
-/// A bound of the bases of every lane, where all are uncompressed files: in FASTQ each base has its
-/// quality.
-fn input_bases_at_most(lanes: &[Lane]) -> Option<u64> {
-    let of_lane = |lane: &Lane| {
-        let source = &lane.source;
-        let is_plain = |lane| source.format(lane).compression == Compression::Plain;
-        let bytes = source.total_bytes().filter(|_| (0..source.lanes()).all(is_plain))?;
-        Some(match source.format(0).container {
-            Container::Fastq | Container::WrappedFastq => bytes / 2,
-            Container::Fasta | Container::Bam => bytes,
-        })
-    };
-    let bounds: Option<Vec<u64>> = lanes.iter().map(of_lane).collect();
-    bounds?.into_iter().max()
+/// The reads of a lane, where its first blocks are all of a file, or its files are so small that
+/// reading them once more takes no time.
+fn count_reads(
+    arguments: &AlignArguments,
+    (source, first): (&ReadSource, &[InputBlock]),
+    files: &[PathBuf],
+) -> Option<u64> {
+    if let Some(last) = first.iter().find(|block| block.last) {
+        let of_file = first.iter().filter(|block| block.lane == last.lane);
+        let reads: u64 = of_file.map(|block| block.reads.reads.len() as u64).sum();
+        // Its mates are in the other file.
+        return Some(reads * source.lanes() as u64);
+    }
+    let is_small = source.total_bytes().is_some_and(|bytes| bytes <= SMALL_FILES_BYTES);
+    if !is_small || files.iter().any(|path| path == Path::new("-")) {
+        return None;
+    }
+    // What is wrong with them is said where they are aligned.
+    let source = open_source(arguments, files, Start::Beginning).ok()?;
+    let (mut scratch, mut reads) = (FetchScratch::default(), 0);
+    loop {
+        match source.fetch(&mut scratch).ok()? {
+            Fetch::Block(block) if block.defect.is_some() => return None,
+            Fetch::Block(block) => {
+                reads += block.reads.reads.len() as u64;
+                source.recycle(block.reads);
+            }
+            Fetch::Busy => {}
+            Fetch::End => return Some(reads),
+        }
+    }
+}
+
+/// A bound of the reads of a lane: what the bytes of its files can hold of reads as long as the
+/// first. `None` where it is a pipe.
+fn reads_of_files(source: &ReadSource, first: &[InputBlock]) -> Option<u64> {
+    let inflated = (0..source.lanes()).map(|file| most_inflated(source.format(file).compression));
+    let bytes = source.total_bytes()?.saturating_mul(inflated.max()?);
+    Some(bytes / least_record_bytes(source.format(0).container, mean_read_bases(first)))
+}
+
+/// Bytes that a compressed byte can become at most.
+fn most_inflated(compression: Compression) -> u64 {
+    match compression {
+        Compression::Plain => 1,
+        // A match of 258 bytes in two bits (zlib's documentation: 1032:1).
+        Compression::Gzip | Compression::Bgzf => 1032,
+        // A block of 128 KiB of one byte in four (RFC 8878, 3.1.1.2).
+        Compression::Zstd => 32 << 10,
+    }
+}
+
+/// The least bytes of a record with so many bases: an empty name and no comment, tag or CIGAR.
+fn least_record_bytes(container: Container, bases: u64) -> u64 {
+    match container {
+        // `@`, `+` and four line ends; bases and as many qualities.
+        Container::Fastq | Container::WrappedFastq => 6 + 2 * bases,
+        Container::Fasta => 3 + bases,
+        // Block size, fixed fields, a name of one letter; two bases a byte, qualities.
+        Container::Bam => 4 + 32 + 2 + bases.div_ceil(2) + bases,
+    }
 }
 
 /// Most files that are out of order show it in their first blocks, before the index is loaded.

@@ -54,7 +54,7 @@ pub(crate) struct Demand {
     pub(super) index_bytes: u64,
     /// Copies of the index.
     pub(super) replicas: usize,
-    /// Known sites.
+    /// Sequences of the header, known sites, recalibration and what metrics may hold.
     pub(super) loaded_bytes: u64,
     pub(super) threads: NonZeroUsize,
     /// Cores that the process may use.
@@ -63,8 +63,8 @@ pub(crate) struct Demand {
     pub(super) cohort_bases: u64,
     /// Mean length of the first reads; 0 when there are none.
     pub(super) read_bases: u64,
-    /// More bases than the input can have, where its size tells.
-    pub(super) input_bases_at_most: Option<u64>,
+    /// More reads than a lane can have, where its size or its end says so.
+    pub(super) reads_at_most: Option<u64>,
     /// Whether what the input says of a read besides its bases is kept until the read is emitted.
     pub(super) keeps_input: bool,
     /// Genome bins, each with an open chunk; 0 when output streams.
@@ -89,7 +89,7 @@ pub(crate) fn least_memory_of_pairs(
         pairing: Pairing::TwoFiles,
         cohort_bases: DEFAULT_COHORT_BASES,
         read_bases: 150,
-        input_bases_at_most: None,
+        reads_at_most: None,
         keeps_input: false,
         bins: GenomeBins::of_lengths(lengths_bp).count(),
         marks_duplicates: true,
@@ -113,15 +113,18 @@ impl Demand {
         engine + input
     }
 
+    /// Reads of one cohort: those that take it over its size belong to it.
+    fn cohort_reads(&self) -> u64 {
+        let of_bases = self.cohort_bases.div_ceil(self.read_bases.max(1));
+        of_bases.min(self.reads_at_most.unwrap_or(u64::MAX)) + 2
+    }
+
     /// What one cohort holds.
     fn cohort_bytes(&self) -> u64 {
         if self.pairing == Pairing::Single || self.read_bases == 0 {
             return 0;
         }
-        let bases = self.cohort_bases.min(self.input_bases_at_most.unwrap_or(u64::MAX));
-        let reads = bases.div_ceil(self.read_bases);
-        // The reads that take the cohort over its size belong to it.
-        (reads + 2) * self.held_per_read_bytes()
+        self.cohort_reads() * self.held_per_read_bytes()
     }
 
     /// What is seeded of the next cohort while the model of one is inferred. That takes one worker
@@ -217,13 +220,13 @@ impl Demand {
     fn too_small(&self, memory: ByteSize) -> String {
         format!(
             "-m {memory} is too small: this run needs at least {} (program {} + {} \
-             + {} threads x {} + one cohort of {} bases in reads of {} bp {} + partitions {})",
+             + {} threads x {} + one cohort of {} reads of {} bp {} + partitions {})",
             ByteSize(self.floor_bytes()),
             ByteSize(PROGRAM_BYTES + self.loaded_bytes + self.lanes_bytes()),
             self.index_words(),
             self.threads,
             ByteSize(WORKER_BYTES),
-            self.cohort_bases,
+            self.cohort_reads(),
             self.read_bases,
             ByteSize(self.cohort_bytes()),
             ByteSize(self.min_store_bytes()),
@@ -244,7 +247,7 @@ mod tests {
         pairing: Pairing::TwoFiles,
         cohort_bases: 100_000_000,
         read_bases: 150,
-        input_bases_at_most: None,
+        reads_at_most: None,
         keeps_input: false,
         bins: 2000,
         marks_duplicates: true,
@@ -317,9 +320,9 @@ mod tests {
 
     #[test]
     fn a_small_input_needs_no_whole_cohort() {
-        let small = Demand { input_bases_at_most: Some(1_000_000), ..DEMAND };
+        let small = Demand { reads_at_most: Some(6000), ..DEMAND };
         assert!(small.cohort_bytes() * 99 < DEMAND.cohort_bytes());
-        let large = Demand { input_bases_at_most: Some(1 << 40), ..DEMAND };
+        let large = Demand { reads_at_most: Some(1 << 40), ..DEMAND };
         assert_eq!(large.cohort_bytes(), DEMAND.cohort_bytes());
     }
 

@@ -149,8 +149,8 @@ fn recalibrate(
     records: &StoredRecords<'_>,
 ) -> seqloom_terminal::Result<Option<Applier>> {
     let Some(asked) = &job.late.recalibration else { return Ok(None) };
-    let report = asked.report(&job.header, reference, records, &job.run)?;
-    asked.applier(&job.header, &report)
+    let counts = asked.count(&job.header, reference, records, &job.run)?;
+    asked.applier(&job.header, (counts.as_ref(), records.backing))
 }
 
 /// Writes all records; they are compared with the bases of the reference, if these are given.

@@ -11,7 +11,7 @@ use seqloom_prep::finish::{FinishTrace, Finished};
 use seqloom_prep::metrics::quality::{GatheredMetrics, GcWindows};
 use seqloom_prep::metrics::{FlagCounts, Tally};
 use seqloom_prep::partition::Backing;
-use seqloom_prep::recalibrate::Table;
+use seqloom_prep::recalibrate::QualityRows;
 use seqloom_report::run::{
     Bytes, CertifiedReport, Counts, IndexReport, LaneReport, PlacementReport, RunReport, SCHEMA,
     StageReport,
@@ -33,7 +33,7 @@ pub(crate) struct Summary {
     /// Windows of the reference, where GC bias was counted.
     pub(crate) gc_windows: Option<GcWindows>,
     /// What was counted for recalibration, or applied.
-    pub(crate) recalibration: Option<Table>,
+    pub(crate) recalibration: Option<QualityRows>,
     /// What became of the reads, where the mode counts that: lines as Bowtie's.
     pub(crate) outcomes: Option<String>,
     /// Bytes of the index file.

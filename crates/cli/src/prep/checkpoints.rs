@@ -10,6 +10,7 @@ use seqloom_prep::input::ingest::IngestTotals;
 use seqloom_prep::metrics::quality::GatheredMetrics;
 use seqloom_prep::partition::redistribute::NameSample;
 use seqloom_prep::partition::{Backing, SavedCollection, SavedStore};
+use seqloom_prep::recalibrate::StoredCounts;
 
 use crate::output::resume::DamagedState;
 use crate::output::resume::{Kept, Step, WrittenUnits};
@@ -90,11 +91,11 @@ pub(super) fn redistributed(
     load(kept, Step::Redistribute, backing)
 }
 
-/// The text of the recalibration report.
-pub(super) fn report(
+/// Where what was counted for recalibration is.
+pub(super) fn counts(
     kept: &Option<&mut Kept>,
     backing: &Backing,
-) -> seqloom_terminal::Result<Option<String>> {
+) -> seqloom_terminal::Result<Option<StoredCounts>> {
     load(kept, Step::Recalibrate, backing)
 }
 

@@ -215,17 +215,17 @@ impl<'a> Flow<'a, '_> {
     ) -> seqloom_terminal::Result<Option<Applier>> {
         let job = self.job;
         let Some(asked) = &job.recalibration else { return Ok(None) };
-        let report = match checkpoints::report(&self.kept, self.backing)? {
-            Some(report) => report,
+        let counts = match checkpoints::counts(&self.kept, self.backing)? {
+            Some(counts) => Some(counts),
             None => {
-                let report = asked.report(&job.header, &job.reference, records, &job.run)?;
-                if let Some(kept) = &mut self.kept {
-                    kept.save(Step::Recalibrate, &report.to_state(), self.backing)?;
+                let counts = asked.count(&job.header, &job.reference, records, &job.run)?;
+                if let (Some(kept), Some(counts)) = (&mut self.kept, &counts) {
+                    kept.save(Step::Recalibrate, &counts.to_state(), self.backing)?;
                 }
-                report
+                counts
             }
         };
-        asked.applier(&job.header, &report)
+        asked.applier(&job.header, (counts.as_ref(), self.backing))
     }
 
     /// Writes all records, from where a run before has ended; gives what was counted of all of

@@ -20,7 +20,7 @@ use super::plan::{self, Demand, MemoryPlan};
 use crate::output::command_line;
 use crate::output::plan::{OutputPlan, refuse_replacing};
 use crate::output::resume::Kept;
-use crate::output::run::Run;
+use crate::output::run::{Run, header_bytes};
 use crate::recalibration::Recalibration;
 use crate::same_file::refuse_same_file;
 
@@ -90,8 +90,9 @@ impl<'a> Job<'a> {
             tells_families: arguments.duplicates.barcodes.umi_distance().is_some(),
             grouping,
             loaded_bytes: reference.size_bytes()
-                + recalibration.as_ref().map_or(0, Recalibration::size_bytes)
+                + recalibration.as_ref().map_or(0, |it| it.memory_bytes(&header))
                 + metrics_bytes(arguments, run.threads, &header),
+            header_bytes: header_bytes(&header, run.threads),
         };
         let floor_bytes = demand.floor_bytes();
         let plan = demand.plan(run.memory).map_err(|it| run.explained(it, floor_bytes))?;

@@ -48,7 +48,7 @@ fn make(
     summary::check_none_lost(&totals, &summary)?;
     let ingested = || summary::ingested(job, &totals, continued);
     summary.beside.extend(job.recalibration.as_ref().and_then(Recalibration::take_report));
-    summary.recalibration = job.recalibration.as_ref().and_then(Recalibration::take_table);
+    summary.recalibration = job.recalibration.as_ref().and_then(Recalibration::take_rows);
     let references = job.header.references();
     job.output.publish(vec![output], references, (&mut summary, &job.run), ingested)?;
     summary::close(job, &totals, &summary);

@@ -1,7 +1,8 @@
 //! Who gets how much of `-m`.
 //!
 //! ```text
-//! floor = program + reference, known sites, metrics + threads * (blocks, compressors)
+//! floor = program, header + reference, known sites, recalibration, metrics
+//!       + threads * (blocks, compressors)
 //!       + open chunks + room to sort
 //! ```
 //!
@@ -50,8 +51,10 @@ pub(super) struct Demand {
     /// Whether families of UMIs are told.
     pub(super) tells_families: bool,
     pub(super) grouping: Grouping,
-    /// Reference, known sites and what metrics may hold.
+    /// Reference, known sites, recalibration and what metrics may hold.
     pub(super) loaded_bytes: u64,
+    /// Sequences of the header, beyond what is usual.
+    pub(super) header_bytes: u64,
     /// Whether an input is SAM text.
     pub(super) has_text: bool,
 }
@@ -77,7 +80,8 @@ impl Demand {
     }
 
     fn fixed_bytes(&self) -> u64 {
-        PROGRAM_BYTES + self.loaded_bytes + self.threads.get() as u64 * WORKER_BYTES
+        let workers_bytes = self.threads.get() as u64 * WORKER_BYTES;
+        PROGRAM_BYTES + self.header_bytes + self.loaded_bytes + workers_bytes
     }
 
     fn min_store_bytes(&self) -> u64 {
@@ -96,10 +100,11 @@ impl Demand {
     pub(super) fn plan(&self, memory: ByteSize) -> Result<MemoryPlan, UsageError> {
         if memory.0 < self.floor_bytes() {
             return Err(UsageError(format!(
-                "-m {memory} is too small: this run needs at least {} (program {} + {} threads x \
-                 {} + reference, known sites and metrics {} + partitions {})",
+                "-m {memory} is too small: this run needs at least {} (program and header {} + {} \
+                 threads x {} + reference, known sites, recalibration and metrics {} + partitions \
+                 {})",
                 ByteSize(self.floor_bytes()),
-                ByteSize(PROGRAM_BYTES),
+                ByteSize(PROGRAM_BYTES + self.header_bytes),
                 self.threads,
                 ByteSize(WORKER_BYTES),
                 ByteSize(self.loaded_bytes),
@@ -130,6 +135,7 @@ mod tests {
             tells_families: true,
             grouping: Grouping::Templates,
             loaded_bytes: 7,
+            header_bytes: 5,
             has_text: false,
         };
         let floor = demand.floor_bytes();

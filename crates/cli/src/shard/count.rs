@@ -1,18 +1,22 @@
 //! `shard count` and `shard table`: base quality recalibration, counted by ranges of the output.
 
-use std::io::Write;
+use std::path::PathBuf;
 
 use seqloom_format::bam::Header;
-use seqloom_format::state::State;
+use seqloom_format::state::{MalformedState, State};
+use seqloom_io::spill::SpillFile;
 use seqloom_prep::finish::{StoredRecords, UnitPlan};
-use seqloom_prep::recalibrate::{Applier, Counts};
+use seqloom_prep::partition::{Backing, StoreScratch};
+use seqloom_prep::recalibrate::{Applier, CountedQuality, StoredCounts};
+use seqloom_runtime::memory::Ledger;
 use seqloom_terminal::error::Bug;
 use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::{RangeArguments, TaskArguments};
+use super::error::ShardError;
 use super::folder::{Clock, RunFolder, digest};
 use super::loaded::{Loaded, check_files, header, planned_options, unless_done};
-use super::sealed::write_sealed;
+use super::sealed::{SealedValues, write_sealed_values};
 use super::task::Task;
 use crate::align::AlignArguments;
 use crate::output::at_path;
@@ -46,7 +50,8 @@ pub(super) fn count(arguments: &RangeArguments, console: &Console) -> seqloom_te
     let asked = Recalibration::prepare(&align.recalibration, header)?;
     let Some(asked) = asked else { return Ok(refuse_without_sites(false)?) };
     let references = header.references();
-    let fixed_bytes = loaded.marks_bytes() + reference_bytes(references) + asked.size_bytes();
+    let fixed_bytes =
+        loaded.marks_bytes() + reference_bytes(references) + asked.memory_bytes(header);
     let backing = loaded.backing(fixed_bytes)?;
     let marks = loaded.marks()?;
     let bases = loaded.reference()?;
@@ -57,9 +62,10 @@ pub(super) fn count(arguments: &RangeArguments, console: &Console) -> seqloom_te
     let stores = exchanges.records(&backing, chunk_bytes, |store, it| units.has(store, it))?;
     let stores = stores.each_ref();
     let records = StoredRecords { stores: &stores, backing: &backing, marks: marks.as_ref() };
-    let counts = asked.count(header, &bases, &records, run)?;
+    let counts = asked.count(header, &bases, &records, run)?.unwrap_or_default();
     let file = folder.create(task, "")?;
-    write_sealed(&file, COUNTS, &counts.to_state())?;
+    let rows = counts.read(&backing).map(|row| Ok(row?));
+    write_sealed_values(&file, COUNTS, rows)?;
     folder.publish(task, vec![file.into()], &clock)?;
     run.close(&format!("shard: {} is done", task.name()));
     Ok(())
@@ -73,18 +79,90 @@ pub(super) fn table(arguments: &TaskArguments, console: &Console) -> seqloom_ter
     };
     let (align, header) = (planned_options(&folder)?, header(&folder)?);
     refuse_without_sites(align.recalibration.counts())?;
-    let mut sum = Counts::new();
-    for range in 0..folder.plan.ranges {
-        sum.merge(&folder.read_sealed(Task::Count(range), "", COUNTS)?);
-    }
-    let report = align.recalibration.report_of(&header, &sum)?;
+    let spill = SpillFile::create(&arguments.machine.spill_folders(&align.output.output))?;
+    let backing = Backing { ledger: Ledger::new(0), spill };
+    let counts = sum(&folder, &backing)?;
     let file = folder.create(Task::Table, "")?;
-    file.file().write_all(report.as_bytes()).map_err(at_path(file.final_path()))?;
+    align.recalibration.write_report(&header, (&counts, &backing), &file)?;
     folder.publish(Task::Table, vec![file.into()], &clock)
 }
 
-/// The report that [`table`] made, which must be as it was written.
-pub(super) fn report(folder: &RunFolder) -> seqloom_terminal::Result<String> {
+/// Bytes of a read group and a quality in front of its cells, and of the number of those.
+const KEY_BYTES: usize = 4 + 1;
+const SIZE_BYTES: usize = 8;
+
+/// What a range has counted, quality by quality.
+struct RangeCounts<'a> {
+    folder: &'a RunFolder,
+    task: Task,
+    values: SealedValues,
+    /// What comes next.
+    key: Option<Key>,
+}
+
+/// Read group and quality.
+type Key = (u32, u8);
+
+impl<'a> RangeCounts<'a> {
+    fn open(folder: &'a RunFolder, task: Task) -> seqloom_terminal::Result<Self> {
+        folder.require(task)?;
+        let path = folder.file(&task.name());
+        let values = SealedValues::open(&path, COUNTS);
+        let values = values.map_err(|problem| folder.damaged(task, &path, problem))?;
+        let mut counts = Self { folder, task, values, key: None };
+        counts.key = counts.next_key()?;
+        Ok(counts)
+    }
+
+    fn damaged(&self, error: impl std::fmt::Display) -> ShardError {
+        let path = self.folder.file(&self.task.name());
+        self.folder.damaged(self.task, &path, error.to_string())
+    }
+
+    fn next_key(&mut self) -> seqloom_terminal::Result<Option<Key>> {
+        let bytes = self.values.take(KEY_BYTES).map_err(|it| self.damaged(it))?;
+        let key = bytes.map(|bytes| State::from_state(&bytes)).transpose();
+        Ok(key.map_err(|it| self.damaged(it))?)
+    }
+
+    /// The cells of the next quality.
+    fn take(&mut self) -> seqloom_terminal::Result<CountedQuality> {
+        let end = || self.damaged(MalformedState);
+        let (group, quality) = self.key.ok_or_else(end)?;
+        let size = self.values.take(SIZE_BYTES).map_err(|it| self.damaged(it))?;
+        let size = usize::from_state(&size.unwrap_or_default()).map_err(|it| self.damaged(it))?;
+        let cells = match size {
+            0 => Vec::new(),
+            size => {
+                let cells = self.values.take(size).map_err(|it| self.damaged(it))?;
+                cells.ok_or_else(|| self.damaged(MalformedState))?
+            }
+        };
+        self.key = self.next_key()?;
+        Ok(CountedQuality { group, quality, cells: cells.into() })
+    }
+}
+
+/// Adds up what all ranges have counted, of which the cells of one quality are in memory.
+fn sum(folder: &RunFolder, backing: &Backing) -> seqloom_terminal::Result<StoredCounts> {
+    let ranges = (0..folder.plan.ranges).map(|it| RangeCounts::open(folder, Task::Count(it)));
+    let mut ranges = ranges.collect::<seqloom_terminal::Result<Vec<_>>>()?;
+    let (mut counts, mut scratch) = (StoredCounts::default(), StoreScratch::new()?);
+    while let Some(key) = ranges.iter().filter_map(|it| it.key).min() {
+        let mut of_key = ranges.iter_mut().filter(|it| it.key == Some(key));
+        let Some(first) = of_key.next() else { break };
+        let mut sum = first.take()?;
+        for range in of_key {
+            let other = range.take()?;
+            sum.add(&other).map_err(|error| range.damaged(error))?;
+        }
+        counts.push(&sum, backing, &mut scratch)?;
+    }
+    Ok(counts)
+}
+
+/// Where the report is that [`table`] made, which must be as it was written.
+pub(super) fn report(folder: &RunFolder) -> seqloom_terminal::Result<PathBuf> {
     let description = folder.require(Task::Table)?;
     let path = folder.file(&Task::Table.name());
     let file = std::fs::File::open(&path).map_err(at_path(&path))?;
@@ -93,7 +171,22 @@ pub(super) fn report(folder: &RunFolder) -> seqloom_terminal::Result<String> {
         let problem = "its SHA-256 differs".to_owned();
         return Err(folder.damaged(Task::Table, &path, problem).into());
     }
-    Ok(std::fs::read_to_string(&path).map_err(at_path(&path))?)
+    Ok(path)
+}
+
+/// Memory that [`applier`] needs: the text of reports, their tables, and what it gives.
+pub(super) fn applier_bytes(loaded: &Loaded<'_>) -> u64 {
+    /// A row has 70 characters and more, and takes 96 bytes in memory.
+    const TEXTS: u64 = 3;
+    let asked = &loaded.align.recalibration;
+    if !asked.changes_records() {
+        return 0;
+    }
+    let made = asked.counts().then(|| loaded.folder.file(&Task::Table.name()));
+    let given = asked.files().filter(|_| !asked.counts());
+    let size = |path: &PathBuf| std::fs::metadata(path).map_or(0, |it| it.len());
+    let text_bytes: u64 = made.iter().chain(given).map(size).sum();
+    TEXTS * text_bytes + asked.most_memory_bytes(&loaded.header)
 }
 
 /// What changes the qualities of records, if anything does.
@@ -103,7 +196,8 @@ pub(super) fn applier(loaded: &Loaded<'_>) -> seqloom_terminal::Result<Option<Ap
         return Ok(None);
     }
     if asked.counts() {
-        let report = report(&loaded.folder)?;
+        let path = report(&loaded.folder)?;
+        let report = std::fs::read_to_string(&path).map_err(at_path(&path))?;
         return Ok(Some(asked.applier_of(&loaded.header, &report)?));
     }
     let report = given_report(&loaded.folder, &loaded.align, &loaded.header)?;

@@ -44,7 +44,8 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
     let asked = loaded.align.output.metrics_request();
     let compares = asked.wants_reference() && loaded.has_fasta();
     let metrics_bytes = metrics_bytes(&loaded, asked, compares);
-    let backing = loaded.backing(loaded.marks_bytes() + metrics_bytes)?;
+    let backing =
+        loaded.backing(loaded.marks_bytes() + metrics_bytes + count::applier_bytes(&loaded))?;
     let marks = loaded.marks()?;
     let applier = count::applier(&loaded)?;
     let bases = compares.then(|| loaded.reference()).transpose()?;

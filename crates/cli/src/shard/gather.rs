@@ -23,8 +23,8 @@ use crate::align::summary::check_none_lost;
 use crate::output::arguments::{OutputArguments, OutputFormat, RunArguments};
 use crate::output::plan::OutputPlan;
 use crate::output::run::Run;
-use crate::output::stage_text;
 use crate::output::summary::{Duplicates, Ingested, Summary};
+use crate::output::{at_path, stage_text};
 use crate::same_file::refuse_same_file;
 
 /// Options of `shard gather`.
@@ -181,11 +181,15 @@ fn staged_report(
     align: &AlignArguments,
 ) -> seqloom_terminal::Result<Option<AtomicFile>> {
     let Some(path) = align.recalibration.report_path() else { return Ok(None) };
-    let text = match align.recalibration.counts() {
-        true => super::count::report(folder)?,
-        false => super::count::given_report(folder, align, &header(folder)?)?,
-    };
-    Ok(Some(stage_text(path, &text)?))
+    if !align.recalibration.counts() {
+        let text = super::count::given_report(folder, align, &header(folder)?)?;
+        return Ok(Some(stage_text(path, &text)?));
+    }
+    let made = super::count::report(folder)?;
+    let file = AtomicFile::create(path)?;
+    let mut text = std::fs::File::open(&made).map_err(at_path(&made))?;
+    std::io::copy(&mut text, &mut file.file()).map_err(at_path(path))?;
+    Ok(Some(file))
 }
 
 /// What the run knows of its input.

@@ -23,7 +23,7 @@ use super::task::Task;
 use crate::align::AlignArguments;
 use crate::align::plan::{MIN_STORE_BYTES, PROGRAM_BYTES, WORKER_BYTES};
 use crate::output::at_path;
-use crate::output::run::Run;
+use crate::output::run::{Run, header_bytes};
 use crate::recalibration::load_reference;
 
 /// What [`read_sealed`](RunFolder::read_sealed) is told of a part of the marks.
@@ -188,7 +188,8 @@ impl<'a> Loaded<'a> {
     /// Too little memory.
     pub(crate) fn backing(&self, fixed_bytes: u64) -> seqloom_terminal::Result<Backing> {
         let workers_bytes = self.run.threads.get() as u64 * WORKER_BYTES;
-        let fixed_bytes = PROGRAM_BYTES + workers_bytes + fixed_bytes;
+        let header_bytes = header_bytes(&self.header, self.run.threads);
+        let fixed_bytes = PROGRAM_BYTES + header_bytes + workers_bytes + fixed_bytes;
         let floor_bytes = fixed_bytes + MIN_STORE_BYTES;
         let memory = self.run.memory;
         let Some(spare_bytes) = memory.0.checked_sub(floor_bytes) else {

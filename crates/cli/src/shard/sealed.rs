@@ -1,6 +1,8 @@
 //! Files of a run directory that show whether they are as they were written.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
+use std::path::Path;
 
 use seqloom_format::state::State;
 use seqloom_io::sink::atomic::AtomicFile;
@@ -16,9 +18,18 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Bytes read at a time for a checksum.
+const SUM_BYTES: usize = 1 << 20;
+const OTHER_KIND: &str = "it is of another kind";
+
+/// The first line of a sealed file.
+fn magic(kind: &str) -> String {
+    format!("seqloom {kind} 1\n")
+}
+
 /// A value with what tells it from others in front and its CRC32 behind.
 pub(super) fn sealed(kind: &str, value: &[u8]) -> Vec<u8> {
-    let mut bytes = format!("seqloom {kind} 1\n").into_bytes();
+    let mut bytes = magic(kind).into_bytes();
     bytes.extend_from_slice(value);
     crc32fast::hash(&bytes).save(&mut bytes);
     bytes
@@ -26,13 +37,93 @@ pub(super) fn sealed(kind: &str, value: &[u8]) -> Vec<u8> {
 
 /// What [`sealed`] made, or what is wrong with it.
 pub(super) fn unsealed<T: State>(bytes: &[u8], kind: &str) -> Result<T, &'static str> {
-    let magic = format!("seqloom {kind} 1\n");
+    let magic = magic(kind);
     let (content, checksum) = bytes.split_last_chunk::<4>().ok_or("it is too short")?;
     if crc32fast::hash(content) != u32::from_le_bytes(*checksum) {
         return Err("its checksum differs");
     }
-    let value = content.strip_prefix(magic.as_bytes()).ok_or("it is of another kind")?;
+    let value = content.strip_prefix(magic.as_bytes()).ok_or(OTHER_KIND)?;
     T::from_state(value).map_err(|_| "it is malformed")
+}
+
+/// Writes what [`sealed`] would make of many values, one after the other, which need not be in
+/// memory together.
+pub(super) fn write_sealed_values<T: State>(
+    file: &AtomicFile,
+    kind: &str,
+    values: impl Iterator<Item = seqloom_terminal::Result<T>>,
+) -> seqloom_terminal::Result<()> {
+    let mut out = BufWriter::new(file.file());
+    let mut checksum = crc32fast::Hasher::new();
+    let mut write = |bytes: &[u8]| {
+        checksum.update(bytes);
+        out.write_all(bytes).map_err(at_path(file.final_path()))
+    };
+    write(magic(kind).as_bytes())?;
+    for value in values {
+        write(&value?.to_state())?;
+    }
+    let checksum = checksum.finalize().to_state();
+    out.write_all(&checksum).and_then(|()| out.flush()).map_err(at_path(file.final_path()))?;
+    Ok(())
+}
+
+/// What [`write_sealed_values`] wrote, whose checksum has been looked at.
+pub(super) struct SealedValues {
+    file: BufReader<File>,
+    left_bytes: u64,
+}
+
+impl SealedValues {
+    /// Opens a file and reads it once, for its checksum.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn open(path: &Path, kind: &str) -> Result<Self, String> {
+        let words = |error: io::Error| error.to_string();
+        let mut file = File::open(path).map_err(words)?;
+        let bytes = file.metadata().map_err(words)?.len();
+        let magic = magic(kind);
+        let content_bytes = bytes.checked_sub(4).ok_or("it is too short")?;
+        let left_bytes = content_bytes.checked_sub(magic.len() as u64).ok_or("it is too short")?;
+        let mut checksum = crc32fast::Hasher::new();
+        let mut content = BufReader::with_capacity(SUM_BYTES, (&mut file).take(content_bytes));
+        loop {
+            let part = content.fill_buf().map_err(words)?;
+            if part.is_empty() {
+                break;
+            }
+            checksum.update(part);
+            let count = part.len();
+            content.consume(count);
+        }
+        let mut written = [0; 4];
+        file.read_exact(&mut written).map_err(words)?;
+        if checksum.finalize() != u32::from_le_bytes(written) {
+            return Err("its checksum differs".to_owned());
+        }
+        file.rewind().map_err(words)?;
+        let mut file = BufReader::new(file);
+        let mut found = vec![0; magic.len()];
+        file.read_exact(&mut found).map_err(words)?;
+        let is_of_kind = found == magic.as_bytes();
+        if is_of_kind { Ok(Self { file, left_bytes }) } else { Err(OTHER_KIND.to_owned()) }
+    }
+
+    /// So many of the next bytes; `None` at the end.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub(super) fn take(&mut self, bytes: usize) -> io::Result<Option<Vec<u8>>> {
+        if self.left_bytes == 0 {
+            return Ok(None);
+        }
+        let left = self.left_bytes.checked_sub(bytes as u64);
+        self.left_bytes = left.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let mut taken = vec![0; bytes];
+        self.file.read_exact(&mut taken)?;
+        Ok(Some(taken))
+    }
 }
 
 /// Writes [`sealed`] to a file.
@@ -79,6 +170,35 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+
+    #[test]
+    fn values_one_by_one_are_those_that_were_written_and_any_bit_shows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("values");
+        let values = [5_u32, 0, u32::MAX];
+        let file = AtomicFile::create(&path).unwrap();
+        write_sealed_values(&file, "numbers", values.iter().map(|it| Ok(*it))).unwrap();
+        file.commit_new().unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        let all: Vec<u8> = values.iter().flat_map(|it| it.to_le_bytes()).collect();
+        assert_eq!(bytes, sealed("numbers", &all));
+        let mut read = SealedValues::open(&path, "numbers").unwrap();
+        for value in values {
+            assert_eq!(read.take(4).unwrap().unwrap(), value.to_le_bytes());
+        }
+        assert!(read.take(4).unwrap().is_none());
+        let mut read = SealedValues::open(&path, "numbers").unwrap();
+        assert!(read.take(13).is_err());
+        assert_eq!(SealedValues::open(&path, "letters").err().unwrap(), OTHER_KIND);
+        for at in 0..bytes.len() {
+            let mut bad = bytes.clone();
+            bad[at] ^= 1 << (at % 8);
+            std::fs::write(&path, &bad).unwrap();
+            assert!(SealedValues::open(&path, "numbers").is_err(), "{at}");
+            std::fs::write(&path, &bytes[..at]).unwrap();
+            assert!(SealedValues::open(&path, "numbers").is_err(), "{at}");
+        }
+    }
 
     #[test]
     fn any_bit_of_a_sealed_object_shows() {

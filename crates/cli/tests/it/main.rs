@@ -25,6 +25,8 @@ mod index;
 mod input;
 mod lanes;
 mod lead;
+mod limits;
+mod limits_memory;
 mod manners;
 mod mates;
 mod memory;

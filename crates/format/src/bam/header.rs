@@ -1,6 +1,7 @@
 //! The header: SAM text and the list of references, read, changed and written.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::header_check::{HeaderError, LineFault, Seen, is_reference_name, lossy};
 use super::header_line as line;
@@ -36,20 +37,21 @@ pub struct ReadGroup<'a> {
     pub platform: Option<&'a [u8]>,
 }
 
-/// The header of a SAM or BAM file.
+/// The header of a SAM or BAM file. Copies share lines and references, of which there may be
+/// millions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Header {
     /// Lines without their newline.
-    lines: Vec<Vec<u8>>,
-    references: Vec<Reference>,
+    lines: Vec<Arc<[u8]>>,
+    references: Arc<Vec<Reference>>,
 }
 
 impl Header {
     /// A header with one @SQ line per reference and nothing else.
     #[must_use]
     pub fn from_references(references: Vec<Reference>) -> Self {
-        let lines = references.iter().map(sequence_line).collect();
-        Self { lines, references }
+        let lines = references.iter().map(|it| sequence_line(it).into()).collect();
+        Self { lines, references: Arc::new(references) }
     }
 
     /// Parses SAM header text: lines ended by newline, carriage returns before it dropped, the
@@ -60,10 +62,10 @@ impl Header {
     pub fn parse(text: &[u8]) -> Result<Self, HeaderError> {
         let end = text.iter().rposition(|byte| !matches!(byte, 0 | b'\n' | b'\r'));
         let text = &text[..end.map_or(0, |end| end + 1)];
-        let mut header = Self::default();
         if text.is_empty() {
-            return Ok(header);
+            return Ok(Self::default());
         }
+        let (mut lines, mut references) = (Vec::new(), Vec::new());
         let mut seen = Seen::default();
         for (index, text) in text.split(|&byte| byte == b'\n').enumerate() {
             // All of them: a line that kept one would read back as another line.
@@ -71,10 +73,10 @@ impl Header {
             let text = &text[..end];
             let reference =
                 seen.check(text).map_err(|fault| HeaderError::Line { line: index + 1, fault })?;
-            header.references.extend(reference);
-            header.lines.push(text.to_vec());
+            references.extend(reference);
+            lines.push(text.into());
         }
-        Ok(header)
+        Ok(Self { lines, references: Arc::new(references) })
     }
 
     /// Looks through as much of a header's text as is at hand, so that nobody has to hold a line
@@ -101,7 +103,7 @@ impl Header {
 
     /// Lines in order, without their newlines.
     pub fn lines(&self) -> impl Iterator<Item = &[u8]> {
-        self.lines.iter().map(Vec::as_slice)
+        self.lines.iter().map(|line| &**line)
     }
 
     /// The references, in the order of their indices.
@@ -135,7 +137,7 @@ impl Header {
         out.extend_from_slice(&count(text.len())?);
         out.extend_from_slice(&text);
         out.extend_from_slice(&count(self.references.len())?);
-        for reference in &self.references {
+        for reference in &*self.references {
             out.extend_from_slice(&count(reference.name.len() + 1)?);
             out.extend_from_slice(reference.name.as_bytes());
             out.push(0);
@@ -180,8 +182,9 @@ impl Header {
             return Err(HeaderError::BadReference(index));
         }
         let at = usize::from(self.lines.first().is_some_and(|it| line::kind(it) == b"HD"));
-        self.lines.splice(at..at, references.iter().map(sequence_line));
-        self.references = references;
+        let lines = references.iter().map(|it| sequence_line(it).into());
+        self.lines.splice(at..at, lines);
+        self.references = Arc::new(references);
         Ok(())
     }
 
@@ -190,7 +193,7 @@ impl Header {
     /// removed: it described the order there was before.
     pub fn set_sort_order(&mut self, sort_order: &str, group_order: Option<&str>) {
         let index = self.lines.iter().position(|it| line::kind(it) == b"HD").unwrap_or_else(|| {
-            self.lines.insert(0, b"@HD\tVN:1.6".to_vec());
+            self.lines.insert(0, b"@HD\tVN:1.6".as_slice().into());
             0
         });
         let old = &self.lines[index];
@@ -202,7 +205,7 @@ impl Header {
         }
         let rest = line::without(old, &[*b"VN", *b"SO", *b"GO", *b"SS"]);
         hd.extend_from_slice(&rest[3..]);
-        self.lines[index] = hd;
+        self.lines[index] = hd.into();
     }
 
     /// SO of the @HD line.
@@ -229,9 +232,9 @@ impl Header {
             return Err(HeaderError::ReadGroupLine(LineFault::NotAReadGroup));
         }
         seen.check(text).map_err(HeaderError::ReadGroupLine)?;
-        let is_behind = |it: &Vec<u8>| matches!(line::kind(it), b"PG" | b"CO");
+        let is_behind = |it: &Arc<[u8]>| matches!(line::kind(it), b"PG" | b"CO");
         let at = self.lines.iter().rposition(|it| !is_behind(it)).map_or(0, |index| index + 1);
-        self.lines.insert(at, text.to_vec());
+        self.lines.insert(at, text.into());
         Ok(line::value(text, *b"ID").unwrap_or_default().to_vec())
     }
 
@@ -272,7 +275,7 @@ impl Header {
                 line::push(&mut pg, *b"VN", version.as_bytes());
                 let command_line = command_line.replace(|c: char| c.is_control(), " ");
                 line::push(&mut pg, *b"CL", command_line.as_bytes());
-                self.lines.push(pg);
+                self.lines.push(pg.into());
                 id
             })
             .collect()

@@ -125,7 +125,7 @@ fn programs_are_chained() {
     ] {
         let mut header = Header::parse(text.as_bytes()).unwrap();
         let ids = header.add_program("s", "1", "x");
-        let added: Vec<Vec<u8>> = header.lines.split_off(header.lines.len() - ids.len());
+        let added = header.lines.split_off(header.lines.len() - ids.len());
         let parents: Vec<_> =
             added.iter().filter_map(|it| line::value(it, *b"PP")).map(lossy).collect();
         assert_eq!(parents, expected, "{text}");

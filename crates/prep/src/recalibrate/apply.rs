@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use seqloom_format::bam::{AuxFields, Flags, Header, RecordError, RecordRef};
+use seqloom_runtime::error::{Class, Place, RunError};
 
 use super::count::{check_qualities, is_well_formed, lengths, name, take_tag, unknown_group};
 use super::covariates::{
@@ -12,8 +13,9 @@ use super::datum::Datum;
 use super::prepare::unpack;
 use super::quantize::Quantization;
 use super::read_groups::{LastGroup, ReadGroups};
-use super::table::{Covariate, Table};
-use super::{Event, MAX_QUALITY, QUALITIES, RecalibrationError};
+use super::table::{Covariate, CovariateRow};
+use super::view::{TableError, TableView};
+use super::{Event, MAX_QUALITY, QUALITIES, RecalibrationError, RecalibrationOptions};
 
 /// Qualities below are never changed by static quantization: they are codes of the sequencer.
 const MIN_USABLE_QUALITY: usize = 6;
@@ -69,6 +71,33 @@ impl Default for ApplyOptions {
     }
 }
 
+/// Why a table cannot be applied.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplierError {
+    /// An option is out of its bounds.
+    #[error(transparent)]
+    Options(#[from] RecalibrationError),
+    /// The table cannot be read.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+impl RunError for ApplierError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Options(options) => options.class(),
+            Self::Table(table) => table.class(),
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Options(options) => options.place(),
+            Self::Table(table) => table.place(),
+        }
+    }
+}
+
 /// What [`Applier::apply`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applied {
@@ -91,6 +120,19 @@ pub struct ApplyScratch {
     last_group: LastGroup,
 }
 
+/// The cycle of a row, without its sign, if it is one of mismatches by cycle.
+fn cycle_of_mismatches(row: &CovariateRow) -> Option<i64> {
+    match (row.event, row.covariate) {
+        (Event::Mismatch, Covariate::Cycle(cycle)) => Some(i64::from(cycle).abs()),
+        _ => None,
+    }
+}
+
+/// Cells of a table of what cycles add.
+fn by_cycle_cells(cycles: i64) -> usize {
+    QUALITIES * (2 * cycles as usize + 1)
+}
+
 /// Changes of quality in one read group.
 #[derive(Debug)]
 struct GroupQualities {
@@ -105,25 +147,24 @@ struct GroupQualities {
 
 impl GroupQualities {
     /// Of the group `group` of a table; `None` if it has no mismatches there.
-    fn new(table: &Table, group: usize, prior: Option<f64>) -> Option<Self> {
-        let of_group = table.by_group.get(&(group, Event::Mismatch))?;
+    fn new(
+        view: TableView<'_>,
+        group: usize,
+        prior: Option<f64>,
+    ) -> Result<Option<Self>, TableError> {
+        let table = view.table;
+        let Some(of_group) = table.by_group.get(&(group, Event::Mismatch)) else { return Ok(None) };
         let of_group = of_group.empirical_quality(prior.unwrap_or(of_group.reported));
         let base: [u8; QUALITIES] = std::array::from_fn(|quality| {
             let datum = table.by_quality.get(&(group, quality as u8, Event::Mismatch));
             datum.map_or(of_group, |datum| datum.empirical_quality(of_group.into()))
         });
         let context_columns = context_columns(table.arguments.mismatches_context_bases) + 1;
-        let rows = || {
-            let first = (group, 0, Covariate::Context(0), Event::Deletion);
-            let rows = table.by_covariate.range(first..);
-            let rows = rows.take_while(move |(key, _)| key.0 == group);
-            rows.filter(|(key, _)| key.3 == Event::Mismatch).map(|(key, it)| (key.1, key.2, it))
-        };
-        let cycle = |covariate| match covariate {
-            Covariate::Cycle(cycle) => i64::from(cycle).abs(),
-            Covariate::Context(_) => 0,
-        };
-        let cycles = rows().map(|(_, covariate, _)| cycle(covariate)).max().unwrap_or(0);
+        let mut cycles = 0;
+        view.for_each_quality(group, |rows| {
+            cycles = rows.iter().filter_map(cycle_of_mismatches).fold(cycles, i64::max);
+            Ok(())
+        })?;
         let mut qualities = Self {
             context_columns,
             by_context: base
@@ -131,12 +172,16 @@ impl GroupQualities {
                 .flat_map(|&quality| std::iter::repeat_n(i16::from(quality), context_columns))
                 .collect(),
             cycles,
-            by_cycle: vec![0; QUALITIES * (2 * cycles as usize + 1)],
+            by_cycle: vec![0; by_cycle_cells(cycles)],
         };
-        for (quality, covariate, datum) in rows() {
-            qualities.set(quality, covariate, datum, base[usize::from(quality)]);
-        }
-        Some(qualities)
+        view.for_each_quality(group, |rows| {
+            for row in rows.iter().filter(|row| row.event == Event::Mismatch) {
+                let base = base[usize::from(row.quality)];
+                qualities.set(row.quality, row.covariate, &row.datum, base);
+            }
+            Ok(())
+        })?;
+        Ok(Some(qualities))
     }
 
     /// Notes what one covariate changes, given the quality without it.
@@ -203,33 +248,38 @@ impl Applier {
     /// For records with this header.
     ///
     /// # Errors
-    /// An option is out of bounds.
+    /// An option is out of bounds, or the table cannot be read.
     pub fn new(
-        table: &Table,
+        view: TableView<'_>,
         options: &ApplyOptions,
         header: &Header,
-    ) -> Result<Self, RecalibrationError> {
+    ) -> Result<Self, ApplierError> {
+        let table = view.table;
         let too_high = options.static_quantized.iter().any(|&level| level > MAX_QUALITY);
         if too_high || options.preserve_below > MAX_QUALITY {
-            return Err(RecalibrationError::BadOption("qualities must be 0 to 93"));
+            return Err(RecalibrationError::BadOption("qualities must be 0 to 93").into());
         }
         let is_dynamic = options.quantize_levels != DynamicQuantization::Off;
         if is_dynamic && !options.static_quantized.is_empty() {
             let problem = "static and dynamic quantization cannot be used together";
-            return Err(RecalibrationError::BadOption(problem));
+            return Err(RecalibrationError::BadOption(problem).into());
         }
         let prior = options.global_prior.filter(|&prior| prior > 0.0);
         if options.global_prior.is_some_and(|prior| !prior.is_finite()) {
-            return Err(RecalibrationError::BadOption("the global prior must be a quality"));
+            let problem = "the global prior must be a quality";
+            return Err(RecalibrationError::BadOption(problem).into());
         }
         let groups = ReadGroups::new(header);
         let in_table: HashMap<&str, usize> =
             table.read_groups.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
-        let qualities = groups.names().iter().map(|name| {
-            in_table.get(name.as_str()).and_then(|&at| GroupQualities::new(table, at, prior))
-        });
+        let mut qualities = Vec::new();
+        for name in groups.names() {
+            let at = in_table.get(name.as_str());
+            let of_group = at.map(|&at| GroupQualities::new(view, at, prior)).transpose()?;
+            qualities.push(of_group.flatten());
+        }
         Ok(Self {
-            qualities: qualities.collect(),
+            qualities,
             groups,
             lengths: lengths(header.references()),
             max_cycle: table.arguments.max_cycle,
@@ -245,6 +295,14 @@ impl Applier {
     pub(super) fn missing_read_groups(&self) -> impl Iterator<Item = &str> {
         let names = self.groups.names().iter().zip(&self.qualities);
         names.filter(|(_, qualities)| qualities.is_none()).map(|(name, _)| name.as_str())
+    }
+
+    /// Memory that it may take at most, with tables of `options` for so many read groups.
+    #[must_use]
+    pub(super) fn most_bytes(options: &RecalibrationOptions, groups: usize) -> u64 {
+        let contexts = context_columns(options.mismatches_context_bases) + 1;
+        let cells = by_cycle_cells(options.max_cycle.into()) + 2 * QUALITIES * contexts;
+        groups as u64 * cells as u64
     }
 
     /// Recalibrates one record in place. `BI` and `BD` tags are removed.

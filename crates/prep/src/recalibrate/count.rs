@@ -5,12 +5,12 @@ use seqloom_format::bam::{AuxValue, Flags, Header, RecordRef, Reference};
 
 use super::baq::{self, BaqModel, BaqScratch};
 use super::cigar::{self, Op};
-use super::counts::{Counts, EventCounts};
+use super::counts::{Counts, EventCounts, Extent, GroupCounts};
 use super::covariates::{Cycles, SequencedBases, contexts, cycles, is_second};
 use super::mask::masked;
 use super::prepare::{Clipped, NO_BASE, prepare, reference_code, unpack};
 use super::read_groups::{Group, LastGroup, ReadGroups, read_group};
-use super::table::Table;
+use super::table::{Arguments, Table, covariate_rows};
 use super::{MAX_QUALITY, RecalibrationError, RecalibrationOptions};
 use crate::input::reference::ReferenceSequences;
 use crate::recalibrate::known_sites::KnownSites;
@@ -90,7 +90,55 @@ impl<'a> Counter<'a> {
         })
     }
 
-    /// Counts one record, whose flags are final: duplicates are marked.
+    /// Nothing counted yet, with room for everything that may be.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        Counts::new(&self.options, &self.full_extents())
+    }
+
+    /// Room for reads of any length and quality, of each read group.
+    pub(super) fn full_extents(&self) -> Vec<Extent> {
+        vec![Extent::all(self.options.max_cycle); self.groups.names().len()]
+    }
+
+    /// How covariates are counted.
+    pub(super) fn options(&self) -> &RecalibrationOptions {
+        &self.options
+    }
+
+    /// Names of the read groups, as tables have them.
+    pub(super) fn group_names(&self) -> &[String] {
+        self.groups.names()
+    }
+
+    /// What counting one record may take at most, with the read group that it would be counted
+    /// for; `None` where it is not counted, or is no good record.
+    pub(super) fn extent(
+        &self,
+        record: &RecordRef<'_>,
+        scratch: &mut CountScratch,
+    ) -> Option<(usize, Extent)> {
+        if !is_counted(record) {
+            return None;
+        }
+        let id = read_group(record).ok()??;
+        let group = scratch.last_group.find(id, &self.groups)?;
+        let qualities = &mut scratch.qualities;
+        let is_original = self.options.use_original_qualities
+            && take_tag(record, *b"OQ", "OQ", qualities).is_ok_and(|it| it);
+        let qualities = if is_original { &qualities[..] } else { record.qualities() };
+        let good = qualities.iter().filter(|&&quality| quality <= MAX_QUALITY);
+        let qualities = match self.options.indel_tables {
+            false => good.fold(0, |bits, quality| bits | 1 << quality),
+            // Those of tags, too.
+            true => Extent::all(0).qualities,
+        };
+        let bases = u32::try_from(record.base_count()).unwrap_or(u32::MAX);
+        Some((group.name, Extent { qualities, cycles: bases.min(self.options.max_cycle) }))
+    }
+
+    /// Counts one record, whose flags are final: duplicates are marked. Of read groups and
+    /// qualities for which `counts` have no room, nothing is counted.
     ///
     /// # Errors
     /// The record is malformed, its read group unknown or without platform, or it is longer than
@@ -99,7 +147,7 @@ impl<'a> Counter<'a> {
         &self,
         body: &[u8],
         scratch: &mut CountScratch,
-        counts: &mut Counts,
+        counts: &Counts,
     ) -> Result<Counted, RecalibrationError> {
         let record = RecordRef::new(body)?;
         if !is_counted(&record) || !is_well_formed(&record, &self.lengths) {
@@ -108,6 +156,9 @@ impl<'a> Counter<'a> {
         let Some(id) = read_group(&record)? else { return Ok(Counted::No) };
         let group = scratch.last_group.find(id, &self.groups);
         let group = group.ok_or_else(|| unknown_group(&record, id))?;
+        if !counts.wants(group.name) {
+            return Ok(Counted::No);
+        }
         let Some(clipped) = prepare(&record, &mut scratch.ops, &mut scratch.spare) else {
             return Ok(Counted::No);
         };
@@ -125,17 +176,25 @@ impl<'a> Counter<'a> {
             return Ok(Counted::No);
         }
         self.skip_bases(&record, &clipped, scratch);
-        self.count_mismatches(&record, group.name, scratch, counts);
-        if self.options.indel_tables {
-            self.count_indels(&record, &clipped, group.name, scratch, counts)?;
-        }
-        Ok(Counted::Yes)
+        self.prepare_mismatches(&record, scratch);
+        let counted = counts.with_group(group.name, |cells| {
+            self.count_mismatches(&record, scratch, cells);
+            self.count_indels(&record, &clipped, scratch, cells)
+        });
+        counted.unwrap_or(Ok(())).map(|()| Counted::Yes)
     }
 
     /// The table of what all workers have counted, merged.
     #[must_use]
     pub fn table(&self, counts: &Counts) -> Table {
-        Table::from_counts(counts, &self.options, self.groups.names())
+        let mut table = Table::empty(Arguments::new(&self.options), self.groups.names().to_vec());
+        counts.for_each_row(|group, quality, rows| {
+            table.add_quality(group, quality, rows, self.options.error_units());
+            let rows = covariate_rows(quality, rows, self.options.error_units());
+            table.by_covariate.extend(rows.iter().map(|row| (row.key(group), row.datum)));
+        });
+        table.close();
+        table
     }
 
     fn check(
@@ -220,28 +279,33 @@ impl<'a> Counter<'a> {
         }
     }
 
-    fn count_mismatches(
-        &self,
-        record: &RecordRef<'_>,
-        group: usize,
-        scratch: &mut CountScratch,
-        counts: &mut Counts,
-    ) {
+    /// Contexts of the bases, and their shares of errors where base alignment quality has any.
+    fn prepare_mismatches(&self, record: &RecordRef<'_>, scratch: &mut CountScratch) {
         let CountScratch { codes, flags, qualities, contexts: columns, uncertain, shares, .. } =
             scratch;
         let is_reverse = record.has_flags(Flags::REVERSE);
         let bases = self.options.mismatches_context_bases;
         let read = SequencedBases { codes, qualities, is_reverse };
         contexts(&read, self.options.low_quality_tail, bases, columns);
-        let Cycles { first: mut cycle, step } = cycles(flags.len(), is_reverse, is_second(record));
-        let cells = &mut counts.group(group, &self.options).mismatches;
-        let mut rows = cells.rows(flags.len());
-        let (is_whole, units) = (uncertain.is_empty(), self.options.error_units());
-        if !is_whole {
+        if !uncertain.is_empty() {
+            let units = self.options.error_units();
             share_errors(flags, MISMATCH_BIT, uncertain, units, shares);
         }
+    }
+
+    fn count_mismatches(
+        &self,
+        record: &RecordRef<'_>,
+        scratch: &CountScratch,
+        cells: &mut GroupCounts,
+    ) {
+        let CountScratch { flags, qualities, contexts: columns, uncertain, shares, .. } = scratch;
+        let is_reverse = record.has_flags(Flags::REVERSE);
+        let Cycles { first: mut cycle, step } = cycles(flags.len(), is_reverse, is_second(record));
+        let mut rows = cells.mismatches.rows();
+        let (is_whole, units) = (uncertain.is_empty(), self.options.error_units());
         for (at, ((&flag, &quality), &context)) in
-            flags.iter().zip(&*qualities).zip(&*columns).enumerate()
+            flags.iter().zip(qualities).zip(columns).enumerate()
         {
             if flag & SKIP_BIT == 0 {
                 let errors = match is_whole {
@@ -258,16 +322,15 @@ impl<'a> Counter<'a> {
         &self,
         record: &RecordRef<'_>,
         clipped: &Clipped,
-        group: usize,
         scratch: &mut CountScratch,
-        counts: &mut Counts,
+        cells: &mut GroupCounts,
     ) -> Result<(), RecalibrationError> {
+        let Some(cells) = &mut cells.indels else { return Ok(()) };
         let is_reverse = record.has_flags(Flags::REVERSE);
         let CountScratch { codes, qualities, contexts: columns, .. } = scratch;
         let bases = self.options.indels_context_bases;
         let read = SequencedBases { codes, qualities, is_reverse };
         contexts(&read, self.options.low_quality_tail, bases, columns);
-        let Some(cells) = &mut counts.group(group, &self.options).indels else { return Ok(()) };
         let events = [(*b"BI", "BI", INSERTION_BIT), (*b"BD", "BD", DELETION_BIT)];
         for ((tag, tag_name, bit), cells) in events.into_iter().zip(cells) {
             let qualities = &mut scratch.qualities;
@@ -302,7 +365,7 @@ fn count_indel(
     } else {
         share_errors(flags, bit, uncertain, units, shares);
     }
-    let mut rows = cells.rows(flags.len());
+    let mut rows = cells.rows();
     let with_cycle = INDEL_CUSHION_BASES..flags.len().saturating_sub(INDEL_CUSHION_BASES);
     for (at, &flag) in flags.iter().enumerate() {
         if flag & SKIP_BIT == 0 {

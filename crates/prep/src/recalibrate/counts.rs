@@ -1,7 +1,14 @@
-//! What one worker has counted. Integers only: sums do not depend on their order.
+//! What was counted, by read group, quality and covariate. Integers only: sums do not depend on
+//! their order.
+//!
+//! [`Counts`] are cells in tables of a size that is known beforehand, which any number of workers
+//! may share; [`EventRow`] has the cells of one quality that are not empty, to be stored.
+
+use std::sync::Mutex;
 
 use seqloom_format::state::{MalformedState, State};
 use seqloom_format::state_of_fields;
+use seqloom_runtime::failure::lock;
 
 use super::covariates::{NO_CONTEXT, context_columns};
 use super::{Event, QUALITIES, RecalibrationOptions};
@@ -13,10 +20,26 @@ use super::{Event, QUALITIES, RecalibrationOptions};
 /// some of them down). A cell holds up to 2.6e9 errors then.
 const SHARED_ERROR: u64 = 30 * 232_792_560;
 
+/// The row of a quality that is not counted.
+const NO_ROW: u32 = u32::MAX;
+
 impl RecalibrationOptions {
     /// One error in the units of [`Cell::errors`].
     pub(super) fn error_units(&self) -> u64 {
         if self.baq_gap_open_penalty.is_some() { SHARED_ERROR } else { 1 }
+    }
+
+    /// Events that are counted, with the bases of their contexts.
+    fn events(&self) -> impl Iterator<Item = (Event, u8)> {
+        let indels = [Event::Insertion, Event::Deletion].map(|it| (it, self.indels_context_bases));
+        let indels = indels.into_iter().filter(|_| self.indel_tables);
+        indels.chain([(Event::Mismatch, self.mismatches_context_bases)])
+    }
+
+    /// Memory of the cells of one quality of a read group, of reads of up to `cycles` bases.
+    pub(super) fn row_bytes(&self, cycles: u32) -> u64 {
+        let cells = |(_, bases)| row_cells(cycles as usize, context_columns(bases)) as u64;
+        self.events().map(cells).sum::<u64>() * size_of::<RawCell>() as u64
     }
 }
 
@@ -29,157 +52,213 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    fn add(&mut self, other: Self) {
+    pub(super) fn add(&mut self, other: Self) {
         self.observations += other.observations;
         self.errors = self.errors.saturating_add(other.errors);
     }
 
-    pub(super) fn is_empty(self) -> bool {
+    fn is_empty(self) -> bool {
         self.observations == 0
     }
 }
 
 state_of_fields!(Cell { observations, errors });
 
-/// Cycles for which there is room at first.
-const FIRST_CYCLES: usize = 128;
+/// Observations and errors of a [`Cell`]. Arrays of zeros come from the system as they are, so that
+/// cells which nobody counts take no memory.
+type RawCell = [u64; 2];
 
-/// The cells of one read group and event, one row per quality.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct EventCounts {
-    /// Largest cycle there is room for.
-    cycles: usize,
-    /// `2 * cycles + 1` cells a row: cycles from `-cycles` on; the middle one counts bases without
-    /// cycle.
-    by_cycle: Vec<Cell>,
-    /// Cells a row.
-    context_columns: usize,
-    by_context: Vec<Cell>,
+fn cell([observations, errors]: RawCell) -> Cell {
+    Cell { observations, errors }
 }
 
-impl State for EventCounts {
+/// Qualities of a read group that are counted, and for how long reads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// A bit for each quality.
+    pub(super) qualities: u128,
+    /// Bases of the longest read.
+    pub(super) cycles: u32,
+}
+
+impl Extent {
+    /// All qualities, for reads of up to `cycles` bases.
+    pub(super) fn all(cycles: u32) -> Self {
+        Self { qualities: (1 << QUALITIES) - 1, cycles }
+    }
+
+    pub(super) fn rows(self) -> u64 {
+        self.qualities.count_ones().into()
+    }
+
+    /// Both.
+    pub(super) fn union(self, other: Self) -> Self {
+        let Self { qualities, cycles } = other;
+        Self { qualities: self.qualities | qualities, cycles: self.cycles.max(cycles) }
+    }
+}
+
+/// Cells of a quality: cycles from `-cycles` on, of which the middle one counts bases without
+/// cycle, then contexts.
+fn row_cells(cycles: usize, context_columns: usize) -> usize {
+    2 * cycles + 1 + context_columns
+}
+
+/// What was counted of one event and quality of a read group: the cells that are not empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct EventRow {
+    pub(super) event: Event,
+    /// All together.
+    pub(super) total: Cell,
+    /// By column.
+    pub(super) by_context: Vec<(u32, Cell)>,
+    /// By cycle, which is not 0.
+    pub(super) by_cycle: Vec<(i32, Cell)>,
+}
+
+impl State for Event {
     fn save(&self, out: &mut Vec<u8>) {
-        (self.cycles, self.context_columns).save(out);
-        (self.by_cycle.clone(), self.by_context.clone()).save(out);
+        (*self as u8).save(out);
     }
 
     fn load(bytes: &mut &[u8]) -> Result<Self, MalformedState> {
-        let (cycles, context_columns) = <(usize, usize)>::load(bytes)?;
-        let (by_cycle, by_context) = <(Vec<Cell>, Vec<Cell>)>::load(bytes)?;
-        let row = cycles.checked_mul(2).and_then(|it| it.checked_add(1));
-        let size = |row: usize| row.checked_mul(QUALITIES);
-        let is_whole = row.and_then(size) == Some(by_cycle.len())
-            && size(context_columns) == Some(by_context.len());
-        let counts = Self { cycles, by_cycle, context_columns, by_context };
-        if is_whole { Ok(counts) } else { Err(MalformedState) }
+        let number = u8::load(bytes)?;
+        Self::ALL.into_iter().find(|event| *event as u8 == number).ok_or(MalformedState)
     }
+}
+
+state_of_fields!(EventRow { event, total, by_context, by_cycle });
+
+impl EventRow {
+    /// Adds other cells of the same event, quality and read group.
+    fn add(&mut self, other: &Self) {
+        self.total.add(other.total);
+        add_cells(&mut self.by_context, &other.by_context);
+        add_cells(&mut self.by_cycle, &other.by_cycle);
+    }
+}
+
+/// Adds the cells of `others`; both are in the order of their keys.
+fn add_cells<K: Ord + Copy>(cells: &mut Vec<(K, Cell)>, others: &[(K, Cell)]) {
+    cells.extend_from_slice(others);
+    cells.sort_by_key(|&(key, _)| key);
+    cells.dedup_by(|next, sum| {
+        let is_same = next.0 == sum.0;
+        if is_same {
+            sum.1.add(next.1);
+        }
+        is_same
+    });
+}
+
+/// Adds the rows of `others`, of the same quality and read group.
+pub(super) fn add_rows(rows: &mut Vec<EventRow>, others: Vec<EventRow>) {
+    for other in others {
+        match rows.iter_mut().find(|row| row.event == other.event) {
+            Some(row) => row.add(&other),
+            None => rows.push(other),
+        }
+    }
+    rows.sort_by_key(|row| row.event);
+}
+
+/// The cells of one read group and event.
+#[derive(Debug)]
+pub(super) struct EventCounts {
+    event: Event,
+    /// Largest cycle there is room for.
+    cycles: usize,
+    context_columns: usize,
+    /// The first cell of each quality's row, or [`NO_ROW`].
+    rows: [u32; QUALITIES],
+    cells: Vec<RawCell>,
 }
 
 impl EventCounts {
-    fn new(context_bases: u8) -> Self {
-        let context_columns = context_columns(context_bases);
-        Self {
-            cycles: FIRST_CYCLES,
-            by_cycle: vec![Cell::default(); QUALITIES * (2 * FIRST_CYCLES + 1)],
-            context_columns,
-            by_context: vec![Cell::default(); QUALITIES * context_columns],
+    fn new(event: Event, context_bases: u8, extent: Extent) -> Self {
+        let (cycles, context_columns) = (extent.cycles as usize, context_columns(context_bases));
+        let (mut rows, mut cells) = ([NO_ROW; QUALITIES], 0);
+        for (quality, row) in rows.iter_mut().enumerate() {
+            if extent.qualities >> quality & 1 == 1 {
+                *row = cells as u32;
+                cells += row_cells(cycles, context_columns);
+            }
         }
+        Self { event, cycles, context_columns, rows, cells: vec![[0; 2]; cells] }
     }
 
-    /// Makes room for cycles of reads of `length` bases.
-    fn reserve(&mut self, length: usize) {
-        if length <= self.cycles {
-            return;
-        }
-        let cycles = length.next_power_of_two();
-        let mut by_cycle = vec![Cell::default(); QUALITIES * (2 * cycles + 1)];
-        let (old_row, new_row) = (2 * self.cycles + 1, 2 * cycles + 1);
-        let rows = self.by_cycle.chunks_exact(old_row).zip(by_cycle.chunks_exact_mut(new_row));
-        for (old, new) in rows {
-            let at = cycles - self.cycles;
-            new[at..at + old_row].copy_from_slice(old);
-        }
-        (self.cycles, self.by_cycle) = (cycles, by_cycle);
-    }
-
-    /// The cells of one read's length, for [`Rows::count`].
-    pub(super) fn rows(&mut self, length: usize) -> Rows<'_> {
-        self.reserve(length);
+    /// The cells, for [`Rows::count`].
+    pub(super) fn rows(&mut self) -> Rows<'_> {
         Rows {
             zero_cycle: self.cycles as i64,
-            cycle_row: 2 * self.cycles + 1,
-            by_cycle: &mut self.by_cycle,
-            context_row: self.context_columns,
-            by_context: &mut self.by_context,
+            first_context: 2 * self.cycles + 1,
+            row_cells: row_cells(self.cycles, self.context_columns),
+            rows: &self.rows,
+            cells: &mut self.cells,
         }
     }
 
+    /// Adds cells of the same size.
     fn merge(&mut self, other: &Self) {
-        self.reserve(other.cycles);
-        let (row, other_row) = (2 * self.cycles + 1, 2 * other.cycles + 1);
-        let at = self.cycles - other.cycles;
-        let rows = self.by_cycle.chunks_exact_mut(row).zip(other.by_cycle.chunks_exact(other_row));
-        for (row, other) in rows {
-            row[at..].iter_mut().zip(other).for_each(|(cell, other)| cell.add(*other));
+        for (sum, &[observations, errors]) in self.cells.iter_mut().zip(&other.cells) {
+            sum[0] += observations;
+            sum[1] = sum[1].saturating_add(errors);
         }
-        self.by_context.iter_mut().zip(&other.by_context).for_each(|(cell, it)| cell.add(*it));
     }
 
-    /// All of a quality.
-    pub(super) fn quality(&self, quality: u8) -> Cell {
-        let mut sum = Cell::default();
-        self.cycle_cells(quality).iter().for_each(|cell| sum.add(*cell));
-        sum
-    }
-
-    fn cycle_cells(&self, quality: u8) -> &[Cell] {
-        let row = 2 * self.cycles + 1;
-        &self.by_cycle[usize::from(quality) * row..][..row]
-    }
-
-    /// The cycles of a quality, and what was counted there.
-    pub(super) fn by_cycle(&self, quality: u8) -> impl Iterator<Item = (i32, Cell)> {
-        let cells = self.cycle_cells(quality).iter().enumerate();
-        let cells = cells.map(|(at, cell)| (at as i32 - self.cycles as i32, *cell));
-        cells.filter(|(cycle, cell)| *cycle != 0 && !cell.is_empty())
-    }
-
-    /// The context columns of a quality, and what was counted there.
-    pub(super) fn by_context(&self, quality: u8) -> impl Iterator<Item = (usize, Cell)> {
-        let row = &self.by_context[usize::from(quality) * self.context_columns..];
-        let cells = row[..self.context_columns].iter().copied().enumerate();
-        cells.filter(|(_, cell)| !cell.is_empty())
+    /// The cells of a quality that are not empty, if there are any.
+    fn row(&self, quality: u8) -> Option<EventRow> {
+        let first = self.rows[usize::from(quality)];
+        let row = self.cells.get(first as usize..)?;
+        let (by_cycle, by_context) = row.split_at(2 * self.cycles + 1);
+        let by_cycle = by_cycle.iter().zip(-(self.cycles as i32)..);
+        let by_cycle = by_cycle.map(|(&raw, cycle)| (cycle, cell(raw)));
+        let by_cycle: Vec<_> = by_cycle.filter(|(_, cell)| !cell.is_empty()).collect();
+        let mut total = Cell::default();
+        by_cycle.iter().for_each(|&(_, cell)| total.add(cell));
+        let by_context = by_context[..self.context_columns].iter().zip(0..);
+        let by_context = by_context.map(|(&raw, column)| (column, cell(raw)));
+        (!total.is_empty()).then(|| EventRow {
+            event: self.event,
+            total,
+            by_context: by_context.filter(|(_, cell)| !cell.is_empty()).collect(),
+            by_cycle: by_cycle.into_iter().filter(|&(cycle, _)| cycle != 0).collect(),
+        })
     }
 }
 
-/// The cells of a read's group and event, with room for its length.
+/// The cells of a read's group and event.
 pub(super) struct Rows<'a> {
     zero_cycle: i64,
-    cycle_row: usize,
-    by_cycle: &'a mut [Cell],
-    context_row: usize,
-    by_context: &'a mut [Cell],
+    first_context: usize,
+    row_cells: usize,
+    rows: &'a [u32; QUALITIES],
+    cells: &'a mut [RawCell],
 }
 
 impl Rows<'_> {
-    /// Counts one base of `quality` (0..=93, checked) at a signed cycle, or 0 for none.
+    /// Counts one base of `quality` (0..=93, checked) at a signed cycle, or 0 for none; not where
+    /// the quality has no row.
     #[inline]
     pub(super) fn count(&mut self, quality: u8, cycle: i64, context: u16, errors: u64) {
-        let quality = usize::from(quality);
-        let column = (self.zero_cycle + cycle) as usize;
-        let cell = &mut self.by_cycle[quality * self.cycle_row + column];
-        cell.observations += 1;
-        cell.errors += errors;
+        let first = self.rows[usize::from(quality)];
+        if first == NO_ROW {
+            return;
+        }
+        let row = &mut self.cells[first as usize..][..self.row_cells];
+        let cell = &mut row[(self.zero_cycle + cycle) as usize];
+        cell[0] += 1;
+        cell[1] += errors;
         if context != NO_CONTEXT {
-            let cell = &mut self.by_context[quality * self.context_row + usize::from(context)];
-            cell.observations += 1;
-            cell.errors += errors;
+            let cell = &mut row[self.first_context + usize::from(context)];
+            cell[0] += 1;
+            cell[1] += errors;
         }
     }
 }
 
 /// The cells of one read group.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct GroupCounts {
     pub(super) mismatches: EventCounts,
     /// Insertions and deletions.
@@ -187,106 +266,91 @@ pub(super) struct GroupCounts {
 }
 
 impl GroupCounts {
-    fn new(options: &RecalibrationOptions) -> Self {
-        let indels = || EventCounts::new(options.indels_context_bases);
+    fn new(options: &RecalibrationOptions, extent: Extent) -> Self {
+        let bases = options.indels_context_bases;
+        let indels = |event| EventCounts::new(event, bases, extent);
         Self {
-            mismatches: EventCounts::new(options.mismatches_context_bases),
-            indels: options.indel_tables.then(|| [indels(), indels()]),
+            mismatches: EventCounts::new(Event::Mismatch, options.mismatches_context_bases, extent),
+            indels: options
+                .indel_tables
+                .then(|| [indels(Event::Insertion), indels(Event::Deletion)]),
         }
     }
 
-    /// Events that are counted, with their cells.
-    pub(super) fn events(&self) -> impl Iterator<Item = (Event, &EventCounts)> {
-        let indels = self.indels.iter().flat_map(|[insertions, deletions]| {
-            [(Event::Insertion, insertions), (Event::Deletion, deletions)]
-        });
-        indels.chain([(Event::Mismatch, &self.mismatches)])
+    fn merge(&mut self, other: &Self) {
+        self.mismatches.merge(&other.mismatches);
+        let both = self.indels.iter_mut().flatten().zip(other.indels.iter().flatten());
+        both.for_each(|(indels, other)| indels.merge(other));
     }
 
-    fn events_mut(&mut self) -> impl Iterator<Item = &mut EventCounts> {
-        self.indels.iter_mut().flatten().chain([&mut self.mismatches])
+    /// What was counted of a quality, by event.
+    pub(super) fn row(&self, quality: u8) -> Vec<EventRow> {
+        let events = self.indels.iter().flatten().chain([&self.mismatches]);
+        let mut rows: Vec<_> = events.filter_map(|event| event.row(quality)).collect();
+        rows.sort_by_key(|row| row.event);
+        rows
     }
 }
 
-/// What one worker has counted: per read group about 0.5 MB for reads of up to 128 bases, 0.9 MB
-/// for 256, allocated when the first read of a group is counted.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What was counted of reads: the cells of each read group, made when its first read is counted.
+#[derive(Debug)]
 pub struct Counts {
-    groups: Vec<Option<Box<GroupCounts>>>,
-}
-
-impl State for Counts {
-    fn save(&self, out: &mut Vec<u8>) {
-        self.groups.len().save(out);
-        for group in &self.groups {
-            group.is_some().save(out);
-            if let Some(GroupCounts { mismatches, indels }) = group.as_deref() {
-                mismatches.save(out);
-                indels.save(out);
-            }
-        }
-    }
-
-    fn load(bytes: &mut &[u8]) -> Result<Self, MalformedState> {
-        let count = usize::load(bytes)?;
-        let mut groups = Vec::new();
-        for _ in 0..count {
-            groups.push(if bool::load(bytes)? {
-                let (mismatches, indels) = State::load(bytes)?;
-                Some(Box::new(GroupCounts { mismatches, indels }))
-            } else {
-                None
-            });
-        }
-        Ok(Self { groups })
-    }
+    options: RecalibrationOptions,
+    /// What there is room for; all read groups have the same options.
+    extents: Vec<Extent>,
+    groups: Vec<Mutex<Option<Box<GroupCounts>>>>,
 }
 
 impl Counts {
-    /// Nothing counted yet.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    /// Nothing counted yet, with room for so much of each read group.
+    pub(super) fn new(options: &RecalibrationOptions, extents: &[Extent]) -> Self {
+        let groups = extents.iter().map(|_| Mutex::default()).collect();
+        Self { options: options.clone(), extents: extents.to_vec(), groups }
     }
 
-    /// Adds what another worker has counted with the same options and header.
-    pub fn merge(&mut self, other: &Self) {
-        if self.groups.len() < other.groups.len() {
-            self.groups.resize(other.groups.len(), None);
-        }
-        for (group, other) in self.groups.iter_mut().zip(&other.groups) {
-            match (group, other) {
-                (_, None) => {}
-                (None, Some(_)) => {}
-                (Some(group), Some(other)) => {
-                    let events = group.events_mut().zip(other.events().map(|(_, it)| it));
-                    events.for_each(|(event, other)| event.merge(other));
-                }
-            }
-        }
-        for (group, other) in self.groups.iter_mut().zip(&other.groups) {
-            if group.is_none() {
-                group.clone_from(other);
+    /// Whether anything of a read group is counted here.
+    pub(super) fn wants(&self, group: usize) -> bool {
+        self.extents.get(group).is_some_and(|extent| extent.qualities != 0)
+    }
+
+    /// Adds what other workers have counted with the same options, header and room.
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (group, other) in self.groups.iter().zip(other.groups) {
+            let Some(other) = lock(&other).take() else { continue };
+            match &mut *lock(group) {
+                Some(group) => group.merge(&other),
+                none => *none = Some(other),
             }
         }
     }
 
-    /// The cells of a group, made if there are none yet.
-    pub(super) fn group(
-        &mut self,
+    /// Shows `change` the cells of a group that is wanted.
+    pub(super) fn with_group<T>(
+        &self,
         group: usize,
-        options: &RecalibrationOptions,
-    ) -> &mut GroupCounts {
-        if self.groups.len() <= group {
-            self.groups.resize(group + 1, None);
-        }
-        self.groups[group].get_or_insert_with(|| Box::new(GroupCounts::new(options)))
+        change: impl FnOnce(&mut GroupCounts) -> T,
+    ) -> Option<T> {
+        let (slot, &extent) = (self.groups.get(group)?, self.extents.get(group)?);
+        let mut slot = lock(slot);
+        let make = || Box::new(GroupCounts::new(&self.options, extent));
+        Some(change(slot.get_or_insert_with(make)))
     }
 
-    /// Groups with counts, by index.
-    pub(super) fn groups(&self) -> impl Iterator<Item = (usize, &GroupCounts)> {
+    /// Takes the groups with counts, by index.
+    pub(super) fn take_groups(&self) -> impl Iterator<Item = (usize, Box<GroupCounts>)> {
         let groups = self.groups.iter().enumerate();
-        groups.filter_map(|(index, group)| Some((index, group.as_deref()?)))
+        groups.filter_map(|(index, group)| Some((index, lock(group).take()?)))
+    }
+
+    /// Shows the rows of all groups, by group and quality.
+    pub(super) fn for_each_row(&self, mut show: impl FnMut(usize, u8, &[EventRow])) {
+        for (index, group) in self.groups.iter().enumerate() {
+            let group = lock(group);
+            for quality in 0..QUALITIES as u8 {
+                let rows = group.as_ref().map(|group| group.row(quality)).unwrap_or_default();
+                show(index, quality, &rows);
+            }
+        }
     }
 }
 
@@ -308,32 +372,24 @@ mod tests {
         )
     }
 
-    fn counted(bases: &[Base]) -> Counts {
+    fn counted(bases: &[Base], extents: &[Extent]) -> Counts {
         let options = RecalibrationOptions { indel_tables: true, ..Default::default() };
-        let mut counts = Counts::new();
-        for &(group, length, quality, cycle, context, errors) in bases {
-            let group = counts.group(group, &options);
-            group.mismatches.rows(length).count(quality, cycle, context, errors);
-            let indels = group.indels.as_mut().unwrap();
-            indels[usize::from(quality % 2)].rows(length).count(quality, 0, context, errors);
+        let counts = Counts::new(&options, extents);
+        for &(group, _, quality, cycle, context, errors) in bases {
+            counts.with_group(group, |group| {
+                group.mismatches.rows().count(quality, cycle, context, errors);
+                let indels = group.indels.as_mut().unwrap();
+                indels[usize::from(quality % 2)].rows().count(quality, 0, context, errors);
+            });
         }
         counts
     }
 
     /// Everything in the counts, by its keys.
-    fn content(counts: &Counts) -> Vec<(usize, Event, u8, i32, usize, Cell)> {
+    fn content(counts: &Counts) -> Vec<(usize, u8, Vec<EventRow>)> {
         let mut content = Vec::new();
-        for (index, group) in counts.groups() {
-            for (event, cells) in group.events() {
-                for quality in 0..94 {
-                    let key = |cycle, context, cell| (index, event, quality, cycle, context, cell);
-                    content.push(key(0, 99, cells.quality(quality)));
-                    content.extend(cells.by_cycle(quality).map(|(it, cell)| key(it, 99, cell)));
-                    content.extend(cells.by_context(quality).map(|(it, cell)| key(0, it, cell)));
-                }
-            }
-        }
-        content.retain(|it| !it.5.is_empty());
+        counts.for_each_row(|group, quality, rows| content.push((group, quality, rows.to_vec())));
+        content.retain(|it| !it.2.is_empty());
         content
     }
 
@@ -346,19 +402,64 @@ mod tests {
             cut in 0..60_usize,
         ) {
             let cut = cut.min(bases.len());
-            let whole = counted(&bases);
-            let mut parts = counted(&bases[cut..]);
-            parts.merge(&counted(&bases[..cut]));
+            let all = [Extent::all(600); 3];
+            let whole = counted(&bases, &all);
+            let mut parts = counted(&bases[cut..], &all);
+            parts.merge(counted(&bases[..cut], &all));
             prop_assert_eq!(content(&parts), content(&whole));
-            let saved = whole.to_state();
-            prop_assert_eq!(Counts::from_state(&saved), Ok(whole.clone()));
-            if !saved.is_empty() {
-                prop_assert!(Counts::from_state(&saved[..saved.len() - 1]).is_err());
+            for (_, _, rows) in content(&whole) {
+                let saved = rows.to_state();
+                prop_assert_eq!(Vec::<EventRow>::from_state(&saved), Ok(rows));
+                prop_assert!(Vec::<EventRow>::from_state(&saved[..saved.len() - 1]).is_err());
             }
             let content = content(&whole);
-            let of_qualities = content.iter().filter(|it| it.3 == 0 && it.4 == 99);
-            let observations: u64 = of_qualities.map(|it| it.5.observations).sum();
+            let totals = content.iter().flat_map(|(.., rows)| rows);
+            let observations: u64 = totals.map(|row| row.total.observations).sum();
             prop_assert_eq!(observations, 2 * bases.len() as u64);
         }
+
+        #[test]
+        fn some_qualities_at_a_time_are_all_together(
+            bases in prop::collection::vec(base(), 0..60),
+            first in any::<u128>(),
+        ) {
+            let all = Extent::all(600);
+            let mut cycles = [1; 3];
+            bases.iter().for_each(|it| cycles[it.0] = cycles[it.0].max(it.1 as u32));
+            let halves = [first, !first].map(|qualities| {
+                let qualities = qualities & all.qualities;
+                content(&counted(&bases, &cycles.map(|cycles| Extent { qualities, cycles })))
+            });
+            let mut parts = halves.concat();
+            parts.sort_by_key(|it| (it.0, it.1));
+            prop_assert_eq!(parts, content(&counted(&bases, &[all; 3])));
+        }
+
+        #[test]
+        fn rows_of_parts_add_up(
+            bases in prop::collection::vec(base(), 0..60),
+            cut in 0..60_usize,
+        ) {
+            let cut = cut.min(bases.len());
+            let all = [Extent::all(600); 3];
+            let mut sums = std::collections::BTreeMap::<_, Vec<EventRow>>::new();
+            for part in [&bases[..cut], &bases[cut..]] {
+                for (group, quality, rows) in content(&counted(part, &all)) {
+                    add_rows(sums.entry((group, quality)).or_default(), rows);
+                }
+            }
+            let sums: Vec<_> = sums.into_iter().map(|(key, rows)| (key.0, key.1, rows)).collect();
+            prop_assert_eq!(sums, content(&counted(&bases, &all)));
+        }
+    }
+
+    #[test]
+    fn memory_is_that_of_the_cells() {
+        let options = RecalibrationOptions { indel_tables: true, ..Default::default() };
+        let extent = Extent { qualities: 0b1011, cycles: 70 };
+        let group = GroupCounts::new(&options, extent);
+        let events = group.indels.iter().flatten().chain([&group.mismatches]);
+        let bytes: usize = events.map(|it| std::mem::size_of_val(&it.cells[..])).sum();
+        assert_eq!(bytes as u64, extent.rows() * options.row_bytes(extent.cycles));
     }
 }

@@ -2,11 +2,15 @@
 //! GatherBQSRReports do it.
 //!
 //! ```text
-//! records ─► Counter::count ─► Counts (one per worker) ─► merge ─► Table::from_counts
-//!                                                                   │   ▲
-//!                                                     report::write ▼   │ report::parse, gather
-//! records ─► Applier::apply ◄──────────────────────────────────── Table
+//! records ─► count_stored ─► StoredCounts ─► CountedTable     Table ◄── report::parse, gather
+//!            (in passes)     (on disk)           │              │
+//!                                                └─► TableView ◄┘
+//!                                                        │ quality by quality
+//! records ─► Applier::apply ◄── Applier ◄────────────────┼──► report::write_to
 //! ```
+//!
+//! Tables of many read groups or long reads may be larger than memory: counts have a bound of
+//! memory, and of a table the rows by covariate of one quality are in memory at a time.
 //!
 //! *Invariant:* counts are integers, so neither the order of records nor the number of workers can
 //! show in a table.
@@ -25,24 +29,29 @@ mod gather;
 pub(crate) mod known_sites;
 mod log10;
 mod mask;
+mod passes;
 mod prepare;
 mod quantize;
 mod read_groups;
 pub mod report;
 mod rows;
 mod table;
+mod view;
 mod visit;
 
 #[cfg(test)]
 mod tests;
 
-pub use self::apply::{Applied, Applier, ApplyOptions, ApplyScratch, DynamicQuantization};
+pub use self::apply::{
+    Applied, Applier, ApplierError, ApplyOptions, ApplyScratch, DynamicQuantization,
+};
 pub use self::count::{CountScratch, Counted, Counter};
 pub use self::counts::Counts;
 pub use self::gather::{GatherError, gather};
+pub use self::passes::{count_stored, most_memory_bytes};
 pub use self::rows::{QualityRow, QualityRows};
 pub use self::table::Table;
-pub use self::visit::CountingVisitors;
+pub use self::view::{CountedQuality, CountedTable, StoredCounts, TableError, TableView};
 pub use known_sites::{KnownSites, KnownSitesBuilder};
 
 use read_groups::ReadGroups;
@@ -58,8 +67,8 @@ pub(crate) const QUALITIES: usize = MAX_QUALITY as usize + 1;
 /// Largest context that is counted, in bases: its table has 4^7 columns for each quality.
 pub(crate) const MAX_CONTEXT_BASES: u8 = 7;
 
-/// Largest value that [`RecalibrationOptions::max_cycle`] may have. Reads that long need 200 MB
-/// of counts per worker and read group, and 12 MB per read group when they are applied.
+/// Largest value that [`RecalibrationOptions::max_cycle`] may have. Reads that long need 2 MB of
+/// counts per quality, and 12 MB per read group when they are applied.
 pub(crate) const MAX_CYCLE_LIMIT: u32 = 1 << 16;
 
 /// How covariates are counted. The defaults are GATK's.

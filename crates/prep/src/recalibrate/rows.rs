@@ -6,7 +6,8 @@ use super::Event;
 use super::covariates::context_text;
 use super::datum::Datum;
 use super::log10::log10;
-use super::table::{Covariate, Table};
+use super::table::Covariate;
+use super::view::{TableError, TableView};
 
 /// Read groups that are told apart; of more, all are taken together.
 const MOST_GROUPS: usize = 10;
@@ -53,13 +54,18 @@ struct Subject {
 /// Sums by key.
 struct Sums<K>(BTreeMap<K, Datum>);
 
+impl<K> Default for Sums<K> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
 impl<K: Ord> Sums<K> {
-    fn of(data: impl Iterator<Item = (K, Datum)>) -> Self {
-        let mut sums = BTreeMap::new();
-        for (key, datum) in data.filter(|(_, datum)| datum.observations > 0) {
-            sums.entry(key).and_modify(|sum: &mut Datum| sum.combine(&datum)).or_insert(datum);
+    fn add(&mut self, key: K, datum: &Datum) {
+        if datum.observations > 0 {
+            let sum = self.0.entry(key);
+            sum.and_modify(|sum: &mut Datum| sum.combine(datum)).or_insert(*datum);
         }
-        Self(sums)
     }
 
     fn rows(self, subject: impl Fn(&K) -> Subject) -> Vec<QualityRow> {
@@ -74,59 +80,60 @@ impl<K: Ord> Sums<K> {
     }
 }
 
-impl Table {
-    /// What it holds of mismatches.
-    #[must_use]
-    pub fn quality_rows(&self) -> QualityRows {
-        let tells_groups = self.read_groups.len() <= MOST_GROUPS;
+impl QualityRows {
+    /// What a table holds of mismatches.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn of(view: TableView<'_>) -> Result<Self, TableError> {
+        let table = view.table;
+        let tells_groups = table.read_groups.len() <= MOST_GROUPS;
         let group = |index: usize| if tells_groups { index } else { 0 };
-        let by_quality = self.by_quality.iter().filter(|((.., event), _)| is_mismatch(*event));
-        let by_quality =
-            Sums::of(by_quality.map(|(&(index, quality, _), &it)| ((group(index), quality), it)));
         let all = || ALL.to_owned();
         let name = |index: usize| {
             if tells_groups {
-                self.read_groups.get(index).cloned().unwrap_or_default()
+                table.read_groups.get(index).cloned().unwrap_or_default()
             } else {
                 all()
             }
         };
-        let by_covariate = || {
-            let mismatches =
-                self.by_covariate.iter().filter(|((.., event), _)| is_mismatch(*event));
-            mismatches.map(|(&(_, _, covariate, _), &datum)| (covariate, datum))
-        };
-        let cycles = by_covariate().filter_map(|(covariate, datum)| match covariate {
-            Covariate::Cycle(cycle) => Some((cycle, datum)),
-            Covariate::Context(_) => None,
-        });
-        let contexts = by_covariate().filter_map(|(covariate, datum)| match covariate {
-            Covariate::Context(column) => Some((column, datum)),
-            Covariate::Cycle(_) => None,
-        });
-        let bases = self.arguments.context_bases(Event::Mismatch);
+        let mut qualities = Sums::default();
+        for (&(index, quality, event), datum) in &table.by_quality {
+            if event == Event::Mismatch {
+                qualities.add((group(index), quality), datum);
+            }
+        }
+        let (mut cycles, mut contexts) = (Sums::default(), Sums::default());
+        for index in 0..table.read_groups.len() {
+            view.for_each_quality(index, |rows| {
+                for row in rows.iter().filter(|row| row.event == Event::Mismatch) {
+                    match row.covariate {
+                        Covariate::Cycle(cycle) => cycles.add(cycle, &row.datum),
+                        Covariate::Context(column) => contexts.add(column, &row.datum),
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        let bases = table.arguments.context_bases(Event::Mismatch);
         let of_all = |value, position| Subject { read_group: all(), value, position };
-        QualityRows {
-            by_quality: by_quality.rows(|&(index, quality)| Subject {
+        Ok(Self {
+            by_quality: qualities.rows(|&(index, quality)| Subject {
                 read_group: name(index),
                 value: quality.to_string(),
                 position: quality.into(),
             }),
-            by_cycle: Sums::of(cycles).rows(|&it| of_all(it.to_string(), it.into())),
-            by_context: Sums::of(contexts).rows(|&it| of_all(context_text(it, bases), it as f64)),
-        }
+            by_cycle: cycles.rows(|&it| of_all(it.to_string(), it.into())),
+            by_context: contexts.rows(|&it| of_all(context_text(it, bases), it as f64)),
+        })
     }
-}
-
-fn is_mismatch(event: Event) -> bool {
-    event == Event::Mismatch
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::recalibrate::RecalibrationOptions;
-    use crate::recalibrate::table::Arguments;
+    use crate::recalibrate::table::{Arguments, Table};
 
     fn table(groups: usize) -> Table {
         let names = (0..groups).map(|index| format!("g{index}")).collect();
@@ -148,7 +155,7 @@ mod tests {
 
     #[test]
     fn rows_are_sums_of_mismatches() {
-        let rows = table(2).quality_rows();
+        let rows = QualityRows::of(table(2).view()).unwrap();
         let [first, second] = &rows.by_quality[..] else { panic!("{rows:?}") };
         assert_eq!((first.read_group.as_str(), second.read_group.as_str()), ("g0", "g1"));
         assert_eq!((first.observations, first.errors, first.reported), (998, 8.0, 30.0));
@@ -163,7 +170,7 @@ mod tests {
 
     #[test]
     fn many_read_groups_are_taken_together() {
-        let rows = table(11).quality_rows();
+        let rows = QualityRows::of(table(11).view()).unwrap();
         let [row] = &rows.by_quality[..] else { panic!("{rows:?}") };
         assert_eq!((row.read_group.as_str(), row.observations), ("all", 11 * 998));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::counts::{Cell, Counts};
+use super::counts::{Cell, EventRow};
 use super::datum::Datum;
 use super::quantize::Quantization;
 use super::{Event, QUALITIES, RecalibrationOptions};
@@ -71,6 +71,10 @@ pub(crate) enum Covariate {
     Cycle(i32),
 }
 
+/// Memory of a row, with its share of its map: keys and values of 56 bytes, of which a map that was
+/// filled in any order has room for half as many again.
+const ROW_BYTES: u64 = 96;
+
 /// Observations and errors by covariates, with the quantization that follows from them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
@@ -87,41 +91,60 @@ fn datum(cell: Cell, error_units: u64, quality: u8) -> Datum {
     Datum::new(cell.observations, cell.errors as f64 / error_units as f64, quality.into())
 }
 
+/// A row by covariate, of one read group.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct CovariateRow {
+    pub(crate) quality: u8,
+    pub(crate) covariate: Covariate,
+    pub(crate) event: Event,
+    pub(crate) datum: Datum,
+}
+
+impl CovariateRow {
+    /// Its key in a [`Table`].
+    pub(super) fn key(&self, group: usize) -> (usize, u8, Covariate, Event) {
+        (group, self.quality, self.covariate, self.event)
+    }
+}
+
+/// The rows by covariate of what was counted of a quality.
+pub(super) fn covariate_rows(quality: u8, rows: &[EventRow], units: u64) -> Vec<CovariateRow> {
+    let of_event = |row: &EventRow| {
+        let contexts = row.by_context.iter();
+        let contexts = contexts.map(|&(at, cell)| (Covariate::Context(at as usize), cell));
+        let cycles = row.by_cycle.iter().map(|&(cycle, cell)| (Covariate::Cycle(cycle), cell));
+        let event = row.event;
+        let covariate_row = move |(covariate, cell)| {
+            let datum = datum(cell, units, quality).rounded();
+            CovariateRow { quality, covariate, event, datum }
+        };
+        contexts.chain(cycles).map(covariate_row).collect::<Vec<_>>()
+    };
+    rows.iter().flat_map(of_event).collect()
+}
+
 impl Table {
-    /// The table of what all workers have counted (merged), with the options and the read groups
-    /// of their counter.
-    pub(super) fn from_counts(
-        counts: &Counts,
-        options: &RecalibrationOptions,
-        read_groups: &[String],
-    ) -> Self {
-        let mut table = Self::empty(Arguments::new(options), read_groups.to_vec());
-        let units = options.error_units();
-        for (group, cells) in counts.groups() {
-            for (event, cells) in cells.events() {
-                for quality in 0..QUALITIES as u8 {
-                    let cell = cells.quality(quality);
-                    if cell.is_empty() {
-                        continue;
-                    }
-                    let of_quality = datum(cell, units, quality);
-                    let of_group = table.by_group.entry((group, event));
-                    of_group.and_modify(|it| it.combine(&of_quality)).or_insert(of_quality);
-                    table.by_quality.insert((group, quality, event), of_quality.rounded());
-                    let contexts = cells.by_context(quality);
-                    let contexts = contexts.map(|(at, cell)| (Covariate::Context(at), cell));
-                    let cycles = cells.by_cycle(quality);
-                    let cycles = cycles.map(|(cycle, cell)| (Covariate::Cycle(cycle), cell));
-                    let rows = contexts.chain(cycles).map(|(value, cell)| {
-                        ((group, quality, value, event), datum(cell, units, quality).rounded())
-                    });
-                    table.by_covariate.extend(rows);
-                }
-            }
+    /// Adds what was counted of a quality of a read group, but for its rows by covariate; the
+    /// qualities of a group in order.
+    pub(super) fn add_quality(&mut self, group: usize, quality: u8, rows: &[EventRow], units: u64) {
+        for row in rows {
+            let of_quality = datum(row.total, units, quality);
+            let of_group = self.by_group.entry((group, row.event));
+            of_group.and_modify(|it| it.combine(&of_quality)).or_insert(of_quality);
+            self.by_quality.insert((group, quality, row.event), of_quality.rounded());
         }
-        table.by_group.values_mut().for_each(|datum| *datum = datum.rounded());
-        table.quantize();
-        table
+    }
+
+    /// Memory that its rows take.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        ROW_BYTES * (self.by_covariate.len() + self.by_quality.len()) as u64
+    }
+
+    /// Ends the table when all qualities are added.
+    pub(super) fn close(&mut self) {
+        self.by_group.values_mut().for_each(|datum| *datum = datum.rounded());
+        self.quantize();
     }
 
     pub(crate) fn empty(arguments: Arguments, read_groups: Vec<String>) -> Self {

@@ -76,9 +76,9 @@ fn table(reads: &[Read], options: &RecalibrationOptions) -> Result<Table, Recali
     sites.add(0, 3..4);
     let sites = sites.finish();
     let counter = Counter::new(options, &header, &reference, &sites)?;
-    let (mut scratch, mut counts) = (CountScratch::default(), Counts::new());
+    let (mut scratch, counts) = (CountScratch::default(), counter.counts());
     for read in reads {
-        counter.count(&read.body(), &mut scratch, &mut counts)?;
+        counter.count(&read.body(), &mut scratch, &counts)?;
     }
     Ok(counter.table(&counts))
 }
@@ -193,7 +193,11 @@ fn applied(
     read: &Read,
     options: &ApplyOptions,
 ) -> Result<(Applied, Vec<u8>, Vec<u8>), RecalibrationError> {
-    let applier = Applier::new(&bad_table(), options, &header())?;
+    let applier = Applier::new(bad_table().view(), options, &header());
+    let applier = applier.map_err(|error| match error {
+        ApplierError::Options(error) => error,
+        ApplierError::Table(error) => panic!("{error}"),
+    })?;
     let mut body = read.body();
     let applied = applier.apply(&mut body, &mut ApplyScratch::default())?;
     let record = RecordRef::new(&body).unwrap();
@@ -271,7 +275,7 @@ fn apply_options_have_bounds() {
         let error = applied(&read(), &options).unwrap_err();
         assert!(matches!(error, RecalibrationError::BadOption(_)), "{error}");
     }
-    let applier = Applier::new(&bad_table(), &default(), &header()).unwrap();
+    let applier = Applier::new(bad_table().view(), &default(), &header()).unwrap();
     assert_eq!(applier.missing_read_groups().collect::<Vec<_>>(), ["b", "n"]);
 }
 

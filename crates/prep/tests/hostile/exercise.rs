@@ -13,7 +13,7 @@ use seqloom_prep::finish::VisitorSource;
 use seqloom_prep::input::ReferenceSequences;
 use seqloom_prep::metrics::quality::{MetricsRequest, MetricsVisitors};
 use seqloom_prep::recalibrate::{
-    Applied, Applier, ApplyOptions, ApplyScratch, CountScratch, Counted, Counter, Counts,
+    Applied, Applier, ApplyOptions, ApplyScratch, CountScratch, Counted, Counter,
     KnownSitesBuilder, RecalibrationOptions, Table, gather, report,
 };
 use seqloom_prep::steps::{
@@ -150,8 +150,8 @@ pub(crate) fn recalibration(body: &[u8]) -> Option<String> {
         ..RecalibrationOptions::default()
     };
     let counter = Counter::new(&options, &header, &reference, &sites).unwrap();
-    let mut counts = Counts::new();
-    let counted = counter.count(body, &mut CountScratch::default(), &mut counts);
+    let counts = counter.counts();
+    let counted = counter.count(body, &mut CountScratch::default(), &counts);
     let table = counter.table(&counts);
     let written = report::write(&table);
     let read_back = report::parse(written.as_bytes()).unwrap();
@@ -163,7 +163,7 @@ pub(crate) fn recalibration(body: &[u8]) -> Option<String> {
 fn apply(table: &Table, header: &Header, body: &[u8]) {
     let options =
         ApplyOptions { emit_original: true, allow_missing_read_group: true, ..Default::default() };
-    let applier = Applier::new(table, &options, header).unwrap();
+    let applier = Applier::new(table.view(), &options, header).unwrap();
     let mut changed = body.to_vec();
     match applier.apply(&mut changed, &mut ApplyScratch::default()) {
         Ok(Applied::NotWellFormed) => assert_eq!(changed, body),
@@ -188,5 +188,5 @@ pub(crate) fn recalibration_report(text: &[u8]) {
     assert!(read_back.is_ok(), "{read_back:?}");
     let _ = gather([table.clone(), table.clone()]);
     let header = Header::parse(HEADER).unwrap();
-    assert!(Applier::new(&table, &ApplyOptions::default(), &header).is_ok());
+    assert!(Applier::new(table.view(), &ApplyOptions::default(), &header).is_ok());
 }

@@ -86,7 +86,7 @@ fn saturation(points: &[SampledPairs]) -> Figure {
 }
 
 pub(super) fn recalibration(of: &Findings<'_>) -> Option<Section> {
-    let rows = of.recalibration?.quality_rows();
+    let rows = of.recalibration?;
     let mut figures = Vec::new();
     if !rows.by_quality.is_empty() {
         let axes = Axes { x: "reported quality", y: "empirical quality" };

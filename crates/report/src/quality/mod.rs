@@ -10,7 +10,7 @@ use seqloom_format::bam::Reference;
 use seqloom_prep::duplicates::{DuplicateSetHistogram, DuplicationMetrics, Saturation};
 use seqloom_prep::metrics::quality::{GatheredMetrics, GcWindows};
 use seqloom_prep::metrics::{DepthSummary, FlagCounts, Tally};
-use seqloom_prep::recalibrate::Table as RecalibrationTable;
+use seqloom_prep::recalibrate::QualityRows;
 
 use crate::page::{Cell, Fact, Figure, Section, Table, thousands};
 use crate::plot::{Line, Plot, Point, Style};
@@ -47,7 +47,7 @@ pub struct Findings<'a> {
     /// Duplicates, where they were marked.
     pub duplicates: Option<DuplicateFindings<'a>>,
     /// The table that was counted or applied.
-    pub recalibration: Option<&'a RecalibrationTable>,
+    pub recalibration: Option<&'a QualityRows>,
 }
 
 /// What marking found.

@@ -5,10 +5,13 @@ mod text;
 
 pub use self::parse::{ReportError, parse};
 
-use self::text::{Column, TextTable, half_up};
+use std::io::Write;
+
+use self::text::{Column, Layout, TextRows, half_up};
 use super::covariates::context_text;
 use super::datum::Datum;
-use super::table::{Covariate, Table};
+use super::table::{Covariate, CovariateRow, Table};
+use super::view::{TableError, TableView};
 
 /// The first line; all recalibration reports have five tables.
 const FIRST_LINE: &str = "#:GATKReport.v1.1:5";
@@ -50,18 +53,29 @@ const BY_COVARIATE: [Column; 8] = [
 /// The report of a table, byte for byte as GATK 4.6.2 writes it.
 #[must_use]
 pub fn write(table: &Table) -> String {
-    let mut out = format!("{FIRST_LINE}\n");
-    arguments(table).write(&mut out);
-    quantized(table).write(&mut out);
-    by_group(table).write(&mut out);
-    by_quality(table).write(&mut out);
-    by_covariate(table).write(&mut out);
-    out
+    let mut out = Vec::new();
+    // The table and the report are in memory: nothing can fail.
+    let _ = write_to(table.view(), &mut out);
+    String::from_utf8(out).unwrap_or_default()
 }
 
-fn arguments(table: &Table) -> TextTable {
+/// Writes the report of a table, byte for byte as GATK 4.6.2 does.
+///
+/// # Errors
+/// The table cannot be read, or `out` not be written to.
+pub fn write_to(view: TableView<'_>, out: &mut dyn Write) -> Result<(), TableError> {
+    let table = view.table;
+    writeln!(out, "{FIRST_LINE}")?;
     const TITLE: &str = "Arguments:Recalibration argument collection values used in this run";
-    let mut text = TextTable::new(TITLE, &ARGUMENTS);
+    arguments(table).write(TITLE, &ARGUMENTS, out)?;
+    quantized(table).write("Quantized:Quality quantization map", &QUANTIZED, out)?;
+    by_group(table).write("RecalTable0:", &BY_GROUP, out)?;
+    by_quality(table).write("RecalTable1:", &BY_QUALITY, out)?;
+    by_covariate(view, out)
+}
+
+fn arguments(table: &Table) -> TextRows {
+    let mut text = TextRows::default();
     let mut rows: Vec<_> = table.arguments.rows.iter().collect();
     rows.sort();
     for (name, value) in rows {
@@ -71,8 +85,8 @@ fn arguments(table: &Table) -> TextTable {
     text
 }
 
-fn quantized(table: &Table) -> TextTable {
-    let mut text = TextTable::new("Quantized:Quality quantization map", &QUANTIZED);
+fn quantized(table: &Table) -> TextRows {
+    let mut text = TextRows::default();
     let quantization = &table.quantization;
     for (quality, count) in quantization.counts.iter().enumerate() {
         text.cell(quality);
@@ -82,8 +96,8 @@ fn quantized(table: &Table) -> TextTable {
     text
 }
 
-fn by_group(table: &Table) -> TextTable {
-    let mut text = TextTable::new("RecalTable0:", &BY_GROUP);
+fn by_group(table: &Table) -> TextRows {
+    let mut text = TextRows::default();
     let mut rows: Vec<_> = table.by_group.iter().collect();
     rows.sort_by_key(|((group, event), _)| (&table.read_groups[*group], *event));
     for ((group, event), datum) in rows {
@@ -98,14 +112,14 @@ fn by_group(table: &Table) -> TextTable {
 }
 
 /// The columns that close the rows of qualities and covariates.
-fn closing_cells(text: &mut TextTable, datum: &Datum) {
+fn closing_cells(text: &mut TextRows, datum: &Datum) {
     text.cell(half_up(datum.empirical_quality(datum.reported).into(), 4));
     text.cell(datum.observations);
     text.cell(half_up(datum.errors(), 2));
 }
 
-fn by_quality(table: &Table) -> TextTable {
-    let mut text = TextTable::new("RecalTable1:", &BY_QUALITY);
+fn by_quality(table: &Table) -> TextRows {
+    let mut text = TextRows::default();
     let mut rows: Vec<_> = table.by_quality.iter().collect();
     rows.sort_by_key(|((group, quality, event), _)| (&table.read_groups[*group], *quality, *event));
     for ((group, quality, event), datum) in rows {
@@ -117,27 +131,50 @@ fn by_quality(table: &Table) -> TextTable {
     text
 }
 
-fn by_covariate(table: &Table) -> TextTable {
-    let mut text = TextTable::new("RecalTable2:", &BY_COVARIATE);
-    let rows = table.by_covariate.iter().map(|((group, quality, covariate, event), datum)| {
-        let (value, name) = match *covariate {
+/// Writes the table of covariates, of which one quality is in memory at a time: all are looked at
+/// twice, for the widths of columns first.
+fn by_covariate(view: TableView<'_>, out: &mut dyn Write) -> Result<(), TableError> {
+    let names = &view.table.read_groups;
+    let mut groups: Vec<usize> = (0..names.len()).collect();
+    groups.sort_by_key(|&group| &names[group]);
+    let mut layout = Layout::new(&BY_COVARIATE);
+    for &group in &groups {
+        view.for_each_quality(group, |rows| {
+            layout.add(&covariate_cells(view.table, group, rows));
+            Ok(())
+        })?;
+    }
+    layout.write_head("RecalTable2:", out)?;
+    for &group in &groups {
+        view.for_each_quality(group, |rows| {
+            Ok(layout.write_rows(&covariate_cells(view.table, group, rows), out)?)
+        })?;
+    }
+    Ok(out.write_all(b"\n")?)
+}
+
+/// The cells of the rows of one quality.
+fn covariate_cells(table: &Table, group: usize, rows: &[CovariateRow]) -> TextRows {
+    let mut text = TextRows::default();
+    let of_row = |row: &CovariateRow| {
+        let (value, name) = match row.covariate {
             Covariate::Context(column) => {
-                (context_text(column, table.arguments.context_bases(*event)), "Context")
+                (context_text(column, table.arguments.context_bases(row.event)), "Context")
             }
             Covariate::Cycle(cycle) => (cycle.to_string(), "Cycle"),
         };
-        (&table.read_groups[*group], *quality, value, name, *event, datum)
-    });
-    let mut rows: Vec<_> = rows.collect();
+        (value, name, row.event, row.quality, row.datum)
+    };
+    let mut rows: Vec<_> = rows.iter().map(of_row).collect();
     // Cycles are sorted as text, as GATK does.
-    rows.sort_by(|a, b| (a.0, a.1, &a.2, a.3, a.4).cmp(&(b.0, b.1, &b.2, b.3, b.4)));
-    for (group, quality, value, name, event, datum) in rows {
-        text.cell(group);
+    rows.sort_by(|a, b| (&a.0, a.1, a.2).cmp(&(&b.0, b.1, b.2)));
+    for (value, name, event, quality, datum) in rows {
+        text.cell(&table.read_groups[group]);
         text.cell(quality);
         text.cell(value);
         text.cell(name);
         text.cell(event.letter());
-        closing_cells(&mut text, datum);
+        closing_cells(&mut text, &datum);
     }
     text
 }

@@ -1,6 +1,7 @@
 //! A table as text: columns as wide as their widest cell, numbers to the right.
 
-use std::fmt::{Display, Write};
+use std::fmt::Display;
+use std::io::{self, Write};
 
 /// A column of a table.
 #[derive(Debug, Clone, Copy)]
@@ -16,25 +17,81 @@ impl Column {
     }
 }
 
-/// The cells of a table, row by row.
-pub(super) struct TextTable {
-    /// Name and description, with a colon between.
-    title: &'static str,
+/// How the columns of a table are laid out, which all of its cells decide.
+pub(super) struct Layout {
     columns: &'static [Column],
+    widths: Vec<usize>,
+    are_numbers: Vec<bool>,
+    rows: usize,
+}
+
+impl Layout {
+    pub(super) fn new(columns: &'static [Column]) -> Self {
+        let widths = columns.iter().map(|column| column.name.len()).collect();
+        Self { columns, widths, are_numbers: vec![true; columns.len()], rows: 0 }
+    }
+
+    /// Makes room for the cells of some rows.
+    pub(super) fn add(&mut self, rows: &TextRows) {
+        let count = self.columns.len();
+        for (index, cell) in rows.cells().enumerate() {
+            let column = index % count;
+            self.widths[column] = self.widths[column].max(cell.chars().count());
+            let is_number = cell.is_empty() || is_number(cell);
+            self.are_numbers[column] = self.are_numbers[column] && is_number;
+        }
+        self.rows += rows.ends.len() / count;
+    }
+
+    /// Writes what stands before the rows. The title is name and description, with a colon between.
+    pub(super) fn write_head(&self, title: &str, out: &mut dyn Write) -> io::Result<()> {
+        write!(out, "#:GATKTable:{}:{}", self.columns.len(), self.rows)?;
+        self.columns.iter().try_for_each(|column| write!(out, ":{}", column.format))?;
+        writeln!(out, ":;\n#:GATKTable:{title}")?;
+        let names = self.columns.iter().map(|column| (column.name, false));
+        self.write_cells(names, out)
+    }
+
+    /// Writes rows that were added before.
+    pub(super) fn write_rows(&self, rows: &TextRows, out: &mut dyn Write) -> io::Result<()> {
+        self.write_cells(rows.cells().zip(self.are_numbers.iter().copied().cycle()), out)
+    }
+
+    /// Writes cells, each with whether it goes to the right, as rows of padded columns.
+    fn write_cells<'a>(
+        &self,
+        cells: impl Iterator<Item = (&'a str, bool)>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let widths = &self.widths;
+        for (index, (cell, is_right)) in cells.enumerate() {
+            let (column, width) = (index % widths.len(), widths[index % widths.len()]);
+            let gap = if column > 0 { "  " } else { "" };
+            match is_right {
+                true => write!(out, "{gap}{cell:>width$}")?,
+                false => write!(out, "{gap}{cell:<width$}")?,
+            }
+            if column + 1 == widths.len() {
+                out.write_all(b"\n")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The cells of rows.
+#[derive(Default)]
+pub(super) struct TextRows {
     text: String,
     /// Where each cell ends in `text`.
     ends: Vec<usize>,
 }
 
-impl TextTable {
-    pub(super) fn new(title: &'static str, columns: &'static [Column]) -> Self {
-        Self { title, columns, text: String::new(), ends: Vec::new() }
-    }
-
+impl TextRows {
     /// Adds the next cell.
     pub(super) fn cell(&mut self, value: impl Display) {
         // Writing to a string cannot fail.
-        let _ = write!(self.text, "{value}");
+        let _ = std::fmt::Write::write_fmt(&mut self.text, format_args!("{value}"));
         self.ends.push(self.text.len());
     }
 
@@ -43,45 +100,18 @@ impl TextTable {
         starts.zip(&self.ends).map(|(start, &end)| &self.text[start..end])
     }
 
-    /// Appends the table to `out`.
-    pub(super) fn write(&self, out: &mut String) {
-        let count = self.columns.len();
-        let mut widths: Vec<usize> = self.columns.iter().map(|column| column.name.len()).collect();
-        let mut are_numbers = vec![true; count];
-        for (index, cell) in self.cells().enumerate() {
-            let column = index % count;
-            widths[column] = widths[column].max(cell.chars().count());
-            are_numbers[column] = are_numbers[column] && (cell.is_empty() || is_number(cell));
-        }
-        let _ = write!(out, "#:GATKTable:{count}:{}", self.ends.len() / count);
-        self.columns.iter().for_each(|column| {
-            let _ = write!(out, ":{}", column.format);
-        });
-        let _ = writeln!(out, ":;\n#:GATKTable:{}", self.title);
-        let names = self.columns.iter().map(|column| (column.name, false));
-        write_rows(out, names, &widths);
-        let cells = self.cells().zip(are_numbers.iter().copied().cycle());
-        write_rows(out, cells, &widths);
-        out.push('\n');
-    }
-}
-
-/// Writes cells, each with whether it goes to the right, as rows of padded columns.
-fn write_rows<'a>(
-    out: &mut String,
-    cells: impl Iterator<Item = (&'a str, bool)>,
-    widths: &[usize],
-) {
-    for (index, (cell, is_right)) in cells.enumerate() {
-        let (column, width) = (index % widths.len(), widths[index % widths.len()]);
-        let gap = if column > 0 { "  " } else { "" };
-        let _ = match is_right {
-            true => write!(out, "{gap}{cell:>width$}"),
-            false => write!(out, "{gap}{cell:<width$}"),
-        };
-        if column + 1 == widths.len() {
-            out.push('\n');
-        }
+    /// Writes them as a table of their own.
+    pub(super) fn write(
+        &self,
+        title: &str,
+        columns: &'static [Column],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let mut layout = Layout::new(columns);
+        layout.add(self);
+        layout.write_head(title, out)?;
+        layout.write_rows(self, out)?;
+        out.write_all(b"\n")
     }
 }
 
@@ -171,17 +201,17 @@ mod tests {
     fn columns_are_padded() {
         const COLUMNS: [Column; 3] =
             [Column::new("Name", "%s"), Column::new("N", "%d"), Column::new("Longer", "%s")];
-        let mut table = TextTable::new("T:d", &COLUMNS);
+        let mut rows = TextRows::default();
         for cell in ["a", "1", "7", "bcdef", "1000", "8"] {
-            table.cell(cell);
+            rows.cell(cell);
         }
-        let mut out = String::new();
-        table.write(&mut out);
+        let mut out = Vec::new();
+        rows.write("T:d", &COLUMNS, &mut out).unwrap();
         let expected = "#:GATKTable:3:2:%s:%d:%s:;\n#:GATKTable:T:d\nName   N     Longer\n\
             a         1       7\nbcdef  1000       8\n\n";
-        assert_eq!(out, expected);
-        let mut out = String::new();
-        TextTable::new("T:", &COLUMNS).write(&mut out);
-        assert_eq!(out, "#:GATKTable:3:0:%s:%d:%s:;\n#:GATKTable:T:\nName  N  Longer\n\n");
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+        let mut out = Vec::new();
+        TextRows::default().write("T:", &COLUMNS, &mut out).unwrap();
+        assert_eq!(out, b"#:GATKTable:3:0:%s:%d:%s:;\n#:GATKTable:T:\nName  N  Longer\n\n");
     }
 }

@@ -9,7 +9,7 @@ use seqloom_testkit::bam::{BamReader, BamRecord};
 use crate::input::reference::ReferenceSequences;
 use crate::recalibrate::known_sites::{KnownSites, KnownSitesBuilder};
 use crate::recalibrate::{
-    Applied, Applier, ApplyOptions, ApplyScratch, CountScratch, Counted, Counter, Counts,
+    Applied, Applier, ApplyOptions, ApplyScratch, CountScratch, Counted, Counter,
     RecalibrationOptions, Table, report,
 };
 
@@ -72,7 +72,7 @@ pub(crate) fn count(
     let sequences = ReferenceSequences::new(sequences);
     let known = sites(&bam.header, known);
     let counter = Counter::new(options, &bam.header, &sequences, &known).unwrap();
-    let mut workers = [(); 2].map(|()| (CountScratch::default(), Counts::new()));
+    let mut workers = [(); 2].map(|()| (CountScratch::default(), counter.counts()));
     let mut used = 0;
     for (index, body) in bam.bodies.iter().enumerate() {
         let (scratch, counts) = &mut workers[index / 7 % 2];
@@ -80,13 +80,13 @@ pub(crate) fn count(
     }
     println!("{used} of {} records counted", bam.bodies.len());
     let [(_, mut counts), (_, others)] = workers;
-    counts.merge(&others);
+    counts.merge(others);
     counter.table(&counts)
 }
 
 /// The second pass: records that GATK keeps, with their new qualities.
 pub(crate) fn apply(bam: &Bam, table: &Table, options: &ApplyOptions) -> Vec<Vec<u8>> {
-    let applier = Applier::new(table, options, &bam.header).unwrap();
+    let applier = Applier::new(table.view(), options, &bam.header).unwrap();
     let mut scratch = ApplyScratch::default();
     let mut kept = Vec::new();
     for body in &bam.bodies {
