@@ -285,6 +285,25 @@ fn ids_that_no_read_may_have_are_refused_by_every_reader_and_renamed_where_asked
 }
 
 #[test]
+fn texts_that_are_not_utf8_are_no_end_of_columns() {
+    let here = folder();
+    let text = slow5(&[("r1", "1"), ("r2", "2")])
+        .replace("\tuint8_t\n", "\tchar*\n")
+        .replace("\t1\t1\n", "\t1\t25 uA\n");
+    // A micro sign of Latin-1.
+    let place = text.find("uA").unwrap();
+    let mut bytes = text.into_bytes();
+    bytes[place] = 0xb5;
+    fs::write(here.path().join("a.slow5"), bytes).unwrap();
+    line(here.path(), "convert a.slow5 -o a.blow5").ok();
+    for file in ["a.slow5", "a.blow5"] {
+        let ran = run(seqloom(["columns", "--kind", "signal", file]).current_dir(here.path())).ok();
+        let shown = "25 \u{fffd}A".as_bytes();
+        assert!(ran.stdout.windows(shown.len()).any(|it| it == shown));
+    }
+}
+
+#[test]
 fn fast5_is_written_only_as_it_is_read() {
     let here = folder();
     let at = |name: &str| here.path().join(name);
@@ -315,7 +334,7 @@ fn fast5_is_written_only_as_it_is_read() {
     fs::write(at("c.slow5"), text.replace("@run_id\trun\n", "")).unwrap();
     fs::write(at("d.slow5"), slow5(&[])).unwrap();
     for (file, word) in [("c.slow5", "needs the attribute run_id"), ("d.slow5", "no reads")] {
-        line(here.path(), &format!("convert {file} -o no.fast5")).fails_with(1).says(&[word]);
+        line(here.path(), &format!("convert {file} -o no.fast5")).fails_with(3).says(&[word]);
         assert!(!at("no.fast5").exists());
     }
     fs::write(at("e.slow5"), slow5(&[("@x", "1")])).unwrap();
