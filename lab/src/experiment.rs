@@ -15,6 +15,12 @@ use crate::table::{Row, Table};
 /// its children), processors kept busy on average.
 pub(crate) const TIMES: [&str; 3] = ["wall_s", "cpu_s", "cores_busy"];
 
+/// CPU utilisation: the share of the workers' time in which processors worked for them, in percent
+/// (Gamaarachchi 2020, equation 1.1).
+pub(crate) fn utilisation_percent(cpu_s: f64, wall_s: f64, workers: u32) -> f64 {
+    100.0 * cpu_s / (wall_s * f64::from(workers)).max(1e-9)
+}
+
 /// What a run tells of itself, by name.
 pub(crate) type Counters = Vec<(String, f64)>;
 

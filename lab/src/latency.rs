@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::experiment::{Counters, LabError, chosen, output_of};
+use crate::table::Table;
 
 const SOURCE: &str = include_str!("../latency/latency.c");
 
@@ -108,7 +109,7 @@ impl LatencyLayer {
     }
 
     /// Slows the files below `folder` (an absolute path) down for a program and its children, if
-    /// they are to lie on a storage. Its state begins anew in the file `state`.
+    /// they are to be on a storage. Its state starts from zeros in the file `state`.
     ///
     /// # Errors
     /// The file cannot be made.
@@ -130,6 +131,68 @@ impl LatencyLayer {
             .env("SEQLOOM_LATENCY_SERVERS", storage.servers.to_string())
             .env("SEQLOOM_LATENCY_OPENS", if storage.each_open { "1" } else { "0" });
         Ok(())
+    }
+}
+
+/// Refuses programs that a preloaded library cannot slow down, if a storage is to be modelled.
+///
+/// # Errors
+/// A program is linked statically, or cannot be read.
+pub(crate) fn refuse_static(names: &[String], programs: &[&Path]) -> Result<(), LabError> {
+    if chosen_storages(names).flatten().next().is_none() {
+        return Ok(());
+    }
+    for program in programs {
+        let bytes = fs::read(program).map_err(LabError::file(program))?;
+        if has_interpreter(&bytes) == Some(false) {
+            return Err(LabError::Prepare(format!(
+                "{} is linked statically: it ignores the preloaded library that models storages; \
+                 take a program that is linked dynamically, or --storages {CACHED}",
+                program.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether an ELF file of 64 bits asks for a dynamic loader, which preloads (System V ABI, chapter
+/// 5, program header PT_INTERP); `None` for other files, such as scripts.
+fn has_interpreter(bytes: &[u8]) -> Option<bool> {
+    const PT_INTERP: u32 = 3;
+    let number = |at: usize, size: usize| {
+        let bytes = bytes.get(at..at.checked_add(size)?)?;
+        let mut padded = [0; 8];
+        padded[..size].copy_from_slice(bytes);
+        usize::try_from(u64::from_le_bytes(padded)).ok()
+    };
+    if !bytes.starts_with(b"\x7fELF\x02\x01") {
+        return None;
+    }
+    let (start, size, count) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
+    let kind = |index: usize| number(start.checked_add(index.checked_mul(size)?)?, 4);
+    Some((0..count).any(|index| kind(index) == Some(PT_INTERP as usize)))
+}
+
+/// Refuses the last run of a table on a modelled storage if it made no request: then the model was
+/// not there.
+///
+/// # Errors
+/// It made none.
+pub(crate) fn refuse_unserved(storage: Option<Storage>, table: &Table) -> Result<(), LabError> {
+    let column = table.columns.iter().position(|name| name == "requests");
+    let (Some(storage), Some(row), Some(column)) = (storage, table.rows.last(), column) else {
+        return Ok(());
+    };
+    match row.values.get(column) {
+        Some(&requests) if requests > 0.0 => Ok(()),
+        _ => Err(LabError::Failed {
+            factors: row.factors.join(" "),
+            why: format!(
+                "no request to the modelled storage {} was counted: the program does not load the \
+                 library that models it (is it linked statically?)",
+                storage.name
+            ),
+        }),
     }
 }
 
@@ -156,6 +219,7 @@ pub(crate) fn served_by(storage: Option<Storage>, state: &Path) -> Counters {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::Row;
     use std::time::Instant;
 
     /// Time and requests of a shell line over files of a folder.
@@ -178,6 +242,50 @@ mod tests {
         assert!(command.status().unwrap().success());
         let wall_s = started.elapsed().as_secs_f64();
         Some((wall_s, served(&folder.path().join("state")).unwrap().0))
+    }
+
+    #[test]
+    fn a_static_program_is_refused_at_start_and_a_run_without_requests_after_it() {
+        let folder = tempfile::tempdir().unwrap();
+        // Only the fields that are looked at: 64 bits, little-endian, one program header.
+        let elf = |kind: u8| {
+            let mut bytes = vec![0; 64 + 56];
+            bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+            (bytes[32], bytes[54], bytes[56], bytes[64]) = (64, 56, 1, kind);
+            bytes
+        };
+        let program = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            fs::write(&path, bytes).unwrap();
+            path
+        };
+        let (fixed, dynamic) = (program("static", &elf(1)), program("dynamic", &elf(3)));
+        let script = program("script", b"#!/bin/sh\n");
+        let t = |storage: &str, programs: &[&Path]| {
+            let names: Vec<String> = storage.split_whitespace().map(str::to_owned).collect();
+            refuse_static(&names, programs).map_err(|error| error.to_string())
+        };
+        assert_eq!(t("raid", &[&dynamic, &script]), Ok(()));
+        let said = t("raid", &[&dynamic, &fixed]).unwrap_err();
+        assert!(said.contains("static is linked statically") && said.contains("cached"), "{said}");
+        assert!(t("", &[&fixed]).is_err());
+        assert_eq!(t("cached", &[&fixed]), Ok(()));
+        assert_eq!(has_interpreter(&elf(3)[..70]), Some(true));
+        assert_eq!((has_interpreter(b"\x7fELF"), has_interpreter(b"")), (None, None));
+        let this = fs::read(std::env::current_exe().unwrap()).unwrap();
+        assert_eq!(has_interpreter(&this), Some(cfg!(not(target_feature = "crt-static"))));
+
+        let mut table = Table::new(&FACTORS, &["wall_s", "requests"]);
+        assert!(refuse_unserved(Some(DISK), &table).is_ok());
+        let factors = ["raid", "own", "8"].map(str::to_owned).to_vec();
+        for (requests, storage, is_good) in
+            [(0.0, Some(DISK), false), (0.0, None, true), (5.0, Some(DISK), true)]
+        {
+            table.rows.push(Row { factors: factors.clone(), values: vec![1.0, requests] });
+            let said = refuse_unserved(storage, &table).map_err(|error| error.to_string());
+            assert_eq!(said.is_ok(), is_good, "{said:?}");
+            assert!(said.is_ok() || said.unwrap_err().contains("raid own 8: no request"));
+        }
     }
 
     const DISK: Storage = Storage { name: "", service_ms: 100.0, servers: 1, each_open: false };

@@ -100,6 +100,23 @@ impl Results {
     }
 }
 
+/// Asserts that the page of a recorded run is what the report makes of its table today.
+#[cfg(test)]
+#[track_caller]
+pub(crate) fn assert_recorded_page_is_current(results: &Results, run: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("runs").join(run);
+    let mut table = results.empty_table();
+    read_table(&folder, results.table, &mut table).unwrap();
+    let facts = read_facts(&folder).unwrap();
+    let page = text_of(&folder, "README.md").unwrap();
+    let markdown = (results.markdown)(&table, &facts);
+    let differing = page.lines().zip(markdown.lines()).find(|(page, now)| page != now);
+    assert_eq!((differing, page.lines().count()), (None, markdown.lines().count()), "{run}");
+    for (name, plot) in (results.plots)(&table) {
+        assert_eq!(text_of(&folder, &name).unwrap(), plot.to_svg(), "{run}: {name}");
+    }
+}
+
 fn text_of(folder: &Path, name: &str) -> Result<String, LabError> {
     let path = folder.join(name);
     fs::read_to_string(&path).map_err(LabError::file(&path))

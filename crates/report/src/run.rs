@@ -1,6 +1,7 @@
 //! The report of one run (`--json`): what was asked, what was done, and what it took.
 //!
 //! `schema` is raised when a field changes its meaning or goes away; new fields do not raise it.
+//! 2: `usage.core_hours` are threads by wall time; they were the CPU time, now `usage.cpu_hours`.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use serde::Serialize;
 use seqloom_runtime::placement::{PinLevel, Plan};
 
 /// Version of this layout.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// See the module documentation. Times in seconds, sizes in bytes.
 #[derive(Debug, Serialize)]
@@ -189,6 +190,8 @@ pub struct UsageReport {
     /// `cores_busy` over the threads asked for.
     pub cpu_utilisation: f64,
     /// CPU time in hours.
+    pub cpu_hours: f64,
+    /// [`core_hours`].
     pub core_hours: f64,
     /// Time in the engine's three phases.
     pub engine_seconds: f64,
@@ -198,6 +201,13 @@ pub struct UsageReport {
     pub peak_charged_bytes: u64,
     /// The most that candidates held between seeding and emission.
     pub peak_held_bytes: u64,
+}
+
+/// Core-hours: what a run takes of a machine, whether its threads work or wait. Threads by hours of
+/// wall time (Gamaarachchi 2020, sections 1.1 and 1.5.1).
+#[must_use]
+pub fn core_hours(threads: usize, wall_seconds: f64) -> f64 {
+    threads as f64 * wall_seconds / 3600.0
 }
 
 /// Bytes in and out.

@@ -39,4 +39,19 @@ mod tests {
         }
         assert!(by_name("locks").is_some() && by_name("none").is_none());
     }
+
+    #[test]
+    fn instances_of_the_numa_experiment_have_nodes_of_their_own() {
+        let numa = Experiment::parse("numa", by_name("numa").unwrap()).unwrap();
+        // Lenis and Senar's hybrids interleave over the nodes of the instance (Fig. 3b, 3c).
+        for name in ["interleave", "bind"] {
+            let placement = numa.placement.iter().find(|it| it.name == name).unwrap();
+            let [program, options @ ..] = &placement.command[..] else { panic!("{name}") };
+            assert_eq!((&program[..], options.len()), ("numactl", 2));
+            assert!(options.iter().all(|option| option.ends_with("={nodes}")), "{options:?}");
+        }
+        // SNAP would bind its threads to the first processors, in each instance to the same.
+        let snap = numa.subject.iter().find(|it| it.name == "snap").unwrap();
+        assert!(snap.command.iter().any(|word| word == "-b-"), "{:?}", snap.command);
+    }
 }

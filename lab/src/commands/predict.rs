@@ -83,7 +83,7 @@ pub(crate) struct PredictArguments {
 pub(super) fn run(arguments: &PredictArguments, console: &Console) -> seqloom_terminal::Result<()> {
     match &arguments.validate {
         Some(folder) => check(folder, &arguments.out, console),
-        None => answer(arguments),
+        None => Ok(print(&answer(arguments)?)?),
     }
 }
 
@@ -109,7 +109,8 @@ fn check(folder: &Path, out: &Path, console: &Console) -> seqloom_terminal::Resu
     Ok(())
 }
 
-fn answer(arguments: &PredictArguments) -> seqloom_terminal::Result<()> {
+/// What is printed: assumptions, then bands.
+fn answer(arguments: &PredictArguments) -> seqloom_terminal::Result<String> {
     let Source { text: costs, name: from } =
         text_or(arguments.parsing.as_deref(), bands::SHIPPED_TABLE, "parsing.tsv")?;
     let Source { text: laws, name: laws_from } =
@@ -130,7 +131,7 @@ fn answer(arguments: &PredictArguments) -> seqloom_terminal::Result<()> {
     );
     question.assumptions().iter().for_each(|line| text += &format!("# {line}\n"));
     text += &as_text(&question.answer(&ways));
-    Ok(print(&text)?)
+    Ok(text)
 }
 
 /// A text, and where it is from.
@@ -276,6 +277,58 @@ fn as_text(table: &Table) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A line of arguments.
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: PredictArguments,
+    }
+
+    #[test]
+    fn the_page_has_the_bands_that_are_printed_of_the_recorded_costs() {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("scaling.md");
+        let page = fs::read_to_string(page).unwrap();
+        let command = page.split('`').find(|it| it.starts_with("seqloom-lab predict --threads"));
+        let words = command.unwrap().split(' ').skip(1);
+        let Line { arguments } = clap::Parser::parse_from(words);
+        let printed = answer(&arguments).unwrap();
+        let rows: Vec<Vec<&str>> = printed
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .skip(1)
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        let mut lines = page.lines().skip_while(|line| !line.starts_with("| way | 16 threads |"));
+        let threads: Vec<&str> = cells(lines.next().unwrap()).skip(1).collect();
+        let threads: Vec<&str> = threads.iter().map(|it| it.trim_end_matches(" threads")).collect();
+        let mut compared = 0;
+        for line in lines.skip(1).take_while(|line| line.starts_with('|')) {
+            let mut cells = cells(line);
+            let way = cells.next().unwrap().split(',').next().unwrap();
+            for (threads, cell) in threads.iter().zip(cells) {
+                let row = rows.iter().find(|row| row[0] == way && row[1] == *threads);
+                let row = row.unwrap_or_else(|| panic!("{way} {threads}: {printed}"));
+                assert_eq!(cell, format!("{} to {}", row[2], row[4]), "{way} {threads}");
+                compared += 1;
+            }
+        }
+        let ways = rows.iter().filter(|row| row[1] == "16").count();
+        assert_eq!(compared, ways * threads.len(), "{printed}");
+        // Up to how many threads the engine is the limit, as the sentence after the table says.
+        let most = |way: &str| -> u32 {
+            let of = rows.iter().filter(|row| row[0] == way && row[5..].join(" ") == "engine");
+            of.map(|row| row[1].parse().unwrap()).max().unwrap_or(0)
+        };
+        let said = page.split("<!-- limits: ").nth(1).and_then(|rest| rest.split(" -->").next());
+        let limits = ["O", "D", "B", "L", "source"].map(|way| format!("{way} {}", most(way)));
+        assert_eq!(said, Some(&limits.join(", ")[..]), "{printed}");
+    }
+
+    /// Cells of a row of a table in Markdown.
+    fn cells(row: &str) -> impl Iterator<Item = &str> {
+        row.trim_matches('|').split('|').map(str::trim)
+    }
 
     #[test]
     fn numbers_of_threads_are_read() {

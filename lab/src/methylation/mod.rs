@@ -15,7 +15,9 @@ use seqloom_signal::store::{self, Cursor, DecodeScratch, FrameBatch, OpenOptions
 pub(crate) use structures::{Structure, StructureOptions, call};
 
 use crate::experiment::{Counters, LabError, Run, TIMES, Work, chosen, output_of, perform};
-use crate::latency::{self, FACTORS, LatencyLayer, Levels, chosen_storages, served_by};
+use crate::latency::{
+    self, FACTORS, LatencyLayer, Levels, chosen_storages, refuse_static, refuse_unserved, served_by,
+};
 use crate::output::Results;
 use crate::table::Table;
 
@@ -123,6 +125,7 @@ impl Methylation {
     /// # Errors
     /// The data cannot be made, a run fails, or two ways call differently.
     pub(crate) fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<Table, LabError> {
+        refuse_static(&self.storages, &[&self.program, &self.seqloom])?;
         fs::create_dir_all(&self.work).map_err(LabError::file(&self.work))?;
         let work = self.work.canonicalize().map_err(LabError::file(&self.work))?;
         tell("data");
@@ -197,7 +200,8 @@ impl Methylation {
         };
         let factors = levels.names();
         let work = Work::Program(Box::new(command));
-        perform(&mut Run { factors, work, after: Box::new(after) }, table)
+        perform(&mut Run { factors, work, after: Box::new(after) }, table)?;
+        refuse_unserved(storage, table)
     }
 
     fn command(&self, way: &Way, workers: u32, work: &Path) -> Command {

@@ -3,16 +3,25 @@
 use std::fmt::Write;
 
 use super::{WAYS, Way};
+use crate::experiment::utilisation_percent;
 use crate::latency::{CACHED, words};
 use crate::output::{Fact, markdown_facts};
 use crate::table::Table;
 use seqloom_report::plot::{Line, Plot, Point};
+use seqloom_report::run::core_hours;
+
+/// A run of some workers.
+#[derive(Clone, Copy)]
+struct Measured {
+    wall_s: f64,
+    cpu_s: f64,
+    workers: u32,
+}
 
 /// What is shown by workers.
 #[derive(Clone, Copy)]
 struct Shown {
-    column: &'static str,
-    factor: f64,
+    of: fn(Measured) -> f64,
     unit: &'static str,
     /// Of the file.
     name: &'static str,
@@ -20,16 +29,21 @@ struct Shown {
     digits: usize,
 }
 
-const SHOWN: [Shown; 3] = [
-    Shown { column: "wall_s", factor: 1.0, unit: "seconds", name: "time", digits: 2 },
-    Shown { column: "cores_busy", factor: 1.0, unit: "processors busy", name: "cores", digits: 2 },
+const SHOWN: [Shown; 4] = [
+    Shown { of: |run| run.wall_s, unit: "seconds", name: "time", digits: 2 },
     Shown {
-        column: "cpu_s",
-        factor: 1.0 / 3600.0,
+        of: |run| utilisation_percent(run.cpu_s, run.wall_s, run.workers),
+        unit: "CPU utilisation, %",
+        name: "utilisation",
+        digits: 1,
+    },
+    Shown {
+        of: |run| core_hours(run.workers as usize, run.wall_s),
         unit: "core-hours",
         name: "core-hours",
         digits: 5,
     },
+    Shown { of: |run| run.cpu_s / 3600.0, unit: "CPU hours", name: "cpu-hours", digits: 5 },
 ];
 
 /// Components, and their words.
@@ -58,15 +72,26 @@ fn value(table: &Table, storage: &str, way: &Way, workers: u32, column: &str) ->
     Some(fastest.values[column])
 }
 
+/// What is shown of the fastest repeat.
+fn shown(
+    table: &Table,
+    storage: &str,
+    way: &Way,
+    workers: u32,
+    of: fn(Measured) -> f64,
+) -> Option<f64> {
+    let wall_s = value(table, storage, way, workers, "wall_s")?;
+    Some(of(Measured { wall_s, cpu_s: value(table, storage, way, workers, "cpu_s")?, workers }))
+}
+
 /// Plots by workers, for each storage: name of the file and plot.
 pub(super) fn plots(table: &Table) -> Vec<(String, Plot)> {
     let mut plots = Vec::new();
     for storage in table.levels("storage") {
-        for Shown { column, factor, unit, name, .. } in SHOWN {
+        for Shown { of, unit, name, .. } in SHOWN {
             let line = |way: &&'static Way| {
                 let point = |workers: u32| {
-                    let value = value(table, storage, way, workers, column)?;
-                    Some(Point::new(workers.into(), value * factor))
+                    Some(Point::new(workers.into(), shown(table, storage, way, workers, of)?))
                 };
                 let points = table.numbers("workers").into_iter().filter_map(point).collect();
                 Line { name: way.title.to_owned(), points }
@@ -100,14 +125,16 @@ pub(super) fn markdown(table: &Table, facts: &[Fact]) -> String {
          Times are those of whole processes, start and pore models included, the fastest of the \
          repeats. The storages are the model of [signal-io](../signal-io/README.md): K servers \
          that need a given time for each request. Waiting costs no processor: more workers than \
-         processors help as long as they wait.\n\n",
+         processors help as long as they wait. CPU utilisation is processor time by workers and \
+         wall time, and core-hours are workers by hours of wall time (Gamaarachchi 2020, equation \
+         1.1 and section 1.5.1): what the workers take of a machine, whether they work or wait.\n\n",
     );
     markdown_facts(&mut out, facts);
     for storage in table.levels("storage") {
         let _ = writeln!(out, "\n## {}\n", words(storage));
-        for shown in SHOWN {
-            let _ = writeln!(out, "![]({storage}-{}.svg)\n", shown.name);
-            by_workers(table, storage, shown, &mut out);
+        for which in SHOWN {
+            let _ = writeln!(out, "![]({storage}-{}.svg)\n", which.name);
+            by_workers(table, storage, which, &mut out);
         }
         components(table, storage, &mut out);
     }
@@ -121,16 +148,16 @@ pub(super) fn markdown(table: &Table, facts: &[Fact]) -> String {
     out
 }
 
-fn by_workers(table: &Table, storage: &str, shown: Shown, out: &mut String) {
-    let Shown { column, factor, unit, digits, .. } = shown;
+fn by_workers(table: &Table, storage: &str, which: Shown, out: &mut String) {
+    let Shown { of, unit, digits, .. } = which;
     let workers = table.numbers("workers");
     let heads: Vec<String> = workers.iter().map(u32::to_string).collect();
     let _ = writeln!(out, "| {unit}, by workers | {} |", heads.join(" | "));
     let _ = writeln!(out, "|---|{}", "---:|".repeat(workers.len()));
     for way in ways(table) {
         let cell = |&n: &u32| {
-            let value = value(table, storage, way, n, column);
-            value.map_or(String::new(), |it| format!("{:.digits$}", it * factor))
+            let value = shown(table, storage, way, n, of);
+            value.map_or(String::new(), |it| format!("{it:.digits$}"))
         };
         let cells: Vec<String> = workers.iter().map(cell).collect();
         let _ = writeln!(out, "| {} | {} |", way.title, cells.join(" | "));
@@ -165,7 +192,13 @@ fn components(table: &Table, storage: &str, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::assert_recorded_page_is_current;
     use crate::table::Row;
+
+    #[test]
+    fn the_recorded_page_is_what_is_made_of_its_table() {
+        assert_recorded_page_is_current(&super::super::RESULTS, "methylation");
+    }
 
     #[test]
     fn a_report_has_every_way_storage_and_plot() {
@@ -176,7 +209,7 @@ mod tests {
                     let factors = [storage, way.name, workers].map(str::to_owned).to_vec();
                     let mut values = vec![1.0; table.columns.len()];
                     // The processors of the slower repeat must not show.
-                    (values[0], values[2]) = (wall_s, if wall_s == 2.0 { 99.0 } else { 1.5 });
+                    (values[0], values[1]) = (wall_s, if wall_s == 2.0 { 99.0 } else { 1.0 });
                     table.rows.push(Row { factors, values });
                 }
             }
@@ -189,6 +222,10 @@ mod tests {
             assert!(plot.lines.iter().all(|line| line.points.len() == 2));
         }
         assert!(text.contains("| BLOW5, our flow | 8.00 | 1.00 |"), "{text}");
-        assert!(text.contains("* machine: 2 cores") && !text.contains("99"), "{text}");
+        assert!(text.contains("* machine: 2 cores"), "{text}");
+        // One worker for 8 s and 8 for 1 s are the same core-hours; a second of processors of each.
+        assert!(text.contains("| BLOW5, our flow | 0.00222 | 0.00222 |"), "{text}");
+        assert!(text.contains("| BLOW5, our flow | 12.5 | 12.5 |"), "{text}");
+        assert!(text.contains("| BLOW5, our flow | 0.00028 | 0.00028 |"), "{text}");
     }
 }

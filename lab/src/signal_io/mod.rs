@@ -17,7 +17,9 @@ pub(crate) use prepare::Volume;
 pub(crate) use reading::{ReadCounts, ReadingOptions, read_all};
 
 use crate::experiment::{LabError, Run, TIMES, Work, chosen, perform};
-use crate::latency::{self, FACTORS, LatencyLayer, Levels, chosen_storages, served_by};
+use crate::latency::{
+    self, FACTORS, LatencyLayer, Levels, chosen_storages, refuse_static, refuse_unserved, served_by,
+};
 use crate::output::Results;
 use crate::table::Table;
 
@@ -111,6 +113,7 @@ impl SignalIo {
     /// # Errors
     /// The data cannot be made, or a run fails.
     pub(crate) fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<(Table, Volume), LabError> {
+        refuse_static(&self.storages, &[&self.program])?;
         fs::create_dir_all(&self.work).map_err(LabError::file(&self.work))?;
         let work = self.work.canonicalize().map_err(LabError::file(&self.work))?;
         let data = work.join("data");
@@ -154,7 +157,8 @@ impl SignalIo {
         let after = || served_by(storage, &state);
         let factors = levels.names();
         let work = Work::Program(Box::new(command));
-        perform(&mut Run { factors, work, after: Box::new(after) }, table)
+        perform(&mut Run { factors, work, after: Box::new(after) }, table)?;
+        refuse_unserved(storage, table)
     }
 }
 

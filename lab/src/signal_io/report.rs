@@ -3,10 +3,12 @@
 use std::fmt::Write;
 
 use super::{WAYS, Way};
+use crate::experiment::utilisation_percent;
 use crate::latency::{CACHED, STORAGES, Storage, words};
 use crate::output::{Fact, markdown_facts};
 use crate::table::Table;
 use seqloom_report::plot::{Line, Plot, Point};
+use seqloom_report::run::core_hours;
 
 /// Where time falls with workers, it must fall to this share of what the servers allow at least.
 const GOOD_SHARE: f64 = 0.7;
@@ -54,7 +56,9 @@ pub(super) fn markdown(table: &Table, facts: &[Fact]) -> String {
          The storages are a model (`lab/latency/latency.c`): K servers that need a given \
          time for each first open and each read of a page that nobody has read; a network file \
          system is asked at each open. Transfer and read-ahead are not modelled, and waiting costs \
-         no processor: what is shown is what latency does, which a page cache hides.\n\n",
+         no processor: what is shown is what latency does, which a page cache hides.\n\n\
+         CPU utilisation is processor time by workers and wall time, and core-hours are workers by \
+         hours of wall time (Gamaarachchi 2020, equation 1.1 and section 1.5.1).\n\n",
     );
     markdown_facts(&mut out, facts);
     out.push_str("\n## What was expected, and what came out\n\n");
@@ -87,16 +91,17 @@ fn costs(table: &Table, storage: &str, out: &mut String) {
     let Some(&most) = workers.last() else { return };
     let _ = writeln!(
         out,
-        "\nWith {most} workers:\n\n| way | requests | CPU s | cores busy | core-hours |\n\
-         |---|---:|---:|---:|---:|"
+        "\nWith {most} workers:\n\n| way | requests | CPU s | CPU utilisation, % | core-hours | CPU \
+         hours |\n|---|---:|---:|---:|---:|---:|"
     );
     for way in ways(table) {
         let of = |column| value(table, storage, way, most, column).unwrap_or(f64::NAN);
-        let (requests, cpu_s, busy) = (of("requests"), of("cpu_s"), of("cores_busy"));
-        let core_hours = cpu_s / 3600.0;
+        let (requests, cpu_s, wall_s) = (of("requests"), of("cpu_s"), of("wall_s"));
+        let utilisation = utilisation_percent(cpu_s, wall_s, most);
+        let (core, cpu) = (core_hours(most as usize, wall_s), cpu_s / 3600.0);
         let _ = writeln!(
             out,
-            "| {} | {requests:.0} | {cpu_s:.2} | {busy:.2} | {core_hours:.6} |",
+            "| {} | {requests:.0} | {cpu_s:.2} | {utilisation:.1} | {core:.6} | {cpu:.6} |",
             way.title
         );
     }
@@ -167,6 +172,7 @@ fn verdicts(table: &Table, out: &mut String) {
 mod tests {
     use super::*;
     use crate::latency::FACTORS;
+    use crate::output::assert_recorded_page_is_current;
     use crate::signal_io::COUNTERS;
     use crate::table::Row;
 
@@ -191,6 +197,13 @@ mod tests {
         let text = markdown(&table(times), &[Fact::new("machine", "2 cores")]);
         let line = text.lines().find(|line| line.starts_with(&format!("| raid | {title} |")));
         line.unwrap_or_default().rsplit('|').nth(1).unwrap_or_default().trim().to_owned()
+    }
+
+    #[test]
+    fn the_recorded_pages_are_what_is_made_of_their_tables() {
+        for run in ["signal-io", "signal-io-store"] {
+            assert_recorded_page_is_current(&crate::signal_io::RESULTS, run);
+        }
     }
 
     #[test]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-# The layout of reports that this code knows; a later number may mean other things by the same names.
-SCHEMA = 1
+# The layouts of reports that this code knows; a later number may mean other things by the same names.
+# In 2 core-hours are other than in 1, which are not shown.
+SCHEMAS = (1, 2)
 
 Series = dict[float, float]
 
@@ -25,8 +26,9 @@ def check(report: Any) -> dict[str, Any]:
     """The report itself, if it is one of `align` or `prep` that can be understood here."""
     if not isinstance(report, dict) or not str(report.get("program", "")).startswith("seqloom "):
         raise Unreadable("it is no report of seqloom")
-    if report.get("schema") != SCHEMA:
-        raise Unreadable(f"it has schema {report.get('schema')}, this plugin knows {SCHEMA}")
+    if report.get("schema") not in SCHEMAS:
+        known = " and ".join(map(str, SCHEMAS))
+        raise Unreadable(f"it has schema {report.get('schema')}, this plugin knows {known}")
     if "records_written" not in report.get("counts", {}):
         raise Unreadable("it is of another command than align and prep")
     return report

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use seqloom_format::bam::Header;
 use seqloom_report::quality::run::{Sample, Samples};
-use seqloom_report::run::{StageReport, UsageReport};
+use seqloom_report::run::{StageReport, UsageReport, core_hours};
 use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::trace::Stage;
@@ -272,7 +272,8 @@ impl<'a> Run<'a> {
             cpu_seconds: cpu,
             cores_busy: cpu / wall,
             cpu_utilisation: cpu / wall / self.threads.get() as f64,
-            core_hours: cpu / 3600.0,
+            cpu_hours: cpu / 3600.0,
+            core_hours: core_hours(self.threads.get(), wall),
             engine_seconds,
             peak_rss_bytes: usage.peak_rss_bytes,
             peak_charged_bytes: peaks.charged_bytes,

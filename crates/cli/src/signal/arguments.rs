@@ -251,6 +251,16 @@ pub(crate) struct LosslessArguments {
     pub(crate) lossless: bool,
 }
 
+/// Whether a read id may be there more than once.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OnceArguments {
+    /// Write reads of the same id and signal once, as they are there first; reads of that id with
+    /// another signal are named and lost
+    #[arg(long)]
+    pub(crate) deduplicate: bool,
+}
+
 fn yes_or_no(text: &str) -> Result<bool, String> {
     match text {
         "yes" | "true" => Ok(true),

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 
 use seqloom_calling::flow::{CallAccount, CallTotals};
 use seqloom_io::sink::atomic::AtomicFile;
+use seqloom_report::run::core_hours;
 use seqloom_runtime::machine;
 use seqloom_terminal::error::Bug;
 
@@ -95,7 +96,8 @@ fn report(
             "cpu_seconds": cpu_s,
             "cores_busy": cpu_s / wall_s.max(1e-9),
             "cpu_utilisation": cpu_s / (wall_s * threads.get() as f64).max(1e-9),
-            "core_hours": cpu_s / 3600.0,
+            "cpu_hours": cpu_s / 3600.0,
+            "core_hours": core_hours(threads.get(), wall_s),
             "peak_rss_bytes": machine::usage().peak_rss_bytes,
             "peak_charged_bytes": totals.peak_bytes,
         },

@@ -11,16 +11,16 @@ use seqloom_io::sink::output::OutputError;
 use seqloom_signal::flow::inputs::{self, ALL_SUFFIXES};
 use seqloom_signal::flow::{Fault, Loss, Sequential};
 use seqloom_signal::operations::{
-    Deflate, DeflatedRead, Differences, Encoding, Route, Transcode, UnionOptions,
+    Deduplication, Deflate, DeflatedRead, Differences, Encoding, Route, Transcode, UnionOptions,
 };
 use seqloom_signal::store::fast5::{Fast5Options, Fast5WriteError, Fast5Writer};
 use seqloom_terminal::{Console, UsageError};
 
-use super::arguments::{Format, LosslessArguments, OutputArguments, RunArguments};
+use super::arguments::{Format, LosslessArguments, OnceArguments, OutputArguments, RunArguments};
 use super::error::PassError;
 use super::join::{Unfit, join};
 use super::pass::Pass;
-use super::view::rewrite;
+use super::view::{rewrite, tell_repeated};
 use crate::output::at_path;
 
 /// Arguments of `seqloom signal convert`.
@@ -38,12 +38,19 @@ pub(crate) struct ConvertArguments {
     /// Take FAST5 files with reads of several runs; all are then taken for the first
     #[arg(short, long)]
     allow: bool,
-    /// Keep attributes of FAST5 reads that have no place of their own as auxiliary fields; lists,
-    /// which are left out without it, cannot be kept
+    /// Keep attributes of FAST5 reads that have no place of their own, such as
+    /// tracked_scaling_scale, as auxiliary fields; lists, which are left out without it, cannot be
+    /// kept
     #[arg(long)]
     dump_all: bool,
+    /// Give reads whose id no read may have another one, with _ for the bytes that it may not have,
+    /// and r before what is neither letter nor digit. Without it they are named and lost
+    #[arg(long)]
+    mend_names: bool,
     #[command(flatten)]
     lossless: LosslessArguments,
+    #[command(flatten)]
+    once: OnceArguments,
     #[command(flatten)]
     output: OutputArguments,
     #[command(flatten)]
@@ -61,7 +68,10 @@ pub(super) fn run(arguments: &ConvertArguments, console: &Console) -> seqloom_te
         allow_run_id_mismatch: arguments.allow,
         keep_unknown: arguments.dump_all,
         complete_header: true,
+        leave_out_auxiliary: !arguments.lossless.lossless,
+        ..Fast5Options::default()
     };
+    pass.options.mend_names = arguments.mend_names;
     pass.tell_apple_double(found.apple_double);
     let options = UnionOptions {
         keep_auxiliary: arguments.lossless.lossless,
@@ -79,12 +89,10 @@ pub(super) fn run(arguments: &ConvertArguments, console: &Console) -> seqloom_te
     };
     let joined = join(&pass, &found.paths, options, Unfit::Lose)?;
     let stage = Transcode {
-        header: &joined.header,
-        encoding: encoding.unwrap_or(Encoding::Slow5),
         route: Route::Together(&joined.groups),
-        bits: 0,
-        dataset: None,
-        components: &pass.components,
+        mends_names: arguments.mend_names,
+        compares: arguments.once.deduplicate,
+        ..Transcode::new(&joined.header, encoding.unwrap_or(Encoding::Slow5), &pass.components)
     };
     let source = Sequential::new(joined.inputs, pass.options.clone());
     match encoding {
@@ -114,18 +122,21 @@ fn to_fast5(
 ) -> Result<(), PassError> {
     let mut bytes = Vec::new();
     let mut writer = Fast5Writer::new(stage.0.header, &mut bytes)?;
-    for field in writer.left_out() {
-        let field = String::from_utf8_lossy(field);
-        pass.warn(&format!("FAST5 has no place for the auxiliary field {field}; it is left out"));
+    for what in writer.left_out() {
+        pass.warn(&format!("FAST5 has no place for the {what}; it is left out"));
     }
     let file = AtomicFile::create(path).map_err(OutputError::from)?;
     let write = |bytes: &[u8]| file.file().write_all(bytes).map_err(at_path(path));
     write(&bytes)?;
     let mut written_bytes = bytes.len() as u64;
+    let mut once = Deduplication::default();
     pass.run("convert", source, &stage, |deflated| {
+        if stage.0.compares {
+            deflated.deduplicate(&mut once);
+        }
         pass.book(&deflated.tally)?;
         bytes.clear();
-        for DeflatedRead { read, chunk } in deflated.reads() {
+        for DeflatedRead { read, chunk, .. } in deflated.reads() {
             match writer.push(read, chunk, &mut bytes) {
                 Ok(()) => {}
                 Err(error @ (Fast5WriteError::Hdf5(_) | Fast5WriteError::ReadGroups(_))) => {
@@ -144,8 +155,13 @@ fn to_fast5(
         written_bytes += bytes.len() as u64;
         Ok(write(&bytes)?)
     })?;
+    tell_repeated(pass, &once);
     bytes.clear();
-    let start = writer.finish(&mut bytes)?;
+    let start = match writer.finish(&mut bytes) {
+        // Why there is none was said.
+        Err(Fast5WriteError::NoReads) if pass.is_lossy() => return Ok(()),
+        start => start?,
+    };
     write(&bytes)?;
     file.file().write_all_at(&start, 0).map_err(at_path(path))?;
     pass.wrote(written_bytes + bytes.len() as u64);

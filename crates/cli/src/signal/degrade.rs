@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use seqloom_format::slow5::SignalCompression;
 use seqloom_signal::flow::Sequential;
-use seqloom_signal::operations::{Dataset, Route, Transcode};
+use seqloom_signal::operations::{Dataset, Transcode};
 use seqloom_signal::store::SignalStore;
 use seqloom_terminal::{Console, UsageError};
 
@@ -69,14 +69,7 @@ pub(super) fn run(arguments: &DegradeArguments, console: &Console) -> seqloom_te
     if bits >= BITS_THAT_HURT {
         pass.warn(&format!("{bits} bits are more than noise: basecalls will be worse"));
     }
-    let stage = Transcode {
-        header: &header,
-        encoding,
-        route: Route::Together(&[]),
-        bits,
-        dataset,
-        components: &pass.components,
-    };
+    let stage = Transcode { bits, dataset, ..Transcode::new(&header, encoding, &pass.components) };
     rewrite(&pass, "degrade", Sequential::of(store), &stage, output)?;
     pass.finish("degrade")
 }

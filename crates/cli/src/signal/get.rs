@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use seqloom_format::slow5::SignalCompression;
-use seqloom_signal::operations::{Route, Transcode};
+use seqloom_signal::operations::Transcode;
 use seqloom_signal::store::{Location, ReadIndex, Requests, index_path};
 use seqloom_terminal::error::InputError;
 use seqloom_terminal::{Console, UsageError};
@@ -53,14 +53,7 @@ pub(super) fn run(arguments: &GetArguments, console: &Console) -> seqloom_termin
     let header = store.header().clone();
     let index = index::load(&pass, &store, arguments.index.as_deref())?;
     let wanted = locate(&pass, &index, &ids, arguments)?;
-    let stage = Transcode {
-        header: &header,
-        encoding,
-        route: Route::Together(&[]),
-        bits: 0,
-        dataset: None,
-        components: &pass.components,
-    };
+    let stage = Transcode::new(&header, encoding, &pass.components);
     let requests = Requests::new(store, wanted, pass.threads.get());
     rewrite(&pass, "get", requests, &stage, &arguments.output.output)?;
     pass.finish("get")

@@ -7,7 +7,7 @@ use seqloom_signal::flow::{Sequential, inputs};
 use seqloom_signal::operations::{Differences, Route, Transcode, UnionOptions};
 use seqloom_terminal::Console;
 
-use super::arguments::{Format, LosslessArguments, OutputArguments, RunArguments};
+use super::arguments::{Format, LosslessArguments, OnceArguments, OutputArguments, RunArguments};
 use super::join::{Unfit, join};
 use super::pass::Pass;
 use super::view::rewrite;
@@ -24,6 +24,8 @@ pub(crate) struct MergeArguments {
     allow: bool,
     #[command(flatten)]
     lossless: LosslessArguments,
+    #[command(flatten)]
+    once: OnceArguments,
     #[command(flatten)]
     output: OutputArguments,
     #[command(flatten)]
@@ -46,12 +48,9 @@ pub(super) fn run(arguments: &MergeArguments, console: &Console) -> seqloom_term
     };
     let joined = join(&pass, &found.paths, options, Unfit::Refuse)?;
     let stage = Transcode {
-        header: &joined.header,
-        encoding,
         route: Route::Together(&joined.groups),
-        bits: 0,
-        dataset: None,
-        components: &pass.components,
+        compares: arguments.once.deduplicate,
+        ..Transcode::new(&joined.header, encoding, &pass.components)
     };
     rewrite(&pass, "merge", Sequential::new(joined.inputs, pass.options.clone()), &stage, output)?;
     pass.finish("merge")

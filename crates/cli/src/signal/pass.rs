@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use seqloom_format::signal::SignalHeader;
 use seqloom_io::sink::atomic::{AtomicFile, Publication};
 use seqloom_io::sink::output::{Output, OutputError};
+use seqloom_report::run::core_hours;
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::machine;
 use seqloom_signal::flow::pass::{self, BatchSource, Components, PassOptions, Stage, Tally};
@@ -250,7 +251,8 @@ impl<'a> Pass<'a> {
             ("wall_s", format!("{wall_s:.3}")),
             ("cpu_s", format!("{cpu_s:.3}")),
             ("cpu_utilisation_percent", format!("{utilisation:.1}")),
-            ("core_hours", format!("{:.6}", cpu_s / 3600.0)),
+            ("cpu_hours", format!("{:.6}", cpu_s / 3600.0)),
+            ("core_hours", format!("{:.6}", core_hours(threads, wall_s))),
         ];
         for (name, seconds) in self.component_seconds() {
             rows.push((name, format!("{seconds:.3}")));

@@ -11,7 +11,7 @@ use seqloom_format::signal::SignalHeader;
 use seqloom_format::slow5::SignalCompression;
 use seqloom_io::sink::atomic::{AtomicFile, remove_stale};
 use seqloom_io::sink::output::OutputError;
-use seqloom_io::sink::staging::StagedFolder;
+use seqloom_io::sink::staging::{StagedFolder, remove_leftovers};
 use seqloom_signal::flow::Sequential;
 use seqloom_signal::flow::inputs::{self, ALL_SUFFIXES};
 use seqloom_signal::operations::{
@@ -164,11 +164,19 @@ fn bad_table(path: &Path, error: &DemuxError) -> seqloom_terminal::Error {
     }
 }
 
-/// Makes the folder; what is in one that is there must not be mixed with what we write.
+/// Makes the folder; what is in one that is there must not be mixed with what we write. What runs
+/// that were killed have left is removed.
 fn make_folder(path: &Path) -> seqloom_terminal::Result<()> {
     fs::create_dir_all(path).map_err(at_path(path))?;
-    if fs::read_dir(path).map_err(at_path(path))?.next().is_some() {
-        return Err(UsageError(format!("{} is not empty", path.display())).into());
+    let folder = path.display();
+    if let Some(busy) = remove_leftovers(path).map_err(OutputError::from)? {
+        let text = format!("{folder} is in use: another split writes to {}", busy.display());
+        return Err(UsageError(text).into());
+    }
+    if let Some(entry) = fs::read_dir(path).map_err(at_path(path))?.next() {
+        let name = entry.map_err(at_path(path))?.file_name();
+        let text = format!("{folder} is not empty: {} is in it", Path::new(&name).display());
+        return Err(UsageError(text).into());
     }
     Ok(())
 }
@@ -264,7 +272,7 @@ fn split(
     };
     let components = &pass.components;
     let encoding = parts.encoding;
-    let stage = Transcode { header, encoding, route, bits: 0, dataset: None, components };
+    let stage = Transcode { route, ..Transcode::new(header, encoding, components) };
     pass.run("split", Sequential::of(store), &stage, |encoded| {
         pass.book(&encoded.tally)?;
         sinks.write(pass, encoded, how, &|part| create(&part, header))

@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &StatsArguments, console: &Console) -> seqloom_term
         })?;
     } else {
         let stage = DecodeAll { components: &pass.components };
-        pass.run("stats", Sequential::of(store), &stage, |tally| pass.book(tally))?;
+        pass.run("stats", Sequential::of(store), &stage, |decoded| pass.book(&decoded.tally))?;
     }
     text.push_str(&format!("number of records\t{reads}\n"));
     Output::create(Path::new("-"))?.write(text.as_bytes())?;
@@ -58,8 +58,8 @@ fn any_read_parses(pass: &Pass<'_>, store: &Arc<dyn SignalStore>) -> Result<bool
     }
     let stage = DecodeAll { components: &pass.components };
     let mut reads = 0;
-    pass.run("stats", Sequential::of(store.clone()), &stage, |tally| {
-        reads += tally.reads;
+    pass.run("stats", Sequential::of(store.clone()), &stage, |decoded| {
+        reads += decoded.tally.reads;
         Ok(())
     })?;
     Ok(reads > 0)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use seqloom_format::slow5::SignalCompression;
 use seqloom_signal::flow::Sequential;
 use seqloom_signal::flow::pass::BatchSource;
-use seqloom_signal::operations::{Route, Transcode};
+use seqloom_signal::operations::{Deduplication, Transcode};
 use seqloom_terminal::Console;
 
 use super::arguments::{Format, OutputArguments, RunArguments};
@@ -34,14 +34,7 @@ pub(super) fn run(arguments: &ViewArguments, console: &Console) -> seqloom_termi
     let pass = Pass::new(&arguments.run, console);
     let store = pass.open(&arguments.file)?;
     let header = store.header().clone();
-    let stage = Transcode {
-        header: &header,
-        encoding,
-        route: Route::Together(&[]),
-        bits: 0,
-        dataset: None,
-        components: &pass.components,
-    };
+    let stage = Transcode::new(&header, encoding, &pass.components);
     rewrite(&pass, "view", Sequential::of(store), &stage, output)?;
     pass.finish("view")
 }
@@ -55,9 +48,28 @@ pub(super) fn rewrite<B: BatchSource>(
     output: &Path,
 ) -> Result<(), PassError> {
     let mut sink = RecordSink::create(output, stage.encoding, stage.header)?;
+    let mut once = Deduplication::default();
     pass.run(what, source, stage, |encoded| {
+        if stage.compares {
+            encoded.deduplicate(&mut once);
+        }
         pass.book(&encoded.tally)?;
         sink.write(&encoded.bytes)
     })?;
+    tell_repeated(pass, &once);
     sink.publish(pass)
+}
+
+/// Says how many reads were left out, since they were there before.
+pub(super) fn tell_repeated(pass: &Pass<'_>, once: &Deduplication) {
+    let Deduplication { repeated, in_other_fields, .. } = once;
+    if *repeated > 0 {
+        pass.info(&format!("{repeated} reads were there before and are left out"));
+    }
+    if *in_other_fields > 0 {
+        pass.warn(&format!(
+            "{in_other_fields} of these differ from the first in a field beside the signal; that \
+             of the first is written"
+        ));
+    }
 }

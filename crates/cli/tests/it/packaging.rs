@@ -28,7 +28,7 @@ fn reports(here: &Path) -> PathBuf {
         }
         run(command.arg("-o").arg(here.join(format!("{sample}.bam")))).ok();
     }
-    let later = r#"{"schema": 2, "program": "seqloom 9.0.0", "counts": {}}"#;
+    let later = r#"{"schema": 3, "program": "seqloom 9.0.0", "counts": {}}"#;
     fs::write(reports.join("later.seqloom.json"), later).unwrap();
     fs::write(reports.join("cut.seqloom.json"), "{\"schema\"").unwrap();
     reports
@@ -58,7 +58,7 @@ fn the_plugin_shows_three_samples_in_multiqc() {
     let said = run(multiqc.env("PYTHONPATH", &site)).ok();
     let said = format!("{}{}", said.text(), said.stderr);
     for what in
-        ["Found 3 reports", "later.seqloom.json is left out: it has schema 2", "cut.seqloom"]
+        ["Found 3 reports", "later.seqloom.json is left out: it has schema 3", "cut.seqloom"]
     {
         assert!(said.contains(what), "no {what} in {said}");
     }

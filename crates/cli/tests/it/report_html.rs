@@ -304,6 +304,14 @@ fn stays_within_its_floor(input: &Path, page: &Path) {
     let peak = json["usage"]["peak_rss_bytes"].as_u64().unwrap();
     let allowed = json["memory_bytes"].as_u64().unwrap();
     assert!(peak <= allowed, "{peak} of {allowed} bytes ({least})");
+    // Core-hours are threads by wall time (Gamaarachchi 2020), and were not in layout 1.
+    assert_eq!(json["schema"], 2);
+    let used = |name: &str| json["usage"][name].as_f64().unwrap();
+    for (name, seconds) in
+        [("core_hours", 8.0 * used("wall_seconds")), ("cpu_hours", used("cpu_seconds"))]
+    {
+        assert!((used(name) - seconds / 3600.0).abs() < 1e-9, "{name}: {}", json["usage"]);
+    }
     // Nine copies of the counts of a thousand read groups are planned.
     fs::write(&few, wide_sam(3000, 1)).unwrap();
     let megabytes = |size: String| size.trim_end_matches('M').parse::<u64>().unwrap();

@@ -434,10 +434,15 @@ fn a_report_has_the_components() {
     let line =
         format!("convert --quiet --report {} -o /dev/null --to blow5 -t 2", source.display());
     let ran = signal_line(&line).ok();
+    let number = |name: &str| -> Option<f64> {
+        let row = format!("report\t{name}\t");
+        ran.stderr.lines().find_map(|line| line.strip_prefix(&row))?.parse().ok()
+    };
     for name in [
         "wall_s",
         "cpu_s",
         "cpu_utilisation_percent",
+        "cpu_hours",
         "core_hours",
         "open_s",
         "read_s",
@@ -446,8 +451,10 @@ fn a_report_has_the_components() {
         "encode_s",
         "write_s",
     ] {
-        let row = format!("report\t{name}\t");
-        let value = ran.stderr.lines().find_map(|line| line.strip_prefix(&row));
-        assert!(value.is_some_and(|value| value.parse::<f64>().is_ok()), "{name}: {}", ran.stderr);
+        assert!(number(name).is_some(), "{name}: {}", ran.stderr);
     }
+    // Threads by wall time (Gamaarachchi 2020), of numbers with three and with six digits.
+    let hours = |seconds: f64, name: &str| (number(name).unwrap() - seconds / 3600.0).abs() < 1e-6;
+    assert!(hours(2.0 * number("wall_s").unwrap(), "core_hours"), "{}", ran.stderr);
+    assert!(hours(number("cpu_s").unwrap(), "cpu_hours"), "{}", ran.stderr);
 }

@@ -11,8 +11,6 @@ use arrow_array::types::{
 use arrow_schema::DataType;
 use seqloom_format::signal::{AuxiliaryField, AuxiliaryType};
 
-use crate::text::utf8;
-
 /// Values of a field.
 pub(super) trait Values {
     /// Appends a value as it is kept; `None` where a file has no such field.
@@ -61,7 +59,8 @@ impl<T: ArrowPrimitiveType> Values for Lists<T> {
     }
 }
 
-/// Text, and labels of enums.
+/// Text, and labels of enums. SLOW5 has ASCII here (specification 1.0.0), but nobody checks it:
+/// bytes that are not UTF-8 become U+FFFD, for one odd comment must not cost the table.
 struct Texts {
     labels: Option<Vec<Vec<u8>>>,
     builder: StringBuilder,
@@ -74,7 +73,7 @@ impl Values for Texts {
             (Some(_), _) => None,
             (None, value) => value.filter(|text| !text.is_empty() && *text != b"\0"),
         };
-        self.builder.append_option(text.map(utf8).transpose()?);
+        self.builder.append_option(text.map(String::from_utf8_lossy));
         Ok(())
     }
 

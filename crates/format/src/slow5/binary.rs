@@ -18,7 +18,7 @@ use super::{
     svb_zd,
 };
 use crate::deflate::Deflater;
-use crate::signal::{AuxiliaryValues, SignalHeader, SignalRead};
+use crate::signal::{AuxiliaryValues, SignalHeader, SignalRead, read_id};
 
 /// What ends a BLOW5 file.
 pub const END_OF_FILE: [u8; 5] = *b"5WOLB";
@@ -346,9 +346,7 @@ fn fast_level() -> CompressionLvl {
 
 /// Whether a read has what a record of this header needs.
 pub(super) fn check_read(read: &SignalRead, header: &SignalHeader) -> Result<(), RecordError> {
-    if u16::try_from(read.read_id.len()).is_err() {
-        return Err(RecordError::ReadId(read.read_id.len()));
-    }
+    read_id::check(&read.read_id)?;
     if read.read_group >= header.read_groups {
         let (read_group, read_groups) = (read.read_group, header.read_groups);
         return Err(RecordError::ReadGroup { read_group, read_groups });

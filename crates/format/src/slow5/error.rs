@@ -2,6 +2,7 @@
 //! read the bytes; a position given here counts from the start of the bytes handed over.
 
 use crate::signal::Slow5Version;
+use crate::signal::read_id::ReadIdError;
 
 /// Why bytes are not a header.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -204,9 +205,9 @@ pub enum RecordError {
     /// A value that the text has no form for: infinity, or a tab or line break in a string.
     #[error("{0} has a value that SLOW5 text cannot hold")]
     NoText(String),
-    /// A read id that is empty (in text) or longer than 65,535 bytes.
-    #[error("read id of {0} bytes")]
-    ReadId(usize),
+    /// A read id that must not be written.
+    #[error("{0}")]
+    ReadId(#[from] ReadIdError),
 }
 
 /// Why no record starts at a place where one should.

@@ -10,7 +10,8 @@ use crate::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, SignalRead};
 /// Characters of a bad value that an error shows.
 const SHOWN_BYTES: usize = 20;
 
-/// Replaces `read` by the record of `line`, with or without its line feed.
+/// Replaces `read` by the record of `line`, with or without its line feed. Its id is what stands
+/// there: [`crate::signal::read_id::check`] says whether it may be one.
 ///
 /// # Errors
 /// When the line is not a record of this header; `read` is undefined then.
@@ -25,11 +26,7 @@ pub fn parse_record(
     }
     let mut columns = Columns { line, at: Some(0) };
     read.clear();
-    let id = columns.next("read_id")?;
-    if id.is_empty() || u16::try_from(id.len()).is_err() {
-        return Err(RecordError::ReadId(id.len()));
-    }
-    read.read_id.extend_from_slice(id);
+    read.read_id.extend_from_slice(columns.next("read_id")?);
     read.read_group = columns.value("read_group", number::parse_unsigned)?;
     if read.read_group >= header.read_groups {
         let (read_group, read_groups) = (read.read_group, header.read_groups);
@@ -168,10 +165,7 @@ fn append_columns(
     out: &mut Vec<u8>,
 ) -> Result<(), RecordError> {
     super::binary::check_read(read, header)?;
-    if read.read_id.is_empty() {
-        return Err(RecordError::ReadId(0));
-    }
-    append_bytes(&read.read_id, "read_id", out)?;
+    out.extend_from_slice(&read.read_id);
     out.push(b'\t');
     number::append_integer(read.read_group, out);
     for (field, value) in [

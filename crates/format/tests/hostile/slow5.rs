@@ -1,6 +1,6 @@
 //! What the parsers of SLOW5 and BLOW5 must survive, whatever the bytes; see `exercise.rs`.
 
-use seqloom_format::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, SignalRead};
+use seqloom_format::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, SignalRead, read_id};
 use seqloom_format::slow5::binary::{self, Frame, RecordDecoder, RecordEncoder};
 use seqloom_format::slow5::{
     Compression, MAX_BODY_BYTES, RecordCompression, SignalCompression, ex_zd, header, index,
@@ -138,6 +138,7 @@ pub(crate) fn record(stored: &[u8]) {
         other.samples.clone_from(&read.samples);
         assert_equal(&other, &read);
         let mut out = Vec::new();
+        read_id::mend(&mut read.read_id);
         let mut encoder = RecordEncoder::new(compression).unwrap();
         encoder.append(&read, &header, &mut out).unwrap();
         decoder.decode(&out[8..], &header, &mut other).unwrap();

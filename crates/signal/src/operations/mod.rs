@@ -3,6 +3,7 @@
 mod copy;
 pub(crate) mod degrade;
 pub(crate) mod demultiplex;
+mod duplicates;
 mod index;
 pub(crate) mod merge;
 mod metadata;
@@ -11,6 +12,7 @@ pub(crate) mod transcode;
 pub use copy::Copy;
 pub use degrade::Dataset;
 pub use demultiplex::{DemuxError, DemuxOptions, DemuxTable};
+pub use duplicates::{Deduplication, SeenReads};
 pub use index::{Locate, LocateScratch, Located};
 pub use merge::{Differences, HeaderUnion, UnionError, UnionOptions};
 pub use metadata::{Skim, column_names};

@@ -1,6 +1,7 @@
 //! The stage that turns stored reads into records of SLOW5 or BLOW5.
 
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,6 +13,7 @@ use seqloom_format::slow5::{Compression, HeaderError, header, text};
 use crate::flow::pass::{Components, Stage, StoredRead, Tally, Work};
 use crate::operations::degrade::{Dataset, round_samples};
 use crate::operations::demultiplex::DemuxTable;
+use crate::operations::duplicates::{Content, Deduplication};
 use crate::operations::merge::FieldMap;
 use crate::store::{DecodeScratch, ReadError, SignalStore, StoreFormat};
 
@@ -73,6 +75,10 @@ pub struct Transcode<'a> {
     pub bits: u8,
     /// What each read must be.
     pub dataset: Option<&'static Dataset>,
+    /// Whether ids may have been replaced: records are then not copied as they are stored.
+    pub mends_names: bool,
+    /// Whether reads will be compared, by [`Encoded::deduplicate`].
+    pub compares: bool,
     /// Where time is booked.
     pub components: &'a Components,
 }
@@ -86,6 +92,8 @@ pub struct EncodedRead {
     pub group: u32,
     /// Categories, for [`Route::ByCategory`]: a range of [`Encoded::categories`].
     pub categories: Range<u32>,
+    /// Where its id ends in those of the batch, and its hashes, for reads that are compared.
+    identity: (usize, Content),
 }
 
 /// The records of a batch.
@@ -99,6 +107,10 @@ pub struct Encoded {
     pub categories: Vec<u16>,
     /// What was read and lost.
     pub tally: Tally,
+    /// The file that they are from.
+    source: Option<Arc<Path>>,
+    /// Read ids, one behind the other, of reads that are compared.
+    ids: Vec<u8>,
 }
 
 impl Encoded {
@@ -107,6 +119,27 @@ impl Encoded {
         self.reads.clear();
         self.categories.clear();
         self.tally.clear();
+        self.ids.clear();
+    }
+
+    /// Takes out the reads that were there before; batches in order.
+    pub fn deduplicate(&mut self, once: &mut Deduplication) {
+        let Self { bytes, reads, tally, source, ids, .. } = self;
+        let (mut start, mut id_start, mut end) = (0, 0, 0);
+        reads.retain_mut(|read| {
+            let record = start..read.end;
+            let (id_end, content) = read.identity;
+            let id = &ids[id_start..id_end];
+            (start, id_start) = (read.end, id_end);
+            let is_first = once.is_first(source.as_ref(), id, content, tally);
+            if is_first {
+                bytes.copy_within(record.clone(), end);
+                end += record.len();
+                read.end = end;
+            }
+            is_first
+        });
+        bytes.truncate(end);
     }
 }
 
@@ -138,6 +171,7 @@ impl Stage for Transcode<'_> {
 
     fn process(&self, scratch: &mut Scratch, work: &Work, output: &mut Encoded) {
         output.clear();
+        output.source = work.store.as_ref().map(|store| store.path().clone());
         output.tally.faults.extend_from_slice(&work.batch.faults);
         for stored in work.reads() {
             let before = (output.bytes.len(), output.categories.len());
@@ -153,7 +187,22 @@ impl Stage for Transcode<'_> {
     }
 }
 
-impl Transcode<'_> {
+impl<'a> Transcode<'a> {
+    /// All reads as they are, to one output of this header.
+    #[must_use]
+    pub fn new(header: &'a SignalHeader, encoding: Encoding, components: &'a Components) -> Self {
+        Self {
+            header,
+            encoding,
+            route: Route::Together(&[]),
+            bits: 0,
+            dataset: None,
+            mends_names: false,
+            compares: false,
+            components,
+        }
+    }
+
     /// Decodes, changes, routes and encodes one read.
     fn one(
         &self,
@@ -166,7 +215,12 @@ impl Transcode<'_> {
         let Prepared { group, categories, is_same } = prepared;
         let started = Instant::now();
         self.encode(scratch, stored, is_same, &mut output.bytes)?;
-        output.reads.push(EncodedRead { end: output.bytes.len(), group, categories });
+        let content = self.compares.then(|| {
+            output.ids.extend_from_slice(&scratch.read.read_id);
+            Content::of(&scratch.read)
+        });
+        let identity = (output.ids.len(), content.unwrap_or_default());
+        output.reads.push(EncodedRead { end: output.bytes.len(), group, categories, identity });
         self.components.encode.book(started);
         Ok(())
     }
@@ -193,7 +247,8 @@ impl Transcode<'_> {
         }
         round_samples(&mut scratch.read.samples, self.bits);
         let keeps_fields = self.fields(scratch, input, store);
-        let is_same = keeps_fields && self.bits == 0 && scratch.read.read_group == group;
+        let keeps_rest = self.bits == 0 && !self.mends_names;
+        let is_same = keeps_fields && keeps_rest && scratch.read.read_group == group;
         Ok(Prepared { group, categories, is_same })
     }
 
@@ -270,6 +325,8 @@ pub struct DeflatedRead {
     pub read: SignalRead,
     /// Its samples as a chunk of HDF5.
     pub chunk: Vec<u8>,
+    /// Its hashes, for reads that are compared.
+    content: Content,
 }
 
 /// The reads of a batch.
@@ -280,9 +337,25 @@ pub struct Deflated {
     count: usize,
     /// What was read and lost.
     pub tally: Tally,
+    /// The file that they are from.
+    source: Option<Arc<Path>>,
 }
 
 impl Deflated {
+    /// Takes out the reads that were there before; batches in order.
+    pub fn deduplicate(&mut self, once: &mut Deduplication) {
+        let Self { buffers, count, tally, source } = self;
+        let mut retained = 0;
+        for at in 0..*count {
+            let DeflatedRead { read, content, .. } = &buffers[at];
+            if once.is_first(source.as_ref(), &read.read_id, *content, tally) {
+                buffers.swap(retained, at);
+                retained += 1;
+            }
+        }
+        *count = retained;
+    }
+
     /// The reads.
     #[must_use]
     pub fn reads(&self) -> &[DeflatedRead] {
@@ -305,6 +378,7 @@ impl Stage for Deflate<'_> {
         output: &mut Deflated,
     ) {
         output.count = 0;
+        output.source = work.store.as_ref().map(|store| store.path().clone());
         output.tally.clear();
         output.tally.faults.extend_from_slice(&work.batch.faults);
         let mut categories = Vec::new();
@@ -321,6 +395,8 @@ impl Stage for Deflate<'_> {
             std::mem::swap(&mut buffer.read, &mut scratch.read);
             let deflate = || compressor.compress(&buffer.read.samples, &mut buffer.chunk);
             self.0.components.encode.time(deflate);
+            let content = self.0.compares.then(|| Content::of(&buffer.read));
+            buffer.content = content.unwrap_or_default();
             output.count += 1;
             output.tally.reads += 1;
         }

@@ -106,8 +106,16 @@ fn finish(out: &mut [u8]) -> Result<(), BadFrame> {
 }
 
 fn options_byte(options: Fast5Options) -> u8 {
-    let Fast5Options { allow_run_id_mismatch, keep_unknown, complete_header } = options;
-    u8::from(allow_run_id_mismatch) | u8::from(keep_unknown) << 1 | u8::from(complete_header) << 2
+    let Fast5Options {
+        allow_run_id_mismatch,
+        keep_unknown,
+        complete_header,
+        leave_out_auxiliary,
+        mend_names,
+    } = options;
+    let flags =
+        [allow_run_id_mismatch, keep_unknown, complete_header, leave_out_auxiliary, mend_names];
+    flags.iter().rev().fold(0, |byte, &flag| byte << 1 | u8::from(flag))
 }
 
 fn options_of(byte: u8) -> Fast5Options {
@@ -115,6 +123,8 @@ fn options_of(byte: u8) -> Fast5Options {
         allow_run_id_mismatch: byte & 1 != 0,
         keep_unknown: byte & 2 != 0,
         complete_header: byte & 4 != 0,
+        leave_out_auxiliary: byte & 8 != 0,
+        mend_names: byte & 16 != 0,
     }
 }
 

@@ -14,7 +14,7 @@ mod read_index;
 mod record_file;
 pub(crate) mod requests;
 mod table_file;
-mod uuid;
+pub(crate) mod uuid;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -328,6 +328,9 @@ pub enum Fast5Engine {
 pub struct OpenOptions {
     /// For FAST5.
     pub fast5: Fast5Options,
+    /// Give reads whose id no read may have another one
+    /// ([`seqloom_format::signal::read_id::mend`]), instead of refusing them.
+    pub mend_names: bool,
     /// What reads it.
     pub fast5_engine: Fast5Engine,
     /// Where the time of reading bytes is booked for formats that read while they decode.
@@ -377,8 +380,19 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<dyn SignalStore>, 
                 })?;
             Ok(Arc::new(TableFile { path: name, table, size_bytes }))
         }
-        _ => Ok(Arc::new(RecordFile::new(Box::new(file), name)?)),
+        _ => Ok(Arc::new(RecordFile::new(Box::new(file), name, options.mend_names)?)),
     }
+}
+
+/// A FAST5 file in memory, with all its auxiliary fields.
+#[cfg(test)]
+pub(crate) fn fast5_in_memory(bytes: Vec<u8>) -> Result<Arc<dyn SignalStore>, StoreError> {
+    let (size_bytes, path) = (bytes.len() as u64, Arc::from(Path::new("made")));
+    let options = Fast5Options { complete_header: true, ..Fast5Options::default() };
+    let DecodeScratch { fast5: scratch, .. } = &mut DecodeScratch::default();
+    let table = Fast5File::open(Arc::new(bytes), &path, options, scratch);
+    let table = table.map_err(|error| StoreError::malformed(&path, error.without_path()))?;
+    Ok(Arc::new(TableFile { path, table, size_bytes }))
 }
 
 fn open_fast5(
@@ -395,16 +409,17 @@ fn open_fast5(
         Ok(Arc::new(TableFile { path, table, size_bytes }))
     }
     let size_bytes = file.size_bytes();
+    let fast5 = Fast5Options { mend_names: options.mend_names, ..options.fast5 };
     let DecodeScratch { fast5: scratch, .. } = &mut DecodeScratch::default();
     match &options.fast5_engine {
         Fast5Engine::Own => {
-            let table = Fast5File::open(Arc::new(file), &path, options.fast5, scratch);
+            let table = Fast5File::open(Arc::new(file), &path, fast5, scratch);
             store(table.map_err(|error| error.without_path()), path, size_bytes)
         }
         Fast5Engine::Pool(pool) => {
-            let table = PooledFile::open(pool, &path, options.fast5);
+            let table = PooledFile::open(pool, &path, fast5);
             store(table.map(|it| Box::new(it) as Box<dyn Fast5Table>), path, size_bytes)
         }
-        Fast5Engine::Other(open) => store(open(&path, options.fast5), path, size_bytes),
+        Fast5Engine::Other(open) => store(open(&path, fast5), path, size_bytes),
     }
 }

@@ -8,7 +8,10 @@ use super::uuid::{self, Uuid};
 
 /// A read id that occurs twice: nobody can say which read is meant by it.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("read {0} is there twice; an index needs distinct read ids")]
+#[error(
+    "read {0} is there twice; an index needs distinct read ids: `seqloom signal convert \
+     --deduplicate` writes reads that are the same once"
+)]
 pub struct DuplicateReadId(pub(crate) String);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seqloom_format::read_at::ReadAt;
-use seqloom_format::signal::{SignalHeader, SignalRead};
+use seqloom_format::signal::{SignalHeader, SignalRead, read_id};
 use seqloom_format::slow5::binary::{END_OF_FILE, RecordDecoder};
 use seqloom_format::slow5::{Compression, header, text};
 
@@ -68,14 +68,21 @@ pub(crate) struct RecordFile {
     /// `None` for text.
     compression: Option<Compression>,
     first_record: u64,
+    /// Whether ids that a read may not have are replaced.
+    mends_names: bool,
 }
 
 impl RecordFile {
-    /// Reads the header of `bytes`, which are called `path` in messages.
+    /// Reads the header of `bytes`, which are called `path` in messages. With `mends_names` ids
+    /// that a read may not have are replaced.
     ///
     /// # Errors
     /// [`StoreError`]; [`StoreError::Unknown`] when it begins like neither format.
-    pub(crate) fn new(bytes: Box<dyn ReadAt>, path: Arc<Path>) -> Result<Self, StoreError> {
+    pub(crate) fn new(
+        bytes: Box<dyn ReadAt>,
+        path: Arc<Path>,
+        mends_names: bool,
+    ) -> Result<Self, StoreError> {
         let mut prefix = Vec::new();
         let mut wanted = HEADER_BYTES;
         loop {
@@ -84,7 +91,7 @@ impl RecordFile {
             read_at(bytes.as_ref(), &path, &mut prefix, 0)?;
             if let Some((header, compression, first)) = parse_header(&prefix, &path)? {
                 let first_record = first as u64;
-                return Ok(Self { path, bytes, header, compression, first_record });
+                return Ok(Self { path, bytes, header, compression, first_record, mends_names });
             }
             if held == bytes.size_bytes() {
                 return Err(StoreError::malformed(&path, "the file ends within its header"));
@@ -106,6 +113,14 @@ impl RecordFile {
             Some(_) => frames::blow5(bytes, left_bytes),
             None => frames::slow5(bytes, left_bytes),
         }
+    }
+
+    /// Asks whether a read may have this id.
+    fn check_id(&self, id: &mut Vec<u8>) -> Result<(), ReadError> {
+        if self.mends_names {
+            read_id::mend(id);
+        }
+        read_id::check(id).map_err(ReadError::new)
     }
 
     fn fault(&self, offset: u64, reason: impl ToString, loss: Loss) -> Fault {
@@ -226,12 +241,12 @@ impl SignalStore for RecordFile {
         read: &mut SignalRead,
     ) -> Result<(), ReadError> {
         let body = self.body(batch, frame)?;
-        match self.compression {
-            None => text::parse_record(body, &self.header, read).map_err(ReadError::new),
-            Some(compression) => {
-                scratch.blow5(compression)?.decode(body, &self.header, read).map_err(ReadError::new)
-            }
-        }
+        let decoded = match self.compression {
+            None => text::parse_record(body, &self.header, read),
+            Some(compression) => scratch.blow5(compression)?.decode(body, &self.header, read),
+        };
+        decoded.map_err(ReadError::new)?;
+        self.check_id(&mut read.read_id)
     }
 
     fn decode_without_samples(
@@ -247,7 +262,10 @@ impl SignalStore for RecordFile {
         };
         let body = self.body(batch, frame)?;
         let decoder = scratch.blow5(compression)?;
-        decoder.decode_without_samples(body, &self.header, read).map_err(ReadError::new)
+        let samples = decoder.decode_without_samples(body, &self.header, read);
+        let samples = samples.map_err(ReadError::new)?;
+        self.check_id(&mut read.read_id)?;
+        Ok(samples)
     }
 
     fn check_end(&self) -> Result<(), StoreError> {
@@ -273,14 +291,18 @@ impl SignalStore for RecordFile {
         id: &mut Vec<u8>,
     ) -> Result<(), ReadError> {
         let body = self.body(batch, frame)?;
-        let Some(compression) = self.compression else {
-            let end = memchr::memchr(b'\t', body).filter(|&end| end > 0);
-            let end = end.ok_or_else(|| ReadError::new("the line has no read id"))?;
-            id.clear();
-            id.extend_from_slice(&body[..end]);
-            return Ok(());
-        };
-        scratch.blow5(compression)?.read_id(body, id).map_err(ReadError::new)
+        match self.compression {
+            None => {
+                let end = memchr::memchr(b'\t', body);
+                let end = end.ok_or_else(|| ReadError::new("the line has no read id"))?;
+                id.clear();
+                id.extend_from_slice(&body[..end]);
+            }
+            Some(compression) => {
+                scratch.blow5(compression)?.read_id(body, id).map_err(ReadError::new)?;
+            }
+        }
+        self.check_id(id)
     }
 }
 

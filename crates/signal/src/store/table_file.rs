@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use seqloom_format::signal::{SignalHeader, SignalRead};
+use seqloom_format::signal::{SignalHeader, SignalRead, read_id};
 
 use super::{
     Cursor, DecodeScratch, Frame, FrameBatch, ReadError, SignalStore, StoreError, StoreFormat,
@@ -205,6 +205,6 @@ impl<T: Table> SignalStore for TableFile<T> {
     ) -> Result<(), ReadError> {
         let index = usize::try_from(frame.offset).unwrap_or(usize::MAX);
         *id = self.table.read_id(index);
-        Ok(())
+        read_id::check(id).map_err(ReadError::new)
     }
 }

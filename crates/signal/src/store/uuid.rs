@@ -1,10 +1,10 @@
 //! Read ids that are UUIDs: 16 bytes, or 36 characters in text (RFC 9562, section 4).
 
 /// A UUID.
-pub(super) type Uuid = [u8; 16];
+pub(crate) type Uuid = [u8; 16];
 
 /// A UUID in text, `8-4-4-4-12` digits in lower case.
-pub(super) fn text(uuid: Uuid) -> [u8; 36] {
+pub(crate) fn text(uuid: Uuid) -> [u8; 36] {
     const HEX: [u8; 16] = *b"0123456789abcdef";
     let mut out = [b'-'; 36];
     let places = (0..36).filter(|place| ![8, 13, 18, 23].contains(place));
@@ -14,7 +14,7 @@ pub(super) fn text(uuid: Uuid) -> [u8; 36] {
 }
 
 /// The UUID whose [`text`] this is; `None` for any other spelling.
-pub(super) fn parse(spelled: &[u8]) -> Option<Uuid> {
+pub(crate) fn parse(spelled: &[u8]) -> Option<Uuid> {
     let digits = spelled.iter().filter(|&&letter| letter != b'-').map(|&letter| digit(letter));
     let mut uuid: Uuid = [0; 16];
     for (place, digit) in digits.enumerate() {

@@ -2,4 +2,5 @@
 
 mod fast5;
 mod pod5;
+mod roundtrip;
 mod store;

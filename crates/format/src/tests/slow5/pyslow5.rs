@@ -195,7 +195,8 @@ fn hard_file(
         header.attributes.insert(name.as_bytes().to_vec(), values.collect());
     }
     let reads = (0..40).map(|number| SignalRead {
-        read_id: format!("read-{number}-{}", "x".repeat(number * number / 4)).into_bytes(),
+        read_id: format!("read-{number}-{}", "x".repeat((number * number / 4).min(240)))
+            .into_bytes(),
         read_group: number as u32 % read_groups,
         digitisation: [8192.0, 2048.0][number % 2],
         offset: (number as f64 - 20.0) / 3.0,

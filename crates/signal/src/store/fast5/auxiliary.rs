@@ -188,7 +188,7 @@ impl Auxiliary {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(name);
         let name_end = self.bytes.len();
-        let convert = |expected| Fast5Problem::Convert { name: lossy(name), expected };
+        let convert = |expected| Fast5Problem::ConvertAuxiliary { name: lossy(name), expected };
         match (kind, value) {
             (Kind::Number(number), value) => {
                 if !number.encode(value, &mut self.bytes) {
@@ -269,7 +269,7 @@ impl Auxiliary {
             let value = self.value(met);
             let convert = |expected| {
                 let name = lossy(&column.name);
-                Fast5Problem::Convert { name, expected }
+                Fast5Problem::ConvertAuxiliary { name, expected }
             };
             match (&column.kind, met.kind) {
                 (AuxiliaryType::Char, Kind::Text) => out.push(value),
@@ -311,7 +311,7 @@ fn own_kind(name: &[u8], value: FieldValue<'_>) -> Result<Kind, Fast5Problem> {
             Ok(Kind::Number(Number::of_integer(size_bytes, signed)))
         }
         FieldValue::Enum { .. } => Ok(Kind::Enum),
-        _ if is_end_reason => Err(Fast5Problem::Convert { name: lossy(name), expected }),
+        _ if is_end_reason => Err(Fast5Problem::ConvertAuxiliary { name: lossy(name), expected }),
         FieldValue::F32(_) => Ok(Kind::Number(Number::F32)),
         FieldValue::F64(_) => Ok(Kind::Number(Number::F64)),
         FieldValue::Text(_) => Ok(Kind::Text),

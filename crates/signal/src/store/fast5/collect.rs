@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use seqloom_format::hdf5::{LinkTarget, Links, ObjectKind};
+use seqloom_format::signal::read_id;
 
 use super::auxiliary::{self, Auxiliary};
 use super::engine::{Engine, Field, FieldValue};
@@ -12,10 +13,19 @@ use super::error::{Fast5Problem, lossy};
 const MAX_DEPTH: usize = 12;
 /// Most objects of one read, so that links that meet again cannot multiply work.
 const MAX_OBJECTS: usize = 1000;
-/// Longest read id (SLOW5 1.0.0: its length has 16 bits).
-const MAX_READ_ID_BYTES: usize = u16::MAX as usize;
 /// Fields of a read that are numbers, in the order of [`ReadFields::numbers`].
 const NUMBERS: [&str; 4] = ["digitisation", "offset", "range", "sampling_rate"];
+/// Attributes of `Raw` that MinKNOW and `pod5 convert to_fast5` write, and that `slow5tools f2s`
+/// (1.3.0, `read_fast5.c`) does not store: what the software made of the signal, not the signal.
+const NOT_STORED: [&[u8]; 7] = [
+    b"num_minknow_events",
+    b"num_reads_since_mux_change",
+    b"predicted_scaling_scale",
+    b"predicted_scaling_shift",
+    b"time_since_mux_change",
+    b"tracked_scaling_scale",
+    b"tracked_scaling_shift",
+];
 
 /// How a file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,6 +34,11 @@ pub struct Fast5Options {
     pub allow_run_id_mismatch: bool,
     /// Keep attributes that have no place as auxiliary fields (`f2s --dump-all`).
     pub keep_unknown: bool,
+    /// Leave out auxiliary fields, and with them all attributes that have no place (`f2s --lossless
+    /// false`).
+    pub leave_out_auxiliary: bool,
+    /// Give reads whose id no read may have another one ([`read_id::mend`]).
+    pub mend_names: bool,
     /// Look at the attributes of all reads when the file is opened, so that no auxiliary field is
     /// lost because the first read lacks it. f2s does not.
     pub complete_header: bool,
@@ -250,14 +265,10 @@ fn take_attribute(
     if matches!(value, FieldValue::Other) {
         return leave_out(name, options);
     }
-    if name == b"pore_type" {
-        match value {
-            FieldValue::Text(b"not_set") => {}
-            FieldValue::Text(text) => return Err(Fast5Problem::PoreType(lossy(text))),
-            _ => return Err(Fast5Problem::AttributeType(lossy(name))),
-        }
+    if name == b"pore_type" && !matches!(value, FieldValue::Text(_)) {
+        return Err(Fast5Problem::AttributeType(lossy(name)));
     }
-    let mut place = take_read_field(field, fields)?;
+    let mut place = take_read_field(field, fields, options)?;
     let is_header = matches!(role, Role::Root | Role::ContextTags | Role::TrackingId)
         || matches!(name, b"pore_type" | b"run_id");
     if is_header {
@@ -272,9 +283,10 @@ fn take_attribute(
         if name == b"file_version" {
             // Of a file that was made of others: that of the root is the file's.
             header.offer(name, value);
-        } else if options.keep_unknown {
+        } else if options.keep_unknown && !options.leave_out_auxiliary {
             fields.auxiliary.push(field)?;
-        } else if !(role == Role::Raw && name == b"num_minknow_events") {
+        } else if !(options.leave_out_auxiliary || role == Role::Raw && NOT_STORED.contains(&name))
+        {
             return Ok(Place::None);
         }
     }
@@ -284,17 +296,29 @@ fn take_attribute(
 /// A list has no place in SLOW5, and no reader of raw signal wants one: it costs the file nothing,
 /// unless its name is that of something which a read has or everything is to be kept.
 fn leave_out(name: &[u8], options: Fast5Options) -> Result<Place, Fast5Problem> {
-    let is_wanted = matches!(name, b"read_id" | b"run_id" | b"pore_type")
-        || NUMBERS.iter().any(|number| number.as_bytes() == name)
-        || auxiliary::is_known(name);
-    match is_wanted || options.keep_unknown {
-        true => Err(Fast5Problem::AttributeType(lossy(name))),
-        false => Ok(Place::Taken),
+    let is_left_out = options.leave_out_auxiliary && auxiliary::is_known(name);
+    let is_wanted =
+        matches!(name, b"run_id" | b"pore_type") || is_of_read(name) && name != b"duration";
+    match (is_wanted && !is_left_out, options.keep_unknown && !options.leave_out_auxiliary) {
+        (true, _) => Err(Fast5Problem::AttributeType(lossy(name))),
+        (false, true) => Err(Fast5Problem::List(lossy(name))),
+        (false, false) => Ok(Place::Taken),
     }
 }
 
+/// Whether an attribute of this name is one of the read, whatever group has it.
+pub(super) fn is_of_read(name: &[u8]) -> bool {
+    matches!(name, b"read_id" | b"duration")
+        || NUMBERS.iter().any(|number| number.as_bytes() == name)
+        || auxiliary::is_known(name)
+}
+
 /// Takes an attribute that is a field of the read or an auxiliary field, whatever its group.
-fn take_read_field(field: Field<'_>, fields: &mut ReadFields) -> Result<Place, Fast5Problem> {
+fn take_read_field(
+    field: Field<'_>,
+    fields: &mut ReadFields,
+    options: Fast5Options,
+) -> Result<Place, Fast5Problem> {
     let Field { name, value } = field;
     if name == b"duration" {
         return Ok(Place::Taken); // the number of samples says it
@@ -303,15 +327,15 @@ fn take_read_field(field: Field<'_>, fields: &mut ReadFields) -> Result<Place, F
         let FieldValue::Text(id) = value else {
             return Err(Fast5Problem::AttributeType(lossy(name)));
         };
-        let starts_well = id.first().is_some_and(u8::is_ascii_alphanumeric);
-        if !starts_well || id.len() > MAX_READ_ID_BYTES {
-            return Err(Fast5Problem::ReadId(lossy(id)));
-        }
         if std::mem::replace(&mut fields.has_read_id, true) {
             return Err(Fast5Problem::Duplicate(lossy(name)));
         }
         fields.read_id.clear();
         fields.read_id.extend_from_slice(id);
+        if options.mend_names {
+            read_id::mend(&mut fields.read_id);
+        }
+        read_id::check(&fields.read_id)?;
         return Ok(Place::Taken);
     }
     if let Some(index) = NUMBERS.iter().position(|number| number.as_bytes() == name) {
@@ -326,26 +350,38 @@ fn take_read_field(field: Field<'_>, fields: &mut ReadFields) -> Result<Place, F
         return Ok(Place::Taken);
     }
     if auxiliary::is_known(name) {
-        fields.auxiliary.push(field)?;
+        if !options.leave_out_auxiliary {
+            fields.auxiliary.push(field)?;
+        }
         return Ok(Place::Taken);
     }
     Ok(Place::None)
 }
 
-/// What SLOW5's text form cannot keep: white space but blanks, and a lone full stop.
+/// Refuses names and texts that [`is_name`] and [`is_text`] do not allow. A read id has a rule of its own.
 fn check_texts(field: Field<'_>) -> Result<(), Fast5Problem> {
-    // C's isspace, without the blank.
-    let breaks = |text: &[u8]| text.iter().any(|byte| (b'\t'..=b'\r').contains(byte));
     let name = field.name;
-    if name == b"." || name.is_empty() || breaks(name) {
+    if !is_name(name) {
         return Err(Fast5Problem::AttributeName(lossy(name)));
     }
     match field.value {
-        FieldValue::Text(text) if text == b"." || breaks(text) => {
+        FieldValue::Text(text) if name != b"read_id" && !is_text(text) => {
             Err(Fast5Problem::AttributeText { name: lossy(name), text: lossy(text) })
         }
         _ => Ok(()),
     }
+}
+
+/// Whether an attribute may have this name.
+pub(super) fn is_name(name: &[u8]) -> bool {
+    !name.is_empty() && is_text(name)
+}
+
+/// Whether an attribute may have this text: what SLOW5's text form cannot keep it may not,
+/// which is white space but blanks and a lone full stop; nor NUL, which ends a text in HDF5.
+pub(super) fn is_text(text: &[u8]) -> bool {
+    // C's isspace, without the blank.
+    text != b"." && !text.iter().any(|&byte| byte == 0 || (b'\t'..=b'\r').contains(&byte))
 }
 
 impl HeaderSink<'_> {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use seqloom_format::hdf5::Hdf5Error;
+use seqloom_format::signal::read_id::ReadIdError;
 
 /// A file or read that cannot be used: where, and why.
 #[derive(Debug, thiserror::Error)]
@@ -64,11 +65,16 @@ pub enum Fast5Problem {
         /// Its value.
         text: String,
     },
-    /// A field of a read that is a list or of a type that has no place in SLOW5; any attribute
-    /// that is, where all are to be kept.
+    /// A field of a read that is a list or of a type that has no place in SLOW5.
     #[error("attribute {0:?} is a list or of an unexpected type")]
     AttributeType(String),
-    /// An attribute has not the type or range that its field has.
+    /// Any other attribute that is, where all are to be kept.
+    #[error(
+        "attribute {0:?} is a list or of an unexpected type, which `seqloom signal convert \
+         --dump-all` cannot keep; without --dump-all it is left out"
+    )]
+    List(String),
+    /// An attribute has not the type or range that a field of all reads has.
     #[error("attribute {name:?} cannot be made {expected}")]
     Convert {
         /// Name of the attribute.
@@ -76,8 +82,22 @@ pub enum Fast5Problem {
         /// Type of the field.
         expected: &'static str,
     },
+    /// An attribute has not the type or range that an auxiliary field has.
+    #[error(
+        "attribute {name:?} cannot be made {expected}; `seqloom signal convert -l no` leaves \
+         auxiliary fields out"
+    )]
+    ConvertAuxiliary {
+        /// Name of the attribute.
+        name: String,
+        /// Type of the field.
+        expected: &'static str,
+    },
     /// An attribute in a place where none of that name is known.
-    #[error("attribute {name:?} of group {group:?} is unexpected")]
+    #[error(
+        "attribute {name:?} of group {group:?} has no place in SLOW5; `seqloom signal convert \
+         --dump-all` makes an auxiliary field of it, and -l no leaves it out"
+    )]
     UnexpectedAttribute {
         /// Name of the attribute.
         name: String,
@@ -88,7 +108,10 @@ pub enum Fast5Problem {
     #[error("attribute {0:?} is in two places")]
     Duplicate(String),
     /// Reads of one file belong to several runs.
-    #[error("run_id {found:?} is not that of the reads before, {expected:?}")]
+    #[error(
+        "run_id {found:?} is not that of the reads before, {expected:?}; `seqloom signal convert \
+         --allow` takes all reads for those of one run"
+    )]
     RunIdMismatch {
         /// The run of the reads before.
         expected: String,
@@ -110,14 +133,14 @@ pub enum Fast5Problem {
     /// A field that every read must have.
     #[error("{0} is missing")]
     Missing(&'static str),
-    /// A read id that is no UUID, or too long.
-    #[error("read_id {0:?} starts with neither letter nor digit, or is too long")]
-    ReadId(String),
-    /// `pore_type` is set, to what nobody knows yet.
-    #[error("pore_type is {0:?}, not \"not_set\"")]
-    PoreType(String),
+    /// A read id that no read may have.
+    #[error("{0}")]
+    ReadId(#[from] ReadIdError),
     /// Labels of an enum that SLOW5 cannot keep, or a value without a label.
-    #[error("attribute {0:?}: its labels, or its value among them, cannot be kept")]
+    #[error(
+        "attribute {0:?}: its labels, or its value among them, cannot be kept; `seqloom signal \
+         convert -l no` leaves auxiliary fields out"
+    )]
     EnumLabels(String),
     /// A second dataset in a read, or none of signal.
     #[error("there is more than one dataset in a read")]

@@ -379,7 +379,7 @@ fn error_in(
 }
 
 /// The major number of `MAJOR.MINOR`.
-fn major_version(version: &[u8]) -> Result<u32, Fast5Problem> {
+pub(super) fn major_version(version: &[u8]) -> Result<u32, Fast5Problem> {
     let text = str::from_utf8(version).unwrap_or_default();
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let parsed = text.split_once('.').filter(|(_, minor)| digits(minor) > 0);

@@ -4,9 +4,10 @@
 //! root, of `context_tags` and `tracking_id`, and `run_id` and `pore_type` wherever they stand, are
 //! header attributes; `read_id`, `digitisation`, `offset`, `range`, `sampling_rate` and the one
 //! dataset are the read; `start_time`, `read_number`, `start_mux`, `median_before`, `end_reason`
-//! and `channel_number` are auxiliary fields in the order in which they stand in the first read. An
-//! attribute that has no such place is an error unless [`Fast5Options::keep_unknown`] makes an
-//! auxiliary field of it; `Analyses`, `PreviousReadInfo` and `Sequences` are passed over, and lists
+//! and `channel_number` are auxiliary fields in the order in which they stand in the first read.
+//! Seven attributes of `Raw`, such as `tracked_scaling_scale`, are not stored. Another attribute
+//! that has no such place is an error, but [`Fast5Options::keep_unknown`] makes auxiliary fields of
+//! all, and [`Fast5Options::leave_out_auxiliary`] leaves all out; `Analyses`, `PreviousReadInfo` and `Sequences` are passed over, and lists
 //! are left out, which SLOW5 has no place for (f2s refuses the file; ONT's reader takes it).
 //!
 //! Where f2s gives up the whole file, one read is an error here and the others stay: the header

@@ -3,7 +3,9 @@
 //! Header attributes go to `context_tags` where nanopore software puts them, and else to
 //! `tracking_id`; both groups stand once and are shared by all reads, as in files of MinKNOW.
 //! Auxiliary fields that FAST5 knows become attributes of `Raw` and `channel_id`. Missing values
-//! are written as SLOW5's missing values, so that reading the file back finds every field.
+//! are written as SLOW5's missing values, so that reading the file back finds every field. Whatever
+//! the reader of FAST5 refuses is not written: a header attribute or field is left out, a read is
+//! refused, a file without a read or a run is.
 //!
 //! The caller writes what is appended, one piece behind the other, and at the end puts
 //! [`Fast5Writer::finish`]'s bytes over the start of the file. Memory grows by about 100 bytes a
@@ -15,10 +17,13 @@ use std::collections::btree_map::Entry;
 use seqloom_format::hdf5::{
     Hdf5Writer, Messages, NumberType, SUPERBLOCK_BYTES, WriteError, superblock,
 };
-use seqloom_format::signal::{AuxiliaryType, SignalHeader, SignalRead};
+use seqloom_format::signal::read_id::{self, ReadIdError};
+use seqloom_format::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, SignalRead};
 
 use super::auxiliary::{KNOWN, Kind, Number};
+use super::collect::{is_name, is_of_read, is_text};
 use super::error::lossy;
+use super::file::major_version;
 
 /// Attributes that stand in `context_tags`: those that MinKNOW, MinION Bream and ont_fast5_api have
 /// there. All others stand in `tracking_id`.
@@ -62,14 +67,29 @@ pub enum Fast5WriteError {
     /// HDF5 has no room for something.
     #[error(transparent)]
     Hdf5(#[from] WriteError),
+    /// A file without reads: what all have in common is in the groups of reads.
+    #[error("there are no reads, and a FAST5 file cannot be without: its header is with its reads")]
+    NoReads,
+    /// The reads are of no run, or its id is no text of FAST5.
+    #[error(
+        "FAST5 needs the attribute run_id, as a text that is not \".\" and has no white space but \
+         blanks; to SLOW5 and BLOW5 the reads can be converted"
+    )]
+    RunId,
     /// Two reads of one name.
-    #[error("read {0:?} is there twice")]
+    #[error(
+        "read {0:?} is there twice; `seqloom signal convert --deduplicate` writes reads that are \
+         the same once"
+    )]
     Duplicate(String),
-    /// A read id that is no name of a group.
-    #[error("read id {0:?} cannot be the name of a group")]
-    ReadId(String),
+    /// A read id that no read may have.
+    #[error("{0}")]
+    ReadId(#[from] ReadIdError),
     /// A value that the attribute's type in FAST5 cannot hold.
-    #[error("read {read:?}: {field} does not fit its type in FAST5")]
+    #[error(
+        "read {read:?}: {field} has a value that FAST5 cannot hold; with -l no auxiliary fields are \
+         left out"
+    )]
     Convert {
         /// The read.
         read: String,
@@ -95,6 +115,8 @@ pub struct Fast5Writer {
     writer: Hdf5Writer,
     header: SignalHeader,
     columns: Vec<Column>,
+    /// Names of the header attributes that readers would refuse, or take for those of a read.
+    unfit: Vec<Vec<u8>>,
     context_tags: u64,
     tracking_id: u64,
     /// Groups of reads with their addresses, in the order in which the root group lists them.
@@ -113,25 +135,18 @@ impl Fast5Writer {
         if header.read_groups != 1 {
             return Err(Fast5WriteError::ReadGroups(header.read_groups));
         }
-        let column = |field: &seqloom_format::signal::AuxiliaryField| match KNOWN
-            .iter()
-            .find(|(name, _)| *name == field.name)
-        {
-            Some((_, Kind::Number(number))) if !field.is_array => Column::Number(*number),
-            Some((_, Kind::Text)) if field.kind == AuxiliaryType::Char && field.is_array => {
-                Column::ChannelNumber
-            }
-            _ => match &field.kind {
-                AuxiliaryType::Enum(labels) if field.name == b"end_reason" && !field.is_array => {
-                    Column::EndReason(labels.clone())
-                }
-                _ => Column::None,
-            },
-        };
+        let run_id = first_value(header, b"run_id");
+        if run_id.is_empty() || !is_text(run_id) {
+            return Err(Fast5WriteError::RunId);
+        }
+        let is_unfit =
+            |name: &[u8]| is_of_read(name) || !is_name(name) || !is_text(first_value(header, name));
+        let names = header.attributes.keys();
         let mut file = Self {
             writer: Hdf5Writer::at(0),
             header: header.clone(),
             columns: header.auxiliary.iter().map(column).collect(),
+            unfit: names.filter(|name| is_unfit(name)).cloned().collect(),
             context_tags: 0,
             tracking_id: 0,
             reads: BTreeMap::new(),
@@ -143,10 +158,16 @@ impl Fast5Writer {
         Ok(file)
     }
 
-    /// Names of the auxiliary fields that FAST5 has no place for, which are not written.
-    pub fn left_out(&self) -> impl Iterator<Item = &[u8]> {
+    /// What FAST5 has no place for and is not written: header attributes and auxiliary fields, each
+    /// in words.
+    #[must_use]
+    pub fn left_out(&self) -> Vec<String> {
         let columns = self.columns.iter().zip(&self.header.auxiliary);
-        columns.filter(|(column, _)| **column == Column::None).map(|(_, field)| &field.name[..])
+        let columns = columns.filter(|(column, _)| **column == Column::None);
+        let fields = columns.map(|(_, field)| format!("auxiliary field {}", lossy(&field.name)));
+        let attributes = self.unfit.iter();
+        let attributes = attributes.map(|name| format!("header attribute {:?}", lossy(name)));
+        attributes.chain(fields).collect()
     }
 
     /// Appends a read. `chunk` is what [`seqloom_format::hdf5::SignalCompressor`] made of
@@ -161,9 +182,7 @@ impl Fast5Writer {
         out: &mut Vec<u8>,
     ) -> Result<(), Fast5WriteError> {
         let id = &read.read_id;
-        if id.is_empty() || id.contains(&b'/') || id.contains(&0) {
-            return Err(Fast5WriteError::ReadId(lossy(id)));
-        }
+        read_id::check(id)?;
         self.name.clear();
         self.name.extend_from_slice(b"read_");
         self.name.extend_from_slice(id);
@@ -187,8 +206,11 @@ impl Fast5Writer {
     /// what was written there first.
     ///
     /// # Errors
-    /// Attributes that HDF5 cannot hold.
+    /// There are no reads, or attributes that HDF5 cannot hold.
     pub fn finish(mut self, out: &mut Vec<u8>) -> Result<Vec<u8>, Fast5WriteError> {
+        if self.reads.is_empty() {
+            return Err(Fast5WriteError::NoReads);
+        }
         let messages = &mut self.messages;
         messages.clear();
         messages.text(b"file_type", b"multi-read")?;
@@ -212,7 +234,8 @@ impl Fast5Writer {
             self.messages.clear();
             for (name, values) in &self.header.attributes {
                 let is = |names: &[&str]| names.iter().any(|known| known.as_bytes() == name);
-                if !is(&NOT_TAGS) && is(&CONTEXT_TAGS) == is_context {
+                let is_tag = !is(&NOT_TAGS) && !self.unfit.contains(name);
+                if is_tag && is(&CONTEXT_TAGS) == is_context {
                     let value = values.first().map_or(&b""[..], |value| value);
                     self.messages.text(name, value)?;
                 }
@@ -243,11 +266,10 @@ impl Fast5Writer {
         let none = std::iter::empty();
         let channel = self.writer.group(none, &mut self.messages, 1, out)?.header;
         self.messages.clear();
-        for name in ["run_id", "pore_type"] {
-            let values = self.header.attributes.get(name.as_bytes());
-            let value = values.and_then(|values| values.first()).filter(|it| !it.is_empty());
-            if let Some(value) = value {
-                self.messages.text(name.as_bytes(), value)?;
+        for name in [&b"run_id"[..], b"pore_type"] {
+            let value = first_value(&self.header, name);
+            if !value.is_empty() && is_text(value) {
+                self.messages.text(name, value)?;
             }
         }
         let members = [
@@ -264,6 +286,10 @@ impl Fast5Writer {
         messages.clear();
         for (index, (column, field)) in columns.iter().zip(&header.auxiliary).enumerate() {
             let value = read.auxiliary.get(index);
+            let refused = || {
+                let (read, field) = (lossy(&read.read_id), lossy(&field.name));
+                Fast5WriteError::Convert { read, field }
+            };
             match column {
                 Column::Number(kind) => {
                     number.clear();
@@ -271,13 +297,16 @@ impl Fast5Writer {
                     if is_missing {
                         number.extend_from_slice(&kind.kind().missing());
                     } else if !kind.convert(&field.kind, value, number) {
-                        let (read, field) = (lossy(&read.read_id), lossy(&field.name));
-                        return Err(Fast5WriteError::Convert { read, field });
+                        return Err(refused());
                     }
                     messages.number(&field.name, number_type(*kind), number)?;
                 }
                 Column::EndReason(labels) => {
-                    messages.label(&field.name, labels, value.first().copied().unwrap_or(255))?;
+                    let reason = value.first().copied().unwrap_or(u8::MAX);
+                    if reason != u8::MAX && labels.get(usize::from(reason)).is_none() {
+                        return Err(refused());
+                    }
+                    messages.label(&field.name, labels, reason)?;
                 }
                 Column::ChannelNumber | Column::None => {}
             }
@@ -294,7 +323,12 @@ impl Fast5Writer {
         messages.clear();
         for (index, (column, field)) in columns.iter().zip(&header.auxiliary).enumerate() {
             if *column == Column::ChannelNumber {
-                messages.text(&field.name, read.auxiliary.get(index))?;
+                let value = read.auxiliary.get(index);
+                if !is_text(value) {
+                    let (read, field) = (lossy(&read.read_id), lossy(&field.name));
+                    return Err(Fast5WriteError::Convert { read, field });
+                }
+                messages.text(&field.name, value)?;
             }
         }
         for (name, value) in [
@@ -307,6 +341,28 @@ impl Fast5Writer {
         }
         Ok(())
     }
+}
+
+/// What an auxiliary field becomes.
+fn column(field: &AuxiliaryField) -> Column {
+    match KNOWN.iter().find(|(name, _)| *name == field.name) {
+        Some((_, Kind::Number(number))) if !field.is_array => Column::Number(*number),
+        Some((_, Kind::Text)) if field.kind == AuxiliaryType::Char && field.is_array => {
+            Column::ChannelNumber
+        }
+        _ => match &field.kind {
+            AuxiliaryType::Enum(labels) if field.name == b"end_reason" && !field.is_array => {
+                Column::EndReason(labels.clone())
+            }
+            _ => Column::None,
+        },
+    }
+}
+
+/// The value of a header attribute in the one read group; empty when there is none.
+fn first_value<'a>(header: &'a SignalHeader, name: &[u8]) -> &'a [u8] {
+    let values = header.attributes.get(name).map(Vec::as_slice).unwrap_or_default();
+    values.first().map(Vec::as_slice).unwrap_or_default()
 }
 
 fn number_type(kind: Number) -> NumberType {
@@ -327,13 +383,7 @@ fn number_type(kind: Number) -> NumberType {
 /// The version of the file: that of the header, unless it is one of single-read files, by which
 /// readers would take this one for such.
 fn file_version(header: &SignalHeader) -> &[u8] {
-    let version = header.attributes.get(&b"file_version"[..]).and_then(|values| values.first());
-    let is_multi = |version: &[u8]| {
-        let major = version.split(|&byte| byte == b'.').next().unwrap_or_default();
-        major.iter().any(|&digit| digit != b'0') && major.iter().all(u8::is_ascii_digit)
-    };
-    version
-        .map(|it| &it[..])
-        .filter(|&it| it.contains(&b'.') && is_multi(it))
-        .unwrap_or(FILE_VERSION)
+    let version = first_value(header, b"file_version");
+    let is_multi = major_version(version).is_ok_and(|major| major > 0);
+    if is_multi && is_text(version) { version } else { FILE_VERSION }
 }

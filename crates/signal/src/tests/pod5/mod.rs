@@ -5,7 +5,7 @@
 
 mod hostile;
 #[path = "../../../../format/tests/hostile/pod5_file.rs"]
-mod pod5_file;
+pub(super) mod pod5_file;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -13,7 +13,7 @@ use seqloom_runtime::pool::WorkerPanic;
 use crate::flow::account::{Account, Fault};
 use crate::flow::pass::{self, BatchSource, Components, PassOptions};
 use crate::flow::sources::Sequential;
-use crate::operations::transcode::{Encoding, Route, Transcode};
+use crate::operations::transcode::{Encoding, Transcode};
 use crate::store::{RecordFile, SignalStore, StoreError};
 
 /// Every encoding that is worth a test of its own here; the codecs have tests of all.
@@ -82,7 +82,7 @@ pub(crate) fn file(encoding: Encoding, reads: &[SignalRead]) -> (Vec<u8>, Vec<us
 
 pub(crate) fn open(bytes: Vec<u8>) -> Result<Arc<dyn SignalStore>, StoreError> {
     let bytes: Box<dyn ReadAt> = Box::new(bytes);
-    Ok(Arc::new(RecordFile::new(bytes, Arc::from(Path::new("made")))?))
+    Ok(Arc::new(RecordFile::new(bytes, Arc::from(Path::new("made")), false)?))
 }
 
 /// What can end a pass here.
@@ -116,14 +116,7 @@ pub(crate) fn pass<B: BatchSource>(
     threads: usize,
 ) -> Result<Passed, PassEnd> {
     let components = Components::default();
-    let stage = Transcode {
-        header,
-        encoding: Encoding::Slow5,
-        route: Route::Together(&[]),
-        bits: 0,
-        dataset: None,
-        components: &components,
-    };
+    let stage = Transcode::new(header, Encoding::Slow5, &components);
     let mut passed = Passed::default();
     let threads = NonZeroUsize::new(threads).unwrap();
     let watch = || Ok::<_, PassEnd>(());

@@ -2,5 +2,5 @@
 //! one by one.
 
 mod damaged;
-mod made;
+pub(super) mod made;
 mod threads;

@@ -5,6 +5,8 @@
 //! a place for everything the others keep of a read. Current in picoampere is
 //! `(sample + offset) * range / digitisation`.
 
+pub mod read_id;
+
 use std::collections::BTreeMap;
 
 /// Type of one auxiliary value, or of the elements of an array of them.
@@ -178,7 +180,7 @@ impl AuxiliaryValues {
 /// One read of raw signal. Callers keep one and have it filled again and again.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SignalRead {
-    /// Read id, a UUID in text as a rule; at most 65,535 bytes.
+    /// Read id, a UUID in text as a rule; [`read_id`] says what it may be.
     pub read_id: Vec<u8>,
     /// Read group, from 0.
     pub read_group: u32,
