@@ -20,7 +20,7 @@ use super::arguments::{Format, LosslessArguments, OnceArguments, OutputArguments
 use super::error::PassError;
 use super::join::{Unfit, join};
 use super::pass::Pass;
-use super::view::{rewrite, tell_repeated};
+use super::view::{report_repeated, rewrite};
 use crate::output::at_path;
 
 /// Arguments of `seqloom signal convert`.
@@ -90,7 +90,7 @@ pub(super) fn run(arguments: &ConvertArguments, console: &Console) -> seqloom_te
     let joined = join(&pass, &found.paths, options, Unfit::Lose)?;
     let stage = Transcode {
         route: Route::Together(&joined.groups),
-        mends_names: arguments.mend_names,
+        mend_names: arguments.mend_names,
         compares: arguments.once.deduplicate,
         ..Transcode::new(&joined.header, encoding.unwrap_or(Encoding::Slow5), &pass.components)
     };
@@ -155,7 +155,7 @@ fn to_fast5(
         written_bytes += bytes.len() as u64;
         Ok(write(&bytes)?)
     })?;
-    tell_repeated(pass, &once);
+    report_repeated(pass, &once);
     bytes.clear();
     let start = match writer.finish(&mut bytes) {
         // Why there is none was said.

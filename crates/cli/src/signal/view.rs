@@ -56,19 +56,19 @@ pub(super) fn rewrite<B: BatchSource>(
         pass.book(&encoded.tally)?;
         sink.write(&encoded.bytes)
     })?;
-    tell_repeated(pass, &once);
+    report_repeated(pass, &once);
     sink.publish(pass)
 }
 
 /// Says how many reads were left out, since they were there before.
-pub(super) fn tell_repeated(pass: &Pass<'_>, once: &Deduplication) {
+pub(super) fn report_repeated(pass: &Pass<'_>, once: &Deduplication) {
     let Deduplication { repeated, in_other_fields, .. } = once;
     if *repeated > 0 {
         pass.info(&format!("{repeated} reads were there before and are left out"));
     }
     if *in_other_fields > 0 {
         pass.warn(&format!(
-            "{in_other_fields} of these differ from the first in a field beside the signal; that \
+            "{in_other_fields} of these differ from the first in a field other than the signal; that \
              of the first is written"
         ));
     }

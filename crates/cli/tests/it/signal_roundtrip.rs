@@ -96,8 +96,8 @@ fn line(here: &Path, line: &str) -> Run {
 
 /// Every command that reads takes the file, whole.
 fn read_by_all(here: &Path, file: &str, reads: usize) {
-    let told = format!("{reads} reads decoded");
-    line(here, &format!("signal check --full {file}")).ok().logs(&[&told]);
+    let decoded = format!("{reads} reads decoded");
+    line(here, &format!("signal check --full {file}")).ok().logs(&[&decoded]);
     line(here, &format!("signal check {file}")).ok();
     let stats = line(here, &format!("signal stats {file}")).ok().text();
     assert!(stats.ends_with(&format!("number of records\t{reads}\n")), "{file}: {stats}");

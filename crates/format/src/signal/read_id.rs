@@ -8,7 +8,7 @@
 
 /// Most bytes of a read id: those of a read name (SAM specification, QNAME).
 pub const MAX_READ_ID_BYTES: usize = 254;
-/// What stands for a byte that an id may not have.
+/// Replaces a byte that an id may not have.
 const REPLACEMENT: u8 = b'_';
 /// Begins an id that would else begin with neither letter nor digit.
 const PREFIX: u8 = b'r';
@@ -73,7 +73,7 @@ pub fn check(id: &[u8]) -> Result<(), ReadIdError> {
 
 /// Makes a read id of any bytes; what is one already stays as it is. Two ids that differ may
 /// become the same.
-pub fn mend(id: &mut Vec<u8>) {
+pub fn rename(id: &mut Vec<u8>) {
     for byte in id.iter_mut().filter(|byte| !is_possible(**byte)) {
         *byte = REPLACEMENT;
     }
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_read_id_is_a_read_name_that_every_format_can_hold() {
-        let t = |id: &[u8], expected: Option<&str>, mended: &[u8]| {
+        let t = |id: &[u8], expected: Option<&str>, renamed: &[u8]| {
             let said = check(id).map_err(|error| error.to_string());
             match (expected, &said) {
                 (None, Ok(())) => {}
@@ -106,8 +106,8 @@ mod tests {
                 _ => panic!("{:?}: {said:?}", String::from_utf8_lossy(id)),
             }
             let mut id = id.to_vec();
-            mend(&mut id);
-            assert_eq!(id, mended);
+            rename(&mut id);
+            assert_eq!(id, renamed);
         };
         t(b"a649a4ae-c43d-492a-b6a1-a5b8b8076be4", None, b"a649a4ae-c43d-492a-b6a1-a5b8b8076be4");
         // squigulator's, of simulated reads.
@@ -132,12 +132,12 @@ mod tests {
         fn what_is_made_of_any_bytes_is_a_read_id(
             id in prop::collection::vec(any::<u8>(), 0..300),
         ) {
-            let (mut mended, is_one) = (id.clone(), check(&id).is_ok());
-            mend(&mut mended);
-            prop_assert_eq!(check(&mended), Ok(()));
-            prop_assert_eq!(mended == id, is_one);
+            let (mut renamed, is_one) = (id.clone(), check(&id).is_ok());
+            rename(&mut renamed);
+            prop_assert_eq!(check(&renamed), Ok(()));
+            prop_assert_eq!(renamed == id, is_one);
             // Also a read name of SAM.
-            prop_assert!(mended.iter().all(|byte| matches!(byte, b'!'..=b'?' | b'A'..=b'~')));
+            prop_assert!(renamed.iter().all(|byte| matches!(byte, b'!'..=b'?' | b'A'..=b'~')));
         }
     }
 }

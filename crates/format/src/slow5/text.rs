@@ -10,7 +10,7 @@ use crate::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, SignalRead};
 /// Characters of a bad value that an error shows.
 const SHOWN_BYTES: usize = 20;
 
-/// Replaces `read` by the record of `line`, with or without its line feed. Its id is what stands
+/// Replaces `read` by the record of `line`, with or without its line feed. Its id is what is
 /// there: [`crate::signal::read_id::check`] says whether it may be one.
 ///
 /// # Errors

@@ -138,7 +138,7 @@ pub(crate) fn record(stored: &[u8]) {
         other.samples.clone_from(&read.samples);
         assert_equal(&other, &read);
         let mut out = Vec::new();
-        read_id::mend(&mut read.read_id);
+        read_id::rename(&mut read.read_id);
         let mut encoder = RecordEncoder::new(compression).unwrap();
         encoder.append(&read, &header, &mut out).unwrap();
         decoder.decode(&out[8..], &header, &mut other).unwrap();

@@ -76,7 +76,7 @@ pub struct Transcode<'a> {
     /// What each read must be.
     pub dataset: Option<&'static Dataset>,
     /// Whether ids may have been replaced: records are then not copied as they are stored.
-    pub mends_names: bool,
+    pub mend_names: bool,
     /// Whether reads will be compared, by [`Encoded::deduplicate`].
     pub compares: bool,
     /// Where time is booked.
@@ -109,7 +109,7 @@ pub struct Encoded {
     pub tally: Tally,
     /// The file that they are from.
     source: Option<Arc<Path>>,
-    /// Read ids, one behind the other, of reads that are compared.
+    /// Read ids, one after the other, of reads that are compared.
     ids: Vec<u8>,
 }
 
@@ -197,7 +197,7 @@ impl<'a> Transcode<'a> {
             route: Route::Together(&[]),
             bits: 0,
             dataset: None,
-            mends_names: false,
+            mend_names: false,
             compares: false,
             components,
         }
@@ -247,7 +247,7 @@ impl<'a> Transcode<'a> {
         }
         round_samples(&mut scratch.read.samples, self.bits);
         let keeps_fields = self.fields(scratch, input, store);
-        let keeps_rest = self.bits == 0 && !self.mends_names;
+        let keeps_rest = self.bits == 0 && !self.mend_names;
         let is_same = keeps_fields && keeps_rest && scratch.read.read_group == group;
         Ok(Prepared { group, categories, is_same })
     }

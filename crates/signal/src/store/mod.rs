@@ -329,7 +329,7 @@ pub struct OpenOptions {
     /// For FAST5.
     pub fast5: Fast5Options,
     /// Give reads whose id no read may have another one
-    /// ([`seqloom_format::signal::read_id::mend`]), instead of refusing them.
+    /// ([`seqloom_format::signal::read_id::rename`]), instead of refusing them.
     pub mend_names: bool,
     /// What reads it.
     pub fast5_engine: Fast5Engine,

@@ -69,11 +69,11 @@ pub(crate) struct RecordFile {
     compression: Option<Compression>,
     first_record: u64,
     /// Whether ids that a read may not have are replaced.
-    mends_names: bool,
+    mend_names: bool,
 }
 
 impl RecordFile {
-    /// Reads the header of `bytes`, which are called `path` in messages. With `mends_names` ids
+    /// Reads the header of `bytes`, which are called `path` in messages. With `mend_names` ids
     /// that a read may not have are replaced.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl RecordFile {
     pub(crate) fn new(
         bytes: Box<dyn ReadAt>,
         path: Arc<Path>,
-        mends_names: bool,
+        mend_names: bool,
     ) -> Result<Self, StoreError> {
         let mut prefix = Vec::new();
         let mut wanted = HEADER_BYTES;
@@ -91,7 +91,7 @@ impl RecordFile {
             read_at(bytes.as_ref(), &path, &mut prefix, 0)?;
             if let Some((header, compression, first)) = parse_header(&prefix, &path)? {
                 let first_record = first as u64;
-                return Ok(Self { path, bytes, header, compression, first_record, mends_names });
+                return Ok(Self { path, bytes, header, compression, first_record, mend_names });
             }
             if held == bytes.size_bytes() {
                 return Err(StoreError::malformed(&path, "the file ends within its header"));
@@ -117,8 +117,8 @@ impl RecordFile {
 
     /// Asks whether a read may have this id.
     fn check_id(&self, id: &mut Vec<u8>) -> Result<(), ReadError> {
-        if self.mends_names {
-            read_id::mend(id);
+        if self.mend_names {
+            read_id::rename(id);
         }
         read_id::check(id).map_err(ReadError::new)
     }

@@ -37,7 +37,7 @@ pub struct Fast5Options {
     /// Leave out auxiliary fields, and with them all attributes that have no place (`f2s --lossless
     /// false`).
     pub leave_out_auxiliary: bool,
-    /// Give reads whose id no read may have another one ([`read_id::mend`]).
+    /// Give reads whose id no read may have another one ([`read_id::rename`]).
     pub mend_names: bool,
     /// Look at the attributes of all reads when the file is opened, so that no auxiliary field is
     /// lost because the first read lacks it. f2s does not.
@@ -333,7 +333,7 @@ fn take_read_field(
         fields.read_id.clear();
         fields.read_id.extend_from_slice(id);
         if options.mend_names {
-            read_id::mend(&mut fields.read_id);
+            read_id::rename(&mut fields.read_id);
         }
         read_id::check(&fields.read_id)?;
         return Ok(Place::Taken);
