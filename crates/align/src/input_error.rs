@@ -4,6 +4,7 @@
 use seqloom_io::source::SourceError;
 use seqloom_runtime::error::{Class, Place, RunError};
 
+use crate::input_tags::TagError;
 use crate::umi::UmiError;
 
 /// Why the input cannot be cut.
@@ -92,6 +93,18 @@ pub enum CohortError {
         name: String,
         /// What is wrong.
         source: UmiError,
+    },
+    /// What the input says of a read cannot be a tag of its records.
+    #[error("{files}: record {record}, read '{name}': {source}")]
+    Tag {
+        /// The file or files, joined by `+`.
+        files: String,
+        /// 1-based record: in each of two files, or in the only one.
+        record: u64,
+        /// Read name.
+        name: String,
+        /// What is wrong.
+        source: TagError,
     },
     /// A read the engine would not survive.
     #[error("{files}: read '{name}' has {bases} bases; this engine takes at most {limit}")]

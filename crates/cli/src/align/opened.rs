@@ -213,6 +213,7 @@ fn open_source(
         keep_comments: arguments.input.append_comments,
         assume_phred33: arguments.input.assume_phred33,
         phred64: arguments.input.phred64,
+        names: arguments.input.read_names.policy(),
         max_text_bytes: MAX_READ_BYTES,
         restart_every_bytes,
         ..SourceOptions::default()
