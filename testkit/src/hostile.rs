@@ -171,13 +171,8 @@ pub fn header(random: &mut Random, sequences: &[(&str, usize)]) -> Vec<u8> {
     }
     let groups: [&[u8]; 4] =
         [b"@RG\tID:a\tSM:s", b"@RG\tID:lane 1", "@RG\tID:gr\u{fc}n\tDS:".as_bytes(), b"@RG\tID:@"];
-    let others: [&[u8]; 5] = [
-        b"@CO\tfree \t\ttext \xff\x01",
-        b"@CO",
-        b"@PG\tID:p\tCL:x\tID:q",
-        b"@XY\tanything",
-        b"@PG\tID:p.1\tPP:p",
-    ];
+    let others: [&[u8]; 4] =
+        [b"@CO\tfree \t\ttext \xff\x01", b"@CO", b"@PG\tID:p\tCL:x\tID:q", b"@PG\tID:p.1\tPP:p"];
     for line in groups.iter().chain(&others) {
         if random.percent(60) {
             text.extend_from_slice(line);

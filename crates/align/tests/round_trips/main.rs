@@ -185,6 +185,13 @@ fn read_alignments(path: &Path, read_names: ReadNames) -> Result<Vec<u8>, String
     }
 }
 
+/// The header of a file of SAM or BAM, and its records.
+fn read_with_header(path: &Path, names: ReadNames) -> Result<(Header, Vec<u8>), String> {
+    let records = read_alignments(path, names)?;
+    let source = AlignmentSource::open(&[path.to_path_buf()], AlignmentOptions::default());
+    Ok((source.unwrap().headers()[0].clone(), records))
+}
+
 /// Reads records as `align` does, of which all must be good.
 fn read_reads(path: &Path) {
     let source = ReadSource::open(&[path.to_path_buf()], SourceOptions::default()).unwrap();
@@ -262,44 +269,34 @@ fn files_of_hostile_records_are_read_by_every_reader_once_one_has_taken_them() {
         let names = if renames { ReadNames::Rename } else { ReadNames::Check };
         let are_names_good = renames || bad % 2 == 0;
         let are_good = are_names_good && bad / 2 == 0;
-        // Reads in two files.
-        let files = hostile::fastq(&mut random, &bench.genome, &options);
-        let [first, second] = &files;
-        let paths = [bench.write("in1.fq", first), bench.write("in2.fq", second)];
-        let how = How { names, pairing: Pairing::TwoFiles, input: InputTags::Comments };
-        match bench.align(&paths, how) {
-            Ok(records) => bench.must_be_read(&bench.header, &records),
+        let aligned = |paths: &[PathBuf], pairing, input| {
+            bench.align(paths, How { names, pairing, input }).map(|it| (bench.header.clone(), it))
+        };
+        let (written, file) = match random.below(4) {
+            0 => {
+                let files = hostile::fastq(&mut random, &bench.genome, &options);
+                let [first, second] = &files;
+                let paths = [bench.write("in1.fq", first), bench.write("in2.fq", second)];
+                (aligned(&paths, Pairing::TwoFiles, InputTags::Comments), "in1.fq")
+            }
+            1 => {
+                let path = bench.write("in.bam", &hostile::bam(&mut random, &SEQUENCES, &options));
+                (aligned(&[path], Pairing::Adjacent, InputTags::Fields), "in.bam")
+            }
+            2 => {
+                let path = bench.write("in.bam", &hostile::bam(&mut random, &SEQUENCES, &options));
+                (read_with_header(&path, names), "in.bam")
+            }
+            _ => {
+                let path = bench.write("in.sam", &hostile::sam(&mut random, &SEQUENCES, &options));
+                (read_with_header(&path, names), "in.sam")
+            }
+        };
+        match written {
+            Ok((header, records)) => bench.must_be_read(&header, &records),
             Err(error) => {
-                must_say_where(&error, "in");
+                must_say_where(&error, file);
                 prop_assert!(!are_good, "{}", error);
-            }
-        }
-        // Records of SAM and BAM, as they are, and aligned.
-        let text = hostile::sam(&mut random, &SEQUENCES, &options);
-        let bytes = hostile::bam(&mut random, &SEQUENCES, &options);
-        for (file, content) in [("in.sam", text), ("in.bam", bytes)] {
-            let path = bench.write(file, &content);
-            match read_alignments(&path, names) {
-                Ok(records) => {
-                    let source = AlignmentSource::open(&[path.clone()], AlignmentOptions::default());
-                    let header = source.unwrap().headers()[0].clone();
-                    bench.must_be_read(&header, &records);
-                }
-                Err(error) => {
-                    must_say_where(&error, file);
-                    prop_assert!(!are_good, "{}", error);
-                }
-            }
-            if file == "in.sam" {
-                continue;
-            }
-            let how = How { names, pairing: Pairing::Adjacent, input: InputTags::Fields };
-            match bench.align(&[path], how) {
-                Ok(records) => bench.must_be_read(&bench.header, &records),
-                Err(error) => {
-                    must_say_where(&error, file);
-                    prop_assert!(!are_good, "{}", error);
-                }
             }
         }
     });

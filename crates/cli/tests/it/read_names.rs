@@ -185,6 +185,13 @@ fn records_of_names_that_sam_does_not_allow_are_refused_or_renamed() {
         run(&mut columns).fails_with(3).says(&place);
         run(columns.arg("--mend-names")).ok();
     }
+    // Behind the header: a record, though its line begins as those of headers do.
+    let text = [HEADER, b"@at\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\n"].concat();
+    let sam = write(here.path(), "first.sam", text);
+    let place = ["first.sam: record 1 (@at), line 3", "'@' in the read name", "--mend-names"];
+    run(&mut prep(&sam, &[], &out)).fails_with(3).says(&place);
+    run(&mut prep(&sam, &["--mend-names"], &out)).ok();
+    assert_eq!(names(&out), ["_at"]);
     let place = ["in.bam", "record 2 (grün)", "byte 0xc3 in the read name", "--mend-names"];
     run(&mut align(&[&file], &[], &out)).fails_with(3).says(&place);
     run(&mut align(&[&file], &["--mend-names"], &out)).ok();
@@ -273,5 +280,5 @@ fn header_lines_with_a_nul_or_a_tag_twice_are_refused() {
     let file = write(here.path(), "in.bam", bam(&text, "c", &[]));
     run(&mut prep(&file, &[], &out)).ok();
     let mut command = prep(&file, &["--read-group", r"@RG\tID:a\tID:b"], &out);
-    run(&mut command).fails_with(2);
+    run(&mut command).fails_with(2).says(&["each tag once"]);
 }

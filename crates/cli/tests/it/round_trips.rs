@@ -34,6 +34,9 @@ const PREP: [&str; 8] = [
     "--sort keep --remove-tags XA,YA --read-group @RG\\tID:new\\tSM:s --filter-unmapped",
 ];
 
+/// `-K`: the default would need more memory than such files are worth.
+const COHORT_BASES: &str = "100000";
+
 /// A reference with an index, some of whose names are odd.
 struct Bench {
     reference: Reference,
@@ -130,8 +133,20 @@ impl Bench {
 
     fn align(&self, files: &[&Path]) -> Command {
         let mut command = seqloom(["align", "--quiet", "--no-pg", "-t", "1", "-m", "2G"]);
+        command.args(["-K", COHORT_BASES]);
         command.arg(&self.reference.ours).args(files);
         command
+    }
+
+    /// Has `align` read files of reads that a command has written.
+    #[track_caller]
+    fn must_be_aligned(&self, files: &[PathBuf], case: &Case) {
+        if fs::metadata(&files[0]).unwrap().len() == 0 {
+            return;
+        }
+        let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+        let run = run(self.align(&paths).arg("-o").arg(case.path("of_files.bam")));
+        assert_eq!(run.code(), 0, "seed {}: {files:?}: {}", case.seed, run.stderr);
     }
 
     /// Whether the run wrote its output; one that did not refuses the file as it should.
@@ -197,6 +212,11 @@ fn reads(bench: &Bench, case: &Case) {
     let mut options = vec!["--mode", case.pick(&MODES)];
     options.extend(case.names());
     options.extend(has_tags.then_some("-C"));
+    let unaligned = case.path("unaligned.fq");
+    let has_files = options[1] == "ungapped";
+    if has_files {
+        options.extend(["--unaligned-reads", unaligned.to_str().unwrap()]);
+    }
     let out = case.path(random.pick(&["out.bam", "out.sam"]));
     if out.ends_with("out.sam") || random.percent(30) {
         options.extend(["--no-sort", "--no-mark-duplicates"]);
@@ -206,9 +226,15 @@ fn reads(bench: &Bench, case: &Case) {
         return;
     }
     bench.must_be_read(&out, case);
+    if has_files {
+        let mates = ["unaligned_1.fq", "unaligned_2.fq"].map(|name| case.path(name));
+        let files: &[PathBuf] = if is_paired { &mates } else { &[unaligned] };
+        bench.must_be_aligned(files, case);
+    }
     if is_paired && case.seed.is_multiple_of(10) {
         let mut words = vec!["align".to_owned(), bench.reference.ours.display().to_string()];
         words.extend(files.iter().map(|file| file.display().to_string()));
+        words.extend(["-K", COHORT_BASES].map(str::to_owned));
         words.extend(case.names().iter().map(|&name| name.to_owned()));
         words.extend(has_tags.then(|| "-C".to_owned()));
         let tasks = case.path("tasks");
@@ -242,9 +268,17 @@ fn unaligned_bam(bench: &Bench, case: &Case) {
     let file = case.write("in.bam", &bytes);
     let out = case.path("out.bam");
     let mut command = bench.align(&[&file]);
-    command.args(["--mode", case.pick(&MODES)]).args(case.names()).arg("-o").arg(&out);
+    let mode = case.pick(&MODES);
+    let unaligned = case.path("unaligned.fq");
+    command.args(["--mode", mode]).args(case.names()).arg("-o").arg(&out);
+    if mode == "ungapped" {
+        command.arg("--unaligned-reads").arg(&unaligned);
+    }
     if bench.has_written(run(&mut command), case, case.is_good(true)) {
         bench.must_be_read(&out, case);
+        if mode == "ungapped" {
+            bench.must_be_aligned(&[unaligned], case);
+        }
     }
 }
 
@@ -272,6 +306,6 @@ fn what_any_command_writes_every_command_reads() {
         }
     });
     let (written, refused) = (bench.written.into_inner(), bench.refused.into_inner());
-    println!("{written} files written and read, {refused} refused");
+    eprintln!("{written} files written and read, {refused} refused");
     assert!(written > files / 2 && refused > files / 10, "{written} and {refused} of {files}");
 }

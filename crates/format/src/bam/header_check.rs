@@ -69,6 +69,9 @@ pub enum LineFault {
     /// It does not start with `@` and two letters.
     #[error("does not start with '@' and a two-letter type")]
     NotAHeaderLine,
+    /// It is of a type that the specification (1.3) does not have; samtools refuses it in SAM.
+    #[error("is of type @{0}; there are @HD, @SQ, @RG, @PG and @CO")]
+    UnknownType(String),
     /// It is a good header line, but not an @RG line.
     #[error("is not an @RG line")]
     NotAReadGroup,
@@ -123,8 +126,10 @@ impl Seen {
         if !line::is_header_line(text) {
             return Err(LineFault::NotAHeaderLine);
         }
-        if !line::has_fields(line::kind(text)) {
-            return Ok(None);
+        match line::kind(text) {
+            b"HD" | b"SQ" | b"RG" | b"PG" => {}
+            b"CO" => return Ok(None),
+            kind => return Err(LineFault::UnknownType(lossy(kind))),
         }
         if let Some(field) = line::bad_field(text) {
             return Err(LineFault::BadField(lossy(field)));

@@ -21,11 +21,6 @@ fn is_field(field: &[u8], tag: [u8; 2]) -> bool {
     field.len() >= 3 && field[..2] == tag && field[2] == b':'
 }
 
-/// Whether `kind` is one of the line types whose fields this program reads.
-pub(super) fn has_fields(kind: &[u8]) -> bool {
-    matches!(kind, b"HD" | b"SQ" | b"RG" | b"PG")
-}
-
 /// Whether the line starts with `@`, two letters, and a tab or nothing.
 pub(super) fn is_header_line(line: &[u8]) -> bool {
     line.first() == Some(&b'@')
