@@ -71,7 +71,6 @@ pub enum EmitError {
 impl RunError for EmitError {
     fn class(&self) -> Class {
         match self {
-            Self::InputTag { .. } => Class::Input,
             Self::TooLarge { .. } => Class::Input,
             Self::Record(_) | Self::Lost { .. } | Self::Disordered(_) | Self::Part => Class::Bug,
         }
@@ -79,7 +78,6 @@ impl RunError for EmitError {
 
     fn place(&self) -> Place {
         match self {
-            Self::InputTag { name, .. } => Place::default().at_name(name),
             Self::TooLarge { .. }
             | Self::Record(_)
             | Self::Lost { .. }

@@ -130,6 +130,7 @@ impl RunError for CohortError {
             | Self::NotGrouped { .. }
             | Self::MatesApart { .. }
             | Self::Umi { .. }
+            | Self::Tag { .. }
             | Self::TooLong { .. } => Class::Input,
         }
     }
@@ -140,7 +141,8 @@ impl RunError for CohortError {
             Self::UnequalCounts { shorter, records, .. } => (shorter, Some(*records), None),
             Self::NamesDiffer { files, record, first, .. } => (files, Some(*record), Some(first)),
             Self::NumbersWrong { files, record, name, .. }
-            | Self::Umi { files, record, name, .. } => (files, Some(*record), Some(name)),
+            | Self::Umi { files, record, name, .. }
+            | Self::Tag { files, record, name, .. } => (files, Some(*record), Some(name)),
             Self::NotGrouped { path } => (path, None, None),
             Self::MatesApart { path, name, records } => (path, Some(records[1]), Some(name)),
             Self::TooLong { files, name, .. } => (files, None, Some(name)),

@@ -26,7 +26,7 @@ pub enum TagError {
     #[error("{0} in its comment; -C takes comments of SAM tags, such as BC:Z:ACGT")]
     Comment(SamError),
     /// Of unaligned BAM.
-    #[error("{0}")]
+    #[error(transparent)]
     Field(#[from] RecordError),
 }
 

@@ -12,7 +12,7 @@ pub enum RecordError {
     #[error("record has a malformed read name")]
     BadName,
     /// The read's name.
-    #[error("{0}")]
+    #[error(transparent)]
     Name(#[from] ReadNameFault),
     /// The lengths of name, CIGAR, bases and qualities add up to more than the record has.
     #[error("record needs {needed_bytes} bytes for its parts and has {available_bytes}")]

@@ -9,7 +9,7 @@ pub enum SamError {
     #[error("line has {0} fields; a SAM record has at least 11, separated by tabs")]
     TooFewFields(usize),
     /// QNAME.
-    #[error("{0}")]
+    #[error(transparent)]
     Name(#[from] ReadNameFault),
     /// A field that is not what it should be.
     #[error("{field} {text:?} is malformed or out of range")]
