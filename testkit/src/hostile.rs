@@ -25,7 +25,7 @@ pub const ODD_SEQUENCES: [&str; 5] =
 /// not.
 #[must_use]
 pub fn read_name(random: &mut Random, number: usize, is_good: bool) -> Vec<u8> {
-    // No digit behind a slash, which would be the number of a mate and no part of the name.
+    // No digit after a slash, which would be the number of a mate and no part of the name.
     let own = format!("x{number:x}").into_bytes();
     let length = match random.below(8) {
         0 => own.len(),

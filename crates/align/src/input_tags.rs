@@ -77,7 +77,7 @@ fn append_comment(comment: &[u8], replaced: &[[u8; 2]], out: &mut Vec<u8>) -> Re
 #[derive(Debug, Default)]
 pub struct ReadTags {
     bytes: Vec<u8>,
-    /// Two for each template: behind the tags of its first and of its second read.
+    /// Two for each template: the ends of the tags of its first and of its second read.
     ends: Vec<usize>,
 }
 

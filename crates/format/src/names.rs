@@ -106,8 +106,8 @@ fn read_name_fault(name: &[u8]) -> ReadNameFault {
 
 /// Makes a read name of bytes that are not one, in place, and returns its length: `_` in place of
 /// each byte that SAM does not allow; of a name longer than [`MAX_READ_NAME_BYTES`] the first 237
-/// bytes, `_`, and 16 hexadecimal digits of a hash of the whole name (FNV-1a, 64 bits). Equal names,
-/// those of mates, stay equal; long names that differ stay different.
+/// bytes, `_`, and 16 hexadecimal digits of a hash of the whole name (FNV-1a, 64 bits). Equal
+/// names, those of mates, stay equal; long names that differ stay different.
 pub fn rename_read(name: &mut [u8]) -> usize {
     let is_long = name.len() > MAX_READ_NAME_BYTES;
     let suffix = is_long.then(|| format!("_{:016x}", fnv1a(name)));

@@ -127,7 +127,6 @@ impl Bench {
             sam::append_record(body, header.references(), &mut text).unwrap();
         }
         let path = self.write("written.sam", &text);
-        // Without records and header there is nothing to tell SAM by.
         let again = read_alignments(&path, ReadNames::Check).unwrap();
         assert_eq!(framed_records(&again).count(), count);
         let mut printed = header.text();

@@ -185,7 +185,7 @@ fn records_of_names_that_sam_does_not_allow_are_refused_or_renamed() {
         run(&mut columns).fails_with(3).says(&place);
         run(columns.arg("--mend-names")).ok();
     }
-    // Behind the header: a record, though its line begins as those of headers do.
+    // After the header: a record, though its line begins as those of headers do.
     let text = [HEADER, b"@at\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\n"].concat();
     let sam = write(here.path(), "first.sam", text);
     let place = ["first.sam: record 1 (@at), line 3", "'@' in the read name", "--mend-names"];
@@ -274,7 +274,7 @@ fn header_lines_with_a_nul_or_a_tag_twice_are_refused() {
     let text = [HEADER, b"@CO\tbefore\0behind\n@CO\tlast\n"].concat();
     let file = write(here.path(), "in.bam", bam(&text, "c", &[]));
     run(&mut prep(&file, &[], &out)).fails_with(3).says(&["in.bam", "header line 3", "NUL"]);
-    // Padding behind the last line, as the specification allows it; and a tag twice, as old
+    // Padding after the last line, as the specification allows it; and a tag twice, as old
     // programs wrote it.
     let text = [HEADER, b"@PG\tID:bwa\tCL:bwa mem -R @RG\tID:a\tSM:s\n\0\0\0"].concat();
     let file = write(here.path(), "in.bam", bam(&text, "c", &[]));

@@ -28,10 +28,11 @@ const SEARCH_EFFORT: usize = 16;
 /// `reference_count` references, and returns the `bin` that it should have: what htslib puts in its
 /// place when it reads a record with a CIGAR, whatever was stored (often 0).
 ///
-/// Beyond [`RecordRef::new`]: the name and the auxiliary fields are as [`names`](crate::names) says;
-/// both reference indices are in the header; the CIGAR of a mapped record covers its bases, and hard
-/// clips are only at its ends; qualities are at most 93, or all of them absent. Left alone are values that are odd but readable: positions behind the end
-/// of the reference, unmapped records with a CIGAR, unknown read groups, a field that occurs twice.
+/// Beyond [`RecordRef::new`]: the name and the auxiliary fields are as [`names`](crate::names)
+/// says; both reference indices are in the header; the CIGAR of a mapped record covers its bases,
+/// and hard clips are only at its ends; qualities are at most 93, or all of them absent. Let
+/// through are values that are odd but readable: positions past the end of the reference, unmapped
+/// records with a CIGAR, unknown read groups, a field that occurs twice.
 ///
 /// # Errors
 /// A [`RecordError`] that names the first part at fault.

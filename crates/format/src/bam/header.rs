@@ -225,9 +225,9 @@ impl Header {
     /// or @CO line, and returns its ID.
     ///
     /// # Errors
-    /// [`HeaderError::ReadGroupLine`] when it is malformed, has no ID, or the ID exists; also when it
-    /// has a tag twice, which the specification (1.3) forbids and programs nevertheless write: header
-    /// lines that are read may have it.
+    /// [`HeaderError::ReadGroupLine`] when it is malformed, has no ID, or the ID exists; also when
+    /// it has a tag twice, which the specification (1.3) forbids and programs nevertheless write:
+    /// header lines that are read may have it.
     pub fn add_read_group(&mut self, text: &[u8]) -> Result<Vec<u8>, HeaderError> {
         let mut seen = Seen::default();
         seen.read_groups.extend(self.read_groups().iter().map(|group| group.id.to_vec()));

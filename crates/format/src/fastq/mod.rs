@@ -4,9 +4,9 @@
 //! The text itself is the block's buffer: a read is four spans into it and nothing is copied
 //! (records of several lines are joined in place). What a record must look like:
 //!
-//! * header: `@` (FASTA `>`), a read name as SAM allows it ([`names`](crate::names)) up to the first
-//!   space or tab, then anything but NUL and CR. A trailing `/` and digit is dropped as `bwa mem` does (`bwa.c`,
-//!   `trim_readno`): only where the name is longer than these two bytes;
+//! * header: `@` (FASTA `>`), a read name as SAM allows it ([`names`](crate::names)) up to the
+//!   first space or tab, then anything but NUL and CR. A trailing `/` and digit is dropped as
+//!   `bwa mem` does (`bwa.c`, `trim_readno`): only where the name is longer than these two bytes;
 //! * bases: letters of either case, `*`, `-` and `.`. `bwa` itself takes every byte and turns what
 //!   is not ACGT into N; anything else (digits, white space, `@`) is a damaged file, so it is an
 //!   error here. An empty sequence is legal;
