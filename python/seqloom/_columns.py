@@ -41,6 +41,7 @@ def read_bam(
     exclude_flags: int = 0,
     min_mapq: int = 0,
     binary: bool = False,
+    mend_names: bool = False,
     batch_rows: int | None = None,
     threads: int | None = None,
     memory: str | int | None = None,
@@ -57,6 +58,7 @@ def read_bam(
         require_flags, exclude_flags: bits of FLAG that records must have, and must not have.
         min_mapq: least MAPQ.
         binary: text as bytes, which need not be UTF-8.
+        mend_names: rename reads whose names SAM does not allow, which are refused otherwise.
         batch_rows: most rows of a batch [default: 65536].
         threads: busy threads [default: all cores].
         memory: memory of the program, such as "1G".
@@ -72,6 +74,7 @@ def read_fastq(
     *,
     columns: Sequence[str] | None = None,
     binary: bool = False,
+    mend_names: bool = False,
     assume_phred33: bool = False,
     batch_rows: int | None = None,
     threads: int | None = None,
@@ -115,6 +118,7 @@ def scan_bam(
     exclude_flags: int = 0,
     min_mapq: int = 0,
     binary: bool = False,
+    mend_names: bool = False,
     batch_rows: int | None = None,
     threads: int | None = None,
     memory: str | int | None = None,
@@ -128,6 +132,7 @@ def scan_fastq(
     *,
     columns: Sequence[str] | None = None,
     binary: bool = False,
+    mend_names: bool = False,
     assume_phred33: bool = False,
     batch_rows: int | None = None,
     threads: int | None = None,
@@ -336,7 +341,7 @@ def command_line(kind: str, files: Any, arguments: Mapping[str, Any]) -> list[st
     }
     words += [f"--{name}={text(value)}" for name, value in given.items() if value is not None]
     words += [f"--regions={text(region)}" for region in flat(arguments.get("regions"))]
-    words += [f"--{name.replace('_', '-')}" for name in ("binary", "assume_phred33")
+    words += [f"--{name.replace('_', '-')}" for name in ("binary", "mend_names", "assume_phred33")
               if arguments.get(name)]
     named = [STANDARD] if hasattr(files, "fileno") else [text(it) for it in flat(files)]
     return [*words, "--", *named]

@@ -15,6 +15,7 @@ pub mod fastq;
 pub mod gatk;
 pub mod genome;
 pub mod hard_data;
+pub mod hostile;
 mod human;
 mod index_check;
 pub mod nanopore;

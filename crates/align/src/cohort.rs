@@ -14,6 +14,7 @@ use std::sync::Arc;
 use seqloom_io::source::{InputBlock, LanePlace, ReadSource};
 
 use crate::input_error::CohortError;
+use crate::input_tags::ReadTags;
 use crate::mates::{BamTotals, MateOrder};
 use crate::umi::{UmiRules, UmiSource, UmiTags};
 
@@ -396,6 +397,7 @@ impl<'a> CohortCutter<'a> {
             reads: reads as usize,
             files: self.files.clone(),
             umis: UmiTags::default(),
+            tags: ReadTags::default(),
         }));
         self.next_sequence += 1;
         self.next_read += reads;

@@ -10,7 +10,7 @@ use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::cohort::{Batch, Shape, TemplateCounts};
 use crate::engine::{Origin, RecordSink};
-use crate::input_tags::{InputTags, TagError};
+use crate::input_tags::InputTags;
 use crate::umi::{self, UmiRules};
 
 /// Tags of the aligner that stand behind RG in bwa's order.
@@ -33,7 +33,7 @@ pub struct RecordTags {
 
 impl RecordTags {
     /// Tags of the input that are replaced by ours. Comments keep their RG, as in bwa.
-    fn replaced(&self) -> Vec<[u8; 2]> {
+    pub(crate) fn replaced(&self) -> Vec<[u8; 2]> {
         let read_group = self.read_group.is_some() && self.input == InputTags::Fields;
         let umi = self.umi.as_ref().map_or(&[][..], |_| &umi::TAGS);
         umi.iter().copied().chain(read_group.then_some(*b"RG")).collect()
@@ -66,20 +66,11 @@ pub enum EmitError {
     /// A part of the batch could not be handed on; the sink says why.
     #[error("the records of a batch could not be handed on")]
     Part,
-    /// An annotation of the input that cannot be a BAM tag.
-    #[error("read '{name}': {error}")]
-    InputTag {
-        /// Read name.
-        name: String,
-        /// What is wrong with it.
-        error: TagError,
-    },
 }
 
 impl RunError for EmitError {
     fn class(&self) -> Class {
         match self {
-            Self::InputTag { .. } => Class::Input,
             Self::TooLarge { .. } => Class::Input,
             Self::Record(_) | Self::Lost { .. } | Self::Disordered(_) | Self::Part => Class::Bug,
         }
@@ -87,7 +78,6 @@ impl RunError for EmitError {
 
     fn place(&self) -> Place {
         match self {
-            Self::InputTag { name, .. } => Place::default().at_name(name),
             Self::TooLarge { .. }
             | Self::Record(_)
             | Self::Lost { .. }
@@ -111,45 +101,18 @@ pub struct Emission<'a> {
     part: Option<&'a mut PartSink<'a>>,
     /// Per template in emission order.
     origins: Vec<Origin>,
-    /// Per template of the batch: the tags its reads brought along, encoded for BAM.
-    input_tags: Vec<[Vec<u8>; 2]>,
     failure: Option<EmitError>,
 }
 
 impl<'a> Emission<'a> {
     /// Starts to collect the records of `batch` in `out`.
-    ///
-    /// # Errors
-    /// When an annotation of the input cannot be a BAM tag.
-    pub fn new(
-        batch: &'a Batch,
-        tags: &'a RecordTags,
-        out: &'a mut PackedTemplates,
-    ) -> Result<Self, EmitError> {
+    #[must_use]
+    pub fn new(batch: &'a Batch, tags: &'a RecordTags, out: &'a mut PackedTemplates) -> Self {
         out.clear();
         out.first_template = batch.first_template;
-        let replaced = tags.replaced();
-        let input_tags = if tags.input.wanted() {
-            batch
-                .templates()
-                .map(|(first, second)| {
-                    let encoded = |(block, i): (&seqloom_format::reads::ReadBlock, usize)| {
-                        tags.input.encode(block.extra(i), &replaced).map_err(|error| {
-                            EmitError::InputTag {
-                                name: String::from_utf8_lossy(block.name(i)).into_owned(),
-                                error,
-                            }
-                        })
-                    };
-                    Ok([encoded(first)?, second.map_or(Ok(Vec::new()), encoded)?])
-                })
-                .collect::<Result<_, EmitError>>()?
-        } else {
-            Vec::new()
-        };
         let TemplateCounts { pairs, singles } = batch.counts();
         let origins = Vec::with_capacity(pairs + singles);
-        Ok(Self { batch, tags, out, part: None, origins, input_tags, failure: None })
+        Self { batch, tags, out, part: None, origins, failure: None }
     }
 
     /// Has a batch of many records handed on in parts, each of whole templates, but for a mixed
@@ -217,10 +180,10 @@ impl<'a> Emission<'a> {
         out.extend_from_slice(&[0; 4]);
         out.extend_from_slice(&body[..record.aux_start()]);
         append_tags(&body[record.aux_start()..], self.tags.read_group.as_deref(), out)?;
-        if !self.input_tags.is_empty() {
+        if self.tags.input != InputTags::Drop {
             let template = template_index(&self.batch.shape, origin);
             let second = record.has_flags(Flags::SECOND_OF_PAIR);
-            out.extend_from_slice(&self.input_tags[template][usize::from(second)]);
+            out.extend_from_slice(self.batch.tags.of(template)[usize::from(second)]);
         }
         if self.tags.umi.is_some() {
             let template = template_index(&self.batch.shape, origin);

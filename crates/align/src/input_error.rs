@@ -4,6 +4,7 @@
 use seqloom_io::source::SourceError;
 use seqloom_runtime::error::{Class, Place, RunError};
 
+use crate::input_tags::TagError;
 use crate::umi::UmiError;
 
 /// Why the input cannot be cut.
@@ -93,6 +94,18 @@ pub enum CohortError {
         /// What is wrong.
         source: UmiError,
     },
+    /// What the input says of a read cannot be a tag of its records.
+    #[error("{files}: record {record}, read '{name}': {source}")]
+    Tag {
+        /// The file or files, joined by `+`.
+        files: String,
+        /// 1-based record: in each of two files, or in the only one.
+        record: u64,
+        /// Read name.
+        name: String,
+        /// What is wrong.
+        source: TagError,
+    },
     /// A read the engine would not survive.
     #[error("{files}: read '{name}' has {bases} bases; this engine takes at most {limit}")]
     TooLong {
@@ -117,6 +130,7 @@ impl RunError for CohortError {
             | Self::NotGrouped { .. }
             | Self::MatesApart { .. }
             | Self::Umi { .. }
+            | Self::Tag { .. }
             | Self::TooLong { .. } => Class::Input,
         }
     }
@@ -127,7 +141,8 @@ impl RunError for CohortError {
             Self::UnequalCounts { shorter, records, .. } => (shorter, Some(*records), None),
             Self::NamesDiffer { files, record, first, .. } => (files, Some(*record), Some(first)),
             Self::NumbersWrong { files, record, name, .. }
-            | Self::Umi { files, record, name, .. } => (files, Some(*record), Some(name)),
+            | Self::Umi { files, record, name, .. }
+            | Self::Tag { files, record, name, .. } => (files, Some(*record), Some(name)),
             Self::NotGrouped { path } => (path, None, None),
             Self::MatesApart { path, name, records } => (path, Some(records[1]), Some(name)),
             Self::TooLong { files, name, .. } => (files, None, Some(name)),

@@ -1,6 +1,7 @@
 //! What the input says of a read besides its bases, as BAM tags.
 
-use seqloom_format::bam::AuxFields;
+use seqloom_format::bam::{AuxFields, RecordError};
+use seqloom_format::sam::{SamError, append_tag};
 
 /// Tags that the aligner writes, or that describe an alignment: the input's are stale.
 const ALIGNER_TAGS: [&[u8; 2]; 11] =
@@ -20,125 +21,92 @@ pub enum InputTags {
 
 /// Why an annotation is no tag.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no SAM tag (TAG:TYPE:VALUE); -C takes comments such as BC:Z:ACGT")]
-pub struct TagError(String);
+pub enum TagError {
+    /// Of a comment.
+    #[error("{0} in its comment; -C takes comments of SAM tags, such as BC:Z:ACGT")]
+    Comment(SamError),
+    /// Of unaligned BAM.
+    #[error(transparent)]
+    Field(#[from] RecordError),
+}
 
 impl InputTags {
-    /// Whether annotations must be kept until records are emitted.
-    #[must_use]
-    pub fn wanted(self) -> bool {
-        self != Self::Drop
-    }
-
-    /// `extra` of one read as BAM fields, without those that are `replaced`.
+    /// Appends `extra` of one read as BAM fields, without those that are `replaced`.
     ///
     /// # Errors
     /// A comment that is no list of SAM tags; malformed fields.
-    pub fn encode(self, extra: &[u8], replaced: &[[u8; 2]]) -> Result<Vec<u8>, TagError> {
+    pub fn append(
+        self,
+        extra: &[u8],
+        replaced: &[[u8; 2]],
+        out: &mut Vec<u8>,
+    ) -> Result<(), TagError> {
         match self {
-            Self::Drop => Ok(Vec::new()),
-            Self::Comments => encode_comment(extra, replaced),
-            Self::Fields => kept_fields(extra, replaced),
+            Self::Drop => Ok(()),
+            Self::Comments => append_comment(extra, replaced, out),
+            Self::Fields => append_fields(extra, replaced, out),
         }
     }
 }
 
-fn kept_fields(aux: &[u8], replaced: &[[u8; 2]]) -> Result<Vec<u8>, TagError> {
-    let mut kept = Vec::with_capacity(aux.len());
+fn append_fields(aux: &[u8], replaced: &[[u8; 2]], out: &mut Vec<u8>) -> Result<(), TagError> {
     let mut fields = AuxFields::of(aux);
     let mut start = 0;
     while let Some(field) = fields.next() {
-        let (tag, _) = field.map_err(|e| TagError(e.to_string()))?;
+        let (tag, _) = field?;
         if !ALIGNER_TAGS.contains(&&tag) && !replaced.contains(&tag) {
-            kept.extend_from_slice(&aux[start..fields.offset()]);
+            out.extend_from_slice(&aux[start..fields.offset()]);
         }
         start = fields.offset();
     }
-    Ok(kept)
+    Ok(())
 }
 
-fn encode_comment(comment: &[u8], replaced: &[[u8; 2]]) -> Result<Vec<u8>, TagError> {
-    let mut out = Vec::with_capacity(comment.len() + 1);
+fn append_comment(comment: &[u8], replaced: &[[u8; 2]], out: &mut Vec<u8>) -> Result<(), TagError> {
     for text in comment.split(|&b| b == b'\t').filter(|text| !text.is_empty()) {
         let start = out.len();
-        encode_tag(text, &mut out)
-            .ok_or_else(|| TagError(String::from_utf8_lossy(text).into_owned()))?;
+        append_tag(text, out).map_err(TagError::Comment)?;
         if replaced.iter().any(|tag| out[start..].starts_with(tag)) {
             out.truncate(start);
         }
     }
-    Ok(out)
+    Ok(())
 }
 
-/// One `TAG:TYPE:VALUE` (SAM specification 1.5).
-fn encode_tag(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
-    let &[first, second, b':', kind, b':', ref value @ ..] = text else { return None };
-    if !first.is_ascii_alphabetic() || !second.is_ascii_alphanumeric() {
-        return None;
+/// Tags that the reads of consecutive templates brought along, encoded for BAM.
+#[derive(Debug, Default)]
+pub struct ReadTags {
+    bytes: Vec<u8>,
+    /// Two for each template: the ends of the tags of its first and of its second read.
+    ends: Vec<usize>,
+}
+
+impl ReadTags {
+    /// Of both reads of the template with this index; none where none were taken.
+    pub(crate) fn of(&self, template: usize) -> [&[u8]; 2] {
+        let Some(&[first, second]) = self.ends.as_chunks().0.get(template) else {
+            return [&[], &[]];
+        };
+        let start = (2 * template).checked_sub(1).map_or(0, |before| self.ends[before]);
+        [&self.bytes[start..first], &self.bytes[first..second]]
     }
-    out.extend_from_slice(&[first, second]);
-    let as_text = || std::str::from_utf8(value).ok();
-    match kind {
-        b'A' => {
-            let &[character @ b'!'..=b'~'] = value else { return None };
-            out.extend_from_slice(&[b'A', character]);
-        }
-        b'i' => {
-            let number: i64 = as_text()?.parse().ok()?;
-            match i32::try_from(number) {
-                Ok(number) => out.push_all(b'i', &number.to_le_bytes()),
-                Err(_) => out.push_all(b'I', &u32::try_from(number).ok()?.to_le_bytes()),
-            }
-        }
-        b'f' => out.push_all(b'f', &as_text()?.parse::<f32>().ok()?.to_le_bytes()),
-        b'Z' | b'H' => {
-            if !value.iter().all(|b| (b' '..=b'~').contains(b)) {
-                return None;
-            }
-            out.push_all(kind, value);
-            out.push(0);
-        }
-        b'B' => encode_array(as_text()?, out)?,
-        _ => return None,
+
+    /// Memory that they take.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        (self.bytes.capacity() + size_of::<usize>() * self.ends.capacity()) as u64
     }
-    Some(())
-}
 
-fn encode_array(value: &str, out: &mut Vec<u8>) -> Option<()> {
-    let mut parts = value.split(',');
-    let &[subtype @ (b'c' | b'C' | b's' | b'S' | b'i' | b'I' | b'f')] = parts.next()?.as_bytes()
-    else {
-        return None;
-    };
-    let mut elements = Vec::new();
-    let mut count = 0u32;
-    for part in parts {
-        count += 1;
-        match subtype {
-            b'c' => elements.extend(part.parse::<i8>().ok()?.to_le_bytes()),
-            b'C' => elements.extend(part.parse::<u8>().ok()?.to_le_bytes()),
-            b's' => elements.extend(part.parse::<i16>().ok()?.to_le_bytes()),
-            b'S' => elements.extend(part.parse::<u16>().ok()?.to_le_bytes()),
-            b'i' => elements.extend(part.parse::<i32>().ok()?.to_le_bytes()),
-            b'I' => elements.extend(part.parse::<u32>().ok()?.to_le_bytes()),
-            b'f' => elements.extend(part.parse::<f32>().ok()?.to_le_bytes()),
-            _ => return None,
-        }
-    }
-    out.extend_from_slice(&[b'B', subtype]);
-    out.extend_from_slice(&count.to_le_bytes());
-    out.extend_from_slice(&elements);
-    Some(())
-}
-
-trait PushAll {
-    fn push_all(&mut self, kind: u8, value: &[u8]);
-}
-
-impl PushAll for Vec<u8> {
-    fn push_all(&mut self, kind: u8, value: &[u8]) {
-        self.push(kind);
-        self.extend_from_slice(value);
+    /// Takes what the input said of the next read: the first or the second of its template, `None`
+    /// where there is no second.
+    pub(crate) fn push(
+        &mut self,
+        extra: Option<&[u8]>,
+        kind: InputTags,
+        replaced: &[[u8; 2]],
+    ) -> Result<(), TagError> {
+        let taken = kind.append(extra.unwrap_or_default(), replaced, &mut self.bytes);
+        self.ends.push(self.bytes.len());
+        taken
     }
 }
 
@@ -149,12 +117,13 @@ mod tests {
     #[test]
     fn comments_become_fields_or_errors() {
         fn t(comment: &str, expected: Option<&[u8]>) {
-            let encoded = InputTags::Comments.encode(comment.as_bytes(), &[]).ok();
-            assert_eq!(encoded.as_deref(), expected, "{comment}");
+            let mut encoded = Vec::new();
+            let taken = InputTags::Comments.append(comment.as_bytes(), &[], &mut encoded);
+            assert_eq!(taken.ok().map(|()| encoded.as_slice()), expected, "{comment}");
         }
         t("", Some(b""));
         t("BC:Z:ACGT", Some(b"BCZACGT\0"));
-        t("BC:Z:A C\tXI:i:-2", Some(b"BCZA C\0XIi\xfe\xff\xff\xff"));
+        t("BC:Z:A C\tXI:i:-2", Some(b"BCZA C\0XIc\xfe"));
         t("XI:i:4000000000", Some(b"XII\x00\x28\x6b\xee"));
         t("XA:A:c", Some(b"XAAc"));
         t("XB:B:c,1,-1", Some(b"XBBc\x02\0\0\0\x01\xff"));
@@ -165,15 +134,36 @@ mod tests {
         t("XB:B:q", None);
         t("XB:B::", None);
         t("XB:B:c", Some(b"XBBc\0\0\0\0"));
+        t("XH:H:1AE3\tXZ:Z:\u{e9}", Some(b"XHH1AE3\0XZZ\xc3\xa9\0"));
+        for bad in ["XX:H:ABC", "XX:H:AG", "XX:A: ", "XX:A:ab", "XX:Z:a\rb", "XX:Z:\x07", "X :Z:a"]
+        {
+            t(bad, None);
+        }
+    }
+
+    #[test]
+    fn tags_are_those_of_the_read_they_came_with() {
+        let mut tags = ReadTags::default();
+        for extra in [Some("BC:Z:A"), None, Some(""), Some("XI:i:1"), Some("BC:Z:C"), Some("")] {
+            tags.push(extra.map(str::as_bytes), InputTags::Comments, &[]).unwrap();
+        }
+        assert_eq!(tags.of(0), [&b"BCZA\0"[..], b""]);
+        assert_eq!(tags.of(1), [&b""[..], b"XIC\x01"]);
+        assert_eq!(tags.of(2), [&b"BCZC\0"[..], b""]);
+        assert_eq!(tags.of(3), [b"", b""]);
     }
 
     #[test]
     fn stale_fields_of_unaligned_input_are_left_out() {
+        let t = |kind: InputTags, extra: &[u8], replaced: [u8; 2], expected: &[u8]| {
+            let mut out = Vec::new();
+            kind.append(extra, &[replaced], &mut out).unwrap();
+            assert_eq!(out, expected);
+        };
         let aux = b"RGZg\0NMC\x01RXZAC\0";
-        assert_eq!(InputTags::Fields.encode(aux, &[]).unwrap(), b"RGZg\0RXZAC\0");
-        assert_eq!(InputTags::Fields.encode(aux, &[*b"RG"]).unwrap(), b"RXZAC\0");
-        assert_eq!(InputTags::Fields.encode(aux, &[*b"RX"]).unwrap(), b"RGZg\0");
-        let comment = InputTags::Comments.encode(b"BC:Z:A\tRX:Z:AC\tXX:i:1", &[*b"RX"]);
-        assert_eq!(comment.unwrap(), b"BCZA\0XXi\x01\0\0\0");
+        t(InputTags::Fields, aux, *b"XX", b"RGZg\0RXZAC\0");
+        t(InputTags::Fields, aux, *b"RG", b"RXZAC\0");
+        t(InputTags::Fields, aux, *b"RX", b"RGZg\0");
+        t(InputTags::Comments, b"BC:Z:A\tRX:Z:AC\tXX:i:1", *b"RX", b"BCZA\0XXC\x01");
     }
 }

@@ -16,6 +16,7 @@ mod output;
 mod prep;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod processor;
+mod read_names;
 mod recalibration;
 mod region;
 mod same_file;

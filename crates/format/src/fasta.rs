@@ -17,6 +17,8 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use crate::names::{SequenceNameFault, check_sequence_name};
+
 /// Longest name in bytes: what bwa's loader keeps of a name in `.ann`.
 pub const MAX_NAME_BYTES: usize = 8_191;
 
@@ -71,13 +73,9 @@ pub(crate) enum FastaErrorKind {
     /// Something other than blank lines comes before the first record.
     #[error("{} before the first '>': this is not a FASTA file", Byte(*.0))]
     NotFasta(u8),
-    /// `>` is followed by white space or the end of the line.
-    #[error("a record without a name")]
-    EmptyName,
-    /// A byte that a SAM reference name cannot hold (SAM v1, section 1.2.1: `!` to `~`, not
-    /// starting with `*` or `=`).
-    #[error("{} in the record's name: SAM cannot hold such a name", Byte(*.0))]
-    NameByte(u8),
+    /// The name is not one that SAM allows.
+    #[error("{0}; rename the sequence in the FASTA file")]
+    Name(SequenceNameFault),
     /// The name is longer than [`MAX_NAME_BYTES`].
     #[error("a name longer than {MAX_NAME_BYTES} bytes")]
     NameTooLong,
@@ -339,17 +337,10 @@ impl FastaParser {
 
 /// Why SAM, or bwa's loader, could not hold this name.
 fn name_problem(name: &[u8]) -> Option<FastaErrorKind> {
-    let first = *match name.first() {
-        None => return Some(FastaErrorKind::EmptyName),
-        Some(first) => first,
-    };
     if name.len() > MAX_NAME_BYTES {
         return Some(FastaErrorKind::NameTooLong);
     }
-    if first == b'*' || first == b'=' {
-        return Some(FastaErrorKind::NameByte(first));
-    }
-    name.iter().find(|byte| !(b'!'..=b'~').contains(byte)).map(|&b| FastaErrorKind::NameByte(b))
+    check_sequence_name(name).err().map(FastaErrorKind::Name)
 }
 
 /// Whether all are A, C, G, T or N, as most lines are. Looks at many bases at a time.

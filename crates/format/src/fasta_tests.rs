@@ -69,17 +69,21 @@ fn reads_records() {
 #[test]
 fn refuses_what_is_wrong_and_says_where() {
     use FastaErrorKind as K;
-    let cases: [(&str, K, u64, u64, u64); 22] = [
+    let byte = |byte, at| K::Name(SequenceNameFault::Byte { byte, at });
+    let cases: [(&str, K, u64, u64, u64); 25] = [
         ("", K::Empty, 0, 1, 0),
         ("\n\r\n", K::Empty, 0, 3, 3),
         ("ACGT\n", K::NotFasta(b'A'), 0, 1, 0),
         ("\n @r\n", K::NotFasta(b' '), 0, 2, 1),
         ("@r1\nACGT\n+\nIIII\n", K::NotFasta(b'@'), 0, 1, 0),
-        (">\nAC\n", K::EmptyName, 1, 1, 0),
-        ("> a\nAC\n", K::EmptyName, 1, 1, 0),
-        (">a\nAC\n>*b\nAC\n", K::NameByte(b'*'), 2, 3, 6),
-        (">=\nAC\n", K::NameByte(b'='), 1, 1, 0),
-        (">a\x01\nAC\n", K::NameByte(1), 1, 1, 0),
+        (">\nAC\n", K::Name(SequenceNameFault::Empty), 1, 1, 0),
+        ("> a\nAC\n", K::Name(SequenceNameFault::Empty), 1, 1, 0),
+        (">a\nAC\n>*b\nAC\n", byte(b'*', 0), 2, 3, 6),
+        (">=\nAC\n", byte(b'=', 0), 1, 1, 0),
+        (">a\x01\nAC\n", byte(1, 1), 1, 1, 0),
+        (">a,b\nAC\n", byte(b',', 1), 1, 1, 0),
+        (">x(1)[y]\nAC\n", byte(b'(', 1), 1, 1, 0),
+        (">a\nAC\n>\u{e9}\nAC\n", byte(0xc3, 0), 2, 3, 6),
         (">a\nAC\n>b\nAC\n>a x\nAC", K::DuplicateName { first_record: 1 }, 3, 5, 12),
         (">a\n>b\nAC\n", K::EmptySequence, 1, 2, 3),
         (">a\nAC\n>b\n\n", K::EmptySequence, 2, 5, 10),

@@ -26,6 +26,7 @@ pub mod fastq;
 pub mod hdf5;
 pub mod index;
 pub mod introns;
+pub mod names;
 pub mod pod5;
 pub mod read_at;
 pub mod reads;

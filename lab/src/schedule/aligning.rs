@@ -141,7 +141,7 @@ pub(super) fn align_batch<E: AlignmentEngine>(
     let candidates = engine.seed_extend(scratch, &reads)?;
     drop(reads);
     let tags = RecordTags::default();
-    let mut emission = Emission::new(batch, &tags, packed)?;
+    let mut emission = Emission::new(batch, &tags, packed);
     engine.emit(scratch, candidates, Some(model), ordinals(batch), &mut emission)?;
     Ok(emission.finish()?)
 }

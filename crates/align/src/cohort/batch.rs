@@ -7,6 +7,7 @@ use seqloom_format::reads::ReadBlock;
 
 use crate::engine::{EngineReads, Read};
 use crate::input_error::CohortError;
+use crate::input_tags::{InputTags, ReadTags};
 use crate::umi::{UmiRules, UmiTags};
 
 /// Reads of one file that lie together in one block.
@@ -64,6 +65,8 @@ pub struct Batch {
     pub files: Arc<str>,
     /// Tags of UMIs, once they are taken.
     pub umis: UmiTags,
+    /// Tags that reads brought along, once they are taken.
+    pub tags: ReadTags,
 }
 
 impl Batch {
@@ -126,12 +129,41 @@ impl Batch {
             umis.push(mates, rules).map_err(|source| CohortError::Umi {
                 files: self.files.as_ref().to_owned(),
                 record: self.record_number(reads_before),
-                name: String::from_utf8_lossy(mates.0.0.name(mates.0.1)).into_owned(),
+                name: lossy(mates.0.0.name(mates.0.1)),
                 source,
             })?;
             reads_before += 1 + u64::from(mates.1.is_some());
         }
         Ok(umis)
+    }
+
+    /// What the input says of the reads of all templates, as tags of their records.
+    ///
+    /// # Errors
+    /// What cannot be a tag.
+    pub(crate) fn take_tags(
+        &self,
+        kind: InputTags,
+        replaced: &[[u8; 2]],
+    ) -> Result<ReadTags, CohortError> {
+        let mut tags = ReadTags::default();
+        if kind == InputTags::Drop {
+            return Ok(tags);
+        }
+        let mut reads_before = 0;
+        for (first, second) in self.templates() {
+            for read in [Some(first), second] {
+                let extra = read.map(|(block, i)| block.extra(i));
+                tags.push(extra, kind, replaced).map_err(|source| CohortError::Tag {
+                    files: self.files.as_ref().to_owned(),
+                    record: self.record_number(reads_before),
+                    name: read.map(|(block, i)| lossy(block.name(i))).unwrap_or_default(),
+                    source,
+                })?;
+                reads_before += u64::from(read.is_some());
+            }
+        }
+        Ok(tags)
     }
 
     /// The number, from 1, of the record that so many reads of the batch are in front of: in each
@@ -167,8 +199,8 @@ impl Batch {
                 return Err(CohortError::NamesDiffer {
                     files: self.files.as_ref().to_owned(),
                     record: self.first_template + i as u64 + 1,
-                    first: String::from_utf8_lossy(one.name).into_owned(),
-                    second: String::from_utf8_lossy(two.name).into_owned(),
+                    first: lossy(one.name),
+                    second: lossy(two.name),
                 });
             }
             if let [Some(first), Some(second)] = numbers
@@ -190,7 +222,7 @@ impl Batch {
         CohortError::NumbersWrong {
             files: self.files.as_ref().to_owned(),
             record: self.record_number(reads_before),
-            name: String::from_utf8_lossy(name).into_owned(),
+            name: lossy(name),
             first: numbers[0],
             second: numbers[1],
             hint,
@@ -213,13 +245,17 @@ impl Batch {
         if bases.len() > longest_bases {
             return Err(CohortError::TooLong {
                 files: self.files.as_ref().to_owned(),
-                name: String::from_utf8_lossy(name).into_owned(),
+                name: lossy(name),
                 bases: bases.len(),
                 limit: longest_bases,
             });
         }
         Ok(Read { name, bases, qualities: (qualities.len() == bases.len()).then_some(qualities) })
     }
+}
+
+fn lossy(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
 }
 
 /// The reads of one template, each as its block and index.

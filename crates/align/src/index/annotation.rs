@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Read, Write};
 use std::ops::Range;
 
 use seqloom_format::fasta::{MAX_HEADER_BYTES, MAX_NAME_BYTES};
+use seqloom_format::names::check_sequence_name;
 
 use super::layout::MAX_BASES;
 use super::reference::{Reference, SEED};
@@ -178,11 +179,16 @@ fn read_name(lines: &mut Lines<impl BufRead>) -> Result<String, TextError> {
     let mut fields = lines.line.splitn(3, |&byte| byte == b' ');
     let gi = fields.next().and_then(number_of);
     let name = fields.next().unwrap_or_default();
-    let printable = name.iter().all(|byte| (b'!'..=b'~').contains(byte));
-    if gi.is_none() || name.is_empty() || name.len() > MAX_NAME_BYTES || !printable {
+    if gi.is_none() || name.is_empty() || name.len() > MAX_NAME_BYTES {
         return Err(lines.error("expected a number and the name of a sequence"));
     }
-    Ok(String::from_utf8_lossy(name).into_owned())
+    let checked = check_sequence_name(name);
+    let name = String::from_utf8_lossy(name).into_owned();
+    checked.map_err(|fault| {
+        let what = format!("{fault}: '{}'", name.escape_debug());
+        lines.error(format!("{what}; rename it in the FASTA file and build the index again"))
+    })?;
+    Ok(name)
 }
 
 /// Reads `.amb` and holds it against `.ann`: same totals, holes in order, inside their sequences,

@@ -176,12 +176,14 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         lane: usize,
         mut batch: Batch,
     ) -> Result<Option<Seeded<E>>, IngestError<S::Error>> {
-        let umi = self.lanes[lane].tags.umi.as_ref();
+        let Lane { source, tags, sink, .. } = &self.lanes[lane];
+        let umi = tags.umi.as_ref();
         let reads = batch.engine_reads(self.engine.longest_read_bases(), umi).and_then(|reads| {
             let umis = umi.map(|umi| batch.take_umis(umi)).transpose()?;
-            Ok((reads, umis.unwrap_or_default()))
+            let tags = batch.take_tags(tags.input, &tags.replaced())?;
+            Ok((reads, umis.unwrap_or_default(), tags))
         });
-        let (reads, umis) = match reads {
+        let (reads, umis, read_tags) = match reads {
             Ok(found) => found,
             Err(error) => {
                 self.fail_at(lane, batch.sequence, error);
@@ -191,10 +193,10 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         let candidates =
             self.trace.seed.time(|| self.engine.seed_extend(&mut worker.engine, &reads))?;
         drop(reads);
-        batch.umis = umis;
-        let mut held_bytes = self.engine.held_bytes(&candidates) + batch.umis.held_bytes();
-        let Lane { source, tags, sink, .. } = &self.lanes[lane];
-        if tags.input.wanted() || sink.wants_reads() {
+        (batch.umis, batch.tags) = (umis, read_tags);
+        let held = [batch.umis.held_bytes(), batch.tags.held_bytes()];
+        let mut held_bytes = self.engine.held_bytes(&candidates) + held.iter().sum::<u64>();
+        if sink.wants_reads() {
             held_bytes += batch.input_bytes();
         } else {
             batch.lanes.drain(..).flatten().for_each(|segment| {
@@ -274,7 +276,7 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
             failed.is_none()
         };
         let emitted = self.trace.emit.time(|| -> Outcome<S> {
-            let mut emission = Emission::new(&batch, tags, packed)?;
+            let mut emission = Emission::new(&batch, tags, packed);
             if E::MANY_RECORDS {
                 emission = emission.in_parts(&mut part);
             }

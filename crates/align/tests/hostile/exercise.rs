@@ -14,7 +14,10 @@ pub(crate) fn input_tags(extra: &[u8]) {
         [(InputTags::Comments, false), (InputTags::Fields, false), (InputTags::Fields, true)]
     {
         let replaced: &[[u8; 2]] = if has_read_group { &[*b"RG"] } else { &[] };
-        let Ok(fields) = kind.encode(extra, replaced) else { continue };
+        let mut fields = Vec::new();
+        if kind.append(extra, replaced, &mut fields).is_err() {
+            continue;
+        }
         for field in AuxFields::of(&fields) {
             let (tag, _) = field.unwrap();
             let is_stale = kind == InputTags::Fields && [*b"NM", *b"MC", *b"XA"].contains(&tag);

@@ -20,6 +20,7 @@ use crate::output::arguments::{
     ModeArgument, OpticalDistance, OutputArguments, RunArguments, bases,
 };
 use crate::output::barcodes::BarcodeArguments;
+use crate::read_names::ReadNameArguments;
 use crate::recalibration::RecalibrationArguments;
 
 /// Bases per cohort, as in bwa pipelines that pin them.
@@ -218,6 +219,8 @@ pub(crate) struct InputArguments {
     /// Qualities of FASTQ are Phred+64 (Illumina 1.3 to 1.7); the output has them as Phred+33
     #[arg(long)]
     pub(crate) phred64: bool,
+    #[command(flatten)]
+    pub(crate) read_names: ReadNameArguments,
 }
 
 /// How duplicates are marked.

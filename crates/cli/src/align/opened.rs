@@ -176,7 +176,7 @@ impl OpenedLanes {
             read_bases: self.first.iter().map(|first| mean_read_bases(first)).max().unwrap_or(0),
             reads_at_most: self.reads_at_most(),
             keeps_input: arguments.mode.keeps_reads()
-                || lanes.iter().any(|lane| lane.tags.input.wanted()),
+                || lanes.iter().any(|lane| lane.tags.input != InputTags::Drop),
             bins: match arguments.no_sort {
                 true => 0,
                 false => GenomeBins::new(self.header.references()).count(),
@@ -213,6 +213,7 @@ fn open_source(
         keep_comments: arguments.input.append_comments,
         assume_phred33: arguments.input.assume_phred33,
         phred64: arguments.input.phred64,
+        names: arguments.input.read_names.policy(),
         max_text_bytes: MAX_READ_BYTES,
         restart_every_bytes,
         ..SourceOptions::default()

@@ -232,26 +232,27 @@ fn judge_by_score(
     Ok(if template.is_aligned() { Outcome::Aligned } else { Outcome::Unaligned })
 }
 
-/// Appends a read as FASTQ, or as FASTA where it has no qualities, with the header line of the
-/// input.
+/// Quality of the bases of a read of BAM that has none, as `samtools fastq` writes it: 1.
+const NO_QUALITY: u8 = b'"';
+
+/// Appends a read with the header line of the input, as FASTQ if it was that or BAM, else as FASTA.
+/// A file of BAM may have reads with and without qualities, and FASTQ has them all.
 fn push_read((block, at): (&ReadBlock, usize), text: &mut Vec<u8>) {
     let (bases, qualities) = (block.bases(at), block.qualities(at));
     let header = block.header_line(at);
-    let has_qualities = match header {
-        Some(line) => line.starts_with(b"@"),
-        None => qualities.len() == bases.len(),
-    };
     match header {
         Some(line) => text.extend_from_slice(line),
         None => {
-            text.push(if has_qualities { b'@' } else { b'>' });
+            text.push(b'@');
             text.extend_from_slice(block.name(at));
         }
     }
-    let lines = [bases, b"+", qualities];
-    for line in &lines[..if has_qualities { 3 } else { 1 }] {
-        text.push(b'\n');
-        text.extend_from_slice(line);
+    text.push(b'\n');
+    text.extend_from_slice(bases);
+    if header.is_none_or(|line| line.starts_with(b"@")) {
+        text.extend_from_slice(b"\n+\n");
+        text.extend_from_slice(qualities);
+        text.resize(text.len() + bases.len() - qualities.len(), NO_QUALITY);
     }
     text.push(b'\n');
 }

@@ -15,6 +15,7 @@ use seqloom_terminal::UsageError;
 use crate::output::arguments::{memory_size, thread_count};
 use crate::output::run::{beyond_address_space, default_memory, within_address_space};
 use crate::prep::arguments::flag_bits;
+use crate::read_names::ReadNameArguments;
 
 /// Code, libraries, header, allocator slack.
 const PROGRAM_BYTES: u64 = 48 << 20;
@@ -86,6 +87,8 @@ pub(crate) struct ColumnsArguments {
     /// Take qualities of FASTQ for Phred+33 whatever they look like
     #[arg(long)]
     pub(super) assume_phred33: bool,
+    #[command(flatten)]
+    pub(super) read_names: ReadNameArguments,
     /// Most rows of a batch; one whose rows hold 8 MiB of the input has fewer
     #[arg(long, value_name = "N", default_value_t = BATCH_ROWS)]
     batch_rows: NonZeroUsize,
@@ -181,6 +184,7 @@ impl ColumnsArguments {
             ("--min-mapq", self.min_mapq != 0),
             ("--binary", self.binary && kind == "signal"),
             ("--assume-phred33", self.assume_phred33 && kind == "signal"),
+            ("--mend-names", self.read_names.is_given() && kind == "signal"),
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
             Some((option, _)) => Err(UsageError(format!("{option} is of no use to {kind}"))),

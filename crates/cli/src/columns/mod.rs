@@ -83,6 +83,7 @@ impl Job<'_> {
         let options = AlignmentOptions {
             free_blocks: self.limits.threads.get(),
             max_line_bytes: arguments.max_line_bytes(),
+            read_names: arguments.read_names.policy(),
             ..AlignmentOptions::default()
         };
         let mut alignments = Alignments::open(&arguments.inputs, options)?;
@@ -110,6 +111,7 @@ impl Job<'_> {
         let columns = arguments.named(|| ReadColumn::ALL.to_vec())?;
         let options = SourceOptions {
             assume_phred33: arguments.assume_phred33,
+            names: arguments.read_names.policy(),
             free_blocks: self.limits.threads.get(),
             max_text_bytes: arguments.max_line_bytes(),
             ..SourceOptions::default()

@@ -1,5 +1,6 @@
 //! Options of barcodes (UMIs) in duplicate marking, which `align` and `prep` share.
 
+use seqloom_format::names::is_tag;
 use seqloom_prep::duplicates::BarcodeTags;
 
 use crate::given::first_given;
@@ -57,6 +58,5 @@ impl BarcodeArguments {
 /// The two letters of a tag.
 pub(crate) fn tag_name(text: &str) -> Result<[u8; 2], String> {
     let name = <[u8; 2]>::try_from(text.as_bytes());
-    let is_tag = |name: &[u8; 2]| name[0].is_ascii_alphabetic() && name[1].is_ascii_alphanumeric();
-    name.ok().filter(is_tag).ok_or_else(|| "not the name of a tag".to_owned())
+    name.ok().filter(|&name| is_tag(name)).ok_or_else(|| "not the name of a tag".to_owned())
 }

@@ -17,6 +17,7 @@ use seqloom_terminal::error::InputError;
 use crate::output::arguments::{ModeArgument, OpticalDistance, OutputArguments, RunArguments};
 use crate::output::barcodes::{BarcodeArguments, tag_name};
 use crate::output::resume::{Part, ResumeArguments};
+use crate::read_names::ReadNameArguments;
 use crate::recalibration::RecalibrationArguments;
 
 /// What `seqloom prep` is told.
@@ -50,6 +51,8 @@ pub(crate) struct PrepArguments {
     /// Take what is whole of an input that ends too early
     #[arg(long, help_heading = "Input")]
     pub(crate) allow_truncated: bool,
+    #[command(flatten)]
+    pub(crate) read_names: ReadNameArguments,
     #[command(flatten)]
     pub(crate) filters: FilterArguments,
     #[command(flatten)]
@@ -218,6 +221,7 @@ impl PrepArguments {
             run: _,
             resume: _,
             allow_truncated,
+            read_names,
             filters,
             changes,
             duplicates,
@@ -227,7 +231,7 @@ impl PrepArguments {
             ("inputs", format!("{inputs:?}")),
             ("output options", output.identity()),
             ("sort order", format!("{sort:?}")),
-            ("input options", format!("{allow_truncated:?}")),
+            ("input options", format!("{allow_truncated:?} {read_names:?}")),
             ("filters", format!("{filters:?}")),
             ("changes", format!("{changes:?}")),
             ("duplicate options", format!("{duplicates:?}")),

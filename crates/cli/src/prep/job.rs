@@ -146,6 +146,7 @@ fn open_source(
 ) -> seqloom_terminal::Result<AlignmentSource> {
     let options = AlignmentOptions {
         allow_truncated: arguments.allow_truncated,
+        read_names: arguments.read_names.policy(),
         block_bytes: BLOCK_BYTES,
         free_blocks: run.threads.get(),
         max_line_bytes: plan::max_line_bytes(run.memory),

@@ -7,6 +7,7 @@ use arrow_array::ArrayRef;
 use arrow_array::builder::{Float32Builder, Float64Builder, Int64Builder, StringBuilder};
 use arrow_schema::DataType;
 use seqloom_format::bam::AuxValue;
+use seqloom_format::names::is_tag;
 
 use super::arrays::{ArrayBuilder, ElementKind};
 use crate::text::{TextBuilder, TextType, utf8};
@@ -72,8 +73,7 @@ impl FromStr for TagColumn {
             }
             _ => return Err(refuse()),
         };
-        let is_tag = t0.is_ascii_graphic() && t1.is_ascii_graphic();
-        is_tag.then_some(Self { tag: [t0, t1], kind }).ok_or_else(refuse)
+        is_tag([t0, t1]).then_some(Self { tag: [t0, t1], kind }).ok_or_else(refuse)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::error::RecordError;
 use super::numbers::{u16_at, u32_at};
+use crate::names::array_element_bytes;
 
 /// The value of an auxiliary field.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -197,10 +198,7 @@ impl<'a> AuxFields<'a> {
             b'B' => {
                 let count = u32_at(data.get(1..5)?, 0) as usize;
                 let subtype = data[0];
-                if matches!(subtype, b'A' | b'd') {
-                    return None;
-                }
-                let end = fixed_size(subtype)?.checked_mul(count)?.checked_add(5)?;
+                let end = array_element_bytes(subtype)?.checked_mul(count)?.checked_add(5)?;
                 (AuxValue::Array(AuxArray { subtype, bytes: data.get(5..end)? }), end)
             }
             kind => {

@@ -7,6 +7,9 @@ use super::error::RecordError;
 use super::flags::Flags;
 use super::numbers::u32_at;
 use super::record::{CigarOps, FIXED_BYTES, RecordRef, reg2bin};
+use crate::names::{
+    array_element_bytes, check_read_name, is_character, is_hex, is_tag, is_text, rename_read,
+};
 
 /// Highest quality: `~` in SAM text (SAM specification 1.4).
 const MAX_QUALITY: u8 = 93;
@@ -25,17 +28,17 @@ const SEARCH_EFFORT: usize = 16;
 /// `reference_count` references, and returns the `bin` that it should have: what htslib puts in its
 /// place when it reads a record with a CIGAR, whatever was stored (often 0).
 ///
-/// Beyond [`RecordRef::new`]: the name is not empty, printable, and does not start with `@`; both
-/// reference indices are in the header; the CIGAR of a mapped record covers its bases, and hard
-/// clips stand only at its ends; qualities are at most 93, or all of them absent; every auxiliary
-/// field is well-formed. Left alone are values that are odd but readable: positions behind the end
-/// of the reference, unmapped records with a CIGAR, unknown read groups, a field that occurs twice.
+/// Beyond [`RecordRef::new`]: the name and the auxiliary fields are as [`names`](crate::names)
+/// says; both reference indices are in the header; the CIGAR of a mapped record covers its bases,
+/// and hard clips are only at its ends; qualities are at most 93, or all of them absent. Let
+/// through are values that are odd but readable: positions past the end of the reference, unmapped
+/// records with a CIGAR, unknown read groups, a field that occurs twice.
 ///
 /// # Errors
 /// A [`RecordError`] that names the first part at fault.
 pub fn check_record(body: &[u8], reference_count: usize) -> Result<u16, RecordError> {
     let record = RecordRef::new(body)?;
-    check_name(record.name())?;
+    check_read_name(record.name())?;
     for (field, id) in
         [("refID", record.reference_id()), ("next_refID", record.mate_reference_id())]
     {
@@ -44,17 +47,18 @@ pub fn check_record(body: &[u8], reference_count: usize) -> Result<u16, RecordEr
         }
     }
     check_qualities(record.qualities())?;
-    check_aux(body, record.aux_start())?;
+    check_aux(&record)?;
     check_cigar(&record)
 }
 
-fn check_name(name: &[u8]) -> Result<(), RecordError> {
-    // Without an early exit, as all that follows: this is made of vector instructions.
-    let is_printable = name.iter().fold(true, |good, byte| good & byte.is_ascii_graphic());
-    match name.first() {
-        Some(b'@') | None => Err(RecordError::BadName),
-        Some(_) if !is_printable => Err(RecordError::BadName),
-        Some(_) => Ok(()),
+/// Makes a read name of a name in `body` that is not one, see [`rename_read`]; a body that is no
+/// record stays as it is.
+pub fn rename_record(body: &mut [u8]) {
+    let name_bytes = body.get(8).copied().map_or(0, usize::from);
+    let Some(name) = body.get_mut(FIXED_BYTES..FIXED_BYTES + name_bytes) else { return };
+    // A name of `l_read_name` bytes with its NUL is never too long.
+    if let [name @ .., 0] = name {
+        rename_read(name);
     }
 }
 
@@ -104,9 +108,19 @@ pub(crate) fn hard_clips_stand_at_the_ends(cigar: CigarOps<'_>) -> bool {
     codes.all(|(index, (code, _))| code != HARD_CLIP || index == 0 || index == last)
 }
 
-fn check_aux(body: &[u8], mut at: usize) -> Result<(), RecordError> {
+/// Checks every auxiliary field of a record, its tag, type and value.
+///
+/// # Errors
+/// [`RecordError::BadTag`] for the first that is malformed.
+pub fn check_aux(record: &RecordRef<'_>) -> Result<(), RecordError> {
+    let (body, mut at) = (record.body(), record.aux_start());
     while at < body.len() {
-        at += field_bytes(&body[at..]).ok_or(RecordError::BadAux(at))?;
+        let field = &body[at..];
+        let bad = || {
+            let tag = [field[0], field.get(1).copied().unwrap_or_default()];
+            RecordError::BadTag { tag, at }
+        };
+        at += field_bytes(field).ok_or_else(bad)?;
     }
     Ok(())
 }
@@ -122,18 +136,15 @@ fn field_bytes(field: &[u8]) -> Option<usize> {
     }
     let value_bytes = match kind {
         b'Z' => text_bytes(data)?,
-        b'A' => usize::from(data.first()?.is_ascii_graphic()),
+        b'A' => usize::from(is_character(*data.first()?)),
         b'H' => {
             let digits = &data[..memchr::memchr(0, data)?];
-            let is_hex = digits.len().is_multiple_of(2) && digits.iter().all(u8::is_ascii_hexdigit);
-            is_hex.then_some(digits.len() + 1)?
+            is_hex(digits).then_some(digits.len() + 1)?
         }
         b'B' => {
             let (&subtype, count) = data.split_first()?;
             let count = u32::from_le_bytes(*count.first_chunk()?) as usize;
-            let is_element = !matches!(subtype, b'A' | b'd');
-            let size = fixed_size(subtype).filter(|_| is_element)?;
-            size.checked_mul(count)?.checked_add(5)?
+            array_element_bytes(subtype)?.checked_mul(count)?.checked_add(5)?
         }
         kind => fixed_size(kind)?,
     };
@@ -150,18 +161,6 @@ fn text_bytes(data: &[u8]) -> Option<usize> {
     }
     let end = short.len() + memchr::memchr(0, &data[short.len()..])?;
     is_text(&data[short.len()..end]).then_some(end + 1)
-}
-
-/// Printable. The specification has a letter and a letter or digit (1.5); htslib writes and reads
-/// others.
-pub(crate) fn is_tag(tag: [u8; 2]) -> bool {
-    tag.iter().all(u8::is_ascii_graphic)
-}
-
-/// No control characters: a tab or a newline would be another field or record as SAM text. More
-/// than the specification's ASCII is let through, because free text in UTF-8 is found in practice.
-pub(crate) fn is_text(text: &[u8]) -> bool {
-    text.iter().fold(true, |good, &byte| good & (byte >= b' ') & (byte != 0x7f))
 }
 
 /// What [`find_record`] found.
@@ -258,7 +257,7 @@ impl Search<'_> {
             let is_name = rest.iter().all(u8::is_ascii_graphic);
             return if is_name { Look::Unknown } else { Look::Nothing };
         };
-        if name[name_bytes - 1] != 0 || check_name(&name[..name_bytes - 1]).is_err() {
+        if name[name_bytes - 1] != 0 || check_read_name(&name[..name_bytes - 1]).is_err() {
             return Look::Nothing;
         }
         let end = at + 4 + body_bytes;

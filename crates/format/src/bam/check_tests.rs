@@ -1,6 +1,7 @@
 //! Records good and bad in every part, and the search for records in bytes.
 
 use super::*;
+use crate::names::ReadNameFault;
 use proptest::prelude::*;
 
 /// A good record: two references, 5 bases, the given CIGAR and auxiliary fields.
@@ -52,15 +53,39 @@ fn every_part_is_checked() {
         assert_eq!(changed(offset, &2_i32.to_le_bytes()), Err(error));
         assert!(changed(offset, &(-1_i32).to_le_bytes()).is_ok());
     }
-    for name in [&b"@"[..], b" ", b"\x7f", b"\x80", b"\0"] {
-        assert_eq!(changed(32, name), Err(RecordError::BadName), "{name:?}");
+    for byte in *b"@ \x7f\x80\0" {
+        for at in [0, 1] {
+            let fault = RecordError::Name(ReadNameFault::Byte { byte, at });
+            assert_eq!(changed(32 + at, &[byte]), Err(fault), "{byte}");
+        }
     }
-    assert!(changed(33, b"@").is_ok());
     let qualities = qualities_start(2);
     assert_eq!(changed(qualities + 1, &[94]), Err(RecordError::BadQuality(94)));
     assert!(changed(qualities, &[93]).is_ok());
     assert!(changed(qualities, &[0xff; 5]).is_ok());
-    assert_eq!(check_record(&body(&CIGAR, b"XX"), 2), Err(RecordError::BadAux(qualities + 5)));
+    assert_eq!(
+        check_record(&body(&CIGAR, b"XX"), 2),
+        Err(RecordError::BadTag { tag: *b"XX", at: qualities + 5 })
+    );
+}
+
+#[test]
+fn a_record_is_renamed_in_place() {
+    let mut bad = body(&CIGAR, b"");
+    bad[32..36].copy_from_slice(b"@a\xc3\xa9");
+    rename_record(&mut bad);
+    assert_eq!(RecordRef::new(&bad).unwrap().name(), b"_a__");
+    assert!(check_record(&bad, 2).is_ok());
+    let good = body(&CIGAR, b"");
+    let mut same = good.clone();
+    rename_record(&mut same);
+    assert_eq!(same, good);
+    // What is no record is left to the check.
+    for length in 0..36 {
+        let mut cut = good[..length].to_vec();
+        rename_record(&mut cut);
+        assert_eq!(cut, good[..length]);
+    }
 }
 
 #[test]
@@ -137,7 +162,8 @@ fn auxiliary_fields_are_checked() {
         b"XBBi\xff\xff\xff\xff",
         b"XZZno end",
     ] {
-        assert_eq!(result(bad), Err(RecordError::BadAux(offset)), "{bad:?}");
+        let tag = [bad[0], bad[1]];
+        assert_eq!(result(bad), Err(RecordError::BadTag { tag, at: offset }), "{bad:?}");
     }
 }
 

@@ -1,15 +1,19 @@
 //! What can be wrong with a record.
 
+use crate::names::ReadNameFault;
+
 /// Why bytes are not a good record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// The body ends before the fixed fields do.
     #[error("record has {0} bytes, fewer than its 32 bytes of fixed fields")]
     TooShort(usize),
-    /// `l_read_name` is 0, the name does not end in NUL, is empty, starts with `@`, or holds what
-    /// is not printable.
+    /// `l_read_name` is 0, or the name does not end in NUL.
     #[error("record has a malformed read name")]
     BadName,
+    /// The read's name.
+    #[error(transparent)]
+    Name(#[from] ReadNameFault),
     /// The lengths of name, CIGAR, bases and qualities add up to more than the record has.
     #[error("record needs {needed_bytes} bytes for its parts and has {available_bytes}")]
     Overflow {
@@ -32,6 +36,14 @@ pub enum RecordError {
     /// An auxiliary field that is cut short or has an unknown type, by its offset in the body.
     #[error("record has a malformed auxiliary field at byte {0}")]
     BadAux(usize),
+    /// An auxiliary field whose tag, type or value is none.
+    #[error("record has a malformed value of tag {} at byte {at}", tag.escape_ascii())]
+    BadTag {
+        /// The tag.
+        tag: [u8; 2],
+        /// Its offset in the body.
+        at: usize,
+    },
     /// A record length that does not fit the bytes behind it, by the offset of the length.
     #[error("record at byte {offset} is truncated: {needed_bytes} bytes of {available_bytes}")]
     TruncatedFrame {

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::header_check::{HeaderError, LineFault, Seen, is_reference_name, lossy};
+use super::header_check::{HeaderError, LineFault, Seen, lossy};
 use super::header_line as line;
 use super::numbers::u32_at;
+use crate::names::check_sequence_name;
 
 const BAM_MAGIC: &[u8; 4] = b"BAM\x01";
 
@@ -224,14 +225,18 @@ impl Header {
     /// or @CO line, and returns its ID.
     ///
     /// # Errors
-    /// [`HeaderError::ReadGroupLine`] when it is malformed, has no ID, or the ID exists.
+    /// [`HeaderError::ReadGroupLine`] when it is malformed, has no ID, or the ID exists; also when
+    /// it has a tag twice, which the specification (1.3) forbids and programs nevertheless write:
+    /// header lines that are read may have it.
     pub fn add_read_group(&mut self, text: &[u8]) -> Result<Vec<u8>, HeaderError> {
         let mut seen = Seen::default();
         seen.read_groups.extend(self.read_groups().iter().map(|group| group.id.to_vec()));
         if line::is_header_line(text) && line::kind(text) != b"RG" {
             return Err(HeaderError::ReadGroupLine(LineFault::NotAReadGroup));
         }
-        seen.check(text).map_err(HeaderError::ReadGroupLine)?;
+        let repeated = line::repeated_tag(text).map(|tag| LineFault::TagTwice(lossy(tag)));
+        let checked = seen.check(text).and_then(|_| repeated.map_or(Ok(()), Err));
+        checked.map_err(HeaderError::ReadGroupLine)?;
         let is_behind = |it: &Arc<[u8]>| matches!(line::kind(it), b"PG" | b"CO");
         let at = self.lines.iter().rposition(|it| !is_behind(it)).map_or(0, |index| index + 1);
         self.lines.insert(at, text.into());
@@ -384,10 +389,11 @@ impl<'a> Cursor<'a> {
         let name_bytes = self.count("l_name", 1)?;
         let name = self.take(name_bytes)?.strip_suffix(&[0]);
         let length = u32_at(self.take(4)?, 0);
-        let name = name.filter(|name| is_reference_name(name)).map(lossy);
-        match name {
-            Some(name) if i32::try_from(length).is_ok() => Ok(Reference { name, length }),
-            _ => Err(HeaderError::BadReference(index)),
+        let name = name.filter(|_| i32::try_from(length).is_ok());
+        let name = name.ok_or(HeaderError::BadReference(index))?;
+        match check_sequence_name(name) {
+            Ok(()) => Ok(Reference { name: lossy(name), length }),
+            Err(fault) => Err(HeaderError::BadReferenceName { index, name: lossy(name), fault }),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::header::{MAX_HEADER_LINE_BYTES, Reference};
 use super::header_line as line;
+use crate::names::{SequenceNameFault, check_sequence_name, is_read_group_id};
 
 /// What is wrong with a header.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +39,19 @@ pub enum HeaderError {
         /// What it holds.
         value: i32,
     },
+    /// Name of a reference in the BAM's list.
+    #[error(
+        "BAM header: reference {index}, {name:?}: {fault}; rename the sequence with `samtools \
+         reheader`"
+    )]
+    BadReferenceName {
+        /// Its index, from 0.
+        index: usize,
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        fault: SequenceNameFault,
+    },
     /// Name or length of a reference in the BAM's list is unusable.
     #[error("BAM header: reference {0} has an unusable name or length")]
     BadReference(usize),
@@ -55,6 +69,9 @@ pub enum LineFault {
     /// It does not start with `@` and two letters.
     #[error("does not start with '@' and a two-letter type")]
     NotAHeaderLine,
+    /// It is of a type that the specification (1.3) does not have; samtools refuses it in SAM.
+    #[error("is of type @{0}; there are @HD, @SQ, @RG, @PG and @CO")]
+    UnknownType(String),
     /// It is a good header line, but not an @RG line.
     #[error("is not an @RG line")]
     NotAReadGroup,
@@ -67,9 +84,20 @@ pub enum LineFault {
     /// LN is not a number in 0..=2147483647.
     #[error("LN {0:?} is not a length")]
     BadLength(String),
-    /// SN is not a reference name (SAM specification 1.2.1).
-    #[error("SN {0:?} is not a reference name")]
-    BadName(String),
+    /// SN is not the name of a reference sequence.
+    #[error("SN {name:?}: {fault}; rename the sequence with `samtools reheader`")]
+    BadName {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        fault: SequenceNameFault,
+    },
+    /// A NUL.
+    #[error("has a NUL")]
+    Nul,
+    /// A field of a line of one's own, of which there may be one.
+    #[error("has {0} twice")]
+    TagTwice(String),
     /// An SN or an @RG ID that an earlier line has too.
     #[error("{0:?} is defined twice")]
     Duplicate(String),
@@ -92,11 +120,16 @@ pub(super) struct Seen {
 impl Seen {
     /// Checks one line; gives the reference that an @SQ line defines.
     pub(super) fn check(&mut self, text: &[u8]) -> Result<Option<Reference>, LineFault> {
+        if memchr::memchr(0, text).is_some() {
+            return Err(LineFault::Nul);
+        }
         if !line::is_header_line(text) {
             return Err(LineFault::NotAHeaderLine);
         }
-        if !line::has_fields(line::kind(text)) {
-            return Ok(None);
+        match line::kind(text) {
+            b"HD" | b"SQ" | b"RG" | b"PG" => {}
+            b"CO" => return Ok(None),
+            kind => return Err(LineFault::UnknownType(lossy(kind))),
         }
         if let Some(field) = line::bad_field(text) {
             return Err(LineFault::BadField(lossy(field)));
@@ -105,7 +138,8 @@ impl Seen {
             b"HD" if std::mem::replace(&mut self.hd, true) => Err(LineFault::SecondHd),
             b"SQ" => self.check_sequence(text).map(Some),
             b"RG" => {
-                let id = required(text, *b"ID", "ID")?;
+                let id = line::value(text, *b"ID").filter(|id| is_read_group_id(id));
+                let id = id.ok_or(LineFault::MissingField("ID"))?;
                 if self.read_groups.insert(id.to_vec()) {
                     Ok(None)
                 } else {
@@ -118,9 +152,11 @@ impl Seen {
     }
 
     fn check_sequence(&mut self, text: &[u8]) -> Result<Reference, LineFault> {
-        let name = lossy(required(text, *b"SN", "SN")?);
-        if !is_reference_name(name.as_bytes()) {
-            return Err(LineFault::BadName(name));
+        let name = required(text, *b"SN", "SN")?;
+        let checked = check_sequence_name(name);
+        let name = lossy(name);
+        if let Err(fault) = checked {
+            return Err(LineFault::BadName { name, fault });
         }
         let length = lossy(required(text, *b"LN", "LN")?);
         let length = match length.parse::<i32>().map(u32::try_from) {
@@ -136,12 +172,6 @@ impl Seen {
 
 fn required<'a>(text: &'a [u8], tag: [u8; 2], label: &'static str) -> Result<&'a [u8], LineFault> {
     line::value(text, tag).filter(|value| !value.is_empty()).ok_or(LineFault::MissingField(label))
-}
-
-/// Printable ASCII without spaces. The specification (1.2.1) allows less (no brackets, quotes,
-/// commas), but older files use them and no tool refuses them.
-pub(super) fn is_reference_name(name: &[u8]) -> bool {
-    !name.is_empty() && name.iter().all(u8::is_ascii_graphic)
 }
 
 pub(super) fn lossy(bytes: &[u8]) -> String {

@@ -1,5 +1,7 @@
 //! One line of a SAM header as bytes: `@XX<tab>TT:value<tab>...` (SAM specification 1.3).
 
+use crate::names::is_text;
+
 /// The two letters behind the `@`.
 pub(super) fn kind(line: &[u8]) -> &[u8] {
     line.get(1..3).unwrap_or_default()
@@ -19,11 +21,6 @@ fn is_field(field: &[u8], tag: [u8; 2]) -> bool {
     field.len() >= 3 && field[..2] == tag && field[2] == b':'
 }
 
-/// Whether `kind` is one of the line types whose fields this program reads.
-pub(super) fn has_fields(kind: &[u8]) -> bool {
-    matches!(kind, b"HD" | b"SQ" | b"RG" | b"PG")
-}
-
 /// Whether the line starts with `@`, two letters, and a tab or nothing.
 pub(super) fn is_header_line(line: &[u8]) -> bool {
     line.first() == Some(&b'@')
@@ -39,8 +36,15 @@ pub(super) fn bad_field(line: &[u8]) -> Option<&[u8]> {
             && field[0].is_ascii_alphabetic()
             && field[1].is_ascii_alphanumeric()
             && field[2] == b':';
-        !is_tagged || field[3..].iter().any(|byte| byte.is_ascii_control())
+        !is_tagged || !is_text(&field[3..])
     })
+}
+
+/// The first tag that the line has twice.
+pub(super) fn repeated_tag(line: &[u8]) -> Option<&[u8]> {
+    let tags = || fields(line).map(|field| &field[..field.len().min(2)]);
+    let repeated = tags().enumerate().find(|(index, tag)| tags().take(*index).any(|it| it == *tag));
+    repeated.map(|(_, tag)| tag)
 }
 
 /// Appends `<tab>tag:value` to a line.

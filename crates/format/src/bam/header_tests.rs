@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::bam::test_data::{bam_folder, files, inflate_all, samtools};
+use crate::names::SequenceNameFault;
 use proptest::prelude::*;
 
 const TEXT: &str = "@HD\tVN:1.5\tSO:queryname\tGO:none\tSS:queryname:natural\tXX:kept\n\
@@ -60,7 +61,26 @@ fn malformed_lines_are_named() {
         ("@PG\tID:\n", 1, LineFault::MissingField("ID")),
         ("@SQ\tLN:1\n", 1, LineFault::MissingField("SN")),
         ("@SQ\tSN:a\n", 1, LineFault::MissingField("LN")),
-        ("@SQ\tSN:a b\tLN:1\n", 1, LineFault::BadName(name("a b"))),
+        (
+            "@SQ\tSN:a b\tLN:1\n",
+            1,
+            LineFault::BadName {
+                name: name("a b"),
+                fault: SequenceNameFault::Byte { byte: b' ', at: 1 },
+            },
+        ),
+        (
+            "@SQ\tSN:a,b\tLN:1\n",
+            1,
+            LineFault::BadName {
+                name: name("a,b"),
+                fault: SequenceNameFault::Byte { byte: b',', at: 1 },
+            },
+        ),
+        ("@CO\ta\0b\n@CO\n", 1, LineFault::Nul),
+        ("@HD\tVN:1.6\n@CO\t\0\n@CO\n", 2, LineFault::Nul),
+        ("@CO\n@XY\tAB:x\n", 2, LineFault::UnknownType(name("XY"))),
+        ("@RG\tID:a\0\n@CO\n", 1, LineFault::Nul),
         ("@SQ\tSN:a\tLN:2147483648\n", 1, LineFault::BadLength(name("2147483648"))),
         ("@SQ\tSN:a\tLN:-1\n", 1, LineFault::BadLength(name("-1"))),
         ("@SQ\tSN:a\tLN:1\n@SQ\tSN:a\tLN:1\n", 2, LineFault::Duplicate(name("a"))),
@@ -212,7 +232,11 @@ fn hostile_bam_headers_are_refused() {
         assert!(matches!(error, HeaderError::Truncated { .. }), "{error}");
     }
     assert_eq!(changed(list + 8, b"b"), HeaderError::ReferenceMismatch(0));
-    assert_eq!(changed(list + 8, b"\t"), HeaderError::BadReference(0));
+    for (byte, name) in [(b'\t', "\t"), (b',', ","), (b'*', "*")] {
+        let fault = SequenceNameFault::Byte { byte, at: 0 };
+        let error = HeaderError::BadReferenceName { index: 0, name: name.into(), fault };
+        assert_eq!(changed(list + 8, &[byte]), error);
+    }
     assert_eq!(changed(list + 9, b"x"), HeaderError::BadReference(0));
     assert_eq!(changed(list + 10, &[6]), HeaderError::ReferenceMismatch(0));
     assert_eq!(changed(list + 13, &[0x80]), HeaderError::BadReference(0));

@@ -18,8 +18,8 @@ mod record;
 pub(crate) mod test_data;
 
 pub use auxiliary::{AuxArray, AuxFields, AuxValue};
-pub use check::{RecordSearch, check_record, find_record};
-pub(crate) use check::{hard_clips_stand_at_the_ends, is_tag, is_text};
+pub(crate) use check::hard_clips_stand_at_the_ends;
+pub use check::{RecordSearch, check_aux, check_record, find_record, rename_record};
 pub use error::RecordError;
 pub use flags::Flags;
 pub use header::{Header, MAX_HEADER_LINE_BYTES, ReadGroup, Reference, expand_escapes};

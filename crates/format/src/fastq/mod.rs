@@ -4,9 +4,9 @@
 //! The text itself is the block's buffer: a read is four spans into it and nothing is copied
 //! (records of several lines are joined in place). What a record must look like:
 //!
-//! * header: `@` (FASTA `>`), a name of 1 to 254 bytes up to the first space or tab, then anything
-//!   but NUL and CR. A trailing `/` and digit is dropped as `bwa mem` does (`bwa.c`,
-//!   `trim_readno`): only where the name is longer than these two bytes;
+//! * header: `@` (FASTA `>`), a read name as SAM allows it ([`names`](crate::names)) up to the
+//!   first space or tab, then anything but NUL and CR. A trailing `/` and digit is dropped as
+//!   `bwa mem` does (`bwa.c`, `trim_readno`): only where the name is longer than these two bytes;
 //! * bases: letters of either case, `*`, `-` and `.`. `bwa` itself takes every byte and turns what
 //!   is not ACGT into N; anything else (digits, white space, `@`) is a damaged file, so it is an
 //!   error here. An empty sequence is legal;
@@ -35,10 +35,8 @@ use self::scan::{Fault, Line, RecordLines, Step, first_word, line_at, scan_recor
 pub use self::boundary::{RecordStart, detect_grammar, find_record_start, last_boundary};
 pub use pad::{BlockTooSmall, pad_block, unpadded_bytes};
 
+use crate::names::{MAX_READ_NAME_BYTES, ReadNameFault, ReadNames, check_read_name, rename_read};
 use crate::reads::{ReadBlock, ReadSpans, Span};
-
-/// Longest read name that a BAM record can hold (`l_read_name` is a byte and counts the NUL).
-pub(crate) const MAX_NAME_BYTES: usize = 254;
 
 /// Lowest quality byte: Phred 0.
 pub(crate) const MIN_QUALITY: u8 = b'!';
@@ -65,6 +63,8 @@ pub struct ParseOptions {
     pub keep_comments: bool,
     /// Qualities are Phred+64; the block has them as Phred+33.
     pub phred64: bool,
+    /// What happens to read names that SAM does not allow.
+    pub names: ReadNames,
 }
 
 impl ParseOptions {
@@ -95,11 +95,9 @@ pub enum DefectKind {
         /// What it starts with.
         found: u8,
     },
-    /// Nothing between `@` and the first white space.
-    EmptyName,
-    /// A name above [`MAX_NAME_BYTES`].
-    LongName(usize),
-    /// A control character in the header line.
+    /// The read's name.
+    Name(ReadNameFault),
+    /// A NUL or a carriage return in the header line.
     HeaderByte(u8),
     /// A byte that cannot be a base.
     BaseByte(u8),
@@ -138,10 +136,7 @@ impl fmt::Display for DefectKind {
                 char::from(expected),
                 Byte(found)
             ),
-            Self::EmptyName => f.write_str("the read has no name"),
-            Self::LongName(bytes) => {
-                write!(f, "the read name has {bytes} bytes, more than {MAX_NAME_BYTES}")
-            }
+            Self::Name(fault) => fault.fmt(f),
             Self::HeaderByte(byte) => write!(f, "{} in the header line", Byte(byte)),
             Self::BaseByte(byte) => write!(f, "{} among the bases", Byte(byte)),
             Self::MissingPlus(byte) => {
@@ -275,7 +270,7 @@ fn lay_out(
     lines: &RecordLines,
     options: ParseOptions,
 ) -> Result<ReadSpans, Fault> {
-    let (name, extra) = lay_out_header(text, lines.header, options)?;
+    let header = lay_out_header(text, lines.header, options.names)?;
     if let Some(offset) = find_bad(text, &lines.bases, lines.wrapped, is_base) {
         return Err(Fault { kind: DefectKind::BaseByte(text[offset]), offset });
     }
@@ -299,10 +294,12 @@ fn lay_out(
         let kind = DefectKind::Lengths { bases: bases.len(), qualities: qualities.len() };
         return Err(Fault { kind, offset: qualities.start });
     }
+    // Only now: what is refused, or read again with more text, is as it was.
     if options.phred64 {
-        // Only now: what is refused, or read again with more text, is as it was.
         text[qualities.clone()].iter_mut().for_each(|byte| *byte -= MIN_QUALITY_64 - MIN_QUALITY);
     }
+    let Header { name, comment, .. } = header.renamed(text);
+    let extra = if options.keep_comments { span(&comment)? } else { Span::default() };
     Ok(ReadSpans { name: span(&name)?, bases: span(&bases)?, qualities: span(&qualities)?, extra })
 }
 
@@ -337,41 +334,57 @@ fn span(range: &Range<usize>) -> Result<Span, Fault> {
     }
 }
 
-fn lay_out_header(
-    text: &[u8],
-    header: Line,
-    options: ParseOptions,
-) -> Result<(Range<usize>, Span), Fault> {
+/// Where the parts of a header line are.
+struct Header {
+    name: Range<usize>,
+    /// Up to the end of the line.
+    comment: Range<usize>,
+    is_renamed: bool,
+}
+
+fn lay_out_header(text: &[u8], header: Line, names: ReadNames) -> Result<Header, Fault> {
     let content = &text[header.start + 1..header.end];
     let start = header.start + 1;
     let fault = |kind, at: usize| Fault { kind, offset: start + at };
     let word = first_word(content);
-    if let Some(at) = find_not(word, |byte| byte > b' ' && byte != 0x7f) {
-        return Err(fault(DefectKind::HeaderByte(word[at]), at));
-    }
     if let Some(at) = memchr2(0, b'\r', content) {
         return Err(fault(DefectKind::HeaderByte(content[at]), at));
     }
     let name = trim_read_number(word);
-    if name.is_empty() {
-        return Err(fault(DefectKind::EmptyName, 0));
-    }
-    if name.len() > MAX_NAME_BYTES {
-        return Err(fault(DefectKind::LongName(name.len()), 0));
-    }
-    let comment = (start + word.len() + 1).min(header.end);
-    let extra = match options.keep_comments {
-        true => span(&(comment..header.end))?,
-        false => Span::default(),
+    let is_renamed = match check_read_name(name) {
+        Ok(()) => false,
+        Err(problem) if names == ReadNames::Check || problem == ReadNameFault::Empty => {
+            let at = if let ReadNameFault::Byte { at, .. } = problem { at } else { 0 };
+            return Err(fault(DefectKind::Name(problem), at));
+        }
+        Err(_) => true,
     };
-    Ok((start..start + name.len(), extra))
+    let comment = (start + word.len() + 1).min(header.end);
+    Ok(Header { name: start..start + name.len(), comment: comment..header.end, is_renamed })
+}
+
+impl Header {
+    /// Makes a read name of a name that is not one. Where it gets shorter, what follows it moves up
+    /// and blanks fill the line, so that the line reads as if it had been written so.
+    fn renamed(self, text: &mut [u8]) -> Self {
+        if !self.is_renamed {
+            return self;
+        }
+        let (old_end, line_end) = (self.name.end, self.comment.end);
+        let end = self.name.start + rename_read(&mut text[self.name.clone()]);
+        let cut = old_end - end;
+        text.copy_within(old_end..line_end, end);
+        text[line_end - cut..line_end].fill(b' ');
+        let comment = self.comment.start - cut..line_end - cut;
+        Self { name: self.name.start..end, comment, is_renamed: true }
+    }
 }
 
 /// The name in the header line that `record` starts with, as far as it is known and no longer than
-/// [`MAX_NAME_BYTES`].
+/// [`MAX_READ_NAME_BYTES`].
 #[must_use]
 pub fn name_of_header(record: &[u8]) -> &[u8] {
-    let line = record.get(1..record.len().min(MAX_NAME_BYTES + 1)).unwrap_or_default();
+    let line = record.get(1..record.len().min(MAX_READ_NAME_BYTES + 1)).unwrap_or_default();
     let end = line.iter().position(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'));
     &line[..end.unwrap_or(line.len())]
 }

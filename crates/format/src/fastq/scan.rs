@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memchr2};
 
-use super::{Defect, DefectKind, Grammar, MAX_NAME_BYTES, Parsed};
+use super::{Defect, DefectKind, Grammar, Parsed};
+use crate::names::MAX_READ_NAME_BYTES;
 
 /// A line: its content without CR and LF, and where the next one starts.
 #[derive(Debug, Clone, Copy, Default)]
@@ -62,7 +63,7 @@ impl Fault {
         let name = match line_at(text, from) {
             Some(header) if !self.is_without_header() => {
                 let name = first_word(&text[header.start + 1..header.end]);
-                name[..name.len().min(MAX_NAME_BYTES)].to_vec()
+                name[..name.len().min(MAX_READ_NAME_BYTES)].to_vec()
             }
             _ => Vec::new(),
         };

@@ -38,7 +38,7 @@ fn names_are_cut_as_bwa_cuts_them() {
         ("a/2\tb c", "a", "b c"),
         ("a  b", "a", " b"),
         ("a ", "a", ""),
-        ("@+", "@+", ""),
+        ("+", "+", ""),
     ];
     for (title, name, comment) in cases {
         let (block, parsed) =
@@ -56,13 +56,17 @@ fn names_are_cut_as_bwa_cuts_them() {
 fn malformed_records_are_named() {
     use DefectKind::*;
     let long = "n".repeat(255);
+    let byte = |byte, at| Name(ReadNameFault::Byte { byte, at });
     // Text, kind, line, offset, name.
     let cases: Vec<(String, DefectKind, u64, usize, &str)> = vec![
         ("r\nA\n+\nI\n".into(), BadStart { expected: b'@', found: b'r' }, 0, 0, ""),
-        ("@\nA\n+\nI\n".into(), EmptyName, 0, 1, ""),
-        ("@ x\nA\n+\nI\n".into(), EmptyName, 0, 1, ""),
-        (format!("@{long}\nA\n+\nI\n"), LongName(255), 0, 1, &long[..254]),
-        ("@a\x07b\nA\n+\nI\n".into(), HeaderByte(7), 0, 2, "a\x07b"),
+        ("@\nA\n+\nI\n".into(), Name(ReadNameFault::Empty), 0, 1, ""),
+        ("@ x\nA\n+\nI\n".into(), Name(ReadNameFault::Empty), 0, 1, ""),
+        (format!("@{long}\nA\n+\nI\n"), Name(ReadNameFault::Long(255)), 0, 1, &long[..254]),
+        ("@a\x07b\nA\n+\nI\n".into(), byte(7, 1), 0, 2, "a\x07b"),
+        ("@@a\nA\n+\nI\n".into(), byte(b'@', 0), 0, 1, "@a"),
+        ("@a\u{e9} x\nA\n+\nI\n".into(), byte(0xc3, 1), 0, 2, "a\u{e9}"),
+        ("@a b\0c\nA\n+\nI\n".into(), HeaderByte(0), 0, 4, "a"),
         ("@a b\rc\nA\n+\nI\n".into(), HeaderByte(b'\r'), 0, 4, "a"),
         ("@a\nA1\n+\nII\n".into(), BaseByte(b'1'), 1, 4, "a"),
         ("@a\nA\rC\n+\nIII\n".into(), BaseByte(b'\r'), 1, 4, "a"),
@@ -247,5 +251,50 @@ proptest! {
                 prop_assert!(found == expected || found == RecordStart::NeedMore);
             }
         }
+    }
+}
+
+#[test]
+fn names_that_sam_does_not_allow_are_renamed_where_that_is_wanted() {
+    let long = "n".repeat(300);
+    let mut short = long.clone().into_bytes();
+    let end = rename_read(&mut short);
+    let short = std::str::from_utf8(&short[..end]).unwrap();
+    // Header line; name and comment of the read, and its header line then.
+    let cases = [
+        ("@at/1 c".to_owned(), "_at", "c", "_at/1 c".to_owned()),
+        ("l\u{e9}sion x\u{e9}".into(), "l__sion", "x\u{e9}", "l__sion x\u{e9}".into()),
+        (format!("{long}/2 2:N:0"), short, "2:N:0", format!("{short}/2 2:N:0")),
+        (format!("{long}\tBC:Z:A"), short, "BC:Z:A", format!("{short}\tBC:Z:A")),
+        (long.clone(), short, "", short.to_owned()),
+        ("good".into(), "good", "", "good".into()),
+    ];
+    let options =
+        ParseOptions { keep_comments: true, names: ReadNames::Rename, ..ParseOptions::default() };
+    for (title, name, comment, expected) in cases {
+        for (grammar, text) in [
+            (Grammar::FourLine, format!("@{title}\nA\n+{title}\nI\n@next\nC\n+\nI\n")),
+            (Grammar::FourLine, format!("@{title}\r\nA\r\n+\r\nI\r\n@next\r\nC\r\n+\r\nI\r\n")),
+            (Grammar::MultiLine, format!("@{title}\nA\n+\nI\n@next\nC\n+\nI\n")),
+            (Grammar::Fasta, format!(">{title}\nA\n>next\nC\n")),
+        ] {
+            let mut block = ReadBlock { bytes: text.into(), ..ReadBlock::default() };
+            let range = TextRange { from: 0, limit: block.bytes.len(), at_eof: true };
+            let parsed = parse(grammar, &mut block, range, options);
+            assert_eq!((parsed.stop, parsed.records), (Stop::Done, 2), "{title}");
+            assert_eq!(block.name(0), name.as_bytes());
+            assert_eq!(block.extra(0), comment.as_bytes());
+            let line = String::from_utf8(block.header_line(0).unwrap().to_vec()).unwrap();
+            assert_eq!(line[1..].trim_end_matches(' '), expected);
+            let number = title.contains("/1").then_some(1).or(title.contains("/2").then_some(2));
+            assert_eq!(block.mate_number(0), number, "{title}");
+            assert_eq!((block.name(1), block.bases(1)), (&b"next"[..], &b"C"[..]));
+        }
+    }
+    for nothing in ["@\nA\n+\nI\n", "@ x\nA\n+\nI\n", "@a\0\nA\n+\nI\n"] {
+        let mut block = ReadBlock { bytes: nothing.into(), ..ReadBlock::default() };
+        let range = TextRange { from: 0, limit: nothing.len(), at_eof: true };
+        let parsed = parse(Grammar::FourLine, &mut block, range, options);
+        assert!(matches!(parsed.stop, Stop::Defect(_)), "{nothing:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::decimal::decimal;
 use super::error::{SamError, shown};
-use crate::bam::{is_tag, is_text};
+use crate::names::{is_character, is_hex, is_tag, is_text};
 
 /// Appends every field of `text`, which are separated by tabs. A tab at the end is dropped: some
 /// writers leave it there, and no reader minds.
@@ -11,11 +11,19 @@ pub(super) fn append_fields(text: &[u8], out: &mut Vec<u8>) -> Result<(), SamErr
     if text.is_empty() {
         return Ok(());
     }
-    for field in text.split(|&byte| byte == b'\t') {
-        append_field(field, out)
-            .map_err(|problem| SamError::BadAux { text: shown(field), problem })?;
-    }
-    Ok(())
+    text.split(|&byte| byte == b'\t').try_for_each(|field| append_tag(field, out))
+}
+
+/// Appends the auxiliary field that `field`, `TAG:TYPE:VALUE`, is as text, as it is in BAM.
+///
+/// # Errors
+/// [`SamError::BadAux`]; `out` is then as it was.
+pub fn append_tag(field: &[u8], out: &mut Vec<u8>) -> Result<(), SamError> {
+    let start = out.len();
+    append_field(field, out).map_err(|problem| {
+        out.truncate(start);
+        SamError::BadAux { text: shown(field), problem }
+    })
 }
 
 fn append_field(field: &[u8], out: &mut Vec<u8>) -> Result<(), &'static str> {
@@ -28,7 +36,7 @@ fn append_field(field: &[u8], out: &mut Vec<u8>) -> Result<(), &'static str> {
     out.extend_from_slice(&[*t0, *t1]);
     match kind {
         b'A' => match value {
-            [letter] if letter.is_ascii_graphic() => out.extend_from_slice(&[b'A', *letter]),
+            [letter] if is_character(*letter) => out.extend_from_slice(&[b'A', *letter]),
             _ => return Err("is not one printable character"),
         },
         // `I` stands in old files.
@@ -43,9 +51,7 @@ fn append_field(field: &[u8], out: &mut Vec<u8>) -> Result<(), &'static str> {
         }
         b'Z' if is_text(value) => append_string(b'Z', value, out),
         b'Z' => return Err("has a control character"),
-        b'H' if value.len() % 2 == 0 && value.iter().all(u8::is_ascii_hexdigit) => {
-            append_string(b'H', value, out);
-        }
+        b'H' if is_hex(value) => append_string(b'H', value, out),
         b'H' => return Err("is not an even number of hexadecimal digits"),
         b'B' => append_array(value, out)?,
         _ => return Err("has a type other than A, i, f, Z, H and B"),

@@ -1,11 +1,16 @@
 //! What can be wrong with a line of SAM text.
 
+use crate::names::ReadNameFault;
+
 /// Why a line is not a good record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SamError {
     /// Fewer than the 11 mandatory fields.
     #[error("line has {0} fields; a SAM record has at least 11, separated by tabs")]
     TooFewFields(usize),
+    /// QNAME.
+    #[error(transparent)]
+    Name(#[from] ReadNameFault),
     /// A field that is not what it should be.
     #[error("{field} {text:?} is malformed or out of range")]
     BadField {

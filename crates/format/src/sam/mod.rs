@@ -9,6 +9,7 @@ use std::io::Write as _;
 
 use crate::bam::{AuxValue, BASE_LETTERS, CIGAR_LETTERS, RecordError, RecordRef, Reference};
 
+pub use self::aux_text::append_tag;
 pub use self::error::SamError;
 pub use self::parse::{ReferenceNames, parse_record};
 
@@ -358,6 +359,8 @@ mod tests {
                     files_compared += 1;
                     bytes += ours.len();
                 }
+                // A sequence of which is named `chr1,chr3`.
+                (Err(_), Some(_)) if path.ends_with("htslib_test/colons.bam") => {}
                 (Err(error), Some(_)) => panic!("we refuse {}: {error}", path.display()),
                 (Ok(_), None) => println!("samtools refuses {}", path.display()),
                 (Err(_), None) => {}

@@ -10,9 +10,7 @@ use super::aux_text;
 use super::decimal::decimal;
 use super::error::{SamError, shown};
 use crate::bam::{CigarOps, Flags, Reference, cigar, hard_clips_stand_at_the_ends, reg2bin};
-
-/// Longest name: its length with the NUL is one byte.
-const MAX_NAME_BYTES: usize = 254;
+use crate::names::check_read_name;
 
 /// Most CIGAR operations that a record's own field holds; more go to the `CG` field (SAM
 /// specification 4.2.2).
@@ -115,7 +113,7 @@ fn split(line: &[u8]) -> Result<([&[u8]; 11], &[u8]), SamError> {
 fn append(line: &[u8], names: &ReferenceNames, out: &mut Vec<u8>) -> Result<(), SamError> {
     let (fields, rest) = split(line)?;
     let [name, flags, rname, pos, mapq, cigar, rnext, pnext, tlen, bases, qualities] = fields;
-    check_name(name)?;
+    check_read_name(name)?;
     let mut flags = number("FLAG", flags, 0, 0xffff)? as u16;
     let mut reference_id = names.field("RNAME", rname)?;
     let position = number("POS", pos, 0, i32::MAX.into())? as i32 - 1;
@@ -167,14 +165,6 @@ fn append(line: &[u8], names: &ReferenceNames, out: &mut Vec<u8>) -> Result<(), 
     };
     out[start + 12..start + 14].copy_from_slice(&ops.to_le_bytes());
     Ok(())
-}
-
-/// `[!-?A-~]{1,254}` (SAM specification 1.4), and an `@` that is not the first character.
-fn check_name(name: &[u8]) -> Result<(), SamError> {
-    let is_name = (1..=MAX_NAME_BYTES).contains(&name.len())
-        && name[0] != b'@'
-        && name.iter().all(u8::is_ascii_graphic);
-    if is_name { Ok(()) } else { Err(bad("QNAME", name)) }
 }
 
 fn number(field: &'static str, text: &[u8], lowest: i64, highest: i64) -> Result<i64, SamError> {

@@ -142,9 +142,11 @@ fn what_is_malformed_is_named() {
     }
     t("", "1 fields");
     t("r 0 a 1 0 1M * 0 0 A", "10 fields");
-    t("@r 0 a 1 0 1M * 0 0 A I", "QNAME");
-    t(" 0 a 1 0 1M * 0 0 A I", "QNAME");
-    t(&format!("{} 0 a 1 0 1M * 0 0 A I", "r".repeat(255)), "QNAME");
+    t("@r 0 a 1 0 1M * 0 0 A I", "'@' in the read name");
+    t("r@ 0 a 1 0 1M * 0 0 A I", "'@' in the read name");
+    t("\u{e9} 0 a 1 0 1M * 0 0 A I", "byte 0xc3 in the read name");
+    t(" 0 a 1 0 1M * 0 0 A I", "the read has no name");
+    t(&format!("{} 0 a 1 0 1M * 0 0 A I", "r".repeat(255)), "255 bytes, more than 254");
     t("r 65536 a 1 0 1M * 0 0 A I", "FLAG \"65536\"");
     t("r 0x4 a 1 0 1M * 0 0 A I", "FLAG");
     t("r 0 c 1 0 1M * 0 0 A I", "RNAME \"c\" is not among the @SQ lines of the header");

@@ -169,6 +169,7 @@ impl Problem {
                 "is its end missing? with more memory (-m), of which a line may have a sixteenth, \
                  or as BAM (`samtools view -b`) longer records are read",
             ),
+            Self::Bam(RecordError::Name(fault)) | Self::Sam(SamError::Name(fault)) => fault.hint(),
             Self::Compressed { .. } => Some("the file is damaged: copy it again from its source"),
             _ => None,
         }

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use seqloom_format::names::ReadNames;
 use seqloom_format::sam::ReferenceNames;
 
 use super::block::{Defect, RecordBlock};
@@ -26,6 +27,7 @@ pub(super) struct SamFile<'a> {
     pub(super) input: &'a Input,
     pub(super) stretches: &'a Stretches,
     pub(super) names: &'a ReferenceNames,
+    pub(super) read_names: ReadNames,
     /// Offset of the first record.
     pub(super) header_bytes: u64,
     /// Longest line.
@@ -58,9 +60,9 @@ pub(super) fn read(
     block.place.first = Some(first as u64);
     let (mut at, mut records, mut step) = (first, 0, AHEAD_BYTES);
     let limit = own + 1;
-    let (names, most) = (file.names, file.max_line_bytes);
+    let SamFile { names, read_names, max_line_bytes: most, .. } = file;
     loop {
-        let lines = SamLines { text, limit, at_eof, names, max_line_bytes: most };
+        let lines = SamLines { text, limit, at_eof, names, read_names, max_line_bytes: most };
         match parse_lines(lines, &mut block.bytes, &mut at, &mut records) {
             Stop::Done => break,
             Stop::NeedMore(_) if at_eof => break,

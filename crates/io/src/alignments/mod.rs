@@ -38,10 +38,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use seqloom_format::bam::Header;
 use seqloom_format::bgzf::VirtualOffset;
+use seqloom_format::names::ReadNames;
 
 use self::feed::{Feed, Way, feed};
 use self::lines::SamFile;
-use self::records::{CUT_RECORD, SamLines, Stop, check_records, name_of_line, parse_lines};
+use self::records::{
+    CUT_RECORD, RecordRules, SamLines, Stop, check_records, name_of_line, parse_lines,
+};
 use self::stretch::{BgzfFile, BlockPlace, StretchScratch};
 use crate::source::block::Place;
 use crate::source::error::SourceError;
@@ -63,6 +66,8 @@ pub struct AlignmentOptions {
     pub block_bytes: usize,
     /// Input that was cut short counts as far as it goes: [`RecordCheck::truncation`] says where.
     pub allow_truncated: bool,
+    /// What happens to read names that SAM does not allow.
+    pub read_names: ReadNames,
     /// Buffers kept for reuse.
     pub free_blocks: usize,
     /// Longest line of SAM text, in bytes, header lines apart; [`MAX_RECORD_BYTES`] at most. No
@@ -77,6 +82,7 @@ impl Default for AlignmentOptions {
         Self {
             block_bytes: 1024 * 1024,
             allow_truncated: false,
+            read_names: ReadNames::Check,
             free_blocks: 256,
             max_line_bytes: MAX_RECORD_BYTES,
         }
@@ -217,6 +223,12 @@ impl AlignmentSource {
         bytes
     }
 
+    /// What records of BAM are checked against.
+    fn rules(&self, feed: &Feed) -> RecordRules {
+        let read_names = self.options.read_names;
+        RecordRules { reference_count: feed.reference_count, read_names }
+    }
+
     /// A block of nothing.
     fn new_block(&self, input: usize, index: u64, last: bool, bytes: Vec<u8>) -> Box<RecordBlock> {
         Box::new(RecordBlock { input, index, last, bytes, ..RecordBlock::default() })
@@ -313,7 +325,7 @@ impl AlignmentSource {
                 let file = BgzfFile {
                     input: &feed.input,
                     stretches,
-                    reference_count: feed.reference_count,
+                    rules: self.rules(feed),
                     allow_truncated: self.options.allow_truncated,
                 };
                 let from = from.or((lo <= first.block).then_some(*first));
@@ -324,6 +336,7 @@ impl AlignmentSource {
                     input: &feed.input,
                     stretches,
                     names: &feed.names,
+                    read_names: self.options.read_names,
                     header_bytes: feed.header_bytes,
                     max_line_bytes: self.options.max_line_bytes,
                 };
@@ -352,11 +365,17 @@ impl AlignmentSource {
         let (mut at, mut records) = (0, 0);
         let stop = match feed.format {
             AlignmentFormat::Bam => {
-                check_records(&mut text, limit, feed.reference_count, &mut at, &mut records)
+                check_records(&mut text, limit, self.rules(feed), &mut at, &mut records)
             }
             AlignmentFormat::Sam => {
-                let (names, max_line_bytes) = (&feed.names, self.options.max_line_bytes);
-                let lines = SamLines { text: &text, limit, at_eof, names, max_line_bytes };
+                let lines = SamLines {
+                    text: &text,
+                    limit,
+                    at_eof,
+                    names: &feed.names,
+                    read_names: self.options.read_names,
+                    max_line_bytes: self.options.max_line_bytes,
+                };
                 parse_lines(lines, &mut block.bytes, &mut at, &mut records)
             }
         };

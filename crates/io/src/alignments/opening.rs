@@ -168,10 +168,13 @@ fn decode_bam(text: &[u8], ended: bool) -> Result<ReadHeader, HeaderError> {
     }
 }
 
-/// Likewise: the lines in front that start with `@`.
+/// Likewise: the lines in front that start with `@`, up to one that is a record whose name does.
 fn parse_sam(text: &[u8], ended: bool) -> Result<ReadHeader, HeaderError> {
     let (mut end, mut lines) = (0, 0);
     while text.get(end) == Some(&b'@') {
+        if !is_header_line(&text[end..]) && is_record_line(&text[end..], ended) {
+            break;
+        }
         let newline = memchr::memchr(b'\n', &text[end..]);
         lines += 1;
         if newline.unwrap_or(text.len() - end) > MAX_HEADER_LINE_BYTES {

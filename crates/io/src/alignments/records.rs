@@ -1,7 +1,8 @@
 //! Bytes at hand to checked records: the part common to every way of reading.
 
-use seqloom_format::bam::{check_record, set_bin};
-use seqloom_format::sam::{ReferenceNames, parse_record};
+use seqloom_format::bam::{check_record, rename_record, set_bin};
+use seqloom_format::names::{ReadNames, rename_read};
+use seqloom_format::sam::{ReferenceNames, SamError, parse_record};
 
 use super::error::Problem;
 use crate::source::MAX_RECORD_BYTES;
@@ -23,12 +24,20 @@ pub(super) enum Stop {
     Defect(Problem, Vec<u8>),
 }
 
+/// What BAM records are checked against.
+#[derive(Clone, Copy)]
+pub(super) struct RecordRules {
+    /// References of the header.
+    pub(super) reference_count: usize,
+    pub(super) read_names: ReadNames,
+}
+
 /// Checks the BAM records of `text` from `at` on, which start in front of `limit`, and gives each
 /// the `bin` that it should have. Moves `at` and `records` behind the last good one.
 pub(super) fn check_records(
     text: &mut [u8],
     limit: usize,
-    reference_count: usize,
+    rules: RecordRules,
     at: &mut usize,
     records: &mut u64,
 ) -> Stop {
@@ -40,7 +49,10 @@ pub(super) fn check_records(
         }
         let end = *at + 4 + body_bytes;
         let Some(body) = text.get_mut(*at + 4..end) else { return Stop::NeedMore(end) };
-        match check_record(body, reference_count) {
+        if rules.read_names == ReadNames::Rename {
+            rename_record(body);
+        }
+        match check_record(body, rules.reference_count) {
             Ok(bin) => set_bin(body, bin),
             Err(error) => return Stop::Defect(Problem::Bam(error), name(body).to_vec()),
         }
@@ -67,6 +79,7 @@ pub(super) struct SamLines<'a> {
     /// The last line needs no newline.
     pub(super) at_eof: bool,
     pub(super) names: &'a ReferenceNames,
+    pub(super) read_names: ReadNames,
     /// The most that a line may have.
     pub(super) max_line_bytes: usize,
 }
@@ -79,7 +92,7 @@ pub(super) fn parse_lines(
     at: &mut usize,
     records: &mut u64,
 ) -> Stop {
-    let SamLines { text, limit, at_eof, names, max_line_bytes } = lines;
+    let SamLines { text, limit, at_eof, max_line_bytes, .. } = lines;
     while *at < limit.min(text.len()) {
         let rest = &text[*at..];
         let (line, next) = match memchr::memchr(b'\n', rest) {
@@ -90,7 +103,7 @@ pub(super) fn parse_lines(
         let appended = if line.len() > max_line_bytes {
             Err(Problem::LongLine(max_line_bytes))
         } else {
-            append_line(line, names, out)
+            append_line(line, lines, out)
         };
         if let Err(problem) = appended {
             return Stop::Defect(problem, name_of_line(line).to_vec());
@@ -101,16 +114,30 @@ pub(super) fn parse_lines(
     if *at < limit && !at_eof { Stop::NeedMore(limit) } else { Stop::Done }
 }
 
+/// The line with a read name in place of a name that is not one.
+fn renamed(line: &[u8]) -> Vec<u8> {
+    let name_end = memchr::memchr(b'\t', line).unwrap_or(line.len());
+    let mut name = line[..name_end].to_vec();
+    let name_bytes = rename_read(&mut name);
+    [&name[..name_bytes], &line[name_end..]].concat()
+}
+
 /// The name that a line of SAM starts with; nothing where no tab ends it.
 pub(super) fn name_of_line(line: &[u8]) -> &[u8] {
     let name_end = memchr::memchr(b'\t', line).unwrap_or(0);
     &line[..name_end.min(255)]
 }
 
-fn append_line(line: &[u8], names: &ReferenceNames, out: &mut Vec<u8>) -> Result<(), Problem> {
+fn append_line(line: &[u8], lines: SamLines<'_>, out: &mut Vec<u8>) -> Result<(), Problem> {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
-    let result = parse_record(line, names, out).map_err(Problem::Sam);
+    let result = match parse_record(line, lines.names, out) {
+        Err(SamError::Name(_)) if lines.read_names == ReadNames::Rename => {
+            parse_record(&renamed(line), lines.names, out)
+        }
+        result => result,
+    };
+    let result = result.map_err(Problem::Sam);
     let body_bytes = out.len() - start - 4;
     match result {
         Ok(()) if body_bytes > MAX_RECORD_BYTES => {

@@ -12,7 +12,7 @@ use seqloom_format::bgzf::{BgzfError, MAX_BLOCK_BYTES, VirtualOffset};
 
 use super::block::{Defect, RecordBlock};
 use super::error::Problem;
-use super::records::{CUT_RECORD, Stop, check_records};
+use super::records::{CUT_RECORD, RecordRules, Stop, check_records};
 use crate::source::Truncation;
 use crate::source::block::Place;
 use crate::source::claims::Stretches;
@@ -45,7 +45,7 @@ pub(super) struct BlockPlace {
 pub(super) struct BgzfFile<'a> {
     pub(super) input: &'a Input,
     pub(super) stretches: &'a Stretches,
-    pub(super) reference_count: usize,
+    pub(super) rules: RecordRules,
     pub(super) allow_truncated: bool,
 }
 
@@ -148,7 +148,7 @@ impl Reading<'_> {
                     let ahead = (skip - self.dropped).min(self.text.len() as u64) as usize;
                     (ahead, ahead < self.text.len())
                 }
-                None => match find_record(&self.text, 0, self.file.reference_count) {
+                None => match find_record(&self.text, 0, self.file.rules.reference_count) {
                     RecordSearch::At(at) => (at, true),
                     RecordSearch::NeedMore(at) => (at, false),
                 },
@@ -169,7 +169,7 @@ impl Reading<'_> {
                 self.fault = None;
                 return Ok(false);
             }
-            let (at, is_first) = match find_record(&self.text, 0, self.file.reference_count) {
+            let (at, is_first) = match find_record(&self.text, 0, self.file.rules.reference_count) {
                 RecordSearch::At(at) => (at, true),
                 RecordSearch::NeedMore(at) => (at, false),
             };
@@ -194,9 +194,9 @@ impl Reading<'_> {
         block: &mut RecordBlock,
     ) -> Result<(), SourceError> {
         let (mut at, mut records) = (0, 0);
-        let count = self.file.reference_count;
+        let rules = self.file.rules;
         loop {
-            match check_records(&mut self.text, limit, count, &mut at, &mut records) {
+            match check_records(&mut self.text, limit, rules, &mut at, &mut records) {
                 Stop::Done => break,
                 Stop::Defect(problem, name) => {
                     block.defect = Some(self.defect(problem, name, records, at));

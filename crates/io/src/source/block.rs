@@ -1,6 +1,7 @@
 //! Blocks of reads as the source hands them out.
 
 use seqloom_format::fastq::DefectKind;
+use seqloom_format::names::ReadNameFault;
 use seqloom_format::reads::ReadBlock;
 
 /// A run of consecutive reads of one lane.
@@ -89,12 +90,21 @@ pub(crate) enum Problem {
     Text(DefectKind),
     /// In BAM.
     Bam(String),
+    /// The read's name in BAM.
+    Name(ReadNameFault),
+}
+
+impl From<String> for Problem {
+    fn from(problem: String) -> Self {
+        Self::Bam(problem)
+    }
 }
 
 impl Problem {
     /// What to do about it, where there is something to say.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
+            Self::Text(DefectKind::Name(fault)) | Self::Name(fault) => fault.hint(),
             Self::Text(DefectKind::MissingPlus(byte)) if *byte != b'@' => Some(
                 "wrapped sequences are read only where the first records of the file are wrapped \
                  too: unwrap the file, for example with `seqtk seq -l0`",
@@ -122,6 +132,7 @@ impl std::fmt::Display for Problem {
         match self {
             Self::Text(kind) => kind.fmt(f),
             Self::Bam(problem) => f.write_str(problem),
+            Self::Name(fault) => fault.fmt(f),
         }
     }
 }

@@ -149,7 +149,11 @@ impl ReadSource {
         Ok(Self {
             lanes,
             header,
-            parse: ParseOptions { keep_comments: options.keep_comments, phred64: options.phred64 },
+            parse: ParseOptions {
+                keep_comments: options.keep_comments,
+                phred64: options.phred64,
+                names: options.names,
+            },
             options,
             free: Mutex::new(Vec::new()),
             poller: Mutex::new(()),
@@ -340,7 +344,7 @@ impl ReadSource {
             }
             StreamGrammar::Bam => {
                 block.bytes.clear();
-                let parsed = parse::parse_bam_piece(&text, &mut block);
+                let parsed = parse::parse_bam_piece(&text, &mut block, self.parse.names);
                 self.recycle(ReadBlock { bytes: text, ..ReadBlock::default() });
                 parsed
             }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use seqloom_format::names::ReadNames;
+
 use super::MAX_RECORD_BYTES;
 
 /// How a source reads.
@@ -15,6 +17,8 @@ pub struct SourceOptions {
     pub assume_phred33: bool,
     /// Qualities of FASTQ are Phred+64; they are handed out as Phred+33.
     pub phred64: bool,
+    /// What happens to read names that SAM does not allow.
+    pub names: ReadNames,
     /// Buffers kept for reuse.
     pub free_blocks: usize,
     /// Text by which one of two pipes may be ahead while the other gives nothing, in bytes. The
@@ -36,6 +40,7 @@ impl Default for SourceOptions {
             keep_comments: false,
             assume_phred33: false,
             phred64: false,
+            names: ReadNames::Check,
             free_blocks: 256,
             max_skew_bytes: 256 * 1024 * 1024,
             skew_patience: Duration::from_secs(120),

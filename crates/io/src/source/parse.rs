@@ -3,6 +3,7 @@
 use seqloom_format::fastq::{
     self, DefectKind, Grammar, ParseOptions, RecordStart, Stop, TextRange, find_record_start,
 };
+use seqloom_format::names::ReadNames;
 use seqloom_format::reads::ReadBlock;
 
 use super::block::{Defect, Place, Problem};
@@ -86,8 +87,8 @@ pub(crate) fn parse_piece(
 }
 
 /// Parses BAM records that start at the start of `text` into `block`.
-pub(crate) fn parse_bam_piece(text: &[u8], block: &mut ReadBlock) -> ParsedText {
-    let ParsedRecords { records, bases, aligned, defect } = read_records(text, block);
+pub(crate) fn parse_bam_piece(text: &[u8], block: &mut ReadBlock, names: ReadNames) -> ParsedText {
+    let ParsedRecords { records, bases, aligned, defect } = read_records(text, block, names);
     let own_bytes = text.len() as u64;
     let place = Place { own_bytes, first: Some(0), end: own_bytes, ..Place::default() };
     ParsedText { place, records, lines: 0, bases, aligned, defect }

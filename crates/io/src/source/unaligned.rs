@@ -1,7 +1,8 @@
 //! Records of a BAM file to reads, whether they are aligned or not.
 
-use seqloom_format::bam::{BASE_LETTERS, Flags, RecordRef, framed_records};
+use seqloom_format::bam::{BASE_LETTERS, Flags, RecordRef, check_aux, framed_records};
 use seqloom_format::fastq::trim_read_number;
+use seqloom_format::names::{ReadNameFault, ReadNames, check_read_name, rename_read};
 use seqloom_format::reads::{MateOfPair, ReadBlock, ReadSpans, Span};
 
 use super::MAX_RECORD_BYTES;
@@ -42,7 +43,7 @@ pub(crate) fn last_boundary(text: &[u8]) -> usize {
 /// Appends the reads in `text`, a run of whole records, to `out`. Bases and qualities are turned
 /// back to the sequenced strand; secondary and supplementary records are passed over, because
 /// their primary record has the whole read.
-pub(crate) fn read_records(text: &[u8], out: &mut ReadBlock) -> ParsedRecords {
+pub(crate) fn read_records(text: &[u8], out: &mut ReadBlock, names: ReadNames) -> ParsedRecords {
     let mut parsed = ParsedRecords::default();
     let mut frames = framed_records(text);
     loop {
@@ -55,8 +56,8 @@ pub(crate) fn read_records(text: &[u8], out: &mut ReadBlock) -> ParsedRecords {
             RecordRef::new(body).map_err(|error| error.to_string())
         });
         let outcome = match &record {
-            Ok(record) => append_read(record, out),
-            Err(problem) => Err(problem.clone()),
+            Ok(record) => append_read(record, names, out),
+            Err(problem) => Err(problem.clone().into()),
         };
         match outcome {
             Ok(added) => {
@@ -66,7 +67,6 @@ pub(crate) fn read_records(text: &[u8], out: &mut ReadBlock) -> ParsedRecords {
             }
             Err(problem) => {
                 let name = record.map(|record| record.name().to_vec()).unwrap_or_default();
-                let problem = Problem::Bam(problem);
                 let record = parsed.records;
                 parsed.defect = Some(Defect { problem, record, line: None, byte, name });
                 return parsed;
@@ -83,25 +83,34 @@ struct Added {
 }
 
 /// Appends one read.
-fn append_read(record: &RecordRef<'_>, out: &mut ReadBlock) -> Result<Added, String> {
+fn append_read(
+    record: &RecordRef<'_>,
+    names: ReadNames,
+    out: &mut ReadBlock,
+) -> Result<Added, Problem> {
     if record.has_flags(Flags::SECONDARY) || record.has_flags(Flags::SUPPLEMENTARY) {
         return Ok(Added::default());
     }
     let mate = mate_of_pair(record)?;
     let name = trim_read_number(record.name());
-    if name.is_empty() || name == b"*" {
-        return Err("the read has no name".into());
+    let checked = check_read_name(name);
+    if let Err(fault) = checked
+        && (names == ReadNames::Check || fault == ReadNameFault::Empty)
+    {
+        return Err(Problem::Name(fault));
     }
-    for field in record.aux() {
-        field.map_err(|error| error.to_string())?;
-    }
+    check_aux(record).map_err(|error| error.to_string())?;
     let count = record.base_count();
     let aux = &record.body()[record.aux_start()..];
     if out.bytes.len() + name.len() + 2 * count + aux.len() > u32::MAX as usize {
-        return Err("the block of reads grew beyond 4 GiB".into());
+        return Err("the block of reads grew beyond 4 GiB".to_owned().into());
     }
     let bytes = &mut out.bytes;
     let name = append(bytes, name.iter().copied());
+    if checked.is_err() {
+        // No longer than 254 bytes: its place is what it was.
+        rename_read(&mut bytes[name.start as usize..]);
+    }
     let reverse = record.has_flags(Flags::REVERSE);
     let bases = append_bases(record, reverse, bytes)?;
     let qualities = append_qualities(record.qualities(), reverse, bytes)?;

@@ -79,7 +79,9 @@ pub enum StepError {
     #[error("read group {0:?} is in the header already (replace all, or choose another ID)")]
     ReadGroupExists(String),
     /// Text that does not describe a read group.
-    #[error("{0:?} is not a read group: fields like ID:x, separated by tabs or spaces")]
+    #[error(
+        "{0:?} is not a read group: fields like ID:x, each tag once, separated by tabs or spaces"
+    )]
     BadReadGroup(String),
     /// A reference whose length is another one in the new dictionary.
     #[error("reference {name} has {old_bp} bp in the input and {new_bp} bp in the new dictionary")]

@@ -29,7 +29,8 @@ pub(crate) struct SetReadGroup {
 /// as `\t`), or elPrep's `ID:x SM:y`. With tabs, values may hold spaces.
 ///
 /// # Errors
-/// [`StepError::BadReadGroup`] when there is no ID or a field is not `TT:value`.
+/// [`StepError::BadReadGroup`] when there is no ID, a tag is there twice, or a field is not
+/// `TT:value`.
 pub fn read_group_line(text: &str) -> Result<Vec<u8>, StepError> {
     let bad = || StepError::BadReadGroup(text.to_owned());
     let expanded = seqloom_format::bam::expand_escapes(text);

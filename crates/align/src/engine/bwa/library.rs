@@ -10,6 +10,7 @@ use std::marker::PhantomData;
 use std::ptr;
 
 use bwa_mem3_sys as sys;
+use seqloom_format::names::check_read_name;
 
 use super::extension::ToExtend;
 use super::index::{Index, Options};
@@ -24,9 +25,6 @@ const FIRST_BASES: usize = 1 << 15;
 
 /// Chains of [`KERNEL_READS`] reads whose first seeds have room in a worker's memory.
 const FIRST_SEEDS: usize = 8 * KERNEL_READS;
-
-/// Longest name that a BAM record can have, in bytes; the library ends the process above.
-const LONGEST_NAME_BYTES: usize = 254;
 
 /// Insert sizes of a cohort, for the orientations FF, FR, RF and RR.
 pub(super) type Model = [sys::mem_pestat_t; 4];
@@ -343,12 +341,9 @@ impl Drop for Candidates {
     }
 }
 
+/// Of names longer than BAM can hold the library ends the process.
 fn check_names(reads: &[Read<'_>]) -> Result<(), String> {
-    let Some(long) = reads.iter().find(|read| read.name.len() > LONGEST_NAME_BYTES) else {
-        return Ok(());
-    };
-    let name = String::from_utf8_lossy(&long.name[..20]);
-    Err(format!("the read name '{name}...' has more than 254 bytes"))
+    reads.iter().try_for_each(|read| check_read_name(read.name)).map_err(|fault| fault.to_string())
 }
 
 fn without_bases(read: Read<'_>) -> Read<'_> {

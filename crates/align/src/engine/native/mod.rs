@@ -22,10 +22,9 @@ pub mod spliced;
 mod starts;
 pub mod ungapped;
 
-use super::{EngineError, Read};
+use seqloom_format::names::check_read_name;
 
-/// Longest name that a BAM record can have, in bytes.
-const LONGEST_NAME_BYTES: usize = 254;
+use super::{EngineError, Read};
 
 /// The read without so many bases at its 5' and its 3' end, if a mode takes it.
 fn checked<'r>(
@@ -42,8 +41,8 @@ fn checked<'r>(
         let trimmed = if bases.len() < read.bases.len() { " once it is trimmed" } else { "" };
         let (count, longest) = (bases.len(), query::LONGEST_READ);
         format!("{count} bases{trimmed}; --mode {mode} takes {shortest} to {longest}, or none")
-    } else if read.name.len() > LONGEST_NAME_BYTES {
-        "its name has more than 254 bytes".into()
+    } else if let Err(fault) = check_read_name(read.name) {
+        fault.to_string()
     } else {
         return Ok(Read { bases, qualities, ..read });
     };
