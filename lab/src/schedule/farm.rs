@@ -310,6 +310,7 @@ impl Task {
             lanes: (0..lanes).map(lane).collect(),
             reads: 0,
             files: "".into(),
+            has_cut_numbers: false,
             umis: UmiTags::default(),
         };
         Self { batch, packed: PackedTemplates::default(), is_done: false }

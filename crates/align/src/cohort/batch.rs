@@ -62,6 +62,8 @@ pub struct Batch {
     pub reads: usize,
     /// The file or files they come from, joined by `+`, for messages.
     pub files: Arc<str>,
+    /// The numbers of mates, .1 and .2, have been taken off the names.
+    pub has_cut_numbers: bool,
     /// Tags of UMIs, once they are taken.
     pub umis: UmiTags,
 }
@@ -164,12 +166,12 @@ impl Batch {
             let two = read(1, second)?;
             let reads_before = (2 * reads.pairs.len() + reads.singles.len()) as u64;
             if one.name != two.name {
-                return Err(CohortError::NamesDiffer {
-                    files: self.files.as_ref().to_owned(),
-                    record: self.first_template + i as u64 + 1,
-                    first: String::from_utf8_lossy(one.name).into_owned(),
-                    second: String::from_utf8_lossy(two.name).into_owned(),
-                });
+                return Err(self.out_of_step(i, [first, second], false));
+            }
+            if self.has_cut_numbers
+                && [first, second].iter().any(|(it, i)| it.cut_number(*i).is_none())
+            {
+                return Err(self.out_of_step(i, [first, second], true));
             }
             if let [Some(first), Some(second)] = numbers
                 && first >= second
@@ -179,6 +181,25 @@ impl Batch {
             reads.pairs.push([one, two]);
         }
         Ok(reads)
+    }
+
+    /// Template number `at` of the batch has mates of different names, or without the numbers that
+    /// those of the first pair have.
+    fn out_of_step(
+        &self,
+        at: usize,
+        mates: [(&ReadBlock, usize); 2],
+        lacks_numbers: bool,
+    ) -> CohortError {
+        let name = |(block, i): (&ReadBlock, usize)| {
+            String::from_utf8_lossy(block.uncut_name(i)).into_owned()
+        };
+        let files = self.files.as_ref().to_owned();
+        let (record, [first, second]) = (self.first_template + at as u64 + 1, mates.map(name));
+        match lacks_numbers {
+            true => CohortError::NumbersMissing { files, record, first, second },
+            false => CohortError::NamesDiffer { files, record, first, second },
+        }
     }
 
     /// `reads_before` of the batch are in front of these mates.
