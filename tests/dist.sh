@@ -10,6 +10,11 @@ cd "$(dirname "$0")/.."
 
 version=$("$program" --version | cut -d ' ' -f 2)
 name=seqloom-$version-$(uname -m)-linux
+# An engine that does not align writes records that are invented: it is for tests.
+if ! "$program" align --engine fake ref.fa r.fq 2>&1 | grep -q "invalid value 'fake'"; then
+  echo "$program has the engine of tests; build it alone, as \`make dist\` does" >&2
+  exit 1
+fi
 rm -rf "$out/$name" "$out/$name".tar.gz*
 mkdir -p "$out/$name"/{bin,share/man,share/completions,docs/how-to,docs/coming-from}
 

@@ -175,6 +175,27 @@ fn the_product_depends_on_nothing_of_the_laboratory() {
     fail_if_any("the product depends on", &found);
 }
 
+/// The engine that does not align is for tests: cargo gives it to a program that it builds with
+/// them or with the laboratory, and to no other.
+#[test]
+fn the_product_has_no_engine_that_does_not_align() {
+    let features = |edges: &str, package: &str| {
+        let output = Command::new(env!("CARGO"))
+            .args(["tree", "--offline", "--locked", "-p", package, "-e", edges])
+            .args(["-i", "seqloom-align", "--prefix", "none"])
+            .current_dir(root())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let tree = String::from_utf8(output.stdout).unwrap();
+        assert!(tree.contains("seqloom-align feature \"default\""), "{tree}");
+        tree.contains("fake-engine")
+    };
+    let (alone, with_tests) = ("features,normal,build", "features,normal,build,dev");
+    assert!(!features(alone, "seqloom"));
+    assert!(features(with_tests, "seqloom") && features(alone, "seqloom-lab"));
+}
+
 /// The extension lives in other people's interpreters: no engine, no allocator, no command line.
 #[test]
 fn the_extension_knows_formats_and_signal_alone() {

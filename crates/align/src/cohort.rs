@@ -11,6 +11,7 @@ mod lane;
 
 use std::sync::Arc;
 
+use seqloom_format::reads::ReadBlock;
 use seqloom_io::source::{InputBlock, LanePlace, ReadSource};
 
 use crate::input_error::CohortError;
@@ -91,6 +92,9 @@ pub struct CohortStart {
     pub sequence: u64,
     /// Where its first read is in each file; empty: where each file starts.
     pub places: Vec<LanePlace>,
+    /// Names of the whole input end in the numbers of mates; see [`CohortCutter`]. Of no meaning
+    /// where each file starts: the first pair says it there.
+    pub has_numbers: bool,
 }
 
 /// A run of cohorts of an input; the default is all of them.
@@ -103,6 +107,9 @@ pub struct CohortRange {
 }
 
 /// See the module documentation.
+///
+/// Where the names of the first pair are alike but for `.1` and `.2` at their ends (`fastq-dump
+/// --readids` writes such), these are taken off all names of the input.
 pub struct CohortCutter<'a> {
     source: &'a ReadSource,
     pairing: Pairing,
@@ -119,6 +126,8 @@ pub struct CohortCutter<'a> {
     next_read: u64,
     next_template: u64,
     finished: bool,
+    /// Whether names end in numbers of mates; `None` until the first pair is there.
+    has_numbers: Option<bool>,
 }
 
 /// The cohort being cut.
@@ -162,6 +171,7 @@ impl<'a> CohortCutter<'a> {
             next_read: 0,
             next_template: 0,
             finished: false,
+            has_numbers: (pairing == Pairing::Single).then_some(false),
         }
     }
 
@@ -169,7 +179,11 @@ impl<'a> CohortCutter<'a> {
     /// what lies behind the run is passed over.
     #[must_use]
     pub(crate) fn within(mut self, range: CohortRange) -> Self {
-        let CohortStart { cohort, first_read, first_template, sequence, .. } = range.start;
+        let CohortStart { cohort, first_read, first_template, sequence, has_numbers, .. } =
+            range.start;
+        if !range.start.places.is_empty() {
+            self.set_has_numbers(has_numbers);
+        }
         self.open = OpenCohort { number: cohort, first_read, ..OpenCohort::default() };
         (self.next_read, self.next_template) = (first_read, first_template);
         self.next_sequence = sequence;
@@ -217,6 +231,7 @@ impl<'a> CohortCutter<'a> {
         }
         let lane = block.lane;
         self.lanes[lane].accept(self.source, block);
+        self.look_for_numbers();
         while let Some(reach) = self.reach()? {
             self.cut(reach, &mut produce);
             if self.finished {
@@ -234,6 +249,34 @@ impl<'a> CohortCutter<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Looks at the names of the first pair, once it is there.
+    fn look_for_numbers(&mut self) {
+        if self.has_numbers.is_some() {
+            return;
+        }
+        let at = |lane: usize, offset: usize| {
+            let lane = &self.lanes[lane];
+            let read = lane.peek(offset);
+            let is_over = read.is_none() && lane.ended;
+            (read, is_over)
+        };
+        let second = if self.lanes.len() == 2 { at(1, 0) } else { at(0, 1) };
+        match (at(0, 0), second) {
+            ((Some(first), _), (Some(second), _)) => {
+                self.set_has_numbers(are_numbered_mates(first, second));
+            }
+            ((_, true), _) | (_, (_, true)) => self.set_has_numbers(false),
+            _ => {}
+        }
+    }
+
+    fn set_has_numbers(&mut self, has_numbers: bool) {
+        self.has_numbers = Some(has_numbers);
+        if has_numbers {
+            self.lanes.iter_mut().for_each(Lane::cut_numbers);
+        }
     }
 
     /// Where the next batch will stand in the output order.
@@ -273,6 +316,9 @@ impl<'a> CohortCutter<'a> {
 
     /// The next batch, if enough reads are here to know where it ends.
     fn reach(&self) -> Result<Option<Reach>, CohortError> {
+        if self.has_numbers.is_none() {
+            return Ok(None);
+        }
         match self.pairing {
             Pairing::TwoFiles => self.reach_two_files(),
             Pairing::Single => Ok(self.reach_one_file(false)),
@@ -375,6 +421,7 @@ impl<'a> CohortCutter<'a> {
             first_template: self.next_template,
             sequence: self.next_sequence,
             places: self.lanes.iter().filter_map(Lane::place).collect(),
+            has_numbers: self.has_numbers == Some(true),
         });
     }
 
@@ -396,6 +443,7 @@ impl<'a> CohortCutter<'a> {
             lanes,
             reads: reads as usize,
             files: self.files.clone(),
+            has_cut_numbers: self.has_numbers == Some(true),
             umis: UmiTags::default(),
             tags: ReadTags::default(),
         }));
@@ -428,6 +476,12 @@ impl<'a> CohortCutter<'a> {
         let end = self.range.cohorts.map(|cohorts| self.range.start.cohort + cohorts);
         self.finished |= end == Some(self.open.number);
     }
+}
+
+/// Whether two names are alike but for `.1` and `.2` at their ends.
+fn are_numbered_mates((a, i): (&ReadBlock, usize), (b, j): (&ReadBlock, usize)) -> bool {
+    (a.dotted_number(i), b.dotted_number(j)) == (Some(1), Some(2))
+        && a.name(i).strip_suffix(b".1") == b.name(j).strip_suffix(b".2")
 }
 
 #[cfg(test)]

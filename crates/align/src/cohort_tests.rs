@@ -322,3 +322,67 @@ fn mates_out_of_step_and_reads_too_long_are_named() {
     assert!(error.to_string().contains("1.fq") && error.to_string().contains("'other'"));
     assert!(matches!(whole.engine_reads(19, None), Err(CohortError::TooLong { bases: 20, .. })));
 }
+
+/// Templates of all batches, or the first error that an engine's reads have.
+fn cut_all(files: &[&[TestRead]], pairing: Pairing) -> Result<Vec<Template>, CohortError> {
+    // Blocks of a few reads: the first of one file are there before those of the other.
+    let input = TestInput::new(files, 300);
+    let mut cutter = CohortCutter::new(&input.source, pairing, u64::MAX);
+    let mut batches = Vec::new();
+    while let Some(block) = input.fetch() {
+        cutter.push(block, |cut| batches.extend(Some(cut)))?;
+    }
+    let mut templates = Vec::new();
+    for batch in &batches {
+        let Cut::Batch(batch) = batch else { continue };
+        batch.engine_reads(1000, None)?;
+        templates.extend(seen(batch).templates);
+    }
+    Ok(templates)
+}
+
+#[test]
+fn numbers_of_mates_are_taken_off_names_where_the_first_pair_has_them() {
+    let numbered = |number: &str| -> Vec<TestRead> {
+        (0..600).map(|i| (format!("SRR1.{i}{number}"), 20)).collect()
+    };
+    let expected: Vec<Template> = (0..600).map(|i| (format!("SRR1.{i}"), true)).collect();
+    let (first, second) = (numbered(".1"), numbered(".2"));
+    assert_eq!(cut_all(&[&first, &second], Pairing::TwoFiles).unwrap(), expected);
+    let interleaved: Vec<TestRead> =
+        first.iter().zip(&second).flat_map(|(a, b)| [a.clone(), b.clone()]).collect();
+    assert_eq!(cut_all(&[&interleaved], Pairing::Adjacent).unwrap(), expected);
+    // Single reads have no mates: their names stay.
+    let single = cut_all(&[&interleaved[..2]], Pairing::Single).unwrap();
+    assert_eq!(single, [("SRR1.0.1".to_owned(), false), ("SRR1.0.2".to_owned(), false)]);
+    let plain = numbered("");
+    assert_eq!(cut_all(&[&plain, &plain], Pairing::TwoFiles).unwrap(), expected);
+}
+
+#[test]
+fn mates_out_of_step_are_named_by_their_whole_names_where_numbers_are_taken_off() {
+    let numbered = |number: &str| -> Vec<TestRead> {
+        (0..600).map(|i| (format!("SRR1.{i}{number}"), 20)).collect()
+    };
+    let (first, second) = (numbered(".1"), numbered(".2"));
+    let t = |at: usize, one: &str, two: &str, words: &str| {
+        let (mut first, mut second) = (first.clone(), second.clone());
+        (first[at].0, second[at].0) = (one.to_owned(), two.to_owned());
+        let error = cut_all(&[&first, &second], Pairing::TwoFiles).unwrap_err().to_string();
+        let record = if at == 0 { 2 } else { at + 1 };
+        let expected = format!("2.fq: record {record}: ");
+        assert!(error.contains(&expected) && error.contains(words), "{error}");
+    };
+    let missing = "'SRR1.300' and 'SRR1.300' do not end in .1 and .2";
+    t(300, "SRR1.300", "SRR1.300", missing);
+    t(300, "SRR1.300.1", "SRR1.300", "'SRR1.300.1' and 'SRR1.300' do not end in .1 and .2");
+    t(7, "SRR1.7.1", "SRR1.8.2", "'SRR1.7.1' and 'SRR1.8.2' have different names");
+    t(7, "SRR1.7.2", "SRR1.7.1", "say that they are reads 2 and 1");
+    // What the first pair does not have is part of every name.
+    t(0, "SRR1.0", "SRR1.0", "'SRR1.1.1' and 'SRR1.1.2' have different names");
+    // Files out of step by one read look so once.
+    let (plain, shifted): (Vec<TestRead>, Vec<TestRead>) =
+        (1..50).map(|i| ((format!("SRR1.{i}"), 9), (format!("SRR1.{}", i + 1), 9))).unzip();
+    let error = cut_all(&[&plain, &shifted], Pairing::TwoFiles).unwrap_err();
+    assert!(matches!(&error, CohortError::NamesDiffer { record: 2, .. }), "{error}");
+}

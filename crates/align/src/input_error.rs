@@ -40,6 +40,21 @@ pub enum CohortError {
         /// Name in the second file.
         second: String,
     },
+    /// The two reads of a template have no numbers, which those of the first one have.
+    #[error(
+        "{files}: record {record}: mates out of step, '{first}' and '{second}' do not end in .1 \
+         and .2, as the names of the first pair do"
+    )]
+    NumbersMissing {
+        /// The file or files, joined by `+`.
+        files: String,
+        /// 1-based record in each file.
+        record: u64,
+        /// Name in the first file.
+        first: String,
+        /// Name in the second file.
+        second: String,
+    },
     /// The two reads of a template say that they are not the first and the second.
     #[error(
         "{files}: record {record}: mates '{name}' say that they are reads {first} and {second} of \
@@ -126,6 +141,7 @@ impl RunError for CohortError {
             Self::Source(source) => source.class(),
             Self::UnequalCounts { .. }
             | Self::NamesDiffer { .. }
+            | Self::NumbersMissing { .. }
             | Self::NumbersWrong { .. }
             | Self::NotGrouped { .. }
             | Self::MatesApart { .. }
@@ -139,7 +155,10 @@ impl RunError for CohortError {
         let (file, record, name) = match self {
             Self::Source(source) => return source.place(),
             Self::UnequalCounts { shorter, records, .. } => (shorter, Some(*records), None),
-            Self::NamesDiffer { files, record, first, .. } => (files, Some(*record), Some(first)),
+            Self::NamesDiffer { files, record, first, .. }
+            | Self::NumbersMissing { files, record, first, .. } => {
+                (files, Some(*record), Some(first))
+            }
             Self::NumbersWrong { files, record, name, .. }
             | Self::Umi { files, record, name, .. }
             | Self::Tag { files, record, name, .. } => (files, Some(*record), Some(name)),

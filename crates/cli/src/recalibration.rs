@@ -227,6 +227,7 @@ impl<'a> Recalibration<'a> {
     pub(crate) fn prepare(
         arguments: &'a RecalibrationArguments,
         header: &Header,
+        groups: ReadGroupsFrom<'_>,
     ) -> seqloom_terminal::Result<Option<Self>> {
         let references = header.references();
         let given = arguments.given_table()?;
@@ -239,7 +240,7 @@ impl<'a> Recalibration<'a> {
         }
         if arguments.counts() {
             let checked = arguments.counting().check_for(header);
-            checked.map_err(|error| UsageError(format!("{error}{}", hint(&error))))?;
+            checked.map_err(|error| UsageError(format!("{error}{}", hint(&error, groups))))?;
         }
         if let Some(path) = &arguments.bqsr_report {
             check_writable(path)?;
@@ -335,13 +336,27 @@ impl<'a> Recalibration<'a> {
     }
 }
 
+/// Where read groups come from, for messages.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ReadGroupsFrom<'p> {
+    /// `--read-group`, or the header of the input.
+    Option,
+    /// A sheet (`--input`), beside which that option is refused.
+    Sheet(&'p Path),
+}
+
 /// Where what the header lacks is given.
-fn hint(error: &RecalibrationError) -> &'static str {
-    match error {
-        RecalibrationError::NoReadGroups | RecalibrationError::NoPlatforms => {
-            "; give it, such as '@RG\\tID:a\\tSM:s\\tPL:ILLUMINA', with --read-group"
-        }
-        _ => "",
+fn hint(error: &RecalibrationError, groups: ReadGroupsFrom<'_>) -> String {
+    match (error, groups) {
+        (
+            RecalibrationError::NoReadGroups | RecalibrationError::NoPlatforms,
+            ReadGroupsFrom::Option,
+        ) => "; give it, such as '@RG\\tID:a\\tSM:s\\tPL:ILLUMINA', with --read-group".to_owned(),
+        (
+            RecalibrationError::NoReadGroups | RecalibrationError::NoPlatforms,
+            ReadGroupsFrom::Sheet(path),
+        ) => format!("; give {} a column platform, with ILLUMINA for example", path.display()),
+        _ => String::new(),
     }
 }
 

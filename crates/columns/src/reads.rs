@@ -235,7 +235,7 @@ impl Table for ReadTable<'_> {
     ) -> Result<Rest, ColumnsError> {
         let check = &mut checks[rows.input];
         rows.first_record = check.records();
-        check.accept(&self.sources[rows.input], &rows.block)?;
+        check.accept(&self.sources[rows.input], &mut rows.block)?;
         Ok(if rows.block.last { Rest::Nothing } else { Rest::More })
     }
 

@@ -68,6 +68,11 @@ pub enum IntronError {
     /// An exon without its transcript.
     #[error("is an exon without transcript_id")]
     NoTranscript,
+    /// GFF3, whose rows have other attributes.
+    #[error(
+        "says that this is GFF3, which is not read; `gffread -T FILE -o new.gtf` makes GTF of it"
+    )]
+    Gff3,
     /// Two exons of a transcript have bases in common.
     #[error("is an exon of {transcript} that overlaps the one of line {other}")]
     Overlap {
@@ -103,6 +108,8 @@ pub struct IntronRows {
     is_gtf: Option<bool>,
     introns: Vec<KnownIntron>,
     transcripts: HashMap<TranscriptKey, Vec<Exon>>,
+    /// Exons of GTF.
+    exons: u64,
     /// Rows on sequences that are known.
     pub rows: u64,
     /// Rows on others.
@@ -131,6 +138,9 @@ impl IntronRows {
     /// What is wrong with it.
     pub fn line(&mut self, text: &[u8], number: u64) -> Result<(), IntronError> {
         let text = text.strip_suffix(b"\r").unwrap_or(text);
+        if text.starts_with(b"##gff-version") && text.ends_with(b"3") {
+            return Err(IntronError::Gff3);
+        }
         if text.is_empty() || text.starts_with(b"#") {
             return Ok(());
         }
@@ -146,6 +156,12 @@ impl IntronRows {
             (false, &[name, left, right, strand]) => self.site(name, [left, right, strand]),
             _ => Err(IntronError::Fields { fields: fields.len() }),
         }
+    }
+
+    /// Whether this was GTF without a row of an exon, of which no intron can be made.
+    #[must_use]
+    pub fn lacks_exons(&self) -> bool {
+        self.is_gtf == Some(true) && self.exons == 0
     }
 
     /// A sequence, if it is known.
@@ -191,7 +207,12 @@ impl IntronRows {
         if last < first {
             return Err(IntronError::Backwards { start: first, end: last });
         }
-        let transcript = transcript_id(attributes).ok_or(IntronError::NoTranscript)?.to_vec();
+        let lacks = || match is_gff3(attributes) {
+            true => IntronError::Gff3,
+            false => IntronError::NoTranscript,
+        };
+        let transcript = transcript_id(attributes).ok_or_else(lacks)?.to_vec();
+        self.exons += 1;
         let Some(KnownSequence { number: sequence, length_bp }) = self.sequence(name) else {
             return Ok(());
         };
@@ -268,9 +289,40 @@ fn transcript_id(attributes: &[u8]) -> Option<&[u8]> {
     })
 }
 
+/// Whether attributes are those of GFF3, `key=value` with `;` between them.
+fn is_gff3(attributes: &[u8]) -> bool {
+    let first = attributes.split(|&byte| byte == b';').next().unwrap_or_default();
+    let mut sides = first.splitn(2, |&byte| byte == b'=');
+    let key = sides.next().unwrap_or_default();
+    let is_key = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    sides.next().is_some() && !key.is_empty() && key.iter().all(is_key)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn gff3_is_named_and_gtf_without_exons_is_known() {
+        let gff3 = |text: &str| assert_eq!(read(text).unwrap_err().1, IntronError::Gff3, "{text}");
+        gff3("##gff-version 3\na\tx\tgene\t1\t9\t.\t+\t.\tID=g\n");
+        gff3("##gff-version\t3\r\n");
+        gff3("a\tx\texon\t1\t9\t.\t+\t.\tID=e;Parent=t\n");
+        gff3("a\tx\texon\t1\t9\t.\t+\t.\tParent=t\n");
+        let none = "a\tx\texon\t1\t9\t.\t+\t.\tgene_id \"a=b\";\n";
+        assert_eq!(read(none).unwrap_err().1, IntronError::NoTranscript);
+        let lacks = |text: &str| {
+            let mut rows = IntronRows::new([("a", 100)].into_iter());
+            let mut lines = (1..).zip(text.lines());
+            lines.try_for_each(|(at, line)| rows.line(line.as_bytes(), at)).unwrap();
+            rows.lacks_exons()
+        };
+        assert!(lacks("#!x\na\tx\tCDS\t1\t9\t.\t+\t.\ttranscript_id \"t\";\n"));
+        assert!(!lacks("b\tx\texon\t1\t9\t.\t+\t.\ttranscript_id \"t\";\n"));
+        assert!(!lacks("##gff-version 2\n"));
+        assert!(!lacks("a\t1\t5\t+\n"));
+        assert!(!lacks(""));
+    }
 
     fn read(text: &str) -> Result<Vec<KnownIntron>, (u64, IntronError)> {
         let mut rows = IntronRows::new([("a", 100), ("b", 1000)].into_iter());

@@ -64,15 +64,56 @@ impl ReadBlock {
     pub fn name(&self, i: usize) -> &[u8] {
         self.reads[i].name.of(&self.bytes)
     }
-    /// Which of its pair read `i` is by what FASTQ or FASTA says behind its name: `/1` there, or a
-    /// comment that begins like `1:N:0` (Casava 1.8). `None` where nothing is said, and in BAM,
-    /// which has [`ReadBlock::mate_of_pair`].
+    /// The number, 1 or 2, that the name of read `i` ends with after a dot, as `fastq-dump
+    /// --readids` writes names of mates (`SRR1.5.1`). `None` where it has none, and in BAM. Whether
+    /// it is the number of a mate, the names of other reads say: `SRR1.1` is the first read of a
+    /// run, too.
+    #[must_use]
+    pub fn dotted_number(&self, i: usize) -> Option<u8> {
+        match self.name(i) {
+            [_, .., b'.', digit @ b'1'..=b'2'] if self.mate_of_pair.is_empty() => {
+                digit_value(*digit)
+            }
+            _ => None,
+        }
+    }
+    /// Takes that number, and its dot, off the name of every read that has one.
+    pub fn cut_dotted_numbers(&mut self) {
+        for i in 0..self.reads.len() {
+            if self.dotted_number(i).is_some() {
+                self.reads[i].name.len -= 2;
+            }
+        }
+    }
+    /// The number that was taken off the name of read `i` by [`ReadBlock::cut_dotted_numbers`].
+    #[must_use]
+    pub fn cut_number(&self, i: usize) -> Option<u8> {
+        let name = self.reads[i].name;
+        match self.bytes.get((name.start + name.len) as usize..)? {
+            // A name goes up to white space or its `/1`.
+            [b'.', digit @ b'1'..=b'2', ..] if self.mate_of_pair.is_empty() => digit_value(*digit),
+            _ => None,
+        }
+    }
+    /// Name of read `i` with the number that was taken off it.
+    #[must_use]
+    pub fn uncut_name(&self, i: usize) -> &[u8] {
+        let Span { start, len } = self.reads[i].name;
+        let len = if self.cut_number(i).is_some() { len + 2 } else { len };
+        Span { start, len }.of(&self.bytes)
+    }
+    /// Which of its pair read `i` is by what FASTQ or FASTA says behind its name: `/1` there, a
+    /// number that was taken off it, or a comment that begins like `1:N:0` (Casava 1.8). `None`
+    /// where nothing is said, and in BAM, which has [`ReadBlock::mate_of_pair`].
     ///
     /// The header line stands in the buffer as it was read: nothing had to be kept for this.
     #[must_use]
     pub fn mate_number(&self, i: usize) -> Option<u8> {
         if !self.mate_of_pair.is_empty() {
             return None;
+        }
+        if let Some(number) = self.cut_number(i) {
+            return Some(number);
         }
         let name = self.reads[i].name;
         match self.bytes.get((name.start + name.len) as usize..)? {
@@ -175,6 +216,36 @@ mod tests {
         ] {
             t(nothing, None);
         }
+    }
+
+    #[test]
+    fn dotted_numbers_are_taken_off_names() {
+        let t = |header: &str, number: Option<u8>, name: &str| {
+            let text = format!("@{header}\nA\n+\nI\n");
+            let mut block = ReadBlock { bytes: text.into(), ..ReadBlock::default() };
+            let range = TextRange { from: 0, limit: block.bytes.len(), at_eof: true };
+            parse(Grammar::FourLine, &mut block, range, ParseOptions::default());
+            let before = block.name(0).to_vec();
+            assert_eq!(block.dotted_number(0), number, "{header}");
+            assert_eq!(block.cut_number(0), None, "{header}");
+            block.cut_dotted_numbers();
+            assert_eq!(block.name(0), name.as_bytes(), "{header}");
+            assert_eq!(block.cut_number(0), number, "{header}");
+            assert_eq!(block.uncut_name(0), before, "{header}");
+            if number.is_some() {
+                assert_eq!(block.mate_number(0), number, "{header}");
+            }
+        };
+        t("SRR1.5.1", Some(1), "SRR1.5");
+        t("SRR1.5.2 5 length=100", Some(2), "SRR1.5");
+        t("a.1\t2:N:0:", Some(1), "a");
+        t("a.2/1", Some(2), "a");
+        t("a.1.2.1", Some(1), "a.1.2");
+        t("a.3", None, "a.3");
+        t("a.11", None, "a.11");
+        t("a1", None, "a1");
+        t(".1", None, ".1");
+        t("a/1 .1", None, "a");
     }
 
     #[test]

@@ -26,6 +26,15 @@ pub enum KnownIntronsError {
         /// What is wrong with it.
         source: IntronError,
     },
+    /// GTF of which no intron can be made.
+    #[error(
+        "{}: GTF without a row whose feature is exon, of which introns are made; is it an extract \
+         of one feature?", path.display()
+    )]
+    NoExons {
+        /// The file.
+        path: PathBuf,
+    },
     /// No row is on a sequence of the index.
     #[error(
         "{}: all introns lie on sequences that the index does not have, {name} the first; are they \
@@ -43,7 +52,7 @@ impl RunError for KnownIntronsError {
     fn class(&self) -> Class {
         match self {
             Self::Source(source) => source.class(),
-            Self::Line { .. } | Self::OtherReference { .. } => Class::Input,
+            Self::Line { .. } | Self::NoExons { .. } | Self::OtherReference { .. } => Class::Input,
         }
     }
 
@@ -51,7 +60,7 @@ impl RunError for KnownIntronsError {
         match self {
             Self::Source(source) => source.place(),
             Self::Line { path, line, .. } => Place::of(path).at_line(*line),
-            Self::OtherReference { path, .. } => Place::of(path),
+            Self::NoExons { path } | Self::OtherReference { path, .. } => Place::of(path),
         }
     }
 }
@@ -78,6 +87,9 @@ pub fn read<'a>(
     for_each_line(path, |line, text| {
         rows.line(text, line).map_err(|source| at_line((line, source)))
     })?;
+    if rows.lacks_exons() {
+        return Err(KnownIntronsError::NoExons { path: path.to_owned() });
+    }
     let (elsewhere, is_other) = (rows.elsewhere, rows.rows == 0);
     if let Some(name) = rows.first_elsewhere.take().filter(|_| is_other) {
         return Err(KnownIntronsError::OtherReference { path: path.to_owned(), name });

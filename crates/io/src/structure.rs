@@ -51,7 +51,7 @@ impl RunError for StructureError {
     }
 }
 
-/// Members of a gzip file, each of which can be inflated without the others.
+/// Members of a gzip file, each of which can be inflated without the others. Zeros may follow.
 ///
 /// # Errors
 /// Reading or inflating fails.
@@ -60,7 +60,7 @@ pub fn gzip_members(path: &Path) -> Result<u64, StructureError> {
     let mut reader = BufReader::with_capacity(STEP_BYTES, File::open(path).map_err(failed)?);
     let mut text = vec![0; STEP_BYTES];
     let mut members = 0;
-    while !io::BufRead::fill_buf(&mut reader).map_err(failed)?.is_empty() {
+    while io::BufRead::fill_buf(&mut reader).map_err(failed)?.first().is_some_and(|it| *it != 0) {
         let mut member = GzDecoder::new(&mut reader);
         while member.read(&mut text).map_err(failed)? > 0 {}
         members += 1;
@@ -114,6 +114,8 @@ mod tests {
             bytes.extend(encoder.finish().unwrap());
         }
         std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(gzip_members(&path).unwrap(), 3);
+        std::fs::write(&path, [&bytes[..], &[0; 99]].concat()).unwrap();
         assert_eq!(gzip_members(&path).unwrap(), 3);
         assert!(bgzf_blocks(&path).is_err());
         std::fs::write(&path, &bytes[..bytes.len() - 3]).unwrap();

@@ -279,8 +279,8 @@ impl Strategy {
         loop {
             let Order { checks, waiting } = &mut *order;
             let next = (lane, checks[lane].accepted());
-            let Some(block) = waiting.remove(&next) else { break };
-            checks[lane].accept(source, &block).map_err(|error| error.to_string())?;
+            let Some(mut block) = waiting.remove(&next) else { break };
+            checks[lane].accept(source, &mut block).map_err(|error| error.to_string())?;
             worker.done.push(block.reads);
         }
         worker.held_since(taken, self.clock_ns);

@@ -25,6 +25,7 @@ use std::time::Instant;
 use seqloom_align::cohort::{Batch, Segment, Shape};
 use seqloom_align::engine::AlignmentEngine;
 use seqloom_align::ingest::BatchSink;
+use seqloom_align::input_tags::ReadTags;
 use seqloom_align::umi::UmiTags;
 use seqloom_format::reads::{ReadBlock, ReadSpans, Span};
 use seqloom_format::templates::PackedTemplates;
@@ -310,7 +311,9 @@ impl Task {
             lanes: (0..lanes).map(lane).collect(),
             reads: 0,
             files: "".into(),
+            has_cut_numbers: false,
             umis: UmiTags::default(),
+            tags: ReadTags::default(),
         };
         Self { batch, packed: PackedTemplates::default(), is_done: false }
     }

@@ -63,6 +63,8 @@ pub struct Batch {
     pub reads: usize,
     /// The file or files they come from, joined by `+`, for messages.
     pub files: Arc<str>,
+    /// The numbers of mates, .1 and .2, have been taken off the names.
+    pub has_cut_numbers: bool,
     /// Tags of UMIs, once they are taken.
     pub umis: UmiTags,
     /// Tags that reads brought along, once they are taken.
@@ -196,12 +198,12 @@ impl Batch {
             let two = read(1, second)?;
             let reads_before = (2 * reads.pairs.len() + reads.singles.len()) as u64;
             if one.name != two.name {
-                return Err(CohortError::NamesDiffer {
-                    files: self.files.as_ref().to_owned(),
-                    record: self.first_template + i as u64 + 1,
-                    first: lossy(one.name),
-                    second: lossy(two.name),
-                });
+                return Err(self.out_of_step(i, [first, second], false));
+            }
+            if self.has_cut_numbers
+                && [first, second].iter().any(|(it, i)| it.cut_number(*i).is_none())
+            {
+                return Err(self.out_of_step(i, [first, second], true));
             }
             if let [Some(first), Some(second)] = numbers
                 && first >= second
@@ -211,6 +213,23 @@ impl Batch {
             reads.pairs.push([one, two]);
         }
         Ok(reads)
+    }
+
+    /// Template number `at` of the batch has mates of different names, or without the numbers that
+    /// those of the first pair have.
+    fn out_of_step(
+        &self,
+        at: usize,
+        mates: [(&ReadBlock, usize); 2],
+        lacks_numbers: bool,
+    ) -> CohortError {
+        let name = |(block, i): (&ReadBlock, usize)| lossy(block.uncut_name(i));
+        let files = self.files.as_ref().to_owned();
+        let (record, [first, second]) = (self.first_template + at as u64 + 1, mates.map(name));
+        match lacks_numbers {
+            true => CohortError::NumbersMissing { files, record, first, second },
+            false => CohortError::NamesDiffer { files, record, first, second },
+        }
     }
 
     /// `reads_before` of the batch are in front of these mates.

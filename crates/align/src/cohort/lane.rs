@@ -28,6 +28,8 @@ pub(super) struct Lane {
     pub(super) is_malformed: bool,
     /// What is wrong with that one, until it is told.
     pub(super) defect: Option<CohortError>,
+    /// Numbers of mates are taken off the names of its reads.
+    cuts_numbers: bool,
 }
 
 impl Lane {
@@ -45,7 +47,17 @@ impl Lane {
             ended: false,
             is_malformed: false,
             defect: None,
+            cuts_numbers: false,
         }
+    }
+
+    /// Takes the numbers of mates off the names of all reads that are here and that come. No read
+    /// may have been taken yet.
+    pub(super) fn cut_numbers(&mut self) {
+        self.cuts_numbers = true;
+        // Nobody else has them before the first is taken.
+        let blocks = self.blocks.iter_mut().filter_map(|(block, _)| Arc::get_mut(block));
+        blocks.for_each(ReadBlock::cut_dotted_numbers);
     }
 
     /// Takes a block, which may come before its turn.
@@ -59,11 +71,14 @@ impl Lane {
     }
 
     /// Takes the next block in order.
-    fn append(&mut self, source: &ReadSource, block: InputBlock) -> Result<(), CohortError> {
+    fn append(&mut self, source: &ReadSource, mut block: InputBlock) -> Result<(), CohortError> {
         let place = self.check.place_of_next(&block);
-        self.check.accept(source, &block)?;
+        self.check.accept(source, &mut block)?;
         if let Some(mates) = &mut self.mates {
             mates.accept(&block)?;
+        }
+        if self.cuts_numbers {
+            block.reads.cut_dotted_numbers();
         }
         self.ended = block.last;
         self.available += block.reads.reads.len();

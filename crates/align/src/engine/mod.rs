@@ -13,6 +13,7 @@ use seqloom_runtime::error::{Class, Place, RunError};
 
 pub mod bwa;
 mod copied_reads;
+#[cfg_attr(not(feature = "fake-engine"), path = "no_fake.rs")]
 pub mod fake;
 pub mod fence;
 pub mod lockstep;

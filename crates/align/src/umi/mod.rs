@@ -2,8 +2,9 @@
 //! QX that they become.
 //!
 //! Both mates get the same tags. UMIs of two parts are joined by `-`, their qualities by a space
-//! (SAM optional fields specification). All reads of an input have UMIs of one length.
+//! (SAM optional fields specification). UMIs of one input may have different lengths.
 
+mod first;
 mod structure;
 
 use std::num::NonZeroUsize;
@@ -13,6 +14,7 @@ use std::str::FromStr;
 use seqloom_format::reads::ReadBlock;
 
 use crate::cohort::Mates;
+pub use first::OneUmi;
 pub use structure::{ReadStructure, StructureError};
 
 /// The tags that are put on records, which replace those of the input.
@@ -34,29 +36,33 @@ pub enum UmiSource {
 pub struct UmiRules {
     /// Where they are.
     pub source: UmiSource,
-    /// Letters that each has, a `-` among them; `None` takes any number.
-    pub letters: Option<usize>,
+    /// Text of names and comments that precedes each, as fastp's `UMI_`; the UMI is all that
+    /// follows its last occurrence. Not empty. `None`: no such text.
+    pub prefix: Option<String>,
 }
 
 /// Why a template has no UMI.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UmiError {
     /// There is none where it should be.
-    #[error("no UMI in its {0}")]
+    #[error("no UMI in its {0}; --umi says where UMIs are")]
     Missing(&'static str),
-    /// What is there is none.
-    #[error("'{0}' is no UMI: letters are A, C, G, T and N, parts are joined by +, - or _")]
-    NotBases(String),
-    /// It is not as long as others.
-    #[error("UMI '{umi}' has {found} letters, and the first of this input has {expected}")]
-    Unequal {
-        /// The UMI.
-        umi: String,
-        /// Its letters.
-        found: usize,
-        /// Letters of the first.
-        expected: usize,
+    /// The text that should precede it is not there.
+    #[error("'{prefix}' of --umi-prefix is not in its {place}, '{text}'")]
+    NoPrefix {
+        /// The text that is missing.
+        prefix: String,
+        /// `name` or `comment`.
+        place: &'static str,
+        /// The name, or the field of the comment.
+        text: String,
     },
+    /// What is there is none.
+    #[error(
+        "'{0}' is no UMI: letters are A, C, G, T and N, parts are joined by +, - or _, an r before \
+         a part says that it is reverse-complemented; --umi-prefix TEXT removes what precedes a UMI"
+    )]
+    NotBases(String),
     /// Mates with one each.
     #[error("mates have different UMIs, '{0}' and '{1}'")]
     MatesDiffer(String, String),
@@ -98,16 +104,9 @@ impl UmiTags {
     /// Takes the UMI of the next template.
     pub(crate) fn push(&mut self, mates: Mates<'_>, rules: &UmiRules) -> Result<(), UmiError> {
         self.bytes.extend_from_slice(b"RXZ");
-        let start = self.bytes.len();
         match &rules.source {
             UmiSource::Reads(structures) => self.push_of_reads(mates, structures)?,
-            source => self.push_of_text(mates, source)?,
-        }
-        let umi = &self.bytes[start..];
-        let umi = &umi[..umi.iter().position(|&byte| byte == 0).unwrap_or(umi.len())];
-        if let Some(expected) = rules.letters.filter(|&expected| expected != umi.len()) {
-            let found = umi.len();
-            return Err(UmiError::Unequal { umi: text(umi), found, expected });
+            UmiSource::Name | UmiSource::Comment(_) => self.push_of_text(mates, rules)?,
         }
         self.ends.push(self.bytes.len() as u32);
         Ok(())
@@ -116,14 +115,14 @@ impl UmiTags {
     fn push_of_text(
         &mut self,
         (first, second): Mates<'_>,
-        source: &UmiSource,
+        rules: &UmiRules,
     ) -> Result<(), UmiError> {
         let start = self.bytes.len();
-        append_letters(source.text_of(first)?, &mut self.bytes)?;
+        append_text(rules.text_of(first)?, &mut self.bytes)?;
         // Mates have one name.
-        if let Some(second) = second.filter(|_| *source != UmiSource::Name) {
+        if let Some(second) = second.filter(|_| rules.source != UmiSource::Name) {
             let end = self.bytes.len();
-            append_letters(source.text_of(second)?, &mut self.bytes)?;
+            append_text(rules.text_of(second)?, &mut self.bytes)?;
             let (one, two) = (&self.bytes[start..end], &self.bytes[end..]);
             if one != two {
                 return Err(UmiError::MatesDiffer(text(one), text(two)));
@@ -152,7 +151,7 @@ impl UmiTags {
                 if self.bytes.len() > start {
                     self.bytes.push(b'-');
                 }
-                append_letters(&block.bases(i)[part.clone()], &mut self.bytes)?;
+                append_bases(&block.bases(i)[part.clone()], &mut self.bytes)?;
             }
         }
         self.bytes.push(0);
@@ -190,45 +189,41 @@ impl UmiSource {
         };
         structure.and_then(|it| it.template(bases)).unwrap_or(0..bases)
     }
+}
 
-    /// Letters of every UMI, as the first read of an input has it.
-    ///
-    /// # Errors
-    /// When that has none.
-    pub fn letters(&self, (block, i): (&ReadBlock, usize)) -> Result<usize, UmiError> {
-        match self {
-            Self::Reads(structures) => {
-                let parts = || structures.iter().flatten().flat_map(ReadStructure::umis);
-                Ok(parts().map(|part| part.len() + 1).sum::<usize>().saturating_sub(1))
-            }
-            Self::Name | Self::Comment(_) => {
-                let mut letters = Vec::new();
-                append_letters(self.text_of((block, i))?, &mut letters)?;
-                Ok(letters.len())
-            }
-        }
-    }
-
-    /// What the name or the comment says.
+impl UmiRules {
+    /// What the name or the comment of a read has as its UMI.
     fn text_of<'b>(&self, (block, i): (&'b ReadBlock, usize)) -> Result<&'b [u8], UmiError> {
-        let name = block.name(i);
-        match self {
-            Self::Comment(field) => {
-                let line = block.header_line(i).unwrap_or_default();
-                let mut words = line.splitn(2, |byte| byte.is_ascii_whitespace());
-                let comment = words.nth(1).unwrap_or_default();
-                let word = comment.split(|byte| byte.is_ascii_whitespace()).next();
-                let word = word.filter(|word| !word.is_empty());
-                let mut fields = word.unwrap_or_default().split(|&byte| byte == b':');
-                let found = match field {
-                    None => fields.next_back(),
-                    Some(field) => fields.nth(field.get() - 1),
-                };
-                found.filter(|it| !it.is_empty()).ok_or(UmiError::Missing("comment"))
+        let (place, found) = match self.source {
+            UmiSource::Comment(field) => ("comment", field_of_comment(block.header_line(i), field)),
+            UmiSource::Name | UmiSource::Reads(_) if self.prefix.is_some() => {
+                ("name", Some(block.name(i)))
             }
-            Self::Name | Self::Reads(_) => umi_in_name(name).ok_or(UmiError::Missing("name")),
-        }
+            UmiSource::Name | UmiSource::Reads(_) => ("name", umi_in_name(block.name(i))),
+        };
+        let found = found.ok_or(UmiError::Missing(place))?;
+        let Some(prefix) = &self.prefix else { return Ok(found) };
+        let at = found.windows(prefix.len()).rposition(|it| it == prefix.as_bytes());
+        let after = at.map(|at| &found[at + prefix.len()..]);
+        let after = after.ok_or_else(|| UmiError::NoPrefix {
+            prefix: prefix.clone(),
+            place,
+            text: text(found),
+        })?;
+        if after.is_empty() { Err(UmiError::Missing(place)) } else { Ok(after) }
     }
+}
+
+/// The last field between colons of the first word of a comment, or the one with a number.
+fn field_of_comment(line: Option<&[u8]>, field: Option<NonZeroUsize>) -> Option<&[u8]> {
+    let mut words = line?.splitn(2, |byte| byte.is_ascii_whitespace());
+    let word = words.nth(1)?.split(|byte| byte.is_ascii_whitespace()).next();
+    let mut fields = word.filter(|word| !word.is_empty())?.split(|&byte| byte == b':');
+    let found = match field {
+        None => fields.next_back(),
+        Some(field) => fields.nth(field.get() - 1),
+    };
+    found.filter(|it| !it.is_empty())
 }
 
 /// Illumina's names have the UMI as their eighth field; UMI-tools appends it behind a `_`.
@@ -245,20 +240,48 @@ fn umi_in_name(name: &[u8]) -> Option<&[u8]> {
     (!umi.is_empty()).then_some(umi)
 }
 
-/// Appends the letters of a UMI in upper case, its parts joined by `-`.
-fn append_letters(umi: &[u8], out: &mut Vec<u8>) -> Result<(), UmiError> {
-    let mut is_start = true;
+/// Appends the UMI of a name or a comment: letters in upper case, parts joined by `-`. BCL Convert
+/// writes an `r` before a part that it has reverse-complemented; fgbio's `CopyUmiFromReadName`
+/// takes that back, and so does this.
+fn append_text(umi: &[u8], out: &mut Vec<u8>) -> Result<(), UmiError> {
     let start = out.len();
-    for &byte in umi {
-        let letter = match byte.to_ascii_uppercase() {
-            b'+' | b'-' | b'_' if !is_start => b'-',
-            letter @ (b'A' | b'C' | b'G' | b'T' | b'N') => letter,
-            _ => return Err(UmiError::NotBases(text(umi))),
+    for part in umi.split(|byte| matches!(byte, b'+' | b'-' | b'_')) {
+        if out.len() > start {
+            out.push(b'-');
+        }
+        let (is_reversed, letters) = match part {
+            [b'r', letters @ ..] => (true, letters),
+            letters => (false, letters),
         };
-        is_start = letter == b'-';
-        out.push(letter);
+        let from = out.len();
+        if letters.is_empty() || append_bases(letters, out).is_err() {
+            return Err(UmiError::NotBases(text(umi)));
+        }
+        if is_reversed {
+            out[from..].reverse();
+            out[from..].iter_mut().for_each(|letter| *letter = complement(*letter));
+        }
     }
-    if is_start && out.len() > start { Err(UmiError::NotBases(text(umi))) } else { Ok(()) }
+    Ok(())
+}
+
+/// Appends bases in upper case.
+fn append_bases(bases: &[u8], out: &mut Vec<u8>) -> Result<(), UmiError> {
+    let upper = bases.iter().map(u8::to_ascii_uppercase);
+    out.extend(upper);
+    let is_base = |letter: &u8| matches!(letter, b'A' | b'C' | b'G' | b'T' | b'N');
+    let all = out[out.len() - bases.len()..].iter().all(is_base);
+    if all { Ok(()) } else { Err(UmiError::NotBases(text(bases))) }
+}
+
+fn complement(letter: u8) -> u8 {
+    match letter {
+        b'A' => b'T',
+        b'C' => b'G',
+        b'G' => b'C',
+        b'T' => b'A',
+        other => other,
+    }
 }
 
 fn text(bytes: &[u8]) -> String {

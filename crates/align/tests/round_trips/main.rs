@@ -198,8 +198,8 @@ fn read_reads(path: &Path) {
     let mut scratch = FetchScratch::default();
     loop {
         match source.fetch(&mut scratch).unwrap() {
-            Fetch::Block(block) => {
-                check.accept(&source, &block).unwrap();
+            Fetch::Block(mut block) => {
+                check.accept(&source, &mut block).unwrap();
                 for i in 0..block.reads.reads.len() {
                     assert_eq!(check_read_name(block.reads.name(i)), Ok(()));
                 }

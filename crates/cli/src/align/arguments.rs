@@ -21,7 +21,7 @@ use crate::output::arguments::{
 };
 use crate::output::barcodes::BarcodeArguments;
 use crate::read_names::ReadNameArguments;
-use crate::recalibration::RecalibrationArguments;
+use crate::recalibration::{ReadGroupsFrom, RecalibrationArguments};
 
 /// Bases per cohort, as in bwa pipelines that pin them.
 pub(super) const DEFAULT_COHORT_BASES: u64 = 100_000_000;
@@ -50,14 +50,15 @@ pub(crate) struct AlignArguments {
     /// aligned anew); `-` is standard input
     #[arg(value_name = "R1", required_unless_present = "sheet")]
     pub(crate) first: Option<PathBuf>,
-    /// Mates, in the same order; refused where the numbers behind names (/1, 1:N:0) say otherwise
+    /// Mates, in the same order; refused where the numbers behind names (/1, 1:N:0) say otherwise.
+    /// .1 and .2 at the ends of names are taken off where the first pair has them
     #[arg(value_name = "R2")]
     pub(crate) second: Option<PathBuf>,
-    /// Lanes in place of R1 and R2: CSV with the columns sample and fastq_1, and as wanted fastq_2,
-    /// lane, library, platform, platform_unit, read_group, umi; file names are relative to the
-    /// sheet. Each lane gets a read group, from the sheet or from Illumina's read names, and is
-    /// aligned as if alone; lanes are read side by side, one for each thread at most, as -m has
-    /// room
+    /// Lanes in place of R1 and R2: CSV (commas, semicolons or tabs) with the columns sample and
+    /// fastq_1, and as wanted fastq_2, lane, library, platform, platform_unit, read_group, umi;
+    /// file names are relative to the sheet. Each lane gets a read group, from the sheet or from
+    /// Illumina's read names, and is aligned as if alone; lanes are read side by side, one for each
+    /// thread at most, as -m has room
     #[arg(long = "input", value_name = "CSV", help_heading = "Input",
           conflicts_with_all = ["first", "second", "read_group", "append_comments"])]
     pub(crate) sheet: Option<PathBuf>,
@@ -161,6 +162,11 @@ impl AlignArguments {
         self.reference_fasta.as_ref().unwrap_or(&self.reference)
     }
 
+    /// Where read groups come from.
+    pub(crate) fn read_groups_from(&self) -> ReadGroupsFrom<'_> {
+        self.sheet.as_deref().map_or(ReadGroupsFrom::Option, ReadGroupsFrom::Sheet)
+    }
+
     /// All files that are read besides reads.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let index = IndexPaths::new(&self.reference);
@@ -203,13 +209,18 @@ pub(crate) struct InputArguments {
     /// Append FASTQ comments, which must hold SAM tags, to the records
     #[arg(short = 'C', long)]
     pub(crate) append_comments: bool,
-    /// Put UMIs into the tags RX and QX: of read names (behind the last `:`, or a `_` there), of
+    /// Put UMIs into the tags RX and QX: of read names (after the last `:`, or a `_` there), of
     /// comments (the last field of the first word, or the one with the number N), or of the bases
-    /// of reads, by read structures as in fgbio (M a UMI, S skipped, T aligned, + all that is left)
+    /// of reads, by read structures as in fgbio (M a UMI, S skipped, T aligned, + all that is
+    /// left). A part with an r before it, as BCL Convert writes them, is reverse-complemented
     #[arg(long, value_name = "name|comment[:N]|read1:8M+T[,read2:...]")]
     pub(crate) umi: Option<UmiSource>,
-    /// Bases per cohort (reads that share an insert-size estimate), up to 1000000000000; part of the
-    /// result, as in bwa
+    /// Text in names or comments that precedes the UMI, such as UMI_ of fastp: the UMI is all that
+    /// follows its last occurrence
+    #[arg(long, value_name = "TEXT", value_parser = field_value)]
+    pub(crate) umi_prefix: Option<String>,
+    /// Bases per cohort (reads that share an insert-size estimate), up to 1000000000000; part of
+    /// the result, as in bwa
     #[arg(short = 'K', long, value_name = "BASES", default_value_t = DEFAULT_COHORT_BASES,
           value_parser = clap::value_parser!(u64).range(1..=MOST_COHORT_BASES))]
     pub(crate) cohort_bases: u64,
@@ -331,7 +342,8 @@ pub(crate) struct AlgorithmArguments {
     /// Search for every read, as before there was the certified path (for comparisons)
     #[arg(long, hide = true)]
     pub(crate) no_certified_path: bool,
-    /// Engine: `bwa`, or `fake:OPTIONS`, which does not align (for load and fault tests)
+    /// Engine: `bwa`; where tests and the laboratory have built the program, `fake:OPTIONS`, too,
+    /// which does not align
     #[arg(long, value_name = "ENGINE", default_value = "bwa", hide = true)]
     pub(crate) engine: EngineChoice,
 }
@@ -459,7 +471,7 @@ impl FromStr for EngineChoice {
             ("fake", options) => {
                 options.parse().map(Self::Fake).map_err(|error| format!("{error}"))
             }
-            _ => Err("must be 'bwa' or 'fake:OPTIONS'".to_owned()),
+            _ => Err("must be 'bwa'".to_owned()),
         }
     }
 }

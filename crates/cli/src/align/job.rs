@@ -76,6 +76,7 @@ impl<'a> Job<'a> {
         run.compress_at(arguments.output.level);
         inputs.tell_ignored(console);
         let opened = OpenedLanes::open(arguments, inputs.lanes, index, Start::of(part.as_ref()))?;
+        opened.warn(console);
         let late = match part {
             None => Late::prepare(arguments, &opened.header, console)?,
             Some(_) => Late::default(),
@@ -263,7 +264,8 @@ impl<'a> Late<'a> {
         header: &Header,
         console: &Console,
     ) -> seqloom_terminal::Result<Self> {
-        let recalibration = Recalibration::prepare(&arguments.recalibration, header)?;
+        let recalibration =
+            Recalibration::prepare(&arguments.recalibration, header, arguments.read_groups_from())?;
         let mut metrics = arguments.output.metrics_request();
         // Stripes are written side by side: whose records follow whose is not known.
         metrics.depth &= arguments.stripes == NonZeroUsize::MIN;

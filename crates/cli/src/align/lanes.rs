@@ -1,8 +1,9 @@
 //! What is aligned: a pair of files, or the lanes of a sheet (`--input`), each with its read group.
 //!
-//! A sheet is CSV with a head. A lane is aligned as if it were alone: cohorts begin anew with each.
-//! Its read group comes from the sheet, or from the names of its reads; the latter is to be had
-//! without a sheet, too (`--rg-from-names`).
+//! A sheet is CSV with a head; fields are separated by commas, semicolons or tabs, lines that start
+//! with `#` are comments, and capitals in the head count as small letters. A lane is aligned as if
+//! it were alone: each has cohorts of its own. Its read group comes from the sheet, or from the
+//! names of its reads; the latter is to be had without a sheet, too (`--rg-from-names`).
 
 use std::collections::HashMap;
 use std::fs;
@@ -42,10 +43,11 @@ pub(crate) enum SheetError {
     Csv { path: PathBuf, source: csv::Error },
     /// It has no such column.
     #[error(
-        "{}: no column {column}; a sheet has the columns sample and fastq_1 at least",
-        path.display()
+        "{}, line {line}: no column {column} among {}; the first line of a sheet names at least \
+         the columns sample and fastq_1, with commas, semicolons or tabs between them",
+        path.display(), quoted(found)
     )]
-    NoColumn { path: PathBuf, column: &'static str },
+    NoColumn { path: PathBuf, line: u64, column: &'static str, found: Vec<String> },
     /// A row says what makes no sense.
     #[error("{}, line {line}: {problem}", path.display())]
     Row { path: PathBuf, line: u64, problem: String },
@@ -66,11 +68,12 @@ impl RunError for SheetError {
 
     fn place(&self) -> Place {
         match self {
-            Self::Io { path, .. }
-            | Self::Csv { path, .. }
-            | Self::NoColumn { path, .. }
-            | Self::Names { path } => Place::of(path),
-            Self::Row { path, line, .. } => Place::of(path).at_line(*line),
+            Self::Io { path, .. } | Self::Csv { path, .. } | Self::Names { path } => {
+                Place::of(path)
+            }
+            Self::NoColumn { path, line, .. } | Self::Row { path, line, .. } => {
+                Place::of(path).at_line(*line)
+            }
         }
     }
 }
@@ -102,11 +105,14 @@ pub(crate) struct Row {
     pub(super) umi: Option<UmiSource>,
 }
 
-/// The lanes, and columns of the sheet that mean nothing.
+/// The lanes, and what of the sheet means nothing.
 #[derive(Debug, Default)]
 pub(crate) struct InputLanes {
     pub(crate) lanes: Vec<InputLane>,
+    /// Columns.
     pub(super) ignored: Vec<String>,
+    /// Lines that start with `#`.
+    comments: usize,
 }
 
 impl InputLanes {
@@ -124,14 +130,19 @@ impl InputLanes {
             library: arguments.names.library.clone(),
             ..Row::default()
         });
-        Ok(Self { lanes: vec![InputLane { files, row }], ignored: Vec::new() })
+        Ok(Self { lanes: vec![InputLane { files, row }], ..Self::default() })
     }
 
-    /// Names the columns that mean nothing.
+    /// Names the columns and counts the lines that mean nothing.
     pub(super) fn tell_ignored(&self, console: &Console) {
         if !self.ignored.is_empty() {
             let columns = self.ignored.join(", ");
             console.info(&format!("align: columns of the sheet that are ignored: {columns}"));
+        }
+        if self.comments > 0 {
+            let lines = self.comments;
+            console
+                .info(&format!("align: lines of the sheet that start with # are ignored: {lines}"));
         }
     }
 
@@ -144,7 +155,7 @@ impl InputLanes {
 fn read(path: &Path, sample: Option<&str>) -> seqloom_terminal::Result<InputLanes> {
     let io = |source| SheetError::Io { path: path.to_owned(), source };
     let text = fs::read(path).map_err(io)?;
-    let InputLanes { mut lanes, ignored } = parse(path, &text)?;
+    let InputLanes { mut lanes, ignored, comments } = parse(path, &text)?;
     let mut samples: Vec<String> =
         lanes.iter().filter_map(|lane| Some(lane.row.as_ref()?.sample.clone())).collect();
     samples.sort_unstable();
@@ -170,7 +181,87 @@ fn read(path: &Path, sample: Option<&str>) -> seqloom_terminal::Result<InputLane
         return Err(UsageError(text).into());
     }
     refuse_files(path, &lanes)?;
-    Ok(InputLanes { lanes, ignored })
+    Ok(InputLanes { lanes, ignored, comments })
+}
+
+/// The head of a sheet.
+struct Head {
+    /// Names of columns in small letters.
+    columns: Vec<String>,
+    delimiter: u8,
+    /// Its line, from 1.
+    line: u64,
+}
+
+/// Columns that a sheet must have.
+const NEEDED: [&str; 2] = ["sample", "fastq_1"];
+
+impl Head {
+    /// The first line that is neither blank nor a comment; or a comment that names the columns.
+    fn of(path: &Path, text: &[u8]) -> Result<Self, SheetError> {
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        let lines = (1..).zip(text.split(|&byte| byte == b'\n'));
+        let mut missing = (1, Vec::new());
+        for (line, words) in lines.filter(|(_, words)| !words.trim_ascii().is_empty()) {
+            let is_comment = words.starts_with(b"#");
+            let words = words.strip_prefix(b"#").unwrap_or(words);
+            let read = |delimiter| Self { columns: columns(words, delimiter), delimiter, line };
+            let mut heads = b",;\t".iter().map(|&delimiter| read(delimiter));
+            if let Some(head) = heads.find(|head| head.lacks().is_none()) {
+                return head.unambiguous(path);
+            }
+            if !is_comment {
+                let most = b",;\t".iter().map(|&delimiter| read(delimiter).columns);
+                missing = (line, most.max_by_key(Vec::len).unwrap_or_default());
+                break;
+            }
+        }
+        let (line, found) = missing;
+        let column = NEEDED.into_iter().find(|it| !found.iter().any(|column| column == it));
+        let column = column.unwrap_or(NEEDED[0]);
+        Err(SheetError::NoColumn { path: path.to_owned(), line, column, found })
+    }
+
+    fn lacks(&self) -> Option<&'static str> {
+        NEEDED.into_iter().find(|needed| !self.columns.iter().any(|column| column == needed))
+    }
+
+    /// Refuses a column that comes twice.
+    fn unambiguous(self, path: &Path) -> Result<Self, SheetError> {
+        let twice = |name: &&&str| self.columns.iter().filter(|column| column == *name).count() > 1;
+        match COLUMNS.iter().find(twice) {
+            None => Ok(self),
+            Some(name) => {
+                let problem = format!("two columns {name}: capitals make no difference");
+                Err(SheetError::Row { path: path.to_owned(), line: self.line, problem })
+            }
+        }
+    }
+}
+
+/// The line, from 1, of the first row at or behind `byte`: the reader passes over empty lines and
+/// comments.
+fn line_at(text: &[u8], byte: usize) -> u64 {
+    let is_passed_over = |line: &&[u8]| line.is_empty() || line.starts_with(b"#");
+    let (before, rest) = text.split_at(byte.min(text.len()));
+    let lines = before.iter().filter(|&&byte| byte == b'\n').count();
+    let passed = rest.split(|&byte| byte == b'\n').take_while(is_passed_over).count();
+    (lines + passed) as u64 + 1
+}
+
+/// The fields of a head, in small letters.
+fn columns(line: &[u8], delimiter: u8) -> Vec<String> {
+    let mut reader = csv::ReaderBuilder::new();
+    reader.trim(csv::Trim::All).has_headers(false).delimiter(delimiter);
+    let record = reader.from_reader(line).records().next().and_then(Result::ok);
+    record.iter().flatten().map(str::to_ascii_lowercase).collect()
+}
+
+fn quoted(names: &[String]) -> String {
+    match names {
+        [] => "none".to_owned(),
+        names => names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", "),
+    }
 }
 
 fn parse(path: &Path, text: &[u8]) -> Result<InputLanes, SheetError> {
@@ -178,22 +269,29 @@ fn parse(path: &Path, text: &[u8]) -> Result<InputLanes, SheetError> {
     // The reader would count a line that ends in CR LF with the one before.
     let is_kept = |at: &usize| text[*at] != b'\r' || text.get(*at + 1) != Some(&b'\n');
     let text: Vec<u8> = (0..text.len()).filter(is_kept).map(|at| text[at]).collect();
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(&text[..]);
-    let heads = reader.headers().map_err(malformed)?.clone();
+    let Head { columns: heads, delimiter, line: head_line } = Head::of(path, &text)?;
+    let comments = text.split(|&byte| byte == b'\n').skip(head_line as usize);
+    let comments = comments.filter(|line| line.starts_with(b"#")).count();
+    let mut reader = csv::ReaderBuilder::new();
+    reader.trim(csv::Trim::All).delimiter(delimiter).comment(Some(b'#'));
+    reader.has_headers(false).flexible(true);
+    let mut reader = reader.from_reader(&text[..]);
     let column = |name: &str| heads.iter().position(|head| head == name);
-    for needed in ["sample", "fastq_1"] {
-        if column(needed).is_none() {
-            return Err(SheetError::NoColumn { path: path.to_owned(), column: needed });
-        }
-    }
-    let is_ignored = |head: &&str| !COLUMNS.contains(head);
-    let ignored = heads.iter().filter(is_ignored).map(str::to_owned).collect();
+    let is_ignored = |head: &&String| !COLUMNS.contains(&head.as_str());
+    let ignored = heads.iter().filter(is_ignored).cloned().collect();
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut lanes = Vec::new();
     for record in reader.records() {
         let record = record.map_err(malformed)?;
-        let line = record.position().map_or(0, csv::Position::line);
+        let line = line_at(&text, record.position().map_or(0, csv::Position::byte) as usize);
+        if line <= head_line {
+            continue;
+        }
         let fail = |problem: String| SheetError::Row { path: path.to_owned(), line, problem };
+        if record.len() != heads.len() {
+            let (found, expected) = (record.len(), heads.len());
+            return Err(fail(format!("{found} fields, and the first line has {expected}")));
+        }
         if let Some(field) = record.iter().find(|field| field.contains(char::is_control)) {
             return Err(fail(format!("a control character in {field:?}")));
         }
@@ -219,7 +317,7 @@ fn parse(path: &Path, text: &[u8]) -> Result<InputLanes, SheetError> {
         let files = files.map(|file| folder.join(file)).collect();
         lanes.push(InputLane { files, row: Some(row) });
     }
-    Ok(InputLanes { lanes, ignored })
+    Ok(InputLanes { lanes, ignored, comments })
 }
 
 /// Refuses files that are missing, are none, or come twice under any name.
@@ -382,11 +480,21 @@ mod tests {
             "\u{feff}sample,fastq_1,fastq_2,lane\r\ns,a.fq,b.fq,L1\r\n",
             "\"sample\",\"fastq_1\",\"fastq_2\",\"lane\"\n\"s\",\"a.fq\",\"b.fq\",\"L1\"",
             "lane,sample,fastq_2,fastq_1\nL1, s ,b.fq,a.fq\n",
+            "sample;fastq_1;fastq_2;lane\ns;a.fq;b.fq;L1\n",
+            "sample\tfastq_1\tfastq_2\tlane\r\ns\ta.fq\tb.fq\tL1\r\n",
+            "Sample,FASTQ_1,Fastq_2,LANE\ns,a.fq,b.fq,L1\n",
+            "#Sample;FASTQ_1;Fastq_2;LANE\ns;a.fq;b.fq;L1\n#t;c.fq;d.fq;L2\n",
         ] {
             let found = rows(text).unwrap();
+            assert_eq!(found.lanes.len(), 1, "{text}");
             assert_eq!(found.lanes[0].files, expected.lanes[0].files, "{text}");
             assert_eq!(found.lanes[0].row, expected.lanes[0].row, "{text}");
         }
+        let commented = "# of May\n\nsample,fastq_1\n#s,a.fq\nt,b;c.fq\n\n# end\n";
+        let found = rows(commented).unwrap();
+        assert_eq!((found.lanes.len(), found.comments), (1, 2));
+        assert_eq!(found.lanes[0].row.as_ref().unwrap().line, 5);
+        assert_eq!(found.lanes[0].files, [Path::new("in/b;c.fq")]);
         let wide = rows("sample,fastq_1,umi,status\ns,/x/a,name,1\nt,\"b,c\",,\n").unwrap();
         assert_eq!(wide.ignored, ["status"]);
         let umis: Vec<_> =
@@ -402,12 +510,21 @@ mod tests {
             let error = rows(text).unwrap_err();
             assert!(error.contains(what) && error.contains("sheet.csv"), "{error}");
         };
-        t("", "no column sample");
-        t("sample;fastq_1\ns;a\n", "no column sample");
+        t("", "no column sample among none");
+        t("#a\n\n", "no column sample among none");
+        t(
+            "s,a.fq,b.fq\n",
+            "line 1: no column sample among \"s\", \"a.fq\", \"b.fq\"; the first line",
+        );
+        t("sample|fastq_1\ns|a\n", "with commas, semicolons or tabs between them");
         t("sample,fastq_2\ns,a\n", "no column fastq_1");
+        t("\nSample;FASTQ_2\ns;a\n", "line 2: no column fastq_1 among \"sample\", \"fastq_2\"");
+        t("sample,fastq_1,Sample\ns,a,t\n", "line 1: two columns sample: capitals");
+        t("#c\nsample,fastq_1\n#d\n,b\n", "line 4: no sample");
         t("sample,fastq_1\ns,a\n,b\n", "line 3: no sample");
         t("sample,fastq_1\ns,\n", "line 2: no fastq_1");
-        t("sample,fastq_1\ns,a,b\n", "line: 2");
+        t("sample,fastq_1\ns,a,b\n", "line 2: 3 fields, and the first line has 2");
+        t("#sample,fastq_1\n\ns,a,b\n", "line 3: 3 fields, and the first line has 2");
         t("sample,fastq_1\n\"s\tx\",a\n", "control character");
     }
 

@@ -17,7 +17,7 @@ use seqloom_io::source::{
 };
 use seqloom_prep::partition::GenomeBins;
 use seqloom_runtime::machine;
-use seqloom_terminal::UsageError;
+use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::AlignArguments;
 use super::header::{self, HeaderParts};
@@ -112,6 +112,8 @@ pub(crate) struct OpenedLanes {
     /// Reads of each lane, where they were counted.
     reads: Vec<Option<u64>>,
     pub(crate) header: Header,
+    /// What is suspect of the first reads.
+    warnings: Vec<String>,
 }
 
 impl OpenedLanes {
@@ -123,15 +125,23 @@ impl OpenedLanes {
         start: Start<'_>,
     ) -> seqloom_terminal::Result<Self> {
         let (mut sources, mut looked_at, mut umis) = (Vec::new(), Vec::new(), Vec::new());
-        let mut reads = Vec::new();
+        let (mut reads, mut warnings) = (Vec::new(), Vec::new());
         for lane in inputs {
             let source = open_source(arguments, &lane.files, start)?;
             let first = fetch_first(&source)?;
             check_mates(&source, &first)?;
-            umis.push(umi_rules(arguments, (&source, &first), &lane, start)?);
+            let umi = umi_rules(arguments, &source, &lane)?;
+            if let (Some(umi), Start::Beginning | Start::Scan { .. }) = (&umi, start) {
+                warnings.extend(look_at_first(umi, &source, &first)?);
+            }
+            umis.push(umi);
             reads.push(count_reads(arguments, (&source, &first), &lane.files));
             sources.push(source);
             looked_at.push((lane, first));
+        }
+        if arguments.input.umi_prefix.is_some() && umis.iter().all(Option::is_none) {
+            let text = "--umi-prefix needs --umi, or a sheet with the column umi".to_owned();
+            return Err(UsageError(text).into());
         }
         let read_groups = read_groups(arguments, &looked_at)?;
         let command_line = command_line();
@@ -148,7 +158,12 @@ impl OpenedLanes {
         let lanes: Vec<Lane> = sources.into_iter().zip(umis).map(lane).collect();
         refuse_without_mates(arguments, &lanes)?;
         let first = looked_at.into_iter().map(|(_, first)| first).collect();
-        Ok(Self { lanes, first, reads, header: built.header })
+        Ok(Self { lanes, first, reads, header: built.header, warnings })
+    }
+
+    /// Says what is suspect of the first reads.
+    pub(crate) fn warn(&self, console: &Console) {
+        self.warnings.iter().for_each(|it| console.error(&format!("seqloom: warning: {it}")));
     }
 
     /// What the memory of a run of so many threads depends on, beside the `loaded_bytes` of what is
@@ -291,21 +306,13 @@ fn pairing(arguments: &AlignArguments, source: &ReadSource) -> Pairing {
 /// How UMIs are taken from a lane, if they are.
 fn umi_rules(
     arguments: &AlignArguments,
-    (source, first): (&ReadSource, &[InputBlock]),
+    source: &ReadSource,
     lane: &InputLane,
-    start: Start<'_>,
-) -> seqloom_terminal::Result<Option<UmiRules>> {
+) -> Result<Option<UmiRules>, UsageError> {
     let of_lane = lane.row.as_ref().and_then(|row| row.umi.as_ref());
     let Some(umi) = of_lane.or(arguments.input.umi.as_ref()) else { return Ok(None) };
     refuse_umi(arguments, source, umi)?;
-    let letters = match start {
-        Start::Beginning | Start::Scan { .. } => umi_letters(umi, source, first)?,
-        Start::Part(_) => {
-            let whole = open_source(arguments, &lane.files, Start::Beginning)?;
-            umi_letters(umi, &whole, &fetch_first(&whole)?)?
-        }
-    };
-    Ok(Some(UmiRules { source: umi.clone(), letters }))
+    Ok(Some(UmiRules { source: umi.clone(), prefix: arguments.input.umi_prefix.clone() }))
 }
 
 /// Refuses UMIs where this input has none.
@@ -315,6 +322,9 @@ fn refuse_umi(
     umi: &UmiSource,
 ) -> Result<(), UsageError> {
     let what = match umi {
+        UmiSource::Reads(_) if arguments.input.umi_prefix.is_some() => {
+            "read structures, and --umi-prefix is for names and comments"
+        }
         UmiSource::Name => return Ok(()),
         UmiSource::Comment(_) if is_bam(source) => "comments, and this is BAM",
         UmiSource::Comment(_) => return Ok(()),
@@ -327,25 +337,29 @@ fn refuse_umi(
         }
         UmiSource::Reads(_) => return Ok(()),
     };
-    Err(UsageError(format!("{}: --umi is told of {what}", source.path(0).display())))
+    Err(UsageError(format!("{}: --umi names {what}", source.path(0).display())))
 }
 
-/// How long UMIs are, as the first of the input tells; `None` where there is no read.
-fn umi_letters(
-    umi: &UmiSource,
+/// Looks at the UMIs of the first reads: a warning where they hardly are UMIs.
+///
+/// # Errors
+/// The first read has none.
+fn look_at_first(
+    umi: &UmiRules,
     source: &ReadSource,
     first: &[InputBlock],
-) -> Result<Option<usize>, CohortError> {
+) -> Result<Option<String>, CohortError> {
     let Some(block) = first.iter().find(|block| !block.reads.reads.is_empty()) else {
         return Ok(None);
     };
-    let letters = umi.letters((&block.reads, 0));
-    letters.map(Some).map_err(|error| CohortError::Umi {
-        files: source.path(0).display().to_string(),
+    let path = source.path(block.lane).display();
+    let found = umi.look_at_first(&block.reads, block.lane).map_err(|error| CohortError::Umi {
+        files: path.to_string(),
         record: 1,
         name: String::from_utf8_lossy(block.reads.name(0)).into_owned(),
         source: error,
-    })
+    })?;
+    Ok(found.map(|found| format!("{path}: {found}")))
 }
 
 fn input_tags(arguments: &AlignArguments, source: &ReadSource) -> InputTags {
@@ -385,7 +399,8 @@ fn count_reads(
                 reads += block.reads.reads.len() as u64;
                 source.recycle(block.reads);
             }
-            Fetch::Busy => {}
+            // BGZF that something else follows: its blocks would have to be checked first.
+            Fetch::Busy => return None,
             Fetch::End => return Some(reads),
         }
     }
@@ -442,6 +457,8 @@ fn fetch_first(source: &ReadSource) -> seqloom_terminal::Result<Vec<InputBlock>>
                     return Ok(blocks);
                 }
             }
+            // Who has the blocks must have them checked first: in BGZF that something else follows.
+            Fetch::Busy if source.total_bytes().is_some() => return Ok(blocks),
             Fetch::Busy => {}
             Fetch::End => return Ok(blocks),
         }

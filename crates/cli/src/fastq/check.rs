@@ -7,7 +7,7 @@ use seqloom_io::source::{
     Compression, Container, Fetch, FetchScratch, InputFormat, ReadSource, SequenceCheck,
     SourceOptions,
 };
-use seqloom_io::structure;
+use seqloom_io::structure::{self, StructureError};
 use seqloom_terminal::print;
 
 /// Time of an engine per read for which a limit is told, in microseconds: a short-read aligner.
@@ -57,12 +57,12 @@ fn look(path: &Path) -> seqloom_terminal::Result<Found> {
     loop {
         // One worker alone gets the blocks in their order.
         match source.fetch(&mut scratch)? {
-            Fetch::Block(block) => {
+            Fetch::Block(mut block) => {
+                check.accept(&source, &mut block)?;
                 for read in &block.reads.reads {
                     let length = u64::from(read.bases.len);
                     (shortest_bp, longest_bp) = (shortest_bp.min(length), longest_bp.max(length));
                 }
-                check.accept(&source, &block)?;
                 source.recycle(block.reads);
             }
             Fetch::Busy => {}
@@ -70,10 +70,17 @@ fn look(path: &Path) -> seqloom_terminal::Result<Found> {
         }
     }
     let wall_s = started.elapsed().as_secs_f64();
-    let format = source.format(0);
+    let mut format = source.format(0);
     let (units, has_eof_block) = match (format.compression, source.total_bytes()) {
         (Compression::Gzip, Some(_)) => (structure::gzip_members(path)?, false),
-        (Compression::Bgzf, Some(_)) => structure::bgzf_blocks(path)?,
+        (Compression::Bgzf, Some(_)) => match structure::bgzf_blocks(path) {
+            Err(StructureError::Block { .. }) => {
+                // All of it was read: something else follows BGZF, and it is gzip as a whole.
+                format.compression = Compression::Gzip;
+                (structure::gzip_members(path)?, false)
+            }
+            found => found?,
+        },
         _ => (0, false),
     };
     Ok(Found {

@@ -245,6 +245,11 @@ impl PrepArguments {
         (options.map(|(name, value)| Part { name: name.to_owned(), value }).into(), files)
     }
 
+    /// The regions that records must overlap.
+    pub(super) fn regions(&self) -> Option<&Path> {
+        self.filters.regions.as_deref()
+    }
+
     /// The tags that are computed from the reference, if any.
     pub(super) fn mismatch_tags(&self) -> Option<MismatchTags> {
         let has = |tag| self.changes.set_tags.contains(&tag);

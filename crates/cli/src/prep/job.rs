@@ -12,7 +12,9 @@ use seqloom_prep::duplicates::DuplicateMode;
 use seqloom_prep::input::{CoordinateClaim, ReferenceSequences, headers};
 use seqloom_prep::metrics::quality::MetricsRequest;
 use seqloom_prep::partition::{GenomeBins, Grouping, SortOrder};
-use seqloom_prep::steps::{MissingSequences, NoteMissingSequences, SetMismatchTags, Steps};
+use seqloom_prep::steps::{
+    MissingSequences, NoteMissingSequences, SetMismatchTags, StepError, Steps,
+};
 use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::PrepArguments;
@@ -21,7 +23,7 @@ use crate::output::command_line;
 use crate::output::plan::{OutputPlan, refuse_replacing};
 use crate::output::resume::Kept;
 use crate::output::run::{Run, header_bytes};
-use crate::recalibration::Recalibration;
+use crate::recalibration::{ReadGroupsFrom, Recalibration};
 use crate::same_file::refuse_same_file;
 
 /// Compressed bytes of a block of input: inflated three to ten times as many, a few blocks per
@@ -79,7 +81,8 @@ impl<'a> Job<'a> {
             chains(arguments, source.headers())?;
         let grouping = grouping(order, marks, &steps)?;
         describe(&mut header, arguments);
-        let recalibration = Recalibration::prepare(&arguments.recalibration, &header)?;
+        let recalibration =
+            Recalibration::prepare(&arguments.recalibration, &header, ReadGroupsFrom::Option)?;
         let bins = GenomeBins::new(header.references());
         let is_text = |input| matches!(source.format(input), AlignmentFormat::Sam);
         let demand = Demand {
@@ -129,8 +132,7 @@ impl<'a> Job<'a> {
 
     /// The names of all inputs.
     pub(super) fn inputs(&self) -> String {
-        let inputs = self.arguments.inputs.iter().map(|path| path.display().to_string());
-        inputs.collect::<Vec<_>>().join(" + ")
+        input_names(self.arguments)
     }
 
     /// Draws progress; `false` when a signal asks to stop.
@@ -290,7 +292,8 @@ fn chains(arguments: &PrepArguments, headers: &[Header]) -> seqloom_terminal::Re
     let (merged, changes) = headers::merge(headers)?;
     let options = arguments.step_options()?;
     let mut header = merged.clone();
-    options.build(&merged)?.prepare_header(&mut header)?;
+    let named = |error| name_file(arguments, error);
+    options.build(&merged).map_err(named)?.prepare_header(&mut header)?;
     let (reference, missing) = reference(arguments, &header)?;
     let differ = changes.iter().any(|change| !change.is_empty());
     let (mut early, mut last) = (Vec::new(), Steps::new());
@@ -310,6 +313,29 @@ fn chains(arguments: &PrepArguments, headers: &[Header]) -> seqloom_terminal::Re
         last = split.late;
     }
     Ok(Chains { header, early, late: last, reference, missing })
+}
+
+fn input_names(arguments: &PrepArguments) -> String {
+    let inputs = arguments.inputs.iter().map(|path| path.display().to_string());
+    inputs.collect::<Vec<_>>().join(" + ")
+}
+
+/// With the file that does not go with the other: regions, or the inputs.
+fn name_file(arguments: &PrepArguments, error: StepError) -> seqloom_terminal::Error {
+    let file = match &error {
+        StepError::UnknownReference { .. } => {
+            arguments.regions().map(|it| it.display().to_string())
+        }
+        StepError::UnknownReadGroup { .. } | StepError::ReadGroupExists(_) => {
+            Some(input_names(arguments))
+        }
+        _ => None,
+    };
+    let error = seqloom_terminal::Error::from(error);
+    match file {
+        Some(file) => error.context(file),
+        None => error,
+    }
 }
 
 /// The bases of the reference where they are needed, and what it lacks.

@@ -47,7 +47,7 @@ pub(super) fn count(arguments: &RangeArguments, console: &Console) -> seqloom_te
     refuse_without_sites(align.recalibration.counts())?;
     check_files(folder, |path| align.recalibration.files().any(|it| it == path))?;
     signals::defer();
-    let asked = Recalibration::prepare(&align.recalibration, header)?;
+    let asked = Recalibration::prepare(&align.recalibration, header, align.read_groups_from())?;
     let Some(asked) = asked else { return Ok(refuse_without_sites(false)?) };
     let references = header.references();
     let fixed_bytes =
@@ -212,7 +212,7 @@ pub(super) fn given_report(
 ) -> seqloom_terminal::Result<String> {
     let asked = &align.recalibration;
     check_files(folder, |path| asked.files().any(|it| it == path))?;
-    let given = Recalibration::prepare(asked, header)?;
+    let given = Recalibration::prepare(asked, header, align.read_groups_from())?;
     given
         .and_then(|it| it.given_report())
         .ok_or_else(|| Bug("there is no report".to_owned()).into())

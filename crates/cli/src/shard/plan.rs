@@ -175,6 +175,7 @@ pub(super) fn make(request: Request<'_>, console: &Console) -> seqloom_terminal:
     let start = Start::Scan { restart_every_bytes: cuts.restart_every_bytes };
     let lanes = InputLanes::of(align)?.lanes;
     let opened = OpenedLanes::open(align, lanes, &index, start)?;
+    opened.warn(console);
     for lane in &opened.lanes {
         unsupported::refuse_bam(&lane.source, who)?;
         unsupported::advise(&lane.source, console);

@@ -68,6 +68,9 @@ pub(crate) struct PlannedShard {
     pub(crate) reads: u64,
     pub(crate) templates: u64,
     pub(crate) places: Vec<Place>,
+    /// Numbers of mates, .1 and .2, are taken off names.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub(crate) has_numbers: bool,
 }
 
 /// A [`LanePlace`].
@@ -124,6 +127,7 @@ impl PlannedShard {
                 first_template: self.first_template,
                 sequence: self.sequence,
                 places: self.places.iter().map(LanePlace::from).collect(),
+                has_numbers: self.has_numbers,
             },
             cohorts: self.cohorts,
         }
@@ -181,6 +185,7 @@ pub(crate) fn shard(start: &CohortStart, end: ShardEnd) -> PlannedShard {
         reads: end.reads - start.first_read,
         templates: end.templates - start.first_template,
         places: start.places.iter().map(Place::from).collect(),
+        has_numbers: start.has_numbers,
     }
 }
 

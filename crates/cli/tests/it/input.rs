@@ -246,3 +246,72 @@ fn bad_references_are_refused() {
     let run = run_for(&mut seqloom([Path::new("index"), &packed]), SOON);
     run.fails_with(3).says(&["cut.fa.gz"]);
 }
+
+/// Text by `gzip` or `bgzip`.
+fn packed(program: &str, text: &str, here: &Path) -> Vec<u8> {
+    let (plain, file) = (here.join("plain"), here.join("packed"));
+    fs::write(&plain, text).unwrap();
+    let mut pack = crate::common::words(&format!("{program} -c"));
+    crate::common::run_into(pack.arg(&plain), &file).ok();
+    fs::read(file).unwrap()
+}
+
+#[test]
+fn bgzf_and_gzip_joined_by_cat_are_read_as_zcat_reads_them() {
+    if !crate::common::has("bgzip") {
+        return;
+    }
+    let here = folder();
+    let text = fs::read_to_string(&small_pairs().first).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let third = lines.len() / 12 * 4;
+    let parts = [&lines[..third], &lines[third..2 * third], &lines[2 * third..]];
+    let parts = parts.map(|lines| lines.concat());
+    let out = |name: &str| here.path().join(name);
+    let stream = |file: &Path, t: &str, to: &Path| {
+        let mut command = seqloom(align(small(), &[file]));
+        run_for(command.args(["--no-pg", "-K", "500000", "-t", t, "-o"]).arg(to), SOON).ok();
+    };
+    stream(&small_pairs().first, "2", &out("plain.bam"));
+    for programs in
+        [["gzip", "bgzip", "gzip"], ["bgzip", "gzip", "bgzip"], ["bgzip", "bgzip", "gzip"]]
+    {
+        let members = programs.iter().zip(&parts).map(|(it, text)| packed(it, text, here.path()));
+        let file = out("joined.fq.gz");
+        fs::write(&file, members.collect::<Vec<_>>().concat()).unwrap();
+        for t in ["1", "4"] {
+            stream(&file, t, &out("joined.bam"));
+            let what = format!("{programs:?} -t {t}");
+            crate::common::assert_same_bytes(&out("plain.bam"), &out("joined.bam"), &what);
+        }
+        let mut check = seqloom([Path::new("fastq"), Path::new("check"), &file]);
+        let told = run_for(&mut check, SOON).ok().text();
+        let words = [format!("{} reads", lines.len() / 4), "gzip, ".to_owned()];
+        assert!(words.iter().all(|it| told.contains(it)), "{told}");
+    }
+}
+
+#[test]
+fn what_follows_the_end_of_compressed_reads_is_named() {
+    if !crate::common::has("bgzip") {
+        return;
+    }
+    let here = folder();
+    let text = "@a\nACGT\n+\nIIII\n".repeat(50);
+    for program in ["gzip", "bgzip"] {
+        let whole = packed(program, &text, here.path());
+        let file = here.path().join("more.fq.gz");
+        let at = whole.len();
+        for (more, what) in
+            [(&b"@b\nACGT\n"[..], "text that is not compressed"), (b"BZh9", "bzip2")]
+        {
+            fs::write(&file, [&whole[..], more].concat()).unwrap();
+            let advice = format!("`head -c {at} FILE`");
+            let run = run_for(seqloom(align(small(), &[&file])).args(STREAM), SOON);
+            let byte = format!("byte {at} of the compressed file");
+            run.fails_with(3).says(&["more.fq.gz", &byte, what, "after the end", &advice]);
+        }
+        fs::write(&file, [&whole[..], &[0; 512]].concat()).unwrap();
+        run_for(seqloom(align(small(), &[&file])).args(STREAM), SOON).ok();
+    }
+}

@@ -443,3 +443,41 @@ fn names_of_reads_make_the_read_group_of_a_pair() {
     run(&mut command).fails_with(3).says(&["r1.fq", "none of Illumina's", "-R"]);
     assert!(!out.exists());
 }
+
+#[test]
+fn sheets_with_other_separators_capitals_and_comments_are_read() {
+    let here = folder();
+    halves(here.path(), as_it_is);
+    let (plain, out) = (here.path().join("plain.bam"), here.path().join("x.bam"));
+    run(&mut align(&sheet(here.path(), SHEET), &plain, &[])).ok();
+    let commented =
+        format!("# of May\n{}#s,none.fq,,c,one,ILLUMINA\n", SHEET.replacen("sample", "Sample", 1));
+    for text in [SHEET.replace(',', ";"), SHEET.replace(',', "\t"), commented] {
+        let said = run(&mut align(&sheet(here.path(), &text), &out, &[])).ok();
+        if text.starts_with('#') {
+            said.says(&["lines of the sheet that start with # are ignored: 1"]);
+        }
+        assert_same_bytes(&plain, &out, &text);
+    }
+    let unclear = "sample|fastq_1\ns|lane 0/r1.fq\n";
+    let says = ["lanes.csv, line 1: no column sample", "\"sample|fastq_1\"", "semicolons or tabs"];
+    let other = here.path().join("other.bam");
+    run(&mut align(&sheet(here.path(), unclear), &other, &[])).fails_with(3).says(&says);
+}
+
+#[test]
+fn a_sheet_without_platform_is_sent_to_its_column() {
+    let here = folder();
+    halves(here.path(), as_it_is);
+    let sites = here.path().join("k.vcf");
+    fs::write(&sites, "##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\n")
+        .unwrap();
+    let text = "sample,fastq_1,read_group\ns,lane 0/r1.fq,a\n";
+    let sites = ["--known-sites", sites.to_str().unwrap()];
+    let out = here.path().join("x.bam");
+    let refused = run(&mut align(&sheet(here.path(), text), &out, &sites)).fails_with(2);
+    let refused =
+        refused.says(&["no @RG line has one (PL)", "lanes.csv a column platform", "ILLUMINA"]);
+    assert!(!refused.text().contains("--read-group"), "{}", refused.text());
+    assert!(!out.exists());
+}

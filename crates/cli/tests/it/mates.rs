@@ -5,6 +5,7 @@ use crate::common::{
     SOON, assert_same_bytes, folder, has, names_in, run, run_for, run_into, seqloom, words,
 };
 use crate::data::{align, small, small_pairs, to_bam};
+use crate::shard::{assert_same_run, do_all, gather, one_process, plan};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -238,4 +239,79 @@ fn one_file_as_both_is_refused() {
     shell("fifo other").ok();
     assert!(writers.wait().unwrap().success());
     assert_eq!(names_in(here.path()), before);
+}
+
+/// Aligns two files, or one of neighbours, without a line of the program.
+fn unsorted(files: &[&Path], more: &[&str], out: &Path) -> PathBuf {
+    let mut command = seqloom(align(small(), files));
+    run(command.args(["--no-pg", "-K", "20000"]).args(more).arg("-o").arg(out)).ok();
+    out.to_owned()
+}
+
+#[test]
+fn names_that_end_in_numbers_of_mates_are_those_of_pairs() {
+    let here = folder();
+    let [numbered, plain] = ["numbered", "plain"].map(|name| here.path().join(name));
+    [&numbered, &plain].iter().for_each(|path| fs::create_dir(path).unwrap());
+    let [one, two, both] = write_pairs(&numbered, "SRR1.#.1 # length=100", "SRR1.#.2 # length=100");
+    let [one_plain, two_plain, both_plain] = write_pairs(&plain, "SRR1.#", "SRR1.#");
+    let out = |name: &str| here.path().join(name);
+    for mode in ["bwa", "end-to-end", "local", "spliced", "ungapped"] {
+        let more = ["--mode", mode];
+        let ours = unsorted(&[&one, &two], &more, &out("numbered.bam"));
+        let theirs = unsorted(&[&one_plain, &two_plain], &more, &out("plain.bam"));
+        assert_same_bytes(&theirs, &ours, mode);
+    }
+    let ours = unsorted(&[&both], &["-p"], &out("numbered.bam"));
+    let theirs = unsorted(&[&both_plain], &["-p"], &out("plain.bam"));
+    assert_same_bytes(&theirs, &ours, "interleaved");
+    let resumed = ["--resume", "--resume-bases", "30000"];
+    let ours = unsorted(&[&one, &two], &resumed, &out("resumed.bam"));
+    let theirs = unsorted(&[&one_plain, &two_plain], &[], &out("plain.bam"));
+    assert_same_bytes(&theirs, &ours, "--resume");
+}
+
+#[test]
+fn shards_take_numbers_off_names_as_one_process_does() {
+    let here = folder();
+    let [one, two, _] = write_pairs(here.path(), "SRR1.#.1", "SRR1.#.2");
+    let with_k = |files: &[&Path]| {
+        let mut arguments = align(small(), files);
+        arguments.extend(["-K", "20000"].map(str::to_owned));
+        arguments
+    };
+    let arguments = with_k(&[&one, &two]);
+    let folder = here.path().join("run");
+    plan(&folder, (3, 1), &arguments);
+    do_all(&folder, "2", 7);
+    let whole = one_process(&arguments, here.path(), "whole");
+    assert_same_run(&whole, &gather(&folder, here.path(), "shards"), "shards");
+    let text = run(words("samtools view").arg(&whole)).ok().text();
+    assert!(text.lines().all(|line| line.split('\t').next().unwrap().matches('.').count() == 1));
+}
+
+#[test]
+fn a_later_pair_without_numbers_is_out_of_step() {
+    let here = folder();
+    let [one, two, both] = write_pairs(here.path(), "S.#.1", "S.#.2");
+    let replace = |path: &Path, from: &str, to: &str| {
+        let text = fs::read_to_string(path).unwrap();
+        assert!(text.contains(from));
+        fs::write(path, text.replacen(from, to, 1)).unwrap();
+    };
+    let refused = |files: &[&Path], more: &str, says: &[&str]| {
+        for t in ["-t1", "-t3"] {
+            let mut command = seqloom(align(small(), files));
+            let more = more.split_whitespace();
+            run_for(command.args(FAKE).args(more).arg(t), SOON).fails_with(3).says(says);
+        }
+    };
+    replace(&two, "@S.577.2\n", "@S.577\n");
+    let says = ["2.fq", "record 578:", "out of step", "'S.577.1' and 'S.577'", ".1 and .2"];
+    refused(&[&one, &two], "", &says);
+    replace(&two, "@S.577\n", "@S.578.2\n");
+    refused(&[&one, &two], "", &["record 578:", "'S.577.1' and 'S.578.2' have different names"]);
+    replace(&both, "@S.577.1\n", "@S.577\n");
+    replace(&both, "@S.577.2\n", "@S.577\n");
+    refused(&[&both], "-p", &["both.fq", "record 578:", "'S.577' and 'S.577'", ".1 and .2"]);
 }

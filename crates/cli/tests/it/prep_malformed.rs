@@ -437,3 +437,68 @@ fn what_is_no_alignment_file_is_named() {
     let (code, text) = outcome(&here.path().join("absent.bam"), "");
     assert!([1, 3].contains(&code) && text.contains("absent.bam"), "{text}");
 }
+
+/// Two pairs and their header.
+const PAIRS: &str = "@HD\tVN:1.6\tGO:query\n@SQ\tSN:c\tLN:1000\n@SQ\tSN:d\tLN:1000\n\
+    @RG\tID:a\tSM:s\n\
+    p\t99\tc\t1\t60\t4M\t=\t51\t54\tACGT\tIIII\tRX:Z:AC-GT\n\
+    p\t147\tc\t51\t60\t4M\t=\t1\t-54\tACGT\tIIII\tRX:Z:AC-GT\n\
+    q\t99\tc\t1\t60\t4M\t=\t51\t54\tACGT\tIIII\tRX:Z:AC-GT\n\
+    q\t147\tc\t51\t60\t4M\t=\t1\t-54\tACGT\tIIII\tRX:Z:AC-GT\n";
+
+#[test]
+fn two_bam_files_joined_by_cat_are_named_as_such() {
+    if !has("samtools") {
+        return;
+    }
+    let here = folder();
+    let (_, bam) = write_both(here.path(), "in", PAIRS);
+    let joined = here.path().join("joined.bam");
+    fs::write(&joined, fs::read(&bam).unwrap().repeat(2)).unwrap();
+    for options in ["", "--allow-truncated", "--sort coordinate -t 1", "--sort coordinate -t 3"] {
+        let (code, text) = outcome(&joined, options);
+        assert_eq!(code, 3, "{text}");
+        for word in ["joined.bam", "record 5", "two BAM files, joined by `cat`", "`samtools cat`"] {
+            assert!(text.contains(word), "{word}: {text}");
+        }
+        assert!(!text.contains("truncated"), "{text}");
+    }
+    let mut more = fs::read(&bam).unwrap();
+    more.extend_from_slice(&[0; 300]);
+    let at = fs::metadata(&bam).unwrap().len();
+    fs::write(&joined, more).unwrap();
+    let (code, text) = outcome(&joined, "");
+    assert_eq!(code, 3, "{text}");
+    let advice = format!("zeros after the end of the compressed data; `head -c {at} FILE`");
+    assert!(text.contains("joined.bam") && text.contains(&advice), "{text}");
+}
+
+#[test]
+fn messages_about_records_have_file_record_name_and_a_way_out() {
+    let here = folder();
+    let file = here.path().join("in.sam");
+    let regions = here.path().join("other.bed");
+    fs::write(&regions, "chr1\t5\t9\n").unwrap();
+    let t = |sam: &str, options: &str, says: &[&str]| {
+        fs::write(&file, sam).unwrap();
+        let (code, text) = outcome(&file, options);
+        let is_of_record = says[0].contains("record");
+        assert!(if is_of_record { code == 3 } else { code != 0 }, "{options}: {code}");
+        assert!(says.iter().all(|word| text.contains(word)), "{options}: {text}");
+        for word in ["template 0", "record 0", "template 1"] {
+            assert!(!text.contains(word), "{text}");
+        }
+    };
+    // The tag of the second pair's last record is the only one that is missing.
+    let tagged = PAIRS.replace("RX:Z:AC-GT", "RX:Z:AC-GT\tMC:Z:4M");
+    let at = tagged.rfind("\tMC:Z:4M").unwrap();
+    let lacking = [&tagged[..at], &tagged[at + 8..]].concat();
+    let duplex = "--mark-duplicates --duplicate-mode query --barcode-tag RX --duplex-umi";
+    t(&lacking, duplex, &["in.sam: record 3 (q): ", "no MC", "--fix-mates adds it"]);
+    let molecule = format!("{duplex} --molecular-identifier-tag MI");
+    t(&lacking, &molecule, &["in.sam: record 3 (q): step set-molecule: ", "--fix-mates adds it"]);
+    let regions = format!("--regions {}", regions.display());
+    t(PAIRS, &regions, &["other.bed: ", "\"chr1\"", "has \"c\", \"d\"", "of another reference"]);
+    let group = ["in.sam: ", "\"ZZ\" is not in the header, which has \"a\"", "(ID:ZZ SM:NAME)"];
+    t(PAIRS, "--read-group ZZ", &group);
+}

@@ -250,6 +250,11 @@ fn introns_of_another_reference_are_refused() {
         format!("{name}\t.\texon\t{start}\t{end}\t.\t+\t.\ttranscript_id \"t\";\n")
     };
     t(&(exon(10, 100) + &exon(90, 200)), &["some.txt: line 2", "overlaps the one of line 1"]);
+    let gff3 = ["some.txt: line 1", "GFF3", "gffread -T"];
+    t("##gff-version 3\n", &gff3);
+    t(&format!("{name}\t.\texon\t1\t9\t.\t+\t.\tID=e1;Parent=t\n"), &gff3);
+    let genes = format!("{name}\t.\tgene\t1\t9\t.\t+\t.\tgene_id \"g\";\n");
+    t(&genes, &["some.txt: GTF without a row whose feature is exon"]);
     // Some rows of another one are counted.
     let both = format!("{name}\t5\t100\t+\nchrX\t5\t100\t+\n");
     let said = run(&mut command(&both)).ok().stderr;

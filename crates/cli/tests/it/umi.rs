@@ -1,7 +1,7 @@
 //! UMIs of reads: the tags that `align --umi` puts on records, and the duplicates that they tell
 //! apart, as bwa mem and Picard MarkDuplicates have them.
 
-use crate::common::{SOON, run_for, words};
+use crate::common::{Run, SOON, run_for, words};
 use crate::common::{assert_same_bytes, folder, has, memory_floor, picard, run, run_into, seqloom};
 use crate::data::{align, pairs_with_duplicates, simulate, small};
 use crate::prep::{assert_same_lines, lines};
@@ -243,12 +243,18 @@ fn malformed_umis_are_named_and_refused() {
         assert!(!out.exists());
     };
     let name = "--umi name";
-    t(name, alike(&["a:AC", "b:AC", "c:ACG"]), &["1.fq", "record 3", "'c:ACG'", "3 letters", "2"]);
+    t(name, alike(&["a:AC", "b:AC", "c:AR"]), &["1.fq", "record 3", "'c:AR'", "'AR' is no UMI"]);
+    let prefix = "'UMI_AC' is no UMI";
+    let illumina = ["I:1:F:1:1101:5:6:UMI_AC"];
+    t(name, alike(&illumina), &["1.fq", "record 1", prefix, "--umi-prefix TEXT removes"]);
+    let absent = ["a:UMI_AC", "b:AC"];
+    let with_prefix = "--umi name --umi-prefix UMI_";
+    t(with_prefix, alike(&absent), &["1.fq", "record 2", "'UMI_' of --umi-prefix", "'b:AC'"]);
     t(name, alike(&["a:AC", "b"]), &["1.fq", "record 2", "'b'", "no UMI in its name"]);
     t(name, alike(&["a", "b:AC"]), &["1.fq", "record 1", "'a'", "no UMI in its name"]);
     t(name, alike(&["a:AC", "b:AX"]), &["record 2", "'AX' is no UMI"]);
     t(name, [&["a:AC", "b:AC"], &["a:AC", "b:AG"]], &["record 2", "different names"]);
-    t(name, [&["a:AC", "b:AC", "c:A"], &[]], &["1.fq: record 3", "'c:A'"]);
+    t(name, [&["a:AC", "b:AC", "c:"], &[]], &["1.fq: record 3", "'c:'"]);
     let comment = "--umi comment";
     t(comment, [&["a AC", "b AC"], &["a AC", "b AG"]], &["record 2", "'AC' and 'AG'"]);
     t(comment, [&["a AC", "b AC"], &["a AC", "b"]], &["record 2", "no UMI in its comment"]);
@@ -291,8 +297,118 @@ fn options_of_umis_that_cannot_be_meant() {
     t("--umi read1:2M+T,read2:2M+T", &["two files"]);
     t("--umi read1:2M+T -p", &["--umi", "-p"]);
     t("--umi read1:2M+T --mode ungapped", &["--umi", "--mode"]);
+    t("--umi-prefix UMI_", &["--umi-prefix needs --umi"]);
+    t("--umi read1:2M+T --umi-prefix UMI_", &["--umi-prefix is for names"]);
+    t("--umi name --umi-prefix=", &["--umi-prefix"]);
     t("--barcode-tag RX --no-mark-duplicates", &["barcodes", "--no-mark-duplicates"]);
     t("--duplex-umi", &["--barcode-tag"]);
     t("--barcode-tag RX --umi-distance 1 --duplex-umi", &["--duplex-umi", "--umi-distance"]);
     t("--barcode-tag RXY", &["not the name of a tag"]);
+}
+
+/// What `align` makes of pairs whose reads have these headers, all of one place: the program's
+/// words, and of each record in turn its name, its RX and whether it is a duplicate.
+fn of_one_place(headers: &[&str], options: &str) -> (Run, Vec<(String, String, bool)>) {
+    let here = folder();
+    let reads = simulate(small(), &pairs_with_duplicates(8), here.path());
+    let one = |read: usize, file: &Path| {
+        let text = fs::read_to_string(file).unwrap();
+        let record: Vec<&str> = text.lines().take(4).collect();
+        let copy = |header: &&str| {
+            let header = header.replace(" 1:N:", &format!(" {read}:N:"));
+            format!("@{header}\n{}\n+\n{}\n", record[1], record[3])
+        };
+        let path = here.path().join(file.file_name().unwrap()).with_extension("one.fq");
+        fs::write(&path, headers.iter().map(copy).collect::<String>()).unwrap();
+        path
+    };
+    let (first, second) = (one(1, &reads.first), one(2, &reads.second));
+    let out = here.path().join("out.sam");
+    let mut command = seqloom(align(small(), &[&first, &second]));
+    let ran = run(command.args(options.split_whitespace()).arg("-o").arg(&out)).ok();
+    let text = fs::read_to_string(&out).unwrap();
+    let record = |line: &str| {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let umi = fields.iter().find_map(|field| field.strip_prefix("RX:Z:")).unwrap_or_default();
+        let flag: u16 = fields[1].parse().unwrap();
+        (fields[0].to_owned(), umi.to_owned(), flag & 0x400 != 0)
+    };
+    let records = text.lines().filter(|line| !line.starts_with('@')).map(record).collect();
+    (ran, records)
+}
+
+fn names_of_duplicates(records: &[(String, String, bool)]) -> Vec<&str> {
+    let mut names: Vec<&str> =
+        records.iter().filter(|it| it.2).map(|(name, ..)| name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+#[test]
+fn parts_that_bcl_convert_has_reversed_are_as_fgbio_has_them() {
+    let umis = |headers: &[&str]| {
+        let (_, records) = of_one_place(headers, "--umi name --barcode-tag RX");
+        assert_eq!(records.len(), 2 * headers.len());
+        let mut umis: Vec<String> =
+            records.into_iter().map(|(name, umi, _)| name + " " + &umi).collect();
+        umis.sort_unstable();
+        umis.dedup();
+        umis
+    };
+    // As fgbio's CopyUmiFromReadName has them.
+    let name = |umi: &str| format!("I:1:F:1:1101:0:20:{umi}");
+    let names = ["ACGTAC+rGGTCAC", "rACGTAC+GGTCAC", "rACGTAC+rGGTCAC"].map(name);
+    let found = umis(&names.each_ref().map(String::as_str));
+    let expected = ["ACGTAC-GTGACC", "GTACGT-GGTCAC", "GTACGT-GTGACC"];
+    let expected: Vec<String> =
+        names.iter().zip(expected).map(|(name, umi)| format!("{name} {umi}")).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn umis_of_different_lengths_are_different() {
+    let headers = ["a:ACGTAC", "b:ACGTACG", "c:ACGTAC", "d:ACGTA-CG", "e:ACGTACT", "f:ACGTACT"];
+    let (_, records) = of_one_place(&headers, "--umi name --barcode-tag RX");
+    assert_eq!(names_of_duplicates(&records), ["c:ACGTAC", "f:ACGTACT"]);
+    // ACGTACG is one letter from ACGTACT, and of another length than ACGTAC.
+    let (_, records) = of_one_place(&headers, "--umi name --barcode-tag RX --umi-distance 1");
+    let duplicates = names_of_duplicates(&records);
+    let of_seven = duplicates.iter().filter(|name| !name.starts_with('c'));
+    assert_eq!(of_seven.count(), 2, "{duplicates:?}");
+    assert!(duplicates.contains(&"c:ACGTAC") && !duplicates.contains(&"d:ACGTA-CG"));
+}
+
+#[test]
+fn a_prefix_of_umis_is_removed() {
+    let headers = ["I:1:F:1:1101:5:6:UMI_ACGT_CCA", "I:1:F:1:1101:5:7:UMI_ACGT_CCA"];
+    let options = "--umi name --umi-prefix UMI_ --barcode-tag RX";
+    let (_, records) = of_one_place(&headers, options);
+    assert!(records.iter().all(|(_, umi, _)| umi == "ACGT-CCA"), "{records:?}");
+    assert_eq!(names_of_duplicates(&records).len(), 1);
+}
+
+#[test]
+fn an_index_that_is_taken_for_a_umi_is_a_warning() {
+    let t = |umi: &str, headers: &[&str], told: Option<&str>| {
+        let (ran, _) = of_one_place(headers, &format!("--umi {umi} --barcode-tag RX --quiet"));
+        match told {
+            Some(told) => {
+                ran.says(&["warning", ".fq: ", told, "--umi says where UMIs are"]);
+            }
+            None => assert!(!ran.text().contains("warning"), "{}", ran.text()),
+        }
+    };
+    let index = "1:N:0:ACGTACGT+TTTTGGGG";
+    let comments = ["a", "b", "c"].map(|name| format!("{name} {index}"));
+    let same = "3 of the first 3 templates have the same UMI (ACGTACGT-TTTTGGGG)";
+    t("comment", &comments.each_ref().map(String::as_str), Some(same));
+    // As Bismark joins name and comment.
+    let joined = ["AAAACCCC", "GGGGTTTT"].map(|umi| format!("I:1:F:1:1101:0:2_{umi}_{index}"));
+    let same = "2 of the first 2 templates have the same UMI";
+    t("name", &joined.each_ref().map(String::as_str), Some(same));
+    let index = "1 of the first 1 templates have the index in their comment";
+    t("name", &["a:ACGTACGT 1:N:0:ACGTACGT"], Some(index));
+    t("name", &["a:ACGTACGT 1:N:0:AAAA", "b:ACGTACGA 1:N:0:AAAA"], None);
+    t("comment", &["a 1:N:0:ACGT", "b 1:N:0:ACGA"], None);
 }

@@ -418,7 +418,7 @@ fn what_is_no_umi_is_named() {
         fs::write(&input, sam(umi)).unwrap();
         let mut command = prep(&[&input]);
         command.args(FAMILIES.split(' ')).arg("-o").arg(&out);
-        run_for(&mut command, SOON).fails_with(3).says(&[told, "template"]);
+        run_for(&mut command, SOON).fails_with(3).says(&["in.sam: record ", told]);
         assert!(!out.exists());
     }
 }

@@ -147,6 +147,14 @@ impl Header {
         Ok(out)
     }
 
+    /// Whether a header starts here, where a record could: by its magic and the first byte of its
+    /// text. A record that looks so has 21,840,190 bytes.
+    #[must_use]
+    pub fn starts(bytes: &[u8]) -> bool {
+        let text = bytes.strip_prefix(BAM_MAGIC.as_slice()).and_then(|rest| rest.get(..5));
+        text.is_some_and(|text| text.starts_with(&[0; 4]) || text[4] == b'@')
+    }
+
     /// Reads the header at the start of the inflated bytes of a BAM file and returns it with the
     /// number of bytes it takes. A file without @SQ lines gets them from its reference list.
     ///

@@ -129,6 +129,9 @@ impl fmt::Display for RecordPlace {
     }
 }
 
+/// What a BAM header is where a record should be.
+pub(crate) const SECOND_HEADER: &str = "another BAM header is here: two BAM files, joined by `cat`";
+
 /// What is wrong with a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Problem {
@@ -138,6 +141,8 @@ pub(crate) enum Problem {
     Sam(SamError),
     /// `block_size` is below the fixed fields or above [`MAX_RECORD_BYTES`].
     Size(u64),
+    /// A header is where a record should be.
+    SecondHeader,
     /// A record is longer than [`MAX_RECORD_BYTES`].
     TooLong,
     /// A line of SAM text is longer than it may be, in bytes.
@@ -170,6 +175,9 @@ impl Problem {
                  or as BAM (`samtools view -b`) longer records are read",
             ),
             Self::Bam(RecordError::Name(fault)) | Self::Sam(SamError::Name(fault)) => fault.hint(),
+            Self::SecondHeader => Some(
+                "files of one header are joined by `samtools cat`, sorted ones by `samtools merge`",
+            ),
             Self::Compressed { .. } => Some("the file is damaged: copy it again from its source"),
             _ => None,
         }
@@ -185,6 +193,7 @@ impl fmt::Display for Problem {
                 f,
                 "record claims a size of {bytes} bytes; 32 to {MAX_RECORD_BYTES} are possible"
             ),
+            Self::SecondHeader => f.write_str(SECOND_HEADER),
             Self::TooLong => write!(f, "record is longer than {MAX_RECORD_BYTES} bytes"),
             Self::LongLine(most) => write!(f, "the line is longer than {most} bytes"),
             Self::Compressed { byte, problem } | Self::Truncated { byte, problem } => {

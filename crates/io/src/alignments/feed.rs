@@ -77,6 +77,7 @@ pub(super) fn feed(
     let way = match (format, reader.compression(), input.size) {
         (AlignmentFormat::Bam, Some(Compression::Bgzf), Some(size)) => {
             if !opening::ends_with_eof_block(&input, size)? {
+                opening::refuse_trailing(&input, size)?;
                 let (path, problem) = (input.path.to_path_buf(), MISSING_EOF_BLOCK);
                 if !options.allow_truncated {
                     return Err(AlignmentError::MissingEof { path, byte: size, problem });

@@ -54,8 +54,8 @@ use crate::source::{MAX_BLOCK_BYTES, MAX_RECORD_BYTES, POLL_TIME, poll};
 pub(crate) use self::block::Defect;
 pub use self::block::RecordBlock;
 pub use self::check::RecordCheck;
-pub(crate) use self::error::Problem;
 pub use self::error::{AlignmentError, MalformedRecord, RecordPlace};
+pub(crate) use self::error::{Problem, SECOND_HEADER};
 pub use self::opening::AlignmentFormat;
 pub use crate::source::Truncation;
 

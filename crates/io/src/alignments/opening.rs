@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use seqloom_format::bam::{Header, HeaderError, LineFault, MAX_HEADER_LINE_BYTES};
-use seqloom_format::bgzf::{self, VirtualOffset};
+use seqloom_format::bgzf::{self, BgzfError, VirtualOffset};
 
 use super::error::AlignmentError;
 use super::stretch::BlockPlace;
@@ -13,6 +13,7 @@ use crate::source::opening::{MAX_HEADER_BYTES, SAMPLE_BYTES, more_header_bytes};
 use crate::source::poll;
 use crate::source::raw::Input;
 use crate::source::reader::{Fill, TextReader};
+use crate::source::trailing;
 use crate::source::window::BlockError;
 
 /// How long one look for data of a pipe takes.
@@ -256,4 +257,24 @@ pub(super) fn ends_with_eof_block(input: &Input, size: u64) -> Result<bool, Sour
     let Some(start) = size.checked_sub(tail.len() as u64) else { return Ok(false) };
     input.read_exact_at(&mut tail, start)?;
     Ok(tail == bgzf::EOF_BLOCK)
+}
+
+/// How far before the end of a file its empty block is looked for.
+const TAIL_BYTES: u64 = 64 * 1024;
+
+/// Refuses a BGZF file in which something else than a block follows the empty block that ends
+/// complete files.
+pub(super) fn refuse_trailing(input: &Input, size: u64) -> Result<(), SourceError> {
+    let mut tail = vec![0; size.min(TAIL_BYTES) as usize];
+    let start = size - tail.len() as u64;
+    input.read_exact_at(&mut tail, start)?;
+    let Some(at) = memchr::memmem::rfind(&tail, &bgzf::EOF_BLOCK) else { return Ok(()) };
+    let end = at + bgzf::EOF_BLOCK.len();
+    match bgzf::parse_block_header(&tail[end..]) {
+        Ok(_) | Err(BgzfError::Truncated { .. }) => Ok(()),
+        Err(_) => {
+            let byte = start + end as u64;
+            Err(input.compressed_error(byte, trailing::after_end(&tail[end..], byte)))
+        }
+    }
 }

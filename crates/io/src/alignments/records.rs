@@ -1,6 +1,6 @@
 //! Bytes at hand to checked records: the part common to every way of reading.
 
-use seqloom_format::bam::{check_record, rename_record, set_bin};
+use seqloom_format::bam::{Header, check_record, rename_record, set_bin};
 use seqloom_format::names::{ReadNames, rename_read};
 use seqloom_format::sam::{ReferenceNames, SamError, parse_record};
 
@@ -42,6 +42,9 @@ pub(super) fn check_records(
     records: &mut u64,
 ) -> Stop {
     while *at < limit {
+        if Header::starts(&text[*at..]) {
+            return Stop::Defect(Problem::SecondHeader, Vec::new());
+        }
         let Some(size) = text[*at..].first_chunk::<4>() else { return Stop::NeedMore(*at + 4) };
         let body_bytes = u32::from_le_bytes(*size) as usize;
         if !(FIXED_BYTES..=MAX_RECORD_BYTES).contains(&body_bytes) {

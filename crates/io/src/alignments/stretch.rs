@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use seqloom_format::bam::{RecordSearch, find_record};
-use seqloom_format::bgzf::{BgzfError, MAX_BLOCK_BYTES, VirtualOffset};
+use seqloom_format::bgzf::{BgzfError, EOF_BLOCK, MAX_BLOCK_BYTES, VirtualOffset};
 
 use super::block::{Defect, RecordBlock};
 use super::error::Problem;
@@ -18,6 +18,7 @@ use crate::source::block::Place;
 use crate::source::claims::Stretches;
 use crate::source::error::SourceError;
 use crate::source::raw::Input;
+use crate::source::trailing;
 use crate::source::window::{BgzfScratch, BgzfWindow, BlockError};
 
 /// How far behind its stretch a worker reads for a record whose start is a guess. A longer one is
@@ -261,9 +262,24 @@ impl Reading<'_> {
                 }
                 Problem::Truncated { byte, problem }
             }
-            error => Problem::Compressed { byte, problem: error.to_string() },
+            error => Problem::Compressed { byte, problem: self.problem_at(byte, &error) },
         };
         block.defect = Some(self.defect(problem, Vec::new(), block.records, at));
+    }
+
+    /// What is wrong with the bytes at `byte`: behind the empty block that ends complete files they
+    /// are no damaged block, but something else.
+    fn problem_at(&self, byte: u64, error: &BgzfError) -> String {
+        let mut bytes = [0; EOF_BLOCK.len() + trailing::LOOKED_AT_BYTES];
+        let Some(start) = byte.checked_sub(EOF_BLOCK.len() as u64) else {
+            return error.to_string();
+        };
+        let held = (self.file.stretches.size - start).min(bytes.len() as u64) as usize;
+        let read = self.file.input.read_exact_at(&mut bytes[..held], start);
+        match bytes[..held].strip_prefix(&EOF_BLOCK) {
+            Some(rest) if read.is_ok() => trailing::after_end(rest, byte),
+            _ => error.to_string(),
+        }
     }
 
     fn defect(&self, problem: Problem, name: Vec<u8>, record: u64, at: usize) -> Defect {

@@ -28,6 +28,8 @@ pub struct InputBlock {
     pub defect: Option<Defect>,
     /// Where the block lies.
     pub(crate) place: Place,
+    /// Something else than BGZF follows in the block's stretch, which is to be read as a stream.
+    pub(crate) leaves_bgzf: bool,
     /// Name of the last read, where the reads were taken out.
     pub(crate) kept_name: Vec<u8>,
 }
@@ -39,6 +41,14 @@ impl InputBlock {
     pub fn take_reads(&mut self) -> ReadBlock {
         self.kept_name = self.last_name().unwrap_or_default().to_vec();
         std::mem::take(&mut self.reads)
+    }
+
+    /// Makes it a block of nothing, which is not the last.
+    pub(crate) fn discard(&mut self) {
+        self.reads.reads.clear();
+        self.reads.mate_of_pair.clear();
+        (self.records, self.lines, self.bases, self.aligned) = (0, 0, 0, 0);
+        (self.last, self.defect, self.place) = (false, None, Place::default());
     }
 
     /// Name of the last read, `None` without reads.

@@ -36,6 +36,8 @@ pub struct SequenceCheck {
     start: LanePlace,
     last_name: Vec<u8>,
     qualities: QualityRange,
+    /// Blocks of lower index are of no use: a stream gives what they would have had.
+    stream_from: u64,
 }
 
 impl SequenceCheck {
@@ -60,6 +62,7 @@ impl SequenceCheck {
             start,
             last_name: Vec::new(),
             qualities: QualityRange::new(source.checks_phred_offset(lane)),
+            stream_from: 0,
         }
     }
 
@@ -97,16 +100,28 @@ impl SequenceCheck {
         self.qualities.open
     }
 
-    /// Accepts the next block. `block` must be the one with the next index.
+    /// Accepts the next block. `block` must be the one with the next index. Where BGZF ends, blocks
+    /// that were read ahead lose their reads: a stream gives them.
     ///
     /// # Errors
     /// [`SourceError::Malformed`] for the first malformed record of the lane,
     /// [`SourceError::PhredOffset`] once the first 10,000 records have shown it (or the lane's end,
     /// if it has fewer), [`SourceError::Compressed`] if BGZF blocks do not join, and
     /// [`SourceError::Inconsistent`] if reading again does not show why two blocks do not join.
-    pub fn accept(&mut self, source: &ReadSource, block: &InputBlock) -> Result<(), SourceError> {
+    pub fn accept(
+        &mut self,
+        source: &ReadSource,
+        block: &mut InputBlock,
+    ) -> Result<(), SourceError> {
         debug_assert_eq!((block.lane, block.index), (self.lane, self.next_index));
         self.next_index += 1;
+        if block.leaves_bgzf && self.stream_from == 0 {
+            self.continue_as_stream(source);
+        }
+        if block.index < self.stream_from {
+            block.discard();
+            return Ok(());
+        }
         self.check_raw(source, block)?;
         if !self.joins(block) {
             return Err(self.diagnose(source));
@@ -137,6 +152,17 @@ impl SequenceCheck {
             self.last_name.extend_from_slice(name);
         }
         self.check_phred_offset(source, block)
+    }
+
+    /// The rest of the lane comes as a stream, from the end of the last record on.
+    fn continue_as_stream(&mut self, source: &ReadSource) {
+        let (raw, raw_text) = self.anchor;
+        let (text, records, lines) = (self.record_end, self.records, self.lines);
+        let place = LanePlace { raw, raw_text, text, records, lines };
+        self.stream_from = source.continue_as_stream(self.lane, place);
+        (self.start.raw, self.start.raw_text) = (raw, raw_text);
+        (self.base, self.expected) = (text, text);
+        self.in_blank_tail = false;
     }
 
     /// Compressed units must join too, or one was taken for a unit that is none.

@@ -54,6 +54,16 @@ impl Stretches {
         self.next.load(Ordering::Relaxed) >= self.count
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Takes all that are not taken yet, for nobody; the first index that nobody has claimed.
+    pub(crate) fn close(&self) -> u64 {
+        self.next.swap(self.count, Ordering::Relaxed).min(self.count)
+    }
+
     pub(crate) fn is_last(&self, index: u64) -> bool {
         index + 1 == self.count
     }
@@ -116,20 +126,36 @@ pub(crate) fn read_plain(
 }
 
 /// Inflates and parses a stretch of a BGZF file into `block`: the blocks that start in it.
-/// The first record of all is behind the first `skip` bytes of text.
+/// The first record of all is behind the first `skip` bytes of text. `None` where something else
+/// than a BGZF block follows one, such as a member of plain gzip.
 pub(crate) fn read_bgzf(
     stretch: ClaimedStretch<'_>,
     skip: u64,
     block: &mut ReadBlock,
     scratch: &mut BgzfScratch,
-) -> Result<ParsedText, SourceError> {
-    let ClaimedStretch { input, stretches, index, options, max_record_bytes } = stretch;
-    let Range { start: lo, end: hi } = stretches.range(index);
+) -> Result<Option<ParsedText>, SourceError> {
+    let ClaimedStretch { input, stretches, .. } = stretch;
+    let lo = stretches.range(stretch.index).start;
     let mut window = BgzfWindow::new(input, scratch, lo, stretches.size);
+    let parsed = read_window(stretch, skip, block, &mut window);
+    match window.has_left_bgzf {
+        true => Ok(None),
+        false => parsed,
+    }
+}
+
+fn read_window(
+    stretch: ClaimedStretch<'_>,
+    skip: u64,
+    block: &mut ReadBlock,
+    window: &mut BgzfWindow<'_>,
+) -> Result<Option<ParsedText>, SourceError> {
+    let ClaimedStretch { stretches, index, options, max_record_bytes, .. } = stretch;
+    let Range { start: lo, end: hi } = stretches.range(index);
     let first = if index == 0 { Some(lo) } else { window.find_block(lo, hi)? };
     let Some(first) = first else {
         block.bytes.clear();
-        return Ok(ParsedText::default());
+        return Ok(Some(ParsedText::default()));
     };
     window.next = first;
     let mut own = 0;
@@ -138,13 +164,21 @@ pub(crate) fn read_bgzf(
         own += window.inflate_next_at(&mut block.bytes, own)?;
     }
     block.bytes.truncate(own);
+    if !window.is_followed()? {
+        return Ok(None);
+    }
     let raw = Some((first, window.next));
     // The rest of a short read's record: no more is inflated than is needed.
     let ahead = (own / 256).clamp(16, 4096);
-    let start = (index == 0).then_some(own.min(usize::try_from(skip).unwrap_or(usize::MAX)));
+    let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+    if index == 0 && skip > own {
+        // The place was found by reading what is not BGZF.
+        return Ok(None);
+    }
+    let start = (index == 0).then_some(skip);
     let at_eof = window.is_at_end();
     let claim = Claim { first: start, own, at_eof, ahead, max_record_bytes };
-    let mut text = parse_claim(claim, block, &mut window, options)?;
+    let mut text = parse_claim(claim, block, window, options)?;
     text.place.raw = raw;
-    Ok(text)
+    Ok(Some(text))
 }

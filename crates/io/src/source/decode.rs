@@ -8,9 +8,13 @@ use seqloom_format::bgzf::{self, BgzfError, BlockDecompressor};
 use zstd::stream::raw::{Decoder as ZstdDecoder, InBuffer, Operation, OutBuffer};
 
 use super::restart::{NoPoint, Position, Primed, Recorder, RestartPoint};
+use super::trailing;
 
 /// Longest gzip header that is read: 64 KiB of extra field, a name and a comment.
 pub(crate) const MAX_GZIP_HEADER_BYTES: usize = 128 * 1024;
+
+/// The first bytes of a gzip member: magic, and deflate as its method (RFC 1952, 2.3.1).
+const GZIP_MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
 
 /// Room made for output at a time.
 const OUTPUT_STEP_BYTES: usize = 64 * 1024;
@@ -111,7 +115,7 @@ enum Body {
 pub(crate) struct GzipDecoder {
     part: GzipPart,
     inflate: Body,
-    /// Where the next byte of input is in the file, and the text so far.
+    /// Where the next byte of input is in the file, and the text up to there.
     raw: u64,
     text: u64,
     block: BlockDecompressor,
@@ -140,16 +144,22 @@ impl GzipDecoder {
         }
     }
 
-    /// As [`GzipDecoder::new`] for a whole file, taking note of restart points, at least so many
-    /// bytes of text apart.
-    pub(crate) fn recording(every_bytes: u64) -> Self {
-        Self { inflate: Body::Recording(Box::new(Recorder::new(every_bytes))), ..Self::new() }
+    /// Takes note of restart points, at least so many bytes of text apart.
+    pub(crate) fn recording(self, every_bytes: u64) -> Self {
+        let recorder = Recorder::new(every_bytes, self.text);
+        Self { inflate: Body::Recording(Box::new(recorder)), ..self }
+    }
+
+    /// For the data from offset `raw` in a file on, with so many bytes of text before them.
+    pub(crate) fn starting_at(self, raw: u64, text: u64) -> Self {
+        Self { raw, text, ..self }
     }
 
     /// For the data from `point` on.
     pub(crate) fn at(point: &RestartPoint) -> Result<Self, NoPoint> {
+        let new = || Self::new().starting_at(point.raw(), point.text());
         if !point.is_in_member() {
-            return Ok(Self::new());
+            return Ok(new());
         }
         let (inflate, primed) = point.inflater()?;
         Ok(Self {
@@ -157,7 +167,7 @@ impl GzipDecoder {
             inflate: Body::Restarted(Box::new(inflate), Some(primed)),
             crc: crc32fast::Hasher::new_with_initial(point.crc()),
             member_bytes: point.member_bytes(),
-            ..Self::new()
+            ..new()
         })
     }
 
@@ -193,7 +203,10 @@ impl GzipDecoder {
             GzipPart::Body => self.body(input, ended, out),
             GzipPart::Trailer => self.trailer(input, ended),
             GzipPart::Padding => match input.iter().position(|&byte| byte != 0) {
-                Some(at) => fail(at, "data that are not gzip follow the gzip data"),
+                Some(at) if input.len() - at < trailing::LOOKED_AT_BYTES && !ended => {
+                    Ok(Step { consumed: at, state: State::NeedInput })
+                }
+                Some(at) => fail(at, trailing::after_end(&input[at..], self.raw + at as u64)),
                 None if ended => Ok(Step { consumed: input.len(), state: State::End }),
                 None => Ok(Step { consumed: input.len(), state: State::NeedInput }),
             },
@@ -212,6 +225,12 @@ impl GzipDecoder {
         if self.members > 0 && input.first() == Some(&0) {
             self.part = GzipPart::Padding;
             return Ok(Step { consumed: 0, state: State::Going });
+        }
+        if self.members > 0 && !GZIP_MAGIC.starts_with(&input[..input.len().min(3)]) {
+            if input.len() < trailing::LOOKED_AT_BYTES && !ended {
+                return Ok(Step { consumed: 0, state: State::NeedInput });
+            }
+            return fail(0, trailing::after_end(input, self.raw));
         }
         match bgzf::parse_block_header(input) {
             Ok(header) if header.block_bytes <= input.len() => {
@@ -351,13 +370,11 @@ fn inflate_restarted(
 /// Size of the gzip member header at the start of `input` (RFC 1952, 2.3); `None` if it goes on
 /// behind it.
 fn gzip_header_bytes(input: &[u8]) -> Result<Option<usize>, DecodeError> {
-    const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
     const HCRC: u8 = 2;
     const EXTRA: u8 = 4;
     const NAME: u8 = 8;
     const COMMENT: u8 = 16;
-    let seen = input.len().min(MAGIC.len());
-    if input[..seen] != MAGIC[..seen] {
+    if !GZIP_MAGIC.starts_with(&input[..input.len().min(3)]) {
         return fail(0, "not a gzip member header where one should be");
     }
     let Some(&flags) = input.get(3) else { return Ok(None) };

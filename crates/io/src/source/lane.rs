@@ -1,6 +1,7 @@
 //! A lane: one input, how it is read, and how far it is.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use seqloom_format::fastq::Grammar;
 
@@ -39,6 +40,19 @@ pub(crate) struct Lane {
     pub(crate) start: LanePlace,
     /// Longest record, in bytes.
     pub(crate) max_record_bytes: usize,
+    /// Somewhere in BGZF something else follows: what is left is to be read as a stream.
+    pub(crate) leaves_bgzf: AtomicBool,
+    /// That stream.
+    tail: OnceLock<Tail>,
+    block_bytes: usize,
+    record_every_bytes: Option<u64>,
+}
+
+/// The rest of a BGZF file in which something else than BGZF follows, read front to back.
+struct Tail {
+    stream: StreamLane<StreamGrammar>,
+    /// Index of its first block.
+    first_index: u64,
 }
 
 /// How far a lane is; every counter only grows, but for `starved_since`.
@@ -116,7 +130,7 @@ impl Lane {
                 let all = Stretches::new(size, block_bytes as u64);
                 Source::Plain(all.starting_at(start.map_or(0, |start| start.text)))
             }
-            (Container::Fastq, Compression::Bgzf, Some(size)) => {
+            (Container::Fastq, Compression::Bgzf, Some(size)) if restart.is_none() => {
                 let stretch = (block_bytes / BGZF_RATIO).clamp(1, MAX_BGZF_STRETCH_BYTES);
                 let all = Stretches::new(size, stretch as u64);
                 Source::Bgzf(all.starting_at(start.map_or(0, |start| start.raw)))
@@ -141,14 +155,67 @@ impl Lane {
             }
         };
         let (progress, start) = (Progress::default(), start.unwrap_or(header));
-        Ok(Lane { input, format, source, progress, start, max_record_bytes })
+        Ok(Lane {
+            input,
+            format,
+            source,
+            progress,
+            start,
+            max_record_bytes,
+            leaves_bgzf: AtomicBool::new(false),
+            tail: OnceLock::new(),
+            block_bytes,
+            record_every_bytes,
+        })
     }
 
-    /// All of it has been taken.
-    pub(crate) fn is_exhausted(&self) -> bool {
+    /// The stream that the lane is, or that the rest of it is.
+    pub(crate) fn stream(&self) -> Option<&StreamLane<StreamGrammar>> {
         match &self.source {
-            Source::Plain(stretches) | Source::Bgzf(stretches) => stretches.is_exhausted(),
-            Source::Stream(stream) => stream.is_ended(),
+            Source::Stream(stream) => Some(stream),
+            Source::Plain(_) | Source::Bgzf(_) => self.tail.get().map(|tail| &tail.stream),
+        }
+    }
+
+    /// Reads BGZF on as a stream: from the block at `place.raw`, before which there are
+    /// `place.raw_text` bytes of text, and from the record at `place.text` on. The index of the
+    /// stream's first block; those of other blocks that were handed out are lower. The first call
+    /// counts.
+    pub(crate) fn continue_as_stream(&self, place: LanePlace) -> u64 {
+        let make = || {
+            let first_index = match &self.source {
+                Source::Plain(stretches) | Source::Bgzf(stretches) => stretches.close(),
+                Source::Stream(_) => 0,
+            };
+            let reader = TextReader::new(self.input.clone(), place.raw);
+            let reader = reader.with_text_before(place.raw_text);
+            let reader = match self.record_every_bytes {
+                Some(every_bytes) => reader.recording(every_bytes),
+                None => reader,
+            };
+            let (block_bytes, max_record_bytes) = (self.block_bytes, self.max_record_bytes);
+            let limits = Limits { block_bytes, max_record_bytes };
+            let grammar = StreamGrammar::Text(Grammar::FourLine);
+            let state = StreamState::new(reader, grammar, Vec::new(), limits);
+            let state = state.behind(place.text - place.raw_text).numbered_from(first_index);
+            Tail { stream: StreamLane::new(state), first_index }
+        };
+        self.tail.get_or_init(make).first_index
+    }
+
+    /// All of it has been taken. Of BGZF that is known once all has been handed out: something else
+    /// may follow in the last of it.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        if let Some(stream) = self.stream() {
+            return stream.is_ended();
+        }
+        match &self.source {
+            Source::Bgzf(stretches) => {
+                let delivered = self.progress.delivered_blocks.load(Ordering::Acquire);
+                delivered == stretches.count() && !self.leaves_bgzf.load(Ordering::Relaxed)
+            }
+            Source::Plain(stretches) => stretches.is_exhausted(),
+            Source::Stream(_) => true,
         }
     }
 

@@ -8,6 +8,9 @@
 //!   by all workers at the same time (`claims`).
 //! * All else (gzip, zstd, pipes, BAM, FASTA, wrapped FASTQ): one worker at a time decompresses and
 //!   cuts, and parses after it has let the lane go (`stream`).
+//! * BGZF that something else follows, such as plain gzip: by all workers up to about there, the
+//!   rest as a stream. The check of the blocks, which alone knows where the last sure record ends,
+//!   starts it.
 //!
 //! What is read is told by content, never by a file's name. Bounds: [`SourceOptions`],
 //! [`MAX_RECORD_BYTES`], and four blocks that one lane may lead the other by.
@@ -29,6 +32,7 @@ pub(crate) mod reader;
 mod records;
 mod restart;
 pub(crate) mod stream;
+pub(crate) mod trailing;
 mod turns;
 pub(crate) mod unaligned;
 pub(crate) mod window;
@@ -51,7 +55,7 @@ use self::lane::{Lane, Source};
 use self::opening::Opened;
 use self::parse::ParsedText;
 use self::raw::Input;
-use self::stream::{Limits, Piece, Pull, StreamGrammar};
+use self::stream::{Limits, Piece, Pull, StreamGrammar, StreamLane};
 use self::window::BgzfScratch;
 
 pub use self::block::InputBlock;
@@ -182,10 +186,8 @@ impl ReadSource {
     /// The restart points of `lane` that were found so far and not taken yet, in order.
     #[must_use]
     pub fn take_restart_points(&self, lane: usize) -> Vec<RestartPoint> {
-        match &self.lanes[lane].source {
-            Source::Stream(stream) => stream.take_restart_points(),
-            Source::Plain(_) | Source::Bgzf(_) => Vec::new(),
-        }
+        let stream = self.lanes[lane].stream();
+        stream.map(StreamLane::take_restart_points).unwrap_or_default()
     }
 
     /// Header of unaligned BAM.
@@ -270,33 +272,44 @@ impl ReadSource {
     }
 
     fn take(&self, lane: usize, scratch: &mut FetchScratch) -> Result<Taken, SourceError> {
-        let progress = &self.lanes[lane].progress;
-        match &self.lanes[lane].source {
+        let Lane { progress, source, .. } = &self.lanes[lane];
+        if let Some(stream) = self.lanes[lane].stream() {
+            return self.pull(lane, stream);
+        }
+        match source {
             Source::Plain(stretches) | Source::Bgzf(stretches) => {
-                let Some(index) = stretches.claim() else { return Ok(Taken::Exhausted) };
+                let Some(index) = stretches.claim() else {
+                    let is_over = self.lanes[lane].is_exhausted();
+                    return Ok(if is_over { Taken::Exhausted } else { Taken::Held });
+                };
                 progress.claimed_blocks.fetch_add(1, Ordering::Relaxed);
                 self.read_claim(lane, stretches, index, scratch)
             }
-            Source::Stream(stream) => match stream.pull(|| self.free_block().bytes)? {
-                Pull::Piece(piece) => {
-                    progress.claimed_blocks.fetch_add(1, Ordering::Relaxed);
-                    progress.starved_since.store(0, Ordering::Relaxed);
-                    self.parse_piece(lane, stream.grammar, piece)
-                }
-                Pull::Held => Ok(Taken::Held),
-                Pull::Ended => Ok(Taken::Exhausted),
-                Pull::Waiting => {
-                    let now = self.started.elapsed().as_millis() as u64 + 1;
-                    // The first who finds nothing sets the time.
-                    let _ = progress.starved_since.compare_exchange(
-                        0,
-                        now,
-                        Ordering::Relaxed,
-                        Ordering::Relaxed,
-                    );
-                    Ok(Taken::Waiting)
-                }
-            },
+            Source::Stream(_) => Ok(Taken::Exhausted),
+        }
+    }
+
+    fn pull(&self, lane: usize, stream: &StreamLane<StreamGrammar>) -> Result<Taken, SourceError> {
+        let progress = &self.lanes[lane].progress;
+        match stream.pull(|| self.free_block().bytes)? {
+            Pull::Piece(piece) => {
+                progress.claimed_blocks.fetch_add(1, Ordering::Relaxed);
+                progress.starved_since.store(0, Ordering::Relaxed);
+                self.parse_piece(lane, stream.grammar, piece)
+            }
+            Pull::Held => Ok(Taken::Held),
+            Pull::Ended => Ok(Taken::Exhausted),
+            Pull::Waiting => {
+                let now = self.started.elapsed().as_millis() as u64 + 1;
+                // The first who finds nothing sets the time.
+                let _ = progress.starved_since.compare_exchange(
+                    0,
+                    now,
+                    Ordering::Relaxed,
+                    Ordering::Relaxed,
+                );
+                Ok(Taken::Waiting)
+            }
         }
     }
 
@@ -316,14 +329,28 @@ impl ReadSource {
                 let skip = start.text - start.raw_text;
                 claims::read_bgzf(stretch, skip, &mut block, &mut scratch.bgzf)?
             }
-            _ => claims::read_plain(stretch, &mut block)?,
+            _ => Some(claims::read_plain(stretch, &mut block)?),
         };
+        let leaves_bgzf = parsed.is_none();
+        if leaves_bgzf {
+            self.lanes[lane].leaves_bgzf.store(true, Ordering::Relaxed);
+            if index == 0 {
+                // Where its records start is sure. Of others the check of the blocks knows it.
+                self.lanes[lane].continue_as_stream(*start);
+            }
+        }
         let last = stretches.is_last(index);
         if last {
             input.check_unchanged()?;
         }
         let Range { start, end } = stretches.range(index);
-        Ok(self.deliver(lane, (index, last), block, parsed, end - start))
+        let parsed = parsed.unwrap_or_default();
+        let is_last = last && !leaves_bgzf;
+        let mut taken = self.deliver(lane, (index, is_last), block, parsed, end - start);
+        if let Taken::Block(block) = &mut taken {
+            block.leaves_bgzf = leaves_bgzf;
+        }
+        Ok(taken)
     }
 
     fn parse_piece(
@@ -367,7 +394,8 @@ impl ReadSource {
         progress.reads.fetch_add(reads.reads.len() as u64, Ordering::Relaxed);
         progress.text_bytes.fetch_add(parsed.place.own_bytes, Ordering::Relaxed);
         progress.raw_bytes.fetch_add(raw_bytes, Ordering::Relaxed);
-        progress.delivered_blocks.fetch_add(1, Ordering::Relaxed);
+        // Whoever sees this sees, too, whether the block leaves BGZF.
+        progress.delivered_blocks.fetch_add(1, Ordering::Release);
         let ParsedText { place, records, lines, bases, aligned, defect } = parsed;
         Taken::Block(Box::new(InputBlock {
             lane,
@@ -380,6 +408,7 @@ impl ReadSource {
             aligned,
             defect,
             place,
+            leaves_bgzf: false,
             kept_name: Vec::new(),
         }))
     }
@@ -410,6 +439,11 @@ impl ReadSource {
             Source::Plain(stretches) | Source::Bgzf(stretches) => stretches.range(0).start,
             Source::Stream(_) => 0,
         }
+    }
+
+    /// See [`Lane::continue_as_stream`].
+    pub(crate) fn continue_as_stream(&self, lane: usize, place: LanePlace) -> u64 {
+        self.lanes[lane].continue_as_stream(place)
     }
 
     pub(crate) fn lane_input(&self, lane: usize) -> &Input {

@@ -62,6 +62,10 @@ pub(crate) struct TextReader {
     truncation: Option<Truncation>,
     /// Text between two restart points that are to be found.
     record_every_bytes: Option<u64>,
+    /// Offset in the file that it reads from.
+    start: u64,
+    /// Bytes of text before that.
+    text_before: u64,
 }
 
 impl TextReader {
@@ -80,6 +84,8 @@ impl TextReader {
             allows_truncation: false,
             truncation: None,
             record_every_bytes: None,
+            start: offset,
+            text_before: 0,
         }
     }
 
@@ -100,6 +106,13 @@ impl TextReader {
     /// anything is read.
     pub(crate) fn recording(mut self, every_bytes: u64) -> Self {
         self.record_every_bytes = Some(every_bytes);
+        self
+    }
+
+    /// So many bytes of text are before the offset that it reads from. Only before anything is
+    /// read.
+    pub(crate) fn with_text_before(mut self, bytes: u64) -> Self {
+        self.text_before = bytes;
         self
     }
 
@@ -238,8 +251,11 @@ impl TextReader {
             }
             Ok(Compression::Plain) => (Compression::Plain, Decoder::Plain),
             Ok(compression) => {
-                let recording = self.record_every_bytes.map(GzipDecoder::recording);
-                let gzip = recording.unwrap_or_else(GzipDecoder::new);
+                let gzip = GzipDecoder::new().starting_at(self.start, self.text_before);
+                let gzip = match self.record_every_bytes {
+                    Some(every_bytes) => gzip.recording(every_bytes),
+                    None => gzip,
+                };
                 (compression, Decoder::Gzip(Box::new(gzip)))
             }
             Err(Unread { problem, hint }) => {

@@ -258,11 +258,12 @@ pub(crate) struct Position {
 }
 
 impl Recorder {
-    pub(crate) fn new(every_bytes: u64) -> Self {
+    /// A recorder that has `text` bytes of text before it.
+    pub(crate) fn new(every_bytes: u64, text: u64) -> Self {
         Self {
             inflate: Inflate::new(false, 15),
             every_bytes,
-            due: every_bytes,
+            due: text + every_bytes,
             history: Vec::new(),
             trial: None,
             points: Vec::new(),

@@ -183,6 +183,13 @@ impl<C: Cut> StreamState<C> {
         self
     }
 
+    /// Its first piece has this index, and the bytes in the file before it are not its own.
+    pub(crate) fn numbered_from(mut self, index: u64) -> Self {
+        self.index = index;
+        self.raw_reported = self.reader.raw_offset();
+        self
+    }
+
     /// Nothing can be read behind the text that it was made with, if there is a fault.
     pub(crate) fn with_fault(mut self, fault: Option<SourceError>) -> Self {
         self.fault = fault;

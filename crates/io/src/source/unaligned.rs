@@ -1,12 +1,13 @@
 //! Records of a BAM file to reads, whether they are aligned or not.
 
-use seqloom_format::bam::{BASE_LETTERS, Flags, RecordRef, check_aux, framed_records};
+use seqloom_format::bam::{BASE_LETTERS, Flags, Header, RecordRef, check_aux, framed_records};
 use seqloom_format::fastq::trim_read_number;
 use seqloom_format::names::{ReadNameFault, ReadNames, check_read_name, rename_read};
 use seqloom_format::reads::{MateOfPair, ReadBlock, ReadSpans, Span};
 
 use super::MAX_RECORD_BYTES;
 use super::block::{Defect, Problem};
+use crate::alignments::SECOND_HEADER;
 
 /// The longest BAM record and its size in front.
 pub(crate) const MAX_FRAME_BYTES: usize = 4 + MAX_RECORD_BYTES;
@@ -48,6 +49,12 @@ pub(crate) fn read_records(text: &[u8], out: &mut ReadBlock, names: ReadNames) -
     let mut frames = framed_records(text);
     loop {
         let byte = frames.offset() as u64;
+        if Header::starts(&text[frames.offset()..]) {
+            let problem = Problem::Bam(SECOND_HEADER.to_owned());
+            let (record, name) = (parsed.records, Vec::new());
+            parsed.defect = Some(Defect { problem, record, line: None, byte, name });
+            return parsed;
+        }
         let Some(frame) = frames.next() else { return parsed };
         let record = frame.map_err(|error| error.to_string()).and_then(|body| {
             if body.len() > MAX_RECORD_BYTES {

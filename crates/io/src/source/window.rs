@@ -42,6 +42,8 @@ pub(crate) struct BgzfWindow<'a> {
     pub(crate) next: u64,
     /// What is known of that block.
     started: Start,
+    /// What is there is no BGZF block, although one ends there.
+    pub(crate) has_left_bgzf: bool,
 }
 
 /// Compressed bytes that are kept behind their use: a record may reach far behind its stretch.
@@ -67,6 +69,12 @@ pub(crate) enum BlockError {
 }
 
 impl BlockError {
+    /// Whether there is no BGZF block at all.
+    pub(crate) fn is_no_block(&self) -> bool {
+        use BgzfError::{BadExtraField, BadMagic, NoBlockSize};
+        matches!(self, Self::Damaged(BadMagic | NoBlockSize | BadExtraField))
+    }
+
     /// The error of the file, for a block at `offset`.
     pub(crate) fn at(self, input: &Input, offset: u64) -> SourceError {
         match self {
@@ -96,12 +104,25 @@ impl<'a> BgzfWindow<'a> {
         next: u64,
         size: u64,
     ) -> Self {
-        Self { input, scratch, start: next, held: 0, size, next, started: Start::default() }
+        let (held, started) = (0, Start::default());
+        Self { input, scratch, start: next, held, size, next, started, has_left_bgzf: false }
     }
 
     /// Nothing follows.
     pub(crate) fn is_at_end(&self) -> bool {
         self.next >= self.size
+    }
+
+    /// Whether a block follows, or the end of the file. Blocks are read with the next one's header.
+    pub(crate) fn is_followed(&mut self) -> Result<bool, SourceError> {
+        if self.is_at_end() {
+            return Ok(true);
+        }
+        match self.header_at(self.next) {
+            Err(BlockError::Source(error)) => return Err(error),
+            header => self.has_left_bgzf = matches!(&header, Err(error) if error.is_no_block()),
+        }
+        Ok(!self.has_left_bgzf)
     }
 
     /// The bytes from `offset` on, at least `bytes` of them unless the file ends before.
@@ -175,7 +196,9 @@ impl<'a> BgzfWindow<'a> {
         at: usize,
     ) -> Result<usize, SourceError> {
         let offset = self.next;
-        self.try_inflate_next_at(text, at).map_err(|error| error.at(self.input, offset))
+        let inflated = self.try_inflate_next_at(text, at);
+        self.has_left_bgzf = matches!(&inflated, Err(error) if error.is_no_block());
+        inflated.map_err(|error| error.at(self.input, offset))
     }
 
     /// Inflates the next block onto `text`. What is wrong with it is handed out beside what the

@@ -29,8 +29,8 @@ fn drained(source: &ReadSource) -> Result<Vec<Read>, String> {
     let (mut scratch, mut reads) = (FetchScratch::default(), Vec::new());
     loop {
         match source.fetch(&mut scratch).map_err(|error| error.to_string())? {
-            Fetch::Block(block) => {
-                check.accept(source, &block).map_err(|error| error.to_string())?;
+            Fetch::Block(mut block) => {
+                check.accept(source, &mut block).map_err(|error| error.to_string())?;
                 let block = block.reads;
                 reads.extend((0..block.reads.len()).map(|i| {
                     [block.name(i), block.bases(i), block.qualities(i), block.extra(i)]

@@ -7,7 +7,7 @@ use seqloom_io::spill::SpillError;
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::pool::WorkerPanic;
 
-use crate::duplicates::Interrupted;
+use crate::duplicates::{Interrupted, ReadEndError};
 use crate::partition::collect::CollectError;
 use crate::steps::StepError;
 
@@ -51,6 +51,18 @@ pub enum IngestError {
         /// The name.
         name: String,
     },
+    /// A step or the marking of duplicates cannot do with a record.
+    #[error("{}: record {record} ({name}): {}", path.display(), without_place(error))]
+    At {
+        /// The input.
+        path: PathBuf,
+        /// Number of the record, or of the first one of its template, from 1.
+        record: u64,
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        error: Box<IngestError>,
+    },
     /// A step failed.
     #[error(transparent)]
     Step(#[from] StepError),
@@ -75,6 +87,7 @@ impl RunError for IngestError {
             Self::Unsorted { .. } | Self::Apart { .. } | Self::TooManyRecords { .. } => {
                 Class::Input
             }
+            Self::At { error, .. } => error.class(),
             Self::Step(step) => step.class(),
             Self::Collect(collect) => collect.class(),
             Self::Panic(panic) => panic.class(),
@@ -90,10 +103,27 @@ impl RunError for IngestError {
                 Place::of(path).at_record(*record)
             }
             Self::TooManyRecords { path, name } => Place::of(path).at_name(name),
+            Self::At { path, record, name, .. } => Place::of(path).at_record(*record).at_name(name),
             Self::Step(step) => step.place(),
             Self::Collect(collect) => collect.place(),
             Self::Panic(_) | Self::Incomplete | Self::Interrupted => Place::default(),
         }
+    }
+}
+
+/// What an error says, without the number or name of the template that it may begin with.
+fn without_place(error: &IngestError) -> String {
+    match error {
+        IngestError::Collect(CollectError::ReadEnd(ReadEndError::Record { source, .. })) => {
+            source.to_string()
+        }
+        IngestError::Collect(CollectError::ReadEnd(ReadEndError::TooManyPrimaries { .. })) => {
+            "more than two mapped primary records have this name; names of templates must be unique"
+                .to_owned()
+        }
+        IngestError::Collect(CollectError::Record { source, .. }) => source.to_string(),
+        IngestError::Step(StepError::At { step, source, .. }) => format!("step {step}: {source}"),
+        other => other.to_string(),
     }
 }
 

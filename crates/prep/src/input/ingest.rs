@@ -177,14 +177,16 @@ impl Ingest<'_> {
         }
         let records = if self.options.steps.iter().all(Steps::is_empty) {
             let templates = || batch.templates();
-            self.trace
-                .collect
-                .time(|| self.collector.collect_each(templates(), &mut worker.store))?
+            self.trace.collect.time(|| self.collector.collect_each(templates(), &mut worker.store))
         } else {
             self.trace.steps.time(|| self.apply_steps(&batch, worker))?;
             let Worker { packed, store, .. } = worker;
-            self.trace.collect.time(|| self.collector.collect(packed, store))?
+            self.trace.collect.time(|| self.collector.collect(packed, store))
         };
+        let records = records.map_err(|error| match error.template() {
+            Some(ordinal) => self.at(&batch, ordinal, error.into()),
+            None => error.into(),
+        })?;
         self.trace.records.fetch_add(records, Ordering::Relaxed);
         if let Some(block) = batch.block {
             self.source.recycle(block);
@@ -201,9 +203,21 @@ impl Ingest<'_> {
             if packed.ends.is_empty() {
                 packed.first_template = ordinal;
             }
-            packed.records += chain.apply(records, &mut packed.bytes, steps, counts)?;
+            packed.records += chain
+                .apply(records, &mut packed.bytes, steps, counts)
+                .map_err(|error| self.at(batch, ordinal, error.into()))?;
             packed.ends.push(packed.bytes.len() as u32);
         }
         Ok(())
+    }
+
+    /// An error with the place of the template of a batch that it is about.
+    fn at(&self, batch: &Batch, ordinal: u64, error: IngestError) -> IngestError {
+        let mut templates = batch.templates().zip(batch.numbered_templates());
+        let found = templates.find(|((it, _), _)| *it == ordinal);
+        let Some((_, (record, records))) = found else { return error };
+        let name = String::from_utf8_lossy(templates::name_of(records)).replace('\0', "");
+        let (path, record) = self.scheduler.lock().place_of(record);
+        IngestError::At { path, record, name, error: Box::new(error) }
     }
 }

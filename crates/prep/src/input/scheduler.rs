@@ -191,15 +191,18 @@ impl<'a> Scheduler<'a> {
 
     /// The error that two places of a name are.
     pub(super) fn apart(&self, apart: Apart) -> IngestError {
-        let begun = self.records_before.partition_point(|&before| before <= apart.first);
+        let (path, first) = self.place_of(apart.first);
+        IngestError::Apart { path, record: first + (apart.again - apart.first), first }
+    }
+
+    /// The input of a record, which is counted over all inputs from 0, and its number there, from
+    /// 1.
+    pub(super) fn place_of(&self, record: u64) -> (PathBuf, u64) {
+        let begun = self.records_before.partition_point(|&before| before <= record);
         // Inputs without records begin where the next one does.
         let input = begun.saturating_sub(1);
         let before = self.records_before.get(input).copied().unwrap_or_default();
-        IngestError::Apart {
-            path: self.source.path(input).to_owned(),
-            record: apart.again.saturating_sub(before) + 1,
-            first: apart.first.saturating_sub(before) + 1,
-        }
+        (self.source.path(input).to_owned(), record.saturating_sub(before) + 1)
     }
 
     /// Whether the last block of the last input was taken.

@@ -85,6 +85,19 @@ impl RunError for CollectError {
 }
 
 impl CollectError {
+    /// Ordinal of the template whose records are at fault.
+    pub(crate) fn template(&self) -> Option<u64> {
+        match self {
+            Self::Record { template, .. }
+            | Self::TooManyRecords { template }
+            | Self::ReadEnd(
+                ReadEndError::Record { template, .. }
+                | ReadEndError::TooManyPrimaries { template, .. },
+            ) => Some(*template),
+            Self::Spill(_) | Self::TooManyTemplates { .. } => None,
+        }
+    }
+
     /// With the template's number in its lane in place of its ordinal.
     fn in_lane(mut self, numbering: Numbering) -> Self {
         if let Self::Record { template, .. }

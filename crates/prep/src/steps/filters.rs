@@ -4,7 +4,7 @@ use seqloom_format::bam::{AuxValue, Header, RecordRef};
 use seqloom_format::bam::{Flags, RecordError};
 use seqloom_format::bed::{BedIntervals, Interval, overlaps};
 
-use super::{RecordStep, Stage, StepError, StepScratch, Verdict};
+use super::{RecordStep, Stage, StepError, StepScratch, Verdict, first_of};
 
 /// How much elPrep's filters with a strict form ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,7 +144,9 @@ impl FilterRegions {
         let by_reference = regions.by_reference(header.references());
         match regions.names().first() {
             Some(name) if by_reference.iter().all(Vec::is_empty) => {
-                Err(StepError::UnknownReference(String::from_utf8_lossy(name).into_owned()))
+                let name = String::from_utf8_lossy(name).into_owned();
+                let names = header.references().iter().map(|reference| reference.name.as_str());
+                Err(StepError::UnknownReference { name, sequences: first_of(names) })
             }
             _ => Ok(Self { by_reference }),
         }

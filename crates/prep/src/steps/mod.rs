@@ -60,6 +60,20 @@ pub enum Verdict {
     Drop,
 }
 
+/// Names that are shown of many.
+const SHOWN_NAMES: usize = 5;
+
+/// The first of some names, for a message.
+fn first_of<'n>(names: impl Iterator<Item = &'n str> + Clone) -> String {
+    let shown: Vec<String> =
+        names.clone().take(SHOWN_NAMES).map(|name| format!("{name:?}")).collect();
+    match names.count() - shown.len() {
+        _ if shown.is_empty() => "none".to_owned(),
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
 /// Why a step failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StepError {
@@ -73,8 +87,16 @@ pub enum StepError {
     #[error(transparent)]
     Header(#[from] HeaderError),
     /// A read group that the header does not have.
-    #[error("read group {0:?} is not in the header")]
-    UnknownReadGroup(String),
+    #[error(
+        "read group {id:?} is not in the header, which has {groups}; fields after the ID add it \
+         (ID:{id} SM:NAME)"
+    )]
+    UnknownReadGroup {
+        /// Its ID.
+        id: String,
+        /// Those that the header has.
+        groups: String,
+    },
     /// A read group that the header has already.
     #[error("read group {0:?} is in the header already (replace all, or choose another ID)")]
     ReadGroupExists(String),
@@ -93,9 +115,17 @@ pub enum StepError {
         /// Length in the new dictionary.
         new_bp: u32,
     },
-    /// A BED file with a reference that the header does not have.
-    #[error("regions name the reference {0:?}, which the header does not have")]
-    UnknownReference(String),
+    /// Regions of which none is on a reference that the header has.
+    #[error(
+        "no region is on a sequence of the header: the first is on {name:?}, and the header has \
+         {sequences}; are they of another reference?"
+    )]
+    UnknownReference {
+        /// The first of the regions.
+        name: String,
+        /// Those of the header.
+        sequences: String,
+    },
     /// From which strand of its molecule a read is cannot be told.
     #[error(transparent)]
     Strand(#[from] StrandError),
@@ -121,10 +151,10 @@ impl RunError for StepError {
     fn class(&self) -> Class {
         match self {
             Self::Record(_) | Self::Edit(_) | Self::Header(_) | Self::Strand(_) => Class::Input,
-            Self::UnknownReadGroup(_) | Self::ReadGroupExists(_) | Self::BadReadGroup(_) => {
+            Self::UnknownReadGroup { .. } | Self::ReadGroupExists(_) | Self::BadReadGroup(_) => {
                 Class::Usage
             }
-            Self::LengthDiffers { .. } | Self::UnknownReference(_) | Self::Custom(_) => {
+            Self::LengthDiffers { .. } | Self::UnknownReference { .. } | Self::Custom(_) => {
                 Class::Input
             }
             Self::Reference(reference) => reference.class(),
@@ -134,7 +164,7 @@ impl RunError for StepError {
 
     fn place(&self) -> Place {
         match self {
-            Self::LengthDiffers { name, .. } | Self::UnknownReference(name) => {
+            Self::LengthDiffers { name, .. } | Self::UnknownReference { name, .. } => {
                 Place::default().at_name(name)
             }
             Self::Reference(reference) => reference.place(),
@@ -143,7 +173,7 @@ impl RunError for StepError {
             | Self::Edit(_)
             | Self::Header(_)
             | Self::Strand(_)
-            | Self::UnknownReadGroup(_)
+            | Self::UnknownReadGroup { .. }
             | Self::ReadGroupExists(_)
             | Self::BadReadGroup(_)
             | Self::Custom(_) => Place::default(),

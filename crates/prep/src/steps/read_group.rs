@@ -4,7 +4,7 @@
 use seqloom_format::bam::edit::{append_tag, find_tag, set_tag};
 use seqloom_format::bam::{AuxValue, Header};
 
-use super::{RecordStep, Stage, StepError, StepScratch, Verdict};
+use super::{RecordStep, Stage, StepError, StepScratch, Verdict, first_of};
 
 /// Which records get the read group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +74,11 @@ impl SetReadGroup {
         header: &Header,
     ) -> Result<Self, StepError> {
         if !has_group(header, id) {
-            return Err(StepError::UnknownReadGroup(String::from_utf8_lossy(id).into_owned()));
+            let id = String::from_utf8_lossy(id).into_owned();
+            let groups: Vec<_> =
+                header.read_groups().iter().map(|it| String::from_utf8_lossy(it.id)).collect();
+            let groups = first_of(groups.iter().map(AsRef::as_ref));
+            return Err(StepError::UnknownReadGroup { id, groups });
         }
         Ok(Self { id: id.to_vec(), line: None, mode })
     }
@@ -166,7 +170,8 @@ mod tests {
         let error = refused(SetReadGroup::new(b"@RG\tID:a", orphans, &header()));
         assert!(error.contains("is in the header already"), "{error}");
         let error = refused(SetReadGroup::existing(b"c", orphans, &header()));
-        assert_eq!(error, "read group \"c\" is not in the header");
+        let expected = "read group \"c\" is not in the header, which has \"a\", \"b\"; ";
+        assert!(error.starts_with(expected) && error.ends_with("(ID:c SM:NAME)"), "{error}");
         let error = refused(SetReadGroup::new(b"@RG\tSM:x", orphans, &header()));
         assert!(error.contains("is not a read group"), "{error}");
     }

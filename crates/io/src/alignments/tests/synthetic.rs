@@ -408,6 +408,45 @@ fn a_file_within_a_file() {
     }
 }
 
+#[test]
+fn two_files_joined_by_cat_are_named_as_such() {
+    let (records, content) = small_file();
+    let text = [header(2), records.concat()].concat();
+    for joined in [content.repeat(2), gzip(&text.repeat(2)), text.repeat(2)] {
+        for allow_truncated in [false, true] {
+            let options = AlignmentOptions { allow_truncated, ..options(0) };
+            for small in [1, 30, 200, 5_000] {
+                let error = read_both(&joined, &options, small, 3).unwrap_err();
+                let words =
+                    ["FILE: record 13, ", "two BAM files, joined by `cat`", "`samtools cat`"];
+                assert!(words.iter().all(|word| error.contains(word)), "{error}");
+                assert!(!error.contains("truncated"), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_follows_the_end_of_a_file_is_named() {
+    let (_, content) = small_file();
+    for (more, what) in [
+        (vec![0; 100], "zeros"),
+        (vec![0; 100_000], "zeros"),
+        (b"@r\nACGT\n".to_vec(), "text that is not compressed (\"@r\")"),
+        (b"CRAM\x03\0".to_vec(), "CRAM"),
+    ] {
+        let at = content.len();
+        let file = file(&[&content[..], &more].concat());
+        for (allow_truncated, is_near) in [(false, more.len() < 60_000), (true, true)] {
+            let options = AlignmentOptions { allow_truncated, ..options(200) };
+            let error = describe(&read(&file.path, options, 2).unwrap_err(), &file.path);
+            let words = format!("{what} after the end of the compressed data; `head -c {at} FILE`");
+            assert_eq!(error.contains(&words), is_near, "{error}");
+            assert!(error.contains(&format!("byte {at} ")) || !is_near, "{error}");
+        }
+    }
+}
+
 /// Data that are nothing but records: every guess within them is wrong.
 #[test]
 fn records_within_records() {

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use seqloom_format::bgzf::EOF_BLOCK;
 use seqloom_format::reads::MateOfPair;
 
-use super::{Read, bgzf, fetch_all, file, gzip, malformed, options, read, read_bytes, zstd};
-use crate::source::{Compression, Container, ReadSource, SourceError, SourceOptions};
+use super::{Read, bgzf, collect, file, gzip, malformed, options, read, read_bytes, zstd};
+use crate::source::{
+    Compression, Container, Fetch, FetchScratch, ReadSource, SourceError, SourceOptions,
+};
 
 const THREE: &str = "@a/1 x\nACGT\n+\nIIII\n@b\nAC\n+b\n!~\n@c\n\n+\n\n";
 
@@ -107,13 +109,39 @@ fn corrupt_compressed_files_are_errors() {
             );
         }
     }
-    let mut garbage = gzip(&text);
-    garbage.extend_from_slice(b"more");
-    assert!(matches!(read_bytes(&garbage, 99), Err(SourceError::Compressed { .. })));
     let mut broken = zstd(&text);
     let middle = broken.len() / 2;
     broken[middle..].fill(0xff);
     assert!(matches!(read_bytes(&broken, 99), Err(SourceError::Compressed { .. })));
+}
+
+#[test]
+fn what_follows_the_end_of_compressed_data_is_named() {
+    let text = "@r\nACGTACGTAC\n+\nIIIIIIIIII\n".repeat(200).into_bytes();
+    for whole in [gzip(&text), bgzf(&text, &[700])] {
+        for (more, what) in [
+            (&b"@r2\nACGT\n+\nIIII\n"[..], "text that is not compressed (\"@r2\")"),
+            (b"\x28\xb5\x2f\xfd\x04\0", "a zstd frame"),
+            (b"\0\0\0hello", "text that is not compressed (\"hello\")"),
+            (b"\xff\xfe", "bytes of no known format (ff fe)"),
+        ] {
+            let content = [&whole[..], more].concat();
+            let zeros = more.iter().take_while(|&&byte| byte == 0).count();
+            let at = (whole.len() + zeros) as u64;
+            for block_bytes in [20, 999, 1 << 16] {
+                let error = read_bytes(&content, block_bytes).unwrap_err();
+                let SourceError::Compressed { byte, problem, is_truncation, .. } = &error else {
+                    panic!("{error}");
+                };
+                assert_eq!((*byte, *is_truncation), (at, false), "{error}");
+                let end = format!("after the end of the compressed data; `head -c {at} FILE`");
+                assert!(problem.starts_with(what) && problem.contains(&end), "{error}");
+            }
+        }
+        // As gzip reads them.
+        let padded = [&whole[..], &[0; 1000]].concat();
+        assert_eq!(read_bytes(&padded, 99).unwrap().len(), 200);
+    }
 }
 
 #[test]
@@ -213,8 +241,8 @@ fn a_file_that_changes_is_an_error() {
         handle.set_len(if grow { len + 1 } else { len / 2 }).unwrap();
         // Of gzip, the whole file was read when it was opened: nothing is lost.
         match source.format(0).compression {
-            Compression::Gzip => assert!(fetch_all(&source, 1).is_ok()),
-            _ => assert!(matches!(fetch_all(&source, 2), Err(SourceError::Changed { .. }))),
+            Compression::Gzip => assert!(collect(&source, 1).is_ok()),
+            _ => assert!(matches!(collect(&source, 2), Err(SourceError::Changed { .. }))),
         }
     }
 }
@@ -233,7 +261,7 @@ fn pairs_may_differ_in_compression() {
             source.total_bytes(),
             Some(paths.iter().map(|path| path.metadata().unwrap().len()).sum())
         );
-        let lanes = super::collect(&source, threads).unwrap();
+        let lanes = collect(&source, threads).unwrap();
         assert_eq!(lanes, [expected.clone(), expected.clone()]);
         assert_eq!(Some(source.bytes_read()), source.total_bytes());
     }
@@ -285,13 +313,18 @@ fn unaligned_bam_gives_reads_tags_and_header() {
         assert_eq!(source.format(0).container, Container::Bam);
         let header = source.header().unwrap();
         assert_eq!(header.read_groups()[0].id, b"x");
-        let blocks = fetch_all(&source, 2).unwrap();
+        let mut scratch = FetchScratch::default();
+        let blocks: Vec<_> = std::iter::from_fn(|| match source.fetch(&mut scratch).unwrap() {
+            Fetch::Block(block) => Some(block),
+            _ => None,
+        })
+        .collect();
         let mates: Vec<_> =
-            blocks.values().flat_map(|block| block.reads.mate_of_pair.clone()).collect();
+            blocks.iter().flat_map(|block| block.reads.mate_of_pair.clone()).collect();
         use MateOfPair::{First, Second, Unpaired};
         assert_eq!(mates, [First, Second, Unpaired, Unpaired]);
-        assert_eq!(blocks.values().map(|block| block.records).sum::<u64>(), 5);
-        let reads: Vec<Read> = blocks.values().flat_map(super::reads_of).collect();
+        assert_eq!(blocks.iter().map(|block| block.records).sum::<u64>(), 5);
+        let reads: Vec<Read> = blocks.iter().flat_map(|block| super::reads_of(block)).collect();
         let mut expected = [
             read("p", "ACGTN", "!\"I~#"),
             read("p", "AC", ""),

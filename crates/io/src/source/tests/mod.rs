@@ -47,60 +47,78 @@ fn options(block_bytes: usize) -> SourceOptions {
     SourceOptions { block_bytes, keep_comments: true, ..SourceOptions::default() }
 }
 
-/// All blocks of a source, taken by `threads` threads, by lane and index.
-fn fetch_all(
-    source: &ReadSource,
-    threads: usize,
-) -> Result<BTreeMap<(usize, u64), InputBlock>, SourceError> {
-    let blocks = Mutex::new(BTreeMap::new());
-    let failure = Mutex::new(None);
+/// The lanes of a source: blocks that came before their turn, and the reads of those before.
+struct Lanes {
+    waiting: BTreeMap<(usize, u64), InputBlock>,
+    checks: Vec<SequenceCheck>,
+    reads: Vec<Vec<Read>>,
+    ended: Vec<bool>,
+    failure: Option<SourceError>,
+}
+
+impl Lanes {
+    /// Takes a block, and accepts those whose turn it is.
+    fn take(&mut self, source: &ReadSource, block: InputBlock) -> Result<(), SourceError> {
+        let lane = block.lane;
+        let before = self.waiting.insert((lane, block.index), block);
+        assert!(before.is_none(), "block handed out twice");
+        while let Some(mut block) = self.waiting.remove(&(lane, self.checks[lane].accepted())) {
+            assert!(!self.ended[lane], "a block behind the last one");
+            let own = reads_of(&block);
+            if !self.checks[lane].looks_at_reads() {
+                block.take_reads();
+            }
+            self.checks[lane].accept(source, &mut block)?;
+            self.ended[lane] = block.last;
+            if block.records > 0 {
+                self.reads[lane].extend(own);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads of each lane, taken by `threads` threads and verified in order.
+fn collect(source: &ReadSource, threads: usize) -> Result<Vec<Vec<Read>>, SourceError> {
+    let lanes = source.lanes();
+    let lanes = Mutex::new(Lanes {
+        waiting: BTreeMap::new(),
+        checks: (0..lanes).map(|lane| SequenceCheck::new(source, lane)).collect(),
+        reads: vec![Vec::new(); lanes],
+        ended: vec![false; lanes],
+        failure: None,
+    });
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 let mut scratch = FetchScratch::default();
-                while failure.lock().unwrap().is_none() {
-                    match source.fetch(&mut scratch) {
-                        Ok(Fetch::Block(block)) => {
-                            let before =
-                                blocks.lock().unwrap().insert((block.lane, block.index), *block);
-                            assert!(before.is_none(), "block handed out twice");
+                while lanes.lock().unwrap().failure.is_none() {
+                    let outcome = match source.fetch(&mut scratch) {
+                        Ok(Fetch::Block(block)) => lanes.lock().unwrap().take(source, *block),
+                        Ok(Fetch::Busy) => {
+                            std::thread::yield_now();
+                            Ok(())
                         }
-                        Ok(Fetch::Busy) => std::thread::yield_now(),
                         Ok(Fetch::End) => return,
-                        Err(error) => *failure.lock().unwrap() = Some(error),
+                        Err(error) => Err(error),
+                    };
+                    if let Err(error) = outcome {
+                        lanes.lock().unwrap().failure.get_or_insert(error);
                     }
                 }
             });
         }
     });
-    match failure.into_inner().unwrap() {
-        Some(error) => Err(error),
-        None => Ok(blocks.into_inner().unwrap()),
+    let Lanes { waiting, checks, reads, ended, failure } = lanes.into_inner().unwrap();
+    if let Some(failure) = failure {
+        return Err(failure);
     }
-}
-
-/// Reads of each lane, verified in order.
-fn collect(source: &ReadSource, threads: usize) -> Result<Vec<Vec<Read>>, SourceError> {
-    let mut blocks = fetch_all(source, threads)?;
-    let mut lanes = Vec::new();
-    for lane in 0..source.lanes() {
-        let mut check = SequenceCheck::new(source, lane);
-        let (mut reads, mut ended) = (Vec::new(), false);
-        for (index, block) in blocks.iter_mut().filter(|((of, _), _)| *of == lane) {
-            assert!(!ended, "a block behind the last one");
-            assert_eq!(index.1, check.next_index);
-            ended = block.last;
-            reads.extend(reads_of(block));
-            if !check.looks_at_reads() {
-                block.take_reads();
-            }
-            check.accept(source, block)?;
-        }
-        assert!(ended, "no last block");
+    assert!(waiting.is_empty() && !ended.contains(&false), "no last block");
+    for (check, reads) in checks.iter().zip(&reads) {
         assert_eq!(check.bases(), reads.iter().map(|it| it.bases.len() as u64).sum::<u64>());
-        lanes.push(reads);
+        assert_eq!(check.records(), reads.len() as u64);
     }
-    Ok(lanes)
+    Ok(reads)
 }
 
 /// Reads of one file.

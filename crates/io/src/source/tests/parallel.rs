@@ -152,6 +152,27 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
     #[test]
+    fn members_of_bgzf_and_gzip_are_read_in_any_order(
+        text in text(),
+        members in prop::collection::vec((any::<bool>(), 1..120usize), 1..6),
+        block_bytes in block_bytes(),
+        threads in 1..5usize,
+    ) {
+        let bytes = text.bytes();
+        let (mut rest, mut content) = (&bytes[..], Vec::new());
+        for (at, (is_bgzf, size)) in members.iter().enumerate() {
+            // Members end within records as well.
+            let size = if at + 1 == members.len() { rest.len() } else { (*size).min(rest.len()) };
+            let (own, behind) = rest.split_at(size);
+            content.extend(if *is_bgzf { bgzf(own, &[7, 60, 0]) } else { gzip(own) });
+            rest = behind;
+        }
+        let file = file(&content);
+        let found = read_file(&file.path, options(block_bytes), threads).unwrap();
+        prop_assert_eq!(found, text.reads());
+    }
+
+    #[test]
     fn parallel_reading_gives_the_records_that_were_written(
         text in text(),
         block_bytes in block_bytes(),
