@@ -119,7 +119,7 @@ impl Feed<'_> {
                 Fetch::Block(block) => {
                     let ready = &mut self.ready;
                     self.cutter.push(*block, |cut| match cut {
-                        Cut::Batch(batch) => ready.push_back(batch),
+                        Cut::Batch(batch) => ready.push_back(*batch),
                         Cut::Closed(_) => {}
                     })?;
                 }

@@ -245,7 +245,8 @@ fn records_without_a_row_or_not_well_formed() {
     assert_eq!((done, qualities), (Applied::MissingReadGroup, vec![30; 6]));
     let fixed = ApplyOptions { static_quantized: vec![10, 20], ..allowed };
     assert_eq!(applied(&other, &fixed).unwrap().1, vec![20; 6]);
-    let changes: [(fn(&mut Read), Unfit); 5] = [
+    type Change = fn(&mut Read);
+    let changes: [(Change, Unfit); 5] = [
         (|it| it.aux.clear(), Unfit::NoReadGroup),
         (|it| it.cigar = "3M1N3M", Unfit::Spliced),
         (|it| it.position = 40, Unfit::BeyondSequence),

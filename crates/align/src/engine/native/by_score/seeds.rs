@@ -161,7 +161,7 @@ pub(in crate::engine::native) struct Hit {
 const BASE_BITS: u32 = 11;
 /// Reads are no longer than this.
 const IN_FRONT: i64 = 1 << BASE_BITS;
-const _: () = assert!(LONGEST_READ < 1 << BASE_BITS && 40 + 2 * BASE_BITS + 1 <= u64::BITS);
+const _: () = assert!(LONGEST_READ < 1 << BASE_BITS && 40 + 2 * BASE_BITS < u64::BITS);
 
 impl Hit {
     /// All but the read as a number; the order of numbers is that of hits of a read.

@@ -179,7 +179,7 @@ impl UngappedEngine {
         let reference = self.genome().reference;
         let length = read.bases.len();
         let spot = chosen.first().and_then(|first| reference.spot(first.place, length));
-        for at in 0..2 {
+        for (at, read_at) in reads.iter().enumerate() {
             if at == mate && !chosen.is_empty() {
                 let head = |flags, spot| Head::lonely_mate(mate, flags, spot);
                 self.report_placements((read, own), &chosen, head, scratch, out);
@@ -193,7 +193,7 @@ impl UngappedEngine {
             };
             let records = &mut scratch.records[1];
             records.clear();
-            let body = records.begin(&reads[at], Head::unmapped_mate(at, other));
+            let body = records.begin(read_at, Head::unmapped_mate(at, other));
             record::push_unmapped_tags(tags, body);
             out.record(body);
         }
