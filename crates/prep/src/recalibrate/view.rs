@@ -211,8 +211,8 @@ impl Table {
 }
 
 impl TableView<'_> {
-    /// Read groups of a header that the table does not have: of which no base was counted. By what tables
-    /// call them: PU, or ID where there is no PU.
+    /// Read groups of a header that the table does not have: of which no base was counted. By what
+    /// tables call them: PU, or ID where there is no PU.
     #[must_use]
     pub fn missing_read_groups(&self, header: &Header) -> Vec<String> {
         let has = |name: &String| {
