@@ -1,12 +1,14 @@
 //! Deflate of BAM records against libdeflate: size, speed and what a reader then takes, by level.
 //!
-//! `cargo bench -p seqloom-format --bench bam_deflate -- [-r ROUNDS] [-l LEVELS] [-m MB] FILE.bam...`
+//! `cargo bench -p seqloom-format --bench bam_deflate -- [-f] [-r ROUNDS] [-l LEVELS] [-m MB] FILE.bam...`
 //!
 //! Blocks and units are cut as the program cuts them. All codecs of a level take turns block by
 //! block in one process, and the least time of each block counts, so that other programs on the
 //! machine disturb all alike; ratios are what such a machine can say. Every block is inflated again
-//! and compared, once and not timed.
-#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
+//! and compared, once and not timed. With `-f` nothing is timed: bits a record by field are printed.
+#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod fields;
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -25,7 +27,7 @@ struct Units {
     records: usize,
 }
 
-/// Inflates a file and cuts its records anew.
+/// Inflates a file and cuts its records into blocks and units.
 fn load(path: &str, most_bytes: usize) -> Units {
     let file = std::fs::read(path).expect("a BAM file");
     let (mut at, mut bytes, mut inflater) = (0, Vec::new(), BlockDecompressor::new());
@@ -120,8 +122,31 @@ fn time(pair: &mut [Contestant; 2], unit: &[Vec<u8>], rounds: usize) {
     }
 }
 
+/// Bytes of a block before its deflate stream, and after it.
+const BLOCK_HEADER_BYTES: usize = 18;
+const BLOCK_FOOTER_BYTES: usize = 8;
+
+/// Prints what a codec spends bits on.
+fn print_fields(loaded: &Units, level: u8, method: Method) {
+    let mut it = contestant(level, method);
+    let mut bits = [0; fields::FIELDS.len()];
+    for unit in &loaded.units {
+        it.compressor.end_unit();
+        for payload in unit {
+            let mut block = Vec::new();
+            it.compressor.compress(payload, &mut block).unwrap();
+            let stream = &block[BLOCK_HEADER_BYTES..block.len() - BLOCK_FOOTER_BYTES];
+            fields::add_bits(stream, &fields::fields(payload), &mut bits);
+        }
+    }
+    let each = |bits: u64| format!("{:.1}", bits as f64 / loaded.records as f64);
+    let columns: Vec<String> = bits.into_iter().map(each).collect();
+    println!("{method:?} {level}\t{}\t{}", columns.join("\t"), each(bits.iter().sum()));
+}
+
 fn main() {
     let (mut rounds, mut levels, mut most_mb) = (5, "123456".to_owned(), 64);
+    let mut by_field = false;
     let mut arguments = std::env::args().skip(1).filter(|it| it != "--bench");
     let mut files = Vec::new();
     while let Some(argument) = arguments.next() {
@@ -129,9 +154,22 @@ fn main() {
         match argument.as_str() {
             "-r" => rounds = value().parse().expect("a number"),
             "-l" => levels = value(),
+            "-f" => by_field = true,
             "-m" => most_mb = value().parse().expect("a number"),
             _ => files.push(argument),
         }
+    }
+    if by_field {
+        println!("bits a record\t{}\tall", fields::FIELDS.join("\t"));
+        for path in &files {
+            println!("{path}");
+            let loaded = load(path, most_mb << 20);
+            for level in levels.bytes().map(|digit| digit - b'0') {
+                print_fields(&loaded, level, Method::Libdeflate);
+                print_fields(&loaded, level, Method::Records);
+            }
+        }
+        return;
     }
     println!(
         "file\trecords\tbytes\tlevel\tlibdeflate MB/s\trecords MB/s\tspeed\tsize\tworst unit\tinflate"
