@@ -1,11 +1,13 @@
 //! Deflate of BAM records against libdeflate: size, speed and what a reader then takes, by level.
 //!
-//! `cargo bench -p seqloom-format --bench bam_deflate -- [-f] [-r ROUNDS] [-l LEVELS] [-m MB] FILE.bam...`
+//! `cargo bench -p seqloom-format --bench bam_deflate -- [-f] [-r ROUNDS] [-l LEVELS] [-m MB]
+//! FILE.bam...`
 //!
 //! Blocks and units are cut as the program cuts them. All codecs of a level take turns block by
 //! block in one process, and the least time of each block counts, so that other programs on the
 //! machine disturb all alike; ratios are what such a machine can say. Every block is inflated again
-//! and compared, once and not timed. With `-f` nothing is timed: bits a record by field are printed.
+//! and compared, once and not timed. With `-f` bits a record by field are printed
+//! instead.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod fields;
@@ -172,7 +174,8 @@ fn main() {
         return;
     }
     println!(
-        "file\trecords\tbytes\tlevel\tlibdeflate MB/s\trecords MB/s\tspeed\tsize\tworst unit\tinflate"
+        "file\trecords\tbytes\tlevel\tlibdeflate MB/s\trecords MB/s\tspeed\tsize\tworst unit\t\
+         inflate"
     );
     for path in &files {
         let loaded = load(path, most_mb << 20);

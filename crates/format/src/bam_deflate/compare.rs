@@ -1,8 +1,8 @@
 //! Comparisons of many bytes, and of many earlier places, at once: what is different between
 //! processors. All forms give the same.
 //!
-//! A *column* is a byte from some place of the block on. A *slot* is an earlier place that its bytes
-//! are compared with, column by column. Which columns differ is one word a slot.
+//! A *column* is a byte from some place of the block on. A *slot* is an earlier place that its
+//! bytes are compared with, column by column. Which columns differ is one word a slot.
 
 use super::window::COLUMNS;
 

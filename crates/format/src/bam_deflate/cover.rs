@@ -71,8 +71,8 @@ impl<C: Compare> Bytes<'_, C> {
         most
     }
 
-    /// Which of the `slots` has most of the bytes from `at` on, at most `most`: the newest one, or if
-    /// `LAZY` the best of the newest ones.
+    /// Which of the `slots` has most of the bytes from `at` on, at most `most`: the newest one, or
+    /// if `LAZY` the best of the newest ones.
     #[inline(always)]
     pub(super) fn farthest<const K: usize, const LAZY: bool>(
         self,

@@ -142,7 +142,8 @@ struct Read {
 /// Fewest bytes of sequence that two reads must share to be compared.
 const MIN_SHARED_BYTES: i64 = 9;
 
-/// The last `READS` reads, which a sequence is compared with, apart by the parity of their place: a byte of a sequence has two bases, so only
+/// The last `READS` reads, which a sequence is compared with, apart by the parity of their place:
+/// a byte of a sequence has two bases, so only
 /// those of reads whose starts are an even number of bases apart have the same bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reads<const READS: usize> {

@@ -171,8 +171,8 @@ fn effort(level: u8) -> Option<Box<dyn Deflate + Send>> {
 }
 
 /// By how much a unit's first records may be larger than libdeflate's, for the speed. Files are to
-/// be at most 3 % larger. At level 1 it is less: of reads that are not sorted a whole unit comes out
-/// 1 to 2 % worse than its first records, for libdeflate finds more by chance in a full window.
+/// be at most 3 % larger. At level 1 it is less: of reads that are not sorted a whole unit comes
+/// out 1 to 2 % worse than its first records, for libdeflate finds more by chance in a full window.
 fn tolerance_percent(level: u8) -> usize {
     match level {
         1 => 1,

@@ -36,7 +36,7 @@ const MIN_TAG_WITH_RUNS_BYTES: usize = 40;
 /// high bytes of a number or the zero of a string.
 /// With a record's start it is the end of the last tag.
 const BYTES_BEFORE: usize = 8;
-/// Fewest bases of a read whose last qualities are copied with the tags, and the longest run of them.
+/// Fewest bases of a read whose last qualities are copied with the tags, and their longest run.
 const MIN_TAIL_BASES: usize = 48;
 const MAX_TAIL_RUN: usize = 31;
 /// What a copy of the last qualities and tags must have of the tags, and what it may lose against
@@ -206,7 +206,8 @@ impl<const K: usize, const READS: usize, const LAZY: bool> Search<K, READS, LAZY
         (earlier > 0 && fields.name - earlier <= LONGEST_DISTANCE).then_some(earlier)
     }
 
-    /// The distance to the same name, if that is not the record's before, where all is found anyway.
+    /// The distance to the same name, if that is not the record's before, where it is found
+    /// anyway.
     #[inline(always)]
     fn mate_distance<C: Compare>(
         &self,

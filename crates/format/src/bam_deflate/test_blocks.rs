@@ -35,7 +35,7 @@ impl Reads {
     pub(super) const SHORT: Self = Self { count: 3_000, bases: 150, is_sorted: true, qualities: 4 };
 }
 
-/// Framed records of reads of a small genome, with names, CIGARs and tags as an aligner writes them.
+/// Framed records of reads of a small genome, with names, CIGARs and tags as aligners write them.
 pub(super) fn records(seed: u64, reads: Reads) -> Vec<u8> {
     let mut random = Random::new(seed);
     let genome: Vec<u8> =

@@ -1,5 +1,5 @@
-//! What all deflate streams share (RFC 1951, section 3.2.5): the codes of lengths and distances, and
-//! bits that become bytes.
+//! What all deflate streams share (RFC 1951, section 3.2.5): the codes of lengths and distances,
+//! and bits that become bytes.
 
 /// Symbols of the first code: literals, the end of a block, lengths.
 pub(crate) const LITERAL_SYMBOLS: usize = 286;
