@@ -90,7 +90,7 @@ fn hard_fastas_equal_bwa_s() {
         ("comments", ">a one two  three \nACGT\n>b\tx\ty\nAC\n>c \nAC\n>d  z\nGG\n"),
         ("no last line end", ">a\nACGTA"),
         ("holes at record edges", ">a\nACNN\n>b\nNNAC\n>c\nNNNN\n>d\nNNNN\n"),
-        ("odd names", ">gi|9626243|ref|NC_001416.1| phage\nACGT\n>HLA*01:01:01=x,y\nACGTT\n"),
+        ("odd names", ">gi|9626243|ref|NC_001416.1| phage\nACGT\n>HLA*01:01:01=x;y\nACGTT\n"),
         ("text is a palindrome", ">a\nACGTACGTACGTACGT\n"),
         ("one symbol", ">a\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n"),
     ];

@@ -350,10 +350,12 @@ fn alignments_in(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether Picard's answer counts: sorted input, or input in which every name stands in one place
+/// Whether Picard's answer counts: input in which no name has more than two mapped primary records
+/// (those are refused, see ERRATA), and which is sorted, or in which every name stands in one place
 /// with at most one primary record per read. (With two, Picard 2.27.5 keeps two entries of one
 /// index in its list of duplicates, of which it takes one at each name, and misses others.)
 fn is_regular(records: &[String], is_sorted: bool) -> bool {
+    let mut primaries = std::collections::HashMap::<&str, usize>::new();
     let mut seen = std::collections::HashSet::new();
     let mut reads = std::collections::HashSet::new();
     let mut name = "";
@@ -365,7 +367,12 @@ fn is_regular(records: &[String], is_sorted: bool) -> bool {
             return false;
         }
         name = this;
-        if flag & 0x904 == 0 && !reads.insert((this, flag & 0xc1)) && !is_sorted {
+        if flag & 0x904 != 0 {
+            continue;
+        }
+        let mapped = primaries.entry(this).or_default();
+        *mapped += 1;
+        if *mapped > 2 || !reads.insert((this, flag & 0xc1)) && !is_sorted {
             return false;
         }
     }

@@ -380,7 +380,7 @@ fn templates_that_are_there_twice_are_refused_in_both_modes() {
     }
     for (file, text, expected) in [
         ("sorted.sam", sorted, "records 1 and 2 have the same name"),
-        ("grouped.sam", grouped, "(q0) has more than two mapped primary records"),
+        ("grouped.sam", grouped, "record 1 (q0): more than two mapped primary records"),
     ] {
         let path = here.path().join(file);
         fs::write(&path, text).unwrap();
@@ -531,7 +531,7 @@ fn messages_about_records_have_file_record_name_and_a_way_out() {
     let duplex = "--mark-duplicates --duplicate-mode query --barcode-tag RX --duplex-umi";
     t(&lacking, duplex, &["in.sam: record 3 (q): ", "no MC", "--fix-mates adds it"]);
     let molecule = format!("{duplex} --molecular-identifier-tag MI");
-    t(&lacking, &molecule, &["in.sam: record 3 (q): step set-molecule: ", "--fix-mates adds it"]);
+    t(&lacking, &molecule, &["in.sam: record 3 (q): ", "no MC", "--fix-mates adds it"]);
     let regions = format!("--regions {}", regions.display());
     t(PAIRS, &regions, &["other.bed: ", "\"chr1\"", "has \"c\", \"d\"", "of another reference"]);
     let group = ["in.sam: ", "\"ZZ\" is not in the header, which has \"a\"", "(ID:ZZ SM:NAME)"];

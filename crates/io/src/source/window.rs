@@ -279,7 +279,8 @@ impl<'a> BgzfWindow<'a> {
     }
 
     /// Whether three BGZF headers follow each other from `offset` on, each where the one before
-    /// says, or fewer and then the end of the file (cut short or not: inflating will tell).
+    /// says, or fewer and then the end of the file (cut short or not: inflating will tell) or of
+    /// what is BGZF.
     fn chains(&mut self, offset: u64) -> Result<bool, SourceError> {
         let mut next = offset;
         for _ in 0..3 {
@@ -289,6 +290,7 @@ impl<'a> BgzfWindow<'a> {
             match self.header_at(next) {
                 Ok(header) => next += header.block_bytes as u64,
                 Err(BlockError::Damaged(BgzfError::Truncated { .. })) => return Ok(true),
+                Err(error) if error.is_no_block() => return Ok(next > offset),
                 Err(BlockError::Damaged(_)) => return Ok(false),
                 Err(BlockError::Source(error)) => return Err(error),
             }

@@ -8,6 +8,7 @@ use seqloom_runtime::error::{Class, Place, RunError};
 use super::entry::{Decoder, Encoder, Location, ordinal_bytes, spread};
 use super::mapped_read::{MappedRead, SortKey, pair_up};
 use super::{DuplicateMode, PairEnd};
+use crate::duplicates::NAME_OF_ITS_OWN;
 use crate::duplicates::barcode::ReadBarcodes;
 
 /// A mapped primary record with a mapped mate.
@@ -26,9 +27,8 @@ pub(crate) struct MateEnd {
 /// Two reads of one name are not the mates of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[error(
-    "records {} and {} have the same name and are not mates of each other: each template needs a \
-     name of its own; was a file given twice, or do several runs use the same names? Leave out \
-     what is there twice, or rename the reads of a run", first + 1, second + 1
+    "records {} and {} have the same name and are not mates of each other: {NAME_OF_ITS_OWN}",
+    first + 1, second + 1
 )]
 pub struct NameUsedTwice {
     /// Number of the earlier record, from 0.

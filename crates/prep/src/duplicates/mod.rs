@@ -46,6 +46,11 @@ pub(crate) use resolve::FragmentResolver;
 pub use resolve::{PartitionEnds, resolve, resolve_pairs};
 pub use sparse::SparseMarks;
 
+/// What is wrong where a name is that of several templates, and what to do.
+pub(crate) const NAME_OF_ITS_OWN: &str = "each template needs a name of its own; was a file given \
+    twice, or do several runs use the same names? Leave out what is there twice, or rename the \
+    reads of a run";
+
 /// Which of Picard's two behaviours is wanted; Picard chooses by the order of its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DuplicateMode {

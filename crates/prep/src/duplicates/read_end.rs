@@ -6,6 +6,7 @@
 use seqloom_format::bam::{Flags, RecordError, RecordRef, framed_records};
 use seqloom_runtime::error::{Class, Place, RunError};
 
+use crate::duplicates::NAME_OF_ITS_OWN;
 use crate::duplicates::barcode::{BarcodeError, BarcodeTags};
 use crate::duplicates::location::LocationSource;
 use crate::duplicates::metrics::DuplicationCounters;
@@ -29,9 +30,7 @@ pub enum ReadEndError {
     },
     /// The name is used for more than one template.
     #[error(
-        "template {template} ({name}) has more than two mapped primary records: each template \
-         needs a name of its own; was a file given twice, or do several runs use the same names? \
-         Leave out what is there twice, or rename the reads of a run"
+        "template {template} ({name}) has more than two mapped primary records: {NAME_OF_ITS_OWN}"
     )]
     TooManyPrimaries {
         /// Template ordinal, from 0.

@@ -7,6 +7,7 @@ use seqloom_io::spill::SpillError;
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::pool::WorkerPanic;
 
+use crate::duplicates::NAME_OF_ITS_OWN;
 use crate::duplicates::{Interrupted, ReadEndError};
 use crate::partition::collect::CollectError;
 use crate::steps::StepError;
@@ -118,8 +119,7 @@ fn without_place(error: &IngestError) -> String {
             source.to_string()
         }
         IngestError::Collect(CollectError::ReadEnd(ReadEndError::TooManyPrimaries { .. })) => {
-            "more than two mapped primary records have this name; names of templates must be unique"
-                .to_owned()
+            format!("more than two mapped primary records have this name: {NAME_OF_ITS_OWN}")
         }
         IngestError::Collect(CollectError::Record { source, .. }) => source.to_string(),
         IngestError::Step(StepError::At { step, source, .. }) => format!("step {step}: {source}"),

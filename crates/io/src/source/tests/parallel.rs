@@ -53,7 +53,7 @@ impl Text {
 
 fn record() -> impl Strategy<Value = (String, String, String, bool)> {
     let bases = prop_oneof![4 => "[ACGTNacgt]{0,12}", 1 => "[ACGT]{30,200}"];
-    ("[@+r!][@+a]{0,3}( [@+x ]{0,4})?", bases, any::<u64>(), any::<bool>()).prop_map(
+    ("[+r!][+a]{0,3}( [@+x ]{0,4})?", bases, any::<u64>(), any::<bool>()).prop_map(
         |(title, bases, seed, repeat)| {
             // Every quality line looks as much like a header or a '+' line as it can.
             let letters = b"@+!I~";

@@ -92,8 +92,8 @@ impl Wording for Bowtie2<'_> {
         // A mate without a seed may still be found near the other one.
         let is_short = self.reads[mate].bases.len() < self.engine.shortest_read();
         match self.filtered[mate] {
+            Some(Filtered::Score) | None if is_short => OUTSIDE,
             Some(filtered) => filtered.tag(),
-            None if is_short => OUTSIDE,
             None => b"",
         }
     }
