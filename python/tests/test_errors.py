@@ -68,9 +68,9 @@ class Errors(Case):
 
     def test_missing_files(self) -> None:
         missing = self.folder / "none.fq"
-        with self.assertRaises(seqloom.RunError) as caught:
+        with self.assertRaises(seqloom.MissingInputError) as caught:
             seqloom.align(reference(), missing, output=self.folder / "x.bam")
-        self.assertEqual((caught.exception.exit_code, caught.exception.file), (1, str(missing)))
+        self.assertEqual((caught.exception.exit_code, caught.exception.file), (3, str(missing)))
 
     def test_output(self) -> None:
         out = self.folder / "no" / "x.bam"

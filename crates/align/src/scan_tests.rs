@@ -75,9 +75,13 @@ fn rewrite(path: &std::path::Path, form: Form) {
             [bgzf(first), gzip(second), bgzf(third)].concat()
         }
         Form::Wrapped => {
-            let fold = |line: &[u8]| line.chunks(7).collect::<Vec<_>>().join(&b'\n');
-            let lines = text.split(|&byte| byte == b'\n').map(fold).collect::<Vec<_>>();
-            lines.join(&b'\n')
+            // Sequences and qualities, each second line.
+            let fold = |(number, line): (usize, &[u8])| match number % 2 {
+                0 => line.to_vec(),
+                _ => line.chunks(7).collect::<Vec<_>>().join(&b'\n'),
+            };
+            let lines = text.split(|&byte| byte == b'\n').enumerate().map(fold);
+            lines.collect::<Vec<_>>().join(&b'\n')
         }
     };
     std::fs::write(path, bytes).unwrap();

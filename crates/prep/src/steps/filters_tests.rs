@@ -109,7 +109,7 @@ fn regions() {
 fn regions_of_another_reference_are_refused() {
     let regions = BedIntervals::parse(b"chr1\t10\t20\n").unwrap();
     let error = FilterRegions::new(&regions, &header()).unwrap_err();
-    let expected = "the first is on \"chr1\", and the header has \"c\", \"d\"; ";
+    let expected = "the first is on \"chr1\", and the header has \"c\", \"d\"";
     assert!(error.to_string().contains(expected), "{error}");
     // No interval at all keeps nothing.
     let filter = FilterRegions::new(&BedIntervals::default(), &header()).unwrap();
