@@ -529,18 +529,3 @@ fn options_of_another_mode_are_refused_with_its_name() {
         run(&mut command).fails_with(2).says(&[expected]);
     }
 }
-
-#[test]
-fn reads_that_cannot_be_placed_are_named() {
-    let here = folder();
-    let file = here.path().join("x.fq");
-    for (length, expected) in
-        [(14, "14 bases; --mode ungapped takes 15 to 400"), (401, "401 bases")]
-    {
-        fs::write(&file, format!("@odd\n{}\n+\n{}\n", "A".repeat(length), "I".repeat(length)))
-            .unwrap();
-        let mut command = seqloom(align(small(), &[&file]));
-        command.args(["--mode", "ungapped", "-o"]).arg(here.path().join("x.bam"));
-        run(&mut command).fails_with(3).says(&["'odd'", expected]);
-    }
-}
