@@ -36,6 +36,7 @@ impl CopiedReads {
     }
 
     /// How many reads.
+    #[cfg(feature = "fake-engine")]
     pub(super) fn len(&self) -> usize {
         self.reads.len()
     }
