@@ -9,7 +9,11 @@ use crate::engine::Read;
 use crate::index::{BuildOptions, IndexPaths, build, plan};
 
 /// Two engines of one genome, the second with the certified path.
-fn engines(genome: &Genome, options: &BwaOptions, reads: &Arc<CertifiedReads>) -> [BwaEngine; 2] {
+pub(super) fn engines(
+    genome: &Genome,
+    options: &BwaOptions,
+    reads: &Arc<CertifiedReads>,
+) -> [BwaEngine; 2] {
     let here = tempfile::tempdir().unwrap();
     let fasta = here.path().join("genome.fa");
     genome.write_fasta(&fasta).unwrap();

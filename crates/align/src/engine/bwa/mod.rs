@@ -5,10 +5,21 @@
 //! [`index::check`](crate::index) for what is verified before it opens a file.
 
 mod extension;
+// Ours, in place of the library's stages behind the regions once all of them are here.
+#[cfg(test)]
+mod float;
 mod index;
 mod layout;
 mod library;
 mod options;
+#[cfg(test)]
+mod pair;
+#[cfg(test)]
+mod reference;
+#[cfg(test)]
+mod regions;
+#[cfg(test)]
+mod settings;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -219,3 +230,5 @@ impl AlignmentEngine for BwaEngine {
 mod certified_rules_tests;
 #[cfg(test)]
 mod certified_tests;
+#[cfg(test)]
+mod oracle_emit;
