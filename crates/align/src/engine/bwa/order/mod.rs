@@ -1,0 +1,3 @@
+//! The orders in which bwa keeps things that compare as equal.
+
+pub(super) mod introsort;
