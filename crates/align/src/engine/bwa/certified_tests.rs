@@ -27,7 +27,7 @@ pub(super) fn engines(
     [load(), certified]
 }
 
-fn pair(template: &Template) -> [Read<'_>; 2] {
+pub(super) fn pair(template: &Template) -> [Read<'_>; 2] {
     template.reads.each_ref().map(|read| Read {
         name: &template.name,
         bases: &read.bases,
@@ -35,7 +35,7 @@ fn pair(template: &Template) -> [Read<'_>; 2] {
     })
 }
 
-fn simulated(genome: &Genome, options: &ReadOptions) -> Vec<Template> {
+pub(super) fn simulated(genome: &Genome, options: &ReadOptions) -> Vec<Template> {
     let mut simulator = Simulator::new(genome, options).unwrap();
     std::iter::from_fn(|| simulator.next_template().cloned()).collect()
 }
@@ -56,7 +56,7 @@ pub(super) fn compare<'a>(
         ];
         for (at, read) in reads.pairs.iter().flatten().chain(&reads.singles).enumerate() {
             let [name, bases] = [read.name, read.bases].map(String::from_utf8_lossy);
-            let (found, expected) = (found.regions(at), expected.regions(at));
+            let (found, expected) = (found.found(at), expected.found(at));
             assert_eq!(found, expected, "read {at}, {name}: {bases}");
         }
     }
@@ -144,7 +144,7 @@ impl Dice {
     }
 
     /// A base more or less.
-    fn gap(&mut self, bases: &mut Vec<u8>) {
+    pub(super) fn gap(&mut self, bases: &mut Vec<u8>) {
         let at = self.below(bases.len());
         if self.below(2) == 0 {
             bases.remove(at);
@@ -167,7 +167,7 @@ pub(super) fn turned(bases: &[u8]) -> Vec<u8> {
 /// Copies of units at every distance of 0 to 8 mismatches and 0 to 3 gaps, on both strands, some
 /// as often as bwa's limits are (2, 10, 11, 19 to 21, more than 500 and 1,000), in tandem, at the
 /// ends of sequences and across them; and the places where they lie.
-fn hostile_genome(dice: &mut Dice) -> (Genome, Vec<[usize; 2]>) {
+pub(super) fn hostile_genome(dice: &mut Dice) -> (Genome, Vec<[usize; 2]>) {
     let (mut text, mut spots) = (dice.bases(500), Vec::new());
     let mut put = |text: &mut Vec<u8>, dice: &mut Dice, copy: &[u8], beside: usize| {
         spots.push([text.len(), text.len() + copy.len()]);
@@ -231,7 +231,12 @@ fn hostile_genome(dice: &mut Dice) -> (Genome, Vec<[usize; 2]>) {
 }
 
 /// Reads whose bases begin, end or lie in a copy, with 0 to 6 mismatches and sometimes a gap.
-fn reads_at(dice: &mut Dice, genome: &Genome, spots: &[[usize; 2]], count: usize) -> Vec<Vec<u8>> {
+pub(super) fn reads_at(
+    dice: &mut Dice,
+    genome: &Genome,
+    spots: &[[usize; 2]],
+    count: usize,
+) -> Vec<Vec<u8>> {
     let text: Vec<u8> = genome.contigs.iter().flat_map(|c| c.bases.iter().copied()).collect();
     let read = |_| {
         let length = [60, 76, 100, 150, 150, 250][dice.below(6)];

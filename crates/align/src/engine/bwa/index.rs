@@ -9,7 +9,6 @@ use bwa_mem3_sys as sys;
 
 use super::layout::{self, IndexHandle, Search};
 use super::library::last_error;
-#[cfg(test)]
 use super::reference::Reference;
 use crate::index::{IndexParts, Sequence};
 
@@ -57,7 +56,6 @@ impl Options {
 pub(super) struct Index {
     handle: *mut sys::BwaIndex,
     sequences: Vec<Sequence>,
-    #[cfg(test)]
     names: Vec<Vec<u8>>,
 }
 
@@ -85,22 +83,14 @@ impl Index {
         if handle.is_null() {
             return Err(last_error());
         }
-        let mut index = Self {
-            handle,
-            sequences: Vec::new(),
-            #[cfg(test)]
-            names: Vec::new(),
-        };
+        let mut index = Self { handle, sequences: Vec::new(), names: Vec::new() };
         // The library may attach to a shared-memory index of the same file name.
         if index.contigs() != contigs {
             return Err("its sequences differ from PREFIX.ann".to_owned());
         }
         let bases = contigs.iter().map(|(_, bases)| bases).sum();
         index.sequences = index.checked_sequences(bases, contigs.len())?;
-        #[cfg(test)]
-        {
-            index.names = contigs.iter().map(|(name, _)| name.clone().into_bytes()).collect();
-        }
+        index.names = contigs.iter().map(|(name, _)| name.clone().into_bytes()).collect();
         Ok(index)
     }
 
@@ -167,7 +157,6 @@ impl Index {
     }
 
     /// The reference where the library has it.
-    #[cfg(test)]
     pub(super) fn reference(&self) -> Reference<'_> {
         let IndexParts { packed, bases, .. } = self.parts();
         Reference { packed, bases, sequences: &self.sequences, names: &self.names }

@@ -8,7 +8,6 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-#[cfg(test)]
 use super::regions;
 /// `mem_seed_t`.
 pub(super) use crate::certified::PlacedSeed as LibrarySeed;
@@ -109,7 +108,7 @@ pub(super) struct ShimCandidates {
 pub(super) struct LibraryRead {
     pub(super) bases: c_int,
     id: c_int,
-    name: *mut c_char,
+    pub(super) name: *mut c_char,
     comment: *mut c_char,
     /// Codes 0 to 4 once the read has been through `seed_extend`.
     pub(super) sequence: *mut u8,
@@ -232,10 +231,8 @@ pub(super) struct Region {
 }
 
 /// Bits of `components_and_alt` below those that say whether a region is on an ALT sequence.
-#[cfg(test)]
 const COMPONENT_BITS: u32 = 30;
 
-#[cfg(test)]
 impl From<&Region> for regions::Region {
     fn from(it: &Region) -> Self {
         Self {

@@ -1,35 +1,37 @@
 //! bwa's algorithm, in process, through crate `bwa-mem3-sys`.
 //!
-//! Records equal bwa 0.7.17's (ERRATA.md lists the differences). The crate's C++ library prints,
-//! reads environment variables and may abort: see [`fence`](super::fence), and
+//! Records equal bwa 0.7.17's (ERRATA.md lists the differences). Regions are the crate's, but for
+//! those of [`certified`](crate::certified); all behind them is ours, see [`emission`]. The crate's
+//! C++ library prints, reads environment variables and may abort: see [`fence`](super::fence), and
 //! [`index::check`](crate::index) for what is verified before it opens a file.
 
+mod cigar;
+mod emission;
 mod extension;
-// Ours, in place of the library's stages behind the regions once all of them are here.
-#[cfg(test)]
 mod float;
 mod index;
+mod lanes;
 mod layout;
 mod library;
 mod options;
-#[cfg(test)]
+mod order;
 mod pair;
-#[cfg(test)]
+mod record;
 mod reference;
-#[cfg(test)]
 mod regions;
-#[cfg(test)]
+mod rescue;
 mod settings;
 
 use std::path::Path;
 use std::sync::Arc;
 
+use emission::{CohortModel, EmitScratch, Emitter};
 use extension::{KnownChains, ToExtend};
 use index::{Index, Options};
 use layout::{OnlyExtension, Region};
 pub(crate) use library::Candidates;
-use library::Model;
 pub use options::{BwaOptions, InsertSize, Preset};
+use settings::Settings;
 
 use crate::certified::{
     CertifiedPath, CertifiedReads, Chained, Chains, Known, LoadedIndex, MainChain, Work,
@@ -51,6 +53,7 @@ const HELD_PER_REPORTED_PERCENT: u64 = 130;
 pub struct BwaEngine {
     index: Index,
     options: Options,
+    settings: Settings,
     insert_size: Option<InsertSize>,
     certified: Option<CertifiedPath>,
 }
@@ -59,6 +62,7 @@ pub struct BwaEngine {
 pub struct Scratch {
     library: library::Scratch,
     certified: Work,
+    emission: EmitScratch,
     /// Bases of a read, as codes.
     codes: Vec<u8>,
 }
@@ -91,9 +95,10 @@ impl BwaEngine {
             prefix: prefix.display().to_string(),
             message,
         })?;
-        let settings = options.library().map_err(EngineError::Failed)?;
         let insert_size = options.insert_size;
-        Ok(Self { index, options: settings, insert_size, certified: None })
+        let options = options.library().map_err(EngineError::Failed)?;
+        let settings = Settings::of(options.get());
+        Ok(Self { index, options, settings, insert_size, certified: None })
     }
 
     /// Loads the table at `path`, and takes regions from it from now on where it can be shown what
@@ -176,11 +181,12 @@ impl BwaEngine {
 impl AlignmentEngine for BwaEngine {
     type Scratch = Scratch;
     type Candidates = Candidates;
-    type Model = Model;
+    type Model = CohortModel;
 
     fn scratch(&self) -> Result<Scratch, EngineError> {
         let library = library::Scratch::new().map_err(EngineError::Failed)?;
-        Ok(Scratch { library, certified: Work::default(), codes: Vec::new() })
+        let (certified, emission) = (Work::default(), EmitScratch::default());
+        Ok(Scratch { library, certified, emission, codes: Vec::new() })
     }
 
     fn seed_extend(
@@ -196,24 +202,25 @@ impl AlignmentEngine for BwaEngine {
         .map_err(EngineError::Failed)
     }
 
-    fn infer_cohort(&self, candidates: &[Candidates]) -> Result<Model, EngineError> {
-        match self.insert_size {
-            Some(given) => Ok(given.model()),
-            None => Candidates::infer(&self.index, &self.options, candidates)
-                .map_err(EngineError::Failed),
-        }
+    fn infer_cohort(&self, candidates: &[Candidates]) -> Result<CohortModel, EngineError> {
+        let bases = self.index.reference().bases;
+        Ok(match self.insert_size {
+            Some(given) => CohortModel::new(given.model(), &self.settings),
+            None => CohortModel::learned(candidates, bases, &self.settings),
+        })
     }
 
     fn emit(
         &self,
         scratch: &mut Scratch,
         candidates: Candidates,
-        model: Option<&Model>,
+        model: Option<&CohortModel>,
         ordinals: Ordinals,
         sink: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
-        candidates
-            .emit(&self.index, &self.options, &mut scratch.library, model, ordinals, sink)
+        let (settings, reference) = (&self.settings, &self.index.reference());
+        Emitter { settings, reference, ordinals }
+            .emit(&candidates, model, &mut scratch.emission, sink)
             .map_err(EngineError::Failed)
     }
 
@@ -230,5 +237,7 @@ impl AlignmentEngine for BwaEngine {
 mod certified_rules_tests;
 #[cfg(test)]
 mod certified_tests;
+#[cfg(test)]
+mod emission_tests;
 #[cfg(test)]
 mod oracle_emit;

@@ -1,17 +1,22 @@
 //! The library's own stages behind the regions, for tests to compare ours with.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 use bwa_mem3_sys as sys;
 use proptest::prelude::*;
 
 use super::BwaEngine;
+use super::cigar::Tracer;
 use super::index::Options;
 use super::layout::{self, Regions};
+use super::library::Candidates;
 use super::pair::choose::BestPair;
 use super::pair::insert_size::{InsertSizes, Model};
+use super::record::{Pool, Recorder};
 use super::regions::Region;
+use super::settings::Settings;
+use crate::engine::{Ordinals, Origin, RecordSink};
 
 unsafe extern "C" {
     fn erfc(x: f64) -> f64;
@@ -29,6 +34,26 @@ unsafe extern "C" {
         regions: *mut layout::Region,
         id: i64,
     ) -> c_int;
+    #[link_name = "_Z20mem_sort_dedup_patchPK9mem_opt_tPK8bntseq_tPKhPhiP12mem_alnreg_tPKa"]
+    fn mem_sort_dedup_patch(
+        options: *const sys::mem_opt_t,
+        sequences: *const layout::Sequences,
+        packed: *const u8,
+        query: *mut u8,
+        count: c_int,
+        regions: *mut layout::Region,
+        matrix: *const i8,
+    ) -> c_int;
+    #[link_name = "_Z11mem_reg2alnPK9mem_opt_tPK8bntseq_tPKhiPKcPK12mem_alnreg_tS8_"]
+    fn mem_reg2aln(
+        options: *const sys::mem_opt_t,
+        sequences: *const layout::Sequences,
+        packed: *const u8,
+        length: c_int,
+        query: *const c_char,
+        region: *const layout::Region,
+        original: *const c_char,
+    ) -> LibraryAlignment;
     #[link_name = "_Z10mem_pestatPK9mem_opt_tliPK12mem_alnreg_vP12mem_pestat_t"]
     fn mem_pestat(
         options: *const sys::mem_opt_t,
@@ -54,6 +79,70 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
+// Of C, not C++.
+unsafe extern "C" {
+    fn ksw_global2(
+        query_length: c_int,
+        query: *const u8,
+        target_length: c_int,
+        target: *const u8,
+        codes: c_int,
+        matrix: *const i8,
+        open_deletion: c_int,
+        extend_deletion: c_int,
+        open_insertion: c_int,
+        extend_insertion: c_int,
+        band: c_int,
+        count: *mut c_int,
+        cigar: *mut *mut u32,
+    ) -> c_int;
+    fn ksw_align2(
+        query_length: c_int,
+        query: *mut u8,
+        target_length: c_int,
+        target: *mut u8,
+        codes: c_int,
+        matrix: *const i8,
+        open_deletion: c_int,
+        extend_deletion: c_int,
+        open_insertion: c_int,
+        extend_insertion: c_int,
+        more: c_int,
+        profile: *mut c_void,
+    ) -> LibraryLocal;
+}
+
+/// `kswr_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct LibraryLocal {
+    score: c_int,
+    target_end: c_int,
+    query_end: c_int,
+    second: c_int,
+    second_end: c_int,
+    target_start: c_int,
+    query_start: c_int,
+}
+
+/// `mem_aln_t`.
+#[repr(C)]
+struct LibraryAlignment {
+    position: i64,
+    sequence: c_int,
+    flags: c_int,
+    /// `is_rev:1, is_alt:1, mapq:8, NM:22`.
+    bits: u32,
+    count: c_int,
+    cigar: *mut u32,
+    alternatives: *mut c_void,
+    hits: c_int,
+    score: c_int,
+    sub: c_int,
+    alternate_score: c_int,
+    hypothesis: i8,
+}
+
 /// The C library's logarithm.
 pub(super) fn log_of_c(x: f64) -> f64 {
     // SAFETY: no preconditions.
@@ -64,6 +153,20 @@ pub(super) fn log_of_c(x: f64) -> f64 {
 pub(super) fn erfc_of_c(x: f64) -> f64 {
     // SAFETY: as above.
     unsafe { erfc(x) }
+}
+
+impl From<&sys::mem_pestat_t> for InsertSizes {
+    fn from(it: &sys::mem_pestat_t) -> Self {
+        let sys::mem_pestat_t { low, high, failed, avg, std } = *it;
+        Self { low, high, failed: failed != 0, mean: avg, deviation: std }
+    }
+}
+
+impl From<&InsertSizes> for sys::mem_pestat_t {
+    fn from(it: &InsertSizes) -> Self {
+        let InsertSizes { low, high, failed, mean, deviation } = *it;
+        Self { low, high, failed: failed.into(), avg: mean, std: deviation }
+    }
 }
 
 /// Regions as the library has them.
@@ -144,6 +247,179 @@ pub(super) fn best_pair(
     (score > 0).then_some(BestPair { regions, score, second: sub, near })
 }
 
+/// As `regions::redundant::remove_redundant`.
+pub(super) fn remove_redundant(regions: &mut Vec<Region>, options: &Options) {
+    let mut items = library(regions);
+    let count = items.len() as c_int;
+    // SAFETY: there are so many regions, which are changed in place; without a reference nothing is
+    // merged.
+    let kept = unsafe {
+        mem_sort_dedup_patch(
+            options.pointer(),
+            std::ptr::null(),
+            std::ptr::null(),
+            std::ptr::null_mut(),
+            count,
+            items.as_mut_ptr(),
+            std::ptr::null(),
+        )
+    };
+    regions.clear();
+    regions.extend(items[..kept as usize].iter().map(Region::from));
+}
+
+/// Operations of the library as BAM has them.
+fn operations(library: &[u32]) -> Vec<u32> {
+    // M, I, D, S, H.
+    let kinds = [0, 1, 2, 4, 5];
+    library.iter().map(|it| it & !0xF | kinds[(it & 0xF) as usize]).collect()
+}
+
+/// Score and path of a global alignment.
+pub(super) fn global(query: &[u8], target: &[u8], band: i32, options: &Options) -> (i32, Vec<u32>) {
+    let o = options.get();
+    let (mut count, mut cigar) = (0, std::ptr::null_mut());
+    // SAFETY: both strings have so many codes; the path is a block from `malloc`, which is freed.
+    unsafe {
+        let score = ksw_global2(
+            query.len() as c_int,
+            query.as_ptr(),
+            target.len() as c_int,
+            target.as_ptr(),
+            5,
+            o.mat.as_ptr(),
+            o.o_del,
+            o.e_del,
+            o.o_ins,
+            o.e_ins,
+            band,
+            &raw mut count,
+            &raw mut cigar,
+        );
+        let path = operations(std::slice::from_raw_parts(cigar, count as usize));
+        libc::free(cigar.cast());
+        (score, path)
+    }
+}
+
+/// A local alignment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LocalAlignment {
+    pub(super) score: i32,
+    pub(super) second: i32,
+    /// First and last base, -1 for the first if it is not known.
+    pub(super) target: [i32; 2],
+    pub(super) query: [i32; 2],
+}
+
+/// A local alignment of a query to a target, with 8 or 16 bits.
+pub(super) fn local(
+    query: &[u8],
+    target: &[u8],
+    small: bool,
+    least: i32,
+    options: &Options,
+) -> LocalAlignment {
+    const BYTE: i32 = 0x1_0000;
+    const SECOND: i32 = 0x4_0000;
+    const START: i32 = 0x8_0000;
+    let o = options.get();
+    let (mut query, mut target) = (query.to_vec(), target.to_vec());
+    // SAFETY: both strings have so many codes; they are turned round in place and back.
+    let found = unsafe {
+        ksw_align2(
+            query.len() as c_int,
+            query.as_mut_ptr(),
+            target.len() as c_int,
+            target.as_mut_ptr(),
+            5,
+            o.mat.as_ptr(),
+            o.o_del,
+            o.e_del,
+            o.o_ins,
+            o.e_ins,
+            SECOND | START | least | if small { BYTE } else { 0 },
+            std::ptr::null_mut(),
+        )
+    };
+    LocalAlignment {
+        score: found.score,
+        second: found.second,
+        target: [found.target_start, found.target_end],
+        query: [found.query_start, found.query_end],
+    }
+}
+
+/// An alignment with its operations and text, without what it points to.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct WholeAlignment {
+    sequence: i32,
+    position: i64,
+    reverse: bool,
+    flags: u32,
+    quality: i32,
+    edits: i32,
+    scores: [i32; 3],
+    alternate: bool,
+    cigar: Vec<u32>,
+    difference: Vec<u8>,
+}
+
+/// The library's alignment of a region of a read, given as codes.
+pub(super) fn alignment(engine: &BwaEngine, codes: &[u8], region: &Region) -> WholeAlignment {
+    let (_, reference) = engine.index.layout();
+    let items = library(&[*region]);
+    // SAFETY: the index is loaded; the read has so many codes; operations and the text behind them
+    // are a block from `malloc`, which is freed.
+    unsafe {
+        let it = mem_reg2aln(
+            engine.options.pointer(),
+            reference.sequences,
+            reference.packed,
+            codes.len() as c_int,
+            codes.as_ptr().cast(),
+            items.as_ptr(),
+            std::ptr::null(),
+        );
+        let count = it.count as usize;
+        let whole = WholeAlignment {
+            sequence: it.sequence,
+            position: it.position,
+            reverse: it.bits & 1 != 0,
+            flags: it.flags as u32,
+            quality: (it.bits >> 2 & 0xFF) as i32,
+            edits: (it.bits >> 10) as i32,
+            scores: [it.score, it.sub, it.alternate_score],
+            alternate: it.bits & 2 != 0,
+            cigar: operations(std::slice::from_raw_parts(it.cigar, count)),
+            difference: CStr::from_ptr(it.cigar.add(count).cast()).to_bytes().to_vec(),
+        };
+        libc::free(it.cigar.cast());
+        whole
+    }
+}
+
+/// Ours, in the same form.
+pub(super) fn our_alignment(engine: &BwaEngine, codes: &[u8], region: &Region) -> WholeAlignment {
+    let settings = Settings::of(engine.options.get());
+    let reference = engine.index.reference();
+    let recorder = Recorder { settings: &settings, reference: &reference };
+    let mut pool = Pool::default();
+    let it = recorder.align(codes, region, &mut Tracer::default(), &mut pool).unwrap();
+    WholeAlignment {
+        sequence: it.sequence,
+        position: it.position,
+        reverse: it.reverse,
+        flags: it.flags,
+        quality: it.quality,
+        edits: it.edits,
+        scores: [it.score, it.sub, it.alternate_score],
+        alternate: it.alternate,
+        cigar: it.operations(&pool).to_vec(),
+        difference: pool.text[it.difference.clone()].to_vec(),
+    }
+}
+
 /// The region of a read of 100 bases that matches there, on the first sequence.
 pub(super) fn region_at(start: i64) -> Region {
     Region {
@@ -198,4 +474,59 @@ pub(super) fn some_regions(bases: i64, most: usize) -> impl Strategy<Value = Vec
         },
     );
     proptest::collection::vec(region, 0..most)
+}
+
+/// The records of a batch by the library, as `BwaEngine::emit` hands them out.
+pub(super) fn emit(
+    engine: &BwaEngine,
+    scratch: &mut super::Scratch,
+    mut candidates: Candidates,
+    model: &Model,
+    ordinals: Ordinals,
+    sink: &mut dyn RecordSink,
+) {
+    let ids = sys::BwaIdBases {
+        first_single_id: ordinals.first_single,
+        first_pair_id: ordinals.first_pair,
+    };
+    let model = model.map(|it| sys::mem_pestat_t::from(&it));
+    let mut context = sink;
+    // SAFETY: all handles are valid, and the library frees that of the candidates on every path.
+    // `context` outlives the call, and `take_record` is what it is for.
+    let status = unsafe {
+        sys::bwa_shim_pair_emit(
+            engine.index.handle(),
+            engine.options.pointer(),
+            scratch.library.handle(),
+            candidates.take_handle(),
+            model.as_ptr(),
+            ids,
+            Some(take_record),
+            (&raw mut context).cast(),
+        )
+    };
+    assert_eq!(status, 0);
+}
+
+/// Hands a record of the library to the sink.
+///
+/// # Safety
+/// `context` points to a reference to a sink that nothing else uses meanwhile; `body` has `length`
+/// bytes.
+unsafe extern "C" fn take_record(
+    context: *mut c_void,
+    kind: u32,
+    at: usize,
+    body: *const u8,
+    length: usize,
+) {
+    // SAFETY: the caller's word.
+    let (sink, body) = unsafe {
+        (&mut *context.cast::<&mut dyn RecordSink>(), std::slice::from_raw_parts(body, length))
+    };
+    let origin = match kind {
+        sys::BWA_ORIGIN_SINGLE => Origin::Single(at),
+        _ => Origin::Pair(at),
+    };
+    sink.record(origin, body);
 }

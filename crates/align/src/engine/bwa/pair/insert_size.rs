@@ -3,8 +3,6 @@
 //! Pairs count whose first regions are nearly unique and on one sequence. Of each orientation the
 //! quartiles give bounds for the mean and the deviation, and these the bounds of proper pairs.
 
-use bwa_mem3_sys as sys;
-
 use super::super::float::rounded;
 use super::super::regions::{Apart, Region};
 use super::super::settings::Settings;
@@ -136,20 +134,6 @@ fn sizes_of(counts: &[u32], total: u64) -> InsertSizes {
         high = rounded(mean + reach);
     }
     InsertSizes { low: low.max(1), high, failed: false, mean, deviation }
-}
-
-impl From<&sys::mem_pestat_t> for InsertSizes {
-    fn from(it: &sys::mem_pestat_t) -> Self {
-        let sys::mem_pestat_t { low, high, failed, avg, std } = *it;
-        Self { low, high, failed: failed != 0, mean: avg, deviation: std }
-    }
-}
-
-impl From<&InsertSizes> for sys::mem_pestat_t {
-    fn from(it: &InsertSizes) -> Self {
-        let InsertSizes { low, high, failed, mean, deviation } = *it;
-        Self { low, high, failed: failed.into(), avg: mean, std: deviation }
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! reverse complement, so that a place behind the middle is on the reverse strand.
 
 pub(super) mod mark;
+pub(super) mod redundant;
 
 use super::settings::Settings;
 
