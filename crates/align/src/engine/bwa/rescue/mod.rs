@@ -61,7 +61,6 @@ struct Search {
     place: Place,
     window: Window,
     bits: Bits,
-    padding: usize,
     found: Option<Local>,
 }
 
@@ -70,11 +69,11 @@ struct Search {
 pub(super) struct RescueScratch {
     kernels: Kernels,
     searches: Vec<Search>,
-    /// Numbers of the searches that are done side by side.
+    /// Numbers of the searches that are done side by side, and of those that found something.
     order: Vec<u32>,
+    reached: Vec<(u32, Best)>,
     strings: Vec<Strings>,
     best: Vec<Best>,
-    firsts: Vec<Best>,
     anchors: [Vec<Region>; 2],
     redundant: RedundantScratch,
 }
@@ -85,9 +84,9 @@ impl Default for RescueScratch {
             kernels: Kernels::new(),
             searches: Vec::new(),
             order: Vec::new(),
+            reached: Vec::new(),
             strings: Vec::new(),
             best: Vec::new(),
-            firsts: Vec::new(),
             anchors: <[Vec<Region>; 2]>::default(),
             redundant: RedundantScratch::default(),
         }
@@ -160,31 +159,43 @@ impl Rescue<'_> {
         let (model, settings) = (self.model, self.settings);
         let window =
             window::window(anchor, orientation, mate.len(), model, self.reference, settings)?;
-        let (bits, padding) = width(mate.len(), settings);
-        Some(Search { place, window, bits, padding, found: None })
+        let bits = width(mate.len(), settings);
+        Some(Search { place, window, bits, found: None })
     }
 
-    /// Does all searches, those of one kind side by side.
+    /// Does all searches, those of one kind side by side: where alignments end, and for those that
+    /// score enough where they begin.
     fn search(&self, reads: &[Codes<'_>], scratch: &mut RescueScratch) {
-        let RescueScratch { kernels, searches, order, strings, best, firsts, .. } = scratch;
+        let least = self.settings.unseen_score();
         for (bits, padding) in [(Bits::Eight, 16), (Bits::Sixteen, 8)] {
+            let scores = Scores { settings: self.settings, least, padding };
+            let RescueScratch { kernels, searches, order, reached, strings, best, .. } = scratch;
             order.clear();
-            let kind = |it: &Search| (it.bits, it.padding) == (bits, padding);
-            order.extend((0..).zip(&*searches).filter(|(_, it)| kind(it)).map(|(at, _)| at));
-            for some in order.chunks(kernels.lanes(bits)) {
-                let scores = Scores {
-                    settings: self.settings,
-                    least: self.settings.unseen_score(),
-                    padding,
-                };
-                strings.resize_with(strings.len().max(some.len()), Strings::default);
+            let of_kind = (0..).zip(&*searches).filter(|(_, it)| it.bits == bits);
+            order.extend(of_kind.map(|(at, _)| at));
+            let lanes = kernels.lanes(bits);
+            strings.resize_with(strings.len().max(lanes), Strings::default);
+            reached.clear();
+            for some in order.chunks(lanes) {
                 for (&at, strings) in some.iter().zip(&mut *strings) {
                     self.load(&searches[at as usize], reads, strings);
                 }
-                let strings = &mut strings[..some.len()];
-                align_both_ways(kernels, strings, &scores, bits, [best, firsts]);
-                for ((&at, best), first) in some.iter().zip(&*best).zip(&*firsts) {
-                    searches[at as usize].found = local(best, first);
+                best.clear();
+                kernels.align(&strings[..some.len()], &scores, bits, best);
+                let ends = some.iter().copied().zip(best.iter().copied());
+                reached.extend(ends.filter(|(_, best)| best.score >= least));
+            }
+            // Those of like lengths together.
+            reached.sort_unstable_by_key(|&(at, best)| (rows_back(&best, &scores), at));
+            for some in reached.chunks(lanes) {
+                for (&(at, end), strings) in some.iter().zip(&mut *strings) {
+                    self.load(&searches[at as usize], reads, strings);
+                    turn_back(strings, &end, &scores);
+                }
+                best.clear();
+                kernels.align(&strings[..some.len()], &scores, bits, best);
+                for (&(at, end), first) in some.iter().zip(&*best) {
+                    searches[at as usize].found = local(&end, first);
                 }
             }
         }
@@ -302,14 +313,14 @@ impl Rescue<'_> {
     }
 }
 
-/// Bits of the scores of a mate of `length` bases, and to what its columns are padded: 8 bits where
-/// no score can pass them.
-fn width(length: usize, settings: &Settings) -> (Bits, usize) {
+/// Bits of the scores of a mate of `length` bases: 8 where no score can pass them. (Columns are
+/// padded accordingly.)
+fn width(length: usize, settings: &Settings) -> Bits {
     const MOST: i64 = 254;
     const BELOW: i64 = 250;
     let most = length as i64 * i64::from(settings.matching);
     let price = i64::from(-settings.mismatch_score).max(1);
-    if most < BELOW && most + price <= MOST { (Bits::Eight, 16) } else { (Bits::Sixteen, 8) }
+    if most < BELOW && most + price <= MOST { Bits::Eight } else { Bits::Sixteen }
 }
 
 /// Puts a region in front of the first that scores less.
@@ -318,43 +329,26 @@ fn insert(regions: &mut Vec<Region>, region: Region) {
     regions.insert(at, region);
 }
 
-/// Aligns strings, and then from the ends that were found back; strings are used up.
-fn align_both_ways(
-    kernels: &mut Kernels,
-    strings: &mut [Strings],
-    scores: &Scores<'_>,
-    bits: Bits,
-    [best, firsts]: [&mut Vec<Best>; 2],
-) {
-    best.clear();
-    kernels.align(strings, scores, bits, best);
-    to_starts(strings, best, scores);
-    firsts.clear();
-    kernels.align(strings, scores, bits, firsts);
+/// Rows that an alignment has at most, back from its end: no more than its columns and the deletions
+/// that leave its score.
+fn rows_back(best: &Best, scores: &Scores<'_>) -> usize {
+    let gaps = &scores.settings.gaps;
+    let columns = best.column as i32 + 1;
+    let left = columns * scores.settings.matching - best.score - gaps.open_deletion;
+    if gaps.extend_deletion < 1 {
+        return best.row + 1;
+    }
+    (best.row + 1).min((columns + left.max(0) / gaps.extend_deletion) as usize)
 }
 
-/// Makes of strings those by which alignments are begun: up to the ends of each, turned round. The
-/// first row of these that reaches the score is that of the first base.
-fn to_starts(strings: &mut [Strings], best: &[Best], scores: &Scores<'_>) {
-    let gaps = &scores.settings.gaps;
-    for (strings, best) in strings.iter_mut().zip(best) {
-        if best.score < scores.least {
-            strings.query.clear();
-            strings.target.clear();
-            continue;
-        }
-        strings.query.truncate(best.column + 1);
-        strings.query.reverse();
-        strings.target.truncate(best.row + 1);
-        strings.target.reverse();
-        // No further than deletions reach that leave the score.
-        let columns = strings.query.len() as i32;
-        let left = columns * scores.settings.matching - best.score - gaps.open_deletion;
-        let deleted = left.max(0) / gaps.extend_deletion.max(1);
-        if gaps.extend_deletion > 0 {
-            strings.target.truncate((columns + deleted) as usize);
-        }
-    }
+/// Makes of strings those by which the start of an alignment is found: up to its end, turned round.
+/// The first row of these that reaches the score is that of the first base.
+fn turn_back(strings: &mut Strings, best: &Best, scores: &Scores<'_>) {
+    strings.query.truncate(best.column + 1);
+    strings.query.reverse();
+    strings.target.truncate(best.row + 1);
+    strings.target.reverse();
+    strings.target.truncate(rows_back(best, scores));
 }
 
 /// An alignment from both its ends, if there is one.
