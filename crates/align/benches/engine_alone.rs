@@ -14,7 +14,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use seqloom_align::engine::bwa::{BwaEngine, BwaOptions};
-use seqloom_align::engine::{AlignmentEngine, EngineReads, Ordinals, Origin, Read, RecordSink};
+use seqloom_align::engine::{
+    CohortEngine, EngineReads, Ordinals, Origin, Read, RecordSink, SeededBatch,
+};
 use seqloom_align::index;
 use seqloom_runtime::machine;
 
@@ -25,7 +27,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const COHORT_BASES: usize = 100_000_000;
 const BATCH_PAIRS: usize = 256;
 
-type Scratch = <BwaEngine as AlignmentEngine>::Scratch;
+type Scratch = <BwaEngine as CohortEngine>::Scratch;
 
 struct Count(u64);
 
@@ -92,8 +94,10 @@ fn run_cohort(
         let first_pair = (first_pair + i * BATCH_PAIRS) as u64;
         let ordinals = Ordinals { first_single: 0, first_pair };
         let mut sink = Count(0);
-        let batch = found[i].lock().unwrap().take().unwrap();
-        engine.emit(scratch, batch, Some(&model), ordinals, &mut sink).unwrap();
+        let candidates = found[i].lock().unwrap().take().unwrap();
+        let reads = &EngineReads { pairs: batches[i].to_vec(), singles: Vec::new() };
+        let seeded = SeededBatch { reads, candidates, model: Some(&model), ordinals };
+        engine.emit(scratch, seeded, &mut sink).unwrap();
         bytes.fetch_add(sink.0, Ordering::Relaxed);
     });
     bytes.into_inner()

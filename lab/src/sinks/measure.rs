@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
 use seqloom_align::engine::{
-    AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink,
+    CohortEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink, SeededBatch,
 };
 use seqloom_align::ingest::BatchSink;
 use seqloom_format::templates::PackedTemplates;
@@ -238,9 +238,10 @@ fn record() -> Result<Vec<u8>, EngineError> {
     let read = Read { name: &name, bases: &[b'G'; READ_BP], qualities: Some(&[b'F'; READ_BP]) };
     let reads = EngineReads { pairs: Vec::new(), singles: vec![read] };
     let mut scratch = engine.scratch()?;
-    let candidates = engine.seed_extend(&mut scratch, &reads)?;
+    let (candidates, ordinals) = (engine.seed_extend(&mut scratch, &reads)?, Ordinals::default());
     let mut kept = Keep(Vec::new());
-    engine.emit(&mut scratch, candidates, None, Ordinals::default(), &mut kept)?;
+    let seeded = SeededBatch { reads: &reads, candidates, model: None, ordinals };
+    engine.emit(&mut scratch, seeded, &mut kept)?;
     Ok(kept.0)
 }
 

@@ -1,6 +1,7 @@
 //! The ingest phase: from input files to packed templates, every worker doing whichever is next, of
 //! whichever lane.
 
+mod aligner;
 mod lanes;
 mod scheduler;
 mod work;
@@ -17,10 +18,11 @@ use seqloom_runtime::trace::Stage;
 
 use crate::cohort::{Batch, CohortRange, CutTotals, Pairing};
 use crate::emit::{EmitError, RecordTags};
-use crate::engine::{AlignmentEngine, EngineError};
+use crate::engine::EngineError;
 use crate::input_error::CohortError;
 use crate::mates::BamTotals;
 use crate::outside::OutsideReads;
+pub use aligner::{Aligner, Batches};
 pub use scheduler::HeldLimits;
 use work::Ingest;
 
@@ -63,13 +65,7 @@ pub trait BatchSink: Sync {
         self.accept(scratch, sequence, templates)
     }
 
-    /// Whether [`BatchSink::look`] is to see the reads of the batch, which are held until then.
-    fn wants_reads(&self) -> bool {
-        false
-    }
-
-    /// Looks at templates that it is about to get, and at the batch they are of: its reads are
-    /// there if they are wanted.
+    /// Looks at templates that it is about to get, and at the batch they are of.
     ///
     /// # Errors
     /// When a record is malformed.
@@ -274,7 +270,7 @@ pub struct Ingested {
     pub lane_templates: Vec<u64>,
 }
 
-/// Runs all lanes through `engine` into their sinks, as many side by side as
+/// Runs all lanes through `aligner` into their sinks, as many side by side as
 /// [`HeldLimits::lanes`] says.
 ///
 /// `watch` is called now and then while the workers run; when it returns `false` the run is
@@ -283,14 +279,14 @@ pub struct Ingested {
 /// # Errors
 /// The first failure of any worker that is of no lane. Where lanes fail, the failure of the first
 /// of them, for which those in front of it are gone through to their ends.
-pub fn run<E: AlignmentEngine, S: BatchSink>(
+pub fn run<A: Aligner, S: BatchSink>(
     lanes: Vec<LaneInput<'_, S>>,
-    engine: &E,
+    aligner: &A,
     options: &IngestOptions,
     trace: &IngestTrace,
     watch: &dyn Fn() -> bool,
 ) -> Result<Ingested, IngestError<S::Error>> {
-    let ingest = Ingest::new(lanes, engine, options, trace);
+    let ingest = Ingest::new(lanes, aligner, options, trace);
     let watch = || if watch() { Ok(()) } else { Err(IngestError::Interrupted) };
     pool::run(
         options.threads,

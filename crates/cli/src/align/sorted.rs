@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use seqloom_align::engine::AlignmentEngine;
-use seqloom_align::ingest::{self, IngestTotals, Ingested};
+use seqloom_align::ingest::{self, Aligner, IngestTotals, Ingested};
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::InputBlock;
 use seqloom_io::spill::SpillFile;
@@ -37,8 +36,8 @@ const RECALIBRATED: [Phase; 4] =
     [("align", 70.0), ("duplicates", 1.0), ("recalibrate", 8.0), ("write", 21.0)];
 
 /// Runs the flow; the output is complete but has no name yet.
-pub(super) fn align<E: AlignmentEngine>(
-    engine: E,
+pub(super) fn align<A: Aligner>(
+    aligner: A,
     job: &Job<'_>,
     first: Vec<Vec<InputBlock>>,
     outputs: &mut [Output],
@@ -52,12 +51,12 @@ pub(super) fn align<E: AlignmentEngine>(
 
     // Ingest.
     job.run.plan_phases(if job.arguments.recalibration.counts() { &RECALIBRATED } else { &PHASES });
-    let Ingested { totals, lane_templates } = ingest_lanes(&engine, job, first, &collector)?;
+    let Ingested { totals, lane_templates } = ingest_lanes(&aligner, job, first, &collector)?;
     let numbers = TemplateNumbers::new(&lane_templates);
     job.run.expect_records(totals.records);
 
     // The engine's memory is free for what follows.
-    drop(engine);
+    drop(aligner);
     backing.ledger.grow(job.plan.freed_bytes);
 
     // Resolve.
@@ -96,8 +95,8 @@ pub(super) fn align<E: AlignmentEngine>(
 }
 
 /// All lanes to partitions, side by side.
-pub(crate) fn ingest_lanes<E: AlignmentEngine>(
-    engine: &E,
+pub(crate) fn ingest_lanes<A: Aligner>(
+    aligner: &A,
     job: &Job<'_>,
     first: Vec<Vec<InputBlock>>,
     collector: &Collector<'_>,
@@ -107,7 +106,7 @@ pub(crate) fn ingest_lanes<E: AlignmentEngine>(
     let outcomes = job.outcomes.as_ref();
     let judged: Vec<_> = sinks.iter().map(|sink| Judged { sink, outcomes }).collect();
     let lanes = job.lane_inputs(first, &judged);
-    let ingested = ingest::run(lanes, engine, &job.ingest, &job.trace, &watch)?;
+    let ingested = ingest::run(lanes, aligner, &job.ingest, &job.trace, &watch)?;
     job.run.end_phase("ingest");
     Ok(ingested)
 }

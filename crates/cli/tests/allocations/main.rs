@@ -20,7 +20,7 @@ use seqloom_align::cohort::Pairing;
 use seqloom_align::emit::RecordTags;
 use seqloom_align::engine::bwa::{BwaEngine, BwaOptions};
 use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
-use seqloom_align::engine::{AlignmentEngine, EngineReads, Read};
+use seqloom_align::engine::{CohortEngine, EngineReads, Read};
 use seqloom_align::index::{self, BuildOptions, IndexPaths};
 use seqloom_align::ingest::{self, BatchSink, HeldLimits, IngestOptions, IngestTrace, LaneInput};
 use seqloom_format::bam::{Header, Reference};

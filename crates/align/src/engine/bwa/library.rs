@@ -93,7 +93,7 @@ impl Drop for Scratch {
     }
 }
 
-/// What was found for one batch: its reads, copied, and the regions of each.
+/// What was found for one batch: the names of its reads, and the regions of each.
 pub struct Candidates {
     handle: *mut sys::BwaRegs,
     has_pairs: bool,
@@ -208,8 +208,8 @@ impl Candidates {
         }
     }
 
-    /// Gives read `at`, which went in without bases, its bases: as codes 0 to 3, or, if the library
-    /// is to search for them, as letters.
+    /// Gives read `at`, which has none, its bases: as codes, or, if the library is to search for
+    /// them, as letters.
     ///
     /// # Errors
     /// Out of memory.
@@ -231,6 +231,36 @@ impl Candidates {
         }
         read.bases = bases.len() as i32;
         *heap_bytes += bases.len();
+        Ok(())
+    }
+
+    /// Gives the memory of bases and qualities back: whoever has the batch emitted has its reads.
+    pub(super) fn drop_bases(&mut self) -> Result<(), String> {
+        // SAFETY: `layout` describes the structure, which lives as long as the candidates.
+        let count = unsafe { (*self.shim()).count };
+        for at in 0..count as usize {
+            let Slot { read, heap_bytes, .. } = self.slot(at)?;
+            for text in [&mut read.sequence, &mut read.qualities] {
+                if !text.is_null() {
+                    // SAFETY: a block from `malloc`, which nothing else points to; the library
+                    // frees what is here in the end, and null is nothing.
+                    unsafe { libc::free(text.cast()) };
+                    *text = ptr::null_mut();
+                    *heap_bytes = heap_bytes.saturating_sub(read.bases as usize);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts bases and qualities of all reads of the batch back.
+    fn put_all(&mut self, reads: &EngineReads<'_>) -> Result<(), String> {
+        let mut codes = Vec::new();
+        for (at, read) in reads.pairs.iter().flatten().chain(&reads.singles).enumerate() {
+            codes.clear();
+            codes.extend(read.bases.iter().map(|&letter| code(letter)));
+            self.put_bases(at, &codes, read.qualities)?;
+        }
         Ok(())
     }
 
@@ -294,10 +324,10 @@ impl Candidates {
         index: &Index,
         options: &Options,
         scratch: &mut Scratch,
-        model: Option<&Model>,
-        ordinals: Ordinals,
+        (reads, model, ordinals): (&EngineReads<'_>, Option<&Model>, Ordinals),
         sink: &mut dyn RecordSink,
     ) -> Result<(), String> {
+        self.put_all(reads)?;
         if self.has_pairs && model.is_none() {
             return Err("pairs without a model of their cohort".to_owned());
         }
@@ -344,6 +374,18 @@ impl Drop for Candidates {
 /// Of names longer than BAM can hold the library ends the process.
 fn check_names(reads: &[Read<'_>]) -> Result<(), String> {
     reads.iter().try_for_each(|read| check_read_name(read.name)).map_err(|fault| fault.to_string())
+}
+
+/// The library's code of a letter (`nst_nt4_table`): 5 for a gap, 4 for what is no base.
+fn code(letter: u8) -> u8 {
+    match letter {
+        b'A' | b'a' => 0,
+        b'C' | b'c' => 1,
+        b'G' | b'g' => 2,
+        b'T' | b't' => 3,
+        b'-' => 5,
+        _ => 4,
+    }
 }
 
 fn without_bases(read: Read<'_>) -> Read<'_> {

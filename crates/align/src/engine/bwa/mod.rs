@@ -25,7 +25,7 @@ use crate::certified::{
 };
 use crate::index::{FastTable, FastTableError};
 
-use super::{AlignmentEngine, EngineError, EngineReads, Ordinals, RecordSink, lockstep};
+use super::{CohortEngine, EngineError, EngineReads, RecordSink, SeededBatch, lockstep};
 
 /// Longest read handed to the library; longer ones are unmapped. A noisy read of 200 kb makes it
 /// abort, one of 100 kb does not but takes seconds; Illumina reads are 1,000 times shorter.
@@ -132,9 +132,9 @@ impl BwaEngine {
         ToExtend { at: read.number, chained: Some(KnownChains { chains, known }) }
     }
 
-    /// The regions of a batch of which some are known. Its reads go in without bases and get them
-    /// afterwards, so that their places in it stay, with those regions that are known; the library
-    /// finds the others, from their chains where these are known.
+    /// The regions of a batch of which some are known. Its reads go in without bases, so that their
+    /// places in it stay, with those regions that are known; the others get their bases, and the
+    /// library finds their regions, from their chains where these are known.
     fn find_some(
         &self,
         scratch: &mut Scratch,
@@ -149,10 +149,11 @@ impl BwaEngine {
                 to_extend.extend(found.put_searched(at, read)?);
                 continue;
             }
-            certified.codes(at, &mut scratch.codes);
-            found.put_bases(at, &scratch.codes, read.qualities)?;
             if let Some(known) = &certified.known()[at] {
                 found.put_region(at, self.region(known, 0.0))?;
+            } else {
+                certified.codes(at, &mut scratch.codes);
+                found.put_bases(at, &scratch.codes, None)?;
             }
         }
         let chained = certified.chained().map(|(read, chains)| self.to_extend(read, chains));
@@ -162,7 +163,7 @@ impl BwaEngine {
     }
 }
 
-impl AlignmentEngine for BwaEngine {
+impl CohortEngine for BwaEngine {
     type Scratch = Scratch;
     type Candidates = Candidates;
     type Model = Model;
@@ -177,12 +178,13 @@ impl AlignmentEngine for BwaEngine {
         scratch: &mut Scratch,
         reads: &EngineReads<'_>,
     ) -> Result<Candidates, EngineError> {
-        if self.certify_reads(&mut scratch.certified, reads) {
+        let found = if self.certify_reads(&mut scratch.certified, reads) {
             self.find_some(scratch, reads)
         } else {
             Candidates::find(&self.index, &self.options, &mut scratch.library, reads)
-        }
-        .map_err(EngineError::Failed)
+        };
+        let found = found.and_then(|mut found| found.drop_bases().map(|()| found));
+        found.map_err(EngineError::Failed)
     }
 
     fn infer_cohort(&self, candidates: &[Candidates]) -> Result<Model, EngineError> {
@@ -196,13 +198,12 @@ impl AlignmentEngine for BwaEngine {
     fn emit(
         &self,
         scratch: &mut Scratch,
-        candidates: Candidates,
-        model: Option<&Model>,
-        ordinals: Ordinals,
+        seeded: SeededBatch<'_, Self>,
         sink: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
+        let SeededBatch { reads, candidates, model, ordinals } = seeded;
         candidates
-            .emit(&self.index, &self.options, &mut scratch.library, model, ordinals, sink)
+            .emit(&self.index, &self.options, &mut scratch.library, (reads, model, ordinals), sink)
             .map_err(EngineError::Failed)
     }
 
