@@ -12,7 +12,7 @@ use seqloom_align::input_error::CohortError;
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::source::{Fetch, FetchScratch, ReadSource, SourceError};
 use seqloom_runtime::placement::Plan;
-use seqloom_runtime::pool::WorkerPanic;
+use seqloom_runtime::pool::Stopped;
 
 use crate::sinks::{Files, SinkError};
 
@@ -68,7 +68,7 @@ pub(crate) enum ScheduleError {
     Ingest(#[from] IngestError<SinkError>),
     /// A worker panicked.
     #[error(transparent)]
-    Panic(#[from] WorkerPanic),
+    Panic(#[from] Stopped),
     /// A worker could not be put where it belongs.
     #[error("a worker could not be placed: {0}")]
     Placement(#[source] io::Error),

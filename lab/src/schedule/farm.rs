@@ -91,7 +91,7 @@ pub(super) fn run<E: CohortEngine>(job: &Job<'_, E>) -> Result<Told, ScheduleErr
         everybody,
         &farm.failure,
         || farm.wake_all(),
-        &|| Ok(()),
+        &|| true,
         |thread| match thread.checked_sub(1) {
             None => farm.emit(),
             Some(worker) => farm.work(worker),

@@ -14,7 +14,7 @@ use seqloom_format::templates::PackedTemplates;
 use seqloom_locks::Kind;
 use seqloom_rings::wake_up::WakeUp;
 use seqloom_runtime::failure::Failure;
-use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::pool::{self, Stopped};
 
 use super::{Files, RESULTS, SinkError, Strategy, records_in};
 use crate::digest::Records;
@@ -82,7 +82,7 @@ enum WriteError {
     #[error(transparent)]
     Sink(#[from] SinkError),
     #[error(transparent)]
-    Panic(#[from] WorkerPanic),
+    Panic(#[from] Stopped),
 }
 
 impl Outputs {
@@ -186,7 +186,7 @@ fn write_all(
             }
         }
     };
-    pool::run(plan.threads, &failure, || wake_up.wake_all(), &|| Ok(()), work)
+    pool::run(plan.threads, &failure, || wake_up.wake_all(), &|| true, work)
         .map_err(|error| error.to_string())?;
     let (counts, written) = (files.counts(), files.records() as f64);
     let records = written.max(1.0);

@@ -12,8 +12,9 @@ use std::sync::atomic::AtomicU64;
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::source::{InputBlock, ReadSource, SourceError};
 use seqloom_runtime::error::{Class, Place, RunError};
+use seqloom_runtime::flow;
 use seqloom_runtime::placement::Plan;
-use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::pool::Stopped;
 use seqloom_runtime::trace::Stage;
 
 use crate::cohort::{Batch, CohortRange, CutTotals, Pairing};
@@ -140,9 +141,9 @@ pub enum IngestError<S: std::error::Error> {
     /// The sink failed.
     #[error(transparent)]
     Sink(S),
-    /// A bug.
+    /// The workers were stopped.
     #[error(transparent)]
-    Panic(#[from] WorkerPanic),
+    Stopped(#[from] Stopped),
     /// A worker could not be put where it belongs.
     #[error("a worker could not be placed: {0}")]
     Placement(#[source] std::io::Error),
@@ -160,12 +161,6 @@ pub enum IngestError<S: std::error::Error> {
         /// What may be held.
         limit_bytes: u64,
     },
-    /// The source ended although reads are missing.
-    #[error("the input ended before its last block was delivered")]
-    Incomplete,
-    /// The run was stopped from outside.
-    #[error("interrupted")]
-    Interrupted,
 }
 
 impl<S: RunError> RunError for IngestError<S> {
@@ -175,11 +170,9 @@ impl<S: RunError> RunError for IngestError<S> {
             Self::Engine(engine) => engine.class(),
             Self::Emit(emit) => emit.class(),
             Self::Sink(sink) => sink.class(),
-            Self::Panic(panic) => panic.class(),
+            Self::Stopped(stop) => stop.class(),
             Self::Placement(_) => Class::System,
             Self::CohortTooLarge { .. } => Class::Usage,
-            Self::Incomplete => Class::Bug,
-            Self::Interrupted => Class::Interrupted,
         }
     }
 
@@ -189,11 +182,7 @@ impl<S: RunError> RunError for IngestError<S> {
             Self::Engine(engine) => engine.place(),
             Self::Emit(emit) => emit.place(),
             Self::Sink(sink) => sink.place(),
-            Self::Panic(_)
-            | Self::Placement(_)
-            | Self::CohortTooLarge { .. }
-            | Self::Incomplete
-            | Self::Interrupted => Place::default(),
+            Self::Stopped(_) | Self::Placement(_) | Self::CohortTooLarge { .. } => Place::default(),
         }
     }
 }
@@ -286,14 +275,10 @@ pub fn run<A: Aligner, S: BatchSink>(
     trace: &IngestTrace,
     watch: &dyn Fn() -> bool,
 ) -> Result<Ingested, IngestError<S::Error>> {
+    if lanes.is_empty() {
+        return Ok(Ingested::default());
+    }
     let ingest = Ingest::new(lanes, aligner, options, trace);
-    let watch = || if watch() { Ok(()) } else { Err(IngestError::Interrupted) };
-    pool::run(
-        options.threads,
-        &ingest.failure,
-        || ingest.wake(),
-        &watch,
-        |index| ingest.work(index),
-    )?;
+    flow::run(&ingest, options.threads, watch)?;
     ingest.finish()
 }

@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::source::{FetchScratch, ReadSource};
 use seqloom_runtime::failure::{Failure, lock};
-use seqloom_runtime::monitor::Monitor;
-use seqloom_runtime::schedule;
+use seqloom_runtime::flow::{Flow, Shared};
+use seqloom_runtime::pool::Stopped;
+use seqloom_runtime::schedule::Idle;
+use seqloom_runtime::trace::Stage;
 
 use super::lanes::Lanes;
 use super::scheduler::{Capacity, EmitTask, Scheduler, Seeded, Task};
@@ -28,9 +30,8 @@ pub(super) struct Ingest<'a, A: Aligner, S: BatchSink> {
     longest_given_bases: usize,
     options: &'a IngestOptions,
     trace: &'a IngestTrace,
-    schedulers: Monitor<Lanes<'a, A::ByCohorts>>,
-    /// Of no lane: it stops all.
-    pub(super) failure: Failure<IngestError<S::Error>>,
+    /// Its failure is of no lane: it stops all.
+    shared: Shared<Lanes<'a, A::ByCohorts>, IngestError<S::Error>>,
 }
 
 /// A lane but for its state.
@@ -43,7 +44,7 @@ struct Lane<'a, S: BatchSink> {
 }
 
 /// One worker's memory.
-struct Worker<A: Aligner, S: BatchSink> {
+pub(super) struct Worker<A: Aligner, S: BatchSink> {
     engine: A::Scratch,
     fetch: FetchScratch,
     sink: S::Scratch,
@@ -51,6 +52,63 @@ struct Worker<A: Aligner, S: BatchSink> {
 }
 
 type Outcome<S> = Result<(), IngestError<<S as BatchSink>::Error>>;
+
+impl<'a, A: Aligner, S: BatchSink> Flow for Ingest<'a, A, S> {
+    type Scheduler = Lanes<'a, A::ByCohorts>;
+    /// With the lane that it is of.
+    type Task = (usize, Task<'a, A::ByCohorts>);
+    type Worker = Worker<A, S>;
+    type Error = IngestError<S::Error>;
+
+    fn shared(&self) -> &Shared<Self::Scheduler, Self::Error> {
+        &self.shared
+    }
+
+    fn worker(&self, index: usize) -> Result<Worker<A, S>, Self::Error> {
+        // First of all, so that the worker's own memory is taken where it runs.
+        self.options.placement.take_slot(index).map_err(IngestError::Placement)?;
+        Ok(Worker {
+            engine: self.aligner.scratch()?,
+            fetch: FetchScratch::default(),
+            sink: self.lanes[0].sink.scratch().map_err(IngestError::Sink)?,
+            packed: PackedTemplates::default(),
+        })
+    }
+
+    fn next(lanes: &mut Self::Scheduler) -> Result<Self::Task, Idle> {
+        lanes.next_task()
+    }
+
+    fn perform(&self, worker: &mut Worker<A, S>, (lane, task): Self::Task) -> Outcome<S> {
+        let performed = match task {
+            Task::Fetch => self.fetch(worker, lane),
+            Task::Align(batch) => self.align(worker, lane, batch),
+            Task::Seed(engine, batch) => self.seed(engine, worker, lane, batch),
+            Task::Infer(engine, cohort, seeded) => self.infer(engine, lane, cohort, seeded),
+            Task::Emit(engine, task) => self.emit(engine, worker, lane, task),
+            Task::Fail(sequence, error) => {
+                self.fail_at(lane, sequence, error);
+                Ok(())
+            }
+        };
+        match performed {
+            Err(error) if error.is_of_lane() => {
+                self.lanes[lane].failure.set(error);
+                self.give_up(lane);
+                Ok(())
+            }
+            performed => performed,
+        }
+    }
+
+    fn wake(&self) {
+        self.lanes.iter().for_each(|lane| lane.sink.stop());
+    }
+
+    fn wait(&self) -> Option<&Stage> {
+        Some(&self.trace.wait)
+    }
+}
 
 impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
     pub(super) fn new(
@@ -72,11 +130,10 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
             lanes.push(Lane { source, tags, sink, outside, failure });
             schedulers.push(scheduler);
         }
-        let schedulers = Monitor::new(Lanes::new(schedulers, capacity, limits));
+        let shared = Shared::new(Lanes::new(schedulers, capacity, limits));
         // An engine that works by batches makes the records of longer reads, too.
         let longest_given_bases = by_cohorts.map_or(usize::MAX, CohortEngine::longest_read_bases);
-        let failure = Failure::default();
-        Self { lanes, aligner, longest_given_bases, options, trace, schedulers, failure }
+        Self { lanes, aligner, longest_given_bases, options, trace, shared }
     }
 
     /// What was done; the failure of the first lane that has failed.
@@ -84,7 +141,7 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
         if let Some(error) = self.lanes.iter().find_map(|lane| lane.failure.take()) {
             return Err(error);
         }
-        let schedulers = self.schedulers.into_inner();
+        let schedulers = self.shared.into_scheduler();
         let peak_held_bytes = schedulers.peak_held_bytes();
         let records = self.trace.records.load(Ordering::Relaxed);
         let totals = IngestTotals { records, peak_held_bytes, ..IngestTotals::default() };
@@ -95,7 +152,7 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
         }
         for scheduler in schedulers.all() {
             if !scheduler.cut_everything() {
-                return Err(IngestError::Incomplete);
+                return Err(Stopped::Incomplete.into());
             }
             ingested.totals.add(scheduler.totals(), scheduler.bam_totals());
             ingested.lane_templates.push(scheduler.totals().templates);
@@ -103,73 +160,19 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
         Ok(ingested)
     }
 
-    /// What one worker does.
-    pub(super) fn work(&self, index: usize) -> Outcome<S> {
-        // First of all, so that the worker's own memory is taken where it runs.
-        self.options.placement.take_slot(index).map_err(IngestError::Placement)?;
-        let Some(first) = self.lanes.first() else { return Ok(()) };
-        let mut worker = Worker {
-            engine: self.aligner.scratch()?,
-            fetch: FetchScratch::default(),
-            sink: first.sink.scratch().map_err(IngestError::Sink)?,
-            packed: PackedTemplates::default(),
-        };
-        while let Some((lane, task)) = self.trace.wait.time(|| self.next_task()) {
-            match self.perform(&mut worker, lane, task) {
-                Err(error) if error.is_of_lane() => {
-                    self.lanes[lane].failure.set(error);
-                    self.give_up(lane);
-                }
-                outcome => outcome?,
-            }
-        }
-        Ok(())
-    }
-
-    fn perform(
-        &self,
-        worker: &mut Worker<A, S>,
-        lane: usize,
-        task: Task<'_, A::ByCohorts>,
-    ) -> Outcome<S> {
-        match task {
-            Task::Fetch => self.fetch(worker, lane),
-            Task::Align(batch) => self.align(worker, lane, batch),
-            Task::Seed(engine, batch) => self.seed(engine, worker, lane, batch),
-            Task::Infer(engine, cohort, seeded) => self.infer(engine, lane, cohort, seeded),
-            Task::Emit(engine, task) => self.emit(engine, worker, lane, task),
-            Task::Fail(sequence, error) => {
-                self.fail_at(lane, sequence, error);
-                Ok(())
-            }
-        }
-    }
-
-    /// The next task, waiting for one if need be; `None` when all is done or the run has failed.
-    fn next_task(&self) -> Option<(usize, Task<'a, A::ByCohorts>)> {
-        let stopped = || self.failure.stopped();
-        schedule::next_task(&self.schedulers, stopped, Lanes::next_task)
-    }
-
     fn fetch(&self, worker: &mut Worker<A, S>, lane: usize) -> Outcome<S> {
         let source = self.lanes[lane].source;
         let fetched = self.trace.fetch.time(|| source.fetch(&mut worker.fetch))?;
-        if self.schedulers.update(|lanes| lanes.fetched(lane, fetched)) {
+        if self.shared.scheduler().update(|lanes| lanes.fetched(lane, fetched)) {
             self.end(lane);
         }
         Ok(())
     }
 
-    /// Has the workers look at the failure.
-    pub(super) fn wake(&self) {
-        self.schedulers.wake_all();
-        self.lanes.iter().for_each(|lane| lane.sink.stop());
-    }
-
     /// A lane has failed: nobody continues it, nor those behind it.
     fn give_up(&self, lane: usize) {
-        self.schedulers.update(|lanes| lanes.give_up(lane));
-        self.schedulers.wake_all();
+        self.shared.scheduler().update(|lanes| lanes.give_up(lane));
+        self.shared.scheduler().wake_all();
         self.lanes[lane..].iter().for_each(|lane| lane.sink.stop());
     }
 
@@ -211,13 +214,16 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
         drop(reads);
         let held_bytes = engine.held_bytes(&candidates) + batch.held_bytes();
         let seeded = Seeded { batch, candidates, held_bytes };
-        self.schedulers.update(|lanes| lanes.seeded(lane, seeded)).map_or(Ok(()), |held_bytes| {
-            Err(IngestError::CohortTooLarge {
-                cohort_bases: self.options.cohort_bases,
-                held_bytes,
-                limit_bytes: self.options.held_limits.cohort_bytes,
-            })
-        })
+        self.shared.scheduler().update(|lanes| lanes.seeded(lane, seeded)).map_or(
+            Ok(()),
+            |held_bytes| {
+                Err(IngestError::CohortTooLarge {
+                    cohort_bases: self.options.cohort_bases,
+                    held_bytes,
+                    limit_bytes: self.options.held_limits.cohort_bytes,
+                })
+            },
+        )
     }
 
     fn infer(
@@ -235,7 +241,9 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
             .zip(candidates)
             .map(|((batch, held_bytes), candidates)| Seeded { batch, candidates, held_bytes })
             .collect();
-        self.schedulers.update(|lanes| lanes.inferred(lane, cohort, &Arc::new(model), seeded));
+        self.shared
+            .scheduler()
+            .update(|lanes| lanes.inferred(lane, cohort, &Arc::new(model), seeded));
         Ok(())
     }
 
@@ -269,7 +277,7 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
     }
 
     fn emitted(&self, lane: usize, sequence: u64, held_bytes: u64) {
-        if self.schedulers.update(|lanes| lanes.emitted(lane, sequence, held_bytes)) {
+        if self.shared.scheduler().update(|lanes| lanes.emitted(lane, sequence, held_bytes)) {
             self.end(lane);
         }
     }

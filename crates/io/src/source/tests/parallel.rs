@@ -43,7 +43,7 @@ impl Text {
                 let (name, comment) = title.split_once(' ').unwrap_or((title, ""));
                 Read {
                     // `@` is no letter of a name: they are renamed.
-                    name: name.replace('@', "_").into(),
+                    name: name.replace('@', "_"),
                     bases: bases.clone(),
                     qualities: qualities.clone(),
                     extra: comment.as_bytes().to_vec(),
