@@ -92,7 +92,7 @@ impl Candidates {
 }
 
 /// The chains of reads by the library's own search, filtered.
-fn chains_of(
+pub(super) fn chains_of(
     index: &Index,
     options: &Options,
     scratch: &mut Scratch,
@@ -154,7 +154,7 @@ fn kept_chains(
 }
 
 /// The regions of reads by the library's extension of their chains.
-fn regions_of(
+pub(super) fn regions_of(
     index: &Index,
     options: &Options,
     scratch: &mut Scratch,

@@ -120,6 +120,28 @@ pub(super) struct LibraryRead {
     chemistry: i8,
 }
 
+#[cfg(test)]
+impl LibraryRead {
+    /// A read that is nothing but its codes, which the library may change in their place.
+    pub(super) fn of_codes(codes: &mut [u8]) -> Self {
+        let (text, null) = (std::ptr::null_mut(), std::ptr::null_mut());
+        Self {
+            bases: codes.len() as c_int,
+            id: 0,
+            name: text,
+            comment: text,
+            sequence: codes.as_mut_ptr(),
+            qualities: null,
+            text,
+            records: std::ptr::null_mut(),
+            record_count: 0,
+            record_room: 0,
+            original: text,
+            chemistry: -1,
+        }
+    }
+}
+
 /// `mem_chain_t`.
 #[repr(C)]
 pub(super) struct LibraryChain {
@@ -200,30 +222,30 @@ pub(super) struct Region {
     pub(crate) read_end: i32,
     /// Sequence of the reference.
     pub(crate) sequence: i32,
-    dedup_rank: i32,
+    pub(super) dedup_rank: i32,
     chain: *mut c_void,
     /// Best score of an extension, which may end before the read does.
     pub(crate) score: i32,
     /// Score of the region itself.
     pub(crate) true_score: i32,
-    sub: i32,
-    alt_score: i32,
-    tandem_score: i32,
-    sub_count: i32,
+    pub(super) sub: i32,
+    pub(super) alt_score: i32,
+    pub(super) tandem_score: i32,
+    pub(super) sub_count: i32,
     /// Band width of the extension.
     pub(crate) band: i32,
     /// Bases in seeds; read by the MAPQ formula that bwa does not use.
     pub(crate) seed_cover: i32,
-    secondary: i32,
-    secondary_all: i32,
+    pub(super) secondary: i32,
+    pub(super) secondary_all: i32,
     /// Length of the seed that was extended.
     pub(crate) seed_length: i32,
     /// Occurrences of the most frequent seed.
     pub(crate) seed_occurrences: i32,
     /// `n_comp:30, is_alt:2`.
-    components_and_alt: u32,
-    repetitive: f32,
-    hash: u64,
+    pub(super) components_and_alt: u32,
+    pub(super) repetitive: f32,
+    pub(super) hash: u64,
     flag: i32,
     hypothesis: i8,
     strand_hypothesis: i8,

@@ -219,3 +219,7 @@ impl AlignmentEngine for BwaEngine {
 mod certified_rules_tests;
 #[cfg(test)]
 mod certified_tests;
+#[cfg(test)]
+mod oracle;
+#[cfg(test)]
+mod oracle_tests;
