@@ -9,13 +9,13 @@ use crate::engine::Read;
 use crate::index::{BuildOptions, IndexPaths, build, plan};
 
 /// A genome's index, in a folder of its own.
-struct Indexed {
+pub(super) struct Indexed {
     folder: tempfile::TempDir,
     contigs: Vec<(String, u64)>,
 }
 
 impl Indexed {
-    fn new(genome: &Genome) -> Self {
+    pub(super) fn new(genome: &Genome) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let fasta = folder.path().join("genome.fa");
         genome.write_fasta(&fasta).unwrap();
@@ -25,11 +25,11 @@ impl Indexed {
         Self { folder, contigs: contigs.collect() }
     }
 
-    fn prefix(&self) -> std::path::PathBuf {
+    pub(super) fn prefix(&self) -> std::path::PathBuf {
         self.folder.path().join("genome.fa")
     }
 
-    fn engine(&self, options: &BwaOptions) -> BwaEngine {
+    pub(super) fn engine(&self, options: &BwaOptions) -> BwaEngine {
         BwaEngine::load(&self.prefix(), &self.contigs, options, 1).unwrap()
     }
 }
@@ -188,7 +188,7 @@ pub(super) fn turned(bases: &[u8]) -> Vec<u8> {
 /// Copies of units at every distance of 0 to 8 mismatches and 0 to 3 gaps, on both strands, some
 /// as often as bwa's limits are (2, 10, 11, 19 to 21, more than 500 and 1,000), in tandem, at the
 /// ends of sequences and across them; and the places where they lie.
-fn hostile_genome(dice: &mut Dice) -> (Genome, Vec<[usize; 2]>) {
+pub(super) fn hostile_genome(dice: &mut Dice) -> (Genome, Vec<[usize; 2]>) {
     let (mut text, mut spots) = (dice.bases(500), Vec::new());
     let mut put = |text: &mut Vec<u8>, dice: &mut Dice, copy: &[u8], beside: usize| {
         spots.push([text.len(), text.len() + copy.len()]);
@@ -252,7 +252,12 @@ fn hostile_genome(dice: &mut Dice) -> (Genome, Vec<[usize; 2]>) {
 }
 
 /// Reads whose bases begin, end or lie in a copy, with 0 to 6 mismatches and sometimes a gap.
-fn reads_at(dice: &mut Dice, genome: &Genome, spots: &[[usize; 2]], count: usize) -> Vec<Vec<u8>> {
+pub(super) fn reads_at(
+    dice: &mut Dice,
+    genome: &Genome,
+    spots: &[[usize; 2]],
+    count: usize,
+) -> Vec<Vec<u8>> {
     let text: Vec<u8> = genome.contigs.iter().flat_map(|c| c.bases.iter().copied()).collect();
     let read = |_| {
         let length = [60, 76, 100, 150, 150, 250][dice.below(6)];

@@ -9,7 +9,8 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// `mem_seed_t`.
-pub(super) use crate::certified::PlacedSeed as LibrarySeed;
+pub(super) use super::chain::build::PlacedSeed as LibrarySeed;
+use super::chain::filter::Chosen;
 use crate::index::Block;
 
 /// The library's own version number whose layout this is.
@@ -161,9 +162,10 @@ pub(super) struct LibraryChain {
 }
 
 impl LibraryChain {
-    /// The bits of a chain that has not been looked at, without bisulfite hypothesis (-1).
-    pub(super) fn bits(alternate: bool) -> u32 {
-        0b11 << 30 | u32::from(alternate) << 29
+    /// The bits of a chain that is kept, without bisulfite hypothesis (-1).
+    pub(super) fn bits(chosen: &Chosen, alternate: bool) -> u32 {
+        let weight = chosen.weight as u32 & ((1 << 27) - 1);
+        0b11 << 30 | u32::from(alternate) << 29 | (chosen.kept as u32) << 27 | weight
     }
 }
 

@@ -12,6 +12,7 @@ use std::ptr;
 use bwa_mem3_sys as sys;
 use seqloom_format::names::check_read_name;
 
+use super::chain::filter::Filter;
 use super::extension::ToExtend;
 use super::index::{Index, Options};
 use super::layout::{self, CandidatesHandle, LibraryRead, LibrarySeed, Region, Regions};
@@ -36,6 +37,7 @@ pub(super) struct Scratch {
     room_bases: usize,
     /// First seeds of chains, the library's.
     seeds: Vec<LibrarySeed>,
+    filter: Filter,
 }
 
 // SAFETY: the library keeps no reference to the thread that made it.
@@ -48,7 +50,8 @@ impl Scratch {
         if handle.is_null() {
             return Err(last_error());
         }
-        Ok(Self { handle, room_bases: 0, seeds: Vec::with_capacity(FIRST_SEEDS) })
+        let (seeds, filter) = (Vec::with_capacity(FIRST_SEEDS), Filter::default());
+        Ok(Self { handle, room_bases: 0, seeds, filter })
     }
 
     /// Makes room for `bases` of [`KERNEL_READS`] reads.
@@ -78,6 +81,10 @@ impl Scratch {
 
     pub(super) fn handle(&self) -> *mut sys::BwaScratch {
         self.handle
+    }
+
+    pub(super) fn filter(&mut self) -> &mut Filter {
+        &mut self.filter
     }
 
     /// Memory for first seeds of chains, and for how many.
@@ -208,8 +215,8 @@ impl Candidates {
         }
     }
 
-    /// Gives read `at`, which went in without bases, its bases: as codes 0 to 3, or, if the library
-    /// is to search for them, as letters.
+    /// Gives read `at`, which went in without bases, its bases: as codes, or, if the library is to
+    /// search for them, as letters.
     ///
     /// # Errors
     /// Out of memory.

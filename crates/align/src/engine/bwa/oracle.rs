@@ -7,12 +7,16 @@ use std::ptr;
 
 use bwa_mem3_sys as sys;
 
-use super::extension;
+use super::BwaEngine;
+use super::chain::filter::Filter;
+use super::extension::{self, ToFilter};
 use super::index::{Index, Options};
 use super::layout::{
     LibraryChain, LibraryChains, LibraryRead, LibrarySeed, Reference, Region, Regions, Sequences,
 };
 use super::library::{Model, Scratch};
+use super::seed::Searches;
+use crate::certified::Tables;
 
 /// A chain as the library's search and filter leave it.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,9 +43,18 @@ impl FilteredChain {
             bits: chain.bits,
             repetitive: chain.repetitive,
             first: chain.first,
-            seeds: seeds.to_vec(),
+            // The library's extension writes to `region`, and nothing does before.
+            seeds: seeds.iter().map(|&seed| LibrarySeed { region: 0, ..seed }).collect(),
         }
     }
+}
+
+fn copied(chains: &LibraryChains) -> Vec<FilteredChain> {
+    let items = (0..chains.count).map(|at| {
+        // SAFETY: there are so many in the block, and they point to their seeds.
+        unsafe { FilteredChain::of(&*chains.items.add(at)) }
+    });
+    items.collect()
 }
 
 /// Frees the chains of a read, and those of their seeds that do not lie in a scratch.
@@ -65,8 +78,8 @@ fn library_reads(codes: &mut [Vec<u8>]) -> Vec<LibraryRead> {
     codes.iter_mut().map(|codes| LibraryRead::of_codes(codes)).collect()
 }
 
-/// The chains of reads, given as codes 0 to 4, as the library's search makes and filters them
-/// (`mem_kernel1_core`).
+/// The chains of reads, given as letters or as codes 0 to 4, as the library's search makes and
+/// filters them (`mem_kernel1_core`).
 pub(super) fn filtered_chains(
     index: &Index,
     options: &Options,
@@ -76,20 +89,69 @@ pub(super) fn filtered_chains(
     let mut codes = reads.to_vec();
     let mut reads = library_reads(&mut codes);
     let all = extension::chains_of(index, options, scratch, &mut reads).unwrap();
-    let copied = |chains: &LibraryChains| {
-        let items = (0..chains.count).map(|at| {
-            // SAFETY: there are so many in the block, and they point to their seeds.
-            unsafe { FilteredChain::of(&*chains.items.add(at)) }
-        });
-        items.collect()
-    };
     let found = all.iter().map(copied).collect();
     all.iter().for_each(free_chains);
     found
 }
 
-/// The regions of reads, given as codes 0 to 4, as the library's search and extension find them
-/// (`mem_kernel1_core`, `mem_kernel2_core`).
+/// The chains of reads, given as letters and as codes, as our own search makes and filters them.
+pub(super) fn own_chains(
+    engine: &BwaEngine,
+    searches: &mut Searches,
+    reads: &[Vec<u8>],
+    codes: &[Vec<u8>],
+) -> Vec<Vec<FilteredChain>> {
+    let (mut codes, mut filter) = (codes.to_vec(), Filter::default());
+    let library_reads = library_reads(&mut codes);
+    let search = engine.search.as_ref().unwrap();
+    let tables = Tables::new(engine.index.parts(), &search.table);
+    searches.clear();
+    reads.iter().enumerate().for_each(|(number, read)| searches.add(number, read));
+    searches.find(&tables);
+    let mut all = vec![Vec::new(); reads.len()];
+    while let Some(some) = searches.chain_some(engine.loaded(), &tables, search.limits, 0) {
+        for (number, chains) in some {
+            let (index, options) = (&engine.index, &engine.options);
+            let of = ToFilter { index, options, reads: &library_reads, number };
+            let kept = extension::filtered(of, chains, &mut filter).unwrap();
+            all[number] = copied(&kept);
+            free_chains(&kept);
+        }
+    }
+    all
+}
+
+/// Which chains of a read the library's filter keeps (`mem_chain_flt`); their
+/// numbers stand for sequences. They are given by their seeds, and whether they are of ALT
+/// sequences.
+pub(super) fn chosen(options: &Options, chains: &[(Vec<LibrarySeed>, bool)]) -> Vec<FilteredChain> {
+    let mut seeds: Vec<_> = chains.iter().map(|(seeds, _)| seeds.clone()).collect();
+    let chain =
+        |((number, (_, alternate)), seeds): ((usize, &(_, bool)), &mut Vec<LibrarySeed>)| {
+            LibraryChain {
+                read: 0,
+                current: 0,
+                count: seeds.len() as c_int,
+                room: 1,
+                first: -1,
+                sequence: number as i32,
+                bits: 0b11 << 30 | u32::from(*alternate) << 29,
+                repetitive: 0.0,
+                place: seeds[0].place,
+                seeds: seeds.as_mut_ptr(),
+            }
+        };
+    let mut chains: Vec<_> = chains.iter().enumerate().zip(&mut seeds).map(chain).collect();
+    // SAFETY: the chains have one seed or more each, which with room 1 are not freed.
+    unsafe {
+        let count = chains.len() as c_int;
+        let count = mem_chain_flt(options.pointer(), count, chains.as_mut_ptr(), 0);
+        chains[..count as usize].iter().map(|chain| FilteredChain::of(chain)).collect()
+    }
+}
+
+/// The regions of reads, given as letters or as codes 0 to 4, as the library's search and extension
+/// find them (`mem_kernel1_core`, `mem_kernel2_core`).
 pub(super) fn regions(
     index: &Index,
     options: &Options,
@@ -430,6 +492,13 @@ fn reference(index: &Index) -> &Reference {
 
 // `bwamem.h`, `bwa.h` and `ksw.h` of the engine; by the names that C++ gives them where it does.
 unsafe extern "C" {
+    #[link_name = "_Z13mem_chain_fltPK9mem_opt_tiP11mem_chain_ti"]
+    fn mem_chain_flt(
+        options: *const sys::mem_opt_t,
+        count: c_int,
+        chains: *mut LibraryChain,
+        tid: c_int,
+    ) -> c_int;
     #[link_name = "_Z20ks_introsort_mem_fltmP11mem_chain_t"]
     fn ks_introsort_mem_flt(count: usize, chains: *mut LibraryChain);
     #[link_name = "_Z24ks_introsort_mem_ars2_m2mP12mem_alnreg_t"]
