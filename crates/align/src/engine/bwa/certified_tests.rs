@@ -8,19 +8,44 @@ use crate::certified::Verdict;
 use crate::engine::Read;
 use crate::index::{BuildOptions, IndexPaths, build, plan};
 
+/// A genome's index, in a folder of its own.
+pub(super) struct Indexed {
+    folder: tempfile::TempDir,
+    contigs: Vec<(String, u64)>,
+}
+
+impl Indexed {
+    pub(super) fn new(genome: &Genome) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let fasta = folder.path().join("genome.fa");
+        genome.write_fasta(&fasta).unwrap();
+        let plan = plan(&fasta, &BuildOptions::default(), &|_, _| ()).unwrap();
+        build(plan, &fasta, &|_, _| ()).unwrap();
+        let contigs = genome.contigs.iter().map(|c| (c.name.clone(), c.bases.len() as u64));
+        Self { folder, contigs: contigs.collect() }
+    }
+
+    pub(super) fn prefix(&self) -> std::path::PathBuf {
+        self.folder.path().join("genome.fa")
+    }
+
+    pub(super) fn engine(&self, options: &BwaOptions) -> BwaEngine {
+        BwaEngine::load(&self.prefix(), &self.contigs, options, 1).unwrap()
+    }
+}
+
+/// An engine of a genome, which searches by the library alone.
+pub(super) fn plain_engine(genome: &Genome, options: &BwaOptions) -> BwaEngine {
+    Indexed::new(genome).engine(options)
+}
+
 /// Two engines of one genome, the second with the certified path.
 fn engines(genome: &Genome, options: &BwaOptions, reads: &Arc<CertifiedReads>) -> [BwaEngine; 2] {
-    let here = tempfile::tempdir().unwrap();
-    let fasta = here.path().join("genome.fa");
-    genome.write_fasta(&fasta).unwrap();
-    let plan = plan(&fasta, &BuildOptions::default(), &|_, _| ()).unwrap();
-    build(plan, &fasta, &|_, _| ()).unwrap();
-    let contigs = genome.contigs.iter().map(|c| (c.name.clone(), c.bases.len() as u64));
-    let contigs: Vec<_> = contigs.collect();
-    let load = || BwaEngine::load(&fasta, &contigs, options, 1).unwrap();
-    let mut certified = load();
-    certified.certify(&IndexPaths::new(&fasta).fast(), reads.clone()).unwrap();
-    [load(), certified]
+    let indexed = Indexed::new(genome);
+    let mut certified = indexed.engine(options);
+    let table = IndexPaths::new(&indexed.prefix()).fast();
+    certified.certify(&table, reads.clone()).unwrap();
+    [indexed.engine(options), certified]
 }
 
 fn pair(template: &Template) -> [Read<'_>; 2] {
@@ -163,7 +188,7 @@ pub(super) fn turned(bases: &[u8]) -> Vec<u8> {
 /// Copies of units at every distance of 0 to 8 mismatches and 0 to 3 gaps, on both strands, some
 /// as often as bwa's limits are (2, 10, 11, 19 to 21, more than 500 and 1,000), in tandem, at the
 /// ends of sequences and across them; and the places where they lie.
-fn hostile_genome(dice: &mut Dice) -> (Genome, Vec<[usize; 2]>) {
+pub(super) fn hostile_genome(dice: &mut Dice) -> (Genome, Vec<[usize; 2]>) {
     let (mut text, mut spots) = (dice.bases(500), Vec::new());
     let mut put = |text: &mut Vec<u8>, dice: &mut Dice, copy: &[u8], beside: usize| {
         spots.push([text.len(), text.len() + copy.len()]);
@@ -227,7 +252,12 @@ fn hostile_genome(dice: &mut Dice) -> (Genome, Vec<[usize; 2]>) {
 }
 
 /// Reads whose bases begin, end or lie in a copy, with 0 to 6 mismatches and sometimes a gap.
-fn reads_at(dice: &mut Dice, genome: &Genome, spots: &[[usize; 2]], count: usize) -> Vec<Vec<u8>> {
+pub(super) fn reads_at(
+    dice: &mut Dice,
+    genome: &Genome,
+    spots: &[[usize; 2]],
+    count: usize,
+) -> Vec<Vec<u8>> {
     let text: Vec<u8> = genome.contigs.iter().flat_map(|c| c.bases.iter().copied()).collect();
     let read = |_| {
         let length = [60, 76, 100, 150, 150, 250][dice.below(6)];

@@ -12,9 +12,11 @@ use std::ptr;
 use bwa_mem3_sys as sys;
 use seqloom_format::names::check_read_name;
 
+use super::chain::filter::Filter;
 use super::extension::ToExtend;
 use super::index::{Index, Options};
 use super::layout::{self, CandidatesHandle, LibraryRead, LibrarySeed, Region, Regions};
+use super::seed::code_of;
 use crate::engine::{EngineReads, Ordinals, Origin, Read, RecordSink};
 
 /// Reads that the library's kernels take at a time.
@@ -36,6 +38,7 @@ pub(super) struct Scratch {
     room_bases: usize,
     /// First seeds of chains, the library's.
     seeds: Vec<LibrarySeed>,
+    filter: Filter,
 }
 
 // SAFETY: the library keeps no reference to the thread that made it.
@@ -48,7 +51,8 @@ impl Scratch {
         if handle.is_null() {
             return Err(last_error());
         }
-        Ok(Self { handle, room_bases: 0, seeds: Vec::with_capacity(FIRST_SEEDS) })
+        let (seeds, filter) = (Vec::with_capacity(FIRST_SEEDS), Filter::default());
+        Ok(Self { handle, room_bases: 0, seeds, filter })
     }
 
     /// Makes room for `bases` of [`KERNEL_READS`] reads.
@@ -78,6 +82,10 @@ impl Scratch {
 
     pub(super) fn handle(&self) -> *mut sys::BwaScratch {
         self.handle
+    }
+
+    pub(super) fn filter(&mut self) -> &mut Filter {
+        &mut self.filter
     }
 
     /// Memory for first seeds of chains, and for how many.
@@ -258,7 +266,7 @@ impl Candidates {
         let mut codes = Vec::new();
         for (at, read) in reads.pairs.iter().flatten().chain(&reads.singles).enumerate() {
             codes.clear();
-            codes.extend(read.bases.iter().map(|&letter| code(letter)));
+            codes.extend(read.bases.iter().map(|&letter| code_of(letter)));
             self.put_bases(at, &codes, read.qualities)?;
         }
         Ok(())
@@ -374,18 +382,6 @@ impl Drop for Candidates {
 /// Of names longer than BAM can hold the library ends the process.
 fn check_names(reads: &[Read<'_>]) -> Result<(), String> {
     reads.iter().try_for_each(|read| check_read_name(read.name)).map_err(|fault| fault.to_string())
-}
-
-/// The library's code of a letter (`nst_nt4_table`): 5 for a gap, 4 for what is no base.
-fn code(letter: u8) -> u8 {
-    match letter {
-        b'A' | b'a' => 0,
-        b'C' | b'c' => 1,
-        b'G' | b'g' => 2,
-        b'T' | b't' => 3,
-        b'-' => 5,
-        _ => 4,
-    }
 }
 
 fn without_bases(read: Read<'_>) -> Read<'_> {

@@ -4,11 +4,14 @@
 //! reads environment variables and may abort: see [`fence`](super::fence), and
 //! [`index::check`](crate::index) for what is verified before it opens a file.
 
+pub(crate) mod chain;
 mod extension;
 mod index;
 mod layout;
 mod library;
 mod options;
+pub(crate) mod order;
+mod seed;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,8 +23,12 @@ pub(crate) use library::Candidates;
 use library::Model;
 pub use options::{BwaOptions, InsertSize, Preset};
 
+use chain::build::Chains;
+use seed::Searches;
+
 use crate::certified::{
-    CertifiedPath, CertifiedReads, Chained, Chains, Known, LoadedIndex, MainChain, Work,
+    CertifiedPath, CertifiedReads, ChainLimits, Chained, Known, LoadedIndex, MainChain, Tables,
+    Work,
 };
 use crate::index::{FastTable, FastTableError};
 
@@ -41,13 +48,22 @@ pub struct BwaEngine {
     index: Index,
     options: Options,
     insert_size: Option<InsertSize>,
+    /// Our own search, in place of the library's.
+    search: Option<OwnSearch>,
     certified: Option<CertifiedPath>,
+}
+
+/// What our own search is by.
+struct OwnSearch {
+    table: Arc<FastTable>,
+    limits: ChainLimits,
 }
 
 /// Working memory of one worker.
 pub struct Scratch {
     library: library::Scratch,
     certified: Work,
+    searches: Searches,
     /// Bases of a read, as codes.
     codes: Vec<u8>,
 }
@@ -82,30 +98,38 @@ impl BwaEngine {
         })?;
         let settings = options.library().map_err(EngineError::Failed)?;
         let insert_size = options.insert_size;
-        Ok(Self { index, options: settings, insert_size, certified: None })
+        Ok(Self { index, options: settings, insert_size, search: None, certified: None })
     }
 
     /// Loads the table at `path`, and takes regions from it from now on where it can be shown what
-    /// they are. The records are the same. `reads` counts what becomes of the reads.
+    /// they are, and searches for the seeds of other reads by it. The records are the same. `reads`
+    /// counts what becomes of the reads.
     ///
     /// # Errors
-    /// Why that is not done.
+    /// Why no regions are taken.
     pub fn certify(&mut self, path: &Path, reads: Arc<CertifiedReads>) -> Result<(), NotCertified> {
-        let scoring = self.options.scoring().map_err(NotCertified::Options)?;
         let parts = self.index.parts();
-        let table = FastTable::read(path, parts.packed, parts.bases)?;
+        let table = Arc::new(FastTable::read(path, parts.packed, parts.bases)?);
+        self.search = self
+            .options
+            .chain_limits()
+            .map(|limits| OwnSearch { table: Arc::clone(&table), limits });
+        let scoring = self.options.scoring().map_err(NotCertified::Options)?;
         self.certified = Some(CertifiedPath::new(table, scoring, reads));
         Ok(())
     }
 
-    /// Whether something is known of a read, which is then in `work`.
-    fn certify_reads(&self, work: &mut Work, reads: &EngineReads<'_>) -> bool {
-        let Some(path) = &self.certified else { return false };
-        let index = LoadedIndex { parts: self.index.parts(), sequences: self.index.sequences() };
+    fn loaded(&self) -> LoadedIndex<'_> {
+        LoadedIndex { parts: self.index.parts(), sequences: self.index.sequences() }
+    }
+
+    /// Finds out what is known of the reads, which is then in `work`.
+    fn certify_reads(&self, work: &mut Work, reads: &EngineReads<'_>) {
         let all: Vec<_> = reads.pairs.iter().flatten().chain(&reads.singles).collect();
-        let count = all.len();
-        path.certify(index, all.into_iter(), work);
-        !(0..count).all(|at| work.is_unknown(at))
+        match &self.certified {
+            Some(path) => path.certify(self.loaded(), all.into_iter(), work),
+            None => work.know_nothing(all.len()),
+        }
     }
 
     /// The region that the library would have found, in a read of which the share `repetitive` lies
@@ -132,34 +156,52 @@ impl BwaEngine {
         ToExtend { at: read.number, chained: Some(KnownChains { chains, known }) }
     }
 
-    /// The regions of a batch of which some are known. Its reads go in without bases, so that their
-    /// places in it stay, with those regions that are known; the others get their bases, and the
-    /// library finds their regions, from their chains where these are known.
-    fn find_some(
+    /// The regions of a batch by our own search. Its reads go in without bases, so that their places
+    /// in it stay, with those regions that are known; the others get their bases, and the library
+    /// finds their regions from their chains.
+    fn find_by(
         &self,
+        search: &OwnSearch,
         scratch: &mut Scratch,
         reads: &EngineReads<'_>,
     ) -> Result<Candidates, String> {
-        let certified = &mut scratch.certified;
-        let library = &mut scratch.library;
+        let Scratch { library, certified, searches, codes } = scratch;
         let mut found = Candidates::without_bases(&self.index, &self.options, library, reads)?;
-        let mut to_extend = Vec::new();
+        searches.clear();
         for (at, read) in reads.pairs.iter().flatten().chain(&reads.singles).enumerate() {
-            if certified.is_unknown(at) {
-                to_extend.extend(found.put_searched(at, read)?);
-                continue;
-            }
             if let Some(known) = &certified.known()[at] {
                 found.put_region(at, self.region(known, 0.0))?;
-            } else {
-                certified.codes(at, &mut scratch.codes);
-                found.put_bases(at, &scratch.codes, None)?;
+                continue;
             }
+            if certified.is_unknown(at) {
+                codes.clear();
+                codes.extend(read.bases.iter().map(|&letter| seed::code_of(letter)));
+                searches.add(at, read.bases);
+            } else {
+                certified.codes(at, codes);
+            }
+            found.put_bases(at, codes, None)?;
         }
+        let tables = Tables::new(self.index.parts(), &search.table);
+        searches.find(&tables);
+        let mut rows = certified.rows();
         let chained = certified.chained().map(|(read, chains)| self.to_extend(read, chains));
-        to_extend.extend(chained);
-        found.extend(&self.index, &self.options, library, &mut to_extend)?;
-        Ok(found)
+        let mut chained: Vec<_> = chained.collect();
+        loop {
+            let mut to_extend: Vec<ToExtend<'_>> = std::mem::take(&mut chained);
+            let some = searches.chain_some(self.loaded(), &tables, search.limits, rows);
+            let is_last = some.is_none();
+            let searched = some.into_iter().flatten().filter(|(_, chains)| !chains.is_empty());
+            to_extend.extend(searched.map(|(at, chains)| ToExtend {
+                at,
+                chained: Some(KnownChains { chains, known: None }),
+            }));
+            found.extend(&self.index, &self.options, library, &mut to_extend)?;
+            if is_last {
+                return Ok(found);
+            }
+            rows = 0;
+        }
     }
 }
 
@@ -170,7 +212,8 @@ impl CohortEngine for BwaEngine {
 
     fn scratch(&self) -> Result<Scratch, EngineError> {
         let library = library::Scratch::new().map_err(EngineError::Failed)?;
-        Ok(Scratch { library, certified: Work::default(), codes: Vec::new() })
+        let (certified, searches) = (Work::default(), Searches::default());
+        Ok(Scratch { library, certified, searches, codes: Vec::new() })
     }
 
     fn seed_extend(
@@ -178,8 +221,9 @@ impl CohortEngine for BwaEngine {
         scratch: &mut Scratch,
         reads: &EngineReads<'_>,
     ) -> Result<Candidates, EngineError> {
-        let found = if self.certify_reads(&mut scratch.certified, reads) {
-            self.find_some(scratch, reads)
+        let found = if let Some(search) = &self.search {
+            self.certify_reads(&mut scratch.certified, reads);
+            self.find_by(search, scratch, reads)
         } else {
             Candidates::find(&self.index, &self.options, &mut scratch.library, reads)
         };
@@ -220,3 +264,9 @@ impl CohortEngine for BwaEngine {
 mod certified_rules_tests;
 #[cfg(test)]
 mod certified_tests;
+#[cfg(test)]
+mod oracle;
+#[cfg(test)]
+mod oracle_tests;
+#[cfg(test)]
+mod search_tests;
