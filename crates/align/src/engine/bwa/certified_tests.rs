@@ -40,7 +40,11 @@ pub(super) fn plain_engine(genome: &Genome, options: &BwaOptions) -> BwaEngine {
 }
 
 /// Two engines of one genome, the second with the certified path.
-fn engines(genome: &Genome, options: &BwaOptions, reads: &Arc<CertifiedReads>) -> [BwaEngine; 2] {
+pub(super) fn engines(
+    genome: &Genome,
+    options: &BwaOptions,
+    reads: &Arc<CertifiedReads>,
+) -> [BwaEngine; 2] {
     let indexed = Indexed::new(genome);
     let mut certified = indexed.engine(options);
     let table = IndexPaths::new(&indexed.prefix()).fast();
@@ -48,7 +52,7 @@ fn engines(genome: &Genome, options: &BwaOptions, reads: &Arc<CertifiedReads>) -
     [indexed.engine(options), certified]
 }
 
-fn pair(template: &Template) -> [Read<'_>; 2] {
+pub(super) fn pair(template: &Template) -> [Read<'_>; 2] {
     template.reads.each_ref().map(|read| Read {
         name: &template.name,
         bases: &read.bases,
@@ -56,7 +60,7 @@ fn pair(template: &Template) -> [Read<'_>; 2] {
     })
 }
 
-fn simulated(genome: &Genome, options: &ReadOptions) -> Vec<Template> {
+pub(super) fn simulated(genome: &Genome, options: &ReadOptions) -> Vec<Template> {
     let mut simulator = Simulator::new(genome, options).unwrap();
     std::iter::from_fn(|| simulator.next_template().cloned()).collect()
 }
@@ -77,7 +81,7 @@ pub(super) fn compare<'a>(
         ];
         for (at, read) in reads.pairs.iter().flatten().chain(&reads.singles).enumerate() {
             let [name, bases] = [read.name, read.bases].map(String::from_utf8_lossy);
-            let (found, expected) = (found.regions(at), expected.regions(at));
+            let (found, expected) = (found.found(at), expected.found(at));
             assert_eq!(found, expected, "read {at}, {name}: {bases}");
         }
     }
@@ -165,7 +169,7 @@ impl Dice {
     }
 
     /// A base more or less.
-    fn gap(&mut self, bases: &mut Vec<u8>) {
+    pub(super) fn gap(&mut self, bases: &mut Vec<u8>) {
         let at = self.below(bases.len());
         if self.below(2) == 0 {
             bases.remove(at);

@@ -9,6 +9,7 @@ use bwa_mem3_sys as sys;
 
 use super::layout::{self, IndexHandle, Search};
 use super::library::last_error;
+use super::reference::Reference;
 use crate::index::{IndexParts, Sequence};
 
 /// bwa's options, as the library has them.
@@ -55,6 +56,7 @@ impl Options {
 pub(super) struct Index {
     handle: *mut sys::BwaIndex,
     sequences: Vec<Sequence>,
+    names: Vec<Vec<u8>>,
 }
 
 // SAFETY: the library does not change an index once it is loaded, and keeps what belongs to a
@@ -81,13 +83,14 @@ impl Index {
         if handle.is_null() {
             return Err(last_error());
         }
-        let mut index = Self { handle, sequences: Vec::new() };
+        let mut index = Self { handle, sequences: Vec::new(), names: Vec::new() };
         // The library may attach to a shared-memory index of the same file name.
         if index.contigs() != contigs {
             return Err("its sequences differ from PREFIX.ann".to_owned());
         }
         let bases = contigs.iter().map(|(_, bases)| bases).sum();
         index.sequences = index.checked_sequences(bases, contigs.len())?;
+        index.names = contigs.iter().map(|(name, _)| name.clone().into_bytes()).collect();
         Ok(index)
     }
 
@@ -151,6 +154,12 @@ impl Index {
     /// The sequences in order.
     pub(super) fn sequences(&self) -> &[Sequence] {
         &self.sequences
+    }
+
+    /// The reference where the library has it.
+    pub(super) fn reference(&self) -> Reference<'_> {
+        let IndexParts { packed, bases, .. } = self.parts();
+        Reference { packed, bases, sequences: &self.sequences, names: &self.names }
     }
 
     /// The index where the library has it.

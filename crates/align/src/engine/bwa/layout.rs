@@ -11,6 +11,7 @@ use std::ffi::{c_char, c_int, c_void};
 /// `mem_seed_t`.
 pub(super) use super::chain::build::PlacedSeed as LibrarySeed;
 use super::chain::filter::Chosen;
+use super::regions;
 use crate::index::Block;
 
 /// The library's own version number whose layout this is.
@@ -108,7 +109,7 @@ pub(super) struct ShimCandidates {
 pub(super) struct LibraryRead {
     pub(super) bases: c_int,
     id: c_int,
-    name: *mut c_char,
+    pub(super) name: *mut c_char,
     comment: *mut c_char,
     /// Codes 0 to 4 once the read has been through `seed_extend`.
     pub(super) sequence: *mut u8,
@@ -251,6 +252,66 @@ pub(super) struct Region {
     flag: i32,
     hypothesis: i8,
     strand_hypothesis: i8,
+}
+
+/// Bits of `components_and_alt` below those that say whether a region is on an ALT sequence.
+const COMPONENT_BITS: u32 = 30;
+
+impl From<&Region> for regions::Region {
+    fn from(it: &Region) -> Self {
+        Self {
+            reference_start: it.reference_start,
+            reference_end: it.reference_end,
+            hash: it.hash,
+            read_start: it.read_start,
+            read_end: it.read_end,
+            sequence: it.sequence,
+            score: it.score,
+            true_score: it.true_score,
+            sub: it.sub,
+            alternate_score: it.alt_score,
+            tandem_score: it.tandem_score,
+            sub_count: it.sub_count,
+            band: it.band,
+            secondary: it.secondary,
+            secondary_of_all: it.secondary_all,
+            repetitive: it.repetitive,
+            alternate: it.components_and_alt >> COMPONENT_BITS != 0,
+        }
+    }
+}
+
+#[cfg(test)]
+impl From<&regions::Region> for Region {
+    fn from(it: &regions::Region) -> Self {
+        Self {
+            reference_start: it.reference_start,
+            reference_end: it.reference_end,
+            read_start: it.read_start,
+            read_end: it.read_end,
+            sequence: it.sequence,
+            dedup_rank: 0,
+            chain: std::ptr::null_mut(),
+            score: it.score,
+            true_score: it.true_score,
+            sub: it.sub,
+            alt_score: it.alternate_score,
+            tandem_score: it.tandem_score,
+            sub_count: it.sub_count,
+            band: it.band,
+            seed_cover: 0,
+            secondary: it.secondary,
+            secondary_all: it.secondary_of_all,
+            seed_length: 0,
+            seed_occurrences: 0,
+            components_and_alt: u32::from(it.alternate) << COMPONENT_BITS,
+            repetitive: it.repetitive,
+            hash: it.hash,
+            flag: 0,
+            hypothesis: -1,
+            strand_hypothesis: -1,
+        }
+    }
 }
 
 impl Regions {

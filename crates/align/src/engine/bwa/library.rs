@@ -5,19 +5,19 @@
 //! a read's region can be put in place of a search ([`Candidates::put_region`]).
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_void};
-use std::marker::PhantomData;
+use std::ffi::CStr;
 use std::ptr;
 
 use bwa_mem3_sys as sys;
 use seqloom_format::names::check_read_name;
 
 use super::chain::filter::Filter;
+use super::emission::BatchRegions;
 use super::extension::ToExtend;
 use super::index::{Index, Options};
 use super::layout::{self, CandidatesHandle, LibraryRead, LibrarySeed, Region, Regions};
-use super::seed::code_of;
-use crate::engine::{EngineReads, Ordinals, Origin, Read, RecordSink};
+use super::regions;
+use crate::engine::{EngineReads, Read};
 
 /// Reads that the library's kernels take at a time.
 pub(super) const KERNEL_READS: usize = 512;
@@ -27,9 +27,6 @@ const FIRST_BASES: usize = 1 << 15;
 
 /// Chains of [`KERNEL_READS`] reads whose first seeds have room in a worker's memory.
 const FIRST_SEEDS: usize = 8 * KERNEL_READS;
-
-/// Insert sizes of a cohort, for the orientations FF, FR, RF and RR.
-pub(super) type Model = [sys::mem_pestat_t; 4];
 
 /// Working memory of one worker.
 pub(super) struct Scratch {
@@ -104,7 +101,6 @@ impl Drop for Scratch {
 /// What was found for one batch: the names of its reads, and the regions of each.
 pub struct Candidates {
     handle: *mut sys::BwaRegs,
-    has_pairs: bool,
 }
 
 // SAFETY: it owns all it points to.
@@ -178,7 +174,7 @@ impl Candidates {
         if handle.is_null() {
             return Err(last_error());
         }
-        Ok(Self { handle, has_pairs: !pairs.is_empty() })
+        Ok(Self { handle })
     }
 
     fn shim(&self) -> *mut layout::ShimCandidates {
@@ -187,8 +183,7 @@ impl Candidates {
     }
 
     /// Regions of read `at` of the batch: mates one after the other, then singles.
-    #[cfg(test)]
-    pub(super) fn regions(&self, at: usize) -> &[Region] {
+    pub(super) fn found(&self, at: usize) -> &[Region] {
         // SAFETY: `layout` describes the structure; the regions live as long as the candidates.
         unsafe {
             let shim = &*self.shim();
@@ -261,12 +256,13 @@ impl Candidates {
         Ok(())
     }
 
-    /// Puts bases and qualities of all reads of the batch back.
-    fn put_all(&mut self, reads: &EngineReads<'_>) -> Result<(), String> {
+    /// Puts bases and qualities of all reads of the batch back, as the library wants them.
+    #[cfg(test)]
+    pub(super) fn put_all(&mut self, reads: &EngineReads<'_>) -> Result<(), String> {
         let mut codes = Vec::new();
         for (at, read) in reads.pairs.iter().flatten().chain(&reads.singles).enumerate() {
             codes.clear();
-            codes.extend(read.bases.iter().map(|&letter| code_of(letter)));
+            codes.extend(read.bases.iter().map(|&letter| super::seed::code_of(letter)));
             self.put_bases(at, &codes, read.qualities)?;
         }
         Ok(())
@@ -305,70 +301,28 @@ impl Candidates {
         Ok(())
     }
 
-    /// Learns the insert sizes of a cohort from all its batches.
-    pub(super) fn infer(
-        index: &Index,
-        options: &Options,
-        cohort: &[Self],
-    ) -> Result<Model, String> {
-        let handles: Vec<_> = cohort.iter().map(|batch| batch.handle.cast_const()).collect();
-        let mut model = Model::default();
-        // SAFETY: all handles are valid, and the library writes four entries.
-        let status = unsafe {
-            sys::bwa_shim_pestat_cohort(
-                index.handle(),
-                options.pointer(),
-                handles.as_ptr(),
-                handles.len(),
-                model.as_mut_ptr(),
-            )
-        };
-        if status == 0 { Ok(model) } else { Err(last_error()) }
-    }
-
-    /// Pairs, rescues and hands out the records.
-    pub(super) fn emit(
-        mut self,
-        index: &Index,
-        options: &Options,
-        scratch: &mut Scratch,
-        (reads, model, ordinals): (&EngineReads<'_>, Option<&Model>, Ordinals),
-        sink: &mut dyn RecordSink,
-    ) -> Result<(), String> {
-        self.put_all(reads)?;
-        if self.has_pairs && model.is_none() {
-            return Err("pairs without a model of their cohort".to_owned());
-        }
-        let ids = sys::BwaIdBases {
-            first_single_id: ordinals.first_single,
-            first_pair_id: ordinals.first_pair,
-        };
-        let mut context = SinkContext { sink, panic: None, borrow: PhantomData };
-        let handle = std::mem::replace(&mut self.handle, ptr::null_mut());
-        // SAFETY: all handles are valid. The library frees `handle` on every path, which is why it
-        // was taken out. `context` outlives the call, and `take_record` is what it is for.
-        let status = unsafe {
-            sys::bwa_shim_pair_emit(
-                index.handle(),
-                options.pointer(),
-                scratch.handle,
-                handle,
-                model.map_or(ptr::null(), |model| model.as_ptr()),
-                ids,
-                Some(take_record),
-                (&raw mut context).cast(),
-            )
-        };
-        if let Some(panic) = context.panic {
-            std::panic::resume_unwind(panic);
-        }
-        if status == 0 { Ok(()) } else { Err(last_error()) }
+    /// Gives the handle away, which is then no longer freed.
+    #[cfg(test)]
+    pub(super) fn take_handle(&mut self) -> *mut sys::BwaRegs {
+        std::mem::replace(&mut self.handle, ptr::null_mut())
     }
 
     /// Bytes that the library asked for.
     pub(super) fn heap_bytes(&self) -> usize {
         // SAFETY: the handle is valid.
         unsafe { sys::bwa_shim_regs_heap_bytes(self.handle) }
+    }
+}
+
+impl BatchRegions for Candidates {
+    fn counts(&self) -> [usize; 2] {
+        // SAFETY: `layout` describes the structure.
+        let shim = unsafe { &*self.shim() };
+        [2 * shim.pairs, shim.count as usize]
+    }
+
+    fn regions(&self, at: usize) -> impl Iterator<Item = regions::Region> {
+        self.found(at).iter().map(regions::Region::from)
     }
 }
 
@@ -423,44 +377,6 @@ unsafe fn replaced(old: *mut u8, bytes: &[u8]) -> Result<*mut u8, String> {
         new.add(bytes.len()).write(0);
         Ok(new)
     }
-}
-
-struct SinkContext<'a, 'b> {
-    sink: &'a mut (dyn RecordSink + 'b),
-    panic: Option<Box<dyn std::any::Any + Send>>,
-    borrow: PhantomData<&'b ()>,
-}
-
-/// Hands a record of the library to the sink. A panic must not pass through C++: it is kept, and
-/// goes on when the library has returned.
-///
-/// # Safety
-/// `context` points to a [`SinkContext`] that nothing else uses meanwhile; `body` has `length`
-/// bytes.
-unsafe extern "C" fn take_record(
-    context: *mut c_void,
-    kind: u32,
-    at: usize,
-    body: *const u8,
-    length: usize,
-) {
-    // SAFETY: the caller's word.
-    let (context, body) = unsafe {
-        (&mut *context.cast::<SinkContext<'_, '_>>(), std::slice::from_raw_parts(body, length))
-    };
-    if context.panic.is_some() {
-        return;
-    }
-    let origin = match kind {
-        sys::BWA_ORIGIN_SINGLE => Origin::Single(at),
-        _ => Origin::Pair(at),
-    };
-    let sink = std::panic::AssertUnwindSafe(&mut *context.sink);
-    context.panic = std::panic::catch_unwind(move || {
-        let sink = sink;
-        sink.0.record(origin, body);
-    })
-    .err();
 }
 
 fn library_single(read: &Read<'_>) -> sys::BwaSingleRead {

@@ -1,27 +1,39 @@
 //! bwa's algorithm, in process, through crate `bwa-mem3-sys`.
 //!
-//! Records equal bwa 0.7.17's (ERRATA.md lists the differences). The crate's C++ library prints,
-//! reads environment variables and may abort: see [`fence`](super::fence), and
+//! Records equal bwa 0.7.17's (ERRATA.md lists the differences). Regions are the crate's, but for
+//! those of [`certified`](crate::certified); all behind them is ours, see [`emission`]. The crate's
+//! C++ library prints, reads environment variables and may abort: see [`fence`](super::fence), and
 //! [`index::check`](crate::index) for what is verified before it opens a file.
 
 pub(crate) mod chain;
+mod cigar;
+mod emission;
 mod extension;
+mod float;
 mod index;
+mod lanes;
 mod layout;
 mod library;
 mod options;
 pub(crate) mod order;
+mod pair;
+mod record;
+mod reference;
+mod regions;
+mod rescue;
 mod seed;
+mod settings;
 
 use std::path::Path;
 use std::sync::Arc;
 
+use emission::{Batch, BatchCodes, CohortModel, EmitScratch, Emitter};
 use extension::{KnownChains, ToExtend};
 use index::{Index, Options};
 use layout::{OnlyExtension, Region};
 pub(crate) use library::Candidates;
-use library::Model;
 pub use options::{BwaOptions, InsertSize, Preset};
+use settings::Settings;
 
 use chain::build::Chains;
 use seed::Searches;
@@ -47,6 +59,7 @@ const HELD_PER_REPORTED_PERCENT: u64 = 130;
 pub struct BwaEngine {
     index: Index,
     options: Options,
+    settings: Settings,
     insert_size: Option<InsertSize>,
     /// Our own search, in place of the library's.
     search: Option<OwnSearch>,
@@ -64,6 +77,9 @@ pub struct Scratch {
     library: library::Scratch,
     certified: Work,
     searches: Searches,
+    /// Bases of the reads that are being emitted.
+    batch_codes: BatchCodes,
+    emission: EmitScratch,
     /// Bases of a read, as codes.
     codes: Vec<u8>,
 }
@@ -96,9 +112,10 @@ impl BwaEngine {
             prefix: prefix.display().to_string(),
             message,
         })?;
-        let settings = options.library().map_err(EngineError::Failed)?;
         let insert_size = options.insert_size;
-        Ok(Self { index, options: settings, insert_size, search: None, certified: None })
+        let options = options.library().map_err(EngineError::Failed)?;
+        let settings = Settings::of(options.get());
+        Ok(Self { index, options, settings, insert_size, search: None, certified: None })
     }
 
     /// Loads the table at `path`, and takes regions from it from now on where it can be shown what
@@ -165,7 +182,7 @@ impl BwaEngine {
         scratch: &mut Scratch,
         reads: &EngineReads<'_>,
     ) -> Result<Candidates, String> {
-        let Scratch { library, certified, searches, codes } = scratch;
+        let Scratch { library, certified, searches, codes, .. } = scratch;
         let mut found = Candidates::without_bases(&self.index, &self.options, library, reads)?;
         searches.clear();
         for (at, read) in reads.pairs.iter().flatten().chain(&reads.singles).enumerate() {
@@ -208,12 +225,18 @@ impl BwaEngine {
 impl CohortEngine for BwaEngine {
     type Scratch = Scratch;
     type Candidates = Candidates;
-    type Model = Model;
+    type Model = CohortModel;
 
     fn scratch(&self) -> Result<Scratch, EngineError> {
         let library = library::Scratch::new().map_err(EngineError::Failed)?;
-        let (certified, searches) = (Work::default(), Searches::default());
-        Ok(Scratch { library, certified, searches, codes: Vec::new() })
+        Ok(Scratch {
+            library,
+            certified: Work::default(),
+            searches: Searches::default(),
+            codes: Vec::new(),
+            batch_codes: BatchCodes::default(),
+            emission: EmitScratch::default(),
+        })
     }
 
     fn seed_extend(
@@ -231,12 +254,12 @@ impl CohortEngine for BwaEngine {
         found.map_err(EngineError::Failed)
     }
 
-    fn infer_cohort(&self, candidates: &[Candidates]) -> Result<Model, EngineError> {
-        match self.insert_size {
-            Some(given) => Ok(given.model()),
-            None => Candidates::infer(&self.index, &self.options, candidates)
-                .map_err(EngineError::Failed),
-        }
+    fn infer_cohort(&self, candidates: &[Candidates]) -> Result<CohortModel, EngineError> {
+        let bases = self.index.reference().bases;
+        Ok(match self.insert_size {
+            Some(given) => CohortModel::new(given.model(), &self.settings),
+            None => CohortModel::learned(candidates, bases, &self.settings),
+        })
     }
 
     fn emit(
@@ -246,8 +269,11 @@ impl CohortEngine for BwaEngine {
         sink: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
         let SeededBatch { reads, candidates, model, ordinals } = seeded;
-        candidates
-            .emit(&self.index, &self.options, &mut scratch.library, (reads, model, ordinals), sink)
+        let (settings, reference) = (&self.settings, &self.index.reference());
+        scratch.batch_codes.take(reads);
+        let batch = Batch { regions: &candidates, reads, codes: &scratch.batch_codes };
+        Emitter { settings, reference, ordinals }
+            .emit(&batch, model, &mut scratch.emission, sink)
             .map_err(EngineError::Failed)
     }
 
@@ -265,7 +291,11 @@ mod certified_rules_tests;
 #[cfg(test)]
 mod certified_tests;
 #[cfg(test)]
+mod emission_tests;
+#[cfg(test)]
 mod oracle;
+#[cfg(test)]
+mod oracle_emit;
 #[cfg(test)]
 mod oracle_tests;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use bwa_mem3_sys as sys;
 
 use super::chain::filter::FilterOptions;
 use super::index::Options;
-use super::library::Model;
+use super::pair::insert_size::{InsertSizes, Model};
 use crate::certified::{ChainLimits, LEAST_SEED, Scoring};
 
 /// Options with bwa's letters; `None` is bwa's default.
@@ -179,13 +179,13 @@ fn set_two([first, second]: [&mut i32; 2], values: Option<[i32; 2]>) {
 impl InsertSize {
     /// As bwa's `-I`: only FR pairs are proper.
     pub(super) fn model(self) -> Model {
-        let unused = sys::mem_pestat_t { failed: 1, ..sys::mem_pestat_t::default() };
-        let proper = sys::mem_pestat_t {
+        let unused = InsertSizes { failed: true, ..InsertSizes::default() };
+        let proper = InsertSizes {
             low: self.min_bp,
             high: self.max_bp,
-            failed: 0,
-            avg: self.mean_bp,
-            std: self.deviation_bp,
+            failed: false,
+            mean: self.mean_bp,
+            deviation: self.deviation_bp,
         };
         [unused, proper, unused, unused]
     }

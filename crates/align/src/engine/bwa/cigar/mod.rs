@@ -1,0 +1,142 @@
+//! The path of a region: its CIGAR, what MD says of it, and how many bases differ.
+//!
+//! A region has ends and a score, but no path. It is found by a global alignment of the two
+//! intervals within a band that is as narrow as the score allows (`mem_reg2aln`); most need none,
+//! since with equal lengths and few points lost there can be no gap. On the reverse strand both are
+//! turned round first, so that a gap that fits several places lies leftmost on the forward strand.
+
+pub(super) mod difference;
+pub(super) mod global;
+
+use super::float::truncated;
+use super::reference::Reference;
+use super::regions::Region;
+use super::settings::Settings;
+use difference::Difference;
+use global::Global;
+
+/// Operations of a CIGAR, as BAM numbers them.
+pub(super) const MATCH: u32 = 0;
+pub(super) const INSERTION: u32 = 1;
+pub(super) const DELETION: u32 = 2;
+pub(super) const SOFT_CLIP: u32 = 4;
+pub(super) const HARD_CLIP: u32 = 5;
+
+/// An operation as BAM has it.
+pub(super) fn operation(length: usize, kind: u32) -> u32 {
+    (length as u32) << 4 | kind
+}
+
+/// The band is doubled so often at most.
+const MOST_BANDS: usize = 3;
+
+/// Working memory, and the path that was found last.
+#[derive(Debug, Default)]
+pub(super) struct Tracer {
+    query: Vec<u8>,
+    target: Vec<u8>,
+    global: Global,
+    /// Operations, in order of the forward strand.
+    pub(super) cigar: Vec<u32>,
+    /// What differs, and where.
+    pub(super) difference: Difference,
+}
+
+impl Tracer {
+    /// Finds the path of a region of a read, whose bases are codes. False if it has none, as its
+    /// interval is empty or crosses from one strand to the other.
+    pub(super) fn trace(
+        &mut self,
+        read: &[u8],
+        region: &Region,
+        reference: &Reference<'_>,
+        settings: &Settings,
+    ) -> bool {
+        if !self.load(read, region, reference) {
+            return false;
+        }
+        let widest = settings.band << 2;
+        let mut band = first_band(region, settings);
+        let mut last = i32::MIN;
+        for _ in 0..MOST_BANDS {
+            band = band.min(widest);
+            let score = self.align(band, settings);
+            let enough = score >= region.true_score - settings.matching;
+            if score == last || band == widest || enough {
+                break;
+            }
+            last = score;
+            band <<= 1;
+        }
+        let on_reverse = reference.is_reverse(region.reference_start);
+        self.difference.find(&self.cigar, &self.query, &self.target, on_reverse);
+        true
+    }
+
+    /// The bases of both intervals, turned round on the reverse strand.
+    fn load(&mut self, read: &[u8], region: &Region, reference: &Reference<'_>) -> bool {
+        let Region { reference_start: start, reference_end: end, .. } = *region;
+        let crosses = !reference.is_reverse(start) && reference.is_reverse(end - 1);
+        let span = region.read_start as usize..region.read_end as usize;
+        self.cigar.clear();
+        if span.is_empty() || start >= end || crosses {
+            return false;
+        }
+        reference.window(start, end, &mut self.target);
+        self.query.clear();
+        self.query.extend_from_slice(&read[span]);
+        if reference.is_reverse(start) {
+            self.query.reverse();
+            self.target.reverse();
+        }
+        true
+    }
+
+    /// Aligns within a band, and returns the score.
+    fn align(&mut self, band: i32, settings: &Settings) -> i32 {
+        let Self { query, target, global, cigar, .. } = self;
+        cigar.clear();
+        if band == 0 && query.len() == target.len() {
+            cigar.push(operation(query.len(), MATCH));
+            return settings.score_of(query, target);
+        }
+        global.align([query, target], inner_band([query, target], band, settings), settings, cigar)
+    }
+}
+
+/// The band that a region's score asks for (`infer_bw`).
+fn first_band(region: &Region, settings: &Settings) -> i32 {
+    let (query, target) = (region.read_span(), region.reference_span() as i32);
+    let gaps = &settings.gaps;
+    let reach = |open: i32, extend: i32| {
+        let Settings { matching, .. } = *settings;
+        // For equal lengths there must be two gaps.
+        let lost = query * matching - region.true_score;
+        if query == target && lost < (open + extend - matching) << 1 {
+            return 0;
+        }
+        let most = f64::from(query.min(target) * matching - region.true_score - open);
+        truncated(most / f64::from(extend) + 2.0).max((query - target).abs())
+    };
+    let insertion = reach(gaps.open_insertion, gaps.extend_insertion);
+    let band = reach(gaps.open_deletion, gaps.extend_deletion).max(insertion);
+    if band > settings.band { band.min(region.band) } else { band }
+}
+
+/// The band of the matrix: no wider than gaps can be in half of the read, and wide enough for both
+/// ends.
+fn inner_band([query, target]: [&[u8]; 2], band: i32, settings: &Settings) -> usize {
+    let gaps = &settings.gaps;
+    let half = (query.len() as i32 + 1) >> 1;
+    let longest = |open: i32, extend: i32| {
+        truncated(f64::from(half * settings.matching - open) / f64::from(extend) + 1.0)
+    };
+    let insertion = longest(gaps.open_insertion, gaps.extend_insertion);
+    let deletion = longest(gaps.open_deletion, gaps.extend_deletion);
+    let apart = (target.len() as i32 - query.len() as i32).abs();
+    let widest = insertion.max(deletion).max(1).saturating_add(apart).saturating_add(1) >> 1;
+    widest.min(band).max(apart + 3) as usize
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! Paths against those of the library.
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use seqloom_testkit::genome::{Contig, Genome};
+
+use super::super::certified_tests::{Dice, turned};
+use super::super::index::Options;
+use super::super::oracle_emit::{self, region_at};
+use super::super::{BwaEngine, BwaOptions, Preset, emission_tests};
+use super::*;
+
+/// Two strings of codes, the second made of the first with changes and gaps, some of them in
+/// repeats, where several paths score the same.
+fn strings() -> impl Strategy<Value = [Vec<u8>; 2]> {
+    let edits = proptest::collection::vec((0..4_u8, 0..200_usize, 1..20_usize, 0..4_u8), 0..7);
+    (any::<u64>(), 1..200_usize, 1..5_usize, edits).prop_map(|(seed, length, period, edits)| {
+        let mut dice = Dice(seed | 1);
+        let letters = 4.min(1 + period);
+        let mut query: Vec<u8> = (0..length).map(|_| dice.below(letters) as u8).collect();
+        if seed % 3 == 0 {
+            // A tandem repeat.
+            for at in period..length {
+                query[at] = query[at - period];
+            }
+        }
+        let mut target = query.clone();
+        for (kind, at, count, code) in edits {
+            let at = at % target.len();
+            match kind {
+                0 => target[at] = code,
+                1 => drop(target.drain(at..(at + count).min(target.len() - 1).max(at))),
+                2 => drop(target.splice(at..at, (0..count).map(|it| (it % 4) as u8))),
+                _ => query[at % length] = 4,
+            }
+        }
+        [query, target]
+    })
+}
+
+fn all_options() -> Vec<Options> {
+    let options = BwaOptions::default;
+    let all = [
+        options(),
+        BwaOptions { preset: Some(Preset::Intractg), ..options() },
+        BwaOptions { gap_open: Some([3, 9]), gap_extend: Some([2, 1]), ..options() },
+        BwaOptions { gap_open: Some([0, 0]), gap_extend: Some([1, 3]), ..options() },
+        BwaOptions { mismatch_penalty: Some(1), band_width: Some(3), ..options() },
+        BwaOptions { mismatch_penalty: Some(200), gap_open: Some([60, 60]), ..options() },
+    ];
+    all.iter().map(|it| it.library().unwrap()).collect()
+}
+
+fn run<S: Strategy>(cases: u32, inputs: &S, check: impl Fn(S::Value)) {
+    let config = ProptestConfig { failure_persistence: None, cases, ..<_>::default() };
+    let check = |input| {
+        check(input);
+        Ok(())
+    };
+    TestRunner::new(config).run(inputs, check).unwrap();
+}
+
+#[test]
+fn global_paths_are_those_of_the_library() {
+    let options = all_options();
+    let inputs = (strings(), 0..120_i32, 0..options.len());
+    run(4000, &inputs, |([query, target], wider, at)| {
+        let settings = Settings::of(options[at].get());
+        let band = (query.len() as i32 - target.len() as i32).abs() + wider;
+        let mut cigar = Vec::new();
+        let score =
+            Global::default().align([&query, &target], band as usize, &settings, &mut cigar);
+        let expected = oracle_emit::global(&query, &target, band, &options[at]);
+        assert_eq!((score, cigar), expected, "{query:?} {target:?} {band}");
+    });
+}
+
+/// A genome of three sequences, of which the second is nearly the first, turned round.
+fn engine(options: &BwaOptions) -> (BwaEngine, usize) {
+    let mut dice = Dice(5);
+    let first = dice.bases(900);
+    let mut second = turned(&first);
+    (0..40).for_each(|_| dice.substitute(&mut second));
+    let third = [dice.bases(300), b"CAG".repeat(60), dice.bases(200)].concat();
+    let bases = first.len() + second.len() + third.len();
+    let contig = |(number, bases)| Contig { name: format!("c{number}"), bases };
+    let contigs = [first, second, third].into_iter().enumerate().map(contig).collect();
+    (emission_tests::engine(&Genome { contigs }, options, &[]), bases)
+}
+
+/// Regions of reads that are made of the reference with changes and gaps, on both strands, with
+/// clips, and with scores below what they are, so that bands grow.
+#[test]
+fn alignments_of_regions_are_those_of_the_library() {
+    let options = BwaOptions::default;
+    let all = [
+        options(),
+        BwaOptions { band_width: Some(4), ..options() },
+        BwaOptions { gap_open: Some([1, 2]), ..options() },
+        BwaOptions { preset: Some(Preset::Intractg), ..options() },
+    ];
+    for options in &all {
+        let (engine, bases) = engine(options);
+        let reference = engine.index.reference();
+        let edits = proptest::collection::vec((0..4_u8, 0..400_usize, 1..25_usize, 0..4_u8), 0..6);
+        let inputs = (
+            (0..2 * bases, 20..260_usize),
+            ([0..30_usize, 0..30_usize], edits),
+            (0..60_i32, prop_oneof![Just(0), Just(100), 0..12_i32], any::<bool>()),
+        );
+        run(1500, &inputs, |((place, length), (clips, edits), (lost, band, secondary))| {
+            let sequence = reference.sequence_at(place as i64);
+            let span = reference.span(sequence, place as i64);
+            let start = place as i64;
+            let end = (start + length as i64).min(span.end);
+            let mut target = Vec::new();
+            reference.window(start, end, &mut target);
+            let mut query = target.clone();
+            for (kind, at, count, code) in edits {
+                let at = at % query.len();
+                match kind {
+                    0 => query[at] = code,
+                    1 => drop(query.drain(at..(at + count).min(query.len() - 1).max(at))),
+                    2 => drop(query.splice(at..at, (0..count).map(|it| (it % 4) as u8))),
+                    _ => query[at] = 4,
+                }
+            }
+            let mut codes = vec![1; clips[0]];
+            codes.extend(&query);
+            codes.extend(vec![2; clips[1]]);
+            let region = Region {
+                reference_end: end,
+                read_start: clips[0] as i32,
+                read_end: (clips[0] + query.len()) as i32,
+                sequence: sequence as i32,
+                true_score: query.len() as i32 - lost,
+                score: query.len() as i32 - lost,
+                band,
+                secondary: if secondary { 0 } else { -1 },
+                ..region_at(start)
+            };
+            let ours = oracle_emit::our_alignment(&engine, &codes, &region);
+            let expected = oracle_emit::alignment(&engine, &codes, &region);
+            assert_eq!(ours, expected, "{region:?} {codes:?}");
+        });
+    }
+}

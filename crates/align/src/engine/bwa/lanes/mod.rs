@@ -1,0 +1,163 @@
+//! Many alignments side by side: one number of each in an array, and operations on whole arrays.
+//!
+//! Arrays in safe code, which the compiler turns to vector instructions where a caller is compiled
+//! for a processor that has them; as fast as to name the instructions. A [`Unit`] is 8 bits wide
+//! where scores stay small, else 16.
+
+/// A score of one lane.
+pub(super) trait Unit: Copy + PartialEq + PartialOrd {
+    const ZERO: Self;
+    /// A price so high that nothing is left.
+    const ALL: Self;
+
+    /// A score or a price; the largest in place of a larger one.
+    fn new(value: i32) -> Self;
+    fn value(self) -> i32;
+    /// The number of a column, of which there are 256 or 65,536.
+    fn index(at: usize) -> Self;
+    fn as_index(self) -> usize;
+    /// Not below 0.
+    fn less(self, price: Self) -> Self;
+    /// More by `gain` if two bases are the same, and less by `price` in any case. It may be below 0
+    /// only for a type with a sign.
+    fn scored(self, same: bool, gain: Self, price: Self) -> Self;
+
+    fn larger(self, other: Self) -> Self;
+    /// One of two, by bits of all ones or none: a choice would be made a jump.
+    fn one_of(takes_first: bool, first: Self, second: Self) -> Self;
+}
+
+impl Unit for u8 {
+    const ZERO: Self = 0;
+    const ALL: Self = u8::MAX;
+
+    fn new(value: i32) -> Self {
+        value.clamp(0, Self::MAX.into()) as Self
+    }
+
+    fn value(self) -> i32 {
+        self.into()
+    }
+
+    #[inline(always)]
+    fn index(at: usize) -> Self {
+        at as Self
+    }
+
+    fn as_index(self) -> usize {
+        self.into()
+    }
+
+    #[inline(always)]
+    fn less(self, price: Self) -> Self {
+        self.saturating_sub(price)
+    }
+
+    #[inline(always)]
+    fn scored(self, same: bool, gain: Self, price: Self) -> Self {
+        self.saturating_add(if same { gain } else { 0 }).saturating_sub(price)
+    }
+
+    #[inline(always)]
+    fn larger(self, other: Self) -> Self {
+        self.max(other)
+    }
+
+    #[inline(always)]
+    fn one_of(takes_first: bool, first: Self, second: Self) -> Self {
+        let mask = if takes_first { !0 } else { 0 };
+        (mask & first) | (!mask & second)
+    }
+}
+
+impl Unit for i16 {
+    const ZERO: Self = 0;
+    const ALL: Self = i16::MAX;
+
+    fn new(value: i32) -> Self {
+        value.clamp(0, Self::MAX.into()) as Self
+    }
+
+    fn value(self) -> i32 {
+        self.into()
+    }
+
+    #[inline(always)]
+    fn index(at: usize) -> Self {
+        at as Self
+    }
+
+    fn as_index(self) -> usize {
+        (self as u16).into()
+    }
+
+    #[inline(always)]
+    fn less(self, price: Self) -> Self {
+        self.saturating_sub(price).max(0)
+    }
+
+    #[inline(always)]
+    fn scored(self, same: bool, gain: Self, price: Self) -> Self {
+        self.saturating_add((if same { gain } else { 0 }).wrapping_sub(price))
+    }
+
+    #[inline(always)]
+    fn larger(self, other: Self) -> Self {
+        self.max(other)
+    }
+
+    #[inline(always)]
+    fn one_of(takes_first: bool, first: Self, second: Self) -> Self {
+        let mask = if takes_first { !0 } else { 0 };
+        (mask & first) | (!mask & second)
+    }
+}
+
+/// One number of each of `N` alignments.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(align(16))]
+pub(super) struct Lanes<T, const N: usize>(pub(super) [T; N]);
+
+impl<T: Unit, const N: usize> Lanes<T, N> {
+    #[inline(always)]
+    pub(super) fn all(value: T) -> Self {
+        Self([value; N])
+    }
+
+    #[inline(always)]
+    fn with(mut self, other: Self, of: impl Fn(T, T) -> T) -> Self {
+        for at in 0..N {
+            self.0[at] = of(self.0[at], other.0[at]);
+        }
+        self
+    }
+
+    #[inline(always)]
+    pub(super) fn larger(self, other: Self) -> Self {
+        self.with(other, T::larger)
+    }
+
+    #[inline(always)]
+    pub(super) fn less(self, price: Self) -> Self {
+        self.with(price, T::less)
+    }
+
+    /// See [`Unit::scored`]: for the lanes in which `query` and `target` are the same.
+    #[inline(always)]
+    pub(super) fn scored(mut self, query: Self, target: Self, gain: Self, price: Self) -> Self {
+        for at in 0..N {
+            let same = query.0[at] == target.0[at];
+            self.0[at] = self.0[at].scored(same, gain.0[at], price.0[at]);
+        }
+        self
+    }
+
+    /// These, but `other` in the lanes in which `score` is above `most`.
+    #[inline(always)]
+    pub(super) fn where_above(mut self, score: Self, most: Self, other: Self) -> Self {
+        for at in 0..N {
+            self.0[at] = T::one_of(score.0[at] > most.0[at], other.0[at], self.0[at]);
+        }
+        self
+    }
+}

@@ -1,0 +1,60 @@
+//! The reference as the stages read it: bases of either strand, and where sequences lie.
+
+use std::ops::Range;
+
+use crate::index::Sequence;
+use crate::search::text::Genome;
+
+/// The loaded reference. Places are in doubled coordinates (see [`regions`](super::regions)).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reference<'a> {
+    /// Forward strand, four bases a byte.
+    pub(super) packed: &'a [u8],
+    /// Bases of the forward strand.
+    pub(super) bases: u64,
+    /// The sequences in order.
+    pub(super) sequences: &'a [Sequence],
+    /// Their names.
+    pub(super) names: &'a [Vec<u8>],
+}
+
+impl Reference<'_> {
+    /// The place on the forward strand of a base of either.
+    pub(super) fn forward(&self, place: i64) -> u64 {
+        let place = place as u64;
+        if place < self.bases { place } else { 2 * self.bases - 1 - place }
+    }
+
+    /// Whether a place is on the reverse strand.
+    pub(super) fn is_reverse(&self, place: i64) -> bool {
+        place >= self.bases as i64
+    }
+
+    /// The sequence that holds a base of either strand.
+    pub(super) fn sequence_at(&self, place: i64) -> usize {
+        let forward = self.forward(place);
+        self.sequences.partition_point(|it| it.start <= forward).saturating_sub(1)
+    }
+
+    /// Where a sequence lies on the strand of a place.
+    pub(super) fn span(&self, sequence: usize, place: i64) -> Range<i64> {
+        let Sequence { start, end, .. } = self.sequences[sequence];
+        let (start, end) = (start as i64, end as i64);
+        let doubled = 2 * self.bases as i64;
+        if self.is_reverse(place) { doubled - end..doubled - start } else { start..end }
+    }
+
+    /// Puts the bases, as codes 0 to 3, of a window of one strand in `out`.
+    pub(super) fn window(&self, start: i64, end: i64, out: &mut Vec<u8>) {
+        const WORD: usize = 32;
+        out.clear();
+        let genome = Genome { packed: self.packed, bases: self.bases };
+        let (mut at, end) = (start as u64, end as u64);
+        while at < end {
+            let count = WORD.min((end - at) as usize);
+            let word = genome.word(at, count);
+            out.extend((0..count).map(|base| (word >> (62 - 2 * base)) as u8 & 3));
+            at += count as u64;
+        }
+    }
+}

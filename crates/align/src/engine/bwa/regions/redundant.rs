@@ -1,0 +1,127 @@
+//! Regions that are found twice (`mem_sort_dedup_patch`, without its merges).
+//!
+//! Regions are compared in the order of their ends. Two that share nearly all of both intervals are
+//! one: the better stays, of equal ones the later. That order decides which of several dies, and
+//! where ends are equal it is the order that klib's sort leaves.
+
+use super::super::order::introsort::introsort;
+use super::super::settings::Settings;
+use super::Region;
+
+/// Working memory of [`remove_redundant`].
+#[derive(Debug, Default)]
+pub(in super::super) struct RedundantScratch {
+    /// Ends of regions, with their numbers.
+    ends: Vec<(i64, u32)>,
+    sorted: Vec<Region>,
+}
+
+/// Removes redundant regions of a read, and sorts the others by score, then by where they begin.
+pub(in super::super) fn remove_redundant(
+    regions: &mut Vec<Region>,
+    settings: &Settings,
+    scratch: &mut RedundantScratch,
+) {
+    if regions.len() < 2 {
+        return;
+    }
+    sort_by_end(regions, scratch);
+    for at in 1..scratch.sorted.len() {
+        compare_with_earlier(&mut scratch.sorted, at, settings);
+    }
+    regions.clear();
+    regions.extend(scratch.sorted.iter().filter(|it| it.read_end > it.read_start));
+    // No two are equal in this: of regions that begin in one place, one is redundant.
+    regions.sort_unstable_by_key(|it| (-it.score, it.reference_start, it.read_start));
+}
+
+/// Puts the regions in `scratch.sorted`, in klib's order of ends.
+fn sort_by_end(regions: &[Region], scratch: &mut RedundantScratch) {
+    let RedundantScratch { ends, sorted } = scratch;
+    let numbered = || regions.iter().map(|it| it.reference_end).zip(0..);
+    ends.clear();
+    ends.extend(numbered());
+    ends.sort_unstable();
+    if ends.windows(2).any(|two| two[0].0 == two[1].0) {
+        ends.clear();
+        ends.extend(numbered());
+        introsort(ends, |a, b| a.0 < b.0);
+    }
+    sorted.clear();
+    sorted.extend(ends.iter().map(|&(_, number)| regions[number as usize]));
+}
+
+/// Compares a region with those before it, nearest first. What is redundant becomes empty.
+fn compare_with_earlier(regions: &mut [Region], at: usize, settings: &Settings) {
+    let (earlier, rest) = regions.split_at_mut(at);
+    let region = &mut rest[0];
+    let gap = i64::from(settings.chain_gap);
+    for other in earlier.iter_mut().rev() {
+        let near =
+            region.sequence == other.sequence && region.reference_start < other.reference_end + gap;
+        if !near {
+            break;
+        }
+        if other.read_end == other.read_start || !are_one(other, region, settings) {
+            continue;
+        }
+        if region.score < other.score {
+            region.read_end = region.read_start;
+            break;
+        }
+        other.read_end = other.read_start;
+    }
+}
+
+/// Whether two regions, the first of which ends first, share nearly all of the shorter interval, of
+/// the read as of the reference.
+fn are_one(first: &Region, second: &Region, settings: &Settings) -> bool {
+    let level = settings.redundant_level;
+    let on_reference = first.reference_end - second.reference_start;
+    let on_read = if first.read_start < second.read_start {
+        first.read_end - second.read_start
+    } else {
+        second.read_end - first.read_start
+    };
+    let reference = first.reference_span().min(second.reference_span());
+    let read = first.read_span().min(second.read_span());
+    on_reference as f32 > level * reference as f32 && on_read as f32 > level * read as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::super::index::Options;
+    use super::super::super::oracle_emit;
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_stays_is_what_the_library_keeps(
+            mut regions in oracle_emit::some_regions(900, 90),
+            grid in 1..60_i64,
+        ) {
+            // Ends on a grid, so that many are equal.
+            for region in &mut regions {
+                let moved = region.reference_end.rem_euclid(grid);
+                region.reference_end -= moved.min(region.reference_span() - 1);
+            }
+            let options = Options::new().unwrap();
+            let settings = Settings::of(options.get());
+            let mut expected = regions.clone();
+            oracle_emit::remove_redundant(&mut expected, &options);
+            let mut scratch = RedundantScratch::default();
+            remove_redundant(&mut regions, &settings, &mut scratch);
+            prop_assert_eq!(&regions, &expected);
+            // Again, from another order.
+            regions.reverse();
+            oracle_emit::remove_redundant(&mut expected, &options);
+            expected.reverse();
+            let mut again = expected.clone();
+            oracle_emit::remove_redundant(&mut expected, &options);
+            remove_redundant(&mut again, &settings, &mut scratch);
+            prop_assert_eq!(again, expected);
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! Rescue: a mate that was not found where its pair would have it is searched for there
+//! (`mem_matesw`).
+//!
+//! Each good region of a read is an anchor: the mate is aligned to the window in which it would lie
+//! in a proper pair, by all orientations in which it does not lie already. What is found becomes a
+//! region of the mate like others, and may make later windows unneeded. So a batch is searched in
+//! two steps: all windows that are wanted by the regions that are there at first, side by side;
+//! then pair by pair, in order, what was found is put in, or dropped where it is no longer wanted.
+
+pub(super) mod dispatch;
+pub(super) mod kernel;
+pub(super) mod window;
+
+use dispatch::{Bits, Kernels};
+use kernel::{Best, Scores, Strings};
+use window::Window;
+
+use super::pair::insert_size::Model;
+use super::reference::Reference;
+use super::regions::redundant::{RedundantScratch, remove_redundant};
+use super::regions::{NONE, Region};
+use super::settings::Settings;
+
+/// A read as rescue needs it: its bases as codes.
+pub(super) type Codes<'a> = &'a [u8];
+
+/// What rescue works by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rescue<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) model: &'a Model,
+    pub(super) reference: &'a Reference<'a>,
+}
+
+/// A window in which a mate is searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    /// Number of the pair in the batch.
+    pair: u32,
+    /// The mate whose region is the anchor; the other is searched for.
+    mate: u8,
+    /// Number of the anchor.
+    anchor: u32,
+    orientation: u8,
+}
+
+/// An alignment in a window: both intervals, and scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Local {
+    score: i32,
+    second: i32,
+    /// From the window's first base, to the last base of the alignment.
+    target: [usize; 2],
+    /// Likewise, of the query.
+    query: [usize; 2],
+}
+
+/// A search, and what it found.
+#[derive(Debug, Clone, Copy)]
+struct Search {
+    place: Place,
+    window: Window,
+    bits: Bits,
+    padding: usize,
+    found: Option<Local>,
+}
+
+/// Working memory of rescue.
+#[derive(Debug)]
+pub(super) struct RescueScratch {
+    kernels: Kernels,
+    searches: Vec<Search>,
+    /// Numbers of the searches that are done side by side.
+    order: Vec<u32>,
+    strings: Vec<Strings>,
+    best: Vec<Best>,
+    firsts: Vec<Best>,
+    anchors: [Vec<Region>; 2],
+    redundant: RedundantScratch,
+}
+
+impl Default for RescueScratch {
+    fn default() -> Self {
+        Self {
+            kernels: Kernels::new(),
+            searches: Vec::new(),
+            order: Vec::new(),
+            strings: Vec::new(),
+            best: Vec::new(),
+            firsts: Vec::new(),
+            anchors: <[Vec<Region>; 2]>::default(),
+            redundant: RedundantScratch::default(),
+        }
+    }
+}
+
+impl Rescue<'_> {
+    /// Searches for the mates of all pairs, of which bases and regions are given one mate after the
+    /// other, and adds what it finds to their regions.
+    pub(super) fn run(
+        &self,
+        reads: &[Codes<'_>],
+        regions: &mut [Vec<Region>],
+        scratch: &mut RescueScratch,
+    ) {
+        scratch.searches.clear();
+        let pairs = reads.as_chunks().0.iter().zip(regions.as_chunks().0);
+        for (pair, (reads, regions)) in (0..).zip(pairs) {
+            self.plan(pair, reads, regions, &mut scratch.searches);
+        }
+        self.search(reads, scratch);
+        // Of pairs without a search nothing changes.
+        let searches = std::mem::take(&mut scratch.searches);
+        for of_pair in searches.chunk_by(|one, next| one.place.pair == next.place.pair) {
+            let reads_at = 2 * of_pair[0].place.pair as usize;
+            let reads = [reads[reads_at], reads[reads_at + 1]];
+            if let [one, two, ..] = &mut regions[reads_at..] {
+                self.put(&reads, [one, two], of_pair, scratch);
+            }
+        }
+        scratch.searches = searches;
+    }
+
+    /// The regions of a mate from which the other is searched for.
+    fn anchors<'r>(&self, regions: &'r [Region]) -> impl Iterator<Item = &'r Region> + 'r {
+        let least = regions.first().map_or(0, |it| it.score) - self.settings.unpaired;
+        let good = regions.iter().filter(move |it| it.score >= least);
+        good.take(self.settings.most_rescues)
+    }
+
+    /// All searches that a pair's regions ask for, in the order in which they are put in.
+    fn plan(
+        &self,
+        pair: u32,
+        reads: &[Codes<'_>; 2],
+        regions: &[Vec<Region>; 2],
+        out: &mut Vec<Search>,
+    ) {
+        for mate in 0..2 {
+            let other = 1 - mate;
+            for (number, anchor) in (0..).zip(self.anchors(&regions[mate])) {
+                let bases = self.reference.bases;
+                let wanted = window::wanted(anchor, &regions[other], self.model, bases);
+                for orientation in (0..4).filter(|&at| wanted[at]) {
+                    let place = Place {
+                        pair,
+                        mate: mate as u8,
+                        anchor: number,
+                        orientation: orientation as u8,
+                    };
+                    out.extend(self.search_for(place, anchor, reads[other]));
+                }
+            }
+        }
+    }
+
+    /// The search in one place, if there is a window for it.
+    fn search_for(&self, place: Place, anchor: &Region, mate: Codes<'_>) -> Option<Search> {
+        let orientation = place.orientation.into();
+        let (model, settings) = (self.model, self.settings);
+        let window =
+            window::window(anchor, orientation, mate.len(), model, self.reference, settings)?;
+        let (bits, padding) = width(mate.len(), settings);
+        Some(Search { place, window, bits, padding, found: None })
+    }
+
+    /// Does all searches, those of one kind side by side.
+    fn search(&self, reads: &[Codes<'_>], scratch: &mut RescueScratch) {
+        let RescueScratch { kernels, searches, order, strings, best, firsts, .. } = scratch;
+        for (bits, padding) in [(Bits::Eight, 16), (Bits::Sixteen, 8)] {
+            order.clear();
+            let kind = |it: &Search| (it.bits, it.padding) == (bits, padding);
+            order.extend((0..).zip(&*searches).filter(|(_, it)| kind(it)).map(|(at, _)| at));
+            for some in order.chunks(kernels.lanes(bits)) {
+                let scores = Scores {
+                    settings: self.settings,
+                    least: self.settings.unseen_score(),
+                    padding,
+                };
+                strings.resize_with(strings.len().max(some.len()), Strings::default);
+                for (&at, strings) in some.iter().zip(&mut *strings) {
+                    self.load(&searches[at as usize], reads, strings);
+                }
+                let strings = &mut strings[..some.len()];
+                align_both_ways(kernels, strings, &scores, bits, [best, firsts]);
+                for ((&at, best), first) in some.iter().zip(&*best).zip(&*firsts) {
+                    searches[at as usize].found = local(best, first);
+                }
+            }
+        }
+    }
+
+    /// The mate, turned round if its search asks for that, and the window.
+    fn load(&self, search: &Search, reads: &[Codes<'_>], strings: &mut Strings) {
+        let Place { pair, mate, .. } = search.place;
+        let read = reads[2 * pair as usize + 1 - usize::from(mate)];
+        let Strings { query, target } = strings;
+        query.clear();
+        if search.window.turned {
+            query.extend(read.iter().rev().map(|&code| if code < 4 { 3 - code } else { code }));
+        } else {
+            query.extend_from_slice(read);
+        }
+        self.reference.window(search.window.start, search.window.end, target);
+    }
+
+    /// Puts what was found for a pair in its regions.
+    fn put(
+        &self,
+        reads: &[Codes<'_>; 2],
+        regions: [&mut Vec<Region>; 2],
+        searches: &[Search],
+        scratch: &mut RescueScratch,
+    ) {
+        let pair = searches[0].place.pair;
+        let mut anchors = std::mem::take(&mut scratch.anchors);
+        for (anchors, regions) in anchors.iter_mut().zip(&regions) {
+            anchors.clear();
+            anchors.extend(self.anchors(regions));
+        }
+        for mate in 0..2 {
+            let (other, read) = (1 - mate, reads[1 - mate]);
+            for (number, anchor) in (0..).zip(&anchors[mate]) {
+                let bases = self.reference.bases;
+                let wanted = window::wanted(anchor, regions[other], self.model, bases);
+                let mut tried = false;
+                for orientation in (0..4).filter(|&at| wanted[at]) {
+                    let place = Place {
+                        pair,
+                        mate: mate as u8,
+                        anchor: number,
+                        orientation: orientation as u8,
+                    };
+                    if let Some(search) = self.done(place, anchor, reads, searches, scratch) {
+                        tried = true;
+                        if let Some(local) = search.found {
+                            let region = self.region(anchor, &search.window, &local, read.len());
+                            insert(regions[other], region);
+                        }
+                    }
+                    if tried {
+                        let redundant = &mut scratch.redundant;
+                        remove_redundant(regions[other], self.settings, redundant);
+                    }
+                }
+            }
+        }
+        scratch.anchors = anchors;
+    }
+
+    /// The search of a place: one of those that were done, or, where a region is gone that made it
+    /// unneeded, done now.
+    fn done(
+        &self,
+        place: Place,
+        anchor: &Region,
+        reads: &[Codes<'_>; 2],
+        searches: &[Search],
+        scratch: &mut RescueScratch,
+    ) -> Option<Search> {
+        if let Ok(at) = searches.binary_search_by_key(&place, |it| it.place) {
+            return Some(searches[at]);
+        }
+        let mate = reads[1 - usize::from(place.mate)];
+        let here = Place { pair: 0, ..place };
+        let search = self.search_for(here, anchor, mate)?;
+        scratch.searches.push(search);
+        self.search(reads, scratch);
+        scratch.searches.pop()
+    }
+
+    /// The region of a mate of `length` bases that an alignment in a window is.
+    fn region(&self, anchor: &Region, window: &Window, local: &Local, length: usize) -> Region {
+        let [first, last] = local.query.map(|at| at as i32);
+        let [start, end] =
+            [local.target[0], local.target[1] + 1].map(|at| window.start + at as i64);
+        let (doubled, length) = (2 * self.reference.bases as i64, length as i32);
+        let (reference, read) = if window.turned {
+            ([doubled - end, doubled - start], [length - (last + 1), length - first])
+        } else {
+            ([start, end], [first, last + 1])
+        };
+        Region {
+            reference_start: reference[0],
+            reference_end: reference[1],
+            hash: 0,
+            read_start: read[0],
+            read_end: read[1],
+            sequence: anchor.sequence,
+            score: local.score,
+            true_score: 0,
+            sub: 0,
+            alternate_score: 0,
+            tandem_score: local.second,
+            sub_count: 0,
+            band: 0,
+            secondary: NONE,
+            secondary_of_all: 0,
+            repetitive: 0.0,
+            alternate: anchor.alternate,
+        }
+    }
+}
+
+/// Bits of the scores of a mate of `length` bases, and to what its columns are padded: 8 bits where
+/// no score can pass them.
+fn width(length: usize, settings: &Settings) -> (Bits, usize) {
+    const MOST: i64 = 254;
+    const BELOW: i64 = 250;
+    let most = length as i64 * i64::from(settings.matching);
+    let price = i64::from(-settings.mismatch_score).max(1);
+    if most < BELOW && most + price <= MOST { (Bits::Eight, 16) } else { (Bits::Sixteen, 8) }
+}
+
+/// Puts a region in front of the first that scores less.
+fn insert(regions: &mut Vec<Region>, region: Region) {
+    let at = regions.iter().position(|it| it.score < region.score).unwrap_or(regions.len());
+    regions.insert(at, region);
+}
+
+/// Aligns strings, and then from the ends that were found back; strings are used up.
+fn align_both_ways(
+    kernels: &mut Kernels,
+    strings: &mut [Strings],
+    scores: &Scores<'_>,
+    bits: Bits,
+    [best, firsts]: [&mut Vec<Best>; 2],
+) {
+    best.clear();
+    kernels.align(strings, scores, bits, best);
+    to_starts(strings, best, scores);
+    firsts.clear();
+    kernels.align(strings, scores, bits, firsts);
+}
+
+/// Makes of strings those by which alignments are begun: up to the ends of each, turned round. The
+/// first row of these that reaches the score is that of the first base.
+fn to_starts(strings: &mut [Strings], best: &[Best], scores: &Scores<'_>) {
+    let gaps = &scores.settings.gaps;
+    for (strings, best) in strings.iter_mut().zip(best) {
+        if best.score < scores.least {
+            strings.query.clear();
+            strings.target.clear();
+            continue;
+        }
+        strings.query.truncate(best.column + 1);
+        strings.query.reverse();
+        strings.target.truncate(best.row + 1);
+        strings.target.reverse();
+        // No further than deletions reach that leave the score.
+        let columns = strings.query.len() as i32;
+        let left = columns * scores.settings.matching - best.score - gaps.open_deletion;
+        let deleted = left.max(0) / gaps.extend_deletion.max(1);
+        if gaps.extend_deletion > 0 {
+            strings.target.truncate((columns + deleted) as usize);
+        }
+    }
+}
+
+/// An alignment from both its ends, if there is one.
+fn local(best: &Best, first: &Best) -> Option<Local> {
+    let found = first.score == best.score && first.score > 0;
+    let is_in_both = first.row <= best.row && first.column <= best.column;
+    (found && is_in_both).then_some(Local {
+        score: best.score,
+        second: best.second,
+        target: [best.row - first.row, best.row],
+        query: [best.column - first.column, best.column],
+    })
+}
+
+#[cfg(test)]
+mod tests;
