@@ -81,7 +81,7 @@ pub(super) fn compare<'a>(
         ];
         for (at, read) in reads.pairs.iter().flatten().chain(&reads.singles).enumerate() {
             let [name, bases] = [read.name, read.bases].map(String::from_utf8_lossy);
-            let (found, expected) = (found.found(at), expected.found(at));
+            let (found, expected) = (found.of(at), expected.of(at));
             assert_eq!(found, expected, "read {at}, {name}: {bases}");
         }
     }

@@ -79,10 +79,15 @@ impl Seen {
 /// Compares the records of batches that are one cohort.
 fn compare(engine: &BwaEngine, cohort: &[EngineReads<'_>], ordinals: Ordinals) -> Seen {
     let mut scratch = engine.scratch().unwrap();
-    let mut seed = || -> Vec<_> {
-        cohort.iter().map(|batch| engine.seed_extend(&mut scratch, batch).unwrap()).collect()
-    };
-    let (ours, library) = (seed(), seed());
+    let mut ours = Vec::new();
+    for batch in cohort {
+        ours.push(engine.seed_extend(&mut scratch, batch).unwrap());
+    }
+    let mut library = Vec::new();
+    for batch in cohort {
+        let (index, options) = (&engine.index, &engine.options);
+        library.push(LibraryBatch::find(index, options, &mut scratch.library, batch).unwrap());
+    }
     let model = engine.infer_cohort(&ours).unwrap();
     let mut seen = Seen::default();
     for ((reads, ours), library) in cohort.iter().zip(ours).zip(library) {

@@ -14,7 +14,7 @@ use super::index::{Index, Options};
 use super::layout::{
     self, LibraryChain, LibraryChains, LibraryRead, LibrarySeed, Region, Regions, Search,
 };
-use super::library::{Candidates, KERNEL_READS, Scratch, allocated};
+use super::library::{KERNEL_READS, LibraryBatch, Scratch, allocated};
 
 /// A read whose regions are to be found.
 pub(super) struct ToExtend<'a> {
@@ -31,8 +31,8 @@ pub(super) struct KnownChains<'a> {
     pub(super) known: Option<(i64, Region)>,
 }
 
-impl Candidates {
-    /// Finds the regions of reads, which have their bases (see [`Candidates::put_bases`]), as the
+impl LibraryBatch {
+    /// Finds the regions of reads, which have their bases (see [`LibraryBatch::put_bases`]), as the
     /// library does. Chains of all reads are extended together: its vectors take many extensions of
     /// like lengths at a time, and cost as much with few. Chains that are known are filtered here.
     ///
@@ -52,7 +52,7 @@ impl Candidates {
         Ok(())
     }
 
-    /// As [`Candidates::extend`], for as many as the kernels take. The chained are the last.
+    /// As [`LibraryBatch::extend`], for as many as the kernels take. The chained are the last.
     fn extend_some(
         &mut self,
         index: &Index,

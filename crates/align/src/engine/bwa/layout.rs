@@ -101,7 +101,7 @@ pub(super) struct ShimCandidates {
     pub(super) singles: usize,
     pub(super) regions: *mut Regions,
     bisulfite: c_int,
-    pub(super) heap_bytes: usize,
+    heap_bytes: usize,
 }
 
 /// `bseq1_t`.

@@ -1,8 +1,7 @@
-//! The engine's library behind safe handles: scratch and candidates.
+//! The engine's library behind safe handles: scratch, and reads with their regions.
 //!
 //! Nothing outside this file, [`index`](super::index), [`layout`](super::layout) and
-//! [`extension`](super::extension) sees a pointer of the library. Beside what its functions offer,
-//! a read's region can be put in place of a search ([`Candidates::put_region`]).
+//! [`extension`](super::extension) sees a pointer of the library.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
@@ -12,11 +11,9 @@ use bwa_mem3_sys as sys;
 use seqloom_format::names::check_read_name;
 
 use super::chain::filter::Filter;
-use super::emission::BatchRegions;
 use super::extension::ToExtend;
 use super::index::{Index, Options};
 use super::layout::{self, CandidatesHandle, LibraryRead, LibrarySeed, Region, Regions};
-use super::regions;
 use crate::engine::{EngineReads, Read};
 
 /// Reads that the library's kernels take at a time.
@@ -71,7 +68,7 @@ impl Scratch {
         let unknown = vec![b'N'; each];
         let reads = [Read { name: b"room", bases: &unknown, qualities: None }; KERNEL_READS];
         let mut fresh = Self::new()?;
-        Candidates::search(index, options, &mut fresh, &[], &reads)?;
+        LibraryBatch::search(index, options, &mut fresh, &[], &reads)?;
         fresh.room_bases = each * KERNEL_READS;
         *self = fresh;
         Ok(())
@@ -98,15 +95,15 @@ impl Drop for Scratch {
     }
 }
 
-/// What was found for one batch: the names of its reads, and the regions of each.
-pub struct Candidates {
+/// Reads as the library has them, with the regions of each.
+pub(super) struct LibraryBatch {
     handle: *mut sys::BwaRegs,
 }
 
 // SAFETY: it owns all it points to.
-unsafe impl Send for Candidates {}
+unsafe impl Send for LibraryBatch {}
 
-impl Candidates {
+impl LibraryBatch {
     /// Finds the regions of all reads of a batch.
     pub(super) fn find(
         index: &Index,
@@ -122,7 +119,10 @@ impl Candidates {
             scratch.make_room(index, options, most_bases(of_pairs).max(most_bases(of_singles)))?;
             return Self::search(index, options, scratch, pairs, singles);
         }
-        let mut found = Self::without_bases(index, options, scratch, reads)?;
+        let empty_pairs: Vec<_> = pairs.iter().map(|pair| pair.map(without)).collect();
+        let empty_singles: Vec<_> = singles.iter().copied().map(without).collect();
+        check_names(&all)?;
+        let mut found = Self::search(index, options, scratch, &empty_pairs, &empty_singles)?;
         let mut searched = Vec::new();
         for (at, read) in all.iter().enumerate() {
             searched.extend(found.put_searched(at, read)?);
@@ -131,18 +131,16 @@ impl Candidates {
         Ok(found)
     }
 
-    /// The reads of a batch, pairs and then singles, without their bases, so that nothing is found.
+    /// So many reads without bases, which [`LibraryBatch::put_bases`] gives them.
     pub(super) fn without_bases(
         index: &Index,
         options: &Options,
         scratch: &mut Scratch,
-        reads: &EngineReads<'_>,
+        count: usize,
     ) -> Result<Self, String> {
-        let pairs: Vec<_> = reads.pairs.iter().map(|pair| pair.map(without_bases)).collect();
-        let singles: Vec<_> = reads.singles.iter().copied().map(without_bases).collect();
-        check_names(pairs.as_flattened())?;
-        check_names(&singles)?;
-        Self::search(index, options, scratch, &pairs, &singles)
+        let read = Read { name: b"r", bases: &[], qualities: None };
+        // The library wants a read at least.
+        Self::search(index, options, scratch, &[], &vec![read; count.max(1)])
     }
 
     /// The library's search for all reads, in memory that has room for them.
@@ -203,11 +201,7 @@ impl Candidates {
             if at >= shim.count as usize {
                 return Err("a region for a read that is not there".to_owned());
             }
-            Ok(Slot {
-                read: &mut *shim.reads.add(at),
-                regions: &mut *shim.regions.add(at),
-                heap_bytes: &mut shim.heap_bytes,
-            })
+            Ok(Slot { read: &mut *shim.reads.add(at), regions: &mut *shim.regions.add(at) })
         }
     }
 
@@ -222,37 +216,16 @@ impl Candidates {
         bases: &[u8],
         qualities: Option<&[u8]>,
     ) -> Result<(), String> {
-        let Slot { read, heap_bytes, .. } = self.slot(at)?;
+        let Slot { read, .. } = self.slot(at)?;
         // SAFETY: the library has made the read's strings with `malloc` and frees them with
         // `free`; each is replaced by a block of its own.
         unsafe {
             read.sequence = replaced(read.sequence, bases)?;
             if let Some(qualities) = qualities {
                 read.qualities = replaced(read.qualities, qualities)?;
-                *heap_bytes += qualities.len();
             }
         }
         read.bases = bases.len() as i32;
-        *heap_bytes += bases.len();
-        Ok(())
-    }
-
-    /// Gives the memory of bases and qualities back: whoever has the batch emitted has its reads.
-    pub(super) fn drop_bases(&mut self) -> Result<(), String> {
-        // SAFETY: `layout` describes the structure, which lives as long as the candidates.
-        let count = unsafe { (*self.shim()).count };
-        for at in 0..count as usize {
-            let Slot { read, heap_bytes, .. } = self.slot(at)?;
-            for text in [&mut read.sequence, &mut read.qualities] {
-                if !text.is_null() {
-                    // SAFETY: a block from `malloc`, which nothing else points to; the library
-                    // frees what is here in the end, and null is nothing.
-                    unsafe { libc::free(text.cast()) };
-                    *text = ptr::null_mut();
-                    *heap_bytes = heap_bytes.saturating_sub(read.bases as usize);
-                }
-            }
-        }
         Ok(())
     }
 
@@ -285,48 +258,14 @@ impl Candidates {
         Ok(Some(ToExtend { at, chained: None }))
     }
 
-    /// Gives read `at`, which went in without bases, its only region.
-    ///
-    /// # Errors
-    /// Out of memory.
-    pub(super) fn put_region(&mut self, at: usize, region: Region) -> Result<(), String> {
-        let Slot { regions, .. } = self.slot(at)?;
-        // SAFETY: the library frees the vector with `free`; the old one has no regions.
-        unsafe {
-            let items = allocated::<Region>(1)?;
-            items.write(region);
-            libc::free(regions.items.cast());
-            (regions.items, regions.count, regions.room) = (items, 1, 1);
-        }
-        Ok(())
-    }
-
     /// Gives the handle away, which is then no longer freed.
     #[cfg(test)]
     pub(super) fn take_handle(&mut self) -> *mut sys::BwaRegs {
         std::mem::replace(&mut self.handle, ptr::null_mut())
     }
-
-    /// Bytes that the library asked for.
-    pub(super) fn heap_bytes(&self) -> usize {
-        // SAFETY: the handle is valid.
-        unsafe { sys::bwa_shim_regs_heap_bytes(self.handle) }
-    }
 }
 
-impl BatchRegions for Candidates {
-    fn counts(&self) -> [usize; 2] {
-        // SAFETY: `layout` describes the structure.
-        let shim = unsafe { &*self.shim() };
-        [2 * shim.pairs, shim.count as usize]
-    }
-
-    fn regions(&self, at: usize) -> impl Iterator<Item = regions::Region> {
-        self.found(at).iter().map(regions::Region::from)
-    }
-}
-
-impl Drop for Candidates {
+impl Drop for LibraryBatch {
     fn drop(&mut self) {
         // SAFETY: the handle is valid or null, which is allowed, and freed once.
         unsafe { sys::bwa_shim_regs_free(self.handle) };
@@ -336,10 +275,6 @@ impl Drop for Candidates {
 /// Of names longer than BAM can hold the library ends the process.
 fn check_names(reads: &[Read<'_>]) -> Result<(), String> {
     reads.iter().try_for_each(|read| check_read_name(read.name)).map_err(|fault| fault.to_string())
-}
-
-fn without_bases(read: Read<'_>) -> Read<'_> {
-    Read { bases: &[], qualities: None, ..read }
 }
 
 /// The most bases of the reads that the kernels take at a time.
@@ -352,7 +287,6 @@ fn most_bases(reads: &[Read<'_>]) -> usize {
 pub(super) struct Slot<'a> {
     pub(super) read: &'a mut LibraryRead,
     pub(super) regions: &'a mut Regions,
-    heap_bytes: &'a mut usize,
 }
 
 /// A block from `malloc` for so many values.
@@ -377,6 +311,10 @@ unsafe fn replaced(old: *mut u8, bytes: &[u8]) -> Result<*mut u8, String> {
         new.add(bytes.len()).write(0);
         Ok(new)
     }
+}
+
+fn without(read: Read<'_>) -> Read<'_> {
+    Read { bases: &[], qualities: None, ..read }
 }
 
 fn library_single(read: &Read<'_>) -> sys::BwaSingleRead {

@@ -5,6 +5,7 @@
 //! C++ library prints, reads environment variables and may abort: see [`fence`](super::fence), and
 //! [`index::check`](crate::index) for what is verified before it opens a file.
 
+mod batch;
 pub(crate) mod chain;
 mod cigar;
 mod emission;
@@ -27,11 +28,12 @@ mod settings;
 use std::path::Path;
 use std::sync::Arc;
 
+pub use batch::Candidates;
 use emission::{Batch, BatchCodes, CohortModel, EmitScratch, Emitter};
 use extension::{KnownChains, ToExtend};
 use index::{Index, Options};
 use layout::{OnlyExtension, Region};
-pub(crate) use library::Candidates;
+use library::LibraryBatch;
 pub use options::{BwaOptions, InsertSize, Preset};
 use settings::Settings;
 
@@ -49,11 +51,6 @@ use super::{CohortEngine, EngineError, EngineReads, RecordSink, SeededBatch, loc
 /// Longest read handed to the library; longer ones are unmapped. A noisy read of 200 kb makes it
 /// abort, one of 100 kb does not but takes seconds; Illumina reads are 1,000 times shorter.
 const LONGEST_READ_BASES: usize = 65_536;
-
-/// The library reports what it asked for; the heap holds more (rounding, headers). Measured with
-/// glibc's: 1.17 times for 2x150, 1.21 for 2x50. With mimalloc it is less: runs at the floor of
-/// `-m` peak at three quarters of it.
-const HELD_PER_REPORTED_PERCENT: u64 = 130;
 
 /// A loaded index with its options.
 pub struct BwaEngine {
@@ -173,9 +170,8 @@ impl BwaEngine {
         ToExtend { at: read.number, chained: Some(KnownChains { chains, known }) }
     }
 
-    /// The regions of a batch by our own search. Its reads go in without bases, so that their places
-    /// in it stay, with those regions that are known; the others get their bases, and the library
-    /// finds their regions from their chains.
+    /// The regions of a batch by our own search. Those that are known never get to the library,
+    /// which extends the chains of the others.
     fn find_by(
         &self,
         search: &OwnSearch,
@@ -183,27 +179,33 @@ impl BwaEngine {
         reads: &EngineReads<'_>,
     ) -> Result<Candidates, String> {
         let Scratch { library, certified, searches, codes, .. } = scratch;
-        let mut found = Candidates::without_bases(&self.index, &self.options, library, reads)?;
+        let all: Vec<_> = reads.pairs.iter().flatten().chain(&reads.singles).collect();
+        let is_known = |&at: &usize| certified.known()[at].is_some();
+        // Numbers of the reads that the library has, in the batch, and the other way round.
+        let left: Vec<usize> = (0..all.len()).filter(|at| !is_known(at)).collect();
+        let mut number_of = vec![0; all.len()];
+        let mut found =
+            LibraryBatch::without_bases(&self.index, &self.options, library, left.len())?;
         searches.clear();
-        for (at, read) in reads.pairs.iter().flatten().chain(&reads.singles).enumerate() {
-            if let Some(known) = &certified.known()[at] {
-                found.put_region(at, self.region(known, 0.0))?;
-                continue;
-            }
+        for (number, &at) in left.iter().enumerate() {
+            number_of[at] = number;
             if certified.is_unknown(at) {
                 codes.clear();
-                codes.extend(read.bases.iter().map(|&letter| seed::code_of(letter)));
-                searches.add(at, read.bases);
+                codes.extend(all[at].bases.iter().map(|&letter| seed::code_of(letter)));
+                searches.add(number, all[at].bases);
             } else {
                 certified.codes(at, codes);
             }
-            found.put_bases(at, codes, None)?;
+            found.put_bases(number, codes, None)?;
         }
         let tables = Tables::new(self.index.parts(), &search.table);
         searches.find(&tables);
         let mut rows = certified.rows();
-        let chained = certified.chained().map(|(read, chains)| self.to_extend(read, chains));
-        let mut chained: Vec<_> = chained.collect();
+        let to_extend = |(read, chains): (Chained, _)| {
+            let number = number_of[read.number];
+            self.to_extend(Chained { number, ..read }, chains)
+        };
+        let mut chained: Vec<_> = certified.chained().map(to_extend).collect();
         loop {
             let mut to_extend: Vec<ToExtend<'_>> = std::mem::take(&mut chained);
             let some = searches.chain_some(self.loaded(), &tables, search.limits, rows);
@@ -215,10 +217,35 @@ impl BwaEngine {
             }));
             found.extend(&self.index, &self.options, library, &mut to_extend)?;
             if is_last {
-                return Ok(found);
+                break;
             }
             rows = 0;
         }
+        let mut candidates = Candidates::of_pairs(2 * reads.pairs.len());
+        for (known, number) in certified.known().iter().zip(number_of) {
+            match known {
+                Some(known) => candidates.push([(&self.region(known, 0.0)).into()]),
+                None => candidates.push(found.found(number).iter().map(regions::Region::from)),
+            }
+        }
+        Ok(candidates.complete())
+    }
+}
+
+impl BwaEngine {
+    /// The regions of a batch by the library's search.
+    fn find_all(
+        &self,
+        library: &mut library::Scratch,
+        reads: &EngineReads<'_>,
+    ) -> Result<Candidates, String> {
+        let found = LibraryBatch::find(&self.index, &self.options, library, reads)?;
+        let paired = 2 * reads.pairs.len();
+        let mut candidates = Candidates::of_pairs(paired);
+        for at in 0..paired + reads.singles.len() {
+            candidates.push(found.found(at).iter().map(regions::Region::from));
+        }
+        Ok(candidates.complete())
     }
 }
 
@@ -248,9 +275,8 @@ impl CohortEngine for BwaEngine {
             self.certify_reads(&mut scratch.certified, reads);
             self.find_by(search, scratch, reads)
         } else {
-            Candidates::find(&self.index, &self.options, &mut scratch.library, reads)
+            self.find_all(&mut scratch.library, reads)
         };
-        let found = found.and_then(|mut found| found.drop_bases().map(|()| found));
         found.map_err(EngineError::Failed)
     }
 
@@ -271,14 +297,14 @@ impl CohortEngine for BwaEngine {
         let SeededBatch { reads, candidates, model, ordinals } = seeded;
         let (settings, reference) = (&self.settings, &self.index.reference());
         scratch.batch_codes.take(reads);
-        let batch = Batch { regions: &candidates, reads, codes: &scratch.batch_codes };
+        let batch = Batch { candidates: &candidates, reads, codes: &scratch.batch_codes };
         Emitter { settings, reference, ordinals }
             .emit(&batch, model, &mut scratch.emission, sink)
             .map_err(EngineError::Failed)
     }
 
     fn held_bytes(&self, candidates: &Candidates) -> u64 {
-        candidates.heap_bytes() as u64 * HELD_PER_REPORTED_PERCENT / 100
+        candidates.held_bytes()
     }
 
     fn longest_read_bases(&self) -> usize {

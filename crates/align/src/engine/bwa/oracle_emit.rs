@@ -10,7 +10,7 @@ use super::BwaEngine;
 use super::cigar::Tracer;
 use super::index::Options;
 use super::layout::{self, Regions};
-use super::library::Candidates;
+use super::library::LibraryBatch;
 use super::pair::choose::BestPair;
 use super::pair::insert_size::{InsertSizes, Model};
 use super::record::{Pool, Recorder};
@@ -481,7 +481,7 @@ pub(super) fn some_regions(bases: i64, most: usize) -> impl Strategy<Value = Vec
 pub(super) fn emit(
     engine: &BwaEngine,
     scratch: &mut super::Scratch,
-    (reads, mut candidates): (&EngineReads<'_>, Candidates),
+    (reads, mut candidates): (&EngineReads<'_>, LibraryBatch),
     model: &Model,
     ordinals: Ordinals,
     sink: &mut dyn RecordSink,
